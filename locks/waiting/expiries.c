@@ -18,8 +18,8 @@ enum {
 /* A name that is held, as far as this server knows. */
 struct ending {
     struct ending *next_in_table;
-    struct ending *next;   /* in its slot */
-    struct ending **place; /* what points to it there; NULL while a script is under way */
+    LIST_ENTRY(ending) others; /* in its slot */
+    bool is_in_slot;           /* false while a script is under way */
     uint64_t hash;
     uint64_t due;   /* loop time, ms */
     uint64_t until; /* end of its slot, loop time; `due` may be later: it moves on then */
@@ -61,12 +61,10 @@ static void expiries_grow(struct expiries *expiries)
 
 static void unlink_ending(struct ending *ending)
 {
-    if (!ending->place)
+    if (!ending->is_in_slot)
         return;
-    *ending->place = ending->next;
-    if (ending->next)
-        ending->next->place = ending->place;
-    ending->place = NULL;
+    LIST_REMOVE(ending, others);
+    ending->is_in_slot = false;
 }
 
 static void expiries_on_timer(uv_timer_t *timer);
@@ -81,13 +79,9 @@ static void expiries_put(struct locks *locks, struct ending *ending)
         slot = expiries->slot;
     if (slot > last)
         slot = last;
-    struct ending **first = &expiries->slots[slot % EXPIRIES_SLOTS];
     ending->until = slot * EXPIRIES_SLOT_MS;
-    ending->next = *first;
-    ending->place = first;
-    if (ending->next)
-        ending->next->place = &ending->next;
-    *first = ending;
+    LIST_INSERT_HEAD(&expiries->slots[slot % EXPIRIES_SLOTS], ending, others);
+    ending->is_in_slot = true;
 }
 
 static void expiries_drop(struct expiries *expiries, struct ending **place)
@@ -112,7 +106,7 @@ static void expiries_settle(struct locks *locks, struct slice key, int64_t next_
     struct expiries *expiries = locks->expiries;
     struct ending **place = expiries_find(expiries, siphash(&expiries->hash_key, key), key);
     struct ending *ending = *place;
-    if (!ending || ending->place)
+    if (!ending || ending->is_in_slot)
         return;
     if (next_ms >= 0) {
         uint64_t due = sent + (uint64_t)next_ms + EXPIRIES_GRACE_MS;
@@ -145,10 +139,11 @@ static void expiries_asked(void *context, const struct store_result *result)
  * Returns how many it took. */
 static size_t take_due(struct locks *locks, uint64_t slot, struct slice *ret, size_t room)
 {
-    struct ending **first = &locks->expiries->slots[slot % EXPIRIES_SLOTS], *ending;
+    const struct ending_list *list = &locks->expiries->slots[slot % EXPIRIES_SLOTS];
+    struct ending *ending;
     uint64_t now = uv_now(locks->loop);
     size_t count = 0;
-    while (count < room && (ending = *first)) {
+    while (count < room && (ending = LIST_FIRST(list))) {
         unlink_ending(ending);
         if (ending->due > now)
             expiries_put(locks, ending);
@@ -215,11 +210,12 @@ void expiries_note(struct locks *locks, struct slice key, const struct hold *hol
     if (is_new && !(ending = expiries_add(locks, place, hash, key)))
         return;
     ending->several = (!is_new && ending->several) || hold->mode == LOCK_SHARED || hold->holds > 1;
-    if (is_new || !ending->several || due < ending->due || (!ending->place && !ending->renewed))
+    if (is_new || !ending->several || due < ending->due ||
+        (!ending->is_in_slot && !ending->renewed))
         ending->due = due;
     if (is_new) {
         expiries_put(locks, ending);
-    } else if (!ending->place) {
+    } else if (!ending->is_in_slot) {
         ending->renewed = true;
     } else if (ending->due < ending->until - EXPIRIES_SLOT_MS) { /* a later one moves then */
         unlink_ending(ending);

@@ -6,6 +6,7 @@
 #include "base/siphash.h"
 #include "base/slice.h"
 
+#include <sys/queue.h>
 #include <uv.h>
 
 struct ending;
@@ -32,7 +33,7 @@ struct expiries {
     size_t count;
     size_t bytes;
     uint64_t left_out; /* holds that EXPIRIES_BYTES had no room for */
-    struct ending *slots[EXPIRIES_SLOTS];
+    LIST_HEAD(ending_list, ending) slots[EXPIRIES_SLOTS];
     uint64_t slot;   /* number of the next slot to go through; slot 0 begins at loop time 0 */
     unsigned asking; /* scripts under way */
     uv_timer_t timer;

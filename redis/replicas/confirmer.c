@@ -29,7 +29,7 @@ struct confirmer {
     int replicas;
     bool warns;
     bool closing;
-    struct pending_list questions;
+    struct pending_list pending;
     int replies_due;  /* replies to come for the round under way; 0: there is no round */
     uint64_t overdue; /* when the round's connection counts as lost; on the loop's clock, in ms */
     int64_t reached;  /* how many replicas the last round reached; -1: no round has ended yet */
@@ -48,7 +48,7 @@ static void confirmer_timer(uv_timer_t *timer);
 
 static void confirmer_plan(struct confirmer *confirmer)
 {
-    uint64_t now = uv_now(confirmer->loop), due = pending_due(&confirmer->questions);
+    uint64_t now = uv_now(confirmer->loop), due = pending_due(&confirmer->pending);
     if (confirmer->replies_due > 0 && confirmer->overdue < due)
         due = confirmer->overdue;
     if (confirmer->closing)
@@ -75,7 +75,7 @@ static void confirmer_answer_short(struct confirmer *confirmer)
 {
     char text[TEXT_SIZE];
     uint64_t now = uv_now(confirmer->loop);
-    if (pending_due(&confirmer->questions) > now)
+    if (pending_due(&confirmer->pending) > now)
         return;
     if (confirmer->reached == 0)
         snprintf(text, sizeof text,
@@ -89,7 +89,7 @@ static void confirmer_answer_short(struct confirmer *confirmer)
         snprintf(text, sizeof text, "Redis did not say in time whether %d replicas have it",
                  confirmer->replicas);
     confirmer_complain(confirmer, text);
-    pending_answer_due(&confirmer->questions, now, text);
+    pending_answer_due(&confirmer->pending, now, text);
 }
 
 /* Rounds */
@@ -119,21 +119,21 @@ static void confirmer_begin_round(struct confirmer *confirmer)
 {
     uv_update_time(confirmer->loop); /* this process may have been stopped meanwhile */
     confirmer_answer_short(confirmer);
-    if (!confirmer->questions.first)
+    if (TAILQ_EMPTY(&confirmer->pending.all))
         return;
     uint64_t now = uv_now(confirmer->loop);
     if (!confirmer->run_id[0]) {
         confirmer_complain(confirmer,
                            "this user of Redis may not ask which server it is: allow it with `ACL "
                            "SETUSER … +info`");
-        pending_answer_all(&confirmer->questions, "Redis does not say which server it is");
+        pending_answer_all(&confirmer->pending, "Redis does not say which server it is");
         return;
     }
-    if (!pending_cover(&confirmer->questions, confirmer->run_id, confirmer->history)) {
+    if (!pending_cover(&confirmer->pending, confirmer->run_id, confirmer->history)) {
         session_lose(confirmer->session, -EAGAIN, "it is another server than the scripts' one");
         return;
     }
-    uint64_t due = pending_covered_due(&confirmer->questions);
+    uint64_t due = pending_covered_due(&confirmer->pending);
     uint64_t timeout = due - now;
     if (timeout > 2 * WAIT_LATENESS_MS) /* so that the reply, which says how many, comes in time */
         timeout -= WAIT_LATENESS_MS;
@@ -148,7 +148,7 @@ static void confirmer_begin_round(struct confirmer *confirmer)
 static void confirmer_turn_ends(void *context)
 {
     struct confirmer *confirmer = context;
-    if (confirmer->questions.first && confirmer->replies_due == 0 &&
+    if (!TAILQ_EMPTY(&confirmer->pending.all) && confirmer->replies_due == 0 &&
         session_is_ready(confirmer->session))
         confirmer_begin_round(confirmer);
     confirmer_plan(confirmer);
@@ -164,14 +164,14 @@ static void confirmer_refused(struct confirmer *confirmer, const char *error)
     else
         snprintf(text, sizeof text, "Redis answered with an error: %s", error);
     confirmer_complain(confirmer, text);
-    pending_answer_covered(&confirmer->questions, "Redis refused to say whether replicas have it");
+    pending_answer_covered(&confirmer->pending, "Redis refused to say whether replicas have it");
 }
 
 /* Redis has not written the marker, so the reply to this WAIT confirms no grant. The next round
  * uses another key and covers what is pending. */
 static void confirmer_marker_astray(struct confirmer *confirmer)
 {
-    pending_uncover(&confirmer->questions);
+    pending_uncover(&confirmer->pending);
     confirmer->events.astray(confirmer->events.context);
 }
 
@@ -194,10 +194,10 @@ static void confirmer_replied(void *context, const redisReply *reply)
         uv_update_time(confirmer->loop); /* a yes that is read too late does not count */
         confirmer_answer_short(confirmer);
         if (reply->integer >= confirmer->replicas)
-            pending_answer_covered(&confirmer->questions, NULL);
+            pending_answer_covered(&confirmer->pending, NULL);
     }
     if (is_last) {
-        pending_uncover(&confirmer->questions);
+        pending_uncover(&confirmer->pending);
         session_request_turn(confirmer->session);
     }
 }
@@ -239,9 +239,9 @@ static void confirmer_lost(void *context, const struct session_loss *loss)
 {
     struct confirmer *confirmer = context;
     confirmer->replies_due = 0;
-    pending_uncover(&confirmer->questions);
+    pending_uncover(&confirmer->pending);
     if (loss->code == -ECANCELED)
-        pending_answer_all(&confirmer->questions, "batond is stopping");
+        pending_answer_all(&confirmer->pending, "batond is stopping");
 }
 
 static void confirmer_woken(void *context)
@@ -255,7 +255,7 @@ static void confirmer_part_closed(void *context)
     if (--confirmer->parts_open > 0)
         return;
     /* Some may have been added during the close. */
-    pending_answer_all(&confirmer->questions, "batond is stopping");
+    pending_answer_all(&confirmer->pending, "batond is stopping");
     void (*closed)(void *context) = confirmer->closed;
     void *closed_context = confirmer->closed_context;
     free(confirmer->marker);
@@ -285,7 +285,7 @@ struct confirmer *confirmer_open(const struct confirmer_options *options)
     confirmer->replicas = options->replicas;
     confirmer->warns = options->warns;
     confirmer->reached = -1;
-    pending_init(&confirmer->questions);
+    pending_init(&confirmer->pending);
     confirmer_mark_by(confirmer, options->marker);
     uv_timer_init(options->loop, &confirmer->timer);
     confirmer->timer.data = confirmer;
@@ -317,14 +317,14 @@ void confirmer_close(struct confirmer *confirmer, void (*closed)(void *context),
     if (confirmer->session)
         session_close(confirmer->session);
     else
-        pending_answer_all(&confirmer->questions, "batond is stopping");
+        pending_answer_all(&confirmer->pending, "batond is stopping");
     uv_close((uv_handle_t *)&confirmer->timer, confirmer_timer_closed);
 }
 
 void confirmer_ask(struct confirmer *confirmer, const struct store_peer *peer, uint64_t due,
                    store_confirmed *done, void *context)
 {
-    pending_add(&confirmer->questions, peer, due, done, context);
+    pending_add(&confirmer->pending, peer, due, done, context);
     if (confirmer->session)
         session_request_turn(confirmer->session);
     else

@@ -96,7 +96,7 @@ uint64_t session_send(struct session *session, const char *bytes, size_t length)
 {
     uint64_t end = connection_append(session->connection, bytes, length);
     connection_push(session->connection, PUSH_LENGTH);
-    deferred_request(&session->turn);
+    deferred_request(&session->deferred);
     return end;
 }
 
@@ -157,7 +157,7 @@ bool session_read(struct session *session)
 
 void session_request_turn(struct session *session)
 {
-    deferred_request(&session->turn);
+    deferred_request(&session->deferred);
 }
 
 /* The end of a turn; opening and closing */
@@ -178,7 +178,7 @@ static void session_shut(struct session *session)
     if (session->resolving)
         uv_cancel((uv_req_t *)&session->resolver);
     uv_close((uv_handle_t *)&session->timer, session_timer_closed);
-    deferred_close(&session->turn, session_part_closed);
+    deferred_close(&session->deferred, session_part_closed);
 }
 
 static void session_turn_ends(void *context)
@@ -198,7 +198,7 @@ static void session_start(struct session *session)
     session->pause_ms = SESSION_PAUSE_LEAST_MS;
     uv_timer_init(session->loop, &session->timer);
     session->timer.data = session;
-    deferred_open(&session->turn, session->loop, session_turn_ends, session);
+    deferred_open(&session->deferred, session->loop, session_turn_ends, session);
     session->parts_open = 2;
     if (session->endpoint)
         endpoint_follow(session->endpoint, &session->follower);
@@ -248,7 +248,7 @@ int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *
 void session_close(struct session *session)
 {
     session->closing = true;
-    deferred_request(&session->turn);
+    deferred_request(&session->deferred);
 }
 
 bool session_is_ready(const struct session *session)

@@ -36,10 +36,10 @@ struct session {
     /* One timer is enough: the pause, the time to connect and session_wake never overlap. */
     uv_timer_t timer;
     uint64_t timer_due; /* on the loop's clock, in ms, as is `ready_since` */
-    struct deferred turn;
+    struct deferred deferred;
     uv_getaddrinfo_t resolver;
     bool resolving;
-    int parts_open; /* open handles: the timer, `turn`, a lookup, each connection */
+    int parts_open; /* open handles: the timer, `deferred`, a lookup, each connection */
 
     struct addrinfo *resolved; /* for uv_freeaddrinfo */
     struct addrinfo unix_info; /* stands for a resolved address */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct asker {
-    struct pending_list *questions;
+    struct pending_list *list;
     const struct store_peer *peer;
     int order; /* of its answer; 0: there is none */
     char error[16];
@@ -27,24 +27,24 @@ static void done(void *context, const char *error)
     if (asker->asks_again) {
         asker->asks_again = false;
         asker->order = 0;
-        pending_add(asker->questions, asker->peer, 1, done, asker);
+        pending_add(asker->list, asker->peer, 1, done, asker);
     }
 }
 
-static struct pending_list questions;
+static struct pending_list list;
 static struct asker askers[4];
 
 static void ask(int number, const struct store_peer *peer, uint64_t due)
 {
-    askers[number] = (struct asker){.questions = &questions, .peer = peer};
-    pending_add(&questions, peer, due, done, &askers[number]);
+    askers[number] = (struct asker){.list = &list, .peer = peer};
+    pending_add(&list, peer, due, done, &askers[number]);
 }
 
 static int set_up(void **state)
 {
     (void)state;
     answers = 0;
-    pending_init(&questions);
+    pending_init(&list);
     return 0;
 }
 
@@ -52,28 +52,28 @@ static int tear_down(void **state)
 {
     (void)state;
     memset(askers, 0, sizeof askers);
-    pending_answer_all(&questions, NULL);
-    assert_null(questions.first);
+    pending_answer_all(&list, NULL);
+    assert_null(TAILQ_FIRST(&list.all));
     return 0;
 }
 
 static void those_that_are_due_are_answered_in_order(void **state)
 {
     (void)state;
-    assert_true(pending_due(&questions) == UINT64_MAX);
+    assert_true(pending_due(&list) == UINT64_MAX);
     ask(0, &OLD, 30);
     ask(1, &OLD, 10);
     ask(2, &OLD, 20);
     ask(3, &OLD, 15);
-    assert_int_equal(pending_due(&questions), 10);
-    pending_answer_due(&questions, 9, "late");
+    assert_int_equal(pending_due(&list), 10);
+    pending_answer_due(&list, 9, "late");
     assert_int_equal(answers, 0);
-    pending_answer_due(&questions, 20, "late");
+    pending_answer_due(&list, 20, "late");
     assert_int_equal(askers[1].order, 1);
     assert_int_equal(askers[2].order, 2);
     assert_int_equal(askers[3].order, 3);
     assert_string_equal(askers[1].error, "late");
-    assert_int_equal(pending_due(&questions), 30);
+    assert_int_equal(pending_due(&list), 30);
     assert_int_equal(askers[0].order, 0);
 }
 
@@ -84,12 +84,12 @@ static void a_round_covers_those_of_one_redis(void **state)
     ask(0, &NEW, 10);
     ask(1, &OLD, 30);
     ask(2, &OTHER, 5);
-    assert_true(pending_covered_due(&questions) == UINT64_MAX);
-    assert_false(pending_cover(&questions, "run", "older"));
-    assert_true(pending_cover(&questions, "run", "old"));
+    assert_true(pending_covered_due(&list) == UINT64_MAX);
+    assert_false(pending_cover(&list, "run", "older"));
+    assert_true(pending_cover(&list, "run", "old"));
     ask(3, &OLD, 1); /* it has come too late for this round */
-    assert_int_equal(pending_covered_due(&questions), 30);
-    pending_answer_covered(&questions, NULL);
+    assert_int_equal(pending_covered_due(&list), 30);
+    pending_answer_covered(&list, NULL);
     assert_int_equal(answers, 1);
     assert_int_equal(askers[1].order, 1);
     assert_string_equal(askers[1].error, "");
@@ -99,13 +99,13 @@ static void a_round_that_ends_covers_nobody(void **state)
 {
     (void)state;
     ask(0, &OLD, 10);
-    assert_true(pending_cover(&questions, "run", "old"));
-    pending_uncover(&questions);
-    pending_answer_covered(&questions, NULL);
+    assert_true(pending_cover(&list, "run", "old"));
+    pending_uncover(&list);
+    pending_answer_covered(&list, NULL);
     assert_int_equal(answers, 0);
-    assert_true(pending_cover(&questions, "run", "old"));
-    assert_false(pending_cover(&questions, "run", "new"));
-    pending_answer_covered(&questions, NULL);
+    assert_true(pending_cover(&list, "run", "old"));
+    assert_false(pending_cover(&list, "run", "new"));
+    pending_answer_covered(&list, NULL);
     assert_int_equal(answers, 0);
 }
 
@@ -115,11 +115,11 @@ static void who_asks_again_is_in_the_next(void **state)
     ask(0, &OLD, 1);
     ask(1, &OLD, 1);
     askers[0].asks_again = true;
-    pending_answer_all(&questions, "no");
+    pending_answer_all(&list, "no");
     assert_int_equal(answers, 2);
     assert_int_equal(askers[0].order, 0);
     assert_int_equal(askers[1].order, 2);
-    pending_answer_all(&questions, "never");
+    pending_answer_all(&list, "never");
     assert_string_equal(askers[0].error, "never");
 }
 
