@@ -13,9 +13,9 @@ struct sentinel {
     struct endpoint endpoint;
     struct sentinel_client_events sentinel_client_events;
     struct sentinel_client *clients;
-    uv_timer_t timer; /* until the primary lease ends */
+    uv_timer_t timer; /* runs until the primary lease ends */
     bool requires_primary_lease;
-    int open; /* the clients, and the timer */
+    int open; /* how many clients are open, plus 1 for the timer */
     bool has_current;
     struct vote current; /* the vote that won last */
     void (*warning)(void *context, const char *text);
@@ -54,7 +54,8 @@ static void sentinel_give_up(struct sentinel *sentinel, const struct sentinel_ta
     endpoint_set_unknown(&sentinel->endpoint, code, reason.text);
 }
 
-/* When the lease of the primary in use ends; 0: most sentinels do not name it. */
+/* When the lease of the current primary ends, on the loop's clock, in ms; 0: most sentinels do not
+ * name this primary. */
 static uint64_t sentinel_lease_end(const struct sentinel *sentinel)
 {
     uint64_t named = sentinel_set_named(sentinel->clients, &sentinel->current);
@@ -95,7 +96,7 @@ static void sentinel_timer(uv_timer_t *timer)
         sentinel_point(sentinel);
 }
 
-/* Keeps asking a sentinel of the URL: it may come back. */
+/* Closes learnt sentinels only. A sentinel of the URL may come back, so batond keeps asking it. */
 static void leave_out_replaced(struct sentinel *sentinel)
 {
     sentinel_set_renew(sentinel->clients, uv_now(sentinel->loop));
@@ -124,9 +125,9 @@ static void sentinel_judge(struct sentinel *sentinel)
 
 /* The clients */
 
-/* The same id at another address is the same sentinel as long as it answers at its known
- * address; else it may have moved. The set forgets a learnt sentinel that is gone after
- * SENTINEL_SET_FORGET_MS. */
+/* Another address with the same id belongs to this client as long as the sentinel answers at the
+ * known address. Otherwise the sentinel may have moved, and the new address gets a client of its
+ * own. The set forgets a learnt sentinel after SENTINEL_SET_FORGET_MS without an answer. */
 static bool is_same_sentinel(const struct sentinel_client *client, const struct vote *address,
                              const char *id)
 {
@@ -259,7 +260,7 @@ int sentinel_open(struct sentinel **ret, uv_loop_t *loop, const struct redis_url
     if (result == 0)
         *ret = sentinel;
     else
-        sentinel_close(sentinel, NULL, NULL); /* the loop ends what was begun */
+        sentinel_close(sentinel, NULL, NULL); /* the loop closes the clients that were opened */
     return result;
 }
 

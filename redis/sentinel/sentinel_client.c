@@ -65,7 +65,7 @@ static bool read_id(struct sentinel_client *client, const redisReply *reply)
     return sentinel_client_copy_text(text_of(reply), client->id, sizeof client->id);
 }
 
-/* Redis calls it a master, Valkey a primary. */
+/* Redis says "master", Valkey "primary". */
 static bool read_state(struct sentinel_client *client, const redisReply *reply)
 {
     static const char UNKNOWN[] = "ERR No such ";
@@ -113,11 +113,11 @@ static bool check_joined(struct sentinel_client *client, const redisReply *reply
 
 /* Asking */
 
-/* In this order. A subscribed connection may ask for nothing else, so each round begins with
- * UNSUBSCRIBE and ends with SUBSCRIBE. It goes out in one piece, and a switch that is published
- * in between shows in the answers. */
+/* The questions of a round, in order. A subscribed connection may ask nothing else, so each round
+ * begins with UNSUBSCRIBE and ends with SUBSCRIBE. The client sends the round in one piece. The
+ * answers show a failover that the sentinel publishes in between. */
 static const struct question {
-    const char *words[3]; /* with `names`, the name of the primary follows */
+    const char *words[3]; /* if `names` is set, the name of the primary follows */
     bool names;
     bool (*answered)(struct sentinel_client *client, const redisReply *reply);
 } QUESTIONS[] = {
@@ -150,7 +150,7 @@ static void sentinel_client_ask(struct sentinel_client *client)
 void sentinel_client_ask_soon(struct sentinel_client *client)
 {
     if (!session_is_ready(client->session))
-        return; /* sentinel_client_on_ready will ask */
+        return; /* sentinel_client_on_ready asks */
     client->ask_again = true;
     if (!client->asking)
         session_wake(client->session, client->asked + SENTINEL_CLIENT_SPACE_MS);
@@ -189,14 +189,14 @@ static void sentinel_client_refuse_answer(struct sentinel_client *client, const 
     session_lose(client->session, -EAGAIN, reason.text);
 }
 
-/* What the session tells */
+/* Events of the session */
 
 static bool is_message(const redisReply *reply)
 {
     return slice_equals(text_of(element(reply, 0)), "message") && element(reply, 2);
 }
 
-/* Asks after a message rather than believe it: only answers have an epoch. */
+/* After a message it asks rather than believe it, because only answers have an epoch. */
 static void sentinel_client_on_replied(void *context, const redisReply *reply)
 {
     struct sentinel_client *client = context;
@@ -215,7 +215,7 @@ static void sentinel_client_on_replied(void *context, const redisReply *reply)
         sentinel_client_end_round(client);
 }
 
-/* Reads first: an answer that came while this process itself was held up is not late. */
+/* Reads first: an answer that came while batond itself was held up is not late. */
 static void sentinel_client_on_woken(void *context)
 {
     struct sentinel_client *client = context;

@@ -7,42 +7,42 @@
 #include "redis/wire/session.h"
 
 enum {
-    SENTINEL_CLIENT_ASK_MS = 1000, /* between two questions to the same sentinel, at most */
-    SENTINEL_CLIENT_ANSWER_MS =
-        500,                        /* without an answer for this long its connection is given up */
-    SENTINEL_CLIENT_SPACE_MS = 100, /* between two questions to the same sentinel, at least */
+    SENTINEL_CLIENT_ASK_MS = 1000,   /* the longest time between two rounds of questions */
+    SENTINEL_CLIENT_ANSWER_MS = 500, /* batond waits this long for an answer, then reconnects */
+    SENTINEL_CLIENT_SPACE_MS = 100,  /* the shortest time between two rounds */
     SENTINEL_CLIENT_ID_SIZE = 48,
 };
 
 struct sentinel_client {
     /* The owner's fields. */
     struct sentinel_client *next;
-    uint64_t mentioned; /* when another sentinel last named it, or when it was opened */
-    bool is_learnt;     /* from another sentinel, not from the URL */
+    uint64_t mentioned; /* when another sentinel last named it, or when the client was opened */
+    bool is_learnt;     /* another sentinel named it; it is not in the URL */
     bool is_left_out;   /* it was replaced: redis/sentinel/sentinel_set.h */
 
-    /* The owner reads what is known of the sentinel. Times are the loop's, in ms. */
-    bool is_dropped; /* it is being closed */
-    bool is_heard;   /* it has answered, or cannot be reached, since it was opened */
+    /* What the client knows of the sentinel; the owner reads it. Times are on the loop's clock, in
+     * ms. */
+    bool is_dropped; /* the client is closing */
+    bool is_heard;   /* since the client was opened, it has answered or was lost */
     bool has_vote;
     bool knows_no_such_name;
     int port;
-    int code;               /* of `trouble` */
-    struct vote vote;       /* the last one, even if it is no longer valid */
-    uint64_t voted;         /* when the client asked for `vote`; 0: it has no vote */
+    int code;               /* the errno of `trouble` */
+    struct vote vote;       /* the last vote, even if it is no longer valid */
+    uint64_t voted;         /* when the client asked for `vote`; 0: the answer named no primary */
     struct failure trouble; /* why it has no vote */
     char host[REDIS_HOST_LONGEST + 1];
-    char id[SENTINEL_CLIENT_ID_SIZE]; /* a sentinel may have several addresses; "": not known */
+    char id[SENTINEL_CLIENT_ID_SIZE]; /* a sentinel may have several addresses; "": unknown */
 
     /* The client's own fields. */
     bool asking;    /* a round of questions is under way */
-    bool ask_again; /* when this round is over */
+    bool ask_again; /* once this round is over */
     uv_loop_t *loop;
     const struct sentinel_client_events *events;
     const char *master; /* what the sentinels call the primary */
     struct session *session;
-    size_t answered; /* questions of this round */
-    uint64_t asked;  /* when it began */
+    size_t answered; /* how many questions of this round */
+    uint64_t asked;  /* when this round began */
     struct vote draft;
 };
 
@@ -50,13 +50,13 @@ struct sentinel_client {
  * dropped client calls only `closed`. */
 struct sentinel_client_events {
     void *context;
-    /* It has answered all questions of a round. */
+    /* The sentinel has answered all questions of a round. */
     void (*answered)(void *context, struct sentinel_client *client);
-    /* It names another sentinel, whose id is "" if it gives none. */
+    /* The sentinel names another sentinel; `id` is "" if the answer has no id. */
     void (*named)(void *context, const struct vote *address, const char *id);
-    /* It cannot be reached, or its answer makes no sense. The client tries again by itself. */
+    /* The sentinel cannot be reached, or its answer makes no sense. The client tries again. */
     void (*lost)(void *context, struct sentinel_client *client, const struct session_loss *loss);
-    /* Take it off the owner's list: the client frees it when this returns. */
+    /* The owner takes the client off its list. The client is freed when this returns. */
     void (*closed)(void *context, struct sentinel_client *client);
 };
 
@@ -69,10 +69,10 @@ int sentinel_client_open(struct sentinel_client **ret, uv_loop_t *loop, const st
 /* Asks again, SENTINEL_CLIENT_SPACE_MS after the last question at the earliest. */
 void sentinel_client_ask_soon(struct sentinel_client *client);
 
-/* May be repeated. */
+/* A second call does nothing. */
 void sentinel_client_close(struct sentinel_client *client);
 
-/* Whether it answers, as far as is known. A new client counts as answering. */
+/* Whether the sentinel answers, as far as the client knows. A new client counts as answering. */
 static inline bool sentinel_client_answers(const struct sentinel_client *client)
 {
     return !client->trouble.text[0];

@@ -40,7 +40,8 @@ static const struct sentinel_client *next_counted(const struct sentinel_client *
     return client;
 }
 
-/* A sentinel that does not know the primary names no other sentinel. */
+/* Counts only answers with a vote: a sentinel that does not know the primary names no other
+ * sentinel. */
 static bool most_answer(const struct sentinel_client *clients)
 {
     size_t sentinels = 0, answer = 0;

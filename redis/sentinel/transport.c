@@ -1,4 +1,4 @@
-/* The transport to one server, but that the sentinels say where it is. */
+/* As the transport to a single server, but the sentinels give the address of the server. */
 #include "redis/sentinel/transport.h"
 
 #include "redis/primary/preflight.h"
