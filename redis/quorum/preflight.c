@@ -25,7 +25,7 @@ static int preflight_check_apart(const struct member *members, size_t count,
     return 0;
 }
 
-/* A majority has to answer; what would never do by itself is not left to later. */
+/* A majority must answer. A member that fails in a way that waiting cannot mend stops the start. */
 static int preflight_judge(const struct member *members, size_t count, struct failure *failure)
 {
     size_t up = 0;

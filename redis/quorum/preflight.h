@@ -1,4 +1,4 @@
-/* preflight.h: hears from each member of a quorum once, before anything starts. */
+/* preflight.h: checks, before batond starts, that most members of a quorum answer. */
 #ifndef BATON_REDIS_QUORUM_PREFLIGHT_H
 #define BATON_REDIS_QUORUM_PREFLIGHT_H
 

@@ -15,21 +15,21 @@ struct member {
     struct redis_url url;
     struct quorum *quorum;
     unsigned shard;
-    bool is_double; /* when it last came up, another member's server answered */
+    bool is_double; /* when it last came up, the server was that of another member */
 };
 
 struct quorum {
     struct store_events events;
     unsigned count;
     unsigned open;    /* members that are not closed yet */
-    unsigned telling; /* the member whose event is being told */
+    unsigned telling; /* the member that reports an event now, or did last */
     void (*closed)(void *context);
     void *closed_context;
     char summary[SUMMARY_SIZE];
     struct member members[REDIS_QUORUM_MOST];
 };
 
-/* Events: each says of which member it is. */
+/* Events of the members */
 
 static const struct store_events *member_begin(const struct member *member)
 {
@@ -37,8 +37,8 @@ static const struct store_events *member_begin(const struct member *member)
     return &member->quorum->events;
 }
 
-/* Another member that the same server answers for. NULL if there is none, or if the server's run id
- * is not known. */
+/* Another member that has the same server. NULL if no other member has it, or if the server's run
+ * id is unknown. */
 static const struct member *member_find_double(const struct member *member)
 {
     const struct quorum *quorum = member->quorum;
@@ -52,8 +52,8 @@ static const struct member *member_find_double(const struct member *member)
     return NULL;
 }
 
-/* Otherwise one server would have two votes. The member connects again, since its address may lead
- * to another server later. */
+/* Refuses the connection, because one server would have two votes. The member connects again: its
+ * address may lead to another server later. */
 static void member_refuse_double(struct member *member, const struct member *other)
 {
     const struct store_events *events = member_begin(member);
@@ -210,7 +210,7 @@ static int quorum_open(void **ret, uv_loop_t *loop, const struct redis_url *url,
 
 static struct single *quorum_member(const void *state, unsigned shard)
 {
-    struct quorum *quorum = (struct quorum *)state; /* const says that it stays as it is */
+    struct quorum *quorum = (struct quorum *)state; /* only the signature is const */
     return &quorum->members[shard].single;
 }
 
@@ -236,7 +236,7 @@ static struct link *quorum_link(const void *state, unsigned shard)
     return single_link(quorum_member(state, shard), 0);
 }
 
-/* The condition of the members */
+/* State of the members */
 
 static unsigned quorum_shard_count(const void *state)
 {
@@ -271,7 +271,7 @@ static bool quorum_is_up(const void *state)
     return quorum_count_up(quorum) > quorum->count / 2;
 }
 
-/* People need only one reason: that of the first member that is down. */
+/* The reason of the first member that is down; one is enough for a reader. */
 static const char *quorum_trouble(void *state)
 {
     const struct quorum *quorum = state;
@@ -281,14 +281,13 @@ static const char *quorum_trouble(void *state)
     return "";
 }
 
-/* The member that is telling something now; outside of events, the last that did. */
+/* The address of the member that reports an event now, or did last. */
 static const char *quorum_place(const void *state)
 {
     const struct quorum *quorum = state;
     return single_place(&quorum->members[quorum->telling].single);
 }
 
-/* How many members are up, and which are away. */
 static const char *quorum_primary(void *state)
 {
     struct quorum *quorum = state;

@@ -4,8 +4,8 @@
 
 #include "redis/types/transport.h"
 
-/* For redis+quorum://. locks/quorum puts together what the members answer. Here each member has its
- * connection, its inbox and its number, which is its position in the URL. */
+/* For redis+quorum://. locks/quorum combines the answers of the members. Here each member has a
+ * connection, an inbox, and as its number its position in the URL. */
 extern const struct transport quorum_transport;
 
 #endif
