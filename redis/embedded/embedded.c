@@ -26,13 +26,13 @@ enum {
     STEP_MS = 20,
     ANSWER_WAIT_MS = 1000,
     FIRST_FREE_FD = 4,
-    /* How long to wait before redis-server is started again. */
+    /* The pause before batond starts redis-server again. */
     PAUSE_SHORTEST_MS = 500,
     PAUSE_LONGEST_MS = 10000,
-    LIVES_LONG_MS = 30000, /* after that, the reason of an end is a new one */
-    /* Exit codes of a child that could not become redis-server. */
+    LIVES_LONG_MS = 30000, /* redis-server that ran for longer restarts after the shortest pause */
+    /* Exit codes of a child that could not run redis-server. */
     EXIT_NO_PROGRAM = 127,
-    EXIT_UNWRITABLE = 128, /* and the errno */
+    EXIT_UNWRITABLE = 128, /* plus the errno */
 };
 
 static const char SOCKET_NAME[] = "redis.sock";
@@ -43,10 +43,10 @@ struct embedded {
     char *url;
     int lock;
     pid_t batond;
-    pid_t child;             /* 0 while there is none */
-    uint64_t started_ms;     /* by uv_hrtime */
+    pid_t child;             /* 0: none runs */
+    uint64_t started_ms;     /* by monotonic_ms */
     int pause_ms;            /* before the next start */
-    struct failure why;      /* of the child's last end */
+    struct failure why;      /* the child last ended */
     struct starter *starter; /* NULL: this process starts redis-server itself */
 };
 
@@ -77,7 +77,7 @@ static int open_directory(struct embedded *embedded, const char *path, struct fa
 
 /* The lock */
 
-/* 0 if the file does not say. */
+/* The process id in the file; 0: the file has none. */
 static long lock_holder(int lock)
 {
     char text[32] = "";
@@ -85,8 +85,9 @@ static long lock_holder(int lock)
     return length > 0 ? strtol(text, NULL, 10) : 0;
 }
 
-/* After a crash of the last batond, its redis-server is about to end, and holds the lock until
- * then. */
+/* After a crash of the last batond its redis-server holds the lock for a moment, until it ends,
+ * too.
+ */
 static int take_lock(int lock, int patience_ms)
 {
     for (int waited = 0; flock(lock, LOCK_EX | LOCK_NB) < 0; waited += STEP_MS) {
@@ -143,8 +144,8 @@ static int find_server(struct embedded *embedded, struct failure *failure)
                        "redis-server), or set --redis-url to a Redis that runs elsewhere");
 }
 
-/* The child between fork and exec. Other threads may have been running, so only what is safe in a
- * signal handler is allowed here. */
+/* The child between fork and exec. batond may have had other threads, so these functions may do
+ * only what a signal handler may. */
 
 static void child_reset_signals(void)
 {
@@ -155,7 +156,7 @@ static void child_reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Descriptors 0 to 2, the lock as number 3, and nothing else. */
+/* Keeps descriptors 0 to 2 and the lock, as number 3, and closes all others. */
 static bool child_arrange_files(int lock)
 {
     int log = open("redis.log", O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -174,7 +175,7 @@ static bool child_arrange_files(int lock)
 /* Becomes redis-server. */
 static void child_run(const void *context)
 {
-    /* Paths are relative to the state directory, so none of them needs Redis' quoting. */
+    /* Paths are relative to the state directory, so they need no quoting for Redis. */
     static const char *const ARGUMENTS[] = {
         "redis-server",
         "--port",
@@ -198,13 +199,13 @@ static void child_run(const void *context)
         NULL,
     };
     const struct embedded *embedded = context;
-    /* SIGKILL, not SIGTERM: with an append-only file that is synced always nothing is lost by it,
-     * and no busy server can put it off. */
+    /* SIGKILL rather than SIGTERM: a busy server cannot delay it. It loses no data, because
+     * redis-server syncs its append-only file at every write. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != embedded->batond) /* batond ended before prctl */
         _exit(1);
-    /* A session of its own: Ctrl-C in a terminal is for batond, which still needs its Redis to
-     * finish what is in flight. */
+    /* Gets a session of its own: Ctrl-C in a terminal must end batond only, which still needs Redis
+     * for the requests under way. */
     setsid();
     child_reset_signals();
     /* Redis stores tokens, and other users may be able to read the directory. */
@@ -246,7 +247,7 @@ static void describe_end(struct embedded *embedded, int status)
                     embedded->directory);
 }
 
-/* The pause grows after each short life: what ends redis-server does not go away by itself. */
+/* The pause grows if redis-server has run only for a short time: its trouble may last. */
 static void lengthen_pause(struct embedded *embedded)
 {
     bool was_long = (uint64_t)monotonic_ms() - embedded->started_ms >= LIVES_LONG_MS;

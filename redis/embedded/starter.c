@@ -26,11 +26,11 @@ static int run(void *context)
     _exit(127);
 }
 
-/* The new process is a child of the maker, not of this process. So the maker hears of its end,
- * and it ends with the maker. */
+/* The new process is a child of the maker, not of the starter. So the maker gets SIGCHLD when it
+ * ends, and the new process ends with the maker. */
 static pid_t start(struct starter *starter)
 {
-    static _Alignas(16) char stack[STACK_SIZE]; /* the child has a copy */
+    static _Alignas(16) char stack[STACK_SIZE]; /* the child gets a copy */
     pid_t child = clone(run, stack + sizeof stack, CLONE_PARENT | SIGCHLD, starter);
     return child < 0 ? -errno : child;
 }

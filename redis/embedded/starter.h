@@ -1,4 +1,4 @@
-/* starter.h: a small process that starts a program again for a process that may not start any. */
+/* starter.h: a small process that starts a program for its maker, which may not start programs. */
 #ifndef BATON_REDIS_EMBEDDED_STARTER_H
 #define BATON_REDIS_EMBEDDED_STARTER_H
 
@@ -6,12 +6,12 @@
 
 #include <sys/types.h>
 
-/* It waits for a byte from its maker, can do one thing, and ends with the maker's thread. Only
- * that thread uses it. */
+/* For each byte from its maker it starts the program once. It ends with the thread that made it;
+ * only this thread uses it. */
 struct starter;
 
-/* `run` becomes the program, or ends. The new process calls it with `context` as it was when the
- * starter was opened; it may do only what a signal handler may. Returns 0 or a negative errno
+/* `run` becomes the program, or ends. The new process calls it with `context` as it was at
+ * starter_open. `run` may do only what a signal handler may. Returns 0 or a negative errno
  * with a failure. */
 int starter_open(struct starter **ret, void (*run)(const void *context), const void *context,
                  struct failure *failure);

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 enum {
-    TRIED = 64 * 1024, /* bytes: what redis-server needs to start, and some commands more */
-    FULL = 4 * TRIED,  /* it is full if fewer bytes are left */
+    TRIED = 64 * 1024, /* bytes: enough for redis-server to start and to run some commands */
+    FULL = 4 * TRIED,  /* the disk counts as full if fewer bytes are left */
 };
 
 static int make_directories(const char *path, struct failure *failure)
@@ -35,8 +35,8 @@ static int make_directories(const char *path, struct failure *failure)
     return 0;
 }
 
-/* A user that may write in a parent can put another directory in its place. That directory is
- * not ours, and batond refuses it at its next start. */
+/* Does not check the parents. A user with write access to a parent can replace the directory, but
+ * batond refuses a directory of another user at its next start. */
 static int check_rights(const char *path, struct failure *failure)
 {
     struct stat about;
@@ -79,7 +79,7 @@ int state_directory_try_to_write(void)
 {
     static const char NOTHING[TRIED];
     int fd = open(".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-    if (fd < 0) /* some file systems have no files without a name: then redis-server tries */
+    if (fd < 0) /* if the file system has no unnamed files, redis-server itself tries */
         return errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT ? 0 : errno;
     errno = 0;
     ssize_t written = write(fd, NOTHING, sizeof NOTHING);

@@ -9,8 +9,8 @@
 
 /* Makes the directory (mode 0700, parents too) unless it exists. `ret_path` is its absolute
  * path. Returns 0 or a negative errno with a failure that says how to mend it: -EPERM if a user
- * other than root and the present one may write in it, since that user could put in locks, or
- * another redis.sock. */
+ * other than root and the present user may write in it, since that user could add locks or replace
+ * redis.sock. */
 int state_directory_open(const char *path, char ret_path[PATH_MAX], struct failure *failure);
 
 /* Whether its file system is almost full. */
