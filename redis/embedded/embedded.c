@@ -46,7 +46,7 @@ struct embedded {
     pid_t child;             /* 0: none runs */
     uint64_t started_ms;     /* by monotonic_ms */
     int pause_ms;            /* before the next start */
-    struct failure why;      /* the child last ended */
+    struct failure why;      /* why the child last ended */
     struct starter *starter; /* NULL: this process starts redis-server itself */
 };
 
@@ -85,9 +85,7 @@ static long lock_holder(int lock)
     return length > 0 ? strtol(text, NULL, 10) : 0;
 }
 
-/* After a crash of the last batond its redis-server holds the lock for a moment, until it ends,
- * too.
- */
+/* After a crash of the last batond, its redis-server holds the lock for a moment until it ends. */
 static int take_lock(int lock, int patience_ms)
 {
     for (int waited = 0; flock(lock, LOCK_EX | LOCK_NB) < 0; waited += STEP_MS) {

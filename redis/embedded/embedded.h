@@ -9,8 +9,8 @@
 
 enum { EMBEDDED_PATIENCE_MS = 3000 }; /* the longest wait for a state directory in use */
 
-/* Use it on the main thread only: the kernel ends the child when the thread that started it ends.
- */
+/* Use it on the main thread only: the kernel ends the child when the thread that started it
+ * ends. */
 struct embedded;
 
 /* Opens `state_dir` (state_directory.h), locks it against a second batond, starts redis-server

@@ -127,7 +127,7 @@ static void sentinel_judge(struct sentinel *sentinel)
 
 /* Another address with the same id belongs to this client as long as the sentinel answers at the
  * known address. Otherwise the sentinel may have moved, and the new address gets a client of its
- * own. The set forgets a learnt sentinel after SENTINEL_SET_FORGET_MS without an answer. */
+ * own. The set forgets a learnt sentinel that is gone after SENTINEL_SET_FORGET_MS. */
 static bool is_same_sentinel(const struct sentinel_client *client, const struct vote *address,
                              const char *id)
 {

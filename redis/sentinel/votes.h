@@ -30,8 +30,8 @@ bool vote_names(const struct vote *vote, const char *host, int port);
  * then the answer in use.
  * - The first answer must be that of most known sentinels, or of all sentinels that answer.
  * - A new answer replaces the answer in use if its epoch is higher, or if most known sentinels
- * agree on it: an operator may have set them up anew. A few sentinels that are behind replace
- * nothing.
+ *   agree on it: an operator may have set them up anew. A few sentinels that are behind replace
+ *   nothing.
  *
  * Returns one of `votes`, or NULL if no answer wins. */
 const struct vote *votes_winner(const struct vote *const *votes, size_t count, size_t sentinels,
