@@ -4,14 +4,14 @@
 #include "locks/central/central.h"
 #include "locks/waiting/expiries.h"
 
-/* An acquire under way: what its reply is read with, and what takes the grant back if the reply
- * gets lost. */
+/* An acquire under way. batond reads the reply with `acquire` and `attempt`. If the reply gets
+ * lost, it takes the grant back with them. */
 struct acquiring {
     struct locks *locks;
     locks_done *done;
     void *context;
     struct attempt attempt;
-    struct acquire acquire; /* its slices point to `bytes`; the meta is left out */
+    struct acquire acquire; /* without the meta; its slices point to `bytes` */
     char bytes[];
 };
 

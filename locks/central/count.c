@@ -6,19 +6,19 @@
 #include <stdlib.h>
 
 enum {
-    KEYS_LOOKED_AT = 200, /* by one script: about a millisecond of Redis */
+    KEYS_LOOKED_AT = 200, /* by one script, in about 1 ms of Redis */
     SCAN_LENGTH = 20,
 };
 
 struct counting {
     struct locks *locks;
-    unsigned position; /* of the shard that is asked */
+    unsigned position; /* of the shard that counts now */
     locks_counted *done;
     void *context;
 };
 
-/* A cursor as text is SCAN's own, for each shard after the first behind its position and a colon.
- */
+/* The text of a cursor is SCAN's cursor. After the first shard, the position of the shard and a
+ * colon come before it. */
 struct count_cursor {
     unsigned position;
     struct slice scan;
@@ -36,7 +36,7 @@ static struct count_cursor count_cursor_read(struct slice cursor)
     return from;
 }
 
-/* Where the next call goes on after a shard's reply; "0" after the last shard. */
+/* The cursor of the next call, after a shard has replied with `scan`; "0" after the last shard. */
 static struct slice count_cursor_write(const struct counting *counting, struct slice scan,
                                        char text[LOCKS_COUNT_CURSOR_LENGTH + 1])
 {
@@ -82,7 +82,7 @@ void locks_count(struct locks *locks, struct slice cursor, locks_counted *done, 
     struct counting *counting = memory_checked(malloc(sizeof *counting));
     unsigned position = from.position;
     if (store_seek_shard(locks->store, &position, &shard) && position != from.position)
-        from.scan = slice_of("0"); /* another shard is at this position by now */
+        from.scan = slice_of("0"); /* this shard has gone: counts all of the next */
     const struct slice arguments[] = {
         stamp_placeholder(),
         from.scan,

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { VIEW_PARTS = 7 }; /* at least */
+enum { VIEW_PARTS = 7 }; /* a view has at least these */
 
 static bool inspect_read(const struct value *value, struct locks_reply *ret)
 {

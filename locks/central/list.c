@@ -7,8 +7,8 @@
 #include <errno.h>
 
 enum {
-    KEYS_LOOKED_AT = 2000, /* by one script: about a millisecond of Redis */
-    /* An empty page is of no use to a client: the listing goes on for so long. */
+    KEYS_LOOKED_AT = 2000, /* by one script, in about 1 ms of Redis */
+    /* The longest time to fill a page: an empty page is of no use to a client. */
     PATIENCE_MS = 300,
 };
 
@@ -17,8 +17,8 @@ struct listing {
     struct locks_listener listener;
     size_t limit;
     size_t told;
-    uint64_t started;  /* nanoseconds */
-    unsigned position; /* of the shard that is asked */
+    uint64_t started;  /* by uv_hrtime, in ns */
+    unsigned position; /* of the shard that replies next */
     size_t prefix_length;
     char prefix[NAME_LENGTH];
 };
@@ -61,8 +61,8 @@ static void list_tell_skipped(const struct listing *listing, const struct value 
             list_skip(listing, key);
 }
 
-/* Tells the listener of one lock, or logs that batond cannot read it. Returns false if the reply is
- * not of the expected shape. */
+/* Reports one lock to the listener, or logs that batond cannot read it. Returns false if the reply
+ * has another shape. */
 static bool list_tell(struct listing *listing, const struct value *entry)
 {
     struct slice key;
@@ -83,8 +83,8 @@ static bool list_tell(struct listing *listing, const struct value *entry)
     return true;
 }
 
-/* Reads where to go on. `names` holds the names that the cursor points to. A client must not read
- * off the cursor what the pages leave out, so the cursor leaves it out, too. */
+/* Reads the cursor of a reply. `names` holds the names to which the cursor points. The cursor
+ * leaves out the same names as the pages, since clients can read it. */
 static bool list_read_cursor(const struct listing *listing, const struct value *reply,
                              char names[CURSOR_NAMES][NAME_LENGTH], struct cursor *ret)
 {
@@ -104,7 +104,7 @@ static bool list_read_cursor(const struct listing *listing, const struct value *
     return true;
 }
 
-/* Moves on to the next shard. False after the last. */
+/* Moves on to the next shard. Returns false after the last shard. */
 static bool list_next_shard(const struct listing *listing, struct cursor *cursor)
 {
     unsigned shard;
@@ -118,8 +118,8 @@ static bool list_is_patient(const struct listing *listing)
     return uv_hrtime() - listing->started < PATIENCE_MS * UINT64_C(1000000);
 }
 
-/* Tells the locks of one reply, then goes on or ends the listing. False if the reply is not of the
- * expected shape: then the listing has not ended. */
+/* Reports the locks of one reply, then goes on or ends the listing. Returns false, without ending
+ * the listing, if the reply has another shape. */
 static bool list_go_on(struct listing *listing, const struct value *reply)
 {
     char names[CURSOR_NAMES][NAME_LENGTH];
@@ -161,7 +161,7 @@ static void list_ask(struct listing *listing, const struct cursor *from)
 {
     struct cursor cursor = *from;
     unsigned shard = 0;
-    /* The shard at this position has changed since: the listing reads all of the new one. */
+    /* No shard is at this position any more: the listing reads all of the next shard. */
     if (store_seek_shard(listing->locks->store, &cursor.position, &shard) &&
         cursor.position != from->position)
         cursor.scan = slice_of("0");

@@ -1,4 +1,4 @@
-/* Messages in this server's inbox, published by the scripts that other servers run. */
+/* Messages in this server's inbox. The scripts that other servers run publish them. */
 #include "locks/calls/operation.h"
 #include "locks/central/central.h"
 #include "locks/waiting/subscription.h"
@@ -14,7 +14,7 @@ static int64_t message_number(struct slice word)
     return strtoll(text, NULL, 10);
 }
 
-/* Whether this key can be that of a lock: scripts must not write to any other. */
+/* Whether this can be the key of a lock. Scripts must not write to other keys. */
 static bool message_key_is_lock(const struct locks *locks, struct slice key)
 {
     char name[NAME_LENGTH];
@@ -64,7 +64,7 @@ static void message_changed(struct locks *locks, struct slice rest)
         watched_changed(&subscription->watched, version);
 }
 
-/* s KEY: the queue passes over this server, since another one of its process did not claim in
+/* s KEY: the queue passes over this server, because another server of its process did not claim in
  * time. */
 static void message_suspected(struct locks *locks, struct slice key)
 {

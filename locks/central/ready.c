@@ -13,10 +13,10 @@ static bool ready_read(const struct value *value, struct locks_reply *ret)
     return value_integer(value, &one) && one == 1;
 }
 
-/* A health check has less time than a grant. */
+/* The longest wait for replicas: a health check has less time than a grant. */
 enum { CONFIRM_LONGEST_MS = 500 };
 
-/* Each shard that serves names is asked; the store is ready when all of them are. */
+/* batond asks each shard that serves names. The store is ready when all these shards are. */
 struct readiness {
     struct locks *locks;
     int64_t replicas;
@@ -88,7 +88,7 @@ void central_ready(struct locks *locks, int64_t replicas, locks_done *done, void
         char tag[STORE_TAG_SIZE];
         if (!store_shard_serves(locks->store, shard))
             continue;
-        /* No lock has the empty name or one of these keys, so the script may write there. */
+        /* No lock has the empty name or one of these keys, so the script may write to the key. */
         store_tag(locks->store, shard, tag);
         readiness->asking++;
         operation_run(locks, &script_ready, slice_of(tag), NULL, 0, ready_read, ready_answered,

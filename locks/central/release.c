@@ -17,7 +17,8 @@ static bool release_read(const struct value *value, struct locks_reply *ret)
     return reply_says(value, "not_held");
 }
 
-/* The next waiter, if the script has claimed its grant already: its attempt and its hold. */
+/* Reads the attempt and the hold of the next waiter. Returns false if the script has not claimed
+ * the grant for it. */
 static bool release_read_next(const struct value *value, int64_t fence, struct slice *ret_attempt,
                               struct hold *ret)
 {
@@ -27,7 +28,6 @@ static bool release_read_next(const struct value *value, int64_t fence, struct s
            value_integer(value_at(value, 8), &ret->ttl_ms);
 }
 
-/* A release under way. */
 struct releasing {
     struct locks *locks;
     locks_done *done;
@@ -37,7 +37,7 @@ struct releasing {
 };
 
 /* A release may answer two requests: if the next waiter is parked at this server, the script has
- * given it the hold. It is told first, since it has waited longest. */
+ * given it the hold. This waiter gets its answer first, since it has waited longest. */
 static void release_answered(void *context, const struct store_result *result)
 {
     struct releasing *releasing = context;
@@ -46,7 +46,7 @@ static void release_answered(void *context, const struct store_result *result)
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, release_read, &reply);
     operation_note_numbers(releasing->locks, &reply);
-    /* After a repeated release another client may hold it. */
+    /* After a repeated release another client may hold the lock. */
     const struct release *release = &reply.release;
     if (reply.result == LOCKS_DONE && !release->cancelled && !release->repeated &&
         release->holds == 0)

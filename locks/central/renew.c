@@ -13,7 +13,6 @@ static bool renew_read(const struct value *value, struct locks_reply *ret)
     return reply_says(value, "not_held");
 }
 
-/* A renewal under way. */
 struct renewing {
     struct locks *locks;
     locks_done *done;
