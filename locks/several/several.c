@@ -1,6 +1,6 @@
-/* Acquires several names, one after the other in the same order for all clients, also if none of
- * them waits. So if two clients want the same names, the one that gets the first name gets them
- * all. If all were asked for at once, the two could refuse each other for ever. */
+/* Acquires several names one after the other, in the same order for all clients, even if no client
+ * waits. So if two clients want the same names, the client that gets the first name gets all. If
+ * batond asked for all names at once, the two clients could refuse each other for ever. */
 #include "base/memory.h"
 #include "locks/calls/confirm.h"
 #include "locks/calls/engine.h"
@@ -9,32 +9,32 @@
 
 #include <stdio.h>
 
-/* A name that is held. */
+/* A name that the token holds. */
 struct several_entry {
     struct several *several;
     struct renewer *renewer;
-    enum locks_result result; /* DONE: it was granted to this request, REPEATED: held before */
+    enum locks_result result; /* DONE: granted to this request; REPEATED: held before */
     struct attempt attempt;
     struct hold hold;
-    uint64_t told;          /* when, by the loop's clock, `hold` was true */
-    struct store_mark mark; /* the place of `hold` in the order of Redis' replies */
+    uint64_t told;          /* when `hold` was true; on the loop's clock, in ms */
+    struct store_mark mark; /* the place of this hold's reply among Redis' replies */
     char owner[OWNER_LENGTH];
 };
 
 struct several {
     struct locks *locks;
     struct acquirer acquirer;
-    /* NULL: answered or abandoned; only the last replies of Redis are still to come */
+    /* NULL: abandoned, and only the last replies of Redis are still to come */
     several_done *done;
     struct acquire acquire; /* its texts are in `names` */
-    uint64_t deadline;      /* of the wait, by the loop's clock */
+    uint64_t deadline;      /* when the wait ends; on the loop's clock, in ms */
     struct names *names;
-    size_t held;             /* how many of the names, from the first on */
+    size_t held;             /* how many names are held, from the first on */
     size_t asking;           /* scripts under way */
-    struct waiter *waiter;   /* for the name after those held */
-    const char *unconfirmed; /* why the replicas of a shard do not have it; else NULL */
+    struct waiter *waiter;   /* for the name after the held names; NULL: none waits */
+    const char *unconfirmed; /* why the replicas of a shard did not confirm; else NULL */
     char why[256];
-    const char *failed; /* why all is given back as soon as nothing is under way */
+    const char *failed; /* why it gives all names back once no script is under way; else NULL */
     size_t failed_at;
     struct several_entry entries[];
 };
@@ -65,7 +65,7 @@ static void several_stop_renewing(struct several *several)
 }
 
 /* Also gives back what the token held before this request. Redis keeps such a hold for the other
- * requests that were told of it. */
+ * requests that have got it. */
 static void several_give_back(struct several *several)
 {
     several_stop_renewing(several);
@@ -88,8 +88,8 @@ static void several_refuse(struct several *several, size_t refused, const struct
     several_free(several);
 }
 
-/* A hold is lost. The request ends when the scripts under way have replied: only then is it known
- * whether they have got a hold that must be given back. */
+/* A hold is lost. The request ends when the scripts under way have replied, because a script may
+ * still get a hold, which batond must give back. */
 static void several_fail(struct several *several, size_t at, const char *why)
 {
     if (!several->failed) {
@@ -179,8 +179,8 @@ static void several_on_confirmed(void *context, const struct locks_reply *reply)
         several_free(several);
 }
 
-/* The mark of a shard's last reply, which covers all its replies before if they came by one
- * connection. If they did not, no mark covers them: the result has no connection. */
+/* The mark of a shard's last reply. It covers the earlier replies of the shard if all came by one
+ * connection. Otherwise no mark covers them, and the result has no connection. */
 static struct store_mark several_last_mark(const struct several *several, unsigned shard)
 {
     struct store_mark last = {.shard = shard};
@@ -206,7 +206,7 @@ static bool several_is_first_of_shard(const struct several *several, size_t i)
     return true;
 }
 
-/* Has the replicas of each shard confirm the holds: each shard has its own. */
+/* Asks the replicas of each shard to confirm the holds of this shard. */
 static void several_confirm(struct several *several)
 {
     if (several->acquire.replicas == 0) {
@@ -249,8 +249,8 @@ static void several_on_extended(void *context, const struct locks_reply *reply)
         several_confirm(several);
 }
 
-/* All names are held: their TTL from now on is the one that the client asked for. The last hold has
- * it already. A hold that the token had before, with more time left, keeps its time. */
+/* All names are held: gives them the TTL that the client asked for. The last hold has it already. A
+ * hold that the token had before keeps its time if it has more time left. */
 static void several_extend(struct several *several)
 {
     const struct acquire *acquire = &several->acquire;
@@ -336,7 +336,7 @@ static void several_ask(struct several *several)
     struct locks *locks = several->locks;
     struct acquire acquire = several->acquire;
     uint64_t now = uv_now(locks->loop);
-    acquire.replicas = 0; /* they confirm once, when all names are held */
+    acquire.replicas = 0; /* replicas confirm once, when all names are held */
     acquire.name = several_name(several, several->held);
     if (several->held + 1 < several->names->count)
         acquire.ttl_ms = locks->claim_window_ms;

@@ -1,4 +1,4 @@
-/* Renews or releases several names: one script for each, all sent at once. */
+/* Renews or releases several names. Sends one script for each name, all at once. */
 #include "base/memory.h"
 #include "locks/calls/state.h"
 #include "locks/types/names.h"
@@ -23,8 +23,8 @@ struct together {
     struct together_entry entries[];
 };
 
-/* The worst result is that of the whole. That Redis is away is worse than a name that is not held,
- * since a client that is told of the latter takes the other names for renewed. */
+/* The worst result becomes the result of the whole. A Redis that is away is worse than a name that
+ * is not held: a client that hears of such a name takes the other names for renewed. */
 static int together_weight(enum locks_result result)
 {
     switch (result) {
@@ -52,7 +52,7 @@ static void together_conclude(struct together *together)
     free(together);
 }
 
-/* Copies the text, since it must outlive the reply. A reply has one of the two owners, or none. */
+/* Copies the text, since it must outlive the reply. A reply has at most one of the two owners. */
 static void together_keep_owner(struct together_entry *entry, struct slice *owner)
 {
     if (owner->length == 0)
@@ -80,7 +80,7 @@ static void together_answered(void *context, const struct locks_reply *reply)
 static struct together *together_new(const struct slice *names, size_t count, several_done *done,
                                      void *context)
 {
-    assert(count > 0); /* or `done` would never run */
+    assert(count > 0); /* without a name `done` would never run */
     struct together *together =
         memory_checked(calloc(1, sizeof *together + count * sizeof together->entries[0]));
     together->done = done;
