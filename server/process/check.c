@@ -23,12 +23,12 @@ struct probe {
     int fd;
     gnutls_session_t tls; /* NULL: plain HTTP */
     gnutls_certificate_credentials_t credentials;
-    int64_t until; /* by now_ms */
+    int64_t until; /* by monotonic_ms */
     char reply[REPLY_LONGEST];
     size_t length;
 };
 
-/* Limits the next use of the socket to the time that is left. Returns false if none is left. */
+/* Limits the next use of the socket to the time that is left. Returns false if no time is left. */
 static bool check_limit_time(const struct probe *probe)
 {
     int64_t left = probe->until - monotonic_ms();
@@ -46,7 +46,7 @@ static int check_no_answer(const struct probe *probe, const char *reason, struct
                        probe->listener.endpoint, reason);
 }
 
-/* A client cannot connect to "any address". Returns the port, 0 for any. */
+/* Replaces "any address" by loopback: a client cannot connect to it. Returns the port; 0: any. */
 static in_port_t check_prefer_loopback(struct sockaddr_storage *address)
 {
     struct sockaddr_in *four = (struct sockaddr_in *)address;
@@ -114,7 +114,7 @@ static int check_ask(struct probe *probe, struct failure *failure)
     return 0;
 }
 
-/* The text after `key` in the JSON of a problem, up to its quote; our texts have none inside. */
+/* The text after `key` in the JSON of a problem, up to the next quote: our texts have no quotes. */
 static struct slice check_find_text(const char *reply, const char *key)
 {
     const char *found = strstr(reply, key);
@@ -162,7 +162,7 @@ static int check_redis_url(const struct settings *settings, struct failure *fail
     return result;
 }
 
-/* Likewise; a running batond still uses the files as it has read them. */
+/* A wrong file would stop a restart, too. The running batond uses the file as it last read it. */
 static int check_tokens_file(const struct settings *settings, struct failure *failure)
 {
     const struct tokens_file_options options = {.path = settings->tokens_file,
@@ -188,7 +188,7 @@ static int check_https(const struct settings *settings, struct failure *failure)
     return result;
 }
 
-/* Prefers admin-listen, whose connections clients cannot use up. */
+/* Prefers admin-listen, because lock requests cannot use up its connections. */
 static int check_read_listener(struct listener *ret, const struct settings *settings,
                                struct failure *failure)
 {

@@ -5,13 +5,14 @@
 #include "base/failure.h"
 #include "server/settings/settings.h"
 
-enum { CHECK_MS = 3000 }; /* batond reports a Redis that does not answer within a second */
+enum { CHECK_MS = 3000 }; /* batond itself notices within 1 s that Redis does not answer */
 
 /* Requests /readyz at `listen`, or on loopback if that is any address. With a `tls-cert` it uses
- * HTTPS and does not check the certificate, which names the host to others; it sends no secret.
- * Meant for the health check of a container, which has neither shell nor curl. Blocks for CHECK_MS
- * at most. Returns 0; -EINVAL or -ENOTSUP if the settings would stop a start or `listen` has no
- * port; or -EAGAIN if no batond answers that it is ready, with a failure that says why. */
+ * HTTPS. It does not check the certificate, which is for the name that other hosts use, and it
+ * sends no secret. It is meant for the health check of a container that has neither shell nor curl.
+ * Blocks for CHECK_MS at most. Returns 0; -EINVAL or -ENOTSUP if the settings would stop a start or
+ * `listen` has no port; or -EAGAIN if no batond answers that it is ready, with a failure that says
+ * why. */
 int check_readiness(const struct settings *settings, struct failure *failure);
 
 #endif

@@ -11,7 +11,8 @@
 
 enum { LONGEST = 512, PATIENCE_S = 1 };
 
-/* Reads a path, or an abstract name with @ in front. Returns its length, 0 for neither. */
+/* Reads a path, or an abstract name with @ in front. Returns the length of the address;
+ * 0: the text is neither. */
 static socklen_t notify_read_address(const char *text, struct sockaddr_un *address)
 {
     size_t length = strlen(text);
@@ -25,7 +26,7 @@ static socklen_t notify_read_address(const char *text, struct sockaddr_un *addre
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (text[0] == '/'));
 }
 
-/* The watchdog's period: half the time after which the manager takes us for dead. */
+/* The watchdog's period in ms: half the time after which the manager takes batond for dead. */
 static int64_t watchdog_ms(void)
 {
     const char *pid = getenv("WATCHDOG_PID"), *usec = getenv("WATCHDOG_USEC");

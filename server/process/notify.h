@@ -1,4 +1,4 @@
-/* notify.h: tells the service manager how this process is: systemd's protocol of sd_notify(3). */
+/* notify.h: reports the state of batond to the service manager: the protocol of sd_notify(3). */
 #ifndef BATON_SERVER_PROCESS_NOTIFY_H
 #define BATON_SERVER_PROCESS_NOTIFY_H
 
@@ -8,17 +8,18 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* Sends a datagram for each message; none comes back. For one thread at a time. */
+/* Sends each message as a datagram, and gets no reply. Use it on one thread at a time. */
 struct notify {
     int fd; /* -1: no manager listens */
     struct sockaddr_un place;
     socklen_t length;
-    int64_t watchdog_ms; /* the period of WATCHDOG=1; 0: not expected */
+    int64_t watchdog_ms; /* the period of WATCHDOG=1; 0: the manager expects none */
 };
 
 /* Reads the manager's variables (NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID) and unsets them, so
- * that no program we start speaks for us. Call this before there is another thread. Returns 0, also
- * without a manager; or a negative errno with a failure, and then messages go nowhere. */
+ * that no program that batond starts speaks for it. Call this before there is another thread.
+ * Returns 0, also without a manager; or a negative errno with a failure, and then messages go
+ * nowhere. */
 int notify_open(struct notify *ret, struct failure *failure);
 
 /* Sends lines of VARIABLE=VALUE, formatted as by printf. A message that the manager does not take

@@ -15,14 +15,15 @@
 #include <unistd.h>
 
 enum {
-    FILES_KEPT_BACK = 32, /* of the descriptors: for logs, the embedded Redis, the main loop */
-    /* The loop, the socket, connections to Redis and sentinels, and lingering ones. */
+    FILES_KEPT_BACK = 32, /* descriptors for logs, the embedded Redis and the main loop */
+    /* Descriptors for the loop, the socket, connections to Redis and to sentinels, lingering
+     * connections and deliveries. */
     FILES_OF_A_WORKER = 16 + SENTINELS_MOST + LINGERING_MOST + DELIVERIES_MOST,
-    CONNECTIONS_MOST = 10000000, /* whatever the limit of descriptors */
+    CONNECTIONS_MOST = 10000000, /* even if the limit of descriptors is higher */
     PREFLIGHT_MS = 2000,
     ADMIN_CONNECTIONS = 64,
     ADMIN_CONNECTIONS_EACH = 16, /* from one address */
-    /* With its socket and its daemon. */
+    /* Descriptors, with 8 for its socket and its daemon. */
     ADMIN_FILES = ADMIN_CONNECTIONS + LINGERING_MOST + DELIVERIES_MOST + 8,
 };
 
@@ -35,7 +36,7 @@ static int prepare_listener(struct process *process, struct failure *failure)
                    : listener_init(&process->listener, "listen", process->settings.listen, failure);
 }
 
-/* Its connections are its own, so that requests for locks cannot use them up. */
+/* It has connections of its own, so that lock requests cannot use them up. */
 static int prepare_admin_listener(struct process *process, struct failure *failure)
 {
     const struct settings *settings = &process->settings;
@@ -69,7 +70,7 @@ static int prepare_workers(struct process *process, struct failure *failure)
     return 0;
 }
 
-/* Every connection is a descriptor. */
+/* Every connection needs a descriptor. */
 static unsigned prepare_connections_most(size_t workers, bool has_admin)
 {
     struct rlimit limit = {0};
@@ -98,7 +99,7 @@ static int prepare_limits(struct process *process, struct failure *failure)
                         ? (unsigned)settings->max_connections_per_address
                         : (most + 3) / 4;
     process->connection_limits = connection_limits_new(most, each, &settings->trusted);
-    /* A tenth of the connections stays free to release the locks that others wait for. */
+    /* A tenth of the connections stays free to release the locks that clients wait for. */
     process->limits =
         (struct limits){.rate = settings->rate_limit,
                         .principal_waiters = settings->principal_waiters,
@@ -110,8 +111,8 @@ static int prepare_limits(struct process *process, struct failure *failure)
     return 0;
 }
 
-/* After a crash the redis-server of the last batond takes a moment to end. The warning comes before
- * the wait, since the cause may be a second batond that was started by mistake. */
+/* After a crash the redis-server of the last batond needs a moment to end. batond warns before it
+ * waits, because the cause may be a second batond that was started by mistake. */
 static int prepare_embedded(struct process *process, struct failure *failure)
 {
     char patience[DURATION_TEXT];
@@ -163,7 +164,8 @@ static int prepare_redis(struct process *process, struct failure *failure)
     return result < 0 || process->settings.redis_url ? result : prepare_own_redis(process, failure);
 }
 
-/* A Redis that batond can never use stops the start; one that is away may come back. */
+/* A Redis that batond can never use stops the start. A Redis that is away does not: it may come
+ * back. */
 static int prepare_check_redis(struct process *process, struct failure *failure)
 {
     int result = store_preflight(&process->redis_url, PREFLIGHT_MS, failure);
@@ -175,7 +177,7 @@ static int prepare_check_redis(struct process *process, struct failure *failure)
     return result;
 }
 
-/* In this order: each step may use the results of those before. */
+/* The steps in their order: each step may use the results of earlier steps. */
 static int (*const STEPS[])(struct process *process, struct failure *failure) = {
     prepare_workers,        prepare_listener, prepare_admin_listener, prepare_check_exposure,
     readings_of_principals, prepare_limits,   readings_of_https,      prepare_redis,

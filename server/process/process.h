@@ -32,10 +32,10 @@ struct process {
     struct settings settings;
     struct log log;
     struct listener listener;
-    struct listener admin; /* zeroed: none */
-    char url[96];          /* that clients use; set once it serves */
+    struct listener admin; /* zeroed: there is no such listener */
+    char url[96];          /* the URL that clients use; set once batond serves */
     struct notify notify;
-    struct embedded *embedded; /* NULL with a redis-url */
+    struct embedded *embedded; /* NULL: there is a redis-url */
     struct redis_url redis_url;
     struct principals *principals; /* the callers, as last read */
     struct connection_limits *connection_limits;
@@ -49,14 +49,14 @@ struct process {
     struct health health;
     struct worker_options worker_options;
     struct worker *workers[WORKERS_MOST];
-    size_t worker_count; /* constant once the first has started */
+    size_t worker_count; /* constant once the first worker has started */
     time_t started;
-    bool redis_is_away;      /* as last told to the service manager */
+    bool redis_is_away;      /* as last reported to the service manager */
     bool ends_with_terminal; /* SIGHUP stops batond if its terminal is gone */
     uv_loop_t loop;
     uv_signal_t terminate, interrupt, hangup, child;
     uv_timer_t restart;
-    uv_timer_t grace; /* the time of drain: serves on, while /readyz sends clients elsewhere */
+    uv_timer_t grace; /* the drain: batond serves, and /readyz sends clients elsewhere */
     uv_timer_t look;  /* checks whether the workers' loops turn */
     uv_timer_t watchdog;
 };

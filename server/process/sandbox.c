@@ -113,7 +113,7 @@ static const int ALLOWED[] = {
     SCMP_SYS(getdents64),
     SCMP_SYS(fstatfs),
     SCMP_SYS(statfs),
-    /* what the process is */
+    /* facts about the process */
     SCMP_SYS(getpid),
     SCMP_SYS(getppid),
     SCMP_SYS(getuid),
@@ -139,7 +139,7 @@ static const struct condition {
 } CONDITIONS[] = {
     /* a thread, not a process */
     {SCMP_SYS(clone), {{0, CLONE_THREAD | CLONE_VM, CLONE_THREAD | CLONE_VM}}},
-    /* to Redis and to the resolver; NETLINK_ROUTE is how the resolver learns of addresses */
+    /* to Redis and for the resolver, which learns of addresses by NETLINK_ROUTE */
     {SCMP_SYS(socket), {{0, UINT32_MAX, AF_UNIX}}},
     {SCMP_SYS(socket), {{0, UINT32_MAX, AF_INET}, {1, 0xf, SOCK_STREAM}}},
     {SCMP_SYS(socket), {{0, UINT32_MAX, AF_INET}, {1, 0xf, SOCK_DGRAM}}},
@@ -149,7 +149,7 @@ static const struct condition {
     /* files are only read */
     {SCMP_SYS(open), {{1, OPEN_WRITES, O_RDONLY}}},
     {SCMP_SYS(openat), {{2, OPEN_WRITES, O_RDONLY}}},
-    /* no memory that is written and run; a library that is loaded late is not written */
+    /* no memory that can be both written and run; a library that is loaded late needs none */
     {SCMP_SYS(mmap), {{2, PROT_WRITE | PROT_EXEC, 0}}},
     {SCMP_SYS(mmap), {{2, PROT_WRITE | PROT_EXEC, PROT_WRITE}}},
     {SCMP_SYS(mmap), {{2, PROT_WRITE | PROT_EXEC, PROT_EXEC}}},
@@ -159,7 +159,7 @@ static const struct condition {
     {SCMP_SYS(ioctl), {{1, UINT32_MAX, FIONBIO}}},
     {SCMP_SYS(ioctl), {{1, UINT32_MAX, TCGETS}}},
     {SCMP_SYS(ioctl), {{1, UINT32_MAX, SIOCOUTQ}}},
-    /* a limit is asked for, not set */
+    /* limits are read, not set */
     {SCMP_SYS(prlimit64), {{2, UINT64_MAX, 0}}},
     {SCMP_SYS(prctl), {{0, UINT32_MAX, PR_SET_NAME}}},
     /* to end the embedded Redis */
@@ -176,8 +176,7 @@ static const struct log *sandbox_log;
 static void sandbox_on_blocked(int number, siginfo_t *about, void *context)
 {
     (void)context;
-    /* The heap and the time zone make allowed calls only, so that none of their locks is held here.
-     */
+    /* The heap and the time zone make allowed calls only, so no lock of theirs is held here. */
     char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, about->si_syscall);
     log_last_words(
         sandbox_log, LOG_ERROR,
@@ -226,7 +225,7 @@ int sandbox_check(struct failure *failure)
     return 0;
 }
 
-/* Loads the filter for all threads and frees it. `result` is the outcome of filling it. */
+/* Loads the filter for all threads and frees it. `result` is the outcome of filling the filter. */
 static int sandbox_load(scmp_filter_ctx filter, int result, struct failure *failure)
 {
     if (result == 0)

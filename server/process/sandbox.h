@@ -5,15 +5,16 @@
 #include "base/failure.h"
 #include "server/log/log.h"
 
-/* Call this first of all. No core dumps; only root may read its memory or trace it; no program that
- * it starts gets more rights. Returns 0 or a negative errno. */
+/* Call this first of all. Forbids core dumps. From then on only root may read the memory of batond
+ * or trace it, and programs that batond starts get no further rights. Returns 0 or a negative
+ * errno. */
 int sandbox_harden(struct failure *failure);
 
 /* Whether this build can filter system calls: it has libseccomp, and no sanitizer, which would need
  * further calls. Returns 0, or -ENOTSUP with a failure. */
 int sandbox_check(struct failure *failure);
 
-/* Call this before any loop exists, if there will be a sandbox. It keeps libuv from using io_uring,
+/* If there will be a sandbox, call this before any loop exists. It keeps libuv from using io_uring,
  * whose operations pass no filter. Returns 0 or a negative errno with a failure. */
 int sandbox_prepare(struct failure *failure);
 
@@ -21,8 +22,8 @@ int sandbox_prepare(struct failure *failure);
  * process can start no program, write no file and trace no process. Any other call ends the process
  * by SIGSYS, with a line in `log` (which must stay) that names the call.
  *
- * (To refuse the call would leave a process in an untested state. To kill it at once, as seccomp
- * can, writes to the kernel's log only, which few can read from a container.)
+ * Refusing the call would leave batond in an untested state. Killing batond at once, as seccomp
+ * can, writes only to the kernel's log, which few people can read from a container.
  *
  * Returns 0 or a negative errno with a failure. */
 int sandbox_enter(const struct log *log, struct failure *failure);

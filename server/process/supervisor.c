@@ -15,13 +15,12 @@
 enum {
     RESTART_PAUSE_MS = 500,
     LOOK_MS = 1000,
-    END_MS =
-        20000, /* longer than the end takes after the drain, that of the embedded Redis included */
+    END_MS = 20000, /* longer than batond and the embedded Redis take to end after the drain */
 };
 
-/* Blocks or unblocks the signals that stop batond (SIG_BLOCK, SIG_UNBLOCK) in the main thread; the
- * other threads start while they are blocked. So only the loop hears of them, and only of the
- * first: once the loop has closed, a second one would kill the process. */
+/* Blocks or unblocks (SIG_BLOCK, SIG_UNBLOCK) the signals that stop batond, in the main thread. The
+ * other threads start while these signals are blocked, so only the loop gets them. supervisor_stop
+ * blocks them again: once the loop has closed, a signal would kill the process. */
 static void supervisor_mask_signals(int how)
 {
     sigset_t signals;
@@ -48,8 +47,9 @@ static void supervisor_on_grace_over(uv_timer_t *timer)
     supervisor_stop(timer->data, "the time of drain is over");
 }
 
-/* A drain is of no use with an embedded Redis, which ends with this batond: no other batond could
- * serve. After Ctrl-C or a closed terminal batond ends at once. */
+/* Whether the signal starts a drain. With an embedded Redis a drain is of no use: Redis ends with
+ * this batond, so no other batond could serve. After Ctrl-C or a closed terminal batond ends at
+ * once. */
 static bool supervisor_is_graceful(const struct process *process, int number)
 {
     return number == SIGTERM && process->settings.redis_url && process->settings.drain_ms > 0;
@@ -89,7 +89,7 @@ static bool has_terminal(void)
     return fd >= 0;
 }
 
-/* Whether closing the terminal ends the process, as it ends others; not under nohup(1). */
+/* Whether closing the terminal ends batond, as it ends other programs; not under nohup(1). */
 static bool ends_with_terminal(void)
 {
     struct sigaction action;
@@ -103,7 +103,7 @@ static void supervisor_reload(struct process *process)
     notify_say(&process->notify, "READY=1");
 }
 
-/* SIGHUP asks to read files again, or tells that the terminal was closed. */
+/* SIGHUP asks to read files again, or says that the terminal was closed. */
 static void supervisor_on_hangup_signal(uv_signal_t *signal, int number)
 {
     struct process *process = signal->data;

@@ -8,12 +8,12 @@
 /* Makes the loop. Call this before you open anything of the process. */
 void supervisor_prepare(struct process *process);
 
-/* From here on the loop handles signals; before, they end the process at once. Signals that stop
- * batond wait for supervisor_serve. Threads that start in between get no signals. */
+/* Before this, signals end the process at once. From here on the loop handles them. Signals that
+ * stop batond wait for supervisor_serve, and threads that start in between do not get them. */
 void supervisor_begin(struct process *process);
 
-/* Returns when the workers have to stop: after a signal, and the time of `drain` if it applies. No
- * signal ends the process from then on. */
+/* Returns when the workers have to stop: after a signal, or at the end of the drain. From then on
+ * no signal ends the process. */
 void supervisor_serve(struct process *process);
 
 #endif

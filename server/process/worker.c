@@ -12,7 +12,7 @@
 enum {
     TRY_AGAIN_MS = 1000,
     SETTLE_STEP_MS = 10,
-    SETTLE_LONGEST_MS = 1000, /* grants in doubt that Redis does not answer for end by their TTL */
+    SETTLE_LONGEST_MS = 1000, /* after this, grants in doubt end by their TTL */
 };
 
 struct worker {
@@ -21,19 +21,18 @@ struct worker {
     uv_thread_t thread;
     uv_loop_t loop;
     uv_async_t stop;
-    uv_async_t news; /* one of these has been set: */
-    /* References, which the worker takes over; NULL: none. */
+    uv_async_t news; /* `offered` or `offered_https` has been set */
+    /* References that the worker takes over; NULL: nothing new. */
     _Atomic(struct principals *) offered;
     _Atomic(struct https *) offered_https;
-    uv_timer_t
-        again; /* every second: reports that the loop turns; repeats take-backs that failed */
+    uv_timer_t again;  /* every second: see worker_on_again */
     uv_timer_t settle; /* while stopping: checks whether any grant is still in doubt */
     uint64_t settle_until;
     struct locks *locks;
     struct api api;
     struct http *http;
     struct http *admin;    /* NULL: none */
-    uint32_t shards_heard; /* of a quorum: bits of those known to be up or down */
+    uint32_t shards_heard; /* of a quorum: a bit for each member known to be up or down */
     struct metrics *metrics;
     struct lock_observers lock_observers;
 };
@@ -50,9 +49,9 @@ static void worker_note_store(struct worker *worker)
     api_set_store(&worker->api, is_up);
 }
 
-/* Serves once the state of Redis is known: it is up, or away; of a quorum, enough members are up or
- * all are known. Clients that connected before wait until then, so that they get no 503 if Redis is
- * well. */
+/* Serves once the state of Redis is known. Of a quorum it is known when enough members are up, or
+ * when each member is known to be up or down. Clients that connect before wait until then, so that
+ * they get no 503 if Redis is well. */
 static void worker_serve(struct worker *worker, unsigned shard)
 {
     worker->shards_heard |= 1U << shard % 32;
@@ -143,8 +142,8 @@ static void worker_log_quarantine(const struct worker *worker, const struct quar
     log_end(worker->options->log, &line);
 }
 
-/* Each process logs one line: its worker that has noticed; or if another process has, its first
- * worker. */
+/* Each process logs one line. The worker that noticed the quarantine logs it. If another process
+ * noticed it, and at its end, the first worker does. */
 static void worker_on_quarantined(void *context, const struct quarantine *quarantine)
 {
     struct worker *worker = context;
@@ -166,7 +165,7 @@ static void worker_on_quarantined(void *context, const struct quarantine *quaran
 static void worker_on_locks_warning(void *context, const char *text)
 {
     struct worker *worker = context;
-    if (worker->index == 0) /* all workers notice */
+    if (worker->index == 0) /* all workers get the warning */
         worker_on_redis_warning(worker, text);
 }
 
@@ -183,7 +182,8 @@ static void worker_on_damaged(void *context, struct slice key, const char *error
              "key", text, "because", error, NULL);
 }
 
-/* Serves from the first second on, even if Redis answers but is not ready for use. */
+/* Serves from the first second on, even if Redis answers but is not ready for use. Reports that the
+ * loop turns, and repeats take-backs that failed. */
 static void worker_on_again(uv_timer_t *timer)
 {
     struct worker *worker = timer->data;
@@ -244,7 +244,7 @@ static void worker_on_stop(uv_async_t *stop)
         return;
     metrics_set(&worker->metrics->draining, 1); /* not yet set if there was no drain */
     http_close(worker->http, worker_on_http_closed, worker);
-    worker->http = NULL; /* a second signal finds nothing to close */
+    worker->http = NULL; /* a second stop finds nothing to close */
 }
 
 static void worker_on_news(uv_async_t *news)
@@ -376,7 +376,7 @@ int worker_start(struct worker **ret, const struct worker_options *options, size
     if (result == 0)
         result = uv_thread_create(&worker->thread, worker_run, worker);
     if (result < 0)
-        return result; /* the process ends, so the rest is not freed */
+        return result; /* the process ends, so nothing frees the rest */
     *ret = worker;
     return 0;
 }

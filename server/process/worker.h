@@ -11,7 +11,7 @@
 #include "server/metrics/metrics.h"
 #include "server/settings/settings.h"
 
-/* Workers share only constants; they meet in Redis. */
+/* Workers share only what struct worker_options has. They meet in Redis. */
 struct worker;
 
 /* Constant for the life of the workers. */
@@ -19,12 +19,12 @@ struct worker_options {
     const struct settings *settings;
     const struct redis_url *redis_url;
     const struct log *log;
-    struct principals *principals; /* at the start; the worker takes a reference of its own */
-    struct https *https;           /* the same; NULL: plain HTTP */
+    struct principals *principals; /* at the start; the worker takes its own reference */
+    struct https *https;           /* likewise; NULL: plain HTTP */
     struct connection_limits *connection_limits; /* of all workers */
     struct connection_limits *admin_connection_limits;
     int admin_fd;          /* the first worker serves health and metrics on it; -1: none */
-    struct limits *limits; /* workers share this and the next five, which change */
+    struct limits *limits; /* the workers change this and the next five */
     struct hold_counter *hold_counter;
     struct damages *damages;
     struct tickets *tickets;       /* the waiters of a quorum */
@@ -44,10 +44,10 @@ int worker_start(struct worker **ret, const struct worker_options *options, size
  * from one thread at a time. */
 void worker_set_principals(struct worker *worker, struct principals *principals);
 
-/* Replaces the certificates for new TLS clients; likewise. */
+/* Replaces the certificates for new TLS clients. The rules of worker_set_principals apply. */
 void worker_set_https(struct worker *worker, struct https *https);
 
-/* Asks the worker to stop; does not wait. From any thread. */
+/* Asks the worker to stop, and does not wait. May be called from any thread. */
 void worker_ask_to_stop(struct worker *worker);
 
 /* Waits until the thread has ended, and frees the worker. */
