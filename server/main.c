@@ -64,7 +64,7 @@ static int main_start_workers(struct process *process, struct failure *failure)
             return process->worker_options.admin_fd;
     }
     log_detach(&process->log);
-    if (process->settings.sandbox) { /* all is open, and no client has been served */
+    if (process->settings.sandbox) { /* everything is open, and batond has served no client */
         int result = sandbox_enter(&process->log, failure);
         if (result < 0)
             return result;
@@ -78,7 +78,7 @@ static int main_start_workers(struct process *process, struct failure *failure)
     return 0;
 }
 
-/* Stops the workers that have started; all of them end side by side. */
+/* Stops the workers that have started. They end side by side. */
 static void main_stop_workers(struct process *process)
 {
     for (size_t i = 0; i < process->worker_count; i++)
@@ -111,7 +111,7 @@ static int main_serve(struct process *process, struct failure *failure)
     int result = prepare(process, failure);
     if (result < 0)
         return result;
-    supervisor_begin(process); /* before any client can connect: each is served to the end */
+    supervisor_begin(process); /* before a client connects: serves each to the end */
     result = main_start_workers(process, failure);
     if (result == 0) {
         char redis[256];
@@ -143,7 +143,7 @@ static void main_close(struct process *process)
     settings_free(&process->settings);
 }
 
-/* 2 if a setting has to be changed, or a flag does not exist; 1 for every other failure. */
+/* 2 if the operator has to change a setting, or a flag does not exist. 1 for other failures. */
 static int main_exit_code(int result)
 {
     if (result == -EINVAL || result == -ENOTSUP)
@@ -151,8 +151,8 @@ static int main_exit_code(int result)
     return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* A service manager may close the standard descriptors. Without this the next open file would take
- * such a number, and log lines would go into a socket or a pipe. */
+/* A service manager may close the standard descriptors. If they stayed closed, the next file would
+ * get such a number, and log lines would go into a socket or a pipe. */
 static void keep_standard_descriptors(void)
 {
     int fd = open("/dev/null", O_RDWR);
