@@ -69,7 +69,7 @@ void cluster_dismiss(struct cluster *cluster, unsigned number)
     node_table_dismiss(cluster->table, number);
 }
 
-/* What calls learn */
+/* Redirects, and asking again */
 
 void cluster_refresh(struct cluster *cluster)
 {

@@ -39,7 +39,8 @@ int cluster_open(struct cluster **ret, uv_loop_t *loop, const struct redis_url *
  * one for PRIMARY_LEASE_MS. Call this right after cluster_open. */
 void cluster_require_primary_lease(struct cluster *cluster);
 
-/* No session may follow its endpoints any more. The loop calls `closed` when the memory is gone. */
+/* Call this when no session follows its endpoints. The loop calls `closed` when the memory is gone.
+ */
 void cluster_close(struct cluster *cluster, void (*closed)(void *context), void *context);
 
 /* The number of the node that serves the slot by the present map, else CLUSTER_NOBODY. */
@@ -77,7 +78,7 @@ unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct
 /* The map may be outdated: asks again soon. */
 void cluster_refresh(struct cluster *cluster);
 
-/* Ends sessions with a node that serves nothing any more. Call this when no call waits for it. */
+/* Ends sessions with a node that serves no slot any more. Call this when no call waits for it. */
 void cluster_dismiss(struct cluster *cluster, unsigned number);
 
 #endif

@@ -38,7 +38,7 @@ void cluster_inbox_note_up(struct cluster_inbox *inbox);
 /* The map may have changed. */
 void cluster_inbox_note_map(struct cluster_inbox *inbox);
 
-/* Returns false if it was not listening: then `closed` is not called. */
+/* Returns false if the inbox was not listening: then it does not call `closed`. */
 bool cluster_inbox_close(struct cluster_inbox *inbox, void (*closed)(void *context), void *context);
 
 #endif

@@ -5,8 +5,9 @@
 
 #include "redis/cluster/cluster_shard.h"
 
-/* Each node keeps its number in the Cluster. What the store wants of all nodes goes to those
- * that serve slots, and to others once they do. Used on its loop's thread alone. */
+/* Each node keeps its number in the Cluster. What the store wants of all nodes goes to the
+ * nodes that serve slots, and to another node once it serves slots. Used on its loop's thread
+ * alone. */
 struct cluster_shards;
 
 /* `options` are for the shard of each node, except for its endpoint and its number. The cluster

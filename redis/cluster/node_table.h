@@ -29,7 +29,7 @@ struct node_table_events {
 struct node_table *node_table_open(uv_loop_t *loop, const struct slot_map *map,
                                    const struct node_table_events *events);
 
-/* No session may follow its endpoints any more. */
+/* Call this when no session follows its endpoints. */
 void node_table_free(struct node_table *table);
 
 /* From now on the endpoint of a node points nowhere while the node has no primary lease. A new node

@@ -15,7 +15,7 @@
  * lease lasts PRIMARY_LEASE_MS from the moment when batond asked the primaries of which most named
  * the node. The node counts its own vote, since the Cluster counts it as well.
  *
- * Two majorities have a primary in common, apart from the one in question. So once most
+ * Two majorities have a primary in common, apart from the node in question. So once most
  * primaries name the successor, the old primary's leases end within PRIMARY_LEASE_MS. One case
  * remains: the network is cut during an election, after some primaries have voted, and these do
  * not hear the result. Then both nodes may have a majority, and Redis has two primaries.

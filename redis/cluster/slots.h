@@ -23,7 +23,7 @@ void slot_tag(unsigned slot, char text[SLOT_TAG_SIZE]);
 
 /* A node as another node names it. */
 struct slot_node {
-    struct slice id;   /* absent if the answer has none */
+    struct slice id;   /* absent if the answer has no id */
     struct slice host; /* absent: the host of the node that answered */
     int port;
 };

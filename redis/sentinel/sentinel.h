@@ -44,7 +44,8 @@ void sentinel_require_primary_lease(struct sentinel *sentinel);
 /* The endpoint that sessions with the primary follow; it lives as long as the sentinel. */
 struct endpoint *sentinel_endpoint(struct sentinel *sentinel);
 
-/* No session may follow the endpoint any more. The loop calls `closed` when the memory is gone. */
+/* Call this when no session follows the endpoint. The loop calls `closed` when the memory is gone.
+ */
 void sentinel_close(struct sentinel *sentinel, void (*closed)(void *context), void *context);
 
 #endif
