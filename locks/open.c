@@ -21,8 +21,8 @@ static int listen_to_inbox(struct locks *locks)
     return store_listen(locks->store, slice_of(channel));
 }
 
-/* Outside the braces of names: nobody who watches a prefix is told of it. It is called by this
- * server's name, so that it is no key of somebody else, even where the prefix is empty. */
+/* The key has no braces, so watches of a prefix do not report it. It ends with this server's name,
+ * so it is the server's own even if the prefix is empty. */
 static void expect_replicas(struct locks *locks, int64_t replicas)
 {
     char key[KEY_PREFIX_LENGTH + sizeof "confirm:" + SERVER_LENGTH];

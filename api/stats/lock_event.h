@@ -36,7 +36,7 @@
     X(LOCK_EVENT_QUEUED, "queued") /* an acquire waits from now on, until one of its ends */       \
     X(LOCK_EVENT_RENEWED, "renewed")                                                               \
     X(LOCK_EVENT_NOT_HELD, "not_held") /* renewed or released too late: the hold had ended */      \
-    X(LOCK_EVENT_REOPENED, "reopened") /* a quarantine was ended by somebody; of no name */
+    X(LOCK_EVENT_REOPENED, "reopened") /* a client ended a quarantine; of no name */
 
 #define LOCK_EVENT_KIND(name, word) name,
 enum lock_event_kind {

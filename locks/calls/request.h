@@ -7,7 +7,7 @@
 
 /* What the script knows of the token; the script gets the number. */
 enum request_kind {
-    REQUEST_NEW = 0,   /* nobody can have used it before */
+    REQUEST_NEW = 0,   /* no request can have used it before */
     REQUEST_FIRST = 1, /* this attempt comes for the first time, an earlier one may have used the
                         * token: both share the hold, which ends when every attempt that was told
                         * of it has given it back */

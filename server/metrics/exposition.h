@@ -8,16 +8,16 @@
 
 #include <time.h>
 
-/* What it is written from. */
+/* What the text is written from. */
 struct exposition {
     const struct metrics *metrics; /* of each worker */
     size_t workers;
-    const struct hold_counter *hold_counter; /* NULL: nobody counts holds */
-    const struct log *log;                   /* NULL: there is none */
+    const struct hold_counter *hold_counter; /* NULL: holds are not counted */
+    const struct log *log;                   /* may be NULL */
     time_t started;                          /* the process was */
 };
 
-/* The text is the caller's, to be given to free. NULL where there is no memory. Of any thread. */
+/* The caller frees the text with free(3). NULL if memory has run out. Call it on any thread. */
 char *exposition_text(const struct exposition *exposition);
 
 #endif
