@@ -84,7 +84,7 @@ holds "One replica alone, or no way to take one away" '
 holds "The memory is not enough for all connections over TLS, and for streams that nobody reads" '
     (batond.resources.limits.memory | capture("^(?<n>[0-9]+)Mi$").n | tonumber)
     >= 20 + (setting("MAX_CONNECTIONS") | tonumber) * (0.9 * 60 + 10) / 1024'
-# What batond takes after `drain`: server/http/delivery.c and server/http/http.c bound it.
+# What batond takes after `drain`: server/http/delivery_check.c and server/http/http.c bound it.
 holds "A pod is killed before it has said goodbye to all" '
     pod.spec.terminationGracePeriodSeconds
     >= batond.lifecycle.preStop.sleep.seconds + (setting("DRAIN") | seconds) + 12'
