@@ -30,7 +30,7 @@ static const struct part {
 
 enum { PART_COUNT = sizeof PARTS / sizeof PARTS[0] };
 
-static const char *given(const struct redis_access *access, const struct part *part)
+static const char *access_given(const struct redis_access *access, const struct part *part)
 {
     return *(const char *const *)((const char *)access + part->from);
 }
@@ -59,7 +59,7 @@ static int access_add(struct redis_url *url, const struct part *part, const char
     return *place ? 0 : failure_set(failure, -ENOMEM, "no memory");
 }
 
-static int check_pairs(const struct redis_url *url, struct failure *failure)
+static int access_check_pairs(const struct redis_url *url, struct failure *failure)
 {
     if (url->user && !url->password)
         return failure_set(failure, -EINVAL, "--redis-user needs --redis-password");
@@ -77,15 +77,15 @@ int redis_access_add(struct redis_url *url, const struct redis_access *access,
 {
     int result = 0;
     for (size_t i = 0; result == 0 && i < PART_COUNT; i++)
-        if (given(access, &PARTS[i]))
-            result = access_add(url, &PARTS[i], given(access, &PARTS[i]), failure);
-    return result < 0 ? result : check_pairs(url, failure);
+        if (access_given(access, &PARTS[i]))
+            result = access_add(url, &PARTS[i], access_given(access, &PARTS[i]), failure);
+    return result < 0 ? result : access_check_pairs(url, failure);
 }
 
 int redis_access_expect_none(const struct redis_access *access, struct failure *failure)
 {
     for (size_t i = 0; i < PART_COUNT; i++)
-        if (given(access, &PARTS[i]))
+        if (access_given(access, &PARTS[i]))
             return failure_set(failure, -EINVAL,
                                "--%s is for a Redis that --redis-url names; batond starts its own "
                                "without one",

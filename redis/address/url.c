@@ -31,7 +31,7 @@ static int url_hex_digit(char digit)
 
 /* Returns a copy without percent-encoding, for free(3); NULL if the encoding is broken or gives a
  * NUL. */
-static char *decode(struct slice text)
+static char *url_decode(struct slice text)
 {
     char *decoded = malloc(text.length + 1);
     size_t length = 0;
@@ -57,7 +57,7 @@ static char *decode(struct slice text)
 
 /* Cuts the part before the first (or last) `mark`, and the mark, off `text`. Returns false and
  * leaves `text` alone if it has no mark. */
-static bool cut_before(struct slice *text, char mark, bool last, struct slice *ret)
+static bool url_cut_before(struct slice *text, char mark, bool last, struct slice *ret)
 {
     const char *found = NULL;
     if (text->length > 0)
@@ -87,17 +87,17 @@ static bool url_read_number(struct slice text, int largest, int *ret)
     return true;
 }
 
-static int read_login(struct slice login, struct redis_url *url, struct failure *failure)
+static int url_read_login(struct slice login, struct redis_url *url, struct failure *failure)
 {
     struct slice user;
-    if (!cut_before(&login, ':', false, &user))
+    if (!url_cut_before(&login, ':', false, &user))
         return failure_set(failure, -EINVAL,
                            "redis-url has a user without a password: write user:password@ "
                            "(or :password@ for the default user), or give --redis-user and "
                            "--redis-password instead");
-    url->password = decode(login);
+    url->password = url_decode(login);
     if (user.length > 0)
-        url->user = decode(user);
+        url->user = url_decode(user);
     if (!url->password || (user.length > 0 && !url->user))
         return failure_set(failure, -EINVAL,
                            "redis-url has a broken percent-encoding in user or password: %s",
@@ -109,7 +109,7 @@ static int read_login(struct slice login, struct redis_url *url, struct failure 
     return 0;
 }
 
-static bool is_host_byte(char byte, bool bracketed)
+static bool url_is_host_byte(char byte, bool bracketed)
 {
     static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
     static const char ADDRESS[] = "abcdefABCDEF0123456789:.%";
@@ -126,7 +126,7 @@ static int url_read_host(struct slice host, bool bracketed, struct redis_node *n
     bool is_good =
         host.length <= REDIS_HOST_LONGEST && (!bracketed || memchr(host.bytes, ':', host.length));
     for (size_t i = 0; is_good && i < host.length; i++)
-        is_good = is_host_byte(host.bytes[i], bracketed);
+        is_good = url_is_host_byte(host.bytes[i], bracketed);
     if (!is_good)
         return failure_set(failure, -EINVAL,
                            "redis-url has a host that is neither a name nor an address "
@@ -136,7 +136,7 @@ static int url_read_host(struct slice host, bool bracketed, struct redis_node *n
     return node->host ? 0 : failure_set(failure, -ENOMEM, "no memory");
 }
 
-static int read_port(struct slice port, struct redis_node *node, struct failure *failure)
+static int url_read_port(struct slice port, struct redis_node *node, struct failure *failure)
 {
     if (!url_read_number(port, LARGEST_PORT, &node->port) || node->port == 0)
         return failure_set(failure, -EINVAL,
@@ -153,21 +153,21 @@ static int url_read_place(struct slice place, struct redis_node *node, struct fa
     bool bracketed = place.length > 0 && place.bytes[0] == '[';
     if (bracketed) {
         struct slice rest = {place.bytes + 1, place.length - 1};
-        if (!cut_before(&rest, ']', false, &host) || (rest.length > 0 && rest.bytes[0] != ':'))
+        if (!url_cut_before(&rest, ']', false, &host) || (rest.length > 0 && rest.bytes[0] != ':'))
             return failure_set(failure, -EINVAL,
                                "redis-url has an IPv6 address that is not written as [address]");
         if (rest.length > 0)
             port = (struct slice){rest.bytes + 1, rest.length - 1};
-    } else if (cut_before(&place, ':', true, &host)) {
+    } else if (url_cut_before(&place, ':', true, &host)) {
         port = place;
     }
     int result = url_read_host(host, bracketed, node, failure);
     if (result == 0 && port.bytes)
-        result = read_port(port, node, failure);
+        result = url_read_port(port, node, failure);
     return result;
 }
 
-static int read_database(struct slice database, struct redis_url *url, struct failure *failure)
+static int url_read_database(struct slice database, struct redis_url *url, struct failure *failure)
 {
     if (database.length > 0 && !url_read_number(database, LARGEST_DATABASE, &url->database))
         return failure_set(failure, -EINVAL, "redis-url has a database that is not a number; %s",
@@ -176,34 +176,35 @@ static int read_database(struct slice database, struct redis_url *url, struct fa
 }
 
 /* Cuts the part before the first slash off `rest`, and reads [user:password@] from it. */
-static int read_authority(struct slice *rest, struct slice *ret_place, struct redis_url *url,
-                          struct failure *failure)
+static int url_read_authority(struct slice *rest, struct slice *ret_place, struct redis_url *url,
+                              struct failure *failure)
 {
     struct slice login;
-    if (!cut_before(rest, '/', false, ret_place)) {
+    if (!url_cut_before(rest, '/', false, ret_place)) {
         *ret_place = *rest;
         *rest = (struct slice){NULL, 0};
     }
-    return cut_before(ret_place, '@', true, &login) ? read_login(login, url, failure) : 0;
+    return url_cut_before(ret_place, '@', true, &login) ? url_read_login(login, url, failure) : 0;
 }
 
 /* [user:password@]host[:port][/db] */
-static int read_network(struct slice rest, struct redis_url *url, struct failure *failure)
+static int url_read_network(struct slice rest, struct redis_url *url, struct failure *failure)
 {
     struct slice place;
     struct redis_node node = {NULL, DEFAULT_PORT};
-    int result = read_authority(&rest, &place, url, failure);
+    int result = url_read_authority(&rest, &place, url, failure);
     if (result == 0)
         result = url_read_place(place, &node, failure);
     url->host = node.host;
     url->port = node.port;
     if (result == 0)
-        result = read_database(rest, url, failure);
+        result = url_read_database(rest, url, failure);
     return result;
 }
 
 /* host[:port][,host[:port]]… */
-static int read_nodes(struct slice places, int port, struct redis_url *url, struct failure *failure)
+static int url_read_nodes(struct slice places, int port, struct redis_url *url,
+                          struct failure *failure)
 {
     url->nodes = calloc(REDIS_NODES_MOST, sizeof url->nodes[0]);
     if (!url->nodes)
@@ -212,7 +213,7 @@ static int read_nodes(struct slice places, int port, struct redis_url *url, stru
     int result = 0;
     while (more && result == 0) {
         struct slice place = places;
-        more = cut_before(&places, ',', false, &place);
+        more = url_cut_before(&places, ',', false, &place);
         if (url->node_count == REDIS_NODES_MOST)
             return failure_set(failure, -EINVAL,
                                "redis-url names more than %d hosts: a few are enough, the others "
@@ -226,7 +227,7 @@ static int read_nodes(struct slice places, int port, struct redis_url *url, stru
 }
 
 /* Allows the characters that Sentinel's own documentation allows. */
-static bool is_master_name(struct slice name)
+static bool url_is_master_name(struct slice name)
 {
     static const char ALLOWED[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -236,9 +237,9 @@ static bool is_master_name(struct slice name)
     return name.length > 0 && name.length <= LONGEST_MASTER;
 }
 
-static int read_master(struct slice name, struct redis_url *url, struct failure *failure)
+static int url_read_master(struct slice name, struct redis_url *url, struct failure *failure)
 {
-    if (!name.bytes || !is_master_name(name))
+    if (!name.bytes || !url_is_master_name(name))
         return failure_set(failure, -EINVAL,
                            "redis-url does not say what the sentinels call the primary (the NAME "
                            "of their `sentinel monitor NAME …`, of letters, digits and ._-): write "
@@ -249,32 +250,32 @@ static int read_master(struct slice name, struct redis_url *url, struct failure 
 }
 
 /* [user:password@]host[:port][,host[:port]]…/MASTER[/db] */
-static int read_sentinels(struct slice rest, struct redis_url *url, struct failure *failure)
+static int url_read_sentinels(struct slice rest, struct redis_url *url, struct failure *failure)
 {
     struct slice places, master;
     url->kind = REDIS_WATCHED;
-    int result = read_authority(&rest, &places, url, failure);
+    int result = url_read_authority(&rest, &places, url, failure);
     if (result == 0)
-        result = read_nodes(places, SENTINEL_PORT, url, failure);
-    if (!cut_before(&rest, '/', false, &master)) {
+        result = url_read_nodes(places, SENTINEL_PORT, url, failure);
+    if (!url_cut_before(&rest, '/', false, &master)) {
         master = rest;
         rest = (struct slice){NULL, 0};
     }
     if (result == 0)
-        result = read_master(master, url, failure);
-    return result < 0 ? result : read_database(rest, url, failure);
+        result = url_read_master(master, url, failure);
+    return result < 0 ? result : url_read_database(rest, url, failure);
 }
 
 /* [user:password@]host[:port][,host[:port]]…[/0] */
-static int read_cluster(struct slice rest, struct redis_url *url, struct failure *failure)
+static int url_read_cluster(struct slice rest, struct redis_url *url, struct failure *failure)
 {
     struct slice places;
     url->kind = REDIS_CLUSTER;
-    int result = read_authority(&rest, &places, url, failure);
+    int result = url_read_authority(&rest, &places, url, failure);
     if (result == 0)
-        result = read_nodes(places, DEFAULT_PORT, url, failure);
+        result = url_read_nodes(places, DEFAULT_PORT, url, failure);
     if (result == 0)
-        result = read_database(rest, url, failure);
+        result = url_read_database(rest, url, failure);
     if (result == 0 && url->database != 0)
         return failure_set(failure, -EINVAL,
                            "redis-url asks for database %d, but a Redis Cluster has database 0 "
@@ -283,7 +284,7 @@ static int read_cluster(struct slice rest, struct redis_url *url, struct failure
     return result;
 }
 
-static bool is_same_node(const struct redis_node *one, const struct redis_node *other)
+static bool url_is_same_node(const struct redis_node *one, const struct redis_node *other)
 {
     return one->port == other->port && strcasecmp(one->host, other->host) == 0;
 }
@@ -299,7 +300,7 @@ static int url_check_members(const struct redis_url *url, struct failure *failur
                            url->node_count, REDIS_QUORUM_LEAST, REDIS_QUORUM_MOST);
     for (size_t i = 0; i < url->node_count; i++)
         for (size_t j = 0; j < i; j++)
-            if (is_same_node(&url->nodes[i], &url->nodes[j]))
+            if (url_is_same_node(&url->nodes[i], &url->nodes[j]))
                 return failure_set(failure, -EINVAL,
                                    "redis-url names one server of the quorum twice: members "
                                    "%zu and %zu have the same address; name each server once",
@@ -308,22 +309,22 @@ static int url_check_members(const struct redis_url *url, struct failure *failur
 }
 
 /* [user:password@]host[:port],host[:port]…[/db] */
-static int read_quorum(struct slice rest, struct redis_url *url, struct failure *failure)
+static int url_read_quorum(struct slice rest, struct redis_url *url, struct failure *failure)
 {
     struct slice places;
     url->kind = REDIS_QUORUM;
-    int result = read_authority(&rest, &places, url, failure);
+    int result = url_read_authority(&rest, &places, url, failure);
     if (result == 0)
-        result = read_nodes(places, DEFAULT_PORT, url, failure);
+        result = url_read_nodes(places, DEFAULT_PORT, url, failure);
     if (result == 0)
         result = url_check_members(url, failure);
-    return result < 0 ? result : read_database(rest, url, failure);
+    return result < 0 ? result : url_read_database(rest, url, failure);
 }
 
-static int read_path(struct slice path, struct redis_url *url, struct failure *failure)
+static int url_read_path(struct slice path, struct redis_url *url, struct failure *failure)
 {
     struct sockaddr_un address;
-    url->path = decode(path);
+    url->path = url_decode(path);
     if (!url->path)
         return failure_set(failure, -EINVAL,
                            "redis-url has a broken percent-encoding in its path: %s", ENCODE_HINT);
@@ -339,33 +340,33 @@ static int read_path(struct slice path, struct redis_url *url, struct failure *f
 }
 
 /* [user:password@]/path[?db=N] */
-static int read_unix(struct slice rest, struct redis_url *url, struct failure *failure)
+static int url_read_unix(struct slice rest, struct redis_url *url, struct failure *failure)
 {
     struct slice path, login;
     struct slice front = rest;
     int result = 0;
-    if (rest.length > 0 && rest.bytes[0] != '/' && cut_before(&front, '/', false, &login)) {
+    if (rest.length > 0 && rest.bytes[0] != '/' && url_cut_before(&front, '/', false, &login)) {
         if (login.length == 0 || login.bytes[login.length - 1] != '@')
             return failure_set(failure, -EINVAL,
                                "redis-url names a host for a Unix socket: write "
                                "unix:///path/to/redis.sock; %s",
                                ENCODE_HINT);
         login.length--;
-        result = read_login(login, url, failure);
+        result = url_read_login(login, url, failure);
         rest = (struct slice){front.bytes - 1, front.length + 1};
     }
     if (result < 0)
         return result;
-    if (cut_before(&rest, '?', false, &path)) {
+    if (url_cut_before(&rest, '?', false, &path)) {
         if (rest.length < 4 || memcmp(rest.bytes, "db=", 3) != 0)
             return failure_set(failure, -EINVAL,
                                "redis-url takes nothing but ?db=N behind the path; %s",
                                ENCODE_HINT);
-        result = read_database((struct slice){rest.bytes + 3, rest.length - 3}, url, failure);
+        result = url_read_database((struct slice){rest.bytes + 3, rest.length - 3}, url, failure);
     } else {
         path = rest;
     }
-    return result < 0 ? result : read_path(path, url, failure);
+    return result < 0 ? result : url_read_path(path, url, failure);
 }
 
 /* One row for each scheme. */
@@ -374,19 +375,19 @@ static const struct scheme {
     bool tls;
     int (*read)(struct slice rest, struct redis_url *url, struct failure *failure);
 } SCHEMES[] = {
-    {"redis://", false, read_network},
-    {"rediss://", true, read_network},
-    {"unix://", false, read_unix},
-    {"redis+sentinel://", false, read_sentinels},
-    {"rediss+sentinel://", true, read_sentinels},
-    {"redis+cluster://", false, read_cluster},
-    {"rediss+cluster://", true, read_cluster},
-    {"redis+quorum://", false, read_quorum},
-    {"rediss+quorum://", true, read_quorum},
+    {"redis://", false, url_read_network},
+    {"rediss://", true, url_read_network},
+    {"unix://", false, url_read_unix},
+    {"redis+sentinel://", false, url_read_sentinels},
+    {"rediss+sentinel://", true, url_read_sentinels},
+    {"redis+cluster://", false, url_read_cluster},
+    {"rediss+cluster://", true, url_read_cluster},
+    {"redis+quorum://", false, url_read_quorum},
+    {"rediss+quorum://", true, url_read_quorum},
 };
 
-static int read_scheme(const struct scheme *scheme, struct slice rest, struct redis_url *url,
-                       struct failure *failure)
+static int url_read_scheme(const struct scheme *scheme, struct slice rest, struct redis_url *url,
+                           struct failure *failure)
 {
     if (scheme->tls && !tls_available())
         return failure_set(failure, -ENOTSUP,
@@ -405,7 +406,7 @@ int redis_url_parse(const char *text, struct redis_url *ret, struct failure *fai
         if (strncasecmp(text, SCHEMES[i].name, length) != 0)
             continue;
         struct redis_url url = {.port = DEFAULT_PORT};
-        int result = read_scheme(&SCHEMES[i], slice_of(text + length), &url, failure);
+        int result = url_read_scheme(&SCHEMES[i], slice_of(text + length), &url, failure);
         if (result < 0)
             redis_url_free(&url);
         else

@@ -25,7 +25,7 @@ static const size_t TEXTS[] = {
 #undef AT
 };
 
-static char **text_at(struct redis_url *url, size_t index)
+static char **url_parts_text(struct redis_url *url, size_t index)
 {
     return (char **)((char *)url + TEXTS[index]);
 }
@@ -36,7 +36,7 @@ static bool url_parts_copy_text(const char *text, char **ret)
     return !text || *ret;
 }
 
-static bool copy_nodes(const struct redis_url *url, struct redis_url *ret)
+static bool url_parts_copy_nodes(const struct redis_url *url, struct redis_url *ret)
 {
     if (!url->nodes)
         return true;
@@ -56,10 +56,10 @@ int redis_url_copy(const struct redis_url *url, struct redis_url *ret)
 {
     *ret = (struct redis_url){
         .kind = url->kind, .port = url->port, .database = url->database, .tls = url->tls};
-    bool is_whole = copy_nodes(url, ret);
+    bool is_whole = url_parts_copy_nodes(url, ret);
     for (size_t i = 0; is_whole && i < sizeof TEXTS / sizeof TEXTS[0]; i++)
-        is_whole =
-            url_parts_copy_text(*text_at((struct redis_url *)(uintptr_t)url, i), text_at(ret, i));
+        is_whole = url_parts_copy_text(*url_parts_text((struct redis_url *)(uintptr_t)url, i),
+                                       url_parts_text(ret, i));
     if (is_whole)
         return 0;
     redis_url_free(ret);
@@ -84,7 +84,7 @@ int redis_url_of(const struct redis_url *url, enum redis_kind kind, const char *
     return redis_url_copy(&part, ret);
 }
 
-static void wipe(char *secret)
+static void url_parts_wipe(char *secret)
 {
     if (secret)
         explicit_bzero(secret, strlen(secret));
@@ -92,24 +92,24 @@ static void wipe(char *secret)
 
 void redis_url_free(struct redis_url *url)
 {
-    wipe(url->password);
-    wipe(url->sentinel_password);
+    url_parts_wipe(url->password);
+    url_parts_wipe(url->sentinel_password);
     for (size_t i = 0; i < url->node_count; i++)
         free(url->nodes[i].host);
     free(url->nodes);
     for (size_t i = 0; i < sizeof TEXTS / sizeof TEXTS[0]; i++)
-        free(*text_at(url, i));
+        free(*url_parts_text(url, i));
     *url = (struct redis_url){0};
 }
 
-static void describe_path(const struct redis_url *url, FILE *out)
+static void url_parts_describe_path(const struct redis_url *url, FILE *out)
 {
     fprintf(out, "unix://%s", url->path);
     if (url->database)
         fprintf(out, "?db=%d", url->database);
 }
 
-static void describe_place(const char *host, int port, FILE *out)
+static void url_parts_describe_place(const char *host, int port, FILE *out)
 {
     bool bracketed = strchr(host, ':') != NULL;
     fprintf(out, "%s%s%s:%d", bracketed ? "[" : "", host, bracketed ? "]" : "", port);
@@ -124,14 +124,14 @@ static void describe_place(const char *host, int port, FILE *out)
     X(REDIS_NODE, "")                                                                              \
     X(REDIS_CLUSTER, "cluster")
 
-static void describe_nodes(const struct redis_url *url, FILE *out)
+static void url_parts_describe_nodes(const struct redis_url *url, FILE *out)
 {
     static const char *const WORDS[] = {ENGINES(TABLE_ROW)};
     TABLE_IS_COMPLETE(ENGINES, REDIS_KINDS);
     fprintf(out, "%s+%s://", url->tls ? "rediss" : "redis", WORDS[url->kind]);
     for (size_t i = 0; i < url->node_count; i++) {
         fputs(i ? "," : "", out);
-        describe_place(url->nodes[i].host, url->nodes[i].port, out);
+        url_parts_describe_place(url->nodes[i].host, url->nodes[i].port, out);
     }
     if (url->kind == REDIS_WATCHED)
         fprintf(out, "/%s", url->master);
@@ -139,10 +139,10 @@ static void describe_nodes(const struct redis_url *url, FILE *out)
         fprintf(out, "/%d", url->database);
 }
 
-static void describe_host(const struct redis_url *url, FILE *out)
+static void url_parts_describe_host(const struct redis_url *url, FILE *out)
 {
     fputs(url->kind == REDIS_SENTINEL ? "" : url->tls ? "rediss://" : "redis://", out);
-    describe_place(url->host, url->port, out);
+    url_parts_describe_place(url->host, url->port, out);
     if (url->kind != REDIS_SENTINEL)
         fprintf(out, "/%d", url->database);
 }
@@ -154,11 +154,11 @@ void redis_url_describe(const struct redis_url *url, char *text, size_t size)
     if (!out)
         return;
     if (url->path)
-        describe_path(url, out);
+        url_parts_describe_path(url, out);
     else if (url->host)
-        describe_host(url, out);
+        url_parts_describe_host(url, out);
     else
-        describe_nodes(url, out);
+        url_parts_describe_nodes(url, out);
     fclose(out);
     text[size - 1] = '\0';
 }

@@ -49,7 +49,7 @@ void pending_uncover(struct pending_list *list)
 
 /* Time */
 
-static uint64_t first_due(const struct pending_list *list, bool covered_alone)
+static uint64_t pending_first_due(const struct pending_list *list, bool covered_alone)
 {
     uint64_t due = UINT64_MAX;
     for (const struct pending *pending = TAILQ_FIRST(&list->all); pending;
@@ -61,17 +61,17 @@ static uint64_t first_due(const struct pending_list *list, bool covered_alone)
 
 uint64_t pending_due(const struct pending_list *list)
 {
-    return first_due(list, false);
+    return pending_first_due(list, false);
 }
 
 uint64_t pending_covered_due(const struct pending_list *list)
 {
-    return first_due(list, true);
+    return pending_first_due(list, true);
 }
 
 /* Answers */
 
-typedef bool condition(const struct pending *pending, uint64_t now);
+typedef bool pending_condition(const struct pending *pending, uint64_t now);
 
 static bool pending_is_covered(const struct pending *pending, uint64_t now)
 {
@@ -92,7 +92,7 @@ static bool pending_is_any(const struct pending *pending, uint64_t now)
 
 /* Takes those that are over out of the list before it runs the first callback, which may add
  * another. */
-static void pending_answer(struct pending_list *list, condition *is_over, uint64_t now,
+static void pending_answer(struct pending_list *list, pending_condition *is_over, uint64_t now,
                            const char *error)
 {
     struct pending_list over;

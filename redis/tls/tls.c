@@ -10,19 +10,19 @@
 #include <openssl/x509_vfy.h>
 
 /* struct tls_trust is an SSL_CTX, and struct tls an SSL, under names of Baton. */
-static SSL_CTX *context_of(struct tls_trust *trust)
+static SSL_CTX *tls_trust_context(struct tls_trust *trust)
 {
     return (SSL_CTX *)(void *)trust;
 }
 
-static SSL *session_of(struct tls *tls)
+static SSL *tls_session(struct tls *tls)
 {
     return (SSL *)(void *)tls;
 }
 
 /* OpenSSL has one queue of errors per thread. An error left in it would look like the cause of a
  * later failure. */
-static const char *take_error(void)
+static const char *tls_take_error(void)
 {
     const char *text = ERR_reason_error_string(ERR_get_error());
     ERR_clear_error();
@@ -35,24 +35,25 @@ bool tls_available(void)
 }
 
 /* Refuses to ask for a passphrase: batond may have a terminal, but no person in front of it. */
-static int no_passphrase(char *buffer, int size, int writing, void *context)
+static int tls_no_passphrase(char *buffer, int size, int writing, void *context)
 {
     (void)buffer, (void)size, (void)writing, (void)context;
     return -1;
 }
 
-static int cannot_use(const char *setting, const char *file, struct failure *failure)
+static int tls_cannot_use(const char *setting, const char *file, struct failure *failure)
 {
-    return failure_set(failure, -EINVAL, "--%s: cannot use %s: %s", setting, file, take_error());
+    return failure_set(failure, -EINVAL, "--%s: cannot use %s: %s", setting, file,
+                       tls_take_error());
 }
 
-static int trust(SSL_CTX *context, const char *ca, struct failure *failure)
+static int tls_trust_authorities(SSL_CTX *context, const char *ca, struct failure *failure)
 {
     if (ca && SSL_CTX_load_verify_file(context, ca) != 1)
-        return cannot_use("redis-ca", ca, failure);
+        return tls_cannot_use("redis-ca", ca, failure);
     if (!ca && SSL_CTX_set_default_verify_paths(context) != 1)
         return failure_set(failure, -EPROTO, "cannot read the system's certificates: %s",
-                           take_error());
+                           tls_take_error());
     return 0;
 }
 
@@ -60,12 +61,12 @@ static int tls_identify(SSL_CTX *context, const struct tls_files *files, struct 
 {
     if (!files->certificate)
         return 0;
-    SSL_CTX_set_default_passwd_cb(context, no_passphrase);
+    SSL_CTX_set_default_passwd_cb(context, tls_no_passphrase);
     if (SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1)
-        return cannot_use("redis-cert", files->certificate, failure);
+        return tls_cannot_use("redis-cert", files->certificate, failure);
     /* This also fails if the key does not belong to the certificate. */
     if (SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1)
-        return cannot_use("redis-key", files->key, failure);
+        return tls_cannot_use("redis-key", files->key, failure);
     return 0;
 }
 
@@ -73,13 +74,13 @@ int tls_trust_open(struct tls_trust **ret, const struct tls_files *files, struct
 {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     if (!context)
-        return failure_set(failure, -ENOMEM, "cannot set up TLS: %s", take_error());
+        return failure_set(failure, -ENOMEM, "cannot set up TLS: %s", tls_take_error());
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CLEANSE_PLAINTEXT);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
     /* The unsent output may move in memory between two tries to write it. */
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    int result = trust(context, files->ca, failure);
+    int result = tls_trust_authorities(context, files->ca, failure);
     if (result == 0)
         result = tls_identify(context, files, failure);
     if (result < 0)
@@ -91,12 +92,12 @@ int tls_trust_open(struct tls_trust **ret, const struct tls_files *files, struct
 
 void tls_trust_close(struct tls_trust *trust)
 {
-    SSL_CTX_free(context_of(trust));
+    SSL_CTX_free(tls_trust_context(trust));
 }
 
 /* An IP address must be among the certificate's addresses, a name among its names. Only a name may
  * be sent as SNI. */
-static bool expect_host(SSL *session, const char *host)
+static bool tls_expect_host(SSL *session, const char *host)
 {
     if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), host) == 1)
         return true;
@@ -107,10 +108,10 @@ static bool expect_host(SSL *session, const char *host)
 int tls_open(struct tls **ret, struct tls_trust *trust, int socket, const char *host,
              struct failure *failure)
 {
-    SSL *session = SSL_new(context_of(trust));
-    if (!session || SSL_set_fd(session, socket) != 1 || !expect_host(session, host)) {
+    SSL *session = SSL_new(tls_trust_context(trust));
+    if (!session || SSL_set_fd(session, socket) != 1 || !tls_expect_host(session, host)) {
         SSL_free(session);
-        return failure_set(failure, -EPROTO, "cannot set up TLS: %s", take_error());
+        return failure_set(failure, -EPROTO, "cannot set up TLS: %s", tls_take_error());
     }
     SSL_set_connect_state(session);
     *ret = (struct tls *)(void *)session;
@@ -119,7 +120,7 @@ int tls_open(struct tls **ret, struct tls_trust *trust, int socket, const char *
 
 int tls_handshake(struct tls *tls, bool *ret_wants_write, struct failure *failure)
 {
-    SSL *session = session_of(tls);
+    SSL *session = tls_session(tls);
     ERR_clear_error();
     int result = SSL_do_handshake(session);
     if (result == 1)
@@ -130,13 +131,13 @@ int tls_handshake(struct tls *tls, bool *ret_wants_write, struct failure *failur
         return -EAGAIN;
     }
     long verdict = SSL_get_verify_result(session);
-    const char *cause = take_error();
+    const char *cause = tls_take_error();
     if (verdict != X509_V_OK)
         cause = X509_verify_cert_error_string(verdict);
     return failure_set(failure, -EPROTO, "%s", cause);
 }
 
-static ssize_t outcome(SSL *session, int result)
+static ssize_t tls_outcome(SSL *session, int result)
 {
     if (result > 0)
         return result;
@@ -163,24 +164,24 @@ ssize_t tls_read(struct tls *tls, void *buffer, size_t size)
 {
     ERR_clear_error();
     errno = 0;
-    return outcome(session_of(tls), SSL_read(session_of(tls), buffer, tls_cut(size)));
+    return tls_outcome(tls_session(tls), SSL_read(tls_session(tls), buffer, tls_cut(size)));
 }
 
 ssize_t tls_write(struct tls *tls, const void *bytes, size_t length)
 {
     ERR_clear_error();
     errno = 0;
-    return outcome(session_of(tls), SSL_write(session_of(tls), bytes, tls_cut(length)));
+    return tls_outcome(tls_session(tls), SSL_write(tls_session(tls), bytes, tls_cut(length)));
 }
 
 const char *tls_error(void)
 {
-    return take_error();
+    return tls_take_error();
 }
 
 void tls_close(struct tls *tls)
 {
-    SSL_free(session_of(tls));
+    SSL_free(tls_session(tls));
 }
 
 #else

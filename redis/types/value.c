@@ -3,33 +3,33 @@
 #include <hiredis/hiredis.h>
 
 /* A value is a reply of hiredis under another name, so that callers do not need hiredis. */
-static const redisReply *reply_of(const struct value *value)
+static const redisReply *value_reply(const struct value *value)
 {
     return (const redisReply *)(const void *)value;
 }
 
-static bool is_array(const redisReply *reply)
+static bool value_is_array(const redisReply *reply)
 {
     return reply && reply->type == REDIS_REPLY_ARRAY;
 }
 
 size_t value_count(const struct value *array)
 {
-    const redisReply *reply = reply_of(array);
-    return is_array(reply) ? reply->elements : 0;
+    const redisReply *reply = value_reply(array);
+    return value_is_array(reply) ? reply->elements : 0;
 }
 
 const struct value *value_at(const struct value *array, size_t index)
 {
-    const redisReply *reply = reply_of(array);
-    if (!is_array(reply) || index >= reply->elements)
+    const redisReply *reply = value_reply(array);
+    if (!value_is_array(reply) || index >= reply->elements)
         return NULL;
     return (const struct value *)(const void *)reply->element[index];
 }
 
 bool value_integer(const struct value *value, int64_t *ret)
 {
-    const redisReply *reply = reply_of(value);
+    const redisReply *reply = value_reply(value);
     if (!reply || reply->type != REDIS_REPLY_INTEGER || reply->integer > VALUE_HIGHEST ||
         reply->integer < -VALUE_HIGHEST)
         return false;
@@ -39,7 +39,7 @@ bool value_integer(const struct value *value, int64_t *ret)
 
 bool value_text(const struct value *value, struct slice *ret)
 {
-    const redisReply *reply = reply_of(value);
+    const redisReply *reply = value_reply(value);
     if (!reply || (reply->type != REDIS_REPLY_STRING && reply->type != REDIS_REPLY_STATUS))
         return false;
     *ret = (struct slice){reply->str, reply->len};

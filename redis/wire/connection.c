@@ -129,7 +129,7 @@ static void connection_fail(struct connection *connection, int error)
         connection_lose(connection, -EAGAIN, closed ? "closed by the other side" : strerror(error));
 }
 
-static bool is_transient(ssize_t result)
+static bool connection_is_transient(ssize_t result)
 {
     return result == -EAGAIN || result == -EINTR;
 }
@@ -183,7 +183,7 @@ bool connection_read(struct connection *connection)
         connection_wipe_input(connection);
         return connection->state == OPEN;
     }
-    if (!is_transient(count))
+    if (!connection_is_transient(count))
         connection_fail(connection, (int)-count);
     return false;
 }
@@ -230,7 +230,7 @@ void connection_flush(struct connection *connection)
         ssize_t count =
             connection_transmit(connection, connection->output + connection->output_start,
                                 connection->output_end - connection->output_start);
-        if (is_transient(count))
+        if (connection_is_transient(count))
             break;
         if (count <= 0) {
             connection_broken(connection, (int)-count);

@@ -61,7 +61,7 @@ bool error_has_code(const char *text, const char *code)
 
 /* Redis 6.2 wraps the error of a command in a script: "ERR Error running script (call to f_…):
  * @user_script:1: -OOM command not allowed …". */
-static const char *unwrap(const char *text)
+static const char *errors_unwrap(const char *text)
 {
     static const char WRAPPED[] = "ERR Error running script";
     const char *inner = NULL;
@@ -81,7 +81,7 @@ static const struct error *errors_find(const char *inner)
 
 /* A script fails in Lua only if it reads data that no script of batond writes. Redis 6.2 wraps
  * these errors, too. */
-static bool is_of_lua(const char *text)
+static bool errors_is_of_lua(const char *text)
 {
     return strncmp(text, "ERR user_script:", 16) == 0 || strstr(text, ": user_script:") ||
            strstr(text, "hash value is not an integer");
@@ -89,16 +89,16 @@ static bool is_of_lua(const char *text)
 
 enum error_kind error_kind(const char *text)
 {
-    const struct error *error = errors_find(unwrap(text));
+    const struct error *error = errors_find(errors_unwrap(text));
     if (error)
         return error->kind;
-    return is_of_lua(text) ? ERROR_DAMAGED : ERROR_UNKNOWN;
+    return errors_is_of_lua(text) ? ERROR_DAMAGED : ERROR_UNKNOWN;
 }
 
 /* Leaves out the script's line and hash, which newer versions of Redis add. */
 void error_explain_damage(const char *text, char *ret, size_t size)
 {
-    const char *inner = unwrap(text), *end = strstr(inner, " script: ");
+    const char *inner = errors_unwrap(text), *end = strstr(inner, " script: ");
     size_t length = end ? (size_t)(end - inner) : strlen(inner);
     while (length > 0 && inner[length - 1] == '.')
         length--;
@@ -108,7 +108,7 @@ void error_explain_damage(const char *text, char *ret, size_t size)
 
 void error_explain(const char *text, char *ret, size_t size)
 {
-    const char *inner = unwrap(text);
+    const char *inner = errors_unwrap(text);
     const struct error *error = errors_find(inner);
     size_t length = strnlen(inner, WORDS_SHOWN);
     if (length > 0 && inner[length - 1] == '.')

@@ -184,7 +184,7 @@ void link_untrack(struct link *link)
 /* Replies to scripts */
 
 /* Redis refused the call. The callback gets the meaning of the error. */
-static void call_refused(struct call *call, const char *error)
+static void link_call_refused(struct call *call, const char *error)
 {
     char text[STORE_ERROR_TEXT];
     error_explain(error, text, sizeof text);
@@ -192,7 +192,7 @@ static void call_refused(struct call *call, const char *error)
 }
 
 /* The callback reports the damage: it knows the name. */
-static void call_damaged(struct call *call, const char *error)
+static void link_call_damaged(struct call *call, const char *error)
 {
     char text[STORE_ERROR_TEXT];
     error_explain_damage(error, text, sizeof text);
@@ -205,11 +205,11 @@ static void link_load_again(struct link *link, struct call *call, const char *er
 {
     const struct loaded_script *known = loaded_scripts_find(&link->loaded, call->script);
     if (known && known->refused) {
-        call_refused(call, known->error);
+        link_call_refused(call, known->error);
         return;
     }
     if (++call->tries >= MOST_LOADS || !link_is_up(link)) {
-        call_refused(call, error);
+        link_call_refused(call, error);
         return;
     }
     if (!known || !known->on_its_way)
@@ -272,24 +272,24 @@ static void link_script_failed(struct link *link, struct call *call, const char 
         if (call->routing.is_on)
             link->events.redirected(link->events.context, call, error);
         else
-            call_refused(call, error);
+            link_call_refused(call, error);
         break;
     case ERROR_FORGOTTEN:
         link_load_again(link, call, error);
         break;
     case ERROR_WRONG_SERVER:
         link_leave(link, error);
-        call_refused(call, error);
+        link_call_refused(call, error);
         break;
     case ERROR_LATE:
         link_script_late(link, call, error);
         break;
     case ERROR_REFUSED:
-        call_refused(call, error);
+        link_call_refused(call, error);
         link_complain(link, script, error);
         break;
     case ERROR_DAMAGED:
-        call_damaged(call, error);
+        link_call_damaged(call, error);
         break;
     case ERROR_UNKNOWN:
         call_finish(call, STORE_IN_DOUBT, NULL, error);
@@ -434,14 +434,14 @@ int link_open(struct link **ret, uv_loop_t *loop, const struct redis_url *url,
     return 0;
 }
 
-static void nobody_cares(void *context)
+static void link_ignore_closed(void *context)
 {
     (void)context;
 }
 
 void link_close(struct link *link, void (*closed)(void *context), void *context)
 {
-    link->closed = closed ? closed : nobody_cares;
+    link->closed = closed ? closed : link_ignore_closed;
     link->closed_context = context;
     pipeline_close(link->pipeline);
 }

@@ -7,90 +7,90 @@
 
 enum { OLDEST_MAJOR = 6, OLDEST_MINOR = 2 };
 
-static void copy(struct slice value, char *text, size_t size)
+static void server_info_copy(struct slice value, char *text, size_t size)
 {
     size_t length = value.length < size ? value.length : size - 1;
     memcpy(text, value.bytes, length);
     text[length] = '\0';
 }
 
-static void read_version(struct server_info *info, struct slice value)
+static void server_info_read_version(struct server_info *info, struct slice value)
 {
-    copy(value, info->version, sizeof info->version);
+    server_info_copy(value, info->version, sizeof info->version);
     sscanf(info->version, "%4d.%4d", &info->major, &info->minor);
 }
 
 /* Valkey still reports redis_version, and may drop it some day. All versions of Valkey are new
  * enough. */
-static void read_valkey_version(struct server_info *info, struct slice value)
+static void server_info_read_valkey_version(struct server_info *info, struct slice value)
 {
     if (info->version[0] == '\0')
-        read_version(info, value);
+        server_info_read_version(info, value);
 }
 
-static void read_loading(struct server_info *info, struct slice value)
+static void server_info_read_loading(struct server_info *info, struct slice value)
 {
     info->loading = !slice_equals(value, "0");
 }
 
-static void read_mode(struct server_info *info, struct slice value)
+static void server_info_read_mode(struct server_info *info, struct slice value)
 {
     info->sentinel = slice_equals(value, "sentinel");
     info->clustered = slice_equals(value, "cluster");
 }
 
-static void read_role(struct server_info *info, struct slice value)
+static void server_info_read_role(struct server_info *info, struct slice value)
 {
     info->replica = slice_equals(value, "slave");
 }
 
-static void read_read_only(struct server_info *info, struct slice value)
+static void server_info_read_read_only(struct server_info *info, struct slice value)
 {
     info->replica_writable = slice_equals(value, "0");
 }
 
-static void read_eviction(struct server_info *info, struct slice value)
+static void server_info_read_eviction(struct server_info *info, struct slice value)
 {
-    copy(value, info->eviction, sizeof info->eviction);
+    server_info_copy(value, info->eviction, sizeof info->eviction);
 }
 
-static void read_run_id(struct server_info *info, struct slice value)
+static void server_info_read_run_id(struct server_info *info, struct slice value)
 {
-    copy(value, info->run_id, sizeof info->run_id);
+    server_info_copy(value, info->run_id, sizeof info->run_id);
 }
 
-static void read_history(struct server_info *info, struct slice value)
+static void server_info_read_history(struct server_info *info, struct slice value)
 {
-    copy(value, info->history, sizeof info->history);
+    server_info_copy(value, info->history, sizeof info->history);
 }
 
-static void read_history_before(struct server_info *info, struct slice value)
+static void server_info_read_history_before(struct server_info *info, struct slice value)
 {
-    copy(value, info->history_before, sizeof info->history_before);
+    server_info_copy(value, info->history_before, sizeof info->history_before);
 }
 
-static void read_up(struct server_info *info, struct slice value)
+static void server_info_read_up(struct server_info *info, struct slice value)
 {
     char digits[24];
-    copy(value, digits, sizeof digits);
+    server_info_copy(value, digits, sizeof digits);
     info->up_s = strtoll(digits, NULL, 10);
 }
 
-static void read_replicas(struct server_info *info, struct slice value)
+static void server_info_read_replicas(struct server_info *info, struct slice value)
 {
     char digits[16];
-    copy(value, digits, sizeof digits);
+    server_info_copy(value, digits, sizeof digits);
     info->replicas = (int)strtol(digits, NULL, 10);
 }
 
 /* INFO has this line only if the setting is not 0. */
-static void read_needs_replicas(struct server_info *info, struct slice value)
+static void server_info_read_needs_replicas(struct server_info *info, struct slice value)
 {
     (void)value;
     info->needs_replicas = true;
 }
 
-static void read_append_only(struct server_info *info, struct slice value)
+static void server_info_read_append_only(struct server_info *info, struct slice value)
 {
     info->has_no_file = slice_equals(value, "0");
 }
@@ -99,24 +99,24 @@ static const struct field {
     const char *name;
     void (*read)(struct server_info *info, struct slice value);
 } FIELDS[] = {
-    {"redis_version", read_version},
-    {"valkey_version", read_valkey_version},
-    {"loading", read_loading},
-    {"redis_mode", read_mode},
-    {"server_mode", read_mode}, /* the name that Valkey uses */
-    {"role", read_role},
-    {"slave_read_only", read_read_only},
-    {"maxmemory_policy", read_eviction},
-    {"run_id", read_run_id},
-    {"master_replid", read_history},
-    {"master_replid2", read_history_before},
-    {"uptime_in_seconds", read_up},
-    {"connected_slaves", read_replicas},
-    {"min_slaves_good_slaves", read_needs_replicas},
-    {"aof_enabled", read_append_only},
+    {"redis_version", server_info_read_version},
+    {"valkey_version", server_info_read_valkey_version},
+    {"loading", server_info_read_loading},
+    {"redis_mode", server_info_read_mode},
+    {"server_mode", server_info_read_mode}, /* the name that Valkey uses */
+    {"role", server_info_read_role},
+    {"slave_read_only", server_info_read_read_only},
+    {"maxmemory_policy", server_info_read_eviction},
+    {"run_id", server_info_read_run_id},
+    {"master_replid", server_info_read_history},
+    {"master_replid2", server_info_read_history_before},
+    {"uptime_in_seconds", server_info_read_up},
+    {"connected_slaves", server_info_read_replicas},
+    {"min_slaves_good_slaves", server_info_read_needs_replicas},
+    {"aof_enabled", server_info_read_append_only},
 };
 
-static void read_line(struct server_info *info, struct slice line)
+static void server_info_read_line(struct server_info *info, struct slice line)
 {
     const char *colon = line.length > 0 ? memchr(line.bytes, ':', line.length) : NULL;
     if (!colon)
@@ -139,12 +139,12 @@ void server_info_read(struct slice info, struct server_info *ret)
         size_t length = (size_t)((line_end ? line_end : end) - at);
         if (length > 0 && at[length - 1] == '\r')
             length--;
-        read_line(ret, (struct slice){at, length});
+        server_info_read_line(ret, (struct slice){at, length});
         at = next;
     }
 }
 
-static bool is_too_old(const struct server_info *info)
+static bool server_info_is_too_old(const struct server_info *info)
 {
     return info->major < OLDEST_MAJOR ||
            (info->major == OLDEST_MAJOR && info->minor < OLDEST_MINOR);
@@ -154,7 +154,7 @@ int server_info_check(const struct server_info *info, struct failure *failure)
 {
     if (info->version[0] == '\0')
         return failure_set(failure, -EPROTO, "it does not tell its version; is it a Redis?");
-    if (is_too_old(info))
+    if (server_info_is_too_old(info))
         return failure_set(failure, -EPROTO,
                            "it is version %s, but 6.2 or newer is needed: upgrade it",
                            info->version);
