@@ -8,32 +8,23 @@ void endpoint_init(struct endpoint *endpoint, void (*doubted)(void *context), vo
 {
     *endpoint = (struct endpoint){
         .asks = true, .until = UINT64_MAX, .doubted = doubted, .context = context};
-}
-
-static struct follower **place_of(struct endpoint *endpoint, const struct follower *follower)
-{
-    struct follower **place = &endpoint->first;
-    while (*place && *place != follower)
-        place = &(*place)->next;
-    return place;
+    TAILQ_INIT(&endpoint->followers);
 }
 
 void endpoint_follow(struct endpoint *endpoint, struct follower *follower)
 {
-    follower->next = NULL;
-    *place_of(endpoint, NULL) = follower;
+    TAILQ_INSERT_TAIL(&endpoint->followers, follower, others);
 }
 
 void endpoint_leave(struct endpoint *endpoint, struct follower *follower)
 {
-    struct follower **place = place_of(endpoint, follower);
-    if (*place)
-        *place = follower->next;
+    TAILQ_REMOVE(&endpoint->followers, follower, others);
 }
 
-static void endpoint_tell(const struct endpoint *endpoint)
+static void endpoint_notify(const struct endpoint *endpoint)
 {
-    for (struct follower *follower = endpoint->first; follower; follower = follower->next)
+    for (struct follower *follower = TAILQ_FIRST(&endpoint->followers); follower;
+         follower = TAILQ_NEXT(follower, others))
         follower->changed(follower->context);
 }
 
@@ -51,7 +42,7 @@ void endpoint_set(struct endpoint *endpoint, const char *host, int port)
     endpoint->forbids = false;
     snprintf(endpoint->host, sizeof endpoint->host, "%s", host);
     endpoint->port = port;
-    endpoint_tell(endpoint);
+    endpoint_notify(endpoint);
 }
 
 void endpoint_limit(struct endpoint *endpoint, uint64_t until)
@@ -67,7 +58,7 @@ void endpoint_set_unknown(struct endpoint *endpoint, int code, const char *reaso
     endpoint->code = code;
     failure_set(&endpoint->reason, code, "%s", reason);
     if (is_news)
-        endpoint_tell(endpoint);
+        endpoint_notify(endpoint);
 }
 
 static void endpoint_set_forbidden(struct endpoint *endpoint, bool asks, const char *reason)
@@ -79,7 +70,7 @@ static void endpoint_set_forbidden(struct endpoint *endpoint, bool asks, const c
     endpoint->code = -EAGAIN;
     failure_set(&endpoint->reason, endpoint->code, "%s", reason);
     if (is_news)
-        endpoint_tell(endpoint);
+        endpoint_notify(endpoint);
 }
 
 void endpoint_forbid(struct endpoint *endpoint, const char *reason)

@@ -7,13 +7,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 /* A session follows an endpoint if its URL names no server: for instance, Sentinel says where the
  * endpoint points to (redis/sentinel/sentinel.h). Used on the loop's thread alone. */
 
 /* Embedded in the session, or in another object that follows the endpoint. */
 struct follower {
-    struct follower *next;
+    TAILQ_ENTRY(follower) others;
     void *context;
     /* The endpoint points elsewhere, or nowhere. The follower may give up its connection here, but
      * not close. */
@@ -21,8 +22,8 @@ struct follower {
 };
 
 struct endpoint {
-    struct follower *first; /* in the order in which they came */
-    bool knows;             /* `host` and `port` are those of the server now */
+    TAILQ_HEAD(follower_list, follower) followers; /* in the order in which they came */
+    bool knows;     /* `host` and `port` are those of the server now */
     bool asks;      /* it is unknown, and the owner asks for it: followers wait without an error */
     bool forbids;   /* it is unknown, and followers must leave the last known server */
     uint64_t until; /* on the loop's clock, in ms: see endpoint_limit */
