@@ -109,11 +109,16 @@ static int url_read_login(struct slice login, struct redis_url *url, struct fail
     return 0;
 }
 
-static bool url_is_host_byte(char byte, bool bracketed)
+/* For hosts, and for the names of primaries: Sentinel's own documentation allows these. */
+static bool url_is_name_byte(char byte)
 {
     static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
-    static const char ADDRESS[] = "abcdefABCDEF0123456789:.%";
-    return byte != '\0' && (strchr(PLAIN, byte) || (bracketed && strchr(ADDRESS, byte)));
+    return byte != '\0' && strchr(PLAIN, byte);
+}
+
+static bool url_is_host_byte(char byte, bool bracketed)
+{
+    return url_is_name_byte(byte) || (bracketed && (byte == ':' || byte == '%'));
 }
 
 static int url_read_host(struct slice host, bool bracketed, struct redis_node *node,
@@ -202,15 +207,18 @@ static int url_read_network(struct slice rest, struct redis_url *url, struct fai
     return result;
 }
 
-/* host[:port][,host[:port]]… */
-static int url_read_nodes(struct slice places, int port, struct redis_url *url,
+/* [user:password@]host[:port][,host[:port]]…, cut off `rest` up to the first slash. */
+static int url_read_nodes(struct slice *rest, int port, struct redis_url *url,
                           struct failure *failure)
 {
+    struct slice places;
+    int result = url_read_authority(rest, &places, url, failure);
+    if (result < 0)
+        return result;
     url->nodes = calloc(REDIS_NODES_MOST, sizeof url->nodes[0]);
     if (!url->nodes)
         return failure_set(failure, -ENOMEM, "no memory");
     bool more = true;
-    int result = 0;
     while (more && result == 0) {
         struct slice place = places;
         more = url_cut_before(&places, ',', false, &place);
@@ -226,13 +234,10 @@ static int url_read_nodes(struct slice places, int port, struct redis_url *url,
     return result;
 }
 
-/* Allows the characters that Sentinel's own documentation allows. */
 static bool url_is_master_name(struct slice name)
 {
-    static const char ALLOWED[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
     for (size_t i = 0; i < name.length; i++)
-        if (!name.bytes[i] || !strchr(ALLOWED, name.bytes[i]))
+        if (!url_is_name_byte(name.bytes[i]))
             return false;
     return name.length > 0 && name.length <= LONGEST_MASTER;
 }
@@ -252,11 +257,9 @@ static int url_read_master(struct slice name, struct redis_url *url, struct fail
 /* [user:password@]host[:port][,host[:port]]…/MASTER[/db] */
 static int url_read_sentinels(struct slice rest, struct redis_url *url, struct failure *failure)
 {
-    struct slice places, master;
+    struct slice master;
     url->kind = REDIS_WATCHED;
-    int result = url_read_authority(&rest, &places, url, failure);
-    if (result == 0)
-        result = url_read_nodes(places, SENTINEL_PORT, url, failure);
+    int result = url_read_nodes(&rest, SENTINEL_PORT, url, failure);
     if (!url_cut_before(&rest, '/', false, &master)) {
         master = rest;
         rest = (struct slice){NULL, 0};
@@ -269,11 +272,8 @@ static int url_read_sentinels(struct slice rest, struct redis_url *url, struct f
 /* [user:password@]host[:port][,host[:port]]…[/0] */
 static int url_read_cluster(struct slice rest, struct redis_url *url, struct failure *failure)
 {
-    struct slice places;
     url->kind = REDIS_CLUSTER;
-    int result = url_read_authority(&rest, &places, url, failure);
-    if (result == 0)
-        result = url_read_nodes(places, DEFAULT_PORT, url, failure);
+    int result = url_read_nodes(&rest, DEFAULT_PORT, url, failure);
     if (result == 0)
         result = url_read_database(rest, url, failure);
     if (result == 0 && url->database != 0)
@@ -311,11 +311,8 @@ static int url_check_members(const struct redis_url *url, struct failure *failur
 /* [user:password@]host[:port],host[:port]…[/db] */
 static int url_read_quorum(struct slice rest, struct redis_url *url, struct failure *failure)
 {
-    struct slice places;
     url->kind = REDIS_QUORUM;
-    int result = url_read_authority(&rest, &places, url, failure);
-    if (result == 0)
-        result = url_read_nodes(places, DEFAULT_PORT, url, failure);
+    int result = url_read_nodes(&rest, DEFAULT_PORT, url, failure);
     if (result == 0)
         result = url_check_members(url, failure);
     return result < 0 ? result : url_read_database(rest, url, failure);

@@ -246,20 +246,6 @@ struct store_figures single_figures(const void *state)
 
 const struct transport single_transport = {
     .open = single_open,
-    .close = single_close,
     .preflight = preflight_server,
-    .eval_at = single_eval_at,
-    .listen = single_listen,
-    .link = single_link,
-    .shard_count = single_shard_count,
-    .shard_is_up = single_shard_is_up,
-    .is_up = single_is_up,
-    .trouble = single_trouble,
-    .place = single_place,
-    .figures = single_figures,
-    .track = single_track,
-    .untrack = single_untrack,
-    .expect_replicas = single_expect_replicas,
-    .mark = single_mark,
-    .confirm = single_confirm,
+    SINGLE_OPERATIONS,
 };

@@ -53,4 +53,12 @@ struct store_mark single_mark(const void *state);
 void single_confirm(void *state, struct store_mark mark, int replicas, int64_t timeout_ms,
                     store_confirmed *done, void *context);
 
+/* Their rows in the table of such a transport. */
+#define SINGLE_OPERATIONS                                                                          \
+    .close = single_close, .eval_at = single_eval_at, .listen = single_listen,                     \
+    .link = single_link, .shard_count = single_shard_count, .shard_is_up = single_shard_is_up,     \
+    .is_up = single_is_up, .trouble = single_trouble, .place = single_place,                       \
+    .figures = single_figures, .track = single_track, .untrack = single_untrack,                   \
+    .expect_replicas = single_expect_replicas, .mark = single_mark, .confirm = single_confirm
+
 #endif

@@ -225,7 +225,7 @@ static void confirmer_warn(void *context, const char *text)
 static void confirmer_ready(void *context, const struct session_peer *peer)
 {
     struct confirmer *confirmer = context;
-    snprintf(confirmer->run_id, sizeof confirmer->run_id, "%s", peer->run_id);
+    snprintf(confirmer->run_id, sizeof confirmer->run_id, "%s", peer->info->run_id);
     snprintf(confirmer->history, sizeof confirmer->history, "%s", peer->info->history);
     confirmer->events.connected(confirmer->events.context, confirmer->run_id, confirmer->history);
     if (confirmer->warns)

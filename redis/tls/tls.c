@@ -22,7 +22,7 @@ static SSL *tls_session(struct tls *tls)
 
 /* OpenSSL has one queue of errors per thread. An error left in it would look like the cause of a
  * later failure. */
-static const char *tls_take_error(void)
+const char *tls_error(void)
 {
     const char *text = ERR_reason_error_string(ERR_get_error());
     ERR_clear_error();
@@ -43,8 +43,7 @@ static int tls_no_passphrase(char *buffer, int size, int writing, void *context)
 
 static int tls_cannot_use(const char *setting, const char *file, struct failure *failure)
 {
-    return failure_set(failure, -EINVAL, "--%s: cannot use %s: %s", setting, file,
-                       tls_take_error());
+    return failure_set(failure, -EINVAL, "--%s: cannot use %s: %s", setting, file, tls_error());
 }
 
 static int tls_trust_authorities(SSL_CTX *context, const char *ca, struct failure *failure)
@@ -53,7 +52,7 @@ static int tls_trust_authorities(SSL_CTX *context, const char *ca, struct failur
         return tls_cannot_use("redis-ca", ca, failure);
     if (!ca && SSL_CTX_set_default_verify_paths(context) != 1)
         return failure_set(failure, -EPROTO, "cannot read the system's certificates: %s",
-                           tls_take_error());
+                           tls_error());
     return 0;
 }
 
@@ -74,7 +73,7 @@ int tls_trust_open(struct tls_trust **ret, const struct tls_files *files, struct
 {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     if (!context)
-        return failure_set(failure, -ENOMEM, "cannot set up TLS: %s", tls_take_error());
+        return failure_set(failure, -ENOMEM, "cannot set up TLS: %s", tls_error());
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CLEANSE_PLAINTEXT);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
@@ -111,7 +110,7 @@ int tls_open(struct tls **ret, struct tls_trust *trust, int socket, const char *
     SSL *session = SSL_new(tls_trust_context(trust));
     if (!session || SSL_set_fd(session, socket) != 1 || !tls_expect_host(session, host)) {
         SSL_free(session);
-        return failure_set(failure, -EPROTO, "cannot set up TLS: %s", tls_take_error());
+        return failure_set(failure, -EPROTO, "cannot set up TLS: %s", tls_error());
     }
     SSL_set_connect_state(session);
     *ret = (struct tls *)(void *)session;
@@ -131,7 +130,7 @@ int tls_handshake(struct tls *tls, bool *ret_wants_write, struct failure *failur
         return -EAGAIN;
     }
     long verdict = SSL_get_verify_result(session);
-    const char *cause = tls_take_error();
+    const char *cause = tls_error();
     if (verdict != X509_V_OK)
         cause = X509_verify_cert_error_string(verdict);
     return failure_set(failure, -EPROTO, "%s", cause);
@@ -172,11 +171,6 @@ ssize_t tls_write(struct tls *tls, const void *bytes, size_t length)
     ERR_clear_error();
     errno = 0;
     return tls_outcome(tls_session(tls), SSL_write(tls_session(tls), bytes, tls_cut(length)));
-}
-
-const char *tls_error(void)
-{
-    return tls_take_error();
 }
 
 void tls_close(struct tls *tls)

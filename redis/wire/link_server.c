@@ -17,7 +17,8 @@ static void link_server_note_peer(struct store_peer *peer, const struct server_i
 int64_t link_server_note(struct link_server *server, const struct session_peer *peer,
                          const char *place)
 {
-    bool is_same_run = peer->run_id[0] && strcmp(peer->run_id, server->peer.run_id) == 0;
+    bool is_same_run =
+        peer->info->run_id[0] && strcmp(peer->info->run_id, server->peer.run_id) == 0;
     int64_t before = is_same_run ? server->client_id : 0;
     server->connects++;
     server->switches += server->place[0] && strcmp(server->place, place) != 0;

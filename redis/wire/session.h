@@ -23,8 +23,7 @@ struct redisReply;
 
 /* The server at the other end. */
 struct session_peer {
-    const char *run_id; /* identifies this run of the server; "" if it does not say */
-    int64_t client_id;  /* the id that Redis gives this connection; 0 if it does not say */
+    int64_t client_id; /* the id that Redis gives this connection; 0 if it does not say */
     /* NULL if Redis is set up well. Else it says how locks can be lost, or what batond may not
      * check. */
     const struct failure *warning;

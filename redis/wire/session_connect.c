@@ -94,7 +94,6 @@ static void session_come_up(struct session *session)
     session->ready_since = uv_now(session->loop);
     session->trouble[0] = '\0';
     struct session_peer peer = {
-        .run_id = greeting->info.run_id,
         .client_id = greeting->client_id,
         .warning = greeting->warning.text[0] ? &greeting->warning : NULL,
         .info = &greeting->info,

@@ -128,7 +128,7 @@ static void pass(struct ear *ear, struct session *session)
 
 static void step(struct ear *ear, struct slice line)
 {
-    static const struct session_peer PEER = {.run_id = "", .client_id = 5};
+    static const struct session_peer PEER = {.client_id = 5};
     struct session *session = ear->loop.data;
     if (!session->ready) {
         session->ready = true;

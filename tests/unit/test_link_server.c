@@ -11,7 +11,7 @@ static int64_t note(const char *run_id, const char *history, int64_t client_id, 
     struct server_info info = {.up_s = 7, .replicas = 2};
     snprintf(info.run_id, sizeof info.run_id, "%s", run_id);
     snprintf(info.history, sizeof info.history, "%s", history);
-    const struct session_peer peer = {.run_id = info.run_id, .client_id = client_id, .info = &info};
+    const struct session_peer peer = {.client_id = client_id, .info = &info};
     return link_server_note(&server, &peer, place);
 }
 
