@@ -21,6 +21,11 @@ storage=(--root "$folder/podman" --runroot "$folder/podman.run" --storage-driver
 
 clean_up() {
     podman "${storage[@]}" rm -f -t 0 -a >/dev/null 2>&1 || true
+    # When a container has ended, its monitor runs podman once more, which writes into the folder.
+    for ((i = 0; i < 100; i++)); do
+        pgrep -f -- "--root $folder/podman" >/dev/null || break
+        sleep 0.1
+    done
     while umount -q --lazy "$folder/podman/overlay"; do # podman has bound it to itself, each run once
         true
     done
