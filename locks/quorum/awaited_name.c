@@ -75,13 +75,11 @@ static void awaited_name_hear(struct broadcast *broadcast, unsigned member,
     if (result->outcome != STORE_REPLIED || !value_integer(value_at(result->reply, 0), &next_ms) ||
         !value_integer(value_at(value_at(result->reply, 1), 0), &version))
         return; /* it is enlisted when it is up again, or with the next time for all */
-    if (!LIST_EMPTY(&awaited->watched.watches) && awaited->heard[member] > 0 &&
-        version > awaited->heard[member])
+    if (awaited->heard[member] > 0 && version > awaited->heard[member])
         awaited_name_plan_read(awaited, 0); /* the message of that was lost */
     if (version > awaited->heard[member])
         awaited->heard[member] = version;
-    if (!LIST_EMPTY(&awaited->watched.watches))
-        awaited_name_plan_read(awaited, next_ms < 0 ? -1 : next_ms + 1);
+    awaited_name_plan_read(awaited, next_ms < 0 ? -1 : next_ms + 1);
 }
 
 static bool awaited_name_decide(struct broadcast *broadcast, bool is_last)
@@ -123,8 +121,10 @@ static void enlist(struct awaited_name *awaited)
 
 void awaited_name_enlist(struct awaited_name *awaited)
 {
-    if (awaited->enlist_at == 0)
-        enlist(awaited);
+    if (awaited->enlist_at != 0)
+        return;
+    enlist(awaited);
+    watched_check(&awaited->watched); /* no change was reported until now */
 }
 
 void awaited_name_check(struct awaited_name *awaited)

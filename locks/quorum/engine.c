@@ -113,8 +113,7 @@ static void quorum_engine_message(struct locks *locks, struct slice text)
     } else if (slice_equals(kind, "n") && number < INT32_MAX) { /* n MS KEY: a hold ends there */
         if (!LIST_EMPTY(&awaited->waiters))
             awaited_name_plan_round(awaited, number + 1);
-        if (!LIST_EMPTY(&awaited->watched.watches))
-            awaited_name_plan_read(awaited, number + 1);
+        awaited_name_plan_read(awaited, number + 1);
     }
 }
 

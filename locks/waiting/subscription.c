@@ -124,7 +124,7 @@ static void compare_with(struct subscription *subscription, const struct value *
         !value_integer(value_at(numbers, at + 2), &next_ms))
         return;
     if (waits < 0 || version > subscription->watched.version)
-        subscription->watched.is_current = false;
+        watched_doubt(&subscription->watched);
     if (!is_waited_for(subscription)) {
         go_on_minding(subscription, next_ms);
         return;
@@ -194,7 +194,8 @@ static void subscriptions_on_heartbeat(uv_timer_t *timer)
         TAILQ_INSERT_TAIL(&locks->subscriptions->list, subscription, others);
         subscription->heartbeat_at = now;
         subscription->unsure = false;
-        subscription->watched.is_current &= !misses;
+        if (misses)
+            watched_doubt(&subscription->watched);
         if (misses && is_waited_for(subscription))
             checked += subscription_check(subscription);
         else

@@ -127,14 +127,17 @@ void watched_seen(struct watched *watched, struct locks_reply *reply)
         watched_look(watched);
 }
 
-void watched_check(struct watched *watched)
+/* A look under way may be older than what is in doubt. */
+void watched_doubt(struct watched *watched)
 {
     watched->is_current = false;
-    if (LIST_EMPTY(&watched->watches))
-        return;
-    if (watched->is_looking)
-        watched->look_again = true;
-    else
+    watched->look_again |= watched->is_looking;
+}
+
+void watched_check(struct watched *watched)
+{
+    watched_doubt(watched);
+    if (!watched->is_looking && !LIST_EMPTY(&watched->watches))
         watched_look(watched);
 }
 
@@ -187,6 +190,8 @@ struct watch *watch_begin(struct watched *watched, struct slice token, int64_t a
     if (watch->is_over || !watched->is_current || after < watched->version ||
         !watched->kind->can_ask(watched))
         watched_check(watched);
+    else
+        watch->needs = watched->looks; /* the last look serves as its first */
     return watch;
 }
 

@@ -45,6 +45,10 @@ struct watch *watch_begin(struct watched *watched, struct slice token, int64_t a
 /* Call this if the name may have changed: looks at it if it has a watch. */
 void watched_check(struct watched *watched);
 
+/* The version that was seen last may not be current: the next watch, or a look under way, looks
+ * again. */
+void watched_doubt(struct watched *watched);
+
 /* The name has this version now: looks at it unless the version is known. */
 void watched_changed(struct watched *watched, int64_t version);
 

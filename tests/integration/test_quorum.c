@@ -362,6 +362,25 @@ static void a_change_is_told(void **state)
     parked_close(parked);
 }
 
+/* The first request does not wait, so no member tells this batond of what comes between the two. */
+static void a_change_after_a_look_without_wait_is_told(void **state)
+{
+    struct story *story = story_of(state);
+    char request[100];
+    answers_token(story->client, TOKEN, "POST /locks/between", NULL, 201, NULL);
+    await_settled_at(&story->servers, "between");
+    answers(story->client, "GET /locks/between", NULL, 200, NULL);
+    clock_sleep_ms(50);
+    answers(story->other, "GET /locks/between/events?wait=0s", NULL, 200, NULL);
+    snprintf(request, sizeof request, "GET /locks/between/events?after=%lld&wait=20s",
+             (long long)http_integer(story->other, "version"));
+    answers_token(story->client, TOKEN, "DELETE /locks/between", NULL, 200, NULL);
+    struct parked *parked = parked_send(story->batond[1].port, NULL, request, NULL);
+    assert_int_equal(parked_answer(parked, PROMPT_MS), 200);
+    assert_true(json_is_true(member(&parked->client, "changed")));
+    parked_close(parked);
+}
+
 /* Members away */
 
 static void two_may_be_away(void **state)
@@ -810,6 +829,7 @@ int main(void)
         cmocka_unit_test(who_hangs_up_leaves_no_hold),
         cmocka_unit_test(a_place_is_kept_while_its_request_is_away),
         cmocka_unit_test(a_change_is_told),
+        cmocka_unit_test(a_change_after_a_look_without_wait_is_told),
         cmocka_unit_test(a_connection_holds),
         cmocka_unit_test(two_may_be_away),
         cmocka_unit_test(three_away_is_503_within_a_second),

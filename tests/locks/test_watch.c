@@ -1,4 +1,5 @@
 /* Waiting for a name to change: at once where it has, as soon as it does, and at the end. */
+#include "locks/store_events.h"
 #include "tests/locks/locks_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
@@ -207,6 +208,52 @@ static void a_change_while_the_inbox_was_cut_is_told_to_a_watch_that_follows(voi
     assert_int_equal(answer.reply.view.hold_count, 0);
 }
 
+static void tell(struct locks *locks, const char *message)
+{
+    struct store_events events = store_events_of(locks);
+    events.message(events.context, slice_of(message));
+}
+
+/* What the look may not have seen yet is not forgotten with the watch that it was for. */
+static void a_change_heard_of_while_nobody_watches_makes_the_next_one_look(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct answer answer, gone;
+    watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
+    fixture_lock(&fixture->there, "n", HOLDER, 20000);
+    assert_told(fixture, &answer, true);
+    int64_t known = answer.reply.view.version;
+    locks_unwatch(watch(&fixture->here, &gone, NULL, known, 0)); /* its look is under way */
+    tell(fixture->here.locks, "c 9000000000000000 baton:{n}");
+    fixture_idle(fixture, 50);
+    uint64_t calls = store_figures(fixture->here.store).calls;
+    struct watch *next = watch(&fixture->here, &answer, NULL, known, PATIENCE_MS);
+    assert_int_equal(store_figures(fixture->here.store).calls, calls + 1);
+    locks_unwatch(next);
+    fixture_idle(fixture, 20);
+}
+
+/* As a watch that has looked itself: it waits until Redis is back. */
+static void a_watch_that_did_not_look_outlives_a_look_that_failed(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct answer answer;
+    watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
+    fixture_lock(&fixture->there, "n", HOLDER, 20000);
+    assert_told(fixture, &answer, true);
+    watch(&fixture->here, &answer, NULL, answer.reply.view.version, PATIENCE_MS);
+    redis_process_freeze(&fixture->redis);
+    tell(fixture->here.locks, "c 9000000000000000 baton:{n}");
+    fixture_idle(fixture, 1500);
+    redis_process_thaw(&fixture->redis);
+    assert_int_equal(answer.count, 0);
+    int64_t deadline = clock_ms() + PATIENCE_MS;
+    while (fixture_break(&fixture->there, "n").reply.result != LOCKS_DONE && clock_ms() < deadline)
+        fixture_idle(fixture, 20);
+    assert_told(fixture, &answer, true);
+    assert_int_equal(answer.reply.view.hold_count, 0);
+}
+
 static void a_change_made_while_the_inbox_was_cut_is_told(void **state)
 {
     struct locks_fixture *fixture = *state;
@@ -270,6 +317,8 @@ int main(void)
         TEST(a_change_between_two_watches_is_told),
         TEST(a_server_that_stops_does_not_wait_for_the_next_watch),
         TEST(a_change_while_the_inbox_was_cut_is_told_to_a_watch_that_follows),
+        TEST(a_change_heard_of_while_nobody_watches_makes_the_next_one_look),
+        TEST(a_watch_that_did_not_look_outlives_a_look_that_failed),
         TEST(a_change_made_while_the_inbox_was_cut_is_told),
         TEST(a_watch_outlives_the_lease),
         TEST(a_drain_answers_who_watches),
