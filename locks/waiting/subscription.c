@@ -60,29 +60,50 @@ bool subscription_can_ask(const struct subscription *subscription)
     return store_shard_is_up(store, store_shard(store, subscription->key));
 }
 
+/* The next heartbeat handles the first of the list that are due, and stops at one that is not. */
+static void check_soon(struct subscription *subscription)
+{
+    struct subscriptions *subscriptions = subscription->locks->subscriptions;
+    subscription->unsure = true;
+    TAILQ_REMOVE(&subscriptions->list, subscription, others);
+    TAILQ_INSERT_HEAD(&subscriptions->list, subscription, others);
+}
+
+typedef bool subscription_filter(const struct subscription *subscription, unsigned shard);
+
+static void check_those(struct locks *locks, subscription_filter *filter, unsigned shard)
+{
+    struct subscription *subscription = TAILQ_FIRST(&locks->subscriptions->list), *next;
+    for (; subscription; subscription = next) {
+        next = TAILQ_NEXT(subscription, others);
+        if (filter(subscription, shard))
+            check_soon(subscription);
+    }
+    subscription = TAILQ_FIRST(&locks->subscriptions->list);
+    if (subscription && subscription->unsure)
+        uv_timer_start(&locks->subscriptions->heartbeat, subscriptions_on_heartbeat, 0, 0);
+}
+
+static bool is_askable(const struct subscription *subscription, unsigned shard)
+{
+    (void)shard;
+    return subscription_can_ask(subscription);
+}
+
 /* A name whose shard is down is checked when the shard is up. */
 void subscriptions_check(struct locks *locks)
 {
-    bool any = false;
-    for (struct subscription *subscription = TAILQ_FIRST(&locks->subscriptions->list); subscription;
-         subscription = TAILQ_NEXT(subscription, others)) {
-        subscription->unsure |= subscription_can_ask(subscription);
-        any |= subscription->unsure;
-    }
-    if (any)
-        uv_timer_start(&locks->subscriptions->heartbeat, subscriptions_on_heartbeat, 0, 0);
+    check_those(locks, is_askable, 0);
+}
+
+static bool is_of_shard(const struct subscription *subscription, unsigned shard)
+{
+    return store_shard(subscription->locks->store, subscription->key) == shard;
 }
 
 void subscriptions_check_shard(struct locks *locks, unsigned shard)
 {
-    bool any = false;
-    for (struct subscription *subscription = TAILQ_FIRST(&locks->subscriptions->list); subscription;
-         subscription = TAILQ_NEXT(subscription, others)) {
-        subscription->unsure |= store_shard(locks->store, subscription->key) == shard;
-        any |= subscription->unsure;
-    }
-    if (any)
-        uv_timer_start(&locks->subscriptions->heartbeat, subscriptions_on_heartbeat, 0, 0);
+    check_those(locks, is_of_shard, shard);
 }
 
 static bool is_waited_for(const struct subscription *subscription)
@@ -259,9 +280,7 @@ static void subscription_on_tick(uv_timer_t *timer)
     }
     bool is_planned = subscription_is_due(TAILQ_FIRST(&subscriptions->list),
                                           uv_now(timer->loop) + HEARTBEAT_PAUSE_MS);
-    subscription->unsure = true;
-    TAILQ_REMOVE(&subscriptions->list, subscription, others);
-    TAILQ_INSERT_HEAD(&subscriptions->list, subscription, others);
+    check_soon(subscription);
     if (!is_planned)
         plan_heartbeat(subscription->locks);
 }

@@ -72,9 +72,31 @@ static void who_waits_is_served_though_the_links_of_the_bus_are_broken(void **st
     }
 }
 
+/* Also if another name, whose primary has not been away, would have been asked about before. */
+static void who_waits_asks_again_as_soon_as_its_primary_is_back(void **state)
+{
+    struct on_cluster *all = *state;
+    char name[2][ON_CLUSTER_NAME], token[2][TOKEN_TEXT];
+    struct parked *waiter[2];
+    for (int i = 0; i < 2; i++) {
+        on_cluster_name(all, i, "away-", i, name[i]);
+        on_cluster_take(all, 0, name[i], token[i]);
+        waiter[i] = on_cluster_wait(all, 1, name[i], "?wait=28s&ttl=1m");
+    }
+    freeReplyObject(clustered_ask(&all->clustered, 1, "DEL baton:{%s}", name[1]));
+    freeReplyObject(clustered_ask(&all->clustered, 1, "CLIENT KILL TYPE normal"));
+    assert_int_equal(parked_answer(waiter[1], LATE_MS), 201);
+    assert_true(parked_waits(waiter[0], 0));
+    on_cluster_give(all, 0, name[0], token[0]);
+    assert_int_equal(parked_answer(waiter[0], LATE_MS), 201);
+    for (int i = 0; i < 2; i++)
+        parked_close(waiter[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_waits_asks_again_as_soon_as_its_primary_is_back),
         cmocka_unit_test(who_waits_is_served_though_the_links_of_the_bus_are_broken),
     };
     return cmocka_run_group_tests(tests, start, on_cluster_stop);
