@@ -45,7 +45,7 @@ static bool is_method(const char *method)
     return false;
 }
 
-static void refuse_elsewhere(struct exchange *exchange)
+static void refuse_on_admin_address(struct exchange *exchange)
 {
     problem_simply(exchange, PROBLEM_NOT_FOUND,
                    "this address (admin-listen) serves /livez, /readyz and /metrics alone: for all "
@@ -106,7 +106,7 @@ static bool find_route(struct exchange *exchange)
     if (!exchange->route)
         refuse_route(exchange, path, allowed);
     else if (exchange->head.is_admin && !route_is_probe(exchange->route))
-        refuse_elsewhere(exchange);
+        refuse_on_admin_address(exchange);
     if (exchange->reply.status)
         return false;
     exchange->drops_body = strcmp(exchange->route->method, "GET") == 0;

@@ -1,4 +1,6 @@
-/* locks.h: the operations on locks: each is one script in Redis and one callback. */
+/* locks.h: the operations on locks. Each calls back once. With one Redis, Sentinel or a Cluster
+ * most operations are one script; a quorum and requests for several names take some rounds of
+ * scripts. */
 #ifndef BATON_LOCKS_LOCKS_H
 #define BATON_LOCKS_LOCKS_H
 
@@ -215,7 +217,8 @@ void tickets_free(struct tickets *tickets);
 int locks_open(struct locks **ret, const struct locks_options *options);
 
 /* Closes the store, then the locks, and calls `closed` once, if it is not NULL, from the loop. What
- * is under way is answered first. Takes NULL: then `closed` is not called. */
+ * is under way is answered first: call locks_drain before, so that nothing waits any more. Takes
+ * NULL: then `closed` is not called. */
 void locks_close(struct locks *locks, void (*closed)(void *context), void *context);
 
 /* The store, to read its servers and their state. */

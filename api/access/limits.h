@@ -1,4 +1,5 @@
-/* limits.h: limits the requests of a principal, and of all together, in one process. */
+/* limits.h: limits the requests of a principal, and of all together, in one process: their rate,
+ * how many have a body under way, and how many wait. */
 #ifndef BATON_API_ACCESS_LIMITS_H
 #define BATON_API_ACCESS_LIMITS_H
 

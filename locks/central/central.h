@@ -1,5 +1,5 @@
-/* central.h: the operations of the engine for one Redis that decides about a name. Each operation
- * is one script. struct engine has their contract. Internal to locks/. */
+/* central.h: the operations of the engine for one Redis that decides about a name. struct engine
+ * has their contract. Internal to locks/. */
 #ifndef BATON_LOCKS_CENTRAL_CENTRAL_H
 #define BATON_LOCKS_CENTRAL_CENTRAL_H
 

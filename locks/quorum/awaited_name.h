@@ -1,5 +1,5 @@
 /* awaited_name.h: a name of a quorum that requests of this worker wait for or watch, and when to
- * ask the members again. Internal to locks/. */
+ * ask the members again. Internal to locks/quorum/. */
 #ifndef BATON_LOCKS_QUORUM_AWAITED_NAME_H
 #define BATON_LOCKS_QUORUM_AWAITED_NAME_H
 

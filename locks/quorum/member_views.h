@@ -1,4 +1,5 @@
-/* member_views.h: merges what the members of a quorum report of a name. Internal to locks/. */
+/* member_views.h: merges what the members of a quorum report of a name. Internal to locks/quorum/.
+ */
 #ifndef BATON_LOCKS_QUORUM_MEMBER_VIEWS_H
 #define BATON_LOCKS_QUORUM_MEMBER_VIEWS_H
 

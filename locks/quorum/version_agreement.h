@@ -1,5 +1,5 @@
 /* version_agreement.h: makes a majority of a quorum know a version before a client is told of it.
- * Internal to locks/. */
+ * Internal to locks/quorum/. */
 #ifndef BATON_LOCKS_QUORUM_VERSION_AGREEMENT_H
 #define BATON_LOCKS_QUORUM_VERSION_AGREEMENT_H
 

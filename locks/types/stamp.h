@@ -1,5 +1,5 @@
-/* stamp.h: the first argument of every script: when it may run, and what it may do. Internal to
- * locks/. */
+/* stamp.h: the first argument of every script: until when Redis may still run it, and whether and
+ * with which fences it may grant. Internal to locks/. */
 #ifndef BATON_LOCKS_TYPES_STAMP_H
 #define BATON_LOCKS_TYPES_STAMP_H
 

@@ -1,4 +1,5 @@
-/* parked.h: how a waiting request is given up, for both engines. Internal to locks/. */
+/* parked.h: what the waiting requests of both engines have in common: how the caller gives them up.
+ * Internal to locks/. */
 #ifndef BATON_LOCKS_WAITING_PARKED_H
 #define BATON_LOCKS_WAITING_PARKED_H
 

@@ -1,5 +1,5 @@
-/* cluster.h: knows which node of a Redis Cluster serves which slot, and notices when that
- * changes. */
+/* cluster.h: the nodes of a Redis Cluster, which slots each serves, and the endpoint of each, kept
+ * up to date. */
 #ifndef BATON_REDIS_CLUSTER_CLUSTER_H
 #define BATON_REDIS_CLUSTER_CLUSTER_H
 

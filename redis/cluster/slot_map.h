@@ -1,4 +1,5 @@
-/* slot_map.h: which node of a Redis Cluster serves which slot, and which node served it before. */
+/* slot_map.h: a table in memory: for each slot of a Redis Cluster the number of the node that
+ * serves it, and of the one that served it before. */
 #ifndef BATON_REDIS_CLUSTER_SLOT_MAP_H
 #define BATON_REDIS_CLUSTER_SLOT_MAP_H
 

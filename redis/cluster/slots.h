@@ -1,5 +1,5 @@
-/* slots.h: the slot of a key in a Redis Cluster, and the answers of nodes that say which node
- * serves which slot. */
+/* slots.h: computes the slot of a key in a Redis Cluster, and parses what nodes answer: CLUSTER
+ * SLOTS, and redirects. */
 #ifndef BATON_REDIS_CLUSTER_SLOTS_H
 #define BATON_REDIS_CLUSTER_SLOTS_H
 

@@ -1,4 +1,5 @@
-/* topology.h: asks the nodes of a Redis Cluster, one at a time, which node serves which slot. */
+/* topology.h: the connection that asks one node of a Redis Cluster after another for CLUSTER SLOTS.
+ */
 #ifndef BATON_REDIS_CLUSTER_TOPOLOGY_H
 #define BATON_REDIS_CLUSTER_TOPOLOGY_H
 

@@ -93,8 +93,9 @@ static void request_on_answered(struct exchange *exchange)
     request_resume(request);
 }
 
-/* A stream has more to send, or is complete. If the client does not read, its socket is shut down
- * and the loop detects the disconnect later: now the API is still writing. */
+/* A stream has more to send, or is complete. A client that does not read what it is sent is
+ * disconnected: this shuts its socket down, and disconnect_watch notices that from the loop. Ending
+ * the request here would free the exchange that the API is writing to. */
 static void request_on_streamed(struct exchange *exchange)
 {
     struct http_request *request = (struct http_request *)exchange;
@@ -106,7 +107,8 @@ static void request_on_streamed(struct exchange *exchange)
         request_resume(request);
 }
 
-/* Look before you grant: a reply to a client that has disconnected would seem delivered. */
+/* Asks the kernel. Call this right before a grant is sent: the kernel takes a reply to a client
+ * that has disconnected as if it were delivered, and the lock would be held until its TTL ends. */
 static bool request_is_connected(struct exchange *exchange)
 {
     const struct client *client = ((struct http_request *)exchange)->client;
