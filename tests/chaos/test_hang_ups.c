@@ -95,6 +95,15 @@ static size_t hang_up(struct crew *crew, struct round *round, size_t *granted)
     return left;
 }
 
+/* After a break, the queue has a client that has hung up until its server has told Redis so: the
+ * next round would take it for one of its own. */
+static void await_calm(struct stage *stage)
+{
+    clock_sleep_ms(EARLY_MS + LATE_MS); /* the line has broken by now */
+    for (int i = 0; i < NAMES; i++)
+        stage_await_free(stage, i, 2 * CLAIM_WINDOW_MS);
+}
+
 static void hang_ups(enum way way, bool line, bool breaks, int count)
 {
     struct stage stage;
@@ -116,6 +125,8 @@ static void hang_ups(enum way way, bool line, bool breaks, int count)
             crew_inspect(&crew, i);
         crew_check(&crew);
         crew_free(&crew);
+        if (breaks)
+            await_calm(&stage);
         stage.seed++; /* other tokens */
     }
     print_message("%zu hung up\n", left);
