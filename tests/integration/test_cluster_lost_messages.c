@@ -96,8 +96,8 @@ static void who_waits_asks_again_as_soon_as_its_primary_is_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_waits_asks_again_as_soon_as_its_primary_is_back),
         cmocka_unit_test(who_waits_is_served_though_the_links_of_the_bus_are_broken),
+        cmocka_unit_test(who_waits_asks_again_as_soon_as_its_primary_is_back),
     };
     return cmocka_run_group_tests(tests, start, on_cluster_stop);
 }
