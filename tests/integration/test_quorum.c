@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CROWD = 6, WAITERS_MOST = 8, ROUNDS = 12 };
+enum { CROWD = 6, WAITERS_MOST = 8, ROUNDS = 12, ROUND_MS = 300 };
 
 static const char TOKEN[] = "a-token-of-the-quorum-01";
 static const char OTHER[] = "a-token-of-the-quorum-02";
@@ -440,6 +440,7 @@ static void who_comes_while_three_are_away_hears_of_it(void **state)
     struct parked *first =
         parked_send_token(story->batond[0].port, OTHER, "POST /locks/line?wait=20s");
     await_queue(story->client, "line", 1);
+    assert_true(parked_waits(first, ROUND_MS)); /* it has a ticket, and by now its refusals, too */
     for (int i = 0; i < 3; i++)
         redis_process_freeze(&story->servers.members[i]);
     int64_t begun = clock_ms();
