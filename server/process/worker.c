@@ -216,6 +216,7 @@ static void worker_on_settle(uv_timer_t *timer)
     if (!locks_are_settled(worker->locks) && uv_now(&worker->loop) < worker->settle_until)
         return;
     uv_timer_stop(timer);
+    uv_timer_stop(&worker->again); /* it uses the locks, and so the store, which goes first */
     locks_close(worker->locks, worker_on_locks_closed, worker);
 }
 
