@@ -196,9 +196,12 @@ void identity_connected(struct guard *guard, unsigned number)
 {
     struct shard *shard = shard_at(guard, number);
     shard->connection.gate_is_closed = true;
+    shard->connection.may_open = false;
     shard->connection.is_asking = false;
     shard->migration.look = NULL;
     shard->connection.opened_at = clock_now();
+    if (!guard->began)
+        guard->began = shard->connection.opened_at;
     store_close_gate(guard->store, number);
     identity_look(shard);
 }

@@ -155,12 +155,20 @@ static enum quarantine_reason identity_judge_reason(const struct shard *shard,
     return strcmp(record->era, shard->identity.era) == 0 ? QUARANTINE_NONE : QUARANTINE_CLOCK;
 }
 
+static void identity_judge_open_gates(const struct guard *guard)
+{
+    for (struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
+        if (shard->connection.may_open)
+            shard_open_gate(shard);
+}
+
 /* The record was adopted, and so was the record under the old key, if the key has changed. */
 static void identity_judge_start_serving(struct shard *shard, bool is_same)
 {
-    if (shard->connection.gate_is_closed)
-        shard_open_gate(shard);
-    else if (!is_same) /* names may be gone, and waiters with them */
+    shard->connection.may_open = shard->connection.gate_is_closed;
+    if (shard->connection.may_open && !succession_waits_at_start(shard->guard))
+        identity_judge_open_gates(shard->guard);
+    else if (!shard->connection.gate_is_closed && !is_same) /* names may be gone, with waiters */
         shard->guard->options.replaced(shard->guard->options.context, shard->number);
 }
 

@@ -47,7 +47,7 @@ struct shard *shard_after(const struct shard *shard)
 
 void shard_open_gate(struct shard *shard)
 {
-    shard->connection.gate_is_closed = false;
+    shard->connection.gate_is_closed = shard->connection.may_open = false;
     store_open_gate(shard->guard->store, shard->number);
     shard->guard->options.serve(shard->guard->options.context, shard->number);
 }

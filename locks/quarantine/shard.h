@@ -23,6 +23,7 @@ struct clock_history {
 struct shard_connection {
     int64_t opened_at;   /* our time */
     bool gate_is_closed; /* only the guard may ask Redis anything */
+    bool may_open;       /* its record is known, but succession_waits_at_start */
     bool is_asking;      /* the record is being read or replaced */
 };
 
@@ -131,6 +132,7 @@ struct guard {
     struct shard **shards; /* by number; NULL: not met yet */
     unsigned count;
     bool is_apart;  /* clocks of its shards differ */
+    int64_t began;  /* when the first shard was connected, our time; 0: none was */
     int64_t asleep; /* how long this machine has slept since it was started; us */
 };
 

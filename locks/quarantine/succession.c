@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+enum { START_US = 500000 };
+
 const struct shard *succession_find(const struct shard *shard, const struct identity_record *record)
 {
     const struct guard *guard = shard->guard;
@@ -30,6 +32,7 @@ void succession_inherit(struct shard *shard, const struct shard *before)
     shard->number = mine.number;
     memcpy(shard->key.tag, mine.key.tag, sizeof shard->key.tag);
     shard->connection.gate_is_closed = mine.connection.gate_is_closed;
+    shard->connection.may_open = mine.connection.may_open;
     shard->connection.is_asking = mine.connection.is_asking;
     shard->quarantine.is_told = mine.quarantine.is_told;
     shard->identity.serves = mine.identity.serves;
@@ -82,4 +85,13 @@ bool succession_waits_for_members(const struct shard *shard)
         heard += other->clock.is_known;
     return guard->options.members_share_holds && guard->options.quarantine_ms != QUARANTINE_OFF &&
            heard <= store_shard_count(guard->store) / 2;
+}
+
+bool succession_waits_at_start(const struct guard *guard)
+{
+    unsigned known = 0;
+    for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
+        known += shard->identity.is_known;
+    return guard->options.members_share_holds && guard->options.quarantine_ms != QUARANTINE_OFF &&
+           known < store_shard_count(guard->store) && clock_now() < guard->began + START_US;
 }

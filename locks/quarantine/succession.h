@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+struct guard;
 struct identity_record;
 struct shard;
 
@@ -28,5 +29,10 @@ void succession_learn(struct shard *shard);
  * be new, or it may have lost its record when all servers that knew it were gone: a majority can
  * tell. */
 bool succession_waits_for_members(const struct shard *shard);
+
+/* Whether the members of a quorum have to wait for one another: until the records of all are known,
+ * or for half a second. If the first of new members granted a hold before the last one had its
+ * record, the last one would seem to have lost that hold. */
+bool succession_waits_at_start(const struct guard *guard);
 
 #endif
