@@ -14,10 +14,7 @@ BUILD := build$(if $(SANITIZE),/$(SANITIZE))
 # The sources: a layer is a folder, an operation on a lock is a Lua script.
 layers     := base redis locks api server
 sources    := $(filter-out server/main.c,$(wildcard $(layers:=/*.c) $(layers:=/*/*.c)))
-operations := $(wildcard locks/scripts/*.lua)
-shared_lua := $(sort $(wildcard locks/scripts/shared/*.lua))
-common_lua := $(wildcard locks/scripts/common/*.lua)
-alone_lua  := $(wildcard locks/scripts/alone/*.lua)
+library_lua := $(sort $(wildcard locks/scripts/shared/*.lua)) $(sort $(wildcard locks/scripts/*.lua))
 generated  := $(BUILD)/generated/scripts.c $(BUILD)/generated/openapi.c $(BUILD)/generated/ui.c
 objects    := $(sources:%.c=$(BUILD)/%.o) $(generated:.c=.o)
 
@@ -205,9 +202,14 @@ help: ## list the targets
 
 # How things are built.
 
-test-programs: $(BUILD)/batond $(programs)
+test-programs: $(BUILD)/batond $(BUILD)/next/batond $(programs)
 
 $(BUILD)/batond: $(BUILD)/server/main.o $(BUILD)/libbaton.a
+	$(call say,link $@) $(link)
+
+# The same with the formats of a release to come, for the test of upgrades: its library comes first.
+$(BUILD)/next/batond: $(BUILD)/server/main.o $(BUILD)/generated/next/scripts.o $(BUILD)/libbaton.a
+	@mkdir -p $(@D)
 	$(call say,link $@) $(link)
 
 fuzz-programs: $(fuzz_programs)
@@ -273,14 +275,17 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 $(BUILD)/generated/%.o: $(BUILD)/generated/%.c $(BUILD)/flags
 	$(call say,compile $<) $(compile)
 
-# The Lua that the operations share is put in front of each, since Redis knows no modules.
-$(BUILD)/generated/scripts.c: locks/scripts/embed.sh locks/scripts/fold.awk locks/scripts/compose.sh $(operations) \
-                              $(shared_lua) $(common_lua) $(alone_lua) $(BUILD)/inputs
-	@mkdir -p $(@D)/lua
-	@rm -f $(@D)/lua/*
-	@for file in $(operations); do locks/scripts/compose.sh $$file $(shared_lua) | awk -f locks/scripts/fold.awk > $(@D)/lua/$${file##*/}; done
-	@for file in $(alone_lua); do awk -f locks/scripts/fold.awk $$file > $(@D)/lua/$${file##*/}; done
-	@locks/scripts/embed.sh scripts $(@D)/lua/*.lua > $@
+$(BUILD)/generated/library.lua: locks/scripts/embed.sh $(library_lua) $(BUILD)/inputs
+	@mkdir -p $(@D)
+	@locks/scripts/embed.sh library $(library_lua) > $@
+$(BUILD)/generated/scripts.c: locks/scripts/embed.sh $(BUILD)/generated/library.lua
+	@locks/scripts/embed.sh scripts $(BUILD)/generated/library.lua > $@
+
+$(BUILD)/generated/next/library.lua: tests/upgrade/next_format.sh $(BUILD)/generated/library.lua
+	@mkdir -p $(@D)
+	@tests/upgrade/next_format.sh $(BUILD)/generated/library.lua > $@
+$(BUILD)/generated/next/scripts.c: locks/scripts/embed.sh $(BUILD)/generated/next/library.lua
+	@locks/scripts/embed.sh scripts $(BUILD)/generated/next/library.lua > $@
 
 $(BUILD)/generated/openapi.c: locks/scripts/embed.sh openapi.yaml
 	@mkdir -p $(@D)
@@ -304,6 +309,6 @@ $(BUILD)/flags: FORCE
 	@pkg-config --exists --print-errors $(libraries) || { echo "To install what is missing: $(packages) build" >&2; exit 1; }
 	@$(call write_if_changed,$(compile) $(link))
 $(BUILD)/inputs: FORCE
-	@$(call write_if_changed,$(objects) $(operations) $(shared_lua) $(common_lua) $(test_support))
+	@$(call write_if_changed,$(objects) $(library_lua) $(test_support))
 
 -include $(objects:.o=.d) $(BUILD)/server/main.d $(test_objects:.o=.d) $(test_support:%.c=$(BUILD)/%.d) $(load_objects:.o=.d) $(budget_objects:.o=.d)

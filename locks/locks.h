@@ -195,10 +195,12 @@ struct locks_options {
     const struct redis_url *redis_url; /* used until locks_open returns */
     struct slice key_prefix;           /* copied */
     int64_t retention_ms;              /* how long a free name is remembered */
-    int64_t waiter_lease_ms; /* how long waiters outlive a server that stopped vouching for them */
-    int64_t claim_window_ms; /* how long a grant that nobody collects blocks the next */
-    int64_t max_waiters;     /* of one name */
-    int64_t replicas;        /* that are expected: confirming by as many is prepared now; 0: none */
+    int64_t waiter_lease_ms;  /* how long waiters outlive a server that stopped vouching for them */
+    int64_t claim_window_ms;  /* how long a grant that nobody collects blocks the next */
+    int64_t library_check_ms; /* how often it looks for libraries of other releases that nobody uses
+                               * any more; 0: never */
+    int64_t max_waiters;      /* of one name */
+    int64_t replicas; /* that are expected: confirming by as many is prepared now; 0: none */
     int64_t confirm_timeout_ms; /* how long it may take, from when Redis was asked for the hold */
     struct tickets *tickets; /* of all workers of the process, which they outlive; for a quorum */
     uint32_t process;        /* a random number; those that have the same one die together */

@@ -2,6 +2,7 @@
 
 #include "base/random.h"
 #include "locks/calls/engine.h"
+#include "locks/calls/libraries.h"
 #include "locks/calls/operation.h"
 #include "locks/quarantine/guard.h"
 #include "locks/store_events.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 
 /* The name of this server's inbox, where scripts tell it of its waiters: see
- * scripts/shared/4-servers.lua. */
+ * scripts/shared/6-servers.lua. */
 static int listen_to_inbox(struct locks *locks)
 {
     char channel[KEY_PREFIX_LENGTH + sizeof "inbox:" + SERVER_LENGTH];
@@ -130,6 +131,7 @@ int locks_open(struct locks **ret, const struct locks_options *options)
         return -ENOMEM;
     }
     locks->engine->open(locks, options);
+    libraries_open(locks, options->library_check_ms);
     expect_replicas(locks, options->replicas);
     result = listen_to_inbox(locks);
     if (result < 0)
@@ -139,10 +141,14 @@ int locks_open(struct locks **ret, const struct locks_options *options)
     return result;
 }
 
+static void locks_on_libraries_closed(struct locks *locks)
+{
+    locks->engine->close(locks);
+}
+
 static void locks_on_store_closed(void *context)
 {
-    struct locks *locks = context;
-    locks->engine->close(locks);
+    libraries_close(context, locks_on_libraries_closed);
 }
 
 void locks_close(struct locks *locks, void (*closed)(void *context), void *context)

@@ -155,6 +155,12 @@ void store_eval_first(struct store *store, unsigned shard, const struct script *
                     context);
 }
 
+void store_delete_library(struct store *store, unsigned shard, struct slice name)
+{
+    if (store_shard_is_up(store, shard))
+        link_delete_library(store_link(store, shard), name);
+}
+
 void store_close_gate(struct store *store, unsigned shard)
 {
     link_set_gate(store_link(store, shard), false);

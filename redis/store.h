@@ -17,7 +17,7 @@
 
 /* A store belongs to one loop and is used on its thread alone. It keeps one pipelined connection to
  * each Redis server that it needs, connects again by itself after a growing, jittered pause (50 ms
- * up to 1 s), and loads a script again if Redis has forgotten it. */
+ * up to 1 s), and loads the library of functions where Redis does not have it. */
 struct store;
 
 /* A store has shards: the independent primaries behind it, each with a connection of its own.
@@ -44,9 +44,9 @@ bool store_is_closing(const struct store *store);
 
 /* Runs `script` with KEYS[1] = `key` and the given ARGV, all copied. The key routes the call: only
  * the store decides which Redis serves a name. `done` runs once, from the loop and never before
- * store_eval has returned. Redis executes calls in the order in which they are made; but if Redis
- * forgets a script meanwhile (SCRIPT FLUSH), that script runs after the calls that were already
- * sent. */
+ * store_eval has returned. Redis executes calls in the order in which they are made, also if it
+ * does not have the function and gets it only then (redis/wire/loader.h); but a call that goes
+ * again because Redis is full (when_full) runs after the calls that were already sent. */
 void store_eval(struct store *store, const struct script *script, struct slice key,
                 const struct slice *arguments, size_t argument_count, store_done *done,
                 void *context);
@@ -90,6 +90,10 @@ void store_open_gate(struct store *store, unsigned shard);
 void store_eval_first(struct store *store, unsigned shard, const struct script *script,
                       struct slice key, const struct slice *arguments, size_t argument_count,
                       store_done *done, void *context);
+
+/* Deletes a library of functions there, if it exists and the shard is up. Redis' refusal is told by
+ * `warning`. */
+void store_delete_library(struct store *store, unsigned shard, struct slice name);
 
 /* Valid until the loop goes on. */
 const char *store_shard_place(const struct store *store, unsigned shard); /* as store_place */
@@ -157,11 +161,11 @@ const char *store_primary(const struct store *store);
 struct store_figures store_figures(const struct store *store);
 
 /* Checks Redis before anything starts. Blocks for at most `timeout_ms`, or longer if a resolver
- * does not answer. Connects, logs in and checks the version (6.2 or newer). Returns 0; -EAGAIN if
- * Redis cannot be reached or is still loading (a service may start and wait for it); -EPROTO, with
- * a failure that says how to mend it, if waiting would not help: a wrong password, no such
- * database, a version too old, a primary that no sentinel knows. The store that serves later
- * reports warnings. */
+ * does not answer. Connects, logs in and checks the version (Redis 7.0 or Valkey 7.2, or newer).
+ * Returns 0; -EAGAIN if Redis cannot be reached or is still loading (a service may start and wait
+ * for it); -EPROTO, with a failure that says how to mend it, if waiting would not help: a wrong
+ * password, no such database, a version too old, a primary that no sentinel knows. The store that
+ * serves later reports warnings. */
 int store_preflight(const struct redis_url *url, int timeout_ms, struct failure *failure);
 
 #endif

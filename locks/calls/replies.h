@@ -14,7 +14,7 @@ bool reply_says(const struct value *value, const char *word);
 /* The error for a record that a script could read, and reply_read_view cannot. */
 #define VIEW_UNREADABLE "what Redis keeps of it cannot be read (a text or number in it is none)"
 
-/* Each reads one value as scripts/shared/6-name.lua writes it: a hold and a release from element 1
+/* Each reads one value as scripts/shared/9-name.lua writes it: a hold and a release from element 1
  * on. False: something is missing, is of another kind, or is text that Baton never accepts. Other
  * programs can write to Redis, and must not overflow a buffer here. */
 bool reply_read_fence(const struct value *value, int64_t *ret);

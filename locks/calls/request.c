@@ -25,7 +25,7 @@ struct attempt request_attempt(struct locks *locks, bool of_connection)
     for (size_t i = LOCK_ATTEMPT_LENGTH; i > 0; number >>= 4)
         attempt.text[--i] = "0123456789abcdef"[number & 0xf];
     if (of_connection)
-        attempt.text[0] = '='; /* see CONNECTION in scripts/shared/1-state.lua */
+        attempt.text[0] = '='; /* see CONNECTION in scripts/shared/1-formats.lua */
     return attempt;
 }
 

@@ -4,11 +4,15 @@
 
 #include <stdio.h>
 
-static const char RIGHTS[] = "RIGHTS "; /* see scripts/alone/ready.lua */
+/* A function lacks commands (scripts/ready.lua), or batond may not call or load functions. */
+static bool rights_says_missing(const char *error)
+{
+    return strstr(error, "RIGHTS ") || strstr(error, "NOPERM ");
+}
 
 void rights_note(struct locks *locks, const char *error)
 {
-    bool is_missing = error && strstr(error, RIGHTS);
+    bool is_missing = error && rights_says_missing(error);
     if (is_missing || !error)
         snprintf(locks->rights, sizeof locks->rights, "%s", is_missing ? error : "");
 }

@@ -18,7 +18,7 @@ struct pending_call {
     void *context;
 };
 
-/* One hold, or how many more have expired at once: see shared/2-holds.lua. */
+/* One hold, or how many more have expired at once: see shared/5-holds.lua. */
 static bool script_call_read_expiry(const struct value *entry, struct expiry *ret)
 {
     if (value_count(entry) == 2)
@@ -65,7 +65,7 @@ void script_call_tell_damaged(struct locks *locks, struct slice key, const char 
         locks->events.damaged(locks->events.context, key, error);
 }
 
-/* The names that a script over many names has left out: see try in shared/6-name.lua. */
+/* The names that a script over many names has left out: see try in shared/9-name.lua. */
 static void script_call_tell_skipped(struct locks *locks, const struct value *all)
 {
     struct slice key, reason;

@@ -10,6 +10,7 @@
 struct engine;
 struct expiries;
 struct guard;
+struct libraries;
 struct quorum_state;
 struct prefixes;
 struct subscriptions;
@@ -42,6 +43,7 @@ struct locks {
     struct redeliveries redeliveries;
     struct subscriptions *subscriptions;
     struct expiries *expiries;
+    struct libraries *libraries; /* NULL: it does not look after them */
     struct quorum_state *quorum; /* of the quorum engine: see quorum/state.h */
     struct prefixes *prefixes;   /* NULL until a prefix is watched */
 };

@@ -9,7 +9,7 @@ int64_t fence_floor_headroom(const struct guard *guard)
     return store_primary_lease_ms(guard->store) * US_PER_MS + HEADROOM_US;
 }
 
-/* Scripts compute the same: see scripts/shared/1-state.lua. */
+/* Scripts compute the same: see scripts/shared/2-call.lua. */
 int64_t fence_floor_at(const struct shard *shard, int64_t time)
 {
     int64_t number = shard->fences.level > time ? (time + shard->fences.level) / 2 : time;

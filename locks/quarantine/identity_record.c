@@ -81,9 +81,7 @@ bool identity_record_is_still(const struct shard *shard, const struct store_resu
 
 /* Asking for the record */
 
-/* In a Cluster the record has to lie in a slot of its shard. */
-static struct slice identity_record_key(const struct guard *guard, const char *tag,
-                                        char text[KEY_LENGTH])
+struct slice identity_record_key(const struct guard *guard, const char *tag, char text[KEY_LENGTH])
 {
     bool is_tagged = tag[0] != '\0';
     int length =
@@ -113,26 +111,26 @@ static void identity_record_choose_tag(struct shard *shard)
     shard->key.is_moved = shard->identity.is_known;
 }
 
-static void identity_record_send(const struct shard *shard, const char *tag,
-                                 const struct slice *arguments, size_t count, store_done *done,
-                                 void *context)
+static void identity_record_send(const struct shard *shard, const struct script *script,
+                                 const char *tag, const struct slice *arguments, size_t count,
+                                 store_done *done, void *context)
 {
     struct guard *guard = shard->guard;
     char key[KEY_LENGTH];
     if (store_is_closing(guard->store))
         return;
-    store_eval_first(guard->store, shard->number, &script_epoch,
-                     identity_record_key(guard, tag, key), arguments, count, done, context);
+    store_eval_first(guard->store, shard->number, script, identity_record_key(guard, tag, key),
+                     arguments, count, done, context);
 }
 
 void identity_record_ask(struct shard *shard, store_done *done)
 {
-    const struct slice arguments[] = {stamp_placeholder(), slice_of(""), slice_of(""), slice_of(""),
-                                      slice_of("1")};
+    const struct slice arguments[] = {stamp_placeholder(), slice_of("1")};
     bool may_ask = store_peer(shard->guard->store, shard->number)->run_id[0] != '\0';
     identity_record_choose_tag(shard);
     shard->connection.is_asking = true;
-    identity_record_send(shard, shard->key.tag, arguments, may_ask ? 5 : 4, done, shard);
+    identity_record_send(shard, &script_epoch_read, shard->key.tag, arguments, may_ask ? 2 : 1,
+                         done, shard);
 }
 
 void identity_record_ask_without(struct shard *shard, store_done *done)
@@ -140,14 +138,13 @@ void identity_record_ask_without(struct shard *shard, store_done *done)
     const struct slice arguments[] = {stamp_placeholder()};
     if (store_is_closing(shard->guard->store))
         return;
-    store_eval_first(shard->guard->store, shard->number, &script_epoch, slice_of(NULL), arguments,
-                     1, done, shard);
+    store_eval_first(shard->guard->store, shard->number, &script_epoch_read, slice_of(NULL),
+                     arguments, 1, done, shard);
 }
 
 bool identity_record_ask_before(struct shard *shard, store_done *done)
 {
-    const struct slice arguments[] = {stamp_placeholder(), slice_of(""), slice_of(""),
-                                      slice_of("")};
+    const struct slice arguments[] = {stamp_placeholder()};
     const struct guard *guard = shard->guard;
     char key[KEY_LENGTH];
     if (!shard->key.before_tag[0])
@@ -158,7 +155,8 @@ bool identity_record_ask_before(struct shard *shard, store_done *done)
         return false;
     }
     shard->connection.is_asking = true;
-    identity_record_send(shard, shard->key.before_tag, arguments, 4, done, shard);
+    identity_record_send(shard, &script_epoch_read, shard->key.before_tag, arguments, 1, done,
+                         shard);
     return true;
 }
 
@@ -183,8 +181,8 @@ void identity_record_raise(struct shard *shard, store_done *done, void *context)
         identity_record_time(shard, shard->horizon.ends[HORIZON_UNREPLICATED], loose),
         number_text(shard->horizon.span, span),
     };
-    identity_record_send(shard, shard->key.tag, arguments, sizeof arguments / sizeof arguments[0],
-                         done, context);
+    identity_record_send(shard, &script_epoch, shard->key.tag, arguments,
+                         sizeof arguments / sizeof arguments[0], done, context);
 }
 
 void identity_record_make_era(char era[IDENTITY_ERA_SIZE])
@@ -237,8 +235,8 @@ void identity_record_replace(struct shard *shard, const struct identity_record *
         slice_of(shard->guard->process),
     };
     shard->connection.is_asking = true;
-    identity_record_send(shard, shard->key.tag, arguments, sizeof arguments / sizeof arguments[0],
-                         done, shard);
+    identity_record_send(shard, &script_epoch, shard->key.tag, arguments,
+                         sizeof arguments / sizeof arguments[0], done, shard);
 }
 
 void identity_record_extend(struct shard *shard, enum quarantine_reason reason, store_done *done)
@@ -252,8 +250,8 @@ void identity_record_extend(struct shard *shard, enum quarantine_reason reason, 
                                       slice_of(quarantine_word(reason)),
                                       number_text(shard->fences.floor, floor),
                                       number_text(shard->fences.level, level)};
-    identity_record_send(shard, shard->key.tag, arguments, sizeof arguments / sizeof arguments[0],
-                         done, shard);
+    identity_record_send(shard, &script_epoch, shard->key.tag, arguments,
+                         sizeof arguments / sizeof arguments[0], done, shard);
 }
 
 void identity_record_end(struct shard *shard, const char *era, store_done *done, void *context)
@@ -268,6 +266,6 @@ void identity_record_end(struct shard *shard, const char *era, store_done *done,
         slice_of(shard->guard->process),
     };
     identity_record_choose_tag(shard);
-    identity_record_send(shard, shard->key.tag, arguments, sizeof arguments / sizeof arguments[0],
-                         done, context);
+    identity_record_send(shard, &script_epoch, shard->key.tag, arguments,
+                         sizeof arguments / sizeof arguments[0], done, context);
 }

@@ -4,8 +4,9 @@
 #define BATON_LOCKS_QUARANTINE_IDENTITY_RECORD_H
 
 #include "locks/quarantine/shard.h"
+#include "locks/types/name.h"
 
-/* identity.h says what the record is for, scripts/alone/epoch.lua names its fields in Redis. Times
+/* identity.h says what the record is for, scripts/epoch.lua names its fields in Redis. Times
  * are by Redis' clock, in microseconds. */
 struct identity_record {
     int64_t time;                    /* when it was read */
@@ -25,6 +26,10 @@ struct identity_record {
                                     * last time; or "" */
     int followers;                 /* replicas of the server that has the data; 0: not asked */
 };
+
+/* Writes the key of the record. In a Cluster the record has to lie in a slot of its shard: `tag` is
+ * that of store_first_tag. */
+struct slice identity_record_key(const struct guard *guard, const char *tag, char text[KEY_LENGTH]);
 
 /* False: Redis has answered something else. */
 bool identity_record_read(const struct value *reply, struct identity_record *ret);

@@ -7,29 +7,23 @@
 --         yields to a later one,
 --       and of a request that waits: 6 server, 7 its lease in ms, 8 claim window in ms,
 --       9 how long to keep the place in ms, 10 how many may wait
--- Returns {'granted', fence, holds}, or for an owner's only hold also the fence alone;
+-- Returns {'granted', fence, holds}, or for a lone hold the fence alone;
 --         {'claimed' | 'holding', fence, ttl_ms, holds, version, owner, mode, limit}: the token has
 --         the hold, and this request is the first to be told, or not;
 --         {'waiting', next_ms}, {'locked', view}, {'limit_mismatch', limit, view},
 --         {'too_many_waiters', length}, {'upgrade_conflict'}, {'released'}, {'superseded'}, or where
 --         it would be granted if anything were now, {'quarantined', for how many ms}.
-local token, owner, mode, attempt, meta = struct.unpack(HOLD_TEXTS, ARGV[2])
-local limit, ttl, sent = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
-local server, lease, claim_ms, keep = ARGV[6], ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
 
-local state = settle()
-if state.unfinished then
-    return answer(unfinished(state))
-end
-local hold, waiter
-
-local function finish(...)
-    close(state, call)
-    return answer({...})
+local function request_of(argv)
+    local token, owner, mode, attempt, meta = parse(TEXTS, argv[2])
+    return {token = token, owner = owner, mode = mode, attempt = attempt, meta = meta,
+            limit = tonumber(argv[3]), ttl = tonumber(argv[4]), sent = argv[5], server = argv[6],
+            lease = tonumber(argv[7]), claim = tonumber(argv[8]), keep = tonumber(argv[9]),
+            waiters_most = tonumber(argv[10])}
 end
 
 -- Whether what the token has belongs to another request than this one.
-local function is_anothers()
+local function is_anothers(hold, waiter, attempt)
     if hold and hold[ATTEMPT] ~= '' then
         return not others_told(hold, attempt)
     end
@@ -37,103 +31,184 @@ local function is_anothers()
 end
 
 -- A waiter that came again: its place, owner and mode stay, the rest is this request's.
-local function attach()
-    waiter[META], waiter[TTL] = meta, ttl
-    if server then
-        local before = waiter[ATTEMPT] ~= attempt and servers(state).find(waiter[SERVER])
+local function attach(state, waiter, request)
+    waiter[META], waiter[TTL] = request.meta, request.ttl
+    if request.server then
+        local before = waiter[ATTEMPT] ~= request.attempt and servers.find(state, waiter[SERVER])
         if before then -- it looks again, and finds itself superseded
-            servers(state).tell(before, 'g', waiter[ATTEMPT], token, '-1')
+            servers.tell(state, before, 'g', waiter[ATTEMPT], request.token, '-1')
         end
-        queue(state).take(waiter)
-        waiter[ATTEMPT], waiter[CLAIM], waiter[KEEP], waiter[MISSED] = attempt, claim_ms, keep, 0
-        queue(state).put(waiter, server)
+        queue.take(state, request.token, waiter[SERVER])
+        waiter[ATTEMPT], waiter[CLAIM], waiter[KEEP], waiter[MISSED] =
+            request.attempt, request.claim, request.keep, 0
+        queue.put(state, waiter, request.server)
     elseif waiter[SERVER] == '' then
-        queue(state).take(waiter)
-        queue(state).put(waiter, 'absent')
+        queue.take(state, request.token, '')
+        queue.put_away(state, waiter, 'absent')
     else
-        queue(state).write(waiter)
+        queue.write(state, waiter)
     end
 end
 
-if sent ~= '0' then
-    hold, waiter = find(state, token), find_waiter(state, token)
-    if sent == '2' and is_anothers() then
+-- The token has waited as an upgrade, and its owner may have the hold now.
+local function grant_upgrade(state, waiter, attempt)
+    queue.remove(state, waiter[TOKEN], waiter[SERVER])
+    waiter[ATTEMPT] = attempt
+    holds.grant(state, waiter, waiter[WANTED], waiter[TTL])
+    hand_over(state) -- it lets nobody in, but shows which servers have waiters left
+    return tell_hold(state, waiter, attempt)
+end
+
+local function new_waiter(state, request, is_upgrade)
+    local arrival = max(state[ARRIVAL] + 1, now)
+    return waiter_of(request.token, request.owner, request.mode, request.attempt, request.meta, arrival,
+                     request.ttl, request.limit, request.claim, request.keep,
+                     is_upgrade and arrival - FRONT or arrival, request.server)
+end
+
+local function wait(state, request, is_upgrade)
+    local waiter = new_waiter(state, request, is_upgrade)
+    if not is_upgrade and front.wait(state, waiter, request.lease) then
+        holds.remember_last(state) -- rather than by the release that somebody waits for
+        return
+    end
+    servers.enlist(state, request.server, request.lease, 0)
+    state[ARRIVAL] = waiter[SINCE]
+    queue.begin(state)
+    queue.put(state, waiter, request.server)
+    holds.remember_last(state)
+    if is_upgrade or not state.next_line then -- so that it is known who is next
         hand_over(state)
-        return finish('superseded')
-    elseif not hold and not waiter and find_released(state, token) then
-        hand_over(state)
-        return finish('released')
-    elseif hold and hold[ATTEMPT] == '' and now < opens then
-        queue(state).ungrant(hold)
-        hold, waiter = nil, find_waiter(state, token)
     end
 end
 
-if server and not hold and not waiter then
-    make_room(state)
-end
-
--- The server shows that it is there.
-local listed = server and state[SERVERS] > 0 and servers(state).find(server)
-if server and waiter and not hold or listed and listed[SUSPECT] == 1 then
-    servers(state).enlist(server, lease, 0)
-end
-if waiter and not hold then
-    attach()
-end
-hand_over(state)
-
-hold = hold or waiter and find(state, token)
-if hold then
-    return tell_hold(state, hold, attempt, call)
-end
-local upgrades = owned(state, waiter and waiter[OWNER] or owner) > 0
-if waiter then
-    if upgrades and now >= opens and
-       admits(state, waiter[OWNER], waiter[MODE], waiter[WANTED]) then
-        queue(state).remove(waiter)
-        waiter[ATTEMPT] = attempt
-        grant(state, waiter, waiter[WANTED], waiter[TTL])
-        hand_over(state) -- it lets nobody in, but shows which servers have waiters left
-        hold = waiter
-        return tell_hold(state, hold, attempt, call)
-    end
-else
+-- The token has neither a hold nor a place in the queue.
+local function ask_anew(state, request)
+    local owner, mode, limit = request.owner, request.mode, request.limit
+    local is_of_owner = holds.owned(state, owner) > 0
     if mode == 'shared' and state[COUNT] > state[EXCLUSIVES] and state[LIMIT] ~= limit then
-        return finish('limit_mismatch', state[LIMIT], view(state, ''))
+        return finish(state, {'limit_mismatch', state[LIMIT], view.name(state, '')})
     end
-    local is_admitted = admits(state, owner, mode, limit)
-    if is_admitted and now < opens and (upgrades or not server) then
-        return finish('quarantined', math.ceil((opens - now) / 1000))
+    local is_admitted = holds.admits(state, owner, mode, limit)
+    if is_admitted and now < opens and (is_of_owner or not request.server) then
+        return finish(state, {'quarantined', ceil((opens - now) / 1000)})
     end
-    if is_admitted and now >= opens and (upgrades or not state.next) then
-        hold = {token, owner, mode, attempt, meta, 0, 0, 0, ttl}
-        grant(state, hold, limit, ttl)
-        return finish('granted', hold[FENCE], owned(state, owner))
+    local is_granted = is_admitted and now >= opens and (is_of_owner or not state.next_line)
+    if is_granted and is_full then
+        return refuse_full(state)
+    elseif is_granted then
+        local hold = {HOLD.mark, request.token, owner, mode, request.attempt, request.meta, 0, 0, 0,
+                      request.ttl}
+        holds.grant(state, hold, limit, request.ttl)
+        return finish(state, state[ONLY] and hold[FENCE] or
+                             {'granted', hold[FENCE], holds.owned(state, owner)})
     end
-    upgrades = upgrades and mode == 'exclusive'
-    if upgrades and state[UPGRADER] ~= '' and
+    local is_upgrade = is_of_owner and mode == 'exclusive'
+    if is_upgrade and state[UPGRADER] ~= '' and
        (find_waiter(state, state[UPGRADER]) or {})[OWNER] ~= owner then
-        return finish('upgrade_conflict')
+        return finish(state, {'upgrade_conflict'})
+    elseif not request.server then
+        return finish(state, {'locked', view.name(state, '')})
+    elseif state[WAITERS] >= request.waiters_most then
+        return finish(state, {'too_many_waiters', state[WAITERS]})
+    elseif is_full then
+        return refuse_full(state)
     end
-    if server and state[WAITERS] >= tonumber(ARGV[10]) then
-        return finish('too_many_waiters', state[WAITERS])
+    wait(state, request, is_upgrade)
+    return answer({'waiting', close(state, request.server)})
+end
+
+-- The token waits already, and this is its request now.
+local function ask_again(state, waiter, request)
+    if now >= opens and holds.owned(state, waiter[OWNER]) > 0 and
+       holds.admits(state, waiter[OWNER], waiter[MODE], waiter[WANTED]) then
+        return grant_upgrade(state, waiter, request.attempt)
+    elseif not request.server then
+        return finish(state, {'locked', view.name(state, '')})
     end
+    return answer({'waiting', close(state, request.server)})
 end
-if not server then
-    return finish('locked', view(state, ''))
-end
-if not waiter then
-    need_memory()
-    servers(state).enlist(server, lease, 0)
-    state[ARRIVAL] = math.max(state[ARRIVAL] + 1, now)
-    waiter = {token, owner, mode, attempt, meta, 0, state[ARRIVAL], 0, ttl, limit, claim_ms, keep,
-              upgrades and state[ARRIVAL] - FRONT or state[ARRIVAL], server}
-    queue(state).begin()
-    queue(state).put(waiter, server)
-    remember_last(state) -- rather than by the release that somebody waits for
-    if upgrades or not state.next then -- so that it is known who is next
-        hand_over(state)
+
+-- The common case of a claim: the lone hold was handed over to this very request, and no tick is due or
+-- to be planned. Returns whether it has claimed.
+local function claim_plainly(state, request)
+    local hold = state[ONLY]
+    if request.sent ~= '2' or now < opens or not hold or hold[TOKEN] ~= request.token or
+       hold[ATTEMPT] ~= '' or now >= hold[EXPIRES] or now >= state[TICK] or
+       state[TICK] > now + hold[TTL] * 1000 or state.front and state[WAITERS] > 0 then
+        return false
     end
+    local waiter = queue.find(state, request.token)
+    if not waiter or waiter[ATTEMPT] ~= request.attempt or waiter[SERVER] ~= request.server or
+       not state.front and state[WAITERS] == 0 and not servers.can_all_go(state) then
+        return false
+    end
+    claim(state, hold, request.attempt)
+    return true
 end
-return answer({'waiting', close(state, call, server)})
+
+-- The common case behind others, without a look at who is next: see queue.is_calm. Returns whether the
+-- token waits now.
+local function wait_among(state, request)
+    local hold = state[ONLY]
+    return request.server and request.sent ~= '2' and not is_full and hold and state[SERVERS] > 0 and
+           hold[TOKEN] ~= request.token and hold[OWNER] ~= request.owner and
+           (state[EXCLUSIVES] == 1 or request.mode == 'exclusive') and
+           state[WAITERS] < request.waiters_most and queue.is_calm(state) and
+           not (request.sent == '1' and holds.find_ended(state, request.token)) and
+           front.wait_among(state, new_waiter(state, request, false), request.lease)
+end
+
+local function acquire(argv)
+    local request = request_of(argv)
+    local token, server = request.token, request.server
+    local state = load()
+    if wait_among(state, request) then
+        holds.remember_last(state)
+        save(state)
+        return {'waiting', ms_until(state[TICK])}
+    end
+    if claim_plainly(state, request) then
+        save(state)
+        return told_of(state, 'claimed', state[ONLY])
+    end
+    settle(state)
+    if state.unfinished then
+        return unfinished(state)
+    end
+    local hold, waiter
+    if request.sent ~= '0' then
+        hold, waiter = holds.find(state, token), find_waiter(state, token)
+        if request.sent == '2' and is_anothers(hold, waiter, request.attempt) then
+            hand_over(state)
+            return finish(state, {'superseded'})
+        elseif not hold and not waiter and holds.find_ended(state, token) then
+            hand_over(state)
+            return finish(state, {'released'})
+        elseif hold and hold[ATTEMPT] == '' and now < opens then
+            queue.ungrant(state, hold)
+            hold, waiter = nil, find_waiter(state, token)
+        end
+    end
+
+    -- The server shows that it is there.
+    local waits = waiter and not hold
+    local listed = server and state[SERVERS] > 0 and not front.is_calm(state) and servers.find(state, server)
+    if server and waits or listed and listed[SUSPECT] == 1 then
+        servers.enlist(state, server, request.lease, 0)
+    end
+    if waits then
+        attach(state, waiter, request)
+    end
+    hand_over(state)
+
+    hold = hold or waiter and holds.find(state, token)
+    if hold then
+        return tell_hold(state, hold, request.attempt)
+    elseif waiter then
+        return ask_again(state, waiter, request)
+    end
+    return ask_anew(state, request)
+end
+
+register('acquire', acquire, NEEDS_MEMORY)

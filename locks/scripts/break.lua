@@ -1,80 +1,93 @@
 -- Break: ends every hold of a name, whoever has it, and hands over. What cannot be read is cleared.
 --
 -- Returns {holds ended, version}; where the name was cleared, {0, version, 1}.
+
 local LATEST_AHEAD = 86400000000 -- of this clock, that a number can be in a record that is damaged
 
 -- Ends the first holds, a batch at most.
 local function end_some(state)
-    local gone = first(state, BATCH)
+    local gone = holds.first(state, BATCH)
     if #gone > 0 then
-        retire(state, gone, 'forced', false)
+        holds.retire(state, gone, 'forced', false)
     else
-        crowd().give_up(state)
+        crowd.give_up(state)
     end
-    if state.unclaimed then -- whose clients know of no hold
-        queue(state).take_back(false)
+    if state.lapsed then -- whose clients know of no hold
+        queue.take_back(state, false)
     end
 end
 
 -- Of a large crowd in which some are not claimed yet, whose waiters are to be looked after one by one,
 -- a batch ends at a time. How many have ended so far is kept where a release has how many holds its
 -- owner had left, for which a break has no use; what ends by itself between two batches, or what
--- another script ends, begins the count anew.
+-- another call ends, begins the count anew.
 local function break_all()
     local last = load()
     local goes_on = last[LAST_REASON] == 'forced' and now - last[LAST_AT] < GENERATION_SPAN
     local so_far = goes_on and last[LAST_HOLDS] or 0
-    local state = settle()
+    local state = settle(last)
     if state.unfinished then
-        return unfinished(state)
+        close(state)
+        return {'unfinished'}
     end
     if so_far == 0 then
         hand_over(state)
     end
     local count = so_far + state[COUNT]
     if state[COUNT] > BATCH and state[UNCLAIMED] == 0 then
-        drop_first(state, state[COUNT] - 1)
+        holds.drop_first(state, state[COUNT] - 1)
     elseif state[COUNT] > BATCH then
         local before = state[COUNT]
         end_some(state)
         state[LAST_HOLDS] = so_far + before - state[COUNT]
-        return unfinished(state)
+        close(state)
+        return {'unfinished'}
     end
     while state[COUNT] > 0 do
         end_some(state)
     end
     state[LAST_HOLDS] = 0
     hand_over(state)
-    close(state, even_if_full)
+    close(state)
     return {count, state[VERSION]}
+end
+
+-- The greatest number that may have been issued, by a record that is damaged. Its version stands behind
+-- the first byte.
+local function last_number(record)
+    if type(record) ~= 'string' or #record < 9 then
+        return least
+    end
+    local last = parse('<d', record, 2)
+    return last < now + LATEST_AHEAD and last > least and last or least
 end
 
 -- Forgets all that is stored under the name but its last number, as far as that can be. Those who
 -- wait are known to their servers, which are told to ask again; of one that is not found here, the
 -- queue ends by itself, and it asks again when it vouches.
 local function clear()
-    local record, all = redis.pcall('get', key), redis.pcall('hgetall', key .. ':servers')
+    local record, all = pcall_redis('get', key), pcall_redis('hgetall', servers_key())
     for _, suffix in ipairs({'', ':holds', ':expiries', ':owners', ':released:0', ':released:1', ':servers',
                              ':waiters', ':ends', ':queue:absent', ':queue:missed'}) do
         call('unlink', key .. suffix)
     end
-    local state, least_new = load(), least
-    if type(record) == 'string' and #record >= 8 then
-        local last = struct.unpack('<d', record)
-        least_new = last < now + LATEST_AHEAD and last > least and last or least
-    end
-    state[VERSION] = math.floor(math.max(state[VERSION], least_new)) + 1
+    local state = load()
+    state[VERSION] = round_down(max(state[VERSION], last_number(record))) + 1
     state[LAST_AT], state[LAST_REASON] = now, 'forced'
-    save(state, call)
+    save(state)
     for i = 1, #all, 2 do
-        call('unlink', key .. ':queue:' .. all[i])
-        call('publish', string.match(key, '^[^{]*') .. 'inbox:' .. all[i], 's ' .. key)
+        call('unlink', line_key(all[i]))
+        call('publish', match(key, '^[^{]*') .. 'inbox:' .. all[i], 's ' .. key)
     end
     return {0, state[VERSION], 1}
 end
 
-local reply = try(key, break_all)
-if not reply and not failed then
-    damaged, reply = nil, clear()
+local function break_name()
+    local reply = try(key, break_all)
+    if not reply and not failed and not foreign then
+        damaged, reply = nil, clear()
+    end
+    return failed or foreign and {err = foreign.err} or answer(reply)
 end
-return failed or answer(reply)
+
+register('break', break_name)

@@ -5,30 +5,30 @@
 --       4 a free name is told if its version is greater; '' for none,
 --       5 how many keys to look at, 6 how many names are enough
 -- Returns {cursor ('' at the end), time in us, {{key, version, ms until a hold ends or -1}, ...}}.
-local cursor, since, budget, enough = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local AT_ONCE = 20
-local found = {}
 
-local function visit(candidate)
-    local state = try(candidate, look_at, candidate)
-    if not state then
-        return
+local function change_of(name, since)
+    local state = look_at(name)
+    if state and state[COUNT] > 0 then
+        return {name, state[VERSION], max(round_down((state[NEXT] - now) / 1000), 0)}
     end
-    if state[COUNT] > 0 then
-        found[#found + 1] = {key, state[VERSION], math.max(math.floor((state[NEXT] - now) / 1000), 0)}
-    elseif since and state[VERSION] > since then
-        found[#found + 1] = {key, state[VERSION], -1}
-    end
+    return state and since and state[VERSION] > since and {name, state[VERSION], -1}
 end
 
-repeat
-    local reply = call('scan', cursor, 'match', ARGV[3], 'count', AT_ONCE)
-    cursor, budget = reply[1], budget - AT_ONCE
-    for _, candidate in ipairs(reply[2]) do
-        visit(candidate)
+local function changes(argv)
+    local cursor, pattern, since = argv[2], argv[3], tonumber(argv[4])
+    local budget, enough, at_once = tonumber(argv[5]), tonumber(argv[6]), 20
+    local found = {}
+    repeat
+        local reply = call('scan', cursor, 'match', pattern, 'count', at_once)
+        cursor, budget = reply[1], budget - at_once
+        for _, name in ipairs(reply[2]) do
+            found[#found + 1] = try(name, change_of, name, since) or nil
+        end
+    until cursor == '0' or budget <= 0 or #found >= enough
+    if failed or undecided then
+        return failed or {err = TRY_AGAIN}
     end
-until cursor == '0' or budget <= 0 or #found >= enough
-if failed or undecided then
-    return failed or {err = TRY_AGAIN}
+    return answer({cursor ~= '0' and cursor or '', now, found})
 end
-return answer({cursor ~= '0' and cursor or '', now, found})
+
+register('changes', changes)

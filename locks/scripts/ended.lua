@@ -3,13 +3,12 @@
 -- KEYS  1 the first of the names' main keys
 -- ARGV  2... all of them
 -- Returns for each in how many ms its next hold ends, -1 where there is none.
-local ends = {}
-local AGAIN_MS = 1000 -- of a name that is on its way to another node of a Cluster
-local BEGINNING = '<dI4I4I4I4I4I4I4d' -- of a state, to NEXT
 
-local function next_end(name)
-    local record = redis.pcall('get', name)
-    local state = type(record) == 'string' and {struct.unpack(BEGINNING, record)}
+local AGAIN_MS = 1000 -- of a name that is on its way to another node of a Cluster
+
+local function next_hold_end(name)
+    local record = pcall_redis('get', name)
+    local state = type(record) == 'string' and read(STATE, record, 1)
     if is_clustered and not (state and state[NEXT] > now) and is_moving(name) then
         return AGAIN_MS
     end
@@ -19,12 +18,17 @@ local function next_end(name)
     if state and state[COUNT] > 0 and state[NEXT] <= now then
         key = name
         state = open()
-        close(state, even_if_full)
+        close(state)
     end
-    return state and state[COUNT] > 0 and math.max(math.floor((state[NEXT] - now + 999) / 1000), 0)
+    return state and state[COUNT] > 0 and max(ms_until(state[NEXT]), 0)
 end
 
-for i = 2, #ARGV do
-    ends[i - 1] = try(ARGV[i], next_end, ARGV[i]) or -1
+local function ended(argv)
+    local ends = {}
+    for i = 2, #argv do
+        ends[i - 1] = try(argv[i], next_hold_end, argv[i]) or -1
+    end
+    return failed or answer(ends)
 end
-return failed or answer(ends)
+
+register('ended', ended)

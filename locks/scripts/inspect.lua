@@ -5,9 +5,14 @@
 -- Returns {version, holds, limit, waiters, 1 if the token holds, {fence, reason, ago_ms} or {},
 --          {{owner, mode, fence, ttl_ms, held_ms, meta}, ...}}, and where somebody waits
 --          {{owner, mode, waited_ms}, ...} as well.
-local state = open()
-if state.unfinished then
-    return answer(unfinished(state))
+
+local function inspect(argv)
+    local state = open()
+    if state.unfinished then
+        return unfinished(state)
+    end
+    close(state)
+    return answer(view.whole(state, argv[2], tonumber(argv[3])))
 end
-close(state, even_if_full)
-return answer(whole_view(state, ARGV[2], tonumber(ARGV[3])))
+
+register('inspect', inspect)

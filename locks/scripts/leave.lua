@@ -12,80 +12,75 @@
 --       6 lease in ms (drain), 7 claim window in ms (gone, drain)
 -- Returns {'left'}; of a timeout {'claimed' | 'holding', ...} or {'released'} as acquire does, or
 --         {'timeout', view}.
-local token, attempt, keep, why = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
-if why == 'drain' then
-    keep = math.max(keep, tonumber(ARGV[6]))
-end
 
-local state = open()
-if state.unfinished then
-    return answer(unfinished(state))
-end
-local hold, waiter = find(state, token), find_waiter(state, token)
-if hold and hold[ATTEMPT] == '' and why == 'timeout' and now < opens then
-    queue(state).ungrant(hold)
-    hold, waiter = nil, find_waiter(state, token)
-end
-local unclaimed = hold and hold[ATTEMPT] == ''
-local own_waiter = waiter and waiter[ATTEMPT] == attempt
-local untold = why == 'gone' or why == 'drain' -- its client was not told of a hold that it has
-local others = hold and untold and others_told(hold, attempt)
-if why == 'stale' then
-    keep = own_waiter and waiter[KEEP]
-end
-
--- From now on no request has the place of the waiter; it is kept for a while.
-local function let_go(ms)
-    waiter[ATTEMPT], waiter[SERVER], waiter[EXPIRES] = '', '', now + ms * 1000
-    queue(state).write(waiter)
+-- A place for whom has a hold, and gives it back until its client comes again: in order of the grants.
+local function place_of(state, hold, claim_ms, keep)
+    return waiter_of(hold[TOKEN], hold[OWNER], hold[MODE], '', hold[META], 0, hold[TTL],
+                     hold[MODE] == 'shared' and state[LIMIT] or 0, claim_ms, keep, hold[FENCE] - PAST, '')
 end
 
 -- Makes a hold one that its client may claim within the claim window.
-local function reserve()
-    if not unclaimed then
-        waiter = {token, hold[OWNER], hold[MODE], '', hold[META], 0, 0, 0, hold[TTL],
-                  hold[MODE] == 'shared' and state[LIMIT] or 0, tonumber(ARGV[7]), keep,
-                  hold[FENCE] - PAST, ''}
+local function reserve(state, hold, waiter, claim_ms, keep)
+    if hold[ATTEMPT] ~= '' then
+        waiter = place_of(state, hold, claim_ms, keep)
         hold[ATTEMPT] = ''
-        queue(state).begin()
+        queue.begin(state)
         state[UNCLAIMED] = state[UNCLAIMED] + 1
     end
-    let_go(keep)
+    -- From now on no request has the place of the waiter; it is kept for a while.
+    waiter[ATTEMPT], waiter[SERVER], waiter[EXPIRES] = '', '', now + keep * 1000
+    queue.write(state, waiter)
     hold[EXPIRES] = now + waiter[CLAIM] * 1000
-    update(state, hold, even_if_full)
+    holds.update(state, hold)
 end
 
-local function give_back()
-    if unclaimed then
-        queue(state).forget(token)
+local function give_back(state, hold)
+    if hold[ATTEMPT] == '' then
+        queue.forget(state, hold[TOKEN])
     end
-    retire(state, {hold}, 'released', false)
-    state[LAST_HOLDS] = owned(state, hold[OWNER])
+    holds.retire(state, {hold}, 'released', false)
+    state[LAST_HOLDS] = holds.owned(state, hold[OWNER])
 end
 
-local function leave_hold()
-    if keep > 0 then
-        reserve()
-    else
-        give_back()
+local function leave(argv)
+    local token, attempt, keep, why = argv[2], argv[3], tonumber(argv[4]), argv[5]
+    local state = open()
+    if state.unfinished then
+        return unfinished(state)
     end
+    local hold, waiter = holds.find(state, token), find_waiter(state, token)
+    if hold and hold[ATTEMPT] == '' and why == 'timeout' and now < opens then
+        queue.ungrant(state, hold)
+        hold, waiter = nil, find_waiter(state, token)
+    end
+    local is_own = waiter and waiter[ATTEMPT] == attempt
+    local is_untold = why == 'gone' or why == 'drain' -- its client was not told of a hold that it has
+    local others = hold and is_untold and others_told(hold, attempt)
+    if why == 'drain' then
+        keep = max(keep, tonumber(argv[6]))
+    elseif why == 'stale' then
+        keep = is_own and waiter[KEEP]
+    end
+
+    if why == 'timeout' and hold and (is_own or hold[ATTEMPT] ~= '') then
+        return tell_hold(state, hold, attempt)
+    elseif hold and (is_own or others == '') and keep > 0 then
+        reserve(state, hold, waiter, tonumber(argv[7]), keep)
+    elseif hold and (is_own or others == '') then
+        give_back(state, hold)
+    elseif others then
+        hold[ATTEMPT] = others
+        holds.update(state, hold)
+    elseif is_own and not (keep == 0 and front.is_calm(state) and front.leave(state, waiter)) then
+        queue.leave(state, waiter, keep)
+    end
+    hand_over(state)
+    local reply = {'left'}
+    if why == 'timeout' then
+        local is_over = not hold and not waiter and holds.find_ended(state, token)
+        reply = is_over and {'released'} or {'timeout', view.name(state, '')}
+    end
+    return finish(state, reply)
 end
 
-if why == 'timeout' and hold and (own_waiter or not unclaimed) then
-    return tell_hold(state, hold, attempt, even_if_full)
-elseif hold and (own_waiter or others == '') then
-    leave_hold()
-elseif others then
-    hold[ATTEMPT] = others
-    update(state, hold, even_if_full)
-elseif own_waiter then
-    queue(state).leave(waiter, keep)
-end
-hand_over(state)
-local reply = {'left'}
-if why == 'timeout' then
-    local is_over = not hold and not waiter and find_released(state, token)
-    reply = is_over and {'released'} or {'timeout', view(state, '')}
-end
-close(state, even_if_full)
-return answer(reply)
+register('leave', leave)

@@ -8,8 +8,6 @@
 -- SCAN can only be resumed where it stopped, which need not be where the page is full. So a page
 -- that overflows hands the rest back to the caller, and it comes first on the next page: no name
 -- that is held all the while is missed.
-local cursor, pattern, limit, budget = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
-local page, rest, shown = {}, {}, 0
 
 -- All else in Redis waits meanwhile, so a page ends early where much is on it: a lock shows up to
 -- ten holders, each with up to a kilobyte of meta, and ten who wait, and a queue in keys of its own
@@ -23,45 +21,60 @@ local QUEUE_BYTES = 400
 -- to fit a cursor.
 local SCANNED_MOST = 20
 
-local function is_full()
-    return #page == limit or shown >= SHOWN_MOST
+local function is_full_page(page)
+    return #page.names == page.limit or page.shown >= SHOWN_MOST
 end
 
-local function seen_of(candidate)
-    local state = look_at(candidate)
-    return state and state[COUNT] > 0 and {state, whole_view(state, '')}
+local function seen_of(name)
+    local state = look_at(name)
+    return state and state[COUNT] > 0 and {state, view.whole(state, '')}
 end
 
-local function visit(candidate)
-    if is_full() then
-        rest[#rest + 1] = candidate
+local function put_on_page(page, name)
+    if is_full_page(page) then
+        insert(page.rest, name)
         return
     end
-    local found = try(candidate, seen_of, candidate)
-    if found then
-        local state, seen = found[1], found[2]
-        page[#page + 1] = {key, seen}
-        for _, holder in ipairs(seen[7]) do
-            shown = shown + HOLDER_BYTES + #holder[6]
-        end
-        shown = shown + WAITER_BYTES * #(seen[8] or {}) + (state[WAITERS] > 1 and QUEUE_BYTES or 0)
+    local found = try(name, seen_of, name)
+    if not found then
+        return
     end
+    local state, seen = found[1], found[2]
+    insert(page.names, {name, seen})
+    for _, holder in ipairs(seen[7]) do
+        page.shown = page.shown + HOLDER_BYTES + #holder[6]
+    end
+    page.shown = page.shown + WAITER_BYTES * #(seen[8] or {}) + (state[WAITERS] > 1 and QUEUE_BYTES or 0)
 end
 
-for i = 6, #ARGV do
-    visit(ARGV[i])
-end
-while cursor ~= '' and not is_full() and budget > 0 do
-    local count = math.min(math.max(limit - #page, 10), SCANNED_MOST)
-    local reply = call('scan', cursor, 'match', pattern, 'count', count)
-    budget = budget - count
-    cursor = reply[1] ~= '0' and reply[1] or ''
-    for _, candidate in ipairs(reply[2]) do
-        visit(candidate)
+-- The names that are damaged, or that another release has written.
+local function unreadable()
+    local names = foreign or {}
+    for i = 1, #(damaged or {}), 2 do
+        insert(names, damaged[i])
     end
+    return {unpack(names)}
 end
-local left_out = {}
-for i = 1, #(damaged or {}), 2 do
-    left_out[#left_out + 1] = damaged[i]
+
+local function list(argv)
+    local cursor, pattern, budget = argv[2], argv[3], tonumber(argv[5])
+    local page = {names = {}, rest = {}, shown = 0, limit = tonumber(argv[4])}
+    for i = 6, #argv do
+        put_on_page(page, argv[i])
+    end
+    while cursor ~= '' and not is_full_page(page) and budget > 0 do
+        local at_once = min(max(page.limit - #page.names, 10), SCANNED_MOST)
+        local reply = call('scan', cursor, 'match', pattern, 'count', at_once)
+        budget = budget - at_once
+        cursor = reply[1] ~= '0' and reply[1] or ''
+        for _, name in ipairs(reply[2]) do
+            put_on_page(page, name)
+        end
+    end
+    if failed or undecided then
+        return failed or {err = TRY_AGAIN}
+    end
+    return answer({cursor, page.rest, page.names, unreadable()})
 end
-return failed or undecided and {err = TRY_AGAIN} or answer({cursor, rest, page, left_out})
+
+register('list', list)

@@ -4,5 +4,10 @@
 -- KEYS[1]  the main key of the empty name, which no lock has
 -- ARGV  2 what tells this mark from all others
 -- Returns the time in microseconds.
-call('set', key .. ':mark:' .. ARGV[2], '', 'px', 1000)
-return now
+
+local function mark(argv)
+    call('set', key .. ':mark:' .. argv[2], '', 'px', 1000)
+    return now
+end
+
+register('mark', mark)

@@ -7,25 +7,28 @@
 --         is one by now, keeps what is above
 -- Returns {'raised', version}; {'higher', version}: a number as great was given to something else
 --         here; {'gone', version}: the token has no hold.
-local token, number, known = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local state = open()
-if state.unfinished then
-    return answer(unfinished(state))
-end
-local hold = token ~= '' and find(state, token)
-local status = 'raised'
 
-if token ~= '' and not hold then
-    status = 'gone'
-elseif state[VERSION] < number or
-       hold and known and (hold[FENCE] < number or hold[FENCE] == known) then
-    state[VERSION] = math.max(state[VERSION], number)
-    if hold then
-        hold[FENCE] = number
-        update(state, hold, even_if_full)
+local function raise(argv)
+    local token, number, known = argv[2], tonumber(argv[3]), tonumber(argv[4])
+    local state = open()
+    if state.unfinished then
+        return unfinished(state)
     end
-elseif hold and hold[FENCE] ~= number then
-    status = 'higher'
+    local hold = token ~= '' and holds.find(state, token)
+    local status = 'raised'
+    if token ~= '' and not hold then
+        status = 'gone'
+    elseif state[VERSION] < number or
+           hold and known and (hold[FENCE] < number or hold[FENCE] == known) then
+        state[VERSION] = max(state[VERSION], number)
+        if hold then
+            hold[FENCE] = number
+            holds.update(state, hold)
+        end
+    elseif hold and hold[FENCE] ~= number then
+        status = 'higher'
+    end
+    return finish(state, {status, state[VERSION]})
 end
-close(state, even_if_full)
-return answer({status, state[VERSION]})
+
+register('raise', raise)

@@ -10,60 +10,82 @@
 --         held_ms, holds, version}, or 'cancelled' again. Three more may follow on 'released': the
 --         attempt of a request parked at that server which has got an exclusive hold, with `version`
 --         as its fence, the owner, and the TTL in ms.
-local token = ARGV[2]
 
-local state = open()
-if state.unfinished then
-    return answer(unfinished(state))
-end
-local hold = find(state, token)
-if ARGV[5] and not (hold and connection_of(hold) == ARGV[5]) then
-    local others = hold and others_told(hold, ARGV[5])
+-- The client of a connection has come again by another one.
+local function release_connection(state, hold, attempt)
+    local others = hold and others_told(hold, attempt)
     if others then
         hold[ATTEMPT] = others
-        update(state, hold, even_if_full)
+        holds.update(state, hold)
     end
-    close(state, even_if_full)
-    return answer({'not_held'})
+    return finish(state, {'not_held'})
 end
-local waiter = (not hold or hold[ATTEMPT] == '') and find_waiter(state, token)
 
-if hold and hold[ATTEMPT] ~= '' then
-    retire(state, {hold}, 'released', true)
-    state[LAST_HOLDS] = owned(state, hold[OWNER])
-    local reply = {'released', hold[FENCE], state[LAST_HELD], state[LAST_HOLDS]}
+local function release_hold(state, hold, server)
+    holds.retire(state, {hold}, 'released', true)
+    state[LAST_HOLDS] = holds.owned(state, hold[OWNER])
+    local held, left = state[LAST_HELD], state[LAST_HOLDS]
+    state.asks = server
     hand_over(state)
-    close(state, even_if_full)
-    reply[5], reply[6] = state[VERSION], hold[OWNER]
+    close(state)
+    local reply, claimed = {'released', hold[FENCE], held, left, state[VERSION], hold[OWNER]}, state.claimed
+    if claimed then
+        reply[7], reply[8], reply[9] = claimed[ATTEMPT], claimed[OWNER], claimed[TTL]
+    end
     return answer(reply)
 end
 
-if hold or waiter then
+-- The token waits, or has a hold that it has not claimed.
+local function cancel(state, hold, waiter, token)
     if waiter then
-        local server = waiter[SERVER] ~= '' and servers(state).find(waiter[SERVER])
+        local server = waiter[SERVER] ~= '' and servers.find(state, waiter[SERVER])
         if server then
-            servers(state).tell(server, 'x', waiter[ATTEMPT])
+            servers.tell(state, server, 'x', waiter[ATTEMPT])
         end
-        queue(state).remove(waiter)
+        queue.remove(state, token, waiter[SERVER])
     end
     if hold then
-        retire(state, {hold}, 'released', false)
-        state[LAST_HOLDS] = owned(state, hold[OWNER])
+        holds.retire(state, {hold}, 'released', false)
+        state[LAST_HOLDS] = holds.owned(state, hold[OWNER])
     end
-    remember(state, token, 0, now, 0, 0)
+    holds.remember(state, token, 0, now, 0, 0)
     hand_over(state)
-    close(state, even_if_full)
+    close(state)
     return answer({'cancelled', state[VERSION]})
 end
 
-local last = find_released(state, token)
-if not last and ARGV[4] == '1' then
-    remember(state, token, NOTHING, now, 0, 0)
+-- The token has nothing.
+local function repeat_release(state, token, is_member)
+    local last = holds.find_ended(state, token)
+    if not last and is_member then
+        holds.remember(state, token, NOTHING, now, 0, 0)
+    end
+    close(state)
+    if not last or last[ENDED_FENCE] == NOTHING then
+        return answer({'not_held'})
+    elseif last[ENDED_FENCE] == 0 then
+        return answer({'cancelled', state[VERSION]})
+    end
+    return answer({'repeated', last[ENDED_FENCE], last[ENDED_HELD], last[ENDED_HOLDS], state[VERSION]})
 end
-close(state, even_if_full)
-if not last or last[1] == NOTHING then
-    return answer({'not_held'})
-elseif last[1] == 0 then
-    return answer({'cancelled', state[VERSION]})
+
+local function release(argv)
+    local token, connection = argv[2], argv[5]
+    local state = open()
+    if state.unfinished then
+        return unfinished(state)
+    end
+    local hold = holds.find(state, token)
+    if connection and not (hold and connection_of(hold) == connection) then
+        return release_connection(state, hold, connection)
+    elseif hold and hold[ATTEMPT] ~= '' then
+        return release_hold(state, hold, argv[3])
+    end
+    local waiter = find_waiter(state, token)
+    if hold or waiter then
+        return cancel(state, hold, waiter, token)
+    end
+    return repeat_release(state, token, argv[4] == '1')
 end
-return answer({'repeated', last[1], last[3], last[4], state[VERSION]})
+
+register('release', release)

@@ -3,23 +3,27 @@
 -- ARGV  2 token, 3 TTL in ms, or '' for the TTL it was last given, 4 'server' where a server keeps
 --       the hold alive for a client that need not know of it yet: it may still be taken back
 -- Returns {'renewed', fence, ttl_ms, holds, version, owner, mode, limit} or {'not_held'}.
-local state = open()
-if state.unfinished then
-    return answer(unfinished(state))
-end
-local hold = find(state, ARGV[2])
-if not hold or hold[ATTEMPT] == '' and now < opens then
-    close(state, even_if_full)
-    return answer({'not_held'})
-end
-hold[TTL] = tonumber(ARGV[3]) or hold[TTL]
-if ARGV[4] ~= 'server' then
-    if hold[ATTEMPT] == '' then
-        claim(state, hold, KNOWN)
+
+local function renew(argv)
+    local state = open()
+    if state.unfinished then
+        return unfinished(state)
     end
-    make_known(hold)
+    local hold = holds.find(state, argv[2])
+    if not hold or hold[ATTEMPT] == '' and now < opens then
+        return finish(state, {'not_held'})
+    end
+    hold[TTL] = tonumber(argv[3]) or hold[TTL]
+    if argv[4] ~= 'server' then
+        if hold[ATTEMPT] == '' then
+            claim(state, hold, KNOWN)
+        end
+        make_known(hold)
+    end
+    hold[EXPIRES] = now + hold[TTL] * 1000
+    holds.update(state, hold)
+    close(state)
+    return answer(told_of(state, 'renewed', hold))
 end
-hold[EXPIRES] = now + hold[TTL] * 1000
-update(state, hold, even_if_full)
-close(state, even_if_full)
-return answer(told(state, 'renewed', hold))
+
+register('renew', renew)

@@ -8,86 +8,97 @@
 --         good standing: it is not known there any more, or its waiters are passed over, and has to ask
 --         again there; the version; and in how many ms a tick is to run, -1 for none. Then which
 --         requests of it, for which of the names, from 1, have got a hold that they have not claimed.
-local server, lease = ARGV[2], ARGV[3] * 1000
-local write, found, grants = even_if_full, {}, {}
-local tail = server .. '\0' -- what ends the record of a name with a front, before VOUCHED
 
--- How many wait in the server's queue for a name whose record this is; nil where it is not in good
--- standing. In a Cluster the other keys may be at another node.
-local function vouch(name, record, waiters)
-    local at, hash = #record - 8, name .. ':servers'
-    if string.sub(record, at - #tail + 1, at) == tail then
-        local ends = struct.unpack('<d', record, at + 1)
-        if ends > now then
-            write('setrange', name, at, struct.pack('<d', math.max(ends, now + lease)))
-        end
-        return ends > now and waiters or nil
+-- Writes that the server lives until `lease` from now. Returns whether it is in good standing and its
+-- requests are looked for here, which they are not at a name that has moved to another node.
+local function vouch_in_front(state, name, record, lease)
+    local vouched = state.front[VOUCHED]
+    if vouched > now then
+        call('setrange', name, #record - 8, pack('<d', max(vouched, now + lease)))
     end
-    local packed = redis.pcall('hget', hash, server)
-    local ends, suspect, watching = 0, 1, 0
-    if type(packed) == 'string' then
-        ends, suspect, watching = struct.unpack(STANDING, packed)
+    return vouched > now
+end
+
+local function vouch_in_queue(name, server, lease)
+    local packed = pcall_redis('hget', name .. ':servers', server)
+    local standing = type(packed) == 'string' and read(STANDING, packed, 1)
+    if not standing or standing[UNTIL] <= now then
+        return false
     end
-    if ends > now then
-        ends = math.max(ends, now + lease)
-        write('hset', hash, server, struct.pack(STANDING, ends, suspect, watching))
+    standing[UNTIL] = max(standing[UNTIL], now + lease)
+    call('hset', name .. ':servers', server, write(STANDING, standing))
+    return standing[SUSPECT] == 0
+end
+
+-- How many wait in the server's queue for a name; nil where it is not in good standing. In a Cluster the
+-- other keys may be at another node.
+local function waiters_of(state, name, record, server, lease)
+    if state.front and state.front[SERVER] == server then
+        return vouch_in_front(state, name, record, lease) and state[WAITERS] or nil
     end
-    local length = ends > now and suspect == 0 and redis.pcall('zcard', name .. ':queue:' .. server)
+    local length = vouch_in_queue(name, server, lease) and
+                   pcall_redis('zcard', name .. ':queue:' .. server)
     return type(length) == 'number' and length or nil
 end
 
--- The attempt and the token of the request of this server that has not claimed the name's only hold.
--- Where there are several holds, all its requests have to ask: false.
-local function find_unclaimed(name, record)
-    local at = select(4, struct.unpack('<sss', record, TEXTS_FROM))
-    if at > #record then
+-- The request of this server that has not claimed the name's only hold, or nil. Where there are several
+-- holds, all its requests have to ask: false.
+local function find_unclaimed(state, name, server)
+    local hold, waiter = state[ONLY], state.front
+    if not hold then
         return false
+    elseif not waiter then
+        local packed = pcall_redis('hget', name .. ':waiters', hold[TOKEN])
+        waiter = type(packed) == 'string' and read(WAITER, packed, 1)
     end
-    local hold = {struct.unpack(HOLD, record, at)}
-    local packed = hold[AFTER] <= #record and string.sub(record, hold[AFTER]) or
-                   redis.pcall('hget', name .. ':waiters', hold[TOKEN])
-    local waiter = type(packed) == 'string' and {struct.unpack(WAITER, packed)}
-    if hold[ATTEMPT] == '' and waiter and waiter[TOKEN] == hold[TOKEN] and waiter[SERVER] == server then
-        return waiter[ATTEMPT], waiter[TOKEN]
-    end
-    return nil
+    local is_its = hold[ATTEMPT] == '' and waiter and waiter[TOKEN] == hold[TOKEN] and
+                   waiter[SERVER] == server
+    return is_its and waiter or nil
 end
 
 -- When a tick is to run: now, where one is past that should have.
-local function next_tick(record, count, waiters, unclaimed, enlisted)
-    local tick = struct.unpack('<d', record, TICK_FROM)
-    if tick > now then
-        return math.floor((tick - now + 999) / 1000)
+local function next_tick(state)
+    if state[TICK] > now then
+        return ms_until(state[TICK])
     end
-    return (unclaimed > 0 or enlisted > 0 and count + waiters > 0) and 0 or -1
+    local is_due = state[UNCLAIMED] > 0 or state[SERVERS] > 0 and state[COUNT] + state[WAITERS] > 0
+    return is_due and 0 or -1
 end
 
-local function look(position, name, record)
-    local version, count, _, _, waiters, _, unclaimed, enlisted = struct.unpack(STATE_FRONT, record)
-    local waits = vouch(name, record, waiters)
-    if unclaimed > 0 then
-        local attempt, token = find_unclaimed(name, record)
-        if attempt == false then
-            waits = nil
-        elseif attempt then
-            waits = waits and waits + 1
-            grants[#grants + 1], grants[#grants + 2], grants[#grants + 3] = position, attempt, token
+local function vouch_for(name, record, server, lease)
+    local state = read_state(record)
+    local waits = waiters_of(state, name, record, server, lease)
+    local unclaimed = nil
+    if state[UNCLAIMED] > 0 then
+        unclaimed = find_unclaimed(state, name, server)
+    end
+    if unclaimed == false then
+        waits = nil
+    elseif unclaimed then
+        waits = waits and waits + 1
+    end
+    return {waits or -1, state[VERSION], next_tick(state), unclaimed}
+end
+
+local function vouch(argv)
+    local server, lease = argv[2], argv[3] * 1000
+    local found, grants = {}, {}
+    for i = 4, #argv do
+        local record = pcall_redis('get', argv[i])
+        -- A name whose main key was lost, by eviction or by hand, has no queue any more; and one that is
+        -- on its way to another node, or has moved, is to be asked about there.
+        local seen = type(record) == 'string' and try(argv[i], vouch_for, argv[i], record, server, lease) or
+                     {-1, 0, -1}
+        for j = 1, 3 do
+            insert(found, seen[j])
+        end
+        if seen[4] then
+            insert(grants, i - 3)
+            insert(grants, seen[4][ATTEMPT])
+            insert(grants, seen[4][TOKEN])
         end
     end
-    return {waits or -1, version, next_tick(record, count, waiters, unclaimed, enlisted)}
+    return failed or answer({found, grants})
 end
 
-for i = 4, #ARGV do
-    local record = redis.pcall('get', ARGV[i])
-    local waits, version, next_ms = -1, 0, -1
-    -- A name whose main key was lost, by eviction or by hand, has no queue any more; and one that is
-    -- on its way to another node, or has moved, is to be asked about there.
-    if type(record) == 'string' then
-        waits, version, next_ms = unpack(try(ARGV[i], look, i - 3, ARGV[i], record) or {-1, 0, -1})
-    end
-    if waits >= 0 then
-        write = call -- after the first, a full Redis takes all
-    end
-    found[#found + 1], found[#found + 2], found[#found + 3] = waits, version, next_ms
-end
-return failed or answer({found, grants})
+register('vouch', vouch)

@@ -6,7 +6,7 @@
 #include "base/slice.h"
 #include "redis/types/events.h"
 
-/* Numbers as Lua has them, in microseconds: see scripts/shared/1-state.lua. */
+/* Numbers as Lua has them, in microseconds: see scripts/shared/2-call.lua. */
 struct stamp {
     double retention;
     double latest; /* on Redis' clock, as the others */

@@ -167,10 +167,13 @@ static void waiting_ask_again(struct waiter *waiter)
 }
 
 /* Redis cannot be asked now. A waiter in the queue stays there: it asks again when Redis is back,
- * when this server listens to messages again, or after a second. */
-static bool can_stay(const struct waiter *waiter, const struct request_answer *answer)
+ * when this server listens to messages again, or after a second. Where another release has written
+ * what is stored, its client has to ask at a batond of that. */
+static bool can_stay(const struct waiter *waiter, const struct store_result *result,
+                     const struct request_answer *answer)
 {
-    return answer->reply.result == LOCKS_UNAVAILABLE && waiter->queued && !waiter->over;
+    return answer->reply.result == LOCKS_UNAVAILABLE && !result->is_foreign && waiter->queued &&
+           !waiter->over;
 }
 
 /* Redis has replied with a final result. */
@@ -217,7 +220,7 @@ static void waiting_answered(void *context, const struct store_result *result)
             ask_to_go(waiter);
         else if (waiter->again)
             waiting_ask_again(waiter);
-    } else if (can_stay(waiter, &answer)) {
+    } else if (can_stay(waiter, result, &answer)) {
         waiting_locks(waiter)->check_again = true;
     } else {
         waiting_conclude(waiter, result, &answer);

@@ -33,6 +33,9 @@ struct store_result {
     /* With STORE_IN_DOUBT: the key under which something is stored that the script cannot read, so
      * that it would fail again; else NULL. Valid during the callback. */
     const struct slice *damaged;
+    /* With STORE_REFUSED: another release of batond has written what is stored under the key, so
+     * that the function would refuse it again. */
+    bool is_foreign;
     /* With STORE_LATE and STORE_REPLIED, else NULL. Set it to true to make the same call again,
      * behind the calls made meanwhile; `done` then runs once more. After STORE_LATE this works only
      * a few times. After STORE_REPLIED it is for a script that does its work in parts. */

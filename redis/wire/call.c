@@ -8,7 +8,7 @@
 
 enum {
     WORD_OVERHEAD = DECIMAL_LONGEST + 5, /* $, the length, and two line ends */
-    SCRIPT_WORDS = 3,                    /* EVALSHA, the SHA-1, the number of keys */
+    SCRIPT_WORDS = 3,                    /* FCALL, the function, the number of keys */
     KEYS_MOST = 2,
 };
 
@@ -63,12 +63,13 @@ struct call *call_new(enum call_kind kind, const struct slice *words, size_t cou
     return call_make(kind, words, count, NULL, 0);
 }
 
-struct call *call_new_load(const struct script *script)
+struct call *call_new_load(const struct library *library, store_done *lost, void *context)
 {
     const struct slice words[] = {
-        slice_of("SCRIPT"), slice_of("LOAD"), {script->text, script->length}};
+        slice_of("FUNCTION"), slice_of("LOAD"), {library->text, library->length}};
     struct call *call = call_make(CALL_LOAD, words, 3, NULL, 0);
-    call->script = script;
+    call->done = lost;
+    call->context = context;
     return call;
 }
 
@@ -77,7 +78,7 @@ struct call *call_new_script(const struct script *script, struct slice key, size
                              void *context)
 {
     const struct slice words[SCRIPT_WORDS + KEYS_MOST] = {
-        {"EVALSHA", 7}, {script->sha1, 40}, {&"012"[key_count], 1}, key, key};
+        {"FCALL", 5}, slice_of(script->function), {&"012"[key_count], 1}, key, key};
     struct call *call =
         call_make(CALL_SCRIPT, words, SCRIPT_WORDS + key_count, arguments, argument_count);
     call->script = script;
@@ -85,6 +86,35 @@ struct call *call_new_script(const struct script *script, struct slice key, size
     call->done = done;
     call->context = context;
     return call;
+}
+
+/* The byte behind the words FCALL and the function. */
+static const char *call_behind_function(const struct call *call)
+{
+    const char *at = call->bytes;
+    for (int line_end = 0; line_end < 5; line_end++)
+        at = strchr(at, '\n') + 1;
+    return at;
+}
+
+struct call *call_when_full(struct call *call)
+{
+    struct slice function = slice_of(call->script->when_full);
+    const char *rest = call_behind_function(call), *behind = call->bytes + call->length;
+    const char *count_end = strchr(call->bytes, '\n') + 1;
+    struct call *full =
+        memory_checked(malloc(sizeof *call + call->length + WORD_OVERHEAD + function.length));
+    *full = *call;
+    full->is_full = true;
+    memcpy(full->bytes, call->bytes, (size_t)(count_end - call->bytes));
+    char *at = full->bytes + (count_end - call->bytes);
+    const struct slice words[] = {{"FCALL", 5}, function};
+    at = call_put_words(at, words, 2);
+    memcpy(at, rest, (size_t)(behind - rest));
+    full->length = (size_t)(at - full->bytes) + (size_t)(behind - rest);
+    full->stamp = call->stamp + full->length - call->length;
+    free(call);
+    return full;
 }
 
 static void call_leave_slot(const struct call *call)
@@ -99,6 +129,15 @@ void call_finish(struct call *call, enum store_outcome outcome, const struct val
     call_leave_slot(call);
     if (call->done)
         call->done(call->context, &(struct store_result){outcome, .reply = reply, .error = error});
+    free(call);
+}
+
+void call_finish_foreign(struct call *call, const char *error)
+{
+    call_leave_slot(call);
+    if (call->done)
+        call->done(call->context,
+                   &(struct store_result){STORE_REFUSED, .error = error, .is_foreign = true});
     free(call);
 }
 

@@ -11,8 +11,9 @@ enum call_kind {
     CALL_TRACK, /* CLIENT TRACKING ON */
     CALL_UNTRACK,
     CALL_ASKING, /* sent before a call whose slot may be moving to this node */
-    CALL_LOAD,   /* SCRIPT LOAD */
-    CALL_SCRIPT, /* EVALSHA, with a callback */
+    CALL_LOAD,   /* FUNCTION LOAD */
+    CALL_DELETE, /* FUNCTION DELETE */
+    CALL_SCRIPT, /* FCALL, with a callback */
     CALL_KINDS   /* the number of kinds */
 };
 
@@ -32,11 +33,12 @@ struct call {
     enum call_kind kind;
     unsigned tries;
     unsigned turns;              /* how often its script has done a part of its work */
-    const struct script *script; /* of CALL_LOAD and CALL_SCRIPT */
-    store_done *done;            /* of CALL_SCRIPT */
+    const struct script *script; /* of CALL_SCRIPT */
+    store_done *done;            /* of CALL_SCRIPT and CALL_LOAD */
     size_t key_count;            /* of CALL_SCRIPT: 0, 1 or 2 */
     void *context;
-    bool asking; /* ASKING is sent before it */
+    bool asking;  /* ASKING is sent before it */
+    bool is_full; /* it goes to the function that is called where Redis is full */
     struct routing routing;
     uint64_t begun;    /* of CALL_SCRIPT: when it was sent (uv_hrtime) */
     uint64_t deadline; /* on the loop's clock, in ms */
@@ -55,18 +57,26 @@ struct call_queue {
 /* Makes a command of a few words. As with every call, free(3) frees it. */
 struct call *call_new(enum call_kind kind, const struct slice *words, size_t count);
 
-struct call *call_new_load(const struct script *script);
+/* Makes a FUNCTION LOAD. `lost` runs if the connection is lost before Redis has answered. */
+struct call *call_new_load(const struct library *library, store_done *lost, void *context);
 
 /* Makes a script call that gives the key to the script `key_count` times, 2 at most. A script that
  * gets the key twice runs in a Cluster, where the name may be moving to another node. A script
- * without a key looks at the whole server: see locks/scripts/shared/1-state.lua. */
+ * without a key looks at the whole server: see locks/scripts/shared/2-call.lua. */
 struct call *call_new_script(const struct script *script, struct slice key, size_t key_count,
                              const struct slice *arguments, size_t argument_count, store_done *done,
                              void *context);
 
+/* Makes the same call of the function that takes the place of this one where Redis is full, and
+ * frees this call. */
+struct call *call_when_full(struct call *call);
+
 /* Runs the call's callback and frees the call. */
 void call_finish(struct call *call, enum store_outcome outcome, const struct value *reply,
                  const char *error);
+
+/* As call_finish, for what another release of batond has stored under its key. */
+void call_finish_foreign(struct call *call, const char *error);
 
 /* As call_finish, for a script that cannot read what is stored under its key. */
 void call_finish_damaged(struct call *call, const char *error);

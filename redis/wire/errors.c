@@ -7,28 +7,29 @@ enum { WORDS_SHOWN = 160 };
 
 #define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
 
-/* Redis gives these errors before a script runs, or at its first write. Redis does not roll a
- * script back, so any other error may come after some of its writes. */
+/* Redis gives these errors before a function runs, or at its first write. Redis does not roll a
+ * function back, so any other error may come after some of its writes. */
 static const struct error {
     const char *code;
     enum error_kind kind;
     const char *meaning;
     const char *advice;
 } ERRORS[] = {
-    {"NOSCRIPT", ERROR_FORGOTTEN, "Redis forgets the scripts of batond again and again",
-     "see who runs SCRIPT FLUSH there"},
+    {"ERR Function not found", ERROR_FORGOTTEN,
+     "Redis forgets the functions of batond again and again",
+     "see who runs FUNCTION FLUSH or FUNCTION DELETE there"},
     {"NOPERM", ERROR_UNKNOWN, "Redis does not let the user of batond do what it has to",
      "give that user the rules of docs/redis.md"},
     {"RIGHTS", ERROR_REFUSED,
      "Redis does not let the user of batond run all commands that it needs",
      "give that user the rules of docs/redis.md"},
     {"WRONGTYPE", ERROR_DAMAGED, "", ""},
-    {"OOM", ERROR_REFUSED, "Redis is full", "raise its maxmemory, or wait until locks have ended"},
+    {"OOM", ERROR_FULL, "Redis is full", "raise its maxmemory, or wait until locks have ended"},
     {"LOADING", ERROR_REFUSED, "Redis has started and still reads its data", "wait until it has"},
     {"MASTERDOWN", ERROR_REFUSED, "Redis is a replica that has lost its primary",
      "bring that back, or have redis-url name the primary"},
     {"BUSY", ERROR_REFUSED, "a long script keeps Redis busy",
-     "wait for its end, or end it by SCRIPT KILL"},
+     "wait for its end, or end it by FUNCTION KILL or SCRIPT KILL"},
     {"MISCONF", ERROR_REFUSED, "Redis cannot write to its disk, and so takes no changes",
      "see its log, and whether that disk is full"},
     {"NOREPLICAS", ERROR_REFUSED, "Redis has fewer replicas than its min-replicas-to-write",
@@ -44,6 +45,8 @@ static const struct error {
     {"CLUSTERDOWN", ERROR_ELSEWHERE, "a part of the Redis Cluster has no primary",
      "wait until a replica has taken its place, or bring it back"},
     {"LATE", ERROR_LATE, "Redis was too slow", "try again"},
+    {"FORMAT", ERROR_REFUSED, "another release of batond has written this",
+     "use that release, or see docs/upgrade.md"},
 };
 
 static const char *const PASSING[] = {
@@ -59,63 +62,87 @@ bool error_has_code(const char *text, const char *code)
     return strncmp(text, code, length) == 0 && (text[length] == ' ' || text[length] == '\0');
 }
 
-/* Redis 6.2 wraps the error of a command in a script: "ERR Error running script (call to f_…):
- * @user_script:1: -OOM command not allowed …". */
-static const char *errors_unwrap(const char *text)
-{
-    static const char WRAPPED[] = "ERR Error running script";
-    const char *inner = NULL;
-    if (strncmp(text, WRAPPED, sizeof WRAPPED - 1) == 0)
-        inner = strstr(text, ": -");
-    return inner ? inner + 3 : text;
-}
-
 /* Returns NULL for any other error. */
-static const struct error *errors_find(const char *inner)
+static const struct error *errors_find(const char *text)
 {
     for (size_t i = 0; i < LENGTH(ERRORS); i++)
-        if (error_has_code(inner, ERRORS[i].code))
+        if (error_has_code(text, ERRORS[i].code))
             return &ERRORS[i];
     return NULL;
 }
 
-/* A script fails in Lua only if it reads data that no script of batond writes. Redis 6.2 wraps
- * these errors, too. */
+/* A function fails in Lua only if it reads data that no function of batond writes. */
 static bool errors_is_of_lua(const char *text)
 {
-    return strncmp(text, "ERR user_script:", 16) == 0 || strstr(text, ": user_script:") ||
-           strstr(text, "hash value is not an integer");
+    return strncmp(text, "ERR user_function:", 18) == 0 ||
+           strncmp(text, "user_function:", 14) == 0 || strstr(text, "hash value is not an integer");
+}
+
+/* Redis has refused the call itself, not a command in the function, which might have written
+ * something before. */
+static bool errors_is_before_function(const char *text)
+{
+    return error_has_code(text, "NOPERM") && !strstr(text, " script: ");
 }
 
 enum error_kind error_kind(const char *text)
 {
-    const struct error *error = errors_find(errors_unwrap(text));
+    const struct error *error = errors_find(text);
+    if (errors_is_before_function(text))
+        return ERROR_REFUSED;
     if (error)
         return error->kind;
     return errors_is_of_lua(text) ? ERROR_DAMAGED : ERROR_UNKNOWN;
 }
 
-/* Leaves out the script's line and hash, which newer versions of Redis add. */
+/* The words of Redis without the place in the library, which it adds. */
+static int errors_words(const char *text)
+{
+    const char *end = strstr(text, " script: ");
+    size_t length = end ? (size_t)(end - text) : strlen(text);
+    while (length > 0 && text[length - 1] == '.')
+        length--;
+    return (int)(length < WORDS_SHOWN ? length : WORDS_SHOWN);
+}
+
 void error_explain_damage(const char *text, char *ret, size_t size)
 {
-    const char *inner = errors_unwrap(text), *end = strstr(inner, " script: ");
-    size_t length = end ? (size_t)(end - inner) : strlen(inner);
-    while (length > 0 && inner[length - 1] == '.')
-        length--;
     snprintf(ret, size, "what Redis keeps of it cannot be read (Redis says: %.*s)",
-             (int)(length < WORDS_SHOWN ? length : WORDS_SHOWN), inner);
+             errors_words(text), text);
+}
+
+/* "FORMAT <kind of record> <version found> <version known>", see
+ * locks/scripts/shared/1-formats.lua. Returns whether the text is that. */
+static bool errors_explain_format(const char *text, char *ret, size_t size)
+{
+    char kind[16], what[64] = "the record of this part of Redis";
+    unsigned found, known;
+    if (sscanf(text, "FORMAT %15[a-z] %u %u", kind, &found, &known) != 3)
+        return false;
+    if (strcmp(kind, "record") != 0)
+        snprintf(what, sizeof what, "what Redis keeps of this name (its %s)", kind);
+    if (found == 0)
+        snprintf(ret, size,
+                 "%s was written by release 0.1 of batond, whose records this release cannot read "
+                 "(it knows format %u), so nothing was done: use release 0.1, or see "
+                 "docs/upgrade.md",
+                 what, known);
+    else
+        snprintf(ret, size,
+                 "%s has format %u, and this release of batond knows format %u, so nothing was "
+                 "done: use the %s release that has written it, or see docs/upgrade.md",
+                 what, found, known, found > known ? "newer" : "older");
+    return true;
 }
 
 void error_explain(const char *text, char *ret, size_t size)
 {
-    const char *inner = errors_unwrap(text);
-    const struct error *error = errors_find(inner);
-    size_t length = strnlen(inner, WORDS_SHOWN);
-    if (length > 0 && inner[length - 1] == '.')
-        length--;
+    const struct error *error = errors_find(text);
+    if (errors_explain_format(text, ret, size))
+        return;
     snprintf(ret, size, "%s, so nothing was done: %s (Redis says: %.*s)",
              error ? error->meaning : "Redis has refused it",
-             error ? error->advice : "see the log of Redis", (int)length, inner);
+             error ? error->advice : "see the log of Redis", errors_words(text), text);
 }
 
 bool error_passes(const char *text)

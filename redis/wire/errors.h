@@ -7,7 +7,8 @@
 
 enum error_kind {
     ERROR_UNKNOWN,      /* the script may have written something before it failed */
-    ERROR_FORGOTTEN,    /* NOSCRIPT: Redis does not have the script, or no longer has it */
+    ERROR_FORGOTTEN,    /* Redis does not have the function, or no longer has it */
+    ERROR_FULL,         /* as ERROR_REFUSED: Redis has no memory for what may be new */
     ERROR_DAMAGED,      /* as ERROR_UNKNOWN: the script cannot read what is stored under its key */
     ERROR_REFUSED,      /* Redis refused before the script's first write: nothing was changed */
     ERROR_LATE,         /* as ERROR_REFUSED: the script itself says that it came too late */

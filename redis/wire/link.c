@@ -3,7 +3,7 @@
 #include "base/table.h"
 #include "redis/wire/errors.h"
 #include "redis/wire/link_server.h"
-#include "redis/wire/loaded_scripts.h"
+#include "redis/wire/loader.h"
 #include "redis/wire/pipeline.h"
 
 #include <errno.h>
@@ -11,11 +11,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     MOST_TRIES = 3,             /* tries of one call that comes too late each time */
     MOST_TURNS = 1000,          /* runs of one call whose script does its work in parts */
-    MOST_LOADS = 10,            /* loads for one call, if Redis keeps forgetting its script */
+    MOST_LOADS = 10,            /* tries of one call, if Redis keeps forgetting its function */
     COMPLAINT_PAUSE_MS = 10000, /* between two warnings: every call may get an error */
 };
 
@@ -24,8 +25,9 @@ struct link {
     struct pipeline *pipeline;
     const struct endpoint *endpoint; /* NULL: none */
     struct link_events events;
-    struct loaded_scripts loaded;
+    struct loader loader;
     bool gate_is_closed;
+    char gate_trouble[STORE_ERROR_TEXT]; /* what Redis refused last while the gate was closed */
     struct link_server server;
     uint64_t complaint_due; /* the next warning may come then; on the loop's clock, in ms */
     uint64_t answering;     /* when the script that answered last was sent (uv_hrtime) */
@@ -54,6 +56,7 @@ bool link_serves(const struct link *link)
 void link_set_gate(struct link *link, bool is_open)
 {
     link->gate_is_closed = !is_open;
+    link->gate_trouble[0] = '\0';
 }
 
 void link_retire(struct link *link, const char *reason)
@@ -78,7 +81,8 @@ const struct store_peer *link_peer(const struct link *link)
 
 const char *link_trouble(const struct link *link)
 {
-    return pipeline_trouble(link->pipeline);
+    const char *trouble = pipeline_trouble(link->pipeline);
+    return trouble[0] ? trouble : link->gate_trouble;
 }
 
 const char *link_place(const struct link *link)
@@ -108,23 +112,14 @@ static void link_run(struct link *link, struct call *call)
     pipeline_send(link->pipeline, call);
 }
 
-static void link_send_load(struct link *link, const struct script *script)
-{
-    loaded_scripts_begin(&link->loaded, script);
-    struct call *load = call_new_load(script);
-    load->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
-    pipeline_send_ahead(link->pipeline, load);
-}
-
+/* Sends a script call, or keeps it back while the library is being loaded: see loader.h. */
 static void link_send_script(struct link *link, struct call *call)
 {
-    /* Load each script before its first use on a connection. Else, after a reconnect, later calls
-     * would overtake the calls whose script Redis does not have. */
-    const struct loaded_script *known = loaded_scripts_find(&link->loaded, call->script);
-    if (!known || known->refused)
-        link_send_load(link, call->script);
     call->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
-    link_run(link, call);
+    if (link->loader.is_loading)
+        call_queue_push(&link->loader.held, call);
+    else
+        link_run(link, call);
 }
 
 void link_eval(struct link *link, const struct script *script, struct slice key,
@@ -181,6 +176,12 @@ void link_untrack(struct link *link)
     link_send_words(link, CALL_UNTRACK, words, sizeof words / sizeof words[0]);
 }
 
+void link_delete_library(struct link *link, struct slice name)
+{
+    const struct slice words[] = {slice_of("FUNCTION"), slice_of("DELETE"), name};
+    link_send_words(link, CALL_DELETE, words, sizeof words / sizeof words[0]);
+}
+
 /* Replies to scripts */
 
 /* Redis refused the call. The callback gets the meaning of the error. */
@@ -188,7 +189,10 @@ static void link_call_refused(struct call *call, const char *error)
 {
     char text[STORE_ERROR_TEXT];
     error_explain(error, text, sizeof text);
-    call_finish(call, STORE_REFUSED, NULL, text);
+    if (error_has_code(error, "FORMAT"))
+        call_finish_foreign(call, text);
+    else
+        call_finish(call, STORE_REFUSED, NULL, text);
 }
 
 /* The callback reports the damage: it knows the name. */
@@ -197,24 +201,6 @@ static void link_call_damaged(struct call *call, const char *error)
     char text[STORE_ERROR_TEXT];
     error_explain_damage(error, text, sizeof text);
     call_finish_damaged(call, text);
-}
-
-/* Uses SCRIPT LOAD and EVALSHA, not EVAL: from version 7.4 on, Redis drops a script that came by
- * EVAL after some hundreds of others, and keeps a loaded script. */
-static void link_load_again(struct link *link, struct call *call, const char *error)
-{
-    const struct loaded_script *known = loaded_scripts_find(&link->loaded, call->script);
-    if (known && known->refused) {
-        link_call_refused(call, known->error);
-        return;
-    }
-    if (++call->tries >= MOST_LOADS || !link_is_up(link)) {
-        link_call_refused(call, error);
-        return;
-    }
-    if (!known || !known->on_its_way)
-        link_send_load(link, call->script);
-    link_run(link, call);
 }
 
 /* The callback decides whether the script runs again: it came too late and did nothing, or it did
@@ -259,9 +245,52 @@ static void link_complain(struct link *link, const struct script *script, const 
     struct failure warning;
     char explained[sizeof warning.text];
     error_explain(error, explained, sizeof explained);
+    bool is_refused = error_kind(error) == ERROR_REFUSED || error_kind(error) == ERROR_FULL;
     failure_set(&warning, 0, "%s answered the script %s with an error: %s", link_place(link),
-                script->name, error_kind(error) == ERROR_REFUSED ? explained : error);
+                script->name, is_refused ? explained : error);
     link->events.warning(link->events.context, warning.text);
+}
+
+static void link_script_refused(struct link *link, struct call *call, const char *error)
+{
+    const struct script *script = call->script;
+    if (link->gate_is_closed)
+        error_explain(error, link->gate_trouble, sizeof link->gate_trouble);
+    link_call_refused(call, error);
+    link_complain(link, script, error);
+}
+
+/* Redis is full, and the function might have stored something new. The one that takes its place
+ * finds out whether the call can do without. */
+static void link_script_full(struct link *link, struct call *call, const char *error)
+{
+    if (call->script->when_full && !call->is_full && link_is_up(link))
+        link_run(link, call_when_full(call));
+    else
+        link_script_refused(link, call, error);
+}
+
+static void link_load_lost(void *context, const struct store_result *result);
+
+static void link_send_load(struct link *link, const struct library *library)
+{
+    struct call *load = call_new_load(library, link_load_lost, link);
+    load->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
+    loader_begin(&link->loader);
+    pipeline_send_ahead(link->pipeline, load);
+}
+
+/* Redis does not have the function. */
+static void link_script_missing(struct link *link, struct call *call, const char *error)
+{
+    const char *refusal = loader_refusal(&link->loader, uv_now(link->loop));
+    if (refusal || ++call->tries >= MOST_LOADS || !link_is_up(link)) {
+        link_script_refused(link, call, refusal ? refusal : error);
+        return;
+    }
+    if (!link->loader.is_loading)
+        link_send_load(link, call->script->library);
+    link_run(link, call);
 }
 
 static void link_script_failed(struct link *link, struct call *call, const char *error)
@@ -275,7 +304,7 @@ static void link_script_failed(struct link *link, struct call *call, const char 
             link_call_refused(call, error);
         break;
     case ERROR_FORGOTTEN:
-        link_load_again(link, call, error);
+        link_script_missing(link, call, error);
         break;
     case ERROR_WRONG_SERVER:
         link_leave(link, error);
@@ -284,9 +313,11 @@ static void link_script_failed(struct link *link, struct call *call, const char 
     case ERROR_LATE:
         link_script_late(link, call, error);
         break;
+    case ERROR_FULL:
+        link_script_full(link, call, error);
+        break;
     case ERROR_REFUSED:
-        link_call_refused(call, error);
-        link_complain(link, script, error);
+        link_script_refused(link, call, error);
         break;
     case ERROR_DAMAGED:
         link_call_damaged(call, error);
@@ -313,11 +344,47 @@ static void link_script_answered(struct link *link, struct call *call, const red
                      "removing them; try again");
 }
 
-static void link_load_answered(struct link *link, struct call *call, const redisReply *reply)
+/* The library */
+
+/* If Redis has refused the library, it answers the calls behind it that their function is missing:
+ * see link_script_missing. */
+static void link_load_answered(struct link *link, struct call *load, const redisReply *reply)
 {
-    loaded_scripts_end(&link->loaded, call->script,
-                       reply->type == REDIS_REPLY_ERROR ? reply->str : NULL);
+    loader_end(&link->loader, reply->type == REDIS_REPLY_ERROR ? reply->str : NULL,
+               uv_now(link->loop));
+    free(load);
+    struct call_queue held = call_queue_take(&link->loader.held);
+    for (struct call *call = call_queue_pop(&held); call; call = call_queue_pop(&held))
+        if (link_is_up(link))
+            link_run(link, call);
+        else
+            pipeline_refuse(link->pipeline, call);
+}
+
+/* The connection is lost. Redis has not got the calls that were held. */
+static void link_load_lost(void *context, const struct store_result *result)
+{
+    struct link *link = context;
+    (void)result;
+    link->loader.is_loading = false;
+    struct call_queue held = call_queue_take(&link->loader.held);
+    for (struct call *call = call_queue_pop(&held); call; call = call_queue_pop(&held))
+        pipeline_refuse(link->pipeline, call);
+}
+
+/* Another worker may have been first. */
+static void link_delete_answered(struct link *link, struct call *call, const redisReply *reply)
+{
+    static const char GONE[] = "ERR Library not found";
     free(call);
+    if (reply->type != REDIS_REPLY_ERROR || strcmp(reply->str, GONE) == 0 || !link_is_up(link))
+        return;
+    struct failure warning;
+    char explained[sizeof warning.text];
+    error_explain(reply->str, explained, sizeof explained);
+    failure_set(&warning, 0, "%s keeps the functions of a release that nobody runs any more: %s",
+                link_place(link), explained);
+    link->events.warning(link->events.context, warning.text);
 }
 
 /* Even an error does not matter: Redis only has to run these commands before the next ones. */
@@ -352,8 +419,8 @@ static void link_ready(void *context, const struct session_peer *peer)
 {
     struct link *link = context;
     int64_t predecessor = link_server_note(&link->server, peer, link_place(link));
-    link->gate_is_closed = false;
-    link->loaded = (struct loaded_scripts){0};
+    link_set_gate(link, true);
+    link->loader = (struct loader){0};
     if (predecessor != 0)
         link_bury_predecessor(link, predecessor);
     link->events.up(link->events.context);
@@ -363,6 +430,7 @@ static void link_ready(void *context, const struct session_peer *peer)
 
 #define ANSWERS(X)                                                                                 \
     X(CALL_LOAD, link_load_answered)                                                               \
+    X(CALL_DELETE, link_delete_answered)                                                           \
     X(CALL_SCRIPT, link_script_answered)                                                           \
     X(CALL_BARE, link_ended_answered)                                                              \
     X(CALL_KILL, link_ended_answered)                                                              \

@@ -68,6 +68,9 @@ bool link_is_idle(const struct link *link);
 void link_track(struct link *link, int64_t client_id, struct slice prefix);
 void link_untrack(struct link *link);
 
+/* While the link is up: as store_delete_library. */
+void link_delete_library(struct link *link, struct slice name);
+
 /* As store_mark, without the shard. */
 struct store_mark link_mark(const struct link *link);
 
@@ -78,6 +81,9 @@ const struct store_peer *link_peer(const struct link *link);
 void link_retire(struct link *link, const char *reason);
 
 bool link_is_up(const struct link *link);
+
+/* Why the link is down, or why its gate is still closed, as far as Redis has said so; "" if there
+ * is no trouble. */
 const char *link_trouble(const struct link *link);
 
 /* The server to which the link is connected, or tries to connect, for messages. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OLDEST_MAJOR = 6, OLDEST_MINOR = 2 };
+enum { OLDEST_MAJOR = 7, OLDEST_MINOR = 0 }; /* they have Functions */
 
 static void server_info_copy(struct slice value, char *text, size_t size)
 {
@@ -20,8 +20,8 @@ static void server_info_read_version(struct server_info *info, struct slice valu
     sscanf(info->version, "%4d.%4d", &info->major, &info->minor);
 }
 
-/* Valkey still reports redis_version, and may drop it some day. All versions of Valkey are new
- * enough. */
+/* Valkey still reports redis_version, and may drop it some day. All versions of Valkey, from 7.2
+ * on, are new enough. */
 static void server_info_read_valkey_version(struct server_info *info, struct slice value)
 {
     if (info->version[0] == '\0')
@@ -156,7 +156,8 @@ int server_info_check(const struct server_info *info, struct failure *failure)
         return failure_set(failure, -EPROTO, "it does not tell its version; is it a Redis?");
     if (server_info_is_too_old(info))
         return failure_set(failure, -EPROTO,
-                           "it is version %s, but 6.2 or newer is needed: upgrade it",
+                           "it is version %s, but Redis 7.0 or Valkey 7.2 or newer is needed: "
+                           "upgrade it",
                            info->version);
     if (info->loading)
         return failure_set(failure, -EAGAIN, "it is still loading its data");

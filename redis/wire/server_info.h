@@ -31,7 +31,7 @@ struct server_info {
 void server_info_read(struct slice info, struct server_info *ret);
 
 /* Returns 0 if Redis is usable; -EAGAIN if it will be by itself (it is loading, or a replica that
- * may be promoted); -EPROTO if a person has to act (the version is below 6.2). */
+ * may be promoted); -EPROTO if a person has to act (the version is too old). */
 int server_info_check(const struct server_info *info, struct failure *failure);
 
 /* Fills `warning` and returns true if this Redis may lose locks. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 enum {
+    LIBRARY_CHECK_MS = 60 * 60 * 1000,
     TRY_AGAIN_MS = 1000,
     SETTLE_STEP_MS = 10,
     SETTLE_LONGEST_MS = 1000, /* after this, grants in doubt end by their TTL */
@@ -307,6 +308,7 @@ static int worker_open_layers(struct worker *worker, int listen_fd)
         .retention_ms = settings->retention_ms,
         .waiter_lease_ms = settings->waiter_lease_ms,
         .claim_window_ms = settings->claim_window_ms,
+        .library_check_ms = LIBRARY_CHECK_MS,
         .max_waiters = settings->max_waiters,
         .replicas = settings->replicas,
         .confirm_timeout_ms = settings->confirm_timeout_ms,

@@ -137,14 +137,14 @@ static const struct operation {
 /* What Redis was asked. */
 
 struct asked {
-    uint64_t commands; /* sent to it; a script is one */
-    uint64_t calls;    /* what scripts asked of it */
+    uint64_t commands; /* sent to it; a function is one */
+    uint64_t calls;    /* what functions asked of it */
 };
 
-/* Scripts do not send these, and batond sends nothing else while it serves. */
+/* Functions do not send these, and batond sends nothing else while it serves. */
 static bool is_sent(const char *line)
 {
-    static const char *const SENT[] = {"cmdstat_evalsha:", "cmdstat_eval:", "cmdstat_script"};
+    static const char *const SENT[] = {"cmdstat_fcall:", "cmdstat_function"};
     for (size_t i = 0; i < sizeof SENT / sizeof SENT[0]; i++)
         if (strncmp(line, SENT[i], strlen(SENT[i])) == 0)
             return true;

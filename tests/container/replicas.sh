@@ -53,7 +53,7 @@ compose_yaml_fits_what_is_beside_it() {
     (($(wc -l <"$dir/sources") == 5))
     while read -r source; do [[ -e $source ]]; done <"$dir/sources"
     rules_of docs/redis.md >"$dir/rules"
-    grep -qxF -- +evalsha "$dir/rules"
+    grep -qxF -- +fcall "$dir/rules"
     diff "$dir/rules" <(rules_of "$compose_file")
 }
 

@@ -36,11 +36,12 @@ static int answer(struct greeting *greeting, struct slice *rest, bool is_last)
     redisReply *reply = read_reply(rest, is_last);
     int result = greeting_answered(greeting, reply, &failure);
     if (reply->type == REDIS_REPLY_ERROR)
-        CLAIM(error_kind(reply->str) != ERROR_REFUSED || !error_has_code(reply->str, "NOSCRIPT"));
+        CLAIM(error_kind(reply->str) != ERROR_REFUSED ||
+              !error_has_code(reply->str, "ERR Function not found"));
     CLAIM(result == 0 || result == -EINPROGRESS || failure.text[0]);
     CLAIM((result == -EINPROGRESS) == (!is_last && !failure.text[0]));
     if (result == 0 && !greeting->warning.text[0])
-        CLAIM(greeting->info.major >= 6 && !greeting->info.loading);
+        CLAIM(greeting->info.major >= 7 && !greeting->info.loading);
     freeReplyObject(reply);
     return result;
 }

@@ -36,7 +36,7 @@ static int64_t duration_ms(void)
 static void disturb(void *context, int quarter)
 {
     struct site *site = context;
-    const char *command = quarter == 2 ? "CLIENT KILL TYPE normal SKIPME yes" : "SCRIPT FLUSH";
+    const char *command = quarter == 2 ? "CLIENT KILL TYPE normal SKIPME yes" : "FUNCTION FLUSH";
     freeReplyObject(redis_process_command(&site->redis, command));
 }
 

@@ -108,7 +108,7 @@ static void extend_adds_instead_of_sets(void **state)
 
 static void flush_scripts(struct site *site)
 {
-    freeReplyObject(redis_process_command(&site->redis, "SCRIPT FLUSH"));
+    freeReplyObject(redis_process_command(&site->redis, "FUNCTION FLUSH"));
 }
 
 static void noscript_after_script_flush_with_a_green_health_check(void **state)

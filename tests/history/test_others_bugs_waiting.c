@@ -224,7 +224,7 @@ static void hold_count_doubled_by_a_retried_script_that_waits(void **state)
 
 static int64_t script_calls(struct site *site)
 {
-    return redis_process_calls(&site->redis, "evalsha") + redis_process_calls(&site->redis, "eval");
+    return redis_process_calls(&site->redis, "fcall");
 }
 
 /* Consul 7523: whoever does not get the lock is not woken. Vouching goes on meanwhile, at most one
@@ -315,8 +315,8 @@ static void a_queued_request_granted_while_its_cancellation_was_on_its_way(void 
     print_message("%d of 100 were cancelled in the queue\n", cancelled);
 }
 
-/* redlock-rb 27, groupmq 16: the claim finds no script. */
-static void noscript_while_somebody_waits(void **state)
+/* redlock-rb 27, groupmq 16: the claim finds no script: no function, here. */
+static void no_function_while_somebody_waits(void **state)
 {
     struct site *site = *state;
     static struct asker waiter;
@@ -325,7 +325,7 @@ static void noscript_while_somebody_waits(void **state)
         wait_for_lock(&waiter, &site->batond[i % 2], token("waiter", i));
         await_queue(site, 1);
         unlock(site, token("holder", i));
-        freeReplyObject(redis_process_command(&site->redis, "SCRIPT FLUSH"));
+        freeReplyObject(redis_process_command(&site->redis, "FUNCTION FLUSH"));
         assert_int_equal(reply_of(&waiter, SOON_MS), 201);
         unlock(site, waiter.token);
     }
@@ -408,7 +408,7 @@ int main(void)
         cmocka_unit_test_setup(granted_after_the_own_wait_had_ended, site_clean),
         cmocka_unit_test_setup(a_queued_request_granted_while_its_cancellation_was_on_its_way,
                                site_clean),
-        cmocka_unit_test_setup(noscript_while_somebody_waits, site_clean),
+        cmocka_unit_test_setup(no_function_while_somebody_waits, site_clean),
         cmocka_unit_test_setup(per_name_state_of_waiters_never_freed, site_clean),
         cmocka_unit_test_setup(busy_and_store_down_look_the_same_to_who_waits, site_clean),
     };

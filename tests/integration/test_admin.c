@@ -111,7 +111,7 @@ static void figures_need_the_same_key_there(void **state)
     service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0", flag));
     struct http_client *admin = admin_of(&service.batond);
     answers(admin, "GET /livez", NULL, 200, NULL);
-    answers(admin, "GET /readyz", NULL, 200, NULL);
+    assert_true(comes_to_answer(admin, "/readyz", 200, PATIENCE_MS));
     answers(admin, "GET /metrics", NULL, 401, "unauthorized");
     answers_with(admin, header, "GET /metrics", NULL, 200, NULL);
     http_client_free(admin);
@@ -125,7 +125,7 @@ static void a_drain_is_told_there(void **state)
     (void)state;
     service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0", "--drain=60s"));
     struct http_client *admin = admin_of(&service.batond);
-    answers(admin, "GET /readyz", NULL, 200, NULL);
+    assert_true(comes_to_answer(admin, "/readyz", 200, PATIENCE_MS));
     process_signal(&service.batond.process, SIGTERM);
     assert_true(comes_to_answer(admin, "/readyz", 503, PATIENCE_MS));
     assert_string_equal(http_text(admin, "code"), "draining");

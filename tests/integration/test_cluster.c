@@ -12,9 +12,9 @@ static size_t scripts_run(struct on_cluster *all, int node)
 {
     size_t calls = 0;
     redisReply *reply = clustered_ask(&all->clustered, node, "INFO commandstats");
-    const char *found = strstr(reply->str, "cmdstat_evalsha:calls=");
+    const char *found = strstr(reply->str, "cmdstat_fcall:calls=");
     if (found)
-        calls = strtoul(found + strlen("cmdstat_evalsha:calls="), NULL, 10);
+        calls = strtoul(found + strlen("cmdstat_fcall:calls="), NULL, 10);
     freeReplyObject(reply);
     return calls;
 }

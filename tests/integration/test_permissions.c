@@ -229,13 +229,14 @@ static int64_t calls_in(const char *stats, const char *pattern)
     return found ? strtoll(found + strlen(pattern), NULL, 10) : 0;
 }
 
-/* How many scripts have run but those that look at the record of Redis each second, which are the
- * only ones of a worker at rest, and read it by one HMGET. */
+/* How many functions have run but those of a worker at rest: each second it looks at the record of
+ * Redis, by one HMGET, and seldom at the libraries, by one HGETALL. */
 static int64_t lock_calls(struct matrix *matrix)
 {
     redisReply *stats = redis_process_command(&matrix->guarded.service.redis, "INFO commandstats");
-    int64_t calls = calls_in(stats->str, "cmdstat_evalsha:calls=") -
-                    calls_in(stats->str, "cmdstat_hmget:calls=");
+    int64_t calls = calls_in(stats->str, "cmdstat_fcall:calls=") -
+                    calls_in(stats->str, "cmdstat_hmget:calls=") -
+                    calls_in(stats->str, "cmdstat_hgetall:calls=");
     freeReplyObject(stats);
     return calls;
 }

@@ -479,7 +479,7 @@ static void fences_grow_without_the_greatest(void **state)
             snprintf(hex + 2 * j, 3, "%02x", version.bytes[j]);
         static const char SCRIPT[] =
             "local v = string.gsub(ARGV[1], '..', function(h) return string.char(tonumber(h, 16)) "
-            "end) redis.call('set', KEYS[1], v .. string.rep('\\0', 111)) return 1";
+            "end) redis.call('set', KEYS[1], '\\1' .. v .. string.rep('\\0', 111)) return 1";
         freeReplyObject(redis_process_command(ahead, "EVAL %s 1 baton:{fences} %s", SCRIPT, hex));
         char token[TOKEN_TEXT];
         answers(story->client, "POST /locks/fences?ttl=60s", NULL, 201, NULL);

@@ -51,8 +51,8 @@ static int finish(void **state)
 static long scripts_run(struct story *story, int member)
 {
     redisReply *reply = redis_process_command(&story->servers.members[member], "INFO commandstats");
-    const char *found = strstr(reply->str, "cmdstat_evalsha:calls=");
-    long calls = found ? strtol(found + strlen("cmdstat_evalsha:calls="), NULL, 10) : 0;
+    const char *found = strstr(reply->str, "cmdstat_fcall:calls=");
+    long calls = found ? strtol(found + strlen("cmdstat_fcall:calls="), NULL, 10) : 0;
     freeReplyObject(reply);
     return calls;
 }

@@ -320,11 +320,21 @@ flags_are_understood() {
 }
 
 # What is run neither here nor by `make container` is no more than this, and exists.
+all_locks_can_be_deleted() {
+    local redis="redis-cli -p ${redis_address##*:}"
+    delete_all=$(grep '^redis-cli --scan' docs/upgrade.md)
+    $redis set 'baton:{one}' 1 >/dev/null
+    $redis set other 1 >/dev/null
+    bash -c "${delete_all//redis-cli/$redis}" >/dev/null
+    [[ $($redis keys 'baton:*') == '' && $($redis get other) == 1 ]] || fail 'not all keys of locks were deleted'
+    $redis unlink other >/dev/null
+}
+
 rest_is_known() {
     local block target
     for block in "$dir"/pages/*/*.sh; do
         is_run "$block" || [[ $(<"${block%.sh}.mark") == *'make container'* ]] || cat "$block"
-    done | diff - <(printf '%s\n' 'make run' 'make test' "$https_batond" "$https_curl" "$cluster" "$confirmed" "$package" "$quorum" "$other_batond" "$sentinel" "$sentinel_user") || fail "< not run, > known"
+    done | diff - <(printf '%s\n' 'make run' 'make test' "$https_batond" "$https_curl" "$cluster" "$confirmed" "$package" "$quorum" "$other_batond" "$sentinel" "$sentinel_user" "$delete_all") || fail "< not run, > known"
 
     make --no-print-directory help | awk '{ print $1 }' >"$dir/targets"
     grep -ohE '^make [a-z-]+|`make [a-z-]+' "${pages[@]}" | sed 's/.* //' | sort -u >"$dir/made"
@@ -346,7 +356,8 @@ for page in "${pages[@]}"; do
 done
 
 for check in commands_answer_what_is_shown requests_are_in_openapi another_redis_serves https_serves \
-    settings_are_those_of_help files_exist links_lead_somewhere pages_are_linked flags_are_understood rest_is_known; do
+    settings_are_those_of_help files_exist links_lead_somewhere pages_are_linked flags_are_understood all_locks_can_be_deleted \
+    rest_is_known; do
     echo "$check"
     "$check"
 done

@@ -172,7 +172,7 @@ static void *load_run(void *context)
     return NULL;
 }
 
-static void scripts_that_redis_forgets_are_nobodys_trouble(void **state)
+static void functions_that_redis_forgets_are_nobodys_trouble(void **state)
 {
     enum { CLIENTS = 4, FLUSHES = 50 };
     struct service service;
@@ -185,7 +185,7 @@ static void scripts_that_redis_forgets_are_nobodys_trouble(void **state)
         pthread_create(&loads[i].thread, NULL, load_run, &loads[i]);
     }
     for (int i = 0; i < FLUSHES; i++) {
-        freeReplyObject(redis_process_command(&service.redis, "SCRIPT FLUSH"));
+        freeReplyObject(redis_process_command(&service.redis, "FUNCTION FLUSH"));
         clock_sleep_ms(5);
     }
     for (int i = 0; i < CLIENTS; i++)
@@ -287,7 +287,7 @@ static void an_old_redis_is_refused_at_the_start(void **state)
     redis_process_start(&redis, NULL);
     proxy_start(&proxy, redis.socket);
     proxy.mode = PROXY_OLD;
-    start_is_refused(proxy.url, LIST("version 5.", "6.2", "upgrade"));
+    start_is_refused(proxy.url, LIST("version 5.", "Redis 7.0", "Valkey 7.2", "upgrade"));
     proxy_stop(&proxy);
     redis_process_stop(&redis);
 }
@@ -405,7 +405,7 @@ int main(void)
         cmocka_unit_test(a_redis_that_goes_and_comes_back),
         cmocka_unit_test(fences_grow_even_if_redis_lost_everything),
         cmocka_unit_test(a_redis_that_is_stuck),
-        cmocka_unit_test(scripts_that_redis_forgets_are_nobodys_trouble),
+        cmocka_unit_test(functions_that_redis_forgets_are_nobodys_trouble),
         cmocka_unit_test(a_full_redis_grants_nothing_and_releases),
         cmocka_unit_test(a_redis_that_becomes_a_replica_is_not_written_to),
         cmocka_unit_test(eviction_is_warned_of_at_the_start),

@@ -54,13 +54,19 @@ static void send_eval(struct client *client, const struct fake_answers *answers,
     const char *mark = answers->eval ? strstr(answers->eval, "%s") : NULL;
     if (client->fake->forgotten < answers->forgets) {
         client->fake->forgotten++;
-        send_text(client, "-NOSCRIPT No matching script. Please use EVAL.\r\n");
+        send_text(client, "-ERR Function not found\r\n");
         return;
     }
     if (mark)
         snprintf(text, sizeof text, "%.*s%s%s", (int)(mark - answers->eval), answers->eval, key,
                  mark + 2);
     send_text(client, mark ? text : answers->eval);
+}
+
+static void send_load(struct client *client, const struct fake_answers *answers)
+{
+    atomic_fetch_add(&client->fake->loads, 1);
+    send_text(client, answers->load);
 }
 
 static void on_command(struct client *client, const redisReply *command)
@@ -70,9 +76,9 @@ static void on_command(struct client *client, const redisReply *command)
     atomic_fetch_add(&client->fake->commands, 1);
     if (strcasecmp(name, "INFO") == 0)
         send_info(client, answers);
-    else if (strcasecmp(name, "SCRIPT") == 0)
-        send_text(client, answers->load);
-    else if (strcasecmp(name, "EVALSHA") == 0)
+    else if (strcasecmp(name, "FUNCTION") == 0)
+        send_load(client, answers);
+    else if (strcasecmp(name, "FCALL") == 0)
         send_eval(client, answers, command->element[3]->str);
     else if (strcasecmp(name, "SUBSCRIBE") == 0)
         send_text(client, answers->subscribe);

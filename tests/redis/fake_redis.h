@@ -13,11 +13,11 @@ struct fake_answers {
     const char *welcome; /* sent as soon as somebody connects */
     const char *info;    /* the text of INFO, without its frame; NULL: `info_raw` */
     const char *info_raw;
-    const char *load; /* to SCRIPT LOAD */
-    const char *eval; /* to EVALSHA; the key is put in place of %s */
+    const char *load; /* to FUNCTION LOAD */
+    const char *eval; /* to FCALL; the key is put in place of %s */
     const char *subscribe;
     const char *ping;
-    int forgets;  /* so many EVALSHA are answered NOSCRIPT, before `eval` is */
+    int forgets;  /* so many FCALL find no function, before `eval` is sent */
     bool hang_up; /* close each connection at once */
 };
 
@@ -26,7 +26,8 @@ struct fake_redis {
     char url[120];
     atomic_int connections;
     atomic_int commands;
-    int forgotten; /* scripts, so far */
+    atomic_int loads;
+    int forgotten; /* functions, so far */
     _Atomic(const struct fake_answers *) answers;
     struct temp_dir dir;
     uv_thread_t thread;

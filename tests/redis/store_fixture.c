@@ -210,64 +210,74 @@ void store_fixture_close(struct store_fixture *fixture)
     store_fixture_close_end(fixture);
 }
 
-/* Redis computes the SHA-1 itself; here a small one of our own saves a library. */
+/* Libraries of the tests' own. */
 
-static uint32_t rotate(uint32_t word, int count)
+enum { NAME = 24, FUNCTIONS_MOST = 4, WRAPPING = 160 };
+
+struct made_library {
+    struct made_library *others; /* all of them are kept */
+    struct library library;
+    struct script scripts[FUNCTIONS_MOST];
+    const char *texts[FUNCTIONS_MOST];
+    char name[NAME];
+    char functions[FUNCTIONS_MOST][NAME];
+};
+
+static void library_add(char **text, size_t *length, const char *function, const char *body,
+                        const char *flags)
 {
-    return word << count | word >> (32 - count);
+    size_t room = strlen(body) + WRAPPING;
+    *text = realloc(*text, *length + room);
+    *length += (size_t)snprintf(*text + *length, room,
+                                "redis.register_function{function_name = '%s', flags = {%s}, "
+                                "callback = function(KEYS, ARGV) %s\nend}\n",
+                                function, flags, body);
 }
 
-static void sha1_block(uint32_t state[5], const unsigned char *block)
+/* Makes a library, the functions of which have these bodies, and the last these flags. */
+static struct made_library *library_make(const char *const *bodies, size_t count, const char *flags)
 {
-    uint32_t w[80];
-    for (int i = 0; i < 16; i++)
-        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
-               (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
-    for (int i = 16; i < 80; i++)
-        w[i] = rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
-    uint32_t a = state[0], b = state[1], c = state[2], d = state[3], e = state[4];
-    for (int i = 0; i < 80; i++) {
-        uint32_t f = i < 20   ? ((b & c) | (~b & d)) + 0x5A827999u
-                     : i < 40 ? (b ^ c ^ d) + 0x6ED9EBA1u
-                     : i < 60 ? ((b & c) | (b & d) | (c & d)) + 0x8F1BBCDCu
-                              : (b ^ c ^ d) + 0xCA62C1D6u;
-        uint32_t next = rotate(a, 5) + f + e + w[i];
-        e = d, d = c, c = rotate(b, 30), b = a, a = next;
+    static int made_so_far;
+    static struct made_library *all;
+    struct made_library *made = calloc(1, sizeof *made);
+    made->others = all;
+    all = made;
+    size_t length = 0;
+    char *text = malloc(WRAPPING);
+    snprintf(made->name, sizeof made->name, "test_%d", made_so_far++);
+    length = (size_t)snprintf(text, WRAPPING, "#!lua name=%s\n", made->name);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(made->functions[i], NAME, "test_%d_%zu", made_so_far - 1, i);
+        library_add(&text, &length, made->functions[i], bodies[i], i == count - 1 ? flags : "");
+        made->texts[i] = bodies[i];
+        made->scripts[i] = (struct script){"test", made->functions[i], NULL, &made->library};
     }
-    state[0] += a, state[1] += b, state[2] += c, state[3] += d, state[4] += e;
+    made->library = (struct library){made->name, text, length};
+    return made;
 }
 
-static void sha1(const char *text, char hex[41])
+const struct script *fixture_scripts(const char *const *bodies, size_t count)
 {
-    uint32_t state[5] = {0x67452301u, 0xEFCDAB89u, 0x98BADCFEu, 0x10325476u, 0xC3D2E1F0u};
-    size_t length = strlen(text);
-    size_t padded = (length + 9 + 63) / 64 * 64;
-    unsigned char *bytes = calloc(1, padded);
-    memcpy(bytes, text, length);
-    bytes[length] = 0x80;
-    for (size_t i = 0; i < 8; i++)
-        bytes[padded - 1 - i] = (unsigned char)((uint64_t)length * 8 >> (8 * i));
-    for (size_t at = 0; at < padded; at += 64)
-        sha1_block(state, bytes + at);
-    for (int i = 0; i < 5; i++)
-        snprintf(hex + 8 * i, 9, "%08x", (unsigned)state[i]);
-    free(bytes);
+    assert_true(count <= FUNCTIONS_MOST);
+    return library_make(bodies, count, "")->scripts;
 }
 
-const struct script *fixture_script(const char *text)
+const struct script *fixture_script_when_full(const char *body, const char *body_when_full)
 {
-    static struct {
-        struct script script;
-        char sha1[41];
-    } scripts[MOST_SCRIPTS];
+    struct made_library *made =
+        library_make((const char *const[]){body, body_when_full}, 2, "'allow-oom'");
+    made->scripts[0].when_full = made->functions[1];
+    return made->scripts;
+}
+
+const struct script *fixture_script(const char *body)
+{
+    static struct made_library *made[MOST_SCRIPTS];
     for (size_t i = 0; i < MOST_SCRIPTS; i++) {
-        struct script *script = &scripts[i].script;
-        if (!script->text) {
-            sha1(text, scripts[i].sha1);
-            *script = (struct script){"test", text, strlen(text), scripts[i].sha1};
-        }
-        if (strcmp(script->text, text) == 0)
-            return script;
+        if (!made[i])
+            made[i] = library_make(&body, 1, "");
+        if (strcmp(made[i]->texts[0], body) == 0)
+            return made[i]->scripts;
     }
     fail_msg("too many scripts");
     return NULL;

@@ -72,8 +72,14 @@ void store_fixture_await(struct store_fixture *fixture, const int *number, int l
 /* Runs the loop for so long. */
 void store_fixture_idle(struct store_fixture *fixture, int ms);
 
-/* Makes a script of a text; it lives as long as the process. */
-const struct script *fixture_script(const char *text);
+/* Makes a function of a body, in a library of its own; it lives as long as the process. */
+const struct script *fixture_script(const char *body);
+
+/* Makes several functions, in one library. Returns the first of them. */
+const struct script *fixture_scripts(const char *const *bodies, size_t count);
+
+/* Makes a function that has another one in its place where Redis is full, in one library. */
+const struct script *fixture_script_when_full(const char *body, const char *body_when_full);
 
 /* Calls a script with one key and one argument. Does not wait. */
 void store_fixture_call(struct store_fixture *fixture, struct outcome *outcome,

@@ -1,4 +1,4 @@
-/* Calls over a healthy connection: replies, their order, forgotten scripts, errors. */
+/* Calls over a healthy connection: replies, their order, forgotten functions, errors. */
 #include "tests/redis/fake_redis.h"
 #include "tests/redis/store_fixture.h"
 #include "tests/support/cmocka.h"
@@ -92,18 +92,20 @@ static void pipelined_calls_keep_their_order(void **state)
 {
     struct world *world = *state;
     enum { MANY = 2000 };
+    static const char *const BODIES[] = {COUNT, "return redis.call('INCR', KEYS[1]) + 0"};
+    const struct script *scripts = fixture_scripts(BODIES, 2);
     struct outcome *outcomes = calloc(MANY, sizeof *outcomes);
     for (int i = 0; i < MANY; i++)
-        store_fixture_call(&world->store, &outcomes[i],
-                           fixture_script(i % 3 ? COUNT : "return redis.call('INCR', KEYS[1]) + 0"),
-                           "n", "");
+        store_fixture_call(&world->store, &outcomes[i], &scripts[i % 3 == 0], "n", "");
     store_fixture_await(&world->store, &world->store.ended, MANY);
     for (int i = 0; i < MANY; i++) {
         assert_int_equal(outcomes[i].outcome, STORE_REPLIED);
         assert_int_equal(outcomes[i].integer, i + 1);
         assert_int_equal(outcomes[i].turn, i + 1);
     }
-    assert_int_equal(redis_process_calls(&world->redis, "evalsha"), MANY);
+    assert_int_equal(redis_process_calls(&world->redis, "fcall"),
+                     2 * MANY); /* twice the first time */
+    assert_int_equal(redis_process_calls(&world->redis, "function|load"), 1);
     assert_int_equal(store_figures(world->store.store).calls, MANY);
     assert_int_equal(store_figures(world->store.store).connects, 1);
     free(outcomes);
@@ -126,21 +128,25 @@ static void large_arguments_pass(void **state)
     free(large);
 }
 
-static void a_script_is_sent_once_for_a_connection(void **state)
+static void a_library_is_sent_only_where_it_is_missing(void **state)
 {
     struct world *world = *state;
+    struct store_fixture second;
     for (int i = 0; i < 10; i++)
         store_fixture_run(&world->store, COUNT, "a", "");
-    assert_int_equal(redis_process_calls(&world->redis, "script|load"), 1);
-    assert_int_equal(redis_process_calls(&world->redis, "evalsha"), 10);
+    store_fixture_open_up(&second, world->redis.url);
+    assert_int_equal(store_fixture_run(&second, COUNT, "a", "").integer, 11);
+    store_fixture_close(&second);
+    assert_int_equal(redis_process_calls(&world->redis, "function|load"), 1);
+    assert_int_equal(redis_process_calls(&world->redis, "fcall"), 12);
     assert_int_equal(redis_process_calls(&world->redis, "eval"), 0);
 }
 
-static void a_forgotten_script_is_loaded_again(void **state)
+static void a_forgotten_library_is_loaded_again(void **state)
 {
     struct world *world = *state;
     assert_int_equal(store_fixture_run(&world->store, COUNT, "a", "").integer, 1);
-    freeReplyObject(redis_process_command(&world->redis, "SCRIPT FLUSH"));
+    freeReplyObject(redis_process_command(&world->redis, "FUNCTION FLUSH"));
 
     enum { MANY = 50 };
     struct outcome outcomes[MANY];
@@ -151,13 +157,126 @@ static void a_forgotten_script_is_loaded_again(void **state)
         assert_int_equal(outcomes[i].outcome, STORE_REPLIED);
         assert_int_equal(outcomes[i].integer, i + 2); /* each once, and in order */
     }
-    assert_int_equal(redis_process_calls(&world->redis, "script|load"), 2);
+    assert_int_equal(redis_process_calls(&world->redis, "function|load"), 2);
     assert_int_equal(world->store.downs, 0);
+}
+
+struct follower {
+    struct world *world;
+    const struct script *script;
+    struct outcome outcomes[30];
+    int count;
+};
+
+/* Calls while the library is being loaded. */
+static void follower_on_timer(uv_timer_t *timer)
+{
+    struct follower *follower = timer->data;
+    for (int i = 0; i < 10; i++)
+        store_fixture_call(&follower->world->store, &follower->outcomes[follower->count++],
+                           follower->script, "a", "");
+    if (follower->count == 30)
+        uv_close((uv_handle_t *)timer, NULL);
+}
+
+/* In each turn of the loop some: those of later turns find others that miss their function. */
+static void new_calls_do_not_overtake_those_that_go_again(void **state)
+{
+    struct world *world = *state;
+    static const char *const BODIES[] = {
+        "return redis.call('INCR', KEYS[1])",
+        "return redis.call('INCR', KEYS[1])",
+    };
+    struct follower follower = {.world = world, .script = &fixture_scripts(BODIES, 2)[1]};
+    struct outcome first[10];
+    uv_timer_t timer;
+    uv_timer_init(&world->store.loop, &timer);
+    timer.data = &follower;
+    for (int i = 0; i < 10; i++)
+        store_fixture_call(&world->store, &first[i], follower.script - 1, "a", "");
+    uv_timer_start(&timer, follower_on_timer, 0, 0);
+    uv_timer_set_repeat(&timer, 1);
+    uv_timer_again(&timer);
+    store_fixture_await(&world->store, &world->store.ended, 40);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(first[i].integer, i + 1);
+    for (int i = 0; i < 30; i++)
+        assert_int_equal(follower.outcomes[i].integer, i + 11);
+    assert_int_equal(redis_process_calls(&world->redis, "function|load"), 1);
+}
+
+/* Two connections find the library missing: one is told that it exists already. */
+static void two_that_load_at_once(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture second;
+    struct outcome outcome, other;
+    store_fixture_open_up(&second, world->redis.url);
+    store_fixture_call(&world->store, &outcome, fixture_script(COUNT), "a", "");
+    store_fixture_call(&second, &other, fixture_script(COUNT), "a", "");
+    for (int i = 0; i < 5; i++) {
+        store_fixture_idle(&world->store, 2);
+        store_fixture_idle(&second, 2);
+    }
+    store_fixture_await(&world->store, &world->store.ended, 1);
+    store_fixture_await(&second, &second.ended, 1);
+    assert_int_equal(outcome.integer + other.integer, 3);
+    store_fixture_close(&second);
+}
+
+/* The other function is called with the same keys and arguments. */
+static void a_full_redis_is_asked_by_another_function(void **state)
+{
+    struct world *world = *state;
+    struct outcome outcome;
+    const struct script *script =
+        fixture_script_when_full("return redis.call('SET', KEYS[1], ARGV[1])",
+                                 "if ARGV[1] == 'new' then return {err = 'OOM no room'} end "
+                                 "return redis.call('GET', KEYS[1]) .. ARGV[1]");
+    store_fixture_call(&world->store, &outcome, script, "a", "one");
+    store_fixture_await(&world->store, &world->store.ended, 1);
+    assert_string_equal(outcome.text, "OK");
+    freeReplyObject(redis_process_command(&world->redis, "CONFIG SET maxmemory 1"));
+    store_fixture_call(&world->store, &outcome, script, "a", "two");
+    store_fixture_await(&world->store, &world->store.ended, 2);
+    assert_string_equal(outcome.text, "onetwo");
+    store_fixture_call(&world->store, &outcome, script, "a", "new");
+    store_fixture_await(&world->store, &world->store.ended, 3);
+    assert_int_equal(outcome.outcome, STORE_REFUSED);
+    assert_non_null(strstr(outcome.error, "Redis is full"));
+    freeReplyObject(redis_process_command(&world->redis, "CONFIG SET maxmemory 0"));
+    store_fixture_call(&world->store, &outcome, script, "a", "new");
+    store_fixture_await(&world->store, &world->store.ended, 4);
+    assert_string_equal(outcome.text, "OK");
+}
+
+/* Redis refuses the library. The calls are told why, and the library is not sent for each. */
+static void a_full_redis_without_the_library(void **state)
+{
+    struct world *world = *state;
+    enum { MANY = 50 };
+    struct outcome outcomes[MANY];
+    freeReplyObject(redis_process_command(&world->redis, "CONFIG SET maxmemory 1"));
+    for (int i = 0; i < MANY; i++) {
+        store_fixture_call(&world->store, &outcomes[i], fixture_script(COUNT), "a", "");
+        store_fixture_await(&world->store, &world->store.ended, i % 10 ? i : i + 1);
+    }
+    store_fixture_await(&world->store, &world->store.ended, MANY);
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(outcomes[i].outcome, STORE_REFUSED);
+        assert_non_null(strstr(outcomes[i].error, "Redis is full"));
+    }
+    assert_in_range(redis_process_calls(&world->redis, "function|load"), 0, 2);
+    assert_non_null(strstr(world->store.warning, "Redis is full"));
+    freeReplyObject(redis_process_command(&world->redis, "CONFIG SET maxmemory 0"));
+    store_fixture_idle(&world->store, 1100); /* PAUSE_MS */
+    assert_int_equal(store_fixture_run(&world->store, COUNT, "a", "").integer, 1);
 }
 
 static void a_refused_write_is_no_doubt(void **state)
 {
     struct world *world = *state;
+    store_fixture_run(&world->store, SET, "b", "");
     freeReplyObject(redis_process_command(&world->redis, "CONFIG SET maxmemory 1"));
     struct outcome full = store_fixture_run(&world->store, SET, "a", "x");
     assert_int_equal(full.outcome, STORE_REFUSED);
@@ -182,6 +301,7 @@ static void a_script_that_fails_halfway_leaves_a_doubt(void **state)
 static void a_busy_redis_refuses(void **state)
 {
     struct world *world = *state;
+    store_fixture_run(&world->store, COUNT, "b", "");
     freeReplyObject(redis_process_command(&world->redis, "CONFIG SET lua-time-limit 50"));
     redisAppendCommand(world->redis.link, "EVAL %s 0",
                        "local n = 0; while n < 3e8 do n = n + 1 end; return 1");
@@ -201,14 +321,14 @@ static void a_busy_redis_refuses(void **state)
     assert_int_equal(store_fixture_run(&world->store, COUNT, "a", "").integer, 1);
 }
 
-/* Against a server that never remembers a script. */
+/* Against a server that never remembers a function. */
 static void loading_again_has_an_end(void **state)
 {
     (void)state;
     static const struct fake_answers FORGETFUL = {
         .info = "redis_version:7.0.0\r\n",
-        .load = "+0123456789012345678901234567890123456789\r\n",
-        .eval = "-NOSCRIPT No matching script. Please use EVAL.\r\n",
+        .load = "$6\r\ntest_0\r\n",
+        .eval = "-ERR Function not found\r\n",
     };
     struct fake_redis fake;
     struct store_fixture store;
@@ -216,19 +336,19 @@ static void loading_again_has_an_end(void **state)
     store_fixture_open_up(&store, fake.url);
     struct outcome outcome = store_fixture_run(&store, COUNT, "a", "");
     assert_int_equal(outcome.outcome, STORE_REFUSED);
-    assert_non_null(strstr(outcome.error, "NOSCRIPT"));
+    assert_non_null(strstr(outcome.error, "Function not found"));
     assert_in_range(atomic_load(&fake.commands), 3, 30);
     store_fixture_close(&store);
     fake_redis_stop(&fake);
 }
 
-/* As where SCRIPT FLUSH comes again and again, each time between the script and its call. */
-static void a_script_that_is_forgotten_some_times_is_run(void **state)
+/* As where FUNCTION FLUSH comes again and again, each time between the library and the call. */
+static void a_function_that_is_forgotten_some_times_is_run(void **state)
 {
     (void)state;
     static const struct fake_answers ABSENT_MINDED = {
         .info = "redis_version:7.0.0\r\n",
-        .load = "+0123456789012345678901234567890123456789\r\n",
+        .load = "$6\r\ntest_0\r\n",
         .eval = ":7\r\n",
         .forgets = 6,
     };
@@ -243,22 +363,88 @@ static void a_script_that_is_forgotten_some_times_is_run(void **state)
     fake_redis_stop(&fake);
 }
 
-static void a_script_that_may_not_be_loaded_says_why(void **state)
+/* A user of Redis who may not call functions, or not load them. It is told to who asks, and logged.
+ */
+static void a_missing_right_is_named(void **state)
 {
-    (void)state;
-    static const struct fake_answers FORBIDDING = {
-        .info = "redis_version:7.0.0\r\n",
-        .load = "-NOPERM this user has no permissions to run the 'script|load' command\r\n",
-        .eval = "-NOSCRIPT No matching script. Please use EVAL.\r\n",
+    static const struct {
+        struct fake_answers answers;
+        const char *right;
+        int loads;
+    } CASES[] = {
+        {{.info = "redis_version:7.0.0\r\n",
+          .load = "-NOPERM this user has no permissions to run the 'function|load' command\r\n",
+          .eval = "-ERR Function not found\r\n"},
+         "'function|load'",
+         1},
+        {{.info = "redis_version:7.2.0\r\n",
+          .eval = "-NOPERM User baton has no permissions to run the 'fcall' command\r\n"},
+         "'fcall'",
+         0},
     };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct fake_redis fake;
+        struct store_fixture store;
+        fake_redis_start(&fake, &CASES[i].answers);
+        store_fixture_open_up(&store, fake.url);
+        for (int call = 0; call < 5; call++) {
+            struct outcome outcome = store_fixture_run(&store, COUNT, "a", "");
+            assert_int_equal(outcome.outcome, STORE_REFUSED);
+            assert_non_null(strstr(outcome.error, CASES[i].right));
+            assert_non_null(strstr(outcome.error, "docs/redis.md"));
+        }
+        assert_non_null(strstr(store.warning, CASES[i].right));
+        assert_int_equal(store.warnings, 1);
+        assert_int_equal(atomic_load(&fake.loads), CASES[i].loads);
+        store_fixture_close(&store);
+        fake_redis_stop(&fake);
+    }
+}
+
+/* Redis has not got the calls that are held back while the library is on its way. */
+static void a_connection_that_is_lost_while_it_loads(void **state)
+{
+    static const struct fake_answers SILENT = {.info = "redis_version:7.0.0\r\n", .forgets = 1};
+    static const struct fake_answers MENDED = {.info = "redis_version:7.0.0\r\n", .eval = ":7\r\n"};
+    (void)state;
     struct fake_redis fake;
     struct store_fixture store;
-    fake_redis_start(&fake, &FORBIDDING);
+    struct outcome missed, held;
+    fake_redis_start(&fake, &SILENT);
     store_fixture_open_up(&store, fake.url);
-    struct outcome outcome = store_fixture_run(&store, COUNT, "a", "");
-    assert_int_equal(outcome.outcome, STORE_REFUSED);
-    assert_non_null(strstr(outcome.error, "script|load"));
+    store_fixture_call(&store, &missed, fixture_script(COUNT), "a", "");
+    store_fixture_idle(&store, 100);
+    store_fixture_call(&store, &held, fixture_script(COUNT), "a", "");
+    store_fixture_idle(&store, 100);
+    assert_false(missed.ended || held.ended);
+    fake_redis_change(&fake, &MENDED);
+    store_fixture_await(&store, &store.ended, 2);
+    assert_int_equal(missed.outcome,
+                     STORE_IN_DOUBT); /* it is behind the library, which may be slow */
+    assert_int_equal(held.outcome, STORE_UNSENT);
+    store_fixture_await(&store, &store.ups, 2);
+    assert_int_equal(store_fixture_run(&store, COUNT, "a", "").integer, 7);
     store_fixture_close(&store);
+    fake_redis_stop(&fake);
+}
+
+/* The same where the store is closed meanwhile. */
+static void a_store_that_is_closed_while_it_loads(void **state)
+{
+    static const struct fake_answers SILENT = {.info = "redis_version:7.0.0\r\n", .forgets = 1};
+    (void)state;
+    struct fake_redis fake;
+    struct store_fixture store;
+    struct outcome missed, held;
+    fake_redis_start(&fake, &SILENT);
+    store_fixture_open_up(&store, fake.url);
+    store_fixture_call(&store, &missed, fixture_script(COUNT), "a", "");
+    store_fixture_idle(&store, 100);
+    store_fixture_call(&store, &held, fixture_script(COUNT), "a", "");
+    store_fixture_close(&store);
+    assert_int_equal(missed.outcome, STORE_IN_DOUBT);
+    assert_int_equal(held.outcome, STORE_UNSENT);
     fake_redis_stop(&fake);
 }
 
@@ -303,15 +489,21 @@ int main(void)
         ON_REDIS(keys_and_arguments_may_hold_any_bytes),
         ON_REDIS(pipelined_calls_keep_their_order),
         ON_REDIS(large_arguments_pass),
-        ON_REDIS(a_script_is_sent_once_for_a_connection),
-        ON_REDIS(a_forgotten_script_is_loaded_again),
+        ON_REDIS(a_library_is_sent_only_where_it_is_missing),
+        ON_REDIS(a_forgotten_library_is_loaded_again),
+        ON_REDIS(new_calls_do_not_overtake_those_that_go_again),
+        ON_REDIS(two_that_load_at_once),
+        ON_REDIS(a_full_redis_is_asked_by_another_function),
+        ON_REDIS(a_full_redis_without_the_library),
         ON_REDIS(a_refused_write_is_no_doubt),
         ON_REDIS(a_script_that_fails_halfway_leaves_a_doubt),
         ON_REDIS(a_busy_redis_refuses),
         ON_REDIS(a_question_to_replicas_on_the_way_out),
         cmocka_unit_test(loading_again_has_an_end),
-        cmocka_unit_test(a_script_that_is_forgotten_some_times_is_run),
-        cmocka_unit_test(a_script_that_may_not_be_loaded_says_why),
+        cmocka_unit_test(a_function_that_is_forgotten_some_times_is_run),
+        cmocka_unit_test(a_missing_right_is_named),
+        cmocka_unit_test(a_connection_that_is_lost_while_it_loads),
+        cmocka_unit_test(a_store_that_is_closed_while_it_loads),
     };
     return cmocka_run_group_tests_name("calls", tests, NULL, NULL);
 }

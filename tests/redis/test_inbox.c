@@ -322,8 +322,8 @@ static void a_user_who_may_not_subscribe_is_told_how_to(void **state)
     struct store_fixture store;
     char url[200];
     freeReplyObject(redis_process_command(
-        &world->redis, "ACL SETUSER baton on >pw ~* resetchannels +info +client +evalsha "
-                       "+script|load +incr +subscribe +ping"));
+        &world->redis, "ACL SETUSER baton on >pw ~* resetchannels +info +client +fcall "
+                       "+function|load +incr +subscribe +ping"));
     snprintf(url, sizeof url, "unix://baton:pw@%s", world->redis.socket);
     store_fixture_open_up(&store, url);
     store_fixture_listen(&store, CHANNEL);

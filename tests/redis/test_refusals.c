@@ -94,9 +94,9 @@ static void a_user_with_few_rights_is_enough(void **state)
     (void)state;
     redis_process_start(&redis, NULL);
     freeReplyObject(redis_process_command(
-        &redis, "ACL SETUSER baton on >pw ~* +info +evalsha +script|load +incr"));
+        &redis, "ACL SETUSER baton on >pw ~* +info +fcall +function|load +incr"));
     freeReplyObject(
-        redis_process_command(&redis, "ACL SETUSER blind on >pw ~* +evalsha +script|load +incr"));
+        redis_process_command(&redis, "ACL SETUSER blind on >pw ~* +fcall +function|load +incr"));
     snprintf(url, sizeof url, "unix://baton:pw@%s", redis.socket);
     expect_warning(url, NULL);
     snprintf(url, sizeof url, "unix://blind:pw@%s", redis.socket);
@@ -181,7 +181,7 @@ static void greetings_that_are_refused(void **state)
         const char *why;
     } CASES[] = {
         {{.info = "redis_version:6.0.16\r\nrole:master\r\n"}, -EPROTO, "6.0.16"},
-        {{.info = "redis_version:5.0.3\r\n"}, -EPROTO, "6.2 or newer"},
+        {{.info = "redis_version:6.2.14\r\n"}, -EPROTO, "Redis 7.0 or Valkey 7.2 or newer"},
         {{.info = "redis_version:7.0.0\r\nloading:1\r\n"}, -EAGAIN, "loading"},
         {{.info = "redis_version:7.0.0\r\nrole:slave\r\nslave_read_only:1\r\n"},
          -EAGAIN,
@@ -209,7 +209,7 @@ static void greetings_that_are_refused(void **state)
 static void versions_that_are_new_enough(void **state)
 {
     static const char *const INFOS[] = {
-        "redis_version:6.2.0\r\n",
+        "redis_version:7.0.0\r\n",
         "# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.1\r\n",
         "valkey_version:9.0.0\r\n",
         "redis_version:10.1\nrole:master\n",
@@ -273,17 +273,14 @@ static void error_replies_to_a_call(void **state)
         {{USABLE, .eval = "-LOADING Redis is loading\r\n"}, STORE_REFUSED, 0},
         {{USABLE, .eval = "-MASTERDOWN Link with MASTER is down\r\n"}, STORE_REFUSED, 0},
         {{USABLE, .eval = "-OOM command not allowed\r\n"}, STORE_REFUSED, 0},
-        {{USABLE, .eval = "-ERR Error running script (call to f_00): @user_script:1: -OOM command "
-                          "not allowed when used memory > 'maxmemory'.\r\n"},
-         STORE_REFUSED,
-         0},
         {{USABLE, .eval = "-READONLY You can't write against a read only replica.\r\n"},
          STORE_REFUSED,
          1},
         {{USABLE, .eval = "-NOAUTH Authentication required.\r\n"}, STORE_REFUSED, 1},
-        {{USABLE, .eval = "-ERR user_script:3: attempt to index a nil value\r\n"},
+        {{USABLE, .eval = "-ERR user_function:3: attempt to index a nil value\r\n"},
          STORE_IN_DOUBT,
          0},
+        {{USABLE, .eval = "-FORMAT state 2 1\r\n"}, STORE_REFUSED, 0},
         {{USABLE, .eval = "-\r\n"}, STORE_IN_DOUBT, 0},
     };
     (void)state;

@@ -262,8 +262,8 @@ static void track_as(struct world *world, const char *rights, const char *warnin
 {
     char url[200];
     freeReplyObject(redis_process_command(&world->redis, "ACL SETUSER baton reset on >pw ~* &* "
-                                                         "+info +subscribe +ping +evalsha "
-                                                         "+script|load +set"));
+                                                         "+info +subscribe +ping +fcall "
+                                                         "+function|load +set"));
     freeReplyObject(redis_process_command(&world->redis, "ACL SETUSER baton %s", rights));
     snprintf(url, sizeof url, "unix://baton:pw@%s", world->redis.socket);
     struct store_fixture store;

@@ -127,15 +127,14 @@ static redisReply *send(struct scripts *scripts, const struct arguments *argumen
     return reply;
 }
 
-/* The script with another clock in it: two keys that the test has set. To be freed. */
-static char *with_own_clock(const struct script *script)
+/* The library with another clock in it: two keys that the test has set. To be freed. */
+static char *with_own_clock(const char *library)
 {
     static const char CLOCK[] = "call('time')", OWN[] = "call('mget', 'clock:s', 'clock:us')";
-    const char *found = strstr(script->text, CLOCK);
+    const char *found = strstr(library, CLOCK);
     assert_non_null(found);
-    char *text = malloc(script->length + sizeof OWN);
-    sprintf(text, "%.*s%s%s", (int)(found - script->text), script->text, OWN,
-            found + strlen(CLOCK));
+    char *text = malloc(strlen(library) + sizeof OWN);
+    sprintf(text, "%.*s%s%s", (int)(found - library), library, OWN, found + strlen(CLOCK));
     return text;
 }
 
@@ -151,40 +150,64 @@ static void write_clock(struct scripts *scripts)
         scripts_limit_memory(scripts, 1);
 }
 
-/* The script with a call in it that fails: as if Redis did not let batond's user run that one. */
-static char *with_a_cut(const char *script, int cut_at)
+/* The library with a call in it that fails, when set_cut has said which: as if Redis did not let
+ * batond's user run that one. To be freed. */
+static char *with_a_cut(const char *library)
 {
-    static const char HEAD[] =
-        "local calls, run = %d, redis "
-        "local function cut(name) calls = calls - 1 "
-        "if calls == 0 and string.sub(name, 1, 7) ~= 'pexpire' then error('NOPERM cut', 0) end end "
-        "local redis = {call = function(...) cut(...) return run.call(...) end, "
-        "pcall = function(...) cut(...) return run.pcall(...) end}\n%s";
-    size_t size = strlen(script) + sizeof HEAD + NUMBER;
+    static const char HEAD[] = "local calls, run, redis = 0, redis "
+                               "local function cut(name) calls = calls - 1 "
+                               "if calls == 0 and string.sub(name, 1, 7) ~= 'pexpire' then "
+                               "error({err = 'NOPERM cut'}) end end "
+                               "redis = {register_function = run.register_function, "
+                               "call = function(...) cut(...) return _G.redis.call(...) end, "
+                               "pcall = function(...) cut(...) return _G.redis.pcall(...) end} "
+                               "run.register_function(LIBRARY .. '_set_cut', "
+                               "function(_, argv) calls = argv[1] + 0 return calls end)\n";
+    const char *rest = strchr(strchr(library, '\n') + 1, '\n') + 1; /* behind LIBRARY = ... */
+    size_t size = strlen(library) + sizeof HEAD;
     char *text = malloc(size);
-    snprintf(text, size, HEAD, cut_at, script);
+    snprintf(text, size, "%.*s%s%s", (int)(rest - library), library, HEAD, rest);
     return text;
 }
 
-static redisReply *eval_changed(struct scripts *scripts, const struct script *script,
-                                struct arguments *all)
+/* The kinds of libraries that tests call: batond's own, or one that is changed and has another
+ * name. */
+struct library_kind {
+    bool has_clock;
+    bool has_cut;
+};
+
+static struct library_kind library_kind(const struct scripts *scripts)
 {
-    char *text = scripts->clock_us ? with_own_clock(script) : strdup(script->text);
-    if (scripts->clock_us)
-        write_clock(scripts);
-    if (scripts->cut_at > 0) {
+    return (struct library_kind){.has_clock = scripts->clock_us, .has_cut = scripts->cut_at > 0};
+}
+
+/* In the name of the library, which is as long then: "baton_" and 16 digits. */
+static void rename_library(struct library_kind kind, char *text)
+{
+    static const char *const NAMES[] = {"0000000000000000", "clock00000000000", "cut0000000000000",
+                                        "clockcut00000000"};
+    const char *name = NAMES[kind.has_clock + 2 * kind.has_cut];
+    const char *digits = script_library.name + strlen("baton_");
+    for (char *at; (kind.has_clock || kind.has_cut) && (at = strstr(text, digits));)
+        memcpy(at, name, strlen(name));
+}
+
+static char *library_text(struct library_kind kind)
+{
+    char *text = strdup(script_library.text);
+    if (kind.has_clock) {
+        char *plain = text;
+        text = with_own_clock(plain);
+        free(plain);
+    }
+    if (kind.has_cut) {
         char *whole = text;
-        text = with_a_cut(whole, scripts->cut_at);
+        text = with_a_cut(whole);
         free(whole);
     }
-    all->text[0] = "EVAL", all->length[0] = 4;
-    all->text[1] = text, all->length[1] = strlen(text);
-    redisReply *reply = send(scripts, all);
-    free(text);
-    scripts->was_cut = scripts->cut_at > 0 && reply->type == REDIS_REPLY_ERROR;
-    if (scripts->was_cut && !strstr(reply->str, "NOPERM cut"))
-        fail_msg("call %d: %s", scripts->cut_at, reply->str);
-    return reply;
+    rename_library(kind, text);
+    return text;
 }
 
 static bool is_error(const redisReply *reply, const char *code)
@@ -192,19 +215,81 @@ static bool is_error(const redisReply *reply, const char *code)
     return reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, code, strlen(code)) == 0;
 }
 
+static void load_library(struct scripts *scripts)
+{
+    bool is_full = scripts->is_full;
+    char *text = library_text(library_kind(scripts));
+    if (is_full)
+        scripts_limit_memory(scripts, 0);
+    redisReply *reply = redisCommand(scripts->link, "FUNCTION LOAD REPLACE %s", text);
+    if (reply->type == REDIS_REPLY_ERROR)
+        fail_msg("FUNCTION LOAD: %s", reply->str);
+    freeReplyObject(reply);
+    free(text);
+    if (is_full)
+        scripts_limit_memory(scripts, 1);
+}
+
+/* Loads the library first where Redis does not know it. */
+static redisReply *call_function(struct scripts *scripts, const char *function,
+                                 struct arguments *all)
+{
+    char name[TEXT];
+    snprintf(name, sizeof name, "%s", function);
+    rename_library(library_kind(scripts), name);
+    all->text[1] = name, all->length[1] = strlen(name);
+    redisReply *reply = send(scripts, all);
+    if (is_error(reply, "ERR Function not found")) {
+        freeReplyObject(reply);
+        load_library(scripts);
+        reply = send(scripts, all);
+    }
+    all->text[1] = "", all->length[1] = 0;
+    return reply;
+}
+
+/* The n-th call of Redis fails from now on. */
+static void set_cut(struct scripts *scripts)
+{
+    char name[TEXT], number[NUMBER];
+    struct arguments all = {0};
+    snprintf(name, sizeof name, "%s_set_cut", script_library.name);
+    snprintf(number, sizeof number, "%d", scripts->cut_at);
+    push(&all, "FCALL");
+    push(&all, "");
+    push(&all, "0");
+    push(&all, number);
+    freeReplyObject(call_function(scripts, name, &all));
+}
+
+static redisReply *call_script(struct scripts *scripts, const struct script *script,
+                               struct arguments *all)
+{
+    if (scripts->clock_us)
+        write_clock(scripts);
+    if (scripts->cut_at > 0)
+        set_cut(scripts);
+    redisReply *reply = call_function(scripts, script->function, all);
+    if (script->when_full && is_error(reply, "OOM")) {
+        freeReplyObject(reply);
+        reply = call_function(scripts, script->when_full, all);
+    }
+    scripts->was_cut = scripts->cut_at > 0 && reply->type == REDIS_REPLY_ERROR;
+    if (scripts->was_cut && !strstr(reply->str, "NOPERM cut"))
+        fail_msg("call %d: %s", scripts->cut_at, reply->str);
+    return reply;
+}
+
 /* As a client of a Cluster follows ASK. */
-static redisReply *send_asking(struct scripts *scripts, const struct arguments *all,
-                               redisReply *refusal)
+static redisReply *send_asking(struct scripts *scripts, const struct script *script,
+                               struct arguments *all, redisReply *refusal)
 {
     redisContext *link = scripts->link;
     freeReplyObject(refusal);
-    freeReplyObject(redisCommand(scripts->ask, "ASKING"));
     scripts->link = scripts->ask;
-    redisReply *reply = send(scripts, all);
-    if (is_error(reply, "NOSCRIPT")) {
-        freeReplyObject(reply);
-        fail_msg("the other node does not know the script");
-    }
+    load_library(scripts);
+    freeReplyObject(redisCommand(scripts->ask, "ASKING"));
+    redisReply *reply = call_script(scripts, script, all);
     scripts->link = link;
     return reply;
 }
@@ -217,8 +302,8 @@ static redisReply *run(struct scripts *scripts, const struct script *script, con
     if (scripts->latest_us)
         stamp[1] = (double)scripts->latest_us;
     struct arguments all = {0};
-    push(&all, "EVALSHA");
-    push(&all, script->sha1);
+    push(&all, "FCALL");
+    push(&all, "");
     push(&all, scripts->ask ? "2" : "1");
     push(&all, key);
     if (scripts->ask)
@@ -226,16 +311,9 @@ static redisReply *run(struct scripts *scripts, const struct script *script, con
     push_bytes(&all, (const char *)stamp, sizeof stamp);
     for (int i = 0; i < arguments->count; i++)
         push_bytes(&all, arguments->text[i], arguments->length[i]);
-    if (scripts->clock_us || scripts->cut_at)
-        return eval_changed(scripts, script, &all);
-    redisReply *reply = send(scripts, &all);
-    if (is_error(reply, "NOSCRIPT")) {
-        freeReplyObject(reply);
-        all.text[0] = "EVAL", all.length[0] = 4;
-        all.text[1] = script->text, all.length[1] = script->length;
-        reply = send(scripts, &all);
-    }
-    return scripts->ask && is_error(reply, "ASK") ? send_asking(scripts, &all, reply) : reply;
+    redisReply *reply = call_script(scripts, script, &all);
+    return scripts->ask && is_error(reply, "ASK") ? send_asking(scripts, script, &all, reply)
+                                                  : reply;
 }
 
 static int64_t integer(const redisReply *reply, size_t i);
@@ -321,13 +399,13 @@ static const char CHECK[] =
     "kind == 'zset' and redis.call('zcard', key .. suffix) or 0 end "
     "local time = redis.call('time') all[1] = time[1] * 1000000 + time[2] "
     "local packed = redis.call('get', key) "
-    "if not packed or ARGV[2] == '1' then return {all, ''} end "
-    "local _, _, _, _, waiters, away, unclaimed, servers = "
-    "struct.unpack('<dI4I4I4I4I4I4I4', packed) "
-    "local held = select(22, struct.unpack('<dI4I4I4I4I4I4I4ddddddddddsss', packed)) "
-    "local rest = held <= #packed and select(10, struct.unpack('<sssssdddd', packed, held)) "
+    "if not packed or ARGV[1] == '1' then return {all, ''} end "
+    "local _, _, _, _, _, waiters, away, unclaimed, servers = "
+    "struct.unpack('<BdI4I4I4I4I4I4I4', packed) "
+    "local held = select(23, struct.unpack('<BdI4I4I4I4I4I4I4ddddddddddsss', packed)) "
+    "local rest = held <= #packed and select(11, struct.unpack('<Bsssssdddd', packed, held)) "
     "if rest and rest <= #packed then "
-    "local front = struct.unpack('<s', packed, rest) "
+    "local _, front = struct.unpack('<Bs', packed, rest) "
     "local behind = math.max(waiters - (front ~= '' and 1 or 0), 0) "
     "return {all, (waiters > 0) == (unclaimed > 0) and waiters .. ' waiters, ' .. unclaimed .. "
     "' unclaimed, and a front' or away > 0 and away .. ' away, and a front' or "
@@ -350,13 +428,8 @@ enum { FIRST_OF_QUEUE = 7 }; /* in what CHECK returns: those who wait */
 
 static void check_keys(struct scripts *scripts, const char *key, int64_t version)
 {
-    static const struct script script = {"check", CHECK, sizeof CHECK - 1,
-                                         "0000000000000000000000000000000000000000"};
-    struct arguments arguments = {0};
-    push(&arguments, scripts->keys_were_lost ? "1" : "0");
-    struct scripts by_redis = *scripts;
-    by_redis.clock_us = by_redis.cut_at = 0;
-    redisReply *reply = run(&by_redis, &script, key, &arguments);
+    redisReply *reply = redisCommand(scripts->link, "EVAL %s 1 %s %s", CHECK, key,
+                                     scripts->keys_were_lost ? "1" : "0");
     if (reply->type == REDIS_REPLY_ERROR)
         fail_msg("%s", reply->str);
     const redisReply *all = reply->element[0];

@@ -385,13 +385,9 @@ static void assert_same_view(const struct seen *before, const struct seen *after
 
 static void load_everywhere(struct world *world)
 {
-    const struct script *const ALL[] = {&script_acquire, &script_release, &script_renew,
-                                        &script_inspect, &script_leave,   &script_tick,
-                                        &script_watch,   &script_break};
     for (int node = 0; node < CLUSTERED_PRIMARIES; node++)
-        for (size_t i = 0; i < LENGTH(ALL); i++)
-            freeReplyObject(
-                redisCommand(world->links[node], "SCRIPT LOAD %b", ALL[i]->text, ALL[i]->length));
+        freeReplyObject(redisCommand(world->links[node], "FUNCTION LOAD %b", script_library.text,
+                                     script_library.length));
 }
 
 /* For how long the main key lives, wherever it is. */

@@ -1,25 +1,25 @@
 #!/bin/bash
-# Each command that a script calls is tried by alone/ready.lua, so that /readyz can say which right is
+# Each command that a function calls is tried by ready.lua, so that /readyz can say which right is
 # missing, and each that this tries is called somewhere: docs/redis.md asks for no more than is needed.
 set -euo pipefail
 export LC_ALL=C
 
-scripts=(locks/scripts/*.lua locks/scripts/common/*.lua locks/scripts/shared/*.lua locks/scripts/alone/epoch.lua)
+scripts=(locks/scripts/*.lua locks/scripts/shared/*.lua)
 
-# What the quarantine gets on without: alone/epoch.lua says so where it calls them.
+# What the quarantine gets on without: epoch.lua says so where it calls them.
 optional='^(cluster|info)$'
 
 called() {
-    sed -E 's/--.*//' "${scripts[@]}" | grep -oE "\b(call|pcall|write|even_if_full)\('[a-z]+'" |
+    sed -E 's/--.*//' "${scripts[@]}" | grep -oE "\b(call|pcall_redis)\('[a-z]+'" |
         sed -E "s/.*'([a-z]+)'/\1/" | grep -vE "$optional" | sort -u
 }
 
 tried() {
-    grep -oE "^ *\{'[a-z]+'" locks/scripts/alone/ready.lua | grep -oE '[a-z]+' | sort -u
+    grep -oE "^ *\{'[a-z]+'" locks/scripts/ready.lua | grep -oE '[a-z]+' | sort -u
 }
 
 if ! diff <(called) <(tried); then
-    echo "< scripts call it, and alone/ready.lua does not try it; > the other way round"
+    echo "< functions call it, and ready.lua does not try it; > the other way round"
     exit 1
 fi
 [[ $(called | wc -l) -gt 20 ]]

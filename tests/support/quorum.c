@@ -98,26 +98,27 @@ void quorum_servers_stop(struct quorum_servers *servers)
         redis_process_stop(&servers->members[i]);
 }
 
-/* The main key tells how many in its 9th to 12th bytes: see locks/scripts/shared/1-state.lua. */
+/* The main key tells how many in its 10th to 13th bytes: see STATE in
+ * locks/scripts/shared/1-formats.lua. */
 int quorum_servers_held(struct quorum_servers *servers, const char *name)
 {
     int count = 0;
     for (int i = 0; i < QUORUM_MEMBERS; i++) {
         redisReply *reply =
-            redis_process_command(&servers->members[i], "GETRANGE baton:{%s} 8 8", name);
+            redis_process_command(&servers->members[i], "GETRANGE baton:{%s} 9 9", name);
         count += reply->len == 1 && reply->str[0] != 0;
         freeReplyObject(reply);
     }
     return count;
 }
 
-/* Its first eight bytes are the version. */
+/* Its 2nd to 9th bytes are the version. */
 void quorum_servers_versions(struct quorum_servers *servers, const char *name,
                              int64_t ret[QUORUM_MEMBERS])
 {
     for (int i = 0; i < QUORUM_MEMBERS; i++) {
         redisReply *reply =
-            redis_process_command(&servers->members[i], "GETRANGE baton:{%s} 0 7", name);
+            redis_process_command(&servers->members[i], "GETRANGE baton:{%s} 1 8", name);
         double version = 0;
         if (reply->len == sizeof version)
             memcpy(&version, reply->str, sizeof version);

@@ -61,7 +61,7 @@ redisReply *redis_process_command(struct redis_process *redis, const char *forma
 /* The same for a command that answers an integer, such as "EXISTS %s". */
 int64_t redis_process_integer(struct redis_process *redis, const char *format, ...);
 
-/* How often a command has run, by INFO commandstats: "evalsha", "cmdstat_" left out. */
+/* How often a command has run, by INFO commandstats: "fcall", "cmdstat_" left out. */
 int64_t redis_process_calls(struct redis_process *redis, const char *command);
 
 /* Writes its file now, once what it writes for a replica is done. */

@@ -2,7 +2,7 @@
 #include "redis/store.h"
 #include "redis/types/value.h"
 #include "redis/wire/errors.h"
-#include "redis/wire/loaded_scripts.h"
+#include "redis/wire/loader.h"
 #include "redis/wire/server_info.h"
 #include "tests/support/cmocka.h"
 
@@ -72,24 +72,25 @@ static void errors_have_a_kind(void **state)
         const char *text;
         enum error_kind kind;
     } CASES[] = {
-        {"NOSCRIPT No matching script. Please use EVAL.", ERROR_FORGOTTEN},
-        {"OOM command not allowed when used memory > 'maxmemory'. script: 1, on @user_script:1.",
-         ERROR_REFUSED},
-        {"OOM", ERROR_REFUSED},
+        {"ERR Function not found", ERROR_FORGOTTEN},
+        {"OOM command not allowed when used memory > 'maxmemory'.", ERROR_FULL},
+        {"OOM", ERROR_FULL},
         {"OOMPH is no code of Redis", ERROR_UNKNOWN},
-        {"ERR Error running script (call to f_1): @user_script:1: -OOM command not allowed",
-         ERROR_REFUSED},
-        {"ERR Error running script (call to f_1): @user_script:1: -READONLY You can't write",
-         ERROR_WRONG_SERVER},
-        {"ERR Error running script (call to f_1): @user_script:1: user_script:1: attempt to index "
-         "nil",
+        {"ERR user_function:2: attempt to index local 'x' (a nil value) script: f, on "
+         "@user_function:2.",
          ERROR_DAMAGED},
-        {"ERR user_script:1: attempt to index nil script: 1, on @user_script:1.", ERROR_DAMAGED},
-        {"WRONGTYPE Operation against a key", ERROR_DAMAGED},
-        {"ERR hash value is not an integer script: 1, on @user_script:1.", ERROR_DAMAGED},
-        {"ERR The user executing the script can't run this command or subcommand script: 1, on "
-         "@user_script:1.",
+        {"user_function:2: attempt to index local 'x' (a nil value)", ERROR_DAMAGED},
+        {"WRONGTYPE Operation against a key script: f, on @user_function:6.", ERROR_DAMAGED},
+        {"ERR hash value is not an integer script: f, on @user_function:1.", ERROR_DAMAGED},
+        {"ERR The user executing the script can't run this command or subcommand script: f, on "
+         "@user_function:1.",
          ERROR_UNKNOWN},
+        {"NOPERM this user has no permissions to run the 'fcall' command", ERROR_REFUSED},
+        {"NOPERM User baton has no permissions to run the 'set' command script: f, on "
+         "@user_function:1.",
+         ERROR_UNKNOWN},
+        {"FORMAT state 2 1", ERROR_REFUSED},
+        {"FORMAT state 2 1 script: f, on @user_function:4.", ERROR_REFUSED},
         {"RIGHTS zadd", ERROR_REFUSED},
         {"READONLY You can't write against a read only replica.", ERROR_WRONG_SERVER},
         {"NOAUTH Authentication required.", ERROR_WRONG_SERVER},
@@ -121,9 +122,25 @@ static void errors_are_explained_before_they_are_quoted(void **state)
          "batond "
          "has found the primary; if it does not, see its redis-url (Redis says: READONLY You can't "
          "write against a read only replica)"},
-        {"ERR Error running script (call to f_1): @user_script:1: -OOM command not allowed",
+        {"OOM command not allowed script: f, on @user_function:1.",
          "Redis is full, so nothing was done: raise its maxmemory, or wait until locks have ended "
          "(Redis says: OOM command not allowed)"},
+        {"FORMAT state 2 1 script: f, on @user_function:4.",
+         "what Redis keeps of this name (its state) has format 2, and this release of batond knows "
+         "format 1, so nothing was done: use the newer release that has written it, or see "
+         "docs/upgrade.md"},
+        {"FORMAT hold 1 3",
+         "what Redis keeps of this name (its hold) has format 1, and this release of batond knows "
+         "format 3, so nothing was done: use the older release that has written it, or see "
+         "docs/upgrade.md"},
+        {"FORMAT state 0 1",
+         "what Redis keeps of this name (its state) was written by release 0.1 of batond, whose "
+         "records this release cannot read (it knows format 1), so nothing was done: use release "
+         "0.1, or see docs/upgrade.md"},
+        {"FORMAT record 2 1",
+         "the record of this part of Redis has format 2, and this release of batond knows format "
+         "1, so nothing was done: use the newer release that has written it, or see "
+         "docs/upgrade.md"},
         {"ODD",
          "Redis has refused it, so nothing was done: see the log of Redis (Redis says: ODD)"},
     };
@@ -133,7 +150,7 @@ static void errors_are_explained_before_they_are_quoted(void **state)
         error_explain(CASES[i].text, said, sizeof said);
         assert_string_equal(said, CASES[i].said);
     }
-    error_explain_damage("WRONGTYPE Operation against a key. script: 1, on @user_script:1.", said,
+    error_explain_damage("WRONGTYPE Operation against a key. script: f, on @user_function:1.", said,
                          sizeof said);
     assert_string_equal(said,
                         "what Redis keeps of it cannot be read (Redis says: WRONGTYPE Operation "
@@ -175,8 +192,9 @@ static void versions_are_compared_as_numbers(void **state)
         const char *info;
         int result;
     } CASES[] = {
-        {"redis_version:6.2.0", 0},        {"redis_version:6.10.0", 0},
-        {"redis_version:10.0.0", 0},       {"redis_version:6.1.9", -EPROTO},
+        {"redis_version:7.0.0", 0},        {"redis_version:7.10.0", 0},
+        {"redis_version:10.0.0", 0},       {"redis_version:6.2.14", -EPROTO},
+        {"valkey_version:7.2.5", 0},       {"redis_version:6.10.0", -EPROTO},
         {"redis_version:2.8.24", -EPROTO}, {"redis_version:unknown", -EPROTO},
         {"redis_version:", -EPROTO},       {"", -EPROTO},
         {"valkey_version:8.1.0", 0},       {"redis_version:99999999999999999999.1", 0},
@@ -201,20 +219,22 @@ static void values_in_info_are_bounded(void **state)
     assert_string_equal(info.version, "");
 }
 
-static void a_full_table_of_scripts_forgets_none(void **state)
+static void a_library_that_is_there_was_not_refused(void **state)
 {
-    static const struct script SCRIPTS[LOADED_MOST + 1];
-    struct loaded_scripts loaded = {0};
+    struct loader loader = {0};
     (void)state;
-    for (size_t i = 0; i <= LOADED_MOST; i++) {
-        assert_null(loaded_scripts_find(&loaded, &SCRIPTS[i]));
-        loaded_scripts_begin(&loaded, &SCRIPTS[i]);
-        loaded_scripts_end(&loaded, &SCRIPTS[i], NULL);
-    }
-    for (size_t i = 0; i < LOADED_MOST; i++)
-        assert_false(loaded_scripts_find(&loaded, &SCRIPTS[i])->on_its_way);
-    assert_null(
-        loaded_scripts_find(&loaded, &SCRIPTS[LOADED_MOST])); /* so it is sent again each time */
+    loader_begin(&loader);
+    assert_true(loader.is_loading);
+    loader_end(&loader, NULL, 100);
+    assert_false(loader.is_loading);
+    assert_null(loader_refusal(&loader, 100));
+    loader_begin(&loader);
+    loader_end(&loader, "ERR Library 'baton_0123456789abcdef' already exists", 100);
+    assert_null(loader_refusal(&loader, 100));
+    loader_begin(&loader);
+    loader_end(&loader, "OOM command not allowed", 100);
+    assert_string_equal(loader_refusal(&loader, 101), "OOM command not allowed");
+    assert_null(loader_refusal(&loader, 10000)); /* it is worth another try */
 }
 
 int main(void)
@@ -227,7 +247,7 @@ int main(void)
         cmocka_unit_test(info_is_read),
         cmocka_unit_test(versions_are_compared_as_numbers),
         cmocka_unit_test(values_in_info_are_bounded),
-        cmocka_unit_test(a_full_table_of_scripts_forgets_none),
+        cmocka_unit_test(a_library_that_is_there_was_not_refused),
     };
     return cmocka_run_group_tests_name("redis replies", tests, NULL, NULL);
 }

@@ -248,7 +248,7 @@ static void name_of(int key, char name[16])
 
 static void make(struct making *all)
 {
-    static const struct script SCRIPT = {"test", "", 0, "0123456789012345678901234567890123456789"};
+    static const struct script SCRIPT = {.name = "test", .function = "test"};
     char name[16];
     struct making *making = &all[world->made];
     *making = (struct making){.number = ++world->made, .key = (int)below(KEYS)};
@@ -454,7 +454,7 @@ static void what_nobody_serves_is_not_waited_for(void **state)
 static void a_call_for_a_node_stays_there(void **state)
 {
     (void)state;
-    static const struct script SCRIPT = {"test", "", 0, "0123456789012345678901234567890123456789"};
+    static const struct script SCRIPT = {.name = "test", .function = "test"};
     struct making making = {.number = 1};
     router_eval_at(world->router, 2, &SCRIPT, NULL, 0, done, &making);
     world->made = 1;

@@ -5,13 +5,12 @@
     growth.py held --sizes SIZE... --places PORT:REDIS_PORT...   a batond and Redis for each size
     growth.py waiters|shared --places PORT:REDIS_PORT
 
-Prints lines of ROUND, CASE, FIGURE, UNIT and VALUE with tabs between them. `--scripts` is where the
-build has put the scripts, to know them by their SHA-1 in Redis' slow log: it says, in whole
+Prints lines of ROUND, CASE, FIGURE, UNIT and VALUE with tabs between them. `--library` is where the
+build has put the library, to know its functions in Redis' slow log: it says, in whole
 microseconds, how long Redis was busy with each run of each script. The cases take turns in blocks,
 so that what drifts in the machine meets all of them. Of a block the slowest tenth is left out."""
 
 import argparse
-import hashlib
 import json
 import math
 import pathlib
@@ -49,16 +48,22 @@ def report_memory(kind, count, before, after):
         print(f"0\t{count} {CASES[kind]}\tmemory of each in Redis\tbytes\t{each:.0f}")
 
 
-def fill(count, redis_port, scripts):
+def library_of(path):
+    """The text of the library, and its name, with which those of its functions begin."""
+    text = pathlib.Path(path).read_text()
+    return text, text[text.index("name=") + 5:text.index("\n")]
+
+
+def fill(count, redis_port, library):
     """Takes so many locks with the very script, as batond would send it for each of them."""
-    redis, text = Redis(redis_port), (pathlib.Path(scripts) / "acquire.lua").read_bytes()
-    sha1 = redis.call("SCRIPT", "LOAD", text)
+    redis, (text, name) = Redis(redis_port), library_of(library)
+    redis.call("FUNCTION", "LOAD", "REPLACE", text)
     before = memory(redis)
     start = time.monotonic()
     for first in range(0, count, PIPELINE):
         several = range(first, min(first + PIPELINE, count))
         redis.socket.sendall(b"".join(
-            redis.packed("EVALSHA", sha1, 1, f"{PREFIX}{{held-{i}}}", STAMP,
+            redis.packed("FCALL", name + "_acquire", 1, f"{PREFIX}{{held-{i}}}", STAMP,
                          "\0".join((secrets.token_urlsafe(16), secrets.token_urlsafe(16),
                                     "exclusive", secrets.token_hex(8), "", "")),
                          0, TTL_MS, 0) for i in several))
@@ -74,11 +79,10 @@ def fill(count, redis_port, scripts):
 class Place:
     """A batond and its Redis, and what a block of operations has cost there."""
 
-    def __init__(self, ports, scripts):
+    def __init__(self, ports, library):
         port, redis_port = ports.split(":")
         self.http, self.port, self.redis = Http(int(port)), int(port), Redis(int(redis_port))
-        self.scripts = {hashlib.sha1(file.read_bytes()).hexdigest(): file.stem
-                        for file in pathlib.Path(scripts).glob("*.lua")}
+        self.functions = library_of(library)[1] + "_"
         self.redis.call("CONFIG", "SET", "slowlog-max-len", 100_000)
         self.log_slower_than(-1)
 
@@ -105,7 +109,8 @@ class Place:
         self.redis.call("SLOWLOG", "RESET")
         for entry in entries:
             words = [word.decode(errors="replace") for word in entry[3]]
-            script = self.scripts.get(words[1]) if words[0].upper() == "EVALSHA" else None
+            is_ours = words[0].upper() == "FCALL" and words[1].startswith(self.functions)
+            script = words[1][len(self.functions):] if is_ours else None
             if script in ("acquire", "renew", "inspect", "release", "leave"):
                 is_claim = script == "acquire" and words[8] == "2"
                 busy.setdefault("claim" if is_claim else script, []).append(entry[2])
@@ -255,7 +260,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("kind", choices=[*KINDS, "fill"])
     parser.add_argument("fill", nargs="*", type=int, metavar="COUNT REDIS_PORT")
-    parser.add_argument("--scripts", default="build/generated/lua")
+    parser.add_argument("--library", default="build/generated/library.lua")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--count", type=int, default=200, help="operations of a block")
     parser.add_argument("--sizes", type=int, nargs="+")
@@ -263,9 +268,9 @@ def main():
     options = parser.parse_args()
     allow_many_connections()
     if options.kind == "fill":
-        fill(*options.fill, options.scripts)
+        fill(*options.fill, options.library)
         return
-    places = [Place(ports, options.scripts) for ports in options.places]
+    places = [Place(ports, options.library) for ports in options.places]
     by_size = sorted(zip(options.sizes, places)) if options.sizes else []
     measure(options.kind, [place for _, place in by_size] or places,
             [size for size, _ in by_size] or SIZES[options.kind], options.rounds, options.count)

@@ -28,7 +28,7 @@
 
 contenders=(Baton etcd 'redis-py Lock' redlock Curator PostgreSQL BLPOP)
 declare -A unable # contenders that cannot run here, and why
-declare -A sends=([Baton]='evalsha eval' ['redis-py Lock']='set evalsha' [redlock]='evalsha eval'
+declare -A sends=([Baton]='fcall' ['redis-py Lock']='set evalsha' [redlock]='evalsha eval'
     [BLPOP]='blpop lpush') # Redis commands; what else is called is called by scripts
 java=/usr/share/java
 zookeeper_jars=$java/zookeeper.jar:$java/slf4j-nop.jar

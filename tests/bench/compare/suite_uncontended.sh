@@ -101,7 +101,7 @@ END
 }
 
 # Watches Baton acquire and release a lock, and prints what it asked of Redis, but with a stamp that
-# lets it be run at any time (see locks/scripts/shared/1-state.lua).
+# lets it be run at any time (see locks/scripts/shared/2-call.lua).
 spy() {
     local token
     local stamp='\\x00\\x00\\x00\\x80t\\xd2\\xeaA\\x00\\x00\\x00\\x00\\x00\\x00\\xf0\\x7f'
@@ -112,10 +112,10 @@ spy() {
     until_ok grep -q OK "$dir/monitor"
     token=$(curl -s -X POST "${urls[Baton]}/locks/spied?ttl=30s" | sed 's/.*"token":"\([^"]*\)".*/\1/')
     curl -fs -X DELETE -H "Lock-Token: $token" "${urls[Baton]}/locks/spied" >/dev/null
-    until_ok eval "((\$(grep -c 'EVALSHA.*spied' '$dir/monitor') == 2))"
+    until_ok eval "((\$(grep -c 'FCALL.*spied' '$dir/monitor') == 2))"
     kill "$monitor"
     wait "$monitor" 2>/dev/null || true
-    sed -nE "/EVALSHA.*spied/{ s/^.*\] ((\"[^\"]*\" ){4})\"([^\"\\\\]|\\\\.)*\"/\1$stamp$zeros$zeros$zeros/; s/\"//g; s/spied/<name>/; s/$token/<token>/; s/^/each /p }" "$dir/monitor" |
+    sed -nE "/FCALL.*spied/{ s/^.*\] ((\"[^\"]*\" ){4})\"([^\"\\\\]|\\\\.)*\"/\1$stamp$zeros$zeros$zeros/; s/\"//g; s/spied/<name>/; s/$token/<token>/; s/^/each /p }" "$dir/monitor" |
         sed '1s/$/\nexpect :/; 2s/$/\ncontains released/; 2s/$/\nexpect */'
 }
 

@@ -1,0 +1,87 @@
+-- Ready: whether a grant could be stored now; fails as a grant would on a replica or a full Redis. Tries
+-- each command that scripts use, on keys of its own, for the rights of batond's user in Redis.
+--
+-- KEYS[1]  the main key of a name that no lock has
+-- Returns 1, or the error RIGHTS with the names of the commands that are refused.
+
+-- What ends a key comes first: where that is refused, nothing is made that would stay.
+local function ending_commands(all)
+    return {
+        {'set', all.key, '1', 'px', 1000},
+        {'pexpire', all.key, 1000},
+        {'pexpireat', all.key, 1},
+        {'unlink', all.hash, all.line, all.other},
+    }
+end
+
+local function other_commands(all)
+    local hash, line = all.hash, all.line
+    return {
+        {'exists', all.key},
+        {'get', all.key},
+        {'setrange', all.key, 0, ''},
+        {'time'},
+        {'scan', 0, 'count', 1},
+        {'publish', all.inbox, ''},
+        {'hset', hash, 'a', 1},
+        {'hsetnx', hash, 'b', 1},
+        {'hincrby', hash, 'a', 1},
+        {'hget', hash, 'a'},
+        {'hmget', hash, 'a', 'b'},
+        {'hgetall', hash},
+        {'hdel', hash, 'b'},
+        {'zadd', line, 1, 'a'},
+        {'zcard', line},
+        {'zrange', line, 0, 0},
+        {'zrangebyscore', line, 1, 1},
+        {'zunionstore', all.other, 1, line},
+        {'zrem', line, 'a'},
+        {'unlink', hash, line, all.other},
+    }
+end
+
+-- What Redis 7.0, Redis 7.2 and newer, and Valkey say of a command that the user may not run, and
+-- each of one that it does not have.
+local REFUSALS = {"can't run this command", 'no permissions to run', 'noperm', 'unknown'}
+
+local function is_refused(reason)
+    for _, words in ipairs(REFUSALS) do
+        if find_text(lower(reason), words, 1, true) then
+            return true
+        end
+    end
+    return false
+end
+
+-- Adds to `missing` the commands that are refused. Returns any other error.
+local function try_commands(commands, missing)
+    for _, command in ipairs(commands) do
+        local reply = pcall_redis(unpack(command))
+        local reason = type(reply) == 'table' and reply.err
+        if reason and is_refused(reason) then
+            insert(missing, command[1])
+        elseif reason then
+            return {err = reason}
+        end
+    end
+    return nil
+end
+
+local function ready(keys)
+    local name = keys[1] .. ':ready'
+    local all = {key = name, hash = name .. ':hash', line = name .. ':line', other = name .. ':other',
+                 inbox = match(name, '^[^{]*') .. 'inbox:ready'}
+    local missing = {}
+    local failure = try_commands(ending_commands(all), missing)
+    if not failure and #missing == 0 then
+        failure = try_commands(other_commands(all), missing)
+    end
+    if failure then
+        return failure
+    elseif #missing > 0 then
+        return {err = 'RIGHTS ' .. concat(missing, ' ')}
+    end
+    return 1
+end
+
+register('ready', ready, FAILS_WHEN_FULL)

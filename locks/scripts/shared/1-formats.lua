@@ -1,0 +1,198 @@
+-- The formats of the records that Redis keeps for a name.
+--
+-- The files of this folder and the operations (../*.lua) make one library of Redis Functions, in this
+-- order: see ../embed.sh. Redis loads it once, so a variable of a file lives as long as the library.
+-- 2-call.lua sets the variables that belong to a single call.
+--
+-- The main key of a name is one packed string. It begins with the state. A lone hold follows, and then
+-- the front: the first waiter, with the time until which its server lives. Most names have no other key,
+-- so an operation is TIME, GET, SET. A time is in microseconds of Redis' clock unless its name ends
+-- in _ms.
+
+-- Globals of Redis. They do not exist while Redis loads the library, and a look-up takes time, so the
+-- first call keeps them here.
+local call, pcall_redis, error, ipairs, pcall, select, tonumber, type, unpack
+local byte, find_text, lower, match, print_text, sub
+local ceil, round_down, huge, max, min
+local pack, parse
+local concat, insert, remove, sort
+
+local function take_globals()
+    if call then
+        return
+    end
+    call, pcall_redis = redis.call, redis.pcall
+    error, ipairs, pcall, select = _G.error, _G.ipairs, _G.pcall, _G.select
+    tonumber, type, unpack = _G.tonumber, _G.type, _G.unpack
+    byte, find_text, lower, match = string.byte, string.find, string.lower, string.match
+    print_text, sub = string.format, string.sub
+    ceil, round_down, huge, max, min = math.ceil, math.floor, math.huge, math.max, math.min
+    pack, parse = struct.pack, struct.unpack
+    concat, insert, remove, sort = table.concat, table.insert, table.remove, table.sort
+end
+
+-- A format describes one kind of record. A record becomes an array of values. `field` declares the
+-- values in their order: it takes the type of a value, in the words of struct.pack, and returns the
+-- index. The first value is a byte that stands for the version of the format.
+--
+-- To change a format, give it the next version, and call `earlier` with the `types` of the version
+-- before and a function that converts an array of that version. Such records are read, and written in
+-- the new format when they change. A record of any other version is refused and left as it is, since
+-- another release has written it. See docs/upgrade.md.
+--
+-- The byte is odd and less than 32. So it is no letter or digit of a foreign text, and differs from the
+-- first byte of release 0.1, which had no version: its states begin with a whole number of
+-- microseconds as a double, whose first byte is even.
+local VERSIONS_MOST = 16
+
+local function mark_of(version)
+    return 2 * version - 1
+end
+
+local function format_of(kind, version)
+    return {kind = kind, version = version, mark = mark_of(version), types = '<B', last = 1, heads = {},
+            before = {}}
+end
+
+local function field(format, type_of_value)
+    format.types, format.last = format.types .. type_of_value, format.last + 1
+    format.heads[format.last] = format.types
+    return format.last
+end
+
+local function earlier(format, version, types, convert) -- luacheck: ignore 211
+    format.before[mark_of(version)] = {types = types, convert = convert}
+end
+
+-- The version of a record in another format; 0 for a state of release 0.1; nil if it is no record.
+local function foreign_version(format, packed, at)
+    local mark = byte(packed, at) or 0
+    if mark % 2 == 1 and mark < mark_of(VERSIONS_MOST) then
+        return (mark + 1) / 2
+    end
+    local number = format.is_oldest and #packed >= format.is_oldest and parse('<d', packed) or -1
+    return number > 0 and number < 2 ^ 53 and number % 1 == 0 and 0 or nil
+end
+
+local function read_foreign(format, packed, at)
+    local before = format.before[byte(packed, at)]
+    if not before then
+        local version = foreign_version(format, packed, at)
+        error(version and {err = print_text('FORMAT %s %d %d', format.kind, version, format.version)} or
+              'not a record of Baton')
+    end
+    local found = {parse(before.types, packed, at)}
+    local behind = remove(found)
+    found = before.convert(found)
+    found[1], found[format.last + 1] = format.mark, behind
+    return found
+end
+
+-- Reads the record that begins at byte `at`. The last element of the array, behind the values, is the
+-- position of the byte behind the record.
+local function read(format, packed, at)
+    if byte(packed, at) ~= format.mark then
+        return read_foreign(format, packed, at)
+    end
+    return {parse(format.types, packed, at)}
+end
+
+-- Returns the values of a record from the first to the one with this index.
+local function read_head(format, packed, last)
+    if byte(packed) ~= format.mark then
+        return unpack(read_foreign(format, packed, 1), 1, last)
+    end
+    return parse(format.heads[last], packed)
+end
+
+local function write(format, values)
+    return pack(format.types, unpack(values, 1, format.last))
+end
+
+-- The state of a name.
+local STATE = format_of('state', 1)
+local VERSION = field(STATE, 'd')     -- the last number issued, be it as a fence or for the end of a hold
+local COUNT = field(STATE, 'I4')      -- how many holds there are
+local EXCLUSIVES = field(STATE, 'I4') -- how many of them are exclusive
+local LIMIT = field(STATE, 'I4')      -- at most so many shared holds; 0: any number
+local WAITERS = field(STATE, 'I4')    -- how many wait (see 7-queue.lua)
+local AWAY = field(STATE, 'I4')       -- how many of them have no request that is parked now
+local UNCLAIMED = field(STATE, 'I4')  -- how many of the holds were handed over and have not been claimed
+local SERVERS = field(STATE, 'I4')    -- how many servers have waiters or watchers (see 6-servers.lua)
+local NEXT = field(STATE, 'd')        -- no hold ends before this time
+local KEPT = field(STATE, 'd')        -- the keys of a crowd (see 4-crowd.lua) outlive this by the retention
+local GENERATION = field(STATE, 'd')  -- the newest generation of released tokens, 0 for none
+local ARRIVAL = field(STATE, 'd')     -- the number of the last arrival in the queue
+local TICK = field(STATE, 'd')        -- each server runs a tick by this time, if it is not past
+local QUEUE_KEPT = field(STATE, 'd')  -- the keys of those who wait live until then
+local LAST_FENCE = field(STATE, 'd')  -- the last end of a hold: its fence, 0 where none has ended
+local LAST_AT = field(STATE, 'd')
+local LAST_HELD = field(STATE, 'd')   -- milliseconds
+local LAST_HOLDS = field(STATE, 'd')  -- how many holds its owner had left
+local UPGRADER = field(STATE, 's')    -- a token that waits to make its owner's shared hold exclusive, or ''
+local LAST_REASON = field(STATE, 's') -- 'released', 'expired' or 'forced'
+local LAST_TOKEN = field(STATE, 's')  -- '' unless its release may be asked for again
+local ONLY = STATE.last + 1 -- not in the record: the hold, where there is just one; else false
+STATE.is_oldest = 120       -- bytes that a record of release 0.1 has at least
+
+-- A hold. acquire is given its texts packed.
+local TEXTS = '<sssss'
+local HOLD = format_of('hold', 1)
+local TOKEN = field(HOLD, 's')
+local OWNER = field(HOLD, 's')
+local MODE = field(HOLD, 's')    -- 'exclusive' or 'shared'
+local ATTEMPT = field(HOLD, 's') -- the requests that were told of it, with a space between; '' while
+                                -- unclaimed, KNOWN: a client is sure to know; the last that is of a
+                                -- CONNECTION has the hold; of a waiter: its last request, '' if that
+                                -- has left
+local META = field(HOLD, 's')
+local FENCE = field(HOLD, 'd')
+local SINCE = field(HOLD, 'd')   -- when it was granted; of a waiter: its arrival
+local EXPIRES = field(HOLD, 'd') -- it lives while now < EXPIRES; so does a waiter that is away
+local TTL = field(HOLD, 'd')     -- milliseconds that it was last given
+local KNOWN = 'known'           -- equals no attempt, so that nothing is taken back any more
+local CONNECTION = '='          -- begins the attempt of a request whose connection is to have the hold
+local TOLD_LONGEST = 100        -- bytes of all attempts of a hold; where there are more, it is KNOWN
+
+-- A waiter: its first values are those of the hold that it will have.
+local WAITER = format_of('waiter', 1)
+WAITER.types, WAITER.last, WAITER.heads = HOLD.types, HOLD.last, {[OWNER] = HOLD.heads[OWNER]}
+local MISSED = FENCE             -- how often its turn has come and gone without a claim
+local WANTED = field(WAITER, 'd') -- its limit
+local CLAIM = field(WAITER, 'd')  -- its claim window in milliseconds
+local KEEP = field(WAITER, 'd')   -- milliseconds for which it lives on without a parked request
+local PLACE = field(WAITER, 'd')  -- the waiter with the least is first; its arrival, or one further in front
+local SERVER = field(WAITER, 's') -- which server has its request parked; '': it is away
+local VOUCHED = WAITER.last + 1  -- not in the record, but behind that of the front: its server lives
+                                 -- while now < VOUCHED
+-- The claim window has so many parts. The server of a parked request gets a message in each part, since
+-- one may be lost. A server that misses all of them counts as gone.
+local TURNS = 2
+
+local function waiter_of(token, owner, mode, attempt, meta, since, ttl, limit, claim_ms, keep_ms, place,
+                         server)
+    return {WAITER.mark, token, owner, mode, attempt, meta, 0, since, 0, ttl, limit, claim_ms, keep_ms, place,
+            server}
+end
+
+-- A server's standing with a name, in the hash `:servers` by id. The array has the id in place of the
+-- version's byte.
+local STANDING = format_of('server', 1)
+local ID = 1
+local UNTIL = field(STANDING, 'd')    -- it lives while now < UNTIL
+local SUSPECT = field(STANDING, 'B')  -- 1: one of its waiters had its turn and was not there, so the
+                                     -- others of this name are passed over until it shows up
+local WATCHING = field(STANDING, 'B') -- 1: it wants to hear of every new version
+local HEAD = STANDING.last + 1       -- not stored: the first in its queue {token, place}, false: none,
+                                     -- nil: unknown
+
+-- The end of a hold, kept for a repeated release: see 5-holds.lua.
+local ENDED = format_of('end', 1)
+local ENDED_FENCE = field(ENDED, 'd') -- 0: it was cancelled as a waiter; NOTHING: the token had nothing
+field(ENDED, 'd')                     -- when
+local ENDED_HELD = field(ENDED, 'd')  -- milliseconds
+local ENDED_HOLDS = field(ENDED, 'd') -- how many holds its owner had left
+local NOTHING = -1
+
+-- So many holds or waiters are read or removed at once. Lua could unpack more onto its stack.
+local BATCH = 1000

@@ -1,0 +1,116 @@
+-- The variables of one call of a function, and the declaration of a function.
+--
+-- KEYS[1]  the name's main key, PREFIX{NAME}. Its other keys hang off it; they share its hash tag
+--          and so its Cluster slot.
+-- KEYS[2]  the same key again in a Cluster; a function over all names gets no key there.
+-- ARGV[1]  the stamp: five packed numbers, in microseconds (locks/quarantine/guard.h has their sources):
+--          the retention: how long a free name is remembered;
+--          the latest time for this call: if Redis' clock is beyond it, the call was delayed or the
+--          clock has jumped. The call then changes nothing, since it would end live holds;
+--          the time when grants begin again: before it, Redis may have lost holds that still live;
+--          the floor: no new number is less. Redis may have lost greater numbers, when a replica was
+--          promoted that lacks them, or an old file was read;
+--          the level: the time when the clock has caught up with the numbers, if they are ahead of it,
+--          because the clock was set back or another clock was ahead. Until then numbers grow at half
+--          the clock's speed. So a name that Redis has lost begins above all its old numbers, even
+--          before a batond has noticed the loss.
+--
+-- In a Cluster the slot of a name may be moving from one node to another, one key after the other.
+-- Redis checks only declared keys, so it would run a function whose main key is here and whose other
+-- keys are there. It also refuses a declared key that need not exist. So a function checks first: while
+-- a slot is moving, Redis answers a call of two keys that exist nowhere with an error, on both nodes.
+-- What is in the main key of a moving name can be used and changed, since it is in one place. Anything
+-- else is refused before the first write, and batond makes the call again.
+
+local key         -- the main key of the current name
+local now         -- Redis' time
+local retention, floor
+local stamped     -- the time when grants begin again, by the stamp
+local opens       -- the same for this name: see settle
+local least       -- no new number is less
+local is_full     -- Redis has no memory for anything new
+local is_clustered
+local moving      -- the slot of this name is moving
+
+local expired     -- told beside the reply: holds that have expired (5-holds.lua),
+local due         -- what servers have to do by some time (6-servers.lua),
+local damaged     -- and names that cannot be read (9-name.lua)
+local foreign     -- names that another release has written, with the first error
+local failed      -- any other error
+local undecided   -- the main key of a moving name does not tell enough
+
+local TRY_AGAIN = 'TRYAGAIN' -- as Redis itself says where declared keys are not in one place
+local FULL = 'OOM Redis has no memory for it'
+
+local function is_moving(name)
+    return is_clustered and type(pcall_redis('exists', name .. ':none', name .. ':never')) == 'table'
+end
+
+-- Refuses the call if the name is moving.
+local function stay_put()
+    if moving then
+        error({err = TRY_AGAIN})
+    end
+end
+
+-- The key of the name with this suffix.
+local function beside(suffix)
+    stay_put()
+    return key .. suffix
+end
+
+-- Begins a call. Returns an error if the call came too late, else nil.
+local function begin(keys, argv, has_stamp)
+    take_globals()
+    key, is_clustered = keys[1], #keys ~= 1
+    expired, due, damaged, foreign, failed, undecided = nil, nil, nil, nil, nil, false
+    local time = call('time')
+    now = time[1] * 1000000 + time[2]
+    if not has_stamp then
+        return nil
+    end
+    local latest, level
+    retention, latest, stamped, floor, level = parse('<ddddd', argv[1])
+    opens = stamped
+    if now > latest then
+        return {err = print_text('LATE %d', now)}
+    end
+    least = max(floor, level > now and round_down((now + level) / 2) or now)
+    moving = keys[2] and is_moving(key)
+    return nil
+end
+
+-- The kinds of functions. A function without a kind only keeps, changes or ends what is there, so a full
+-- Redis runs it, too.
+local NEEDS_MEMORY = 1    -- may store something new. A full Redis refuses it; then batond calls it by
+                          -- another name, which sets `is_full`
+local FAILS_WHEN_FULL = 2 -- shows whether Redis is full, and what its user may do. It does without `begin`
+local UNSTAMPED = 3       -- gets no stamp
+local READS = 4           -- changes nothing, so that Redis runs it even while it takes no writes
+local READS_UNSTAMPED = 5
+
+-- Declares a function. `run` gets ARGV and KEYS, and returns the reply.
+local function register(name, run, kind)
+    local function add(full_name, full, flags)
+        local function callback(keys, argv)
+            is_full = full
+            return begin(keys, argv, kind ~= UNSTAMPED and kind ~= READS_UNSTAMPED) or run(argv, keys)
+        end
+        local function bare_callback(keys)
+            take_globals()
+            return run(keys)
+        end
+        redis.register_function{function_name = LIBRARY .. '_' .. full_name, flags = flags,
+                                callback = kind == FAILS_WHEN_FULL and bare_callback or callback}
+    end
+    if kind == NEEDS_MEMORY then
+        add(name, false, {'allow-cross-slot-keys'})
+        add(name .. '_full', true, {'allow-cross-slot-keys', 'allow-oom'})
+    elseif kind == FAILS_WHEN_FULL then
+        add(name, false, {'allow-cross-slot-keys'})
+    elseif kind == READS or kind == READS_UNSTAMPED then
+        add(name, false, {'allow-cross-slot-keys', 'no-writes'})
+    else
+        add(name, false, {'allow-cross-slot-keys', 'allow-oom'})
+    end
+end

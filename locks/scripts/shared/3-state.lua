@@ -1,0 +1,123 @@
+-- Reading and writing the main key of a name.
+
+-- Writes a number as digits. Redis would print a floating point number, which takes longer.
+local function digits(number)
+    return print_text('%d', number)
+end
+
+-- How many milliseconds remain until this time, rounded up.
+local function ms_until(time)
+    return round_down((time - now + 999) / 1000)
+end
+
+-- Other programs may write to these keys. This error refuses a record that cannot be of Baton. Lua
+-- refuses a record that is too short, and Redis a key of another type: see is_damage.
+local ENDS = {[''] = true, released = true, expired = true, forced = true}
+
+local function check_record(state, hold)
+    local version = state[VERSION]
+    local is_ours = version >= 0 and version < 2 ^ 53 and ENDS[state[LAST_REASON]] and
+                    (not hold or state[COUNT] == 1 and hold[TOKEN] ~= '')
+    if not is_ours then
+        error('not a record of Baton')
+    end
+end
+
+-- The front is a waiter, with the time until which its server lives: see 8-front.lua.
+local function read_front(packed, at)
+    local front = read(WAITER, packed, at)
+    front[VOUCHED] = parse('<d', packed, front[WAITER.last + 1]) -- in place of the end of the record
+    return front
+end
+
+local function write_front(front)
+    return write(WAITER, front) .. pack('<d', front[VOUCHED])
+end
+
+-- The version of a name without keys. Such a name has had no event for at least the retention. So the
+-- start of the current retention period is greater than all its old numbers, and not greater than any
+-- new one: the version never falls and never repeats, though Redis stores nothing. If the clock was
+-- ahead once, the floor is its greatest time.
+local function free_version()
+    return max(floor, now - now % retention)
+end
+
+-- The state of a name, with notes of the current call. The constructor names the notes, so that the
+-- table need not grow for each of them.
+--   loaded       the record as it was read; false if there was none
+--   version      its VERSION
+--   hold_packed  the record of the lone hold; false once the hold may have changed
+--   front        the front, or false: see 8-front.lua
+--   next_line    the line of the next waiter, or false: see 7-queue.lua
+--   servers      all servers, once they were read
+--   outbox       the messages for them
+--   asks         the server that asks for a release
+local function state_of(packed, ...)
+    return {loaded = packed, version = ..., hold_packed = false, front = false, next_line = false,
+            servers = false, outbox = false, asks = false, STATE.mark, ...}
+end
+
+local function read_state(packed)
+    local state
+    if byte(packed) == STATE.mark then
+        state = state_of(packed, select(2, parse(STATE.types, packed)))
+    else
+        state = state_of(packed, unpack(read(STATE, packed, 1), 2, ONLY))
+    end
+    local at = state[ONLY]
+    local hold = at <= #packed and read(HOLD, packed, at)
+    check_record(state, hold)
+    state[ONLY] = hold
+    local behind = hold and hold[HOLD.last + 1]
+    state.hold_packed = hold and hold[1] == byte(packed, at) and sub(packed, at, behind - 1)
+    if behind and behind <= #packed then
+        state.front = read_front(packed, behind)
+    end
+    return state
+end
+
+local function load()
+    local packed = call('get', key)
+    if packed then
+        return read_state(packed)
+    end
+    return state_of(false, free_version(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                    '', '', '', false)
+end
+
+local function write_state(state)
+    local hold, first = state[ONLY], state.front
+    local packed = write(STATE, state)
+    if not hold then
+        return packed
+    end
+    local packed_hold = state.hold_packed or write(HOLD, hold)
+    return packed .. packed_hold .. (first and write_front(first) or '')
+end
+
+-- The time until which the main key is kept. The version may be ahead of the clock.
+local function end_of_key(state)
+    local last = now
+    if state[ONLY] then
+        last = state[ONLY][EXPIRES]
+    elseif state[COUNT] > 0 then
+        last = state[KEPT]
+    end
+    local kept = max(last, state[VERSION]) + retention
+    if state[WAITERS] + state[UNCLAIMED] + state[SERVERS] > 0 then
+        kept = max(kept, state[QUEUE_KEPT])
+    end
+    return digits(kept / 1000 + 1)
+end
+
+-- Writes the main key if it has changed.
+local function save(state)
+    local is_new = state[VERSION] ~= state.version or state[SERVERS] + state[GENERATION] > 0
+    if not state.loaded and not is_new then
+        return
+    end
+    local packed = write_state(state)
+    if packed ~= state.loaded then
+        call('set', key, packed, 'pxat', end_of_key(state))
+    end
+end

@@ -1,0 +1,247 @@
+-- The holds of a name: find, admit, grant, end.
+
+local holds = {}
+
+-- The live hold of this token, or nil.
+function holds.find(state, token)
+    local only = state[ONLY]
+    if only then
+        return only[TOKEN] == token and only or nil
+    end
+    return state[COUNT] > 0 and crowd.find(token) or nil
+end
+
+-- How many holds this owner has.
+function holds.owned(state, owner)
+    if state[ONLY] then
+        return state[ONLY][OWNER] == owner and 1 or 0
+    end
+    return state[COUNT] > 0 and crowd.owned(owner) or 0
+end
+
+-- The first `limit` holds, the one that ends soonest first.
+function holds.first(state, limit)
+    if state[ONLY] then
+        return {state[ONLY]}
+    end
+    return state[COUNT] > 0 and crowd.first(limit) or {}
+end
+
+-- Whether the holds admit another one. Holds of one owner always go together. Otherwise an exclusive
+-- hold excludes all others, and shared holds admit one another up to the limit.
+function holds.admits(state, owner, mode, limit)
+    local others = state[COUNT] - holds.owned(state, owner)
+    if mode == 'exclusive' then
+        return others == 0
+    end
+    local shared = state[COUNT] - state[EXCLUSIVES]
+    if shared > 0 and limit ~= state[LIMIT] then
+        return false
+    end
+    -- If there is an exclusive hold, all holds are of its owner.
+    return (state[EXCLUSIVES] == 0 or others == 0) and (limit == 0 or shared < limit)
+end
+
+function holds.add(state, hold)
+    state[COUNT] = state[COUNT] + 1
+    if hold[MODE] == 'exclusive' then
+        state[EXCLUSIVES] = state[EXCLUSIVES] + 1
+    end
+    if state[COUNT] == 1 then
+        state[ONLY], state[NEXT], state.hold_packed = hold, hold[EXPIRES], false
+        return
+    end
+    if state[ONLY] then
+        crowd.gather(state)
+    end
+    crowd.put(state, hold, true)
+end
+
+-- Makes a hold that ends after `ms`. Its fence is the next number.
+function holds.grant(state, hold, limit, ms)
+    state[VERSION] = max(state[VERSION] + 1, least)
+    hold[1], hold[FENCE], hold[SINCE], hold[EXPIRES] = HOLD.mark, state[VERSION], now, now + ms * 1000
+    if hold[MODE] == 'shared' then
+        state[LIMIT] = limit
+    end
+    if hold[ATTEMPT] == '' then
+        state[UNCLAIMED] = state[UNCLAIMED] + 1
+    end
+    holds.add(state, hold)
+end
+
+-- Stores a hold that `find` returned and the caller has changed. NEXT stays a lower bound.
+function holds.update(state, hold)
+    if state[ONLY] then
+        state[NEXT], state.hold_packed = hold[EXPIRES], false
+    else
+        crowd.put(state, hold, false)
+    end
+end
+
+-- Ended holds, kept for repeated releases. The state keeps the last one; the others go into a hash. Two
+-- hashes take turns, so an end is known for 30 to 60 s, and memory stays bounded.
+local GENERATION_SPAN = 30000000
+
+function holds.generation_key(generation)
+    return beside(':released:' .. generation % 2)
+end
+
+function holds.remember(state, token, fence, at, held_ms, left)
+    local generation = round_down(now / GENERATION_SPAN)
+    local released = holds.generation_key(generation)
+    local begins = state[GENERATION] ~= generation
+    if begins then
+        state[GENERATION] = generation
+        call('unlink', released)
+    end
+    call('hset', released, token, write(ENDED, {ENDED.mark, fence, at, held_ms, left}))
+    if begins then
+        call('pexpire', released, 2 * GENERATION_SPAN / 1000)
+    end
+end
+
+-- Moves the last end into a hash if it is recent, and so makes room for the next one.
+function holds.remember_last(state)
+    if state[LAST_TOKEN] ~= '' and now - state[LAST_AT] < GENERATION_SPAN then
+        holds.remember(state, state[LAST_TOKEN], unpack(state, LAST_FENCE, LAST_HOLDS))
+        state[LAST_TOKEN] = ''
+    end
+end
+
+-- The end of this token's hold, or nil if it is not known.
+function holds.find_ended(state, token)
+    if state[LAST_TOKEN] == token then
+        return {ENDED.mark, unpack(state, LAST_FENCE, LAST_HOLDS)}
+    end
+    for generation = state[GENERATION], max(state[GENERATION] - 1, 1), -1 do
+        local packed = call('hget', holds.generation_key(generation), token)
+        if packed then
+            return read(ENDED, packed, 1)
+        end
+    end
+    return nil
+end
+
+-- Ends these holds. Each end takes a number. The state keeps the last end, with its token if the release
+-- is `repeatable`. Holds that their waiters have neither claimed nor given back go into state.lapsed:
+-- see 7-queue.lua.
+function holds.retire(state, gone, reason, repeatable)
+    local are_counted = true
+    if state[ONLY] then
+        state[ONLY] = false
+    else
+        are_counted = crowd.remove(gone)
+    end
+    local is_expired = reason == 'expired'
+    for _, hold in ipairs(gone) do
+        holds.remember_last(state)
+        if hold[ATTEMPT] == '' then
+            state[UNCLAIMED] = state[UNCLAIMED] - 1
+            if reason ~= 'released' then
+                state.lapsed = state.lapsed or {}
+                insert(state.lapsed, hold)
+            end
+        end
+        local at = is_expired and hold[EXPIRES] or now
+        state[VERSION] = max(state[VERSION] + 1, is_expired and at or least, floor)
+        if are_counted then
+            state[COUNT] = max(state[COUNT] - 1, 0)
+        end
+        if are_counted and hold[MODE] == 'exclusive' then
+            state[EXCLUSIVES] = max(state[EXCLUSIVES] - 1, 0)
+        end
+        state[LAST_FENCE], state[LAST_AT] = hold[FENCE], at
+        state[LAST_HELD], state[LAST_HOLDS] = round_down((at - hold[SINCE]) / 1000), 0
+        state[LAST_REASON], state[LAST_TOKEN] = reason, repeatable and hold[TOKEN] or ''
+    end
+    if state[COUNT] == state[EXCLUSIVES] then
+        state[LIMIT] = 0
+    end
+end
+
+-- Removes the first `gone` holds of a large crowd at once, and makes a new crowd of the others, which
+-- are a batch at most. The caller leaves the last hold that ends, since the state keeps its end. Returns
+-- how many were removed.
+function holds.drop_first(state, gone)
+    local version, limit = state[VERSION] + gone, state[LIMIT]
+    local left = crowd.range(gone, -1)
+    crowd.give_up(state)
+    if #left == 0 then
+        return 0
+    end
+    state[VERSION], state[LIMIT] = version, limit
+    for _, hold in ipairs(left) do
+        holds.add(state, hold)
+    end
+    return gone
+end
+
+-- `expired` has the holds that this call ends as expired, for metrics and the log: {key, fence, held_ms,
+-- owner, mode} each, and {key, count} for more of one crowd. Holds that were never claimed are left out,
+-- since no client knows of them.
+local TOLD_MOST = 100
+
+function holds.note_more(count)
+    if count > 0 then
+        expired = expired or {}
+        expired[#expired + 1] = {key, count}
+    end
+end
+
+function holds.note_expired(state, gone)
+    local more = 0
+    for _, hold in ipairs(gone) do
+        local noted = state.noted or 0
+        if hold[ATTEMPT] ~= '' and noted < TOLD_MOST then
+            expired, state.noted = expired or {}, noted + 1
+            expired[#expired + 1] = {key, hold[FENCE], round_down((hold[EXPIRES] - hold[SINCE]) / 1000),
+                                     hold[OWNER], hold[MODE]}
+        elseif hold[ATTEMPT] ~= '' then
+            more = more + 1
+        end
+    end
+    holds.note_more(more)
+end
+
+-- Whether more than a batch of holds have ended, all of them claimed, and less than a batch are left.
+function holds.few_of_many_are_left(state)
+    local overdue = state[COUNT] > BATCH and state[UNCLAIMED] == 0 and crowd.overdue(state[COUNT]) or 0
+    return overdue > BATCH and state[COUNT] - overdue < BATCH
+end
+
+-- Ends expired holds of a crowd, a batch at most. Returns whether there are more.
+function holds.expire_some(state)
+    if holds.few_of_many_are_left(state) then
+        holds.note_expired(state, crowd.range(0, TOLD_MOST - 1))
+        holds.note_more(holds.drop_first(state, crowd.overdue(state[COUNT]) - 1) - TOLD_MOST)
+        return false
+    end
+    local ended = crowd.ended()
+    if #ended > 0 then
+        holds.note_expired(state, ended)
+        holds.retire(state, ended, 'expired', false)
+    end
+    state[NEXT] = crowd.next_end() or 0
+    if #ended == 0 and state[NEXT] <= now and crowd.forget_ends() == 0 then
+        crowd.give_up(state)
+    end
+    return #ended == BATCH and state[NEXT] <= now
+end
+
+-- Ends expired holds. An expiry counts from its own time, however late it is noticed. If more than a
+-- batch have expired, the state is `unfinished`: it still counts ended holds, so nothing may be decided
+-- by it (see 9-name.lua).
+function holds.expire(state)
+    if state[COUNT] > 0 and not state[ONLY] and not crowd.is_whole() then
+        crowd.give_up(state)
+    end
+    while state[COUNT] > 0 and state[NEXT] <= now and not state.unfinished do
+        if state[ONLY] then
+            holds.note_expired(state, {state[ONLY]})
+            holds.retire(state, {state[ONLY]}, 'expired', false)
+        else
+            state.unfinished = holds.expire_some(state)
+        end
+    end
+end

@@ -1,0 +1,181 @@
+-- The servers of a name: the workers of batonds that have waiters or watchers of it. A server lives as
+-- long as it vouches for them. Messages reach it through its inbox, a channel. A message is only a hint:
+-- the server finds out by a call.
+local servers, front = {}, {} -- front: see 8-front.lua
+
+-- The keys of the queue outlive two leases by this, however short the retention is.
+local KEPT_LEAST = 60000000
+
+local function servers_key()
+    return beside(':servers')
+end
+
+local function waiters_key()
+    return beside(':waiters')
+end
+
+local function ends_key()
+    return beside(':ends')
+end
+
+-- The line of the waiters whose requests are parked at this server. The absent and the missed have such
+-- lines, too: see 7-queue.lua.
+local function line_key(id)
+    return beside(':queue:' .. id)
+end
+
+local function read_server(id, packed)
+    local server = read(STANDING, packed, 1)
+    server[ID], server[HEAD] = id, nil
+    return server
+end
+
+-- All servers of the name. Redis is asked once a call.
+function servers.of(state)
+    local all = state.servers
+    if all then
+        return all
+    end
+    if state.front then
+        front.line_up(state)
+    end
+    all = {}
+    local found = state[SERVERS] > 0 and call('hgetall', servers_key()) or {}
+    for i = 1, #found, 2 do
+        all[#all + 1] = read_server(found[i], found[i + 1])
+    end
+    state.servers, state[SERVERS] = all, #all
+    state.next_line = state.next_line and all[1] -- it was the front
+    return all
+end
+
+function servers.find(state, id)
+    for _, server in ipairs(servers.of(state)) do
+        if server[ID] == id then
+            return server
+        end
+    end
+    return nil
+end
+
+function servers.write(server)
+    local packed = write(STANDING, {STANDING.mark, server[UNTIL], server[SUSPECT], server[WATCHING]})
+    call('hset', servers_key(), server[ID], packed)
+end
+
+-- Notes a message to a server. It is sent once the operation is stored.
+function servers.tell(state, server, ...)
+    local inbox = match(key, '^[^{]*') .. 'inbox:' .. server[ID]
+    state.outbox = state.outbox or {}
+    insert(state.outbox, {inbox, concat({...}, ' ') .. ' ' .. key})
+end
+
+-- Notes a message that makes the server act within `ms`.
+function servers.expect(state, server, ms, ...)
+    state.expected = min(state.expected or ms, ms)
+    servers.tell(state, server, ...)
+end
+
+-- The server did not answer when one of its waiters had its turn. Workers of one process, whose ids
+-- begin alike, mostly die together, and each would cost a claim window of its own. So all of them become
+-- suspect, and get a message. A server that lives then calls at once.
+function servers.suspect(state, server)
+    for _, other in ipairs(servers.of(state)) do
+        if other[SUSPECT] == 0 and sub(other[ID], 1, 8) == sub(server[ID], 1, 8) then
+            other[SUSPECT] = 1
+            servers.write(other)
+            servers.tell(state, other, 's')
+        end
+    end
+end
+
+-- These keys of the queue live until `moment` at least.
+function servers.keep_until(state, moment, ...)
+    state[QUEUE_KEPT] = max(state[QUEUE_KEPT], moment)
+    local kept = digits(state[QUEUE_KEPT] / 1000 + 1)
+    for _, name in ipairs({...}) do
+        call('pexpireat', name, kept)
+    end
+end
+
+local function add_server(state, id)
+    local all = state.servers
+    call('unlink', #all == 0 and servers_key() or key .. ':none', line_key(id))
+    local server = {id, 0, 0, 0}
+    server[HEAD] = false
+    all[#all + 1] = server
+    state[SERVERS], state.newcomer = #all, id
+    return server
+end
+
+-- The server has waiters or watchers of the name from now on, and is in good standing.
+function servers.enlist(state, id, lease_ms, watching)
+    local server = servers.find(state, id) or add_server(state, id)
+    server[UNTIL] = max(server[UNTIL], now + lease_ms * 1000)
+    server[SUSPECT], server[WATCHING] = 0, max(server[WATCHING], watching)
+    servers.write(server)
+    servers.keep_until(state, now + max(2 * lease_ms * 1000 + KEPT_LEAST, retention), servers_key())
+    return server
+end
+
+function servers.drop(state, server)
+    local all = state.servers
+    for i, other in ipairs(all) do
+        if other == server then
+            remove(all, i)
+        end
+    end
+    call('hdel', servers_key(), server[ID])
+    state[SERVERS] = #all
+end
+
+-- Sends the messages. The reply tells the calling server by when the others have to act (`due`: {key,
+-- ms, ...}). It checks that they did, since a message may be lost.
+function servers.send(state)
+    if state.expected then
+        due = due or {}
+        due[#due + 1], due[#due + 2] = key, state.expected
+    end
+    for _, message in ipairs(state.outbox or {}) do
+        call('publish', message[1], message[2])
+    end
+end
+
+-- Makes every server plan a tick no later than `next_end`, the time of the next end (nil: nothing ends
+-- by itself). `told` is the server that learns of it by the reply, if any.
+function servers.plan_tick(state, next_end, told)
+    if state.newcomer and state.newcomer ~= told then
+        state[TICK] = 0
+    end
+    if next_end and (next_end < state[TICK] or state[TICK] <= now) then
+        local ms = ms_until(next_end)
+        for _, server in ipairs(state.servers) do
+            if server[ID] ~= told then
+                servers.expect(state, server, ms, 'n', digits(ms))
+            end
+        end
+        state[TICK] = next_end
+    elseif told then
+        state[TICK] = next_end or 0
+    end
+end
+
+-- Removes all servers, because nobody waits any more. Returns false if one of them watches.
+function servers.can_all_go(state)
+    for _, server in ipairs(servers.of(state)) do
+        if server[WATCHING] == 1 then
+            return false
+        end
+    end
+    call('unlink', servers_key())
+    state.servers, state[SERVERS] = {}, 0
+    return true
+end
+
+function servers.tell_watchers(state)
+    for _, server in ipairs(state.servers) do
+        if server[WATCHING] == 1 then
+            servers.tell(state, server, 'c', digits(state[VERSION]))
+        end
+    end
+end

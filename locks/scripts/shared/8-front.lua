@@ -1,0 +1,263 @@
+-- The front. If all waiters of a lone hold are parked at one server, the first waiter is in the main
+-- key, with the lease of its server, and the name has no other server. A waiter that was alone stays
+-- there until it claims. The other waiters are in the keys of the queue. If all of them are, the front
+-- is vacant: its TOKEN is ''. The state counts all of them. The waiter behind the front has another
+-- owner, since it would be granted with the front otherwise.
+--
+-- These functions do the same as those of the queue (7-queue.lua), with fewer calls of Redis. In any
+-- other case the front lines up: it moves into the queue, and the queue goes on.
+
+-- How many wait behind the front, in the keys of the queue.
+function front.behind(state)
+    return max(state[WAITERS] - (state.front[TOKEN] ~= '' and 1 or 0), 0)
+end
+
+-- Whether the front is as the call has found it: it waits for the lone hold, or has been granted that
+-- and is to claim it.
+function front.is_calm(state)
+    return state.front and state[ONLY] and now < state.front[VOUCHED]
+end
+
+-- Moves the front into the keys of the queue, and its server into the key of the servers. Anything else
+-- in those keys is left of a main key that was lost.
+function front.line_up(state)
+    local first = state.front
+    local token, id = first[TOKEN], first[SERVER]
+    local waiters, line = waiters_key(), line_key(id)
+    call('unlink', servers_key(), ends_key(), line_key('absent'), line_key('missed'))
+    if front.behind(state) == 0 then
+        call('unlink', waiters, line)
+    end
+    local kept = digits(state[QUEUE_KEPT] / 1000 + 1)
+    call('hset', servers_key(), id, write(STANDING, {STANDING.mark, first[VOUCHED], 0, 0}))
+    call('pexpireat', servers_key(), kept)
+    if token ~= '' then
+        call('hset', waiters, token, write(WAITER, first))
+    end
+    call('pexpireat', waiters, kept)
+    if token ~= '' and state[WAITERS] > 0 then
+        call('zadd', line, digits(first[PLACE]), token)
+    end
+    call('pexpireat', line, kept)
+    state.front = false
+end
+
+function front.nobody(server, vouched)
+    local nobody = waiter_of('', '', '', '', '', 0, 0, 0, 0, 0, 0, server)
+    nobody[VOUCHED] = vouched
+    return nobody
+end
+
+-- The front has gone. If nobody waits, the name has no server any more.
+function front.vacate(state)
+    if state[WAITERS] == 0 then
+        state.front, state[SERVERS] = false, 0
+    else
+        state.front = front.nobody(state.front[SERVER], state.front[VOUCHED])
+    end
+end
+
+-- The first waiter in the line of this server, and the owner of the second; nil if there is none.
+function front.next_two(server)
+    local heads = call('zrange', line_key(server), 0, 1)
+    if not heads[1] then
+        return nil, nil
+    end
+    local found = call('hmget', waiters_key(), heads[1], heads[2] or heads[1])
+    local second = heads[2] and found[2]
+    local owner = second and select(OWNER, read_head(WAITER, second, OWNER))
+    return found[1] and read(WAITER, found[1], 1), owner
+end
+
+function front.take_out(server, token)
+    call('zrem', line_key(server), token)
+    call('hdel', waiters_key(), token)
+end
+
+-- Makes the keys of the queue live long enough, and a little longer, so that not every waiter moves
+-- their expiries. Returns whether they have to be moved now.
+function front.keep_queue(state, lease_ms)
+    local kept = now + max(2 * lease_ms * 1000 + KEPT_LEAST, retention)
+    if kept <= state[QUEUE_KEPT] then
+        return false
+    end
+    state[QUEUE_KEPT] = kept + retention / 10
+    return true
+end
+
+-- Writes a new waiter into the keys of the queue. Keys that may be new get their expiry right behind the
+-- write that may have made them, since the call may be cut off. Returns false if the token waits
+-- already.
+function front.put_behind(state, waiter, are_new)
+    local kept = are_new and digits(state[QUEUE_KEPT] / 1000 + 1)
+    local waiters, line = waiters_key(), line_key(waiter[SERVER])
+    if call('hsetnx', waiters, waiter[TOKEN], write(WAITER, waiter)) == 0 then
+        return false
+    end
+    if kept then
+        call('pexpireat', waiters, kept)
+    end
+    call('zadd', line, digits(waiter[PLACE]), waiter[TOKEN])
+    if kept then
+        call('pexpireat', line, kept)
+    end
+    state[WAITERS], state[ARRIVAL] = state[WAITERS] + 1, waiter[PLACE]
+    return true
+end
+
+-- The first waiter of a lone hold.
+function front.wait_first(state, waiter, lease_ms)
+    stay_put()
+    front.keep_queue(state, lease_ms)
+    state.front = waiter
+    waiter[VOUCHED] = now + lease_ms * 1000
+    state[WAITERS], state[SERVERS], state[ARRIVAL] = 1, 1, waiter[PLACE]
+end
+
+-- The front is vacant. The first in the queue moves there if the second has another owner.
+function front.move_up(state, one, owner_behind)
+    local vacant = state.front
+    if one and one[OWNER] ~= owner_behind then
+        front.take_out(vacant[SERVER], one[TOKEN])
+        one[VOUCHED] = vacant[VOUCHED]
+        state.front = one
+    end
+end
+
+-- One more waiter at the server where all wait. It fills a vacant front from the queue. Returns false if
+-- this is no simple case.
+function front.wait_behind(state, waiter, lease_ms)
+    local first = state.front
+    local is_vacant, behind = first[TOKEN] == '', front.behind(state)
+    if not is_vacant and behind == 0 and first[OWNER] == waiter[OWNER] then
+        return false
+    end
+    local one, owner
+    if is_vacant then
+        one, owner = front.next_two(first[SERVER])
+    elseif behind == 0 then
+        call('unlink', waiters_key(), line_key(first[SERVER])) -- what is left of a lost main key
+    end
+    local are_new = front.keep_queue(state, lease_ms) or not owner
+    if not front.put_behind(state, waiter, are_new) then
+        return false
+    end
+    first[VOUCHED] = max(first[VOUCHED], now + lease_ms * 1000)
+    if is_vacant then
+        front.move_up(state, one, owner or waiter[OWNER])
+    end
+    return true
+end
+
+-- A new waiter that the lone hold does not admit. Returns false if this is no simple case.
+function front.wait(state, waiter, lease_ms)
+    local hold, first = state[ONLY], state.front
+    local is_simple = hold and hold[OWNER] ~= waiter[OWNER] and state[UNCLAIMED] == 0 and
+                      (state[EXCLUSIVES] == 1 or waiter[MODE] == 'exclusive')
+    if is_simple and state[WAITERS] + state[SERVERS] == 0 then
+        front.wait_first(state, waiter, lease_ms)
+        return true
+    end
+    return is_simple and first and first[SERVER] == waiter[SERVER] and front.is_calm(state) and
+           front.wait_behind(state, waiter, lease_ms)
+end
+
+-- A new waiter behind others at several servers, none of whom can be granted. If they are at one server
+-- by now, the first becomes the front. Returns false if this is no simple case.
+function front.wait_among(state, waiter, lease_ms)
+    local all, server = servers.of(state), servers.find(state, waiter[SERVER])
+    local is_only = #all == 1 and all[1][WATCHING] == 0 and state[AWAY] + state[UNCLAIMED] == 0
+    if not server then
+        return false
+    end
+    local one, owner
+    if is_only then
+        one, owner = front.next_two(server[ID])
+    end
+    local is_moved = front.keep_queue(state, lease_ms)
+    if not front.put_behind(state, waiter, is_moved or not owner) then
+        return false
+    end
+    server[UNTIL] = max(server[UNTIL], now + lease_ms * 1000)
+    if is_only then
+        call('unlink', servers_key())
+        state.front = front.nobody(server[ID], server[UNTIL])
+        front.move_up(state, one, owner or waiter[OWNER])
+        return true
+    end
+    servers.write(server)
+    if is_moved then
+        servers.keep_until(state, 0, servers_key())
+    end
+    return true
+end
+
+-- Grants to the first waiter, whose server has called: the grant counts as claimed, see
+-- queue.claims_at_once.
+function front.grant_claimed(state, waiter)
+    state[WAITERS] = state[WAITERS] - 1
+    if waiter ~= state.front then
+        front.take_out(waiter[SERVER], waiter[TOKEN])
+    end
+    front.vacate(state)
+    state.asks, state.claimed = nil, waiter
+    holds.grant(state, waiter, waiter[WANTED], waiter[TTL])
+    state[TICK] = min(state[TICK], waiter[EXPIRES]) -- the server plans that by the reply
+end
+
+-- Grants to the only waiter, which stays in front until it claims.
+function front.grant_unclaimed(state, first)
+    local ms = ceil(first[CLAIM] / TURNS)
+    local hold = {unpack(first, 1, TTL)}
+    state[WAITERS], hold[ATTEMPT] = 0, ''
+    holds.grant(state, hold, first[WANTED], ms)
+    state[TICK] = hold[EXPIRES]
+    servers.expect(state, {first[SERVER]}, ms, 'g', first[ATTEMPT], first[TOKEN], digits(ms))
+end
+
+-- The lone hold has ended. Hands over to an exclusive waiter. Returns false if this is no simple case.
+function front.hand_over(state)
+    local first = state.front
+    local can = state[COUNT] == 0 and state[WAITERS] > 0 and now >= opens and now < first[VOUCHED]
+    if not can then
+        return false
+    elseif state.asks ~= first[SERVER] then
+        can = first[TOKEN] ~= '' and state[WAITERS] == 1 and first[MODE] == 'exclusive'
+        if can then
+            front.grant_unclaimed(state, first)
+        end
+        return can
+    end
+    local waiter, owner_behind = first, nil
+    if first[TOKEN] == '' then
+        waiter, owner_behind = front.next_two(first[SERVER])
+    end
+    can = waiter and waiter[MODE] == 'exclusive' and owner_behind ~= waiter[OWNER] and
+          (now < state[TICK] or state[WAITERS] == 1)
+    if can then
+        front.grant_claimed(state, waiter)
+    end
+    return can
+end
+
+-- The waiter goes for good. The waiter that moves up must not have the owner of the one before it.
+-- Returns false if this is no simple case.
+function front.leave(state, waiter)
+    local first = state.front
+    local server, is_first = first[SERVER], waiter == first
+    local heads = front.behind(state) > 0 and call('zrange', line_key(server), 0, 1) or {}
+    local next_token = is_first and heads[1] or heads[1] == waiter[TOKEN] and heads[2]
+    local behind = next_token and queue.find(state, next_token)
+    local before = (is_first or first[TOKEN] == '') and state[ONLY] or first
+    if next_token and not (behind and behind[OWNER] ~= before[OWNER]) then
+        return false
+    end
+    state[WAITERS] = state[WAITERS] - 1
+    if not is_first then
+        front.take_out(server, waiter[TOKEN])
+    end
+    if is_first or state[WAITERS] == 0 then
+        front.vacate(state)
+    end
+    return true
+end

@@ -1,0 +1,197 @@
+-- How an operation on a name begins and ends.
+
+-- The last hold of a free name may have expired by a clock that was ahead. Its client still counts on
+-- it, so nobody else gets the name before this time.
+local function runs_on(state)
+    local is_within = state[COUNT] == 0 and state[LAST_REASON] == 'expired' and
+                      now < state[LAST_AT] and now >= state[LAST_AT] - state[LAST_HELD] * 1000
+    return is_within and state[LAST_AT] or 0
+end
+
+-- The state of the name as of now, without what has ended. Nobody has been granted for it yet. If more
+-- has ended than one call removes, the state is `unfinished`: nobody is granted, and the operation ends
+-- by `unfinished`, or a tick goes on. `loaded` is the state if the caller has read it.
+local function settle(loaded)
+    local state = loaded or load()
+    if state[WAITERS] + state[SERVERS] > 0 then
+        stay_put()
+    end
+    holds.expire(state)
+    opens = max(stamped, runs_on(state))
+    if not front.is_calm(state) and (state[WAITERS] > 0 or state[SERVERS] > 0 or state.lapsed) then
+        queue.settle(state)
+    end
+    return state
+end
+
+local function hand_over(state)
+    if state.unfinished then
+        return
+    elseif front.is_calm(state) then
+        state.next_line = state[WAITERS] > 0 and state.front or nil
+    elseif state[WAITERS] > 0 and not (state.front and front.hand_over(state)) then
+        queue.hand_over(state)
+    end
+end
+
+local function open(loaded)
+    local state = settle(loaded)
+    hand_over(state)
+    return state
+end
+
+-- Whether the server of the front knows the end of the hold, or learns it by this reply.
+local function has_tick(state, told)
+    if told == state.front[SERVER] then
+        state[TICK] = state[NEXT]
+        return true
+    end
+    return not told and now < state[TICK] and state[TICK] <= state[NEXT]
+end
+
+-- Stores the changes of the operation, then sends the messages. `told` is the server that plans a tick
+-- by the reply. Returns in how many milliseconds the next end is, -1 for never.
+local function close(state, told)
+    local next_ms = -1
+    if front.is_calm(state) and has_tick(state, told) then
+        next_ms = ms_until(state[NEXT])
+    elseif state[SERVERS] > 0 or told then
+        next_ms = queue.close(state, told)
+    end
+    save(state)
+    servers.send(state)
+    return next_ms
+end
+
+-- The reply of an operation. If there is more to tell, {'beside', reply, expired, due, damaged}.
+local function answer(reply)
+    return (expired or due or damaged) and {'beside', reply, expired or {}, due or {}, damaged} or reply
+end
+
+-- Ends an operation, and returns this reply.
+local function finish(state, reply)
+    close(state)
+    return answer(reply)
+end
+
+-- Ends an operation on a name that is unfinished: batond makes the call again, behind other calls.
+local function unfinished(state)
+    return finish(state, {'unfinished'})
+end
+
+-- Ends an operation that would store something new in a full Redis.
+local function refuse_full(state)
+    close(state)
+    return {err = FULL}
+end
+
+-- For operations over all names: the state of this name as of now; nil if another node of the Cluster
+-- has it. Of a moving name the main key is read, and nothing is changed. If that does not tell enough,
+-- the operation is `undecided`.
+local function look_at(name)
+    key = name
+    if not is_moving(name) then
+        local state = open()
+        close(state)
+        if state.unfinished and state[COUNT] > 0 and not state[ONLY] then
+            state[COUNT] = state[COUNT] - crowd.overdue(state[COUNT])
+        end
+        return state
+    end
+    local state = type(pcall_redis('get', name)) == 'string' and load()
+    if not state or state[COUNT] > 0 and state[NEXT] <= now then
+        return nil -- what has ended is noted by the next who may change it
+    end
+    local is_whole = state[COUNT] == (state[ONLY] and 1 or 0) and
+                     (state[WAITERS] == 0 or state.front and front.behind(state) == 0)
+    undecided = undecided or not is_whole
+    return is_whole and state or nil
+end
+
+-- The waiter of this token, or that of its unclaimed hold, or nil.
+local function find_waiter(state, token)
+    return state[WAITERS] + state[UNCLAIMED] > 0 and queue.find(state, token) or nil
+end
+
+-- An unclaimed hold becomes that of this request: its TTL begins.
+local function claim(state, hold, attempt)
+    queue.forget(state, hold[TOKEN])
+    state[UNCLAIMED] = state[UNCLAIMED] - 1
+    hold[ATTEMPT], hold[EXPIRES] = attempt, now + hold[TTL] * 1000
+    holds.update(state, hold)
+end
+
+-- The other requests that were told of the hold; nil if this request was not told of it.
+local function others_told(hold, attempt)
+    local attempts = ' ' .. hold[ATTEMPT] .. ' '
+    local from, to = find_text(attempts, ' ' .. attempt .. ' ', 1, true)
+    return from and match(sub(attempts, 1, from) .. sub(attempts, to + 1), '^ *(.-) *$')
+end
+
+-- The connection that has the hold: the last one that asked for it; nil if none has.
+local function connection_of(hold)
+    return match(hold[ATTEMPT], '.*(' .. CONNECTION .. '%x+)')
+end
+
+-- From now on the hold counts as known to a client. A connection that has it keeps it.
+local function make_known(hold)
+    local connection = connection_of(hold)
+    hold[ATTEMPT] = connection and KNOWN .. ' ' .. connection or KNOWN
+end
+
+-- The reply about a hold to its owner.
+local function told_of(state, status, hold)
+    return {status, hold[FENCE], round_down((hold[EXPIRES] - now) / 1000),
+            holds.owned(state, hold[OWNER]), state[VERSION], hold[OWNER], hold[MODE],
+            hold[MODE] == 'shared' and state[LIMIT] or 0}
+end
+
+-- Ends an operation whose request has the hold. batond takes a grant back once all requests that were
+-- told of it have failed to reach their clients.
+local function tell_hold(state, hold, attempt)
+    local status = 'claimed'
+    if hold[ATTEMPT] == '' then
+        claim(state, hold, attempt)
+    elseif hold[ATTEMPT] ~= attempt then
+        status = 'holding'
+        local is_connection = sub(attempt, 1, 1) == CONNECTION
+        if #hold[ATTEMPT] > TOLD_LONGEST then
+            make_known(hold)
+        end
+        if not others_told(hold, attempt) and
+           (is_connection or sub(hold[ATTEMPT], 1, #KNOWN) ~= KNOWN) then
+            hold[ATTEMPT] = hold[ATTEMPT] .. ' ' .. attempt
+        end
+        holds.update(state, hold)
+    end
+    close(state)
+    return answer(told_of(state, status, hold))
+end
+
+-- Whether an error says that a record cannot be read: Redis' error about a key of another type, or an
+-- error of Lua.
+local function is_damage(reason)
+    return find_text(reason, 'WRONGTYPE', 1, true) or find_text(reason, '^user_function:') or
+           find_text(reason, 'hash value is not', 1, true)
+end
+
+-- Runs a function for a name and returns its result. If a record cannot be read, notes that in `damaged`
+-- ({key, error, ...}) and returns nil. If another release has written it, notes that in `foreign` ({key,
+-- ..., err = the first error}). Any other error goes to `failed`, and the operation answers it.
+local function try(name, run, ...)
+    local is_well, found = pcall(run, ...)
+    if is_well then
+        return found
+    end
+    local reason = type(found) == 'table' and found.err or found
+    if is_damage(reason) then
+        damaged = damaged or {}
+        damaged[#damaged + 1], damaged[#damaged + 2] = name, reason
+    elseif match(reason, '^FORMAT ') then
+        foreign = foreign or {err = reason}
+        foreign[#foreign + 1] = name
+    else
+        failed = failed or {err = reason}
+    end
+    return nil
+end

@@ -1,0 +1,99 @@
+-- What clients may see of a name and of its waiters.
+
+local view = {}
+
+local HOLDS_SHOWN = 10
+local WAITERS_SHOWN = 10 -- where nobody asks for more
+
+function view.last_end(state)
+    if state[LAST_FENCE] == 0 then
+        return {}
+    end
+    return {state[LAST_FENCE], state[LAST_REASON], round_down((now - state[LAST_AT]) / 1000)}
+end
+
+function view.hold(hold)
+    return {hold[OWNER], hold[MODE], hold[FENCE], round_down((hold[EXPIRES] - now) / 1000),
+            round_down((now - hold[SINCE]) / 1000), hold[META]}
+end
+
+-- A name without its waiters.
+function view.name(state, token)
+    local holders = holds.first(state, HOLDS_SHOWN)
+    for i, hold in ipairs(holders) do
+        holders[i] = view.hold(hold)
+    end
+    return {state[VERSION], state[COUNT], state[LIMIT], state[WAITERS],
+            token ~= '' and holds.find(state, token) and 1 or 0, view.last_end(state), holders}
+end
+
+-- The keys of all lines, each with 1 if its waiters are passed over now.
+function view.lines(state)
+    if state.front then
+        return front.behind(state) > 0 and {{line_key(state.front[SERVER]), 0}} or {}
+    end
+    local found = {}
+    for _, server in ipairs(servers.of(state)) do
+        found[#found + 1] = {line_key(server[ID]), server[SUSPECT]}
+    end
+    if state[AWAY] > 0 then
+        found[#found + 1] = {line_key('absent'), 0}
+        found[#found + 1] = {line_key('missed'), 1}
+    end
+    return found
+end
+
+local function stands_before(one, other)
+    for i = 1, 2 do
+        if one[i] ~= other[i] then
+            return one[i] < other[i]
+        end
+    end
+    return one[3] < other[3]
+end
+
+-- The first waiters of all lines together: {1 if passed over, place, token}.
+function view.merge(lines, most)
+    local merged = {}
+    for _, line in ipairs(lines) do
+        local some = call('zrange', line[1], 0, most - 1, 'withscores')
+        for i = 1, #some, 2 do
+            merged[#merged + 1] = {line[2], tonumber(some[i + 1]), some[i]}
+        end
+    end
+    sort(merged, stands_before)
+    return merged
+end
+
+function view.waiter(waiter)
+    local waited = max(now - waiter[SINCE], 0) -- arrivals may be a little ahead of time
+    return {waiter[OWNER], waiter[MODE], round_down(waited / 1000)}
+end
+
+-- The first waiters in the order of their turns, those that are passed over now behind the others:
+-- {{owner, mode, waited_ms}, ...}. Call this when everything that is due has been done.
+function view.queue(state, most)
+    local tokens, seen = {}, {}
+    if state.front and state.front[TOKEN] ~= '' then
+        seen[1] = view.waiter(state.front)
+    end
+    for i, place in ipairs(view.merge(view.lines(state), most)) do
+        tokens[i] = i <= most - #seen and place[3] or nil
+    end
+    local found = tokens[1] and call('hmget', waiters_key(), unpack(tokens)) or {}
+    for _, packed in ipairs(found) do
+        if packed then -- a record may have been lost
+            seen[#seen + 1] = view.waiter(read(WAITER, packed, 1))
+        end
+    end
+    return seen
+end
+
+-- A name with its first waiters, `most` of them.
+function view.whole(state, token, most)
+    local seen = view.name(state, token)
+    if state[WAITERS] > 0 then
+        seen[8] = view.queue(state, most or WAITERS_SHOWN)
+    end
+    return seen
+end

@@ -1,0 +1,113 @@
+/* What another release of batond has written to Redis in a format that this one does not know: it
+ * is refused with both versions, and left as it is. */
+#include "tests/integration/service.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATIENCE_MS = 5000 };
+
+static const char TOKEN[] = "a-token-of-another-release";
+
+static void refuses(struct service *service, const char *name, const char *const says[2])
+{
+    static const char *const REQUESTS[] = {"GET /locks/%s",
+                                           "PUT /locks/%s",
+                                           "DELETE /locks/%s",
+                                           "POST /locks/%s",
+                                           "POST /locks/%s?wait=1s",
+                                           "GET /locks/%s/events",
+                                           "DELETE /locks/%s?force=true"};
+    struct http_client *client = service->client;
+    for (size_t i = 0; i < sizeof REQUESTS / sizeof REQUESTS[0]; i++) {
+        char request[80];
+        const char *hole = strstr(REQUESTS[i], "%s");
+        snprintf(request, sizeof request, "%.*s%s%s", (int)(hole - REQUESTS[i]), REQUESTS[i], name,
+                 hole + 2);
+        if (strstr(request, "force"))
+            answers(client, request, NULL, 503, "store_unavailable");
+        else
+            answers_token(client, TOKEN, request, NULL, 503, "store_unavailable");
+        const char *detail = member_text(client, "detail");
+        if (!strstr(detail, says[0]) || !strstr(detail, says[1]))
+            fail_msg("%s: %s", request, detail);
+    }
+}
+
+static void log_says_no_damage(struct service *service)
+{
+    char *log = process_output(&service->batond.process);
+    assert_null(strstr(log, "damaged"));
+    free(log);
+    answers(service->client, "GET /metrics", NULL, 200, NULL);
+    assert_non_null(strstr(service->client->reply.body, "\nbaton_damaged_total 0\n"));
+}
+
+static void a_later_format_is_refused_and_left_alone(void **state)
+{
+    static const char *const SAYS[] = {"(its state) has format 2", "knows format 1"};
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, NULL);
+    freeReplyObject(redis_process_command(&service.redis, "SET baton:{new} \x03of-tomorrow"));
+    refuses(&service, "new", SAYS);
+    redisReply *reply = redis_process_command(&service.redis, "GET baton:{new}");
+    assert_string_equal(reply->str, "\x03of-tomorrow");
+    freeReplyObject(reply);
+    answers(service.client, "POST /locks/other", NULL, 201, NULL);
+    log_says_no_damage(&service);
+    service_close(&service);
+}
+
+static void release_0_1_is_named(void **state)
+{
+    static const char *const SAYS[] = {"(its state) was written by release 0.1", "docs/upgrade.md"};
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, NULL);
+    freeReplyObject(redis_process_command(
+        &service.redis, "EVAL %s 1 baton:{old}",
+        "return redis.call('set', KEYS[1], struct.pack('<d', 1795255595472869) .. "
+        "string.rep('\\0', 120))"));
+    refuses(&service, "old", SAYS);
+    log_says_no_damage(&service);
+    service_close(&service);
+}
+
+/* The record of the whole Redis. */
+static void a_later_record_is_refused(void **state)
+{
+    static const char RECORD[] = "the record of this part of Redis has format 2";
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, NULL);
+    answers(service.client, "POST /locks/a", NULL, 201, NULL);
+    freeReplyObject(redis_process_command(&service.redis, "HSET baton:epoch format 2"));
+    batond_process_stop(&service.batond);
+    batond_process_start(&service.batond, &(struct batond_options){.redis_url = service.redis.url});
+    http_client_free(service.client);
+    service.client = http_client_new(service.batond.url);
+    answers(service.client, "POST /locks/b", NULL, 503, "store_unavailable");
+    answers(service.client, "GET /readyz?verbose", NULL, 503, NULL);
+    if (!strstr(service.client->reply.body, RECORD))
+        fail_msg("%s", service.client->reply.body);
+    char *log = process_output(&service.batond.process);
+    assert_non_null(strstr(log, RECORD));
+    free(log);
+    assert_int_equal(redis_process_integer(&service.redis, "HEXISTS baton:epoch format"), 1);
+    freeReplyObject(redis_process_command(&service.redis, "HSET baton:epoch format 1"));
+    assert_true(comes_to_answer(service.client, "/readyz", 200, PATIENCE_MS));
+    answers(service.client, "POST /locks/b", NULL, 201, NULL);
+    service_close(&service);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_later_format_is_refused_and_left_alone),
+        cmocka_unit_test(release_0_1_is_named),
+        cmocka_unit_test(a_later_record_is_refused),
+    };
+    return cmocka_run_group_tests_name("formats", tests, NULL, NULL);
+}

@@ -1,0 +1,316 @@
+/* The library of functions that batond has in Redis: who may not load or call it is told so, nobody
+ * notices when it is gone, replicas have it, and those of old releases are removed. */
+#include "tests/integration/on_cluster.h"
+#include "tests/integration/on_quorum.h"
+#include "tests/integration/replicated.h"
+#include "tests/support/watched.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LOADERS = 4,
+    FLUSHES = 50,
+    PATIENCE_OF_A_CHECK_MS = 30000, /* the first comes after 5 to 15 s */
+    LIBRARY_TEXT = 200,
+};
+
+#define OLD     "baton_0000000000000000"
+#define YOUNG   "baton_1111111111111111"
+#define UNKNOWN "baton_2222222222222222"
+#define FOREIGN "somebody_elses"
+#define ENTRIES "baton:epoch:libraries"
+
+/* How many libraries of this name are there; with a star, whose names begin so. */
+static size_t libraries(struct redis_process *redis, const char *name)
+{
+    redisReply *reply = redis_process_command(redis, "FUNCTION LIST LIBRARYNAME %s", name);
+    size_t count = reply->elements;
+    freeReplyObject(reply);
+    return count;
+}
+
+static void load_library(struct redis_process *redis, const char *name)
+{
+    char text[LIBRARY_TEXT];
+    snprintf(text, sizeof text,
+             "#!lua name=%s\nredis.register_function('%s_f', function() return 1 end)", name, name);
+    freeReplyObject(redis_process_command(redis, "FUNCTION LOAD %s", text));
+}
+
+/* Writes the name of the only library that is there. */
+static void name_of_library(struct redis_process *redis, char name[64])
+{
+    redisReply *reply = redis_process_command(redis, "FUNCTION LIST");
+    assert_int_equal(reply->elements, 1);
+    snprintf(name, 64, "%s", reply->element[0]->element[1]->str);
+    freeReplyObject(reply);
+}
+
+static bool is_asked(void *redis)
+{
+    return libraries(redis, OLD) == 0;
+}
+
+static void what_nobody_uses_is_deleted(void **state)
+{
+    struct service service;
+    char own[64];
+    (void)state;
+    service_open(&service, NULL, NULL);
+    struct redis_process *redis = &service.redis;
+    answers(service.client, "POST /locks/a", NULL, 201, NULL);
+    name_of_library(redis, own);
+    load_library(redis, OLD);
+    load_library(redis, YOUNG);
+    load_library(redis, UNKNOWN);
+    load_library(redis, FOREIGN);
+    int64_t time = clock_ms();
+    redisReply *now = redis_process_command(redis, "TIME");
+    int64_t now_us = strtoll(now->element[0]->str, NULL, 10) * 1000000;
+    freeReplyObject(now);
+    freeReplyObject(redis_process_command(
+        redis, "HSET " ENTRIES " " OLD " %lld " YOUNG " %lld " FOREIGN " 1 %s 1",
+        (long long)(now_us - 86460000000), (long long)(now_us - 86340000000), own));
+    assert_true(clock_wait_until(is_asked, redis, PATIENCE_OF_A_CHECK_MS));
+    assert_true(clock_ms() - time < PATIENCE_OF_A_CHECK_MS);
+    assert_int_equal(libraries(redis, YOUNG), 1);
+    assert_int_equal(libraries(redis, UNKNOWN), 1);
+    assert_int_equal(libraries(redis, FOREIGN), 1);
+    assert_int_equal(libraries(redis, own), 1);
+    assert_int_equal(redis_process_integer(redis, "HEXISTS " ENTRIES " " OLD), 0);
+    assert_int_equal(redis_process_integer(redis, "HEXISTS " ENTRIES " " YOUNG), 1);
+    assert_int_equal(redis_process_integer(redis, "HSTRLEN " ENTRIES " %s", own), 16);
+    answers(service.client, "GET /locks/a", NULL, 200, NULL);
+    service_close(&service);
+}
+
+/* Clients that acquire and release all the time. */
+struct load {
+    const char *url;
+    int number;
+    _Atomic(bool) stop;
+    long rounds, failures;
+    pthread_t thread;
+};
+
+static void load_note(struct load *load, const struct http_client *client, long status, long wanted)
+{
+    if (status == wanted)
+        return;
+    load->failures++;
+    print_error("%ld %s\n", status, client->reply.body);
+}
+
+static void *load_run(void *context)
+{
+    struct load *load = context;
+    struct http_client *client = http_client_new(load->url);
+    char path[64], header[TOKEN_TEXT + 16];
+    while (!load->stop) {
+        snprintf(path, sizeof path, "/locks/load%d-%ld", load->number, load->rounds++);
+        load_note(load, client, http_call(client, "POST", path, NULL), 201);
+        snprintf(header, sizeof header, "Lock-Token: %s", http_text(client, "token"));
+        struct http_call release = {
+            .method = "DELETE", .path = path, .headers = (const char *const[]){header, NULL}};
+        load_note(load, client, http_request(client, &release), 200);
+    }
+    http_client_free(client);
+    return NULL;
+}
+
+static void loads_start(struct load loads[LOADERS], const char *url)
+{
+    for (int i = 0; i < LOADERS; i++) {
+        loads[i] = (struct load){.url = url, .number = i};
+        pthread_create(&loads[i].thread, NULL, load_run, &loads[i]);
+    }
+}
+
+static void loads_end(struct load loads[LOADERS])
+{
+    for (int i = 0; i < LOADERS; i++)
+        loads[i].stop = true;
+    for (int i = 0; i < LOADERS; i++) {
+        pthread_join(loads[i].thread, NULL);
+        assert_int_equal(loads[i].failures, 0);
+        assert_true(loads[i].rounds > 0);
+    }
+}
+
+static void nobody_notices_that_redis_forgets_it(void **state)
+{
+    struct service service;
+    struct load loads[LOADERS];
+    (void)state;
+    service_open(&service, NULL, NULL);
+    loads_start(loads, service.batond.url);
+    for (int i = 0; i < FLUSHES; i++) {
+        freeReplyObject(redis_process_command(&service.redis, "FUNCTION FLUSH"));
+        clock_sleep_ms(5);
+    }
+    loads_end(loads);
+    service_close(&service);
+}
+
+static void nobody_notices_that_a_primary_of_a_cluster_forgets_it(void **state)
+{
+    struct on_cluster all;
+    struct load loads[LOADERS];
+    (void)state;
+    on_cluster_open(&all, NULL, NULL);
+    loads_start(loads, all.batond[0].url);
+    for (int i = 0; i < FLUSHES; i++) {
+        freeReplyObject(clustered_ask(&all.clustered, i % CLUSTERED_PRIMARIES, "FUNCTION FLUSH"));
+        clock_sleep_ms(5);
+    }
+    loads_end(loads);
+    on_cluster_close(&all);
+}
+
+static void nobody_notices_that_a_member_of_a_quorum_forgets_it(void **state)
+{
+    struct quorum_servers servers;
+    struct batond_process batond;
+    struct load loads[LOADERS];
+    (void)state;
+    quorum_servers_start(&servers);
+    batond_process_start(&batond, &(struct batond_options){.redis_url = servers.url});
+    struct http_client *client = http_client_new(batond.url);
+    await_up(client, "5 of 5");
+    loads_start(loads, batond.url);
+    for (int i = 0; i < FLUSHES; i++) {
+        freeReplyObject(
+            redis_process_command(&servers.members[i % QUORUM_MEMBERS], "FUNCTION FLUSH"));
+        clock_sleep_ms(5);
+    }
+    loads_end(loads);
+    for (int i = 0; i < QUORUM_MEMBERS; i++)
+        assert_int_equal(libraries(&servers.members[i], "baton_*"), 1);
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    quorum_servers_stop(&servers);
+}
+
+static bool is_there(void *redis)
+{
+    return libraries(redis, "baton_*") == 1;
+}
+
+/* So a replica that is promoted can be called at once. */
+static void replicas_have_it(void **state)
+{
+    struct replicated all;
+    (void)state;
+    replicated_open(&all, 0, NULL);
+    answers(all.client, "POST /locks/a", NULL, 201, NULL);
+    for (int i = 0; i < REPLICAS; i++)
+        assert_true(clock_wait_until(is_there, &all.replicas[i], PATIENCE_MS));
+    replicated_close(&all);
+}
+
+/* How often FUNCTION LOAD has run there, as a client's command or as the primary's. */
+static unsigned long loads_at(const struct watched *watched, int server)
+{
+    static const char LOADS[] = "cmdstat_function|load:calls=";
+    redisReply *reply = watched_ask(watched->servers[server].port, "INFO commandstats");
+    const char *found = strstr(reply->str, LOADS);
+    unsigned long loads = found ? strtoul(found + strlen(LOADS), NULL, 10) : 0;
+    freeReplyObject(reply);
+    return loads;
+}
+
+static bool has_library(void *server)
+{
+    redisReply *reply = watched_ask(((struct redis_process *)server)->port, "FUNCTION LIST");
+    size_t count = reply->elements;
+    freeReplyObject(reply);
+    return count == 1;
+}
+
+static void a_promoted_replica_has_it(void **state)
+{
+    struct watched watched = {0};
+    struct batond_process batond;
+    unsigned long loads[WATCHED_SERVERS];
+    (void)state;
+    watched_start(&watched, NULL);
+    batond_process_start(&batond, &(struct batond_options){.redis_url = watched.url});
+    struct http_client *client = http_client_new(batond.url);
+    answers(client, "POST /locks/before?ttl=1m", NULL, 201, NULL);
+    int old = watched_primary(&watched, 0);
+    for (int i = 0; i < WATCHED_SERVERS; i++) {
+        assert_true(clock_wait_until(has_library, &watched.servers[i], PATIENCE_MS));
+        loads[i] = loads_at(&watched, i);
+    }
+    assert_int_equal(loads[old], 1);
+    redis_process_kill(&watched.servers[old]);
+    int promoted = watched_await_other(&watched, old);
+    assert_true(comes_to_answer(client, "/locks/before", 200, PATIENCE_OF_A_CHECK_MS));
+    assert_int_equal(loads_at(&watched, promoted), loads[promoted]);
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    watched_stop(&watched);
+}
+
+static bool is_named_on_readyz(struct http_client *client, const char *right)
+{
+    for (int64_t begun = clock_ms(); clock_ms() - begun < PATIENCE_MS; clock_sleep_ms(20))
+        if (http_call(client, "GET", "/readyz?verbose", NULL) == 503 &&
+            strstr(client->reply.body, right))
+            return true;
+    print_error("%s\n", client->reply.body);
+    return false;
+}
+
+/* A right that is missing is named on /readyz and in the log, and no restart is needed once it is
+ * given. */
+static void a_missing_right_is_named(void **state)
+{
+    static const char *const RIGHTS[] = {"fcall", "function|load"};
+    (void)state;
+    for (size_t i = 0; i < sizeof RIGHTS / sizeof RIGHTS[0]; i++) {
+        struct redis_process redis;
+        struct batond_process batond;
+        char url[160], quoted[40];
+        static const char *const USER[] = {"--redis-user=baton", NULL};
+        static const char *const SECRET[] = {"BATON_REDIS_PASSWORD=pw", NULL};
+        redis_process_start(&redis, &(struct redis_options){.port = true});
+        freeReplyObject(
+            redis_process_command(&redis, "ACL SETUSER baton on >pw ~* &* +@all -%s", RIGHTS[i]));
+        snprintf(url, sizeof url, "%s", redis.port_url);
+        batond_process_start(
+            &batond,
+            &(struct batond_options){.redis_url = url, .arguments = USER, .environment = SECRET});
+        struct http_client *client = http_client_new(batond.url);
+        snprintf(quoted, sizeof quoted, "'%s'", RIGHTS[i]);
+        assert_true(is_named_on_readyz(client, quoted));
+        answers(client, "POST /locks/a", NULL, 503, "store_unavailable");
+        char *log = process_output(&batond.process);
+        assert_non_null(strstr(log, quoted));
+        free(log);
+        freeReplyObject(redis_process_command(&redis, "ACL SETUSER baton +@all"));
+        assert_true(comes_to_answer(client, "/readyz", 200, PATIENCE_MS));
+        answers(client, "POST /locks/a", NULL, 201, NULL);
+        http_client_free(client);
+        assert_int_equal(batond_process_stop(&batond), 0);
+        redis_process_stop(&redis);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nobody_notices_that_redis_forgets_it),
+        cmocka_unit_test(nobody_notices_that_a_primary_of_a_cluster_forgets_it),
+        cmocka_unit_test(nobody_notices_that_a_member_of_a_quorum_forgets_it),
+        cmocka_unit_test(replicas_have_it),
+        cmocka_unit_test(a_promoted_replica_has_it),
+        cmocka_unit_test(a_missing_right_is_named),
+        cmocka_unit_test(what_nobody_uses_is_deleted),
+    };
+    return cmocka_run_group_tests_name("libraries", tests, NULL, NULL);
+}

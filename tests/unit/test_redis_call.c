@@ -1,0 +1,92 @@
+/* The bytes of a call: FCALL, its stamp, and the same call where Redis is full. */
+#include "redis/wire/call.h"
+#include "tests/support/cmocka.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct library LIBRARY = {"baton_0123456789abcdef",
+                                       "#!lua name=baton_0123456789abcdef\n", 34};
+static const struct script SCRIPT = {"acquire", "baton_0123456789abcdef_acquire",
+                                     "baton_0123456789abcdef_acquire_full", &LIBRARY};
+static const char STAMP[] = "0123456789012345678901234567890123456789";
+
+#define HEAD(length, function) "$5\r\nFCALL\r\n$" length "\r\n" function "\r\n"
+#define TAIL                                                                                       \
+    "$1\r\n1\r\n$9\r\nbaton:{a}\r\n$40\r\n0123456789012345678901234567890123456789\r\n$0\r\n\r\n"
+
+static void assert_bytes(const struct call *call, const char *bytes)
+{
+    assert_int_equal(call->length, strlen(bytes));
+    assert_memory_equal(call->bytes, bytes, call->length);
+    assert_memory_equal(call->bytes + call->stamp, STAMP, sizeof STAMP - 1);
+}
+
+static void count(void *context, const struct store_result *result)
+{
+    assert_int_equal(result->outcome, STORE_IN_DOUBT);
+    assert_true(result->damaged && slice_equals(*result->damaged, "baton:{a}"));
+    ++*(int *)context;
+}
+
+static void a_full_redis_gets_the_same_call_by_another_name(void **state)
+{
+    int ended = 0;
+    unsigned open = 1;
+    const struct slice arguments[] = {slice_of(STAMP), slice_of("")};
+    (void)state;
+    struct call *call =
+        call_new_script(&SCRIPT, slice_of("baton:{a}"), 1, arguments, 2, count, &ended);
+    assert_bytes(call, "*6\r\n" HEAD("30", "baton_0123456789abcdef_acquire") TAIL);
+    call->routing = (struct routing){.open = &open, .serial = 7, .is_on = true};
+    call->tries = 3;
+    call->asking = true;
+
+    call = call_when_full(call);
+    assert_bytes(call, "*6\r\n" HEAD("35", "baton_0123456789abcdef_acquire_full") TAIL);
+    assert_true(call->is_full && call->asking && call->routing.is_on);
+    assert_int_equal(call->routing.serial, 7);
+    assert_int_equal(call->tries, 3);
+    assert_ptr_equal(call->script, &SCRIPT);
+    assert_int_equal(open, 1); /* it is under way all the time */
+    call_finish_damaged(call, "damaged");
+    assert_int_equal(open, 0);
+    assert_int_equal(ended, 1);
+}
+
+static void a_key_may_be_given_twice_or_not_at_all(void **state)
+{
+    (void)state;
+    struct call *call = call_new_script(&SCRIPT, slice_of("k"), 2, NULL, 0, NULL, NULL);
+    static const char TWICE[] =
+        "*5\r\n" HEAD("30", "baton_0123456789abcdef_acquire") "$1\r\n2\r\n$1\r\nk\r\n$1\r\nk\r\n";
+    assert_int_equal(call->length, sizeof TWICE - 1);
+    assert_memory_equal(call->bytes, TWICE, call->length);
+    call_forget(call);
+    call = call_new_script(&SCRIPT, slice_of(NULL), 0, NULL, 0, NULL, NULL);
+    static const char NEVER[] = "*3\r\n" HEAD("30", "baton_0123456789abcdef_acquire") "$1\r\n0\r\n";
+    assert_int_equal(call->length, sizeof NEVER - 1);
+    assert_memory_equal(call->bytes, NEVER, call->length);
+    call_forget(call);
+}
+
+static void a_library_is_loaded_by_its_text(void **state)
+{
+    static const char LOAD[] = "*3\r\n$8\r\nFUNCTION\r\n$4\r\nLOAD\r\n$34\r\n"
+                               "#!lua name=baton_0123456789abcdef\n\r\n";
+    (void)state;
+    struct call *call = call_new_load(&LIBRARY, NULL, NULL);
+    assert_int_equal(call->length, sizeof LOAD - 1);
+    assert_memory_equal(call->bytes, LOAD, call->length);
+    call_forget(call);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_full_redis_gets_the_same_call_by_another_name),
+        cmocka_unit_test(a_key_may_be_given_twice_or_not_at_all),
+        cmocka_unit_test(a_library_is_loaded_by_its_text),
+    };
+    return cmocka_run_group_tests_name("redis call", tests, NULL, NULL);
+}
