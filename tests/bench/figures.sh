@@ -15,6 +15,8 @@
 #   metrics   what the figures of /metrics cost a request; with BEFORE=/another/batond, also how many
 #             requests a second this one serves beside that one
 #   logs      what access and audit log cost a request, written to a file, or where nobody reads
+#   redis     what each operation takes of Redis' time beside a bare SET NX at the same pace; with
+#             BEFORE=/another/batond also beside that one
 #   confirm   acquires a second and their median latency, confirmed by replicas beside not confirmed
 #   engines   acquire and release on a single Redis, with Sentinel, on a Cluster and with a quorum
 #   code      lengths of functions, sizes of files, what includes what
@@ -38,8 +40,8 @@ calls() { # COMMAND: how often Redis has run it
     redis info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p"
 }
 
-usec() { # microseconds of one EVALSHA, on average since the last reset
-    redis info commandstats | sed -n 's/^cmdstat_evalsha:.*usec_per_call=\([0-9.]*\),.*/\1/p'
+usec() { # microseconds of one FCALL, on average since the last reset
+    redis info commandstats | sed -n 's/^cmdstat_fcall:.*usec_per_call=\([0-9.]*\),.*/\1/p'
 }
 
 median() {
@@ -75,11 +77,11 @@ part_command() {
     local before after
     start_batond
     curl -fs -X POST "$url/locks/warm" >/dev/null
-    before=$(calls evalsha)
+    before=$(calls fcall)
     seq -f "url = \"$url/locks/command-%g\"" 10000 >"$dir/urls"
     curl -s -X POST -K "$dir/urls" >/dev/null
-    after=$(calls evalsha)
-    echo "10,000 acquires of free locks: $((after - before)) calls of EVALSHA"
+    after=$(calls fcall)
+    echo "10,000 acquires of free locks: $((after - before)) calls of FCALL"
 }
 
 part_crowd() {
@@ -419,6 +421,10 @@ part_confirm() {
     end "${pids_of[@]}"
 }
 
+part_redis() {
+    python3 tests/bench/time_in_redis.py build/batond ${BEFORE:+"$BEFORE"}
+}
+
 part_code() {
     local layer sources
     mapfile -t sources < <(find base redis locks api server -name '*.c')
@@ -443,7 +449,7 @@ part_code() {
 }
 
 parts=("$@")
-((${#parts[@]})) || parts=(start command crowd handover cost parked contended slow kill metrics logs confirm engines code)
+((${#parts[@]})) || parts=(start command crowd handover cost parked contended slow kill metrics logs redis confirm engines code)
 start_redis
 for part in "${parts[@]}"; do
     echo "== $part"
