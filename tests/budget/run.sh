@@ -93,8 +93,11 @@ compare() { # VERSIONS
         function tolerance(figure, allowed) {
             if (figure == "commands" || figure == "calls")
                 return 0
-            # What Redis answers in one piece or in two makes a difference now and then.
-            return figure == "syscalls" && 0.02 * allowed < 0.5 ? 0.5 : 0.02 * allowed
+            # What Redis answers in one piece or in two makes a difference now and then, and more so
+            # where two batonds take part: which of them is woken first differs from run to run.
+            if (figure == "syscalls")
+                return allowed < 25 ? 0.5 : 1.5
+            return 0.02 * allowed
         }
         function complain(operation, figure, value, what) {
             complaints = complaints sprintf("%s: %s %s; %s\n", operation, value, figure, what)
