@@ -141,14 +141,12 @@ int locks_open(struct locks **ret, const struct locks_options *options)
     return result;
 }
 
-static void locks_on_libraries_closed(struct locks *locks)
-{
-    locks->engine->close(locks);
-}
-
+/* All timers that use the store stop here: the loop may run them before their handles are closed. */
 static void locks_on_store_closed(void *context)
 {
-    libraries_close(context, locks_on_libraries_closed);
+    struct locks *locks = context;
+    libraries_close(locks);
+    locks->engine->close(locks);
 }
 
 void locks_close(struct locks *locks, void (*closed)(void *context), void *context)

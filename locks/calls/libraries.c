@@ -25,7 +25,6 @@ struct libraries {
     struct locks *locks;
     uv_timer_t timer;
     int64_t check_ms;
-    void (*closed)(struct locks *locks);
 };
 
 /* One question to one shard. */
@@ -106,22 +105,14 @@ void libraries_open(struct locks *locks, int64_t check_ms)
     uv_timer_start(&libraries->timer, libraries_on_timer, part + random_below(2 * part + 1), 0);
 }
 
-static void libraries_closed(uv_handle_t *timer)
+static void libraries_on_closed(uv_handle_t *timer)
 {
-    struct libraries *libraries = timer->data;
-    struct locks *locks = libraries->locks;
-    void (*closed)(struct locks * locks) = libraries->closed;
-    free(libraries);
-    locks->libraries = NULL;
-    closed(locks);
+    free(timer->data);
 }
 
-void libraries_close(struct locks *locks, void (*closed)(struct locks *locks))
+void libraries_close(struct locks *locks)
 {
-    if (!locks->libraries) {
-        closed(locks);
-        return;
-    }
-    locks->libraries->closed = closed;
-    uv_close((uv_handle_t *)&locks->libraries->timer, libraries_closed);
+    if (locks->libraries)
+        uv_close((uv_handle_t *)&locks->libraries->timer, libraries_on_closed);
+    locks->libraries = NULL;
 }

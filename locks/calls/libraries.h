@@ -14,7 +14,7 @@
 /* Asks about every `check_ms` from now on, and for the first time soon; 0: never. */
 void libraries_open(struct locks *locks, int64_t check_ms);
 
-/* Call this when the store is closed. `closed` runs later, or at once if nothing is open. */
-void libraries_close(struct locks *locks, void (*closed)(struct locks *locks));
+/* Call this from the loop, when the store is closed. The loop then frees what is left of it. */
+void libraries_close(struct locks *locks);
 
 #endif

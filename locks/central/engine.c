@@ -61,18 +61,11 @@ static void central_subscriptions_closed(uv_handle_t *heartbeat)
     locks->engine_closed(locks);
 }
 
-static void central_expiries_closed(uv_handle_t *timer)
-{
-    struct locks *locks = timer->data;
-    free(locks->expiries);
-    locks->expiries = NULL;
-    subscriptions_close(locks, central_subscriptions_closed);
-}
-
 static void central_close(struct locks *locks)
 {
     prefixes_close(locks->prefixes);
-    expiries_close(locks, central_expiries_closed);
+    expiries_close(locks);
+    subscriptions_close(locks, central_subscriptions_closed);
 }
 
 const struct engine engine_central = {

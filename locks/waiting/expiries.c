@@ -241,14 +241,21 @@ void expiries_open(struct locks *locks)
     expiries->timer.data = locks;
 }
 
-void expiries_close(struct locks *locks, uv_close_cb closed)
+static void expiries_on_closed(uv_handle_t *timer)
+{
+    free(timer->data);
+}
+
+void expiries_close(struct locks *locks)
 {
     struct expiries *expiries = locks->expiries;
     for (size_t i = 0; i < expiries->table_size; i++)
         while (expiries->table[i])
             expiries_drop(expiries, &expiries->table[i]);
     free(expiries->table);
-    uv_close((uv_handle_t *)&expiries->timer, closed);
+    expiries->timer.data = expiries;
+    uv_close((uv_handle_t *)&expiries->timer, expiries_on_closed);
+    locks->expiries = NULL;
 }
 
 uint64_t locks_left_out(const struct locks *locks)

@@ -42,8 +42,8 @@ struct expiries {
 /* `locks` has its loop already. */
 void expiries_open(struct locks *locks);
 
-/* Call this from the loop, after the store is closed; `closed` is called later. */
-void expiries_close(struct locks *locks, uv_close_cb closed);
+/* Call this from the loop, when the store is closed. The loop then frees what is left of it. */
+void expiries_close(struct locks *locks);
 
 /* `hold` was granted or renewed here: the name is held at least until its TTL ends. */
 void expiries_note(struct locks *locks, struct slice key, const struct hold *hold);

@@ -114,15 +114,19 @@ static void pipelined_calls_keep_their_order(void **state)
 static void large_arguments_pass(void **state)
 {
     struct world *world = *state;
-    enum { SIZE = 3 << 20, MANY = 8 };
+    enum { SIZE = 3 << 20, MANY = 4 };
     char *large = malloc(SIZE + 1);
     memset(large, 'x', SIZE);
     large[SIZE] = '\0';
-    struct outcome outcomes[MANY];
+    struct outcome outcomes[MANY], first;
+    /* So that Redis has the library: nothing large goes twice, which might take beyond a deadline.
+     */
+    store_fixture_call(&world->store, &first, fixture_script("return #ARGV[1]"), "a", "");
+    store_fixture_await(&world->store, &world->store.ended, 1);
     for (int i = 0; i < MANY; i++)
         store_fixture_call(&world->store, &outcomes[i], fixture_script("return #ARGV[1]"), "a",
                            large);
-    store_fixture_await(&world->store, &world->store.ended, MANY);
+    store_fixture_await(&world->store, &world->store.ended, 1 + MANY);
     for (int i = 0; i < MANY; i++)
         assert_int_equal(outcomes[i].integer, SIZE);
     free(large);
