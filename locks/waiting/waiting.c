@@ -260,6 +260,7 @@ struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
     TAILQ_INSERT_TAIL(&waiter->subscription->waiters, waiter, others);
     uv_timer_init(locks->loop, &waiter->timer);
     waiter->timer.data = waiter;
+    uv_update_time(locks->loop); /* what the loop has done since would shorten the wait */
     uv_timer_start(&waiter->timer, waiter_on_over, locks->draining ? 0 : (uint64_t)acquire->wait_ms,
                    0);
     /* The client of a request that was read late may have gone and asked elsewhere: this request

@@ -133,6 +133,21 @@ static void those_who_wait_are_told_to_ask_again(void **state)
     assert_status(acquire(scripts, .name = "bad", .token = "b", .server = "one"), "granted");
 }
 
+/* Nothing of it is stored, so it would be told at each look. */
+static void an_expiry_that_cannot_be_stored_is_not_told(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts->unwatched = true;
+    acquire(scripts, .name = "good", .token = "good");
+    queue(scripts);
+    damage_by(scripts, "call('set', k .. ':servers', 'x')");
+    sleep_past(scripts, 31000);
+    assert_list(scripts, 0);
+    assert_true(was_named(scripts));
+    assert_int_equal(scripts->expired_count, 1);
+    assert_string_equal(scripts->expired[0].owner, "good");
+}
+
 static void a_record_without_an_expiry_is_used_and_gets_one(void **state)
 {
     struct scripts *scripts = *state;
@@ -432,6 +447,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(what_cannot_be_read_is_left_out_and_cleared, scripts_clean),
         cmocka_unit_test_setup(those_who_wait_are_told_to_ask_again, scripts_clean),
+        cmocka_unit_test_setup(an_expiry_that_cannot_be_stored_is_not_told, scripts_clean),
         cmocka_unit_test_setup(a_record_without_an_expiry_is_used_and_gets_one, scripts_clean),
         cmocka_unit_test_setup(wherever_a_script_is_cut_off_each_key_ends, scripts_clean),
         cmocka_unit_test_setup(an_end_that_was_cut_off_frees_nobody_else, scripts_clean),

@@ -175,14 +175,25 @@ local function is_damage(reason)
            find_text(reason, 'hash value is not', 1, true)
 end
 
--- Runs a function for a name and returns its result. If a record cannot be read, notes that in `damaged`
+-- The list as it was when it had `count` entries; nil if it was not there.
+local function cut_to(list, count)
+    for i = #(list or ''), count + 1, -1 do
+        list[i] = nil
+    end
+    return count > 0 and list or nil
+end
+
+-- Runs a function for a name and returns its result. If that fails, what it has told of the name is
+-- dropped, since nothing of it is stored. If a record cannot be read, notes that in `damaged`
 -- ({key, error, ...}) and returns nil. If another release has written it, notes that in `foreign` ({key,
 -- ..., err = the first error}). Any other error goes to `failed`, and the operation answers it.
 local function try(name, run, ...)
+    local expired_before, due_before = #(expired or ''), #(due or '')
     local is_well, found = pcall(run, ...)
     if is_well then
         return found
     end
+    expired, due = cut_to(expired, expired_before), cut_to(due, due_before)
     local reason = type(found) == 'table' and found.err or found
     if is_damage(reason) then
         damaged = damaged or {}
