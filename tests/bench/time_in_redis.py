@@ -55,9 +55,13 @@ class Site:
         for port in self.ports:
             self._start(program, f"--listen=127.0.0.1:{port}", f"--redis-url=redis://127.0.0.1:{redis_port}")
             until(lambda port=port: Http(port).expect(200, "GET", "/readyz"))
+        self.connect()
+        self.number = 0
+
+    def connect(self):
+        """Connections for the next operation: batond closes one that was long idle."""
         self.client, self.other = Http(self.ports[0]), Http(self.ports[0])
         self.across = Http(self.ports[1])
-        self.number = 0
 
     def _start(self, *words):
         self.started.append(subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL,
@@ -135,8 +139,9 @@ def shared(site):
     return both
 
 
-def hand_over(site, releases):
-    """A request that waits, a look at it, the release by `releases`, and the claim."""
+def hand_over(site, is_across):
+    """A request that waits, a look at it, the release here or by the other batond, and the claim."""
+    releases = site.across if is_across else site.client
     name, held = site.name(), []
     held.append(site.take(site.client, name + "?ttl=60s"))
 
@@ -159,8 +164,8 @@ OPERATIONS = {
     "inspect": look,
     "refused acquire": refusal,
     "shared hold and release beside 10,000": shared,
-    "wait, inspect, hand-over": lambda site: hand_over(site, site.client),
-    "wait, inspect, hand-over by another batond": lambda site: hand_over(site, site.across),
+    "wait, inspect, hand-over": lambda site: hand_over(site, False),
+    "wait, inspect, hand-over by another batond": lambda site: hand_over(site, True),
 }
 
 
@@ -194,6 +199,8 @@ def main(programs):
             script = sites[0].redis.call("SCRIPT", "LOAD", SET_NX).decode()
             print(f"{'':45}{'us':>8}{'SET NX':>8}" + (f"{'before':>8}" if len(sites) > 1 else ""))
             for what, prepare in OPERATIONS.items():
+                for site in sites:
+                    site.connect()
                 operations = [prepare(site) for site in sites]
                 rounds = []
                 for _ in range(ROUNDS):
