@@ -16,10 +16,13 @@
 
 local function request_of(argv)
     local token, owner, mode, attempt, meta = parse(TEXTS, argv[2])
-    return {token = token, owner = owner, mode = mode, attempt = attempt, meta = meta,
-            limit = tonumber(argv[3]), ttl = tonumber(argv[4]), sent = argv[5], server = argv[6],
-            lease = tonumber(argv[7]), claim = tonumber(argv[8]), keep = tonumber(argv[9]),
-            waiters_most = tonumber(argv[10])}
+    local request = {token = token, owner = owner, mode = mode, attempt = attempt, meta = meta,
+                     limit = tonumber(argv[3]), ttl = tonumber(argv[4]), sent = argv[5], server = argv[6]}
+    if request.server then
+        request.lease, request.claim = tonumber(argv[7]), tonumber(argv[8])
+        request.keep, request.waiters_most = tonumber(argv[9]), tonumber(argv[10])
+    end
+    return request
 end
 
 -- Whether what the token has belongs to another request than this one.
@@ -57,6 +60,11 @@ local function grant_upgrade(state, waiter, attempt)
     holds.grant(state, waiter, waiter[WANTED], waiter[TTL])
     hand_over(state) -- it lets nobody in, but shows which servers have waiters left
     return tell_hold(state, waiter, attempt)
+end
+
+local function new_hold(request)
+    return {HOLD.mark, request.token, request.owner, request.mode, request.attempt, request.meta, 0, 0, 0,
+            request.ttl}
 end
 
 local function new_waiter(state, request, is_upgrade)
@@ -97,8 +105,7 @@ local function ask_anew(state, request)
     if is_granted and is_full then
         return refuse_full(state)
     elseif is_granted then
-        local hold = {HOLD.mark, request.token, owner, mode, request.attempt, request.meta, 0, 0, 0,
-                      request.ttl}
+        local hold = new_hold(request)
         holds.grant(state, hold, limit, request.ttl)
         return finish(state, state[ONLY] and hold[FENCE] or
                              {'granted', hold[FENCE], holds.owned(state, owner)})
@@ -127,6 +134,19 @@ local function ask_again(state, waiter, request)
         return finish(state, {'locked', view.name(state, '')})
     end
     return answer({'waiting', close(state, request.server)})
+end
+
+-- The common case: the name is free, and nobody waits or watches. Returns the fence, or nil.
+local function grant_at_once(state, request)
+    local is_plain = state[COUNT] + state[WAITERS] + state[SERVERS] == 0 and request.sent == '0' and
+                     not is_full and now >= max(stamped, runs_on(state))
+    if not is_plain then
+        return nil
+    end
+    local hold = new_hold(request)
+    holds.grant(state, hold, request.limit, request.ttl)
+    save(state)
+    return hold[FENCE]
 end
 
 -- The common case of a claim: the lone hold was handed over to this very request, and no tick is due or
@@ -163,6 +183,10 @@ local function acquire(argv)
     local request = request_of(argv)
     local token, server = request.token, request.server
     local state = load()
+    local fence = grant_at_once(state, request)
+    if fence then
+        return fence
+    end
     if wait_among(state, request) then
         holds.remember_last(state)
         save(state)

@@ -69,9 +69,27 @@ local function repeat_release(state, token, is_member)
     return answer({'repeated', last[ENDED_FENCE], last[ENDED_HELD], last[ENDED_HOLDS], state[VERSION]})
 end
 
+-- The common case: the lone hold of a name for which nobody waits or watches. Returns the reply, or nil.
+local function release_at_once(state, token, connection)
+    local hold = state[ONLY]
+    local is_plain = hold and hold[TOKEN] == token and hold[ATTEMPT] ~= '' and not connection and
+                     now < hold[EXPIRES] and state[WAITERS] + state[SERVERS] == 0
+    if not is_plain then
+        return nil
+    end
+    holds.retire(state, {hold}, 'released', true)
+    save(state)
+    return {'released', hold[FENCE], state[LAST_HELD], 0, state[VERSION], hold[OWNER]}
+end
+
 local function release(argv)
     local token, connection = argv[2], argv[5]
-    local state = open()
+    local state = load()
+    local reply = release_at_once(state, token, connection)
+    if reply then
+        return reply
+    end
+    open(state)
     if state.unfinished then
         return unfinished(state)
     end

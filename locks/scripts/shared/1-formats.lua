@@ -18,9 +18,6 @@ local pack, parse
 local concat, insert, remove, sort
 
 local function take_globals()
-    if call then
-        return
-    end
     call, pcall_redis = redis.call, redis.pcall
     error, ipairs, pcall, select = _G.error, _G.ipairs, _G.pcall, _G.select
     tonumber, type, unpack = _G.tonumber, _G.type, _G.unpack

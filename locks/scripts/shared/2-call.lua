@@ -61,7 +61,9 @@ end
 
 -- Begins a call. Returns an error if the call came too late, else nil.
 local function begin(keys, argv, has_stamp)
-    take_globals()
+    if not call then
+        take_globals()
+    end
     key, is_clustered = keys[1], #keys ~= 1
     expired, due, damaged, foreign, failed, undecided = nil, nil, nil, nil, nil, false
     local time = call('time')
@@ -91,10 +93,11 @@ local READS_UNSTAMPED = 5
 
 -- Declares a function. `run` gets ARGV and KEYS, and returns the reply.
 local function register(name, run, kind)
+    local has_stamp = kind ~= UNSTAMPED and kind ~= READS_UNSTAMPED
     local function add(full_name, full, flags)
         local function callback(keys, argv)
             is_full = full
-            return begin(keys, argv, kind ~= UNSTAMPED and kind ~= READS_UNSTAMPED) or run(argv, keys)
+            return begin(keys, argv, has_stamp) or run(argv, keys)
         end
         local function bare_callback(keys)
             take_globals()
