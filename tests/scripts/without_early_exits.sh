@@ -1,0 +1,17 @@
+#!/bin/sh
+# without_early_exits.sh LIBRARY.lua: prints that library without the early exits of its functions: what they
+# do for a common case is left to the functions that do it for all cases. It fails where an early exit is
+# not found any more.
+set -eu
+
+changed=$(cat "$1")
+for exit in 'local function grant_at_once' 'local function claim_plainly' 'local function wait_among' \
+    'local function release_at_once' 'function front\.wait' 'function front\.hand_over' 'function front\.leave'; do
+    before=$changed
+    changed=$(printf '%s\n' "$before" | sed "s/^$exit(.*)\$/& do return false end/")
+    [ "$changed" != "$before" ] || {
+        echo "$0: no line of $1 begins with '$exit('" >&2
+        exit 1
+    }
+done
+printf '%s\n' "$changed"
