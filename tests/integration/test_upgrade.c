@@ -12,7 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CLIENTS = 6, NAMES = 4, PHASE_MS = 1500, PATIENCE_MS = 5000, TARGET = 120 };
+enum {
+    CLIENTS = 6,
+    NAMES = 4,
+    PHASE_MS = 1500,
+    PATIENCE_MS = 5000,
+    TARGET = 120,
+    PATH_LONGEST = 512
+};
 
 struct site {
     struct redis_process redis;
@@ -20,23 +27,41 @@ struct site {
     struct http_client *to_old, *to_next;
 };
 
-static void start_next(struct site *site)
+/* The release before: NULL, and the one that the build has made comes after this one. */
+static const char *release_before(void)
+{
+    return getenv("BATON_TEST_RELEASE_BEFORE");
+}
+
+static const char *this_release(void)
 {
     const char *usual = getenv("BATON_TEST_BATOND");
-    char kept[512], next[512];
-    snprintf(kept, sizeof kept, "%s", usual ? usual : "build/batond");
-    const char *slash = strrchr(kept, '/');
-    snprintf(next, sizeof next, "%.*s/next/batond", (int)(slash - kept), kept);
-    setenv("BATON_TEST_BATOND", next, 1);
-    batond_process_start(&site->next, &(struct batond_options){.redis_url = site->redis.url});
-    setenv("BATON_TEST_BATOND", kept, 1);
-    site->to_next = http_client_new(site->next.url);
+    return usual ? usual : "build/batond";
+}
+
+static struct http_client *start_release(struct site *site, struct batond_process *batond,
+                                         const char *program)
+{
+    char usual[PATH_LONGEST];
+    snprintf(usual, sizeof usual, "%s", this_release());
+    setenv("BATON_TEST_BATOND", program, 1);
+    batond_process_start(batond, &(struct batond_options){.redis_url = site->redis.url});
+    setenv("BATON_TEST_BATOND", usual, 1);
+    return http_client_new(batond->url);
+}
+
+static void start_next(struct site *site)
+{
+    char next[PATH_LONGEST];
+    const char *build = this_release(), *slash = strrchr(build, '/');
+    snprintf(next, sizeof next, "%.*s/next/batond", (int)(slash - build), build);
+    site->to_next = start_release(site, &site->next, release_before() ? build : next);
 }
 
 static void start_old(struct site *site)
 {
-    batond_process_start(&site->old, &(struct batond_options){.redis_url = site->redis.url});
-    site->to_old = http_client_new(site->old.url);
+    site->to_old =
+        start_release(site, &site->old, release_before() ? release_before() : this_release());
 }
 
 static int set_up(void **state)
@@ -291,7 +316,7 @@ static long ask_until_answered(struct client *client, const char *method, const 
         *ret = one_of(client);
         status = ask_with(*ret, method, target, token);
         const char *detail = status == 503 ? http_text(*ret, "detail") : NULL;
-        if (detail && strstr(detail, "has format 2"))
+        if (detail && strstr(detail, "has format "))
             client->load->refused++;
     }
     return status;
@@ -376,7 +401,7 @@ static void an_upgrade_under_load_loses_nothing(void **state)
     phase(&load, true, true);
     phase(&load, false, true);
     stop_load(&load, clients);
-    assert_true(load.refused > 0);
+    assert_true(load.refused > 0 || release_before());
 }
 
 /* The names that the next release has used wait for it; the others go on with this one. */

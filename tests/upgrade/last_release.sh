@@ -1,0 +1,26 @@
+#!/bin/bash
+# Where a format has changed since the last release: that release and this one side by side on one Redis,
+# under load (tests/integration/test_upgrade.c). `make test` has built this one.
+#   tests/upgrade/last_release.sh [TAG]
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+formats=locks/scripts/shared/1-formats.lua
+
+tag=${1-$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || true)}
+if [[ -z $tag ]]; then
+    echo "There is no release yet."
+    exit
+elif ! git cat-file -e "$tag:$formats" 2>/dev/null; then
+    echo "The records of $tag have no versions: this release refuses them."
+    exit
+elif git diff --quiet "$tag" -- "$formats"; then
+    echo "No format has changed since $tag."
+    exit
+fi
+
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+git archive "$tag" | tar -x -C "$dir"
+make --no-print-directory -C "$dir" all >"$dir/log" 2>&1 || { cat "$dir/log" && exit 1; }
+echo "This build beside that of $tag:"
+BATON_TEST_RELEASE_BEFORE=$dir/build/batond BATON_TEST='an_upgrade_under_load*' build/tests/integration/test_upgrade
