@@ -20,6 +20,7 @@ enum {
     WATCH = FIELD_BIT(FIELD_AFTER) | WAIT,
     WATCH_ALL = WATCH | FIELD_BIT(FIELD_PREFIX) | FIELD_BIT(FIELD_PAGE),
     RELEASE = TOKEN | FIELD_BIT(FIELD_FORCE),
+    RELEASE_SEVERAL = RELEASE | NAMES | LIST | FIELD_BIT(FIELD_REASON),
 };
 
 const struct route ROUTES[] = {
@@ -31,7 +32,7 @@ const struct route ROUTES[] = {
     {"GET", "/locks", "listLocks", LIST, VERB_READ, list_locks},
     {"POST", "/locks", "acquireLocks", ACQUIRE | NAMES, VERB_ACQUIRE, acquire_locks},
     {"PUT", "/locks", "renewLocks", RENEW | NAMES, VERB_ACQUIRE, renew_locks},
-    {"DELETE", "/locks", "releaseLocks", TOKEN | NAMES, VERB_ACQUIRE, release_locks},
+    {"DELETE", "/locks", "releaseLocks", RELEASE_SEVERAL, VERB_ACQUIRE, release_locks},
     {"GET", "/events", "watchLocks", WATCH_ALL, VERB_READ, watch_locks},
     {"GET", "/livez", "getLiveness", 0, VERB_NONE, get_liveness},
     {"GET", "/readyz", "getReadiness", FIELD_BIT(FIELD_VERBOSE), VERB_NONE, get_readiness},

@@ -42,6 +42,17 @@ static bool permission_check_name(struct exchange *exchange, enum verb verb)
            permission_refuse(exchange, verb, exchange->name, " for this name");
 }
 
+/* A break without a name is one of all names under a prefix; without a prefix, of all there are. */
+static bool permission_check_break(struct exchange *exchange)
+{
+    struct slice given = exchange->parameters.texts[FIELD_PREFIX];
+    struct slice prefix = given.bytes ? given : slice_of("");
+    return principal_may(exchange->principal, VERB_BREAK, prefix) ||
+           permission_refuse(exchange, VERB_BREAK, prefix,
+                             prefix.length > 0 ? " for all names with this prefix"
+                                               : " for all names (the prefix \"\")");
+}
+
 static bool permission_check_prefix(struct exchange *exchange, enum verb verb)
 {
     struct slice *prefix = &exchange->parameters.texts[FIELD_PREFIX];
@@ -61,14 +72,12 @@ bool permission_check(struct exchange *exchange)
     enum verb verb = permission_verb(exchange);
     if (exchange->name.length > 0)
         return permission_check_name(exchange, verb);
+    if (verb == VERB_BREAK)
+        return permission_check_break(exchange);
     if (exchange->route->fields & FIELD_BIT(FIELD_NAMES))
         return permission_check_names(exchange, verb);
     if (exchange->route->fields & FIELD_BIT(FIELD_PREFIX))
         return permission_check_prefix(exchange, verb);
-    /* A break without a name is one of all names. */
-    if (verb == VERB_BREAK)
-        return principal_may(exchange->principal, verb, slice_of("")) ||
-               permission_refuse(exchange, verb, slice_of(""), " for all names (the prefix \"\")");
     return principal_may_somewhere(exchange->principal, verb) ||
            permission_refuse(exchange, verb, slice_of(""), "");
 }

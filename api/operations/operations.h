@@ -1,5 +1,5 @@
 /* operations.h: the handlers of the routes; each has a file of its own, named as its operationId.
- */
+ * DELETE /locks has two: release_locks hands force=true on to break_locks. */
 #ifndef BATON_API_OPERATIONS_OPERATIONS_H
 #define BATON_API_OPERATIONS_OPERATIONS_H
 
@@ -14,6 +14,7 @@ enum handling watch_lock(struct exchange *exchange);
 enum handling acquire_locks(struct exchange *exchange);
 enum handling renew_locks(struct exchange *exchange);
 enum handling release_locks(struct exchange *exchange);
+enum handling break_locks(struct exchange *exchange);
 enum handling watch_locks(struct exchange *exchange);
 enum handling get_liveness(struct exchange *exchange);
 enum handling get_readiness(struct exchange *exchange);

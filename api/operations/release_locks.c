@@ -30,8 +30,26 @@ static void release_locks_on_done(void *context, const struct several_reply *rep
     exchange_resume(exchange);
 }
 
+/* What goes with force=true alone. */
+static bool has_part_of_a_break(struct exchange *exchange)
+{
+    static const enum field_id OF_BREAK[] = {FIELD_PREFIX, FIELD_REASON, FIELD_PAGE, FIELD_CURSOR};
+    for (size_t i = 0; i < sizeof OF_BREAK / sizeof OF_BREAK[0]; i++)
+        if (field_given(&exchange->parameters, OF_BREAK[i])) {
+            field_refuse(exchange, OF_BREAK[i],
+                         "goes with force=true, which breaks all locks under a prefix; to release "
+                         "several, send their names and the token");
+            return true;
+        }
+    return false;
+}
+
 enum handling release_locks(struct exchange *exchange)
 {
+    if (exchange->parameters.numbers[FIELD_FORCE])
+        return break_locks(exchange);
+    if (has_part_of_a_break(exchange))
+        return ANSWERED;
     if (!several_is_complete(exchange, true))
         return ANSWERED;
     locks_release_several(exchange->api->locks, exchange->parameters.names, several_count(exchange),

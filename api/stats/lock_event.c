@@ -240,6 +240,7 @@ void lock_event_forced(struct exchange *exchange, int64_t count, bool is_cleared
     struct lock_event event = lock_event_of(LOCK_EVENT_FORCED, exchange->name);
     event.request_id = slice_of(exchange->head.request_id);
     event.trace_id = slice_of(exchange->head.trace_id);
+    event.reason = exchange->parameters.texts[FIELD_REASON];
     event.count = count;
     lock_event_tell(exchange->api, &event, exchange);
 }

@@ -82,6 +82,7 @@ static const struct {
     {"acquire", OF_NAME, "DELETE /locks/%s?force=false", TOKEN, NULL, 409},
     {"break", OF_NAME, "DELETE /locks/%s?force=true", NULL, NULL, 200},
     {"break", OF_NAME, "DELETE /locks/%s?force=%74rue", NULL, NULL, 200},
+    {"break", OF_NAME, "DELETE /locks?prefix=%s&force=true&reason=test", NULL, NULL, 200},
     {"read", OF_NAME, "GET /locks/%s", TOKEN, NULL, 200},
     {"read", OF_NAME, "HEAD /locks/%s", NULL, NULL, 200},
     {"read", OF_NAME, "GET /locks/%s/events?wait=0", TOKEN, NULL, 200},
