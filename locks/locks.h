@@ -240,6 +240,11 @@ int64_t locks_quarantine(const struct locks *locks, struct slice name,
  * does while more than half of the members are out of quarantine. */
 int64_t locks_pause(const struct locks *locks, enum quarantine_reason *ret_reason);
 
+/* For how many milliseconds nothing would be granted if Redis lost all its data now; 0: no hold is
+ * known, or the setting `quarantine` is off. The longest hold of late decides, also if it was
+ * released since. */
+int64_t locks_pause_after_loss(const struct locks *locks);
+
 /* For each server of Redis in quarantine: sets *ret and moves *position on, which is 0 at first.
  * False: there are no more. */
 bool locks_next_quarantine(const struct locks *locks, unsigned *position,

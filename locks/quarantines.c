@@ -18,6 +18,11 @@ int64_t locks_pause(const struct locks *locks, enum quarantine_reason *ret_reaso
     return pause_of_any_ms(locks->guard, ret_reason);
 }
 
+int64_t locks_pause_after_loss(const struct locks *locks)
+{
+    return pause_after_loss_ms(locks->guard);
+}
+
 bool locks_next_quarantine(const struct locks *locks, unsigned *position,
                            struct quarantine_state *ret)
 {

@@ -55,6 +55,8 @@ enum handling get_quarantine(struct exchange *exchange)
     while (locks_next_quarantine(locks, &position, &state))
         json_array_append_new(servers, server_of(&state, may_know_place));
     json_object_set_new(document, "servers", servers);
+    json_object_set_new(document, "loss_would_cost_ms",
+                        json_integer(locks_pause_after_loss(locks)));
     reply_json(exchange, 200, "application/json", document);
     return ANSWERED;
 }

@@ -1,5 +1,6 @@
 #include "locks/quarantine/pause.h"
 
+#include "locks/quarantine/data_loss.h"
 #include "locks/quarantine/shard.h"
 
 bool pause_covers(const struct guard *guard, struct slice key)
@@ -81,6 +82,30 @@ bool pause_next(const struct guard *guard, unsigned *position, struct quarantine
         return true;
     }
     return false;
+}
+
+/* See data_loss_until and data_loss_at_least: of a record that is gone. */
+static int64_t pause_after_loss_of(const struct shard *shard)
+{
+    const struct guard_options *options = &shard->guard->options;
+    int64_t now = (int64_t)uv_now(options->loop) * US_PER_MS;
+    int64_t left = shard->horizon.ends[HORIZON_ALL] - now;
+    if (left <= 0 || !store_shard_serves(shard->guard->store, shard->number))
+        return 0;
+    if (options->quarantine_ms != QUARANTINE_AUTO)
+        return options->quarantine_ms == QUARANTINE_OFF ? 0 : options->quarantine_ms;
+    return (left > DATA_LOSS_GRACE_US ? left : DATA_LOSS_GRACE_US) / US_PER_MS;
+}
+
+int64_t pause_after_loss_ms(const struct guard *guard)
+{
+    int64_t longest = 0;
+    for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard)) {
+        int64_t ms = pause_after_loss_of(shard);
+        if (ms > longest)
+            longest = ms;
+    }
+    return longest;
 }
 
 unsigned pause_count(const struct guard *guard)

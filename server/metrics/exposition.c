@@ -99,6 +99,10 @@ static const struct number {
     {offsetof(struct metrics, quarantine_seconds), most, "gauge", "baton_quarantine_seconds",
      "For so long nothing will be granted, since Redis may have lost locks; 0: there is no "
      "quarantine."},
+    {offsetof(struct metrics, loss_would_cost_seconds), most, "gauge",
+     "baton_loss_would_cost_seconds",
+     "For so long nothing would be granted if Redis lost its data now: the longest hold of late "
+     "decides."},
     {offsetof(struct metrics, damages), sum, "counter", "baton_damaged_total",
      "Times that what Redis keeps of a lock could not be read: asked for, or left out of a list."},
     {offsetof(struct metrics, left_out), sum, "counter", "baton_expiries_left_out_total",

@@ -54,6 +54,7 @@ struct metrics {
     struct histogram confirmations;                            /* those in time */
     atomic_uint_fast64_t unconfirmed;                          /* the others */
     atomic_uint_fast64_t quarantine_seconds;                   /* left; 0: no quarantine */
+    atomic_uint_fast64_t loss_would_cost_seconds;              /* of quarantine */
     atomic_uint_fast64_t quarantines[QUARANTINE_REASON_COUNT]; /* that this worker noticed first */
     struct histogram waits[METRICS_WAITS];
     struct histogram holds[METRICS_LOCK_EVENTS]; /* of the kinds that end a hold */

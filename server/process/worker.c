@@ -198,6 +198,8 @@ static void worker_on_again(uv_timer_t *timer)
     enum quarantine_reason reason;
     int64_t left_ms = locks_quarantine(worker->locks, slice_of(NULL), &reason);
     metrics_set(&worker->metrics->quarantine_seconds, (uint64_t)(left_ms + 999) / 1000);
+    int64_t cost_ms = locks_pause_after_loss(worker->locks);
+    metrics_set(&worker->metrics->loss_would_cost_seconds, (uint64_t)(cost_ms + 999) / 1000);
 }
 
 /* The last steps of stopping, in order: HTTP, grants in doubt, the store, the loop's handles. */

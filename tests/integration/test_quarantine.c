@@ -273,6 +273,41 @@ static void a_batond_that_comes_later_knows_of_it(void **state)
     pair_close(&pair);
 }
 
+static int64_t loss_would_cost(struct http_client *client)
+{
+    answers(client, "GET /quarantine", NULL, 200, NULL);
+    return member_integer(client, "loss_would_cost_ms");
+}
+
+static bool costs_as_for_a_minute(void *client)
+{
+    int64_t ms = loss_would_cost(client);
+    return ms > 60000 && ms <= 92000;
+}
+
+/* What a loss would cost is known before, to all; and that is what it costs. */
+static void what_a_loss_would_cost_is_told_before(void **state)
+{
+    struct pair pair;
+    (void)state;
+    pair_open(&pair, NULL, AUTO);
+    assert_int_equal(loss_would_cost(pair.client[0]), 0);
+    answers(pair.client[0], "POST /locks/n?ttl=1m", NULL, 201, NULL);
+    for (int i = 0; i < 2; i++)
+        assert_true(clock_wait_until(costs_as_for_a_minute, pair.client[i], PATIENCE_MS));
+    clock_sleep_ms(NOTICED_MS);
+    int64_t cost = loss_would_cost(pair.client[0]), asked = clock_ms();
+    answers(pair.client[0], "GET /metrics", NULL, 200, NULL);
+    const char *figure = strstr(pair.client[0]->reply.body, "\nbaton_loss_would_cost_seconds ");
+    assert_in_range(atoi(strrchr(strtok((char *)figure + 1, "\n"), ' ')), cost / 1000 - 2,
+                    cost / 1000 + 3);
+    pair_restart(&pair);
+    answers(pair.client[0], "POST /locks/n", NULL, 503, "quarantined");
+    int64_t left = member_integer(pair.client[0], "retry_after_ms");
+    assert_in_range(left + clock_ms() - asked, cost - 500, cost + 500);
+    pair_close(&pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +321,7 @@ int main(void)
         cmocka_unit_test(it_is_as_long_as_it_is_set_to_be),
         cmocka_unit_test(there_is_none_where_nothing_can_be_lost),
         cmocka_unit_test(a_batond_that_comes_later_knows_of_it),
+        cmocka_unit_test(what_a_loss_would_cost_is_told_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
