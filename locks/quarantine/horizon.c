@@ -9,7 +9,8 @@
 
 enum {
     LEAD_US = 2000000, /* the horizon is later than all holds by half of this at least, */
-    MOST_US = 30000000 /* and moves ahead of them by no more than this and LEAD_US */
+    AHEAD = 8,         /* moves ahead of them by this part of the TTL and LEAD_US, */
+    MOST_US = 30000000 /* but by no more than this and LEAD_US */
 };
 
 /* An answer that waits until the horizon is written. */
@@ -84,7 +85,7 @@ bool horizon_covers(struct guard *guard, unsigned number, int64_t ttl_ms, int64_
         return true;
     struct shard *shard = shard_at(guard, number);
     int64_t now = (int64_t)uv_now(guard->options.loop) * US_PER_MS, ttl = ttl_ms * US_PER_MS;
-    int64_t more = ttl / 2 < MOST_US ? ttl / 2 : MOST_US;
+    int64_t more = ttl / AHEAD < MOST_US ? ttl / AHEAD : MOST_US;
     int64_t least = now + ttl + LEAD_US / 2, ahead = now + ttl + more + LEAD_US;
     if (least <= shard->horizon.written[HORIZON_ALL] &&
         least <= shard->horizon.written[HORIZON_UNREPLICATED])

@@ -11,9 +11,9 @@ struct shard;
 
 /* Each shard has a horizon, here and in its record in Redis (identity_record.h). Before a client is
  * told of a hold that ends later, the horizon is moved on, here and there: beyond the end of the
- * hold by half of its TTL, 30 s at most, so that this happens seldom. The answer waits until Redis
- * says that the record has it. So every server that comes later knows the horizon, too, as long as
- * Redis or one of the servers that moved it remembers it.
+ * hold by an eighth of its TTL, 30 s at most, so that this happens seldom. The answer waits until
+ * Redis says that the record has it. So every server that comes later knows the horizon, too, as
+ * long as Redis or one of the servers that moved it remembers it.
  *
  * Holds that Redis refuses do not move the horizon. Nor does a grant whose answer was lost: no
  * client relies on it, unless it asks again by its token and is told then.

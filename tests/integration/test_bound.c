@@ -9,7 +9,7 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-enum { WAY_MS = 40, FAR_MS = 200, TTL_MS = 2000, LONGEST_MS = TTL_MS * 3 / 2 + 2000 + 1500 };
+enum { WAY_MS = 40, FAR_MS = 200, TTL_MS = 2000, LONGEST_MS = TTL_MS * 9 / 8 + 2000 + 1500 };
 
 static const char NO_TOKEN[] = "a-token-that-holds-nothing";
 

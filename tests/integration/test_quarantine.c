@@ -12,7 +12,7 @@
 enum {
     TTL_MS = 2000,
     LONGEST_MS =
-        TTL_MS * 3 / 2 + 2000 + 1500, /* of a quarantine after that, with what is rounded */
+        TTL_MS * 9 / 8 + 2000 + 1500, /* of a quarantine after that, with what is rounded */
     NOTICED_MS = 1500,                /* one look each second, on a busy machine */
     GRACE_MS = 3000,
     PATIENCE_MS = 10000,
@@ -282,7 +282,7 @@ static int64_t loss_would_cost(struct http_client *client)
 static bool costs_as_for_a_minute(void *client)
 {
     int64_t ms = loss_would_cost(client);
-    return ms > 60000 && ms <= 92000;
+    return ms > 60000 && ms <= 69500;
 }
 
 /* What a loss would cost is known before, to all; and that is what it costs. */

@@ -10,7 +10,7 @@
 enum {
     TTL_MS = 2000,
     LONGEST_MS =
-        TTL_MS * 3 / 2 + 2000 + 1500, /* of a quarantine after that, with what is rounded */
+        TTL_MS * 9 / 8 + 2000 + 1500, /* of a quarantine after that, with what is rounded */
     NOTICED_MS = 1500,                /* one look each second, on a busy machine */
 };
 
