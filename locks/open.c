@@ -141,7 +141,8 @@ int locks_open(struct locks **ret, const struct locks_options *options)
     return result;
 }
 
-/* All timers that use the store stop here: the loop may run them before their handles are closed. */
+/* All timers that use the store stop here: the loop may run them before their handles are closed.
+ */
 static void locks_on_store_closed(void *context)
 {
     struct locks *locks = context;

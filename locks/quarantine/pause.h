@@ -21,9 +21,9 @@ bool pause_covers(const struct guard *guard, struct slice key);
  * False: there are no more. */
 bool pause_next(const struct guard *guard, unsigned *position, struct quarantine_state *ret);
 
-/* For how many milliseconds nothing would be granted if a shard lost all its data now, as far as this
- * process knows of holds; of several shards the longest. 0: no hold is known, or a loss would pause
- * nothing. */
+/* For how many milliseconds nothing would be granted if a shard lost all its data now, as far as
+ * this process knows of holds; of several shards the longest. 0: no hold is known, or a loss would
+ * pause nothing. */
 int64_t pause_after_loss_ms(const struct guard *guard);
 
 /* How many shards of several are in quarantine; 0 if the store has but one. */
