@@ -298,9 +298,10 @@ static void what_a_loss_would_cost_is_told_before(void **state)
     clock_sleep_ms(NOTICED_MS);
     int64_t cost = loss_would_cost(pair.client[0]), asked = clock_ms();
     answers(pair.client[0], "GET /metrics", NULL, 200, NULL);
-    const char *figure = strstr(pair.client[0]->reply.body, "\nbaton_loss_would_cost_seconds ");
-    assert_in_range(atoi(strrchr(strtok((char *)figure + 1, "\n"), ' ')), cost / 1000 - 2,
-                    cost / 1000 + 3);
+    static const char METRIC[] = "\nbaton_loss_would_cost_seconds ";
+    const char *line = strstr(pair.client[0]->reply.body, METRIC);
+    assert_non_null(line);
+    assert_in_range(atoi(line + strlen(METRIC)), cost / 1000 - 2, cost / 1000 + 3);
     pair_restart(&pair);
     answers(pair.client[0], "POST /locks/n", NULL, 503, "quarantined");
     int64_t left = member_integer(pair.client[0], "retry_after_ms");

@@ -328,7 +328,7 @@ static const struct wrong {
     {"acquireLocks", "hold=connection", NULL, "hold", "unknown query parameter"},
     {"acquireLocks", "names=a", NULL, "names", "unknown query parameter"},
     {"renewLocks", NULL, "{\"wait_ms\":0}", "wait_ms", "known here: ttl_ms, token, names"},
-    {"releaseLocks", "force=true", NULL, "force", "takes no query parameters"},
+    {"releaseLocks", "ttl=5s", NULL, "ttl", "known here: force, prefix, limit, cursor, reason"},
     {"watchLock", "prefix=a", NULL, "prefix", "known here: wait, after"},
     {"watchLocks", "cursor=a", NULL, "cursor", "known here: wait, prefix, limit, after"},
     {"acquireLock", NULL, "{\"\":5}", "body", "a field has no name; known here: ttl_ms"},
