@@ -613,12 +613,22 @@ static int workers_of(pid_t pid)
     return count;
 }
 
+struct workers {
+    pid_t pid;
+    int count;
+};
+
+static bool are_all_there(void *context)
+{
+    const struct workers *workers = context;
+    return workers_of(workers->pid) == workers->count;
+}
+
 /* Each names itself first of all, which may be after another one has answered. */
 static void has_workers(const struct batond_process *batond, int count)
 {
-    for (int i = 0; i < PATIENCE_MS / 10 && workers_of(batond->process.pid) < count; i++)
-        usleep(10000);
-    assert_int_equal(workers_of(batond->process.pid), count);
+    struct workers workers = {batond->process.pid, count};
+    assert_true(clock_wait_until(are_all_there, &workers, PATIENCE_MS));
 }
 
 static void each_worker_is_a_thread(void **state)
