@@ -84,7 +84,8 @@ struct lock_view {
     int64_t limit; /* of the shared holds; 0: none */
     int64_t queue_length;
     bool mine;        /* the token of the request has a hold */
-    int64_t opens_ms; /* LOCKS_QUARANTINED: until it may be granted, as far as is known */
+    int64_t opens_ms; /* LOCKS_QUARANTINED: until it may be granted, as far as Redis knows, */
+    enum quarantine_reason opens_reason; /* and why not before */
     struct {
         int64_t fence; /* 0: no earlier hold is known */
         struct slice reason;

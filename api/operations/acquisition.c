@@ -207,15 +207,16 @@ static json_t *unconfirmed(struct exchange *exchange, const char *error)
     return document;
 }
 
-/* Says when the quarantine ends; a longer wait is granted then. If only this name is quarantined, a
- * clock that was ahead ended its last hold, and only Redis may have noticed. */
+/* Says when the quarantine ends; a longer wait is granted then. Only Redis may have noticed: that a
+ * clock that was ahead has ended the last hold of this name, or that its data was replaced just
+ * now. */
 static json_t *quarantined(struct exchange *exchange, struct slice name,
                            const struct lock_view *view)
 {
     enum quarantine_reason reason;
     int64_t left_ms = locks_quarantine(exchange->api->locks, name, &reason);
     if (reason == QUARANTINE_NONE && view && view->opens_ms > 0) {
-        reason = QUARANTINE_CLOCK;
+        reason = view->opens_reason;
         left_ms = view->opens_ms;
     }
     int64_t retry_ms = left_ms > 0 ? left_ms : 1;

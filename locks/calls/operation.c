@@ -61,13 +61,15 @@ void operation_read(const struct store_result *result, operation_reader *read,
     *ret = operation_unanswered(result);
 }
 
-void operation_note_numbers(const struct locks *locks, const struct locks_reply *reply)
+void operation_note(const struct locks *locks, const struct locks_reply *reply)
 {
     const int64_t numbers[] = {reply->view.version, reply->release.version, reply->broken.version};
     int64_t greatest = reply->hold.version;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         greatest = numbers[i] > greatest ? numbers[i] : greatest;
     guard_heard_number(locks->guard, greatest);
+    if (reply->result == LOCKS_QUARANTINED)
+        guard_refused(locks->guard);
 }
 
 static void operation_done(void *context, const struct store_result *result)
@@ -75,7 +77,7 @@ static void operation_done(void *context, const struct store_result *result)
     struct operation *operation = context;
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, operation->read, &reply);
-    operation_note_numbers(operation->locks, &reply);
+    operation_note(operation->locks, &reply);
     operation->done(operation->context, &reply);
     free(operation);
 }

@@ -29,9 +29,10 @@ const char *operation_unavailable_because(const struct store_result *result);
  * one. */
 struct locks_reply operation_unanswered(const struct store_result *result);
 
-/* Tells the guard of the greatest number (fence or version) in a reply. Call this with each reply
- * that tells a client of a number, before Redis answers anything else. */
-void operation_note_numbers(const struct locks *locks, const struct locks_reply *reply);
+/* Tells the guard of the greatest number (fence or version) in a reply, and of a refusal because of
+ * a quarantine. Call this with each reply that tells a client of a number, before Redis answers
+ * anything else. */
+void operation_note(const struct locks *locks, const struct locks_reply *reply);
 
 /* The script's key for a name. */
 struct slice operation_key(const struct locks *locks, struct slice name, char key[KEY_LENGTH]);

@@ -106,6 +106,16 @@ bool locks_waiter(const struct lock_view *view, size_t position, struct waiter_v
     return true;
 }
 
+bool reply_read_opening(const struct value *value, struct lock_view *ret)
+{
+    struct slice reason;
+    if (!value_integer(value_at(value, 1), &ret->opens_ms) ||
+        !value_text(value_at(value, 2), &reason))
+        return false;
+    ret->opens_reason = quarantine_reason_of(reason);
+    return true;
+}
+
 bool reply_read_view(const struct value *value, struct lock_view *ret)
 {
     int64_t mine;

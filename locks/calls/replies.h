@@ -14,15 +14,16 @@ bool reply_says(const struct value *value, const char *word);
 /* The error for a record that a script could read, and reply_read_view cannot. */
 #define VIEW_UNREADABLE "what Redis keeps of it cannot be read (a text or number in it is none)"
 
-/* Each reads one value as scripts/shared/9-name.lua writes it: a hold and a release from element 1
- * on. False: something is missing, is of another kind, or is text that Baton never accepts. Other
- * programs can write to Redis, and must not overflow a buffer here. */
+/* Each reads one value as scripts/shared/9-name.lua writes it: a hold, a release and the end of
+ * a quarantine from element 1 on. False: something is missing, is of another kind, or is text that
+ * Baton never accepts. Other programs can write to Redis, and must not overflow a buffer here. */
 bool reply_read_fence(const struct value *value, int64_t *ret);
 bool reply_read_passed(const struct value *value, int64_t *ret);
 bool reply_read_mode(const struct value *value, enum lock_mode *ret);
 bool reply_read_owner(const struct value *value, struct slice *ret);
 bool reply_read_hold(const struct value *value, struct hold *ret);
 bool reply_read_release(const struct value *value, struct release *ret);
+bool reply_read_opening(const struct value *value, struct lock_view *ret);
 bool reply_read_view(const struct value *value, struct lock_view *ret);
 
 #endif

@@ -182,7 +182,7 @@ static bool request_read_ended(const struct value *value, struct locks_reply *re
     }
     if (reply_says(value, "quarantined")) {
         ret->result = LOCKS_QUARANTINED;
-        return value_integer(value_at(value, 1), &ret->view.opens_ms);
+        return reply_read_opening(value, &ret->view);
     }
     if (reply_says(value, "superseded")) {
         ret->result = LOCKS_SUPERSEDED;

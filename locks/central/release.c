@@ -45,7 +45,7 @@ static void release_answered(void *context, const struct store_result *result)
     struct hold hold;
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, release_read, &reply);
-    operation_note_numbers(releasing->locks, &reply);
+    operation_note(releasing->locks, &reply);
     /* After a repeated release another client may hold the lock. */
     const struct release *release = &reply.release;
     if (reply.result == LOCKS_DONE && !release->cancelled && !release->repeated &&

@@ -34,7 +34,7 @@ static void renew_answered(void *context, const struct store_result *result)
     struct renewing *renewing = context;
     struct locks_reply reply = {.result = LOCKS_DONE};
     operation_read(result, renew_read, &reply);
-    operation_note_numbers(renewing->locks, &reply);
+    operation_note(renewing->locks, &reply);
     struct slice key = {renewing->key, renewing->key_length};
     if (reply.result == LOCKS_DONE)
         expiries_note(renewing->locks, key, &reply.hold);

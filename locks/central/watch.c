@@ -19,7 +19,7 @@ static void central_watch_looked(void *context, const struct store_result *resul
         reply = operation_unanswered(result);
         subscription->locks->check_again |= reply.result != LOCKS_DAMAGED;
     }
-    operation_note_numbers(subscription->locks, &reply);
+    operation_note(subscription->locks, &reply);
     subscription_plan(subscription, next_ms);
     watched_seen(&subscription->watched, &reply);
     subscription_leave(subscription);

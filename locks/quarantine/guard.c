@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     NS_PER_US = 1000,
@@ -39,6 +40,18 @@ void guard_close(struct guard *guard)
     free(guard);
 }
 
+/* Without quarantines a loss changes nothing. While the key of the record changes, the record under
+ * the new key may be another shard's, or none. */
+static void guard_stamp_era(const struct shard *shard, struct stamp *stamp)
+{
+    bool is_off = shard->guard->options.quarantine_ms == QUARANTINE_OFF;
+    bool is_text = strlen(shard->identity.era) == sizeof stamp->era; /* else it is not ours */
+    if (is_off || !is_text || !shard->identity.serves || shard->key.is_moved)
+        return;
+    memcpy(stamp->era, shard->identity.era, sizeof stamp->era);
+    memcpy(stamp->tag, shard->key.tag, sizeof stamp->tag);
+}
+
 void guard_stamp(const struct guard *guard, unsigned number, uint64_t now,
                  char stamp[STORE_STAMP_LENGTH])
 {
@@ -48,13 +61,15 @@ void guard_stamp(const struct guard *guard, unsigned number, uint64_t now,
         shard = &UNKNOWN;
     int64_t latest =
         clock_theirs(&shard->clock, (int64_t)(now / NS_PER_US)) + LATE_US + shard->slack;
-    const struct stamp now_is = {
+    struct stamp now_is = {
         .retention = (double)(guard->options.retention_ms * US_PER_MS),
         .latest = shard->clock.is_known ? (double)latest : INFINITY,
         .opens = (double)shard->quarantine.opens,
         .floor = (double)shard->fences.floor,
         .level = (double)shard->fences.level,
     };
+    if (shard != &UNKNOWN)
+        guard_stamp_era(shard, &now_is);
     stamp_write(&now_is, stamp);
 }
 
@@ -71,6 +86,13 @@ void guard_late(struct guard *guard, unsigned number, const char *error)
         shard->slack = heard - sent < LATEST_US ? heard - sent : LATEST_US;
     if (shard_measure(shard, sent, heard, time))
         identity_note_jump(shard);
+}
+
+void guard_refused(struct guard *guard)
+{
+    const struct shard *shard = shard_find(guard, store_mark(guard->store).shard);
+    if (shard && shard_left_us(shard, clock_now()) == 0)
+        identity_check(guard);
 }
 
 void guard_heard_number(struct guard *guard, int64_t number)

@@ -27,6 +27,10 @@ void guard_stamp(const struct guard *guard, unsigned number, uint64_t now,
 /* A script came too late, as its `error` says: either Redis was slow, or its clock has jumped. */
 void guard_late(struct guard *guard, unsigned number, const char *error);
 
+/* A script has granted nothing because of a quarantine. If none is known here, Redis has lost its
+ * data since the last look at the record, and it is looked at now. */
+void guard_refused(struct guard *guard);
+
 /* Call this with each number (fence or version) that a client is about to be told, before Redis
  * answers anything else. The number may be ahead of what the guard knows, if the clock went back
  * while no batond was there. Then all numbers go on from it, and the record says so. */

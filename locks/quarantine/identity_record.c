@@ -48,10 +48,8 @@ bool identity_record_read(const struct value *reply, struct identity_record *ret
 
 enum quarantine_reason identity_record_reason(const struct identity_record *record)
 {
-    for (enum quarantine_reason reason = 1; reason < QUARANTINE_REASON_COUNT; reason++)
-        if (strcmp(record->reason, quarantine_word(reason)) == 0)
-            return reason;
-    return QUARANTINE_EPOCH;
+    enum quarantine_reason reason = quarantine_reason_of(slice_of(record->reason));
+    return reason == QUARANTINE_NONE ? QUARANTINE_EPOCH : reason;
 }
 
 bool identity_record_is_ended(const struct identity_record *record)

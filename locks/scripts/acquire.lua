@@ -12,7 +12,7 @@
 --         the hold, and this request is the first to be told, or not;
 --         {'waiting', next_ms}, {'locked', view}, {'limit_mismatch', limit, view},
 --         {'too_many_waiters', length}, {'upgrade_conflict'}, {'released'}, {'superseded'}, or where
---         it would be granted if anything were now, {'quarantined', for how many ms}.
+--         it would be granted if anything were now, {'quarantined', for how many ms, reason}.
 
 local function request_of(argv)
     local token, owner, mode, attempt, meta = parse(TEXTS, argv[2])
@@ -98,10 +98,11 @@ local function ask_anew(state, request)
         return finish(state, {'limit_mismatch', state[LIMIT], view.name(state, '')})
     end
     local is_admitted = holds.admits(state, owner, mode, limit)
-    if is_admitted and now < opens and (is_of_owner or not request.server) then
-        return finish(state, {'quarantined', ceil((opens - now) / 1000)})
+    local is_open = is_admitted and era.may_grant()
+    if is_admitted and not is_open and (is_of_owner or not request.server) then
+        return finish(state, {'quarantined', ceil((opens - now) / 1000), era.reason})
     end
-    local is_granted = is_admitted and now >= opens and (is_of_owner or not state.next_line)
+    local is_granted = is_open and (is_of_owner or not state.next_line)
     if is_granted and is_full then
         return refuse_full(state)
     elseif is_granted then
@@ -127,8 +128,8 @@ end
 
 -- The token waits already, and this is its request now.
 local function ask_again(state, waiter, request)
-    if now >= opens and holds.owned(state, waiter[OWNER]) > 0 and
-       holds.admits(state, waiter[OWNER], waiter[MODE], waiter[WANTED]) then
+    if holds.owned(state, waiter[OWNER]) > 0 and
+       holds.admits(state, waiter[OWNER], waiter[MODE], waiter[WANTED]) and era.may_grant() then
         return grant_upgrade(state, waiter, request.attempt)
     elseif not request.server then
         return finish(state, {'locked', view.name(state, '')})
@@ -139,7 +140,7 @@ end
 -- The common case: the name is free, and nobody waits or watches. Returns the fence, or nil.
 local function grant_at_once(state, request)
     local is_plain = state[COUNT] + state[WAITERS] + state[SERVERS] == 0 and request.sent == '0' and
-                     not is_full and now >= max(stamped, runs_on(state))
+                     not is_full and now >= runs_on(state) and era.may_grant()
     if not is_plain then
         return nil
     end

@@ -23,6 +23,14 @@ const char *quarantine_text(enum quarantine_reason reason)
     return REASONS[reason].text;
 }
 
+enum quarantine_reason quarantine_reason_of(struct slice word)
+{
+    for (enum quarantine_reason reason = 1; reason < QUARANTINE_REASON_COUNT; reason++)
+        if (slice_equals(word, quarantine_word(reason)))
+            return reason;
+    return QUARANTINE_NONE;
+}
+
 bool quarantine_parse(struct slice text, int64_t *ret)
 {
     int64_t ms;

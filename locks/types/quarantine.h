@@ -28,6 +28,9 @@ enum quarantine_reason {
 const char *quarantine_word(enum quarantine_reason reason);
 const char *quarantine_text(enum quarantine_reason reason);
 
+/* QUARANTINE_NONE for any other text. */
+enum quarantine_reason quarantine_reason_of(struct slice word);
+
 /* The setting `quarantine`: how long quarantines are. */
 enum {
     QUARANTINE_AUTO = -1, /* until every hold that was granted must have ended */

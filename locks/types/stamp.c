@@ -25,5 +25,7 @@ void stamp_write(const struct stamp *stamp, char bytes[STORE_STAMP_LENGTH])
     bytes = stamp_put(bytes, stamp->latest);
     bytes = stamp_put(bytes, stamp->opens);
     bytes = stamp_put(bytes, stamp->floor);
-    stamp_put(bytes, stamp->level);
+    bytes = stamp_put(bytes, stamp->level);
+    memcpy(bytes, stamp->era, sizeof stamp->era);
+    memcpy(bytes + sizeof stamp->era, stamp->tag, sizeof stamp->tag);
 }

@@ -6,6 +6,8 @@
 #include "base/slice.h"
 #include "redis/types/events.h"
 
+enum { STAMP_ERA_LENGTH = 16, STAMP_TAG_SIZE = 8 };
+
 /* Numbers as Lua has them, in microseconds: see scripts/shared/2-call.lua. */
 struct stamp {
     double retention;
@@ -13,6 +15,8 @@ struct stamp {
     double opens;
     double floor;
     double level;
+    char era[STAMP_ERA_LENGTH]; /* all 0: the script does not look at the record */
+    char tag[STAMP_TAG_SIZE];
 };
 
 /* The argument that stands for the stamp until the script is sent: then the stamp is written there.

@@ -212,7 +212,7 @@ static void waiting_answered(void *context, const struct store_result *result)
         return;
     struct request_answer answer;
     request_read(result, &waiter->acquire, &waiter->attempt, &answer);
-    operation_note_numbers(waiting_locks(waiter), &answer.reply);
+    operation_note(waiting_locks(waiter), &answer.reply);
     if (answer.waits) {
         waiting_note_queued(waiter);
         subscription_plan(waiter->subscription, answer.next_ms);

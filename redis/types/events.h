@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-enum { STORE_STAMP_LENGTH = 40 }; /* bytes */
+enum { STORE_STAMP_LENGTH = 64 }; /* bytes */
 
 /* The store calls these from the loop and, except for `stamp`, never from inside a call to the
  * store. Each may be NULL. */

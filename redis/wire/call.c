@@ -52,7 +52,7 @@ static struct call *call_make(enum call_kind kind, const struct slice *head, siz
     *call = (struct call){.kind = kind};
     char *at = call_put_number(call->bytes, '*', head_count + tail_count);
     at = call_put_words(at, head, head_count);
-    call->stamp = (size_t)(at - call->bytes) + sizeof "$40\r\n" - 1; /* STORE_STAMP_LENGTH */
+    call->stamp = (size_t)(at - call->bytes) + sizeof "$64\r\n" - 1; /* STORE_STAMP_LENGTH */
     at = call_put_words(at, tail, tail_count);
     call->length = (size_t)(at - call->bytes);
     return call;

@@ -238,6 +238,10 @@ static void fences_grow_though_the_clock_went_back_while_no_batond_was_there(voi
     answers(pair.client[0], "GET /locks/n", NULL, 200, NULL);
     clock_sleep_ms(2 * NOTICED_MS); /* nothing tells when the other one has looked */
     freeReplyObject(redis_process_command(&pair.redis, "FLUSHALL"));
+    answers(pair.client[1], "POST /locks/n", NULL, 503, "quarantined");
+    clock_sleep_ms(NOTICED_MS);
+    /* By this clock the hold ends in ten minutes. */
+    answers(pair.client[1], "DELETE /quarantine?reason=it%20is%20over", NULL, 200, NULL);
     assert_granted_between(pair.client[1], "/locks/n", 0, clock_ms() + LONGEST_MS);
     assert_true(member_integer(pair.client[1], "fence") > fence);
     pair_close(&pair);

@@ -2,6 +2,7 @@
 
 #include "locks/scripts/scripts.h"
 #include "locks/types/name.h"
+#include "locks/types/stamp.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 
@@ -43,6 +44,7 @@ int scripts_clean(void **state)
     scripts->link = scripts->redis.link;
     scripts->retention_ms = HOUR_MS;
     scripts->latest_us = scripts->opens_us = scripts->floor_us = scripts->level_us = 0;
+    scripts->era = scripts->tag = NULL;
     scripts->unwatched = false;
     scripts->clock_us = 0;
     scripts->cut_at = 0;
@@ -310,10 +312,21 @@ static redisReply *send_asking(struct scripts *scripts, const struct script *scr
 static redisReply *run(struct scripts *scripts, const struct script *script, const char *key,
                        struct arguments *arguments)
 {
-    double stamp[] = {(double)scripts->retention_ms * 1000, INFINITY, (double)scripts->opens_us,
-                      (double)scripts->floor_us, (double)scripts->level_us};
+    struct stamp stamp = {(double)scripts->retention_ms * 1000,
+                          INFINITY,
+                          (double)scripts->opens_us,
+                          (double)scripts->floor_us,
+                          (double)scripts->level_us,
+                          {0},
+                          {0}};
+    char stamp_bytes[STORE_STAMP_LENGTH];
     if (scripts->latest_us)
-        stamp[1] = (double)scripts->latest_us;
+        stamp.latest = (double)scripts->latest_us;
+    if (scripts->era)
+        memcpy(stamp.era, scripts->era, sizeof stamp.era);
+    if (scripts->tag)
+        snprintf(stamp.tag, sizeof stamp.tag, "%s", scripts->tag);
+    stamp_write(&stamp, stamp_bytes);
     struct arguments all = {0};
     push(&all, "FCALL");
     push(&all, "");
@@ -321,7 +334,7 @@ static redisReply *run(struct scripts *scripts, const struct script *script, con
     push(&all, key);
     if (scripts->ask)
         push(&all, key);
-    push_bytes(&all, (const char *)stamp, sizeof stamp);
+    push_bytes(&all, stamp_bytes, sizeof stamp_bytes);
     for (int i = 0; i < arguments->count; i++)
         push_bytes(&all, arguments->text[i], arguments->length[i]);
     redisReply *reply = call_script(scripts, script, &all);
@@ -572,6 +585,12 @@ static void read_waiting(const redisReply *reply, struct answer *ret)
     ret->next_ms = integer(reply, 1);
 }
 
+static void read_quarantined(const redisReply *reply, struct answer *ret)
+{
+    ret->next_ms = integer(reply, 1);
+    text(reply, 2, ret->reason, sizeof ret->reason);
+}
+
 static void read_too_many(const redisReply *reply, struct answer *ret)
 {
     ret->count = integer(reply, 1);
@@ -586,13 +605,19 @@ static const struct {
     const char *status;
     void (*read)(const redisReply *reply, struct answer *ret);
 } READERS[] = {
-    {"granted", read_granted},        {"claimed", read_told},
-    {"holding", read_told},           {"renewed", read_told},
-    {"released", read_ended},         {"repeated", read_ended},
-    {"cancelled", read_cancelled},    {"waiting", read_waiting},
-    {"locked", read_refusal},         {"timeout", read_refusal},
-    {"limit_mismatch", read_refusal}, {"too_many_waiters", read_too_many},
-    {"quarantined", read_waiting},
+    {"granted", read_granted},
+    {"claimed", read_told},
+    {"holding", read_told},
+    {"renewed", read_told},
+    {"released", read_ended},
+    {"repeated", read_ended},
+    {"cancelled", read_cancelled},
+    {"waiting", read_waiting},
+    {"locked", read_refusal},
+    {"timeout", read_refusal},
+    {"limit_mismatch", read_refusal},
+    {"too_many_waiters", read_too_many},
+    {"quarantined", read_quarantined},
 };
 
 /* `released` from an acquire says nothing else. */

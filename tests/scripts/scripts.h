@@ -25,6 +25,8 @@ struct scripts {
     int64_t latest_us;    /* 0: any time will do */
     int64_t opens_us;     /* 0: grants are made */
     int64_t floor_us, level_us;
+    const char *era; /* of the data, as operations know it; NULL: they do not look at the record, */
+    const char *tag; /* whose key has this hash tag; NULL: none */
     int64_t clock_us; /* 0: Redis's own clock; else the time that operations are told */
     bool is_full;     /* Redis may use no more memory */
     bool unwatched;   /* do not look at the keys afterwards, where time or calls are counted */
@@ -89,6 +91,7 @@ struct answer {
     char next_owner[TEXT];   /* the same: whose it is then */
     char owner[TEXT];
     char mode[16];
+    char reason[16]; /* of a quarantine */
     struct seen view;
 };
 

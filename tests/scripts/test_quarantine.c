@@ -155,6 +155,121 @@ static void nor_do_an_end_a_break_a_tick_a_look_or_one_who_leaves(void **state)
     }
 }
 
+/* From now on Redis has data of the era that operations know. */
+static void know_the_era(struct scripts *scripts)
+{
+    redis_process_flush(&scripts->redis);
+    scripts->era = "00000000000000e1";
+    freeReplyObject(
+        redis_process_command(&scripts->redis, "HSET baton:epoch era %s", scripts->era));
+}
+
+/* Redis has other data than batond knows of, since its last look: with a record of another era, or
+ * without any. */
+static void replace_data(struct scripts *scripts, bool has_record)
+{
+    freeReplyObject(redis_process_command(
+        &scripts->redis, has_record ? "HSET baton:epoch era 00000000000000e2" : "DEL baton:epoch"));
+}
+
+static void on_other_data_nothing_is_granted(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int way = 0; way < 4; way++) {
+        bool is_new = way % 2;
+        know_the_era(scripts);
+        assert_status(acquire(scripts, .name = "m", .token = "m", .owner = "me"), "granted");
+        replace_data(scripts, way / 2);
+        struct answer answer = acquire(scripts, .token = "a", .token_is_new = is_new);
+        assert_status(answer, "quarantined");
+        assert_in_range(answer.next_ms, 999, 1000);
+        assert_string_equal(answer.reason, "epoch");
+        assert_status(acquire(scripts, .name = "m", .token = "b", .owner = "me"), "quarantined");
+        assert_status(acquire(scripts, .name = "m", .token = "c", .token_is_new = is_new),
+                      "locked");
+        assert_status(renew(scripts, "m", "m", 60000), "renewed");
+        assert_status(release(scripts, "m", "m"), "released");
+        answer = acquire(scripts, .token = "w", .attempt = "w", .server = "one", .lease_ms = 600000,
+                         .token_is_new = is_new);
+        assert_status(answer, "waiting");
+        assert_in_range(answer.next_ms, 999, 1001);
+        assert_int_equal(inspect(scripts, "n", "").holds, 0);
+        scripts->era = "00000000000000e2"; /* batond has looked */
+        replace_data(scripts, true);
+        tick(scripts, "n", "one");
+        assert_int_equal(inspect(scripts, "n", "w").mine, 1);
+    }
+}
+
+static void nor_is_an_upgrade_on_other_data(void **state)
+{
+    struct scripts *scripts = *state;
+    know_the_era(scripts);
+    acquire(scripts, .token = "a", .owner = "me", .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "you", .mode = "shared");
+    acquire(scripts, .token = "w", .owner = "me", .attempt = "w", .server = "one",
+            .lease_ms = 600000);
+    replace_data(scripts, true);
+    release(scripts, "n", "b");
+    assert_status(acquire(scripts, .token = "w", .owner = "me", .attempt = "w", .server = "one",
+                          .lease_ms = 600000, .again = true),
+                  "waiting");
+    assert_int_equal(inspect(scripts, "n", "w").mine, 0);
+    scripts->era = "00000000000000e2";
+    assert_status(acquire(scripts, .token = "w", .owner = "me", .attempt = "w", .server = "one",
+                          .lease_ms = 600000, .again = true),
+                  "claimed");
+}
+
+/* By the short ways of a release and an expiry, and by their long one. */
+static void nor_is_anything_handed_over(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int way = 0; way < 8; way++) {
+        char token[] = "w1";
+        int waiters = 1 + way % 4;
+        bool is_by_expiry = way / 4;
+        know_the_era(scripts);
+        acquire(scripts, .token = "a", .ttl_ms = 2000, .token_is_new = true);
+        for (int i = 0; i < waiters; i++, token[1]++)
+            assert_status(acquire(scripts, .token = token, .attempt = token,
+                                  .server = waiters == 3 && i == 1 ? "two" : "one",
+                                  .lease_ms = 600000),
+                          "waiting");
+        replace_data(scripts, way % 2);
+        if (is_by_expiry)
+            pass(scripts, 3);
+        else
+            assert_string_equal(release_at(scripts, "n", "a", "one").next_attempt, "");
+        assert_in_range(tick(scripts, "n", "one").next_ms, 999, 1001);
+        assert_int_equal(inspect(scripts, "n", "").holds, 0);
+        assert_int_equal(inspect(scripts, "n", "").waiters, waiters);
+        scripts->era = "00000000000000e2";
+        replace_data(scripts, true);
+        tick(scripts, "n", "one");
+        assert_int_equal(inspect(scripts, "n", "w1").mine, 1);
+    }
+}
+
+static void in_a_cluster_the_record_has_a_tag(void **state)
+{
+    struct scripts *scripts = *state;
+    know_the_era(scripts);
+    scripts->tag = "06S";
+    assert_status(acquire(scripts, .token = "a", .token_is_new = true), "quarantined");
+    freeReplyObject(redis_process_command(&scripts->redis, "RENAME baton:epoch baton:epoch:{06S}"));
+    assert_status(acquire(scripts, .token = "a", .token_is_new = true), "granted");
+}
+
+/* In a Cluster the slot of the record may have left; and a key of another type is no record. */
+static void a_record_that_cannot_be_read_changes_nothing(void **state)
+{
+    struct scripts *scripts = *state;
+    know_the_era(scripts);
+    freeReplyObject(redis_process_command(&scripts->redis, "SET baton:epoch text"));
+    assert_status(acquire(scripts, .token = "a", .token_is_new = true), "granted");
+}
+
 /* One batond sees the clock ahead, and what has ended by it. The clock is right again before the
  * others have looked, so nothing keeps them from granting. */
 static void what_ended_by_a_clock_that_was_ahead_runs_on(void **state)
@@ -390,6 +505,11 @@ int main(void)
         TEST(nor_is_an_upgrade),
         TEST(a_release_lets_nobody_in),
         TEST(nor_do_an_end_a_break_a_tick_a_look_or_one_who_leaves),
+        TEST(on_other_data_nothing_is_granted),
+        TEST(nor_is_an_upgrade_on_other_data),
+        TEST(nor_is_anything_handed_over),
+        TEST(in_a_cluster_the_record_has_a_tag),
+        TEST(a_record_that_cannot_be_read_changes_nothing),
         TEST(what_ended_by_a_clock_that_was_ahead_runs_on),
         TEST(what_was_over_before_a_clock_went_back_is_over),
         TEST(what_was_handed_over_cannot_be_claimed),

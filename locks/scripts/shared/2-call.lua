@@ -3,7 +3,8 @@
 -- KEYS[1]  the name's main key, PREFIX{NAME}. Its other keys hang off it; they share its hash tag
 --          and so its Cluster slot.
 -- KEYS[2]  the same key again in a Cluster; a function over all names gets no key there.
--- ARGV[1]  the stamp: five packed numbers, in microseconds (locks/quarantine/guard.h has their sources):
+-- ARGV[1]  the stamp: five packed numbers, in microseconds, and two texts (locks/quarantine/guard.h has
+--          their sources):
 --          the retention: how long a free name is remembered;
 --          the latest time for this call: if Redis' clock is beyond it, the call was delayed or the
 --          clock has jumped. The call then changes nothing, since it would end live holds;
@@ -13,7 +14,9 @@
 --          the level: the time when the clock has caught up with the numbers, if they are ahead of it,
 --          because the clock was set back or another clock was ahead. Until then numbers grow at half
 --          the clock's speed. So a name that Redis has lost begins above all its old numbers, even
---          before a batond has noticed the loss.
+--          before a batond has noticed the loss;
+--          the era of Redis' data that batond knows, and the hash tag of the record that says which era
+--          it is (epoch.lua): see era.may_grant.
 --
 -- In a Cluster the slot of a name may be moving from one node to another, one key after the other.
 -- Redis checks only declared keys, so it would run a function whose main key is here and whose other
@@ -59,12 +62,51 @@ local function beside(suffix)
     return key .. suffix
 end
 
+-- The era of Redis' data: what the stamp of this call and the record say of it.
+local era = {}
+
+-- The key of the record, if it is of another era than batond knows, or gone; else nil. Where it cannot
+-- be read, all is as if nothing had changed: in a Cluster its slot may have left, and batond is about to
+-- look.
+function era.find_other()
+    local known, tag = parse('c16s', era.stamp, 41)
+    if byte(known) == 0 then
+        return nil
+    end
+    local prefix = sub(key, 1, find_text(key, '{', 1, true) - 1)
+    local record = prefix .. 'epoch' .. (tag ~= '' and ':{' .. tag .. '}' or '')
+    local found = pcall_redis('hget', record, 'era')
+    return type(found) ~= 'table' and found ~= known and record or nil
+end
+
+-- Nothing is granted as long as the other record says, and before batond has looked, which it does every
+-- second.
+function era.close(record)
+    local found = call('hmget', record, 'until', 'reason')
+    stamped = max(now + 1000000, tonumber(found[1]) or 0)
+    opens, era.reason = max(opens, stamped), found[2] or 'epoch'
+end
+
+-- Whether anything may be granted now. Redis may have lost its holds since batond last looked. The record
+-- is read once a call, so ask this last.
+function era.may_grant()
+    if now >= opens and not era.was_read then
+        local other = era.find_other()
+        era.was_read = true
+        if other then
+            era.close(other)
+        end
+    end
+    return now >= opens
+end
+
 -- Begins a call. Returns an error if the call came too late, else nil.
 local function begin(keys, argv, has_stamp)
     if not call then
         take_globals()
     end
     key, is_clustered = keys[1], #keys ~= 1
+    era.stamp, era.was_read, era.reason = argv[1], false, 'clock'
     expired, due, damaged, foreign, failed, undecided = nil, nil, nil, nil, nil, false
     local time = call('time')
     now = time[1] * 1000000 + time[2]
