@@ -57,6 +57,7 @@ static void open_locks(struct host *host, const char *redis_url)
                                           .waiter_lease_ms = 10000,
                                           .claim_window_ms = 2000,
                                           .max_waiters = 100000,
+                                          .quarantine_ms = QUARANTINE_AUTO,
                                           .process = PROCESS,
                                           .events.store = {.context = host,
                                                            .up = on_up,
