@@ -1,4 +1,5 @@
 /* Locks in five independent Redis: held where a majority says so, whoever of them is away. */
+#include "redis/types/events.h"
 #include "tests/integration/on_quorum.h"
 
 #include <signal.h>
@@ -634,7 +635,7 @@ static void what_comes_late_finds_the_release(void **state)
     await_held(story, "late", 0);
     count = read_words(reply->str, words, lengths, 16);
     assert_in_range(count, 6, 16);
-    char stamp[40];
+    char stamp[STORE_STAMP_LENGTH];
     const double latest = 9e15; /* so late that it would be refused, if clocks did not help */
     assert_int_equal(lengths[4], sizeof stamp);
     memcpy(stamp, words[4], sizeof stamp);
