@@ -292,6 +292,13 @@ static void a_page_that_overflows_hands_the_rest_back(void **state)
     struct scripts *scripts = *state;
     make_locks(scripts);
     struct page *page = list(scripts, "0", "baton:{*}", 1, 2000, NULL, 0);
+    for (int i = 0; i < LOCKS && page->rest_count == 0;
+         i++) { /* SCAN may find just one in a part */
+        struct page *before = page;
+        assert_string_not_equal(before->cursor, "");
+        page = list(scripts, before->cursor, "baton:{*}", 1, 2000, NULL, 0);
+        free(before);
+    }
     assert_int_equal(page->count, 1);
     assert_true(page->rest_count > 0);
     size_t rest_count = page->rest_count;

@@ -27,7 +27,7 @@ CASES = {"held": "locks held", "waiters": "clients waiting", "shared": "shared h
 PREFIX = "baton:"
 PIPELINE = 1000
 # The retention, batond's default in us, then: run at any time, grant at once, no number to start above.
-STAMP = struct.pack("<ddddd", 3_600_000_000, math.inf, 0, 0, 0)
+STAMP = struct.pack("<ddddd24x", 3_600_000_000, math.inf, 0, 0, 0)
 TTL_MS = 3_600_000
 
 

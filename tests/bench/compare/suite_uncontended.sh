@@ -115,7 +115,7 @@ spy() {
     until_ok eval "((\$(grep -c 'FCALL.*spied' '$dir/monitor') == 2))"
     kill "$monitor"
     wait "$monitor" 2>/dev/null || true
-    sed -nE "/FCALL.*spied/{ s/^.*\] ((\"[^\"]*\" ){4})\"([^\"\\\\]|\\\\.)*\"/\1$stamp$zeros$zeros$zeros/; s/\"//g; s/spied/<name>/; s/$token/<token>/; s/^/each /p }" "$dir/monitor" |
+    sed -nE "/FCALL.*spied/{ s/^.*\] ((\"[^\"]*\" ){4})\"([^\"\\\\]|\\\\.)*\"/\1$stamp$zeros$zeros$zeros$zeros$zeros$zeros/; s/\"//g; s/spied/<name>/; s/$token/<token>/; s/^/each /p }" "$dir/monitor" |
         sed '1s/$/\nexpect :/; 2s/$/\ncontains released/; 2s/$/\nexpect */'
 }
 
