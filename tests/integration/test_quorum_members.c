@@ -113,6 +113,10 @@ static void open_apart(struct apart *apart, struct story *story, int one, int ot
     start_batond(&apart->story, url);
 }
 
+/* So long the two that are apart take to refuse. Meanwhile the others have granted, which has to be
+ * seen, also on a machine that is slow. */
+enum { REFUSED_MS = 400 };
+
 static void set_delay(struct apart *apart, int ms)
 {
     for (int i = 0; i < 2; i++)
@@ -162,7 +166,7 @@ static void what_two_requests_found_is_taken_back(void **state)
     await_held_at(&story->servers, "few", 5);
     for (int i = 3; i < QUORUM_MEMBERS; i++)
         redis_process_flush(&story->servers.members[i]);
-    set_delay(&apart, 120); /* until those refuse */
+    set_delay(&apart, REFUSED_MS);
     struct parked *parked = parked_send_token(apart.story.batond.port, "a-token-that-comes-twice",
                                               "POST /locks/few?ttl=60s&owner=me");
     await_held_at(&story->servers, "few", 5);
@@ -188,13 +192,13 @@ static void what_was_found_is_taken_back_though_it_lasts_longer(void **state)
     await_held_at(&story->servers, "long", 5);
     for (int i = 3; i < QUORUM_MEMBERS; i++)
         redis_process_flush(&story->servers.members[i]);
-    set_delay(&apart, 120); /* until those refuse */
+    set_delay(&apart, REFUSED_MS);
     struct parked *first =
         parked_send_token(apart.story.batond.port, TWICE, "POST /locks/long?ttl=60s&owner=me");
     await_held_at(&story->servers, "long", 5);
     struct parked *second =
         parked_send_token(apart.story.batond.port, TWICE, "POST /locks/long?ttl=100ms&owner=me");
-    clock_sleep_ms(60);
+    clock_sleep_ms(REFUSED_MS / 2);
     for (int i = 3; i < QUORUM_MEMBERS; i++)
         redis_process_freeze(&story->servers.members[i]);
     assert_int_equal(parked_answer(first, PATIENCE_MS), 409);
