@@ -111,6 +111,7 @@ static void open_apart(struct apart *apart, struct story *story, int one, int ot
                                    i ? "," : "", port);
     }
     start_batond(&apart->story, url);
+    await_up(apart->story.client, "5 of 5");
 }
 
 /* So long the two that are apart take to refuse. Meanwhile the others have granted, which has to be
@@ -237,14 +238,24 @@ static void what_is_told_is_the_mode_of_a_majority(void **state)
     parked_close(parked);
 }
 
+/* A member that the test before has frozen is connected again after a pause. */
+static int all_are_up(void **state)
+{
+    struct story *story = *state;
+    await_up(story->client, "5 of 5");
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, all_are_up)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_writer_waits_for_a_change_of_shared_holds),
-        cmocka_unit_test(what_is_told_is_what_those_have_who_agreed),
-        cmocka_unit_test(what_two_requests_found_is_taken_back),
-        cmocka_unit_test(what_was_found_is_taken_back_though_it_lasts_longer),
-        cmocka_unit_test(what_is_told_is_the_mode_of_a_majority),
+        TEST(a_writer_waits_for_a_change_of_shared_holds),
+        TEST(what_is_told_is_what_those_have_who_agreed),
+        TEST(what_two_requests_found_is_taken_back),
+        TEST(what_was_found_is_taken_back_though_it_lasts_longer),
+        TEST(what_is_told_is_the_mode_of_a_majority),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests_name("members of a quorum", tests, begin, finish);
