@@ -4,7 +4,7 @@
 #include "tests/bench/samples.h"
 
 #include "tests/support/clock.h"
-#include "tests/support/slow.h"
+#include "tests/support/faults/slow.h"
 
 #include <err.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #define BATON_TESTS_CHAOS_HOLDERS_H
 
 #include "tests/chaos/ledger.h"
-#include "tests/support/hosts.h"
+#include "tests/support/faults/hosts.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

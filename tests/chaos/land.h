@@ -4,7 +4,7 @@
 #define BATON_TESTS_CHAOS_LAND_H
 
 #include "tests/chaos/sides.h"
-#include "tests/support/hosts.h"
+#include "tests/support/faults/hosts.h"
 #include "tests/support/redis_process.h"
 
 /* Each has a host of its own, in this order. */

@@ -3,7 +3,7 @@
 #define BATON_TESTS_CHAOS_SIDES_H
 
 #include "tests/support/batond_process.h"
-#include "tests/support/hosts.h"
+#include "tests/support/faults/hosts.h"
 
 enum { SIDES = 2 };
 

@@ -7,8 +7,8 @@
 #include "tests/support/clock.h"
 #include "tests/support/clustered.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/faults/jumping_clock.h"
 #include "tests/support/http.h"
-#include "tests/support/jumping_clock.h"
 #include "tests/support/quorum.h"
 #include "tests/support/redis_process.h"
 

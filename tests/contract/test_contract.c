@@ -10,9 +10,9 @@
 #include "tests/support/batond_process.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/faults/stuck_thread.h"
 #include "tests/support/raw.h"
 #include "tests/support/redis_process.h"
-#include "tests/support/stuck_thread.h"
 
 #include <errno.h>
 #include <pthread.h>

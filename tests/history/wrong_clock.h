@@ -3,8 +3,8 @@
 #define BATON_TESTS_HISTORY_WRONG_CLOCK_H
 
 #include "tests/support/batond_process.h"
+#include "tests/support/faults/jumping_clock.h"
 #include "tests/support/http.h"
-#include "tests/support/jumping_clock.h"
 
 /* Starts a batond that has this clock. */
 void wrong_clock_start(struct batond_process *batond, const char *redis_url,

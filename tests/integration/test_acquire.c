@@ -1,5 +1,5 @@
 /* Acquiring: what is granted, what is refused, and what each reply says. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 
 #include <stdio.h>
 #include <stdlib.h>

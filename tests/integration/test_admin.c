@@ -1,6 +1,6 @@
 /* The listener for health and figures: whoever takes all places at the other one takes none there.
  */
-#include "tests/integration/secure.h"
+#include "tests/support/fixtures/secure.h"
 
 #include "server/process/sandbox.h"
 #include "tests/support/principals_file.h"

@@ -1,7 +1,7 @@
 /* How long a quarantine has to be: nobody is told of a hold before Redis knows how long it lasts,
  * and what nobody was granted makes none longer. */
-#include "tests/integration/parked.h"
-#include "tests/integration/wire_delay.h"
+#include "tests/support/faults/wire_delay.h"
+#include "tests/support/fixtures/parked.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* DELETE /locks?prefix=…&force=true&reason=…: all locks under a prefix are broken, in portions, for
  * whoever has the right, and it is on record why. */
-#include "tests/integration/guarded.h"
-#include "tests/integration/parked.h"
+#include "tests/support/fixtures/guarded.h"
+#include "tests/support/fixtures/parked.h"
 
 #include <stdio.h>
 #include <stdlib.h>

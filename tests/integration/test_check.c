@@ -1,6 +1,6 @@
 /* batond --check: says in one line, and by its exit code, whether the batond of the same settings
  * is ready. */
-#include "tests/integration/secure.h"
+#include "tests/support/fixtures/secure.h"
 
 #include "tests/support/free_port.h"
 #include "tests/support/principals_file.h"

@@ -1,6 +1,6 @@
 /* A Redis Cluster behind two batonds: everything that one Redis serves is served by three primaries
  * together, whatever the names are and wherever they live. */
-#include "tests/integration/on_cluster.h"
+#include "tests/support/fixtures/on_cluster.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Nodes of a Redis Cluster that come, go, fall and return while batond works on it. */
-#include "tests/integration/on_cluster.h"
+#include "tests/support/fixtures/on_cluster.h"
 
 #include <stdio.h>
 #include <stdlib.h>

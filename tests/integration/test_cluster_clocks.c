@@ -1,7 +1,7 @@
 /* Nodes of a Redis Cluster whose clocks differ: what moves from one to another, or is promoted, is
  * judged by another clock, and nobody is granted what somebody holds. */
-#include "tests/integration/on_cluster.h"
-#include "tests/support/jumping_clock.h"
+#include "tests/support/faults/jumping_clock.h"
+#include "tests/support/fixtures/on_cluster.h"
 
 #include <stdio.h>
 #include <stdlib.h>

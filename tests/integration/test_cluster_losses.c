@@ -1,5 +1,5 @@
 /* What a Redis Cluster may have lost is granted to nobody while it may still be held. */
-#include "tests/integration/on_cluster.h"
+#include "tests/support/fixtures/on_cluster.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* The primaries of a Cluster do not hear one another for some seconds, and batond hears all of
  * them: what one of them publishes is lost for whoever listens at another one, and nobody is told.
  */
-#include "tests/integration/on_cluster.h"
+#include "tests/support/fixtures/on_cluster.h"
 
 #include <stdio.h>
 #include <stdlib.h>

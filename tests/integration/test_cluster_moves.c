@@ -1,5 +1,5 @@
 /* Slots of a Redis Cluster that move while batond works on it. */
-#include "tests/integration/on_cluster.h"
+#include "tests/support/fixtures/on_cluster.h"
 
 #include <stdio.h>
 #include <stdlib.h>

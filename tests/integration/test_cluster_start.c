@@ -1,6 +1,6 @@
 /* What batond is told of a Redis Cluster at its start, and what it says of it. */
 #include "redis/tls/tls.h"
-#include "tests/integration/on_cluster.h"
+#include "tests/support/fixtures/on_cluster.h"
 
 #include <stdio.h>
 #include <stdlib.h>

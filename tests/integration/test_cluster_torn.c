@@ -1,6 +1,6 @@
 /* A primary of a Redis Cluster dies while slots move to it or away from it, or just after, although
  * all that it has granted was confirmed by its replica. */
-#include "tests/integration/on_cluster.h"
+#include "tests/support/fixtures/on_cluster.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Confirmed grants: nobody is told of a hold that too few replicas have. */
-#include "tests/integration/parked.h"
-#include "tests/integration/replicated.h"
+#include "tests/support/fixtures/parked.h"
+#include "tests/support/fixtures/replicated.h"
 #include "tests/support/many.h"
 
 #include <signal.h>

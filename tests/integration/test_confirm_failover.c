@@ -1,6 +1,6 @@
 /* The primary is killed and a replica takes its place, while clients acquire all the time: a grant
  * that was confirmed is there. BATON_TEST_CYCLES says how often. */
-#include "tests/integration/replicated.h"
+#include "tests/support/fixtures/replicated.h"
 #include "tests/support/many.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Confirmed grants where Sentinel chooses the primary: what a client was told of outlives the
  * switch, and grants are confirmed by the replicas of the new one. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 #include "tests/support/watched.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* `confirm` as a setting of batond: for everybody, told of by readiness, and warned of at start. */
-#include "tests/integration/parked.h"
-#include "tests/integration/replicated.h"
+#include "tests/support/fixtures/parked.h"
+#include "tests/support/fixtures/replicated.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* Connections: two thousand slow ones slow down nobody, and each is gone by its deadline; how many
  * there may be counts for all workers together. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 
+#include "tests/support/faults/slow.h"
 #include "tests/support/raw.h"
-#include "tests/support/slow.h"
 
 #include <stdio.h>
 #include <stdlib.h>

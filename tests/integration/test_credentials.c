@@ -1,6 +1,6 @@
 /* How one says who one is, and what becomes of it when the tokens-file is read again. */
-#include "tests/integration/guarded.h"
-#include "tests/integration/parked.h"
+#include "tests/support/fixtures/guarded.h"
+#include "tests/support/fixtures/parked.h"
 
 #include "base/base64url.h"
 #include "base/digest.h"

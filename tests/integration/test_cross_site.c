@@ -1,5 +1,5 @@
 /* What a page of another site can make a browser do here: look at nothing and change nothing. */
-#include "tests/integration/guarded.h"
+#include "tests/support/fixtures/guarded.h"
 
 #include <stdio.h>
 #include <string.h>

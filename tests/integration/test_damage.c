@@ -1,6 +1,6 @@
 /* What somebody else has written to the keys of a lock, and rights in Redis that are missing: the
  * other locks are served, and it is said what is the matter. */
-#include "tests/integration/parked.h"
+#include "tests/support/fixtures/parked.h"
 
 #include <inttypes.h>
 #include <stdio.h>

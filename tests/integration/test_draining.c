@@ -1,5 +1,5 @@
 /* SIGTERM with a time to drain: clients are sent elsewhere, and lose nothing by it. */
-#include "tests/integration/parked.h"
+#include "tests/support/fixtures/parked.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* The Redis that batond starts for itself: it ends with batond, comes back with it, and forgets
  * nothing. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 
 #include "redis/embedded/embedded.h"
 #include "server/process/sandbox.h"
-#include "tests/support/jumping_clock.h"
-#include "tests/support/small_disk.h"
+#include "tests/support/faults/jumping_clock.h"
+#include "tests/support/faults/small_disk.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Being told of changes: by a reply that waits for them, or by a stream of events. */
-#include "tests/integration/parked.h"
+#include "tests/support/fixtures/parked.h"
 
 #include <inttypes.h>
 #include <signal.h>

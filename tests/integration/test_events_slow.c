@@ -1,5 +1,5 @@
 /* Streams of events whose clients read slowly, are cut off on the way, or do not read at all. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 #include "tests/support/raw.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* Holds that expire though nobody asks for their names again: two batonds over one Redis notice
  * each of them, and count it once in all. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 #include "tests/support/samples.h"
 
 #include <math.h>

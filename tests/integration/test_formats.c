@@ -1,6 +1,6 @@
 /* What another release of batond has written to Redis in a format that this one does not know: it
  * is refused with both versions, and left as it is. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 
 #include <stdio.h>
 #include <stdlib.h>

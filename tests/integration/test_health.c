@@ -1,8 +1,8 @@
 /* Health: a worker that is stuck is noticed by the others, and named; readiness says what it has
  * looked at. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 
-#include "tests/support/stuck_thread.h"
+#include "tests/support/faults/stuck_thread.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* A lock held by a connection: as long as the client is there, and no longer. */
-#include "tests/integration/parked.h"
+#include "tests/support/fixtures/parked.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* Holds of every kind: who may hold together, how a hold is kept, and how it ends. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* HTTPS: who is shown what, who is let in, and as whom. */
-#include "tests/integration/secure.h"
+#include "tests/support/fixtures/secure.h"
 #include "tests/support/principals_file.h"
 #include "tests/support/raw.h"
 

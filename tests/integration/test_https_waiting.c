@@ -1,6 +1,6 @@
 /* Waiting over HTTPS: who hangs up has left, in whatever way; who stays is served, whatever is read
  * on SIGHUP; and batond ends without cutting anybody off. */
-#include "tests/integration/secure.h"
+#include "tests/support/fixtures/secure.h"
 #include "tests/support/principals_file.h"
 #include "tests/support/raw.h"
 

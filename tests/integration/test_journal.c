@@ -1,6 +1,6 @@
 /* What the log says of requests and of holds: the access log and the audit log. */
-#include "tests/integration/guarded.h"
-#include "tests/integration/parked.h"
+#include "tests/support/fixtures/guarded.h"
+#include "tests/support/fixtures/parked.h"
 #include "tests/support/front.h"
 #include "tests/support/raw.h"
 

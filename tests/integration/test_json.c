@@ -1,6 +1,6 @@
 /* What is JSON and what is not, by the grammar of RFC 8259, for bodies as clients send them: what
  * must be refused, what must be accepted and how it comes back, and what the RFC leaves open. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 
 #include <stdio.h>
 #include <stdlib.h>

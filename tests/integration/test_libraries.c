@@ -1,8 +1,8 @@
 /* The library of functions that batond has in Redis: who may not load or call it is told so, nobody
  * notices when it is gone, replicas have it, and those of old releases are removed. */
-#include "tests/integration/on_cluster.h"
-#include "tests/integration/on_quorum.h"
-#include "tests/integration/replicated.h"
+#include "tests/support/fixtures/on_cluster.h"
+#include "tests/support/fixtures/on_quorum.h"
+#include "tests/support/fixtures/replicated.h"
 #include "tests/support/watched.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* How much a principal, and all of them, may ask of one batond, however many workers it has. */
-#include "tests/integration/parked.h"
+#include "tests/support/fixtures/parked.h"
 #include "tests/support/principals_file.h"
 #include "tests/support/raw.h"
 

@@ -1,7 +1,7 @@
 /* What answers is the same run of Redis, or a replica that has followed it, and yet has lost locks.
  */
-#include "tests/integration/parked.h"
-#include "tests/integration/replicated.h"
+#include "tests/support/fixtures/parked.h"
+#include "tests/support/fixtures/replicated.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Listing: pages over hundreds of names, none missed and none too many, whatever they are called.
  */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* A log whose reader stops, goes away or never was: it costs lines, which are counted, and no
  * requests. */
 #include "server/process/sandbox.h"
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 #include "tests/support/free_port.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* Grants that their client cannot have learnt of: none of them keeps a lock. */
-#include "tests/integration/proxy.h"
-#include "tests/integration/service.h"
+#include "tests/support/faults/proxy.h"
+#include "tests/support/fixtures/service.h"
 #include "tests/support/raw.h"
 
 #include <stdio.h>

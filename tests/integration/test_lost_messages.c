@@ -1,9 +1,9 @@
 /* What a server is told through Redis may be lost though all connections stay up: a bus link of a
  * Cluster that breaks for a moment, a proxy. Nobody sleeps beside a free lock then, nobody is
  * passed, and nobody is told of a change late. */
-#include "tests/integration/parked.h"
-#include "tests/integration/proxy.h"
-#include "tests/integration/service.h"
+#include "tests/support/faults/proxy.h"
+#include "tests/support/fixtures/parked.h"
+#include "tests/support/fixtures/service.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The figures of a batond under traffic: they are those of what was done, and as Prometheus wants
  * them. */
-#include "tests/integration/parked.h"
+#include "tests/support/fixtures/parked.h"
 #include "tests/support/samples.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Names and targets: which names there are, how they are written, and what is no name at all. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 
 #include "tests/support/raw.h"
 

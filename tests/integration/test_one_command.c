@@ -1,6 +1,6 @@
 /* An uncontended acquire is exactly one command to Redis: one FCALL, in which the clock is read,
  * the name is read, the record of Redis' data is looked at and the name is written, once each. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 
 #include "tests/support/raw.h"
 

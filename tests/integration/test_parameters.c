@@ -1,6 +1,6 @@
 /* What a request may carry: each field, each way to give it wrongly, and that the answer names it.
  */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Who may do what: every verb, on names that are within a prefix or nearly so, by every route. What
  * is expected is worked out here from the rules; every cell of the matrix is sent. */
-#include "tests/integration/guarded.h"
-#include "tests/integration/parked.h"
+#include "tests/support/fixtures/guarded.h"
+#include "tests/support/fixtures/parked.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* What belongs to a principal: its owners and its tokens, on every way to a lock. */
-#include "tests/integration/guarded.h"
-#include "tests/integration/parked.h"
+#include "tests/support/fixtures/guarded.h"
+#include "tests/support/fixtures/parked.h"
 #include "tests/support/raw.h"
 
 #include <stdio.h>

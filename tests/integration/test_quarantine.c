@@ -1,8 +1,8 @@
 /* While Redis may have lost locks that are still held, nothing is granted: however it came to that,
  * and to nobody. */
-#include "tests/integration/pair.h"
-#include "tests/integration/parked.h"
-#include "tests/integration/replicated.h"
+#include "tests/support/fixtures/pair.h"
+#include "tests/support/fixtures/parked.h"
+#include "tests/support/fixtures/replicated.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* A clock of Redis that jumps ends no hold before its time, nor after: batond notices it. */
-#include "tests/integration/pair.h"
-#include "tests/integration/parked.h"
-#include "tests/support/jumping_clock.h"
+#include "tests/support/faults/jumping_clock.h"
+#include "tests/support/fixtures/pair.h"
+#include "tests/support/fixtures/parked.h"
 
 #include <stdio.h>
 #include <stdlib.h>

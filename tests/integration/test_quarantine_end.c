@@ -1,8 +1,8 @@
 /* A quarantine can be ended before its time, by whoever may break every lock, for all batonds. */
 #include "locks/types/quarantine.h"
-#include "tests/integration/guarded.h"
-#include "tests/integration/pair.h"
-#include "tests/integration/parked.h"
+#include "tests/support/fixtures/guarded.h"
+#include "tests/support/fixtures/pair.h"
+#include "tests/support/fixtures/parked.h"
 
 #include <signal.h>
 #include <stdio.h>

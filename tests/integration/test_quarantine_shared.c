@@ -1,8 +1,8 @@
 /* What one batond knows of lost locks holds for all, though another one, which knows less, is the
  * first to notice, and though a connection is lost while it says so. */
-#include "tests/integration/pair.h"
-#include "tests/integration/proxy.h"
-#include "tests/integration/replicated.h"
+#include "tests/support/faults/proxy.h"
+#include "tests/support/fixtures/pair.h"
+#include "tests/support/fixtures/replicated.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Locks in five independent Redis: held where a majority says so, whoever of them is away. */
 #include "redis/types/events.h"
-#include "tests/integration/on_quorum.h"
+#include "tests/support/fixtures/on_quorum.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* A quorum in which first one member is slow, cut off or empty, and then another one. */
-#include "tests/integration/on_quorum.h"
-#include "tests/integration/wire_delay.h"
+#include "tests/support/faults/wire_delay.h"
+#include "tests/support/fixtures/on_quorum.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* A quorum whose members know different things of a name. */
-#include "tests/integration/on_quorum.h"
-#include "tests/integration/wire_delay.h"
+#include "tests/support/faults/wire_delay.h"
+#include "tests/support/fixtures/on_quorum.h"
 
 #include <stdio.h>
 #include <stdlib.h>

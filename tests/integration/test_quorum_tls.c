@@ -1,5 +1,5 @@
 /* A quorum whose members are spoken to by TLS alone. */
-#include "tests/integration/on_quorum.h"
+#include "tests/support/fixtures/on_quorum.h"
 
 #include <stdio.h>
 #include <stdlib.h>

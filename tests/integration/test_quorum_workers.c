@@ -1,5 +1,5 @@
 /* Who waits for a lock of a quorum waits in one line, whichever worker of a batond it comes to. */
-#include "tests/integration/on_quorum.h"
+#include "tests/support/fixtures/on_quorum.h"
 
 #include <pthread.h>
 #include <signal.h>

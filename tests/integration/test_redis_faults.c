@@ -1,8 +1,8 @@
 /* Redis away, stuck, full, forgetful or of the wrong kind: what clients hear, and that it passes.
  */
-#include "tests/integration/proxy.h"
-#include "tests/integration/service.h"
-#include "tests/integration/stall.h"
+#include "tests/support/faults/proxy.h"
+#include "tests/support/faults/stall.h"
+#include "tests/support/fixtures/service.h"
 #include "tests/support/free_port.h"
 #include "tests/support/raw.h"
 

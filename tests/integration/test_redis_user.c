@@ -1,6 +1,6 @@
 /* The user of Redis that docs/redis.md shows may do what batond does, and nothing else: without any
  * of its rules something is refused. */
-#include "tests/integration/parked.h"
+#include "tests/support/fixtures/parked.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Names of Redis that nobody resolves: a name server that never answers holds up no other request.
  */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

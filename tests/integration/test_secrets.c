@@ -1,10 +1,10 @@
 /* Where tokens and passwords show: in no file of the process, no log, no metric, and not in its
  * memory once it is done with them. */
-#include "tests/integration/parked.h"
+#include "tests/support/fixtures/parked.h"
 
 #include "base/heap.h"
 #include "server/process/sandbox.h"
-#include "tests/integration/secure.h"
+#include "tests/support/fixtures/secure.h"
 #include "tests/support/memory.h"
 #include "tests/support/principals_file.h"
 #include "tests/support/raw.h"

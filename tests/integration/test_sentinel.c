@@ -1,5 +1,5 @@
 /* A batond whose primary Sentinel names: its start, what it tells, and a switch. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 #include "tests/support/principals_file.h"
 #include "tests/support/watched.h"
 

@@ -1,5 +1,5 @@
 /* Settings: how batond is told what to do, and what it says of what it cannot. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 
 #include "tests/support/free_port.h"
 #include "tests/support/principals_file.h"

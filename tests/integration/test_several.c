@@ -1,6 +1,6 @@
 /* Several locks at once: all or none, under one token, and no two callers that wait for each other.
  */
-#include "tests/integration/parked.h"
+#include "tests/support/fixtures/parked.h"
 
 #include <stdio.h>
 #include <stdlib.h>

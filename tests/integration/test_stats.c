@@ -1,6 +1,6 @@
 /* What /stats tells of two workers: who waits now, whatever a wait ends with, and what was. */
-#include "tests/integration/guarded.h"
-#include "tests/integration/parked.h"
+#include "tests/support/fixtures/guarded.h"
+#include "tests/support/fixtures/parked.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SIGTERM: who is being served is served, nobody is left behind, and the exit code says so. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 
 #include "tests/support/free_port.h"
 #include "tests/support/raw.h"

@@ -1,11 +1,11 @@
 /* What a service manager is told, and what it passes: the protocols of sd_notify(3) and
  * sd_listen_fds(3), with a socket of the test's own in systemd's place. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 
 #include "base/file.h"
 #include "server/process/sandbox.h"
+#include "tests/support/faults/stuck_thread.h"
 #include "tests/support/raw.h"
-#include "tests/support/stuck_thread.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

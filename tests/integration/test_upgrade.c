@@ -3,7 +3,7 @@
  * one reads what this one has written; this one refuses what the next one has written, and leaves
  * it alone. Nothing is granted twice, no fence falls, and no hold is lost: neither on the way to
  * the next release nor back. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* What a principal sees of many locks: lists and events have what it may read, and nothing shows
  * that there is more. */
-#include "tests/integration/guarded.h"
-#include "tests/integration/parked.h"
+#include "tests/support/fixtures/guarded.h"
+#include "tests/support/fixtures/parked.h"
 
 #include "locks/types/cursor.h"
 

@@ -1,5 +1,5 @@
 /* Waiting for a lock: in order of arrival, woken at once, and never left behind. */
-#include "tests/integration/parked.h"
+#include "tests/support/fixtures/parked.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* HTTP as it goes over the wire: connections, pieces, pipelines, versions, and what each reply
  * carries beside its body. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 
 #include "tests/support/raw.h"
 

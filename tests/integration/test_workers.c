@@ -1,5 +1,5 @@
 /* Several workers: many connections, spread over threads that meet only in Redis. */
-#include "tests/integration/service.h"
+#include "tests/support/fixtures/service.h"
 
 #include "tests/support/clock.h"
 #include "tests/support/raw.h"

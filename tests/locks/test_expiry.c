@@ -1,8 +1,8 @@
 /* Holds that expire: each is told of once, by the server whose script found it, whatever that was
  * asked for. */
-#include "tests/locks/locks_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/fixtures/locks_fixture.h"
 
 #include <stdio.h>
 #include <string.h>

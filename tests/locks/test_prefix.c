@@ -1,8 +1,8 @@
 /* Watching all names under a prefix: what there is, what changes, and that nothing is missed. */
 #include "locks/watching/prefix.h"
-#include "tests/locks/locks_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/fixtures/locks_fixture.h"
 
 #include <inttypes.h>
 #include <malloc.h>

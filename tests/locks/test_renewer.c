@@ -1,7 +1,7 @@
 /* Holds that the server keeps alive: renewed in time, tried again, given up, and stopped. */
-#include "tests/locks/locks_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/fixtures/locks_fixture.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* Several names at once: all or none, in order, without a trace of what was not granted. */
-#include "tests/locks/locks_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/fixtures/locks_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Waiters of two servers on one queue: granted in order, claimed, sent away, lost and found. */
 #include "locks/store_events.h"
-#include "tests/locks/locks_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/fixtures/locks_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Waiting for a name to change: at once where it has, as soon as it does, and at the end. */
 #include "locks/store_events.h"
-#include "tests/locks/locks_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/fixtures/locks_fixture.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Calls over a healthy connection: replies, their order, forgotten functions, errors. */
-#include "tests/redis/fake_redis.h"
-#include "tests/redis/store_fixture.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/faults/fake_redis.h"
+#include "tests/support/fixtures/store_fixture.h"
 #include "tests/support/redis_process.h"
 
 #include <hiredis/hiredis.h>

@@ -1,9 +1,9 @@
 /* Calls for one slot of a Redis Cluster run in the order in which they were made, although some of
  * them are sent elsewhere, and those behind them know better by then. */
-#include "tests/redis/store_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/clustered.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/fixtures/store_fixture.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* Redis Cluster: a primary is used only while most of the primaries say that it is one. */
 #include "redis/cluster/primary_lease.h"
-#include "tests/redis/store_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/clustered.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/fixtures/store_fixture.h"
 
 #include <stdlib.h>
 #include <string.h>

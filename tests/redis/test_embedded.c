@@ -1,9 +1,9 @@
 /* The redis-server that belongs to one process: its start, its death, and its data. */
 #include "redis/embedded/embedded.h"
-#include "tests/redis/store_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
-#include "tests/support/small_disk.h"
+#include "tests/support/faults/small_disk.h"
+#include "tests/support/fixtures/store_fixture.h"
 #include "tests/support/temp_dir.h"
 
 #include <dirent.h>

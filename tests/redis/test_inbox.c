@@ -1,8 +1,8 @@
 /* The inbox: what is published reaches it, and it comes back from every way to be lost. */
-#include "tests/redis/fake_redis.h"
-#include "tests/redis/store_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/faults/fake_redis.h"
+#include "tests/support/fixtures/store_fixture.h"
 #include "tests/support/redis_process.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* Connections that break, hang or cannot be made, and how the store comes back. */
-#include "tests/redis/fake_redis.h"
-#include "tests/redis/store_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/faults/fake_redis.h"
+#include "tests/support/fixtures/store_fixture.h"
 #include "tests/support/redis_process.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Servers that answer, but cannot or should not be used: each is told, and none brings us down. */
-#include "tests/redis/fake_redis.h"
-#include "tests/redis/store_fixture.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/faults/fake_redis.h"
+#include "tests/support/fixtures/store_fixture.h"
 #include "tests/support/redis_process.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* Redis Sentinel: which server is used, and how quickly it is another one. */
 #include "redis/address/access.h"
 #include "redis/tls/tls.h"
-#include "tests/redis/store_fixture.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/fixtures/store_fixture.h"
 #include "tests/support/free_port.h"
 #include "tests/support/watched.h"
 

@@ -5,8 +5,8 @@
 #ifdef HAVE_REDIS_TLS
 
 #include "redis/address/access.h"
-#include "tests/redis/store_fixture.h"
 #include "tests/support/certificates.h"
+#include "tests/support/fixtures/store_fixture.h"
 #include "tests/support/free_port.h"
 #include "tests/support/redis_process.h"
 

@@ -1,7 +1,7 @@
 /* Tracked keys: each change is told, or that any may have been missed, over all losses. */
 #include "redis/pubsub/tracking.h"
-#include "tests/redis/store_fixture.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/fixtures/store_fixture.h"
 #include "tests/support/redis_process.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* A Redis whose clock jumps while it runs (tests/support/jumping_clock.h). */
+/* A Redis whose clock jumps while it runs (tests/support/faults/jumping_clock.h). */
 #include "tests/scripts/scripts.h"
 #include "tests/support/cmocka.h"
-#include "tests/support/jumping_clock.h"
+#include "tests/support/faults/jumping_clock.h"
 
 #include <stdlib.h>
 

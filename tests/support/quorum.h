@@ -3,7 +3,7 @@
 #define BATON_TESTS_SUPPORT_QUORUM_H
 
 #include "tests/support/certificates.h"
-#include "tests/support/hosts.h"
+#include "tests/support/faults/hosts.h"
 #include "tests/support/redis_process.h"
 
 enum { QUORUM_MEMBERS = 5 };

@@ -1,0 +1,57 @@
+#include "tests/support/faults/stuck_thread.h"
+
+#include "tests/support/cmocka.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+static bool has_name(pid_t process, const char *thread, const char *name)
+{
+    char path[64], text[32] = "";
+    snprintf(path, sizeof path, "/proc/%d/task/%.16s/comm", (int)process, thread);
+    FILE *file = fopen(path, "re");
+    bool same = file && fgets(text, sizeof text, file) && strcspn(text, "\n") == strlen(name) &&
+                strncmp(text, name, strlen(name)) == 0;
+    if (file)
+        fclose(file);
+    return same;
+}
+
+static pid_t find(pid_t process, const char *name)
+{
+    char path[64];
+    pid_t found = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)process);
+    DIR *threads = opendir(path);
+    assert_non_null(threads);
+    for (const struct dirent *entry; !found && (entry = readdir(threads));)
+        if (has_name(process, entry->d_name, name))
+            found = (pid_t)strtol(entry->d_name, NULL, 10);
+    closedir(threads);
+    if (!found)
+        fail_msg("no thread called %s", name);
+    return found;
+}
+
+pid_t stuck_thread_begin(pid_t process, const char *name)
+{
+    pid_t thread = find(process, name);
+    if (ptrace(PTRACE_SEIZE, thread, NULL, NULL) < 0) {
+        assert_int_equal(errno, EPERM);
+        return 0;
+    }
+    assert_int_equal(ptrace(PTRACE_INTERRUPT, thread, NULL, NULL), 0);
+    assert_int_equal(waitpid(thread, NULL, __WALL), thread);
+    return thread;
+}
+
+void stuck_thread_end(pid_t thread)
+{
+    if (thread)
+        assert_int_equal(ptrace(PTRACE_DETACH, thread, NULL, NULL), 0);
+}

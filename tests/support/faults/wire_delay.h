@@ -1,0 +1,24 @@
+/* wire_delay.h: a long way between two programs: what is sent arrives some milliseconds later, or
+ * not at all if the sender dies meanwhile. */
+#ifndef BATON_TESTS_SUPPORT_FAULTS_WIRE_DELAY_H
+#define BATON_TESTS_SUPPORT_FAULTS_WIRE_DELAY_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* It runs on a thread of its own. */
+struct wire_delay {
+    int port;          /* to connect to on 127.0.0.1 */
+    atomic_int target; /* the port that new connections lead to */
+    atomic_int ms;     /* of each way */
+    int listener;
+    int stop[2];
+    pthread_t thread;
+};
+
+void wire_delay_start(struct wire_delay *wire, int target, int ms);
+
+/* Takes a zeroed one, too. */
+void wire_delay_stop(struct wire_delay *wire);
+
+#endif
