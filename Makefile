@@ -26,11 +26,13 @@ suites       := $(if $(SANITIZE),$(if $(ONLY),$(suites),$(filter-out scripts pac
 tests        := $(wildcard $(suites:%=tests/%/test_*.c))
 test_shell   := $(wildcard $(suites:%=tests/%/test_*.sh))
 chaos        := $(wildcard tests/chaos/test_*.c)
+timing       := $(wildcard tests/timing/test_*.c)
 deploy_tests := $(wildcard tests/deploy/test_*.sh)
-test_helpers := $(filter-out $(tests) $(chaos),$(wildcard $(suites:%=tests/%/*.c) tests/chaos/*.c))
+test_helpers := $(filter-out $(tests) $(chaos) $(timing),$(wildcard $(suites:%=tests/%/*.c) tests/chaos/*.c tests/timing/*.c))
 has_a_word    = $(strip $(foreach word,$(ONLY),$(findstring $(word),$(1))))
 chosen       := $(foreach test,$(tests) $(test_shell),$(if $(ONLY),$(if $(call has_a_word,$(test)),$(test)),$(test)))
 chaos_programs := $(patsubst %.c,$(BUILD)/%,$(foreach test,$(chaos),$(if $(ONLY),$(if $(call has_a_word,$(test)),$(test)),$(test))))
+timing_programs := $(patsubst %.c,$(BUILD)/%,$(foreach test,$(timing),$(if $(ONLY),$(if $(call has_a_word,$(test)),$(test)),$(test))))
 guarantees   := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/chaos/test_partitions*.c tests/chaos/test_clock_jumps.c))
 in_container := $(patsubst %,$(BUILD)/tests/integration/test_%,acquire holds waiting several events list hold_connection)
 programs     := $(patsubst %.c,$(BUILD)/%,$(filter %.c,$(chosen)))
@@ -40,7 +42,7 @@ budget_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/budget/*.c))
 fuzzers      := $(wildcard tests/fuzz/fuzz_*.c)
 fuzz_helpers := $(filter-out $(fuzzers),$(wildcard tests/fuzz/*.c))
 fuzz_programs := $(patsubst %.c,$(BUILD)/%,$(foreach fuzzer,$(fuzzers),$(if $(ONLY),$(if $(call has_a_word,$(fuzzer)),$(fuzzer)),$(fuzzer))))
-test_objects := $(fuzzers:%.c=$(BUILD)/%.o) $(fuzz_helpers:%.c=$(BUILD)/%.o) $(tests:%.c=$(BUILD)/%.o) $(chaos:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.o)
+test_objects := $(fuzzers:%.c=$(BUILD)/%.o) $(fuzz_helpers:%.c=$(BUILD)/%.o) $(tests:%.c=$(BUILD)/%.o) $(chaos:%.c=$(BUILD)/%.o) $(timing:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.o)
 
 # Compiler and libraries. pkg-config is asked when something is compiled, not before: `make run`
 # may have to install it first.
@@ -80,7 +82,7 @@ prefix := $(DESTDIR)$(PREFIX)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run image container test test-programs deploy-test ui-test fuzz fuzz-programs model chaos guarantees bench-tool bench figures budget budget-tool lint format install uninstall deb deb-test bare-test clean help FORCE
+.PHONY: all run image container test test-programs timing deploy-test ui-test fuzz fuzz-programs model chaos guarantees bench-tool bench figures budget budget-tool lint format install uninstall deb deb-test bare-test clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -98,6 +100,11 @@ test: ## install what is missing, build, and run all tests (ONLY=pattern for som
 	@$(if $(VALGRIND),BATON_TEST_VALGRIND=1 BATON_TEST_LIMIT=1800) \
 	    BATON_TEST_BATOND=$(abspath $(BUILD)$(if $(VALGRIND),/valgrind)/batond) \
 	    tests/run.sh $(programs) $(filter %.sh,$(chosen))
+
+timing: ## measure how soon things happen, against what is promised; on a machine that does nothing else (ONLY=pattern)
+	@$(packages) build run test
+	@$(submake) $(timing_programs) $(BUILD)/batond
+	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) BATON_TEST_JOBS=1 tests/run.sh $(timing_programs)
 
 deploy-test: ## check the files of deploy/ with what will read them (ONLY=pattern for some)
 	@$(packages) build run deploy
@@ -265,7 +272,7 @@ $(BUILD)/libsupport.a: $(test_support:%.c=$(BUILD)/%.o)
 
 .SECONDEXPANSION:
 helpers_of = $(filter $(foreach folder,$(dir $(1)) $(if $(findstring chaos,$(1)),tests/history/),$(BUILD)/$(folder)%),$(test_helpers:%.c=$(BUILD)/%.o))
-$(patsubst %.c,$(BUILD)/%,$(tests) $(chaos)): $(BUILD)/%: $(BUILD)/%.o $$(call helpers_of,$$*) $(BUILD)/libsupport.a $(BUILD)/libbaton.a
+$(patsubst %.c,$(BUILD)/%,$(tests) $(chaos) $(timing)): $(BUILD)/%: $(BUILD)/%.o $$(call helpers_of,$$*) $(BUILD)/libsupport.a $(BUILD)/libbaton.a
 	$(call say,link $@) $(link) $(test_ldlibs)
 
 $(BUILD)/tests/%.o: private cppflags += $(test_cflags)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs tests, side by side, and ends with one line: N passed, M failed.
 #   tests/run.sh TEST...   TEST is a cmocka program or a .sh file
-# Environment: BATON_TEST_LIMIT (seconds for one TEST, 300), BATON_TEST_JOBS (how many at a time; two
+# Environment: BATON_TEST_LIMIT (seconds for one TEST, 300), BATON_TEST_JOBS (how many at a time; four
 # for each processor, since they wait most of the time), BATON_TEST_VALGRIND (if set, programs run
 # under valgrind, and what it complains of, of batond too, fails the TEST).
 set -euo pipefail
@@ -22,8 +22,8 @@ integration/test_redis_user
 history/test_others_bugs_waiting
 '
 
-sum() { # WORD FILE: of the tests that cmocka counts so; newer ones put the group's name in front
-    sed -nE "s/^\[ +$1 +\] ([^0-9]*: )?([0-9]+) test.*/\2/p" "$2" | awk '{ n += $1 } END { print n + 0 }'
+count() { # WORD FILE: the tests of which cmocka says so, be it once or again at the end
+    sed -nE "s/^\[ +$1 +\] ([A-Za-z_0-9]+)\$/\1/p" "$2" | sort -u | wc -l
 }
 
 # What cannot be run under valgrind: a word of a TEST's path, and why. Single tests of a program skip
@@ -59,13 +59,6 @@ complaints() { # FOLDER: the logs in which valgrind complains
 # down, which is where most batonds end and tell of their leaks.
 uncounted='GROUP TEARDOWN|(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtime error: '
 
-# Many tests say within which time a thing must happen. On a machine that does something else for a
-# second, one of them may miss its time beside another program and keep it alone. A crash, a hang, a
-# leak, a race or what valgrind complains of is final: luck is what such things are found by.
-may_pass_alone() { # CODE FAILED LOG: of one that ended so
-    [[ -n ${BATON_TEST_AGAIN-} && $2 -gt 0 && $1 -lt 98 ]] && ! grep -qE "$uncounted" "$3"
-}
-
 run_one() { # DIR TEST: prints a line, and the whole output of a TEST that failed
     local name=${2#./} start=$EPOCHREALTIME code=0 passed failed skipped scratch log why under=() bad
     name=${name#*tests/}
@@ -92,10 +85,10 @@ run_one() { # DIR TEST: prints a line, and the whole output of a TEST that faile
     if [[ $2 == *.sh ]]; then
         passed=$((code == 0 ? 1 : 0)) failed=$((code == 0 ? 0 : 1)) skipped=0
     else
-        passed=$(sum PASSED "$log")
-        failed=$(sum FAILED "$log")
-        skipped=$(sum SKIPPED "$log")
-        # It crashed, was ended, leaked or ran no test.
+        passed=$(count OK "$log")
+        failed=$(count FAILED "$log")
+        skipped=$(count SKIPPED "$log")
+        # A failed assertion ended it, it crashed, leaked or ran no test.
         ((code == 0 && passed + skipped > 0 || failed > 0)) || failed=1
     fi
     ((skipped == 0)) || sed -n "s|^\(.*: skipped: \)|$name: \1|p" "$log" # those that say why
@@ -104,7 +97,6 @@ run_one() { # DIR TEST: prints a line, and the whole output of a TEST that faile
         printf '\n---- %s: exit code %s (124 and 137: time is up; 98: uncounted; 99: valgrind)\n' "$name" "$code"
         cat "$log"
         echo "----"
-        ! may_pass_alone "$code" "$failed" "$log" || printf '%s\0%s\0' "$2" "$log.count" >>"$1/again"
     fi
     awk -v name="$name" -v p="$passed" -v f="$failed" -v s="$skipped" -v t="$start" -v now="$EPOCHREALTIME" '
         { printf "%-44s %4d passed %3d failed%s %7.1f s, of the processor %5.1f s\n", name, p, f,
@@ -118,21 +110,16 @@ fi
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/baton.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
+# The first failed assertion ends its program: what it had open would be taken for a leak otherwise, and
+# what other threads still do for a fault.
+export CMOCKA_TEST_ABORT=1
 # cmocka would take a crash for a failed test and go on; a sanitizer has more to say about it.
-export ASAN_OPTIONS="handle_segv=2:handle_abort=2:detect_leaks=1:detect_stack_use_after_return=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+export ASAN_OPTIONS="handle_segv=2:handle_abort=0:detect_leaks=1:detect_stack_use_after_return=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 export UBSAN_OPTIONS="print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}"
 export TSAN_OPTIONS="halt_on_error=0:exitcode=66:second_deadlock_stack=1${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
 
 (($# == 0)) || longest_first "$@" |
-    xargs -d '\n' -n 1 -P "${BATON_TEST_JOBS:-$((2 * $(nproc)))}" "$0" --one "$dir"
-
-if [[ -s $dir/again ]]; then
-    while IFS= read -r -d '' test && IFS= read -r -d '' count; do
-        echo "once more, alone: $test"
-        rm "$count"
-        BATON_TEST_AGAIN='' "$0" --one "$dir" "$test"
-    done <"$dir/again"
-fi
+    xargs -d '\n' -n 1 -P "${BATON_TEST_JOBS:-$((4 * $(nproc)))}" "$0" --one "$dir"
 
 cat "$dir"/*.count 2>/dev/null | awk -v took="$SECONDS" '
     { p += $1; f += $2; s += $3; of_processors += $4 + $5 }

@@ -3,6 +3,7 @@
 #ifndef BATON_LOCKS_QUORUM_BROADCAST_H
 #define BATON_LOCKS_QUORUM_BROADCAST_H
 
+#include "base/deadline.h"
 #include "locks/quorum/tally.h"
 #include "locks/types/name.h"
 #include "redis/store.h"
@@ -16,7 +17,7 @@ struct locks;
 enum {
     /* How long a slow member is waited for. Two questions in a row still leave time to answer 503
      * within a second. */
-    BROADCAST_PATIENCE_MS = 400,
+    BROADCAST_PATIENCE_MS = DEADLINE_MS(400),
 };
 
 struct broadcast_kind {

@@ -2,6 +2,7 @@
 #ifndef BATON_REDIS_PUBSUB_INBOX_H
 #define BATON_REDIS_PUBSUB_INBOX_H
 
+#include "base/deadline.h"
 #include "base/slice.h"
 #include "redis/wire/endpoint.h"
 
@@ -14,8 +15,9 @@
 struct inbox;
 
 enum {
-    INBOX_PING_MS = 1000,  /* between two proofs that the connection is alive */
-    INBOX_ANSWER_MS = 800, /* after this long without a reply, the connection counts as lost */
+    INBOX_PING_MS = 1000, /* between two proofs that the connection is alive */
+    INBOX_ANSWER_MS =
+        DEADLINE_MS(800), /* after this long without a reply, the connection counts as lost */
 };
 
 /* The loop calls these, never from inside a call to the inbox. Each may close the inbox; none may

@@ -3,6 +3,7 @@
 #ifndef BATON_REDIS_WIRE_SESSION_H
 #define BATON_REDIS_WIRE_SESSION_H
 
+#include "base/deadline.h"
 #include "base/failure.h"
 #include "base/slice.h"
 #include "redis/wire/endpoint.h"
@@ -11,7 +12,8 @@
 #include <uv.h>
 
 enum {
-    SESSION_CONNECT_MS = 1000,    /* for each address: to connect, log in and answer INFO */
+    SESSION_CONNECT_MS =
+        DEADLINE_MS(1000),        /* for each address: to connect, log in and answer INFO */
     SESSION_PAUSE_LEAST_MS = 50,  /* before the next try, at first; doubled after each failure */
     SESSION_PAUSE_MOST_MS = 1000, /* the longest; each pause is jittered down to a half */
 };

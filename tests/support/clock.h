@@ -6,6 +6,10 @@
 #include <stdint.h>
 #include <time.h>
 
+/* The longest that a test waits for what has to happen. It ends a hang and says nothing about
+ * speed: how soon things happen is asserted in tests/timing. */
+enum { CLOCK_HANG_MS = 60000 };
+
 static inline int64_t clock_us(void)
 {
     struct timespec now;
