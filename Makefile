@@ -47,14 +47,13 @@ test_objects := $(fuzzers:%.c=$(BUILD)/%.o) $(fuzz_helpers:%.c=$(BUILD)/%.o) $(t
 # Compiler and libraries. pkg-config is asked when something is compiled, not before: `make run`
 # may have to install it first.
 CC         ?= cc
-libraries  := libmicrohttpd jansson hiredis libuv gnutls
+libraries  := libmicrohttpd jansson hiredis libuv gnutls openssl
 test_libs  := cmocka libcurl yaml-0.1 jansson hiredis openssl
-tls_libs    = $(shell pkg-config --exists hiredis_ssl openssl 2>/dev/null && echo hiredis_ssl openssl)
 seccomp_lib = $(if $(SANITIZE),,$(shell pkg-config --exists libseccomp 2>/dev/null && echo libseccomp))
 once        = $(eval $(1) := $(2))$($(1))
-lib_cflags  = $(call once,lib_cflags,$(shell pkg-config --cflags $(libraries) $(tls_libs) $(seccomp_lib) 2>/dev/null))
-lib_ldlibs  = $(call once,lib_ldlibs,$(shell pkg-config --libs $(libraries) $(tls_libs) $(seccomp_lib) 2>/dev/null))
-have_flags  = $(call once,have_flags,$(if $(tls_libs),-DHAVE_REDIS_TLS) $(if $(seccomp_lib),-DHAVE_SECCOMP))
+lib_cflags  = $(call once,lib_cflags,$(shell pkg-config --cflags $(libraries) $(seccomp_lib) 2>/dev/null))
+lib_ldlibs  = $(call once,lib_ldlibs,$(shell pkg-config --libs $(libraries) $(seccomp_lib) 2>/dev/null))
+have_flags  = $(call once,have_flags,$(if $(seccomp_lib),-DHAVE_SECCOMP))
 test_cflags = $(call once,test_cflags,$(shell pkg-config --cflags $(test_libs) 2>/dev/null))
 test_ldlibs = $(call once,test_ldlibs,$(shell pkg-config --libs $(test_libs) 2>/dev/null))
 

@@ -1,7 +1,6 @@
 #include "redis/address/url.h"
 
 #include "base/slice.h"
-#include "redis/tls/tls.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -386,12 +385,6 @@ static const struct scheme {
 static int url_read_scheme(const struct scheme *scheme, struct slice rest, struct redis_url *url,
                            struct failure *failure)
 {
-    if (scheme->tls && !tls_available())
-        return failure_set(failure, -ENOTSUP,
-                           "redis-url asks for TLS (%s), which this build of batond cannot "
-                           "speak: build it with a hiredis that has TLS, or put a TLS proxy in "
-                           "front and use redis://",
-                           scheme->name);
     url->tls = scheme->tls;
     return scheme->read(rest, url, failure);
 }

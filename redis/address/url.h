@@ -61,10 +61,9 @@ struct redis_url {
  * - redis+cluster://[user:password@]host[:port][,host[:port]]…; a Cluster has only database 0
  * With rediss in place of redis, batond speaks TLS, to sentinels as well.
  *
- * User, password and path are percent-decoded; `:password@` means the default user. Returns 0, or a
- * negative errno with a failure: -EINVAL, or -ENOTSUP for TLS if hiredis came without it. The
- * failure says what is wrong, but repeats nothing of the URL, since any part of it may belong to a
- * password that was not encoded. */
+ * User, password and path are percent-decoded; `:password@` means the default user. Returns 0, or
+ * -EINVAL with a failure. It says what is wrong, but repeats nothing of the URL, since any part of
+ * it may belong to a password that was not encoded. */
 int redis_url_parse(const char *text, struct redis_url *ret, struct failure *failure);
 
 /* Returns 0, or -ENOMEM with *ret zeroed. */

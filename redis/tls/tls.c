@@ -1,9 +1,6 @@
 #include "redis/tls/tls.h"
 
 #include <errno.h>
-
-#ifdef HAVE_REDIS_TLS
-
 #include <limits.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -27,11 +24,6 @@ const char *tls_error(void)
     const char *text = ERR_reason_error_string(ERR_get_error());
     ERR_clear_error();
     return text ? text : "the connection was closed during the handshake";
-}
-
-bool tls_available(void)
-{
-    return true;
 }
 
 /* Refuses to ask for a passphrase: batond may have a terminal, but no person in front of it. */
@@ -177,58 +169,3 @@ void tls_close(struct tls *tls)
 {
     SSL_free(tls_session(tls));
 }
-
-#else
-
-bool tls_available(void)
-{
-    return false;
-}
-
-int tls_trust_open(struct tls_trust **ret, const struct tls_files *files, struct failure *failure)
-{
-    (void)ret, (void)files;
-    return failure_set(failure, -ENOTSUP, "this build has no TLS");
-}
-
-void tls_trust_close(struct tls_trust *trust)
-{
-    (void)trust;
-}
-
-int tls_open(struct tls **ret, struct tls_trust *trust, int socket, const char *host,
-             struct failure *failure)
-{
-    (void)ret, (void)trust, (void)socket, (void)host;
-    return failure_set(failure, -ENOTSUP, "this build has no TLS");
-}
-
-int tls_handshake(struct tls *tls, bool *ret_wants_write, struct failure *failure)
-{
-    (void)tls, (void)ret_wants_write;
-    return failure_set(failure, -ENOTSUP, "this build has no TLS");
-}
-
-ssize_t tls_read(struct tls *tls, void *buffer, size_t size)
-{
-    (void)tls, (void)buffer, (void)size;
-    return -ENOTSUP;
-}
-
-ssize_t tls_write(struct tls *tls, const void *bytes, size_t length)
-{
-    (void)tls, (void)bytes, (void)length;
-    return -ENOTSUP;
-}
-
-const char *tls_error(void)
-{
-    return "this build has no TLS";
-}
-
-void tls_close(struct tls *tls)
-{
-    (void)tls;
-}
-
-#endif

@@ -20,9 +20,6 @@ struct tls_files {
 
 struct tls;
 
-/* Whether this build can speak TLS at all. Without it the functions below return -ENOTSUP. */
-bool tls_available(void);
-
 /* Returns 0 or a negative errno with a failure. -EINVAL: the failure names the setting and the
  * file; batond cannot read it, or the key does not belong to the certificate. */
 int tls_trust_open(struct tls_trust **ret, const struct tls_files *files, struct failure *failure);

@@ -1,5 +1,4 @@
 /* What batond is told of a Redis Cluster at its start, and what it says of it. */
-#include "redis/tls/tls.h"
 #include "tests/support/fixtures/on_cluster.h"
 
 #include <stdio.h>
@@ -132,8 +131,6 @@ static void over_tls_all_nodes_are_verified(void **state)
     struct on_cluster all = {.client = {NULL}};
     char authority[160];
     (void)state;
-    if (!tls_available())
-        skip();
     clustered_start(&all.clustered, &(struct clustered_options){.tls = true});
     snprintf(authority, sizeof authority, "--redis-ca=%s", all.clustered.authority.file);
     on_cluster_start_batonds(&all, LIST(authority));

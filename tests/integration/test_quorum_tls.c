@@ -48,8 +48,6 @@ static struct batond_options options_of(struct story *story)
     return (struct batond_options){.redis_url = story->servers.url, .arguments = story->flags};
 }
 
-#ifdef HAVE_REDIS_TLS
-
 static const char TOKEN[] = "a-token-of-the-quorum-01";
 static const char OTHER[] = "a-token-of-the-quorum-02";
 
@@ -131,31 +129,11 @@ static void members_of_another_authority_are_refused(void **state)
     batond_process_stop(&story->batond);
 }
 
-#else
-
-static void a_batond_without_tls_says_so(void **state)
-{
-    struct story *story = *state;
-    const struct batond_options options = options_of(story);
-    batond_process_launch(&story->batond, &options);
-    assert_true(process_wait(&story->batond.process, PATIENCE_MS));
-    char *output = process_output(&story->batond.process);
-    assert_non_null(strstr(output, "which this build of batond cannot speak"));
-    free(output);
-    batond_process_stop(&story->batond);
-}
-
-#endif
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-#ifdef HAVE_REDIS_TLS
         cmocka_unit_test(locks_are_held_and_waited_for),
         cmocka_unit_test(members_of_another_authority_are_refused),
-#else
-        cmocka_unit_test(a_batond_without_tls_says_so),
-#endif
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests_name("quorum by TLS", tests, begin, finish);

@@ -1,6 +1,5 @@
 /* Redis Sentinel: which server is used, and how quickly it is another one. */
 #include "redis/address/access.h"
-#include "redis/tls/tls.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/fixtures/store_fixture.h"
@@ -519,7 +518,7 @@ static void names_and_passwords(void **state)
     watched_stop(&watched);
 }
 
-/* rediss+sentinel://: where this build has TLS; tests/unit/test_redis_url.c has what others say. */
+/* rediss+sentinel:// */
 static void over_tls_all_are_verified(void **state)
 {
     struct watched watched;
@@ -527,8 +526,6 @@ static void over_tls_all_are_verified(void **state)
     struct redis_url url;
     struct store_fixture store;
     (void)state;
-    if (!tls_available())
-        skip();
     signal(SIGPIPE, SIG_IGN);
     watched_start(&watched, &(struct watched_options){.tls = true});
     assert_int_equal(preflight(watched.url, &failure), -EPROTO); /* who vouches for them? */

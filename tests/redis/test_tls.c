@@ -1,8 +1,6 @@
-/* TLS to Redis, where this build has it: the certificate must be trusted and name the host. */
+/* TLS to Redis: the certificate must be trusted and name the host. */
 #include "redis/tls/tls.h"
 #include "tests/support/cmocka.h"
-
-#ifdef HAVE_REDIS_TLS
 
 #include "redis/address/access.h"
 #include "tests/support/certificates.h"
@@ -279,26 +277,3 @@ int main(void)
     };
     return cmocka_run_group_tests_name("tls", tests, NULL, NULL);
 }
-
-#else
-
-#include <errno.h>
-
-static void there_is_none(void **state)
-{
-    (void)state;
-    struct tls_trust *trust = NULL;
-    struct failure failure = {""};
-    assert_false(tls_available());
-    assert_int_equal(tls_trust_open(&trust, &(struct tls_files){0}, &failure), -ENOTSUP);
-    assert_null(trust);
-    assert_true(failure.text[0] != '\0');
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(there_is_none)};
-    return cmocka_run_group_tests_name("tls", tests, NULL, NULL);
-}
-
-#endif

@@ -1,5 +1,4 @@
 #include "redis/address/access.h"
-#include "redis/tls/tls.h"
 #include "tests/support/cmocka.h"
 
 #include <errno.h>
@@ -48,8 +47,6 @@ static void files_for_tls_are_kept(void **state)
     struct redis_url url, copy;
     struct failure failure;
     (void)state;
-    if (!tls_available())
-        skip();
     assert_int_equal(add("rediss://:pw@h", &access, &url, &failure), 0);
     assert_int_equal(redis_url_copy(&url, &copy), 0);
     redis_url_free(&url);
@@ -92,8 +89,6 @@ static void what_cannot_be_meant_is_refused(void **state)
     for (size_t i = 0; i < LENGTH(WRONG); i++) {
         struct redis_url url;
         struct failure failure;
-        if (strncmp(WRONG[i].url, "rediss:", 7) == 0 && !tls_available())
-            continue;
         assert_int_equal(add(WRONG[i].url, &WRONG[i].access, &url, &failure), -EINVAL);
         if (!strstr(failure.text, WRONG[i].said))
             fail_msg("`%s` does not say `%s`", failure.text, WRONG[i].said);
