@@ -38,7 +38,7 @@ enum round_phase {
 };
 
 /* One name that Redis is asked about. */
-struct look {
+struct prefix_inspection {
     struct prefixes *prefixes;
     struct prefix_name *known;
     uint64_t sent;

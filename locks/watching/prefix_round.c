@@ -124,17 +124,17 @@ static void end_round(struct prefixes *prefixes)
 static void prefix_round_look_on(struct prefixes *prefixes);
 
 /* A name that Redis has no record of is no news, unless it was held when it was last seen. */
-static void prefix_round_see(struct prefixes *prefixes, const struct look *look,
+static void prefix_round_see(struct prefixes *prefixes, const struct prefix_inspection *inspection,
                              const struct lock_view *view)
 {
-    struct prefix_name *known = look->known;
+    struct prefix_name *known = inspection->known;
     bool is_held = view->hold_count > 0;
     if (!is_held && view->last_release.fence == 0 && !known->held) {
         if (!known->touched)
             prefix_name_forget(&prefixes->known, known);
         return;
     }
-    uint64_t end = look->sent;
+    uint64_t end = inspection->sent;
     if (view->holder_count > 0)
         end += (uint64_t)view->holders[0].ttl_ms;
     prefix_name_seen(&prefixes->known, known, view->version, is_held, end);
@@ -143,16 +143,16 @@ static void prefix_round_see(struct prefixes *prefixes, const struct look *look,
 
 static void prefix_round_looked(void *context, const struct locks_reply *reply)
 {
-    struct look *look = context;
-    struct prefixes *prefixes = look->prefixes;
+    struct prefix_inspection *inspection = context;
+    struct prefixes *prefixes = inspection->prefixes;
     struct round *round = &prefixes->round;
-    struct prefix_name *known = look->known;
+    struct prefix_name *known = inspection->known;
     round->looking--;
     known->looking = false;
     if (known->forgotten) {
         free(known);
     } else if (reply->result == LOCKS_DONE) {
-        prefix_round_see(prefixes, look, &reply->view);
+        prefix_round_see(prefixes, inspection, &reply->view);
     } else if (reply->result == LOCKS_DAMAGED) { /* Redis tells when it changes */
         if (!known->touched)
             prefix_name_forget(&prefixes->known, known);
@@ -160,7 +160,7 @@ static void prefix_round_looked(void *context, const struct locks_reply *reply)
         prefix_name_touch(&prefixes->known, known);
         round->error = reply->error;
     }
-    free(look);
+    free(inspection);
     prefix_round_look_on(prefixes);
 }
 
@@ -174,14 +174,14 @@ static void prefix_round_look_on(struct prefixes *prefixes)
         round->left = prefixes->known.touched_count;
     for (; round->left > 0 && round->looking < most; round->left--) {
         struct prefix_name *known = prefix_name_take_touched(&prefixes->known);
-        struct look *look = memory_checked(malloc(sizeof *look));
+        struct prefix_inspection *inspection = memory_checked(malloc(sizeof *inspection));
         if (!known)
             abort();
-        *look = (struct look){prefixes, known, uv_now(prefixes->locks->loop)};
+        *inspection = (struct prefix_inspection){prefixes, known, uv_now(prefixes->locks->loop)};
         known->looking = true;
         round->looking++;
         locks_inspect(prefixes->locks, known->name, slice_of(NULL), LOCK_WAITERS_SHOWN,
-                      prefix_round_looked, look);
+                      prefix_round_looked, inspection);
     }
     if (round->looking == 0)
         end_round(prefixes);
