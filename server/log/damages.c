@@ -6,13 +6,12 @@ bool damages_note(struct damages *damages, struct slice key)
 {
     static const struct siphash_key SEED = {0};
     uint64_t hash = siphash(&SEED, key) | 1;
-    size_t count = atomic_load(&damages->count);
-    for (size_t i = 0; i < count && i < DAMAGES_TOLD; i++)
-        if (atomic_load(&damages->told[i]) == hash)
+    for (size_t i = 0; i < DAMAGES_TOLD; i++) {
+        uint_fast64_t there = 0; /* threads that note the same key meet in the same place */
+        if (atomic_compare_exchange_strong(&damages->told[i], &there, hash))
+            return true;
+        if (there == hash)
             return false;
-    size_t place = count < DAMAGES_TOLD ? atomic_fetch_add(&damages->count, 1) : DAMAGES_TOLD;
-    if (place >= DAMAGES_TOLD)
-        return false;
-    atomic_store(&damages->told[place], hash);
-    return true;
+    }
+    return false;
 }

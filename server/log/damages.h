@@ -11,8 +11,7 @@ enum { DAMAGES_TOLD = 256 }; /* keys at most; baton_damaged_total still counts t
 
 /* The process has one. Begins zeroed. From any thread. */
 struct damages {
-    atomic_size_t count;
-    atomic_uint_fast64_t told[DAMAGES_TOLD]; /* hashes of keys; 0: a thread writes it now */
+    atomic_uint_fast64_t told[DAMAGES_TOLD]; /* hashes of keys, then zeros */
 };
 
 /* Returns whether to log the key: it is new, and fewer than DAMAGES_TOLD keys were logged. */
