@@ -81,7 +81,7 @@ prefix := $(DESTDIR)$(PREFIX)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run image container test test-programs timing deploy-test ui-test fuzz fuzz-programs model chaos guarantees bench-tool bench figures budget budget-tool lint format install uninstall deb deb-test bare-test clean help FORCE
+.PHONY: all run image container test test-programs timing nightly deploy-test ui-test fuzz fuzz-programs model chaos guarantees bench-tool bench figures budget budget-tool lint format install uninstall deb deb-test bare-test clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -111,7 +111,7 @@ deploy-test: ## check the files of deploy/ with what will read them (ONLY=patter
 	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) \
 	    tests/run.sh $(foreach test,$(deploy_tests),$(if $(ONLY),$(if $(call has_a_word,$(test)),$(test)),$(test)))
 
-ui-test: ## test the page in a headless Chromium; pictures of it go to build/ui (ONLY=words of one test)
+ui-test: ## test the page in a headless Chromium; pictures of it go to build/ui (ONLY='break|live', a regular expression)
 	@$(packages) build run ui
 	@$(submake) all
 	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) tests/ui/run.sh build '$(ONLY)'
@@ -155,15 +155,18 @@ figures: ## measure start, speed, waiting and size (PARTS='cost code' for some)
 	@$(submake) all bench-tool
 	@tests/bench/figures.sh $(PARTS)
 
+nightly: ## all that the gate, .ci/run, leaves out (three hours; ONLY=word of one step)
+	@tests/nightly.sh '$(ONLY)'
+
 budget: ## count instructions, system calls and what Redis is asked, and compare (ACCEPT=1, PROFILE=acquire)
 	@$(packages) build run budget
 	@$(submake) budget-tool
 	@CC='$(CC)' ACCEPT='$(ACCEPT)' PROFILE='$(PROFILE)' tests/budget/run.sh $(BUILD)/budget/budget
 
-lint: ## check format, warnings, layers and rooms, scripts and openapi.yaml
+lint: ## check format, warnings, layers and rooms, scripts and openapi.yaml (CHANGED=1: slow analyzers where something differs)
 	@$(packages) build test lint
 	@$(submake) $(BUILD)/flags $(generated) $(BUILD)/batond
-	@CC='$(CC)' tests/lint/run.sh $(BUILD) $(cppflags) $(lib_cflags) $(have_flags) $(test_cflags) $(cflags)
+	@CC='$(CC)' CHANGED='$(CHANGED)' tests/lint/run.sh $(BUILD) $(cppflags) $(lib_cflags) $(have_flags) $(test_cflags) $(cflags)
 
 format: ## lay out all C files by .clang-format
 	@$(packages) lint
@@ -196,9 +199,9 @@ deb-test: ## build, install, run, upgrade and purge the package in Debian 12 and
 	@$(packages) deb-test
 	@tests/package/clean_roots.sh $(RELEASES)
 
-bare-test: ## `make run` and `make test` in bare roots of Debian 12 and 13 (RELEASES=13 for one)
+bare-test: ## `make run` and `make test` in bare roots of Debian 12 and 13 (RELEASES=13 for one; QUICK=1: unit tests alone in 12)
 	@$(packages) bare-test
-	@tests/package/bare_roots.sh $(RELEASES)
+	@QUICK='$(QUICK)' tests/package/bare_roots.sh $(RELEASES)
 
 clean: ## remove all that was built
 	rm -rf build

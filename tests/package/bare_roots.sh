@@ -2,6 +2,7 @@
 # README's two commands on a machine that has nothing but git, make and ca-certificates, as README says:
 # `make run` to the first lock, a second `make run`, `make test`, and what a machine without apt is told.
 #   tests/package/bare_roots.sh [RELEASE...]   12 13
+# Environment: QUICK=1: all tests run in Debian 13 alone, and the unit tests in 12.
 # Needs root, and the machine's mirror of Debian. The roots share the machine's network, so that apt
 # works in them: nothing else may listen on 127.0.0.1:7420.
 set -euo pipefail
@@ -9,7 +10,7 @@ shopt -s inherit_errexit
 export LC_ALL=C
 
 cd "$(dirname "$0")/../.."
-[[ $(id -u) == 0 ]] || exec sudo --preserve-env=HOME,XDG_CACHE_HOME,BATON_TEST_AGAIN "$0" "$@"
+[[ $(id -u) == 0 ]] || exec sudo --preserve-env=HOME,XDG_CACHE_HOME,BATON_TEST_JOBS,QUICK "$0" "$@"
 
 # shellcheck source=tests/package/roots.sh
 . tests/package/roots.sh
@@ -114,7 +115,9 @@ try() { # RELEASE
     check "make run, to the first lock" gives_a_lock
     check "a second make run installs and builds nothing" installs_and_builds_nothing_the_second_time
     stop_server
-    check "make test" root_enter "$root" env BATON_TEST_AGAIN="${BATON_TEST_AGAIN-}" make -C /baton test
+    local only=
+    [[ -z ${QUICK-} || $release == 13 ]] || only=tests/unit/
+    check "make test${only:+ ONLY=$only}" root_enter "$root" env BATON_TEST_JOBS="${BATON_TEST_JOBS-}" make -C /baton test ONLY="$only"
     rm -rf "$root"
 }
 

@@ -64,7 +64,7 @@ on_valkey() { # ROOT
         integration/test_cluster. integration/test_cluster_changes integration/test_cluster_losses
         integration/test_cluster_moves integration/test_cluster_start integration/test_cluster_clocks"
     root_enter "$1" /baton/deploy/install-packages.sh build run test valkey
-    root_enter "$1" make -C /baton test BATON_TEST_REDIS_SERVER=valkey-server BATON_TEST_AGAIN=1 \
+    root_enter "$1" make -C /baton test BATON_TEST_REDIS_SERVER=valkey-server \
         ONLY="${suites//$'\n'/ }"
     echo "ok: works on $(root_enter "$1" valkey-server --version | sed 's/ sha=.*//'), a part of the tests (${SECONDS} s)"
 }

@@ -1,5 +1,5 @@
 // Runs the tests of the page in a real browser; ends with one line: N passed, M failed.
-//   node tests/ui/run.js [WORD]   only those with the word in their name
+//   node tests/ui/run.js [PATTERN]   only those whose name matches the regular expression
 "use strict";
 
 const path = require("node:path");
@@ -19,7 +19,7 @@ function limited(promise, ms) {
 async function main() {
   process.setMaxListeners(0); // each process that is started is ended at the end
   process.once("SIGTERM", () => process.exit(1));
-  const word = process.argv[2] ?? "";
+  const pattern = new RegExp(process.argv[2] ?? "");
   const driver = new Driver();
   const counts = { passed: 0, failed: 0 };
   await driver.start();
@@ -27,7 +27,7 @@ async function main() {
     for (const file of FILES) {
       for (const [name, test] of Object.entries(require(path.join(__dirname, "test_" + file + ".js")))) {
         const title = file + ": " + name;
-        if (title.includes(word)) counts[await runOne(driver, title, test)]++;
+        if (pattern.test(title)) counts[await runOne(driver, title, test)]++;
       }
     }
   } finally {

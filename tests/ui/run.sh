@@ -1,5 +1,5 @@
 #!/bin/bash
-# Tests the page in a headless Chromium: tests/ui/run.sh BUILD_FOLDER [WORD]. `make ui-test` calls it.
+# Tests the page in a headless Chromium: tests/ui/run.sh BUILD_FOLDER [PATTERN]. `make ui-test` calls it.
 set -euo pipefail
 
 build=$1

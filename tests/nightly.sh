@@ -1,0 +1,33 @@
+#!/bin/bash
+# All that the gate (.ci/run) leaves out, as long as it takes; ends with a table. `make nightly` calls it, before a
+# release and after a change in what a step covers. It goes on after a step that failed.
+#   tests/nightly.sh [WORD]   only the steps with the word in what they are called
+set -euo pipefail
+cd "$(dirname "$0")/.."
+word=${1-}
+
+# shellcheck source=tests/steps.sh
+. tests/steps.sh
+
+nightly() { # WHAT COMMAND...
+    [[ $1 != *"$word"* ]] || step "$@"
+}
+
+nightly "packages" deploy/install-packages.sh build run test deploy ui lint fuzz valgrind budget bare-test deb-test container \
+    model bench
+nightly "timing: how soon things happen" make timing
+nightly "lint: all analyzers over all files" make lint
+nightly "tests on this machine" make test
+nightly "tests under ThreadSanitizer" make test SANITIZE=thread
+nightly "tests under valgrind, a part" make test VALGRIND=1 \
+    ONLY="test_fields test_rate test_tokens_file test_principal test_acquire test_parameters test_holds test_several test_hold_conn"
+nightly "bare roots: all tests in Debian 12 and 13" make bare-test
+nightly "page in a headless Chromium" make ui-test
+nightly "model: the hand-over" make model
+nightly "fuzz: 60 s for each target" make fuzz SECONDS=60
+nightly "chaos" make chaos
+nightly "bench: comparison, the short form" make bench QUICK=1
+nightly "image, run as containers" make container
+nightly "Debian package, in clean roots of 12 and 13" make deb-test
+nightly "upgrade from the last release" tests/upgrade/last_release.sh
+steps_close
