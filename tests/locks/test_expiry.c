@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TTL_MS = 100, PATIENCE_MS = 10000 };
+enum { TTL_MS = 100 };
 
 struct told {
     struct locks_listener listener;
@@ -42,15 +42,15 @@ static void inspect(struct site *site)
 
 static void acquire(struct site *site)
 {
-    assert_int_equal(fixture_lock(site, "n", "next", 30000).reply.hold.holds, 1);
+    assert_int_equal(fixture_lock(site, "n", "next", FIXTURE_TTL_MS).reply.hold.holds, 1);
 }
 
 static void wait(struct site *site)
 {
     struct answer answer = {0};
-    struct acquire request = fixture_request("n", "next", 30000);
+    struct acquire request = fixture_request("n", "next", FIXTURE_TTL_MS);
     const struct acquirer acquirer = {&answer, fixture_is_connected, .queued = NULL};
-    request.wait_ms = 5000;
+    request.wait_ms = FIXTURE_TTL_MS;
     locks_wait(site->locks, &request, &acquirer, fixture_answered);
     fixture_await(site->fixture, &answer.count, 1);
     assert_int_equal(answer.reply.result, LOCKS_DONE);
@@ -59,7 +59,8 @@ static void wait(struct site *site)
 static void watch(struct site *site)
 {
     struct answer answer = {0};
-    locks_watch(site->locks, slice_of("n"), slice_of(NULL), 1, 5000, fixture_answered, &answer);
+    locks_watch(site->locks, slice_of("n"), slice_of(NULL), 1, FIXTURE_TTL_MS, fixture_answered,
+                &answer);
     fixture_await(site->fixture, &answer.count, 1);
     assert_int_equal(answer.reply.result, LOCKS_DONE);
 }
@@ -83,43 +84,43 @@ static void take_back(struct site *site)
 {
     const struct attempt attempt = {"0123456789abcdef"};
     locks_take_back(site->locks, slice_of("n"), slice_of("token"), &attempt, 0);
-    for (int i = 0; i < 100 && !locks_are_settled(site->locks); i++)
-        fixture_idle(site->fixture, 10);
+    fixture_await_settled(site);
 }
 
-/* True where it was told by the one that asked; where the machine is slow, the one that granted it
- * may have looked before. */
-static bool is_found(struct locks_fixture *fixture, void (*find)(struct site *site))
+static int told(const struct locks_fixture *fixture)
 {
+    return fixture->here.expired.count + fixture->there.expired.count;
+}
+
+/* The one that has granted it looks, too, and so is not there any more. */
+static void assert_found(struct locks_fixture *fixture, void (*find)(struct site *site))
+{
+    struct site granter;
+    const struct expiries_told *told_there = &fixture->there.expired;
     redis_process_flush(&fixture->redis);
-    fixture->here.expired = fixture->there.expired = (struct expiries_told){0};
-    struct answer held = fixture_lock(&fixture->here, "n", "token", TTL_MS);
+    fixture->there.expired = (struct expiries_told){0};
+    site_open(&granter, fixture, 3);
+    struct answer held = fixture_lock(&granter, "n", "token", TTL_MS);
+    site_close(&granter);
     fixture_idle(fixture, TTL_MS + 10);
     find(&fixture->there);
-    const struct expiries_told *told = &fixture->there.expired;
-    bool found = told->count > 0;
-    if (found) {
-        assert_string_equal(told->name, "n");
-        assert_string_equal(told->owner, "somebody");
-        assert_int_equal(told->mode, LOCK_EXCLUSIVE);
-        assert_int_equal(told->fence, held.reply.hold.fence);
-        assert_int_equal(told->held_ms, TTL_MS);
-    }
+    assert_int_equal(told_there->count, 1);
+    assert_string_equal(told_there->name, "n");
+    assert_string_equal(told_there->owner, "somebody");
+    assert_int_equal(told_there->mode, LOCK_EXCLUSIVE);
+    assert_int_equal(told_there->fence, held.reply.hold.fence);
+    assert_int_equal(told_there->held_ms, TTL_MS);
     fixture_inspect(&fixture->there, "n");
     fixture_inspect(&fixture->here, "n");
-    assert_int_equal(told->count + fixture->here.expired.count, 1);
-    return found;
+    assert_int_equal(told(fixture), 1);
 }
 
 static void whoever_finds_it_tells(void **state)
 {
     static void (*const FINDERS[])(struct site *) = {inspect, acquire, wait,     watch,    renew,
                                                      release, list,    break_it, take_back};
-    for (size_t i = 0; i < sizeof FINDERS / sizeof FINDERS[0]; i++) {
-        int tries = 0;
-        while (!is_found(*state, FINDERS[i]))
-            assert_true(++tries < 10);
-    }
+    for (size_t i = 0; i < sizeof FINDERS / sizeof FINDERS[0]; i++)
+        assert_found(*state, FINDERS[i]);
 }
 
 /* Somebody waits at each of two servers, so both look after the end of the hold. */
@@ -128,18 +129,22 @@ static void two_that_wait_are_told_once_in_all(void **state)
     struct locks_fixture *fixture = *state;
     fixture_lock(&fixture->here, "n", "token", TTL_MS);
     struct answer answers[2] = {{.count = 0}};
+    struct waiter *waiters[2];
     struct site *sites[] = {&fixture->here, &fixture->there};
     for (int i = 0; i < 2; i++) {
         char token[] = {'w', (char)('0' + i), '\0'};
-        struct acquire request = fixture_request("n", token, 30000);
+        struct acquire request = fixture_request("n", token, FIXTURE_TTL_MS);
         const struct acquirer acquirer = {&answers[i], fixture_is_connected, .queued = NULL};
         request.owner = slice_of(token);
-        request.wait_ms = 600;
-        locks_wait(sites[i]->locks, &request, &acquirer, fixture_answered);
+        request.wait_ms = FIXTURE_TTL_MS;
+        waiters[i] = locks_wait(sites[i]->locks, &request, &acquirer, fixture_answered);
     }
-    for (int i = 0; i < 2; i++) /* one is granted it, whichever came first, the other is not */
-        fixture_await(fixture, &answers[i].count, 1);
-    assert_int_equal(fixture->here.expired.count + fixture->there.expired.count, 1);
+    while (answers[0].count + answers[1].count == 0)
+        fixture_idle(fixture, 5);
+    fixture_inspect(&fixture->here, "n");
+    fixture_inspect(&fixture->there, "n");
+    assert_int_equal(told(fixture), 1);
+    locks_abandon(waiters[answers[0].count ? 1 : 0]);
 }
 
 static void note_queued(void *context, struct slice name)
@@ -149,119 +154,100 @@ static void note_queued(void *context, struct slice name)
     answer->queued++;
 }
 
-/* Until nobody has the name, not even for the claim window. */
-static void await_free(struct site *site)
-{
-    int64_t until = clock_ms() + PATIENCE_MS;
-    while (fixture_inspect(site, "n").reply.view.hold_count > 0) {
-        assert_true(clock_ms() < until);
-        fixture_idle(site->fixture, 10);
-    }
-}
-
 /* A grant that nobody claims is a hold of which nobody was told. */
 static void what_was_never_claimed_is_not_told(void **state)
 {
     struct locks_fixture *fixture = *state;
-    fixture_lock(&fixture->here, "n", "token", 30000);
+    fixture_reopen(fixture, 500, FIXTURE_LEASE_MS);
+    fixture_lock(&fixture->here, "n", "token", FIXTURE_TTL_MS);
     struct answer waiting = {.gone = false};
-    struct acquire request = fixture_request("n", "w", 30000);
+    struct acquire request = fixture_request("n", "w", FIXTURE_TTL_MS);
     const struct acquirer acquirer = {&waiting, fixture_is_connected, .queued = note_queued};
     request.owner = slice_of("w");
-    request.wait_ms = 60000;
+    request.wait_ms = FIXTURE_TTL_MS;
     struct waiter *waiter = locks_wait(fixture->there.locks, &request, &acquirer, fixture_answered);
     fixture_await(fixture, &waiting.queued, 1);
     waiting.gone = true;
     int looks = waiting.looks;
     struct answer released = fixture_release(&fixture->here, "n", "token");
     fixture_await(fixture, &waiting.looks, looks + 1); /* its turn has come */
-    await_free(&fixture->here);
+    fixture_await_free(&fixture->here, "n");
     struct answer seen = fixture_inspect(&fixture->here, "n");
     assert_true(seen.reply.view.version > released.reply.release.version);
-    assert_int_equal(fixture->here.expired.count + fixture->there.expired.count, 0);
+    assert_int_equal(told(fixture), 0);
     assert_int_equal(waiting.count, 0);
     locks_abandon(waiter);
 }
 
 /* Nobody asks for the name again. */
 
-enum {
-    IN_TIME_MS = 1000, /* what is done to a hold before it ends is done within this */
-    QUIET_MS = 800     /* in which it would be told again */
-};
-
-static int told(const struct locks_fixture *fixture)
+/* That so many are told of in all. */
+static void await_told(struct locks_fixture *fixture, int count)
 {
-    return fixture->here.expired.count + fixture->there.expired.count;
-}
-
-/* That so many are told of in all after so long, and no more. */
-static void await_told(struct locks_fixture *fixture, int ms, int count)
-{
-    int64_t until = clock_ms() + ms + PATIENCE_MS;
+    int64_t until = clock_ms() + CLOCK_HANG_MS;
     while (told(fixture) < count && clock_ms() < until)
         fixture_idle(fixture, 10);
     assert_int_equal(told(fixture), count);
+}
+
+/* ... and none of what was to end before is told now: a hold that ends later is the next. */
+static void assert_no_more(struct locks_fixture *fixture, int count)
+{
+    fixture_lock(&fixture->here, "later", "token", TTL_MS);
+    await_told(fixture, count + 1);
+    assert_string_equal(fixture->here.expired.name, "later");
 }
 
 static void whoever_granted_it_notices(void **state)
 {
     struct locks_fixture *fixture = *state;
     fixture_lock(&fixture->here, "n", "token", TTL_MS);
-    await_told(fixture, TTL_MS, 1);
+    await_told(fixture, 1);
     assert_int_equal(fixture->here.expired.count, 1);
     assert_int_equal(fixture->here.expired.held_ms, TTL_MS);
-    fixture_idle(fixture, QUIET_MS);
-    assert_int_equal(told(fixture), 1);
+    assert_no_more(fixture, 1);
 }
 
 /* So do those who waited for it, and those who renewed it, though not for what they left in time.
  */
-static void what_was_released_elsewhere_is_not_told(void **state)
+static void what_was_ended_or_renewed_elsewhere_is_not_told(void **state)
 {
-    static const char *const NAMES[] = {"n", "m", "o", "left"};
+    enum {
+        ENDS_MS = 2500,
+        ENDS_LATER_MS = 3500
+    }; /* the first is longer than what is done before */
+    static const char *const NAMES[] = {"n", "m", "o", "renewed", "left"};
     struct locks_fixture *fixture = *state;
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++)
-        fixture_lock(&fixture->here, NAMES[i], "token", IN_TIME_MS);
+        fixture_lock(&fixture->here, NAMES[i], "token", ENDS_MS);
     fixture_release(&fixture->there, "n", "token");
     fixture_release(&fixture->here, "m", "token");
     fixture_break(&fixture->here, "o");
-    await_told(fixture, IN_TIME_MS, 1);
-    fixture_idle(fixture, QUIET_MS);
-    assert_int_equal(told(fixture), 1);
-    assert_string_equal(fixture->here.expired.name, "left");
-}
-
-static void what_was_renewed_elsewhere_is_told_once_at_its_new_end(void **state)
-{
-    enum { LONGER_MS = IN_TIME_MS + 1500 };
-    struct locks_fixture *fixture = *state;
-    fixture_lock(&fixture->here, "n", "token", IN_TIME_MS);
-    int64_t ends = clock_ms() + LONGER_MS;
-    assert_int_equal(fixture_renew(&fixture->there, "n", "token", LONGER_MS).reply.result,
+    int64_t renewed = clock_ms();
+    assert_int_equal(fixture_renew(&fixture->there, "renewed", "token", ENDS_LATER_MS).reply.result,
                      LOCKS_DONE);
-    while (told(fixture) == 0 && clock_ms() < ends)
-        fixture_idle(fixture, 10);
-    assert_true(clock_ms() >= ends);
-    await_told(fixture, 0, 1);
-    fixture_idle(fixture, QUIET_MS);
-    assert_int_equal(told(fixture), 1);
+    await_told(fixture, 1);
+    assert_string_equal(fixture->here.expired.name, "left");
+    await_told(fixture, 2); /* at its new end */
+    assert_true(clock_ms() - renewed >= ENDS_LATER_MS - 5);
+    assert_no_more(fixture, 2);
 }
 
-/* One of them ends, and is told, long before the other. */
+/* One of them ends, and is told, before the other. */
 static void each_of_those_that_share_it_is_told(void **state)
 {
-    enum { LATER_MS = 2000 };
     struct locks_fixture *fixture = *state;
     for (int i = 0; i < 2; i++) {
-        struct acquire request = fixture_request("n", i ? "later" : "soon", i ? LATER_MS : TTL_MS);
+        struct acquire request = fixture_request("n", i ? "later" : "soon", TTL_MS + i * 400);
         request.owner = request.token;
         request.mode = LOCK_SHARED;
         assert_int_equal(fixture_acquire(&fixture->here, &request).reply.result, LOCKS_DONE);
     }
-    await_told(fixture, TTL_MS, 1);
-    assert_string_equal(fixture->here.expired.owner, "soon");
-    await_told(fixture, LATER_MS, 2);
+    while (told(fixture) == 0)
+        fixture_idle(fixture, 5);
+    if (told(fixture) == 1)
+        assert_string_equal(fixture->here.expired.owner, "soon");
+    await_told(fixture, 2);
     assert_string_equal(fixture->here.expired.owner, "later");
 }
 
@@ -272,16 +258,16 @@ static void what_was_waited_for_is_noticed(void **state)
     struct site *releasers[] = {&fixture->here, &fixture->there};
     for (int i = 0; i < 2; i++) {
         struct answer answer = {0};
-        fixture_lock(&fixture->there, "n", i ? "a" : "b", 30000);
+        fixture_lock(&fixture->there, "n", i ? "a" : "b", FIXTURE_TTL_MS);
         struct acquire request = fixture_request("n", i ? "v" : "w", TTL_MS);
         const struct acquirer acquirer = {&answer, fixture_is_connected, .queued = NULL};
         request.owner = slice_of("another");
-        request.wait_ms = 5000;
+        request.wait_ms = FIXTURE_TTL_MS;
         locks_wait(fixture->here.locks, &request, &acquirer, fixture_answered);
-        fixture_idle(fixture, 100);
+        fixture_await_queue(&fixture->here, "n", 1);
         fixture_release(releasers[i], "n", i ? "a" : "b");
         fixture_await(fixture, &answer.count, 1);
-        await_told(fixture, TTL_MS, i + 1);
+        await_told(fixture, i + 1);
         assert_int_equal(fixture->here.expired.count, i + 1);
     }
 }
@@ -290,22 +276,22 @@ static void what_was_waited_for_is_noticed(void **state)
 static void a_repeated_release_forgets_no_other_hold(void **state)
 {
     struct locks_fixture *fixture = *state;
-    fixture_lock(&fixture->here, "n", "first", 30000);
+    fixture_lock(&fixture->here, "n", "first", FIXTURE_TTL_MS);
     fixture_release(&fixture->here, "n", "first");
     fixture_lock(&fixture->here, "n", "second", TTL_MS * 5);
     assert_true(fixture_release(&fixture->here, "n", "first").reply.release.repeated);
-    await_told(fixture, TTL_MS * 5, 1);
+    await_told(fixture, 1);
 }
 
 /* A key of somebody else's, by the name's own key, fails alone. */
 static void a_foreign_key_does_not_hide_the_others(void **state)
 {
     struct locks_fixture *fixture = *state;
-    fixture_lock(&fixture->here, "foreign", "token", TTL_MS);
-    fixture_lock(&fixture->here, "n", "token", TTL_MS);
+    fixture_lock(&fixture->here, "foreign", "token", 1500);
+    fixture_lock(&fixture->here, "n", "token", 1500);
     freeReplyObject(redis_process_command(&fixture->redis, "DEL baton:{foreign}"));
     freeReplyObject(redis_process_command(&fixture->redis, "RPUSH baton:{foreign} x"));
-    await_told(fixture, TTL_MS, 1);
+    await_told(fixture, 1);
     assert_string_equal(fixture->here.expired.name, "n");
 }
 
@@ -318,8 +304,7 @@ int main(void)
         TEST(two_that_wait_are_told_once_in_all),
         TEST(what_was_never_claimed_is_not_told),
         TEST(whoever_granted_it_notices),
-        TEST(what_was_released_elsewhere_is_not_told),
-        TEST(what_was_renewed_elsewhere_is_told_once_at_its_new_end),
+        TEST(what_was_ended_or_renewed_elsewhere_is_not_told),
         TEST(each_of_those_that_share_it_is_told),
         TEST(what_was_waited_for_is_noticed),
         TEST(a_repeated_release_forgets_no_other_hold),
