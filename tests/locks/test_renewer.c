@@ -7,7 +7,8 @@
 
 static const char TOKEN[] = "0123456789012345678901";
 
-enum { BUSY_MS = 2000 }; /* what a machine that others use, too, may add */
+/* An end by time is the subject of some: it is not to come while the machine makes others wait. */
+enum { TTL_MS = 1500 };
 
 struct kept {
     struct locks_fixture *fixture;
@@ -62,53 +63,47 @@ static void a_hold_lives_as_long_as_it_is_kept(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
-    struct answer hold = fixture_lock(&fixture->here, "n", TOKEN, 300);
-    keep(&kept, fixture, 300);
+    struct answer hold = fixture_lock(&fixture->here, "n", TOKEN, TTL_MS);
     int64_t begun = clock_ms();
-    fixture_await(fixture, &kept.renewed, 10);
-    int64_t took = clock_ms() - begun;
-    assert_in_range(took, 10 * 100 - 20, 10 * 100 + BUSY_MS); /* a third each */
+    keep(&kept, fixture, TTL_MS);
+    fixture_await(fixture, &kept.renewed, 4);
+    assert_true(clock_ms() - begun >= 4 * TTL_MS / 3 - 20); /* a third each */
     assert_int_equal(kept.fence, hold.reply.hold.fence);
-    assert_int_equal(kept.ttl_ms, 300);
+    assert_int_equal(kept.ttl_ms, TTL_MS);
     assert_true(fixture_remaining(&fixture->there, "n") > 0);
 
     stop(&kept);
-    fixture_idle(fixture, 350);
-    assert_int_equal(fixture_remaining(&fixture->there, "n"), 0);
-    assert_int_equal(kept.renewed, 10);
+    fixture_await_free(&fixture->there, "n");
+    assert_int_equal(kept.renewed, 4);
     assert_int_equal(kept.lost, 0);
 }
 
 /* A repeated request finds its hold with little time left, which then is kept with its own TTL. */
 static void a_hold_with_little_left_is_renewed_soon(void **state)
 {
+    enum { LITTLE_MS = 300 };
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
-    fixture_lock(&fixture->here, "n", TOKEN, 1500);
-    fixture_idle(fixture, 1300);
-    keep(&kept, fixture, fixture_remaining(&fixture->here, "n"));
+    fixture_lock(&fixture->here, "n", TOKEN, FIXTURE_TTL_MS);
+    keep(&kept, fixture, LITTLE_MS);
     fixture_await(fixture, &kept.renewed, 1);
-    assert_int_equal(kept.ttl_ms, 1500);
-    fixture_idle(fixture, 400);
-    assert_int_equal(kept.renewed, 1); /* the next is due after 500 ms */
-    fixture_await(fixture, &kept.renewed, 2);
+    assert_int_equal(kept.ttl_ms, FIXTURE_TTL_MS);
+    fixture_idle(fixture, LITTLE_MS);
+    assert_int_equal(kept.renewed, 1); /* the next is due after a third of that */
     stop(&kept);
 }
 
-static void a_hold_that_was_broken_is_lost_at_once(void **state)
+static void a_hold_that_was_broken_is_lost(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
-    fixture_lock(&fixture->here, "n", TOKEN, 600);
-    keep(&kept, fixture, 600);
+    fixture_lock(&fixture->here, "n", TOKEN, TTL_MS);
+    keep(&kept, fixture, TTL_MS);
     fixture_await(fixture, &kept.renewed, 1);
     fixture_break(&fixture->there, "n");
-    int64_t broken = clock_ms();
-    fixture_await(fixture, &kept.lost, 1);
-    assert_in_range(kept.lost_ms - broken, 0, 200 + BUSY_MS); /* when it is renewed next */
+    fixture_await(fixture, &kept.lost, 1); /* when it is renewed next */
     assert_non_null(strstr(kept.why, "ended"));
-    fixture_idle(fixture, 400);
-    assert_int_equal(kept.renewed, 1);
+    fixture_settle(&fixture->here);
     assert_int_equal(kept.lost, 1);
 }
 
@@ -116,16 +111,15 @@ static void a_short_loss_of_redis_loses_nothing(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
-    fixture_lock(&fixture->here, "n", TOKEN, 3000);
-    keep(&kept, fixture, 3000);
-    fixture_await(fixture, &kept.renewed, 1);
+    fixture_lock(&fixture->here, "n", TOKEN, FIXTURE_TTL_MS);
+    keep(&kept, fixture, 3000); /* which counts until it has been renewed */
     freeReplyObject(redis_process_command(&fixture->redis, "CONFIG SET maxclients 1"));
     redis_process_integer(&fixture->redis, "CLIENT KILL TYPE normal");
     fixture_await(fixture, &fixture->here.downs, 1);
     fixture_idle(fixture, 1200); /* a renewal is due and fails meanwhile */
-    assert_int_equal(kept.renewed, 1);
+    assert_int_equal(kept.renewed, 0);
     freeReplyObject(redis_process_command(&fixture->redis, "CONFIG SET maxclients 100"));
-    fixture_await(fixture, &kept.renewed, 2); /* it asks every 300 ms */
+    fixture_await(fixture, &kept.renewed, 1); /* it asks every 300 ms */
     assert_int_equal(kept.lost, 0);
     stop(&kept);
 }
@@ -135,16 +129,18 @@ static void a_hold_is_lost_when_it_could_not_be_renewed_in_time(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
-    fixture_lock(&fixture->here, "n", TOKEN, 450);
-    keep(&kept, fixture, 450);
+    fixture_lock(&fixture->here, "n", TOKEN, TTL_MS);
+    keep(&kept, fixture, TTL_MS);
     fixture_await(fixture, &kept.renewed, 1);
     int64_t renewed = clock_ms();
     redis_process_freeze(&fixture->redis);
     fixture_await(fixture, &kept.lost, 1);
-    assert_in_range(kept.lost_ms - renewed, 450 - 50, 450 + BUSY_MS);
+    assert_true(kept.lost_ms - renewed >= TTL_MS - 50);
     assert_non_null(strstr(kept.why, "Redis"));
     redis_process_thaw(&fixture->redis);
-    fixture_idle(fixture, 300); /* nothing comes after the end */
+    while (fixture_inspect(&fixture->here, "n").reply.result != LOCKS_DONE)
+        fixture_idle(fixture, 20);
+    /* Nothing comes after the end. */
     assert_int_equal(kept.renewed, 1);
     assert_int_equal(kept.lost, 1);
 }
@@ -153,10 +149,10 @@ static void a_renewer_can_be_stopped_in_its_own_event(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {.stop_at = 2};
-    fixture_lock(&fixture->here, "n", TOKEN, 150);
+    fixture_lock(&fixture->here, "n", TOKEN, TTL_MS);
     keep(&kept, fixture, 150);
     fixture_await(fixture, &kept.renewed, 2);
-    fixture_idle(fixture, 300);
+    fixture_await_free(&fixture->here, "n");
     assert_int_equal(kept.renewed, 2);
     assert_int_equal(kept.lost, 0);
 }
@@ -183,16 +179,15 @@ static void a_renewer_can_be_stopped_with_a_renewal_under_way(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
-    fixture_lock(&fixture->here, "n", TOKEN, 1500);
+    fixture_lock(&fixture->here, "n", TOKEN, TTL_MS);
     uint64_t calls = store_figures(fixture->here.store).calls;
-    keep(&kept, fixture, 1500);
+    keep(&kept, fixture, 300);
     redis_process_freeze(&fixture->redis);
-    while (store_figures(fixture->here.store).calls == calls)
-        fixture_idle(fixture, 5);
+    fixture_await_calls(&fixture->here, calls + 1);
     stop(&kept);
-    fixture_idle(fixture, 50); /* the timer is closed by now */
+    fixture_idle(fixture, 20); /* the timer is closed by now */
     redis_process_thaw(&fixture->redis);
-    fixture_idle(fixture, 200);
+    fixture_settle(&fixture->here);
     assert_int_equal(kept.renewed, 0);
     assert_int_equal(kept.lost, 0);
 }
@@ -202,13 +197,13 @@ static void a_kept_hold_can_still_be_taken_back(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
-    struct answer hold = fixture_lock(&fixture->here, "n", TOKEN, 300);
-    keep(&kept, fixture, 300);
+    struct answer hold = fixture_lock(&fixture->here, "n", TOKEN, TTL_MS);
+    keep(&kept, fixture, 150);
     fixture_await(fixture, &kept.renewed, 2);
     stop(&kept);
     locks_take_back(fixture->here.locks, slice_of("n"), slice_of(TOKEN), &hold.reply.attempt, 0);
     assert_int_equal(fixture_remaining(&fixture->here, "n"), 0);
-    fixture_lock(&fixture->here, "n", TOKEN, 300); /* and has left no trace */
+    fixture_lock(&fixture->here, "n", TOKEN, TTL_MS); /* and has left no trace */
 }
 
 int main(void)
@@ -217,7 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FIXTURE(a_hold_lives_as_long_as_it_is_kept),
         IN_FIXTURE(a_hold_with_little_left_is_renewed_soon),
-        IN_FIXTURE(a_hold_that_was_broken_is_lost_at_once),
+        IN_FIXTURE(a_hold_that_was_broken_is_lost),
         IN_FIXTURE(a_short_loss_of_redis_loses_nothing),
         IN_FIXTURE(a_hold_is_lost_when_it_could_not_be_renewed_in_time),
         IN_FIXTURE(a_renewer_can_be_stopped_in_its_own_event),

@@ -16,6 +16,9 @@ static const char THIRD[] = "ABCDEFGHIJKLMNOPQRSTUV";
         __VA_ARGS__, NULL                                                                          \
     }
 
+/* A hold is for its whole TTL: in the course of it each but the last has the claim window alone. */
+enum { WHOLE_LEAST_MS = FIXTURE_CLAIM_MS + 1 };
+
 /* What a request for several names came to. */
 struct outcome {
     int count;
@@ -62,7 +65,7 @@ static void begin(struct outcome *outcome, struct site *site, const char *const 
 {
     struct slice list[LOCKS_SEVERAL_MOST];
     size_t count = slices(names, list);
-    struct acquire acquire = fixture_request("", token, 30000);
+    struct acquire acquire = fixture_request("", token, FIXTURE_TTL_MS);
     acquire.owner = slice_of(token);
     acquire.wait_ms = wait_ms;
     *outcome = (struct outcome){0};
@@ -101,13 +104,12 @@ static void all_are_held_in_order_for_their_ttl(void **state)
         assert_string_equal(outcome.name[i], SORTED[i]);
         assert_string_equal(outcome.owner[i], TOKEN);
         assert_int_equal(outcome.reply.each[i].result, LOCKS_DONE);
-        assert_in_range(outcome.reply.each[i].hold.ttl_ms, 29000, 30000);
-        assert_in_range(fixture_remaining(&fixture->there, SORTED[i]), 29000, 30000);
+        assert_in_range(outcome.reply.each[i].hold.ttl_ms, WHOLE_LEAST_MS, FIXTURE_TTL_MS);
+        assert_in_range(fixture_remaining(&fixture->there, SORTED[i]), WHOLE_LEAST_MS,
+                        FIXTURE_TTL_MS);
         if (i > 0)
             assert_true(outcome.reply.each[i].hold.fence > outcome.reply.each[i - 1].hold.fence);
     }
-    fixture_idle(fixture, FIXTURE_CLAIM_MS + 100);
-    assert_in_range(fixture_remaining(&fixture->there, "a"), 1, 29700); /* nobody renews any more */
 }
 
 static void as_many_as_are_allowed(void **state)
@@ -123,7 +125,7 @@ static void as_many_as_are_allowed(void **state)
     acquire(&outcome, &fixture->here, names, TOKEN);
     assert_int_equal(outcome.reply.result, LOCKS_DONE);
     assert_int_equal(outcome.reply.count, LOCKS_SEVERAL_MOST);
-    assert_true(fixture_remaining(&fixture->there, "n63") > 29000);
+    assert_true(fixture_remaining(&fixture->there, "n63") >= WHOLE_LEAST_MS);
     release(&outcome, &fixture->here, names, TOKEN);
     assert_int_equal(outcome.reply.result, LOCKS_DONE);
     assert_int_equal(fixture_remaining(&fixture->there, "n63"), 0);
@@ -133,7 +135,7 @@ static void a_refusal_leaves_nothing_behind(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
-    fixture_lock(&fixture->there, "c", OTHER, 30000);
+    fixture_lock(&fixture->there, "c", OTHER, FIXTURE_TTL_MS);
     acquire(&outcome, &fixture->here, NAMES("d", "c", "b", "a"), TOKEN);
     assert_int_equal(outcome.reply.result, LOCKS_LOCKED);
     assert_int_equal(outcome.reply.refused, 2);
@@ -168,27 +170,27 @@ static void a_repeat_lengthens_but_never_shortens(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
-    fixture_lock(&fixture->here, "a", TOKEN, 60000);
-    fixture_lock(&fixture->here, "b", TOKEN, 500);
+    fixture_lock(&fixture->here, "a", TOKEN, 2 * FIXTURE_TTL_MS);
+    fixture_lock(&fixture->here, "b", TOKEN, FIXTURE_CLAIM_MS / 2);
     acquire(&outcome, &fixture->there, NAMES("a", "b", "c"), TOKEN);
     assert_int_equal(outcome.reply.result, LOCKS_DONE);
     assert_int_equal(outcome.reply.each[0].result, LOCKS_REPEATED);
     assert_int_equal(outcome.reply.each[2].result, LOCKS_DONE);
-    assert_in_range(fixture_remaining(&fixture->here, "a"), 59000, 60000);
-    assert_in_range(fixture_remaining(&fixture->here, "b"), 29000, 30000);
-    assert_in_range(outcome.reply.each[0].hold.ttl_ms, 59000, 60000);
-    assert_in_range(outcome.reply.each[1].hold.ttl_ms, 29000, 30000);
+    assert_true(fixture_remaining(&fixture->here, "a") > FIXTURE_TTL_MS);
+    assert_in_range(fixture_remaining(&fixture->here, "b"), WHOLE_LEAST_MS, FIXTURE_TTL_MS);
+    assert_true(outcome.reply.each[0].hold.ttl_ms > FIXTURE_TTL_MS);
+    assert_in_range(outcome.reply.each[1].hold.ttl_ms, WHOLE_LEAST_MS, FIXTURE_TTL_MS);
 }
 
 static void a_refusal_keeps_what_was_held_before(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
-    fixture_lock(&fixture->here, "a", TOKEN, 30000);
-    fixture_lock(&fixture->here, "c", OTHER, 30000);
+    fixture_lock(&fixture->here, "a", TOKEN, FIXTURE_TTL_MS);
+    fixture_lock(&fixture->here, "c", OTHER, FIXTURE_TTL_MS);
     acquire(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN);
     assert_int_equal(outcome.reply.result, LOCKS_LOCKED);
-    assert_true(fixture_remaining(&fixture->here, "a") > 29000);
+    assert_true(fixture_remaining(&fixture->here, "a") >= WHOLE_LEAST_MS);
     assert_int_equal(fixture_remaining(&fixture->here, "b"), 0);
 }
 
@@ -208,13 +210,13 @@ static void each_is_renewed_or_released_by_itself(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
-    fixture_lock(&fixture->here, "a", TOKEN, 30000);
-    fixture_lock(&fixture->here, "b", OTHER, 30000);
-    fixture_lock(&fixture->here, "c", TOKEN, 30000);
+    fixture_lock(&fixture->here, "a", TOKEN, FIXTURE_TTL_MS);
+    fixture_lock(&fixture->here, "b", OTHER, FIXTURE_TTL_MS);
+    fixture_lock(&fixture->here, "c", TOKEN, FIXTURE_TTL_MS);
     struct slice names[] = {slice_of("c"), slice_of("b"), slice_of("a")};
     outcome = (struct outcome){0};
-    locks_renew_several(fixture->here.locks, names, 3, slice_of(TOKEN), 60000, 0, on_done,
-                        &outcome);
+    locks_renew_several(fixture->here.locks, names, 3, slice_of(TOKEN), 2 * FIXTURE_TTL_MS, 0,
+                        on_done, &outcome);
     fixture_await(fixture, &outcome.count, 1);
     assert_int_equal(outcome.reply.result, LOCKS_NOT_HELD);
     assert_int_equal(outcome.reply.each[0].result, LOCKS_DONE);
@@ -222,8 +224,8 @@ static void each_is_renewed_or_released_by_itself(void **state)
     assert_string_equal(outcome.name[1], "b");
     assert_int_equal(outcome.reply.each[2].result, LOCKS_DONE);
     assert_string_equal(outcome.owner[2], "somebody");
-    assert_in_range(fixture_remaining(&fixture->here, "c"), 59000, 60000);
-    assert_in_range(fixture_remaining(&fixture->here, "b"), 1, 30000);
+    assert_true(fixture_remaining(&fixture->here, "c") > FIXTURE_TTL_MS);
+    assert_in_range(fixture_remaining(&fixture->here, "b"), 1, FIXTURE_TTL_MS);
 
     release(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN);
     assert_int_equal(outcome.reply.result, LOCKS_NOT_HELD);
@@ -279,15 +281,6 @@ static void of_two_callers_one_gets_all(void **state)
     assert_int_equal(refused, 1);
 }
 
-/* Runs the loop turn by turn until so many scripts were sent. */
-static void await_calls(struct locks_fixture *fixture, uint64_t calls)
-{
-    int64_t deadline = clock_ms() + 5000;
-    while (store_figures(fixture->here.store).calls < calls && clock_ms() < deadline)
-        uv_run(&fixture->loop, UV_RUN_ONCE);
-    assert_true(store_figures(fixture->here.store).calls >= calls);
-}
-
 /* Three names: three are asked for, then two renewed. The client goes at every point of that. */
 static void a_client_that_goes_leaves_nothing_behind(void **state)
 {
@@ -296,9 +289,9 @@ static void a_client_that_goes_leaves_nothing_behind(void **state)
         struct outcome outcome;
         uint64_t calls = store_figures(fixture->here.store).calls;
         begin(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN, 0);
-        await_calls(fixture, calls + phase);
+        fixture_await_calls(&fixture->here, calls + phase);
         several_abandon(outcome.several);
-        fixture_idle(fixture, 30);
+        fixture_await_settled(&fixture->here);
         assert_int_equal(outcome.count, 0);
         assert_int_equal(fixture_remaining(&fixture->there, "a"), 0);
         assert_int_equal(fixture_remaining(&fixture->there, "b"), 0);
@@ -324,43 +317,68 @@ static void what_was_granted_can_be_taken_back(void **state)
 static void a_lost_connection_leaves_nothing_behind(void **state)
 {
     struct locks_fixture *fixture = *state;
+    fixture_reopen(fixture, 500, FIXTURE_LEASE_MS);
     for (uint64_t phase = 1; phase < 5; phase++) {
         struct outcome outcome;
         uint64_t calls = store_figures(fixture->here.store).calls;
         begin(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN, 0);
-        await_calls(fixture, calls + phase);
+        fixture_await_calls(&fixture->here, calls + phase);
+        int here = fixture->here.ups, there = fixture->there.ups;
         redis_process_integer(&fixture->redis, "CLIENT KILL TYPE normal");
         fixture_await(fixture, &outcome.count, 1);
+        fixture_await(fixture, &fixture->here.ups, here + 1);
+        fixture_await(fixture, &fixture->there.ups, there + 1);
         if (outcome.reply.result == LOCKS_UNAVAILABLE)
             assert_non_null(outcome.reply.error);
         else
             release(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN);
-        fixture_idle(fixture, FIXTURE_CLAIM_MS + 200);
-        assert_int_equal(fixture_remaining(&fixture->there, "a"), 0);
-        assert_int_equal(fixture_remaining(&fixture->there, "b"), 0);
-        assert_int_equal(fixture_remaining(&fixture->there, "c"), 0);
+        fixture_await_free(&fixture->there, "a");
+        fixture_await_free(&fixture->there, "b");
+        fixture_await_free(&fixture->there, "c");
     }
 }
 
 /* Waiting. */
 
+static void await_waiting(struct locks_fixture *fixture, const char *name)
+{
+    fixture_await_queue(&fixture->there, name, 1);
+}
+
+/* Nobody waits for the name, and "a" is held no more, though its claim window is long. */
+static void assert_nothing_left(struct locks_fixture *fixture, const char *name)
+{
+    fixture_await_queue(&fixture->there, name, 0);
+    fixture_await_free(&fixture->there, "a");
+}
+
+/* The claim window is the subject, and yet long enough for a machine that is late. */
 static void a_wait_gets_all_and_keeps_what_it_has(void **state)
 {
+    enum { CLAIM_MS = 5000 };
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
-    fixture_lock(&fixture->there, "b", OTHER, 30000);
-    begin(&outcome, &fixture->here, NAMES("c", "b", "a"), TOKEN, 5000);
-    fixture_idle(fixture, 3 * FIXTURE_CLAIM_MS);
+    fixture_reopen(fixture, CLAIM_MS, FIXTURE_LEASE_MS);
+    fixture_lock(&fixture->there, "b", OTHER, FIXTURE_TTL_MS);
+    begin(&outcome, &fixture->here, NAMES("c", "b", "a"), TOKEN, FIXTURE_TTL_MS);
+    await_waiting(fixture, "b");
+    int64_t before, after = CLAIM_MS;
+    do {
+        before = after;
+        fixture_idle(fixture, 10);
+        after = fixture_remaining(&fixture->there, "a");
+        assert_in_range(after, 1, CLAIM_MS);
+    } while (after <= before); /* until it is renewed */
     assert_int_equal(outcome.count, 0);
-    assert_in_range(fixture_remaining(&fixture->there, "a"), 1, FIXTURE_CLAIM_MS);
     assert_int_equal(fixture_remaining(&fixture->there, "c"), 0);
     fixture_release(&fixture->there, "b", OTHER);
     fixture_await(fixture, &outcome.count, 1);
     assert_int_equal(outcome.reply.result, LOCKS_DONE);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(outcome.reply.each[i].result, LOCKS_DONE);
-        assert_in_range(outcome.reply.each[i].hold.ttl_ms, 29000, 30000);
-        assert_in_range(fixture_remaining(&fixture->there, outcome.name[i]), 29000, 30000);
+        assert_in_range(outcome.reply.each[i].hold.ttl_ms, WHOLE_LEAST_MS, FIXTURE_TTL_MS);
+        assert_in_range(fixture_remaining(&fixture->there, outcome.name[i]), WHOLE_LEAST_MS,
+                        FIXTURE_TTL_MS);
     }
 }
 
@@ -368,26 +386,23 @@ static void the_wait_is_one_for_all(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
-    fixture_lock(&fixture->there, "a", OTHER, 400);
-    fixture_lock(&fixture->there, "b", THIRD, 30000);
+    fixture_lock(&fixture->there, "a", OTHER, 200);
+    fixture_lock(&fixture->there, "b", THIRD, FIXTURE_TTL_MS);
     int64_t begun = clock_ms();
-    begin(&outcome, &fixture->here, NAMES("a", "b"), TOKEN, 800);
+    begin(&outcome, &fixture->here, NAMES("a", "b"), TOKEN, 1200);
     fixture_await(fixture, &outcome.count, 1);
-    assert_in_range(outcome.at_ms - begun, 780, 4000);
+    assert_true(outcome.at_ms - begun >= 1195);
     assert_int_equal(outcome.reply.result, LOCKS_TIMEOUT);
     assert_int_equal(outcome.reply.refused, 1);
     assert_int_equal(outcome.reply.view.hold_count, 1);
-    fixture_idle(fixture, 30);
-    struct answer seen = fixture_inspect(&fixture->there, "b");
-    assert_int_equal(seen.reply.view.queue_length, 0);
-    assert_int_equal(fixture_remaining(&fixture->there, "a"), 0);
+    assert_nothing_left(fixture, "b");
 }
 
 static void a_wait_that_ends_between_two_names_is_a_timeout(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
-    fixture_lock(&fixture->there, "b", OTHER, 30000);
+    fixture_lock(&fixture->there, "b", OTHER, FIXTURE_TTL_MS);
     begin(&outcome, &fixture->here, NAMES("a", "b"), TOKEN, 1);
     clock_sleep_ms(20); /* so that it is over when the answer for the first is read */
     fixture_await(fixture, &outcome.count, 1);
@@ -400,14 +415,12 @@ static void a_waiting_client_that_goes_leaves_nothing_behind(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
-    fixture_lock(&fixture->there, "b", OTHER, 30000);
-    begin(&outcome, &fixture->here, NAMES("a", "b"), TOKEN, 5000);
-    fixture_idle(fixture, 50);
+    fixture_lock(&fixture->there, "b", OTHER, FIXTURE_TTL_MS);
+    begin(&outcome, &fixture->here, NAMES("a", "b"), TOKEN, FIXTURE_TTL_MS);
+    await_waiting(fixture, "b");
     outcome.gone = true;
     several_abandon(outcome.several);
-    fixture_idle(fixture, 50);
-    assert_int_equal(fixture_inspect(&fixture->there, "b").reply.view.queue_length, 0);
-    assert_int_equal(fixture_remaining(&fixture->there, "a"), 0);
+    assert_nothing_left(fixture, "b");
     assert_int_equal(outcome.count, 0);
 }
 
@@ -416,52 +429,52 @@ static void a_repeat_takes_over_from_the_first_request(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct outcome first, again;
-    fixture_lock(&fixture->there, "b", OTHER, 30000);
-    begin(&first, &fixture->here, NAMES("a", "b"), TOKEN, 1000);
-    fixture_idle(fixture, 50);
-    begin(&again, &fixture->there, NAMES("a", "b"), TOKEN, 5000);
+    fixture_lock(&fixture->there, "b", OTHER, FIXTURE_TTL_MS);
+    begin(&first, &fixture->here, NAMES("a", "b"), TOKEN, FIXTURE_TTL_MS);
+    await_waiting(fixture, "b");
+    begin(&again, &fixture->there, NAMES("a", "b"), TOKEN, FIXTURE_TTL_MS);
     fixture_await(fixture, &first.count, 1);
     assert_int_not_equal(first.reply.result, LOCKS_DONE);
-    fixture_idle(fixture, 2 * FIXTURE_CLAIM_MS);
+    fixture_settle(&fixture->here);
+    fixture_settle(&fixture->there);
+    await_waiting(fixture, "b");
     assert_int_equal(again.count, 0);
     assert_in_range(fixture_remaining(&fixture->here, "a"), 1, FIXTURE_CLAIM_MS);
 
     fixture_release(&fixture->there, "b", OTHER);
     fixture_await(fixture, &again.count, 1);
     assert_int_equal(again.reply.result, LOCKS_DONE);
-    fixture_idle(fixture, 50);
     for (size_t i = 0; i < 2; i++)
-        assert_in_range(fixture_remaining(&fixture->here, again.name[i]), 29000, 30000);
+        assert_in_range(fixture_remaining(&fixture->here, again.name[i]), WHOLE_LEAST_MS,
+                        FIXTURE_TTL_MS);
 }
 
 static void a_hold_broken_on_the_way_gives_all_back(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
-    fixture_lock(&fixture->there, "c", OTHER, 30000);
-    begin(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN, 5000);
-    fixture_idle(fixture, 50);
+    fixture_lock(&fixture->there, "c", OTHER, FIXTURE_TTL_MS);
+    begin(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN, FIXTURE_TTL_MS);
+    await_waiting(fixture, "c");
     fixture_break(&fixture->there, "b");
     fixture_await(fixture, &outcome.count, 1);
     assert_int_equal(outcome.reply.result, LOCKS_UNAVAILABLE);
     assert_int_equal(outcome.reply.refused, 1);
     assert_non_null(outcome.reply.error);
-    fixture_idle(fixture, 30);
-    assert_int_equal(fixture_inspect(&fixture->there, "c").reply.view.queue_length, 0);
-    assert_int_equal(fixture_remaining(&fixture->there, "a"), 0);
+    assert_nothing_left(fixture, "c");
 }
 
 static void a_server_that_drains_gives_back_what_it_has(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
-    fixture_lock(&fixture->there, "b", OTHER, 30000);
-    begin(&outcome, &fixture->here, NAMES("a", "b"), TOKEN, 5000);
-    fixture_idle(fixture, 50);
+    fixture_lock(&fixture->there, "b", OTHER, FIXTURE_TTL_MS);
+    begin(&outcome, &fixture->here, NAMES("a", "b"), TOKEN, FIXTURE_TTL_MS);
+    await_waiting(fixture, "b");
     locks_drain(fixture->here.locks);
     fixture_await(fixture, &outcome.count, 1);
     assert_int_equal(outcome.reply.result, LOCKS_DRAINING);
-    fixture_idle(fixture, 50);
+    fixture_await_settled(&fixture->here);
     assert_int_equal(fixture_remaining(&fixture->there, "a"), 0);
 }
 
@@ -476,10 +489,11 @@ static void callers_never_wait_for_each_other(void **state)
     char tokens[CALLERS][32];
     for (int i = 0; i < CALLERS; i++) {
         snprintf(tokens[i], sizeof tokens[i], "token-number-%09d", i);
-        begin(&outcomes[i], i % 2 ? &fixture->there : &fixture->here, ORDERS[i], tokens[i], 8000);
+        begin(&outcomes[i], i % 2 ? &fixture->there : &fixture->here, ORDERS[i], tokens[i],
+              FIXTURE_TTL_MS);
     }
     for (int served = 0; served < CALLERS; served++) {
-        int64_t deadline = clock_ms() + 8000;
+        int64_t deadline = clock_ms() + CLOCK_HANG_MS;
         struct outcome *answered = NULL;
         while (!answered && clock_ms() < deadline) {
             fixture_idle(fixture, 5);
