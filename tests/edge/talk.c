@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 10000, QUIET_MS = 30, HEARD_MOST = 32 * 1024 };
+enum { QUIET_MS = 30, HEARD_MOST = 32 * 1024 };
 
 static const char CANARY[] = "GET /livez HTTP/1.1\r\nHost: h\r\nX-Request-Id: canary\r\n\r\n";
 
@@ -153,7 +153,7 @@ static void try_again(struct line *line)
 {
     bool answered = false;
     raw_send(line->fd, CANARY, sizeof CANARY - 1);
-    while (!answered && hear(line, PATIENCE_MS, &answered))
+    while (!answered && hear(line, CLOCK_HANG_MS, &answered))
         ;
     tell_rest(line);
     tell(line, answered ? "open" : line->ended ? "end" : "stuck");
@@ -174,7 +174,7 @@ static void hear_all(struct line *line, const char *expected)
     bool ends = ends_with(expected, "end"), waits = ends_with(expected, "waits");
     size_t left = count_replies(expected);
     while ((ends ? !may_be_open(line, expected) : left-- > 0) &&
-           hear(line, PATIENCE_MS, &is_canary))
+           hear(line, CLOCK_HANG_MS, &is_canary))
         ;
     while (waits && hear(line, QUIET_MS, &is_canary))
         ;

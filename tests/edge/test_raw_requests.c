@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COUNTED_MS = 10000 };
-
 struct edge {
     struct redis_process redis;
     struct batond_process batond;
@@ -81,7 +79,7 @@ static long count_served(struct edge *edge)
  * its reply is sent. */
 static bool has_served_no_other(struct edge *edge)
 {
-    int64_t deadline = clock_ms() + COUNTED_MS;
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     long count = count_served(edge);
     while (count < edge->served && clock_ms() < deadline)
         count = count_served(edge);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 20000, AT_ONCE_MS = 2000, STRANGERS = 3000, TEXT = 512 };
+enum { AT_ONCE_MS = 2000, STRANGERS = 3000, TEXT = 512 };
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
@@ -27,7 +27,7 @@ static struct http_client *admin_of(const struct batond_process *batond)
     static const char KEY[] = "\"url\":\"";
     char line[TEXT];
     assert_true(process_wait_line(&batond->process, "questions of health", NULL, line, sizeof line,
-                                  PATIENCE_MS));
+                                  CLOCK_HANG_MS));
     char *url = strstr(line, KEY) + strlen(KEY);
     url[strcspn(url, "\"")] = '\0';
     return http_client_new(url);
@@ -41,7 +41,7 @@ static void answers_at_once(struct http_client *admin, const char *path, long st
 
 static void come_to_take_all_places(struct http_client *admin)
 {
-    int64_t until = clock_ms() + PATIENCE_MS;
+    int64_t until = clock_ms() + CLOCK_HANG_MS;
     do
         answers_at_once(admin, "/metrics", 200);
     while (strstr(admin->reply.body, "\nbaton_http_out_of_place_total 0\n") && clock_ms() < until);
@@ -111,7 +111,7 @@ static void figures_need_the_same_key_there(void **state)
     service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0", flag));
     struct http_client *admin = admin_of(&service.batond);
     answers(admin, "GET /livez", NULL, 200, NULL);
-    assert_true(comes_to_answer(admin, "/readyz", 200, PATIENCE_MS));
+    assert_true(comes_to_answer(admin, "/readyz", 200, CLOCK_HANG_MS));
     answers(admin, "GET /metrics", NULL, 401, "unauthorized");
     answers_with(admin, header, "GET /metrics", NULL, 200, NULL);
     http_client_free(admin);
@@ -125,9 +125,9 @@ static void a_drain_is_told_there(void **state)
     (void)state;
     service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0", "--drain=60s"));
     struct http_client *admin = admin_of(&service.batond);
-    assert_true(comes_to_answer(admin, "/readyz", 200, PATIENCE_MS));
+    assert_true(comes_to_answer(admin, "/readyz", 200, CLOCK_HANG_MS));
     process_signal(&service.batond.process, SIGTERM);
-    assert_true(comes_to_answer(admin, "/readyz", 503, PATIENCE_MS));
+    assert_true(comes_to_answer(admin, "/readyz", 503, CLOCK_HANG_MS));
     assert_string_equal(http_text(admin, "code"), "draining");
     answers(admin, "GET /livez", NULL, 200, NULL);
     http_client_free(admin);
@@ -162,7 +162,7 @@ static int check(const char *flag)
     const char *const arguments[] = {"--check", "--listen=127.0.0.1:1", flag, NULL};
     struct batond_process process;
     batond_process_launch(&process, &(struct batond_options){.arguments = arguments});
-    assert_true(process_wait(&process.process, PATIENCE_MS));
+    assert_true(process_wait(&process.process, CLOCK_HANG_MS));
     int code = process_exit_code(&process.process);
     batond_process_stop(&process);
     return code;

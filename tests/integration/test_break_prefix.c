@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MANY = 250, PORTION = 100, CURSOR_TEXT = 8000, PATIENCE_MS = 5000 };
+enum { MANY = 250, PORTION = 100, CURSOR_TEXT = 8000 };
 
 static struct http_client *client_of(void **state)
 {
@@ -93,7 +93,7 @@ static void who_waits_is_handed_the_lock(void **state)
         is_there = member_integer(service->client, "queue_length") == 1;
     }
     assert_int_equal(break_all(service->client, "&prefix=wanted", &holds), 1);
-    assert_int_equal(parked_answer(waits, PATIENCE_MS), 201);
+    assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
     parked_close(waits);
 }
 
@@ -148,7 +148,7 @@ static void each_is_on_record_with_its_reason(void **state)
     answers(service->client, "DELETE /locks?force=true&prefix=audited&reason=site%20closed", NULL,
             200, NULL);
     assert_true(process_wait_line(&service->batond.process, "site closed", &offset, line,
-                                  sizeof line, PATIENCE_MS));
+                                  sizeof line, CLOCK_HANG_MS));
     assert_non_null(strstr(line, "\"lock\":\"audited1\""));
     assert_non_null(strstr(line, "\"lock broken\""));
 }

@@ -14,7 +14,7 @@
 
 #define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
 
-enum { PROMPT_MS = 3000, QUIET_MS = 150, RELOADS = 30, CLIENTS = 4 };
+enum { QUIET_MS = 150, RELOADS = 30, CLIENTS = 4 };
 
 #define ALL  "[{\"prefix\":\"\",\"verbs\":[\"acquire\",\"read\",\"break\",\"metrics\"]}]"
 #define TEAM "[{\"prefix\":\"team/\",\"verbs\":[\"acquire\",\"read\"]}]"
@@ -187,7 +187,7 @@ static void what_is_read_again_counts_at_once(void **state)
     guarded_reload(*state, CHANGED, LENGTH(CHANGED));
     for (int i = 0; i < 20; i++) { /* on either worker */
         struct http_client *other = http_client_new(client->base);
-        int64_t deadline = clock_ms() + PROMPT_MS; /* each worker hears of it by itself */
+        int64_t deadline = clock_ms() + CLOCK_HANG_MS; /* each worker hears of it by itself */
         while (asks(other, AS("dev"), "GET /locks/a") != 401)
             assert_true(clock_ms() < deadline);
         asks_for(other, AS("ci"), "GET /locks/a", 403);
@@ -206,16 +206,16 @@ static void what_is_under_way_goes_on(void **state)
     struct parked *waits = parks(state, "ci", "POST /locks/a?wait=20s&owner=me");
     struct parked *holds = parks(state, "ci", "POST /locks/b?hold=connection&ttl=300ms");
     struct parked *watches = parks(state, "ci", "GET /events?wait=20s&after=1&prefix=b");
-    assert_true(parked_hears(holds, "\"granted\"", PROMPT_MS));
+    assert_true(parked_hears(holds, "\"granted\"", CLOCK_HANG_MS));
     assert_true(parked_waits(waits, QUIET_MS));
     guarded_reload(*state, CHANGED, LENGTH(CHANGED));
-    int64_t deadline = clock_ms() + PROMPT_MS;
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     while (asks(client, AS("ci"), "GET /locks/a") != 401)
         assert_true(clock_ms() < deadline);
     assert_true(parked_waits(waits, QUIET_MS));
-    assert_true(parked_hears(holds, "\"lost\"", PROMPT_MS)); /* no renewal of its would be served */
+    assert_true(parked_hears(holds, "\"lost\"", CLOCK_HANG_MS)); /* no renewal of its would be served */
     asks_for(client, AS("dev"), "DELETE /locks/a?force=true", 200);
-    assert_int_equal(parked_answer(waits, PROMPT_MS), 201);
+    assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
     asks_for(client, AS("dev"), "GET /locks/a", 200);
     assert_string_equal(member_text(client, "holders.0.principal"), "ci");
     parked_close(waits);
@@ -244,7 +244,7 @@ static void an_open_file_is_not_read(void **state)
     asks_for(client_of(state), AS("ci"), "GET /locks/a", 401);
     principals_file_put(guarded->file, "{\"principals\":[]}", 0644);
     process_signal(&guarded->service.batond.process, SIGHUP);
-    int64_t deadline = clock_ms() + PROMPT_MS;
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     for (bool told = false; !told;) {
         char *output = process_output(&guarded->service.batond.process);
         told = strstr(output, "chmod 600") != NULL;
@@ -268,7 +268,7 @@ static void two_tokens_of_one_principal_count_for_a_while(void **state)
              hex[0], hex[1]);
     guarded_reload_text(*state, both, "\"read again\"");
     struct http_client *client = client_of(state);
-    int64_t deadline = clock_ms() + PROMPT_MS;
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     while (asks(client, AS("successor"), "GET /locks/a") != 200)
         assert_true(clock_ms() < deadline);
     asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201);

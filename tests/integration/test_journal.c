@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 10000, LINE_TEXT = 4096 };
+enum { LINE_TEXT = 4096 };
 
 #define TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
 
@@ -19,7 +19,7 @@ static json_t *logged(const struct service *service, const char *message, const 
     char line[LINE_TEXT];
     size_t offset = 0;
     while (process_wait_line(&service->batond.process, text, &offset, line, sizeof line,
-                             PATIENCE_MS)) {
+                             CLOCK_HANG_MS)) {
         json_t *json = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
         if (!json)
             fail_msg("no JSON: %s", line);
@@ -76,7 +76,7 @@ static void a_request_has_a_line_at_its_end(void **state)
     assert_int_equal(number_in(line, "status"), 201);
     assert_int_equal(number_in(line, "bytes"), service->client->reply.length);
     assert_int_equal(number_in(line, "fence"), fence);
-    assert_in_range((int64_t)(time_in(line, "duration_ms") * 1000), 1, PATIENCE_MS * 1000);
+    assert_in_range((int64_t)(time_in(line, "duration_ms") * 1000), 1, CLOCK_HANG_MS * 1000);
     assert_null(json_object_get(line, "waited_ms"));
     assert_null(json_object_get(line, "trace_id"));
     assert_null(json_object_get(line, "principal"));
@@ -91,7 +91,7 @@ static void who_waits_has_waited(void **state)
                  "wait_timeout");
     json_t *line = logged(service, "request", "\"request_id\":\"patient\"");
     assert_int_equal(number_in(line, "status"), 409);
-    assert_in_range((int64_t)time_in(line, "waited_ms"), 60, PATIENCE_MS);
+    assert_in_range((int64_t)time_in(line, "waited_ms"), 60, CLOCK_HANG_MS);
     assert_true(time_in(line, "duration_ms") >= time_in(line, "waited_ms"));
     json_decref(line);
 }
@@ -117,7 +117,7 @@ static void a_stream_has_its_bytes(void **state)
     struct parked *stream =
         parked_send(service->batond.port, "X-Request-Id: stream",
                     "POST /locks/kept?hold=connection&ttl=5s&owner=listener", NULL);
-    assert_true(parked_hears(stream, "fence", PATIENCE_MS));
+    assert_true(parked_hears(stream, "fence", CLOCK_HANG_MS));
     parked_close(stream);
     json_t *line = logged(service, "request", "\"request_id\":\"stream\"");
     assert_int_equal(number_in(line, "status"), 201);
@@ -157,7 +157,7 @@ static void a_path_shows_no_query(void **state)
     json_decref(line);
     int fd = raw_connect(service->batond.port);
     assert_true(raw_send(fd, ODD, sizeof ODD - 1));
-    raw_receive(fd, reply, sizeof reply, NULL, PATIENCE_MS, NULL);
+    raw_receive(fd, reply, sizeof reply, NULL, CLOCK_HANG_MS, NULL);
     close(fd);
     json_decref(logged(service, "request", "\"request_id\":\"odd\""));
     assert_int_equal(lines_with(service, "tell-tale"), 0);
@@ -217,7 +217,7 @@ static json_t *logged_of(const struct service *service, const char *request, con
     char reply[LINE_TEXT];
     int fd = raw_connect(service->batond.port);
     assert_true(raw_send(fd, request, strlen(request)));
-    raw_receive(fd, reply, sizeof reply, "\r\n\r\n", PATIENCE_MS, NULL);
+    raw_receive(fd, reply, sizeof reply, "\r\n\r\n", CLOCK_HANG_MS, NULL);
     close(fd);
     return logged(service, "request", text);
 }
@@ -327,7 +327,7 @@ static void a_proxy_of_ours_names_its_client(void **state)
         snprintf(url, sizeof url, "http://127.0.0.1:%d", front.port);
         snprintf(id, sizeof id, "X-Request-Id: front-%zu", i);
         struct http_client *client = http_client_new(url);
-        assert_true(comes_to_answer(client, "/livez", 200, PATIENCE_MS));
+        assert_true(comes_to_answer(client, "/livez", 200, CLOCK_HANG_MS));
         const char *const headers[] = {id, "X-Forwarded-For: 1.1.1.1", NULL};
         assert_int_equal(
             http_request(client, &(struct http_call){.path = "/locks", .headers = headers}), 200);
@@ -431,9 +431,9 @@ static void who_was_granted_it_after_a_wait_has_waited(void **state)
                                          "POST /locks/handed?wait=30s", NULL);
     assert_true(parked_waits(waiting, 100));
     answers_token(service->client, token, "DELETE /locks/handed", NULL, 200, NULL);
-    assert_int_equal(parked_answer(waiting, PATIENCE_MS), 201);
+    assert_int_equal(parked_answer(waiting, CLOCK_HANG_MS), 201);
     json_t *line = logged(service, "lock granted", "\"request_id\":\"heir\"");
-    assert_in_range((int64_t)time_in(line, "waited_ms"), 1, PATIENCE_MS);
+    assert_in_range((int64_t)time_in(line, "waited_ms"), 1, CLOCK_HANG_MS);
     json_decref(line);
     parked_close(waiting);
 }

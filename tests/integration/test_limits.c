@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 5000, CLIENTS = 6, PATH_TEXT = 256, HEADER_TEXT = PRINCIPAL_HEADER_TEXT };
+enum { CLIENTS = 6, PATH_TEXT = 256, HEADER_TEXT = PRINCIPAL_HEADER_TEXT };
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
@@ -62,7 +62,7 @@ static void close_clients(struct http_client *clients[CLIENTS])
         http_client_free(clients[i]);
 }
 
-/* How many of so many requests at once are served. */
+/* How many of so many requests are served. */
 static int served(struct http_client *clients[CLIENTS], const char *name, int count)
 {
     int good = 0;
@@ -85,10 +85,19 @@ static void read_again(const struct service *service)
 {
     process_signal(&service->batond.process, SIGHUP);
     assert_true(process_wait_line(&service->batond.process, "\"msg\":\"read again\"", NULL, NULL, 0,
-                                  PATIENCE_MS));
+                                  CLOCK_HANG_MS));
 }
 
-/* Rates */
+/* Rates. How many come back in a second, tests/unit/test_rate.c shows by a clock of its own; here
+ * a slow machine makes the bounds wider. */
+
+/* More than a second's worth of requests: the first `limit` are served, and what comes back. */
+static void are_served_by_rate(struct http_client *clients[CLIENTS], const char *name, int limit)
+{
+    int64_t begun = clock_ms();
+    int good = served(clients, name, 3 * limit);
+    assert_in_range(good, limit, limit + 1 + limit * (clock_ms() - begun) / 1000);
+}
 
 static void everybody_shares_the_rate_where_nobody_is_known(void **state)
 {
@@ -97,14 +106,17 @@ static void everybody_shares_the_rate_where_nobody_is_known(void **state)
     (void)state;
     service_open(&service, NULL, LIST("--rate-limit=20", "--workers=3"));
     open_clients(&service, clients);
-    int64_t begun = clock_ms();
-    int good = served(clients, NULL, 60);
-    int64_t took = clock_ms() - begun;
-    assert_in_range(good, 20, 21 + took / 50);
-    if (took < 1000)
-        assert_true(good < 60);
+    are_served_by_rate(clients, NULL, 20);
     close_clients(clients);
     service_close(&service);
+}
+
+/* Asks until it is refused, which only a slow machine delays. */
+static void comes_to_be_limited(struct http_client *client, const char *method, const char *path)
+{
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
+    while (ask_as(client, NULL, method, path) != 429)
+        assert_true(clock_ms() < deadline);
 }
 
 static void a_limited_reply_says_what_is_left(void **state)
@@ -113,12 +125,10 @@ static void a_limited_reply_says_what_is_left(void **state)
     (void)state;
     service_open(&service, NULL, LIST("--rate-limit=2"));
     struct http_client *client = service.client;
-    assert_int_equal(ask_as(client, NULL, "GET", "/locks/a"), 200);
-    says(client, "RateLimit-Policy", "\"requests\";q=2;w=1");
-    says(client, "RateLimit", "\"requests\";r=1;t=1");
     assert_int_equal(ask_as(client, NULL, "GET", "/locks/a?ttl=no"), 400);
     says(client, "RateLimit-Policy", "\"requests\";q=2;w=1");
-    assert_int_equal(ask_as(client, NULL, "GET", "/locks/a"), 429);
+    says(client, "RateLimit", "\"requests\";r=1;t=1");
+    comes_to_be_limited(client, "GET", "/locks/a");
     says(client, "RateLimit-Policy", "\"requests\";q=2;w=1");
     says(client, "RateLimit", "\"requests\";r=0;t=1");
     is_refused(client, "rate_limited", "2 requests per second");
@@ -139,7 +149,7 @@ static void health_is_not_limited_and_nobody_without_a_limit_is_told_of_one(void
         says(service.client, "RateLimit", NULL);
     }
     assert_int_equal(ask_as(service.client, NULL, "GET", "/metrics"), 200);
-    assert_int_equal(ask_as(service.client, NULL, "GET", "/metrics"), 429);
+    comes_to_be_limited(service.client, "GET", "/metrics");
     service_close(&service);
     service_open(&service, NULL, NULL);
     for (int i = 0; i < 30; i++)
@@ -157,13 +167,16 @@ static void renewals_and_releases_pass_while_others_are_refused(void **state)
     service_open(&service, NULL, LIST("--rate-limit=3", "--workers=2"));
     struct http_client *client = service.client;
     assert_int_equal(ask_as(client, NULL, "POST", "/locks/held"), 201);
-    for (int i = 0; i < 20; i++) {
-        assert_int_equal(ask_as(client, NULL, "PUT", "/locks/held"), 200);
-        says(client, "RateLimit-Policy", "\"requests\";q=3;w=1");
-    }
-    says(client, "RateLimit", "\"requests\";r=0;t=1");
-    assert_int_equal(ask_as(client, NULL, "GET", "/locks/held"), 429);
-    assert_int_equal(ask_as(client, NULL, "POST", "/locks/other"), 429);
+    long status;
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
+    do { /* again where a slow machine lets one come back in between */
+        assert_true(clock_ms() < deadline);
+        for (int i = 0; i < 20; i++) {
+            assert_int_equal(ask_as(client, NULL, "PUT", "/locks/held"), 200);
+            says(client, "RateLimit-Policy", "\"requests\";q=3;w=1");
+        }
+        status = ask_as(client, NULL, "POST", "/locks/held");
+    } while (status != 429);
     assert_int_equal(ask_as(client, NULL, "DELETE", "/locks/held"), 200);
     assert_true(json_is_true(member(client, "released")));
     service_close(&service);
@@ -183,11 +196,12 @@ static void renewals_and_releases_of_nothing_are_bound(void **state)
     for (int i = 0; i < TRIES; i++) {
         long status = ask_as(client, NULL, i % 2 ? "PUT" : "DELETE", "/locks/nothing");
         assert_true(status == 409 || status == 429);
+        if (status == 429)
+            is_refused(client, "rate_limited", "30 renewals and releases per second");
         missed += status == 409;
     }
     int64_t most = (LIMIT + 1) + LIMIT * (clock_ms() - begun) / 1000;
     assert_in_range(missed, LIMIT, most);
-    is_refused(client, "rate_limited", "30 renewals and releases per second");
     clock_sleep_ms(1010); /* as Retry-After says */
     assert_int_equal(ask_as(client, NULL, "DELETE", "/locks/held"), 200);
     service_close(&service);
@@ -213,7 +227,7 @@ static void hears_at_once(int fd, const char *status, const char *code)
 {
     char text[2048];
     bool closed;
-    raw_receive(fd, text, sizeof text, NULL, PATIENCE_MS, &closed);
+    raw_receive(fd, text, sizeof text, NULL, CLOCK_HANG_MS, &closed);
     assert_true(closed);
     if (!strstr(text, status) || !strstr(text, code) || !strcasestr(text, "Connection: close"))
         fail_msg("no %s %s, nor the end: %s", status, code, text);
@@ -225,7 +239,7 @@ static void ends_body(int fd, const char *rest, size_t length, const char *statu
 {
     char reply[64];
     assert_true(raw_send(fd, rest, length));
-    raw_receive(fd, reply, sizeof reply, "\r\n", PATIENCE_MS, NULL);
+    raw_receive(fd, reply, sizeof reply, "\r\n", CLOCK_HANG_MS, NULL);
     assert_non_null(strstr(reply, status));
     close(fd);
 }
@@ -298,7 +312,7 @@ static void so_many_bodies_of_a_principal_may_be_on_their_way(void **state)
                  LIST("--max-bodies-per-principal=3", "--workers=2", "--body-timeout=60s", flag));
     for (int i = 0; i < MOST; i++) {
         fds[i] = begin_body(&service, "one", "{");
-        assert_true(raw_comes_to_be_read(fds[i], PATIENCE_MS));
+        assert_true(raw_comes_to_be_read(fds[i], CLOCK_HANG_MS));
     }
     hears_at_once(begin_body(&service, "one", ""), " 429 ", "too_many_bodies");
     hears_at_once(begin_body(&service, NULL, ""), " 401 ", "unauthorized");
@@ -325,7 +339,7 @@ static void each_principal_has_a_rate_of_its_own(void **state)
     write_file(path, ",\"rate_limit\":5", ",\"rate_limit\":0");
     service_open(&service, NULL, LIST("--rate-limit=1", "--workers=2", flag));
     open_clients(&service, clients);
-    assert_in_range(served(clients, "one", 15), 5, 14);
+    are_served_by_rate(clients, "one", 5);
     assert_int_equal(served(clients, "two", 15), 15); /* 0: none, whatever the setting */
     says(clients[0], "RateLimit", NULL);
     assert_int_equal(ask_as(clients[0], NULL, "GET", "/locks/a"), 401);
@@ -334,9 +348,9 @@ static void each_principal_has_a_rate_of_its_own(void **state)
     write_file(path, NULL, ",\"rate_limit\":4");
     read_again(&service);
     clock_sleep_ms(1010);
-    assert_in_range(served(clients, "one", 5), 1, 3);
-    says(clients[4], "RateLimit-Policy", "\"requests\";q=1;w=1"); /* the setting */
-    assert_in_range(served(clients, "two", 15), 4, 14);
+    are_served_by_rate(clients, "one", 1);
+    says(clients[0], "RateLimit-Policy", "\"requests\";q=1;w=1"); /* the setting */
+    are_served_by_rate(clients, "two", 4);
     close_clients(clients);
     service_close(&service);
     temp_dir_remove(&dir);
@@ -355,7 +369,7 @@ static struct parked *park_as(const struct service *service, const char *name, c
 static void come_to_wait(struct service *service, const char *name, int count)
 {
     char text[64];
-    int64_t deadline = clock_ms() + PATIENCE_MS;
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     snprintf(text, sizeof text, "\nbaton_http_waiting %d\n", count);
     do
         assert_int_equal(ask_as(service->client, name, "GET", "/metrics"), 200);
@@ -366,10 +380,10 @@ static void come_to_wait(struct service *service, const char *name, int count)
 
 /* What may go on for long. */
 static const char *const LONG[] = {
-    "POST /locks/kept?wait=30s",
-    "POST /locks/unheld?hold=connection&ttl=10s",
+    "POST /locks/kept?wait=60s",
+    "POST /locks/unheld?hold=connection&ttl=10m",
     "GET /locks/kept/events?after=9007199254740991",
-    "GET /events?after=9007199254740991&wait=30s",
+    "GET /events?after=9007199254740991&wait=60s",
 };
 
 enum { LONG_COUNT = sizeof LONG / sizeof *LONG };
@@ -392,11 +406,13 @@ static void whatever_takes_long_counts_in_the_whole_process(void **state)
     struct parked *parked[LONG_COUNT];
     (void)state;
     service_open(&service, NULL, LIST("--max-waiters-per-process=4", "--workers=3"));
-    answers(service.client, "POST /locks/kept", NULL, 201, NULL);
-    for (size_t i = 0; i < LONG_COUNT; i++)
+    answers(service.client, "POST /locks/kept?ttl=10m", NULL, 201, NULL);
+    for (size_t i = 0; i < LONG_COUNT; i++) {
         parked[i] = park_as(&service, NULL, LONG[i]);
-    assert_true(parked_hears(parked[1], "granted", PATIENCE_MS));
-    come_to_wait(&service, NULL, 1); /* the acquire: the others are streams by now */
+        if (i > 0)
+            assert_true(parked_hears(parked[i], "HTTP/1.1 20", CLOCK_HANG_MS));
+    }
+    comes_to_queue(service.client, "kept", 1);
     expect_long(service.client, 429, "process");
     answers(service.client, "POST /locks/kept", NULL, 409, "locked"); /* which does not wait */
     answers(service.client, "POST /locks/kept?wait=0", NULL, 409, "locked");
@@ -405,13 +421,13 @@ static void whatever_takes_long_counts_in_the_whole_process(void **state)
 
     for (size_t i = 0; i < LONG_COUNT; i++) { /* each of them makes room for one */
         parked_close(parked[i]);
-        int64_t deadline = clock_ms() + PATIENCE_MS;
+        int64_t deadline = clock_ms() + CLOCK_HANG_MS;
         while (http_call(service.client, "GET", "/locks/x/events?after=1&wait=1ms", NULL) != 200 &&
                clock_ms() < deadline)
             clock_sleep_ms(5);
         assert_int_equal(service.client->reply.status, 200);
         parked[i] = park_as(&service, NULL, "GET /locks/x/events");
-        assert_true(parked_hears(parked[i], "event: lock", PATIENCE_MS));
+        assert_true(parked_hears(parked[i], "event: lock", CLOCK_HANG_MS));
         expect_long(service.client, 429, "process");
     }
     for (size_t i = 0; i < LONG_COUNT; i++)
@@ -424,10 +440,10 @@ static void a_place_is_given_back_however_a_wait_ends(void **state)
     struct service service;
     (void)state;
     service_open(&service, NULL, LIST("--max-waiters-per-process=1", "--workers=1"));
-    answers(service.client, "POST /locks/a", NULL, 201, NULL);
+    answers(service.client, "POST /locks/a?ttl=10m", NULL, 201, NULL);
     for (int i = 0; i < 30; i++) {
-        parked_close(park_as(&service, NULL, "POST /locks/a?wait=30s"));
-        int64_t deadline = clock_ms() + PATIENCE_MS;
+        parked_close(park_as(&service, NULL, "POST /locks/a?wait=60s"));
+        int64_t deadline = clock_ms() + CLOCK_HANG_MS;
         while (http_call(service.client, "POST", "/locks/a?wait=1ms", NULL) == 429 &&
                clock_ms() < deadline)
             clock_sleep_ms(2);
@@ -443,7 +459,7 @@ static void each_principal_has_places_of_its_own(void **state)
     struct service service;
     struct temp_dir dir;
     char path[PATH_TEXT], flag[PATH_TEXT + 16];
-    static const char WAIT[] = "/locks/any/events?after=9007199254740991&wait=20s";
+    static const char WAIT[] = "/locks/any/events?after=9007199254740991&wait=60s";
     static const char SHORT[] = "/locks/any/events?after=9007199254740991&wait=1ms";
     char request[100];
     (void)state;
@@ -503,11 +519,11 @@ static void streams_and_holds_by_connection_have_bounds_of_their_own(void **stat
                       "--workers=2"));
     for (int i = 0; i < 3; i++) {
         first[i] = park_as(&service, NULL, REQUESTS[i]);
-        assert_true(parked_hears(first[i], i < 2 ? "id: " : "granted", PATIENCE_MS));
+        assert_true(parked_hears(first[i], i < 2 ? "id: " : "granted", CLOCK_HANG_MS));
     }
     for (int i = 0; i < 3; i++) {
         struct parked *refused = park_as(&service, NULL, REQUESTS[i]);
-        assert_int_equal(parked_answer(refused, PATIENCE_MS), 429);
+        assert_int_equal(parked_answer(refused, CLOCK_HANG_MS), 429);
         is_refused(&refused->client, "too_many_waiters", "-per-principal");
         assert_string_equal(http_text(&refused->client, "bound"), BOUNDS[i]);
         parked_close(refused);
@@ -518,11 +534,12 @@ static void streams_and_holds_by_connection_have_bounds_of_their_own(void **stat
     answers(service.client, "POST /locks/other?wait=1ms", NULL, 409, "wait_timeout");
     for (int i = 0; i < 3; i++) { /* each makes room for one */
         parked_close(first[i]);
-        int64_t deadline = clock_ms() + PATIENCE_MS;
+        int64_t deadline = clock_ms() + CLOCK_HANG_MS;
         bool served = false;
         while (!served && clock_ms() < deadline) {
             struct parked *again = park_as(&service, NULL, REQUESTS[i]);
-            served = parked_hears(again, "HTTP/1.1 20", 200);
+            assert_true(parked_hears(again, "HTTP/1.1 ", CLOCK_HANG_MS));
+            served = strncmp(again->text, "HTTP/1.1 20", 11) == 0;
             parked_close(again);
         }
         assert_true(served);
@@ -539,11 +556,11 @@ static void those_who_wait_leave_room_for_a_release(void **state)
     (void)state;
     service_open(&service, NULL,
                  LIST("--max-connections=20", "--max-connections-per-address=20", "--workers=1"));
-    assert_int_equal(ask_as(service.client, NULL, "POST", "/locks/kept"), 201);
+    assert_int_equal(ask_as(service.client, NULL, "POST", "/locks/kept?ttl=10m"), 201);
     for (size_t i = 0; i < WAITERS; i++)
-        parked[i] = park_as(&service, NULL, "POST /locks/kept?wait=30s");
+        parked[i] = park_as(&service, NULL, "POST /locks/kept?wait=60s");
     come_to_wait(&service, NULL, WAITERS);
-    answers(service.client, "POST /locks/kept?wait=30s", NULL, 429, "too_many_waiters");
+    answers(service.client, "POST /locks/kept?wait=60s", NULL, 429, "too_many_waiters");
     struct http_client *another = http_client_new(service.batond.url);
     assert_int_equal(ask_as(another, NULL, "DELETE", "/locks/kept"), 200);
     http_client_free(another);

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 enum {
-    PATIENCE_MS = 20000,
     PIPE_BYTES = 4096,
     READ_AT_ONCE = 1 << 20,
     FEW = 100, /* requests, to compare with */
@@ -81,7 +80,7 @@ static void heard_open(struct heard *heard, const char *redirection, const char 
     free(program);
     snprintf(batond->url, sizeof batond->url, "http://127.0.0.1:%d", port);
     heard->service.client = http_client_new(batond->url);
-    assert_true(comes_to_answer(heard->service.client, "/readyz", 200, PATIENCE_MS));
+    assert_true(comes_to_answer(heard->service.client, "/readyz", 200, CLOCK_HANG_MS));
 }
 
 /* Returns how long batond took to end, which it has to do well. */
@@ -157,7 +156,7 @@ static void read_more(struct heard *heard)
     struct pollfd readable = {.fd = heard->fd, .events = POLLIN};
     heard->text = realloc(heard->text, heard->length + READ_AT_ONCE + 1);
     assert_non_null(heard->text);
-    assert_int_equal(poll(&readable, 1, PATIENCE_MS), 1);
+    assert_int_equal(poll(&readable, 1, CLOCK_HANG_MS), 1);
     ssize_t length = read(heard->fd, heard->text + heard->length, READ_AT_ONCE);
     assert_true(length > 0);
     heard->length += (size_t)length;
@@ -190,7 +189,7 @@ static void a_stopped_reader_costs_lines_and_no_requests(void **state)
     assert_int_equal(tale.missing, 0);
     acquire(&heard, FEW, FEW + MANY);
     /* A worker that waited for the reader would wait until the test ends. */
-    assert_in_range(heard.slowest_us, 0, PATIENCE_MS * 1000);
+    assert_in_range(heard.slowest_us, 0, CLOCK_HANG_MS * 1000);
     int64_t count = lost(&heard);
     assert_in_range(count, 1, 2 * (FEW + MANY) - 1);
     tale = listen_for(&heard, 2 * (int64_t)(FEW + MANY));
@@ -213,7 +212,7 @@ static void a_reader_that_goes_costs_lines_and_no_requests(void **state)
     close(heard.fd);
     heard.fd = -1;
     acquire(&heard, 1, FEW);
-    int64_t deadline = clock_ms() + PATIENCE_MS;
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     while (lost(&heard) < 2 * FEW && clock_ms() < deadline)
         clock_sleep_ms(5);
     assert_int_equal(lost(&heard), 2 * FEW);

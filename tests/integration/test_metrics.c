@@ -14,8 +14,6 @@
 enum {
     CLIENTS = 8,
     ROUNDS = 40,
-    COUNTED_MS = 10000, /* a request is counted a moment after its reply */
-    CENSUS_MS = 15000,  /* until a scrape counts again */
     AT_ONCE_MS = 3000,  /* with a Redis that does not answer: its deadline is 800 ms */
     MANY_KEYS = 25000,  /* more than two scrapes look at */
     SCANS_MOST = 10000 / 100,
@@ -60,7 +58,7 @@ static double figure(struct http_client *client, const char *series)
 /* Waits until it is that much; fails the test where it is more, or never. */
 #define comes_to(client, series, expected)                                                         \
     do {                                                                                           \
-        int64_t until = clock_ms() + COUNTED_MS;                                                   \
+        int64_t until = clock_ms() + CLOCK_HANG_MS;                                                   \
         double value = figure(client, series);                                                     \
         while (value != (expected) && clock_ms() < until) {                                        \
             clock_sleep_ms(5);                                                                     \
@@ -239,13 +237,13 @@ static void each_end_of_a_wait_is_counted(void **state)
     comes_to(client, "baton_waiters", 1);
     struct parked *late = parked_send(port, NULL, "POST /locks/wanted?wait=100ms", NULL);
     struct parked *gone = parked_send(port, NULL, "POST /locks/wanted?wait=10s", NULL);
-    assert_int_equal(parked_answer(late, COUNTED_MS), 409);
+    assert_int_equal(parked_answer(late, CLOCK_HANG_MS), 409);
     comes_to(client, "baton_waiters", 2);
     comes_to(client, "baton_http_waiting", 2);
     parked_close(gone);
     comes_to(client, "baton_waiters", 1);
     answers_token(client, first, "DELETE /locks/wanted", NULL, 200, NULL);
-    assert_int_equal(parked_answer(granted, COUNTED_MS), 201);
+    assert_int_equal(parked_answer(granted, CLOCK_HANG_MS), 201);
     comes_to(client, "baton_waiters", 0);
     struct samples samples = scrape(client);
 #define WAITED(result) "baton_wait_duration_seconds_count{result=\"" result "\"}"
@@ -295,9 +293,9 @@ static void who_watches_and_what_streams_is_told(void **state)
     comes_to(client, "baton_watchers", 1);
     struct parked *stream =
         parked_send(port, "Accept: text/event-stream", "GET /locks/w/events", NULL);
-    assert_true(parked_hears(stream, "event: lock", COUNTED_MS));
+    assert_true(parked_hears(stream, "event: lock", CLOCK_HANG_MS));
     struct parked *hold = parked_send(port, NULL, "POST /locks/h?hold=connection", NULL);
-    assert_true(parked_hears(hold, "granted", COUNTED_MS));
+    assert_true(parked_hears(hold, "granted", CLOCK_HANG_MS));
     comes_to(client, "baton_watchers", 2);
     comes_to(client, "baton_streams", 2);
     comes_to(client, "baton_waiters", 0);
@@ -316,7 +314,7 @@ static void who_watches_and_what_streams_is_told(void **state)
 
 static void comes_to_hold(struct http_client *client, double expected)
 {
-    int64_t until = clock_ms() + CENSUS_MS;
+    int64_t until = clock_ms() + CLOCK_HANG_MS;
     double value = figure(client, "baton_holds");
     while (value != expected && clock_ms() < until) {
         clock_sleep_ms(100);

@@ -9,7 +9,7 @@
 
 #define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
 
-enum { PRINCIPALS_MOST = 40, RULES_MOST = 3, PATIENCE_MS = 10000 };
+enum { PRINCIPALS_MOST = 40, RULES_MOST = 3 };
 
 static const char *const VERBS[] = {"acquire", "read", "break", "metrics"};
 
@@ -316,7 +316,7 @@ static void a_hold_by_connection_needs_the_verb_as_well(void **state)
                      NAMES[name].segment);
             struct parked *parked =
                 parked_send(matrix->guarded.service.batond.port, header, request, NULL);
-            if (!parked_hears(parked, allowed ? "\"granted\"" : "\"forbidden\"", PATIENCE_MS))
+            if (!parked_hears(parked, allowed ? "\"granted\"" : "\"forbidden\"", CLOCK_HANG_MS))
                 fail_msg("%s %s: %s", matrix->people[i].name, request, parked->text);
             parked_close(parked);
         }

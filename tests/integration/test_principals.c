@@ -10,7 +10,7 @@
 
 #define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
 
-enum { PROMPT_MS = 3000, QUIET_MS = 150 };
+enum { QUIET_MS = 150 };
 
 #define ALL "[{\"prefix\":\"\",\"verbs\":[\"acquire\",\"read\",\"break\"]}]"
 
@@ -62,7 +62,7 @@ static struct parked *parks(void **state, const char *principal, const char *tok
 
 static void comes_to_wait(void **state, int64_t length)
 {
-    int64_t deadline = clock_ms() + PROMPT_MS;
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     do {
         assert_true(clock_ms() < deadline);
         asks_for(client_of(state), AS("ci"), "GET /locks/a", 200);
@@ -71,7 +71,7 @@ static void comes_to_wait(void **state, int64_t length)
 
 static void becomes_free(void **state)
 {
-    int64_t deadline = clock_ms() + PROMPT_MS;
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     do {
         assert_true(clock_ms() < deadline);
         asks_for(client_of(state), AS("ci"), "GET /locks/a", 200);
@@ -83,7 +83,7 @@ static void becomes_free(void **state)
 static void comes_to_have_been_released(void **state)
 {
     struct http_client *client = client_of(state);
-    int64_t deadline = clock_ms() + PROMPT_MS;
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     do {
         assert_true(clock_ms() < deadline);
         asks_for(client, AS("ci"), "GET /locks/a", 200);
@@ -193,7 +193,7 @@ static void waiting_and_handing_over_keep_them_apart(void **state)
     assert_true(parked_waits(dev, QUIET_MS));
     asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201); /* past the one who waits */
     asks_for(client, AS("ci"), "DELETE /locks/a?force=true", 200);
-    assert_int_equal(parked_answer(dev, PROMPT_MS), 201);
+    assert_int_equal(parked_answer(dev, CLOCK_HANG_MS), 201);
     assert_string_equal(http_text(&dev->client, "owner"), "me");
     is_held_by(state, "qa", "me");
     asks_for(client, AS("ci"), "POST /locks/a?owner=me", 409);
@@ -261,10 +261,10 @@ static void a_token_that_waits_is_of_one_principal(void **state)
     comes_to_wait(state, 2); /* a place of its own */
     asks_for(client, AS_WITH("qa", TOKEN), "DELETE /locks/a", 200);
     assert_true(json_is_true(member(client, "cancelled")));
-    assert_int_equal(parked_answer(dev, PROMPT_MS), 409);
+    assert_int_equal(parked_answer(dev, CLOCK_HANG_MS), 409);
     assert_true(parked_waits(ci, QUIET_MS));
     asks_for(client, AS("qa"), "DELETE /locks/a?force=true", 200);
-    assert_int_equal(parked_answer(ci, PROMPT_MS), 201);
+    assert_int_equal(parked_answer(ci, CLOCK_HANG_MS), 201);
     assert_string_equal(http_text(&ci->client, "token"), TOKEN);
     parked_close(ci);
     parked_close(dev);
@@ -299,15 +299,15 @@ static void a_connection_holds_and_releases(void **state)
 {
     struct parked *held =
         parks(state, "ci", TOKEN, "POST /locks/a?owner=me&ttl=300ms&hold=connection");
-    assert_true(parked_hears(held, "\"granted\"", PROMPT_MS));
+    assert_true(parked_hears(held, "\"granted\"", CLOCK_HANG_MS));
     for (int i = 0; i < 5; i++)
-        assert_true(parked_hears(held, "\"heartbeat\"", PROMPT_MS));
+        assert_true(parked_hears(held, "\"heartbeat\"", CLOCK_HANG_MS));
     is_held_by(state, "ci", "me");
     struct parked *again = parks(state, "ci", TOKEN, "POST /locks/a?ttl=300ms&hold=connection");
-    assert_true(parked_hears(again, "\"granted\"", PROMPT_MS));
+    assert_true(parked_hears(again, "\"granted\"", CLOCK_HANG_MS));
     parked_close(held); /* the later connection has the hold */
     for (int i = 0; i < 5; i++)
-        assert_true(parked_hears(again, "\"heartbeat\"", PROMPT_MS));
+        assert_true(parked_hears(again, "\"heartbeat\"", CLOCK_HANG_MS));
     is_held_by(state, "ci", "me");
     parked_close(again);
     becomes_free(state);
@@ -325,7 +325,7 @@ static void what_its_client_has_not_heard_of_is_taken_back(void **state)
     int fd = raw_connect(guarded->service.batond.port);
     redis_process_freeze(&guarded->service.redis);
     assert_true(raw_send(fd, request, strlen(request)));
-    assert_true(raw_comes_to_be_read(fd, PROMPT_MS));
+    assert_true(raw_comes_to_be_read(fd, CLOCK_HANG_MS));
     close(fd);
     redis_process_thaw(&guarded->service.redis);
     comes_to_have_been_released(state);

@@ -15,8 +15,6 @@
 #include <unistd.h>
 
 enum {
-    PATIENCE_MS = 5000,
-    SETTLED_MS = 1500,
     HEADER_TEXT = TOKEN_TEXT + 16,
     BODY_TEXT = 512,
     LARGE_TEXT = 80000 /* more than a body may have */
@@ -138,25 +136,14 @@ static void of_a_hold_of_others(struct journey *journey)
 
 /* Waiting: until it is granted, until its client goes, until it is cancelled, with a place kept. */
 
-static void is_queued(struct journey *journey, const char *name)
-{
-    char path[64];
-    int64_t deadline = clock_ms() + PATIENCE_MS;
-    snprintf(path, sizeof path, "/locks/%s", name);
-    do
-        assert_int_equal(http_call(journey->service->client, "GET", path, NULL), 200);
-    while (http_integer(journey->service->client, "queue_length") != 1 && clock_ms() < deadline);
-    assert_int_equal(http_integer(journey->service->client, "queue_length"), 1);
-}
-
 static void of_one_who_waited(struct journey *journey)
 {
     struct http_client *client = journey->service->client;
     answers(client, "POST /locks/waited", NULL, 201, NULL);
     struct parked *waiting = park(journey, "POST /locks/waited?wait=30s");
-    is_queued(journey, "waited");
+    comes_to_queue(client, "waited", 1);
     answers(client, "DELETE /locks/waited?force=true", NULL, 200, NULL);
-    assert_int_equal(parked_answer(waiting, PATIENCE_MS), 201);
+    assert_int_equal(parked_answer(waiting, CLOCK_HANG_MS), 201);
     ask(journey, "DELETE /locks/waited", NULL, 200);
     parked_close(waiting);
 }
@@ -166,7 +153,7 @@ static void of_one_who_hung_up(struct journey *journey)
     struct http_client *client = journey->service->client;
     answers(client, "POST /locks/gone", NULL, 201, NULL);
     struct parked *waiting = park(journey, "POST /locks/gone?wait=30s");
-    is_queued(journey, "gone");
+    comes_to_queue(client, "gone", 1);
     parked_close(waiting);
     answers(client, "DELETE /locks/gone?force=true", NULL, 200, NULL);
 }
@@ -176,17 +163,18 @@ static void of_one_who_was_cancelled(struct journey *journey)
     struct http_client *client = journey->service->client;
     answers(client, "POST /locks/cancelled", NULL, 201, NULL);
     struct parked *waiting = park(journey, "POST /locks/cancelled?wait=30s&keep=10s");
-    is_queued(journey, "cancelled");
+    comes_to_queue(client, "cancelled", 1);
     ask(journey, "DELETE /locks/cancelled", NULL, 200);
-    assert_int_equal(parked_answer(waiting, PATIENCE_MS), 409);
+    assert_int_equal(parked_answer(waiting, CLOCK_HANG_MS), 409);
     parked_close(waiting);
 }
 
 static void of_a_connection(struct journey *journey)
 {
     struct parked *stream = park(journey, "POST /locks/stream?hold=connection&ttl=600ms");
-    assert_true(parked_hears(stream, journey->token, PATIENCE_MS));
-    assert_true(parked_hears(stream, "heartbeat", PATIENCE_MS));
+    assert_true(parked_hears(stream, journey->token, CLOCK_HANG_MS));
+    /* The first renewal; on a machine that stands still, that the hold was lost. */
+    assert_true(parked_hears(stream, "\"event\":", CLOCK_HANG_MS));
     parked_close(stream);
 }
 
@@ -197,7 +185,7 @@ static void in_doubt(struct journey *journey)
     ask(journey, "POST /locks/doubt", NULL, 503);
     ask(journey, "DELETE /locks/doubt", NULL, 503);
     redis_process_thaw(&journey->service->redis);
-    assert_true(comes_to_answer(journey->service->client, "/readyz", 200, PATIENCE_MS));
+    assert_true(comes_to_answer(journey->service->client, "/readyz", 200, CLOCK_HANG_MS));
 }
 
 static const struct {
@@ -230,12 +218,11 @@ static void travel(struct journey *journey, struct service *service, size_t numb
     JOURNEYS[number].travel(journey);
 }
 
-/* Nothing else is asked before the memory is looked at. */
 /* Connections are kept, and nothing else is asked before the memory is looked at. */
 static void is_gone(pid_t pid, const char *token)
 {
     char places[MEMORY_PLACES];
-    int64_t deadline = clock_ms() + SETTLED_MS;
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     size_t count = memory_count(pid, token, places);
     while (count > 0 && clock_ms() < deadline) {
         clock_sleep_ms(50);
@@ -307,7 +294,7 @@ static void a_token_in_use_is_found(void **state)
         skip();
     struct journey journey = {.service = *state, .token = "tell-tale-token-in-use"};
     struct parked *stream = park(&journey, "POST /locks/used?hold=connection&ttl=10s");
-    assert_true(parked_hears(stream, journey.token, PATIENCE_MS));
+    assert_true(parked_hears(stream, journey.token, CLOCK_HANG_MS));
     assert_true(memory_count(journey.service->batond.process.pid, journey.token, places) > 0);
     parked_close(stream);
 }
@@ -386,7 +373,7 @@ static void a_token_is_told_by_its_mark(const struct service *service)
     mark[strcspn(mark, "\n")] = '"';
     assert_int_equal(strlen(mark), 14);
     assert_true(
-        process_wait_line(&service->batond.process, mark, NULL, line, sizeof line, PATIENCE_MS));
+        process_wait_line(&service->batond.process, mark, NULL, line, sizeof line, CLOCK_HANG_MS));
     assert_non_null(
         strstr(line, "\"level\":\"info\",\"msg\":\"lock granted\",\"lock\":\"header\","));
 }
@@ -405,7 +392,7 @@ static void no_secret_is_told(void **state)
         for (size_t i = 0; i < JOURNEY_COUNT; i++)
             travel(&journey, &service, i);
         redis_process_kill(&service.redis);
-        assert_true(comes_to_answer(service.client, "/readyz", 503, PATIENCE_MS));
+        assert_true(comes_to_answer(service.client, "/readyz", 503, CLOCK_HANG_MS));
         assert_int_equal(http_call(service.client, "GET", "/metrics", NULL), 200);
         tells_no_tale("/metrics", service.client->reply.body);
         files_tell_no_tale(&service);
@@ -428,11 +415,13 @@ static void a_password_is_kept_as_often_as_it_is_needed(void **state)
         skip();
     for (int by_flag = 0; by_flag < 2; by_flag++) {
         open_with_password(&service, by_flag);
-        assert_true(comes_to_answer(service.client, "/readyz", 200, PATIENCE_MS));
+        assert_true(comes_to_answer(service.client, "/readyz", 200, CLOCK_HANG_MS));
         answers(service.client, "POST /locks/a", NULL, 201, NULL);
-        size_t count = memory_count(service.batond.process.pid, PASSWORD, places);
-        if (count != 4)
-            fail_msg("%zu copies:\n%s", count, places);
+        int64_t deadline = clock_ms() + CLOCK_HANG_MS; /* all connections are made */
+        size_t count;
+        while ((count = memory_count(service.batond.process.pid, PASSWORD, places)) != 4)
+            if (clock_ms() > deadline)
+                fail_msg("%zu copies:\n%s", count, places);
         service_close(&service);
     }
 }
@@ -480,7 +469,7 @@ static void a_build_without_the_filter_says_so(void **state)
         skip();
     static const char *const ARGUMENTS[] = {"--sandbox", NULL};
     batond_process_launch(&batond, &(struct batond_options){.arguments = ARGUMENTS});
-    assert_true(process_wait(&batond.process, PATIENCE_MS));
+    assert_true(process_wait(&batond.process, CLOCK_HANG_MS));
     assert_int_equal(process_exit_code(&batond.process), 2);
     char *output = process_output(&batond.process);
     assert_non_null(strstr(output, "--sandbox: batond was built without libseccomp"));
@@ -499,5 +488,8 @@ int main(void)
         cmocka_unit_test(a_process_gives_up_what_it_does_not_need),
         cmocka_unit_test(a_build_without_the_filter_says_so),
     };
+    /* Where a library binds a function at its first call, the loader saves vector registers on the
+     * stack, and with them 64 bytes at a time of what memcpy moved last. */
+    setenv("LD_BIND_NOW", "1", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

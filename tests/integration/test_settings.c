@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 10000, ENDED_MS = 20000 };
-
 /* One Redis for all; a batond of its own for each story. */
 struct shared {
     struct redis_process redis;
@@ -60,7 +58,7 @@ static void is_refused(const struct batond_options *options, int code, const cha
 {
     struct batond_process batond;
     batond_process_launch(&batond, options);
-    if (!process_wait(&batond.process, ENDED_MS))
+    if (!process_wait(&batond.process, CLOCK_HANG_MS))
         fail_msg("it started in spite of %s", *words);
     char *output = process_output(&batond.process);
     size_t lines = 0;
@@ -165,7 +163,7 @@ static void a_password_is_never_printed(void **state)
     (void)state;
     batond_process_launch(&batond,
                           &(struct batond_options){.redis_url = "redis://:opensesame@h:port"});
-    assert_true(process_wait(&batond.process, ENDED_MS));
+    assert_true(process_wait(&batond.process, CLOCK_HANG_MS));
     char *output = process_output(&batond.process);
     assert_null(strstr(output, "opensesame"));
     free(output);
@@ -177,7 +175,7 @@ static char *printed_by(const char *const *arguments, int *ret_code)
 {
     struct batond_process batond;
     batond_process_launch(&batond, &(struct batond_options){.arguments = arguments});
-    assert_true(process_wait(&batond.process, ENDED_MS));
+    assert_true(process_wait(&batond.process, CLOCK_HANG_MS));
     *ret_code = process_exit_code(&batond.process);
     char *output = process_output(&batond.process);
     batond_process_stop(&batond);
@@ -389,7 +387,7 @@ static void the_address_may_come_from_a_variable(void **state)
     process_start(&process,
                   LIST(program ? program : "build/batond", "--redis-url", redis_url_of(state)),
                   LIST(listen), log);
-    assert_true(process_wait_line(&process, url, NULL, NULL, 0, PATIENCE_MS));
+    assert_true(process_wait_line(&process, url, NULL, NULL, 0, CLOCK_HANG_MS));
     struct http_client *client = http_client_new(url);
     answers(client, "GET /livez", NULL, 200, NULL);
     http_client_free(client);
@@ -452,7 +450,7 @@ static void prints(const char *flag, char *text, size_t size, int code)
     temp_dir_make(&dir);
     snprintf(log, sizeof log, "%s/log", dir.path);
     process_start(&process, arguments, NULL, log);
-    assert_true(process_wait(&process, ENDED_MS));
+    assert_true(process_wait(&process, CLOCK_HANG_MS));
     assert_int_equal(process_exit_code(&process), code);
     char *output = process_output(&process);
     snprintf(text, size, "%s", output);
@@ -550,7 +548,7 @@ static void the_log_is_json_or_text(void **state)
     struct http_client *client = serve(&batond, redis_url_of(state), NULL, NULL);
     char line[512];
     assert_true(
-        process_wait_line(&batond.process, "redis is up", NULL, line, sizeof line, PATIENCE_MS));
+        process_wait_line(&batond.process, "redis is up", NULL, line, sizeof line, CLOCK_HANG_MS));
     json_t *json = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL);
     assert_string_equal(json_string_value(json_object_get(json, "level")), "info");
     assert_string_equal(json_string_value(json_object_get(json, "msg")), "redis is up");
@@ -563,7 +561,7 @@ static void the_log_is_json_or_text(void **state)
                                      .arguments = LIST("--log-format=text")};
     batond_process_launch(&batond, &options);
     assert_true(process_wait_line(&batond.process, "level=\"info\" msg=\"listening\" url=\"http://",
-                                  NULL, line, sizeof line, PATIENCE_MS));
+                                  NULL, line, sizeof line, CLOCK_HANG_MS));
     assert_int_equal(strncmp(line, "time=\"20", 8), 0);
     assert_int_equal(batond_process_stop(&batond), 0);
 }
@@ -579,7 +577,7 @@ static void the_log_level_leaves_out_what_is_below(void **state)
                                      .arguments = LIST("--log-level=error", listen)};
     batond_process_launch(&batond, &options);
     struct http_client *client = http_client_new(url);
-    assert_true(comes_to_answer(client, "/livez", 200, PATIENCE_MS));
+    assert_true(comes_to_answer(client, "/livez", 200, CLOCK_HANG_MS));
     http_client_free(client);
     char *output = process_output(&batond.process);
     assert_string_equal(output, "");
@@ -628,7 +626,7 @@ static bool are_all_there(void *context)
 static void has_workers(const struct batond_process *batond, int count)
 {
     struct workers workers = {batond->process.pid, count};
-    assert_true(clock_wait_until(are_all_there, &workers, PATIENCE_MS));
+    assert_true(clock_wait_until(are_all_there, &workers, CLOCK_HANG_MS));
 }
 
 static void each_worker_is_a_thread(void **state)

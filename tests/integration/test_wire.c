@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { REPLY_SIZE = 65536, PATIENCE_MS = 5000 };
+enum { REPLY_SIZE = 65536 };
 
 static struct http_client *client_of(void **state)
 {
@@ -37,7 +37,7 @@ static void hear(int fd, char reply[REPLY_SIZE])
     const char *end = NULL;
     while (!end || length < (size_t)(end - reply) + (size_t)body) {
         char byte[2];
-        if (raw_receive(fd, byte, sizeof byte, NULL, PATIENCE_MS, NULL) != 1)
+        if (raw_receive(fd, byte, sizeof byte, NULL, CLOCK_HANG_MS, NULL) != 1)
             fail_msg("the reply ends early: %.*s", (int)length, reply);
         reply[length++] = byte[0];
         reply[length] = '\0';
@@ -165,7 +165,7 @@ static void http_1_0_is_answered_and_closed(void **state)
     bool closed;
     int fd = connect_to(state);
     say(fd, "POST /locks/old?ttl=5s HTTP/1.0\r\n\r\n");
-    raw_receive(fd, reply, sizeof reply, NULL, PATIENCE_MS, &closed);
+    raw_receive(fd, reply, sizeof reply, NULL, CLOCK_HANG_MS, &closed);
     assert_true(closed);
     expect_text(reply, " 201 ");
     expect_text(reply, "\"name\":\"old\"");
@@ -178,7 +178,7 @@ static void who_asks_to_close_is_closed(void **state)
     bool closed;
     int fd = connect_to(state);
     say(fd, "GET /locks/old HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
-    raw_receive(fd, reply, sizeof reply, NULL, PATIENCE_MS, &closed);
+    raw_receive(fd, reply, sizeof reply, NULL, CLOCK_HANG_MS, &closed);
     assert_true(closed);
     expect_text(reply, "HTTP/1.1 200");
     expect_text(reply, "Connection: close");
