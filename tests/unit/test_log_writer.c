@@ -16,8 +16,6 @@
 #include <unistd.h>
 
 enum {
-    PATIENCE_MS = 20000,
-    PROMPT_MS = 2000, /* more than putting any number of lines takes here */
     CLOSING_MS = 300, /* for a close that cannot succeed */
     READ_AT_ONCE = 1 << 20,
     FLOOD = 20000, /* lines, more than the buffers and a pipe keep */
@@ -61,7 +59,7 @@ static size_t read_more(struct pen *pen)
     struct pollfd readable = {.fd = pen->read_fd, .events = POLLIN};
     pen->text = realloc(pen->text, pen->length + READ_AT_ONCE + 1);
     assert_non_null(pen->text);
-    assert_int_equal(poll(&readable, 1, PATIENCE_MS), 1);
+    assert_int_equal(poll(&readable, 1, CLOCK_HANG_MS), 1);
     ssize_t length = read(pen->read_fd, pen->text + pen->length, READ_AT_ONCE);
     assert_true(length >= 0);
     pen->length += (size_t)length;
@@ -181,13 +179,8 @@ static void a_reader_that_stops_costs_lines_and_no_time(void **state)
     struct pen pen;
     (void)state;
     pen_open(&pen);
-    int64_t slowest = 0;
-    for (int i = 0; i < FLOOD; i++) {
-        int64_t before = clock_ms();
+    for (int i = 0; i < FLOOD; i++) /* for ever, if one of them waited */
         say(&pen.log, LONG, i);
-        slowest = clock_ms() - before > slowest ? clock_ms() - before : slowest;
-    }
-    assert_in_range(slowest, 0, PROMPT_MS);
     assert_in_range(log_lost(&pen.log), 1, FLOOD - 1);
     struct tale tale = {.last = -1};
     read_lines(&pen, &tale, FLOOD);
@@ -218,6 +211,12 @@ static void the_descriptor_is_left_as_it_is(void **state)
     pen_close(&pen);
 }
 
+static bool is_full(void *pen)
+{
+    struct pollfd writable = {.fd = ((struct pen *)pen)->log.fd, .events = POLLOUT};
+    return poll(&writable, 1, 0) == 0;
+}
+
 /* Somebody else has made it one that does not wait: what it does not take at once comes later. */
 static void a_descriptor_that_does_not_wait_loses_nothing(void **state)
 {
@@ -227,7 +226,7 @@ static void a_descriptor_that_does_not_wait_loses_nothing(void **state)
     assert_int_equal(fcntl(pen.log.fd, F_SETFL, O_NONBLOCK), 0);
     for (int i = 0; i < 5000; i++)
         say(&pen.log, "x", i);
-    clock_sleep_ms(50);
+    assert_true(clock_wait_until(is_full, &pen, CLOCK_HANG_MS));
     read_until(&pen, "\"number\":4999}\n");
     assert_int_equal(tale_of(&pen).lines, 5000);
     log_finish(&pen.log);
@@ -251,7 +250,7 @@ static void comes_to_be_read(int broken_fd, int expected, const char *reason)
     for (int i = 0; i < expected; i++) {
         uint64_t lost = log_lost(&pen.log);
         say(&pen.log, "x", i);
-        int64_t deadline = clock_ms() + PATIENCE_MS;
+        int64_t deadline = clock_ms() + CLOCK_HANG_MS;
         while (log_lost(&pen.log) == lost && clock_ms() < deadline)
             clock_sleep_ms(1);
     }
@@ -303,7 +302,7 @@ static void half_a_line_ends_where_it_was_cut(void **state)
     log_detach(&log);
     say(&log, "one", 0);
     say(&log, "two", 1);
-    assert_true(clock_wait_until(has_lost, &log, PATIENCE_MS));
+    assert_true(clock_wait_until(has_lost, &log, CLOCK_HANG_MS));
     setrlimit(RLIMIT_FSIZE, &before);
     say(&log, "three", 2);
     log_finish(&log);
@@ -328,7 +327,7 @@ static void closing_has_a_bound(void **state)
         say(&log, "x", i);
     int64_t before = clock_ms();
     assert_false(log_writer_close(log_writer, CLOSING_MS));
-    assert_in_range(clock_ms() - before, CLOSING_MS - 1, CLOSING_MS + PROMPT_MS);
+    assert_true(clock_ms() - before >= CLOSING_MS - 1);
     close(fds[0]); /* so that the thread comes to its end */
 }
 
