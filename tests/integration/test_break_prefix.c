@@ -85,13 +85,10 @@ static void who_waits_is_handed_the_lock(void **state)
 {
     struct service *service = *state;
     int64_t holds;
-    hold(service->client, "wanted", 1, "?ttl=60s");
+    hold(service->client, "wanted", 1, "?ttl=10m");
     struct parked *waits =
-        parked_send(service->batond.port, NULL, "POST /locks/wanted1?wait=20s", NULL);
-    for (bool is_there = false; !is_there; clock_sleep_ms(10)) {
-        answers(service->client, "GET /locks/wanted1", NULL, 200, NULL);
-        is_there = member_integer(service->client, "queue_length") == 1;
-    }
+        parked_send(service->batond.port, NULL, "POST /locks/wanted1?wait=60s", NULL);
+    comes_to_queue(service->client, "wanted1", 1);
     assert_int_equal(break_all(service->client, "&prefix=wanted", &holds), 1);
     assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
     parked_close(waits);

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AT_ONCE_MS = 1500, AT_LAST_MS = 6000 };
-
 /* Expects that it ends with this code, having said one line with `words` in it. */
 static void is_told(const char *listen, const char *const *more, int code, const char *words)
 {
@@ -94,9 +92,7 @@ static void nobody_there_is_not_ready(void **state)
     char listen[40];
     (void)state;
     snprintf(listen, sizeof listen, "127.0.0.1:%d", free_port());
-    int64_t begun = clock_ms();
     is_told(listen, NULL, 1, "does not answer: Connection refused");
-    assert_in_range(clock_ms() - begun, 0, AT_ONCE_MS);
     is_told("127.0.0.1:0", NULL, 2, "--check: --listen says any port");
     is_told("nonsense", NULL, 2, "ADDRESS:PORT");
 }
@@ -119,13 +115,12 @@ static void what_would_stop_a_start_is_refused(void **state)
             "ready");
 }
 
+/* How long it waits, tests/timing/test_check.c measures. */
 static void one_that_is_stuck_is_not_waited_for(void **state)
 {
     struct service *service = *state;
     process_signal(&service->batond.process, SIGSTOP);
-    int64_t begun = clock_ms();
     is_told(place_of(service), NULL, 1, "does not answer: it takes too long");
-    assert_in_range(clock_ms() - begun, 0, AT_LAST_MS);
     process_signal(&service->batond.process, SIGCONT);
     assert_true(comes_to_answer(service->client, "/readyz", 200, CLOCK_HANG_MS));
     is_told(place_of(service), NULL, 0, "ready");

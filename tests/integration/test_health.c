@@ -4,11 +4,10 @@
 
 #include "tests/support/faults/stuck_thread.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { GLANCE_MS = 300 };
+enum { GLANCE_MS = 1000 };
 
 /* Asks by new connections until another worker than the stuck one answers so. */
 static bool comes_to_be_said(struct service *service, const char *target, long status)
@@ -50,22 +49,6 @@ static void a_worker_that_is_stuck_is_named(void **state)
     stuck_thread_end(thread);
     assert_true(comes_to_be_said(&service, "/livez", 200));
     assert_true(comes_to_be_said(&service, "/readyz", 200));
-    service_close(&service);
-}
-
-/* Stopped as a whole, as by a machine that sleeps or a shell's job control: nobody is stuck. */
-static void all_that_were_stopped_together_are_well(void **state)
-{
-    struct service service;
-    (void)state;
-    service_open(&service, NULL, (const char *const[]){"--workers=2", NULL});
-    answers(service.client, "GET /livez", NULL, 200, NULL);
-    process_signal(&service.batond.process, SIGSTOP);
-    clock_sleep_ms(7000);
-    process_signal(&service.batond.process, SIGCONT);
-    int64_t until = clock_ms() + 1500;
-    while (clock_ms() < until)
-        answers(service.client, "GET /livez", NULL, 200, NULL);
     service_close(&service);
 }
 
@@ -115,7 +98,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_worker_that_is_stuck_is_named),
-        cmocka_unit_test(all_that_were_stopped_together_are_well),
         cmocka_unit_test(each_check_says_how_it_is),
         cmocka_unit_test(without_redis_it_says_what_is_wrong),
     };

@@ -76,7 +76,7 @@ static void a_request_has_a_line_at_its_end(void **state)
     assert_int_equal(number_in(line, "status"), 201);
     assert_int_equal(number_in(line, "bytes"), service->client->reply.length);
     assert_int_equal(number_in(line, "fence"), fence);
-    assert_in_range((int64_t)(time_in(line, "duration_ms") * 1000), 1, CLOCK_HANG_MS * 1000);
+    assert_true(time_in(line, "duration_ms") > 0);
     assert_null(json_object_get(line, "waited_ms"));
     assert_null(json_object_get(line, "trace_id"));
     assert_null(json_object_get(line, "principal"));
@@ -91,7 +91,7 @@ static void who_waits_has_waited(void **state)
                  "wait_timeout");
     json_t *line = logged(service, "request", "\"request_id\":\"patient\"");
     assert_int_equal(number_in(line, "status"), 409);
-    assert_in_range((int64_t)time_in(line, "waited_ms"), 60, CLOCK_HANG_MS);
+    assert_true(time_in(line, "waited_ms") >= 60);
     assert_true(time_in(line, "duration_ms") >= time_in(line, "waited_ms"));
     json_decref(line);
 }
@@ -99,10 +99,10 @@ static void who_waits_has_waited(void **state)
 static void who_goes_before_the_answer_has_no_status(void **state)
 {
     const struct service *service = *state;
-    answers(service->client, "POST /locks/long", NULL, 201, NULL);
+    answers(service->client, "POST /locks/long?ttl=10m", NULL, 201, NULL);
     struct parked *waiting =
-        parked_send(service->batond.port, "X-Request-Id: gone", "POST /locks/long?wait=30s", NULL);
-    assert_true(parked_waits(waiting, 100));
+        parked_send(service->batond.port, "X-Request-Id: gone", "POST /locks/long?wait=60s", NULL);
+    comes_to_queue(service->client, "long", 1);
     parked_close(waiting);
     json_t *line = logged(service, "request", "\"request_id\":\"gone\"");
     assert_int_equal(number_in(line, "status"), 0);
@@ -116,7 +116,7 @@ static void a_stream_has_its_bytes(void **state)
     const struct service *service = *state;
     struct parked *stream =
         parked_send(service->batond.port, "X-Request-Id: stream",
-                    "POST /locks/kept?hold=connection&ttl=5s&owner=listener", NULL);
+                    "POST /locks/kept?hold=connection&ttl=10m&owner=listener", NULL);
     assert_true(parked_hears(stream, "fence", CLOCK_HANG_MS));
     parked_close(stream);
     json_t *line = logged(service, "request", "\"request_id\":\"stream\"");
@@ -425,15 +425,15 @@ static void who_was_granted_it_after_a_wait_has_waited(void **state)
 {
     const struct service *service = *state;
     char token[TOKEN_TEXT];
-    answers(service->client, "POST /locks/handed", NULL, 201, NULL);
+    answers(service->client, "POST /locks/handed?ttl=10m", NULL, 201, NULL);
     keep_token(service->client, token);
     struct parked *waiting = parked_send(service->batond.port, "X-Request-Id: heir",
-                                         "POST /locks/handed?wait=30s", NULL);
-    assert_true(parked_waits(waiting, 100));
+                                         "POST /locks/handed?wait=60s", NULL);
+    comes_to_queue(service->client, "handed", 1);
     answers_token(service->client, token, "DELETE /locks/handed", NULL, 200, NULL);
     assert_int_equal(parked_answer(waiting, CLOCK_HANG_MS), 201);
     json_t *line = logged(service, "lock granted", "\"request_id\":\"heir\"");
-    assert_in_range((int64_t)time_in(line, "waited_ms"), 1, CLOCK_HANG_MS);
+    assert_true(time_in(line, "waited_ms") > 0);
     json_decref(line);
     parked_close(waiting);
 }
