@@ -100,8 +100,14 @@ int process_exit_code(const struct process *process)
 
 void process_signal(const struct process *process, int signal)
 {
-    if (process->pid)
-        kill(process->pid, signal);
+    if (!process->pid)
+        return;
+    kill(process->pid, signal);
+    siginfo_t info; /* kill returns before all of its threads stand still */
+    while (signal == SIGSTOP &&
+           waitid(P_PID, (id_t)process->pid, &info, WSTOPPED | WEXITED | WNOWAIT) < 0 &&
+           errno == EINTR)
+        continue;
 }
 
 void process_kill(struct process *process)

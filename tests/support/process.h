@@ -34,6 +34,7 @@ int process_stop(struct process *process);
 /* SIGKILL, and reaps it. */
 void process_kill(struct process *process);
 
+/* Sends it a signal. After SIGSTOP, waits until all of it stands still. */
 void process_signal(const struct process *process, int signal);
 
 /* Waits until its output from byte `*offset` on has a whole line with `text` in it, copies that
