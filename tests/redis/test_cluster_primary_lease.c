@@ -8,26 +8,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_MS = 1000, MOST_MS = PRIMARY_LEASE_MS + 1000 }; /* they were asked some time before */
+enum { LONGER_MS = PRIMARY_LEASE_MS + 200 };
 
 struct world {
     struct clustered clustered;
     struct store_fixture store;
 };
 
-static int set_up(void **state)
+static int set_up_all(void **state)
 {
     struct world *world = calloc(1, sizeof *world);
-    struct store_fixture *store = &world->store;
     /* With slots that nobody serves, the others go on. */
     clustered_start(&world->clustered,
                     &(struct clustered_options){.no_replicas = true, .partial = true});
+    *state = world;
+    return 0;
+}
+
+static int tear_down_all(void **state)
+{
+    struct world *world = *state;
+    clustered_stop(&world->clustered);
+    free(world);
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    struct world *world = *state;
+    struct store_fixture *store = &world->store;
     store_fixture_open(store, world->clustered.url);
     assert_int_equal(store_primary_lease_ms(store->store), 0);
     store_require_primary_lease(store->store);
     assert_int_equal(store_primary_lease_ms(store->store), PRIMARY_LEASE_MS);
     store_fixture_await(store, &store->ups, CLUSTERED_PRIMARIES);
-    *state = world;
     return 0;
 }
 
@@ -35,8 +49,6 @@ static int tear_down(void **state)
 {
     struct world *world = *state;
     store_fixture_close(&world->store);
-    clustered_stop(&world->clustered);
-    free(world);
     return 0;
 }
 
@@ -48,7 +60,7 @@ static int node_of(struct world *world, const char *key)
 
 static void await_use(struct store_fixture *store)
 {
-    int64_t until = clock_ms() + 10000;
+    int64_t until = clock_ms() + CLOCK_HANG_MS;
     while (store_fixture_run(store, "return 1", "a", "").outcome != STORE_REPLIED) {
         assert_true(clock_ms() < until);
         store_fixture_idle(store, 10);
@@ -62,19 +74,16 @@ static void without_a_lease_no_primary_is_used(void **state)
     struct store_fixture *store = &world->store;
     int kept = node_of(world, "a"), one = (kept + 1) % 3, other = (kept + 2) % 3;
     clustered_freeze(&world->clustered, one);
-    store_fixture_idle(store, MOST_MS);
+    store_fixture_idle(store, LONGER_MS);
     assert_int_equal(store_fixture_run(store, "return 1", "a", "").integer, 1);
     int downs = store->downs;
     clustered_freeze(&world->clustered, other);
-    int64_t begun = clock_ms();
     while (!strstr(store->reason, "most of the primaries have not said so"))
         store_fixture_await(store, &store->downs, ++downs);
-    int64_t took = clock_ms() - begun;
     struct outcome outcome = store_fixture_run(store, "return 1", "a", "");
     clustered_thaw(&world->clustered, other);
     clustered_thaw(&world->clustered, one);
     assert_int_equal(outcome.outcome, STORE_UNSENT);
-    assert_in_range(took, LEAST_MS, MOST_MS);
     await_use(store);
 }
 
@@ -86,7 +95,7 @@ static void who_stood_still_asks_first(void **state)
     struct store_fixture *store = &world->store;
     struct outcome outcome;
     int kept = node_of(world, "a"), one = (kept + 1) % 3, other = (kept + 2) % 3;
-    clock_sleep_ms(PRIMARY_LEASE_MS + 500);
+    clock_sleep_ms(LONGER_MS);
     clustered_freeze(&world->clustered, one);
     clustered_freeze(&world->clustered, other);
     uv_update_time(&store->loop);
@@ -96,7 +105,7 @@ static void who_stood_still_asks_first(void **state)
     clustered_thaw(&world->clustered, one);
     assert_int_equal(outcome.outcome, STORE_UNSENT);
     await_use(store);
-    clock_sleep_ms(PRIMARY_LEASE_MS + 500);
+    clock_sleep_ms(LONGER_MS);
     uv_update_time(&store->loop);
     assert_int_equal(store_fixture_run(store, "return 1", "a", "").outcome, STORE_REPLIED);
 }
@@ -111,7 +120,7 @@ static void a_new_primary_is_used_at_once(void **state)
     int node = clustered_add(&world->clustered);
     await_use(store); /* the loop was not turned meanwhile */
     clustered_move(&world->clustered, &(struct slot_move){slot, from, node});
-    int64_t until = clock_ms() + MOST_MS;
+    int64_t until = clock_ms() + LONGER_MS;
     while (clock_ms() < until) {
         struct outcome outcome = store_fixture_run(store, "return 1", "a", "");
         if (outcome.outcome != STORE_REPLIED)
@@ -128,5 +137,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_new_primary_is_used_at_once, set_up, tear_down),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
 }

@@ -177,11 +177,11 @@ static void a_second_one_is_refused(void **state)
     struct embedded *second = NULL;
     char pid[32];
     snprintf(pid, sizeof pid, "process %ld", (long)getpid());
-    int64_t begun = clock_ms();
     assert_int_equal(embedded_start(&second, world->state_dir, false, &world->failure), -EBUSY);
-    assert_in_range(clock_ms() - begun, 0, EMBEDDED_PATIENCE_MS / 2);
     assert_non_null(strstr(world->failure.text, pid));
+    int64_t begun = clock_ms();
     assert_int_equal(embedded_start(&second, world->state_dir, true, &world->failure), -EBUSY);
+    assert_true(clock_ms() - begun >= EMBEDDED_PATIENCE_MS);
     assert_null(second);
     assert_non_null(strstr(world->failure.text, pid));
     assert_non_null(strstr(world->failure.text, "--state-dir"));
@@ -226,23 +226,29 @@ static void it_ends_with_a_killed_parent(void **state)
 /* However long it takes it to go: until then its data is not touched. */
 static void a_server_that_lingers_is_waited_for(void **state)
 {
+    enum { LINGERS_MS = 500 };
     struct world *world = *state;
     char path[128];
     assert_int_equal(mkdir(dirname(strcpy(path, world->state_dir)), 0700), 0);
     assert_int_equal(mkdir(world->state_dir, 0700), 0);
     snprintf(path, sizeof path, "%s/lock", world->state_dir);
+    int64_t begun = clock_ms();
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
     pid_t lingering = fork();
     if (lingering == 0) {
         int lock = open(path, O_RDWR | O_CREAT, 0600);
         flock(lock, LOCK_EX);
-        if (write(lock, "4242\n", 5) == 5)
-            clock_sleep_ms(1000);
+        if (write(lock, "4242\n", 5) == 5 && write(ready[1], "x", 1) == 1)
+            clock_sleep_ms(LINGERS_MS);
         _exit(0);
     }
-    clock_sleep_ms(200);
-    int64_t before = clock_ms();
+    close(ready[1]);
+    char byte;
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
     start(world);
-    assert_in_range(clock_ms() - before, 600, 2500);
+    assert_true(clock_ms() - begun >= LINGERS_MS);
     waitpid(lingering, NULL, 0);
 }
 
@@ -404,9 +410,7 @@ static int start_with(struct world *world, const char *program)
 static void a_server_that_ends_at_once_is_reported(void **state)
 {
     struct world *world = *state;
-    int64_t before = clock_ms();
     assert_int_equal(start_with(world, "#!/bin/sh\necho no luck\nexit 1\n"), -EPROTO);
-    assert_in_range(clock_ms() - before, 0, 2000);
     assert_non_null(strstr(world->failure.text, "redis.log"));
 
     char path[128], text[64] = "";
@@ -453,7 +457,7 @@ static void a_directory_of_another_user_is_refused(void **state)
 
 static void await_end(struct world *world)
 {
-    int64_t deadline = clock_ms() + 10000;
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     while (!embedded_has_ended(world->embedded)) {
         if (clock_ms() > deadline)
             fail_msg("redis-server has not ended");
