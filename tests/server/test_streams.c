@@ -1,7 +1,7 @@
 #include "api/access/completion.h"
 
-/* Replies that go on: every piece reaches the client at once, and whoever ends a stream, the other
- * side hears of it. */
+/* Replies that go on: every piece reaches the client, and whoever ends a stream, the other side
+ * hears of it. */
 #include "tests/server/wire.h"
 
 #include "tests/support/clock.h"
@@ -12,10 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { CONNECTIONS = 1000, PATIENCE_MS = 10000, LATE_US = 20000 };
+enum { CONNECTIONS = 1000 };
 
 static int setup(void **state)
 {
@@ -79,35 +78,6 @@ static void a_stream_may_be_complete_at_once(void **state)
     hear_chunk(fd, "");
     close(fd);
     assert_int_equal(stage->hung_up, 0);
-}
-
-static int by_size(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Without Nagle's algorithm and delayed acknowledgments: those show as 40 ms. */
-static void every_piece_is_sent_at_once(void **state)
-{
-    enum { PIECES = 101 };
-    struct stage *stage = *state;
-    int64_t took[PIECES];
-    char text[32];
-    int fd = begin(stage, "first");
-    for (int i = 0; i < PIECES; i++) {
-        int64_t begun = clock_us();
-        snprintf(text, sizeof text, "piece %d", i);
-        stage_write(stage, 0, text);
-        hear_chunk(fd, text);
-        took[i] = clock_us() - begun;
-    }
-    qsort(took, PIECES, sizeof *took, by_size);
-    print_message("a piece takes %d us (median), %d us at most\n", (int)took[PIECES / 2],
-                  (int)took[PIECES - 1]);
-    assert_true(took[PIECES * 3 / 4] < LATE_US);
-    close(fd);
-    stage_await_hung_up(stage, 1);
 }
 
 /* Two pieces in one go, the second behind the first unacknowledged one. */
@@ -273,7 +243,7 @@ static char *hear_all(int fd, char *begun, size_t length)
     char *all = realloc(begun, MOST);
     assert_non_null(all);
     all[length] = '\0';
-    raw_receive(fd, all + length, MOST - length, "\r\n0\r\n\r\n", PATIENCE_MS, NULL);
+    raw_receive(fd, all + length, MOST - length, "\r\n0\r\n\r\n", CLOCK_HANG_MS, NULL);
     assert_true(unchunk(all));
     return all;
 }
@@ -291,36 +261,6 @@ static void a_long_piece_comes_whole(void **state)
     free(text);
     close(fd);
     assert_int_equal(stage->hung_up, 0);
-}
-
-static int64_t process_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* What is unsent is not moved for every block that is sent of it. Time of this process, so that
- * others do not count. */
-static void a_long_piece_costs_as_much_as_it_is_long(void **state)
-{
-    enum { LENGTH = 32 << 20, BLOCK = 256 * 1024, MOST_MS = 1000 };
-    struct stage *stage = *state;
-    char *text = long_text(LENGTH), *block = malloc(BLOCK);
-    int fd = begin(stage, NULL);
-    int64_t begun = process_ms();
-    stage_write(stage, 0, text);
-    ssize_t got = 1;
-    for (size_t length = 0; length < LENGTH && got > 0; length += (size_t)got)
-        got = recv(fd, block, BLOCK, 0);
-    int64_t took = process_ms() - begun;
-    print_message("%d MiB took %d ms\n", LENGTH >> 20, (int)took);
-    assert_true(got > 0);
-    assert_true(took < MOST_MS);
-    close(fd);
-    stage_await_hung_up(stage, 1);
-    free(text);
-    free(block);
 }
 
 static bool nothing_is_unsent(void *context)
@@ -384,7 +324,7 @@ static void the_operation_hears_when_all_has_been_sent(void **state)
     for (int sent = 1; stage->emptied == sent; sent++) { /* until its socket takes no more */
         stage_write(stage, 0, text);
         pieces++;
-        for (int i = 0; i < 300 && stage->emptied == sent; i++)
+        for (int i = 0; stage->emptied == sent && (i < 200 || !stage_has_unsent(stage, 0)); i++)
             clock_sleep_ms(2);
     }
     assert_true(stage_has_unsent(stage, 0));
@@ -419,7 +359,7 @@ static void who_does_not_read_is_taken_for_gone(void **state)
     bool closed = false; /* what was on its way comes, and then the end */
     char *buffer = malloc(1 << 20);
     for (int i = 0; i < 1000 && !closed; i++)
-        raw_receive(fd, buffer, 1 << 20, NULL, PATIENCE_MS, &closed);
+        raw_receive(fd, buffer, 1 << 20, NULL, CLOCK_HANG_MS, &closed);
     free(buffer);
     assert_true(closed);
     close(fd);
@@ -481,7 +421,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_is_written_comes_in_order_and_the_connection_goes_on),
         TEST(a_stream_may_be_complete_at_once),
-        TEST(every_piece_is_sent_at_once),
         TEST(pieces_of_one_turn_may_come_together),
         TEST(a_client_that_leaves_is_noticed),
         TEST(a_client_may_leave_while_the_stream_is_written_or_ended),
@@ -489,7 +428,6 @@ int main(void)
         TEST(http_1_0_is_served_until_the_end),
         TEST(head_does_not_hang),
         TEST(a_long_piece_comes_whole),
-        TEST(a_long_piece_costs_as_much_as_it_is_long),
         TEST(a_slow_reader_gets_everything),
         TEST(the_operation_hears_when_all_has_been_sent),
         TEST(who_does_not_read_is_taken_for_gone),

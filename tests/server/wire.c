@@ -1,5 +1,6 @@
 #include "tests/server/wire.h"
 
+#include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/raw.h"
 
@@ -8,8 +9,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-enum { PATIENCE_MS = 10000 };
 
 void say(int fd, const char *target)
 {
@@ -40,7 +39,7 @@ static void hear_until(int fd, char text[WIRE_SIZE], const char *until)
     text[0] = '\0';
     while (!strstr(text, until)) {
         if (length + 1 == WIRE_SIZE ||
-            raw_receive(fd, text + length, 2, NULL, PATIENCE_MS, NULL) != 1)
+            raw_receive(fd, text + length, 2, NULL, CLOCK_HANG_MS, NULL) != 1)
             fail_msg("the reply ends early: \"%s\"", text);
         length++;
     }
@@ -56,7 +55,7 @@ void hear_bytes(int fd, const char *bytes)
     size_t length = strlen(bytes);
     char *text = malloc(length + 1);
     assert_non_null(text);
-    raw_receive(fd, text, length + 1, NULL, PATIENCE_MS, NULL);
+    raw_receive(fd, text, length + 1, NULL, CLOCK_HANG_MS, NULL);
     if (strcmp(text, bytes) != 0)
         fail_msg("\"%.200s\" in place of \"%.200s\"", text, bytes);
     free(text);
@@ -82,7 +81,7 @@ void ends(int fd)
 {
     char byte[2];
     bool closed;
-    if (raw_receive(fd, byte, sizeof byte, NULL, PATIENCE_MS, &closed) != 0)
+    if (raw_receive(fd, byte, sizeof byte, NULL, CLOCK_HANG_MS, &closed) != 0)
         fail_msg("a byte 0x%02x in place of the end", byte[0]);
     assert_true(closed);
     close(fd);
