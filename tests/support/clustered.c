@@ -10,8 +10,9 @@
 #include <string.h>
 
 enum {
-    CALM_MS = 40000,
-    ANSWER_MS = 5000,
+    CALM_MS = CLOCK_HANG_MS,
+    ANSWER_MS = 30000,
+    PATIENT_MS = 60000,
     LOOK_MS = 20,
     MIGRATE_MS = 1000,
     AGAIN_MS = 2500,
@@ -488,6 +489,8 @@ void clustered_start(struct clustered *clustered, const struct clustered_options
     clustered_await_calm(clustered);
     if (!clock_wait_until(replicas_are_known, clustered, CALM_MS))
         fail_msg("the nodes do not know who is whose replica");
+    for (int i = 0; clustered->options.is_patient && i < nodes; i++)
+        tell(clustered, i, "CONFIG SET cluster-node-timeout %d", PATIENT_MS);
     write_url(clustered);
 }
 

@@ -20,6 +20,7 @@ struct clustered_options {
     bool tls;             /* among them, and for clients at tls_ports; clustered_ask does not */
     bool partial;         /* goes on with some slots while others are served by nobody */
     bool no_replicas;
+    bool is_patient; /* once it is formed, no node is taken for dead, however busy the machine is */
     const struct hosts
         *hosts; /* node i is on host i; NULL: all are on this one, and on 127.0.0.1 */
     const char *const *environment[CLUSTERED_MOST]; /* of nodes, as process_start has it */
@@ -46,8 +47,8 @@ struct clustered {
 void clustered_start(struct clustered *clustered, const struct clustered_options *options);
 void clustered_stop(struct clustered *clustered);
 
-/* Asks that node (printf-like), by its Unix socket. Fails the test if it does not answer within 5 s
- * or answers an error; NULL is never returned. To be freed with freeReplyObject. */
+/* Asks that node (printf-like), by its Unix socket. Fails the test if it does not answer within 30
+ * s or answers an error; NULL is never returned. To be freed with freeReplyObject. */
 redisReply *clustered_ask(struct clustered *clustered, int node, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -64,7 +65,7 @@ int clustered_primary(struct clustered *clustered, int slot);
 int clustered_replica(struct clustered *clustered, int primary);
 
 /* Waits until all nodes that answer say that the Cluster is well and name the same primary of every
- * slot, and the replicas have caught up; at most 40 s. */
+ * slot, and the replicas have caught up. */
 void clustered_await_calm(struct clustered *clustered);
 
 /* Waits until all nodes that answer take another one than `old` for the slot's primary, and until

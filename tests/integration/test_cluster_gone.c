@@ -1,0 +1,159 @@
+/* Whoever is given the slots of a node of a Redis Cluster that is lost has none of its holds: they
+ * are granted to nobody while they may still be held. */
+#include "tests/support/fixtures/on_cluster.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+enum { LOOKS_MS = 2200 }; /* each batond looks once a second */
+
+/* Whether the witness takes that node for dead. */
+static bool is_dead_to(struct clustered *clustered, int node, int witness)
+{
+    redisReply *nodes = clustered_ask(clustered, witness, "CLUSTER NODES");
+    char *line = strstr(nodes->str, clustered->ids[node]);
+    if (line)
+        *strchrnul(line, '\n') = '\0';
+    bool is_dead = line && strstr(line, "fail ");
+    freeReplyObject(nodes);
+    return is_dead;
+}
+
+/* Until all the others do. */
+static void await_dead(struct clustered *clustered, int node)
+{
+    int64_t until = clock_ms() + CLOCK_HANG_MS;
+    for (int witness = 0; witness < clustered->count; witness++)
+        while (witness != node && !is_dead_to(clustered, node, witness)) {
+            assert_true(clock_ms() < until);
+            clock_sleep_ms(20);
+        }
+}
+
+/* It has lost nothing itself, but has none of the holds that it should have. */
+static void who_is_given_the_slots_of_one_that_is_lost_grants_nothing(void **state)
+{
+    struct on_cluster all;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    (void)state;
+    on_cluster_open(&all, &(struct clustered_options){.partial = true, .no_replicas = true},
+                    LIST("--workers=1", "--quarantine=auto"));
+    on_cluster_name(&all, 0, "gone-", 0, name);
+    int slot = on_cluster_slot(name);
+    on_cluster_acquire(all.client[0], name, "?ttl=10m", token);
+    clock_sleep_ms(LOOKS_MS); /* so that both know */
+    clustered_kill(&all.clustered, 0);
+    await_dead(&all.clustered, 0);
+    for (int node = 1; node < CLUSTERED_PRIMARIES; node++)
+        freeReplyObject(clustered_ask(&all.clustered, node, "CLUSTER SETSLOT %d NODE %s", slot,
+                                      all.clustered.ids[1]));
+    freeReplyObject(clustered_ask(&all.clustered, 1, "CLUSTER BUMPEPOCH"));
+    on_cluster_answers_again(&all, name);
+    clock_sleep_ms(LOOKS_MS); /* it lasts */
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
+        answers(all.client[i], on_cluster_request(line, "POST", name, ""), NULL, 503,
+                "quarantined");
+    on_cluster_close(&all);
+}
+
+/* Nor does who is new: of it nothing is known but whose slots it was given. */
+static void a_new_primary_in_place_of_one_that_is_lost_grants_nothing(void **state)
+{
+    struct on_cluster all;
+    char target[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    int told = 0;
+    (void)state;
+    on_cluster_open(&all, &(struct clustered_options){.partial = true, .no_replicas = true},
+                    LIST("--workers=1", "--quarantine=auto"));
+    on_cluster_name(&all, 0, "gone-", 0, name);
+    int slot = on_cluster_slot(name), node = clustered_add(&all.clustered);
+    on_cluster_acquire(all.client[0], name, "?ttl=10m", token);
+    clock_sleep_ms(LOOKS_MS); /* so that both know */
+    clustered_kill(&all.clustered, 0);
+    await_dead(&all.clustered, 0);
+    for (int i = 1; i <= node; i++)
+        freeReplyObject(clustered_ask(&all.clustered, i, "CLUSTER SETSLOT %d NODE %s", slot,
+                                      all.clustered.ids[node]));
+    freeReplyObject(clustered_ask(&all.clustered, node, "CLUSTER BUMPEPOCH"));
+    snprintf(target, sizeof target, "/locks/%s", name);
+    for (int64_t until = clock_ms() + CLOCK_HANG_MS; told < 100 && clock_ms() < until; told++) {
+        struct http_client *client = all.client[told % ON_CLUSTER_BATONDS];
+        assert_int_equal(http_call(client, "POST", target, NULL), 503);
+        const char *code = http_text(client, "code");
+        if (!code || strcmp(code, "quarantined") != 0)
+            told = -1;
+        clock_sleep_ms(10);
+    }
+    assert_int_equal(told, 100);
+    on_cluster_close(&all);
+}
+
+static bool is_told_of_quarantine(struct http_client *client, const char *target)
+{
+    const char *code;
+    return http_call(client, "POST", target, NULL) == 503 && (code = http_text(client, "code")) &&
+           strcmp(code, "quarantined") == 0;
+}
+
+/* The first to meet the new one knows nothing of the lost one: what the others know counts when
+ * they come, though somebody has made a record there. */
+static void who_remembers_is_heard_though_somebody_was_first(void **state)
+{
+    struct on_cluster all;
+    struct batond_process late;
+    char target[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    (void)state;
+    on_cluster_open(&all, &(struct clustered_options){.partial = true, .no_replicas = true},
+                    LIST("--workers=1", "--quarantine=auto"));
+    on_cluster_name(&all, 0, "gone-", 0, name);
+    snprintf(target, sizeof target, "/locks/%s?ttl=100ms", name);
+    int slot = on_cluster_slot(name), node = clustered_add(&all.clustered);
+    on_cluster_acquire(all.client[0], name, "?ttl=10m", token);
+    clock_sleep_ms(LOOKS_MS); /* so that both know */
+    clustered_kill(&all.clustered, 0);
+    await_dead(&all.clustered, 0);
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
+        process_signal(&all.batond[i].process, SIGSTOP);
+    for (int i = 1; i <= node; i++)
+        freeReplyObject(clustered_ask(&all.clustered, i, "CLUSTER SETSLOT %d NODE %s", slot,
+                                      all.clustered.ids[node]));
+    freeReplyObject(clustered_ask(&all.clustered, node, "CLUSTER BUMPEPOCH"));
+    batond_process_start(&late, &(struct batond_options){.redis_url = all.clustered.url,
+                                                         .arguments = LIST("--quarantine=auto")});
+    struct http_client *client = http_client_new(late.url);
+    int64_t until = clock_ms() + CLOCK_HANG_MS;
+    while (http_call(client, "POST", target, NULL) != 201 && clock_ms() < until)
+        clock_sleep_ms(20);
+    assert_int_equal(client->reply.status, 201);
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
+        process_signal(&all.batond[i].process, SIGCONT);
+    until = clock_ms() + CLOCK_HANG_MS;
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
+        while (!is_told_of_quarantine(all.client[i], target)) {
+            assert_int_not_equal(all.client[i]->reply.status, 201);
+            assert_true(clock_ms() < until);
+            clock_sleep_ms(20);
+        }
+    while (!is_told_of_quarantine(client, target)) {
+        assert_true(clock_ms() < until);
+        clock_sleep_ms(20);
+    }
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&late), 0);
+    on_cluster_close(&all);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_is_given_the_slots_of_one_that_is_lost_grants_nothing),
+        cmocka_unit_test(a_new_primary_in_place_of_one_that_is_lost_grants_nothing),
+        cmocka_unit_test(who_remembers_is_heard_though_somebody_was_first),
+    };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
+    return cmocka_run_group_tests_name("cluster_gone", tests, NULL, NULL);
+}
