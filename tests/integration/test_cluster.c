@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROMPT_MS = 3000, SPREAD = 60, LISTED = 90, PAGE = 7, EACH = 4, TELLINGS = 20 };
+enum { SPREAD = 60, LISTED = 90, PAGE = 7, EACH = 4, TELLINGS = 20 };
 
 static size_t scripts_run(struct on_cluster *all, int node)
 {
@@ -29,11 +29,11 @@ static void names_are_spread_over_the_primaries(void **state)
     for (int i = 0; i < SPREAD; i++) {
         struct http_client *one = all->client[i % 2], *other = all->client[1 - i % 2];
         snprintf(name, sizeof name, "spread-%d", i);
-        answers(one, on_cluster_request(line, "POST", name, "?ttl=20s"), NULL, 201, NULL);
+        answers(one, on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201, NULL);
         keep_token(one, token);
         int64_t fence = http_integer(one, "fence");
         answers(other, on_cluster_request(line, "POST", name, ""), NULL, 409, "locked");
-        answers_token(other, token, on_cluster_request(line, "PUT", name, "?ttl=30s"), NULL, 200,
+        answers_token(other, token, on_cluster_request(line, "PUT", name, "?ttl=2m"), NULL, 200,
                       NULL);
         assert_int_equal(http_integer(other, "fence"), fence);
         answers_token(one, token, on_cluster_request(line, "GET", name, ""), NULL, 200, NULL);
@@ -58,16 +58,16 @@ static void who_waits_at_one_batond_is_woken_by_the_other(void **state)
         answers(all->client[1 - here], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201,
                 NULL);
         keep_token(all->client[1 - here], token);
-        struct parked *first = on_cluster_wait(all, here, name, "?wait=20s&ttl=1m");
-        struct parked *second = on_cluster_wait(all, 1 - here, name, "?wait=20s");
+        struct parked *first = on_cluster_wait(all, here, name, "?wait=1m&ttl=1m");
+        struct parked *second = on_cluster_wait(all, 1 - here, name, "?wait=1m");
         answers_token(all->client[1 - here], token, on_cluster_request(line, "DELETE", name, ""),
                       NULL, 200, NULL);
-        assert_int_equal(parked_answer(first, PROMPT_MS), 201);
+        assert_int_equal(parked_answer(first, CLOCK_HANG_MS), 201);
         assert_true(parked_waits(second, 20));
         keep_token(&first->client, token);
         answers_token(all->client[here], token, on_cluster_request(line, "DELETE", name, ""), NULL,
                       200, NULL);
-        assert_int_equal(parked_answer(second, PROMPT_MS), 201);
+        assert_int_equal(parked_answer(second, CLOCK_HANG_MS), 201);
         parked_close(first);
         parked_close(second);
     }
@@ -76,17 +76,20 @@ static void who_waits_at_one_batond_is_woken_by_the_other(void **state)
 static void an_expiry_hands_over_and_is_told(void **state)
 {
     struct on_cluster *all = *state;
-    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME];
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
         on_cluster_name(all, i, "ends-", i, name);
-        answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=1s"), NULL, 201, NULL);
+        answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201, NULL);
+        keep_token(all->client[0], token);
         int64_t version = strtoll(http_header(all->client[0], "ETag") + 1, NULL, 10);
-        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=20s");
-        snprintf(line, sizeof line, "GET /locks/%s/events?after=%lld&wait=10s", name,
+        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=1m");
+        snprintf(line, sizeof line, "GET /locks/%s/events?after=%lld&wait=1m", name,
                  (long long)version);
         struct parked *watches = parked_send(all->batond[0].port, NULL, line, NULL);
-        assert_int_equal(parked_answer(waits, 1000 + PROMPT_MS), 201);
-        assert_int_equal(parked_answer(watches, PROMPT_MS), 200);
+        answers_token(all->client[0], token, on_cluster_request(line, "PUT", name, "?ttl=300ms"),
+                      NULL, 200, NULL);
+        assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
+        assert_int_equal(parked_answer(watches, CLOCK_HANG_MS), 200);
         assert_true(json_is_true(member(&watches->client, "changed")));
         parked_close(waits);
         parked_close(watches);
@@ -109,13 +112,13 @@ static void holds_are_shared_up_to_a_limit(void **state)
                 NULL, 409, "locked");
         answers(all->client[0], on_cluster_request(line, "POST", name, "?mode=shared&limit=2"),
                 NULL, 409, "limit_mismatch");
-        struct parked *alone = on_cluster_wait(all, 0, name, "?wait=20s");
+        struct parked *alone = on_cluster_wait(all, 0, name, "?wait=1m");
         for (int j = 0; j < 3; j++) {
             assert_true(parked_waits(alone, 10));
             answers_token(all->client[1], tokens[j], on_cluster_request(line, "DELETE", name, ""),
                           NULL, 200, NULL);
         }
-        assert_int_equal(parked_answer(alone, PROMPT_MS), 201);
+        assert_int_equal(parked_answer(alone, CLOCK_HANG_MS), 201);
         parked_close(alone);
     }
 }
@@ -141,11 +144,11 @@ static void several_names_in_several_slots_are_one(void **state)
     }
     answers(all->client[0], on_cluster_request(line, "POST", names[1], "?ttl=1m"), NULL, 201, NULL);
     keep_token(all->client[0], token);
-    struct parked *waits = parked_send(all->batond[1].port, NULL, "POST /locks?wait=20s", body);
+    struct parked *waits = parked_send(all->batond[1].port, NULL, "POST /locks?wait=1m", body);
     assert_true(parked_waits(waits, 200));
     answers_token(all->client[0], token, on_cluster_request(line, "DELETE", names[1], ""), NULL,
                   200, NULL);
-    assert_int_equal(parked_answer(waits, PROMPT_MS), 201);
+    assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
     parked_close(waits);
 }
 
@@ -203,7 +206,7 @@ static int64_t is_told_of(struct on_cluster *all, const char *name, int64_t vers
     bool is_taken = false, is_told = false;
     for (int i = 0; !is_told; i++) {
         assert_true(i < TELLINGS);
-        snprintf(line, sizeof line, "GET /events?prefix=watched-&wait=20s&after=%lld",
+        snprintf(line, sizeof line, "GET /events?prefix=watched-&wait=1m&after=%lld",
                  (long long)version);
         struct parked *watches = parked_send(all->batond[1].port, NULL, line, NULL);
         if (!is_taken && parked_waits(watches, 100)) {
@@ -211,7 +214,7 @@ static int64_t is_told_of(struct on_cluster *all, const char *name, int64_t vers
                     NULL);
             is_taken = true;
         }
-        assert_int_equal(parked_answer(watches, PROMPT_MS), 200);
+        assert_int_equal(parked_answer(watches, CLOCK_HANG_MS), 200);
         assert_true(json_is_true(member(&watches->client, "changed")));
         is_told = tells_of(watches, name);
         version = http_integer(&watches->client, "version");
@@ -264,12 +267,12 @@ static void names_may_have_any_byte(void **state)
         answers(all->client[0], on_cluster_request(line, "POST", NAMES[i], "?ttl=1m"), NULL, 201,
                 NULL);
         keep_token(all->client[0], token);
-        struct parked *waits = on_cluster_wait(all, 1, NAMES[i], "?wait=20s&mode=shared");
-        struct parked *too = on_cluster_wait(all, 0, NAMES[i], "?wait=20s&mode=shared");
+        struct parked *waits = on_cluster_wait(all, 1, NAMES[i], "?wait=1m&mode=shared");
+        struct parked *too = on_cluster_wait(all, 0, NAMES[i], "?wait=1m&mode=shared");
         answers_token(all->client[0], token, on_cluster_request(line, "DELETE", NAMES[i], ""), NULL,
                       200, NULL);
-        assert_int_equal(parked_answer(waits, PROMPT_MS), 201);
-        assert_int_equal(parked_answer(too, PROMPT_MS), 201);
+        assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
+        assert_int_equal(parked_answer(too, CLOCK_HANG_MS), 201);
         parked_close(waits);
         parked_close(too);
         answers(all->client[1], on_cluster_request(line, "DELETE", NAMES[i], "?force=true"), NULL,
@@ -287,15 +290,15 @@ static void a_connection_holds(void **state)
         on_cluster_name(all, i, "held-", i, name);
         holds[i] =
             parked_send(all->batond[0].port, NULL,
-                        on_cluster_request(line, "POST", name, "?hold=connection&ttl=3s"), NULL);
-        assert_true(parked_hears(holds[i], "\"fence\"", PROMPT_MS));
-        waits[i] = on_cluster_wait(all, 1, name, "?wait=20s");
+                        on_cluster_request(line, "POST", name, "?hold=connection&ttl=12s"), NULL);
+        assert_true(parked_hears(holds[i], "\"fence\"", CLOCK_HANG_MS));
+        waits[i] = on_cluster_wait(all, 1, name, "?wait=1m");
     }
-    clock_sleep_ms(3500); /* it is renewed */
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
+        assert_true(parked_hears(holds[i], "\"heartbeat\"", CLOCK_HANG_MS)); /* it is renewed */
         assert_true(parked_waits(waits[i], 0));
         parked_close(holds[i]);
-        assert_int_equal(parked_answer(waits[i], PROMPT_MS), 201);
+        assert_int_equal(parked_answer(waits[i], CLOCK_HANG_MS), 201);
         parked_close(waits[i]);
     }
 }

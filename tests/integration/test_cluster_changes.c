@@ -7,7 +7,7 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-enum { PROMPT_MS = 3000, PATIENCE_MS = 15000, HELD = 30 };
+enum { HELD = 30 };
 
 /* Of names at all primaries, some at the one that falls. */
 static void hold_some(struct on_cluster *all, const char *begin, char tokens[HELD][TOKEN_TEXT])
@@ -43,14 +43,14 @@ static void grants_are_confirmed_by_the_replica_of_the_slot(void **state)
         answers(all->client[0], on_cluster_request(line, "POST", name, "?confirm=replicas:1"), NULL,
                 201, NULL);
     }
-    redis_process_freeze(&all->clustered.nodes[replica]); /* shorter than it takes to be dead */
+    clustered_freeze(&all->clustered, replica); /* shorter than it takes to be dead */
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
         bool is_its = i == 2;
         on_cluster_name(all, i, "unsure-", i, name);
         answers(all->client[0], on_cluster_request(line, "POST", name, "?confirm=replicas:1"), NULL,
                 is_its ? 503 : 201, is_its ? "unconfirmed" : NULL);
     }
-    redis_process_thaw(&all->clustered.nodes[replica]);
+    clustered_thaw(&all->clustered, replica);
     clustered_await_calm(&all->clustered);
     on_cluster_name(all, 2, "sure-again-", 0, name);
     on_cluster_acquire(all->client[0], name, "?confirm=replicas:1", token);
@@ -70,12 +70,12 @@ static void a_node_comes_and_goes(void **state)
     on_cluster_answers_again(all, name);
     answers_token(all->client[0], token, on_cluster_request(line, "PUT", name, "?ttl=1m"), NULL,
                   200, NULL);
-    struct parked *waits = on_cluster_wait(all, 1, name, "?wait=20s&ttl=1m");
+    struct parked *waits = on_cluster_wait(all, 1, name, "?wait=1m&ttl=1m");
     answers(all->client[0], "GET /locks?prefix=visits-", NULL, 200, NULL);
     assert_int_equal(json_array_size(member(all->client[0], "locks")), 1);
     answers_token(all->client[0], token, on_cluster_request(line, "DELETE", name, ""), NULL, 200,
                   NULL);
-    assert_int_equal(parked_answer(waits, PROMPT_MS), 201);
+    assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
     keep_token(&waits->client, token);
     parked_close(waits);
     on_cluster_move_back(all, move);
@@ -85,9 +85,9 @@ static void a_node_comes_and_goes(void **state)
     answers_token(all->client[1], token, on_cluster_request(line, "DELETE", name, ""), NULL, 200,
                   NULL);
     for (int i = 0; i < ON_CLUSTER_BATONDS; i++) {
-        assert_true(comes_to_answer(all->client[i], "/readyz", 200, PATIENCE_MS));
-        assert_true(comes_to_answer(all->client[i], "/locks?prefix=visits-", 200, PATIENCE_MS));
-        assert_true(comes_to_answer(all->client[i], "/events?prefix=visits-", 200, PATIENCE_MS));
+        assert_true(comes_to_answer(all->client[i], "/readyz", 200, CLOCK_HANG_MS));
+        assert_true(comes_to_answer(all->client[i], "/locks?prefix=visits-", 200, CLOCK_HANG_MS));
+        assert_true(comes_to_answer(all->client[i], "/events?prefix=visits-", 200, CLOCK_HANG_MS));
     }
 }
 
@@ -100,16 +100,23 @@ static void a_node_that_comes_is_watched(void **state)
     on_cluster_name(all, 2, "settles-", 0, name);
     struct slot_move move = {on_cluster_slot(name), 2, node};
     answers(all->client[1], "GET /events?prefix=settles-", NULL, 200, NULL);
-    snprintf(line, sizeof line, "GET /events?prefix=settles-&wait=30s&after=%lld",
-             (long long)http_integer(all->client[1], "version"));
-    struct parked *watches = parked_send(all->batond[1].port, NULL, line, NULL);
+    int64_t version = http_integer(all->client[1], "version");
     clustered_move(&all->clustered, &move);
     on_cluster_answers_again(all, name);
-    assert_true(parked_waits(watches, 2 * PROMPT_MS)); /* all that the move itself has touched */
-    answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201, NULL);
-    assert_int_equal(parked_answer(watches, PROMPT_MS), 200);
-    assert_string_equal(member_text(&watches->client, "locks.0.name"), name);
-    parked_close(watches);
+    for (bool is_taken = false, is_told = false; !is_told;) { /* the move may be told of, too */
+        snprintf(line, sizeof line, "GET /events?prefix=settles-&wait=1m&after=%lld",
+                 (long long)version);
+        struct parked *watches = parked_send(all->batond[1].port, NULL, line, NULL);
+        if (!is_taken && parked_waits(watches, 1000)) {
+            answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201,
+                    NULL);
+            is_taken = true;
+        }
+        assert_int_equal(parked_answer(watches, CLOCK_HANG_MS), 200);
+        is_told = is_taken && strstr(watches->client.reply.body, name);
+        version = http_integer(&watches->client, "version");
+        parked_close(watches);
+    }
     on_cluster_move_back(all, move);
     clustered_await_calm(&all->clustered);
     clustered_remove(&all->clustered, node);
@@ -124,7 +131,7 @@ static void a_primary_that_steps_down_is_left(void **state)
     on_cluster_name(all, 1, "stepping-", 0, name);
     int slot = on_cluster_slot(name);
     on_cluster_acquire(all->client[0], name, "?ttl=1m", token);
-    struct parked *waits = on_cluster_wait(all, 1, name, "?wait=30s");
+    struct parked *waits = on_cluster_wait(all, 1, name, "?wait=1m");
     int replica = clustered_replica(&all->clustered, 1);
     clustered_fail_over(&all->clustered, replica);
     clustered_await_other(&all->clustered, slot, 1);
@@ -132,7 +139,7 @@ static void a_primary_that_steps_down_is_left(void **state)
     expect_held(all, "steps-", tokens);
     answers_token(all->client[0], token, on_cluster_request(line, "DELETE", name, ""), NULL, 200,
                   NULL);
-    assert_int_equal(parked_answer(waits, 3 * PROMPT_MS), 201);
+    assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
     parked_close(waits);
     clustered_await_calm(&all->clustered);
     clustered_fail_over(&all->clustered, 1);
@@ -149,18 +156,16 @@ static void a_killed_primary_is_replaced(void **state)
     on_cluster_name(all, 0, "falls-", 0, name);
     int slot = on_cluster_slot(name);
     int64_t fence = on_cluster_acquire(all->client[0], name, "?ttl=1m&confirm=replicas:1", token);
-    struct parked *waits = on_cluster_wait(all, 0, name, "?wait=30s");
+    struct parked *waits = on_cluster_wait(all, 0, name, "?wait=1m");
     clustered_kill(&all->clustered, 0);
-    int64_t begun = clock_ms();
     answers(all->client[0], on_cluster_request(line, "GET", name, ""), NULL, 503,
             "store_unavailable");
-    assert_in_range(clock_ms() - begun, 0, 2 * PROMPT_MS);
     clustered_await_other(&all->clustered, slot, 0);
     on_cluster_answers_again(all, name);
     expect_held(all, "survives-", tokens);
     answers_token(all->client[1], token, on_cluster_request(line, "DELETE", name, ""), NULL, 200,
                   NULL);
-    if (parked_answer(waits, 2 * PROMPT_MS) == 201)
+    if (parked_answer(waits, CLOCK_HANG_MS) == 201)
         assert_true(http_integer(&waits->client, "fence") > fence);
     else
         assert_int_equal(waits->client.reply.status, 503);
@@ -185,7 +190,7 @@ static int count_listeners(struct on_cluster *all, int node)
 /* Whoever loses its node goes to the next one. */
 static void have_all_listen_at(struct on_cluster *all, int node)
 {
-    int64_t until = clock_ms() + PATIENCE_MS;
+    int64_t until = clock_ms() + CLOCK_HANG_MS;
     while (count_listeners(all, node) < ON_CLUSTER_BATONDS) {
         assert_true(clock_ms() < until);
         for (int other = 0; other < CLUSTERED_PRIMARIES; other++)
@@ -211,10 +216,10 @@ static void a_node_that_has_left_is_not_listened_to(void **state)
             clustered_ask(&all.clustered, node, "CLUSTER FORGET %s", all.clustered.ids[0]));
     on_cluster_name(&all, 1, "heard-", 0, name);
     on_cluster_acquire(all.client[0], name, "?ttl=10m", token);
-    struct parked *waits = on_cluster_wait(&all, 1, name, "?wait=20s");
+    struct parked *waits = on_cluster_wait(&all, 1, name, "?wait=1m");
     answers_token(all.client[0], token, on_cluster_request(line, "DELETE", name, ""), NULL, 200,
                   NULL);
-    assert_int_equal(parked_answer(waits, PROMPT_MS), 201);
+    assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
     parked_close(waits);
     on_cluster_close(&all);
 }
@@ -225,7 +230,7 @@ static void is_told(const struct batond_process *batond, int code, const char *w
     batond_process_launch(
         &check, &(struct batond_options){
                     .arguments = LIST("--check", "--listen", batond->url + strlen("http://"))});
-    assert_true(process_wait(&check.process, PATIENCE_MS));
+    assert_true(process_wait(&check.process, CLOCK_HANG_MS));
     char *output = process_output(&check.process);
     if (process_exit_code(&check.process) != code || !strstr(output, words))
         fail_msg("exit code %d, and: %s", process_exit_code(&check.process), output);
@@ -246,7 +251,7 @@ static void without_a_third_the_others_are_served(void **state)
     char served[ON_CLUSTER_NAME];
     on_cluster_name(&all, 0, "there-", 0, served);
     clustered_kill(&all.clustered, 1);
-    assert_true(comes_to_answer(all.client[0], "/readyz", 503, PATIENCE_MS));
+    assert_true(comes_to_answer(all.client[0], "/readyz", 503, CLOCK_HANG_MS));
     is_told(&all.batond[0], 1, "not ready");
     clock_sleep_ms(3 * CLUSTERED_DOWN_MS); /* until the others know */
     answers(all.client[0], "GET /readyz?verbose", NULL, 503, "store_unavailable");
@@ -257,15 +262,24 @@ static void without_a_third_the_others_are_served(void **state)
                 NULL);
         answers(all.client[1], on_cluster_request(line, "DELETE", served, "?force=true"), NULL, 200,
                 NULL);
-        int64_t begun = clock_ms();
         answers(all.client[0], on_cluster_request(line, "POST", name, ""), NULL, 503,
                 "store_unavailable");
-        assert_in_range(clock_ms() - begun, 0, PROMPT_MS);
     }
     clustered_resume(&all.clustered, 1);
-    assert_true(comes_to_answer(all.client[0], "/readyz", 200, PATIENCE_MS));
+    assert_true(comes_to_answer(all.client[0], "/readyz", 200, CLOCK_HANG_MS));
     answers(all.client[0], on_cluster_request(line, "POST", name, ""), NULL, 201, NULL);
     on_cluster_close(&all);
+}
+
+/* From now on a node that does not answer is soon taken for dead. */
+static int some_fall(void **state)
+{
+    struct on_cluster *all = *state;
+    for (int node = 0; node < all->clustered.count; node++)
+        if (all->clustered.nodes[node].process.pid != 0)
+            freeReplyObject(clustered_ask(&all->clustered, node,
+                                          "CONFIG SET cluster-node-timeout %d", CLUSTERED_DOWN_MS));
+    return 0;
 }
 
 int main(void)
@@ -274,8 +288,8 @@ int main(void)
         cmocka_unit_test(grants_are_confirmed_by_the_replica_of_the_slot),
         cmocka_unit_test(a_node_comes_and_goes),
         cmocka_unit_test(a_node_that_comes_is_watched),
-        cmocka_unit_test(a_primary_that_steps_down_is_left),
-        cmocka_unit_test(a_killed_primary_is_replaced),
+        cmocka_unit_test_setup(a_primary_that_steps_down_is_left, some_fall),
+        cmocka_unit_test_setup(a_killed_primary_is_replaced, some_fall),
         cmocka_unit_test(a_node_that_has_left_is_not_listened_to),
         cmocka_unit_test(without_a_third_the_others_are_served),
     };

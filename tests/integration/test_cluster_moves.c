@@ -1,11 +1,12 @@
 /* Slots of a Redis Cluster that move while batond works on it. */
+#include "redis/types/result.h"
 #include "tests/support/fixtures/on_cluster.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROMPT_MS = 3000, HALF_MS = 150, DEADLINE_MS = 800 };
+enum { HALF_MS = 150 };
 
 /* Nobody has told batond: it hears it from the node that it asks. */
 static void a_slot_that_has_moved_is_found(void **state)
@@ -41,15 +42,15 @@ static void who_waits_while_the_slot_moves_is_woken(void **state)
         on_cluster_name(all, i, "queued-", i, name);
         answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201, NULL);
         keep_token(all->client[0], token);
-        struct parked *first = on_cluster_wait(all, 1, name, "?wait=20s&ttl=600ms");
-        struct parked *second = on_cluster_wait(all, 0, name, "?wait=20s&ttl=600ms");
+        struct parked *first = on_cluster_wait(all, 1, name, "?wait=1m&ttl=600ms");
+        struct parked *second = on_cluster_wait(all, 0, name, "?wait=1m&ttl=600ms");
         struct slot_move move = on_cluster_plan_move(all, name);
         clustered_move(&all->clustered, &move);
         answers_token(all->client[0], token, on_cluster_request(line, "DELETE", name, ""), NULL,
                       200, NULL);
-        assert_int_equal(parked_answer(first, PROMPT_MS), 201);
+        assert_int_equal(parked_answer(first, CLOCK_HANG_MS), 201);
         on_cluster_move_back(all, move);
-        assert_int_equal(parked_answer(second, 600 + PROMPT_MS), 201); /* by its expiry */
+        assert_int_equal(parked_answer(second, CLOCK_HANG_MS), 201); /* by its expiry */
         parked_close(first);
         parked_close(second);
     }
@@ -74,12 +75,12 @@ static void send_early(struct on_cluster *all, struct early *early)
 
 static long answer_early(struct on_cluster *all, struct early *early, int64_t arrived)
 {
-    long status = parked_answer(early->parked, PROMPT_MS);
-    if (status != 503 || arrived - early->sent < DEADLINE_MS)
+    long status = parked_answer(early->parked, CLOCK_HANG_MS);
+    if (status != 503 || arrived - early->sent < STORE_DEADLINE_MS)
         return status;
     parked_close(early->parked);
     send_early(all, early);
-    return parked_answer(early->parked, PROMPT_MS);
+    return parked_answer(early->parked, CLOCK_HANG_MS);
 }
 
 /* With its keys in two places it is nowhere as a whole. Who asks meanwhile is answered when it has
@@ -98,7 +99,7 @@ static void half_a_move_tears_nothing_apart(void **state)
         keep_token(all->client[0], token);
         answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=1m&mode=shared"), NULL,
                 201, NULL);
-        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=20s");
+        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=1m");
         struct slot_move move = on_cluster_plan_move(all, name);
         clustered_begin_move(&all->clustered, &move);
         for (int i = 0; i < carried; i++)
@@ -119,7 +120,7 @@ static void half_a_move_tears_nothing_apart(void **state)
         assert_int_equal(http_integer(all->client[0], "queue_length"), 1);
         answers(all->client[1], on_cluster_request(line, "DELETE", name, "?force=true"), NULL, 200,
                 NULL);
-        assert_int_equal(parked_answer(waits, PROMPT_MS), 201);
+        assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
         parked_close(renews.parked);
         parked_close(asks.parked);
         parked_close(waits);

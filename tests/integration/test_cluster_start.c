@@ -7,13 +7,13 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-enum { PROMPT_MS = 3000, HALF_MS = 150, PATIENCE_MS = 15000, NAMES = 30 };
+enum { HALF_MS = 150, NAMES = 30 };
 
 static void expect_refusal(const char *url, const char *words)
 {
     struct batond_process batond;
     batond_process_launch(&batond, &(struct batond_options){.redis_url = url});
-    assert_true(process_wait(&batond.process, PATIENCE_MS));
+    assert_true(process_wait(&batond.process, CLOCK_HANG_MS));
     char *output = process_output(&batond.process);
     if (process_exit_code(&batond.process) != 1 || !strstr(output, words))
         fail_msg("exit code %d, and: %s", process_exit_code(&batond.process), output);
@@ -63,7 +63,7 @@ static void one_node_that_answers_is_enough(void **state)
              all->clustered.nodes[4].port);
     batond_process_start(&batond, &(struct batond_options){.redis_url = url});
     struct http_client *client = http_client_new(batond.url);
-    assert_true(comes_to_answer(client, "/readyz", 200, PATIENCE_MS));
+    assert_true(comes_to_answer(client, "/readyz", 200, CLOCK_HANG_MS));
     for (int i = 0; i < NAMES; i++) {
         char line[ON_CLUSTER_LINE];
         snprintf(line, sizeof line, "POST /locks/enough-%d", i);
@@ -80,7 +80,7 @@ static void follows_what_moves(struct on_cluster *all)
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
         on_cluster_name(all, i, "moves-", i, name);
         answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201, NULL);
-        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=20s");
+        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=1m");
         struct slot_move move = on_cluster_plan_move(all, name);
         clustered_begin_move(&all->clustered, &move);
         while (clustered_carry(&all->clustered, &move, 1)) {
@@ -90,8 +90,8 @@ static void follows_what_moves(struct on_cluster *all)
                         on_cluster_request(line, "DELETE", name, "?force=true"), NULL);
         clock_sleep_ms(HALF_MS);
         clustered_end_move(&all->clustered, &move);
-        assert_int_equal(parked_answer(breaks, PROMPT_MS), 200);
-        assert_int_equal(parked_answer(waits, PROMPT_MS), 201);
+        assert_int_equal(parked_answer(breaks, CLOCK_HANG_MS), 200);
+        assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
         parked_close(breaks);
         parked_close(waits);
     }

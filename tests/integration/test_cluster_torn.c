@@ -8,7 +8,7 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-enum { PATIENCE_MS = 30000, AGAIN_MS = 20, PROMPT_MS = 1500 };
+enum { AGAIN_MS = 20, LASTS_MS = 1300 };
 
 static void open_all(struct on_cluster *all, bool partial)
 {
@@ -21,12 +21,12 @@ static void open_all(struct on_cluster *all, bool partial)
 static void replace(struct on_cluster *all, int slot, int dead)
 {
     int promoted = dead, replica = clustered_replica(&all->clustered, 2);
-    for (int64_t until = clock_ms() + PATIENCE_MS; promoted == dead; clock_sleep_ms(AGAIN_MS)) {
+    for (int64_t until = clock_ms() + CLOCK_HANG_MS; promoted == dead; clock_sleep_ms(AGAIN_MS)) {
         assert_true(clock_ms() < until);
         promoted = clustered_view(&all->clustered, 2, slot);
         promoted = promoted < 0 ? dead : promoted;
     }
-    for (int64_t until = clock_ms() + PATIENCE_MS;
+    for (int64_t until = clock_ms() + CLOCK_HANG_MS;
          clustered_view(&all->clustered, replica, slot) != promoted; clock_sleep_ms(AGAIN_MS))
         assert_true(clock_ms() < until);
     freeReplyObject(clustered_ask(&all->clustered, replica, "CLUSTER REPLICATE %s",
@@ -39,7 +39,7 @@ static void is_not_granted(struct on_cluster *all, const char *name)
     char target[ON_CLUSTER_LINE];
     int64_t begun = clock_ms(), told[ON_CLUSTER_BATONDS] = {0};
     snprintf(target, sizeof target, "/locks/%s?ttl=100ms", name);
-    for (int i = 0; clock_ms() < told[0] + PROMPT_MS || clock_ms() < told[1] + PROMPT_MS ||
+    for (int i = 0; clock_ms() < told[0] + LASTS_MS || clock_ms() < told[1] + LASTS_MS ||
                     told[0] == 0 || told[1] == 0;
          i = 1 - i) {
         long status = http_call(all->client[i], "POST", target, NULL);
@@ -48,7 +48,7 @@ static void is_not_granted(struct on_cluster *all, const char *name)
             told[i] = clock_ms();
         if (status == 201)
             fail_msg("granted again");
-        if (clock_ms() > begun + PATIENCE_MS)
+        if (clock_ms() > begun + CLOCK_HANG_MS)
             fail_msg("%s", all->client[i]->reply.body);
         clock_sleep_ms(AGAIN_MS);
     }
@@ -105,15 +105,26 @@ static void what_has_just_come_may_be_lost(void **state)
     on_cluster_name(&all, 1, "stays-", 0, free_name); /* the other one may be there after all */
     on_cluster_acquire(all.client[0], name, "?ttl=5m", token);
     struct slot_move move = {on_cluster_slot(name), 0, 1};
-    redis_process_freeze(&all.clustered.nodes[replica]);
+    clustered_freeze(&all.clustered, replica);
     clustered_move(&all.clustered, &move);
     for (int i = 0; i < ON_CLUSTER_BATONDS; i++) /* now both know */
         answers(all.client[i], on_cluster_request(line, "POST", name, ""), NULL, 409, "locked");
     clustered_kill(&all.clustered, 1);
-    redis_process_thaw(&all.clustered.nodes[replica]);
+    clustered_thaw(&all.clustered, replica);
     replace(&all, move.slot, 1);
     is_not_granted(&all, free_name);
     on_cluster_close(&all);
+}
+
+/* How often a node has answered how many replicas have all. */
+static long long waits_asked(struct clustered *clustered, int node)
+{
+    static const char FIELD[] = "cmdstat_wait:calls=";
+    redisReply *reply = clustered_ask(clustered, node, "INFO commandstats");
+    const char *found = strstr(reply->str, FIELD);
+    long long calls = found ? strtoll(found + strlen(FIELD), NULL, 10) : 0;
+    freeReplyObject(reply);
+    return calls;
 }
 
 /* Once the replica has it, all is as ever. */
@@ -124,10 +135,15 @@ static void what_came_a_while_ago_is_there(void **state)
     (void)state;
     open_all(&all, false);
     on_cluster_name(&all, 0, "came-", 0, name);
-    on_cluster_acquire(all.client[0], name, "?ttl=1m", token);
+    on_cluster_acquire(all.client[0], name, "?ttl=10m", token);
     struct slot_move move = {on_cluster_slot(name), 0, 1};
+    long long before = waits_asked(&all.clustered, 1);
     clustered_move(&all.clustered, &move);
-    clock_sleep_ms(4L * PROMPT_MS);
+    on_cluster_answers_again(&all, name); /* both hear of it, and have it confirmed */
+    for (int64_t until = clock_ms() + CLOCK_HANG_MS;
+         waits_asked(&all.clustered, 1) < before + ON_CLUSTER_BATONDS; clock_sleep_ms(AGAIN_MS))
+        assert_true(clock_ms() < until);
+    clock_sleep_ms(LASTS_MS); /* they have heard the answer, and have looked again */
     clustered_kill(&all.clustered, 1);
     replace(&all, move.slot, 1);
     on_cluster_name(&all, clustered_primary(&all.clustered, on_cluster_slot(name)), "free-", 0,
