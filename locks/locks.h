@@ -393,6 +393,13 @@ struct renewer *renewer_start(struct locks *locks, struct slice name, struct sli
                               int64_t ttl_ms, int64_t replicas,
                               const struct renewer_events *events);
 
+/* Call this right after renewer_start for a client whose connection must not be silent. From then
+ * on the hold is renewed at least every two thirds of `silence_ms`. If no other event comes for
+ * `silence_ms`, since Redis does not answer, `silent` tells how much is left of the hold for
+ * certain, in ms. */
+void renewer_beat(struct renewer *renewer, int64_t silence_ms,
+                  void (*silent)(void *context, int64_t left_ms));
+
 /* Stops renewing and frees the renewer; no event follows. The hold stays for the rest of its TTL.
  * May be called from the renewer's own events. */
 void renewer_stop(struct renewer *renewer);

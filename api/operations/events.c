@@ -10,7 +10,6 @@
 enum {
     BEHIND = 1024, /* unread bytes from which a client gets no `store` event */
     WAIT_DEFAULT_MS = 30000,
-    SIGN_OF_LIFE_MS = 15000, /* proxies close a silent connection after about a minute */
 };
 
 void events_read(struct events *events, struct exchange *exchange)
@@ -40,7 +39,7 @@ int64_t events_wait(const struct events *events)
     const struct exchange *exchange = events->exchange;
     if (exchange->wants_events) {
         int64_t left = events->until_ms - monotonic_ms();
-        return events->begun ? least(SIGN_OF_LIFE_MS, left > 0 ? left : 0) : 0;
+        return events->begun ? least(EVENTS_SILENCE_MS, left > 0 ? left : 0) : 0;
     }
     return field_given(&exchange->parameters, FIELD_WAIT)
                ? exchange->parameters.numbers[FIELD_WAIT]

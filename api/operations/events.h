@@ -8,6 +8,10 @@
 
 #include <sys/queue.h>
 
+/* Something is written on each stream at least so often: proxies close a silent connection after
+ * about a minute. */
+enum { EVENTS_SILENCE_MS = 15000 };
+
 /* A request that watches. A plain request gets one reply. A stream watches in rounds, each of which
  * ends with something new or with a sign of life. The next round begins when the client has read
  * the last one: so a slow client gets the news of that moment, and nothing piles up. */

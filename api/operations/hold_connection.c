@@ -7,6 +7,7 @@
 #include "api/http/problem.h"
 #include "api/http/represent.h"
 #include "api/operations/acquisition.h"
+#include "api/operations/events.h"
 #include "api/stats/lock_event.h"
 #include "base/memory.h"
 
@@ -19,6 +20,7 @@ struct connection_hold {
     struct exchange *exchange;         /* NULL if the client went before the stream began */
     struct renewer *renewer;           /* NULL before the stream begins */
     struct attempt attempt;            /* of the request whose connection this is */
+    int64_t fence;
 };
 
 static void hold_connection_write_line(struct exchange *exchange, const char *format, ...)
@@ -67,19 +69,39 @@ static void lost(void *context, const char *why)
     exchange_finish(exchange);
 }
 
+static void hold_connection_beat(struct connection_hold *held, int64_t ttl_ms)
+{
+    hold_connection_write_line(
+        held->exchange, "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64 "}\n",
+        held->fence, ttl_ms);
+}
+
 /* After SIGHUP read a new tokens-file, a caller whose PUT would be refused loses the stream. */
+static bool hold_connection_lasts(struct connection_hold *held)
+{
+    if (credentials_last(held->exchange))
+        return true;
+    renewer_stop(held->renewer);
+    lost(held, "who asked for it may have it no more; it ends when its TTL has passed");
+    return false;
+}
+
 static void hold_connection_on_renewed(void *context, const struct hold *hold)
 {
     struct connection_hold *held = context;
-    if (!credentials_last(held->exchange)) {
-        renewer_stop(held->renewer);
-        lost(held, "who asked for it may have it no more; it ends when its TTL has passed");
+    if (!hold_connection_lasts(held))
         return;
-    }
     lock_event_renewed(held->exchange, held->exchange->name, LOCKS_DONE, hold);
-    hold_connection_write_line(
-        held->exchange, "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64 "}\n",
-        hold->fence, hold->ttl_ms);
+    hold_connection_beat(held, hold->ttl_ms);
+}
+
+/* While Redis cannot be asked, too: a proxy that cuts a silent connection would have the hold
+ * released as soon as Redis is back. */
+static void hold_connection_on_silent(void *context, int64_t left_ms)
+{
+    struct connection_hold *held = context;
+    if (hold_connection_lasts(held))
+        hold_connection_beat(held, left_ms);
 }
 
 /* A release on behalf of a client that has gone. */
@@ -140,6 +162,8 @@ static void hold_connection_begin(struct connection_hold *held, unsigned status,
     const struct renewer_events events = {held, hold_connection_on_renewed, lost};
     held->renewer = renewer_start(api->locks, exchange->name, exchange->holder.token, hold->ttl_ms,
                                   acquisition_replicas(exchange), &events);
+    renewer_beat(held->renewer, EVENTS_SILENCE_MS, hold_connection_on_silent);
+    held->fence = hold->fence;
     LIST_INSERT_HEAD(&api->connection_holds, held, entry);
     exchange->below = held;
     exchange->hung_up = hold_connection_on_hung_up;

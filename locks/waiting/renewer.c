@@ -11,6 +11,10 @@ struct renewer {
     uint64_t sent;
     uint64_t ends;
     uint64_t ttl_ms; /* of the last renewal */
+    uint64_t ask_at;
+    uint64_t told_at;    /* of the last event */
+    uint64_t silence_ms; /* see renewer_beat; 0: it may be silent for ever */
+    void (*silent)(void *context, int64_t left_ms);
     int64_t replicas;
     bool asking;  /* a renewal is under way */
     bool stopped; /* the caller wants no more events */
@@ -21,6 +25,11 @@ struct renewer {
 };
 
 enum { AGAIN_PART = 10, RENEW_PART = 3 };
+
+static uint64_t renewer_earlier(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
 
 /* Both the timer and a renewal under way point to the renewer: the later one to end frees it. */
 static void free_if_unknown(struct renewer *renewer)
@@ -52,20 +61,38 @@ static void renewer_lose(struct renewer *renewer, const char *why)
 
 static void renewer_on_timer(uv_timer_t *timer);
 
-/* Wakes at `at`, but not after the end of the hold. */
-static void sleep_until(struct renewer *renewer, uint64_t at)
+/* Wakes for what comes first: the next renewal, a sign of life or the end of the hold. */
+static void renewer_sleep(struct renewer *renewer)
 {
-    uint64_t now = uv_now(renewer->locks->loop);
-    if (at > renewer->ends)
-        at = renewer->ends;
+    uint64_t now = uv_now(renewer->locks->loop), at = renewer->ends;
+    if (!renewer->asking)
+        at = renewer_earlier(at, renewer->ask_at);
+    if (renewer->silence_ms > 0)
+        at = renewer_earlier(at, renewer->told_at + renewer->silence_ms);
     uv_timer_start(&renewer->timer, renewer_on_timer, at > now ? at - now : 0, 0);
+}
+
+/* A third of the TTL. Who is not to be silent renews often enough for its renewals to be the signs
+ * of life, so that these are true: a hold that was broken is noticed before. */
+static uint64_t renewer_pause(const struct renewer *renewer)
+{
+    uint64_t pause = renewer->ttl_ms / RENEW_PART;
+    return renewer->silence_ms > 0 ? renewer_earlier(pause, renewer->silence_ms * 2 / 3) : pause;
+}
+
+static uint64_t renewer_pause_again(const struct renewer *renewer)
+{
+    uint64_t pause = renewer->ttl_ms / AGAIN_PART;
+    return renewer->silence_ms > 0 ? renewer_earlier(pause, renewer->silence_ms / 3) : pause;
 }
 
 static void renewed(struct renewer *renewer, const struct hold *hold, int64_t confirmed_ms)
 {
     renewer->ttl_ms = (uint64_t)(hold->ttl_ms + confirmed_ms);
     renewer->ends = renewer->sent + renewer->ttl_ms;
-    sleep_until(renewer, renewer->sent + renewer->ttl_ms / RENEW_PART);
+    renewer->ask_at = renewer->sent + renewer_pause(renewer);
+    renewer->told_at = uv_now(renewer->locks->loop);
+    renewer_sleep(renewer);
     if (renewer->events.renewed)
         renewer->events.renewed(renewer->events.context, hold);
 }
@@ -81,8 +108,10 @@ static void renewer_answered(void *context, const struct locks_reply *reply)
     else if (reply->result == LOCKS_NOT_HELD)
         renewer_lose(renewer,
                      "the hold has ended: it expired, was released, or was broken by force");
-    else
-        sleep_until(renewer, uv_now(renewer->locks->loop) + renewer->ttl_ms / AGAIN_PART);
+    else {
+        renewer->ask_at = uv_now(renewer->locks->loop) + renewer_pause_again(renewer);
+        renewer_sleep(renewer);
+    }
 }
 
 static void renewer_ask(struct renewer *renewer)
@@ -93,16 +122,33 @@ static void renewer_ask(struct renewer *renewer)
         renewer->locks, (struct slice){renewer->name_and_token, renewer->name_length},
         (struct slice){renewer->name_and_token + renewer->name_length, renewer->token_length}, 0,
         renewer->replicas, slice_of("server"), renewer_answered, renewer);
-    sleep_until(renewer, renewer->ends);
+    renewer_sleep(renewer);
+}
+
+static bool renewer_is_silent(const struct renewer *renewer, uint64_t now)
+{
+    return renewer->silence_ms > 0 && now >= renewer->told_at + renewer->silence_ms;
+}
+
+static void renewer_tell_silence(struct renewer *renewer, uint64_t now)
+{
+    renewer->told_at = now;
+    renewer_sleep(renewer);
+    renewer->silent(renewer->events.context, (int64_t)(renewer->ends - now));
 }
 
 static void renewer_on_timer(uv_timer_t *timer)
 {
     struct renewer *renewer = timer->data;
-    if (uv_now(renewer->locks->loop) >= renewer->ends)
+    uint64_t now = uv_now(renewer->locks->loop);
+    if (now >= renewer->ends)
         renewer_lose(renewer, "the hold could not be renewed in time: Redis could not be asked");
-    else
+    else if (!renewer->asking && now >= renewer->ask_at)
         renewer_ask(renewer);
+    else if (renewer_is_silent(renewer, now))
+        renewer_tell_silence(renewer, now);
+    else
+        renewer_sleep(renewer);
 }
 
 struct renewer *renewer_start(struct locks *locks, struct slice name, struct slice token,
@@ -121,6 +167,17 @@ struct renewer *renewer_start(struct locks *locks, struct slice name, struct sli
     memcpy(renewer->name_and_token + name.length, token.bytes, token.length);
     uv_timer_init(locks->loop, &renewer->timer);
     renewer->timer.data = renewer;
-    sleep_until(renewer, renewer->sent + renewer->ttl_ms / RENEW_PART);
+    renewer->ask_at = renewer->sent + renewer_pause(renewer);
+    renewer_sleep(renewer);
     return renewer;
+}
+
+void renewer_beat(struct renewer *renewer, int64_t silence_ms,
+                  void (*silent)(void *context, int64_t left_ms))
+{
+    renewer->silence_ms = (uint64_t)silence_ms;
+    renewer->silent = silent;
+    renewer->told_at = renewer->sent;
+    renewer->ask_at = renewer->sent + renewer_pause(renewer);
+    renewer_sleep(renewer);
 }

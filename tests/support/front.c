@@ -12,7 +12,24 @@
 
 enum { START_MS = 10000, FILE_LONGEST = 16384, PLACES = 1 + FRONT_REPLICAS };
 
-static const char *const FILES[] = {[FRONT_HAPROXY] = "haproxy.cfg", [FRONT_NGINX] = "nginx.conf"};
+static const char *const FILES[] = {[FRONT_HAPROXY] = "haproxy.cfg",
+                                    [FRONT_NGINX] = "nginx.conf",
+                                    [FRONT_NGINX_PLAIN] = "plain.conf"};
+
+static const char PLAIN[] = "events {}\n"
+                            "http {\n"
+                            "    access_log off;\n"
+                            "    upstream replicas {\n"
+                            "        server 127.0.0.1:7421;\n"
+                            "        server 127.0.0.1:7422;\n"
+                            "    }\n"
+                            "    server {\n"
+                            "        listen 127.0.0.1:7420;\n"
+                            "        location / {\n"
+                            "            proxy_pass http://replicas;\n"
+                            "        }\n"
+                            "    }\n"
+                            "}\n";
 
 /* deploy/ is beside tests/, seen from the folder that Baton was built in. */
 static void read_file(const char *name, char *text)
@@ -80,7 +97,10 @@ void front_start(struct front *front, enum front_kind kind, const int ports[FRON
     *front = (struct front){.port = free_port()};
     temp_dir_make(&front->dir);
     snprintf(path, sizeof path, "%s/%s", front->dir.path, FILES[kind]);
-    read_file(FILES[kind], text);
+    if (kind == FRONT_NGINX_PLAIN)
+        memcpy(text, PLAIN, sizeof PLAIN);
+    else
+        read_file(FILES[kind], text);
     write_file(path, text, (const int[PLACES]){front->port, ports[0], ports[1]});
     launch(front, kind, path);
     if (clock_wait_until(listens, front, START_MS) && front->process.pid)

@@ -13,7 +13,11 @@ struct front {
     int port;            /* on 127.0.0.1 */
 };
 
-enum front_kind { FRONT_HAPROXY, FRONT_NGINX };
+enum front_kind {
+    FRONT_HAPROXY,
+    FRONT_NGINX,
+    FRONT_NGINX_PLAIN, /* with what nginx does unless it is told otherwise, and not from deploy/ */
+};
 
 /* Starts the program with the file from deploy/, in which only the ports are others, and waits
  * until it listens. `ports` are the replicas' ones; nobody needs to listen there yet. The test has

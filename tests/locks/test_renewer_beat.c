@@ -1,0 +1,96 @@
+/* Holds of clients whose connection must not be silent, however long the TTL is. */
+#include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/fixtures/locks_fixture.h"
+
+static const char TOKEN[] = "0123456789012345678901";
+
+enum { TTL_MS = 3600000, SILENCE_MS = 300 };
+
+struct kept {
+    struct renewer *renewer;
+    int renewed;
+    int lost;
+    int silent;
+    int64_t left_ms; /* as it was told last */
+};
+
+static void kept_on_renewed(void *context, const struct hold *hold)
+{
+    struct kept *kept = context;
+    assert_int_equal(hold->ttl_ms, TTL_MS);
+    kept->renewed++;
+}
+
+static void kept_on_lost(void *context, const char *why)
+{
+    struct kept *kept = context;
+    (void)why;
+    kept->lost++;
+    kept->renewer = NULL;
+}
+
+static void kept_on_silent(void *context, int64_t left_ms)
+{
+    struct kept *kept = context;
+    assert_true(left_ms > 0);
+    assert_true(left_ms < (kept->silent ? kept->left_ms : TTL_MS));
+    kept->left_ms = left_ms;
+    kept->silent++;
+}
+
+static void keep(struct kept *kept, struct locks_fixture *fixture)
+{
+    const struct renewer_events events = {kept, kept_on_renewed, kept_on_lost};
+    fixture_lock(&fixture->here, "n", TOKEN, TTL_MS);
+    kept->renewer =
+        renewer_start(fixture->here.locks, slice_of("n"), slice_of(TOKEN), TTL_MS, 0, &events);
+    renewer_beat(kept->renewer, SILENCE_MS, kept_on_silent);
+}
+
+/* By its TTL alone the first renewal would come after twenty minutes. */
+static void hold_with_long_ttl_is_renewed_before_silence(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct kept kept = {0};
+    keep(&kept, fixture);
+    int64_t begun = clock_ms();
+    fixture_await(fixture, &kept.renewed, 4);
+    assert_true(clock_ms() - begun >= 4 * SILENCE_MS * 2 / 3 - 20); /* and not more often */
+    renewer_stop(kept.renewer);
+}
+
+static void broken_hold_with_long_ttl_is_lost_soon(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct kept kept = {0};
+    keep(&kept, fixture);
+    fixture_await(fixture, &kept.renewed, 1);
+    fixture_break(&fixture->there, "n");
+    fixture_await(fixture, &kept.lost, 1);
+}
+
+static void silence_is_told_while_redis_does_not_answer(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct kept kept = {0};
+    keep(&kept, fixture);
+    fixture_await(fixture, &kept.renewed, 1);
+    redis_process_freeze(&fixture->redis);
+    fixture_await(fixture, &kept.silent, 3);
+    redis_process_thaw(&fixture->redis);
+    fixture_await(fixture, &kept.renewed, 2);
+    assert_int_equal(kept.lost, 0);
+    renewer_stop(kept.renewer);
+}
+
+int main(void)
+{
+#define IN_FIXTURE(test) cmocka_unit_test_setup_teardown(test, fixture_start, fixture_stop)
+    const struct CMUnitTest tests[] = {
+        IN_FIXTURE(hold_with_long_ttl_is_renewed_before_silence),
+        IN_FIXTURE(broken_hold_with_long_ttl_is_lost_soon),
+        IN_FIXTURE(silence_is_told_while_redis_does_not_answer),
+    };
+    return cmocka_run_group_tests_name("renewer_beat", tests, NULL, NULL);
+}

@@ -1,0 +1,111 @@
+/* A lock held by a connection for two minutes, through each proxy file and through nginx as it
+ * comes, with a short, a long and the longest TTL side by side: no stream is cut or silent for
+ * long. */
+#include "tests/support/fixtures/parked.h"
+#include "tests/support/front.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    HELD_MS = 125000,
+    SILENCE_MS = 15000, /* promised */
+    LATE_MS = 1000,     /* what the way through a proxy may add */
+    FRONTS = 3,
+    TTLS = 3,
+    STREAMS = FRONTS * TTLS,
+};
+
+static const char *const TTL[TTLS] = {"30s", "5m", "1h"};
+
+struct held {
+    char name[40];
+    struct parked *stream;
+    int64_t heard_at;
+    int64_t longest_silence;
+    int heartbeats;
+};
+
+static void held_open(struct held *held, int port, const char *front, const char *ttl)
+{
+    char request[120];
+    snprintf(held->name, sizeof held->name, "%s-%s", front, ttl);
+    snprintf(request, sizeof request, "POST /locks/%.40s?hold=connection&ttl=%s", held->name, ttl);
+    held->stream = parked_send(port, NULL, request, NULL);
+    if (!parked_hears(held->stream, "{\"event\":\"granted\"", CLOCK_HANG_MS))
+        fail_msg("%s: %s", held->name, held->stream->text);
+    held->heard_at = clock_ms();
+}
+
+static void held_note(struct held *held, int64_t now)
+{
+    if (now - held->heard_at > held->longest_silence)
+        held->longest_silence = now - held->heard_at;
+    held->heard_at = now;
+}
+
+static void held_hear(struct held *held)
+{
+    while (parked_hears(held->stream, "{\"event\":\"heartbeat\"", 0)) {
+        held_note(held, clock_ms());
+        held->heartbeats++;
+    }
+}
+
+static void hear_all(struct held all[STREAMS])
+{
+    struct pollfd fds[STREAMS];
+    for (int i = 0; i < STREAMS; i++)
+        fds[i] =
+            (struct pollfd){.fd = all[i].stream->closed ? -1 : all[i].stream->fd, .events = POLLIN};
+    poll(fds, STREAMS, 1000);
+    for (int i = 0; i < STREAMS; i++)
+        held_hear(&all[i]);
+}
+
+static void held_is_whole(struct held *held, struct http_client *client)
+{
+    char request[60];
+    held_note(held, clock_ms());
+    print_message("%-12s %d heartbeats, silent for %lld ms at most\n", held->name, held->heartbeats,
+                  (long long)held->longest_silence);
+    if (held->stream->closed)
+        fail_msg("%s was cut: %s", held->name, held->stream->text);
+    assert_null(strstr(held->stream->text, "\"lost\""));
+    assert_null(strstr(held->stream->text, "\n\n")); /* readers take each line for an event */
+    assert_in_range(held->longest_silence, 0, SILENCE_MS + LATE_MS);
+    snprintf(request, sizeof request, "GET /locks/%.40s", held->name);
+    answers(client, request, NULL, 200, NULL);
+    assert_string_equal(member_text(client, "state"), "held");
+    assert_int_equal(member_integer(client, "version"), member_integer(client, "holders.0.fence"));
+}
+
+static void connection_hold_outlasts_two_minutes_behind_proxies(void **state)
+{
+    static const char *const NAMES[FRONTS] = {"haproxy", "nginx", "plain-nginx"};
+    struct service *service = *state;
+    struct front fronts[FRONTS];
+    struct held all[STREAMS] = {0};
+    for (int i = 0; i < FRONTS; i++)
+        front_start(&fronts[i], (enum front_kind)i,
+                    (const int[FRONT_REPLICAS]){service->batond.port, service->batond.port});
+    for (int i = 0; i < STREAMS; i++)
+        held_open(&all[i], fronts[i / TTLS].port, NAMES[i / TTLS], TTL[i % TTLS]);
+    for (int64_t end = clock_ms() + HELD_MS; clock_ms() < end;)
+        hear_all(all);
+    for (int i = 0; i < STREAMS; i++)
+        held_is_whole(&all[i], service->client);
+    for (int i = 0; i < STREAMS; i++)
+        parked_close(all[i].stream);
+    for (int i = 0; i < FRONTS; i++)
+        front_stop(&fronts[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(connection_hold_outlasts_two_minutes_behind_proxies),
+    };
+    return cmocka_run_group_tests_name("heartbeat", tests, service_start, service_stop);
+}
