@@ -9,6 +9,7 @@
 #include "server/http/lingering_close.h"
 #include "server/net/activation.h"
 #include "server/process/readings.h"
+#include "server/settings/sources.h"
 
 #include <errno.h>
 #include <sys/resource.h>
@@ -67,6 +68,20 @@ static int prepare_workers(struct process *process, struct failure *failure)
     (void)failure;
     /* Redis and the clients need processors, too: docs/tuning.md. */
     process->worker_count = asked ? asked : processors > 1 ? (size_t)processors / 2 : 1;
+    return 0;
+}
+
+/* A start goes on without them: other programs may need them. */
+static int prepare_warn_of_variables(struct process *process, struct failure *failure)
+{
+    struct overlooked overlooked;
+    (void)failure;
+    if (sources_overlooked(&process->settings, &overlooked))
+        log_line(&process->log, LOG_WARN,
+                 "variables that are no settings have no effect; set "
+                 "others in their place (batond --help lists them)",
+                 "variables", overlooked.variables, "set", overlooked.settings, "redis",
+                 process->settings.redis_url ? "that of redis-url" : "one of batond's own", NULL);
     return 0;
 }
 
@@ -179,8 +194,15 @@ static int prepare_check_redis(struct process *process, struct failure *failure)
 
 /* The steps in their order: each step may use the results of earlier steps. */
 static int (*const STEPS[])(struct process *process, struct failure *failure) = {
-    prepare_workers,        prepare_listener, prepare_admin_listener, prepare_check_exposure,
-    readings_of_principals, prepare_limits,   readings_of_https,      prepare_redis,
+    prepare_warn_of_variables,
+    prepare_workers,
+    prepare_listener,
+    prepare_admin_listener,
+    prepare_check_exposure,
+    readings_of_principals,
+    prepare_limits,
+    readings_of_https,
+    prepare_redis,
 };
 
 int prepare(struct process *process, struct failure *failure)

@@ -1,11 +1,14 @@
 #include "server/settings/sources.h"
 
+#include "base/memory.h"
+#include "server/settings/service_links.h"
 #include "server/settings/setting.h"
 #include "server/settings/spelling.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,16 +50,23 @@ static int set_from_file(struct settings *settings, const struct setting *settin
     return result;
 }
 
+/* What somebody has set; a service link of the same name is none. */
+static const char *sources_variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value && service_links_have(name, value) ? NULL : value;
+}
+
 static int read_variable(struct settings *settings, const struct setting *setting,
                          struct failure *failure)
 {
     char name[NAME_TEXT], file_name[NAME_TEXT];
     variable_name(setting, "", name);
     variable_name(setting, "_FILE", file_name);
-    const char *value = getenv(name);
+    const char *value = sources_variable(name);
     if (value && !value[0] && setting->kind == SECRET)
         value = NULL; /* compose files unset a variable so */
-    const char *path = setting->kind == SECRET ? getenv(file_name) : NULL;
+    const char *path = setting->kind == SECRET ? sources_variable(file_name) : NULL;
     if (value && path)
         return failure_set(failure, -EINVAL, "%s and %s are both set; keep one of them", name,
                            file_name);
@@ -118,6 +128,26 @@ static int refuse_file(const struct setting *setting, const char *variable, stru
                        variable, name);
 }
 
+/* Names that other programs have for what batond calls otherwise. */
+static const struct alias {
+    const char *pattern;
+    const char *setting; /* its variable, and how to write it */
+} ALIASES[] = {
+    {"BATON_REDIS_USER*", "BATON_REDIS_USER"},
+    {"BATON_REDIS", "BATON_REDIS_URL=redis://HOST:PORT"},
+    {"BATON_REDIS_*", "BATON_REDIS_URL=redis://HOST:PORT"},
+    {"BATON_HOST", "BATON_LISTEN=ADDRESS:PORT"},
+    {"BATON_PORT", "BATON_LISTEN=ADDRESS:PORT"},
+};
+
+static const struct alias *sources_alias(const char *variable)
+{
+    for (size_t i = 0; i < sizeof ALIASES / sizeof *ALIASES; i++)
+        if (fnmatch(ALIASES[i].pattern, variable, 0) == 0)
+            return &ALIASES[i];
+    return NULL;
+}
+
 /* Refuses an unknown variable only if its name is close to that of a setting. */
 static int check_variable(const char *variable, struct failure *failure)
 {
@@ -133,9 +163,23 @@ static int check_variable(const char *variable, struct failure *failure)
         if (exists)
             guess_better(&meant, variable, name);
     }
+    if (meant.name[0] && strcmp(variable, "BATON_REDIS_PORT") == 0)
+        return failure_set(failure, -EINVAL, "%s is no setting; set %s", variable,
+                           sources_alias(variable)->setting);
     return meant.name[0] ? failure_set(failure, -EINVAL, "%s is no setting; did you mean %s?",
                                        variable, meant.name)
                          : 0;
+}
+
+/* The name of a variable of batond's prefix that is no service link; "" for any other. */
+static void sources_name(const char *variable, char name[NAME_TEXT])
+{
+    size_t length = strcspn(variable, "=");
+    char *whole = memory_checked(strndup(variable, length));
+    bool is_ours = strncmp(whole, VARIABLES, strlen(VARIABLES)) == 0 &&
+                   !service_links_have(whole, variable + length + (variable[length] == '='));
+    snprintf(name, NAME_TEXT, "%s", is_ours ? whole : "");
+    free(whole);
 }
 
 /* With a typo in BATON_REDIS_URL each replica would silently start a Redis of its own. Other
@@ -145,11 +189,53 @@ static int check_variables(struct failure *failure)
     char written[NAME_TEXT];
     int result = 0;
     for (char **variable = environ; result == 0 && *variable; variable++) {
-        snprintf(written, sizeof written, "%.*s", (int)strcspn(*variable, "="), *variable);
-        if (strncmp(written, VARIABLES, strlen(VARIABLES)) == 0)
+        sources_name(*variable, written);
+        if (written[0])
             result = check_variable(written, failure);
     }
     return result;
+}
+
+static bool sources_is_setting(const char *variable)
+{
+    char name[NAME_TEXT];
+    for (size_t i = 0; i < SETTING_COUNT; i++)
+        for (int file = 0; file < 2; file++) {
+            variable_name(&SETTINGS[i], file ? "_FILE" : "", name);
+            if (strcmp(name, variable) == 0)
+                return true;
+        }
+    return false;
+}
+
+/* Whether Redis is given by the settings: then such a variable may be there to build them. */
+static bool sources_has(const struct settings *settings, const char *setting)
+{
+    if (strcmp(setting, "BATON_REDIS_USER") == 0)
+        return settings->redis_user || (settings->redis_url && strchr(settings->redis_url, '@'));
+    return settings->redis_url && strncmp(setting, "BATON_REDIS_URL", 15) == 0;
+}
+
+static void sources_add(char *list, size_t size, const char *separator, const char *text)
+{
+    size_t length = strlen(list);
+    if (!strstr(list, text))
+        snprintf(list + length, size - length, "%s%s", length ? separator : "", text);
+}
+
+bool sources_overlooked(const struct settings *settings, struct overlooked *ret)
+{
+    char written[NAME_TEXT];
+    *ret = (struct overlooked){0};
+    for (char **variable = environ; *variable; variable++) {
+        sources_name(*variable, written);
+        const struct alias *alias = sources_alias(written);
+        if (!alias || sources_is_setting(written) || sources_has(settings, alias->setting))
+            continue;
+        sources_add(ret->variables, sizeof ret->variables, ", ", written);
+        sources_add(ret->settings, sizeof ret->settings, " and ", alias->setting);
+    }
+    return ret->variables[0];
 }
 
 /* Reads the flag at argv[*index], and its value if that is the next argument. */

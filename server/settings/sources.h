@@ -12,6 +12,15 @@ int sources_read_command(struct settings *settings, int argc, char **argv, struc
 /* Reads the settings: flags override variables. */
 int sources_read(struct settings *settings, int argc, char **argv, struct failure *failure);
 
+/* Variables that are no settings, though whoever set them may think so: BATON_REDIS_HOST. */
+struct overlooked {
+    char variables[256];
+    char settings[128]; /* what to set in their place */
+};
+
+/* Returns false if there are none. */
+bool sources_overlooked(const struct settings *settings, struct overlooked *ret);
+
 /* Overwrites the secrets among the flags and variables, which ps and /proc show. Call this after
  * reading them, even if that has failed. */
 void sources_hide(int argc, char **argv);
