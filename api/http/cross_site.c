@@ -5,6 +5,7 @@
 #include "api/http/problem.h"
 #include "api/http/route.h"
 #include "api/principals/principals.h"
+#include "base/host_name.h"
 
 #include <strings.h>
 
@@ -27,7 +28,8 @@ static bool is_safe(const char *method)
 static bool cross_site_is_own(const char *origin, const char *host)
 {
     const char *authority = strstr(origin, "://");
-    return authority && host && strcasecmp(authority + strlen("://"), host) == 0;
+    return authority && host &&
+           host_authorities_equal(slice_of(authority + strlen("://")), slice_of(host));
 }
 
 static bool check_page(struct exchange *exchange)
@@ -43,6 +45,11 @@ static bool check_page(struct exchange *exchange)
                exchange, "Origin", origin,
                "pages of other sites may change nothing here; if it is this batond's own, the "
                "proxy in front has to pass on Host as it was");
+}
+
+static bool is_alike(struct slice one, struct slice other)
+{
+    return one.length == other.length && strncasecmp(one.bytes, other.bytes, one.length) == 0;
 }
 
 static bool ends_in(struct slice text, const char *end)
@@ -63,14 +70,18 @@ static bool is_address(struct slice host)
 }
 
 /* Names that public DNS cannot resolve: of a machine, of containers beside each other, of
- * Kubernetes. */
-static bool is_beyond_others(struct slice host)
+ * Kubernetes. A name without a dot is one of them, since resolvers append domains to it; with a dot
+ * at its end it is a domain that public DNS may have, but for localhost. */
+static bool is_beyond_others(struct slice written)
 {
     static const char *const ENDS[] = {".localhost", ".internal", ".svc", ".cluster.local"};
+    struct slice host = host_name_without_dot(written);
+    bool has_dot = written.length > 0 && memchr(written.bytes, '.', written.length);
     for (size_t i = 0; i < sizeof ENDS / sizeof *ENDS; i++)
         if (ends_in(host, ENDS[i]))
             return true;
-    return host.length == 0 || is_address(host) || !memchr(host.bytes, '.', host.length);
+    return host.length == 0 || is_address(host) || !has_dot ||
+           is_alike(host, slice_of("localhost"));
 }
 
 /* Removes the first name from a list, with the space before it. */
@@ -82,15 +93,14 @@ static struct slice next_name(const char **list)
     return name;
 }
 
-static bool fits(struct slice host, struct slice allowed)
+static bool fits(struct slice written, struct slice listed)
 {
+    struct slice host = host_name_without_dot(written), allowed = host_name_without_dot(listed);
     bool is_end = allowed.bytes[0] == '.' && host.length > allowed.length;
     struct slice compared = host;
     if (is_end)
         compared = (struct slice){host.bytes + host.length - allowed.length, allowed.length};
-    return slice_equals(allowed, "*") ||
-           (compared.length == allowed.length &&
-            strncasecmp(compared.bytes, allowed.bytes, allowed.length) == 0);
+    return slice_equals(allowed, "*") || is_alike(compared, allowed);
 }
 
 static bool is_allowed(struct slice host, const char *list)

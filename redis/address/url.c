@@ -1,5 +1,6 @@
 #include "redis/address/url.h"
 
+#include "base/host_name.h"
 #include "base/slice.h"
 
 #include <errno.h>
@@ -285,7 +286,7 @@ static int url_read_cluster(struct slice rest, struct redis_url *url, struct fai
 
 static bool url_is_same_node(const struct redis_node *one, const struct redis_node *other)
 {
-    return one->port == other->port && strcasecmp(one->host, other->host) == 0;
+    return one->port == other->port && host_names_equal(slice_of(one->host), slice_of(other->host));
 }
 
 /* An even number of members tolerates no more losses than one member fewer. */

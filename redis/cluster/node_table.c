@@ -1,5 +1,6 @@
 #include "redis/cluster/node_table.h"
 
+#include "base/host_name.h"
 #include "base/memory.h"
 #include "redis/types/result.h"
 
@@ -164,7 +165,7 @@ static unsigned find_by_address(const struct node_table *table, const char *host
 {
     for (unsigned i = table->count; i-- > 0;) {
         const struct node *node = table->nodes[i];
-        if (node->port == port && strcmp(node->host, host) == 0)
+        if (node->port == port && host_names_equal(slice_of(node->host), slice_of(host)))
             return i;
     }
     return CLUSTER_NOBODY;

@@ -1,10 +1,12 @@
 #include "redis/sentinel/votes.h"
 
+#include "base/host_name.h"
+
 #include <string.h>
 
 bool vote_names(const struct vote *vote, const char *host, int port)
 {
-    return vote->port == port && strcmp(vote->host, host) == 0;
+    return vote->port == port && host_names_equal(slice_of(vote->host), slice_of(host));
 }
 
 static bool same_place(const struct vote *one, const struct vote *other)

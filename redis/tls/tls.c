@@ -1,5 +1,8 @@
 #include "redis/tls/tls.h"
 
+#include "base/host_name.h"
+#include "base/memory.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <openssl/err.h>
@@ -87,13 +90,17 @@ void tls_trust_close(struct tls_trust *trust)
 }
 
 /* An IP address must be among the certificate's addresses, a name among its names. Only a name may
- * be sent as SNI. */
+ * be sent as SNI. Both are without the dot that may be at the end of a name. */
 static bool tls_expect_host(SSL *session, const char *host)
 {
-    if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), host) == 1)
-        return true;
-    ERR_clear_error();
-    return SSL_set1_host(session, host) == 1 && SSL_set_tlsext_host_name(session, host) == 1;
+    char *name = memory_checked(strndup(host, host_name_without_dot(slice_of(host)).length));
+    bool is_set = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), name) == 1;
+    if (!is_set) {
+        ERR_clear_error();
+        is_set = SSL_set1_host(session, name) == 1 && SSL_set_tlsext_host_name(session, name) == 1;
+    }
+    free(name);
+    return is_set;
 }
 
 int tls_open(struct tls **ret, struct tls_trust *trust, int socket, const char *host,

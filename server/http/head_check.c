@@ -1,5 +1,7 @@
 #include "server/http/head_check.h"
 
+#include "base/host_name.h"
+
 #include <strings.h>
 
 enum { PORT_DIGITS = 5, LENGTH_DIGITS = 18 };
@@ -250,8 +252,8 @@ static bool is_for_another(const struct head_check *check)
 {
     const struct scheme *scheme = scheme_of(check->target);
     return scheme && check->hosts > 0 &&
-           !is_alike(without_port(authority_of(check->target, scheme), scheme),
-                     without_port(check->host, scheme));
+           !host_authorities_equal(without_port(authority_of(check->target, scheme), scheme),
+                                   without_port(check->host, scheme));
 }
 
 bool head_check_passes(struct head_check *check)

@@ -37,7 +37,7 @@ static const struct story HOSTS[] = {
     {"Host: example.com:7420", NULL, true},
     {"Host: 127.0.0.1.example.com", NULL, true},
     {"Host: localhost.example.com", NULL, true},
-    {"Host: localhost.", NULL, true},
+    {"Host: localhost.", NULL, false},
     {"Host: example.notinternal", NULL, true},
     {"Host: example.xn--4", NULL, true},
     {"Host: localhost", NULL, false},

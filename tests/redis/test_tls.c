@@ -109,6 +109,7 @@ static void the_certificate_must_name_the_host(void **state)
     (void)state;
     start(&world, "DNS:localhost");
     expect(&world, "rediss://localhost", 0, "");
+    expect(&world, "rediss://localhost.", 0, "");
     expect(&world, "rediss://127.0.0.1", -EPROTO, "mismatch");
     stop(&world);
     start(&world, "IP:127.0.0.1");

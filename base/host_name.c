@@ -1,0 +1,38 @@
+#include "base/host_name.h"
+
+#include <strings.h>
+
+struct slice host_name_without_dot(struct slice name)
+{
+    bool has_dot = name.length > 1 && name.bytes[name.length - 1] == '.';
+    return (struct slice){name.bytes, name.length - has_dot};
+}
+
+static bool is_alike(struct slice one, struct slice other)
+{
+    return one.length == other.length &&
+           (one.length == 0 || strncasecmp(one.bytes, other.bytes, one.length) == 0);
+}
+
+bool host_names_equal(struct slice one, struct slice other)
+{
+    return is_alike(host_name_without_dot(one), host_name_without_dot(other));
+}
+
+/* Cuts off the colon and what is behind it. The colons of an address are between brackets. */
+static struct slice host_name_take_port(struct slice *authority)
+{
+    for (size_t i = authority->length; i-- > 0 && authority->bytes[i] != ']';)
+        if (authority->bytes[i] == ':') {
+            struct slice port = {authority->bytes + i, authority->length - i};
+            authority->length = i;
+            return port;
+        }
+    return (struct slice){NULL, 0};
+}
+
+bool host_authorities_equal(struct slice one, struct slice other)
+{
+    struct slice port = host_name_take_port(&one), other_port = host_name_take_port(&other);
+    return host_names_equal(one, other) && is_alike(port, other_port);
+}
