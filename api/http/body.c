@@ -126,6 +126,23 @@ bool body_parse(struct exchange *exchange)
 {
     if (!check_type(exchange) || !check_text(exchange))
         return false;
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+bool body_is_null(const struct exchange *exchange)
+{
+    struct slice body = exchange->body;
+    if (!body.bytes)
+        return false;
+    while (body.length > 0 && is_space(body.bytes[0]))
+        body = (struct slice){body.bytes + 1, body.length - 1};
+    while (body.length > 0 && is_space(body.bytes[body.length - 1]))
+        body.length--;
+    return slice_equals(body, "null");
+}
+
     json_error_t error;
     exchange->kept.json = json_loadb(exchange->body.bytes, exchange->body.length,
                                      JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
@@ -137,7 +154,7 @@ bool body_parse(struct exchange *exchange)
                        error.column, body_describe(&error));
         return false;
     }
-    if (!json_is_object(exchange->kept.json)) {
+    if (!json_is_object(exchange->kept.json) && !json_is_null(exchange->kept.json)) {
         char detail[DETAIL_LENGTH];
         snprintf(detail, sizeof detail,
                  "expected a JSON object, such as {\"ttl_ms\": 30000}; got %s",
@@ -185,11 +202,6 @@ static struct slice find_member(const struct exchange *exchange, const char *key
         at = end + 1;
     }
     abort(); /* the key is a member's */
-}
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
 char *body_member(const struct exchange *exchange, const char *key)

@@ -4,10 +4,13 @@
 
 #include "api/http/exchange.h"
 
-/* Parses the body into exchange->kept.json, an object. Returns false if it has answered with a
- * problem: another media type or coding, bad JSON, a duplicate key, too many levels, a number too
- * large, a value that is not an object. */
+/* Parses the body into exchange->kept.json, an object, or null, which counts as no body. Returns
+ * false if it has answered with a problem: another media type or coding, bad JSON, a duplicate key,
+ * too many levels, another value. */
 bool body_parse(struct exchange *exchange);
+
+/* Whether the body is null between white space, whatever its media type. */
+bool body_is_null(const struct exchange *exchange);
 
 /* The client's text of a member of that object without white space between its parts, for free(3).
  * Numbers and escapes stay as the client wrote them. */

@@ -10,6 +10,7 @@
 enum {
     /* Room for 64 names of 255 bytes, with every character beyond ASCII escaped. */
     EXCHANGE_BODY_LONGEST = 65536,
+    EXCHANGE_DROPPED_BODY_KEPT = 16, /* bytes of a dropped body: `null` counts as none */
     EXCHANGE_FIELD_COST = 64, /* bytes of memory for each header field beside its text, roughly */
     EXCHANGE_REQUEST_ID_LENGTH = 64,
     EXCHANGE_TRACE_ID_LENGTH = 32,
@@ -147,7 +148,8 @@ struct exchange {
     /* The caller. The exchange holds a reference, so that a SIGHUP does not free it while the
      * request waits. NULL before credentials_check, and for routes open to everybody. */
     struct principal *principal;
-    bool drops_body; /* the operation takes no body: the server counts its bytes and drops them */
+    bool drops_body; /* the operation takes no body: the server counts its bytes, and drops those of
+                      * more than EXCHANGE_DROPPED_BODY_KEPT, so that `body.bytes` is NULL */
     bool receives;   /* counts among the bodies being received, until limits_received */
     bool counted;    /* counts among the waiting requests, until limits_leave */
     struct slice name_sent; /* the path's segment for {name}; absent if the route has none */

@@ -155,6 +155,8 @@ static bool read_body(struct exchange *exchange, unsigned accepted)
     if (exchange->body.length == 0)
         return true;
     if (strcmp(exchange->route->method, "GET") == 0) {
+        if (body_is_null(exchange))
+            return true;
         problem_parameter(exchange, "body", "a GET request takes no body");
         return false;
     }
@@ -164,6 +166,8 @@ static bool read_body(struct exchange *exchange, unsigned accepted)
         enum field_id id = field_find(accepted, slice_of(key), false);
         if (id == FIELD_COUNT)
             return refuse_unknown(exchange, accepted, slice_of(key), false);
+        if (json_is_null(value))
+            continue; /* counts as absent */
         struct input input = {exchange, id, FIELDS[id].json, false};
         if (!claim(&input) || !input_set_from_json(&input, value))
             return false;
@@ -221,7 +225,8 @@ int64_t fields_longest_ttl(const struct exchange *exchange)
 static bool check_ttl(struct exchange *exchange)
 {
     const struct parameters *parameters = &exchange->parameters;
-    bool is_in_query = !json_object_get(exchange->kept.json, FIELDS[FIELD_TTL].json);
+    const json_t *in_body = json_object_get(exchange->kept.json, FIELDS[FIELD_TTL].json);
+    bool is_in_query = !in_body || json_is_null(in_body);
     const struct input input = {exchange, FIELD_TTL,
                                 is_in_query ? FIELDS[FIELD_TTL].query : FIELDS[FIELD_TTL].json,
                                 is_in_query};

@@ -175,8 +175,13 @@ static void request_read_head(struct http_request *request, const char *method,
 static enum MHD_Result request_keep_body(struct http_request *request, const char *bytes,
                                          size_t length)
 {
+    size_t kept = request->exchange.drops_body ? EXCHANGE_DROPPED_BODY_KEPT : EXCHANGE_BODY_LONGEST;
     request->body.received += length;
-    if (request->body.received > EXCHANGE_BODY_LONGEST || request->exchange.drops_body)
+    if (request->body.received > kept && request->exchange.drops_body) {
+        free(request->body.bytes);
+        request->body.bytes = NULL;
+    }
+    if (request->body.received > kept)
         return request->body.received > SWALLOWED_MOST ? MHD_NO : MHD_YES;
     char *body = memory_checked(realloc(request->body.bytes, request->body.received));
     memcpy(body + request->body.received - length, bytes, length);

@@ -24,8 +24,7 @@ static const struct refusal {
 #define PARAMETER "invalid_parameter"
     /* Of the wrong type, or out of range, in the body. */
     {"POST /locks/a", NULL, "{\"ttl_ms\": \"5s\"}", PARAMETER, "ttl_ms"},
-    {"POST /locks/a", NULL, "{\"ttl_ms\": 5000.0}", PARAMETER, "ttl_ms"},
-    {"POST /locks/a", NULL, "{\"ttl_ms\": null}", PARAMETER, "ttl_ms"},
+    {"POST /locks/a", NULL, "{\"ttl_ms\": 5000.5}", PARAMETER, "ttl_ms"},
     {"POST /locks/a", NULL, "{\"ttl_ms\": true}", PARAMETER, "ttl_ms"},
     {"POST /locks/a", NULL, "{\"ttl_ms\": [5000]}", PARAMETER, "ttl_ms"},
     {"POST /locks/a", NULL, "{\"ttl_ms\": 99}", PARAMETER, "ttl_ms"},
@@ -57,10 +56,8 @@ static const struct refusal {
     {"POST /locks/a", NULL, "{\"token\": \"" TOO_LONG "\"}", PARAMETER, "token"},
     {"POST /locks/a", NULL, "{\"token\": \"my token 0123456789abcdef\"}", PARAMETER, "token"},
     {"POST /locks/a", NULL, "{\"token\": \"my+token/0123456789abcdef=\"}", PARAMETER, "token"},
-    {"POST /locks/a", NULL, "{\"token\": null}", PARAMETER, "token"},
     {"POST /locks/a", NULL, "{\"meta\": []}", PARAMETER, "meta"},
     {"POST /locks/a", NULL, "{\"meta\": \"x\"}", PARAMETER, "meta"},
-    {"POST /locks/a", NULL, "{\"meta\": null}", PARAMETER, "meta"},
     {"PUT /locks/a", TOKEN_HEADER, "{\"ttl_ms\": 99}", PARAMETER, "ttl_ms"},
     {"PUT /locks/a", TOKEN_HEADER, "{\"ttl_ms\": 3600001}", PARAMETER, "ttl_ms"},
     {"POST /locks/a?ttl=24h", NULL, NULL, PARAMETER, "ttl"},
@@ -186,7 +183,6 @@ static const struct refusal {
     {"POST /locks/a", NULL, "nonsense", "invalid_json", NULL},
     {"POST /locks/a", NULL, " ", "invalid_json", NULL},
     {"POST /locks/a", NULL, "[]", PARAMETER, "body"},
-    {"POST /locks/a", NULL, "null", PARAMETER, "body"},
     {"POST /locks/a", NULL, "\"text\"", PARAMETER, "body"},
     {"POST /locks/a", NULL, "{\"ttl_ms\": 5000} x", "invalid_json", NULL},
     {"POST /locks/a", NULL, "{}{}", "invalid_json", NULL},
