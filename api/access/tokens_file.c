@@ -1,6 +1,7 @@
 #include "api/access/tokens_file.h"
 
 #include "api/http/fields.h"
+#include "api/http/json_text.h"
 #include "base/duration.h"
 #include "base/file.h"
 #include "base/utf8.h"
@@ -90,13 +91,13 @@ static bool read_text(const struct reading *reading, const struct place *place, 
 static bool read_limit(const struct reading *reading, const struct place *place,
                        const json_t *value, int64_t *ret)
 {
+    int64_t number;
     if (!value)
         return true;
-    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-        json_integer_value(value) > PRINCIPAL_LIMIT_MOST)
+    if (!json_text_integer(value, &number) || number < 0 || number > PRINCIPAL_LIMIT_MOST)
         return tokens_file_refuse(reading, place, "expected an integer from 0 (no limit) to %d",
                                   PRINCIPAL_LIMIT_MOST);
-    *ret = json_integer_value(value);
+    *ret = number;
     return true;
 }
 

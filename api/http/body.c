@@ -1,5 +1,6 @@
 #include "api/http/body.h"
 
+#include "api/http/json_text.h"
 #include "api/http/problem.h"
 #include "base/memory.h"
 
@@ -40,26 +41,6 @@ static bool is_json_type(const char *content_type)
     size_t length = sizeof JSON - 1;
     return content_type && strncasecmp(content_type, JSON, length) == 0 &&
            (content_type[length] == '\0' || strchr("; \t", content_type[length]));
-}
-
-/* Jansson takes an integer beyond 64 bits for bad JSON. It is out of its field's range, so this
- * names the field. Returns false, without an answer, if no field is such a number. */
-static bool refuse_number_too_large(struct exchange *exchange)
-{
-    const char *key;
-    json_t *value;
-    exchange->kept.json = json_loadb(exchange->body.bytes, exchange->body.length,
-                                     JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, NULL);
-    json_object_foreach (exchange->kept.json, key, value) {
-        double number = json_real_value(value);
-        if (number >= 9223372036854775808.0 || number < -9223372036854775808.0) {
-            problem_parameter(exchange, key, "the number is too large for any field");
-            return true;
-        }
-    }
-    json_decref(exchange->kept.json);
-    exchange->kept.json = NULL;
-    return false;
 }
 
 /* Refuses what jansson accepts: any depth, and a NUL after a number or a word. */
@@ -126,6 +107,25 @@ bool body_parse(struct exchange *exchange)
 {
     if (!check_type(exchange) || !check_text(exchange))
         return false;
+    json_error_t error;
+    exchange->kept.json =
+        json_text_load(exchange->body, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    if (!exchange->kept.json) {
+        problem_simply(exchange, PROBLEM_INVALID_JSON, "line %d, column %d: %s", error.line,
+                       error.column, body_describe(&error));
+        return false;
+    }
+    if (!json_is_object(exchange->kept.json) && !json_is_null(exchange->kept.json)) {
+        char detail[DETAIL_LENGTH];
+        snprintf(detail, sizeof detail,
+                 "expected a JSON object, such as {\"ttl_ms\": 30000}; got %s",
+                 kind_of(exchange->kept.json));
+        problem_parameter(exchange, "body", detail);
+        return false;
+    }
+    return true;
+}
+
 static bool is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -141,28 +141,6 @@ bool body_is_null(const struct exchange *exchange)
     while (body.length > 0 && is_space(body.bytes[body.length - 1]))
         body.length--;
     return slice_equals(body, "null");
-}
-
-    json_error_t error;
-    exchange->kept.json = json_loadb(exchange->body.bytes, exchange->body.length,
-                                     JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
-    if (!exchange->kept.json && json_error_code(&error) == json_error_numeric_overflow &&
-        refuse_number_too_large(exchange))
-        return false;
-    if (!exchange->kept.json) {
-        problem_simply(exchange, PROBLEM_INVALID_JSON, "line %d, column %d: %s", error.line,
-                       error.column, body_describe(&error));
-        return false;
-    }
-    if (!json_is_object(exchange->kept.json) && !json_is_null(exchange->kept.json)) {
-        char detail[DETAIL_LENGTH];
-        snprintf(detail, sizeof detail,
-                 "expected a JSON object, such as {\"ttl_ms\": 30000}; got %s",
-                 kind_of(exchange->kept.json));
-        problem_parameter(exchange, "body", detail);
-        return false;
-    }
-    return true;
 }
 
 /* The closing quote of the string that begins here. */

@@ -3,6 +3,7 @@
 #include "api/http/body.h"
 #include "api/http/context.h"
 #include "api/http/exchange.h"
+#include "api/http/json_text.h"
 #include "api/http/problem.h"
 #include "base/duration.h"
 #include "base/memory.h"
@@ -225,14 +226,15 @@ static bool set_list(const struct input *input, const json_t *value)
 bool input_set_from_json(const struct input *input, const json_t *value)
 {
     enum field_kind kind = FIELDS[input->id].kind;
+    int64_t number;
     struct slice text = {json_string_value(value), json_string_length(value)};
     if (kind == FIELD_OBJECT)
         return set_object(input, value);
     if (kind == FIELD_LIST)
         return set_list(input, value);
     if (kind == FIELD_DURATION || kind == FIELD_INTEGER)
-        return json_is_integer(value) ? input_set_number(input, json_integer_value(value))
-                                      : input_refuse(input);
+        return json_text_integer(value, &number) ? input_set_number(input, number)
+                                                 : input_refuse(input);
     if (!json_is_string(value))
         return input_refuse(input);
     if (kind == FIELD_REPLICAS)

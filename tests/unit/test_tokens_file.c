@@ -48,7 +48,7 @@ static void names_rules_and_limits_are_read(void **state)
         FILE_OF("{\"name\":\"ci\",\"sha256\":\"" ZEROS "\",\"rules\":["
                 "{\"prefix\":\"deploy/\",\"verbs\":[\"acquire\",\"read\"],\"max_ttl\":\"5m\"},"
                 "{\"prefix\":\"\",\"verbs\":[\"metrics\"]}],"
-                "\"rate_limit\":100,\"max_waiters\":0,\"max_streams\":7,"
+                "\"rate_limit\":100,\"max_waiters\":0.0,\"max_streams\":7e0,"
                 "\"max_connection_holds\":8}," ENTRY("Jos\\u00e9 & co", ONES)),
         NULL);
     (void)state;
@@ -197,6 +197,7 @@ static const struct {
     {LIMITS("\"rate_limit\":1000001"), "principals[0].rate_limit", "to 1000000"},
     {LIMITS("\"rate_limit\":null"), "principals[0].rate_limit", "an integer"},
     {LIMITS("\"max_waiters\":\"5\""), "principals[0].max_waiters", "an integer"},
+    {LIMITS("\"max_waiters\":5.5"), "principals[0].max_waiters", "an integer"},
     {LIMITS("\"max_streams\":-1"), "principals[0].max_streams", "from 0"},
     {LIMITS("\"max_connection_holds\":true"), "principals[0].max_connection_holds", "an integer"},
 };

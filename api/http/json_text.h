@@ -1,0 +1,20 @@
+/* json_text.h: reads JSON whose numbers may be of any size, which jansson alone refuses. */
+#ifndef BATON_API_HTTP_JSON_TEXT_H
+#define BATON_API_HTTP_JSON_TEXT_H
+
+#include "base/slice.h"
+
+#include <jansson.h>
+#include <stdint.h>
+
+/* Like json_loadb. If a number is beyond the types of jansson, all numbers are reals, and one
+ * beyond those of C is JSON_TEXT_BEYOND: use the text itself where such numbers count. */
+json_t *json_text_load(struct slice text, size_t flags, json_error_t *error);
+
+#define JSON_TEXT_BEYOND (-1.0)
+
+/* Whether the value is an integer, in any way of writing it: 30000, 30000.0 or 3e4, as JSON Schema
+ * has it. Only those up to 2^53 count, which is beyond each bound here. */
+bool json_text_integer(const json_t *value, int64_t *ret);
+
+#endif
