@@ -1,5 +1,6 @@
 #include "api/http/dump.h"
 
+#include "api/http/json_text.h"
 #include "base/decimal.h"
 #include "base/memory.h"
 
@@ -94,7 +95,7 @@ static bool has_control(struct slice text)
 
 json_t *dump_verbatim(struct slice object)
 {
-    json_t *read = json_loadb(object.bytes, object.length, 0, NULL);
+    json_t *read = json_text_load(object, 0, NULL);
     bool is_object = json_is_object(read) && !has_control(object);
     json_decref(read);
     if (!is_object)

@@ -272,11 +272,6 @@ static const struct value {
 
 /* What the RFC leaves open, and is refused here since not all would understand it alike. */
 static const struct text NOT_OURS[] = {
-    TEXT("9223372036854775808"), /* an integer of more than 64 bits */
-    TEXT("-9223372036854775809"),
-    TEXT("100000000000000000000000000000"),
-    TEXT("1e999"), /* no double is so large */
-    TEXT("-1e999"),
     TEXT("\"\\ud83d\""), /* half of a pair */
     TEXT("\"\\ude00\""),
     TEXT("\"\\ude00\\ud83d\""),

@@ -1,0 +1,71 @@
+/* meta is shown as it was sent, numbers of any size included: ids of traces and hashes are more
+ * than 64 bits can hold. */
+#include "tests/support/fixtures/parked.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define META                                                                                       \
+    "{\"trace_id\":10014255632117358197,\"hash\":-99999999999999999999999999999999,"               \
+    "\"huge\":1e999,\"list\":[1.10,{\"low\":-1E+4000}],\"text\":\"1e999\",\"next\":"               \
+    "18446744073709551616}"
+
+static void shows_meta(struct http_client *client, const char *request)
+{
+    answers(client, request, NULL, 200, NULL);
+    if (!strstr(client->reply.body, "\"meta\":" META))
+        fail_msg("%s: %s", request, client->reply.body);
+}
+
+static void numbers_of_any_size_in_meta_stay_as_they_are(void **state)
+{
+    struct http_client *client = ((struct service *)*state)->client;
+    answers(client, "POST /locks/traced", "{\"ttl_ms\": 3e5, \"meta\": " META "}", 201, NULL);
+    shows_meta(client, "GET /locks/traced");
+    shows_meta(client, "GET /locks?prefix=traced");
+    shows_meta(client, "GET /locks/traced/events?wait=0");
+    shows_meta(client, "GET /events?prefix=traced&wait=0");
+    answers(client, "POST /locks", "{\"names\":[\"traced-1\"],\"meta\":" META "}", 201, NULL);
+    shows_meta(client, "GET /locks/traced-1");
+}
+
+static void meta_is_passed_on_to_the_hold_of_a_waiter(void **state)
+{
+    struct service *service = *state;
+    answers(service->client, "POST /locks/waited?ttl=1m", NULL, 201, NULL);
+    char token[TOKEN_TEXT];
+    keep_token(service->client, token);
+    struct parked *waiter = parked_send(service->batond.port, NULL, "POST /locks/waited?wait=30s",
+                                        "{\"meta\":" META "}");
+    while (http_call(service->client, "GET", "/locks/waited", NULL) == 200 &&
+           http_integer(service->client, "queue_length") == 0)
+        clock_sleep_ms(5);
+    answers_token(service->client, token, "DELETE /locks/waited", NULL, 200, NULL);
+    assert_int_equal(parked_answer(waiter, CLOCK_HANG_MS), 201);
+    parked_close(waiter);
+    shows_meta(service->client, "GET /locks/waited");
+}
+
+static void wrong_numbers_in_meta_are_refused(void **state)
+{
+    static const char *const WRONG[] = {"01e999", "1.e999", "1e999x", "-", "--1e999", "1e"};
+    struct http_client *client = ((struct service *)*state)->client;
+    char body[60];
+    for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++) {
+        snprintf(body, sizeof body, "{\"meta\":{\"n\":1e999,\"v\":%s}}", WRONG[i]);
+        answers(client, "POST /locks/wrong", body, 400, "invalid_json");
+    }
+    answers(client, "POST /locks/wrong", "{\"meta\":1e999}", 400, "invalid_parameter");
+    answers(client, "POST /locks/wrong", "{\"ttl_ms\":1e999}", 400, "invalid_parameter");
+    assert_string_equal(http_text(client, "parameter"), "ttl_ms");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_of_any_size_in_meta_stay_as_they_are),
+        cmocka_unit_test(meta_is_passed_on_to_the_hold_of_a_waiter),
+        cmocka_unit_test(wrong_numbers_in_meta_are_refused),
+    };
+    return cmocka_run_group_tests_name("meta", tests, service_start, service_stop);
+}
