@@ -4,6 +4,7 @@
 #include "api/access/limits.h"
 #include "api/access/ownership.h"
 #include "api/access/permission.h"
+#include "api/http/accept.h"
 #include "api/http/cross_site.h"
 #include "api/http/problem.h"
 #include "api/http/target.h"
@@ -14,25 +15,8 @@
 #include "api/routes.h"
 
 #include <ctype.h>
-#include <strings.h>
 
 enum { METHOD_SHOWN = 32 };
-
-/* Whether the client prefers this media type to JSON: it is the first one in Accept that batond can
- * send. */
-static bool prefers(const char *accept, const char *type)
-{
-    const char *const TYPES[] = {type, "application/json", "application/problem+json",
-                                 "application/*", "*/*"};
-    for (const char *next = accept; next && *next; next += strcspn(next, ",")) {
-        next += strspn(next, ", \t");
-        size_t length = strcspn(next, ",; \t");
-        for (size_t i = 0; i < sizeof TYPES / sizeof TYPES[0]; i++)
-            if (strlen(TYPES[i]) == length && strncasecmp(next, TYPES[i], length) == 0)
-                return i == 0;
-    }
-    return false;
-}
 
 /* The methods of HTTP itself (RFC 9110 and 5789). */
 static bool is_method(const char *method)
@@ -111,9 +95,9 @@ static bool find_route(struct exchange *exchange)
         return false;
     exchange->drops_body = strcmp(exchange->route->method, "GET") == 0;
     exchange->wants_text = strcmp(exchange->route->operation_id, "acquireLock") == 0 &&
-                           prefers(exchange->head.accept, "text/plain");
+                           accept_prefers_text(exchange->head.accept);
     exchange->wants_events = (exchange->route->fields & FIELD_BIT(FIELD_AFTER)) &&
-                             prefers(exchange->head.accept, "text/event-stream");
+                             accept_prefers_events(exchange->head.accept);
     return true;
 }
 

@@ -297,9 +297,14 @@ static void a_shell_script_gets_errors_as_one_line(void **state)
 
 static void text_is_for_those_who_prefer_it_and_for_acquire_only(void **state)
 {
-    static const char *const JSON[] = {"Accept: */*", "Accept: application/json, text/plain",
-                                       "Accept: text/html", "Accept: text/plainer", "Accept: "};
-    static const char *const TEXT[] = {"Accept: text/plain, application/json",
+    static const char *const JSON[] = {
+        "Accept: */*",
+        "Accept: application/json, text/plain",
+        "Accept: text/plain, application/json, application/*+json, */*",
+        "Accept: text/html",
+        "Accept: text/plainer",
+        "Accept: "};
+    static const char *const TEXT[] = {"Accept: text/plain, application/json;q=0.9",
                                        "Accept: TEXT/Plain; q=0.9, */*;q=0.1",
                                        "Accept: text/html , text/plain"};
     struct http_client *client = client_of(state);
