@@ -14,6 +14,7 @@
 static const char LOCKS[] = "/locks/";
 
 enum {
+    RETRY_LONGEST_MS = 10000,
     WAIT_SHOWN_MS = 30000, /* the example in a problem, if max-wait allows it */
     DAMAGE_LENGTH = 768,
 };
@@ -96,10 +97,18 @@ static void add_token(const struct exchange *exchange, json_t *document)
     json_object_set_new(document, "token", represent_text(acquisition_token(exchange)));
 }
 
-/* Adds the holders, and when to ask again: when the first hold ends. */
+/* When asking again is sensible. The first hold ends by then at the latest, but most are released
+ * long before their lease ends, and some clients sleep for as long as they are told. */
+static int64_t acquisition_retry_ms(const struct lock_view *view)
+{
+    int64_t ends_ms = view->holder_count > 0 ? view->holders[0].ttl_ms + 1 : 1;
+    return ends_ms < RETRY_LONGEST_MS ? ends_ms : RETRY_LONGEST_MS;
+}
+
+/* Adds the holders, and when to ask again. */
 static void add_holders(struct exchange *exchange, json_t *document, const struct lock_view *view)
 {
-    int64_t retry_ms = view->holder_count > 0 ? view->holders[0].ttl_ms + 1 : 1;
+    int64_t retry_ms = acquisition_retry_ms(view);
     json_object_set_new(document, "holders", represent_holders(view));
     json_object_set_new(document, "queue_length", json_integer(view->queue_length));
     json_object_set_new(document, "retry_after_ms", json_integer(retry_ms));
