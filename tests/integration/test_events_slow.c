@@ -15,7 +15,6 @@ enum {
     BITE = 8 * 1024,
     BUFFER = 32 * 1024, /* of a reader's socket */
     ID_TEXT = 48,
-    PATIENCE_MS = 20000,
 };
 
 /* A client of a stream that reads as much as it is told to. */
@@ -123,7 +122,7 @@ static void a_slow_reader_hears_of_everything_and_is_not_cut_off(void **state)
 {
     struct service *service = *state;
     struct reader *reader = calloc(1, sizeof *reader);
-    int64_t deadline = clock_ms() + PATIENCE_MS;
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     fill(service->client);
     connect_reader(reader, service->batond.port);
     while (reader->seen_count < NAMES && clock_ms() < deadline) {
@@ -155,7 +154,7 @@ static void who_is_cut_off_goes_on_where_it_was(void **state)
         int before = reader->seen_count;
         connect_reader(reader, service->batond.port);
         while (reader->seen_count < NAMES && reader->seen_count < before + PART && !reader->closed)
-            read_some(reader, BITE, PATIENCE_MS);
+            read_some(reader, BITE, CLOCK_HANG_MS);
         close(reader->fd);
         assert_false(reader->closed);
         on_the_way += strchr(reader->id, '-') != NULL;
@@ -183,7 +182,7 @@ static int64_t resident_kib(const struct service *service)
 static void come_to_stream(struct http_client *client, int count)
 {
     char text[40];
-    int64_t deadline = clock_ms() + PATIENCE_MS;
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     snprintf(text, sizeof text, "\nbaton_streams %d\n", count);
     do
         answers(client, "GET /metrics", NULL, 200, NULL);
