@@ -62,7 +62,7 @@ static void strangers_with_half_a_head_take_no_place_of_a_probe(void **state)
         http_client_free(admin);
         admin = admin_of(&service.batond);
         answers(admin, "GET /livez", NULL, 200, NULL);
-        answers(admin, "GET /readyz", NULL, 200, NULL);
+        assert_true(comes_to_answer(admin, "/readyz", 200, CLOCK_HANG_MS));
         answers(admin, "GET /metrics", NULL, 200, NULL);
     }
     for (int i = 0; i < STRANGERS; i++)
@@ -145,7 +145,7 @@ static void it_speaks_https_where_the_other_does(void **state)
     http_client_free(admin);
     admin = admin_of(&secure.batond);
     admin->tls = &secure.tls;
-    answers(admin, "GET /readyz", NULL, 200, NULL);
+    assert_true(comes_to_answer(admin, "/readyz", 200, CLOCK_HANG_MS));
     http_client_free(admin);
     secure_close(&secure);
 }
@@ -167,8 +167,9 @@ static void a_check_asks_there(void **state)
     struct service service;
     char flag[TEXT];
     (void)state;
-    service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0"));
+    service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0", "--workers=1"));
     struct http_client *admin = admin_of(&service.batond);
+    assert_true(comes_to_answer(admin, "/readyz", 200, CLOCK_HANG_MS));
     snprintf(flag, sizeof flag, "--admin-listen=%s", admin->base + strlen("http://"));
     assert_int_equal(check(flag), 0);
     assert_int_equal(check("--admin-listen="), 1);

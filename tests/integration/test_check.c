@@ -10,6 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int start(void **state)
+{
+    static struct service service;
+    service_open(&service, NULL, (const char *const[]){"--workers=1", NULL});
+    *state = &service;
+    return comes_to_answer(service.client, "/readyz", 200, CLOCK_HANG_MS) ? 0 : -1;
+}
+
+static int stop(void **state)
+{
+    service_close(*state);
+    return 0;
+}
+
 /* Expects that it ends with this code, having said one line with `words` in it. */
 static void is_told(const char *listen, const char *const *more, int code, const char *words)
 {
@@ -70,9 +84,13 @@ static void ipv6_is_asked_as_well(void **state)
     char any[40];
     batond_process_start(
         &batond, &(struct batond_options){.redis_url = service->redis.url,
-                                          .arguments = (const char *const[]){
-                                              "--listen", "[::]:0", "--allow-anonymous", NULL}});
+                                          .arguments = (const char *const[]){"--listen", "[::]:0",
+                                                                             "--allow-anonymous",
+                                                                             "--workers=1", NULL}});
     snprintf(any, sizeof any, "[::]:%d", batond.port);
+    struct http_client *client = http_client_new(batond.url);
+    assert_true(comes_to_answer(client, "/readyz", 200, CLOCK_HANG_MS));
+    http_client_free(client);
     is_told(any, NULL, 0, "ready");
     assert_int_equal(batond_process_stop(&batond), 0);
 }
@@ -134,6 +152,8 @@ static void https_is_asked_by_https(void **state)
     secure_open(&secure, true, (const char *const[]){"--workers=1", NULL});
     const char *place = secure.batond.url + strlen("https://");
     const char *files[] = {"--tls-cert", secure.server.file, "--tls-key", secure.server.key, NULL};
+    secure.client->tls = &secure.tls;
+    assert_true(comes_to_answer(secure.client, "/readyz", 200, CLOCK_HANG_MS));
     is_told(place, files, 0, "ready");
     is_told(place, NULL, 1, "does not answer: ");
     is_told(place_of(service), files, 1, "does not answer: ");
@@ -152,5 +172,5 @@ int main(void)
         cmocka_unit_test(one_that_is_stuck_is_not_waited_for),
         cmocka_unit_test(https_is_asked_by_https),
     };
-    return cmocka_run_group_tests(tests, service_start, service_stop);
+    return cmocka_run_group_tests(tests, start, stop);
 }

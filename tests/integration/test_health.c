@@ -59,7 +59,7 @@ static void each_check_says_how_it_is(void **state)
     char path[32];
     (void)state;
     service_open(&service, NULL, (const char *const[]){"--workers=2", NULL});
-    answers(service.client, "GET /readyz?verbose", NULL, 200, NULL);
+    assert_true(comes_to_answer(service.client, "/readyz?verbose", 200, CLOCK_HANG_MS));
     assert_string_equal(member_text(service.client, "status"), "ready");
     for (size_t i = 0; i < 4; i++) {
         snprintf(path, sizeof path, "checks.%zu.name", i);
@@ -83,11 +83,9 @@ static void without_redis_it_says_what_is_wrong(void **state)
     struct service service;
     (void)state;
     service_open(&service, NULL, (const char *const[]){"--workers=1", NULL});
-    answers(service.client, "GET /readyz", NULL, 200, NULL);
+    assert_true(comes_to_answer(service.client, "/readyz", 200, CLOCK_HANG_MS));
     redis_process_kill(&service.redis);
-    int64_t until = clock_ms() + CLOCK_HANG_MS;
-    while (http_call(service.client, "GET", "/readyz?verbose", NULL) != 503)
-        assert_true(clock_ms() < until);
+    assert_true(comes_to_answer(service.client, "/readyz?verbose", 503, CLOCK_HANG_MS));
     assert_string_equal(member_text(service.client, "checks.2.name"), "redis");
     assert_non_null(strstr(member_text(service.client, "checks.2.detail"), " to Redis at "));
     assert_null(strstr(service.client->reply.body, "nothing was done"));

@@ -20,8 +20,6 @@ enum {
     /* Requests of two lines each, of which three make about 5 KB: more than batond keeps. */
     MANY = 1500,
     NAME_BYTES = 240, /* after its number */
-    /* How long batond may try to write what nobody reads, and then some. */
-    LAST_WORDS_MS = 2000 + 3000,
 };
 
 /* A batond whose stderr is what a shell's `redirection` says. */
@@ -32,7 +30,6 @@ struct heard {
     int fd; /* what reads the pipe "fifo" in the directory; -1: nobody does */
     char *text;
     size_t length;
-    int64_t slowest_us;
 };
 
 /* Runs the program under test with that redirection, in place of it. */
@@ -83,20 +80,17 @@ static void heard_open(struct heard *heard, const char *redirection, const char 
     assert_true(comes_to_answer(heard->service.client, "/readyz", 200, CLOCK_HANG_MS));
 }
 
-/* Returns how long batond took to end, which it has to do well. */
-static int64_t heard_close(struct heard *heard)
+/* batond has to end well. */
+static void heard_close(struct heard *heard)
 {
-    int64_t before = clock_ms();
     http_client_free(heard->service.client);
     assert_int_equal(process_stop(&heard->service.batond.process), 0);
-    int64_t took = clock_ms() - before;
     batond_process_stop(&heard->service.batond);
     redis_process_stop(&heard->service.redis);
     temp_dir_remove(&heard->dir);
     if (heard->fd >= 0)
         close(heard->fd);
     free(heard->text);
-    return took;
 }
 
 /* One lock after the other, from this number on; each is two lines. */
@@ -105,13 +99,9 @@ static void acquire(struct heard *heard, int first, int count)
     char path[NAME_BYTES + 64], name[NAME_BYTES + 1];
     memset(name, 'n', NAME_BYTES);
     name[NAME_BYTES] = '\0';
-    heard->slowest_us = 0;
     for (int i = first; i < first + count; i++) {
         snprintf(path, sizeof path, "/locks/%08d-%s?ttl=1h", i, name);
-        int64_t before = clock_us();
         assert_int_equal(http_call(heard->service.client, "POST", path, NULL), 201);
-        int64_t took = clock_us() - before;
-        heard->slowest_us = took > heard->slowest_us ? took : heard->slowest_us;
     }
 }
 
@@ -188,11 +178,9 @@ static void a_stopped_reader_costs_lines_and_no_requests(void **state)
     struct tale tale = listen_for(&heard, 2 * FEW);
     assert_int_equal(tale.missing, 0);
     acquire(&heard, FEW, FEW + MANY);
-    /* A worker that waited for the reader would wait until the test ends. */
-    assert_in_range(heard.slowest_us, 0, CLOCK_HANG_MS * 1000);
+    tale = listen_for(&heard, 2 * (int64_t)(FEW + MANY));
     int64_t count = lost(&heard);
     assert_in_range(count, 1, 2 * (FEW + MANY) - 1);
-    tale = listen_for(&heard, 2 * (int64_t)(FEW + MANY));
     assert_int_equal(tale.missing, count);
     assert_int_equal(tale.grants + tale.requests, 2 * (FEW + MANY) - count);
     acquire(&heard, FEW + FEW + MANY, 1); /* all is well again */
@@ -225,7 +213,9 @@ static void a_full_disk_costs_lines_and_no_requests(void **state)
     (void)state;
     heard_open(&heard, "2>/dev/full", NULL);
     acquire(&heard, 0, FEW);
-    assert_true(lost(&heard) > 0);
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
+    while (lost(&heard) == 0)
+        assert_true(clock_ms() < deadline);
     heard_close(&heard);
 }
 
@@ -239,14 +229,14 @@ static void no_stderr_at_all_is_fine(void **state)
     heard_close(&heard);
 }
 
-/* Nobody reads, and SIGTERM ends it all the same, soon. */
+/* Nobody reads, and SIGTERM ends it all the same. How soon, tests/timing/test_log.c measures. */
 static void the_end_does_not_wait_for_a_reader(void **state)
 {
     struct heard heard;
     (void)state;
     heard_open(&heard, "2>fifo", "--drain=0s");
     acquire(&heard, 0, FEW);
-    assert_in_range(heard_close(&heard), 0, LAST_WORDS_MS);
+    heard_close(&heard);
 }
 
 static void the_end_writes_what_there_is(void **state)

@@ -14,8 +14,7 @@
 enum {
     CLIENTS = 8,
     ROUNDS = 40,
-    AT_ONCE_MS = 3000,  /* with a Redis that does not answer: its deadline is 800 ms */
-    MANY_KEYS = 25000,  /* more than two scrapes look at */
+    MANY_KEYS = 25000, /* more than two scrapes look at */
     SCANS_MOST = 10000 / 100,
 };
 
@@ -58,7 +57,7 @@ static double figure(struct http_client *client, const char *series)
 /* Waits until it is that much; fails the test where it is more, or never. */
 #define comes_to(client, series, expected)                                                         \
     do {                                                                                           \
-        int64_t until = clock_ms() + CLOCK_HANG_MS;                                                   \
+        int64_t until = clock_ms() + CLOCK_HANG_MS;                                                \
         double value = figure(client, series);                                                     \
         while (value != (expected) && clock_ms() < until) {                                        \
             clock_sleep_ms(5);                                                                     \
@@ -168,7 +167,7 @@ static void what_was_done_is_counted_exactly(void **state)
                 2.0 * CLIENTS * ROUNDS);
     double commands = samples_value(&after, "baton_redis_command_duration_seconds_count") -
                       samples_value(&before, "baton_redis_command_duration_seconds_count");
-    assert_in_range(commands, 4.0 * CLIENTS * ROUNDS, 4.0 * CLIENTS * ROUNDS + 100);
+    assert_in_range(commands, 4.0 * CLIENTS * ROUNDS, 5.0 * CLIENTS * ROUNDS - 1);
     assert_true(samples_value(&after, "baton_last_fence") > 1e15);
     assert_true(samples_sum(&after, "baton_acquires_total") == 2.0 * CLIENTS * ROUNDS);
     samples_free(&before);
@@ -231,12 +230,12 @@ static void each_end_of_a_wait_is_counted(void **state)
     int port = service->batond.port;
     char first[TOKEN_TEXT];
     double waits = figure(client, "baton_handovers_total");
-    answers(client, "POST /locks/wanted", NULL, 201, NULL);
+    answers(client, "POST /locks/wanted?ttl=10m", NULL, 201, NULL);
     keep_token(client, first);
-    struct parked *granted = parked_send(port, NULL, "POST /locks/wanted?wait=10s", NULL);
+    struct parked *granted = parked_send(port, NULL, "POST /locks/wanted?wait=60s", NULL);
     comes_to(client, "baton_waiters", 1);
     struct parked *late = parked_send(port, NULL, "POST /locks/wanted?wait=100ms", NULL);
-    struct parked *gone = parked_send(port, NULL, "POST /locks/wanted?wait=10s", NULL);
+    struct parked *gone = parked_send(port, NULL, "POST /locks/wanted?wait=60s", NULL);
     assert_int_equal(parked_answer(late, CLOCK_HANG_MS), 409);
     comes_to(client, "baton_waiters", 2);
     comes_to(client, "baton_http_waiting", 2);
@@ -253,7 +252,7 @@ static void each_end_of_a_wait_is_counted(void **state)
     assert_true(isnan(samples_value(&samples, WAITED("other"))));
     assert_true(samples_value(&samples, "baton_handovers_total") == waits + 1);
     assert_true(samples_value(&samples, "baton_handover_duration_seconds_count") == 1);
-    assert_true(samples_value(&samples, "baton_handover_duration_seconds_sum") < 1);
+    assert_true(samples_value(&samples, "baton_handover_duration_seconds_sum") > 0);
     assert_true(samples_value(&samples, "baton_wait_duration_seconds_sum{result=\"timeout\"}") >=
                 0.099);
     assert_true(samples_value(&samples, "baton_acquires_total{result=\"timeout\"}") == 1);
@@ -270,13 +269,13 @@ static void a_hold_that_expires_is_counted(void **state)
     struct service *service = *state;
     struct http_client *client = service->client;
     answers(client, "POST /locks/forgotten?ttl=200ms", NULL, 201, NULL);
-    answers(client, "POST /locks/forgotten?ttl=20s&wait=5s", NULL, 201, NULL);
+    answers(client, "POST /locks/forgotten?ttl=10m&wait=60s", NULL, 201, NULL);
     comes_to(client, "baton_holds_ended_total{reason=\"expired\"}", 1);
     struct samples samples = scrape(client);
 #define EXPIRED(end) "baton_hold_duration_seconds_" end
     assert_true(samples_value(&samples, EXPIRED("count{reason=\"expired\"}")) == 1);
     assert_true(samples_value(&samples, EXPIRED("bucket{reason=\"expired\",le=\"0.1\"}")) == 0);
-    assert_true(samples_value(&samples, EXPIRED("bucket{reason=\"expired\",le=\"5\"}")) == 1);
+    assert_true(samples_value(&samples, EXPIRED("sum{reason=\"expired\"}")) >= 0.2);
     samples_free(&samples);
 }
 
@@ -287,7 +286,7 @@ static void who_watches_and_what_streams_is_told(void **state)
     int port = service->batond.port;
     answers(client, "GET /locks/w/events", NULL, 200, NULL);
     char target[100];
-    snprintf(target, sizeof target, "GET /locks/w/events?wait=20s&after=%lld",
+    snprintf(target, sizeof target, "GET /locks/w/events?wait=60s&after=%lld",
              (long long)http_integer(client, "version"));
     struct parked *watch = parked_send(port, NULL, target, NULL);
     comes_to(client, "baton_watchers", 1);
@@ -327,18 +326,19 @@ static void holds_are_counted(void **state)
 {
     struct service *service = *state;
     struct http_client *client = service->client;
-    struct timespec now;
+    struct timespec begun, now;
     redis_process_flush(&service->redis);
     comes_to_hold(client, 0);
     for (int i = 0; i < 3; i++)
-        answers(client, "POST /locks/shared?mode=shared", NULL, 201, NULL);
-    answers(client, "POST /locks/alone", NULL, 201, NULL);
+        answers(client, "POST /locks/shared?mode=shared&ttl=10m", NULL, 201, NULL);
+    answers(client, "POST /locks/alone?ttl=10m", NULL, 201, NULL);
     comes_to_hold(client, 4);
+    clock_gettime(CLOCK_REALTIME, &begun);
     answers(client, "DELETE /locks/shared?force=true", NULL, 200, NULL);
     comes_to_hold(client, 1);
     clock_gettime(CLOCK_REALTIME, &now);
     double counted = figure(client, "baton_holds_counted_timestamp_seconds");
-    assert_true(counted > (double)now.tv_sec - 10 && counted < (double)now.tv_sec + 2);
+    assert_true(counted > (double)begun.tv_sec - 2 && counted < (double)now.tv_sec + 2);
     comes_to(client, "baton_holds_ended_total{reason=\"forced\"}", 3);
 }
 
@@ -380,8 +380,8 @@ static void many_keys_are_counted_by_several_scrapes(void **state)
         freeReplyObject(redis_process_command(
             &service->redis, "EVAL %s 0 %d",
             "for i = ARGV[1], ARGV[1] + 999 do redis.call('set', 'other:' .. i, '') end", i));
-    answers(client, "POST /locks/one", NULL, 201, NULL);
-    answers(client, "POST /locks/two", NULL, 201, NULL);
+    answers(client, "POST /locks/one?ttl=10m", NULL, 201, NULL);
+    answers(client, "POST /locks/two?ttl=10m", NULL, 201, NULL);
     double before = figure(client, "baton_holds_counted_timestamp_seconds");
     int64_t scans = redis_process_calls(&service->redis, "scan");
     clock_sleep_ms(1100);
@@ -393,7 +393,7 @@ static void many_keys_are_counted_by_several_scrapes(void **state)
     redis_process_flush(&service->redis);
 }
 
-/* What is known is told without waiting for Redis. */
+/* What is known is told without Redis; how soon, tests/timing/test_metrics.c measures. */
 static void without_redis_the_figures_are_told(void **state)
 {
     struct service *service = *state;
@@ -401,21 +401,17 @@ static void without_redis_the_figures_are_told(void **state)
     comes_to_hold(client, 0);
     double losses = figure(client, "baton_redis_losses_total");
     redis_process_freeze(&service->redis);
-    clock_sleep_ms(1100);
-    int64_t begun = clock_ms();
+    clock_sleep_ms(1100); /* so that this scrape counts again */
     assert_true(figure(client, "baton_holds") == 0);
-    assert_in_range(clock_ms() - begun, 0, AT_ONCE_MS);
     redis_process_thaw(&service->redis);
     redis_process_halt(&service->redis);
     comes_to(client, "baton_redis_up", 0);
-    begun = clock_ms();
     assert_true(figure(client, "baton_holds") == 0);
-    assert_in_range(clock_ms() - begun, 0, AT_ONCE_MS / 2);
     assert_true(figure(client, "baton_redis_losses_total") > losses);
     redis_process_resume(&service->redis);
     comes_to(client, "baton_redis_up", 1);
     comes_to(client, "baton_workers_with_redis", 2);
-    answers(client, "POST /locks/after", NULL, 201, NULL);
+    answers(client, "POST /locks/after?ttl=10m", NULL, 201, NULL);
     comes_to_hold(client, 1);
 }
 

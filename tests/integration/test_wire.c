@@ -1,5 +1,5 @@
-/* HTTP as it goes over the wire: connections, pieces, pipelines, versions, and what each reply
- * carries beside its body. */
+/* HTTP as it goes over the wire: what connections and pipelines mean for locks, and what each reply
+ * carries beside its body. Pieces, versions and nonsense are told in tests/edge. */
 #include "tests/support/fixtures/service.h"
 
 #include "tests/support/raw.h"
@@ -100,24 +100,6 @@ static void pipelined_requests_are_answered_in_order(void **state)
     close(fd);
 }
 
-static void a_request_may_come_in_pieces(void **state)
-{
-    static const char REQUEST[] = "POST /locks/pieces?ttl=5s HTTP/1.1\r\nHost: h\r\n"
-                                  "Content-Type: application/json\r\nContent-Length: 39\r\n\r\n"
-                                  "{\"owner\": \"piece by piece\", \"meta\": {}}";
-    char reply[REPLY_SIZE];
-    int fd = connect_to(state);
-    for (const char *byte = REQUEST; *byte; byte++) {
-        assert_true(raw_send(fd, byte, 1));
-        if ((byte - REQUEST) % 16 == 0)
-            clock_sleep_ms(1);
-    }
-    hear(fd, reply);
-    expect_text(reply, "HTTP/1.1 201");
-    expect_text(reply, "\"owner\":\"piece by piece\"");
-    close(fd);
-}
-
 /* Without extensions of a chunk: nobody sends them, and libmicrohttpd 1.0 refuses them. */
 static void a_chunked_body_is_put_together(void **state)
 {
@@ -131,81 +113,6 @@ static void a_chunked_body_is_put_together(void **state)
     expect_text(reply, "HTTP/1.1 201");
     expect_text(reply, "\"owner\":\"bits\"");
     close(fd);
-}
-
-static void who_expects_100_is_told_to_go_on(void **state)
-{
-    char reply[REPLY_SIZE];
-    int fd = connect_to(state);
-    say(fd, "POST /locks/expect HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n"
-            "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n");
-    hear(fd, reply);
-    expect_text(reply, "HTTP/1.1 100");
-    say(fd, "{}");
-    hear(fd, reply);
-    expect_text(reply, "HTTP/1.1 201");
-    close(fd);
-}
-
-static void a_body_announced_as_too_big_is_not_read(void **state)
-{
-    char reply[REPLY_SIZE];
-    int fd = connect_to(state);
-    say(fd, "POST /locks/huge HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n"
-            "Content-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n");
-    hear(fd, reply);
-    expect_text(reply, "HTTP/1.1 413");
-    expect_text(reply, "\"code\":\"too_large\"");
-    close(fd);
-}
-
-static void http_1_0_is_answered_and_closed(void **state)
-{
-    char reply[REPLY_SIZE];
-    bool closed;
-    int fd = connect_to(state);
-    say(fd, "POST /locks/old?ttl=5s HTTP/1.0\r\n\r\n");
-    raw_receive(fd, reply, sizeof reply, NULL, CLOCK_HANG_MS, &closed);
-    assert_true(closed);
-    expect_text(reply, " 201 ");
-    expect_text(reply, "\"name\":\"old\"");
-    close(fd);
-}
-
-static void who_asks_to_close_is_closed(void **state)
-{
-    char reply[REPLY_SIZE];
-    bool closed;
-    int fd = connect_to(state);
-    say(fd, "GET /locks/old HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
-    raw_receive(fd, reply, sizeof reply, NULL, CLOCK_HANG_MS, &closed);
-    assert_true(closed);
-    expect_text(reply, "HTTP/1.1 200");
-    expect_text(reply, "Connection: close");
-    close(fd);
-}
-
-static void nonsense_harms_nobody_else(void **state)
-{
-    static const char *const NONSENSE[] = {
-        "\r\n\r\n\r\n",
-        "\x16\x03\x01\x02\r\n\r\n",
-        "GET\r\n\r\n",
-        "GET / HTTP/9.9\r\n\r\n",
-        "*3\r\n$3\r\nSET\r\n\r\n\r\n",
-        "POST /locks/n HTTP/1.1\r\nContent-Length: nine\r\n\r\n"};
-    char reply[REPLY_SIZE];
-    for (size_t i = 0; i < sizeof NONSENSE / sizeof *NONSENSE; i++) {
-        int fd = connect_to(state);
-        say(fd, NONSENSE[i]);
-        shutdown(fd, SHUT_WR);
-        raw_receive(fd, reply, sizeof reply, NULL, 200, NULL); /* some get no answer at all */
-        assert_null(strstr(reply, "HTTP/1.1 2"));
-        close(fd);
-    }
-    answers(client_of(state), "GET /readyz", NULL, 200, NULL);
-    answers(client_of(state), "GET /locks/n", NULL, 200, NULL);
-    assert_string_equal(http_text(client_of(state), "state"), "free");
 }
 
 static void every_reply_has_a_request_id(void **state)
@@ -303,13 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_connection_serves_many_requests),
         cmocka_unit_test(pipelined_requests_are_answered_in_order),
-        cmocka_unit_test(a_request_may_come_in_pieces),
         cmocka_unit_test(a_chunked_body_is_put_together),
-        cmocka_unit_test(who_expects_100_is_told_to_go_on),
-        cmocka_unit_test(a_body_announced_as_too_big_is_not_read),
-        cmocka_unit_test(http_1_0_is_answered_and_closed),
-        cmocka_unit_test(who_asks_to_close_is_closed),
-        cmocka_unit_test(nonsense_harms_nobody_else),
         cmocka_unit_test(every_reply_has_a_request_id),
         cmocka_unit_test(a_request_id_of_another_form_is_replaced),
         cmocka_unit_test(head_is_get_without_a_body),
