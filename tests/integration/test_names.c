@@ -1,4 +1,5 @@
-/* Names and targets: which names there are, how they are written, and what is no name at all. */
+/* Names and targets as they come over HTTP. Which names there are, how they are decoded, and which
+ * routes there are, tests/unit/test_{name, utf8, target, routes}.c show. */
 #include "tests/support/fixtures/service.h"
 
 #include "tests/support/raw.h"
@@ -18,29 +19,16 @@ static void a_name_is_what_its_segment_decodes_to(void **state)
     static const struct {
         const char *segment, *name;
     } NAMES[] = {
-        {"plain", "plain"},
         {"a%2Fb%2f%2e", "a/b/."},
-        {"%2F", "/"},
         {"..", ".."},
-        {".", "."},
         {"%2e%2E", ".."},
-        {"...", "..."},
-        {"a+b", "a+b"},
-        {"a%2Bb%20c", "a+b c"},
-        {"a;b=c,d", "a;b=c,d"},
-        {"a:b@c!$&'()*", "a:b@c!$&'()*"},
-        {"%25", "%"},
+        {"a%2Bb+%20c", "a+b+ c"},
         {"%2525", "%25"},
         {"%3F%23", "?#"},
         {"%7B%7D%5b%5D%5C", "{}[]\\"},
         {"{}[]\\|^\"<>`", "{}[]\\|^\"<>`"},
-        {"%22%3C", "\"<"},
-        {"%C3%BC%c3%bc", "\303\274\303\274"},
         {"\303\274", "\303\274"},
-        {"%E2%82%AC%F0%9F%94%92", "\342\202\254\360\237\224\222"},
-        {"%EF%BB%BF", "\357\273\277"},
-        {"%C2%A0", "\302\240"},
-        {"%41%61%7e", "Aa~"},
+        {"%EF%BB%BF%F0%9F%94%92", "\357\273\277\360\237\224\222"},
     };
     struct http_client *client = client_of(state);
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
@@ -67,12 +55,7 @@ static void two_ways_to_write_a_name_are_one_name(void **state)
 
 static void what_is_no_name_is_refused(void **state)
 {
-    static const char *const SEGMENTS[] = {
-        "",       "%",        "%2",        "%zz",       "a%",           "a%4",
-        "%%41",   "%00",      "a%00b",     "%0a",       "%1F",          "%7f",
-        "%C2%80", "%c2%9F",   "%ff",       "%C3",       "%C3%28",       "%80",
-        "%C0%AF", "%c1%81",   "%E0%80%AF", "%ED%A0%80", "%F4%90%80%80", "%F8%88%80%80%80",
-        "%E2%82", "a%e2%82b", "%2g"};
+    static const char *const SEGMENTS[] = {"", "%", "a%4", "%zz", "%00", "%0a", "%ff", "a%e2%82b"};
     static const char *const METHODS[] = {"POST", "PUT", "DELETE", "GET"};
     struct http_client *client = client_of(state);
     for (size_t i = 0; i < sizeof SEGMENTS / sizeof *SEGMENTS; i++) {
@@ -108,24 +91,14 @@ static void a_name_has_1_to_255_bytes(void **state)
     assert_int_equal(strlen(http_header(client, "Location")), 7 + 127 * 6 + 1);
     repeat(request, "POST", "%C3%A4", 128, "");
     answers(client, request, NULL, 400, "invalid_name");
-    repeat(request, "POST", "%2F", 255, "");
-    answers(client, request, NULL, 201, NULL);
-    repeat(request, "POST", "%2F", 256, "");
-    answers(client, request, NULL, 400, "invalid_name");
     repeat(request, "POST", "%7B", 255, "");
     answers(client, request, NULL, 201, NULL);
-    repeat(request, "POST", "%F0%9F%94%92", 63, "abc");
-    answers(client, request, NULL, 201, NULL);
-    repeat(request, "POST", "%F0%9F%94%92", 64, "");
-    answers(client, request, NULL, 400, "invalid_name");
 }
 
 static void what_is_not_there_is_not_found(void **state)
 {
-    static const char *const TARGETS[] = {
-        "/",          "/lock",        "/locks/a/b",       "/locks//", "/locks/a/",
-        "//locks/a",  "/Locks/a",     "/locks/../livez",  "/livez/",  "/livezz",
-        "/%6Cocks/a", "/openapi.yml", "/locks/a/events/", "/livez%00"};
+    static const char *const TARGETS[] = {"/", "/locks/a/b", "/locks/../livez", "/%6Cocks/a",
+                                          "/livez%00"};
     struct http_client *client = client_of(state);
     for (size_t i = 0; i < sizeof TARGETS / sizeof *TARGETS; i++) {
         char request[80];
@@ -139,30 +112,20 @@ static void what_is_not_there_is_not_found(void **state)
 
 static void other_methods_are_not_allowed(void **state)
 {
-    static const struct {
-        const char *request, *allow;
-    } REQUESTS[] = {
-        {"PATCH /locks/a", "POST, PUT, DELETE, GET, HEAD"},
-        {"OPTIONS /locks/a", "POST, PUT, DELETE, GET, HEAD"},
-        {"PATCH /locks", "GET, HEAD, POST, PUT, DELETE"},
-        {"POST /locks/a/events", "GET, HEAD"},
-        {"DELETE /events", "GET, HEAD"},
-        {"POST /livez", "GET, HEAD"},
-        {"PUT /readyz", "GET, HEAD"},
-        {"DELETE /metrics", "GET, HEAD"},
-        {"POST /openapi.yaml", "GET, HEAD"},
-    };
     struct http_client *client = client_of(state);
-    for (size_t i = 0; i < sizeof REQUESTS / sizeof *REQUESTS; i++) {
-        answers(client, REQUESTS[i].request, NULL, 405, "method_not_allowed");
-        assert_string_equal(http_header(client, "Allow"), REQUESTS[i].allow);
-    }
+    answers(client, "PATCH /locks/a", NULL, 405, "method_not_allowed");
+    assert_string_equal(http_header(client, "Allow"), "POST, PUT, DELETE, GET, HEAD");
+    answers(client, "OPTIONS /livez", NULL, 405, "method_not_allowed");
+    assert_string_equal(http_header(client, "Allow"), "GET, HEAD");
 }
 
 static void a_method_that_http_does_not_have_is_not_implemented(void **state)
 {
-    answers(client_of(state), "BREW /locks/a", NULL, 501, "unsupported");
-    answers(client_of(state), "post /locks/a", NULL, 501, "unsupported");
+    static const char *const UNKNOWN[] = {"BREW /locks/a", "get /locks/a", "BREW /nowhere"};
+    for (size_t i = 0; i < sizeof UNKNOWN / sizeof *UNKNOWN; i++) {
+        answers(client_of(state), UNKNOWN[i], NULL, 501, "unsupported");
+        assert_null(http_header(client_of(state), "Allow"));
+    }
 }
 
 /* Sends a request line with a target that no client would, and expects this status and text. */
@@ -174,7 +137,7 @@ static void raw_answers(const struct service *service, const char *line, const c
     int length = snprintf(request, sizeof request,
                           "%s HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", line);
     raw_send(fd, request, (size_t)length);
-    raw_receive(fd, reply, sizeof reply, NULL, 5000, NULL);
+    raw_receive(fd, reply, sizeof reply, NULL, CLOCK_HANG_MS, NULL);
     close(fd);
     if (strncmp(reply, status, strlen(status)) != 0 || !strstr(reply, text))
         fail_msg("%s: expected %s %s, got %s", line, status, text, reply);

@@ -625,6 +625,31 @@ static void a_meta_has_at_most_a_kibibyte_as_compact_text(void **state)
     reading_close(reading);
 }
 
+/* Measured and kept as it was sent, without the space between its parts. */
+static void a_meta_is_kept_as_it_was_sent(void **state)
+{
+    static const char *const AROUND[][2] = {
+        {"{\"meta\":", "}"},
+        {" { \"ttl_ms\" : 5000 , \"met\\u0061\" :", ", \"owner\" : \"m,e}\" } "},
+        {"{\"owner\":\"{\\\"meta\\\":1\",\"meta\":", ",\"ttl_ms\":5000}"}};
+    static char body[3000], meta[2000] = "{\"n\" : [0.10", kept[2000] = "{\"n\":[0.10";
+    (void)state;
+    while (strlen(kept) < 1017) { /* as JSON writes these numbers, it would be longer */
+        strcat(meta, " , 1e5");
+        strcat(kept, ",1e5");
+    }
+    strcat(meta, "]}");
+    strcat(kept, "]}");
+    assert_in_range(strlen(kept), 1019, 1024);
+    for (size_t i = 0; i < LENGTH(AROUND); i++) {
+        struct request request = {.operation = "acquireLock", .body = body};
+        snprintf(body, sizeof body, "%s%s%s", AROUND[i][0], meta, AROUND[i][1]);
+        struct reading *reading = read_well(&request);
+        assert_true(slice_equals(reading->exchange.parameters.texts[FIELD_META], kept));
+        reading_close(reading);
+    }
+}
+
 static const struct media {
     const char *content_type;
     bool json;
@@ -872,6 +897,7 @@ int main(void)
         cmocka_unit_test(a_token_in_the_header_is_checked_too),
         cmocka_unit_test(a_token_in_the_header_of_a_request_that_takes_none_is_nothing),
         cmocka_unit_test(a_meta_has_at_most_a_kibibyte_as_compact_text),
+        cmocka_unit_test(a_meta_is_kept_as_it_was_sent),
         cmocka_unit_test(a_body_is_json_by_its_content_type),
         cmocka_unit_test(a_body_without_a_content_type_is_refused),
         cmocka_unit_test(an_empty_body_needs_no_content_type),
