@@ -14,7 +14,7 @@ struct contract_case {
     const char *reply; /* operationId, status and, of a problem, the code */
     const char *request;
     const char *before[CASE_BEFORE]; /* what has to succeed first, or to wait in vain */
-    const char *meanwhile;           /* POSTed with CASE_TOKEN once the request is queued */
+    const char *meanwhile;           /* sent with CASE_TOKEN once the request is queued */
     bool too_large;                  /* 64 KiB of spaces follow the body */
     bool without_redis;
     bool while_draining;

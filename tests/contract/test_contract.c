@@ -7,12 +7,9 @@
 #include "tests/contract/limited.h"
 #include "tests/contract/promises.h"
 #include "tests/contract/schema.h"
-#include "tests/support/batond_process.h"
-#include "tests/support/clock.h"
-#include "tests/support/cmocka.h"
 #include "tests/support/faults/stuck_thread.h"
+#include "tests/support/fixtures/parked.h"
 #include "tests/support/raw.h"
-#include "tests/support/redis_process.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -105,27 +102,20 @@ static void arrange_case(struct http_client *client, const struct contract_case 
 
 struct meanwhile {
     pthread_t thread;
-    const char *url;
-    const char *target;
+    const struct batond_process *batond;
+    const char *request;
+    struct parked *parked;
 };
-
-static bool is_queued(struct http_client *client, const char *target)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%.*s", (int)strcspn(target, "?"), target);
-    return http_call(client, "GET", path, NULL) == 200 && http_integer(client, "queue_length") == 1;
-}
 
 /* On a thread of its own: lets the other request wait, and sends the one that ends its wait. */
 static void *ask_meanwhile(void *context)
 {
-    static const char *const headers[] = {"Lock-Token: " CASE_TOKEN, NULL};
     struct meanwhile *meanwhile = context;
-    struct http_client *client = http_client_new(meanwhile->url);
-    while (!is_queued(client, meanwhile->target))
-        clock_sleep_ms(2);
-    http_request(client, &(struct http_call){
-                             .method = "POST", .path = meanwhile->target, .headers = headers});
+    struct http_client *client = http_client_new(meanwhile->batond->url);
+    char name[64] = "";
+    sscanf(meanwhile->request, "POST /locks/%63[^?]", name);
+    comes_to_queue(client, name, 1);
+    meanwhile->parked = parked_send_token(meanwhile->batond->port, CASE_TOKEN, meanwhile->request);
     http_client_free(client);
     return NULL;
 }
@@ -133,12 +123,14 @@ static void *ask_meanwhile(void *context)
 static void ask_case(struct fixture *fixture, struct http_client *client,
                      const struct contract_case *it)
 {
-    struct meanwhile meanwhile = {.url = fixture->batond.url, .target = it->meanwhile};
+    struct meanwhile meanwhile = {.batond = &fixture->batond, .request = it->meanwhile};
     if (it->meanwhile)
         assert_int_equal(pthread_create(&meanwhile.thread, NULL, ask_meanwhile, &meanwhile), 0);
     ask(client, it->request, it->too_large ? TOO_MUCH : 0);
-    if (it->meanwhile)
+    if (it->meanwhile) {
         pthread_join(meanwhile.thread, NULL);
+        parked_close(meanwhile.parked);
+    }
 }
 
 static bool is_as_documented(struct fixture *fixture, struct http_client *client,

@@ -256,9 +256,10 @@ static void the_address_may_come_from_a_variable(void **state)
     snprintf(log, sizeof log, "%s/log", dir.path);
     snprintf(listen, sizeof listen, "BATON_LISTEN=%s", address);
     snprintf(url, sizeof url, "http://%s", address);
-    process_start(&process,
-                  LIST(program ? program : "build/batond", "--redis-url", redis_url_of(state)),
-                  LIST(listen), log);
+    process_start(
+        &process,
+        LIST(program ? program : "build/batond", "--drain=0", "--redis-url", redis_url_of(state)),
+        LIST(listen), log);
     assert_true(process_wait_line(&process, url, NULL, NULL, 0, CLOCK_HANG_MS));
     struct http_client *client = http_client_new(url);
     answers(client, "GET /livez", NULL, 200, NULL);
