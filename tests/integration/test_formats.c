@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE_MS = 5000 };
-
 static const char TOKEN[] = "a-token-of-another-release";
 
 static void refuses(struct service *service, const char *name, const char *const says[2])
@@ -97,7 +95,7 @@ static void a_later_record_is_refused(void **state)
     free(log);
     assert_int_equal(redis_process_integer(&service.redis, "HEXISTS baton:epoch format"), 1);
     freeReplyObject(redis_process_command(&service.redis, "HSET baton:epoch format 1"));
-    assert_true(comes_to_answer(service.client, "/readyz", 200, PATIENCE_MS));
+    assert_true(comes_to_answer(service.client, "/readyz", 200, CLOCK_HANG_MS));
     answers(service.client, "POST /locks/b", NULL, 201, NULL);
     service_close(&service);
 }

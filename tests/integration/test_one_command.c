@@ -11,7 +11,13 @@
 
 /* Each worker looks at the record of Redis once a second: one call, with TIME and one HMGET. And
  * about once an hour at the libraries: one call, with TIME, HSET and HGETALL. */
-enum { ACQUIRES = 10000, BATCH = 100, REPLIES_SIZE = 128 * 1024, LOOKS_MOST = 40 };
+enum {
+    ACQUIRES = 10000,
+    BATCH = 100,
+    REPLIES_SIZE = 128 * 1024,
+    WORKERS = 2,
+    LOOK_EVERY_MS = 1000
+};
 
 /* How many calls of each command Redis has counted, those within scripts included; `all` is without
  * our own INFO and the PING by which a server makes sure of its inbox once a second, whatever it
@@ -60,7 +66,8 @@ static void acquire_batch(int fd, int first)
     size_t length = 0;
     int granted = 0;
     while (granted < BATCH) {
-        length += raw_receive(fd, replies + length, REPLIES_SIZE - length, "}", 10000, NULL);
+        length +=
+            raw_receive(fd, replies + length, REPLIES_SIZE - length, "}", CLOCK_HANG_MS, NULL);
         granted = 0;
         for (char *at = replies; (at = strstr(at, "\"holds\":1}")); at++)
             granted++;
@@ -74,6 +81,9 @@ static void ten_thousand_acquires_are_ten_thousand_commands(void **state)
     int fd = raw_connect(service->batond.port);
     /* It loads the library, and moves the horizon beyond all that follows. */
     answers(service->client, "POST /locks/first?ttl=1h", NULL, 201, NULL);
+    acquire_batch(
+        fd, -BATCH); /* another worker may serve it, and has yet to learn what the first has */
+    int64_t begun = clock_ms();
     struct calls before = calls_so_far(&service->redis);
 
     for (int i = 0; i < ACQUIRES; i += BATCH)
@@ -82,7 +92,7 @@ static void ten_thousand_acquires_are_ten_thousand_commands(void **state)
 
     struct calls now = calls_so_far(&service->redis);
     long long looks = now.hmget - before.hmget, checks = now.hgetall - before.hgetall;
-    assert_in_range(looks, 0, LOOKS_MOST);
+    assert_in_range(looks, 0, WORKERS * ((clock_ms() - begun) / LOOK_EVERY_MS + 2));
     assert_int_equal(now.fcall - before.fcall, ACQUIRES + looks + checks);
     assert_int_equal(now.time - before.time, ACQUIRES + looks + checks);
     assert_int_equal(now.get - before.get, ACQUIRES);
@@ -97,7 +107,7 @@ static int start(void **state)
     struct service *service = calloc(1, sizeof *service);
     assert_non_null(service);
     *state = service;
-    service_open(service, NULL, (const char *const[]){"--quarantine=auto", NULL});
+    service_open(service, NULL, (const char *const[]){"--quarantine=auto", "--workers=2", NULL});
     return 0;
 }
 

