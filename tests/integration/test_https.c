@@ -14,7 +14,7 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-enum { PROMPT_MS = 2000, BODY = 16000 };
+enum { BODY = 16000 };
 
 static void locks_are_served_over_tls(void **state)
 {
@@ -50,13 +50,13 @@ static void old_versions_and_plain_http_are_refused(void **state)
                          VERSIONS[i].good);
         if (VERSIONS[i].good) {
             secure_ask(&client, "GET /livez");
-            assert_int_equal(secure_answer(&client, PROMPT_MS), 200);
+            assert_int_equal(secure_answer(&client, CLOCK_HANG_MS), 200);
         }
         tls_client_close(&client);
     }
     int fd = raw_connect(secure.batond.port);
     raw_send(fd, "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n", 32);
-    raw_receive(fd, reply, sizeof reply, NULL, PROMPT_MS, &closed);
+    raw_receive(fd, reply, sizeof reply, NULL, CLOCK_HANG_MS, &closed);
     assert_true(closed);
     assert_null(strstr(reply, "HTTP"));
     close(fd);
@@ -79,7 +79,7 @@ static void what_tls_has_buffered_is_not_left_lying(void **state)
                           "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n",
                           BODY, BODY - 16, "");
     assert_true(tls_client_send(&client, text, (size_t)length));
-    tls_client_receive(&client, reply, sizeof reply, "{\"status\":\"ok\"}", PROMPT_MS);
+    tls_client_receive(&client, reply, sizeof reply, "{\"status\":\"ok\"}", CLOCK_HANG_MS);
     assert_non_null(strstr(reply, "201 Created"));
     assert_non_null(strstr(reply, "\"state\":\"held\""));
     assert_non_null(strstr(reply, "{\"status\":\"ok\"}"));
@@ -87,7 +87,7 @@ static void what_tls_has_buffered_is_not_left_lying(void **state)
     static const char SLOW[] = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n";
     for (size_t i = 0; i < sizeof SLOW - 1; i++)
         assert_true(tls_client_send(&client, SLOW + i, 1));
-    assert_int_equal(secure_answer(&client, PROMPT_MS), 200);
+    assert_int_equal(secure_answer(&client, CLOCK_HANG_MS), 200);
     tls_client_close(&client);
     secure_close(&secure);
 }
@@ -99,14 +99,14 @@ static void whoever_does_not_shake_hands_is_hung_up_on(void **state)
     bool closed;
     (void)state;
     secure_open(&secure, false, LIST("--head-timeout=1s"));
+    int64_t begun = clock_ms();
     int silent = raw_connect(secure.batond.port), stuck = raw_connect(secure.batond.port);
     raw_send(stuck, "\x16\x03\x01\x02\x00\x01", 6); /* the beginning of a ClientHello */
-    int64_t before = clock_ms();
-    raw_receive(silent, reply, sizeof reply, NULL, 2 * PROMPT_MS, &closed);
+    raw_receive(silent, reply, sizeof reply, NULL, CLOCK_HANG_MS, &closed);
     assert_true(closed);
-    raw_receive(stuck, reply, sizeof reply, NULL, PROMPT_MS, &closed);
+    raw_receive(stuck, reply, sizeof reply, NULL, CLOCK_HANG_MS, &closed);
     assert_true(closed);
-    assert_in_range(clock_ms() - before, 500, 2500);
+    assert_true(clock_ms() - begun >= 1000);
     close(silent);
     close(stuck);
     secure_close(&secure);
@@ -115,7 +115,7 @@ static void whoever_does_not_shake_hands_is_hung_up_on(void **state)
 static void is_refused(struct secure *secure, const char *const *arguments, const char *said)
 {
     secure_launch(secure, false, arguments);
-    assert_true(process_wait(&secure->batond.process, 5 * PROMPT_MS));
+    assert_true(process_wait(&secure->batond.process, CLOCK_HANG_MS));
     char *output = process_output(&secure->batond.process);
     if (!strstr(output, said) || process_exit_code(&secure->batond.process) != 2)
         fail_msg("exit code %d: `%s` does not say `%s`", process_exit_code(&secure->batond.process),
@@ -177,7 +177,8 @@ static void a_certificate_that_has_ended_is_warned_of(void **state)
                                                    .from_s = -7200,
                                                    .until_s = -3600});
     secure_start(&secure, false, NULL);
-    assert_true(process_wait_line(&secure.batond.process, "has ended", NULL, NULL, 0, PROMPT_MS));
+    assert_true(
+        process_wait_line(&secure.batond.process, "has ended", NULL, NULL, 0, CLOCK_HANG_MS));
     secure_close(&secure);
 }
 
@@ -201,7 +202,7 @@ static void is_told(struct secure *secure, const struct certificate *certificate
     char text[64];
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
         if (secure_connect(secure, &client, certificate, version))
-            tls_client_receive(&client, text, sizeof text, NULL, PROMPT_MS);
+            tls_client_receive(&client, text, sizeof text, NULL, CLOCK_HANG_MS);
         if (!strstr(client.trouble, why))
             fail_msg("version %x: `%s` does not say `%s`", version, client.trouble, why);
         tls_client_close(&client);
@@ -321,23 +322,34 @@ static void whoever_is_known_by_a_certificate_needs_no_token(void **state)
     secure_close(&secure);
 }
 
+/* Whether a client with this certificate is let in, and granted a lock. */
+static bool asks_in_time(struct secure *secure, struct tls_client *client,
+                         const struct certificate *certificate)
+{
+    if (!secure_connect(secure, client, certificate, 0))
+        return false;
+    secure_ask(client, "POST /locks/a?owner=me");
+    return secure_answer(client, CLOCK_HANG_MS) == 201;
+}
+
 /* A connection may outlive the certificate that it was opened with. */
 static void a_certificate_counts_no_longer_than_it_lasts(void **state)
 {
-    SKIP_UNDER_VALGRIND("it measures time");
     struct secure secure;
     struct certificate brief;
-    struct tls_client client;
+    struct tls_client client = {.fd = -1};
+    long lasts_s = 1;
     (void)state;
     secure_open(&secure, true, NULL);
-    make_client(&secure, &brief, "brief", (struct certificate_options){.until_s = 2});
-    assert_true(secure_connect(&secure, &client, &brief, 0));
-    secure_ask(&client, "POST /locks/a");
-    assert_int_equal(secure_answer(&client, PROMPT_MS), 201);
-    clock_sleep_ms(2100);
+    do { /* as long as this machine needs to ask once */
+        tls_client_close(&client);
+        lasts_s *= 2;
+        make_client(&secure, &brief, "brief", (struct certificate_options){.until_s = lasts_s});
+    } while (lasts_s < 60 && !asks_in_time(&secure, &client, &brief));
+    clock_sleep_ms(lasts_s * 1000 + 100);
     secure_ask(&client, "POST /locks/b");
     char text[2048];
-    tls_client_receive(&client, text, sizeof text, "unauthorized", PROMPT_MS);
+    tls_client_receive(&client, text, sizeof text, "unauthorized", CLOCK_HANG_MS);
     assert_non_null(strstr(text, "401 Unauthorized"));
     tls_client_close(&client);
     secure_close(&secure);

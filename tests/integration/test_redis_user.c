@@ -10,11 +10,10 @@
 enum {
     RULES_MOST = 64,
     PAGE_LONGEST = 1 << 20,
-    PATIENCE_MS = 3000,
+    REFUSED_MS = 3000, /* for what may never come, where something is refused */
     PING_EVERY_MS = 1000,
-    LIBRARIES_MS = 20000, /* batond looks at the libraries 5 to 15 s after its start */
-    ANSWERED_MS = 15000,
-    PARTS = 4,
+    LIBRARIES_MS = 20000 + CLOCK_HANG_MS, /* batond looks at them 5 to 15 s after its start */
+    PARTS = 6,
     PARTS_MS = 250000,
 };
 
@@ -28,7 +27,8 @@ struct world {
     char *rules[RULES_MOST]; /* in `page` */
     size_t count;
     char token[TOKEN_TEXT];
-    int64_t version;
+    int patience_ms; /* with an answer that is to come */
+    bool is_trying;  /* a rule is left out, and something is to be refused */
 };
 
 /* What follows ACL SETUSER in docs/redis.md, up to the end of that command. */
@@ -107,6 +107,29 @@ static void bring_token(struct world *world)
     snprintf(world->token, sizeof world->token, "Lock-Token: %.100s", token ? token : "");
 }
 
+/* What is looked for has been found: nothing else need come. */
+static bool gives_up(struct world *world)
+{
+    return world->is_trying && is_refused(world);
+}
+
+static bool is_answered(struct world *world, struct parked *parked, long status)
+{
+    long got = 0;
+    int64_t until = clock_ms() + world->patience_ms;
+    while (got == 0 && clock_ms() < until && !gives_up(world))
+        got = parked_answer(parked, 50);
+    parked_close(parked);
+    return got == status;
+}
+
+static bool waits_and_gets(struct world *world, const char *path)
+{
+    char request[80];
+    snprintf(request, sizeof request, "POST %s?wait=60s", path);
+    return is_answered(world, parked_send(world->batond.port, NULL, request, NULL), 201);
+}
+
 static bool holds_are_made_and_ended(struct world *world)
 {
     bool good = gets(world, "POST", "/locks/one?ttl=5s", NULL, 201);
@@ -119,7 +142,7 @@ static bool holds_are_made_and_ended(struct world *world)
     bring_token(world);
     good = good && gets(world, "DELETE", "/locks/one", NULL, 200);
     good = good && gets(world, "POST", "/locks/short?ttl=100ms", NULL, 201);
-    return good && gets(world, "POST", "/locks/short?wait=2s", NULL, 201);
+    return good && waits_and_gets(world, "/locks/short");
 }
 
 /* Enough for all the kinds of keys that a name can have. */
@@ -144,7 +167,7 @@ static bool many_holds_expire(struct world *world)
     bool good = true;
     for (int i = 0; good && i < 20; i++)
         good = gets(world, "POST", "/locks/ending?mode=shared&ttl=500ms", NULL, 201);
-    return good && gets(world, "POST", "/locks/ending?wait=2s", NULL, 201);
+    return good && waits_and_gets(world, "/locks/ending");
 }
 
 static bool several_are_taken(struct world *world)
@@ -157,27 +180,37 @@ static bool several_are_taken(struct world *world)
     return good && gets(world, "DELETE", "/locks", NAMES, 200);
 }
 
-static bool is_answered(struct parked *parked, long status)
+/* Whether as many wait for the lock at this path, in the end. */
+static bool comes_to_wait(struct world *world, const char *path, int64_t count)
 {
-    long got = parked_answer(parked, PATIENCE_MS);
-    parked_close(parked);
-    return got == status;
+    for (int64_t until = clock_ms() + world->patience_ms; clock_ms() < until && !gives_up(world);
+         clock_sleep_ms(5))
+        if (gets(world, "GET", path, NULL, 200) &&
+            http_integer(world->client, "queue_length") == count)
+            return true;
+    return false;
 }
 
 static bool who_waits_is_granted(struct world *world)
 {
     bool good = gets(world, "POST", "/locks/wait", NULL, 201);
     bring_token(world);
+    char release[sizeof world->token];
+    strcpy(release, world->token);
+    world->token[0] = '\0';
     struct parked *waiter =
-        parked_send(world->batond.port, NULL, "POST /locks/wait?wait=5s&ttl=200ms", NULL);
-    struct parked *gone = parked_send(world->batond.port, NULL, "POST /locks/wait?wait=5s", NULL);
-    good = good && parked_waits(waiter, 50);
+        parked_send(world->batond.port, NULL, "POST /locks/wait?wait=60s&ttl=60s", NULL);
+    good = good && comes_to_wait(world, "/locks/wait", 1);
+    struct parked *gone = parked_send(world->batond.port, NULL, "POST /locks/wait?wait=60s", NULL);
+    good = good && comes_to_wait(world, "/locks/wait", 2);
     parked_close(gone);
+    strcpy(world->token, release);
     good = good && gets(world, "DELETE", "/locks/wait", NULL, 200);
-    good = is_answered(waiter, 201) && good;
-    good = good && gets(world, "POST", "/locks/wait?wait=50ms&keep=5s", NULL, 409);
+    good = is_answered(world, waiter, 201) && good;
+    good = good && gets(world, "POST", "/locks/wait?wait=50ms&keep=30s", NULL, 409);
     bring_token(world);
-    return good && gets(world, "DELETE", "/locks/wait", NULL, 200);
+    good = good && gets(world, "DELETE", "/locks/wait", NULL, 200);
+    return good && gets(world, "DELETE", "/locks/wait?force=true", NULL, 200);
 }
 
 /* For longer than half a lease. */
@@ -186,36 +219,37 @@ static bool who_waits_is_vouched_for(struct world *world)
     bool good = gets(world, "POST", "/locks/alone", NULL, 201);
     bring_token(world);
     struct parked *waiter =
-        parked_send(world->batond.port, NULL, "POST /locks/alone?wait=5s", NULL);
+        parked_send(world->batond.port, NULL, "POST /locks/alone?wait=60s", NULL);
     good = good && parked_waits(waiter, 800);
     good = good && gets(world, "DELETE", "/locks/alone", NULL, 200);
-    return is_answered(waiter, 201) && good;
+    return is_answered(world, waiter, 201) && good;
 }
 
 /* The lock passes one who keeps its place and does not come. */
 static bool who_is_absent_is_passed(struct world *world)
 {
-    bool good = gets(world, "POST", "/locks/absent?ttl=150ms", NULL, 201);
-    good = good && gets(world, "POST", "/locks/absent?wait=50ms&keep=10s", NULL, 409);
-    return good && gets(world, "POST", "/locks/absent?wait=5s", NULL, 201);
+    bool good = gets(world, "POST", "/locks/absent?ttl=60s", NULL, 201);
+    good = good && gets(world, "POST", "/locks/absent?wait=50ms&keep=30s", NULL, 409);
+    good = good && gets(world, "DELETE", "/locks/absent?force=true", NULL, 200);
+    return good && waits_and_gets(world, "/locks/absent");
 }
 
 static bool changes_are_told(struct world *world)
 {
     char request[100], all[100];
     bool good = gets(world, "GET", "/events?prefix=tell", NULL, 200);
-    snprintf(all, sizeof all, "GET /events?prefix=tell&wait=5s&after=%" PRId64,
+    snprintf(all, sizeof all, "GET /events?prefix=tell&wait=60s&after=%" PRId64,
              http_integer(world->client, "version"));
     good = good && gets(world, "POST", "/locks/tell", NULL, 201);
-    snprintf(request, sizeof request, "GET /locks/tell/events?wait=5s&after=%" PRId64,
+    snprintf(request, sizeof request, "GET /locks/tell/events?wait=60s&after=%" PRId64,
              http_integer(world->client, "fence"));
     bring_token(world);
     struct parked *watcher = parked_send(world->batond.port, NULL, request, NULL);
     struct parked *prefix = parked_send(world->batond.port, NULL, all, NULL);
-    good = is_answered(prefix, 200) && good;
+    good = is_answered(world, prefix, 200) && good;
     good = good && parked_waits(watcher, 50);
     good = good && gets(world, "DELETE", "/locks/tell", NULL, 200);
-    return is_answered(watcher, 200) && good;
+    return is_answered(world, watcher, 200) && good;
 }
 
 /* A change that comes while somebody watches the prefix is heard through the tracking of keys. */
@@ -223,13 +257,12 @@ static bool changes_of_a_prefix_are_told(struct world *world)
 {
     char all[100];
     bool good = gets(world, "GET", "/events?prefix=late", NULL, 200);
-    snprintf(all, sizeof all, "GET /events?prefix=late&wait=5s&after=%" PRId64,
+    snprintf(all, sizeof all, "GET /events?prefix=late&wait=60s&after=%" PRId64,
              http_integer(world->client, "version"));
     struct parked *prefix = parked_send(world->batond.port, NULL, all, NULL);
     good = good && parked_waits(prefix, 300);
     good = good && gets(world, "POST", "/locks/later", NULL, 201);
-    int64_t before = clock_ms();
-    return is_answered(prefix, 200) && clock_ms() - before < 1000 && good;
+    return is_answered(world, prefix, 200) && good;
 }
 
 /* The connection that was lost is ended for Redis, too. */
@@ -237,7 +270,7 @@ static bool a_lost_connection_is_made_again(struct world *world)
 {
     bool good = gets(world, "POST", "/locks/before?ttl=1m", NULL, 201);
     freeReplyObject(redis_process_command(&world->redis, "CLIENT KILL USER baton SKIPME yes"));
-    good = comes_to_answer(world->client, "/readyz", 200, PATIENCE_MS) && good;
+    good = comes_to_answer(world->client, "/readyz", 200, world->patience_ms) && good;
     return gets(world, "GET", "/locks/before", NULL, 200) && good;
 }
 
@@ -308,6 +341,7 @@ static void its_rules_are_enough(void **state)
 {
     struct world *world = *state;
     make_user(world, NULL);
+    world->patience_ms = CLOCK_HANG_MS;
     start(world);
     for (size_t i = 0; i < STEP_COUNT; i++) {
         if (!STEPS[i].run(world))
@@ -325,11 +359,11 @@ static bool is_needed(struct world *world, const char *rule)
 {
     bool refused = false;
     make_user(world, rule);
+    world->patience_ms = REFUSED_MS;
+    world->is_trying = true;
     start(world);
     for (size_t i = 0; !refused && i < STEP_COUNT; i++) {
-        int64_t begun = clock_ms();
         STEPS[i].run(world);
-        assert_in_range(clock_ms() - begun, 0, ANSWERED_MS);
         refused = is_refused(world);
     }
     refused = refused || clock_wait_until(is_refused, world, LIBRARIES_MS);
