@@ -1,5 +1,5 @@
 /* Redis Sentinel: which server is used, and when it is another one. How soon that is is asserted in
- * tests/timing/test_redis_losses.c. */
+ * tests/timing/test_primary_losses.c. */
 #include "redis/address/access.h"
 #include "redis/sentinel/sentinel.h"
 #include "tests/support/clock.h"
