@@ -8,7 +8,7 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-enum { SHORT_MS = 100, LASTS_MS = 2500, TTL_MS = 3000, STRANGE = 1 };
+enum { SHORT_MS = 100, LASTS_MS = 2500, TTL_MS = 8000, STRANGE = 1 };
 
 static struct slot_move move_of(const char *name, int from, int to)
 {
@@ -39,16 +39,14 @@ static bool was_warned(void *context)
 static void who_waits_gets_it_when_it_has_ended(void **state)
 {
     struct stage stage = {0};
-    char name[ON_CLUSTER_NAME], token[TOKEN_TEXT], line[ON_CLUSTER_LINE];
+    char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
     (void)state;
     stage_open(&stage, STRANGE, 60, true);
     on_cluster_start_batonds(&stage.all, LIST("--workers=1", "--quarantine=auto"));
     on_cluster_name(&stage.all, 0, "queued-", 0, name);
-    on_cluster_acquire(stage.all.client[0], name, "?ttl=50s", token);
-    struct parked *waits = on_cluster_wait(&stage.all, 1, name, "?wait=1m&ttl=1s");
     int64_t ends = clock_ms() + TTL_MS;
-    answers_token(stage.all.client[0], token, on_cluster_request(line, "PUT", name, "?ttl=3s"),
-                  NULL, 200, NULL);
+    on_cluster_acquire(stage.all.client[0], name, "?ttl=8s", token);
+    struct parked *waits = on_cluster_wait(&stage.all, 1, name, "?wait=1m&ttl=1s");
     struct slot_move move = move_of(name, 0, STRANGE);
     clustered_move(&stage.all.clustered, &move);
     assert_int_equal(parked_answer(waits, 2 * CLOCK_HANG_MS), 201);

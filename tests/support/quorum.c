@@ -100,15 +100,20 @@ void quorum_servers_stop(struct quorum_servers *servers)
 
 /* The main key tells how many in its 10th to 13th bytes: see STATE in
  * locks/scripts/shared/1-formats.lua. */
+bool quorum_servers_member_holds(struct quorum_servers *servers, int member, const char *name)
+{
+    redisReply *reply =
+        redis_process_command(&servers->members[member], "GETRANGE baton:{%s} 9 9", name);
+    bool holds = reply->len == 1 && reply->str[0] != 0;
+    freeReplyObject(reply);
+    return holds;
+}
+
 int quorum_servers_held(struct quorum_servers *servers, const char *name)
 {
     int count = 0;
-    for (int i = 0; i < QUORUM_MEMBERS; i++) {
-        redisReply *reply =
-            redis_process_command(&servers->members[i], "GETRANGE baton:{%s} 9 9", name);
-        count += reply->len == 1 && reply->str[0] != 0;
-        freeReplyObject(reply);
-    }
+    for (int i = 0; i < QUORUM_MEMBERS; i++)
+        count += quorum_servers_member_holds(servers, i, name);
     return count;
 }
 

@@ -40,7 +40,8 @@ void quorum_servers_member_speaks_tls(struct quorum_servers *servers, int member
 /* Whatever state they are in. */
 void quorum_servers_stop(struct quorum_servers *servers);
 
-/* At how many members the name has holds. */
+/* Whether the name has holds at that member, and at how many it has. */
+bool quorum_servers_member_holds(struct quorum_servers *servers, int member, const char *name);
 int quorum_servers_held(struct quorum_servers *servers, const char *name);
 
 /* The version of the name at each; 0: it has none. */

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PAIRS = 16, ENDS = 2 * PAIRS };
+enum { PAIRS = 16, ENDS = 2 * PAIRS, STEP_MS = 5 };
 
 /* Some bytes on their way. */
 struct piece {
@@ -99,12 +99,20 @@ static void deliver(struct end *end, int64_t now)
     }
 }
 
-static int sleep_ms(const struct end *ends)
+/* What is for a client, the first of each pair, may be held. */
+static bool is_held(const struct wire_delay *wire, int end)
+{
+    return wire->holds && end % 2 == 0;
+}
+
+static int sleep_ms(const struct wire_delay *wire, const struct end *ends)
 {
     int64_t due = INT64_MAX, now = clock_us();
     for (int i = 0; i < ENDS; i++)
-        if (ends[i].first && ends[i].first->due < due)
+        if (ends[i].first && !is_held(wire, i) && ends[i].first->due < due)
             due = ends[i].first->due;
+    if (wire->holds && due > now + STEP_MS * 1000) /* nobody says when it is let go */
+        return STEP_MS;
     return due == INT64_MAX ? -1 : due <= now ? 0 : (int)((due - now + 999) / 1000);
 }
 
@@ -119,7 +127,7 @@ static void *run(void *context)
                                          {.fd = wire->listener, .events = POLLIN}};
         for (int i = 0; i < ENDS; i++)
             polls[2 + i] = (struct pollfd){.fd = ends[i].fd, .events = POLLIN};
-        poll(polls, 2 + ENDS, sleep_ms(ends));
+        poll(polls, 2 + ENDS, sleep_ms(wire, ends));
         if (polls[0].revents)
             break;
         if (polls[1].revents)
@@ -129,7 +137,8 @@ static void *run(void *context)
                 !take_in(wire, &ends[i], &ends[i ^ 1]))
                 close_pair(&ends[i & ~1]);
         for (int i = 0; i < ENDS; i++)
-            deliver(&ends[i], clock_us());
+            if (!is_held(wire, i))
+                deliver(&ends[i], clock_us());
     }
     for (int i = 0; i < ENDS; i += 2)
         close_pair(&ends[i]);
@@ -142,6 +151,7 @@ void wire_delay_start(struct wire_delay *wire, int target, int ms)
     socklen_t length = sizeof address;
     wire->target = target;
     wire->ms = ms;
+    wire->holds = false;
     wire->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(wire->listener, (struct sockaddr *)&address, length), 0);
     assert_int_equal(listen(wire->listener, PAIRS), 0);

@@ -11,6 +11,7 @@ struct wire_delay {
     int port;          /* to connect to on 127.0.0.1 */
     atomic_int target; /* the port that new connections lead to */
     atomic_int ms;     /* of each way */
+    atomic_bool holds; /* no answer arrives before this is false again */
     int listener;
     int stop[2];
     pthread_t thread;
