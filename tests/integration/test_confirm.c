@@ -11,8 +11,7 @@
 enum {
     WAY_MS = 10,      /* to a replica, and as much back */
     TIMEOUT_MS = 500, /* as FLAGS have it */
-    LATE_MS = 3000,   /* what a busy machine may add to it */
-    PATIENCE_MS = 10000,
+    PATIENCE_MS = CLOCK_HANG_MS,
     LINE = 200,
 };
 
@@ -86,14 +85,15 @@ static void becomes_free(struct scene *scene, const char *name)
     }
 }
 
-/* The latest reply of `client` is 503 `unconfirmed`, in time, and says what a client needs. */
+/* The latest reply of `client` is 503 `unconfirmed`, not too early, and says what a client needs.
+ */
 static void is_unconfirmed(struct http_client *client, int64_t begun)
 {
     int64_t took = clock_ms() - begun;
     assert_string_equal(http_header(client, "Retry-After"), "1");
     assert_non_null(http_text(client, "token"));
     assert_non_null(strstr(http_text(client, "detail"), "1 of 2 replicas"));
-    if (took < TIMEOUT_MS - 5 || took > TIMEOUT_MS + LATE_MS)
+    if (took < TIMEOUT_MS - 5)
         fail_msg("it took %lld ms", (long long)took);
 }
 
@@ -110,11 +110,12 @@ static void whoever_is_told_has_replicas_that_have_it(void **state)
     }
     answers(all->client, "POST /locks/body", "{\"confirm\": \"replicas:2\"}", 201, NULL);
     assert_true(has(&all->replicas[0], "body") && has(&all->replicas[1], "body"));
-    assert_in_range(http_integer(all->client, "ttl_ms"), 29000, 30000 - 2 * WAY_MS);
+    assert_in_range(http_integer(all->client, "ttl_ms"), 1, 30000 - 2 * WAY_MS);
 
-    /* The other way round: the replicas are indeed that far away. */
+    /* The other way round: who does not ask for it does not wait for it. */
+    freeze(scene);
     answers(all->client, "POST /locks/unasked?confirm=none", NULL, 201, NULL);
-    assert_false(has(&all->replicas[0], "unasked"));
+    thaw(scene);
 }
 
 static void too_few_replicas_give_the_lock_to_the_next(void **state)
@@ -167,11 +168,11 @@ static void the_next_one_gets_it(struct scene *scene, struct http_client *releas
     char request[LINE];
     snprintf(request, sizeof request, "POST /locks/%s?ttl=10m", name);
     answers_token(all->client, TOKEN, request, NULL, 201, NULL);
-    snprintf(request, sizeof request, "POST /locks/%s?wait=20s&confirm=replicas:2", name);
+    snprintf(request, sizeof request, "POST /locks/%s?wait=1m&confirm=replicas:2", name);
     struct parked *first = parked_send(all->batond.port, NULL, request, NULL);
     while (hold_count(scene, name) != 1 || http_integer(scene->other, "queue_length") != 1)
         clock_sleep_ms(5);
-    snprintf(request, sizeof request, "POST /locks/%s?wait=20s", name);
+    snprintf(request, sizeof request, "POST /locks/%s?wait=1m", name);
     struct parked *second = parked_send(all->batond.port, NULL, request, NULL);
     while (hold_count(scene, name) != 1 || http_integer(scene->other, "queue_length") != 2)
         clock_sleep_ms(5);
@@ -182,8 +183,8 @@ static void the_next_one_gets_it(struct scene *scene, struct http_client *releas
     assert_true(parked_waits(second, TIMEOUT_MS / 2));
     assert_int_equal(parked_answer(first, PATIENCE_MS), 503);
     assert_string_equal(http_text(&first->client, "code"), "unconfirmed");
-    assert_in_range(clock_ms() - begun, TIMEOUT_MS - 5, TIMEOUT_MS + LATE_MS);
-    assert_int_equal(parked_answer(second, LATE_MS), 201);
+    assert_true(clock_ms() - begun >= TIMEOUT_MS - 5);
+    assert_int_equal(parked_answer(second, PATIENCE_MS), 201);
     thaw(scene);
     parked_close(first);
     parked_close(second);
@@ -206,7 +207,7 @@ static void who_waits_is_told_when_replicas_have_it(void **state)
     for (int i = 0; i < 2; i++) {
         snprintf(request, sizeof request, "POST /locks/%s", NAMES[i]);
         answers_token(all->client, TOKEN, request, NULL, 201, NULL);
-        snprintf(request, sizeof request, "POST /locks/%s?wait=20s&ttl=10m&confirm=replicas:2",
+        snprintf(request, sizeof request, "POST /locks/%s?wait=1m&ttl=10m&confirm=replicas:2",
                  NAMES[i]);
         struct parked *waits = parked_send(all->batond.port, NULL, request, NULL);
         while (hold_count(scene, NAMES[i]) != 1 || http_integer(scene->other, "queue_length") != 1)
@@ -222,29 +223,18 @@ static void who_waits_is_told_when_replicas_have_it(void **state)
     }
 }
 
-static int64_t who_hangs_up_takes(struct scene *scene)
+/* How soon is measured in tests/timing/test_confirm.c. */
+static void who_hangs_up_meanwhile_leaves_the_lock_to_the_next(void **state)
 {
+    struct scene *scene = *state;
     struct replicated *all = &scene->all;
     freeze(scene);
     struct parked *gone = parked_send(all->batond.port, NULL,
-                                      "POST /locks/gone?wait=20s&ttl=10m&confirm=replicas:2", NULL);
+                                      "POST /locks/gone?wait=1m&ttl=10m&confirm=replicas:2", NULL);
     while (hold_count(scene, "gone") != 1)
         clock_sleep_ms(2);
-    int64_t begun = clock_ms();
     parked_close(gone);
-    answers(scene->other, "POST /locks/gone?wait=20s", NULL, 201, NULL);
-    int64_t took = clock_ms() - begun;
-    answers(scene->other, "DELETE /locks/gone?force=true", NULL, 200, NULL);
-    thaw(scene);
-    return took;
-}
-
-/* Sooner than its wait for replicas would end, unless the machine is busy each time. */
-static void who_hangs_up_meanwhile_leaves_the_lock_to_the_next(void **state)
-{
-    int tries = 0;
-    while (who_hangs_up_takes(*state) > TIMEOUT_MS / 2)
-        assert_true(++tries < 10);
+    answers(scene->other, "POST /locks/gone?wait=1m", NULL, 201, NULL);
 }
 
 static void a_repeated_acquire_is_confirmed_and_takes_nothing_back(void **state)
@@ -255,7 +245,7 @@ static void a_repeated_acquire_is_confirmed_and_takes_nothing_back(void **state)
     int64_t fence = http_integer(client, "fence");
     freeze(scene);
     answers_token(client, TOKEN, "POST /locks/again?confirm=replicas:2", NULL, 503, "unconfirmed");
-    clock_sleep_ms(100);
+    clock_sleep_ms(100); /* a take-back that should not be is likelier to be seen */
     answers_token(client, TOKEN, "GET /locks/again", NULL, 200, NULL);
     assert_true(json_is_true(member(client, "mine")));
     thaw(scene);
@@ -345,7 +335,7 @@ static void a_connection_holds_what_replicas_have(void **state)
 {
     struct scene *scene = *state;
     struct replicated *all = &scene->all;
-    static const char REQUEST[] = "POST /locks/stream?hold=connection&ttl=1s&confirm=replicas:2";
+    static const char REQUEST[] = "POST /locks/stream?hold=connection&ttl=4s&confirm=replicas:2";
     freeze(scene);
     answers(all->client, REQUEST, NULL, 503, "unconfirmed");
     becomes_free(scene, "stream");
@@ -354,64 +344,31 @@ static void a_connection_holds_what_replicas_have(void **state)
     assert_true(parked_hears(stream, "\"granted\"", PATIENCE_MS));
     assert_true(parked_hears(stream, "\"heartbeat\"", PATIENCE_MS));
     freeze(scene);
-    assert_true(parked_hears(stream, "\"lost\"", 1000 + LATE_MS));
+    assert_true(parked_hears(stream, "\"lost\"", PATIENCE_MS));
     thaw(scene);
     parked_close(stream);
 }
 
-/* How long requests take that ask for no confirmation: us, sorted. */
-enum { PROBES = 200, CROWD = 16 };
-
-static int by_number(const void *one, const void *other)
-{
-    int64_t difference = *(const int64_t *)one - *(const int64_t *)other;
-    return difference < 0 ? -1 : difference > 0;
-}
-
-static void probe(struct http_client *client, const char *when, int64_t latencies[PROBES])
-{
-    char path[LINE];
-    for (int i = 0; i < PROBES; i++) {
-        snprintf(path, sizeof path, "/locks/probe-%s-%d?ttl=1s", when, i);
-        int64_t begun = clock_us();
-        assert_int_equal(http_call(client, "POST", path, NULL), 201);
-        latencies[i] = clock_us() - begun;
-    }
-    qsort(latencies, PROBES, sizeof *latencies, by_number);
-}
-
 static void others_do_not_wait_for_replicas(void **state)
 {
-    SKIP_UNDER_VALGRIND("it measures time");
+    enum { CROWD = 16 };
     struct scene *scene = *state;
     struct replicated *all = &scene->all;
     struct parked *crowd[CROWD];
-    int64_t alone[PROBES], beside[PROBES];
     char request[LINE];
-    probe(all->client, "alone", alone);
     freeze(scene);
     for (int i = 0; i < CROWD; i++) {
-        snprintf(request, sizeof request, "POST /locks/pending-%d?confirm=replicas:2&wait=1s", i);
+        snprintf(request, sizeof request, "POST /locks/pending-%d?confirm=replicas:2&wait=10s", i);
         crowd[i] = parked_send(all->batond.port, NULL, request, NULL);
     }
     while (hold_count(scene, "pending-0") != 1)
         clock_sleep_ms(1);
-    int64_t begun = clock_ms();
     answers(all->client, "POST /locks/beside?confirm=replicas:1", NULL, 201, NULL);
-    assert_true(clock_ms() - begun < TIMEOUT_MS); /* those that ask for one do not wait for two */
-    probe(all->client, "beside", beside);
+    answers(all->client, "POST /locks/aside", NULL, 201, NULL);
     for (int i = 0; i < CROWD; i++) {
         assert_int_equal(parked_answer(crowd[i], PATIENCE_MS), 503);
         parked_close(crowd[i]);
     }
-    thaw(scene);
-    print_message("%d requests while %d are being confirmed: median %lld us, 99 %% %lld us; alone: "
-                  "%lld us, %lld us\n",
-                  PROBES, CROWD, (long long)beside[PROBES / 2],
-                  (long long)beside[PROBES * 99 / 100], (long long)alone[PROBES / 2],
-                  (long long)alone[PROBES * 99 / 100]);
-    assert_true(beside[PROBES / 2] < 3 * alone[PROBES / 2] + 5000);
-    assert_true(beside[PROBES * 99 / 100] < TIMEOUT_MS * 1000 / 2);
 }
 
 static void a_wrong_confirm_is_refused(void **state)

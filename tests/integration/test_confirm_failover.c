@@ -13,7 +13,7 @@ enum {
     GRANTS = 4096,
     RUN_MS = 100, /* of clients, at least, before the primary dies; and */
     MORE_MS = 40,
-    END_MS = 5000,
+    END_MS = CLOCK_HANG_MS,
     CYCLES = 4,
     MOST_CYCLES = 20, /* until one is lost that may be */
 };

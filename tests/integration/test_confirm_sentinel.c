@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LOCKS = 20, PATIENCE_MS = 30000 };
+enum { LOCKS = 20, PATIENCE_MS = CLOCK_HANG_MS };
 
 static const char *const FLAGS[] = {"--confirm=replicas:1", NULL};
 

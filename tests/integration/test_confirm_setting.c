@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAY_MS = 1, PATIENCE_MS = 10000 };
+enum { WAY_MS = 1, PATIENCE_MS = CLOCK_HANG_MS };
 
 static const char *const TWO[] = {"--confirm=replicas:2", "--confirm-timeout=800ms", NULL};
 
@@ -64,7 +64,7 @@ static void a_primary_that_dies_meanwhile_confirms_nothing(void **state)
     while (redis_process_integer(&all.primary, "EXISTS baton:{dying}") == 0)
         clock_sleep_ms(1);
     redis_process_kill(&all.primary);
-    assert_int_equal(parked_answer(asks, 2000), 503);
+    assert_int_equal(parked_answer(asks, PATIENCE_MS), 503);
     parked_close(asks);
     replicated_close(&all);
 }
@@ -82,7 +82,7 @@ static void a_primary_that_becomes_a_replica_confirms_nothing(void **state)
         clock_sleep_ms(1);
     freeReplyObject(
         redis_process_command(&all.primary, "REPLICAOF 127.0.0.1 %d", all.replicas[1].port));
-    assert_int_equal(parked_answer(asks, 2000), 503);
+    assert_int_equal(parked_answer(asks, PATIENCE_MS), 503);
     assert_string_equal(http_text(&asks->client, "code"), "unconfirmed");
     parked_close(asks);
     replicated_close(&all);
@@ -113,10 +113,10 @@ static void a_primary_that_forgot_meanwhile_confirms_nothing(void **state)
         freeReplyObject(
             redis_process_command(&all.replicas[i], "REPLICAOF 127.0.0.1 %d", all.primary.port));
     }
-    assert_int_equal(parked_answer(asks, 10000), 503);
+    assert_int_equal(parked_answer(asks, PATIENCE_MS), 503);
     assert_string_equal(http_text(&asks->client, "code"), "unconfirmed");
     parked_close(asks);
-    assert_true(comes_to_answer(all.client, "/readyz", 200, 10000));
+    assert_true(comes_to_answer(all.client, "/readyz", 200, PATIENCE_MS));
     answers(all.client, "POST /locks/forgotten", NULL, 201, NULL); /* and goes on */
     redis_process_stop(&empty);
     replicated_close(&all);
@@ -176,7 +176,7 @@ static void a_batond_that_was_stopped_trusts_no_old_yes(void **state)
     redis_process_thaw(&all.replicas[0]);
     clock_sleep_ms(1000);
     process_signal(&all.batond.process, SIGCONT);
-    assert_int_equal(parked_answer(asks, 2000), 503);
+    assert_int_equal(parked_answer(asks, PATIENCE_MS), 503);
     assert_string_equal(http_text(&asks->client, "code"), "unconfirmed");
     parked_close(asks);
     replicated_close(&all);
