@@ -12,7 +12,11 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-enum { LOOK_MS = 1100, PATIENCE_MS = 10000 };
+enum { LOOK_MS = 1100, PATIENCE_MS = CLOCK_HANG_MS };
+
+/* A replica is given all without a pause. */
+static const struct redis_options AT_ONCE = {.port = true,
+                                             .arguments = LIST("--repl-diskless-sync-delay", "0")};
 
 static void follow(struct redis_process *redis, const struct redis_process *primary)
 {
@@ -42,13 +46,13 @@ static void who_was_a_replica_for_a_while_grants_nothing(void **state)
     struct redis_process other;
     struct service service;
     (void)state;
-    service_open(&service, &(struct redis_options){.port = true}, LIST("--quarantine=auto"));
-    redis_process_start(&other, &(struct redis_options){.port = true});
+    service_open(&service, &AT_ONCE, LIST("--quarantine=auto"));
+    redis_process_start(&other, &AT_ONCE);
     clock_sleep_ms(LOOK_MS);
     follow(&other, &service.redis);
     await_sync(&other);
     follow(&other, NULL);
-    answers(service.client, "POST /locks/n?ttl=20s", NULL, 201, NULL);
+    answers(service.client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
     clock_sleep_ms(LOOK_MS);
     follow(&service.redis, &other);
     await_sync(&service.redis);
@@ -90,14 +94,15 @@ static void a_history_that_begins_anew_is_no_loss(void **state)
     struct redis_process other;
     struct service service;
     (void)state;
-    service_open(
-        &service,
-        &(struct redis_options){.port = true, .arguments = LIST("--repl-backlog-ttl", "1")},
-        LIST("--quarantine=auto"));
-    redis_process_start(&other, &(struct redis_options){.port = true});
+    service_open(&service,
+                 &(struct redis_options){.port = true,
+                                         .arguments = LIST("--repl-backlog-ttl", "1",
+                                                           "--repl-diskless-sync-delay", "0")},
+                 LIST("--quarantine=auto"));
+    redis_process_start(&other, &AT_ONCE);
     follow(&other, &service.redis);
     await_sync(&other);
-    answers(service.client, "POST /locks/n?ttl=20s", NULL, 201, NULL);
+    answers(service.client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
     clock_sleep_ms(LOOK_MS);
     redisReply *before = redis_process_command(&service.redis, "INFO replication");
     redis_process_kill(&other);
@@ -148,7 +153,7 @@ static void a_replica_that_confirmed_nothing_is_counted(void **state)
         }
         clock_sleep_ms(LOOK_MS);
         redis_process_freeze(&all.replicas[1]);
-        answers(client, "POST /locks/n?ttl=20s", NULL, 201, NULL);
+        answers(client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
         clock_sleep_ms(LOOK_MS);
         redis_process_kill(&all.primary);
         redis_process_kill(&all.replicas[0]);
@@ -173,9 +178,9 @@ static void an_old_file_is_noticed(void **state)
     for (int is_new = 0; is_new < 2; is_new++) {
         struct service service;
         service_open(&service, NULL, LIST("--quarantine=auto"));
-        answers(service.client, "POST /locks/kept?ttl=20s", NULL, 201, NULL);
+        answers(service.client, "POST /locks/kept?ttl=5m", NULL, 201, NULL);
         redis_process_save(&service.redis);
-        answers(service.client, "POST /locks/lost?ttl=20s", NULL, 201, NULL);
+        answers(service.client, "POST /locks/lost?ttl=5m", NULL, 201, NULL);
         redis_process_kill(&service.redis);
         if (is_new)
             assert_int_equal(batond_process_stop(&service.batond), 0);
@@ -220,14 +225,14 @@ static void one_that_was_started_anew_soon_is_none_that_was_promoted(void **stat
     struct http_client *client = http_client_new(batond.url);
     redis_process_save(&all.primary);
     clock_sleep_ms(LOOK_MS);
-    answers(client, "POST /locks/n?ttl=20s", NULL, 201, NULL);
+    answers(client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
     await_part(750);
     process_signal(&batond.process, SIGSTOP);
     redis_process_kill(&all.primary);
     redis_process_resume(&all.primary);
     await_part(100);
     process_signal(&batond.process, SIGCONT);
-    int64_t until = clock_ms() + LOOK_MS;
+    int64_t until = clock_ms() + PATIENCE_MS;
     while (http_call(client, "POST", "/locks/n", NULL) == 503 &&
            strcmp(member_text(client, "code"), "store_unavailable") == 0)
         assert_true(clock_ms() < until);

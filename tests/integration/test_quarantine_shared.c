@@ -12,7 +12,7 @@
 
 enum {
     LOOK_MS = 1100,
-    PATIENCE_MS = 10000,
+    PATIENCE_MS = CLOCK_HANG_MS,
     SHORT_MS = 15000, /* more than whoever knows less waits */
 };
 
@@ -59,7 +59,7 @@ static void close_scene(struct scene *scene)
 static void lose_a_lock(struct scene *scene)
 {
     for (int i = 0; i < 2; i++)
-        answers(scene->client[i], "POST /locks/other?ttl=1s&wait=5s", NULL, 201, NULL);
+        answers(scene->client[i], "POST /locks/other?ttl=1s&wait=1m", NULL, 201, NULL);
     redis_process_save(&scene->all.primary);
     clock_sleep_ms(LOOK_MS);
     process_signal(&scene->forgets.process, SIGSTOP);
@@ -93,7 +93,7 @@ static bool is_closed_for_long(void *context)
 static void both_wait_for_it(struct scene *scene)
 {
     for (int i = 0; i < 2; i++)
-        assert_true(clock_wait_until(is_closed_for_long, scene->client[i], 3 * LOOK_MS));
+        assert_true(clock_wait_until(is_closed_for_long, scene->client[i], PATIENCE_MS));
 }
 
 /* It has looked at what Redis has before, and thinks no better of it for that: this is the same

@@ -1,0 +1,161 @@
+/* How soon things happen in a Redis Cluster. */
+#include "tests/support/fixtures/on_cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ROUNDS = 9,
+    SOON_MS = 50,
+    SECOND_MS = 1000,
+    LEASE_MS = 10000,
+    BROKEN_MS = 3000,
+    LATE_MS = 800, /* what a Redis that is found dead or back may add */
+};
+
+static int by_number(const void *one, const void *other)
+{
+    int64_t difference = *(const int64_t *)one - *(const int64_t *)other;
+    return difference < 0 ? -1 : difference > 0;
+}
+
+static int64_t median(int64_t all[ROUNDS])
+{
+    qsort(all, ROUNDS, sizeof *all, by_number);
+    return all[ROUNDS / 2];
+}
+
+/* Whichever primary serves the name. */
+static void a_waiter_at_another_batond_is_woken_at_once(void **state)
+{
+    struct on_cluster *all = *state;
+    char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    int64_t took[ROUNDS];
+    for (int i = 0; i < ROUNDS; i++) {
+        on_cluster_name(all, i % CLUSTERED_PRIMARIES, "woken-", i, name);
+        on_cluster_take(all, i % 2, name, token);
+        struct parked *waits = on_cluster_wait(all, 1 - i % 2, name, "?wait=1m");
+        int64_t begun = clock_ms();
+        on_cluster_give(all, i % 2, name, token);
+        assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
+        took[i] = clock_ms() - begun;
+        parked_close(waits);
+    }
+    assert_in_range(median(took), 0, SOON_MS);
+    assert_in_range(took[ROUNDS - 1], 0, SECOND_MS); /* a message that is lost takes longer */
+}
+
+static void an_expiry_hands_over_at_once(void **state)
+{
+    enum { TTL_MS = 300 };
+    struct on_cluster *all = *state;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    int64_t took[ROUNDS];
+    for (int i = 0; i < ROUNDS; i++) {
+        on_cluster_name(all, i % CLUSTERED_PRIMARIES, "ends-", i, name);
+        on_cluster_take(all, 0, name, token);
+        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=1m");
+        answers_token(all->client[0], token, on_cluster_request(line, "PUT", name, "?ttl=300ms"),
+                      NULL, 200, NULL);
+        int64_t begun = clock_ms();
+        assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
+        took[i] = clock_ms() - begun - TTL_MS;
+        parked_close(waits);
+    }
+    assert_true(median(took) <= SOON_MS);
+}
+
+/* Also if another name, whose primary has not been away, would have been asked about before. */
+static void a_waiter_asks_again_as_soon_as_its_primary_is_back(void **state)
+{
+    struct on_cluster *all = *state;
+    char name[2][ON_CLUSTER_NAME], token[2][TOKEN_TEXT];
+    struct parked *waiter[2];
+    for (int i = 0; i < 2; i++) {
+        on_cluster_name(all, i, "away-", i, name[i]);
+        on_cluster_take(all, 0, name[i], token[i]);
+        waiter[i] = on_cluster_wait(all, 1, name[i], "?wait=1m");
+    }
+    freeReplyObject(clustered_ask(&all->clustered, 1, "DEL baton:{%s}", name[1]));
+    freeReplyObject(clustered_ask(&all->clustered, 1, "CLIENT KILL TYPE normal"));
+    assert_int_equal(parked_answer(waiter[1], LATE_MS), 201);
+    assert_true(parked_waits(waiter[0], 0));
+    for (int i = 0; i < 2; i++)
+        parked_close(waiter[i]);
+}
+
+/* The value of a field of what CLUSTER LINKS says of one link. */
+static const char *field(const redisReply *link, const char *name)
+{
+    for (size_t i = 0; i + 1 < link->elements; i += 2)
+        if (strcmp(link->element[i]->str, name) == 0)
+            return link->element[i + 1]->str;
+    return "";
+}
+
+/* Redis makes them again within 100 ms. */
+static void break_links(struct clustered *clustered)
+{
+    for (int from = 0; from < CLUSTERED_PRIMARIES; from++) {
+        redisReply *links = clustered_ask(clustered, from, "CLUSTER LINKS");
+        for (size_t i = 0; i < links->elements; i++)
+            if (strcmp(field(links->element[i], "direction"), "to") == 0)
+                freeReplyObject(clustered_ask(clustered, from, "DEBUG CLUSTERLINK KILL to %s",
+                                              field(links->element[i], "node")));
+        freeReplyObject(links);
+    }
+}
+
+/* A lost message costs half a lease. */
+static void a_waiter_is_served_within_half_a_lease_though_messages_are_lost(void **state)
+{
+    struct on_cluster *all = *state;
+    char name[CLUSTERED_PRIMARIES][ON_CLUSTER_NAME], token[CLUSTERED_PRIMARIES][TOKEN_TEXT];
+    struct parked *waiter[CLUSTERED_PRIMARIES];
+    for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
+        on_cluster_name(all, i, "lost-", i, name[i]);
+        on_cluster_take(all, 0, name[i], token[i]);
+        waiter[i] = on_cluster_wait(all, 1, name[i], "?wait=1m&ttl=1m");
+    }
+    for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
+        break_links(&all->clustered);
+        on_cluster_give(all, 0, name[i], token[i]);
+    }
+    int64_t begun = clock_ms();
+    for (; clock_ms() < begun + BROKEN_MS; clock_sleep_ms(5))
+        break_links(&all->clustered);
+    for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
+        assert_int_equal(parked_answer(waiter[i], CLOCK_HANG_MS), 201);
+        assert_in_range(clock_ms() - begun, 0, LEASE_MS / 2 + LATE_MS);
+        parked_close(waiter[i]);
+    }
+}
+
+static void without_its_primary_a_name_is_503_within_a_second(void **state)
+{
+    struct on_cluster *all = *state;
+    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME];
+    on_cluster_name(all, 1, "gone-", 0, name);
+    clustered_freeze(&all->clustered, 1);
+    for (int i = 0; i < 3; i++) {
+        int64_t begun = clock_ms();
+        answers(all->client[0], on_cluster_request(line, "POST", name, ""), NULL, 503,
+                "store_unavailable");
+        assert_in_range(clock_ms() - begun, 0, SECOND_MS);
+    }
+    clustered_thaw(&all->clustered, 1);
+    on_cluster_answers_again(all, name);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_waiter_at_another_batond_is_woken_at_once),
+        cmocka_unit_test(an_expiry_hands_over_at_once),
+        cmocka_unit_test(a_waiter_asks_again_as_soon_as_its_primary_is_back),
+        cmocka_unit_test(a_waiter_is_served_within_half_a_lease_though_messages_are_lost),
+        cmocka_unit_test(without_its_primary_a_name_is_503_within_a_second),
+    };
+    return cmocka_run_group_tests(tests, on_cluster_start, on_cluster_stop);
+}

@@ -1,0 +1,121 @@
+/* What confirmed grants cost, and what they do not cost others. */
+#include "tests/support/fixtures/parked.h"
+#include "tests/support/fixtures/replicated.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    WAY_MS = 10, /* to a replica, and as much back */
+    TIMEOUT_MS = 500,
+    LATE_MS = 100,
+    PROBES = 200,
+    CROWD = 16,
+    LINE = 200,
+};
+
+static int start(void **state)
+{
+    static const char *const FLAGS[] = {"--confirm-timeout=500ms", NULL};
+    static struct replicated all;
+    replicated_open(&all, WAY_MS, FLAGS);
+    *state = &all;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    replicated_close(*state);
+    return 0;
+}
+
+static void await_hold(struct replicated *all, const char *name)
+{
+    while (redis_process_integer(&all->primary, "EXISTS baton:{%s}", name) == 0)
+        clock_sleep_ms(1);
+}
+
+static void too_few_replicas_are_told_of_in_time(void **state)
+{
+    struct replicated *all = *state;
+    redis_process_freeze(&all->replicas[0]);
+    int64_t begun = clock_ms();
+    answers(all->client, "POST /locks/short?confirm=replicas:2", NULL, 503, "unconfirmed");
+    assert_in_range(clock_ms() - begun, TIMEOUT_MS - 5, TIMEOUT_MS + LATE_MS);
+    redis_process_thaw(&all->replicas[0]);
+}
+
+/* Sooner than its wait for replicas would end. */
+static void a_client_that_hangs_up_meanwhile_leaves_the_lock_to_the_next(void **state)
+{
+    struct replicated *all = *state;
+    redis_process_freeze(&all->replicas[0]);
+    struct parked *gone = parked_send(all->batond.port, NULL,
+                                      "POST /locks/gone?wait=1m&ttl=10m&confirm=replicas:2", NULL);
+    await_hold(all, "gone");
+    int64_t begun = clock_ms();
+    parked_close(gone);
+    answers(all->client, "POST /locks/gone?wait=1m", NULL, 201, NULL);
+    assert_in_range(clock_ms() - begun, 0, TIMEOUT_MS / 2);
+    redis_process_thaw(&all->replicas[0]);
+}
+
+static int by_number(const void *one, const void *other)
+{
+    int64_t difference = *(const int64_t *)one - *(const int64_t *)other;
+    return difference < 0 ? -1 : difference > 0;
+}
+
+/* How long requests take that ask for no confirmation: us, sorted. */
+static void probe(struct http_client *client, const char *when, int64_t latencies[PROBES])
+{
+    char path[LINE];
+    for (int i = 0; i < PROBES; i++) {
+        snprintf(path, sizeof path, "/locks/probe-%s-%d?ttl=1s", when, i);
+        int64_t begun = clock_us();
+        assert_int_equal(http_call(client, "POST", path, NULL), 201);
+        latencies[i] = clock_us() - begun;
+    }
+    qsort(latencies, PROBES, sizeof *latencies, by_number);
+}
+
+static void others_do_not_wait_for_replicas(void **state)
+{
+    struct replicated *all = *state;
+    struct parked *crowd[CROWD];
+    int64_t alone[PROBES], beside[PROBES];
+    char request[LINE];
+    probe(all->client, "alone", alone);
+    redis_process_freeze(&all->replicas[0]);
+    for (int i = 0; i < CROWD; i++) {
+        snprintf(request, sizeof request, "POST /locks/pending-%d?confirm=replicas:2&wait=1s", i);
+        crowd[i] = parked_send(all->batond.port, NULL, request, NULL);
+    }
+    await_hold(all, "pending-0");
+    int64_t begun = clock_ms();
+    answers(all->client, "POST /locks/beside?confirm=replicas:1", NULL, 201, NULL);
+    assert_true(clock_ms() - begun < TIMEOUT_MS / 2); /* it does not wait for two */
+    probe(all->client, "beside", beside);
+    for (int i = 0; i < CROWD; i++) {
+        assert_int_equal(parked_answer(crowd[i], CLOCK_HANG_MS), 503);
+        parked_close(crowd[i]);
+    }
+    redis_process_thaw(&all->replicas[0]);
+    print_message("%d requests while %d are being confirmed: median %lld us, 99 %% %lld us; alone: "
+                  "%lld us, %lld us\n",
+                  PROBES, CROWD, (long long)beside[PROBES / 2],
+                  (long long)beside[PROBES * 99 / 100], (long long)alone[PROBES / 2],
+                  (long long)alone[PROBES * 99 / 100]);
+    assert_true(beside[PROBES / 2] < 3 * alone[PROBES / 2] + 5000);
+    assert_true(beside[PROBES * 99 / 100] < TIMEOUT_MS * 1000 / 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(too_few_replicas_are_told_of_in_time),
+        cmocka_unit_test(a_client_that_hangs_up_meanwhile_leaves_the_lock_to_the_next),
+        cmocka_unit_test(others_do_not_wait_for_replicas),
+    };
+    return cmocka_run_group_tests_name("confirm", tests, start, stop);
+}

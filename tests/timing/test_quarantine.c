@@ -1,0 +1,82 @@
+/* How soon a jump of Redis' clock is noticed, and what a quarantine costs while there is none. */
+#include "tests/support/faults/jumping_clock.h"
+#include "tests/support/faults/wire_delay.h"
+#include "tests/support/fixtures/pair.h"
+
+#include <stdio.h>
+
+enum { FAR_MS = 200, NOTICED_MS = 500, GRANTS = 10 };
+
+static void a_jump_ahead_is_noticed_at_once(void **state)
+{
+    struct jumping_clock clock;
+    struct pair pair;
+    (void)state;
+    jumping_clock_open(&clock);
+    pair_open(&pair, &(struct redis_options){.environment = clock.environment},
+              "--quarantine=auto");
+    answers(pair.client[0], "POST /locks/n?ttl=60s", NULL, 201, NULL);
+    jumping_clock_set(&clock, 3600);
+    int64_t begun = clock_ms();
+    struct asking asking = {pair.client[1], "/locks/other?ttl=100ms"};
+    assert_true(clock_wait_until(comes_to_quarantine, &asking, NOTICED_MS));
+    print_message("a jump was noticed after %lld ms\n", (long long)(clock_ms() - begun));
+    pair_close(&pair);
+    jumping_clock_close(&clock);
+}
+
+/* The quickest of some grants by a batond that is far away from its Redis, each for longer than
+ * ever. */
+static int64_t quickest(const char *flag, const char *first)
+{
+    const char *const flags[] = {"--workers=1", "--max-ttl=24h", flag, NULL};
+    struct redis_process redis;
+    struct wire_delay wire;
+    struct batond_process batond;
+    char url[64];
+    int64_t least = INT64_MAX;
+    redis_process_start(&redis, &(struct redis_options){.port = true});
+    wire_delay_start(&wire, redis.port, FAR_MS);
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d", wire.port);
+    batond_process_start(&batond, &(struct batond_options){.redis_url = url, .arguments = flags});
+    struct http_client *client = http_client_new(batond.url);
+    assert_true(comes_to_answer(client, "/readyz", 200, CLOCK_HANG_MS));
+    answers(client, first, NULL, 201, NULL);
+    for (int i = 0; i < GRANTS; i++) {
+        char request[60];
+        snprintf(request, sizeof request, "POST /locks/quick-%d?ttl=%dm", i, 1 << i);
+        int64_t begun = clock_ms();
+        answers(client, request, NULL, 201, NULL);
+        least = clock_ms() - begun < least ? clock_ms() - begun : least;
+    }
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    wire_delay_stop(&wire);
+    redis_process_stop(&redis);
+    return least;
+}
+
+/* What nobody waits for is not waited for: one way there and one back. */
+static void nobody_waits_where_there_is_no_quarantine(void **state)
+{
+    (void)state;
+    assert_in_range(quickest("--quarantine=off", "POST /locks/m?ttl=1s"), 2L * FAR_MS, 3L * FAR_MS);
+}
+
+/* Once it is known that there may be holds for so long, a grant takes no longer than ever. */
+static void only_the_first_grant_waits(void **state)
+{
+    (void)state;
+    assert_in_range(quickest("--quarantine=auto", "POST /locks/n?ttl=24h"), 2L * FAR_MS,
+                    3L * FAR_MS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_jump_ahead_is_noticed_at_once),
+        cmocka_unit_test(nobody_waits_where_there_is_no_quarantine),
+        cmocka_unit_test(only_the_first_grant_waits),
+    };
+    return cmocka_run_group_tests_name("quarantine", tests, NULL, NULL);
+}
