@@ -182,47 +182,6 @@ static void a_batond_that_was_stopped_trusts_no_old_yes(void **state)
     replicated_close(&all);
 }
 
-/* What it took to confirm a hold is no part of the time that is left to renew it. */
-static void a_stream_that_was_confirmed_late_is_renewed_in_time(void **state)
-{
-    (void)state;
-    static const char *const SLOW[] = {"--confirm=replicas:2", "--confirm-timeout=5s", NULL};
-    struct replicated all;
-    replicated_open(&all, WAY_MS, SLOW);
-    answers(all.client, "POST /locks/warm", NULL, 201, NULL);
-    redis_process_freeze(&all.replicas[0]);
-    struct parked *stream =
-        parked_send(all.batond.port, NULL, "POST /locks/late?hold=connection&ttl=1500ms", NULL);
-    while (redis_process_integer(&all.primary, "EXISTS baton:{late}") == 0)
-        clock_sleep_ms(1);
-    clock_sleep_ms(1100); /* what is left is less than a third of the TTL */
-    redis_process_thaw(&all.replicas[0]);
-    assert_true(parked_hears(stream, "\"granted\"", PATIENCE_MS));
-    assert_true(parked_hears(stream, "\"heartbeat\"", PATIENCE_MS));
-    parked_close(stream);
-    replicated_close(&all);
-}
-
-/* What is confirmed after a while holds from when it was asked for, and not only for the rest of
- * its time from then on. */
-static void a_stream_goes_on_though_replicas_are_far_away(void **state)
-{
-    SKIP_UNDER_VALGRIND("it measures time");
-    (void)state;
-    enum { FAR_MS = 600 };
-    static const char *const SLOW[] = {"--confirm=replicas:2", "--confirm-timeout=5s", NULL};
-    struct replicated all;
-    replicated_open(&all, WAY_MS, SLOW);
-    struct parked *stream =
-        parked_send(all.batond.port, NULL, "POST /locks/far?hold=connection&ttl=3s", NULL);
-    assert_true(parked_hears(stream, "\"granted\"", PATIENCE_MS));
-    all.wire.ms = FAR_MS;
-    assert_true(parked_hears(stream, "\"heartbeat\"", PATIENCE_MS));
-    assert_true(parked_hears(stream, "\"heartbeat\"", PATIENCE_MS));
-    parked_close(stream);
-    replicated_close(&all);
-}
-
 static void a_user_that_may_not_wait_is_told_what_to_allow(void **state)
 {
     (void)state;
@@ -341,8 +300,6 @@ int main(void)
         cmocka_unit_test(a_primary_that_forgot_meanwhile_confirms_nothing),
         cmocka_unit_test(another_server_cannot_confirm),
         cmocka_unit_test(a_batond_that_was_stopped_trusts_no_old_yes),
-        cmocka_unit_test(a_stream_that_was_confirmed_late_is_renewed_in_time),
-        cmocka_unit_test(a_stream_goes_on_though_replicas_are_far_away),
         cmocka_unit_test(a_user_that_may_not_wait_is_told_what_to_allow),
         cmocka_unit_test(a_user_that_may_not_ask_who_answers_is_told_what_to_allow),
         cmocka_unit_test(no_key_of_others_is_written_to),

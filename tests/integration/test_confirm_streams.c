@@ -1,0 +1,54 @@
+/* What a connection holds is confirmed late, and held all the same. */
+#include "tests/support/fixtures/parked.h"
+#include "tests/support/fixtures/replicated.h"
+
+enum { WAY_MS = 1, PATIENCE_MS = CLOCK_HANG_MS };
+
+/* What it took to confirm a hold is no part of the time that is left to renew it. */
+static void a_stream_that_was_confirmed_late_is_renewed_in_time(void **state)
+{
+    (void)state;
+    static const char *const SLOW[] = {"--confirm=replicas:2", "--confirm-timeout=10s", NULL};
+    struct replicated all;
+    replicated_open(&all, WAY_MS, SLOW);
+    answers(all.client, "POST /locks/warm", NULL, 201, NULL);
+    redis_process_freeze(&all.replicas[0]);
+    struct parked *stream =
+        parked_send(all.batond.port, NULL, "POST /locks/late?hold=connection&ttl=6s", NULL);
+    while (redis_process_integer(&all.primary, "EXISTS baton:{late}") == 0)
+        clock_sleep_ms(1);
+    clock_sleep_ms(4200); /* what is left is less than a third of the TTL */
+    redis_process_thaw(&all.replicas[0]);
+    assert_true(parked_hears(stream, "\"granted\"", PATIENCE_MS));
+    assert_true(parked_hears(stream, "\"heartbeat\"", PATIENCE_MS));
+    parked_close(stream);
+    replicated_close(&all);
+}
+
+/* What is confirmed after a while holds from when it was asked for, and not only for the rest of
+ * its time from then on. */
+static void a_stream_goes_on_though_replicas_are_far_away(void **state)
+{
+    (void)state;
+    enum { FAR_MS = 1200 };
+    static const char *const SLOW[] = {"--confirm=replicas:2", "--confirm-timeout=10s", NULL};
+    struct replicated all;
+    replicated_open(&all, WAY_MS, SLOW);
+    struct parked *stream =
+        parked_send(all.batond.port, NULL, "POST /locks/far?hold=connection&ttl=6s", NULL);
+    assert_true(parked_hears(stream, "\"granted\"", PATIENCE_MS));
+    all.wire.ms = FAR_MS;
+    assert_true(parked_hears(stream, "\"heartbeat\"", PATIENCE_MS));
+    assert_true(parked_hears(stream, "\"heartbeat\"", PATIENCE_MS));
+    parked_close(stream);
+    replicated_close(&all);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stream_that_was_confirmed_late_is_renewed_in_time),
+        cmocka_unit_test(a_stream_goes_on_though_replicas_are_far_away),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
