@@ -90,7 +90,11 @@ static void follows_what_moves(struct on_cluster *all)
                         on_cluster_request(line, "DELETE", name, "?force=true"), NULL);
         clock_sleep_ms(HALF_MS);
         clustered_end_move(&all->clustered, &move);
-        assert_int_equal(parked_answer(breaks, CLOCK_HANG_MS), 200);
+        if (parked_answer(breaks, CLOCK_HANG_MS) != 200) { /* where the move took too long for it */
+            assert_int_equal(breaks->client.reply.status, 503);
+            answers(all->client[0], on_cluster_request(line, "DELETE", name, "?force=true"), NULL,
+                    200, NULL);
+        }
         assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
         parked_close(breaks);
         parked_close(waits);
@@ -115,7 +119,8 @@ static void a_password_is_that_of_all_nodes(void **state)
     struct on_cluster all;
     char url[240];
     (void)state;
-    on_cluster_open(&all, &(struct clustered_options){.password = "open-sesame"}, NULL);
+    on_cluster_open(
+        &all, &(struct clustered_options){.password = "open-sesame", .is_patient = true}, NULL);
     follows_what_moves(&all);
     follows_a_failover(&all);
     snprintf(url, sizeof url, "redis+cluster://:wrong@127.0.0.1:%d", all.clustered.nodes[0].port);
@@ -131,7 +136,7 @@ static void over_tls_all_nodes_are_verified(void **state)
     struct on_cluster all = {.client = {NULL}};
     char authority[160];
     (void)state;
-    clustered_start(&all.clustered, &(struct clustered_options){.tls = true});
+    clustered_start(&all.clustered, &(struct clustered_options){.tls = true, .is_patient = true});
     snprintf(authority, sizeof authority, "--redis-ca=%s", all.clustered.authority.file);
     on_cluster_start_batonds(&all, LIST(authority));
     follows_what_moves(&all);

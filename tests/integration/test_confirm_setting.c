@@ -9,7 +9,7 @@
 
 enum { WAY_MS = 1, PATIENCE_MS = CLOCK_HANG_MS };
 
-static const char *const TWO[] = {"--confirm=replicas:2", "--confirm-timeout=800ms", NULL};
+static const char *const TWO[] = {"--confirm=replicas:2", "--confirm-timeout=1500ms", NULL};
 
 static bool logs(const struct batond_process *batond, const char *text)
 {
@@ -174,7 +174,7 @@ static void a_batond_that_was_stopped_trusts_no_old_yes(void **state)
         clock_sleep_ms(1);
     process_signal(&all.batond.process, SIGSTOP);
     redis_process_thaw(&all.replicas[0]);
-    clock_sleep_ms(1000);
+    clock_sleep_ms(2000); /* longer than batond waits */
     process_signal(&all.batond.process, SIGCONT);
     assert_int_equal(parked_answer(asks, PATIENCE_MS), 503);
     assert_string_equal(http_text(&asks->client, "code"), "unconfirmed");
