@@ -71,7 +71,7 @@ const struct setting SETTINGS[] = {
      "share "
      "a Redis",
      1000, 86400000, NULL},
-    {"max-wait", DURATION, AT(max_wait_ms), "60s", "DURATION",
+    {"max-wait", DURATION, AT(max_wait_ms), "50s", "DURATION",
      "the longest that a request may wait for a lock or an event", 1000, 3600000, NULL},
     {"max-waiters", COUNT, AT(max_waiters), "10000", "N",
      "requests that may wait for one lock; one more is answered 429", 1, 1000000, NULL},

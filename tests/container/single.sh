@@ -117,7 +117,7 @@ a_waiter_is_sent_away_with_its_token_and_the_process_ends_well() {
     local from=$EPOCHSECONDS
     start baton "${permitted[@]}"
     ask POST '/locks/last?owner=alice' >/dev/null
-    ask POST '/locks/last?wait=60s&keep=30s' >"$dir/waiter" &
+    ask POST '/locks/last?wait=50s&keep=30s' >"$dir/waiter" &
     await_queue last 1
     engine stop --time 20 baton
     wait

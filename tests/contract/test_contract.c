@@ -390,7 +390,7 @@ static bool run_limited_case(struct fixture *fixture, struct http_client *client
 
 static size_t run_limited_cases(struct fixture *fixture, json_t *promises)
 {
-    static const char WAITS[] = "GET /events?after=9007199254740991&wait=60s HTTP/1.1\r\n"
+    static const char WAITS[] = "GET /events?after=9007199254740991&wait=50s HTTP/1.1\r\n"
                                 "Host: a\r\n\r\n";
     static const char *const arguments[] = {"--max-waiters-per-process=1", NULL};
     static const char *const limited[] = {"--rate-limit=1", NULL};

@@ -196,7 +196,7 @@ expect "Prometheus does not understand the adapter's query" promtool check rules
 
 lock=http://$address/locks/ci%2Fdeploy
 expect "The principal ci gets no lock" curl -sSf -o /dev/null -u "ci:$ci" -X POST "$lock?ttl=10m"
-curl -sS -o "$dir/reply" -u "ci:$ci" -X POST -H 'Accept: text/plain' "$lock?wait=60s&keep=30s" &
+curl -sS -o "$dir/reply" -u "ci:$ci" -X POST -H 'Accept: text/plain' "$lock?wait=50s&keep=30s" &
 waiter=$!
 # shellcheck disable=SC2317 # wait_for calls it
 waits() {

@@ -46,6 +46,7 @@ for timeout in client server; do
     longer "haproxy's timeout $timeout and max-wait" "$(of_haproxy "timeout $timeout")" "$wait"
 done
 longer "nginx' proxy_read_timeout and max-wait" "$(of_nginx proxy_read_timeout)" "$wait"
+longer "the read timeout of proxies that nobody has set and max-wait" 60000 "$((wait + 5000))"
 
 # haproxy has seen that a replica drains before that one has stopped, and who was sent away has another
 # replica before its turn is over.

@@ -27,6 +27,7 @@ static const struct refusal {
     {"POST /locks/a", NULL, "{\"ttl_ms\": 99999999999999999999}", PARAMETER, "ttl_ms"},
     {"POST /locks/a?ttl=5s%00", NULL, NULL, PARAMETER, "ttl"},
     {"POST /locks/a?ttl=%zz", NULL, NULL, PARAMETER, "ttl"},
+    {"POST /locks/a?wait=50001ms", NULL, NULL, PARAMETER, "wait"},
     {"POST /locks/a?ttl", NULL, NULL, PARAMETER, "ttl"},
     {"GET /locks/a/events?after=x", NULL, NULL, PARAMETER, "after"},
     {"GET /events?limit=0", NULL, NULL, PARAMETER, "limit"},

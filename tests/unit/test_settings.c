@@ -75,7 +75,7 @@ static void what_is_not_given_has_a_default(void **state)
     assert_int_equal(settings.default_ttl_ms, 30000);
     assert_int_equal(settings.max_ttl_ms, 3600000);
     assert_int_equal(settings.retention_ms, 3600000);
-    assert_int_equal(settings.max_wait_ms, 60000);
+    assert_int_equal(settings.max_wait_ms, 50000);
     assert_int_equal(settings.max_waiters, 10000);
     assert_int_equal(settings.principal_streams, 1000);
     assert_int_equal(settings.principal_connection_holds, 5000);

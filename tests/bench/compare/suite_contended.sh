@@ -188,7 +188,7 @@ contest_postgresql() { # CLIENTS
 
 ask_baton() { # LOCK
     cat <<END
-each POST /locks/$1?ttl=10s&wait=60s
+each POST /locks/$1?ttl=10s&wait=50s
 header Lock-Token: <token>
 expect 201
 each DELETE /locks/$1
