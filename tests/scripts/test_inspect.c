@@ -319,20 +319,21 @@ static void a_listing_is_not_disturbed_by_the_ready_check(void **state)
     assert_int_equal(list_all(scripts, "baton:{*}", 100, 2000, seen, 1), 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, scripts_clean)
+#define TEST(name)          cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
+#define ON_REDIS_TIME(name) cmocka_unit_test_setup(name, scripts_clean)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_name_never_used_is_free),
+        ON_REDIS_TIME(a_name_never_used_is_free),
         TEST(a_hold_is_shown_without_its_token),
         TEST(a_token_is_told_whether_it_holds),
         TEST(looking_changes_nothing),
         TEST(the_last_release_is_told_with_its_reason),
-        TEST(those_who_wait_are_shown_in_the_order_of_their_turns),
+        ON_REDIS_TIME(those_who_wait_are_shown_in_the_order_of_their_turns),
         TEST(ten_of_those_who_wait_are_shown),
         TEST(a_break_ends_every_hold),
-        TEST(a_break_of_a_free_name_ends_nothing),
+        ON_REDIS_TIME(a_break_of_a_free_name_ends_nothing),
         TEST(a_break_does_not_count_what_had_expired),
         TEST(every_held_name_is_listed),
         TEST(a_page_of_names_with_queues_ends_early),

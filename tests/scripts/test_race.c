@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CLIENTS = 12, PATIENCE_MS = 5000 };
+enum { CLIENTS = 12, PATIENCE_MS = CLOCK_HANG_MS };
 
 struct client {
     struct scripts scripts;

@@ -62,7 +62,7 @@ static void a_fence_that_comes_late_lowers_no_later_one(void **state)
     assert_int_equal(inspect(scripts, "n", "").version, told);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, scripts_clean)
+#define TEST(name) cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
 
 int main(void)
 {
