@@ -89,23 +89,6 @@ static void renew_after_expiry_revives_or_deletes(void **state)
     free(next);
 }
 
-static void extend_adds_instead_of_sets(void **state)
-{
-    struct site *site = *state;
-    struct http_client *http = site->http[0];
-    assert_int_equal(ask(http, "POST", "/locks/n?ttl=60s"), 201);
-    char *token = token_of(http);
-    for (int i = 0; i < 5; i++) {
-        assert_int_equal(ask_with(http, token, "PUT", "/locks/n?ttl=20s"), 200);
-        assert_int_equal(http_integer(http, "ttl_ms"), 20000);
-    }
-    assert_int_equal(ask(http, "GET", "/locks/n"), 200);
-    assert_in_range(holder_integer(http, "ttl_ms"), 1, 20000);
-    assert_int_equal(ask_with(http, token, "PUT", "/locks/n"), 200);
-    assert_int_equal(http_integer(http, "ttl_ms"), 20000);
-    free(token);
-}
-
 static void flush_scripts(struct site *site)
 {
     freeReplyObject(redis_process_command(&site->redis, "FUNCTION FLUSH"));
@@ -152,57 +135,6 @@ static void a_health_check_that_is_green_while_nothing_can_be_locked(void **stat
     assert_int_equal(ask(site->http[0], "POST", "/locks/n"), 201);
 }
 
-/* What finds nothing stores nothing. test_field_failures.c has what does store something. */
-static void per_name_state_never_freed(void **state)
-{
-    struct site *site = *state;
-    for (int i = 0; i < 100; i++) {
-        struct http_client *http = site->http[i % 2];
-        static const char token[] = "a-token-that-nobody-got";
-        assert_int_equal(ask(http, "GET", "/locks/unused-%d", i), 200);
-        assert_int_equal(ask_with(http, token, "GET", "/locks/unused-%d", i), 200);
-        assert_int_equal(ask_with(http, token, "PUT", "/locks/unused-%d", i), 409);
-        assert_int_equal(ask_with(http, token, "DELETE", "/locks/unused-%d", i), 409);
-        assert_int_equal(ask(http, "DELETE", "/locks/unused-%d?force=true", i), 200);
-    }
-    assert_int_equal(site_keys(site), 0);
-}
-
-/* None of the keys that a name's hold needs may go before it: how long names are remembered after
- * that must not hide it here. */
-static void a_reader_shortens_another_readers_hold(void **state)
-{
-    (void)state;
-    static const char *const FLAGS[] = {"--retention=1s", NULL};
-    struct site own;
-    site_start(&own, FLAGS);
-    struct http_client *http = own.http[0], *other = own.http[1];
-    assert_int_equal(ask(http, "POST", "/locks/n?mode=shared&ttl=1h"), 201);
-    char *longer = token_of(http);
-    assert_int_equal(ask(other, "POST", "/locks/n?mode=shared&ttl=10m"), 201);
-    char *shorter = token_of(other);
-    assert_int_equal(ask_with(other, shorter, "PUT", "/locks/n?ttl=100ms"), 200);
-    assert_int_equal(ask(other, "POST", "/locks/n?mode=shared&ttl=100ms"), 201);
-    clock_sleep_ms(105);
-    assert_int_equal(ask_with(other, shorter, "DELETE", "/locks/n"), 409);
-
-    assert_int_equal(ask(other, "POST", "/locks/n"), 409);
-    assert_int_equal(ask_with(http, longer, "GET", "/locks/n"), 200);
-    assert_true(json_is_true(json_object_get(http->reply.json, "mine")));
-    assert_int_equal(http_integer(http, "hold_count"), 1);
-    assert_in_range(holder_integer(http, "ttl_ms"), 1800000, 3600000);
-    redisReply *keys = redis_process_command(&own.redis, "KEYS *");
-    for (size_t i = 0; i < keys->elements; i++)
-        if (strcmp(keys->element[i]->str, SITE_RECORD) != 0)
-            assert_true(redis_process_integer(&own.redis, "PTTL %s", keys->element[i]->str) >
-                        1800000);
-    freeReplyObject(keys);
-    assert_int_equal(ask_with(http, longer, "PUT", "/locks/n"), 200);
-    free(longer);
-    free(shorter);
-    assert_int_equal(site_stop(&own), 0);
-}
-
 static void busy_and_store_down_look_the_same(void **state)
 {
     (void)state;
@@ -232,12 +164,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(hold_count_doubled_by_a_retried_script, site_clean),
         cmocka_unit_test_setup(renew_after_expiry_revives_or_deletes, site_clean),
-        cmocka_unit_test_setup(extend_adds_instead_of_sets, site_clean),
         cmocka_unit_test_setup(noscript_after_script_flush_with_a_green_health_check, site_clean),
         cmocka_unit_test_setup(a_health_check_that_is_green_while_nothing_can_be_locked,
                                site_clean),
-        cmocka_unit_test_setup(per_name_state_never_freed, site_clean),
-        cmocka_unit_test(a_reader_shortens_another_readers_hold),
         cmocka_unit_test(busy_and_store_down_look_the_same),
     };
     return cmocka_run_group_tests(tests, site_set_up, site_tear_down);

@@ -125,37 +125,6 @@ static void each_kind_of_change_is_told(void **state)
     parked_close(parked);
 }
 
-static void an_expiry_is_told_when_it_happens(void **state)
-{
-    struct service *service = service_of(state);
-    struct http_client *client = service->client;
-    char token[TOKEN_TEXT];
-    hold(client, "expiry?ttl=1s", token);
-    struct parked *parked =
-        watch(service->batond.port, JSON, "expiry", version_of(client, "expiry"));
-    tells(parked, client, "free");
-    assert_string_equal(member_text(&parked->client, "last_release.reason"), "expired");
-    assert_in_range(member_integer(&parked->client, "last_release.ago_ms"), 0, CLOCK_HANG_MS);
-    parked_close(parked);
-}
-
-static void changes_through_another_batond_are_told(void **state)
-{
-    struct service *service = service_of(state);
-    struct batond_process other;
-    struct batond_options options = {.redis_url = service->redis.url};
-    char token[TOKEN_TEXT];
-    batond_process_start(&other, &options);
-    struct http_client *client = http_client_new(other.url);
-    struct parked *parked =
-        watch(service->batond.port, JSON, "replica", version_of(client, "replica"));
-    hold(client, "replica", token);
-    tells(parked, client, "held");
-    parked_close(parked);
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&other), 0);
-}
-
 /* Changes follow one another while nobody watches between two replies. */
 static void no_change_is_missed(void **state)
 {
@@ -376,37 +345,6 @@ static void a_prefix_tells_of_all_that_is_held_and_then_of_changes(void **state)
     assert_true(named);
 }
 
-static void a_wait_for_a_prefix_without_a_change_ends(void **state)
-{
-    struct http_client *client = service_of(state)->client;
-    char request[100];
-    answers(client, "GET /events?prefix=still:", NULL, 200, NULL);
-    int64_t begun = clock_ms(), version = http_integer(client, "version");
-    snprintf(request, sizeof request, "GET /events?prefix=still:&wait=300ms&after=%" PRId64,
-             version);
-    answers(client, request, NULL, 200, NULL);
-    assert_in_range(clock_ms() - begun, 290, CLOCK_HANG_MS);
-    assert_true(json_is_false(member(client, "changed")));
-    assert_int_equal(json_array_size(member(client, "locks")), 0);
-    assert_true(http_integer(client, "version") >= version);
-}
-
-static void an_expiry_under_a_prefix_is_told(void **state)
-{
-    struct service *service = service_of(state);
-    struct http_client *client = service->client;
-    char token[TOKEN_TEXT], request[100];
-    hold(client, "ending:1?ttl=1s", token);
-    answers(client, "GET /events?prefix=ending:", NULL, 200, NULL);
-    snprintf(request, sizeof request, "GET /events?prefix=ending:&wait=20s&after=%" PRId64,
-             http_integer(client, "version"));
-    struct parked *parked = parked_send(service->batond.port, NULL, request, NULL);
-    assert_int_equal(parked_answer(parked, CLOCK_HANG_MS), 200);
-    assert_string_equal(member_text(&parked->client, "locks.0.state"), "free");
-    assert_string_equal(member_text(&parked->client, "locks.0.last_release.reason"), "expired");
-    parked_close(parked);
-}
-
 static void what_may_have_been_forgotten_is_said(void **state)
 {
     struct http_client *client = service_of(state)->client;
@@ -417,33 +355,6 @@ static void what_may_have_been_forgotten_is_said(void **state)
     assert_true(json_is_false(member(client, "complete")));
     told(client, "old:1", &named);
     assert_true(named);
-}
-
-static void the_next_reply_brings_what_had_no_room(void **state)
-{
-    struct http_client *client = service_of(state)->client;
-    char token[TOKEN_TEXT], name[40], request[100];
-    bool seen[CHANGES] = {false}, named;
-    answers(client, "GET /events?prefix=page:", NULL, 200, NULL);
-    int64_t after = http_integer(client, "version");
-    for (int i = 0; i < CHANGES; i++) {
-        snprintf(name, sizeof name, "page:%d", i);
-        hold(client, name, token);
-    }
-    for (int round = 0; round < CHANGES; round++) {
-        snprintf(request, sizeof request, "GET /events?prefix=page:&wait=0&limit=7&after=%" PRId64,
-                 after);
-        answers(client, request, NULL, 200, NULL);
-        after = http_integer(client, "version");
-        for (int i = 0; i < CHANGES; i++) {
-            snprintf(name, sizeof name, "page:%d", i);
-            assert_in_range(told(client, name, &named), 0, 7);
-            seen[i] |= named;
-        }
-    }
-    for (int i = 0; i < CHANGES; i++)
-        if (!seen[i])
-            fail_msg("page:%d was never told", i);
 }
 
 static void a_prefix_can_be_a_stream(void **state)
@@ -494,8 +405,6 @@ int main(void)
         cmocka_unit_test(without_a_version_the_state_is_told_at_once),
         cmocka_unit_test(a_wait_without_a_change_ends),
         cmocka_unit_test(each_kind_of_change_is_told),
-        cmocka_unit_test(an_expiry_is_told_when_it_happens),
-        cmocka_unit_test(changes_through_another_batond_are_told),
         cmocka_unit_test(no_change_is_missed),
         cmocka_unit_test(a_stream_tells_the_state_and_then_each_change),
         cmocka_unit_test(a_stream_goes_on_where_it_stopped),
@@ -504,10 +413,7 @@ int main(void)
         cmocka_unit_test(a_stream_tells_that_redis_is_away_and_that_it_is_back),
         cmocka_unit_test(watches_end_when_batond_stops),
         cmocka_unit_test(a_prefix_tells_of_all_that_is_held_and_then_of_changes),
-        cmocka_unit_test(a_wait_for_a_prefix_without_a_change_ends),
-        cmocka_unit_test(an_expiry_under_a_prefix_is_told),
         cmocka_unit_test(what_may_have_been_forgotten_is_said),
-        cmocka_unit_test(the_next_reply_brings_what_had_no_room),
         cmocka_unit_test(a_prefix_can_be_a_stream),
     };
     return cmocka_run_group_tests_name("events", tests, service_start, service_stop);

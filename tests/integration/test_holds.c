@@ -92,36 +92,6 @@ static void an_owner_comes_in_again_and_nobody_else(void **state)
     answers(client, "POST /locks/mine?owner=other", NULL, 201, NULL);
 }
 
-static void a_lone_reader_becomes_the_writer(void **state)
-{
-    struct http_client *client = client_of(state);
-    char reader[TOKEN_TEXT], other[TOKEN_TEXT];
-    answers(client, "POST /locks/up?mode=shared&owner=me", NULL, 201, NULL);
-    keep_token(client, reader);
-    answers(client, "POST /locks/up?mode=shared&owner=other", NULL, 201, NULL);
-    keep_token(client, other);
-    answers(client, "POST /locks/up?owner=me", NULL, 409, "locked");
-    answers_token(client, other, "DELETE /locks/up", NULL, 200, NULL);
-    answers(client, "POST /locks/up?owner=me", NULL, 201, NULL);
-    assert_string_equal(http_text(client, "mode"), "exclusive");
-    answers(client, "POST /locks/up?mode=shared&owner=other", NULL, 409, "locked");
-    answers_token(client, reader, "DELETE /locks/up", NULL, 200, NULL);
-    answers(client, "POST /locks/up?mode=shared&owner=other", NULL, 409, "locked");
-}
-
-static void a_writer_becomes_a_reader_without_a_gap(void **state)
-{
-    struct http_client *client = client_of(state);
-    char writer[TOKEN_TEXT];
-    answers(client, "POST /locks/down?owner=me", NULL, 201, NULL);
-    keep_token(client, writer);
-    answers(client, "POST /locks/down?mode=shared&owner=me", NULL, 201, NULL);
-    answers(client, "POST /locks/down?mode=shared&owner=other", NULL, 409, "locked");
-    answers_token(client, writer, "DELETE /locks/down", NULL, 200, NULL);
-    answers(client, "POST /locks/down?owner=other", NULL, 409, "locked");
-    answers(client, "POST /locks/down?mode=shared&owner=other", NULL, 201, NULL);
-}
-
 static void a_renewal_sets_what_remains(void **state)
 {
     struct http_client *client = client_of(state);
@@ -147,23 +117,6 @@ static void a_renewal_sets_what_remains(void **state)
     assert_in_range(member_integer(client, "holders.0.ttl_ms"), 1, 120000);
 }
 
-static void a_renewal_shortens_no_other_hold(void **state)
-{
-    struct http_client *client = client_of(state);
-    char reader[TOKEN_TEXT];
-    answers(client, "POST /locks/readers?mode=shared&owner=long&ttl=1h", NULL, 201, NULL);
-    answers(client, "POST /locks/readers?mode=shared&owner=short&ttl=50m", NULL, 201, NULL);
-    keep_token(client, reader);
-    answers_token(client, reader, "PUT /locks/readers?ttl=100ms", NULL, 200, NULL);
-    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
-    do
-        answers(client, "GET /locks/readers", NULL, 200, NULL);
-    while (http_integer(client, "hold_count") == 2 && clock_ms() < deadline);
-    assert_int_equal(http_integer(client, "hold_count"), 1);
-    assert_string_equal(member_text(client, "holders.0.owner"), "long");
-    assert_in_range(member_integer(client, "holders.0.ttl_ms"), 3000000, 3600000);
-}
-
 static void who_holds_nothing_renews_and_releases_nothing(void **state)
 {
     struct http_client *client = client_of(state);
@@ -180,21 +133,6 @@ static void who_holds_nothing_renews_and_releases_nothing(void **state)
     answers_token(client, holder, "GET /locks/theirs", NULL, 200, NULL);
     assert_true(json_is_true(member(client, "mine")));
     assert_string_equal(state_of(client, "nobodys"), "free");
-}
-
-static void what_has_expired_is_neither_revived_nor_released(void **state)
-{
-    struct http_client *client = client_of(state);
-    char token[TOKEN_TEXT];
-    answers(client, "POST /locks/gone?ttl=100ms", NULL, 201, NULL);
-    keep_token(client, token);
-    wait_until_free(client, "gone");
-    answers_token(client, token, "PUT /locks/gone?ttl=30s", NULL, 409, "not_held");
-    assert_string_equal(state_of(client, "gone"), "free");
-    answers(client, "POST /locks/gone", NULL, 201, NULL);
-    answers_token(client, token, "PUT /locks/gone?ttl=30s", NULL, 409, "not_held");
-    answers_token(client, token, "DELETE /locks/gone", NULL, 409, "not_held");
-    assert_string_equal(state_of(client, "gone"), "held");
 }
 
 static void a_release_can_be_repeated(void **state)
@@ -361,57 +299,20 @@ static void a_304_proves_that_nothing_happened(void **state)
     answers_with(client, header, "GET /locks/tag", NULL, 200, NULL);
 }
 
-static void an_expiry_changes_the_version_once(void **state)
-{
-    struct http_client *client = client_of(state);
-    answers(client, "POST /locks/version?ttl=100ms", NULL, 201, NULL);
-    int64_t fence = http_integer(client, "fence");
-    wait_until_free(client, "version");
-    int64_t version = http_integer(client, "version");
-    assert_in_range(version, fence + 100000, fence + 101000);
-    state_of(client, "version");
-    assert_int_equal(http_integer(client, "version"), version);
-    answers(client, "POST /locks/version", NULL, 201, NULL);
-    assert_true(http_integer(client, "fence") > version);
-}
-
-static void fences_and_versions_only_grow(void **state)
-{
-    struct http_client *client = client_of(state);
-    int64_t last = 0;
-    for (int i = 0; i < 100; i++) {
-        char token[TOKEN_TEXT];
-        answers(client, "POST /locks/grow", NULL, 201, NULL);
-        keep_token(client, token);
-        assert_true(http_integer(client, "fence") > last);
-        last = http_integer(client, "fence");
-        answers_token(client, token, "DELETE /locks/grow", NULL, 200, NULL);
-        int64_t version = strtoll(http_header(client, "ETag") + 1, NULL, 10);
-        assert_true(version > last);
-        last = version;
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shared_holds_go_together_and_exclude_exclusive_ones),
         cmocka_unit_test(a_limit_counts_every_hold),
         cmocka_unit_test(an_owner_comes_in_again_and_nobody_else),
-        cmocka_unit_test(a_lone_reader_becomes_the_writer),
-        cmocka_unit_test(a_writer_becomes_a_reader_without_a_gap),
         cmocka_unit_test(a_renewal_sets_what_remains),
-        cmocka_unit_test(a_renewal_shortens_no_other_hold),
         cmocka_unit_test(who_holds_nothing_renews_and_releases_nothing),
-        cmocka_unit_test(what_has_expired_is_neither_revived_nor_released),
         cmocka_unit_test(a_release_can_be_repeated),
         cmocka_unit_test(force_breaks_every_hold),
         cmocka_unit_test(the_last_release_says_how_it_ended),
         cmocka_unit_test(an_inspection_shows_all_but_tokens),
         cmocka_unit_test(the_reply_says_whether_a_token_holds),
         cmocka_unit_test(a_304_proves_that_nothing_happened),
-        cmocka_unit_test(an_expiry_changes_the_version_once),
-        cmocka_unit_test(fences_and_versions_only_grow),
     };
     return cmocka_run_group_tests(tests, service_start, service_stop);
 }

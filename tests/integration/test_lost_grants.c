@@ -143,20 +143,6 @@ static void who_came_back_with_its_token_keeps_its_hold(void **state)
     answers_token(scene->client, token, "DELETE /locks/return", NULL, 200, NULL);
 }
 
-static void who_renewed_with_its_token_keeps_its_hold(void **state)
-{
-    struct scene *scene = *state;
-    char token[TOKEN_TEXT];
-    scene->proxy.mode = PROXY_LOSES_REPLY;
-    answers(scene->client, "POST /locks/renewed?ttl=10m&owner=doubtful", NULL, 503,
-            "store_unavailable");
-    keep_token_in_doubt(scene->client, token);
-    answers_token(scene->other, token, "PUT /locks/renewed", NULL, 200, NULL);
-    scene->proxy.mode = PROXY_OPEN;
-    assert_true(comes_to_answer(scene->client, "/readyz", 200, CLOCK_HANG_MS));
-    answers_token(scene->client, token, "PUT /locks/renewed", NULL, 200, NULL);
-}
-
 static void repeating_after_the_return_acquires_once(void **state)
 {
     struct scene *scene = *state;
@@ -196,22 +182,6 @@ static void an_acquire_that_was_lost_itself_leaves_nothing(void **state)
     assert_true(comes_to_answer(scene->client, "/readyz", 200, CLOCK_HANG_MS));
     answers_token(scene->other, theirs, "PUT /locks/never", NULL, 200, NULL);
     answers_token(scene->client, token, "PUT /locks/never", NULL, 409, "not_held");
-}
-
-static void a_lost_grant_of_one_owner_leaves_its_other_holds(void **state)
-{
-    struct scene *scene = *state;
-    char token[TOKEN_TEXT];
-    answers(scene->client, "POST /locks/several?owner=doubtful&ttl=10m", NULL, 201, NULL);
-    keep_token(scene->client, token);
-    scene->proxy.mode = PROXY_LOSES_REPLY;
-    answers(scene->client, "POST /locks/several?owner=doubtful&ttl=10m", NULL, 503,
-            "store_unavailable");
-    assert_int_equal(hold_count(scene, "several"), 2);
-    scene->proxy.mode = PROXY_OPEN;
-    assert_true(comes_to_answer(scene->client, "/readyz", 200, CLOCK_HANG_MS));
-    assert_int_equal(hold_count(scene, "several"), 1);
-    answers_token(scene->client, token, "PUT /locks/several", NULL, 200, NULL);
 }
 
 /* Redis is back, but takes no writes for a while: the grant is not forgotten over that. */
@@ -350,10 +320,8 @@ int main(void)
         cmocka_unit_test_setup(a_grant_whose_reply_was_lost_is_taken_back, begin),
         cmocka_unit_test_setup(it_is_taken_back_before_anything_else, begin),
         cmocka_unit_test_setup(who_came_back_with_its_token_keeps_its_hold, begin),
-        cmocka_unit_test_setup(who_renewed_with_its_token_keeps_its_hold, begin),
         cmocka_unit_test_setup(repeating_after_the_return_acquires_once, begin),
         cmocka_unit_test_setup(an_acquire_that_was_lost_itself_leaves_nothing, begin),
-        cmocka_unit_test_setup(a_lost_grant_of_one_owner_leaves_its_other_holds, begin),
         cmocka_unit_test_setup(what_redis_refuses_to_take_back_is_tried_again, begin),
         cmocka_unit_test_setup(a_key_that_is_none_of_ours_is_complained_about, begin),
         cmocka_unit_test_setup(who_hangs_up_before_its_201_holds_nothing, begin),

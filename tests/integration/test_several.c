@@ -165,53 +165,6 @@ static void all_are_waited_for(void **state)
     parked_close(parked);
 }
 
-static void what_is_held_meanwhile_is_kept(void **state)
-{
-    static const char *const arguments[] = {"--claim-window=5s", NULL};
-    struct service service;
-    char token[TOKEN_TEXT];
-    (void)state;
-    service_open(&service, NULL, arguments);
-    take(service.client, "meanwhile-b", token);
-    struct parked *parked = parked_send(service.batond.port, HEADER, "POST /locks?wait=20s",
-                                        "{\"names\": [\"meanwhile-a\", \"meanwhile-b\"]}");
-    assert_true(queue_comes_to(service.client, "meanwhile-b", 1));
-    assert_int_equal(holds_of(service.client, "meanwhile-a"), 1);
-    int64_t version = http_integer(service.client, "version");
-    int64_t before, after = member_integer(service.client, "holders.0.ttl_ms");
-    do { /* until it is renewed */
-        before = after;
-        clock_sleep_ms(20);
-        assert_int_equal(holds_of(service.client, "meanwhile-a"), 1);
-        after = member_integer(service.client, "holders.0.ttl_ms");
-        assert_in_range(after, 0, 5000);
-    } while (after <= before);
-    assert_int_equal(http_integer(service.client, "version"), version);
-    assert_true(parked_waits(parked, 0));
-    give(service.client, token, "meanwhile-b");
-    assert_int_equal(parked_answer(parked, CLOCK_HANG_MS), 201);
-    assert_int_equal(member_integer(&parked->client, "locks.0.fence"), version);
-    parked_close(parked);
-    service_close(&service);
-}
-
-static void callers_do_not_wait_for_each_other(void **state)
-{
-    enum { CALLERS = 6 };
-    static const char *const NAMES[] = {"{\"names\": [\"ring-a\", \"ring-b\", \"ring-c\"]}",
-                                        "{\"names\": [\"ring-c\", \"ring-a\", \"ring-b\"]}",
-                                        "{\"names\": [\"ring-b\", \"ring-c\", \"ring-a\"]}"};
-    struct service *service = service_of(state);
-    struct parked *parked[CALLERS];
-    for (int i = 0; i < CALLERS; i++)
-        parked[i] =
-            parked_send(service->batond.port, NULL, "POST /locks?wait=60s&ttl=300ms", NAMES[i % 3]);
-    for (int i = 0; i < CALLERS; i++) { /* each ends by its TTL */
-        assert_int_equal(parked_answer(parked[i], CLOCK_HANG_MS), 201);
-        parked_close(parked[i]);
-    }
-}
-
 static void a_wait_that_ends_gives_all_back(void **state)
 {
     struct http_client *client = service_of(state)->client;
@@ -385,8 +338,6 @@ int main(void)
         cmocka_unit_test(a_repeat_is_no_second_hold),
         cmocka_unit_test(one_that_is_taken_refuses_all),
         cmocka_unit_test(all_are_waited_for),
-        cmocka_unit_test(what_is_held_meanwhile_is_kept),
-        cmocka_unit_test(callers_do_not_wait_for_each_other),
         cmocka_unit_test(a_wait_that_ends_gives_all_back),
         cmocka_unit_test(who_hangs_up_gives_all_back),
         cmocka_unit_test(what_is_granted_to_nobody_is_given_back),
