@@ -207,18 +207,6 @@ static void a_reader_that_goes_costs_lines_and_no_requests(void **state)
     heard_close(&heard);
 }
 
-static void a_full_disk_costs_lines_and_no_requests(void **state)
-{
-    struct heard heard;
-    (void)state;
-    heard_open(&heard, "2>/dev/full", NULL);
-    acquire(&heard, 0, FEW);
-    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
-    while (lost(&heard) == 0)
-        assert_true(clock_ms() < deadline);
-    heard_close(&heard);
-}
-
 static void no_stderr_at_all_is_fine(void **state)
 {
     struct heard heard;
@@ -264,7 +252,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stopped_reader_costs_lines_and_no_requests),
         cmocka_unit_test(a_reader_that_goes_costs_lines_and_no_requests),
-        cmocka_unit_test(a_full_disk_costs_lines_and_no_requests),
         cmocka_unit_test(no_stderr_at_all_is_fine),
         cmocka_unit_test(the_end_does_not_wait_for_a_reader),
         cmocka_unit_test(the_end_writes_what_there_is),

@@ -41,19 +41,13 @@ static const struct {
     const char *segment, *name;
 } NAMES[] = {
     {"team%2Fx", "team/x"},
-    {"team%2fxy", "team/xy"},
-    {"%74e%61m%2Fz", "team/z"},
+    {"%74e%61m%2fxy", "team/xy"},
     {"team%2F", "team/"},
     {"team", "team"},
-    {"teams", "teams"},
-    {"Team%2Fx", "Team/x"},
     {"team%252Fx", "team%2Fx"},
-    {"%2Fteam%2Fx", "/team/x"},
     {"..%2Fteam%2Fx", "../team/x"},
     {"%C3%A9clair", "\303\251clair"},
     {"e%CC%81clair", "e\314\201clair"},
-    {"%C3%A8clair", "\303\250clair"},
-    {"other%2F..%2Fteam%2Fx", "other/../team/x"},
 };
 
 enum shape {

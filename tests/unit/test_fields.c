@@ -704,43 +704,8 @@ static void an_empty_body_needs_no_content_type(void **state)
     reading_close(read_well(&request));
 }
 
-static void what_is_no_json_object_is_refused(void **state)
-{
-    static const char *const BAD[] = {
-        " ",
-        "{",
-        "}",
-        "{]",
-        "[",
-        "nonsense",
-        "{\"ttl_ms\":}",
-        "{\"ttl_ms\":1000,}",
-        "{ttl_ms:1000}",
-        "{'ttl_ms':1000}",
-        "{\"ttl_ms\":01000}",
-        "{\"ttl_ms\":NaN}",
-        "{} {}",
-        "{}x",
-        "// comment\n{}",
-        "{\"owner\":\"a\nb\"}",
-        "{\"owner\":\"\\x41\"}",
-        "{\"owner\":\"\\ud800\"}",
-        "{\"owner\":\"\\u0000\"}",
-        "{\"a\\u0000b\":1}",
-        "{\"owner\":\"\xff\"}",
-        "{\"owner\":\"\xc0\xaf\"}",
-        "\xef\xbb\xbf{}",
-        "{\"ttl_ms\":1000,\"ttl_ms\":1000}",
-        "{\"meta\":{\"a\":1,\"a\":1}}",
-    };
-    (void)state;
-    for (size_t i = 0; i < LENGTH(BAD); i++) {
-        struct request request = {.operation = "acquireLock", .body = BAD[i]};
-        assert_refused(&request, 400, "invalid_json", "", "");
-    }
-}
-
-/* They are for who sends the body, and not about how it is read. */
+/* They are for who sends the body, and not about how it is read. What is JSON,
+ * tests/unit/test_json.c shows. */
 static void what_is_wrong_with_json_is_said(void **state)
 {
     static const struct {
@@ -778,21 +743,6 @@ static void json_that_is_no_object_is_called_what_it_is(void **state)
         struct request request = {.operation = "acquireLock", .body = OTHERS[i].body};
         assert_wrong(&request, "body", OTHERS[i].said);
     }
-}
-
-static void a_nul_after_the_body_is_refused(void **state)
-{
-    struct api api = {.max_ttl_ms = 86400000};
-    struct exchange exchange = {.api = &api,
-                                .route = route_of("acquireLock"),
-                                .head.method = "POST",
-                                .head.target = "/locks/a",
-                                .head.content_type = "application/json",
-                                .body = {"{}\0", 3}};
-    (void)state;
-    assert_false(fields_read(&exchange, exchange.route->fields));
-    assert_int_equal(exchange.reply.status, 400);
-    exchange_clear(&exchange);
 }
 
 /* {"meta":{"a":{"a": ... }}}, `depth` objects in all. */
@@ -901,10 +851,8 @@ int main(void)
         cmocka_unit_test(a_body_is_json_by_its_content_type),
         cmocka_unit_test(a_body_without_a_content_type_is_refused),
         cmocka_unit_test(an_empty_body_needs_no_content_type),
-        cmocka_unit_test(what_is_no_json_object_is_refused),
         cmocka_unit_test(what_is_wrong_with_json_is_said),
         cmocka_unit_test(json_that_is_no_object_is_called_what_it_is),
-        cmocka_unit_test(a_nul_after_the_body_is_refused),
         cmocka_unit_test(sixteen_levels_may_nest),
         cmocka_unit_test(brackets_in_texts_do_not_nest),
         cmocka_unit_test(a_long_unknown_name_is_shown_in_part),
