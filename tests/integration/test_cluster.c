@@ -96,33 +96,6 @@ static void an_expiry_hands_over_and_is_told(void **state)
     }
 }
 
-static void holds_are_shared_up_to_a_limit(void **state)
-{
-    struct on_cluster *all = *state;
-    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], tokens[3][TOKEN_TEXT];
-    for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
-        on_cluster_name(all, i, "shared-", i, name);
-        for (int j = 0; j < 3; j++) {
-            answers(all->client[j % 2],
-                    on_cluster_request(line, "POST", name, "?mode=shared&limit=3"), NULL, 201,
-                    NULL);
-            keep_token(all->client[j % 2], tokens[j]);
-        }
-        answers(all->client[1], on_cluster_request(line, "POST", name, "?mode=shared&limit=3"),
-                NULL, 409, "locked");
-        answers(all->client[0], on_cluster_request(line, "POST", name, "?mode=shared&limit=2"),
-                NULL, 409, "limit_mismatch");
-        struct parked *alone = on_cluster_wait(all, 0, name, "?wait=1m");
-        for (int j = 0; j < 3; j++) {
-            assert_true(parked_waits(alone, 10));
-            answers_token(all->client[1], tokens[j], on_cluster_request(line, "DELETE", name, ""),
-                          NULL, 200, NULL);
-        }
-        assert_int_equal(parked_answer(alone, CLOCK_HANG_MS), 201);
-        parked_close(alone);
-    }
-}
-
 static void several_names_in_several_slots_are_one(void **state)
 {
     static const char TOKEN[] = "a-token-for-several-slots";
@@ -321,7 +294,6 @@ int main(void)
         cmocka_unit_test(names_are_spread_over_the_primaries),
         cmocka_unit_test(who_waits_at_one_batond_is_woken_by_the_other),
         cmocka_unit_test(an_expiry_hands_over_and_is_told),
-        cmocka_unit_test(holds_are_shared_up_to_a_limit),
         cmocka_unit_test(several_names_in_several_slots_are_one),
         cmocka_unit_test(the_list_goes_over_all_primaries),
         cmocka_unit_test(a_prefix_is_watched_at_all_primaries),

@@ -255,25 +255,6 @@ static void there_is_none_where_nothing_can_be_lost(void **state)
     pair_close(&pair);
 }
 
-/* Whoever comes later was not there when it was granted, but Redis tells. */
-static void a_batond_that_comes_later_knows_of_it(void **state)
-{
-    struct pair pair;
-    (void)state;
-    pair_open(&pair, NULL, AUTO);
-    answers(pair.client[0], "POST /locks/n?ttl=5m", NULL, 201, NULL);
-    pair_restart(&pair);
-    answers(pair.client[0], "POST /locks/n", NULL, 503, "quarantined");
-    struct batond_process late;
-    batond_process_start(
-        &late, &(struct batond_options){.redis_url = pair.redis.url, .arguments = LIST(AUTO)});
-    struct http_client *client = http_client_new(late.url);
-    answers(client, "POST /locks/n", NULL, 503, "quarantined");
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&late), 0);
-    pair_close(&pair);
-}
-
 static int64_t loss_would_cost(struct http_client *client)
 {
     answers(client, "GET /quarantine", NULL, 200, NULL);
@@ -325,7 +306,6 @@ int main(void)
         cmocka_unit_test(a_promoted_replica_grants_nothing_unless_it_has_all),
         cmocka_unit_test(it_is_as_long_as_it_is_set_to_be),
         cmocka_unit_test(there_is_none_where_nothing_can_be_lost),
-        cmocka_unit_test(a_batond_that_comes_later_knows_of_it),
         cmocka_unit_test(what_a_loss_would_cost_is_told_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,14 +89,27 @@ static void all_workers_grant(const struct batond_process *batond, const char *b
     }
 }
 
+/* Also for those who wait; and to end it twice, or where there is none, changes nothing. */
 static void it_ends_for_all_batonds(void **state)
 {
     struct pair pair;
     struct batond_process late;
+    struct parked *waits[2];
     (void)state;
     open_in_quarantine(&pair);
+    for (int i = 0; i < 2; i++) {
+        waits[i] = parked_send(pair.batond[i].port, NULL,
+                               i == 0 ? "POST /locks/w?wait=1m" : "POST /locks/x?wait=1m", NULL);
+        assert_true(parked_waits(waits[i], 300));
+    }
     answers(pair.client[0], END, NULL, 200, NULL);
     assert_int_equal(member_integer(pair.client[0], "ended"), 1);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(parked_answer(waits[i], PATIENCE_MS), 201);
+        parked_close(waits[i]);
+        answers(pair.client[1 - i], END, NULL, 200, NULL);
+        assert_int_equal(member_integer(pair.client[1 - i], "ended"), 0);
+    }
     answers(pair.client[0], "POST /locks/first?ttl=1s", NULL, 201, NULL);
     all_workers_grant(&pair.batond[0], "here");
     all_workers_grant(&pair.batond[1], "there");
@@ -115,23 +128,6 @@ static void it_ends_for_all_batonds(void **state)
     answers(client, "POST /locks/late?ttl=1s", NULL, 201, NULL);
     http_client_free(client);
     assert_int_equal(batond_process_stop(&late), 0);
-    pair_close(&pair);
-}
-
-static void to_end_it_twice_or_where_there_is_none_changes_nothing(void **state)
-{
-    struct pair pair;
-    (void)state;
-    open_in_quarantine(&pair);
-    answers(pair.client[1], END, NULL, 200, NULL);
-    assert_int_equal(member_integer(pair.client[1], "ended"), 1);
-    for (int i = 0; i < 2; i++) {
-        answers(pair.client[1], END, NULL, 200, NULL);
-        assert_int_equal(member_integer(pair.client[1], "ended"), 0);
-    }
-    comes_to_grant(pair.client[0], "/locks/n?ttl=1s");
-    answers(pair.client[0], END, NULL, 200, NULL);
-    assert_int_equal(member_integer(pair.client[0], "ended"), 0);
     pair_close(&pair);
 }
 
@@ -199,28 +195,17 @@ static void one_of_a_set_length_is_ended_too(void **state)
     pair_close(&pair);
 }
 
-static void who_waits_is_granted_when_it_is_ended(void **state)
+static char *since_of(struct http_client *client)
 {
-    struct pair pair;
-    struct parked *waits[2];
-    (void)state;
-    open_in_quarantine(&pair);
-    for (int i = 0; i < 2; i++) {
-        waits[i] = parked_send(pair.batond[i].port, NULL,
-                               i == 0 ? "POST /locks/a?wait=1m" : "POST /locks/b?wait=1m", NULL);
-        assert_true(parked_waits(waits[i], 300));
-    }
-    answers(pair.client[0], END, NULL, 200, NULL);
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(parked_answer(waits[i], PATIENCE_MS), 201);
-        parked_close(waits[i]);
-    }
-    pair_close(&pair);
+    answers(client, "GET /quarantine", NULL, 200, NULL);
+    return strdup(member_text(client, "servers.0.since"));
 }
 
+/* When it began, all say alike, also who was not there; and without Redis it is not ended. */
 static void it_is_told_of(void **state)
 {
     struct pair pair;
+    struct batond_process late;
     (void)state;
     open_in_quarantine(&pair);
     for (int i = 0; i < 2; i++) {
@@ -253,22 +238,7 @@ static void it_is_told_of(void **state)
                         2L * DAY_MS);
     }
     assert_string_equal(member_text(pair.client[0], "checks.0.name"), "draining");
-    pair_close(&pair);
-}
 
-static char *since_of(struct http_client *client)
-{
-    answers(client, "GET /quarantine", NULL, 200, NULL);
-    return strdup(member_text(client, "servers.0.since"));
-}
-
-/* When it began, all say alike, also who was not there. */
-static void a_batond_that_comes_later_tells_of_it_alike(void **state)
-{
-    struct pair pair;
-    struct batond_process late;
-    (void)state;
-    open_in_quarantine(&pair);
     clock_sleep_ms(LOOK_MS);
     batond_process_start(
         &late, &(struct batond_options){.redis_url = pair.redis.url, .arguments = LIST(AUTO)});
@@ -280,16 +250,10 @@ static void a_batond_that_comes_later_tells_of_it_alike(void **state)
     free(here);
     free(there);
     free(later);
+    answers(client, "POST /locks/n", NULL, 503, "quarantined");
     http_client_free(client);
     assert_int_equal(batond_process_stop(&late), 0);
-    pair_close(&pair);
-}
 
-static void without_redis_nothing_is_promised(void **state)
-{
-    struct pair pair;
-    (void)state;
-    open_in_quarantine(&pair);
     redis_process_kill(&pair.redis);
     answers(pair.client[0], END, NULL, 503, "store_unavailable");
     redis_process_resume(&pair.redis);
@@ -417,14 +381,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_ends_for_all_batonds),
-        cmocka_unit_test(to_end_it_twice_or_where_there_is_none_changes_nothing),
         cmocka_unit_test(what_is_lost_afterwards_begins_another_one),
         cmocka_unit_test(who_stood_still_meanwhile_does_not_begin_it_again),
         cmocka_unit_test(one_of_a_set_length_is_ended_too),
-        cmocka_unit_test(who_waits_is_granted_when_it_is_ended),
         cmocka_unit_test(it_is_told_of),
-        cmocka_unit_test(a_batond_that_comes_later_tells_of_it_alike),
-        cmocka_unit_test(without_redis_nothing_is_promised),
         cmocka_unit_test(who_may_break_every_lock_ends_what_one_released_lock_has_cost),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));

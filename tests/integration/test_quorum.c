@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CROWD = 6, WAITERS_MOST = 8, ROUNDS = 12 };
+enum { WAITERS_MOST = 8, ROUNDS = 12 };
 
 static const char TOKEN[] = "a-token-of-the-quorum-01";
 static const char OTHER[] = "a-token-of-the-quorum-02";
@@ -177,36 +177,6 @@ static void a_break_ends_it_everywhere(void **state)
     answers_token(story->client, TOKEN, "PUT /locks/broken", NULL, 409, "not_held");
 }
 
-static void who_waits_is_served_in_order(void **state)
-{
-    struct story *story = story_of(state);
-    struct parked *parked[CROWD];
-    char request[64], token[CROWD][40];
-    int64_t fence;
-    answers_token(story->client, TOKEN, "POST /locks/order", NULL, 201, NULL);
-    fence = http_integer(story->client, "fence");
-    for (int i = 0; i < CROWD; i++) {
-        snprintf(token[i], sizeof token[i], "a-token-that-waits-in-line-%d", i);
-        snprintf(request, sizeof request, "POST /locks/order?wait=1m&owner=number-%d", i);
-        parked[i] = parked_send_token(story->batond[0].port, token[i], request);
-        await_queue(story->client, "order", i + 1);
-    }
-    assert_string_equal(member_text(story->client, "waiters.1.owner"), "number-1");
-    answers_token(story->client, TOKEN, "DELETE /locks/order", NULL, 200, NULL);
-    for (int i = 0; i < CROWD; i++) {
-        if (parked_answer(parked[i], PATIENCE_MS) != 201)
-            fail_msg("not granted: %s", parked[i]->text);
-        assert_true(http_integer(&parked[i]->client, "fence") > fence);
-        fence = http_integer(&parked[i]->client, "fence");
-        if (i + 1 < CROWD)
-            assert_true(parked_waits(parked[i + 1], 20));
-        answers_token(story->other, token[i], "DELETE /locks/order", NULL, 200, NULL);
-    }
-    for (int i = 0; i < CROWD; i++)
-        parked_close(parked[i]);
-    await_held(story, "order", 0);
-}
-
 static void a_release_by_way_of_another_batond_wakes(void **state)
 {
     struct story *story = story_of(state);
@@ -242,19 +212,11 @@ static void a_wait_ends_and_can_be_cancelled(void **state)
     answers(story->client, "POST /locks/waits?wait=150ms", NULL, 409, "wait_timeout");
     assert_true(clock_ms() - begun >= 149);
     assert_int_equal(json_array_size(member(story->client, "holders")), 1);
+    /* By way of the other one, it hears of it when it asks next. */
     struct parked *parked =
         parked_send_token(story->batond[0].port, OTHER, "POST /locks/waits?wait=1m");
     await_queue(story->client, "waits", 1);
-    answers_token(story->client, OTHER, "DELETE /locks/waits", NULL, 200, NULL);
-    assert_true(json_is_true(member(story->client, "cancelled")));
-    assert_int_equal(parked_answer(parked, PATIENCE_MS), 409);
-    assert_string_equal(http_text(&parked->client, "code"), "not_held");
-    parked_close(parked);
-    /* By way of the other one, it hears of it when it asks next. */
-    static const char THIRD[] = "a-token-of-the-quorum-03";
-    parked = parked_send_token(story->batond[0].port, THIRD, "POST /locks/waits?wait=1m");
-    await_queue(story->client, "waits", 1);
-    answers_token(story->other, THIRD, "DELETE /locks/waits", NULL, 409, "not_held");
+    answers_token(story->other, OTHER, "DELETE /locks/waits", NULL, 409, "not_held");
     assert_int_equal(parked_answer(parked, PATIENCE_MS), 409);
     assert_string_equal(http_text(&parked->client, "code"), "not_held");
     parked_close(parked);
@@ -311,25 +273,6 @@ static void who_hangs_up_leaves_no_hold(void **state)
     await_all(story);
     await_queue(story->client, "gone", 0);
     await_held(story, "gone", 0);
-}
-
-static void a_place_is_kept_while_its_request_is_away(void **state)
-{
-    struct story *story = story_of(state);
-    answers_token(story->client, TOKEN, "POST /locks/kept", NULL, 201, NULL);
-    answers_token(story->client, OTHER, "POST /locks/kept?wait=1ms&keep=20s&owner=first", NULL, 409,
-                  "wait_timeout");
-    struct parked *second =
-        parked_send(story->batond[0].port, NULL, "POST /locks/kept?wait=1m&owner=second", NULL);
-    await_queue(story->client, "kept", 2);
-    struct parked *first =
-        parked_send_token(story->batond[0].port, OTHER, "POST /locks/kept?wait=1m&owner=first");
-    await_first(story->client, "kept", "first");
-    answers_token(story->client, TOKEN, "DELETE /locks/kept", NULL, 200, NULL);
-    assert_int_equal(parked_answer(first, PATIENCE_MS), 201);
-    assert_true(parked_waits(second, 50));
-    parked_close(first);
-    parked_close(second);
 }
 
 static void a_connection_holds(void **state)
@@ -832,13 +775,11 @@ int main(void)
         cmocka_unit_test(very_many_that_ended_hold_nobody_up),
         cmocka_unit_test(several_names_are_all_held_or_none),
         cmocka_unit_test(a_break_ends_it_everywhere),
-        cmocka_unit_test(who_waits_is_served_in_order),
         cmocka_unit_test(a_release_by_way_of_another_batond_wakes),
         cmocka_unit_test(an_expiry_wakes),
         cmocka_unit_test(a_wait_ends_and_can_be_cancelled),
         cmocka_unit_test(no_more_wait_than_may),
         cmocka_unit_test(who_hangs_up_leaves_no_hold),
-        cmocka_unit_test(a_place_is_kept_while_its_request_is_away),
         cmocka_unit_test(a_change_is_told),
         cmocka_unit_test(a_change_after_a_look_without_wait_is_told),
         cmocka_unit_test(a_connection_holds),

@@ -20,12 +20,12 @@ struct story {
     struct http_client *client;
 };
 
-static void open_story(struct story *story, const char *workers)
+static void open_story(struct story *story)
 {
-    const char *const flags[] = {workers, NULL};
+    static const char *const FLAGS[] = {"--workers=4", NULL};
     quorum_servers_start(&story->servers);
     batond_process_start(&story->batond, &(struct batond_options){.redis_url = story->servers.url,
-                                                                  .arguments = flags});
+                                                                  .arguments = FLAGS});
     story->client = http_client_new(story->batond.url);
     await_up(story->client, "5 of 5");
 }
@@ -37,17 +37,10 @@ static void close_story(struct story *story)
     quorum_servers_stop(&story->servers);
 }
 
-static int begin_two(void **state)
+static int begin(void **state)
 {
     *state = calloc(1, sizeof(struct story));
-    open_story(*state, "--workers=2");
-    return 0;
-}
-
-static int begin_four(void **state)
-{
-    *state = calloc(1, sizeof(struct story));
-    open_story(*state, "--workers=4");
+    open_story(*state);
     return 0;
 }
 
@@ -401,7 +394,7 @@ static void a_drain_answers_all(void **state)
     struct story story;
     struct parked *parked[CROWD];
     (void)state;
-    open_story(&story, "--workers=4");
+    open_story(&story);
     answers_token(story.client, TOKEN, "POST /locks/drained", NULL, 201, NULL);
     for (int i = 0; i < CROWD; i++)
         parked[i] = parked_send(story.batond.port, NULL, "POST /locks/drained?wait=1m", NULL);
@@ -415,20 +408,19 @@ static void a_drain_answers_all(void **state)
     close_story(&story);
 }
 
-#define STORIES                                                                                    \
-    cmocka_unit_test(who_waits_is_served_in_order),                                                \
-        cmocka_unit_test(nobody_passes_those_who_wait),                                            \
-        cmocka_unit_test(a_place_is_resumed_at_any_worker),                                        \
-        cmocka_unit_test(a_place_is_kept_for_no_longer),                                           \
-        cmocka_unit_test(a_repetition_takes_over_at_any_worker),                                   \
-        cmocka_unit_test(any_worker_cancels), cmocka_unit_test(an_upgrade_comes_first),            \
-        cmocka_unit_test(all_at_once)
-
 int main(void)
 {
-    const struct CMUnitTest of_two[] = {STORIES};
-    const struct CMUnitTest of_four[] = {STORIES, cmocka_unit_test(a_drain_answers_all)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_waits_is_served_in_order),
+        cmocka_unit_test(nobody_passes_those_who_wait),
+        cmocka_unit_test(a_place_is_resumed_at_any_worker),
+        cmocka_unit_test(a_place_is_kept_for_no_longer),
+        cmocka_unit_test(a_repetition_takes_over_at_any_worker),
+        cmocka_unit_test(any_worker_cancels),
+        cmocka_unit_test(an_upgrade_comes_first),
+        cmocka_unit_test(all_at_once),
+        cmocka_unit_test(a_drain_answers_all),
+    };
     cmocka_set_test_filter(getenv("BATON_TEST"));
-    int failed = cmocka_run_group_tests_name("two workers", of_two, begin_two, finish);
-    return failed + cmocka_run_group_tests_name("four workers", of_four, begin_four, finish);
+    return cmocka_run_group_tests_name("workers of a quorum", tests, begin, finish);
 }
