@@ -143,10 +143,11 @@ static void main_close(struct process *process)
     settings_free(&process->settings);
 }
 
-/* 2 if the operator has to change a setting, or a flag does not exist. 1 for other failures. */
+/* 2 if the operator has to change a setting or a limit, or a flag does not exist. 1 for other
+ * failures. */
 static int main_exit_code(int result)
 {
-    if (result == -EINVAL || result == -ENOTSUP)
+    if (result == -EINVAL || result == -ENOTSUP || result == -EMFILE)
         return EXIT_SETTINGS;
     return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
@@ -205,11 +206,17 @@ int main(int argc, char **argv)
                                .level = process.settings.log_level,
                                .access = process.settings.access_log,
                                .audit = process.settings.audit_log};
-    if (process.settings.sandbox)
+    result = prepare_files(&process, &failure);
+    if (result == 0 && process.settings.sandbox)
         result = sandbox_prepare(&failure);
-    supervisor_prepare(&process);
     if (result == 0)
-        result = main_serve(&process, &failure);
+        result = supervisor_prepare(&process, &failure);
+    if (result < 0) {
+        fprintf(stderr, "batond: %s\n", failure.text);
+        settings_free(&process.settings);
+        return main_exit_code(result);
+    }
+    result = main_serve(&process, &failure);
     log_finish(&process.log);
     if (result < 0)
         fprintf(stderr, "batond: %s\n", failure.text);

@@ -98,13 +98,17 @@ static struct preference accept_find_json(const char *accept)
     return is_named && is_before ? problem : json;
 }
 
+/* Most clients name neither, and are asked no further. */
 bool accept_prefers_text(const char *accept)
 {
-    return accept_find(accept, "text/plain").quality > accept_find_json(accept).quality;
+    return accept && strcasestr(accept, "text/") &&
+           accept_find(accept, "text/plain").quality > accept_find_json(accept).quality;
 }
 
 bool accept_prefers_events(const char *accept)
 {
+    if (!accept || !strcasestr(accept, "text/"))
+        return false;
     struct preference events = accept_find(accept, "text/event-stream");
     struct preference json = accept_find_json(accept);
     return events.closeness == CLOSENESS_EXACT &&

@@ -33,8 +33,9 @@ static void describe_range(const struct input *input, char text[EXPECTED_LENGTH]
         duration_format(low, low_text);
         duration_format(high, high_text);
         if (input->in_query)
-            snprintf(text, EXPECTED_LENGTH, "a duration from %s to %s, in ms, s, m or h", low_text,
-                     high_text);
+            snprintf(text, EXPECTED_LENGTH,
+                     "a duration from %s to %s, in ms, s, m or h, as one number and one unit",
+                     low_text, high_text);
         else
             snprintf(text, EXPECTED_LENGTH, "an integer of milliseconds, %" PRId64 " to %" PRId64,
                      low, high);

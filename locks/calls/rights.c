@@ -4,10 +4,14 @@
 
 #include <stdio.h>
 
-/* A function lacks commands (scripts/ready.lua), or batond may not call or load functions. */
+/* A function lacks commands (scripts/ready.lua), or batond cannot call or load functions. */
 static bool rights_says_missing(const char *error)
 {
-    return strstr(error, "RIGHTS ") || strstr(error, "NOPERM ");
+    static const char *const WORDS[] = {"RIGHTS ", "NOPERM ", "COMMANDS ", "unknown command"};
+    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
+        if (strstr(error, WORDS[i]))
+            return true;
+    return false;
 }
 
 void rights_note(struct locks *locks, const char *error)

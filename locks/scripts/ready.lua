@@ -2,7 +2,8 @@
 -- each command that scripts use, on keys of its own, for the rights of batond's user in Redis.
 --
 -- KEYS[1]  the main key of a name that no lock has
--- Returns 1, or the error RIGHTS with the names of the commands that are refused.
+-- Returns 1, or the error COMMANDS with the names of those that Redis does not have, or else RIGHTS with
+-- those that the user may not run.
 
 -- What ends a key comes first: where that is refused, nothing is made that would stay.
 local function ending_commands(all)
@@ -40,25 +41,27 @@ local function other_commands(all)
     }
 end
 
--- What Redis 7.0, Redis 7.2 and newer, and Valkey say of a command that the user may not run, and
--- each of one that it does not have.
-local REFUSALS = {"can't run this command", 'no permissions to run', 'noperm', 'unknown'}
+-- What Redis 7.0, Redis 7.2 and newer, and Valkey say of a command that the user may not run.
+local REFUSALS = {"can't run this command", 'no permissions to run', 'noperm'}
 
 local function is_refused(reason)
     for _, words in ipairs(REFUSALS) do
-        if find_text(lower(reason), words, 1, true) then
+        if find_text(reason, words, 1, true) then
             return true
         end
     end
     return false
 end
 
--- Adds to `missing` the commands that are refused. Returns any other error.
-local function try_commands(commands, missing)
+-- Adds to `missing` the commands that are refused, and to `unknown` those that Redis does not have. Returns
+-- any other error.
+local function try_commands(commands, missing, unknown)
     for _, command in ipairs(commands) do
         local reply = pcall_redis(unpack(command))
         local reason = type(reply) == 'table' and reply.err
-        if reason and is_refused(reason) then
+        if reason and find_text(lower(reason), 'unknown', 1, true) then
+            insert(unknown, command[1])
+        elseif reason and is_refused(lower(reason)) then
             insert(missing, command[1])
         elseif reason then
             return {err = reason}
@@ -71,13 +74,15 @@ local function ready(keys)
     local name = keys[1] .. ':ready'
     local all = {key = name, hash = name .. ':hash', line = name .. ':line', other = name .. ':other',
                  inbox = match(name, '^[^{]*') .. 'inbox:ready'}
-    local missing = {}
-    local failure = try_commands(ending_commands(all), missing)
-    if not failure and #missing == 0 then
-        failure = try_commands(other_commands(all), missing)
+    local missing, unknown = {}, {}
+    local failure = try_commands(ending_commands(all), missing, unknown)
+    if not failure and #missing == 0 and #unknown == 0 then
+        failure = try_commands(other_commands(all), missing, unknown)
     end
     if failure then
         return failure
+    elseif #unknown > 0 then
+        return {err = 'COMMANDS ' .. concat(unknown, ' ')}
     elseif #missing > 0 then
         return {err = 'RIGHTS ' .. concat(missing, ' ')}
     end

@@ -7,6 +7,10 @@ enum { WORDS_SHOWN = 160 };
 
 #define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
 
+#define KNOW_THEM                                                                                  \
+    "take it out of the rename-command lines of Redis, or use a Redis or Valkey that has it "      \
+    "(docs/redis.md)"
+
 /* Redis gives these errors before a function runs, or at its first write. Redis does not roll a
  * function back, so any other error may come after some of its writes. */
 static const struct error {
@@ -23,6 +27,9 @@ static const struct error {
     {"RIGHTS", ERROR_REFUSED,
      "Redis does not let the user of batond run all commands that it needs",
      "give that user the rules of docs/redis.md"},
+    {"COMMANDS", ERROR_REFUSED, "Redis does not know all commands that batond needs", KNOW_THEM},
+    {"ERR unknown command", ERROR_REFUSED, "Redis does not know a command that batond needs",
+     KNOW_THEM},
     {"WRONGTYPE", ERROR_DAMAGED, "", ""},
     {"OOM", ERROR_FULL, "Redis is full", "raise its maxmemory, or wait until locks have ended"},
     {"LOADING", ERROR_REFUSED, "Redis has started and still reads its data", "wait until it has"},
@@ -95,10 +102,12 @@ enum error_kind error_kind(const char *text)
     return errors_is_of_lua(text) ? ERROR_DAMAGED : ERROR_UNKNOWN;
 }
 
-/* The words of Redis without the place in the library, which it adds. */
+/* The words of Redis without the place in the library or the arguments, which it adds. */
 static int errors_words(const char *text)
 {
-    const char *end = strstr(text, " script: ");
+    const char *end = strstr(text, " script: "), *arguments = strstr(text, ", with args ");
+    if (!end || (arguments && arguments < end))
+        end = arguments;
     size_t length = end ? (size_t)(end - text) : strlen(text);
     while (length > 0 && text[length - 1] == '.')
         length--;

@@ -49,8 +49,11 @@ static int greeting_refused(const struct greeting *greeting, enum greeting_step 
         advice = ": check the database's number in redis-url";
     else if (error_has_code(error, "NOAUTH"))
         advice = LOG_IN[is_sentinel];
+    else if (error_has_code(error, "ERR unknown command"))
+        advice = ": batond needs that command, so take it out of the rename-command lines of Redis";
     int code = error_passes(error) ? -EAGAIN : -EPROTO;
-    int length = (int)strlen(error);
+    const char *arguments = strstr(error, ", with args ");
+    int length = (int)(arguments ? (size_t)(arguments - error) : strlen(error));
     if (length > 0 && error[length - 1] == '.')
         length--;
     return failure_set(failure, code, "%s refuses to serve: %.*s%s", greeting->place, length, error,

@@ -452,10 +452,13 @@ static void link_down(void *context, int code, const char *reason)
     link->events.down(link->events.context, code, reason);
 }
 
-static const char *link_why_refused(void *context)
+/* While the gate is closed, Redis has refused what came before these calls, for the same reason. */
+static const char *link_why_refused(void *context, enum store_outcome *ret)
 {
     const struct link *link = context;
     const char *trouble = link_trouble(link);
+    if (link_is_up(link) && link->gate_is_closed && link->gate_trouble[0])
+        *ret = STORE_REFUSED;
     if (trouble[0])
         return trouble;
     if (link->gate_is_closed)

@@ -94,11 +94,12 @@ static void pipeline_on_replied(void *context, const redisReply *reply)
     pipeline_end_if_retired(pipeline);
 }
 
-static void pipeline_fail_refused(struct pipeline *pipeline, const char *reason)
+static void pipeline_fail_refused(struct pipeline *pipeline, enum store_outcome outcome,
+                                  const char *reason)
 {
     struct call_queue calls = call_queue_take(&pipeline->refused);
     for (struct call *call = call_queue_pop(&calls); call; call = call_queue_pop(&calls))
-        call_finish(call, STORE_UNSENT, NULL, reason);
+        call_finish(call, outcome, NULL, reason);
 }
 
 /* Redis cannot have run a command that has not left this process entirely. */
@@ -118,7 +119,7 @@ static void pipeline_on_lost(void *context, const struct session_loss *loss)
     pipeline_fail_pending(pipeline, loss);
     if (loss->code == -ECANCELED) {
         while (pipeline->refused.head)
-            pipeline_fail_refused(pipeline, loss->reason);
+            pipeline_fail_refused(pipeline, STORE_UNSENT, loss->reason);
     } else if (loss->is_news && !pipeline->closing) {
         pipeline->events.down(pipeline->events.context, loss->code, loss->reason);
     }
@@ -157,7 +158,9 @@ static void pipeline_on_woken(void *context)
 static void pipeline_on_turn_ends(void *context)
 {
     struct pipeline *pipeline = context;
-    pipeline_fail_refused(pipeline, pipeline->events.why_refused(pipeline->events.context));
+    enum store_outcome outcome = STORE_UNSENT;
+    const char *reason = pipeline->events.why_refused(pipeline->events.context, &outcome);
+    pipeline_fail_refused(pipeline, outcome, reason);
 }
 
 /* The beginning and the end */

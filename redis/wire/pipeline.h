@@ -22,7 +22,7 @@ struct pipeline_events {
      * `code` and `reason` are as in struct session_loss. */
     void (*down)(void *context, int code, const char *reason);
     /* Returns the reason that refused calls get. */
-    const char *(*why_refused)(void *context);
+    const char *(*why_refused)(void *context, enum store_outcome *ret);
     /* The memory is gone. */
     void (*closed)(void *context);
 };

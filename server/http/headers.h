@@ -8,6 +8,7 @@
 #define HEADERS(X)                                                                                 \
     X(HEADER_ACCEPT, "Accept")                                                                     \
     X(HEADER_AUTHORIZATION, "Authorization")                                                       \
+    X(HEADER_CONNECTION, "Connection")                                                             \
     X(HEADER_CONTENT_ENCODING, "Content-Encoding")                                                 \
     X(HEADER_CONTENT_LENGTH, "Content-Length")                                                     \
     X(HEADER_CONTENT_TYPE, "Content-Type")                                                         \

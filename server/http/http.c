@@ -7,6 +7,7 @@
 #include "server/http/delivery_check.h"
 #include "server/http/disconnect_watch.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -144,6 +145,9 @@ int http_open(struct http **ret, uv_loop_t *loop, const struct http_options *opt
                                             .log = options->log,
                                             .is_admin = options->is_admin};
     http->parts = PARTS;
+    if (options->idle_timeout_ms >= 1000)
+        snprintf(http->shared.keep_alive, sizeof http->shared.keep_alive, "timeout=%" PRId64,
+                 options->idle_timeout_ms / 1000);
     int result = disconnect_watches_open(&http->shared.watches, loop);
     if (result < 0) {
         close(options->listen_fd);

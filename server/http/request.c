@@ -245,13 +245,21 @@ static enum MHD_Result request_admit(struct http_request *request, const struct 
     return request_refuse(request);
 }
 
+/* Whether the library ends the connection with the reply, for what the request says. */
+static bool request_is_last(const char *version, const char *connection)
+{
+    return strcmp(version, MHD_HTTP_VERSION_1_1) != 0 ||
+           (connection && strcasestr(connection, "close"));
+}
+
 /* The first call. No piece of a body has come yet, so a reply can be queued at once. */
 static enum MHD_Result request_begin(struct http_request *request, const char *method,
-                                     const char *refusal)
+                                     const char *version, const char *refusal)
 {
     struct headers headers;
     headers_read(request->connection, &headers);
     request_read_head(request, method, &headers);
+    request->response.is_last = request_is_last(version, headers.first[HEADER_CONNECTION]);
     if (request_head_length(request->connection) + headers.memory > HEAD_MOST)
         return request_refuse_head(request);
     if (!refusal)
@@ -305,7 +313,7 @@ enum MHD_Result http_request_step(void *context, struct MHD_Connection *connecti
     (void)context;
     if (!request->begun)
         return request_begin(
-            request, method,
+            request, method, version,
             request_head_refusal(connection, request->target, url, method, version));
     if (*upload_length > 0) {
         size_t length = *upload_length;

@@ -19,6 +19,7 @@ struct request_context {
     struct metrics *metrics;
     struct disconnect_watches *watches;
     const struct log *log; /* may be NULL */
+    char keep_alive[32];   /* the value of Keep-Alive; "": connections end too soon to tell */
     bool is_admin;         /* serves health and metrics only */
     bool closing;          /* each reply ends its connection */
     size_t under_way;      /* requests begun and not completed */
@@ -54,6 +55,7 @@ struct http_request {
         bool disconnected; /* the client has gone, and the API knows */
     } wait;
     struct {
+        bool is_last;         /* the client wants no other on this connection */
         bool ends_connection; /* the end of the request is not known, or its body is not read */
         bool written;   /* the client has got it, in whatever way libmicrohttpd ends the request */
         bool streaming; /* the head of a stream is on its way; the rest is read when written */

@@ -86,6 +86,14 @@ static bool response_ends_connection(const struct http_request *request)
            health_is_leaving(shared->api->health);
 }
 
+/* Clients that know when an idle connection ends do not send a request just then. */
+static bool response_keeps_connection(const struct http_request *request)
+{
+    bool is_head_of_stream =
+        request->exchange.stream.is_stream && strcmp(request->exchange.head.method, "HEAD") == 0;
+    return context_of(request)->keep_alive[0] && !request->response.is_last && !is_head_of_stream;
+}
+
 enum MHD_Result response_queue(struct http_request *request)
 {
     const struct reply *reply = &request->exchange.reply;
@@ -104,6 +112,8 @@ enum MHD_Result response_queue(struct http_request *request)
     MHD_add_response_header(response, "X-Request-Id", request->exchange.head.request_id);
     if (response_ends_connection(request))
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    else if (response_keeps_connection(request))
+        MHD_add_response_header(response, "Keep-Alive", context_of(request)->keep_alive);
     client_expect(request->client, DEADLINE_REPLY);
     enum MHD_Result queued = MHD_queue_response(request->connection, reply->status, response);
     MHD_destroy_response(response);

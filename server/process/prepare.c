@@ -61,16 +61,6 @@ static int prepare_check_exposure(struct process *process, struct failure *failu
                        process->listener.endpoint);
 }
 
-static int prepare_workers(struct process *process, struct failure *failure)
-{
-    size_t asked = (size_t)process->settings.workers;
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    (void)failure;
-    /* Redis and the clients need processors, too: docs/tuning.md. */
-    process->worker_count = asked ? asked : processors > 1 ? (size_t)processors / 2 : 1;
-    return 0;
-}
-
 /* A start goes on without them: other programs may need them. */
 static int prepare_warn_of_variables(struct process *process, struct failure *failure)
 {
@@ -85,24 +75,55 @@ static int prepare_warn_of_variables(struct process *process, struct failure *fa
     return 0;
 }
 
-/* Every connection needs a descriptor. */
-static unsigned prepare_connections_most(size_t workers, bool has_admin)
+/* Descriptors that are not for connections. */
+static rlim_t prepare_other_files(const struct process *process)
+{
+    return FILES_KEPT_BACK + process->worker_count * FILES_OF_A_WORKER +
+           (process->settings.admin_listen ? ADMIN_FILES : 0);
+}
+
+static void prepare_workers(struct process *process)
+{
+    size_t asked = (size_t)process->settings.workers;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    /* Redis and the clients need processors, too: docs/tuning.md. */
+    process->worker_count = asked ? asked : processors > 1 ? (size_t)processors / 2 : 1;
+}
+
+int prepare_files(struct process *process, struct failure *failure)
 {
     struct rlimit limit = {0};
+    prepare_workers(process);
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
     getrlimit(RLIMIT_NOFILE, &limit);
-    rlim_t others = FILES_KEPT_BACK + workers * FILES_OF_A_WORKER + (has_admin ? ADMIN_FILES : 0);
+    rlim_t others = prepare_other_files(process);
+    if (limit.rlim_cur > others)
+        return 0;
+    return failure_set(failure, -EINVAL,
+                       "the limit of open files is %llu, and batond needs more than %llu with %zu "
+                       "worker%s: raise it (ulimit -n, LimitNOFILE=)%s",
+                       (unsigned long long)limit.rlim_cur, (unsigned long long)others,
+                       process->worker_count, process->worker_count == 1 ? "" : "s",
+                       process->worker_count == 1 ? "" : ", or ask for fewer --workers");
+}
+
+/* Every connection needs a descriptor. */
+static unsigned prepare_connections_most(const struct process *process)
+{
+    struct rlimit limit = {0};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    rlim_t others = prepare_other_files(process);
     rlim_t left = limit.rlim_cur > others ? limit.rlim_cur - others : 0;
     return daemon_pool_connections_most(left > CONNECTIONS_MOST ? CONNECTIONS_MOST : (unsigned)left,
-                                        (unsigned)workers);
+                                        (unsigned)process->worker_count);
 }
 
 static int prepare_limits(struct process *process, struct failure *failure)
 {
     const struct settings *settings = &process->settings;
-    unsigned most = prepare_connections_most(process->worker_count, settings->admin_listen);
+    unsigned most = prepare_connections_most(process);
     if (settings->max_connections > most)
         return failure_set(failure, -EINVAL,
                            "--max-connections: the limit of open files leaves place for %u; raise "
@@ -194,15 +215,8 @@ static int prepare_check_redis(struct process *process, struct failure *failure)
 
 /* The steps in their order: each step may use the results of earlier steps. */
 static int (*const STEPS[])(struct process *process, struct failure *failure) = {
-    prepare_warn_of_variables,
-    prepare_workers,
-    prepare_listener,
-    prepare_admin_listener,
-    prepare_check_exposure,
-    readings_of_principals,
-    prepare_limits,
-    readings_of_https,
-    prepare_redis,
+    prepare_warn_of_variables, prepare_listener, prepare_admin_listener, prepare_check_exposure,
+    readings_of_principals,    prepare_limits,   readings_of_https,      prepare_redis,
 };
 
 int prepare(struct process *process, struct failure *failure)

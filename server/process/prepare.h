@@ -4,7 +4,11 @@
 
 #include "server/process/process.h"
 
-/* Sets up the listeners, the numbers of workers and connections, the principals and HTTPS, and
+/* Call this first. Decides how many workers there are, and raises the limit of open files as far as
+ * it goes. Returns 0, or -EINVAL if that is too low to serve. */
+int prepare_files(struct process *process, struct failure *failure);
+
+/* Sets up the listeners, the number of connections, the principals and HTTPS, and
  * finds Redis or starts one. Returns 0 or a negative errno, with a failure that names the setting
  * and says how to mend it. Wipes the secrets in the settings. */
 int prepare(struct process *process, struct failure *failure);

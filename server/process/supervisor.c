@@ -199,16 +199,16 @@ void supervisor_serve(struct process *process)
     uv_run(&process->loop, UV_RUN_DEFAULT);
 }
 
-void supervisor_prepare(struct process *process)
+int supervisor_prepare(struct process *process, struct failure *failure)
 {
-    struct failure failure;
-    if (notify_open(&process->notify, &failure) < 0)
+    int result = uv_loop_init(&process->loop);
+    if (result < 0)
+        return failure_set(failure, result, "cannot make an event loop: %s", strerror(-result));
+    if (notify_open(&process->notify, failure) < 0)
         log_line(&process->log, LOG_WARN, "the service manager will not be told how this batond is",
-                 "reason", failure.text, NULL);
+                 "reason", failure->text, NULL);
     process->ends_with_terminal = ends_with_terminal();
     signal(SIGPIPE, SIG_IGN);
-    if (uv_loop_init(&process->loop) < 0)
-        abort();
     uv_signal_init(&process->loop, &process->terminate);
     uv_signal_init(&process->loop, &process->interrupt);
     uv_signal_init(&process->loop, &process->hangup);
@@ -220,4 +220,5 @@ void supervisor_prepare(struct process *process)
     process->terminate.data = process->interrupt.data = process->hangup.data = process->child.data =
         process->restart.data = process->grace.data = process->look.data = process->watchdog.data =
             process;
+    return 0;
 }

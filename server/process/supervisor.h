@@ -6,7 +6,7 @@
 #include "server/process/process.h"
 
 /* Makes the loop. Call this before you open anything of the process. */
-void supervisor_prepare(struct process *process);
+int supervisor_prepare(struct process *process, struct failure *failure);
 
 /* Before this, signals end the process at once. From here on the loop handles them. Signals that
  * stop batond wait for supervisor_serve, and threads that start in between do not get them. */

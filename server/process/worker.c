@@ -363,8 +363,11 @@ int worker_start(struct worker **ret, const struct worker_options *options, size
                  int listen_fd, struct metrics *metrics)
 {
     struct worker *worker = memory_checked(calloc(1, sizeof *worker));
-    if (uv_loop_init(&worker->loop) < 0)
-        abort();
+    int result = uv_loop_init(&worker->loop);
+    if (result < 0) {
+        free(worker);
+        return result;
+    }
     worker->options = options;
     worker->index = index;
     worker->metrics = metrics;
@@ -377,7 +380,7 @@ int worker_start(struct worker **ret, const struct worker_options *options, size
     worker->stop.data = worker->news.data = worker->settle.data = worker->again.data = worker;
     uv_timer_start(&worker->again, worker_on_again, TRY_AGAIN_MS, TRY_AGAIN_MS);
 
-    int result = worker_open_layers(worker, listen_fd);
+    result = worker_open_layers(worker, listen_fd);
     if (result == 0)
         result = uv_thread_create(&worker->thread, worker_run, worker);
     if (result < 0)

@@ -96,7 +96,9 @@ static void setting_describe(const struct setting *setting, char *text, size_t s
     case DURATION:
         duration_format(setting->lowest, low);
         duration_format(setting->highest, high);
-        snprintf(text, size, "a duration from %s to %s, in ms, s, m or h", low, high);
+        snprintf(text, size,
+                 "a duration from %s to %s, in ms, s, m or h, as one number and one unit", low,
+                 high);
         break;
     case COUNT:
         snprintf(text, size, "a number from %" PRId64 " to %" PRId64, setting->lowest,

@@ -47,8 +47,8 @@ static bool judge_header(const struct spec *spec, const char *name, const json_t
 static bool is_listed(const json_t *headers, const char *line)
 {
     /* What HTTP itself adds, and what OpenAPI says with `content`. */
-    static const char *const common[] = {"Connection", "Content-Length", "Content-Type", "Date",
-                                         "Transfer-Encoding"};
+    static const char *const common[] = {"Connection", "Content-Length", "Content-Type",
+                                         "Date",       "Keep-Alive",     "Transfer-Encoding"};
     size_t length = strcspn(line, ":");
     const char *name;
     json_t *header;

@@ -114,7 +114,8 @@ static void a_rule_says_how_long_holds_may_be(void **state)
     struct as body = AS("brief");
     char token[TOKEN_TEXT];
     refuses_ttl(client, AS("brief"), "POST /locks/brief%2Fa?ttl=26s",
-                "from 100ms to 25s, in ms, s, m or h; no rule of yours in the tokens-file allows "
+                "from 100ms to 25s, in ms, s, m or h, as one number and one unit; no rule of "
+                "yours in the tokens-file allows "
                 "more (max_ttl)");
     asks_for(client, AS("brief"), "POST /locks/brief%2Fa", 201);
     assert_int_equal(http_integer(client, "ttl_ms"), 25000); /* less than default-ttl */

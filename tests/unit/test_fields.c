@@ -221,6 +221,7 @@ static const struct wrong {
     {"acquireLock", "ttl=-1s", NULL, "ttl", "expected a duration"},
     {"acquireLock", "ttl=1.5s", NULL, "ttl", "expected a duration"},
     {"acquireLock", "ttl=1d", NULL, "ttl", "expected a duration"},
+    {"acquireLock", "ttl=1m30s", NULL, "ttl", "one number and one unit"},
     {"acquireLock", "ttl=", NULL, "ttl", "expected a duration"},
     {"acquireLock", "ttl", NULL, "ttl", "expected a duration"},
     {"acquireLock", "ttl=5s%", NULL, "ttl", "expected a duration"},

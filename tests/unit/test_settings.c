@@ -397,6 +397,7 @@ static const struct wrong {
     {{"--max-waiters=1000001"}, "--max-waiters: \"1000001\""},
     {{"--claim-window=99ms"}, "expected a duration from 100ms to 1m"},
     {{"--claim-window=61s"}, "--claim-window: \"61s\""},
+    {{"--max-ttl=1m30s"}, "one number and one unit"},
     {{"--waiter-lease=999ms"}, "expected a duration from 1s to 10m"},
     {{"--waiter-lease=11m"}, "--waiter-lease: \"11m\""},
     {{"--head-timeout=99ms"}, "expected a duration from 100ms to 10m"},

@@ -1,0 +1,88 @@
+/* When an idle connection ends, as replies tell: clients do not send a request just then. */
+#include "tests/support/fixtures/parked.h"
+#include "tests/support/front.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool says(struct http_client *client, const char *value)
+{
+    const char *said = http_header(client, "Keep-Alive");
+    return value ? said && strcmp(said, value) == 0 : !said;
+}
+
+static void reply_says_when_its_connection_ends(void **state)
+{
+    struct http_client *client = ((struct service *)*state)->client;
+    static const char *const REQUESTS[] = {"POST /locks/a", "GET /locks/a", "HEAD /locks/a",
+                                           "GET /livez", "GET /metrics"};
+    for (size_t i = 0; i < sizeof REQUESTS / sizeof *REQUESTS; i++) {
+        answers(client, REQUESTS[i], NULL, i == 0 ? 201 : 200, NULL);
+        assert_true(says(client, "timeout=75"));
+    }
+    answers(client, "POST /locks/a", NULL, 409, "locked");
+    assert_true(says(client, "timeout=75"));
+}
+
+static void reply_that_ends_its_connection_says_nothing(void **state)
+{
+    struct service *service = *state;
+    struct http_client *client = service->client;
+    answers_with(client, "Connection: close", "GET /livez", NULL, 200, NULL);
+    assert_true(says(client, NULL));
+    answers_with(client, "Connection: foo, Close", "GET /livez", NULL, 200, NULL);
+    assert_true(says(client, NULL));
+    struct parked *old = parked_send(service->batond.port, NULL, "GET /locks/x", NULL);
+    assert_true(parked_ends(old, CLOCK_HANG_MS));
+    assert_null(strstr(old->text, "Keep-Alive"));
+    parked_close(old);
+}
+
+static void setting_is_what_the_reply_says(void **state)
+{
+    static const struct {
+        const char *setting;
+        const char *value;
+    } ALL[] = {{"--idle-timeout=1999ms", "timeout=1"},
+               {"--idle-timeout=999ms", NULL},
+               {"--idle-timeout=10m", "timeout=600"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof ALL / sizeof *ALL; i++) {
+        struct service service;
+        service_open(&service, NULL, (const char *const[]){ALL[i].setting, NULL});
+        answers(service.client, "GET /livez", NULL, 200, NULL);
+        assert_true(says(service.client, ALL[i].value));
+        service_close(&service);
+    }
+}
+
+/* What a proxy keeps open to its clients is another connection. */
+static void proxies_do_not_pass_it_on(void **state)
+{
+    struct service *service = *state;
+    for (int i = FRONT_HAPROXY; i <= FRONT_NGINX; i++) {
+        struct front front;
+        char url[40];
+        front_start(&front, (enum front_kind)i,
+                    (const int[FRONT_REPLICAS]){service->batond.port, service->batond.port});
+        snprintf(url, sizeof url, "http://127.0.0.1:%d", front.port);
+        struct http_client *client = http_client_new(url);
+        assert_true(comes_to_answer(client, "/livez", 200, CLOCK_HANG_MS));
+        const char *said = http_header(client, "Keep-Alive");
+        if (said)
+            fail_msg("Keep-Alive: %s", said);
+        http_client_free(client);
+        front_stop(&front);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reply_says_when_its_connection_ends),
+        cmocka_unit_test(reply_that_ends_its_connection_says_nothing),
+        cmocka_unit_test(setting_is_what_the_reply_says),
+        cmocka_unit_test(proxies_do_not_pass_it_on),
+    };
+    return cmocka_run_group_tests_name("keep_alive", tests, service_start, service_stop);
+}
