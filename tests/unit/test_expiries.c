@@ -334,7 +334,7 @@ static void memory_is_bounded(void **state)
     (void)state;
     int i = 0;
     while (locks_left_out(&world->locks) == 0 && i < 1000000) {
-        char key[32];
+        char key[40];
         snprintf(key, sizeof key, "a name of usual length %d", i++);
         expiries_note(&world->locks, slice_of(key), &hold);
     }
