@@ -291,11 +291,11 @@ static void a_client_that_goes_leaves_nothing_behind(void **state)
         begin(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN, 0);
         fixture_await_calls(&fixture->here, calls + phase);
         several_abandon(outcome.several);
-        fixture_await_settled(&fixture->here);
+        fixture_settle(&fixture->here);
         assert_int_equal(outcome.count, 0);
-        assert_int_equal(fixture_remaining(&fixture->there, "a"), 0);
-        assert_int_equal(fixture_remaining(&fixture->there, "b"), 0);
-        assert_int_equal(fixture_remaining(&fixture->there, "c"), 0);
+        fixture_await_free(&fixture->there, "a");
+        fixture_await_free(&fixture->there, "b");
+        fixture_await_free(&fixture->there, "c");
     }
 }
 
@@ -475,8 +475,7 @@ static void a_server_that_drains_gives_back_what_it_has(void **state)
     locks_drain(fixture->here.locks);
     fixture_await(fixture, &outcome.count, 1);
     assert_int_equal(outcome.reply.result, LOCKS_DRAINING);
-    fixture_await_settled(&fixture->here);
-    assert_int_equal(fixture_remaining(&fixture->there, "a"), 0);
+    fixture_await_free(&fixture->there, "a");
 }
 
 /* Many callers, each with names in an order of its own, on two servers: all get them in turn. */
