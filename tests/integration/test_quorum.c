@@ -239,15 +239,6 @@ static void no_more_wait_than_may(void **state)
     answers(story->client, "POST /locks/full?wait=1ms", NULL, 409, "wait_timeout");
 }
 
-static void await_held_by(struct story *story, int member, const char *name)
-{
-    int64_t deadline = clock_ms() + PATIENCE_MS;
-    while (!quorum_servers_member_holds(&story->servers, member, name)) {
-        assert_true(clock_ms() < deadline);
-        clock_sleep_ms(2);
-    }
-}
-
 static void who_hangs_up_leaves_no_hold(void **state)
 {
     struct story *story = story_of(state);
@@ -265,7 +256,7 @@ static void who_hangs_up_leaves_no_hold(void **state)
     parked = parked_send_token(story->batond[0].port, "a-token-that-is-gone-01",
                                "POST /locks/gone?wait=1m&ttl=1h");
     for (int i = 3; i < QUORUM_MEMBERS; i++)
-        await_held_by(story, i, "gone");
+        await_held_by(&story->servers, i, "gone");
     parked_close(parked);
     clock_sleep_ms(50); /* if its end is noticed later, it is taken back all the same */
     for (int i = 0; i < 3; i++)

@@ -136,6 +136,8 @@ static void close_apart(struct apart *apart)
         wire_delay_stop(&apart->wires[i]);
 }
 
+enum { AWAY_MS = 100000 }; /* what is sent meanwhile never arrives */
+
 /* Two members have it for some seconds more, and three get it anew, of which two lose it again
  * before its fence is agreed on: then those seconds are all that a majority has. */
 static void what_is_told_is_what_those_have_who_agreed(void **state)
@@ -220,6 +222,42 @@ static void what_was_found_is_taken_back_though_it_lasts_longer(void **state)
     close_apart(&apart);
 }
 
+/* The same of one request, where those that have granted it go before they hear of that: for as
+ * long as they are away they have it, and no longer. */
+static void what_was_granted_is_taken_back_by_those_who_come_back(void **state)
+{
+    struct story *story = *state;
+    struct apart apart;
+    open_apart(&apart, story, 3, 4);
+    answers_token(story->client, TOKEN, "POST /locks/gone?ttl=10m", NULL, 201, NULL);
+    await_held_at(&story->servers, "gone", 5);
+    for (int i = 3; i < QUORUM_MEMBERS; i++)
+        redis_process_flush(&story->servers.members[i]);
+    for (int i = 0; i < 3; i++) /* what would refuse it */
+        redis_process_freeze(&story->servers.members[i]);
+    hold(&apart);
+    struct parked *parked = parked_send_token(apart.story.batond.port, "a-token-that-is-left-01",
+                                              "POST /locks/gone?ttl=10m&owner=me");
+    for (int i = 3; i < QUORUM_MEMBERS; i++)
+        await_held_by(&story->servers, i, "gone");
+    for (int i = 0; i < 2; i++)
+        apart.wires[i].ms = AWAY_MS;
+    for (int i = 0; i < 3; i++)
+        redis_process_thaw(&story->servers.members[i]);
+    long status = parked_answer(parked, PATIENCE_MS);
+    assert_true(status == 409 || status == 503);
+    await_up(apart.story.client, "3 of 5");
+    assert_int_equal(quorum_servers_held(&story->servers, "gone"), 5);
+    for (int i = 0; i < 2; i++)
+        apart.wires[i].ms = 0;
+    let_go(&apart);
+    await_held_at(&story->servers, "gone", 3);
+    parked_close(parked);
+    close_apart(&apart);
+    answers_token(story->client, TOKEN, "DELETE /locks/gone", NULL, 200, NULL);
+    await_held_at(&story->servers, "gone", 0);
+}
+
 /* Three have it shared, and two, who answer first, exclusive from before. */
 static void what_is_told_is_the_mode_of_a_majority(void **state)
 {
@@ -262,6 +300,7 @@ int main(void)
         TEST(what_is_told_is_what_those_have_who_agreed),
         TEST(what_two_requests_found_is_taken_back),
         TEST(what_was_found_is_taken_back_though_it_lasts_longer),
+        TEST(what_was_granted_is_taken_back_by_those_who_come_back),
         TEST(what_is_told_is_the_mode_of_a_majority),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
