@@ -69,7 +69,7 @@ static void replace_numbers(char *at)
 
 json_t *json_text_load(struct slice text, size_t flags, json_error_t *error)
 {
-    json_error_t own;
+    json_error_t own = {0};
     json_error_t *told = error ? error : &own;
     json_t *value = json_loadb(text.bytes, text.length, flags, told);
     if (value || json_error_code(told) != json_error_numeric_overflow)

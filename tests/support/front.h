@@ -16,7 +16,8 @@ struct front {
 enum front_kind {
     FRONT_HAPROXY,
     FRONT_NGINX,
-    FRONT_NGINX_PLAIN, /* with what nginx does unless it is told otherwise, and not from deploy/ */
+    FRONT_NGINX_PLAIN, /* with what nginx does unless it is told otherwise; batond is below /below/,
+                          too */
 };
 
 /* Starts the program with the file from deploy/, in which only the ports are others, and waits

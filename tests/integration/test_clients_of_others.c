@@ -1,0 +1,206 @@
+/* What HTTP clients and clients of other lock services do, and what public reports say that went
+ * wrong then elsewhere. */
+#include "tests/support/fixtures/parked.h"
+#include "tests/support/front.h"
+#include "tests/support/raw.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct service *service_of(void **state)
+{
+    return *state;
+}
+
+/* Java's client and curl --http2 offer it with their first request. */
+static void offer_of_http2_is_passed_over(void **state)
+{
+    struct service *service = service_of(state);
+    static const char *const OFFER = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+                                     "HTTP2-Settings: AAMAAABkAAQAAP__";
+    struct http_client *client = service->client;
+    struct parked *first = parked_send(service->batond.port, OFFER, "POST /locks/h2c", NULL);
+    assert_true(parked_hears(first, "HTTP/1.1 201", CLOCK_HANG_MS));
+    assert_true(parked_hears(first, "\"token\"", CLOCK_HANG_MS));
+    parked_close(first);
+    answers_with(client, "Upgrade: h2c", "POST /locks/h2c-2", "{\"ttl_ms\":5000}", 201, NULL);
+}
+
+static bool is_free(void *context)
+{
+    struct http_client *client = context;
+    return http_call(client, "GET", "/locks/cut", NULL) == 200 &&
+           strcmp(http_text(client, "state"), "free") == 0;
+}
+
+/* Half of a release is none; the whole one is one, though its client has not waited for the reply.
+ */
+static void release_that_is_cut_off_can_be_repeated(void **state)
+{
+    struct service *service = service_of(state);
+    struct http_client *client = service->client;
+    char token[TOKEN_TEXT], request[400];
+    answers(client, "POST /locks/cut?ttl=10m", NULL, 201, NULL);
+    keep_token(client, token);
+    snprintf(request, sizeof request,
+             "DELETE /locks/cut HTTP/1.1\r\nHost: h\r\nLock-Token: %s\r\nContent-Type: "
+             "application/json\r\nContent-Length: 30\r\n\r\n{",
+             token);
+    int fd = raw_connect(service->batond.port);
+    assert_true(raw_send(fd, request, strlen(request)));
+    close(fd);
+    answers_token(client, token, "PUT /locks/cut", NULL, 200, NULL); /* still held */
+    snprintf(request, sizeof request,
+             "DELETE /locks/cut HTTP/1.1\r\nHost: h\r\nLock-Token: %s\r\n\r\n", token);
+    fd = raw_connect(service->batond.port);
+    assert_true(raw_send(fd, request, strlen(request)));
+    shutdown(fd, SHUT_WR);
+    assert_true(clock_wait_until(is_free, client, CLOCK_HANG_MS));
+    close(fd);
+    answers_token(client, token, "DELETE /locks/cut", NULL, 200, NULL);
+    assert_true(json_is_true(member(client, "released")));
+}
+
+static void several_are_released_though_one_has_ended(void **state)
+{
+    struct http_client *client = service_of(state)->client;
+    static const char BOTH[] = "{\"names\":[\"ended\",\"lasting\"]}";
+    char token[TOKEN_TEXT];
+    answers(client, "POST /locks?ttl=10m", BOTH, 201, NULL);
+    keep_token(client, token);
+    answers(client, "DELETE /locks/ended?force=true", NULL, 200, NULL);
+    char header[TOKEN_TEXT + 16];
+    snprintf(header, sizeof header, "Lock-Token: %s", token);
+    const char *const headers[] = {header, "Content-Type: application/json", NULL};
+    const struct http_call release = {
+        .method = "DELETE", .path = "/locks", .body = BOTH, .headers = headers};
+    assert_int_equal(http_request(client, &release), 409);
+    assert_string_equal(http_text(client, "code"), "not_held");
+    assert_string_equal(member_text(client, "names.0"), "ended");
+    assert_null(member(client, "names.1"));
+    answers(client, "GET /locks/lasting", NULL, 200, NULL);
+    assert_string_equal(member_text(client, "state"), "free");
+}
+
+/* A reader that reads within what it reads already must not wait for a writer that waits for it. */
+static void nested_read_passes_a_waiting_writer(void **state)
+{
+    struct service *service = service_of(state);
+    struct http_client *client = service->client;
+    char outer[TOKEN_TEXT], inner[TOKEN_TEXT];
+    answers(client, "POST /locks/nested?mode=shared&owner=reader&ttl=10m", NULL, 201, NULL);
+    keep_token(client, outer);
+    struct parked *writer =
+        parked_send(service->batond.port, NULL, "POST /locks/nested?owner=writer&wait=50s", NULL);
+    do
+        answers(client, "GET /locks/nested", NULL, 200, NULL);
+    while (http_integer(client, "queue_length") == 0);
+    answers(client, "POST /locks/nested?mode=shared&owner=other", NULL, 409, "locked");
+    answers(client, "POST /locks/nested?mode=shared&owner=reader&ttl=10m", NULL, 201, NULL);
+    keep_token(client, inner);
+    answers_token(client, inner, "DELETE /locks/nested", NULL, 200, NULL);
+    answers(client, "GET /locks/nested", NULL, 200, NULL);
+    assert_int_equal(http_integer(client, "queue_length"), 1);
+    answers_token(client, outer, "DELETE /locks/nested", NULL, 200, NULL);
+    assert_int_equal(parked_answer(writer, CLOCK_HANG_MS), 201);
+    parked_close(writer);
+}
+
+/* Clients that wait for the head of a reply before they go on would hang until something happens.
+ */
+static void stream_has_its_head_before_its_first_event(void **state)
+{
+    struct service *service = service_of(state);
+    static const char ACCEPT[] = "Accept: text/event-stream";
+    static const char *const REQUESTS[] = {
+        "GET /locks/nothing/events?after=9007199254740991",
+        "GET /events?prefix=nothing&after=9007199254740991",
+    };
+    for (size_t i = 0; i < sizeof REQUESTS / sizeof *REQUESTS; i++) {
+        struct parked *stream = parked_send(service->batond.port, ACCEPT, REQUESTS[i], NULL);
+        assert_true(parked_hears(stream, "HTTP/1.1 200 OK\r\n", CLOCK_HANG_MS));
+        assert_true(parked_hears(stream, "\r\n\r\n", CLOCK_HANG_MS));
+        assert_non_null(strstr(stream->text, "Content-Type: text/event-stream\r\n"));
+        assert_null(strstr(stream->text, "\nevent: lock"));
+        parked_close(stream);
+    }
+}
+
+/* A client sends its next request just when batond ends the idle connection. It gets a whole reply,
+ * or nothing at all, so that it may repeat the request. */
+static void request_at_the_end_of_an_idle_connection_is_whole_or_nothing(void **state)
+{
+    enum { IDLE_MS = 100, ROUNDS = 30 };
+    static const char REQUEST[] = "GET /livez HTTP/1.1\r\nHost: h\r\n\r\n";
+    struct service service;
+    char text[1024];
+    int answered = 0, closed_first = 0;
+    (void)state;
+    service_open(&service, NULL, (const char *const[]){"--idle-timeout=100ms", NULL});
+    for (int i = 0; i < ROUNDS; i++) {
+        bool closed = false;
+        int fd = raw_connect(service.batond.port);
+        assert_true(raw_send(fd, REQUEST, sizeof REQUEST - 1));
+        assert_true(raw_receive(fd, text, sizeof text, "{\"status\"", CLOCK_HANG_MS, &closed) > 0);
+        clock_sleep_ms(IDLE_MS - ROUNDS / 2 + i); /* from shortly before to shortly after */
+        size_t length = raw_send(fd, REQUEST, sizeof REQUEST - 1)
+                            ? raw_receive(fd, text, sizeof text, "}\n", CLOCK_HANG_MS, &closed)
+                            : 0;
+        text[length] = '\0';
+        const char *reply = strstr(text, "HTTP/1.1 ");
+        if (reply && (strncmp(reply, "HTTP/1.1 200", 12) != 0 || !strstr(reply, "\"status\"")))
+            fail_msg("%s", text);
+        answered += reply != NULL;
+        closed_first += !reply;
+        close(fd);
+    }
+    assert_int_equal(answered + closed_first, ROUNDS);
+    service_close(&service);
+}
+
+static void slash_at_the_end_is_told_of(void **state)
+{
+    struct http_client *client = service_of(state)->client;
+    answers(client, "POST /locks/slash/", NULL, 404, "not_found");
+    assert_non_null(strstr(http_text(client, "detail"), "%2F"));
+    answers(client, "GET /livez/", NULL, 404, "not_found");
+    answers(client, "POST /locks/slash%2F", NULL, 201, NULL);
+    assert_string_equal(http_text(client, "name"), "slash/");
+    answers(client, "GET /locks/", NULL, 400, "invalid_name");
+}
+
+/* nginx, with batond at /below/. */
+static void sub_path_of_a_proxy_serves_all(void **state)
+{
+    struct service *service = service_of(state);
+    struct front front;
+    char url[40];
+    front_start(&front, FRONT_NGINX_PLAIN,
+                (const int[FRONT_REPLICAS]){service->batond.port, service->batond.port});
+    snprintf(url, sizeof url, "http://127.0.0.1:%d", front.port);
+    struct http_client *client = http_client_new(url);
+    answers(client, "POST /below/locks/deep?ttl=1m", NULL, 201, NULL);
+    answers(client, "GET /below/locks/deep", NULL, 200, NULL);
+    answers(client, "GET /below/ui", NULL, 200, NULL);
+    assert_null(strstr(client->reply.body, "=\"/"));     /* the page is whole in itself, */
+    assert_null(strstr(client->reply.body, "\"/locks")); /* and asks beside its own place */
+    http_client_free(client);
+    front_stop(&front);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(offer_of_http2_is_passed_over),
+        cmocka_unit_test(release_that_is_cut_off_can_be_repeated),
+        cmocka_unit_test(several_are_released_though_one_has_ended),
+        cmocka_unit_test(nested_read_passes_a_waiting_writer),
+        cmocka_unit_test(stream_has_its_head_before_its_first_event),
+        cmocka_unit_test(request_at_the_end_of_an_idle_connection_is_whole_or_nothing),
+        cmocka_unit_test(slash_at_the_end_is_told_of),
+        cmocka_unit_test(sub_path_of_a_proxy_serves_all),
+    };
+    return cmocka_run_group_tests_name("clients_of_others", tests, service_start, service_stop);
+}
