@@ -35,7 +35,7 @@ const pathOf = (name) => "locks/" + encodeURIComponent(name);
 
 // Of those who wait, the first are told, or the first WAITERS_MOST where `isLong`.
 async function inspect(name, { signal, isLong = false } = {}) {
-  return (await ask(pathOf(name) + (isLong ? "?waiters=" + WAITERS_MOST : ""), { signal })).json();
+  return readJson(await (await ask(pathOf(name) + (isLong ? "?waiters=" + WAITERS_MOST : ""), { signal })).text());
 }
 
 async function breakLock(name) {
@@ -49,5 +49,5 @@ async function stats() {
 async function listPage(prefix, limit, cursor, signal) {
   const query = new URLSearchParams({ prefix, limit });
   if (cursor) query.set("cursor", cursor);
-  return (await ask("locks?" + query, { signal })).json();
+  return readJson(await (await ask("locks?" + query, { signal })).text());
 }

@@ -107,7 +107,7 @@ class LiveLine {
 
   hear(event) {
     if (this.closed) return;
-    if (event.data) this.listener.event(event.type, JSON.parse(event.data));
+    if (event.data) this.listener.event(event.type, readJson(event.data));
     if (event.id) this.latest = event.id;
     // An id with a hyphen is one on the way: not all that is held has been told yet.
     this.listener.round(event.id !== "" && !event.id.includes("-"));

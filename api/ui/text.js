@@ -12,6 +12,16 @@ function plain(text) {
   return text.replace(ODD, (character) => "⟨" + codeOf(character) + "⟩");
 }
 
+// What JavaScript would round or write otherwise: an id of 64 bits, 1.10, 1e999.
+const ODD_NUMBER = /\d{17}|\d[.eE]/;
+
+// JSON in which such numbers stay as their owners wrote them, in browsers that know how.
+function readJson(text) {
+  if (!JSON.rawJSON || !ODD_NUMBER.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (key, value, context) =>
+    typeof value === "number" && context && String(value) !== context.source ? JSON.rawJSON(context.source) : value);
+}
+
 const pad = (number) => String(number).padStart(2, "0");
 
 // A time of so many milliseconds: "4.2 s", "42 s", "3 m 05 s", "2 h 07 m", "5 d 03 h".

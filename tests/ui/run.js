@@ -6,7 +6,7 @@ const path = require("node:path");
 const { Driver } = require("./driver.js");
 
 const LIMIT_MS = 60000; // of one test
-const FILES = ["live", "break", "people", "hostile", "sites", "many", "state", "shape", "pictures"];
+const FILES = ["live", "break", "people", "hostile", "sites", "many", "state", "notes", "shape", "pictures"];
 
 function limited(promise, ms) {
   let timer;
