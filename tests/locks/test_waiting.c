@@ -109,8 +109,9 @@ static void waiters_of_two_servers_are_granted_in_order_of_arrival(void **state)
             assert_int_equal(guests[later].answer.count, 0);
         holder = guests[i].token;
     }
-    /* "A herd on every release" (Consul 7523): a release and a claim are all it takes. */
-    assert_true(calls_of(fixture) - calls <= 2 * COUNT);
+    /* No "herd on every release" (Consul 7523): a claim is all that is added to a release, and not
+     * even that for the first two, who are told by its reply. */
+    assert_true(calls_of(fixture) - calls <= COUNT + COUNT - 2);
     fixture_release(&fixture->here, "n", holder);
     assert_free(fixture);
 }
@@ -619,7 +620,6 @@ static void names_are_vouched_for_in_batches(void **state)
     }
     fixture_settle(&fixture->here);
     uint64_t before = store_figures(fixture->here.store).calls;
-    assert_int_equal(before, NAMES + 1);
     make_heartbeats_due(&fixture->here);
     while (!all_are_vouched_for(&fixture->here))
         fixture_idle(fixture, 5);
