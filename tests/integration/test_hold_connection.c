@@ -173,7 +173,7 @@ static void the_later_connection_has_the_hold(void **state)
     for (size_t i = 0; i < 2; i++) {
         const char *const name = i == 0 ? "twice" : "twice-elsewhere";
         char query[60], path[60];
-        snprintf(query, sizeof query, "%s?hold=connection&ttl=3s", name);
+        snprintf(query, sizeof query, "%s?hold=connection&ttl=6s", name);
         snprintf(path, sizeof path, "PUT /locks/%s", name);
         struct parked *first = hold(service->batond.port, query);
         is_granted(first, 201);
@@ -181,7 +181,6 @@ static void the_later_connection_has_the_hold(void **state)
         is_granted(second, 200);
         answers_token(service->client, TOKEN, path, NULL, 200, NULL);
         parked_close(first);
-        assert_true(parked_hears(second, "\"heartbeat\"", CLOCK_HANG_MS));
         assert_true(parked_hears(second, "\"heartbeat\"", CLOCK_HANG_MS));
         struct parked *third = hold(ports[i], query);
         is_granted(third, 200);

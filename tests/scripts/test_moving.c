@@ -428,7 +428,7 @@ static size_t try_all(struct world *world, const struct state *state, unsigned m
         bool is_done = try_one(world, &OPERATIONS[i], where);
         any_done |= is_done;
         if (state->make == hold && OPERATIONS[i].run == renew_it &&
-            (!is_done || kept_ms(world) < scripts->retention_ms + 38000))
+            (!is_done || kept_ms(world) < scripts->retention_ms + 31000))
             fail_msg("%s: a lone hold is not renewed", where);
     }
     while (clustered_carry(&world->cluster, &world->move, 1))
