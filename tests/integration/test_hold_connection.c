@@ -128,8 +128,10 @@ static void without_redis_the_hold_is_lost_when_it_must_have_ended(void **state)
 {
     struct service service;
     (void)state;
-    service_open(&service, NULL, NULL);
-    struct parked *stream = hold(service.batond.port, "away?hold=connection&ttl=1s");
+    /* From its first second on it serves, connected or not. */
+    service_open(&service, NULL, (const char *const[]){"--workers=1", NULL});
+    assert_true(comes_to_answer(service.client, "/readyz", 200, CLOCK_HANG_MS));
+    struct parked *stream = hold(service.batond.port, "away?hold=connection&ttl=3s");
     is_granted(stream, 201);
     redis_process_halt(&service.redis);
     assert_true(parked_hears(stream, "{\"event\":\"lost\"", CLOCK_HANG_MS));
