@@ -95,13 +95,10 @@ static int told(const struct locks_fixture *fixture)
 /* The one that has granted it looks, too, and so is not there any more. */
 static void assert_found(struct locks_fixture *fixture, void (*find)(struct site *site))
 {
-    struct site granter;
     const struct expiries_told *told_there = &fixture->there.expired;
     redis_process_flush(&fixture->redis);
     fixture->there.expired = (struct expiries_told){0};
-    site_open(&granter, fixture, 3);
-    struct answer held = fixture_lock(&granter, "n", "token", TTL_MS);
-    site_close(&granter);
+    struct answer held = fixture_lock_and_close(fixture, "n", "token", TTL_MS);
     fixture_idle(fixture, TTL_MS + 10);
     find(&fixture->there);
     assert_int_equal(told_there->count, 1);

@@ -208,7 +208,7 @@ static void an_expiry_is_told(void **state)
     int64_t version = current(&fixture->here, "");
     for (int i = 0; i < 2; i++) {
         int64_t begun = clock_ms();
-        fixture_lock(&fixture->there, "n", TOKEN, 300); /* unknown so far, or forgotten */
+        fixture_lock_and_close(fixture, "n", TOKEN, 300); /* unknown so far, or forgotten */
         const struct heard *heard = watch(&fixture->here, "", version, FIXTURE_TTL_MS, 10);
         if (strcmp(told(heard, "n"), "held") == 0)
             heard = watch(&fixture->here, "", heard->version, FIXTURE_TTL_MS, 10);

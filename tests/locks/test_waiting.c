@@ -194,7 +194,7 @@ static void an_expiry_hands_over(void **state)
     struct locks_fixture *fixture = *state;
     struct guest guest;
     int64_t begun = clock_ms();
-    fixture_lock(&fixture->here, "n", HOLDER, TTL_MS);
+    fixture_lock_and_close(fixture, "n", HOLDER, TTL_MS);
     wait_as(&guest, &fixture->there, 1, PATIENCE_MS, 0);
     assert_granted(fixture, &guest);
     assert_true(clock_ms() - begun >= TTL_MS - 5);

@@ -87,7 +87,7 @@ static void an_expiry_is_told(void **state)
     struct locks_fixture *fixture = *state;
     struct answer answer;
     int64_t begun = clock_ms();
-    struct answer hold = fixture_lock(&fixture->there, "n", HOLDER, 300);
+    struct answer hold = fixture_lock_and_close(fixture, "n", HOLDER, 300);
     watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
     assert_told(fixture, &answer, true);
     assert_true(clock_ms() - begun >= 295);
