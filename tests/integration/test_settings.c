@@ -389,25 +389,6 @@ static void a_port_in_use_is_named(void **state)
     put_away(&batond, client);
 }
 
-static void a_state_directory_in_use_is_named_with_who_uses_it(void **state)
-{
-    struct batond_process batond;
-    struct temp_dir dir;
-    char pid[32];
-    (void)state;
-    temp_dir_make(&dir);
-    batond_process_start(&batond, &(struct batond_options){.state_dir = dir.path});
-    struct http_client *client = http_client_new(batond.url);
-    snprintf(pid, sizeof pid, "process %d", (int)batond.process.pid);
-    /* That it waits, at first, is a warning: tests/integration/test_embedded.c. */
-    is_refused(
-        &(struct batond_options){.state_dir = dir.path, .arguments = LIST("--log-level=error")}, 1,
-        LIST(dir.path, pid, "--state-dir"));
-    answers(client, "POST /locks/n", NULL, 201, NULL);
-    put_away(&batond, client);
-    temp_dir_remove(&dir);
-}
-
 static void a_state_directory_that_cannot_be_is_named(void **state)
 {
     (void)state;
@@ -532,7 +513,6 @@ int main(void)
         cmocka_unit_test(a_new_token_comes_with_its_principal),
         cmocka_unit_test(a_hangup_signal_is_survived),
         cmocka_unit_test(a_port_in_use_is_named),
-        cmocka_unit_test(a_state_directory_in_use_is_named_with_who_uses_it),
         cmocka_unit_test(a_state_directory_that_cannot_be_is_named),
         cmocka_unit_test(the_log_is_json_or_text),
         cmocka_unit_test(the_log_level_leaves_out_what_is_below),

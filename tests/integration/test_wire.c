@@ -188,23 +188,6 @@ static void head_is_get_without_a_body(void **state)
     assert_int_equal(http_call(client, "HEAD", "/locks/%00", NULL), 400);
 }
 
-static void what_operators_ask_is_answered(void **state)
-{
-    struct http_client *client = client_of(state);
-    answers(client, "GET /livez", NULL, 200, NULL);
-    assert_string_equal(http_text(client, "status"), "ok");
-    assert_string_equal(http_header(client, "Content-Type"), "application/json");
-    answers(client, "GET /readyz", NULL, 200, NULL);
-    assert_string_equal(http_text(client, "status"), "ready");
-    answers(client, "GET /openapi.yaml", NULL, 200, NULL);
-    assert_string_equal(http_header(client, "Content-Type"), "application/yaml");
-    assert_int_equal(strncmp(client->reply.body, "openapi: 3.1.", 13), 0);
-    answers(client, "POST /locks/counted", NULL, 201, NULL);
-    answers(client, "GET /metrics", NULL, 200, NULL);
-    assert_int_equal(strncmp(http_header(client, "Content-Type"), "text/plain", 10), 0);
-    expect_text(client->reply.body, "route=\"/locks/{name}\",method=\"POST\",code=\"201\"} ");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,7 +197,6 @@ int main(void)
         cmocka_unit_test(every_reply_has_a_request_id),
         cmocka_unit_test(a_request_id_of_another_form_is_replaced),
         cmocka_unit_test(head_is_get_without_a_body),
-        cmocka_unit_test(what_operators_ask_is_answered),
     };
     return cmocka_run_group_tests(tests, service_start, service_stop);
 }
