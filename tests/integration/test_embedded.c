@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct stage {
     struct temp_dir dir; /* the state directory, which outlives batond */
@@ -135,18 +134,6 @@ static int64_t take(struct stage *stage, char token[TOKEN_TEXT])
     return http_integer(stage->client, "fence");
 }
 
-static void a_restart_forgets_nothing(void **state)
-{
-    struct stage *stage = *state;
-    char token[TOKEN_TEXT];
-    int64_t fence = take(stage, token);
-    pid_t redis = redis_of(stage);
-    leave(stage);
-    comes_to_end(redis, CLOCK_HANG_MS);
-    enter(stage);
-    is_remembered(stage, token, fence);
-}
-
 static void redis_ends_with_a_killed_batond(void **state)
 {
     struct stage *stage = *state;
@@ -227,27 +214,6 @@ static void a_second_one_says_at_once_what_it_waits_for(void **state)
     assert_non_null(strstr(line, first));
     batond_process_stop(&second);
     answers(stage->client, "GET /readyz", NULL, 200, NULL);
-}
-
-static void nobody_else_can_reach_it(void **state)
-{
-    struct stage *stage = *state;
-    char path[160];
-    redisReply *reply;
-    snprintf(path, sizeof path, "%s/redis.sock", stage->dir.path);
-    redisContext *link = redisConnectUnix(path);
-    assert_int_equal(link->err, 0);
-    reply = redisCommand(link, "CONFIG GET port");
-    assert_string_equal(reply->element[1]->str, "0");
-    freeReplyObject(reply);
-    reply = redisCommand(link, "CONFIG GET appendfsync");
-    assert_string_equal(reply->element[1]->str, "always");
-    freeReplyObject(reply);
-    redisFree(link);
-    struct stat about;
-    assert_int_equal(stat(path, &about), 0);
-    assert_int_equal(about.st_mode & 077, 0);
-    answers(stage->client, "POST /locks/a", NULL, 201, NULL);
 }
 
 /* It forgets nothing, but by its clock it has ended what still runs. */
@@ -375,14 +341,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_comes_back_and_ends_with_a_batond_in_the_sandbox, set,
                                         strike),
-        cmocka_unit_test_setup_teardown(a_restart_forgets_nothing, set, strike),
         cmocka_unit_test_setup_teardown(redis_ends_with_a_killed_batond, set, strike),
         cmocka_unit_test_setup_teardown(killing_both_forgets_nothing, set, strike),
         cmocka_unit_test_setup_teardown(a_killed_redis_is_started_again, set, strike),
         cmocka_unit_test(a_clock_that_jumps_while_it_is_away_ends_no_hold_early),
         cmocka_unit_test_setup_teardown(a_successor_takes_over_at_once, set, strike),
         cmocka_unit_test_setup_teardown(a_second_one_says_at_once_what_it_waits_for, set, strike),
-        cmocka_unit_test_setup_teardown(nobody_else_can_reach_it, set, strike),
         cmocka_unit_test_setup_teardown(nobody_waits_for_its_replicas, set, strike),
         cmocka_unit_test_setup_teardown(a_full_disk_is_in_the_log, set, strike),
     };

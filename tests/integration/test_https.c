@@ -16,20 +16,6 @@
 
 enum { BODY = 16000 };
 
-static void locks_are_served_over_tls(void **state)
-{
-    struct secure secure;
-    char token[TOKEN_TEXT];
-    (void)state;
-    secure_open(&secure, false, NULL);
-    assert_non_null(strstr(secure.batond.url, "https://127.0.0.1:"));
-    answers(secure.client, "POST /locks/a", NULL, 201, NULL);
-    keep_token(secure.client, token);
-    answers(secure.client, "POST /locks/a", NULL, 409, "locked");
-    answers_token(secure.client, token, "DELETE /locks/a", NULL, 200, NULL);
-    secure_close(&secure);
-}
-
 static void old_versions_and_plain_http_are_refused(void **state)
 {
     static const struct {
@@ -45,6 +31,7 @@ static void old_versions_and_plain_http_are_refused(void **state)
     bool closed;
     (void)state;
     secure_open(&secure, false, NULL);
+    assert_non_null(strstr(secure.batond.url, "https://127.0.0.1:"));
     for (size_t i = 0; i < sizeof VERSIONS / sizeof *VERSIONS; i++) {
         assert_int_equal(secure_connect(&secure, &client, NULL, VERSIONS[i].version),
                          VERSIONS[i].good);
@@ -358,7 +345,6 @@ static void a_certificate_counts_no_longer_than_it_lasts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(locks_are_served_over_tls),
         cmocka_unit_test(old_versions_and_plain_http_are_refused),
         cmocka_unit_test(what_tls_has_buffered_is_not_left_lying),
         cmocka_unit_test(whoever_does_not_shake_hands_is_hung_up_on),

@@ -130,31 +130,6 @@ static void a_grant_is_not_claimed_for_whoever_has_gone(void **state)
     secure_close(&secure);
 }
 
-/* In the midst of grants, so that each kind of instant is met. */
-static void a_crowd_that_comes_and_goes_leaves_nobody_behind(void **state)
-{
-    struct secure secure;
-    struct tls_client crowd[CROWD];
-    char token[TOKEN_TEXT];
-    (void)state;
-    secure_open(&secure, false, SETTINGS);
-    for (int round = 0; round < 4; round++) {
-        hold(&secure, token);
-        for (size_t i = 0; i < CROWD; i++)
-            wait_in_line(&secure, &crowd[i], VERSIONS[i % 2]);
-        assert_true(comes_to_wait(&secure, CROWD, CLOCK_HANG_MS));
-        answers_token(secure.client, token, "DELETE /locks/a", NULL, 200, NULL);
-        for (size_t i = 0; i < CROWD; i++)
-            tls_client_end(&crowd[i], (enum tls_end)(i % TLS_ENDS));
-        assert_true(comes_to_wait(&secure, 0, CLOCK_HANG_MS));
-        for (size_t i = 0; i < CROWD; i++)
-            tls_client_close(&crowd[i]);
-    }
-    /* Who had the answer in time may hold it for its time, and nobody for longer. */
-    answers(secure.client, "POST /locks/a?wait=15s", NULL, 201, NULL);
-    secure_close(&secure);
-}
-
 static void what_a_connection_holds_ends_with_it(void **state)
 {
     struct secure secure;
@@ -346,7 +321,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whoever_hangs_up_has_left_the_queue),
         cmocka_unit_test(a_grant_is_not_claimed_for_whoever_has_gone),
-        cmocka_unit_test(a_crowd_that_comes_and_goes_leaves_nobody_behind),
         cmocka_unit_test(what_a_connection_holds_ends_with_it),
         cmocka_unit_test(a_request_behind_one_that_waits_is_no_goodbye),
         cmocka_unit_test(a_new_certificate_is_shown_and_nobody_is_dropped),

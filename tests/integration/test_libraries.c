@@ -2,7 +2,6 @@
  * notices when it is gone, replicas have it, and those of old releases are removed. */
 #include "tests/support/fixtures/on_cluster.h"
 #include "tests/support/fixtures/on_quorum.h"
-#include "tests/support/fixtures/replicated.h"
 #include "tests/support/watched.h"
 
 #include <inttypes.h>
@@ -113,7 +112,8 @@ struct load {
     const char *url;
     int number;
     _Atomic(bool) stop;
-    long rounds, failures;
+    _Atomic(long) rounds;
+    long failures;
     pthread_t thread;
 };
 
@@ -150,6 +150,30 @@ static void loads_start(struct load loads[LOADERS], const char *url)
     }
 }
 
+struct goal {
+    const struct load *loads;
+    long rounds[LOADERS];
+};
+
+static bool have_gone_on(void *context)
+{
+    const struct goal *goal = context;
+    for (int i = 0; i < LOADERS; i++)
+        if (goal->loads[i].rounds < goal->rounds[i])
+            return false;
+    return true;
+}
+
+/* Until each of them has been served since: a function that is forgotten again and again is not
+ * loaded for ever. */
+static void await_rounds(const struct load loads[LOADERS])
+{
+    struct goal goal = {.loads = loads};
+    for (int i = 0; i < LOADERS; i++)
+        goal.rounds[i] = loads[i].rounds + 2;
+    assert_true(clock_wait_until(have_gone_on, &goal, CLOCK_HANG_MS));
+}
+
 static void loads_end(struct load loads[LOADERS])
 {
     for (int i = 0; i < LOADERS; i++)
@@ -170,7 +194,7 @@ static void nobody_notices_that_redis_forgets_it(void **state)
     loads_start(loads, service.batond.url);
     for (int i = 0; i < FLUSHES; i++) {
         freeReplyObject(redis_process_command(&service.redis, "FUNCTION FLUSH"));
-        clock_sleep_ms(5);
+        await_rounds(loads);
     }
     loads_end(loads);
     service_close(&service);
@@ -185,7 +209,7 @@ static void nobody_notices_that_a_primary_of_a_cluster_forgets_it(void **state)
     loads_start(loads, all.batond[0].url);
     for (int i = 0; i < FLUSHES; i++) {
         freeReplyObject(clustered_ask(&all.clustered, i % CLUSTERED_PRIMARIES, "FUNCTION FLUSH"));
-        clock_sleep_ms(5);
+        await_rounds(loads);
     }
     loads_end(loads);
     on_cluster_close(&all);
@@ -205,7 +229,7 @@ static void nobody_notices_that_a_member_of_a_quorum_forgets_it(void **state)
     for (int i = 0; i < FLUSHES; i++) {
         freeReplyObject(
             redis_process_command(&servers.members[i % QUORUM_MEMBERS], "FUNCTION FLUSH"));
-        clock_sleep_ms(5);
+        await_rounds(loads);
     }
     loads_end(loads);
     for (int i = 0; i < QUORUM_MEMBERS; i++)
@@ -213,23 +237,6 @@ static void nobody_notices_that_a_member_of_a_quorum_forgets_it(void **state)
     http_client_free(client);
     assert_int_equal(batond_process_stop(&batond), 0);
     quorum_servers_stop(&servers);
-}
-
-static bool is_there(void *redis)
-{
-    return libraries(redis, "baton_*") == 1;
-}
-
-/* So a replica that is promoted can be called at once. */
-static void replicas_have_it(void **state)
-{
-    struct replicated all;
-    (void)state;
-    replicated_open(&all, 0, NULL);
-    answers(all.client, "POST /locks/a", NULL, 201, NULL);
-    for (int i = 0; i < REPLICAS; i++)
-        assert_true(clock_wait_until(is_there, &all.replicas[i], CLOCK_HANG_MS));
-    replicated_close(&all);
 }
 
 /* How often FUNCTION LOAD has run there, as a client's command or as the primary's. */
@@ -327,7 +334,6 @@ int main(void)
         cmocka_unit_test(nobody_notices_that_redis_forgets_it),
         cmocka_unit_test(nobody_notices_that_a_primary_of_a_cluster_forgets_it),
         cmocka_unit_test(nobody_notices_that_a_member_of_a_quorum_forgets_it),
-        cmocka_unit_test(replicas_have_it),
         cmocka_unit_test(a_promoted_replica_has_it),
         cmocka_unit_test(a_missing_right_is_named),
         cmocka_unit_test(what_nobody_uses_is_deleted),

@@ -1,11 +1,9 @@
 /* Redis away, stuck, full, forgetful or of the wrong kind: what clients hear, and that it passes.
  * How soon they hear it is asserted in tests/timing/test_redis_losses.c. */
-#include "tests/support/faults/proxy.h"
 #include "tests/support/fixtures/service.h"
 #include "tests/support/free_port.h"
 #include "tests/support/raw.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,59 +114,6 @@ static void a_redis_that_is_stuck(void **state)
     service_close(&service);
 }
 
-/* A client that takes and releases locks until it is told to stop. */
-struct load {
-    const char *url;
-    int number;
-    atomic_bool stop;
-    long rounds, failures;
-    pthread_t thread;
-};
-
-static void *load_run(void *context)
-{
-    struct load *load = context;
-    struct http_client *client = http_client_new(load->url);
-    char path[64], header[TOKEN_TEXT + 16];
-    while (!load->stop) {
-        snprintf(path, sizeof path, "/locks/load%d-%ld", load->number, load->rounds++);
-        load->failures += http_call(client, "POST", path, NULL) != 201;
-        snprintf(header, sizeof header, "Lock-Token: %s", http_text(client, "token"));
-        struct http_call release = {.method = "DELETE", .path = path, .headers = LIST(header)};
-        load->failures += http_request(client, &release) != 200;
-    }
-    http_client_free(client);
-    return NULL;
-}
-
-static void functions_that_redis_forgets_are_nobodys_trouble(void **state)
-{
-    enum { CLIENTS = 4, FLUSHES = 50 };
-    struct service service;
-    struct load loads[CLIENTS];
-    long rounds = 0, failures = 0;
-    (void)state;
-    service_open(&service, NULL, NULL);
-    for (int i = 0; i < CLIENTS; i++) {
-        loads[i] = (struct load){.url = service.batond.url, .number = i};
-        pthread_create(&loads[i].thread, NULL, load_run, &loads[i]);
-    }
-    for (int i = 0; i < FLUSHES; i++) {
-        freeReplyObject(redis_process_command(&service.redis, "FUNCTION FLUSH"));
-        clock_sleep_ms(5);
-    }
-    for (int i = 0; i < CLIENTS; i++)
-        loads[i].stop = true;
-    for (int i = 0; i < CLIENTS; i++) {
-        pthread_join(loads[i].thread, NULL);
-        rounds += loads[i].rounds;
-        failures += loads[i].failures;
-    }
-    assert_int_equal(failures, 0);
-    assert_true(rounds >= CLIENTS);
-    service_close(&service);
-}
-
 static void a_full_redis_grants_nothing_and_releases(void **state)
 {
     struct service service;
@@ -249,19 +194,6 @@ static void start_is_refused(const char *redis_url, const char *const *words)
     batond_process_stop(&batond);
 }
 
-static void an_old_redis_is_refused_at_the_start(void **state)
-{
-    struct redis_process redis;
-    struct proxy proxy;
-    (void)state;
-    redis_process_start(&redis, NULL);
-    proxy_start(&proxy, redis.socket);
-    proxy.mode = PROXY_OLD;
-    start_is_refused(proxy.url, LIST("version 5.", "Redis 7.0", "Valkey 7.2", "upgrade"));
-    proxy_stop(&proxy);
-    redis_process_stop(&redis);
-}
-
 static void a_redis_with_a_password(void **state)
 {
     static const char *const GUARDED[] = {"--requirepass", "open/sesame", NULL};
@@ -273,9 +205,6 @@ static void a_redis_with_a_password(void **state)
     start_is_refused(redis.url, LIST("password", "redis-url"));
     snprintf(url, sizeof url, "redis://:opensesame@127.0.0.1:%d", redis.port);
     start_is_refused(url, LIST("WRONGPASS", "check user and password"));
-    snprintf(url, sizeof url, "redis://:open%%2Fsesame@127.0.0.1:%d/77", redis.port);
-    start_is_refused(url, LIST("database", "redis-url"));
-
     snprintf(url, sizeof url, "redis://default:open%%2Fsesame@127.0.0.1:%d/3", redis.port);
     batond_process_start(&batond, &(struct batond_options){.redis_url = url});
     struct http_client *client = http_client_new(batond.url);
@@ -297,32 +226,17 @@ static void a_redis_that_comes_later(void **state)
     struct redis_process redis;
     struct batond_process batond;
     (void)state;
-    redis_process_start(&redis, NULL);
-    redis_process_halt(&redis);
-    batond_process_start(&batond, &(struct batond_options){.redis_url = redis.url});
-    struct http_client *client = http_client_new(batond.url);
-    all_are_told_to_come_again(client);
-    redis_process_resume(&redis);
-    resumes(client);
-    answers(client, "POST /locks/a", NULL, 201, NULL);
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
-    redis_process_stop(&redis);
-}
-
-/* A name in a URL that nobody can be reached by is not refused: it may be so later. */
-static void a_port_without_redis_is_waited_for(void **state)
-{
-    struct redis_process redis;
-    struct batond_process batond;
-    (void)state;
     redis_process_start(&redis, &(struct redis_options){.port = true});
-    redis_process_kill(&redis);
+    redis_process_halt(&redis);
     batond_process_start(&batond, &(struct batond_options){.redis_url = redis.port_url});
     struct http_client *client = http_client_new(batond.url);
     answers(client, "POST /locks/a", NULL, 503, "store_unavailable");
     assert_null(strstr(client->reply.body, redis.port_url)); /* that is for the log */
     assert_true(process_wait_line(&batond.process, redis.port_url, NULL, NULL, 0, CLOCK_HANG_MS));
+    all_are_told_to_come_again(client);
+    redis_process_resume(&redis);
+    resumes(client);
+    answers(client, "POST /locks/a", NULL, 201, NULL);
     http_client_free(client);
     assert_int_equal(batond_process_stop(&batond), 0);
     redis_process_stop(&redis);
@@ -362,14 +276,11 @@ int main(void)
         cmocka_unit_test(a_redis_that_goes_and_comes_back),
         cmocka_unit_test(fences_grow_even_if_redis_lost_everything),
         cmocka_unit_test(a_redis_that_is_stuck),
-        cmocka_unit_test(functions_that_redis_forgets_are_nobodys_trouble),
         cmocka_unit_test(a_full_redis_grants_nothing_and_releases),
         cmocka_unit_test(a_redis_that_becomes_a_replica_is_not_written_to),
         cmocka_unit_test(eviction_is_warned_of_at_the_start),
-        cmocka_unit_test(an_old_redis_is_refused_at_the_start),
         cmocka_unit_test(a_redis_with_a_password),
         cmocka_unit_test(a_redis_that_comes_later),
-        cmocka_unit_test(a_port_without_redis_is_waited_for),
         cmocka_unit_test(who_comes_first_is_served_already),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,37 +126,6 @@ static void the_next_release_reads_shared_holds(void **state)
     answers_token(site->to_next, tokens[2], "DELETE /locks/crowd", NULL, 200, NULL);
 }
 
-static redisReply *bytes_of(struct site *site, const char *name)
-{
-    return redis_process_command(&site->redis, "GET baton:{%s}", name);
-}
-
-static void this_release_leaves_alone_what_the_next_has_written(void **state)
-{
-    static const char *const REQUESTS[] = {"GET /locks/%s", "PUT /locks/%s", "POST /locks/%s",
-                                           "POST /locks/%s?wait=1s", "DELETE /locks/%s"};
-    struct site *site = *state;
-    char token[TOKEN_TEXT], request[TARGET];
-    answers(site->to_next, "POST /locks/later?ttl=60s", NULL, 201, NULL);
-    keep_token(site->to_next, token);
-    redisReply *before = bytes_of(site, "later");
-    for (size_t i = 0; i < sizeof REQUESTS / sizeof REQUESTS[0]; i++) {
-        const char *hole = strstr(REQUESTS[i], "%s");
-        snprintf(request, sizeof request, "%.*slater%s", (int)(hole - REQUESTS[i]), REQUESTS[i],
-                 hole + 2);
-        refuses(site->to_old, token, request);
-    }
-    redisReply *after = bytes_of(site, "later");
-    assert_int_equal(before->len, after->len);
-    assert_memory_equal(before->str, after->str, (size_t)before->len);
-    freeReplyObject(before);
-    freeReplyObject(after);
-    answers(site->to_old, "GET /locks", NULL, 200, NULL); /* the others are listed */
-    answers(site->to_old, "GET /metrics", NULL, 200, NULL);
-    assert_non_null(strstr(site->to_old->reply.body, "\nbaton_damaged_total 0\n"));
-    answers_token(site->to_next, token, "DELETE /locks/later", NULL, 200, NULL);
-}
-
 /* One request that waits. */
 struct asker {
     struct http_client *client;
@@ -435,7 +404,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_next_release_reads_a_hold),
         TEST(the_next_release_reads_shared_holds),
-        TEST(this_release_leaves_alone_what_the_next_has_written),
         TEST(who_waits_at_this_release_is_granted_by_the_next),
         TEST(a_watcher_hears_of_the_next_release),
         TEST(an_upgrade_under_load_loses_nothing),

@@ -85,32 +85,6 @@ static void one_of_many_gets_the_lock(void **state)
     assert_int_equal(failures, 0);
 }
 
-static void *take_a_prize(void *context)
-{
-    struct actor *actor = context;
-    struct http_client *client = connect_and_wait(actor);
-    for (int i = 0; i < 3; i++) {
-        long status = http_call(client, "POST", "/locks/prizes?mode=shared&limit=10", NULL);
-        actor->wins += status == 201;
-        actor->failures += status != 201 && status != 409;
-    }
-    http_client_free(client);
-    return NULL;
-}
-
-static void ten_prizes_make_ten_winners(void **state)
-{
-    struct actor actors[CLIENTS];
-    long wins = 0, failures = 0;
-    all_at_once(*state, actors, take_a_prize);
-    for (int i = 0; i < CLIENTS; i++) {
-        wins += actors[i].wins;
-        failures += actors[i].failures;
-    }
-    assert_int_equal(wins, 10);
-    assert_int_equal(failures, 0);
-}
-
 /* All of them send the same request with the same token, as a client that lost patience would. */
 static void *repeat_oneself(void *context)
 {
@@ -245,7 +219,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_of_many_gets_the_lock),
-        cmocka_unit_test(ten_prizes_make_ten_winners),
         cmocka_unit_test(one_token_is_one_hold_whichever_worker_it_comes_to),
         cmocka_unit_test(each_client_gets_its_own_replies),
         cmocka_unit_test(the_metrics_are_those_of_all_workers),

@@ -110,31 +110,11 @@ static void who_stood_still_asks_first(void **state)
     assert_int_equal(store_fixture_run(store, "return 1", "a", "").outcome, STORE_REPLIED);
 }
 
-/* A primary that takes its first slots has a lease from then on, since a node with a lease has
- * named it. */
-static void a_new_primary_is_used_at_once(void **state)
-{
-    struct world *world = *state;
-    struct store_fixture *store = &world->store;
-    int slot = clustered_slot("a"), from = node_of(world, "a");
-    int node = clustered_add(&world->clustered);
-    await_use(store); /* the loop was not turned meanwhile */
-    clustered_move(&world->clustered, &(struct slot_move){slot, from, node});
-    int64_t until = clock_ms() + LONGER_MS;
-    while (clock_ms() < until) {
-        struct outcome outcome = store_fixture_run(store, "return 1", "a", "");
-        if (outcome.outcome != STORE_REPLIED)
-            fail_msg("%s", outcome.error);
-        store_fixture_idle(store, 5);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(without_a_lease_no_primary_is_used, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_stood_still_asks_first, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_new_primary_is_used_at_once, set_up, tear_down),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests(tests, set_up_all, tear_down_all);

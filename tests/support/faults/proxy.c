@@ -114,12 +114,6 @@ static bool let_pass(struct proxy *proxy, struct pair *pair, int from, char *byt
         return true;
     }
     pair->marked |= mode == PROXY_LOSES_REPLY && marked;
-    static const char VERSION[] = "redis_version:";
-    char *version = from == REDIS && mode == PROXY_OLD
-                        ? memmem(bytes, length, VERSION, sizeof VERSION - 1)
-                        : NULL;
-    if (version)
-        version[sizeof VERSION - 1] = '5';
     return true;
 }
 

@@ -16,7 +16,6 @@ enum proxy_mode {
     PROXY_LOSES_COMMAND, /* drops that command itself, then is closed */
     PROXY_HOLDS_BACK, /* hangs up instead of passing that command on, and has it still; then open */
     PROXY_DELIVERS, /* passes on what it held back, as a network may after a partition; then open */
-    PROXY_OLD,      /* Redis seems to be of version 5 */
     PROXY_LOSES_MESSAGES, /* passes on all but what is published and begins with `mark` */
 };
 
