@@ -169,6 +169,20 @@ static void answers_and_hang_ups_may_race(void **state)
     stage_open(stage, CONNECTIONS);
 }
 
+/* In place of a grant to a client that has gone and of which nobody has told yet. */
+static void a_grant_is_not_sent_to_who_has_gone(void **state)
+{
+    struct stage *stage = *state;
+    int fd = ask_place(stage, "grant", 0);
+    stage_await_waiting(stage, 1);
+    stage_do(stage, close_and_answer, &fd);
+    int other = ask(stage, "/now");
+    hear(other, "now");
+    close(other);
+    assert_int_equal(stage->undelivered, 1);
+    assert_int_equal(stage->metrics.undelivered, 1);
+}
+
 static void close_all(struct stage *stage, void *context)
 {
     int *fds = context;
@@ -307,6 +321,7 @@ int main(void)
         TEST(the_api_can_look_at_the_socket),
         TEST(an_answer_wins_over_a_hang_up_of_the_same_turn),
         TEST(answers_and_hang_ups_may_race),
+        TEST(a_grant_is_not_sent_to_who_has_gone),
         TEST(a_thousand_may_go_at_once),
         TEST(a_thousand_may_be_answered_at_once),
         TEST(a_hang_up_may_answer_those_that_hang_up_with_it),
