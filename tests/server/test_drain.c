@@ -167,7 +167,7 @@ static void an_api_that_does_not_answer_does_not_hold_it_up(void **state)
     int64_t begun = clock_ms();
     stage_begin_closing(&stage);
     ends(fds[0]);
-    assert_true(clock_ms() - begun >= DEADLINE_MS - 1);
+    assert_true(clock_ms() - begun >= DEADLINE_MS - 5);
     clock_sleep_ms(100);
     assert_false(stage.closed);
     stage_answer(&stage, 3, "last of all");
