@@ -1,5 +1,6 @@
 /* What answers is the same run of Redis, or a replica that has followed it, and yet has lost locks.
  */
+#include "tests/support/fixtures/pair.h"
 #include "tests/support/fixtures/parked.h"
 #include "tests/support/fixtures/replicated.h"
 
@@ -170,6 +171,56 @@ static void a_replica_that_confirmed_nothing_is_counted(void **state)
     }
 }
 
+/* A replica that is some milliseconds behind takes the place of its primary. */
+static void kill_all_but_one(struct replicated *all)
+{
+    redis_process_kill(&all->primary);
+    redis_process_halt(&all->replicas[1]);
+}
+
+static void a_promoted_replica_grants_nothing_unless_it_has_all(void **state)
+{
+    (void)state;
+    for (int confirmed = 0; confirmed < 2; confirmed++) {
+        struct replicated all;
+        char url[200];
+        struct batond_process batond;
+        replicated_start(&all, 3);
+        assert_true(replicated_are(&all, REPLICAS, PATIENCE_MS));
+        /* Who gives the address of the primary to another server is a proxy, or DNS. */
+        snprintf(url, sizeof url, "unix://%s/current", all.primary.dir.path);
+        char path[200];
+        snprintf(path, sizeof path, "%s/current", all.primary.dir.path);
+        assert_int_equal(symlink(all.primary.socket, path), 0);
+        batond_process_start(
+            &batond, &(struct batond_options){
+                         .redis_url = url,
+                         .arguments = LIST("--quarantine=auto",
+                                           confirmed ? "--confirm=replicas:2" : "--confirm=none")});
+        struct http_client *client = http_client_new(batond.url);
+        answers(client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
+        /* A look, so that the end of the old one is known; and the replicas have been there for
+         * longer than that, also by the whole seconds that they tell. */
+        clock_sleep_ms(2500);
+        kill_all_but_one(&all);
+        freeReplyObject(redis_process_command(&all.replicas[0], "REPLICAOF NO ONE"));
+        unlink(path);
+        assert_int_equal(symlink(all.replicas[0].socket, path), 0);
+        if (confirmed) {
+            assert_true(comes_to_answer(client, "/locks/n", 200, PATIENCE_MS));
+            assert_string_equal(member_text(client, "state"), "held");
+            answers(client, "GET /readyz?verbose", NULL, 503, "unconfirmed");
+            assert_null(strstr(client->reply.body, "\"quarantine\""));
+        } else {
+            struct asking asking = {client, "/locks/other"};
+            assert_true(clock_wait_until(comes_to_quarantine, &asking, PATIENCE_MS));
+        }
+        http_client_free(client);
+        assert_int_equal(batond_process_stop(&batond), 0);
+        replicated_stop(&all);
+    }
+}
+
 /* Older than the last grant: who was there remembers, and who was not goes by what it says of its
  * own time. */
 static void an_old_file_is_noticed(void **state)
@@ -249,6 +300,7 @@ int main(void)
         cmocka_unit_test(a_history_that_begins_anew_is_no_loss),
         cmocka_unit_test(an_old_file_is_noticed),
         cmocka_unit_test(a_replica_that_confirmed_nothing_is_counted),
+        cmocka_unit_test(a_promoted_replica_grants_nothing_unless_it_has_all),
         cmocka_unit_test(one_that_was_started_anew_soon_is_none_that_was_promoted),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));

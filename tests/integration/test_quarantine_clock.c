@@ -90,7 +90,7 @@ static void what_a_jump_has_begun_can_be_ended(void **state)
     answers(ahead.pair.client[1], "POST /locks/long?ttl=1h", NULL, 201, NULL);
     jump(&ahead);
     clock_sleep_ms(NOTICED_MS);
-    answers(ahead.pair.client[0], "DELETE /quarantine?reason=a+test", NULL, 200, NULL);
+    end_quarantine(ahead.pair.client[0]);
     for (int i = 0; i < 2; i++) {
         struct asking asking = {ahead.pair.client[i], i == 0 ? "/locks/a" : "/locks/b"};
         assert_true(clock_wait_until(is_granted, &asking, CLOCK_HANG_MS));

@@ -136,7 +136,7 @@ static void what_is_lost_afterwards_begins_another_one(void **state)
     struct pair pair;
     (void)state;
     open_in_quarantine(&pair);
-    answers(pair.client[0], END, NULL, 200, NULL);
+    end_quarantine(pair.client[0]);
     for (int i = 0; i < 2; i++)
         comes_to_grant(pair.client[i], i == 0 ? "/locks/a" : "/locks/b");
     redis_process_flush(&pair.redis);
@@ -145,7 +145,7 @@ static void what_is_lost_afterwards_begins_another_one(void **state)
         assert_true(clock_wait_until(comes_to_quarantine, &asking, PATIENCE_MS));
         assert_string_equal(member_text(pair.client[i], "reason"), "epoch");
     }
-    answers(pair.client[1], END, NULL, 200, NULL);
+    end_quarantine(pair.client[1]);
     comes_to_grant(pair.client[0], "/locks/a");
     comes_to_grant(pair.client[1], "/locks/b");
     pair_close(&pair);
@@ -186,7 +186,7 @@ static void one_of_a_set_length_is_ended_too(void **state)
         assert_true(clock_wait_until(comes_to_quarantine, &asking, PATIENCE_MS));
     }
     clock_sleep_ms(LOOK_MS); /* all workers have noticed */
-    answers(pair.client[1], END, NULL, 200, NULL);
+    end_quarantine(pair.client[1]);
     all_workers_grant(&pair.batond[0], "here");
     all_workers_grant(&pair.batond[1], "there");
     clock_sleep_ms(LOOK_MS);
