@@ -97,28 +97,6 @@ static void who_waits_is_granted_at_its_end_in_order(void **state)
     pair_close(&pair);
 }
 
-/* Its data may be older than its last word: who knows whether it was written to its disk? */
-static void what_redis_still_has_is_served(void **state)
-{
-    struct pair pair;
-    char kept[TOKEN_TEXT], released[TOKEN_TEXT];
-    (void)state;
-    pair_open(&pair, &(struct redis_options){.durable = true}, AUTO);
-    answers(pair.client[0], "POST /locks/kept?ttl=5m&owner=me", NULL, 201, NULL);
-    keep_token(pair.client[0], kept);
-    answers(pair.client[0], "POST /locks/released?ttl=5m", NULL, 201, NULL);
-    keep_token(pair.client[0], released);
-    pair_restart(&pair);
-    answers_token(pair.client[1], kept, "PUT /locks/kept?ttl=6m", NULL, 200, NULL);
-    answers_token(pair.client[1], kept, "POST /locks/kept?ttl=5m&owner=me", NULL, 200, NULL);
-    answers_token(pair.client[1], released, "DELETE /locks/released", NULL, 200, NULL);
-    answers(pair.client[1], "POST /locks/kept", NULL, 409, "locked");
-    answers(pair.client[1], "POST /locks/kept?owner=me", NULL, 503, "quarantined");
-    answers(pair.client[1], "POST /locks/kept?owner=me&wait=5s", NULL, 503, "quarantined");
-    answers(pair.client[1], "POST /locks/released", NULL, 503, "quarantined");
-    pair_close(&pair);
-}
-
 static void redis_that_is_emptied_grants_nothing_from_then_on(void **state)
 {
     struct pair pair;
@@ -249,7 +227,6 @@ int main(void)
         cmocka_unit_test(a_redis_that_comes_back_empty_grants_nothing_for_a_while),
         cmocka_unit_test(nobody_slips_in_while_it_is_found_out),
         cmocka_unit_test(who_waits_is_granted_at_its_end_in_order),
-        cmocka_unit_test(what_redis_still_has_is_served),
         cmocka_unit_test(redis_that_is_emptied_grants_nothing_from_then_on),
         cmocka_unit_test(a_full_redis_takes_the_record),
         cmocka_unit_test(it_is_as_long_as_it_is_set_to_be),

@@ -292,6 +292,28 @@ void clustered_thaw(struct clustered *clustered, int node)
     clustered->frozen[node] = false;
 }
 
+/* The value of a field of what CLUSTER LINKS says of one link. */
+static const char *link_field(const redisReply *link, const char *name)
+{
+    for (size_t i = 0; i + 1 < link->elements; i += 2)
+        if (strcmp(link->element[i]->str, name) == 0)
+            return link->element[i + 1]->str;
+    return "";
+}
+
+/* One that is broken already must not be named. */
+void clustered_break_links(struct clustered *clustered)
+{
+    for (int from = 0; from < CLUSTERED_PRIMARIES; from++) {
+        redisReply *links = clustered_ask(clustered, from, "CLUSTER LINKS");
+        for (size_t i = 0; i < links->elements; i++)
+            if (strcmp(link_field(links->element[i], "direction"), "to") == 0)
+                freeReplyObject(clustered_ask(clustered, from, "DEBUG CLUSTERLINK KILL to %s",
+                                              link_field(links->element[i], "node")));
+        freeReplyObject(links);
+    }
+}
+
 /* The link that redis_process makes has no limit to what it waits for. */
 static void disconnect(struct redis_process *node)
 {

@@ -82,6 +82,10 @@ void clustered_freeze(struct clustered *clustered, int node);
 void clustered_thaw(struct clustered *clustered, int node);
 void clustered_resume(struct clustered *clustered, int node);
 
+/* Breaks the links of the primaries to all others: what is published is lost for whoever listens at
+ * another one. Redis makes the links again within 100 ms. */
+void clustered_break_links(struct clustered *clustered);
+
 /* A slot on its way from one primary to another. */
 struct slot_move {
     int slot, from, to;

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     ROUNDS = 9,
@@ -85,28 +84,6 @@ static void a_waiter_asks_again_as_soon_as_its_primary_is_back(void **state)
         parked_close(waiter[i]);
 }
 
-/* The value of a field of what CLUSTER LINKS says of one link. */
-static const char *field(const redisReply *link, const char *name)
-{
-    for (size_t i = 0; i + 1 < link->elements; i += 2)
-        if (strcmp(link->element[i]->str, name) == 0)
-            return link->element[i + 1]->str;
-    return "";
-}
-
-/* Redis makes them again within 100 ms. */
-static void break_links(struct clustered *clustered)
-{
-    for (int from = 0; from < CLUSTERED_PRIMARIES; from++) {
-        redisReply *links = clustered_ask(clustered, from, "CLUSTER LINKS");
-        for (size_t i = 0; i < links->elements; i++)
-            if (strcmp(field(links->element[i], "direction"), "to") == 0)
-                freeReplyObject(clustered_ask(clustered, from, "DEBUG CLUSTERLINK KILL to %s",
-                                              field(links->element[i], "node")));
-        freeReplyObject(links);
-    }
-}
-
 /* A lost message costs half a lease. */
 static void a_waiter_is_served_within_half_a_lease_though_messages_are_lost(void **state)
 {
@@ -119,12 +96,12 @@ static void a_waiter_is_served_within_half_a_lease_though_messages_are_lost(void
         waiter[i] = on_cluster_wait(all, 1, name[i], "?wait=1m&ttl=1m");
     }
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
-        break_links(&all->clustered);
+        clustered_break_links(&all->clustered);
         on_cluster_give(all, 0, name[i], token[i]);
     }
     int64_t begun = clock_ms();
     for (; clock_ms() < begun + BROKEN_MS; clock_sleep_ms(5))
-        break_links(&all->clustered);
+        clustered_break_links(&all->clustered);
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
         assert_int_equal(parked_answer(waiter[i], CLOCK_HANG_MS), 201);
         assert_in_range(clock_ms() - begun, 0, LEASE_MS / 2 + LATE_MS);
