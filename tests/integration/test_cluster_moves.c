@@ -40,8 +40,7 @@ static void who_waits_while_the_slot_moves_is_woken(void **state)
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
         on_cluster_name(all, i, "queued-", i, name);
-        answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201, NULL);
-        keep_token(all->client[0], token);
+        on_cluster_acquire(all->client[0], name, "?ttl=1m", token);
         struct parked *first = on_cluster_wait(all, 1, name, "?wait=1m&ttl=600ms");
         struct parked *second = on_cluster_wait(all, 0, name, "?wait=1m&ttl=600ms");
         struct slot_move move = on_cluster_plan_move(all, name);

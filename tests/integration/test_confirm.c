@@ -1,4 +1,5 @@
 /* Confirmed grants: nobody is told of a hold that too few replicas have. */
+#include "tests/support/fixtures/pair.h"
 #include "tests/support/fixtures/parked.h"
 #include "tests/support/fixtures/replicated.h"
 #include "tests/support/many.h"
@@ -34,6 +35,7 @@ static int set(void **state)
         &scene.far,
         &(struct batond_options){.redis_url = scene.all.primary.port_url, .arguments = FLAGS});
     scene.other = http_client_new(scene.far.url);
+    await_workers(scene.other);
     return 0;
 }
 

@@ -43,6 +43,8 @@ static void open_scene(struct scene *scene)
     start(&scene->forgets, scene->all.primary.url);
     scene->client[0] = http_client_new(scene->knows.url);
     scene->client[1] = http_client_new(scene->forgets.url);
+    for (int i = 0; i < 2; i++)
+        await_workers(scene->client[i]);
 }
 
 static void close_scene(struct scene *scene)
