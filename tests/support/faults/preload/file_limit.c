@@ -2,6 +2,7 @@
  * is preloaded into: the limit of the machine stays as it is, so whoever walks through all
  * descriptors that there may be takes minutes. */
 // NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): libc's names are reserved
+#undef _FILE_OFFSET_BITS // with 64, libc's headers take the one function for the other
 #include <dlfcn.h>
 #include <sys/resource.h>
 #include <unistd.h>
