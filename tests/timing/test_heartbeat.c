@@ -6,6 +6,7 @@
 
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -102,10 +103,33 @@ static void connection_hold_outlasts_two_minutes_behind_proxies(void **state)
         front_stop(&fronts[i]);
 }
 
+/* Redis is there and does not answer: what is left of the hold is told all the same, and falls. */
+static void heartbeats_go_on_while_redis_is_away(void **state)
+{
+    enum { ROUNDS = 3 };
+    static const char HEARTBEAT[] = "{\"event\":\"heartbeat\"", LEFT[] = "\"ttl_ms\":";
+    struct service *service = *state;
+    struct held held = {0};
+    int64_t ttl_ms = 3600000;
+    held_open(&held, service->batond.port, "away", "1h");
+    redis_process_freeze(&service->redis);
+    for (int i = 0; i < ROUNDS; i++) {
+        assert_true(parked_hears(held.stream, HEARTBEAT, SILENCE_MS + LATE_MS));
+        assert_true(parked_hears(held.stream, LEFT, CLOCK_HANG_MS));
+        int64_t told = strtoll(held.stream->text + held.stream->seen, NULL, 10);
+        assert_in_range(told, 1, ttl_ms - 1);
+        ttl_ms = told;
+    }
+    redis_process_thaw(&service->redis);
+    assert_true(parked_hears(held.stream, "\"ttl_ms\":3600000", SILENCE_MS + LATE_MS));
+    parked_close(held.stream);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(connection_hold_outlasts_two_minutes_behind_proxies),
+        cmocka_unit_test(heartbeats_go_on_while_redis_is_away),
     };
     return cmocka_run_group_tests_name("heartbeat", tests, service_start, service_stop);
 }
