@@ -240,7 +240,7 @@ https_serves() {
 
 settings_are_those_of_help() {
     # shellcheck disable=SC2016 # they are backticks of Markdown
-    diff <(sed -nE 's/^\| `([a-z-]+)` \| ([^|]*) \|.*/\1 \2/p' README.md | tr -d '`') \
+    diff <(sed -nE 's/^\| `([a-z-]+)` \| ([^|]*) \|.*/\1 \2/p' docs/settings.md | tr -d '`' | sort) \
         <("$batond" --help | awk '
             /^  --(new-token=NAME|help|version)$/ { exit }
             /^  --/ { standard = /=/ ? "unset" : "false"; sub(/=.*/, ""); name = substr($1, 3); next }
@@ -249,7 +249,7 @@ settings_are_those_of_help() {
                 if (match($0, /unset: \$XDG.*$/)) standard = substr($0, RSTART + 7)
                 print name, standard
                 name = ""
-            }') || fail "< README.md, > batond --help"
+            }' | sort) || fail "< docs/settings.md, > batond --help"
 }
 
 # All in `code` that looks like a path of this repository.
