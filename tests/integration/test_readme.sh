@@ -223,18 +223,18 @@ another_redis_serves() {
 https_batond='build/batond --tls-cert=cert.pem --tls-key=key.pem --tls-client-ca=ca.pem'
 https_curl='curl --cacert cert.pem --cert robot.pem --key robot.key -X POST https://127.0.0.1:7420/locks/demo'
 
-# Those commands of docs/access.md, with the files that the block before them has made.
+# Those commands of docs/security.md, with the files that the block before them has made.
 https_serves() {
     local log=$dir/https.log at
-    (cd "$dir/pages/access.md/sandbox" && exec bash -c \
+    (cd "$dir/pages/security.md/sandbox" && exec bash -c \
         "${https_batond/build/"exec $(dirname "$batond")"} --listen 127.0.0.1:0 --state-dir $dir/https") \
         2>"$log" </dev/null &
     started+=($!)
     at=$(address_in "$log")
-    (cd "$dir/pages/access.md/sandbox" && bash -c "${https_curl/127.0.0.1:7420/"$at"} -sSf") >"$dir/reply" ||
+    (cd "$dir/pages/security.md/sandbox" && bash -c "${https_curl/127.0.0.1:7420/"$at"} -sSf") >"$dir/reply" ||
         fail "https: $(<"$log")"
     [[ $(<"$dir/reply") == '{"name":"demo",'* ]]
-    [[ $(curl -s --cacert "$dir/pages/access.md/sandbox/cert.pem" -o /dev/null -w '%{http_code}' -X POST "https://$at/locks/x") == 401 ]]
+    [[ $(curl -s --cacert "$dir/pages/security.md/sandbox/cert.pem" -o /dev/null -w '%{http_code}' -X POST "https://$at/locks/x") == 401 ]]
     ! grep -E '"level":"(warn|error)"' "$log" || fail "batond complains"
 }
 
@@ -340,7 +340,8 @@ rest_is_known() {
     local block target
     for block in "$dir"/pages/*/*.sh; do
         is_run "$block" || [[ $(<"${block%.sh}.mark") == *'make container'* ]] || cat "$block"
-    done | diff - <(printf '%s\n' 'make run' 'make test' "$https_batond" "$https_curl" "$cluster" "$confirmed" "$package" "$quorum" "$other_batond" "$sentinel" "$sentinel_user" "$delete_all") || fail "< not run, > known"
+    done | sort | diff - <(printf '%s\n' 'make run' 'make test' "$https_batond" "$https_curl" "$cluster" "$confirmed" \
+        "$package" "$quorum" "$other_batond" "$sentinel" "$sentinel_user" "$delete_all" | sort) || fail "< not run, > known"
 
     make --no-print-directory help | awk '{ print $1 }' >"$dir/targets"
     grep -ohE '^make [a-z-]+|`make [a-z-]+' "${pages[@]}" | sed 's/.* //' | sort -u >"$dir/made"
