@@ -193,11 +193,9 @@ other_batond='BATON_REDIS_URL_FILE=redis-url build/batond'
 # That its rules are enough, and each of them needed, tests/integration/test_redis_user.c shows by what
 # batond does. This is for a script that no test comes to run.
 the_user_may_run_all_scripts() {
-    local command page
+    local command
     while read -r command; do
-        page=docs/redis.md
-        [[ $command != cluster* ]] || page=docs/cluster.md
-        grep -qE "\+${command/|/[|]}( |\`|$)" "$page" || fail "scripts run $command, which the user of $page may not"
+        grep -qE "\+${command/|/[|]}( |\`|$)" docs/redis.md || fail "scripts run $command, which the user of docs/redis.md may not"
     done < <(grep -rhoE "(call|write|even_if_full)\('(cluster', ')?[a-z]+'" locks/scripts |
         sed -E "s/^[a-z_]+\('//; s/', '/|/; s/'\$//" | sort -u)
 }
@@ -304,14 +302,14 @@ man batond'
 # tests/redis/test_sentinel.c does much the same.
 sentinel='export BATON_REDIS_URL=redis+sentinel://baton:change-me@10.0.0.1,10.0.0.2:26380,[fd00::3]/mymaster/0
 build/batond'
-sentinel_user=$(sed -n '/^redis-cli -h 10/,/^```/p' docs/sentinel.md | sed '$d')
+sentinel_user=$(sed -n '/^redis-cli -h 10/,/^```/p' docs/redis.md | sed '$d')
 
 # tests/integration/test_confirm.c does, and tests/contract.
 confirmed=$(sed -n '/^build\/batond --redis-url/,/^```/p' docs/confirm.md | sed '$d')
 
 # Their URLs are read below; tests/integration/test_cluster.c and test_quorum.c do the rest.
-cluster=$(grep '^build/batond' docs/cluster.md)
-quorum=$(grep '^build/batond' docs/quorum.md)
+cluster=$(grep '^build/batond.*redis+cluster:' docs/redis.md)
+quorum=$(grep '^build/batond.*redis+quorum:' docs/redis.md)
 
 # Nobody answers at these addresses, but batond starts.
 flags_are_understood() {
