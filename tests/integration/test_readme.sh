@@ -323,9 +323,9 @@ flags_are_understood() {
     done
 }
 
-# In a database that no batond uses: one would write its record again at once.
+# What is run neither here nor by `make container` is no more than this, and exists.
 all_locks_can_be_deleted() {
-    local redis="redis-cli -p ${redis_address##*:} -n 1"
+    local redis="redis-cli -p ${redis_address##*:}"
     delete_all=$(grep '^redis-cli --scan' docs/upgrade.md)
     $redis set 'baton:{one}' 1 >/dev/null
     $redis set other 1 >/dev/null
@@ -334,7 +334,6 @@ all_locks_can_be_deleted() {
     $redis unlink other >/dev/null
 }
 
-# What is run neither here nor by `make container` is no more than this, and exists.
 rest_is_known() {
     local block target
     for block in "$dir"/pages/*/*.sh; do
