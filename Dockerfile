@@ -40,7 +40,7 @@ LABEL org.opencontainers.image.title="Baton" \
 # Who listens on all addresses has to say who may ask: batond does not start without BATON_TOKENS_FILE,
 # BATON_TLS_CLIENT_CA or BATON_ALLOW_ANONYMOUS=true. The health check below asks at the second address;
 # for probes and Prometheus from elsewhere it is 0.0.0.0:7430. OpenSSL would look for the certificates in a
-# folder that only Debian has. LD_BIND_NOW: docs/access.md, Secrets.
+# folder that only Debian has. LD_BIND_NOW: docs/security.md, Secrets.
 ENV PATH=/usr/bin \
     LD_BIND_NOW=1 \
     SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \

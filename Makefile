@@ -177,7 +177,8 @@ install: all $(BUILD)/batond.8 $(BUILD)/baton.conf ## install under PREFIX (defa
 	install -D -m 755 $(BUILD)/batond $(prefix)/bin/batond
 	install -D -m 644 -t $(prefix)/share/man/man8 $(BUILD)/batond.8
 	install -D -m 644 -t $(prefix)/share/doc/baton README.md CHANGELOG.md LICENSE openapi.yaml
-	install -D -m 644 -t $(prefix)/share/doc/baton/docs docs/*
+	install -D -m 644 -t $(prefix)/share/doc/baton/docs docs/*.md
+	install -D -m 644 -t $(prefix)/share/doc/baton/docs/images docs/images/*
 	install -D -m 644 deploy/systemd/baton.sysusers $(prefix)/lib/sysusers.d/baton.conf
 	install -D -m 644 -t $(prefix)/lib/systemd/system deploy/systemd/baton.service deploy/systemd/baton.socket
 	sed -i 's|/usr/bin/batond|$(PREFIX)/bin/batond|' $(prefix)/lib/systemd/system/baton.service

@@ -22,7 +22,7 @@ run    redis-server          redis-server          keeps the locks
 run    curl                  curl                  to try it
 test   libcmocka-dev         lib:cmocka            the test framework
 test   libcurl4-openssl-dev  lib:libcurl           the HTTP client of the tests
-test   openssl               openssl               makes the certificates of docs/access.md
+test   openssl               openssl               makes the certificates of docs/security.md
 test   haproxy               /usr/sbin/haproxy     a proxy in front of the replicas under test
 test   nginx-light           /usr/sbin/nginx       another one
 test   nftables              /usr/sbin/nft         cuts a connection without either side noticing

@@ -9,7 +9,7 @@
 
 enum {
     /* For the request line and the header fields. The library wipes it after every request, so its
-     * size costs time (docs/tuning.md). */
+     * size costs time (docs/performance.md). */
     CONNECTION_MEMORY = 8 * 1024,
     DAEMON_CONNECTIONS = 64,
     DAEMON_DESCRIPTORS = 2, /* of a daemon itself */

@@ -86,7 +86,7 @@ static void prepare_workers(struct process *process)
 {
     size_t asked = (size_t)process->settings.workers;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    /* Redis and the clients need processors, too: docs/tuning.md. */
+    /* Redis and the clients need processors, too: docs/performance.md. */
     process->worker_count = asked ? asked : processors > 1 ? (size_t)processors / 2 : 1;
 }
 

@@ -193,11 +193,9 @@ other_batond='BATON_REDIS_URL_FILE=redis-url build/batond'
 # That its rules are enough, and each of them needed, tests/integration/test_redis_user.c shows by what
 # batond does. This is for a script that no test comes to run.
 the_user_may_run_all_scripts() {
-    local command page
+    local command
     while read -r command; do
-        page=docs/redis.md
-        [[ $command != cluster* ]] || page=docs/cluster.md
-        grep -qE "\+${command/|/[|]}( |\`|$)" "$page" || fail "scripts run $command, which the user of $page may not"
+        grep -qE "\+${command/|/[|]}( |\`|$)" docs/redis.md || fail "scripts run $command, which the user of docs/redis.md may not"
     done < <(grep -rhoE "(call|write|even_if_full)\('(cluster', ')?[a-z]+'" locks/scripts |
         sed -E "s/^[a-z_]+\('//; s/', '/|/; s/'\$//" | sort -u)
 }
@@ -223,24 +221,24 @@ another_redis_serves() {
 https_batond='build/batond --tls-cert=cert.pem --tls-key=key.pem --tls-client-ca=ca.pem'
 https_curl='curl --cacert cert.pem --cert robot.pem --key robot.key -X POST https://127.0.0.1:7420/locks/demo'
 
-# Those commands of docs/access.md, with the files that the block before them has made.
+# Those commands of docs/security.md, with the files that the block before them has made.
 https_serves() {
     local log=$dir/https.log at
-    (cd "$dir/pages/access.md/sandbox" && exec bash -c \
+    (cd "$dir/pages/security.md/sandbox" && exec bash -c \
         "${https_batond/build/"exec $(dirname "$batond")"} --listen 127.0.0.1:0 --state-dir $dir/https") \
         2>"$log" </dev/null &
     started+=($!)
     at=$(address_in "$log")
-    (cd "$dir/pages/access.md/sandbox" && bash -c "${https_curl/127.0.0.1:7420/"$at"} -sSf") >"$dir/reply" ||
+    (cd "$dir/pages/security.md/sandbox" && bash -c "${https_curl/127.0.0.1:7420/"$at"} -sSf") >"$dir/reply" ||
         fail "https: $(<"$log")"
     [[ $(<"$dir/reply") == '{"name":"demo",'* ]]
-    [[ $(curl -s --cacert "$dir/pages/access.md/sandbox/cert.pem" -o /dev/null -w '%{http_code}' -X POST "https://$at/locks/x") == 401 ]]
+    [[ $(curl -s --cacert "$dir/pages/security.md/sandbox/cert.pem" -o /dev/null -w '%{http_code}' -X POST "https://$at/locks/x") == 401 ]]
     ! grep -E '"level":"(warn|error)"' "$log" || fail "batond complains"
 }
 
 settings_are_those_of_help() {
     # shellcheck disable=SC2016 # they are backticks of Markdown
-    diff <(sed -nE 's/^\| `([a-z-]+)` \| ([^|]*) \|.*/\1 \2/p' README.md | tr -d '`') \
+    diff <(sed -nE 's/^\| `([a-z-]+)` \| ([^|]*) \|.*/\1 \2/p' docs/settings.md | tr -d '`' | sort) \
         <("$batond" --help | awk '
             /^  --(new-token=NAME|help|version)$/ { exit }
             /^  --/ { standard = /=/ ? "unset" : "false"; sub(/=.*/, ""); name = substr($1, 3); next }
@@ -249,7 +247,7 @@ settings_are_those_of_help() {
                 if (match($0, /unset: \$XDG.*$/)) standard = substr($0, RSTART + 7)
                 print name, standard
                 name = ""
-            }') || fail "< README.md, > batond --help"
+            }' | sort) || fail "< docs/settings.md, > batond --help"
 }
 
 # All in `code` that looks like a path of this repository.
@@ -304,14 +302,14 @@ man batond'
 # tests/redis/test_sentinel.c does much the same.
 sentinel='export BATON_REDIS_URL=redis+sentinel://baton:change-me@10.0.0.1,10.0.0.2:26380,[fd00::3]/mymaster/0
 build/batond'
-sentinel_user=$(sed -n '/^redis-cli -h 10/,/^```/p' docs/sentinel.md | sed '$d')
+sentinel_user=$(sed -n '/^redis-cli -h 10/,/^```/p' docs/redis.md | sed '$d')
 
 # tests/integration/test_confirm.c does, and tests/contract.
 confirmed=$(sed -n '/^build\/batond --redis-url/,/^```/p' docs/confirm.md | sed '$d')
 
 # Their URLs are read below; tests/integration/test_cluster.c and test_quorum.c do the rest.
-cluster=$(grep '^build/batond' docs/cluster.md)
-quorum=$(grep '^build/batond' docs/quorum.md)
+cluster=$(grep '^build/batond.*redis+cluster:' docs/redis.md)
+quorum=$(grep '^build/batond.*redis+quorum:' docs/redis.md)
 
 # Nobody answers at these addresses, but batond starts.
 flags_are_understood() {
@@ -340,7 +338,8 @@ rest_is_known() {
     local block target
     for block in "$dir"/pages/*/*.sh; do
         is_run "$block" || [[ $(<"${block%.sh}.mark") == *'make container'* ]] || cat "$block"
-    done | diff - <(printf '%s\n' 'make run' 'make test' "$https_batond" "$https_curl" "$cluster" "$confirmed" "$package" "$quorum" "$other_batond" "$sentinel" "$sentinel_user" "$delete_all") || fail "< not run, > known"
+    done | sort | diff - <(printf '%s\n' 'make run' 'make test' "$https_batond" "$https_curl" "$cluster" "$confirmed" \
+        "$package" "$quorum" "$other_batond" "$sentinel" "$sentinel_user" "$delete_all" | sort) || fail "< not run, > known"
 
     make --no-print-directory help | awk '{ print $1 }' >"$dir/targets"
     grep -ohE '^make [a-z-]+|`make [a-z-]+' "${pages[@]}" | sed 's/.* //' | sort -u >"$dir/made"

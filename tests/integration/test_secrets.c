@@ -481,7 +481,7 @@ static void a_build_without_the_filter_says_so(void **state)
 
 int main(void)
 {
-    setenv("LD_BIND_NOW", "1", 1); /* docs/access.md, Secrets: for the batonds */
+    setenv("LD_BIND_NOW", "1", 1); /* docs/security.md, Secrets: for the batonds */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_token_in_use_is_found, service_start, service_stop),
         cmocka_unit_test_setup_teardown(no_token_outlives_its_request, service_start, service_stop),

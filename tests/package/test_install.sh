@@ -34,7 +34,7 @@ expect() { # WHAT FILE: the file is what list shows
 make_it install
 {
     cat
-    for page in docs/*; do echo "644 opt/baton/share/doc/baton/$page"; done
+    for page in docs/*.md docs/images/*; do echo "644 opt/baton/share/doc/baton/$page"; done
 } <<'END' | sort -k 2 >"$folder/installed"
 644 etc/baton/baton.conf
 700 etc/baton/credentials/

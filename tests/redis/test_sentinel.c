@@ -443,7 +443,7 @@ static void allow(const struct watched *watched, const char *rules)
     }
 }
 
-/* What docs/sentinel.md has a sentinel's user allowed is enough; with less, what is missing is
+/* What docs/redis.md has a sentinel's user allowed is enough; with less, what is missing is
  * named. */
 static void expect_least_rights(const struct watched *watched, const struct redis_url *whole)
 {

@@ -1,4 +1,5 @@
-// Pictures of the page, for people to look at: build/ui/*.png.
+// Pictures of the page, for people to look at: build/ui/*.png. README shows the first of them: docs/images/page.png is a
+// copy of build/ui/page.png.
 "use strict";
 
 const fs = require("node:fs");
@@ -22,7 +23,26 @@ async function saveAt(stage, width, dark, what) {
   await save(stage, what + "-" + width + (dark ? "-dark" : ""));
 }
 
+// A few locks of a small shop, one of them with a queue.
+async function shop({ batond }) {
+  await batond.take("deploy/shop", { owner: "release-bot", ttl_ms: 225000 });
+  await batond.take("backup/orders", { owner: "backup@db-1", ttl_ms: 580000 });
+  await batond.take("report/daily", { owner: "cron@web-2", ttl_ms: 160000 });
+  await batond.take("order:81706", { owner: "checkout@web-1", ttl_ms: 28000 });
+  for (let i = 1; i <= 3; i++) await batond.take("gpu/pool", { owner: "train-" + i, mode: "shared", limit: 4, ttl_ms: 90000 });
+  for (const owner of ["alice", "hotfix-17"]) await batond.queue("deploy/shop", { owner });
+  await batond.queue("order:81706", { owner: "refund@web-3" });
+}
+
 module.exports = {
+  "the picture in README": (driver) => withStage(driver, async (stage) => {
+    await stage.visit();
+    await shop(stage);
+    await stage.shows("#count-waiting", "3");
+    await stage.look("deploy/shop");
+    await sleep(6000); // so that the times are not all 0 s
+    await save(stage, "page");
+  }, { width: 1200, height: 540 }),
   "all that there is to see": (driver) => withStage(driver, async (stage) => {
     await stage.visit();
     await stage.comesToSee("#empty");

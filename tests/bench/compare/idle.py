@@ -129,7 +129,7 @@ def measure(options):
     start = time.monotonic()
     is_full = fill(contender, options.port, options.waiting, options.patience)
     report("until they wait", "s", time.monotonic() - start)
-    report("who wait", "", contender.waiting())
+    report("waiting clients", "", contender.waiting())
     if not is_full:
         return
     contender.live(time.monotonic() + SETTLE_SECONDS)
@@ -141,7 +141,7 @@ def measure(options):
         used[who] += processor_seconds(pid)
         report(f"{who}, processor", "% of a core", used[who] / seconds * 100)
         grown = resident_kib(pid) - before[who]
-        report(f"{who}, memory of one who waits", "KiB", grown / (options.waiting - FIRST))
+        report(f"{who}, memory of a waiting client", "KiB", grown / (options.waiting - FIRST))
     if not nobody_was_answered(contender):
         sys.exit("not all of them have waited to the end")
 

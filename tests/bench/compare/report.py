@@ -154,7 +154,7 @@ def missing_lines(results, suite):
 
 def suite_text(results, suite):
     about = SUITES[suite]
-    parts = [f"## {about.title}", about.about.replace("\n", " ")]
+    parts = [f"## {about.title}", about.about]
     if about.by_size:
         parts += size_tables(results, suite)
     else:
@@ -213,10 +213,10 @@ def introduction(results):
                          if name != "Baton")
     return [
         "# Measured beside what else there is",
-        "Written by `make bench`, which installs the others, starts everything on loopback, lets all "
-        "contenders take turns in every round, and reports the median of the rounds, with the least "
-        "and the most in brackets. Clients, servers and stores share the cores, so what a figure "
-        "says is how it compares with the others beside it.",
+        "`make bench` writes this. It installs the others, starts everything on loopback, and lets all "
+        "contenders take turns in every round. A figure is the median of the rounds, with the least "
+        "and the most in brackets. Clients, servers and stores share the cores: compare a figure with "
+        "the others beside it.",
         "**This was a quick run: one short round.**" if quick else "",
         "**The machine was busy with other things, so these figures say little.**" if load > BUSY else "",
         f"- {dates[0]}{f' to {dates[-1]}' if dates[-1] != dates[0] else ''}; {machine()}; load of the "

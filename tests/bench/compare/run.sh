@@ -5,8 +5,8 @@
 #   contended    2, 64 and 1,000 clients want one lock: hand-overs, waiting, order
 #   idle         clients wait and nothing happens: processor and memory, of 1,000 and of 15,000
 #   growth       what an operation costs as locks, waiters and shared holds become many
-# QUICK=1 takes a small part of the time, and says as little more. What all of them came to goes to
-# docs/, what a part of it or a quick run did to build/bench/.
+# QUICK=1 takes a small part of the time, and says as little more. The report is in build/bench/; that of a
+# whole run goes into docs/performance.md, too.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
@@ -14,8 +14,6 @@ results=build/bench/results.tsv
 all=(uncontended contended idle growth)
 suites=("$@")
 ((${#suites[@]})) || suites=("${all[@]}")
-into=build/bench
-[[ -n ${QUICK-} || $# -gt 0 ]] || into=docs
 
 mkdir -p build/bench
 touch $results
@@ -25,5 +23,9 @@ for suite in "${suites[@]}"; do
     sed -i "/^$suite\t/d" $results # what an earlier run has said of it
     tests/bench/compare/measure.sh "$suite" || failed+=("$suite")
 done
-python3 -B tests/bench/compare/report.py $results $into || failed+=(report)
+python3 -B tests/bench/compare/report.py $results build/bench || failed+=(report)
+if [[ -z ${QUICK-} && $# == 0 ]]; then
+    cp build/bench/bench-*.svg docs/images/
+    tests/bench/compare/put_in_page.sh build/bench/bench.md docs/performance.md
+fi
 ((${#failed[@]} == 0)) || { echo "bench: failed: ${failed[*]}" >&2 && exit 1; }

@@ -23,41 +23,44 @@ VIOLATIONS = ("order violations by MONITOR", "exclusion violations")
 SUITES = {
     "uncontended": Suite(
         "Nobody waits",
-        """Every connection has a lock of its own, which it acquires and releases all the time; in
-the last case it only acquires, each time a lock that nobody has. One client program asks all of
-them. webdis runs the scripts of the blogs by EVALSHA: SET NX PX, and DEL after a comparison. etcd is
-asked through its JSON gateway, with a lease that the connection has already, and its data lie in
-memory. The limits: nginx answers what Baton once answered, as a fixed text; "Redis alone" runs the
-scripts of webdis, and "Baton's script alone" those of Baton, asked without HTTP in between.""",
+        """Every connection has a lock of its own, which it acquires and releases all the time. In the last
+case it only acquires, each time a lock that nobody has. One client program asks all contenders. webdis
+runs the scripts of the blogs by EVALSHA: SET NX PX, and DEL after a comparison. etcd is asked through
+its JSON gateway, with a lease that the connection has already, and its data lie in memory. The limits:
+nginx answers what Baton once answered, as a fixed text; "Redis alone" runs the scripts of webdis, and
+"Baton's script alone" those of Baton, asked without HTTP in between.""",
         ["throughput", "acquire median", "acquire p99", "CPU server", "CPU store", "CPU client"],
         {"throughput": "acquires a second"}),
     "contended": Suite(
         "Many want one lock",
-        """Every client wants the same lock, all the time: it asks, releases the lock as soon as it is told
-that it has it, and asks again as soon as that is answered. A hand-over is a grant to another client
-than had the lock before: clients that poll take it again and again while the others sleep, which
-"grants" counts, too. The fair share of a wait is the time that all who were waiting already need at
-the rate of hand-overs measured; a wait beyond it that is negative means that others were passed. An
-order violation is a grant to who has sent its request more than 50 ms later than somebody who is
-granted later still, or never; for Baton a run with MONITOR counts exactly, by the order in which
-Redis got the requests. One program computes all that from when each client asked, was granted and
-released. Baton has its standard settings, and so have the others, but that redlock never gives up and
-PostgreSQL takes 1,100 connections; the data of etcd and ZooKeeper lie in memory. They contend for 3 s, where few
-hand-overs happen for 6 or 8. BLPOP is the limit: a
-list whose one element is the lock, without owner or TTL.""",
+        """Every client wants the same lock, all the time. It asks, releases the lock as soon as it is told that
+it has it, and asks again as soon as that is answered.
+
+- A hand-over is a grant to another client than had the lock before. Clients that poll take it again and
+  again while the others sleep; "grants" counts that, too.
+- The fair share of a wait is the time that all earlier waiters need at the measured rate of hand-overs.
+  If a wait beyond it is negative, others were passed.
+- An order violation is a grant to a client that has sent its request more than 50 ms later than another
+  one that is granted later still, or never. For Baton a run with MONITOR counts exactly, by the order in
+  which Redis got the requests.
+- One program computes all that from when each client asked, was granted and released.
+- Baton has its standard settings, and so have the others, with two exceptions: redlock never gives up,
+  and PostgreSQL takes 1,100 connections. The data of etcd and ZooKeeper lie in memory.
+- They contend for 3 s; if there are few hand-overs, for 6 or 8.
+- BLPOP is the limit: a list whose one element is the lock, without owner or TTL.""",
         ["hand-overs", "wait beyond fair share, median", "wait beyond fair share, 99 %",
          "Redis commands", "order violations"],
         {"hand-overs": "hand-overs a second"}),
     "idle": Suite(
         "Clients that wait",
-        """Clients wait for locks that nobody releases, each on a connection of its own. The server is
-batond, or etcd with its JSON gateway and all its data; the backend is the Redis behind batond. One
-who waits in etcd has a lease, which is kept alive every 20 s as etcd's own client does; one who
-waits in Baton has nothing to do. Where not all wait after 30 s (90 s with a lock
-each), that is all that is said.""",
-        ["server, memory of one who waits", "backend, memory of one who waits", "server, processor",
-         "backend, processor", "who wait", "until they wait"],
-        {"server, memory of one who waits": "KiB", "server, processor": "% of a core"}),
+        """Clients wait for locks that nobody releases, each on a connection of its own. The server is batond,
+or etcd with its JSON gateway and all its data; the backend is the Redis behind batond. A client that
+waits in etcd has a lease, which is kept alive every 20 s as etcd's own client does. A client that waits
+in Baton has nothing to do. If not all clients wait after 30 s (90 s with a lock each), only that is
+shown.""",
+        ["server, memory of a waiting client", "backend, memory of a waiting client", "server, processor",
+         "backend, processor", "waiting clients", "until they wait"],
+        {"server, memory of a waiting client": "KiB", "server, processor": "% of a core"}),
     "growth": Suite(
         "Growth",
         """What Baton's operations cost as locks, waiters and shared holds become many: how long Redis
