@@ -104,27 +104,6 @@ int64_t holder_integer(const struct http_client *http, const char *member)
     return json_is_integer(value) ? json_integer_value(value) : -1;
 }
 
-int64_t site_keys(struct site *site)
-{
-    return redis_process_integer(&site->redis, "DBSIZE") -
-           redis_process_integer(&site->redis, "EXISTS " SITE_RECORD " " SITE_RECORD ":libraries");
-}
-
-int64_t assert_all_expire(struct site *site)
-{
-    redisReply *keys = redis_process_command(&site->redis, "KEYS *");
-    int64_t count = (int64_t)keys->elements;
-    for (size_t i = 0; i < keys->elements; i++) {
-        const char *key = keys->element[i]->str;
-        if (strncmp(key, SITE_RECORD, strlen(SITE_RECORD)) == 0) /* and the libraries */
-            count--;
-        else if (redis_process_integer(&site->redis, "PTTL %s", key) == -1)
-            fail_msg("%s has no expiry", key);
-    }
-    freeReplyObject(keys);
-    return count;
-}
-
 struct worker {
     pthread_t thread;
     pthread_barrier_t *start;

@@ -40,15 +40,6 @@ char *token_of(const struct http_client *http);
 /* A member of the first holder in the latest reply: -1 where there is none. */
 int64_t holder_integer(const struct http_client *http, const char *member);
 
-/* The key of what Redis is known by, which stays. */
-#define SITE_RECORD "baton:epoch"
-
-/* How many others there are. */
-int64_t site_keys(struct site *site);
-
-/* That none of them is without an expiry. Returns how many there are. */
-int64_t assert_all_expire(struct site *site);
-
 /* Runs `work` on this many threads at once, each given its own item of `size` bytes, and waits for
  * all of them. cmocka must not be used in `work`. */
 void side_by_side(size_t count, void (*work)(void *item), void *items, size_t size);
