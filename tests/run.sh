@@ -11,6 +11,9 @@ TIMEFORMAT='%U %S'
 # Begun first: else one of them would run on when all others have ended.
 longest='
 integration/test_cluster_losses
+integration/test_cluster_clocks
+integration/test_cluster_promoted
+integration/test_quarantine_fences
 integration/test_quarantine
 redis/test_sentinel
 scripts/test_costs
