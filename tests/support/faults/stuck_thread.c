@@ -1,5 +1,6 @@
 #include "tests/support/faults/stuck_thread.h"
 
+#include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 
 #include <dirent.h>
@@ -22,6 +23,7 @@ static bool has_name(pid_t process, const char *thread, const char *name)
     return same;
 }
 
+/* 0 if there is none. */
 static pid_t find(pid_t process, const char *name)
 {
     char path[64];
@@ -33,14 +35,24 @@ static pid_t find(pid_t process, const char *name)
         if (has_name(process, entry->d_name, name))
             found = (pid_t)strtol(entry->d_name, NULL, 10);
     closedir(threads);
-    if (!found)
-        fail_msg("no thread called %s", name);
+    return found;
+}
+
+/* A thread names itself, a while after it was made. */
+static pid_t find_soon(pid_t process, const char *name)
+{
+    pid_t found;
+    for (int64_t until = clock_ms() + CLOCK_HANG_MS; !(found = find(process, name));) {
+        if (clock_ms() >= until)
+            fail_msg("no thread called %s", name);
+        clock_sleep_ms(2);
+    }
     return found;
 }
 
 pid_t stuck_thread_begin(pid_t process, const char *name)
 {
-    pid_t thread = find(process, name);
+    pid_t thread = find_soon(process, name);
     if (ptrace(PTRACE_SEIZE, thread, NULL, NULL) < 0) {
         assert_int_equal(errno, EPERM);
         return 0;
