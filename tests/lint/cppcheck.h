@@ -3,3 +3,5 @@
     for ((key) = "", (value) = (object); (value); (value) = NULL)
 #define json_array_foreach(array, index, value)                                                    \
     for ((index) = 0, (value) = (array); (value); (value) = NULL)
+#define TAILQ_FOREACH(item, head, field)                                                           \
+    for ((item) = (head)->tqh_first; (item); (item) = (item)->field.tqe_next)

@@ -589,8 +589,8 @@ static void make_heartbeats_due(struct site *site)
     struct subscriptions *subscriptions = site->locks->subscriptions;
     struct subscription *subscription;
     uv_update_time(&site->fixture->loop);
-    TAILQ_FOREACH(subscription, &subscriptions->list, others)
-    subscription->heartbeat_at = uv_now(&site->fixture->loop) - FIXTURE_LEASE_MS / 2;
+    TAILQ_FOREACH (subscription, &subscriptions->list, others)
+        subscription->heartbeat_at = uv_now(&site->fixture->loop) - FIXTURE_LEASE_MS / 2;
     uv_timer_start(&subscriptions->heartbeat, subscriptions->heartbeat.timer_cb, 0, 0);
 }
 
