@@ -76,7 +76,7 @@ static void who_is_told_of_a_hold_is_remembered(void **state)
 
     /* Who waits: let in by the release of another one at the same server. */
     struct parked *waits =
-        parked_send(far.batond.port, NULL, "POST /locks/n?ttl=10m&wait=1m", NULL);
+        parked_send(far.batond.port, NULL, "POST /locks/n?ttl=10m&wait=50s", NULL);
     assert_true(parked_waits(waits, 300));
     assert_true(remembered_ms(&far.redis) < 600000);
     begun = clock_ms();
@@ -89,7 +89,7 @@ static void who_is_told_of_a_hold_is_remembered(void **state)
     /* By one that ends by itself. */
     begun = clock_ms();
     answers(far.client, "POST /locks/m?ttl=500ms", NULL, 201, NULL);
-    waits = parked_send(far.batond.port, NULL, "POST /locks/m?ttl=15m&wait=1m", NULL);
+    waits = parked_send(far.batond.port, NULL, "POST /locks/m?ttl=15m&wait=50s", NULL);
     assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
     assert_remembered(&far, begun, 900000);
     parked_close(waits);
@@ -162,7 +162,7 @@ static void what_redis_refuses_makes_no_quarantine_longer(void **state)
     answers(client, "POST /locks", "{\"names\": [\"n\", \"o\"], \"ttl_ms\": 86400000}", 409,
             "locked");
     struct parked *gone =
-        parked_send(service.batond.port, NULL, "POST /locks/n?ttl=24h&wait=1m", NULL);
+        parked_send(service.batond.port, NULL, "POST /locks/n?ttl=24h&wait=50s", NULL);
     assert_true(parked_waits(gone, 100));
     parked_close(gone);
     assert_in_range(remembered_ms(&service.redis), ends - clock_ms(), LONGEST_MS);

@@ -87,7 +87,7 @@ static void who_waits_is_handed_the_lock(void **state)
     int64_t holds;
     hold(service->client, "wanted", 1, "?ttl=10m");
     struct parked *waits =
-        parked_send(service->batond.port, NULL, "POST /locks/wanted1?wait=60s", NULL);
+        parked_send(service->batond.port, NULL, "POST /locks/wanted1?wait=50s", NULL);
     comes_to_queue(service->client, "wanted1", 1);
     assert_int_equal(break_all(service->client, "&prefix=wanted", &holds), 1);
     assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);

@@ -58,8 +58,8 @@ static void who_waits_at_one_batond_is_woken_by_the_other(void **state)
         answers(all->client[1 - here], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201,
                 NULL);
         keep_token(all->client[1 - here], token);
-        struct parked *first = on_cluster_wait(all, here, name, "?wait=1m&ttl=1m");
-        struct parked *second = on_cluster_wait(all, 1 - here, name, "?wait=1m");
+        struct parked *first = on_cluster_wait(all, here, name, "?wait=50s&ttl=1m");
+        struct parked *second = on_cluster_wait(all, 1 - here, name, "?wait=50s");
         answers_token(all->client[1 - here], token, on_cluster_request(line, "DELETE", name, ""),
                       NULL, 200, NULL);
         assert_int_equal(parked_answer(first, CLOCK_HANG_MS), 201);
@@ -82,8 +82,8 @@ static void an_expiry_hands_over_and_is_told(void **state)
         answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201, NULL);
         keep_token(all->client[0], token);
         int64_t version = strtoll(http_header(all->client[0], "ETag") + 1, NULL, 10);
-        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=1m");
-        snprintf(line, sizeof line, "GET /locks/%s/events?after=%lld&wait=1m", name,
+        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=50s");
+        snprintf(line, sizeof line, "GET /locks/%s/events?after=%lld&wait=50s", name,
                  (long long)version);
         struct parked *watches = parked_send(all->batond[0].port, NULL, line, NULL);
         answers_token(all->client[0], token, on_cluster_request(line, "PUT", name, "?ttl=300ms"),
@@ -117,7 +117,7 @@ static void several_names_in_several_slots_are_one(void **state)
     }
     answers(all->client[0], on_cluster_request(line, "POST", names[1], "?ttl=1m"), NULL, 201, NULL);
     keep_token(all->client[0], token);
-    struct parked *waits = parked_send(all->batond[1].port, NULL, "POST /locks?wait=1m", body);
+    struct parked *waits = parked_send(all->batond[1].port, NULL, "POST /locks?wait=50s", body);
     assert_true(parked_waits(waits, 200));
     answers_token(all->client[0], token, on_cluster_request(line, "DELETE", names[1], ""), NULL,
                   200, NULL);
@@ -179,7 +179,7 @@ static int64_t is_told_of(struct on_cluster *all, const char *name, int64_t vers
     bool is_taken = false, is_told = false;
     for (int i = 0; !is_told; i++) {
         assert_true(i < TELLINGS);
-        snprintf(line, sizeof line, "GET /events?prefix=watched-&wait=1m&after=%lld",
+        snprintf(line, sizeof line, "GET /events?prefix=watched-&wait=50s&after=%lld",
                  (long long)version);
         struct parked *watches = parked_send(all->batond[1].port, NULL, line, NULL);
         if (!is_taken && parked_waits(watches, 100)) {
@@ -240,8 +240,8 @@ static void names_may_have_any_byte(void **state)
         answers(all->client[0], on_cluster_request(line, "POST", NAMES[i], "?ttl=1m"), NULL, 201,
                 NULL);
         keep_token(all->client[0], token);
-        struct parked *waits = on_cluster_wait(all, 1, NAMES[i], "?wait=1m&mode=shared");
-        struct parked *too = on_cluster_wait(all, 0, NAMES[i], "?wait=1m&mode=shared");
+        struct parked *waits = on_cluster_wait(all, 1, NAMES[i], "?wait=50s&mode=shared");
+        struct parked *too = on_cluster_wait(all, 0, NAMES[i], "?wait=50s&mode=shared");
         answers_token(all->client[0], token, on_cluster_request(line, "DELETE", NAMES[i], ""), NULL,
                       200, NULL);
         assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
@@ -265,7 +265,7 @@ static void a_connection_holds(void **state)
             parked_send(all->batond[0].port, NULL,
                         on_cluster_request(line, "POST", name, "?hold=connection&ttl=12s"), NULL);
         assert_true(parked_hears(holds[i], "\"fence\"", CLOCK_HANG_MS));
-        waits[i] = on_cluster_wait(all, 1, name, "?wait=1m");
+        waits[i] = on_cluster_wait(all, 1, name, "?wait=50s");
     }
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
         assert_true(parked_hears(holds[i], "\"heartbeat\"", CLOCK_HANG_MS)); /* it is renewed */

@@ -70,7 +70,7 @@ static void a_node_comes_and_goes(void **state)
     on_cluster_answers_again(all, name);
     answers_token(all->client[0], token, on_cluster_request(line, "PUT", name, "?ttl=1m"), NULL,
                   200, NULL);
-    struct parked *waits = on_cluster_wait(all, 1, name, "?wait=1m&ttl=1m");
+    struct parked *waits = on_cluster_wait(all, 1, name, "?wait=50s&ttl=1m");
     answers(all->client[0], "GET /locks?prefix=visits-", NULL, 200, NULL);
     assert_int_equal(json_array_size(member(all->client[0], "locks")), 1);
     answers_token(all->client[0], token, on_cluster_request(line, "DELETE", name, ""), NULL, 200,
@@ -104,7 +104,7 @@ static void a_node_that_comes_is_watched(void **state)
     clustered_move(&all->clustered, &move);
     on_cluster_answers_again(all, name);
     for (bool is_taken = false, is_told = false; !is_told;) { /* the move may be told of, too */
-        snprintf(line, sizeof line, "GET /events?prefix=settles-&wait=1m&after=%lld",
+        snprintf(line, sizeof line, "GET /events?prefix=settles-&wait=50s&after=%lld",
                  (long long)version);
         struct parked *watches = parked_send(all->batond[1].port, NULL, line, NULL);
         if (!is_taken && parked_waits(watches, 1000)) {
@@ -131,7 +131,7 @@ static void a_primary_that_steps_down_is_left(void **state)
     on_cluster_name(all, 1, "stepping-", 0, name);
     int slot = on_cluster_slot(name);
     on_cluster_acquire(all->client[0], name, "?ttl=1m", token);
-    struct parked *waits = on_cluster_wait(all, 1, name, "?wait=1m");
+    struct parked *waits = on_cluster_wait(all, 1, name, "?wait=50s");
     int replica = clustered_replica(&all->clustered, 1);
     clustered_fail_over(&all->clustered, replica);
     clustered_await_other(&all->clustered, slot, 1);
@@ -156,7 +156,7 @@ static void a_killed_primary_is_replaced(void **state)
     on_cluster_name(all, 0, "falls-", 0, name);
     int slot = on_cluster_slot(name);
     int64_t fence = on_cluster_acquire(all->client[0], name, "?ttl=1m&confirm=replicas:1", token);
-    struct parked *waits = on_cluster_wait(all, 0, name, "?wait=1m");
+    struct parked *waits = on_cluster_wait(all, 0, name, "?wait=50s");
     clustered_kill(&all->clustered, 0);
     answers(all->client[0], on_cluster_request(line, "GET", name, ""), NULL, 503,
             "store_unavailable");
@@ -216,7 +216,7 @@ static void a_node_that_has_left_is_not_listened_to(void **state)
             clustered_ask(&all.clustered, node, "CLUSTER FORGET %s", all.clustered.ids[0]));
     on_cluster_name(&all, 1, "heard-", 0, name);
     on_cluster_acquire(all.client[0], name, "?ttl=10m", token);
-    struct parked *waits = on_cluster_wait(&all, 1, name, "?wait=1m");
+    struct parked *waits = on_cluster_wait(&all, 1, name, "?wait=50s");
     answers_token(all.client[0], token, on_cluster_request(line, "DELETE", name, ""), NULL, 200,
                   NULL);
     assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);

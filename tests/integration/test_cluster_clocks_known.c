@@ -46,7 +46,7 @@ static void who_waits_gets_it_when_it_has_ended(void **state)
     on_cluster_name(&stage.all, 0, "queued-", 0, name);
     int64_t ends = clock_ms() + TTL_MS;
     on_cluster_acquire(stage.all.client[0], name, "?ttl=8s", token);
-    struct parked *waits = on_cluster_wait(&stage.all, 1, name, "?wait=1m&ttl=1s");
+    struct parked *waits = on_cluster_wait(&stage.all, 1, name, "?wait=50s&ttl=1s");
     struct slot_move move = move_of(name, 0, STRANGE);
     clustered_move(&stage.all.clustered, &move);
     assert_int_equal(parked_answer(waits, 2 * CLOCK_HANG_MS), 201);

@@ -26,7 +26,7 @@ static void who_waits_is_served_though_the_links_of_the_bus_are_broken(void **st
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
         on_cluster_name(all, i, "lost-", i, name[i]);
         on_cluster_take(all, 0, name[i], token[i]);
-        waiter[i] = on_cluster_wait(all, 1, name[i], "?wait=1m&ttl=1m");
+        waiter[i] = on_cluster_wait(all, 1, name[i], "?wait=50s&ttl=1m");
     }
     clustered_break_links(&all->clustered);
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {

@@ -41,8 +41,8 @@ static void who_waits_while_the_slot_moves_is_woken(void **state)
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
         on_cluster_name(all, i, "queued-", i, name);
         on_cluster_acquire(all->client[0], name, "?ttl=1m", token);
-        struct parked *first = on_cluster_wait(all, 1, name, "?wait=1m&ttl=600ms");
-        struct parked *second = on_cluster_wait(all, 0, name, "?wait=1m&ttl=600ms");
+        struct parked *first = on_cluster_wait(all, 1, name, "?wait=50s&ttl=600ms");
+        struct parked *second = on_cluster_wait(all, 0, name, "?wait=50s&ttl=600ms");
         struct slot_move move = on_cluster_plan_move(all, name);
         clustered_move(&all->clustered, &move);
         answers_token(all->client[0], token, on_cluster_request(line, "DELETE", name, ""), NULL,
@@ -98,7 +98,7 @@ static void half_a_move_tears_nothing_apart(void **state)
         keep_token(all->client[0], token);
         answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=1m&mode=shared"), NULL,
                 201, NULL);
-        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=1m");
+        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=50s");
         struct slot_move move = on_cluster_plan_move(all, name);
         clustered_begin_move(&all->clustered, &move);
         for (int i = 0; i < carried; i++)

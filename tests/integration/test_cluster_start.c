@@ -80,7 +80,7 @@ static void follows_what_moves(struct on_cluster *all)
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
         on_cluster_name(all, i, "moves-", i, name);
         answers(all->client[0], on_cluster_request(line, "POST", name, "?ttl=1m"), NULL, 201, NULL);
-        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=1m");
+        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=50s");
         struct slot_move move = on_cluster_plan_move(all, name);
         clustered_begin_move(&all->clustered, &move);
         while (clustered_carry(&all->clustered, &move, 1)) {

@@ -170,11 +170,11 @@ static void the_next_one_gets_it(struct scene *scene, struct http_client *releas
     char request[LINE];
     snprintf(request, sizeof request, "POST /locks/%s?ttl=10m", name);
     answers_token(all->client, TOKEN, request, NULL, 201, NULL);
-    snprintf(request, sizeof request, "POST /locks/%s?wait=1m&confirm=replicas:2", name);
+    snprintf(request, sizeof request, "POST /locks/%s?wait=50s&confirm=replicas:2", name);
     struct parked *first = parked_send(all->batond.port, NULL, request, NULL);
     while (hold_count(scene, name) != 1 || http_integer(scene->other, "queue_length") != 1)
         clock_sleep_ms(5);
-    snprintf(request, sizeof request, "POST /locks/%s?wait=1m", name);
+    snprintf(request, sizeof request, "POST /locks/%s?wait=50s", name);
     struct parked *second = parked_send(all->batond.port, NULL, request, NULL);
     while (hold_count(scene, name) != 1 || http_integer(scene->other, "queue_length") != 2)
         clock_sleep_ms(5);
@@ -209,7 +209,7 @@ static void who_waits_is_told_when_replicas_have_it(void **state)
     for (int i = 0; i < 2; i++) {
         snprintf(request, sizeof request, "POST /locks/%s", NAMES[i]);
         answers_token(all->client, TOKEN, request, NULL, 201, NULL);
-        snprintf(request, sizeof request, "POST /locks/%s?wait=1m&ttl=10m&confirm=replicas:2",
+        snprintf(request, sizeof request, "POST /locks/%s?wait=50s&ttl=10m&confirm=replicas:2",
                  NAMES[i]);
         struct parked *waits = parked_send(all->batond.port, NULL, request, NULL);
         while (hold_count(scene, NAMES[i]) != 1 || http_integer(scene->other, "queue_length") != 1)
@@ -232,11 +232,11 @@ static void who_hangs_up_meanwhile_leaves_the_lock_to_the_next(void **state)
     struct replicated *all = &scene->all;
     freeze(scene);
     struct parked *gone = parked_send(all->batond.port, NULL,
-                                      "POST /locks/gone?wait=1m&ttl=10m&confirm=replicas:2", NULL);
+                                      "POST /locks/gone?wait=50s&ttl=10m&confirm=replicas:2", NULL);
     while (hold_count(scene, "gone") != 1)
         clock_sleep_ms(2);
     parked_close(gone);
-    answers(scene->other, "POST /locks/gone?wait=1m", NULL, 201, NULL);
+    answers(scene->other, "POST /locks/gone?wait=50s", NULL, 201, NULL);
 }
 
 static void a_repeated_acquire_is_confirmed_and_takes_nothing_back(void **state)

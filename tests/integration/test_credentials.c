@@ -202,7 +202,7 @@ static void what_is_under_way_goes_on(void **state)
     static const struct file_principal CHANGED[] = {{"dev", ALL, NULL}};
     struct http_client *client = client_of(state);
     asks_for(client, AS("dev"), "POST /locks/a?ttl=10m", 201);
-    struct parked *waits = parks(state, "ci", "POST /locks/a?wait=60s&owner=me");
+    struct parked *waits = parks(state, "ci", "POST /locks/a?wait=50s&owner=me");
     struct parked *holds = parks(state, "ci", "POST /locks/b?hold=connection&ttl=300ms");
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     do {

@@ -101,7 +101,7 @@ static void who_waits_may_still_be_granted(void **state)
     answers(stage.service.client, "POST /locks/turn?ttl=10m", NULL, 201, NULL);
     keep_token(stage.service.client, token);
     struct parked *before =
-        parked_send(stage.stopping.port, NULL, "POST /locks/turn?wait=60s", NULL);
+        parked_send(stage.stopping.port, NULL, "POST /locks/turn?wait=50s", NULL);
     await_queue(&stage, 1);
     begin_draining(&stage);
     answers_token(stage.service.client, token, "DELETE /locks/turn", NULL, 200, NULL);
@@ -122,9 +122,9 @@ static void who_still_waits_is_told_at_the_end(void **state)
     answers(stage.service.client, "POST /locks/turn?ttl=10m", NULL, 201, NULL);
     keep_token(stage.service.client, token);
     struct parked *waits =
-        parked_send_token(stage.stopping.port, TOKEN, "POST /locks/turn?wait=60s");
+        parked_send_token(stage.stopping.port, TOKEN, "POST /locks/turn?wait=50s");
     begin_draining(&stage);
-    struct parked *late = parked_send(stage.stopping.port, NULL, "POST /locks/turn?wait=60s", NULL);
+    struct parked *late = parked_send(stage.stopping.port, NULL, "POST /locks/turn?wait=50s", NULL);
     await_queue(&stage, 2);
     assert_true(parked_waits(waits, 0));
     end_draining(&stage);
@@ -133,7 +133,7 @@ static void who_still_waits_is_told_at_the_end(void **state)
     assert_string_equal(http_text(&waits->client, "token"), TOKEN);
     assert_int_equal(parked_answer(late, CLOCK_HANG_MS), 503);
     parked_close(waits);
-    waits = parked_send_token(stage.service.batond.port, TOKEN, "POST /locks/turn?wait=60s");
+    waits = parked_send_token(stage.service.batond.port, TOKEN, "POST /locks/turn?wait=50s");
     answers_token(stage.service.client, token, "DELETE /locks/turn", NULL, 200, NULL);
     assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
     parked_close(waits);

@@ -101,7 +101,7 @@ static void who_goes_before_the_answer_has_no_status(void **state)
     const struct service *service = *state;
     answers(service->client, "POST /locks/long?ttl=10m", NULL, 201, NULL);
     struct parked *waiting =
-        parked_send(service->batond.port, "X-Request-Id: gone", "POST /locks/long?wait=60s", NULL);
+        parked_send(service->batond.port, "X-Request-Id: gone", "POST /locks/long?wait=50s", NULL);
     comes_to_queue(service->client, "long", 1);
     parked_close(waiting);
     json_t *line = logged(service, "request", "\"request_id\":\"gone\"");
@@ -428,7 +428,7 @@ static void who_was_granted_it_after_a_wait_has_waited(void **state)
     answers(service->client, "POST /locks/handed?ttl=10m", NULL, 201, NULL);
     keep_token(service->client, token);
     struct parked *waiting = parked_send(service->batond.port, "X-Request-Id: heir",
-                                         "POST /locks/handed?wait=60s", NULL);
+                                         "POST /locks/handed?wait=50s", NULL);
     comes_to_queue(service->client, "handed", 1);
     answers_token(service->client, token, "DELETE /locks/handed", NULL, 200, NULL);
     assert_int_equal(parked_answer(waiting, CLOCK_HANG_MS), 201);

@@ -380,10 +380,10 @@ static void come_to_wait(struct service *service, const char *name, int count)
 
 /* What may go on for long. */
 static const char *const LONG[] = {
-    "POST /locks/kept?wait=60s",
+    "POST /locks/kept?wait=50s",
     "POST /locks/unheld?hold=connection&ttl=10m",
     "GET /locks/kept/events?after=9007199254740991",
-    "GET /events?after=9007199254740991&wait=60s",
+    "GET /events?after=9007199254740991&wait=50s",
 };
 
 enum { LONG_COUNT = sizeof LONG / sizeof *LONG };
@@ -442,7 +442,7 @@ static void a_place_is_given_back_however_a_wait_ends(void **state)
     service_open(&service, NULL, LIST("--max-waiters-per-process=1", "--workers=1"));
     answers(service.client, "POST /locks/a?ttl=10m", NULL, 201, NULL);
     for (int i = 0; i < 30; i++) {
-        parked_close(park_as(&service, NULL, "POST /locks/a?wait=60s"));
+        parked_close(park_as(&service, NULL, "POST /locks/a?wait=50s"));
         int64_t deadline = clock_ms() + CLOCK_HANG_MS;
         while (http_call(service.client, "POST", "/locks/a?wait=1ms", NULL) == 429 &&
                clock_ms() < deadline)
@@ -459,7 +459,7 @@ static void each_principal_has_places_of_its_own(void **state)
     struct service service;
     struct temp_dir dir;
     char path[PATH_TEXT], flag[PATH_TEXT + 16];
-    static const char WAIT[] = "/locks/any/events?after=9007199254740991&wait=60s";
+    static const char WAIT[] = "/locks/any/events?after=9007199254740991&wait=50s";
     static const char SHORT[] = "/locks/any/events?after=9007199254740991&wait=1ms";
     char request[100];
     (void)state;
@@ -558,9 +558,9 @@ static void those_who_wait_leave_room_for_a_release(void **state)
                  LIST("--max-connections=20", "--max-connections-per-address=20", "--workers=1"));
     assert_int_equal(ask_as(service.client, NULL, "POST", "/locks/kept?ttl=10m"), 201);
     for (size_t i = 0; i < WAITERS; i++)
-        parked[i] = park_as(&service, NULL, "POST /locks/kept?wait=60s");
+        parked[i] = park_as(&service, NULL, "POST /locks/kept?wait=50s");
     come_to_wait(&service, NULL, WAITERS);
-    answers(service.client, "POST /locks/kept?wait=60s", NULL, 429, "too_many_waiters");
+    answers(service.client, "POST /locks/kept?wait=50s", NULL, 429, "too_many_waiters");
     struct http_client *another = http_client_new(service.batond.url);
     assert_int_equal(ask_as(another, NULL, "DELETE", "/locks/kept"), 200);
     http_client_free(another);

@@ -125,7 +125,7 @@ static void a_lost_grant_is_told_again(void **state)
     struct scene *scene = *state;
     char token[TOKEN_TEXT];
     take(scene, "grant", "ttl=5m", token);
-    struct parked *waiter = park(scene, "grant", "wait=60s", NULL, 1);
+    struct parked *waiter = park(scene, "grant", "wait=50s", NULL, 1);
     lose(scene, "g ", 1);
     give(scene, "grant", token);
     await(waiter, 201);
@@ -139,7 +139,7 @@ static void a_newcomer_does_not_pass_whose_grant_was_lost(void **state)
     struct scene *scene = *state;
     char token[TOKEN_TEXT];
     take(scene, "newcomer", "ttl=5m", token);
-    struct parked *waiter = park(scene, "newcomer", "wait=60s&ttl=5m", NULL, 1);
+    struct parked *waiter = park(scene, "newcomer", "wait=50s&ttl=5m", NULL, 1);
     lose(scene, "g ", 1);
     give(scene, "newcomer", token);
     do
@@ -156,7 +156,7 @@ static void many_lost_grants_are_found_by_vouching(void **state)
     struct scene *scene = *state;
     char token[TOKEN_TEXT];
     take(scene, "many", "ttl=5m", token);
-    struct parked *waiter = park(scene, "many", "wait=60s", NULL, 1);
+    struct parked *waiter = park(scene, "many", "wait=50s", NULL, 1);
     lose(scene, "", INT_MAX);
     give(scene, "many", token);
     await(waiter, 201);
@@ -171,7 +171,7 @@ static void a_lost_word_of_an_earlier_end(void **state)
     struct scene *scene = *state;
     char token[TOKEN_TEXT];
     take(scene, "sooner", "ttl=5m", token);
-    struct parked *waiter = park(scene, "sooner", "wait=60s", NULL, 1);
+    struct parked *waiter = park(scene, "sooner", "wait=50s", NULL, 1);
     lose(scene, "n ", 1);
     int64_t begun = clock_ms();
     answers_token(scene->other, token, "PUT /locks/sooner?ttl=1s", NULL, 200, NULL);
@@ -187,7 +187,7 @@ static void a_lost_word_of_an_end_that_is_far(void **state)
     struct scene *scene = *state;
     char token[TOKEN_TEXT];
     take(scene, "far", "ttl=5m", token);
-    struct parked *waiter = park(scene, "far", "wait=60s", NULL, 1);
+    struct parked *waiter = park(scene, "far", "wait=50s", NULL, 1);
     lose(scene, "n ", 1);
     int64_t begun = clock_ms();
     answers_token(scene->other, token, "PUT /locks/far?ttl=2500ms", NULL, 200, NULL);
@@ -203,7 +203,7 @@ static void a_lost_word_of_a_change_is_found_by_vouching(void **state)
     char token[TOKEN_TEXT], request[120];
     take(scene, "watched", "ttl=5m", token);
     answers(scene->client, "GET /locks/watched", NULL, 200, NULL);
-    snprintf(request, sizeof request, "GET /locks/watched/events?wait=60s&after=%lld",
+    snprintf(request, sizeof request, "GET /locks/watched/events?wait=50s&after=%lld",
              (long long)http_integer(scene->client, "version"));
     struct parked *watcher = parked_send(scene->batond.port, NULL, request, NULL);
     for (int i = 0; i < 2; i++) /* behind its look */
@@ -224,8 +224,8 @@ static void a_lost_cancellation_is_found_by_vouching(void **state)
     struct scene *scene = *state;
     char token[TOKEN_TEXT];
     take(scene, "cancelled", "ttl=5m", token);
-    struct parked *waiter = park(scene, "cancelled", "wait=60s", CANCELLED, 1);
-    struct parked *next = park(scene, "cancelled", "wait=60s", NULL, 2);
+    struct parked *waiter = park(scene, "cancelled", "wait=50s", CANCELLED, 1);
+    struct parked *next = park(scene, "cancelled", "wait=50s", NULL, 2);
     lose(scene, "x ", 1);
     answers_token(scene->other, CANCELLED, "DELETE /locks/cancelled", NULL, 200, NULL);
     await(waiter, 409);

@@ -232,10 +232,10 @@ static void each_end_of_a_wait_is_counted(void **state)
     double waits = figure(client, "baton_handovers_total");
     answers(client, "POST /locks/wanted?ttl=10m", NULL, 201, NULL);
     keep_token(client, first);
-    struct parked *granted = parked_send(port, NULL, "POST /locks/wanted?wait=60s", NULL);
+    struct parked *granted = parked_send(port, NULL, "POST /locks/wanted?wait=50s", NULL);
     comes_to(client, "baton_waiters", 1);
     struct parked *late = parked_send(port, NULL, "POST /locks/wanted?wait=100ms", NULL);
-    struct parked *gone = parked_send(port, NULL, "POST /locks/wanted?wait=60s", NULL);
+    struct parked *gone = parked_send(port, NULL, "POST /locks/wanted?wait=50s", NULL);
     assert_int_equal(parked_answer(late, CLOCK_HANG_MS), 409);
     comes_to(client, "baton_waiters", 2);
     comes_to(client, "baton_http_waiting", 2);
@@ -269,7 +269,7 @@ static void a_hold_that_expires_is_counted(void **state)
     struct service *service = *state;
     struct http_client *client = service->client;
     answers(client, "POST /locks/forgotten?ttl=200ms", NULL, 201, NULL);
-    answers(client, "POST /locks/forgotten?ttl=10m&wait=60s", NULL, 201, NULL);
+    answers(client, "POST /locks/forgotten?ttl=10m&wait=50s", NULL, 201, NULL);
     comes_to(client, "baton_holds_ended_total{reason=\"expired\"}", 1);
     struct samples samples = scrape(client);
 #define EXPIRED(end) "baton_hold_duration_seconds_" end
@@ -286,7 +286,7 @@ static void who_watches_and_what_streams_is_told(void **state)
     int port = service->batond.port;
     answers(client, "GET /locks/w/events", NULL, 200, NULL);
     char target[100];
-    snprintf(target, sizeof target, "GET /locks/w/events?wait=60s&after=%lld",
+    snprintf(target, sizeof target, "GET /locks/w/events?wait=50s&after=%lld",
              (long long)http_integer(client, "version"));
     struct parked *watch = parked_send(port, NULL, target, NULL);
     comes_to(client, "baton_watchers", 1);

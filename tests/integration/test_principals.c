@@ -187,7 +187,7 @@ static void waiting_and_handing_over_keep_them_apart(void **state)
     char token[TOKEN_TEXT];
     asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201);
     keep_token(client, token);
-    struct parked *dev = parks(state, "qa", NULL, "POST /locks/a?owner=me&wait=60s");
+    struct parked *dev = parks(state, "qa", NULL, "POST /locks/a?owner=me&wait=50s");
     comes_to_wait(state, 1);
     asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201); /* past the one who waits */
     asks_for(client, AS("ci"), "DELETE /locks/a?force=true", 200);
@@ -207,9 +207,9 @@ static void an_upgrade_is_of_one_principal(void **state)
     asks_for(client, AS("ci"), "POST /locks/a?owner=me&mode=shared", 201);
     asks_for(client, AS("qa"), "POST /locks/a?owner=me&mode=shared", 201);
     asks_for(client, AS("ci"), "POST /locks/a?owner=me", 409);
-    struct parked *ci = parks(state, "ci", NULL, "POST /locks/a?owner=me&wait=60s");
+    struct parked *ci = parks(state, "ci", NULL, "POST /locks/a?owner=me&wait=50s");
     comes_to_wait(state, 1);
-    asks_for(client, AS("qa"), "POST /locks/a?owner=me&wait=60s", 409);
+    asks_for(client, AS("qa"), "POST /locks/a?owner=me&wait=50s", 409);
     assert_string_equal(http_text(client, "code"), "upgrade_conflict");
     parked_close(ci);
 }
@@ -253,9 +253,9 @@ static void a_token_that_waits_is_of_one_principal(void **state)
 {
     struct http_client *client = client_of(state);
     asks_for(client, AS("ci"), "POST /locks/a?ttl=10m", 201);
-    struct parked *ci = parks(state, "ci", TOKEN, "POST /locks/a?wait=60s");
+    struct parked *ci = parks(state, "ci", TOKEN, "POST /locks/a?wait=50s");
     comes_to_wait(state, 1);
-    struct parked *dev = parks(state, "qa", TOKEN, "POST /locks/a?wait=60s");
+    struct parked *dev = parks(state, "qa", TOKEN, "POST /locks/a?wait=50s");
     comes_to_wait(state, 2); /* a place of its own */
     asks_for(client, AS_WITH("qa", TOKEN), "DELETE /locks/a", 200);
     assert_true(json_is_true(member(client, "cancelled")));
@@ -350,7 +350,7 @@ static void what_its_client_has_not_heard_of_is_taken_back(void **state)
     comes_to_have_been_released(state);
     struct parked *waits;
     asks_for(client_of(state), AS("qa"), "POST /locks/a", 201);
-    waits = parks(state, "ci", TOKEN, "POST /locks/a?wait=60s&ttl=10m");
+    waits = parks(state, "ci", TOKEN, "POST /locks/a?wait=50s&ttl=10m");
     comes_to_wait(state, 1);
     parked_close(waits);
     comes_to_wait(state, 0);

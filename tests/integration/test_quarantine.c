@@ -78,11 +78,11 @@ static void who_waits_is_granted_at_its_end_in_order(void **state)
     pair_open(&pair, NULL, AUTO);
     int64_t ends = clock_ms() + TTL_MS; /* at least */
     answers(pair.client[0], "POST /locks/n?ttl=3s", NULL, 201, NULL);
-    waits[0] = parked_send(pair.batond[0].port, NULL, "POST /locks/n?ttl=500ms&wait=1m", NULL);
+    waits[0] = parked_send(pair.batond[0].port, NULL, "POST /locks/n?ttl=500ms&wait=50s", NULL);
     assert_true(parked_waits(waits[0], 100)); /* since before the loss */
     pair_restart(&pair);
     assert_true(parked_waits(waits[0], 200));
-    waits[1] = parked_send(pair.batond[1].port, NULL, "POST /locks/n?ttl=500ms&wait=1m", NULL);
+    waits[1] = parked_send(pair.batond[1].port, NULL, "POST /locks/n?ttl=500ms&wait=50s", NULL);
     assert_true(parked_waits(waits[1], 100));
     waits[2] = parked_send(pair.batond[0].port, NULL, "POST /locks/n?wait=300ms", NULL);
     assert_int_equal(parked_answer(waits[2], PATIENCE_MS), 503);

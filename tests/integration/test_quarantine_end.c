@@ -99,7 +99,7 @@ static void it_ends_for_all_batonds(void **state)
     open_in_quarantine(&pair);
     for (int i = 0; i < 2; i++) {
         waits[i] = parked_send(pair.batond[i].port, NULL,
-                               i == 0 ? "POST /locks/w?wait=1m" : "POST /locks/x?wait=1m", NULL);
+                               i == 0 ? "POST /locks/w?wait=50s" : "POST /locks/x?wait=50s", NULL);
         assert_true(parked_waits(waits[i], 300));
     }
     answers(pair.client[0], END, NULL, 200, NULL);

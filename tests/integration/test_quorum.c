@@ -185,7 +185,7 @@ static void a_release_by_way_of_another_batond_wakes(void **state)
     for (int i = 0; i < 5; i++) {
         answers_token(story->client, TOKEN, "POST /locks/woken?owner=x", NULL, 201, NULL);
         struct parked *parked =
-            parked_send_token(story->batond[1].port, OTHER, "POST /locks/woken?wait=1m");
+            parked_send_token(story->batond[1].port, OTHER, "POST /locks/woken?wait=50s");
         await_queue(story->other, "woken", 1);
         assert_true(parked_waits(parked, 50));
         answers_token(story->client, TOKEN, "DELETE /locks/woken", NULL, 200, NULL);
@@ -202,7 +202,7 @@ static void an_expiry_wakes(void **state)
     struct story *story = story_of(state);
     int64_t begun = clock_ms();
     answers(story->client, "POST /locks/ends?ttl=400ms", NULL, 201, NULL);
-    answers_token(story->other, OTHER, "POST /locks/ends?wait=1m", NULL, 201, NULL);
+    answers_token(story->other, OTHER, "POST /locks/ends?wait=50s", NULL, 201, NULL);
     assert_true(clock_ms() - begun >= 399);
 }
 
@@ -216,7 +216,7 @@ static void a_wait_ends_and_can_be_cancelled(void **state)
     assert_int_equal(json_array_size(member(story->client, "holders")), 1);
     /* By way of the other one, it hears of it when it asks next. */
     struct parked *parked =
-        parked_send_token(story->batond[0].port, OTHER, "POST /locks/waits?wait=1m");
+        parked_send_token(story->batond[0].port, OTHER, "POST /locks/waits?wait=50s");
     await_queue(story->client, "waits", 1);
     answers_token(story->other, OTHER, "DELETE /locks/waits", NULL, 409, "not_held");
     assert_int_equal(parked_answer(parked, PATIENCE_MS), 409);
@@ -231,9 +231,9 @@ static void no_more_wait_than_may(void **state)
     struct parked *parked[WAITERS_MOST];
     answers_token(story->client, TOKEN, "POST /locks/full", NULL, 201, NULL);
     for (int i = 0; i < WAITERS_MOST; i++)
-        parked[i] = parked_send(story->batond[0].port, NULL, "POST /locks/full?wait=1m", NULL);
+        parked[i] = parked_send(story->batond[0].port, NULL, "POST /locks/full?wait=50s", NULL);
     await_queue(story->client, "full", WAITERS_MOST);
-    answers(story->client, "POST /locks/full?wait=1m", NULL, 429, "too_many_waiters");
+    answers(story->client, "POST /locks/full?wait=50s", NULL, 429, "too_many_waiters");
     assert_int_equal(http_integer(story->client, "queue_length"), WAITERS_MOST);
     for (int i = 0; i < WAITERS_MOST; i++)
         parked_close(parked[i]);
@@ -246,7 +246,7 @@ static void who_hangs_up_leaves_no_hold(void **state)
     struct story *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/gone", NULL, 201, NULL);
     struct parked *parked =
-        parked_send_token(story->batond[0].port, OTHER, "POST /locks/gone?wait=1m");
+        parked_send_token(story->batond[0].port, OTHER, "POST /locks/gone?wait=50s");
     await_queue(story->client, "gone", 1);
     parked_close(parked);
     answers_token(story->client, TOKEN, "DELETE /locks/gone", NULL, 200, NULL);
@@ -256,7 +256,7 @@ static void who_hangs_up_leaves_no_hold(void **state)
     for (int i = 0; i < 3; i++)
         redis_process_freeze(&story->servers.members[i]);
     parked = parked_send_token(story->batond[0].port, "a-token-that-is-gone-01",
-                               "POST /locks/gone?wait=1m&ttl=1h");
+                               "POST /locks/gone?wait=50s&ttl=1h");
     for (int i = 3; i < QUORUM_MEMBERS; i++)
         await_held_by(&story->servers, i, "gone");
     parked_close(parked);
@@ -296,7 +296,7 @@ static void a_change_is_told(void **state)
     clock_sleep_ms(50);
     answers(story->client, "GET /locks/told", NULL, 200, NULL);
     assert_int_equal(http_integer(story->client, "version"), version);
-    snprintf(request, sizeof request, "GET /locks/told/events?after=%lld&wait=1m",
+    snprintf(request, sizeof request, "GET /locks/told/events?after=%lld&wait=50s",
              (long long)version);
     struct parked *parked = parked_send(story->batond[1].port, NULL, request, NULL);
     assert_true(parked_waits(parked, 100));
@@ -317,7 +317,7 @@ static void a_change_after_a_look_without_wait_is_told(void **state)
     answers(story->client, "GET /locks/between", NULL, 200, NULL);
     clock_sleep_ms(50);
     answers(story->other, "GET /locks/between/events?wait=0s", NULL, 200, NULL);
-    snprintf(request, sizeof request, "GET /locks/between/events?after=%lld&wait=1m",
+    snprintf(request, sizeof request, "GET /locks/between/events?after=%lld&wait=50s",
              (long long)http_integer(story->other, "version"));
     answers_token(story->client, TOKEN, "DELETE /locks/between", NULL, 200, NULL);
     struct parked *parked = parked_send(story->batond[1].port, NULL, request, NULL);
@@ -356,7 +356,7 @@ static void three_away_is_503(void **state)
     answers_token(story->client, TOKEN, "POST /locks/three?ttl=60s", NULL, 201, NULL);
     for (int i = 0; i < 3; i++)
         redis_process_freeze(&story->servers.members[i]);
-    static const char *const REQUESTS[] = {"POST /locks/more", "POST /locks/more?wait=1m",
+    static const char *const REQUESTS[] = {"POST /locks/more", "POST /locks/more?wait=50s",
                                            "PUT /locks/three", "DELETE /locks/nobodys",
                                            "GET /locks/three", "GET /readyz"};
     for (size_t i = 0; i < sizeof REQUESTS / sizeof REQUESTS[0]; i++) {
@@ -381,13 +381,13 @@ static void who_comes_while_three_are_away_hears_of_it(void **state)
     struct story *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/line?mode=shared&owner=me", NULL, 201, NULL);
     struct parked *first =
-        parked_send_token(story->batond[0].port, OTHER, "POST /locks/line?wait=1m");
+        parked_send_token(story->batond[0].port, OTHER, "POST /locks/line?wait=50s");
     await_queue(story->client, "line", 1);
     answers(story->client, "GET /locks/line", NULL, 200, NULL); /* asked after what refused it */
     for (int i = 0; i < 3; i++)
         redis_process_freeze(&story->servers.members[i]);
-    answers(story->client, "POST /locks/line?wait=1m", NULL, 503, "store_unavailable");
-    answers(story->client, "POST /locks/line?wait=1m&owner=me", NULL, 503, "store_unavailable");
+    answers(story->client, "POST /locks/line?wait=50s", NULL, 503, "store_unavailable");
+    answers(story->client, "POST /locks/line?wait=50s&owner=me", NULL, 503, "store_unavailable");
     for (int i = 0; i < 3; i++)
         redis_process_thaw(&story->servers.members[i]);
     await_all(story);
@@ -696,7 +696,7 @@ static void a_quarantine_is_ended_at_all_members(void **state)
     await_quarantines(client, LOST);
     assert_true(json_is_true(member(client, "quarantined")));
     answers(client, "POST /locks/forgotten", NULL, 503, "quarantined");
-    struct parked *waits = parked_send(batond.port, NULL, "POST /locks/other?wait=1m", NULL);
+    struct parked *waits = parked_send(batond.port, NULL, "POST /locks/other?wait=50s", NULL);
     assert_true(parked_waits(waits, 300));
     answers(client, "DELETE /quarantine?reason=a+test", NULL, 200, NULL);
     assert_int_equal(member_integer(client, "ended"), LOST);

@@ -74,7 +74,7 @@ static void who_waits_is_served_in_order(void **state)
     int64_t fence = http_integer(story->client, "fence");
     for (int i = 0; i < CROWD; i++) {
         token_of(i, token);
-        snprintf(request, sizeof request, "POST /locks/order?wait=1m&owner=number-%d", i);
+        snprintf(request, sizeof request, "POST /locks/order?wait=50s&owner=number-%d", i);
         parked[i] = parked_send_token(story->batond.port, token, request);
         await_queue(story->client, "order", i + 1);
     }
@@ -129,7 +129,7 @@ static void nobody_passes_those_who_wait(void **state)
     answers_token(story->client, TOKEN, "POST /locks/passed", NULL, 201, NULL);
     for (int i = 0; i < CROWD; i++) {
         token_of(i, token);
-        parked[i] = parked_send_token(story->batond.port, token, "POST /locks/passed?wait=1m");
+        parked[i] = parked_send_token(story->batond.port, token, "POST /locks/passed?wait=50s");
         await_queue(story->client, "passed", i + 1);
     }
     struct newcomers newcomers = {.url = story->batond.url};
@@ -166,12 +166,12 @@ static void a_place_is_resumed_at_any_worker(void **state)
         answers_token(story->client, TOKEN, path, NULL, 201, NULL);
         snprintf(path, sizeof path, "POST /locks/kept-%d?wait=1ms&keep=20s&owner=first", i);
         answers_anew(story, first_token, path, 409, "wait_timeout");
-        snprintf(path, sizeof path, "POST /locks/kept-%d?wait=1m&owner=second", i);
+        snprintf(path, sizeof path, "POST /locks/kept-%d?wait=50s&owner=second", i);
         struct parked *second = parked_send(story->batond.port, NULL, path, NULL);
         snprintf(path, sizeof path, "kept-%d", i);
         await_queue(story->client, path, 2);
         assert_string_equal(member_text(story->client, "waiters.0.owner"), "second");
-        snprintf(path, sizeof path, "POST /locks/kept-%d?wait=1m&owner=first", i);
+        snprintf(path, sizeof path, "POST /locks/kept-%d?wait=50s&owner=first", i);
         struct parked *first = parked_send_token(story->batond.port, first_token, path);
         snprintf(path, sizeof path, "kept-%d", i);
         await_first(story->client, path, "first");
@@ -206,11 +206,11 @@ static void a_repetition_takes_over_at_any_worker(void **state)
         token_of(i, token);
         snprintf(path, sizeof path, "POST /locks/twice-%d", i);
         answers_token(story->client, TOKEN, path, NULL, 201, NULL);
-        snprintf(path, sizeof path, "POST /locks/twice-%d?wait=1m&owner=me", i);
+        snprintf(path, sizeof path, "POST /locks/twice-%d?wait=50s&owner=me", i);
         struct parked *earlier = parked_send_token(story->batond.port, token, path);
         snprintf(path, sizeof path, "twice-%d", i);
         await_queue(story->client, path, 1);
-        snprintf(path, sizeof path, "POST /locks/twice-%d?wait=1m&owner=me", i);
+        snprintf(path, sizeof path, "POST /locks/twice-%d?wait=50s&owner=me", i);
         struct parked *later = parked_send_token(story->batond.port, token, path);
         assert_int_equal(parked_answer(earlier, PATIENCE_MS), 409);
         assert_true(parked_waits(later, 20));
@@ -232,7 +232,7 @@ static void any_worker_cancels(void **state)
     for (int i = 0; i < TIMES; i++) {
         token_of(i, token);
         struct parked *parked =
-            parked_send_token(story->batond.port, token, "POST /locks/cancelled?wait=1m");
+            parked_send_token(story->batond.port, token, "POST /locks/cancelled?wait=50s");
         await_queue(story->client, "cancelled", 1);
         answers_anew(story, token, "DELETE /locks/cancelled", 200, NULL);
         assert_true(json_is_true(member(story->client, "cancelled")));
@@ -254,11 +254,11 @@ static void an_upgrade_comes_first(void **state)
     struct parked *parked[TIMES];
     for (int i = 0; i < TIMES; i++) {
         token_of(i, token);
-        parked[i] = parked_send_token(story->batond.port, token, "POST /locks/upgrade?wait=1m");
+        parked[i] = parked_send_token(story->batond.port, token, "POST /locks/upgrade?wait=50s");
         await_queue(story->client, "upgrade", i + 1);
     }
     struct parked *upgrade = parked_send_token(story->batond.port, "a-token-that-is-an-upgrade",
-                                               "POST /locks/upgrade?wait=1m&owner=me");
+                                               "POST /locks/upgrade?wait=50s&owner=me");
     await_queue(story->client, "upgrade", TIMES + 1);
     answers_anew(story, "a-token-of-another-reader", "DELETE /locks/upgrade", 200, NULL);
     assert_int_equal(parked_answer(upgrade, PATIENCE_MS), 201);
@@ -322,7 +322,7 @@ static void act(struct actor *actor, int number, unsigned *seed)
     int room = rand_r(seed) % ROOMS, kind = rand_r(seed) % 6, pause_ms = rand_r(seed) % 10;
     char token[40], path[80], release[80];
     snprintf(token, sizeof token, "a-token-that-is-busy-%d-%d", actor->number, number);
-    snprintf(path, sizeof path, "POST /locks/busy-%d?wait=1m&ttl=%s&keep=%dms", room,
+    snprintf(path, sizeof path, "POST /locks/busy-%d?wait=50s&ttl=%s&keep=%dms", room,
              kind == 0 ? "1s" : "1h", rand_r(seed) % 2 * 100);
     snprintf(release, sizeof release, "DELETE /locks/busy-%d", room);
     struct parked *parked = parked_send_token(port, token, path), *other = NULL;
@@ -397,7 +397,7 @@ static void a_drain_answers_all(void **state)
     open_story(&story);
     answers_token(story.client, TOKEN, "POST /locks/drained", NULL, 201, NULL);
     for (int i = 0; i < CROWD; i++)
-        parked[i] = parked_send(story.batond.port, NULL, "POST /locks/drained?wait=1m", NULL);
+        parked[i] = parked_send(story.batond.port, NULL, "POST /locks/drained?wait=50s", NULL);
     await_queue(story.client, "drained", CROWD);
     process_signal(&story.batond.process, SIGTERM);
     for (int i = 0; i < CROWD; i++) {

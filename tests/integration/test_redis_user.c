@@ -126,7 +126,7 @@ static bool is_answered(struct world *world, struct parked *parked, long status)
 static bool waits_and_gets(struct world *world, const char *path)
 {
     char request[80];
-    snprintf(request, sizeof request, "POST %s?wait=60s", path);
+    snprintf(request, sizeof request, "POST %s?wait=50s", path);
     return is_answered(world, parked_send(world->batond.port, NULL, request, NULL), 201);
 }
 
@@ -199,9 +199,9 @@ static bool who_waits_is_granted(struct world *world)
     strcpy(release, world->token);
     world->token[0] = '\0';
     struct parked *waiter =
-        parked_send(world->batond.port, NULL, "POST /locks/wait?wait=60s&ttl=60s", NULL);
+        parked_send(world->batond.port, NULL, "POST /locks/wait?wait=50s&ttl=60s", NULL);
     good = good && comes_to_wait(world, "/locks/wait", 1);
-    struct parked *gone = parked_send(world->batond.port, NULL, "POST /locks/wait?wait=60s", NULL);
+    struct parked *gone = parked_send(world->batond.port, NULL, "POST /locks/wait?wait=50s", NULL);
     good = good && comes_to_wait(world, "/locks/wait", 2);
     parked_close(gone);
     strcpy(world->token, release);
@@ -219,7 +219,7 @@ static bool who_waits_is_vouched_for(struct world *world)
     bool good = gets(world, "POST", "/locks/alone", NULL, 201);
     bring_token(world);
     struct parked *waiter =
-        parked_send(world->batond.port, NULL, "POST /locks/alone?wait=60s", NULL);
+        parked_send(world->batond.port, NULL, "POST /locks/alone?wait=50s", NULL);
     good = good && parked_waits(waiter, 800);
     good = good && gets(world, "DELETE", "/locks/alone", NULL, 200);
     return is_answered(world, waiter, 201) && good;
@@ -238,10 +238,10 @@ static bool changes_are_told(struct world *world)
 {
     char request[100], all[100];
     bool good = gets(world, "GET", "/events?prefix=tell", NULL, 200);
-    snprintf(all, sizeof all, "GET /events?prefix=tell&wait=60s&after=%" PRId64,
+    snprintf(all, sizeof all, "GET /events?prefix=tell&wait=50s&after=%" PRId64,
              http_integer(world->client, "version"));
     good = good && gets(world, "POST", "/locks/tell", NULL, 201);
-    snprintf(request, sizeof request, "GET /locks/tell/events?wait=60s&after=%" PRId64,
+    snprintf(request, sizeof request, "GET /locks/tell/events?wait=50s&after=%" PRId64,
              http_integer(world->client, "fence"));
     bring_token(world);
     struct parked *watcher = parked_send(world->batond.port, NULL, request, NULL);
@@ -257,7 +257,7 @@ static bool changes_of_a_prefix_are_told(struct world *world)
 {
     char all[100];
     bool good = gets(world, "GET", "/events?prefix=late", NULL, 200);
-    snprintf(all, sizeof all, "GET /events?prefix=late&wait=60s&after=%" PRId64,
+    snprintf(all, sizeof all, "GET /events?prefix=late&wait=50s&after=%" PRId64,
              http_integer(world->client, "version"));
     struct parked *prefix = parked_send(world->batond.port, NULL, all, NULL);
     good = good && parked_waits(prefix, 300);

@@ -144,7 +144,7 @@ static void all_are_waited_for(void **state)
     char first[TOKEN_TEXT], second[TOKEN_TEXT];
     take(client, "wait-a", first);
     take(client, "wait-c", second);
-    struct parked *parked = parked_send(service->batond.port, HEADER, "POST /locks?wait=60s&ttl=1h",
+    struct parked *parked = parked_send(service->batond.port, HEADER, "POST /locks?wait=50s&ttl=1h",
                                         "{\"names\": [\"wait-c\", \"wait-b\", \"wait-a\"]}");
     assert_true(queue_comes_to(client, "wait-a", 1));
     assert_true(parked_waits(parked, 0));

@@ -392,7 +392,7 @@ static void who_waits_outlasts_a_redis_that_goes_away(void **state)
     (void)state;
     service_open(&service, &durable, SETTINGS);
     hold(service.client, "outage?ttl=1h", token);
-    struct parked *waiter = wait_as(&service, TOKEN, "outage?wait=60s", 1);
+    struct parked *waiter = wait_as(&service, TOKEN, "outage?wait=50s", 1);
     struct parked *hasty = wait_as(&service, OTHER, "outage?wait=2s", 2);
     redis_process_halt(&service.redis);
     is_refused(hasty, 503, "store_unavailable");

@@ -1,5 +1,6 @@
 /* TLS to Redis: the certificate must be trusted and name the host. */
 #include "redis/tls/tls.h"
+#include "redis/wire/session.h"
 #include "tests/support/cmocka.h"
 
 #include "redis/address/access.h"
@@ -15,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SILENT_MS = 1000 }; /* for a server that may say nothing at all */
+/* For a server that may say nothing at all: longer than a session waits for it. */
+enum { SILENT_MS = 3 * SESSION_CONNECT_MS };
 
 static const char COUNT[] = "return redis.call('INCR', KEYS[1])";
 
@@ -109,7 +111,9 @@ static void the_certificate_must_name_the_host(void **state)
     (void)state;
     start(&world, "DNS:localhost");
     expect(&world, "rediss://localhost", 0, "");
-    expect(&world, "rediss://localhost.", 0, "");
+    /* The dot that ends a name is no part of it. The resolver may not know `localhost.`. */
+    expect_with(&world, "rediss://127.0.0.1", &(struct redis_access){.server_name = "localhost."},
+                0, "");
     expect(&world, "rediss://127.0.0.1", -EPROTO, "mismatch");
     stop(&world);
     start(&world, "IP:127.0.0.1");

@@ -34,7 +34,7 @@ static void a_waiter_at_another_batond_is_woken_at_once(void **state)
     for (int i = 0; i < ROUNDS; i++) {
         on_cluster_name(all, i % CLUSTERED_PRIMARIES, "woken-", i, name);
         on_cluster_take(all, i % 2, name, token);
-        struct parked *waits = on_cluster_wait(all, 1 - i % 2, name, "?wait=1m");
+        struct parked *waits = on_cluster_wait(all, 1 - i % 2, name, "?wait=50s");
         int64_t begun = clock_ms();
         on_cluster_give(all, i % 2, name, token);
         assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
@@ -54,7 +54,7 @@ static void an_expiry_hands_over_at_once(void **state)
     for (int i = 0; i < ROUNDS; i++) {
         on_cluster_name(all, i % CLUSTERED_PRIMARIES, "ends-", i, name);
         on_cluster_take(all, 0, name, token);
-        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=1m");
+        struct parked *waits = on_cluster_wait(all, 1, name, "?wait=50s");
         answers_token(all->client[0], token, on_cluster_request(line, "PUT", name, "?ttl=300ms"),
                       NULL, 200, NULL);
         int64_t begun = clock_ms();
@@ -74,7 +74,7 @@ static void a_waiter_asks_again_as_soon_as_its_primary_is_back(void **state)
     for (int i = 0; i < 2; i++) {
         on_cluster_name(all, i, "away-", i, name[i]);
         on_cluster_take(all, 0, name[i], token[i]);
-        waiter[i] = on_cluster_wait(all, 1, name[i], "?wait=1m");
+        waiter[i] = on_cluster_wait(all, 1, name[i], "?wait=50s");
     }
     freeReplyObject(clustered_ask(&all->clustered, 1, "DEL baton:{%s}", name[1]));
     freeReplyObject(clustered_ask(&all->clustered, 1, "CLIENT KILL TYPE normal"));
@@ -93,7 +93,7 @@ static void a_waiter_is_served_within_half_a_lease_though_messages_are_lost(void
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
         on_cluster_name(all, i, "lost-", i, name[i]);
         on_cluster_take(all, 0, name[i], token[i]);
-        waiter[i] = on_cluster_wait(all, 1, name[i], "?wait=1m&ttl=1m");
+        waiter[i] = on_cluster_wait(all, 1, name[i], "?wait=50s&ttl=1m");
     }
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
         clustered_break_links(&all->clustered);

@@ -51,11 +51,11 @@ static void a_client_that_hangs_up_meanwhile_leaves_the_lock_to_the_next(void **
     struct replicated *all = *state;
     redis_process_freeze(&all->replicas[0]);
     struct parked *gone = parked_send(all->batond.port, NULL,
-                                      "POST /locks/gone?wait=1m&ttl=10m&confirm=replicas:2", NULL);
+                                      "POST /locks/gone?wait=50s&ttl=10m&confirm=replicas:2", NULL);
     await_hold(all, "gone");
     int64_t begun = clock_ms();
     parked_close(gone);
-    answers(all->client, "POST /locks/gone?wait=1m", NULL, 201, NULL);
+    answers(all->client, "POST /locks/gone?wait=50s", NULL, 201, NULL);
     assert_in_range(clock_ms() - begun, 0, TIMEOUT_MS / 2);
     redis_process_thaw(&all->replicas[0]);
 }

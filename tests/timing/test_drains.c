@@ -44,7 +44,7 @@ static void waiters_are_answered_at_once(void **state)
     (void)state;
     service_open(&service, NULL, NULL);
     answers(service.client, "POST /locks/a?ttl=60s", NULL, 201, NULL);
-    struct parked *waiter = parked_send(service.batond.port, NULL, "POST /locks/a?wait=60s", NULL);
+    struct parked *waiter = parked_send(service.batond.port, NULL, "POST /locks/a?wait=50s", NULL);
     assert_true(parked_waits(waiter, 200));
     assert_true(stop(&service) <= SLACK_MS);
     parked_close(waiter);

@@ -64,7 +64,7 @@ static void a_release_at_another_batond_wakes_at_once(void **state)
         snprintf(token, sizeof token, "a-token-that-is-woken-%d", i);
         snprintf(path, sizeof path, "POST /locks/woken-%d", i);
         answers_token(story->client[0], TOKEN, path, NULL, 201, NULL);
-        snprintf(path, sizeof path, "POST /locks/woken-%d?wait=1m", i);
+        snprintf(path, sizeof path, "POST /locks/woken-%d?wait=50s", i);
         struct parked *parked = parked_send_token(story->batond[1].port, token, path);
         snprintf(path, sizeof path, "woken-%d", i);
         await_queue(story->client[1], path, 1);
@@ -81,7 +81,7 @@ static void a_release_at_another_batond_wakes_at_once(void **state)
 
 static void three_away_is_503_within_a_second(void **state)
 {
-    static const char *const REQUESTS[] = {"POST /locks/more", "POST /locks/more?wait=1m",
+    static const char *const REQUESTS[] = {"POST /locks/more", "POST /locks/more?wait=50s",
                                            "PUT /locks/three", "DELETE /locks/nobodys",
                                            "GET /locks/three", "GET /readyz"};
     struct story *story = *state;
