@@ -138,6 +138,10 @@ static void jump(struct run *run)
 /* Long after everything ended: no key is to live so long, and all are gone. */
 static void let_all_be_forgotten(struct run *run)
 {
+    /* A version that is ahead of all clocks, after one was set back, keeps its key as long. */
+    for (int i = 0; i < NAMES; i++)
+        if (run->versions[i] > run->greatest)
+            return;
     int64_t ahead_ms = (run->greatest - redis_now(run->scripts)) / 1000;
     run->now = run->greatest;
     run->now += 2 * run->scripts->retention_ms * 1000;
