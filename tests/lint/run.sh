@@ -135,6 +135,11 @@ check_lua() {
         --ignore 211/earlier -- "$build/generated/library.lua"
 }
 
+# Documents and messages are plain English. Needs what is built, for --help.
+check_prose() {
+    tests/lint/test_prose.sh && tests/lint/prose.py "$build"
+}
+
 # The linters come from npm, at the versions that tests/contract/package.json pins.
 check_openapi() {
     local npm=$build/npm
@@ -156,7 +161,7 @@ clang --version | grep -q 'version 14\.' || echo "lint: clang here is not versio
 
 slow=$(slow_sources)
 passed=0 failed=()
-checks="format gcc clang headers tidy cppcheck layers rooms shell python lua openapi"
+checks="format gcc clang headers tidy cppcheck layers rooms shell python lua prose openapi"
 [[ -z ${CHANGED-} ]] || checks=${checks/gcc /}
 for check in ${LINT:-$checks}; do
     start=$EPOCHREALTIME
