@@ -41,8 +41,7 @@ struct exchange;
 
 /* The problems of a connection, a head or a body, which any operation may get. */
 #define CONNECTION_PROBLEMS(X)                                                                     \
-    X(PROBLEM_HEAD_TOO_LARGE, "head_too_large", 431,                                               \
-      "The request line and header fields are too large")                                          \
+    X(PROBLEM_HEAD_TOO_LARGE, "head_too_large", 431, "The head of the request is too large")       \
     X(PROBLEM_TOO_MANY_BODIES, "too_many_bodies", 429,                                             \
       "Too many request bodies are arriving at once")                                              \
     X(PROBLEM_REQUEST_TIMEOUT, "request_timeout", 408, "The request did not arrive in time")       \
