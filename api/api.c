@@ -31,9 +31,10 @@ static bool is_method(const char *method)
 
 static void refuse_on_admin_address(struct exchange *exchange)
 {
-    problem_simply(exchange, PROBLEM_NOT_FOUND,
-                   "this address (admin-listen) serves /livez, /readyz and /metrics alone: for all "
-                   "else use the one of batond's setting listen");
+    problem_simply(
+        exchange, PROBLEM_NOT_FOUND,
+        "This address (admin-listen) serves only /livez, /readyz and /metrics. For all else "
+        "use the address of the setting listen.");
 }
 
 static void refuse_route(struct exchange *exchange, struct slice path, const char *allowed)
@@ -41,19 +42,20 @@ static void refuse_route(struct exchange *exchange, struct slice path, const cha
     static const char LOCKS[] = "/locks/";
     if (!is_method(exchange->head.method)) {
         problem_simply(exchange, PROBLEM_UNSUPPORTED,
-                       "\"%.*s\" is no method that is known here: use GET, HEAD, POST, PUT or "
-                       "DELETE, in capitals",
+                       "\"%.*s\" is not a known method. Use GET, HEAD, POST, PUT or DELETE, in "
+                       "capitals.",
                        METHOD_SHOWN, exchange->head.method);
     } else if (allowed[0]) {
         reply_header(exchange, "Allow", "%s", allowed);
-        problem_simply(exchange, PROBLEM_METHOD_NOT_ALLOWED, "use %s here", allowed);
+        problem_simply(exchange, PROBLEM_METHOD_NOT_ALLOWED, "Use %s here.", allowed);
     } else if (path.length > sizeof LOCKS - 1 && memcmp(path.bytes, LOCKS, sizeof LOCKS - 1) == 0) {
-        problem_simply(exchange, PROBLEM_NOT_FOUND,
-                       "a lock's name is one segment: write a slash inside a name as %%2F");
+        problem_simply(
+            exchange, PROBLEM_NOT_FOUND,
+            "The name of a lock is one path segment. Write a slash inside a name as %%2F.");
     } else {
         problem_simply(exchange, PROBLEM_NOT_FOUND,
-                       "locks are at /locks/{name}, and /ui shows them; /openapi.yaml describes "
-                       "all there is");
+                       "Locks are at /locks/{name}, and /ui shows them. /openapi.yaml describes "
+                       "every path.");
     }
 }
 
@@ -72,8 +74,8 @@ static bool api_read_name(struct exchange *exchange, struct slice raw)
 
 refuse:;
     json_t *document = problem_new(exchange, PROBLEM_INVALID_NAME,
-                                   "expected 1 to %d bytes of UTF-8 without control characters, "
-                                   "percent-encoded",
+                                   "Send 1 to %d bytes of UTF-8 without control characters, "
+                                   "percent-encoded.",
                                    NAME_LENGTH);
     json_object_set_new(document, "parameter", json_string("name"));
     problem_answer(exchange, PROBLEM_INVALID_NAME, document);
@@ -129,16 +131,16 @@ void api_refuse_request(struct api *api, struct exchange *exchange, const char *
 void api_refuse_head(struct api *api, struct exchange *exchange, size_t most)
 {
     exchange->api = api;
-    problem_simply(exchange, PROBLEM_HEAD_TOO_LARGE,
-                   "the request line and the header fields have at most %zu bytes, where each "
-                   "field and each cookie counts for %d more: send fewer cookies, or parameters as "
-                   "a JSON body",
-                   most, EXCHANGE_FIELD_COST);
+    problem_simply(
+        exchange, PROBLEM_HEAD_TOO_LARGE,
+        "The request line and the header fields may have %zu bytes, and each field and each "
+        "cookie counts for %d more. Send fewer cookies, or parameters as a JSON body.",
+        most, EXCHANGE_FIELD_COST);
 }
 
 void api_refuse_body(struct exchange *exchange)
 {
-    problem_simply(exchange, PROBLEM_TOO_LARGE, "a body has at most %d bytes",
+    problem_simply(exchange, PROBLEM_TOO_LARGE, "A body may have %d bytes. Send a shorter one.",
                    EXCHANGE_BODY_LONGEST);
 }
 

@@ -69,15 +69,16 @@ static struct principal *credentials_find_authorized(const struct exchange *exch
     struct slice bearer = credentials_after_scheme(exchange->head.authorization, "Bearer");
     struct slice basic = credentials_after_scheme(exchange->head.authorization, "Basic");
     if (exchange->head.authorization_repeated) {
-        *ret_why = "Authorization is there more than once; send it once";
+        *ret_why = "The request has several Authorization fields. Send one.";
         return NULL;
     }
     if (!bearer.bytes && !basic.bytes) {
-        *ret_why = "send Authorization: Bearer TOKEN, or Basic with the token as the password";
+        *ret_why = "Send Authorization: Bearer KEY, or Basic with the API key as the password.";
         return NULL;
     }
-    *ret_why = "nobody here has this token: it may have been replaced, or cut when it was copied "
-               "(with Basic, the user is empty or the name that belongs to the token)";
+    *ret_why =
+        "This API key is unknown: it may have been replaced, or cut when it was copied. With "
+        "Basic, send an empty user or the name that belongs to the key.";
     return bearer.bytes ? credentials_find_token(exchange, bearer)
                         : credentials_find_password(exchange, basic);
 }
@@ -85,9 +86,10 @@ static struct principal *credentials_find_authorized(const struct exchange *exch
 static struct principal *credentials_find(const struct exchange *exchange, const char **ret_why)
 {
     struct principals *principals = exchange->api->principals;
-    *ret_why = "send a token: Authorization: Bearer TOKEN, or Basic with the token as the password";
+    *ret_why = "Send an API key: Authorization: Bearer KEY, or Basic with the key as the password.";
     if (exchange->api->asks_certificates && !exchange->head.certificate) {
-        *ret_why = "show a client certificate that the authority in tls-client-ca has issued";
+        *ret_why =
+            "Connect with a client certificate that the authority in tls-client-ca has issued.";
         return NULL;
     }
     if (principals_everybody(principals))
@@ -97,8 +99,8 @@ static struct principal *credentials_find(const struct exchange *exchange, const
     if (!exchange->head.certificate)
         return NULL;
     *ret_why =
-        "nobody here has the name that the client certificate says, or it says no common name, "
-        "several, or one of more than 64 bytes";
+        "The client certificate names no known caller, or it has no common name, several, "
+        "or one of more than 64 bytes. Use a certificate whose common name is in the tokens-file.";
     return principals_by_name(principals, slice_of(exchange->head.certificate));
 }
 

@@ -55,12 +55,13 @@ bool limits_count(struct exchange *exchange)
     if (rate.admitted)
         return true;
     reply_header(exchange, "Retry-After", "1");
-    problem_simply(exchange, PROBLEM_RATE_LIMITED,
-                   "no more than %" PRId64 " %s; nothing was done, so repeat it in a second",
-                   keeps ? limit * KEEPING_FACTOR : limit,
-                   keeps ? "renewals and releases per second are served, and one whose token holds "
-                           "nothing counts as ten"
-                         : "requests per second are served");
+    problem_simply(
+        exchange, PROBLEM_RATE_LIMITED,
+        "You may send %" PRId64 " %s. Nothing was done; repeat the request in a second.",
+        keeps ? limit * KEEPING_FACTOR : limit,
+        keeps ? "renewals and releases per second, and one whose token holds nothing counts "
+                "as ten"
+              : "requests per second");
     return false;
 }
 
@@ -101,9 +102,9 @@ bool limits_receive(struct exchange *exchange)
         return true;
     reply_header(exchange, "Retry-After", "1");
     problem_simply(exchange, PROBLEM_TOO_MANY_BODIES,
-                   "the bodies of %" PRId64 " of your requests are still on their way "
-                   "(max-bodies-per-principal); send each at once with its head, or use query "
-                   "parameters, and repeat it in a second",
+                   "At most %" PRId64 " of your requests may send a body at once "
+                   "(max-bodies-per-principal). Repeat the request in a second; send each body "
+                   "together with its head, or use query parameters.",
                    limits->principal_bodies);
     return false;
 }
@@ -127,8 +128,8 @@ enum { PLACES_MOST = 3 };
 
 static void limits_refuse(struct exchange *exchange, const struct places *places)
 {
-    json_t *document = problem_new(exchange, PROBLEM_TOO_MANY_WAITERS,
-                                   "no more than %" PRId64 " of %s", places->most, places->detail);
+    json_t *document = problem_new(exchange, PROBLEM_TOO_MANY_WAITERS, "At most %" PRId64 " of %s",
+                                   places->most, places->detail);
     json_object_set_new(document, "bound", json_string(places->bound));
     reply_header(exchange, "Retry-After", "1");
     problem_answer(exchange, PROBLEM_TOO_MANY_WAITERS, document);
@@ -143,24 +144,24 @@ static size_t limits_places(const struct exchange *exchange, struct places ret[P
     size_t count = 0;
     ret[count++] = (struct places){
         &account->waiters, limits_own(principal->max_waiters, limits->principal_waiters),
-        "principal", "your requests may wait at once; come again later, or ask without waiting"};
+        "principal", "your requests may wait at once. Try again later, or do not wait."};
     if (exchange->wants_events)
         ret[count++] = (struct places){
             &account->streams, limits_own(principal->max_streams, limits->principal_streams),
             "streams",
-            "your streams of events may be open at once (max-streams-per-principal); close one, or "
-            "ask for application/json with `after`"};
+            "your event streams may be open at once (max-streams-per-principal). Close one, or ask "
+            "for application/json with `after`."};
     else if (field_given(&exchange->parameters, FIELD_HOLD))
         ret[count++] = (struct places){
             &account->connection_holds,
             limits_own(principal->max_connection_holds, limits->principal_connection_holds),
             "connection_holds",
             "your locks may be held by their connections at once "
-            "(max-connection-holds-per-principal); release one, or acquire without hold=connection "
-            "and renew"};
+            "(max-connection-holds-per-principal). Release one, or acquire without hold=connection "
+            "and renew."};
     ret[count++] = (struct places){
         &limits->waiting, limits->process_waiters, "process",
-        "this batond's requests may wait at once; come again later, or ask without waiting"};
+        "this batond's requests may wait at once. Try again later, or do not wait."};
     return count;
 }
 

@@ -18,8 +18,8 @@ static bool permission_refuse(struct exchange *exchange, enum verb verb, struct 
 {
     struct slice name = exchange->principal->name;
     json_t *document = problem_new(exchange, PROBLEM_FORBIDDEN,
-                                   "\"%.*s\" has no rule with the verb \"%s\"%s: whoever runs "
-                                   "batond can add one to the tokens-file",
+                                   "\"%.*s\" has no rule with the verb \"%s\"%s. Ask the "
+                                   "operator of batond to add one to the tokens-file.",
                                    (int)name.length, name.bytes, VERB_WORDS[verb], where);
     json_object_set_new(document, "verb", json_string(VERB_WORDS[verb]));
     json_object_set_new(document, "prefix", represent_text(prefix));

@@ -49,10 +49,10 @@ static bool check_text(struct exchange *exchange)
     bool has_nul = memchr(exchange->body.bytes, '\0', exchange->body.length);
     bool is_deep = json_depth(exchange->body) > JSON_DEPTH;
     if (has_nul)
-        problem_simply(exchange, PROBLEM_INVALID_JSON, "the body has a NUL byte: send text alone");
+        problem_simply(exchange, PROBLEM_INVALID_JSON, "The body has a NUL byte. Send only text.");
     else if (is_deep)
         problem_simply(exchange, PROBLEM_INVALID_JSON,
-                       "the body has more than %d levels, one inside the other: nest less",
+                       "The body is nested more than %d levels deep. Send a flatter one.",
                        JSON_DEPTH);
     return !has_nul && !is_deep;
 }
@@ -63,13 +63,13 @@ static const char *body_describe(const json_error_t *error)
     switch (json_error_code(error)) {
     case json_error_null_character:
     case json_error_null_byte_in_key:
-        return "a text has \\u0000, which marks its end in many languages: leave it out";
+        return "a string has \\u0000, which ends a string in many languages. Leave it out.";
     case json_error_premature_end_of_input:
-        return "the body ends too early: close what is open";
+        return "the body ends too early. Close all brackets and quotes.";
     case json_error_end_of_input_expected:
-        return "there is more behind the end of the object: send one object";
+        return "there is text after the end of the object. Send one object.";
     case json_error_duplicate_key:
-        return "a key is there twice: which of the values was meant, nobody knows";
+        return "a key occurs twice. Send each key once.";
     default:
         return error->text;
     }
@@ -95,11 +95,11 @@ static bool check_type(struct exchange *exchange)
 {
     const char *coding = exchange->head.content_encoding;
     if (!is_json_type(exchange->head.content_type))
-        return refuse_media_type(exchange, "send the body as Content-Type: application/json, or "
-                                           "use query parameters");
+        return refuse_media_type(exchange, "Send the body as Content-Type: application/json, or "
+                                           "use query parameters.");
     if (coding && coding[0] && strcasecmp(coding, "identity") != 0)
-        return refuse_media_type(exchange, "the body has a Content-Encoding, and none is decoded "
-                                           "here: send it as it is, without that field");
+        return refuse_media_type(exchange, "The body has a Content-Encoding, and batond decodes "
+                                           "none. Send the plain body, without that field.");
     return true;
 }
 

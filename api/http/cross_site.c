@@ -39,12 +39,12 @@ static bool check_page(struct exchange *exchange)
         return strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0 ||
                cross_site_refuse(
                    exchange, "Sec-Fetch-Site", site,
-                   "pages of other sites may change nothing here; call from a server of yours");
+                   "pages of other sites may change nothing here. Send the request from a server.");
     return !origin || cross_site_is_own(origin, exchange->head.host) ||
-           cross_site_refuse(
-               exchange, "Origin", origin,
-               "pages of other sites may change nothing here; if it is this batond's own, the "
-               "proxy in front has to pass on Host as it was");
+           cross_site_refuse(exchange, "Origin", origin,
+                             "pages of other sites may change nothing here. If the page is this "
+                             "batond's own, let "
+                             "the proxy in front of it pass on Host unchanged.");
 }
 
 static bool is_alike(struct slice one, struct slice other)
@@ -140,9 +140,10 @@ static bool check_host(struct exchange *exchange)
     return is_beyond_others(host) || is_allowed(host, api->allowed_hosts) ||
            cross_site_refuse(
                exchange, "Host", text,
-               "another site could have its name lead here, and whoever can connect may do all; "
-               "use localhost or the address, or start batond with this name in allowed-hosts, "
-               "or with a tokens-file");
+               "another site could let its name point here, and every client may do everything. "
+               "Use "
+               "localhost or the IP address, or start batond with this name in allowed-hosts, or "
+               "with a tokens-file.");
 }
 
 bool cross_site_check(struct exchange *exchange)

@@ -25,7 +25,7 @@ const struct field FIELDS[FIELD_COUNT] = {
     [FIELD_PREFIX] = {NULL, "prefix", FIELD_TEXT, 0, NAME_LENGTH, NULL},
     [FIELD_PAGE] = {NULL, "limit", FIELD_INTEGER, 1, LOCKS_LIST_LONGEST, NULL},
     [FIELD_CURSOR] = {NULL, "cursor", FIELD_TEXT, 1, CURSOR_LONGEST,
-                      "the cursor of the page before, unchanged"},
+                      "the cursor of the previous page, unchanged"},
     [FIELD_KEEP] = {"keep_ms", "keep", FIELD_DURATION, 0, 30000, NULL},
     [FIELD_HOLD] = {NULL, "hold", FIELD_CHOICE, 0, 0, "connection"},
     [FIELD_AFTER] = {NULL, "after", FIELD_INTEGER, 0, VERSION_HIGHEST, NULL},
@@ -81,16 +81,15 @@ static bool refuse_unknown(struct exchange *exchange, unsigned accepted, struct 
     list_names(accepted, in_query, known, sizeof known);
     snprintf(shown, sizeof shown, "%.*s", shown_length(name), name.bytes);
     if (name.length == 0)
-        snprintf(detail, sizeof detail, "a %s has no name; known here: %s",
+        snprintf(detail, sizeof detail, "a %s has no name. Known here: %s.",
                  in_query ? "query parameter" : "field", known[0] ? known : "none");
     else if (in_query && slice_equals(name, "token"))
-        snprintf(detail, sizeof detail,
-                 "a token never travels in the URL; send it in the Lock-Token header");
+        snprintf(detail, sizeof detail, "never in the URL. Send it in the Lock-Token header.");
     else if (known[0])
-        snprintf(detail, sizeof detail, "unknown %s; known here: %s",
+        snprintf(detail, sizeof detail, "unknown %s. Known here: %s.",
                  in_query ? "query parameter" : "field", known);
     else
-        snprintf(detail, sizeof detail, "this request takes no %s",
+        snprintf(detail, sizeof detail, "this request takes no %s. Leave them out.",
                  in_query ? "query parameters" : "body");
     problem_parameter(exchange, shown[0] ? shown : in_query ? "query" : "body", detail);
     return false;
@@ -99,7 +98,7 @@ static bool refuse_unknown(struct exchange *exchange, unsigned accepted, struct 
 static bool refuse_repeated(const struct input *input)
 {
     problem_parameter(input->exchange, input->name,
-                      "given more than once; give it in one place only");
+                      "given more than once. Give it in one place only.");
     return false;
 }
 
@@ -157,7 +156,7 @@ static bool read_body(struct exchange *exchange, unsigned accepted)
     if (strcmp(exchange->route->method, "GET") == 0) {
         if (body_is_null(exchange))
             return true;
-        problem_parameter(exchange, "body", "a GET request takes no body");
+        problem_parameter(exchange, "body", "a GET request takes no body. Use query parameters.");
         return false;
     }
     if (!body_parse(exchange))

@@ -56,7 +56,9 @@ static void describe_range(const struct input *input, char text[EXPECTED_LENGTH]
         break;
     case FIELD_OBJECT:
         snprintf(text, EXPECTED_LENGTH,
-                 "a JSON object of at most %" PRId64 " bytes without the space between", high);
+                 "a JSON object of at most %" PRId64
+                 " bytes, not counting the space between its parts",
+                 high);
         break;
     case FIELD_FLAG:
         snprintf(text, EXPECTED_LENGTH, "true or false");
@@ -82,7 +84,7 @@ static void describe_range(const struct input *input, char text[EXPECTED_LENGTH]
 static const char *why_no_more(const struct input *input)
 {
     bool is_ruled = input->id == FIELD_TTL && highest_of(input) != input->exchange->api->max_ttl_ms;
-    return is_ruled ? "; no rule of yours in the tokens-file allows more (max_ttl)" : "";
+    return is_ruled ? " No rule of yours in the tokens-file allows more (max_ttl)." : "";
 }
 
 bool input_refuse(const struct input *input)
@@ -93,7 +95,7 @@ bool input_refuse(const struct input *input)
         describe_range(input, range);
         expected = range;
     }
-    snprintf(detail, sizeof detail, "expected %s%s", expected, why_no_more(input));
+    snprintf(detail, sizeof detail, "expected %s.%s", expected, why_no_more(input));
     problem_parameter(input->exchange, input->name, detail);
     return false;
 }

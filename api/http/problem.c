@@ -4,6 +4,7 @@
 #include "api/http/target.h"
 #include "base/utf8.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,38 +102,45 @@ void problem_parameter(struct exchange *exchange, const char *name, const char *
     problem_answer(exchange, PROBLEM_INVALID_PARAMETER, document);
 }
 
+json_t *problem_of_error(const struct exchange *exchange, enum problem problem, const char *error,
+                         const char *advice)
+{
+    char sentence[DETAIL_LENGTH];
+    size_t length = (size_t)snprintf(sentence, sizeof sentence, "%s", error);
+    bool has_stop = length > 0 && length < sizeof sentence && sentence[length - 1] == '.';
+    sentence[0] = (char)toupper((unsigned char)sentence[0]);
+    return problem_new(exchange, problem, "%s%s %s", sentence, has_stop ? "" : ".", advice);
+}
+
 void problem_unconfirmed_renewal(struct exchange *exchange, const char *error)
 {
-    problem_simply(exchange, PROBLEM_UNCONFIRMED,
-                   "%s, so the renewal may be lost: count on the time that the hold had before, "
-                   "and repeat the request",
-                   error);
+    problem_answer(exchange, PROBLEM_UNCONFIRMED,
+                   problem_of_error(exchange, PROBLEM_UNCONFIRMED, error,
+                                    "The renewal may be lost: count only on the time that the hold "
+                                    "had before, and repeat the request."));
 }
 
 void problem_unavailable(struct exchange *exchange, const char *error)
 {
-    problem_simply(exchange, PROBLEM_STORE_UNAVAILABLE, "%s; it is safe to repeat the request",
-                   error);
+    problem_answer(exchange, PROBLEM_STORE_UNAVAILABLE,
+                   problem_of_error(exchange, PROBLEM_STORE_UNAVAILABLE, error,
+                                    "It is safe to repeat the request."));
 }
 
-void problem_damage(char *ret, size_t size, const char *error)
+json_t *problem_damage(const struct exchange *exchange, const char *error)
 {
-    snprintf(ret, size,
-             "%s: something else has written to its keys, or they were cut off. Repeating the "
-             "request does not help. DELETE with force=true clears the lock, which is free then, "
-             "whoever has held it",
-             error);
+    return problem_of_error(exchange, PROBLEM_DAMAGED, error,
+                            "Another program has written to its keys, or they were truncated. "
+                            "Repeating the request does not help. DELETE with force=true clears "
+                            "the lock: it is free then, even if a client still counts on it.");
 }
 
 void problem_unanswered(struct exchange *exchange, enum locks_result result, const char *error)
 {
-    char detail[DETAIL_LENGTH];
-    if (result != LOCKS_DAMAGED) {
+    if (result == LOCKS_DAMAGED)
+        problem_answer(exchange, PROBLEM_DAMAGED, problem_damage(exchange, error));
+    else
         problem_unavailable(exchange, error);
-        return;
-    }
-    problem_damage(detail, sizeof detail, error);
-    problem_simply(exchange, PROBLEM_DAMAGED, "%s", detail);
 }
 
 char *problem_line(enum problem problem, const char *detail)

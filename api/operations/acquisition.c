@@ -8,15 +8,18 @@
 #include "api/http/represent.h"
 #include "api/http/target.h"
 #include "base/duration.h"
+#include "locks/types/owner.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 static const char LOCKS[] = "/locks/";
 
 enum {
+    MS_PER_SECOND = 1000,
     RETRY_LONGEST_MS = 10000,
     WAIT_SHOWN_MS = 30000, /* the example in a problem, if max-wait allows it */
-    DAMAGE_LENGTH = 768,
+    STATE_LENGTH = 384,
 };
 
 struct slice acquisition_token(const struct exchange *exchange)
@@ -36,12 +39,13 @@ static bool are_compatible(struct exchange *exchange)
     const struct parameters *parameters = &exchange->parameters;
     if (field_given(parameters, FIELD_LIMIT) &&
         parameters->numbers[FIELD_LOCK_MODE] != LOCK_SHARED) {
-        field_refuse(exchange, FIELD_LIMIT, "only goes with the mode \"shared\"");
+        field_refuse(exchange, FIELD_LIMIT,
+                     "only with the mode \"shared\". Send mode=shared, or leave the limit out.");
         return false;
     }
     if (parameters->numbers[FIELD_KEEP] > 0 && parameters->numbers[FIELD_WAIT] == 0) {
         field_refuse(exchange, FIELD_KEEP,
-                     "only goes with wait_ms: who does not wait has no place to be kept");
+                     "only with wait_ms. Without a wait there is no place to keep.");
         return false;
     }
     return true;
@@ -105,52 +109,77 @@ static int64_t acquisition_retry_ms(const struct lock_view *view)
     return ends_ms < RETRY_LONGEST_MS ? ends_ms : RETRY_LONGEST_MS;
 }
 
+/* In whole seconds, rounded up. */
+static int64_t acquisition_retry_s(const struct lock_view *view)
+{
+    return (acquisition_retry_ms(view) + MS_PER_SECOND - 1) / MS_PER_SECOND;
+}
+
 /* Adds the holders, and when to ask again. */
 static void add_holders(struct exchange *exchange, json_t *document, const struct lock_view *view)
 {
-    int64_t retry_ms = acquisition_retry_ms(view);
     json_object_set_new(document, "holders", represent_holders(view));
     json_object_set_new(document, "queue_length", json_integer(view->queue_length));
-    json_object_set_new(document, "retry_after_ms", json_integer(retry_ms));
-    reply_header(exchange, "Retry-After", "%lld", (long long)((retry_ms + 999) / 1000));
+    json_object_set_new(document, "retry_after_ms", json_integer(acquisition_retry_ms(view)));
+    reply_header(exchange, "Retry-After", "%lld", (long long)acquisition_retry_s(view));
 }
 
-#define TO_WAIT "to wait for the lock, ask again with wait=%s (wait_ms in a body)"
+/* Says who holds the lock, and how many wait for it; "" if nobody does either. */
+static void describe_state(const struct lock_view *view, char text[STATE_LENGTH])
+{
+    size_t length = 0;
+    text[0] = '\0';
+    if (view->holder_count > 0) {
+        const struct holder *first = &view->holders[0];
+        struct slice principal, owner;
+        owner_split(first->owner, &principal, &owner);
+        int64_t others = view->hold_count - 1;
+        length =
+            (size_t)snprintf(text, STATE_LENGTH, "Held by %.*s%s%.*s (%s), %lld s left",
+                             (int)owner.length, owner.bytes, principal.length > 0 ? " of " : "",
+                             (int)principal.length, principal.length > 0 ? principal.bytes : "",
+                             first->mode == LOCK_SHARED ? "shared" : "exclusive",
+                             (long long)((first->ttl_ms + MS_PER_SECOND - 1) / MS_PER_SECOND));
+        if (others > 0)
+            length += (size_t)snprintf(text + length, STATE_LENGTH - length, ", and %lld more",
+                                       (long long)others);
+        length += (size_t)snprintf(text + length, STATE_LENGTH - length, ". ");
+    }
+    if (view->queue_length > 0)
+        snprintf(text + length, STATE_LENGTH - length, "%lld request%s waiting for it. ",
+                 (long long)view->queue_length, view->queue_length == 1 ? " is" : "s are");
+}
 
-/* The answer to a request without a wait. */
+/* The answer to a request without a wait. It does not overtake waiters, so the lock may be free. */
 static json_t *locked(struct exchange *exchange, const struct lock_view *view)
 {
     int64_t most_ms = exchange->api->max_wait_ms;
-    char wait[DURATION_TEXT];
-    json_t *document;
+    char wait[DURATION_TEXT], state[STATE_LENGTH];
     duration_format(most_ms < WAIT_SHOWN_MS ? most_ms : WAIT_SHOWN_MS, wait);
-    if (view->hold_count == 0) /* a new request does not overtake waiters */
-        document =
-            problem_new(exchange, PROBLEM_LOCKED, "%lld already wait for their turn; " TO_WAIT,
-                        (long long)view->queue_length, wait);
-    else
-        document = problem_new(
-            exchange, PROBLEM_LOCKED, "%lld hold%s not admit another of this kind; " TO_WAIT,
-            (long long)view->hold_count, view->hold_count == 1 ? " does" : "s do", wait);
+    describe_state(view, state);
+    json_t *document = problem_new(exchange, PROBLEM_LOCKED,
+                                   "%sWait for it with wait=%s, or try again after %lld s.", state,
+                                   wait, (long long)acquisition_retry_s(view));
     add_holders(exchange, document, view);
     return document;
 }
 
 static json_t *timed_out(struct exchange *exchange, const struct lock_view *view)
 {
-    char kept[DURATION_TEXT];
+    char kept[DURATION_TEXT], state[STATE_LENGTH];
     json_t *document;
     duration_format(exchange->wait.keep_ms, kept);
+    describe_state(view, state);
     if (exchange->wait.keep_ms > 0)
-        document =
-            problem_new(exchange, PROBLEM_WAIT_TIMEOUT,
-                        "the place in the queue is kept for %s: repeat the request with this "
-                        "token to go on there",
-                        kept);
+        document = problem_new(exchange, PROBLEM_WAIT_TIMEOUT,
+                               "%sYour place in the queue is kept for %s. Repeat the request with "
+                               "this token to go on waiting there.",
+                               state, kept);
     else
         document = problem_new(exchange, PROBLEM_WAIT_TIMEOUT,
-                               "the wait is over and the place in the queue is given up (keep_ms "
-                               "would keep it); repeat the request to queue again");
+                               "%sYour place in the queue is given up. Repeat the request to queue "
+                               "again; keep_ms would keep the place.",
+                               state);
     add_token(exchange, document);
     add_holders(exchange, document, view);
     return document;
@@ -162,15 +191,15 @@ static json_t *limit_mismatch(struct exchange *exchange, const struct lock_view 
     if (view->limit > 0)
         snprintf(limit, sizeof limit, "the limit %lld", (long long)view->limit);
     return problem_new(exchange, PROBLEM_LIMIT_MISMATCH,
-                       "the lock is held with %s; ask for the same, or wait until it is free",
+                       "The lock is held with %s. Ask for the same, or wait until it is free.",
                        limit);
 }
 
 static json_t *too_many(struct exchange *exchange, const struct lock_view *view)
 {
     json_t *document = problem_new(exchange, PROBLEM_TOO_MANY_WAITERS,
-                                   "%lld already wait for this lock, which is as many as may; come "
-                                   "again later",
+                                   "The queue is full: %lld requests are waiting, and "
+                                   "max-waiters allows no more. Try again later.",
                                    (long long)view->queue_length);
     json_object_set_new(document, "bound", json_string("name"));
     json_object_set_new(document, "queue_length", json_integer(view->queue_length));
@@ -181,8 +210,8 @@ static json_t *too_many(struct exchange *exchange, const struct lock_view *view)
 static json_t *draining(struct exchange *exchange)
 {
     json_t *document = problem_new(exchange, PROBLEM_DRAINING,
-                                   "repeat the request with this token: another batond goes on "
-                                   "where this one stops");
+                                   "Repeat the request with this token. Another batond "
+                                   "continues where this one stops.");
     add_token(exchange, document);
     return document;
 }
@@ -191,27 +220,18 @@ static json_t *draining(struct exchange *exchange)
  */
 static json_t *unavailable(struct exchange *exchange, const char *error)
 {
-    json_t *document = problem_new(exchange, PROBLEM_STORE_UNAVAILABLE,
-                                   "%s; repeat the request with this token", error);
+    json_t *document = problem_of_error(exchange, PROBLEM_STORE_UNAVAILABLE, error,
+                                        "Repeat the request with this token.");
     add_token(exchange, document);
     return document;
-}
-
-static json_t *damaged(struct exchange *exchange, const char *error)
-{
-    char detail[DAMAGE_LENGTH];
-    problem_damage(detail, sizeof detail, error);
-    return problem_new(exchange, PROBLEM_DAMAGED, "%s", detail);
 }
 
 /* A hold that the token had before was not given back. */
 static json_t *unconfirmed(struct exchange *exchange, const char *error)
 {
-    json_t *document =
-        problem_new(exchange, PROBLEM_UNCONFIRMED,
-                    "%s, so what was granted to this request is taken back: repeat it "
-                    "with this token",
-                    error);
+    json_t *document = problem_of_error(exchange, PROBLEM_UNCONFIRMED, error,
+                                        "The grant of this request is taken back. Repeat the "
+                                        "request with this token.");
     add_token(exchange, document);
     return document;
 }
@@ -229,14 +249,15 @@ static json_t *quarantined(struct exchange *exchange, struct slice name,
         left_ms = view->opens_ms;
     }
     int64_t retry_ms = left_ms > 0 ? left_ms : 1;
-    const char *why = quarantine_text(reason);
+    const char *known = quarantine_text(reason);
+    const char *why = known[0] ? known : "Redis may have lost data";
     json_t *document = problem_new(
         exchange, PROBLEM_QUARANTINED,
-        "%s, so locks that are still held may be missing there: nothing is granted until the last "
-        "of them must have ended, in %lld s; renewals and releases are served. Repeat the request "
-        "with this token then%s",
-        why[0] ? why : "Redis may have lost data", (long long)((retry_ms + 999) / 1000),
-        retry_ms < exchange->api->max_wait_ms ? ", or now with a wait that is longer" : "");
+        "%c%s, so locks that are still held may be missing there. New locks are paused for %lld s, "
+        "until every such lock has expired; renewals and releases are served. Repeat the request "
+        "with this token then%s.",
+        toupper((unsigned char)why[0]), why + 1, (long long)((retry_ms + 999) / 1000),
+        retry_ms < exchange->api->max_wait_ms ? ", or now with a longer wait" : "");
     add_token(exchange, document);
     json_object_set_new(document, "reason", json_string(quarantine_word(reason)));
     json_object_set_new(document, "retry_after_ms", json_integer(retry_ms));
@@ -263,22 +284,22 @@ static json_t *problem_of(struct exchange *exchange, enum locks_result result,
         *ret = PROBLEM_UPGRADE_CONFLICT;
         return problem_new(
             exchange, *ret,
-            "another owner waits to upgrade its shared hold, and each would wait for "
-            "the other: release your shared hold, and acquire anew");
+            "Another owner waits to upgrade its shared hold, and each would wait for the "
+            "other. Release your shared hold, then acquire the lock again.");
     case LOCKS_TOKEN_RELEASED:
         *ret = PROBLEM_NOT_HELD;
         return problem_new(exchange, *ret,
-                           "this token has been released; a new acquisition needs a new token");
+                           "This token was released. Acquire the lock with a new token.");
     case LOCKS_CANCELLED:
         *ret = PROBLEM_NOT_HELD;
         return problem_new(exchange, *ret,
-                           "the wait of this token was cancelled; a new acquisition needs a new "
-                           "token");
+                           "The wait of this token was cancelled. Acquire the lock with a new "
+                           "token.");
     case LOCKS_SUPERSEDED:
         *ret = PROBLEM_SUPERSEDED;
-        return problem_new(
-            exchange, *ret,
-            "a later request with this token waits in place of this one: its answer counts");
+        return problem_new(exchange, *ret,
+                           "A later request with this token waits in place of this one. Use the "
+                           "answer to that request.");
     case LOCKS_TOO_MANY_WAITERS:
         *ret = PROBLEM_TOO_MANY_WAITERS;
         return too_many(exchange, view);
@@ -293,7 +314,7 @@ static json_t *problem_of(struct exchange *exchange, enum locks_result result,
         return quarantined(exchange, name, view);
     case LOCKS_DAMAGED:
         *ret = PROBLEM_DAMAGED;
-        return damaged(exchange, error);
+        return problem_damage(exchange, error);
     case LOCKS_DONE:
     case LOCKS_REPEATED:
     case LOCKS_NOT_HELD:

@@ -43,8 +43,8 @@ static void portion_answer(struct portion *portion)
     struct exchange *exchange = portion->exchange;
     if (portion->failed > 0) {
         problem_simply(exchange, PROBLEM_STORE_UNAVAILABLE,
-                       "%zu locks were broken, and %zu were not: %s; send the request again until "
-                       "it is answered 200",
+                       "%zu locks were broken, and %zu were not: %s. Repeat the request until it "
+                       "is answered 200.",
                        portion->broken_locks, portion->failed, portion->error);
     } else {
         json_t *document = json_object();
@@ -123,17 +123,18 @@ static bool is_refused(struct exchange *exchange)
 {
     const struct parameters *parameters = &exchange->parameters;
     if (field_given(parameters, FIELD_LOCK_TOKEN) || field_given(parameters, FIELD_NAMES))
-        field_refuse(exchange, FIELD_FORCE,
-                     "breaks all locks under a prefix, whoever holds them, and takes neither token "
-                     "nor names; leave it out to release what a token holds");
+        field_refuse(
+            exchange, FIELD_FORCE,
+            "takes no token and no names, because it breaks all locks under a prefix. Leave "
+            "force out to release the holds of a token.");
     else if (!field_given(parameters, FIELD_PREFIX))
         field_refuse(exchange, FIELD_PREFIX,
-                     "is missing; say under which prefix all locks are to be broken (prefix= for "
-                     "all locks there are)");
+                     "missing. Say under which prefix to break all locks (prefix= breaks all "
+                     "locks).");
     else if (!field_given(parameters, FIELD_REASON))
         field_refuse(exchange, FIELD_REASON,
-                     "is missing; say why nobody needs these locks any more: it goes into the "
-                     "audit log");
+                     "missing. Say why nobody needs these locks any more: the audit log keeps "
+                     "the reason.");
     else
         return false;
     return true;
@@ -147,8 +148,8 @@ enum handling break_locks(struct exchange *exchange)
         return ANSWERED;
     if (exchange->api->quorum) {
         problem_simply(exchange, PROBLEM_UNSUPPORTED,
-                       "the locks of a quorum (redis+quorum://) are not broken by their prefix, "
-                       "for no member knows them all: break each by its name");
+                       "A quorum (redis+quorum://) cannot break locks by prefix, because no member "
+                       "knows them all. Break each lock by its name.");
         return ANSWERED;
     }
     struct portion *portion = memory_checked(calloc(1, sizeof *portion));

@@ -5,7 +5,7 @@
 #include "api/operations/operations.h"
 #include "api/stats/lock_event.h"
 
-static const char REPEAT[] = "ask for it again, until it is answered 200";
+static const char REPEAT[] = "Repeat the request until it is answered 200.";
 
 static void reopened(void *context, unsigned ended, const char *error)
 {
@@ -15,7 +15,7 @@ static void reopened(void *context, unsigned ended, const char *error)
     if (error)
         problem_simply(
             exchange, PROBLEM_STORE_UNAVAILABLE,
-            "the quarantine may go on: it has ended at %u of the servers of Redis, and %s; "
+            "The quarantine may go on. It has ended at %u of the servers of Redis, and %s. "
             "%s",
             ended, error, REPEAT);
     else
@@ -27,13 +27,13 @@ enum handling end_quarantine(struct exchange *exchange)
 {
     if (!field_given(&exchange->parameters, FIELD_REASON)) {
         field_refuse(exchange, FIELD_REASON,
-                     "is missing; say why no lock that Redis may have lost is held any more: it "
-                     "goes into the audit log");
+                     "missing. Say why nobody uses a lock that Redis may have lost: the audit "
+                     "log keeps the reason.");
         return ANSWERED;
     }
     if (locks_end_quarantines(exchange->api->locks, reopened, exchange))
         return PARKED;
-    problem_simply(exchange, PROBLEM_STORE_UNAVAILABLE, "no server of Redis is known yet; %s",
+    problem_simply(exchange, PROBLEM_STORE_UNAVAILABLE, "No server of Redis is known yet. %s",
                    REPEAT);
     return ANSWERED;
 }

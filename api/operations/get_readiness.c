@@ -53,7 +53,7 @@ static struct verdict check_process(const struct exchange *exchange)
     struct verdict verdict = {.checks = verbose ? json_array() : NULL};
     bool leaves = api->draining || health_is_leaving(api->health);
     readiness_check(&verdict, "draining", !leaves, PROBLEM_DRAINING,
-                    leaves ? "send requests to another batond" : "");
+                    leaves ? "Send requests to another batond." : "");
     for (size_t i = 0; i < loops; i++) {
         char name[32], detail[128] = "";
         bool is_stuck = health_is_stuck(api->health, i);
@@ -97,8 +97,8 @@ static void check_quarantine(const struct exchange *exchange, struct verdict *ve
         snprintf(by, sizeof by, " by %u of the servers of Redis", servers);
     snprintf(
         detail, sizeof detail,
-        "nothing is granted%s for another %lld s: %s; renewals and releases are served, and GET "
-        "/quarantine tells more",
+        "new locks are paused%s for another %lld s: %s; renewals and releases are served, and GET "
+        "/quarantine says more",
         by, (long long)((left_ms + 999) / 1000), why);
     json_t *entry = readiness_list(verdict, "quarantine", locks_pause(locks, &reason) == 0, detail);
     if (!entry)

@@ -82,7 +82,7 @@ static bool hold_connection_lasts(struct connection_hold *held)
     if (credentials_last(held->exchange))
         return true;
     renewer_stop(held->renewer);
-    lost(held, "who asked for it may have it no more; it ends when its TTL has passed");
+    lost(held, "The API key may not hold this lock any more. The hold ends when its TTL is over.");
     return false;
 }
 
@@ -201,7 +201,7 @@ static void prolonged(void *context, const struct locks_reply *reply)
             problem_unconfirmed_renewal(exchange, reply->error);
         else if (reply->result == LOCKS_NOT_HELD)
             problem_simply(exchange, PROBLEM_NOT_HELD,
-                           "this token's hold has just ended; acquire the lock anew");
+                           "The hold of this token has just ended. Acquire the lock again.");
         else
             acquisition_refuse(exchange, reply->result, NULL, reply->error, slice_of(NULL));
         exchange_resume(exchange);

@@ -12,26 +12,25 @@ static const struct refusal {
     const char *why;
 } FIELDS_REFUSED[] = {
     {FIELD_LIMIT, true, false,
-     "a quorum keeps no limit: each of its members would count to it by itself, and "
-     "together a majority of them more often; leave it out"},
+     "not supported by a quorum, because each member would count by itself, and different "
+     "majorities could grant more holds than the limit. Leave it out."},
     {FIELD_CONFIRM, true, false,
-     "in a quorum a majority of independent servers has each hold, and replicas of "
-     "them count for nothing; leave it out"},
+     "not supported by a quorum, because a majority of independent servers has each hold, and "
+     "their "
+     "replicas do not count. Leave it out."},
     {FIELD_CONFIRM, false, true,
-     "the Redis that batond itself has started has no replicas, so nobody "
-     "would ever confirm; leave it out, or start batond with a redis-url"},
+     "not supported here, because the Redis that batond has started has no replicas to "
+     "confirm anything. Leave it out, or start batond with a redis-url."},
 };
 
 static const struct {
     const char *operation;
     const char *why;
 } OPERATIONS_REFUSED[] = {
-    {"listLocks",
-     "the locks of a quorum (redis+quorum://) are not listed, for no member knows them "
-     "all: ask for each by its name"},
-    {"watchLocks",
-     "the prefixes of a quorum (redis+quorum://) are not watched, for no member knows "
-     "all changes: watch each lock by its name"},
+    {"listLocks", "A quorum (redis+quorum://) cannot list locks, because no member knows them all. "
+                  "Inspect each lock by its name."},
+    {"watchLocks", "A quorum (redis+quorum://) cannot watch a prefix, because no member knows all "
+                   "changes. Watch each lock by its name."},
 };
 
 static bool asks_for(const struct exchange *exchange, enum field_id field)

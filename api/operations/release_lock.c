@@ -17,9 +17,10 @@ static void release_on_done(void *context, const struct locks_reply *reply)
         reply_owned(exchange, 200, "application/json",
                     represent_release(exchange->name, &reply->release));
     } else if (reply->result == LOCKS_NOT_HELD) {
-        problem_simply(exchange, PROBLEM_NOT_HELD,
-                       "this token has no live hold, so nothing was released; if it had one, that "
-                       "has expired or was broken");
+        problem_simply(
+            exchange, PROBLEM_NOT_HELD,
+            "This token has no live hold, so nothing was released. If it had one, the hold "
+            "has expired or was broken: check what was done without the lock.");
     } else {
         problem_unanswered(exchange, reply->result, reply->error);
     }
@@ -51,14 +52,15 @@ enum handling release_lock(struct exchange *exchange)
     bool has_token = field_given(parameters, FIELD_LOCK_TOKEN);
     bool force = parameters->numbers[FIELD_FORCE] != 0;
     if (force && has_token) {
-        field_refuse(exchange, FIELD_FORCE,
-                     "breaks the holds of everybody and takes no token; leave out one of the two");
+        field_refuse(
+            exchange, FIELD_FORCE,
+            "takes no token, because it breaks the holds of all owners. Leave out one of the two.");
         return ANSWERED;
     }
     if (!force && !has_token) {
         field_refuse(exchange, FIELD_LOCK_TOKEN,
-                     "is missing; send it in the Lock-Token header or as \"token\" in the body "
-                     "(force=true breaks the lock without one)");
+                     "missing. Send it in the Lock-Token header or as \"token\" in the body "
+                     "(force=true breaks the lock without one).");
         return ANSWERED;
     }
     if (force)

@@ -21,9 +21,10 @@ static void release_locks_on_done(void *context, const struct several_reply *rep
         json_object_set_new(document, "locks", locks);
         reply_json(exchange, 200, "application/json", document);
     } else if (reply->result == LOCKS_NOT_HELD) {
-        several_not_held(exchange, reply,
-                         "this token has no live hold of these names: it never had one, or that "
-                         "has expired or was broken; the others were released");
+        several_not_held(
+            exchange, reply,
+            "This token has no live hold of these names: it never had one, or the hold "
+            "has expired or was broken. The others were released.");
     } else {
         problem_unanswered(exchange, reply->result, reply->error);
     }
@@ -37,8 +38,8 @@ static bool has_part_of_a_break(struct exchange *exchange)
     for (size_t i = 0; i < sizeof OF_BREAK / sizeof OF_BREAK[0]; i++)
         if (field_given(&exchange->parameters, OF_BREAK[i])) {
             field_refuse(exchange, OF_BREAK[i],
-                         "goes with force=true, which breaks all locks under a prefix; to release "
-                         "several, send their names and the token");
+                         "only with force=true, which breaks all locks under a prefix. To release "
+                         "several locks, send their names and the token.");
             return true;
         }
     return false;

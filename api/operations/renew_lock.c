@@ -18,9 +18,10 @@ static void renew_on_done(void *context, const struct locks_reply *reply)
                     represent_hold(exchange->name, exchange->parameters.texts[FIELD_LOCK_TOKEN],
                                    &reply->hold));
     } else if (reply->result == LOCKS_NOT_HELD) {
-        problem_simply(exchange, PROBLEM_NOT_HELD,
-                       "this token has no live hold, so nothing was renewed: stop what the lock "
-                       "protects, and acquire it anew");
+        problem_simply(
+            exchange, PROBLEM_NOT_HELD,
+            "This token has no live hold, so nothing was renewed. Stop the work that the "
+            "lock protects, and acquire the lock again.");
     } else if (reply->result == LOCKS_UNCONFIRMED) {
         problem_unconfirmed_renewal(exchange, reply->error);
     } else {
@@ -34,7 +35,7 @@ enum handling renew_lock(struct exchange *exchange)
     const struct parameters *parameters = &exchange->parameters;
     if (!field_given(parameters, FIELD_LOCK_TOKEN)) {
         field_refuse(exchange, FIELD_LOCK_TOKEN,
-                     "is missing; send it in the Lock-Token header or as \"token\" in the body");
+                     "missing. Send it in the Lock-Token header or as \"token\" in the body.");
         return ANSWERED;
     }
     /* Without a TTL in the request this is 0: the hold keeps its TTL. */

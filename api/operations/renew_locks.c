@@ -21,9 +21,10 @@ static void renew_locks_on_done(void *context, const struct several_reply *reply
         json_object_set_new(document, "locks", several_holds(exchange, reply));
         reply_json(exchange, 200, "application/json", document);
     } else if (reply->result == LOCKS_NOT_HELD) {
-        several_not_held(exchange, reply,
-                         "this token has no live hold of these names: stop what they protect, and "
-                         "acquire them anew; the others were renewed");
+        several_not_held(
+            exchange, reply,
+            "This token has no live hold of these names; the others were renewed. Stop "
+            "the work that these locks protect, and acquire them again.");
     } else if (reply->result == LOCKS_UNCONFIRMED) {
         problem_unconfirmed_renewal(exchange, reply->error);
     } else {

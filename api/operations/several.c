@@ -9,12 +9,12 @@ bool several_is_complete(struct exchange *exchange, bool needs_token)
     const struct parameters *parameters = &exchange->parameters;
     if (!field_given(parameters, FIELD_NAMES)) {
         field_refuse(exchange, FIELD_NAMES,
-                     "is missing; send {\"names\": [\"a\", \"b\"]} as the body");
+                     "missing. Send {\"names\": [\"a\", \"b\"]} as the body.");
         return false;
     }
     if (needs_token && !field_given(parameters, FIELD_LOCK_TOKEN)) {
         field_refuse(exchange, FIELD_LOCK_TOKEN,
-                     "is missing; send it in the Lock-Token header or as \"token\" in the body");
+                     "missing. Send it in the Lock-Token header or as \"token\" in the body.");
         return false;
     }
     return true;

@@ -61,7 +61,7 @@ static void watch_lock_on_looked(void *context, const struct locks_reply *reply)
         problem_unanswered(exchange, reply->result, reply->error);
         exchange_resume(exchange);
     } else if (reply->result != LOCKS_DONE || !events_may_be_seen(&watching->events)) {
-        events_fail(&watching->events, reply->error ? reply->error : "this batond is stopping");
+        events_fail(&watching->events, reply->error ? reply->error : "This batond is stopping");
     } else if (exchange->wants_events) {
         watch_lock_send_round(watching, reply);
     } else {

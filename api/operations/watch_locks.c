@@ -164,7 +164,7 @@ static void watch_locks_on_looked(void *context, enum locks_result result,
     watching->watch = NULL;
     if (result != LOCKS_DONE || !events_may_be_seen(&watching->events)) {
         page_clear(&watching->page);
-        events_fail(&watching->events, error ? error : "this batond is stopping");
+        events_fail(&watching->events, error ? error : "This batond is stopping");
         return;
     }
     go_to(watching, reached);

@@ -37,7 +37,8 @@ bool health_is_stuck(const struct health *health, size_t loop);
 bool health_is_leaving(const struct health *health);
 
 /* Message for a stuck loop: its number from 1, and how many there are. */
-#define HEALTH_STUCK "worker %zu of %zu is stuck, and so are its clients: restart this batond"
+#define HEALTH_STUCK                                                                               \
+    "Worker %zu of %zu is stuck, and its clients get no answers. Restart this batond."
 
 /* The number of loops, and the index of the first stuck one; that number if none is stuck. */
 size_t health_loops(const struct health *health);

@@ -29,7 +29,7 @@ function fillBreakDialog(view) {
   at("break-name").replaceChildren(foreign(view.name));
   at("break-holds").replaceChildren(element("ul", { class: "holds" }, ...view.holders.map(holdLine)));
   at("break-what").replaceChildren("This ends " + count(view.hold_count, "hold") + " now. ",
-    ...(next ? ["The lock goes to ", ownerOf({ owner: next.owner, principal: next.principal ?? "" }), ", who is next in line."]
+    ...(next ? ["The lock goes to ", ownerOf({ owner: next.owner, principal: next.principal ?? "" }), ", the next in the queue."]
       : ["Nobody waits for it."]));
   at("break-confirm").hidden = view.hold_count === 0;
   if (view.hold_count === 0) showTrouble("It is free by now: there is nothing to break.");

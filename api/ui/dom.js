@@ -42,7 +42,7 @@ function renew(node, key, build) {
   node.replaceChildren(...build().filter((child) => child !== null));
 }
 
-// Says it to whoever listens rather than looks; the latest counts.
+// Says it to people who listen rather than look; the latest counts.
 function announce(text) {
   setText(at("announcement"), text);
 }

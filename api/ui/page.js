@@ -142,8 +142,8 @@ function showSignIn(refusal) {
   forgetAll();
   showLink("closed", "signed out");
   hideNotice("notice");
-  setText(at("sign-in-why"), credentials.token ? "This token will not do: " + refusal.message + "."
-    : "This batond shows its locks to those it knows. Your token comes from whoever runs it.");
+  setText(at("sign-in-why"), credentials.token ? "This API key does not work: " + refusal.message + "."
+    : "This batond shows its locks only to known callers. Ask its operator for an API key.");
   at("sign-in").hidden = false;
   at("sign-out").hidden = true;
   redraw();
@@ -164,7 +164,7 @@ function signIn(event) {
   event.preventDefault();
   const token = at("token").value.trim();
   if (!/^[\x21-\x7e]+$/.test(token)) {
-    setText(at("sign-in-why"), "A token has letters, digits and signs, and no spaces.");
+    setText(at("sign-in-why"), "An API key has letters, digits and signs, and no spaces.");
     return;
   }
   credentials.token = token;

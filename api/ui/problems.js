@@ -1,32 +1,32 @@
-// What batond's refusals mean for whoever looks at the page. Their own details speak to programs, of
+// What batond's refusals mean for a person at the page. Their own details speak to programs, of
 // headers and parameters.
 
 const RIGHTS = { read: "look at", break: "break", acquire: "take" };
 
 const SENTENCES = {
   invalid_name: () => "no browser can name this lock in a URL: use curl --path-as-is",
-  unauthorized: () => (credentials.token ? "nobody here has this token; it may have been replaced, or cut when it was copied"
-    : "this batond wants to know who asks"),
+  unauthorized: () => (credentials.token ? "this API key is unknown; it may have been replaced, or cut when it was copied"
+    : "this batond needs an API key"),
   forbidden: ({ verb, prefix }) => "you have no right to " + (RIGHTS[verb] ?? verb ?? "see") + " locks"
-    + (prefix ? " that begin with " + plain(prefix) : " here") + "; whoever runs batond can grant it",
-  untrusted_origin: () => "this page was opened by a name that batond does not take for its own; open it as localhost, by its address, "
-    + "or have the proxy in front pass on Host as it is",
+    + (prefix ? " that begin with " + plain(prefix) : " here") + "; ask the operator of batond for it",
+  untrusted_origin: () => "batond does not know the name in the address of this page; open it as localhost or by its IP address, "
+    + "or let the proxy in front of batond pass on Host unchanged",
   not_found: () => "the proxy in front of batond does not pass this on",
   method_not_allowed: () => "the proxy in front of batond does not pass this on",
-  rate_limited: () => "you have asked more often than you may in a second",
-  too_many_connections: () => "batond has as many connections as it may",
+  rate_limited: () => "you have sent too many requests in this second",
+  too_many_connections: () => "your address has too many connections open",
   request_timeout: () => "the request took too long to arrive",
   unsupported: () => "a quorum of Redis cannot list its locks",
-  store_unavailable: () => "batond cannot use its Redis",
-  unconfirmed: () => "too few replicas of Redis have confirmed it",
+  store_unavailable: () => "Redis is not available",
+  unconfirmed: () => "too few replicas of Redis have confirmed",
   draining: () => "this batond is stopping",
-  stuck: () => "a part of this batond is stuck: restart it",
+  stuck: () => "a worker of this batond is stuck: restart batond",
 };
 
-// What is answered by whatever stands in front of batond.
+// An answer of a proxy in front of batond.
 function sentenceOfStatus(status) {
   return [502, 503, 504].includes(status) ? "batond does not answer the proxy in front of it (" + status + ")"
-    : "the answer was " + status + ", which is not what batond says";
+    : "the answer was " + status + ", which does not come from batond";
 }
 
 // Without a capital and a full stop, to be put behind what could not be done.

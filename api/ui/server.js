@@ -102,10 +102,10 @@ function showServerNotices() {
   if (pause) showNotice("quarantine", "alarm", ["New locks are paused for " + pauseText(pause) + ", because " + pause.because + ". Renewals and releases work."]);
   else hideNotice("quarantine");
   const stuck = stuckWorker();
-  if (stuck) showNotice("stuck", "alarm", ["A part of this batond (" + stuck.name + ") is stuck, and so are its clients: restart it."]);
+  if (stuck) showNotice("stuck", "alarm", ["A worker of this batond (" + stuck.name + ") is stuck, and its clients get no answers: restart batond."]);
   else hideNotice("stuck");
   if (isFailing("draining")) showNotice("draining", "note", ["This batond is about to stop. This page connects to the next one by itself."]);
   else hideNotice("draining");
-  if (isFailing("replicas")) showNotice("replicas", "warn", ["Redis has too few replicas: whoever asks for confirmed locks gets none."]);
+  if (isFailing("replicas")) showNotice("replicas", "warn", ["Redis has too few replicas: requests for confirmed locks are refused."]);
   else hideNotice("replicas");
 }

@@ -124,9 +124,10 @@ static void head_check_host(struct head_check *check, struct slice value)
 {
     struct slice host = without_trailing_space(value);
     if (check->hosts++ > 0)
-        head_check_refuse(check, "there are several Host fields: expected one");
+        head_check_refuse(check, "There are several Host fields. Send one.");
     if (!is_authority(host))
-        head_check_refuse(check, "Host: expected a host and perhaps a port, as in localhost:7420");
+        head_check_refuse(check,
+                          "Host: expected a host and an optional port, as in localhost:7420.");
     if (check->hosts == 1)
         check->host = host;
 }
@@ -143,22 +144,21 @@ static bool is_length(struct slice value)
 static void head_check_length(struct head_check *check, struct slice value)
 {
     if (check->lengths++ > 0)
-        head_check_refuse(check, "there are several Content-Length fields: expected one");
+        head_check_refuse(check, "There are several Content-Length fields. Send one.");
     if (!is_length(value))
         head_check_refuse(check,
-                          "Content-Length: expected up to 18 decimal digits and nothing else");
+                          "Content-Length: expected up to 18 decimal digits and nothing else.");
 }
 
 static void head_check_coding(struct head_check *check, struct slice value)
 {
     if (check->codings++ > 0)
-        head_check_refuse(check,
-                          "there are several Transfer-Encoding fields: expected one, or none");
+        head_check_refuse(check, "There are several Transfer-Encoding fields. Send one, or none.");
     if (check->is_1_0)
-        head_check_refuse(
-            check, "HTTP/1.0 has no Transfer-Encoding: expected HTTP/1.1 or a Content-Length");
+        head_check_refuse(check,
+                          "HTTP/1.0 has no Transfer-Encoding. Use HTTP/1.1 or a Content-Length.");
     if (!is_alike(value, slice_of("chunked")))
-        head_check_refuse(check, "Transfer-Encoding: expected \"chunked\" and nothing else");
+        head_check_refuse(check, "Transfer-Encoding: expected \"chunked\" and nothing else.");
 }
 
 /* The fields that say where a request ends and which host it is for. */
@@ -175,13 +175,13 @@ void head_check_field(struct head_check *check, struct slice name, struct slice 
 {
     if (!is_token(name))
         head_check_refuse(
-            check, "the name of a header field is empty or has a space, a control character or "
-                   "another that no name has: expected letters, digits and hyphens, and a colon "
-                   "at once");
+            check,
+            "The name of a header field is empty, or has a space, a control character or another "
+            "character that is not allowed. Use letters, digits and hyphens, with the colon "
+            "right after the name.");
     if (!consists_of(value, is_value_character))
         head_check_refuse(
-            check, "the value of a header field has a control character: expected text on one "
-                   "line");
+            check, "The value of a header field has a control character. Send text on one line.");
     for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++)
         if (is_alike(name, slice_of(FIELDS[i].name)))
             FIELDS[i].judge(check, value);
@@ -224,17 +224,18 @@ static void head_check_target(struct head_check *check, struct slice method)
     const struct scheme *scheme = scheme_of(target);
     if (!consists_of(target, is_target_character))
         head_check_refuse(check,
-                          "the target has a space, a control character, a # or one beyond ASCII: "
-                          "expected it percent-encoded, as in /locks/caf%C3%A9");
+                          "The target has a space, a control character, a # or a character beyond "
+                          "ASCII. Percent-encode it, as in /locks/caf%C3%A9.");
     if (scheme && !is_authority(authority_of(target, scheme)))
         head_check_refuse(check,
-                          "the target: expected a host and perhaps a port behind the scheme");
+                          "The target: expected a host and an optional port after the scheme.");
     bool is_path = target.length > 0 && target.bytes[0] == '/';
     bool is_all = slice_equals(target, "*") && slice_equals(method, "OPTIONS");
     if (!scheme && !is_path && !is_all)
         head_check_refuse(
-            check, "the target: expected a path, as in /locks/deploy, or http:// and Host in "
-                   "front of it");
+            check,
+            "The target: expected a path, as in /locks/deploy, or http:// and the host of Host "
+            "before the path.");
 }
 
 void head_check_begin(struct head_check *check, struct slice method, struct slice target,
@@ -242,10 +243,10 @@ void head_check_begin(struct head_check *check, struct slice method, struct slic
 {
     *check = (struct head_check){.target = target, .is_1_0 = slice_equals(version, "HTTP/1.0")};
     if (!is_token(method))
-        head_check_refuse(check, "the method: expected a word such as GET or POST, and one space");
+        head_check_refuse(check, "The method: expected a word such as GET or POST, and one space.");
     head_check_target(check, method);
     if (!check->is_1_0 && !slice_equals(version, "HTTP/1.1"))
-        head_check_refuse(check, "the version: expected HTTP/1.1 or HTTP/1.0");
+        head_check_refuse(check, "The version: expected HTTP/1.1 or HTTP/1.0.");
 }
 
 static bool is_for_another(const struct head_check *check)
@@ -259,11 +260,11 @@ static bool is_for_another(const struct head_check *check)
 bool head_check_passes(struct head_check *check)
 {
     if (check->hosts == 0 && !check->is_1_0)
-        head_check_refuse(check, "there is no Host field: expected one");
+        head_check_refuse(check, "There is no Host field. Send one.");
     if (check->lengths > 0 && check->codings > 0)
         head_check_refuse(check,
-                          "there are Content-Length and Transfer-Encoding: expected one of them");
+                          "There are both Content-Length and Transfer-Encoding. Send one of them.");
     if (is_for_another(check))
-        head_check_refuse(check, "the target names another host than Host: expected the same");
+        head_check_refuse(check, "The target and Host name different hosts. Use the same in both.");
     return !check->refusal;
 }

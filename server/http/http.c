@@ -97,12 +97,12 @@ static void http_write_refusal(char *text, const char *head, enum problem proble
 static void http_open_parts(struct http *http, uv_loop_t *loop, const struct http_options *options)
 {
     http_write_refusal(http->too_slow, "408 Request Timeout", PROBLEM_REQUEST_TIMEOUT,
-                       "the request did not arrive in time: its head within head-timeout, its body "
-                       "within body-timeout");
+                       "The request did not arrive in time: its head within head-timeout, its body "
+                       "within body-timeout. Send it again, at once and as a whole.");
     http_write_refusal(
         http->too_many, "429 Too Many Requests\r\nRetry-After: 1", PROBLEM_TOO_MANY_CONNECTIONS,
-        "as many connections are open from this address as may be: close some, or use "
-        "one for several requests");
+        "Your address has as many connections open as max-connections-per-address allows. Close "
+        "some, or use one for several requests.");
     http->deliveries = delivery_checks_open(loop, options->metrics);
     http->lingering = lingering_closes_open(loop);
     http->clients = clients_open(&(struct clients_options){

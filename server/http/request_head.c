@@ -71,7 +71,8 @@ const char *request_head_refusal(struct MHD_Connection *connection, const char *
     if (!head_check_passes(&walk.check))
         return walk.check.refusal;
     if (walk.layout.is_known && is_broken)
-        return "the request line or a header field has a NUL, a line of it is folded or ends with "
-               "LF alone: expected lines that end with CR LF";
+        return "The request line or a header field has a NUL, is folded, or ends with LF alone. "
+               "End "
+               "every line with CR LF, and fold none.";
     return NULL;
 }

@@ -40,7 +40,7 @@ static bool is_ready(void *context)
     clock_sleep_ms(LOOK_MS);
     const struct http_reply *reply = &look->http->reply;
     return http_call(look->http, "GET", "/readyz?verbose", NULL) == 200 &&
-           !strstr(reply->body, "nothing is granted") &&
+           !strstr(reply->body, "new locks are paused") &&
            (!look->text || strstr(reply->body, look->text));
 }
 

@@ -234,7 +234,7 @@ static void await_all(struct scene *scene)
         struct http_client *http = http_client_new(scene->batond[i].url);
         while (http_call(http, "GET", "/readyz?verbose", NULL) != 200 ||
                !strstr(http->reply.body, "5 of 5") ||
-               strstr(http->reply.body, "nothing is granted")) {
+               strstr(http->reply.body, "new locks are paused")) {
             if (clock_ms() > until)
                 fail_msg("not all members are back: %s", http->reply.body);
             clock_sleep_ms(20);

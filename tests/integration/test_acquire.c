@@ -136,10 +136,10 @@ static void a_held_lock_is_refused_with_all_that_helps(void **state)
 static void asks_as_the_detail_says(struct http_client *client, const char *name)
 {
     char request[80];
-    const char *wait = strstr(http_text(client, "detail"), "ask again with wait=");
+    const char *wait = strstr(http_text(client, "detail"), "Wait for it with wait=");
     assert_non_null(wait);
     snprintf(request, sizeof request, "POST /locks/%s?%.*s", name,
-             (int)strcspn(strstr(wait, "wait="), " "), strstr(wait, "wait="));
+             (int)strcspn(strstr(wait, "wait="), ","), strstr(wait, "wait="));
     answers(client, request, NULL, 201, NULL);
 }
 

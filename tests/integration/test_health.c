@@ -38,7 +38,7 @@ static void a_worker_that_is_stuck_is_named(void **state)
     }
     assert_true(comes_to_be_said(&service, "/livez", 503));
     assert_string_equal(member_text(service.client, "code"), "stuck");
-    assert_non_null(strstr(member_text(service.client, "detail"), "worker 2 of 2"));
+    assert_non_null(strstr(member_text(service.client, "detail"), "Worker 2 of 2"));
     assert_true(comes_to_be_said(&service, "/readyz?verbose", 503));
     assert_string_equal(member_text(service.client, "checks.2.name"), "worker 2");
     assert_true(json_is_false(member(service.client, "checks.2.ok")));

@@ -476,10 +476,10 @@ static void each_principal_has_places_of_its_own(void **state)
     struct parked *two[] = {park_as(&service, "two", request), park_as(&service, "two", request)};
     come_to_wait(&service, "two", 3);
     assert_int_equal(ask_as(client, "one", "GET", WAIT), 429);
-    is_refused(client, "too_many_waiters", "no more than 1 of your requests may wait");
+    is_refused(client, "too_many_waiters", "At most 1 of your requests may wait");
     assert_string_equal(http_text(client, "bound"), "principal");
     assert_int_equal(ask_as(client, "two", "GET", WAIT), 429);
-    is_refused(client, "too_many_waiters", "no more than 2 of your requests may wait");
+    is_refused(client, "too_many_waiters", "At most 2 of your requests may wait");
 
     /* Those who wait go on counting, and no place is lost or won. */
     write_file(path, ",\"max_waiters\":2", ",\"max_waiters\":4");

@@ -103,7 +103,7 @@ static void a_cursor_that_is_none_is_told_of_once(void **state)
         snprintf(request, sizeof request, "GET /locks?cursor=%s", CURSORS[i]);
         answers(client, request, NULL, 400, "invalid_parameter");
         assert_string_equal(http_text(client, "detail"),
-                            "cursor: expected the cursor of the page before, unchanged");
+                            "cursor: expected the cursor of the previous page, unchanged.");
     }
 }
 
@@ -230,7 +230,8 @@ static void a_body_has_at_most_64_kibibytes(void **state)
     answers(client, METHODS[0], most, 201, NULL);
     answers_with(client, "Transfer-Encoding: chunked", "POST /locks/big2", most, 201, NULL);
     answers_with(client, "Accept: text/plain", METHODS[0], more, 413, NULL);
-    assert_string_equal(client->reply.body, "too_large: a body has at most 65536 bytes\n");
+    assert_string_equal(client->reply.body,
+                        "too_large: A body may have 65536 bytes. Send a shorter one.\n");
     answers(client, "PATCH /locks/big", more, 405, "method_not_allowed");
     answers(client, "POST /nowhere", more, 404, "not_found");
     free(most);

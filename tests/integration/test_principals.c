@@ -114,9 +114,8 @@ static void a_rule_says_how_long_holds_may_be(void **state)
     struct as body = AS("brief");
     char token[TOKEN_TEXT];
     refuses_ttl(client, AS("brief"), "POST /locks/brief%2Fa?ttl=26s",
-                "from 100ms to 25s, in ms, s, m or h, as one number and one unit; no rule of "
-                "yours in the tokens-file allows "
-                "more (max_ttl)");
+                "from 100ms to 25s, in ms, s, m or h, as one number and one unit. No rule of "
+                "yours in the tokens-file allows more (max_ttl).");
     asks_for(client, AS("brief"), "POST /locks/brief%2Fa", 201);
     assert_int_equal(http_integer(client, "ttl_ms"), 25000); /* less than default-ttl */
     keep_token(client, token);
@@ -128,9 +127,9 @@ static void a_rule_says_how_long_holds_may_be(void **state)
 
     /* The name that may be held for the shortest time decides, wherever the TTL stands. */
     body.body = "{\"ttl_ms\": 26000, \"names\": [\"usual/b\", \"brief/b\"]}";
-    refuses_ttl(client, body, "POST /locks", "100 to 25000; no rule of yours");
+    refuses_ttl(client, body, "POST /locks", "100 to 25000. No rule of yours");
     body.body = "{\"names\": [\"usual/b\", \"brief/b\"], \"ttl_ms\": 26000}";
-    refuses_ttl(client, body, "POST /locks", "100 to 25000; no rule of yours");
+    refuses_ttl(client, body, "POST /locks", "100 to 25000. No rule of yours");
     body.body = "{\"names\": [\"usual/b\", \"brief/b\"]}";
     asks_for(client, body, "POST /locks", 201);
     assert_int_equal(member_integer(client, "locks.0.ttl_ms"), 25000);

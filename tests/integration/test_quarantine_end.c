@@ -59,7 +59,7 @@ static void open_in_quarantine(struct pair *pair)
     for (int i = 0; i < 2; i++) {
         struct asking asking = {pair->client[i], "/locks/n"};
         assert_true(clock_wait_until(comes_to_long_quarantine, &asking, PATIENCE_MS));
-        assert_null(strstr(asking.client->reply.body, "wait that is longer")); /* none is allowed */
+        assert_null(strstr(asking.client->reply.body, "longer wait")); /* none is allowed */
         all_workers_pause(&pair->batond[i]);
     }
 }

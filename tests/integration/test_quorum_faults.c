@@ -211,7 +211,7 @@ static void a_member_that_grants_nothing_is_named(void **state)
     redis_process_kill(member);
     await_up(story->client, "4 of 5");
     redis_process_resume(member);
-    await_up(story->client, "\"nothing is granted by 1 of the servers of Redis for another ");
+    await_up(story->client, "\"new locks are paused by 1 of the servers of Redis for another ");
     answers(story->client, "POST /locks/other", NULL, 201, NULL);
     snprintf(server, sizeof server, "\"server\":\"Redis at redis://127.0.0.1:%d/0\"", member->port);
     await_one_quarantine(story, server);

@@ -18,7 +18,7 @@ static void retry_after_long_lease_is_ten_seconds(void **state)
     struct http_client *client = ((struct service *)*state)->client;
     answers(client, "POST /locks/long?ttl=1h", NULL, 201, NULL);
     is_told(client, "POST /locks/long", NULL, "locked");
-    assert_non_null(strstr(http_text(client, "detail"), "ask again with wait="));
+    assert_non_null(strstr(http_text(client, "detail"), "Wait for it with wait="));
     is_told(client, "POST /locks/long?mode=shared", NULL, "locked");
     is_told(client, "POST /locks/long?wait=1ms", NULL, "wait_timeout");
     is_told(client, "POST /locks/long?wait=1ms&keep=1s", NULL, "wait_timeout");

@@ -83,7 +83,7 @@ module.exports = {
   "a token is in no address and in no storage, and gone with the page": (driver) => withStage(driver, async (stage) => {
     await stage.batond.take("mine", { owner: "me" }, "boss");
     await signIn(stage, "wrong");
-    await stage.shows("#sign-in-why", "will not do");
+    await stage.shows("#sign-in-why", "does not work");
     await signIn(stage, "boss");
     await until("the row", () => stage.row("mine"));
     assert.match((await stage.row("mine"))[1], /me \(boss\)/);

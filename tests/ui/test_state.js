@@ -18,7 +18,7 @@ module.exports = {
     const before = Date.now();
     await stage.shows("#link-text", "not live", AT_ONCE_MS);
     console.log("  told after " + (Date.now() - before) + " ms");
-    await stage.shows("#notice", "batond cannot use its Redis");
+    await stage.shows("#notice", "Redis is not available");
     await stage.shows("#server", "away");
     await stage.shows("#contention", "Nobody waited for anything when batond was last heard");
     await stage.shows("#empty", "Nothing was held");

@@ -307,7 +307,7 @@ static const struct wrong {
     {"acquireLock", NULL, "{\"meta\":[]}", "meta", "a JSON object of at most 1024 bytes"},
     {"acquireLock", NULL, "{\"meta\":\"{}\"}", "meta", "a JSON object"},
     {"listLocks", "prefix=%0A", NULL, "prefix", "without control characters"},
-    {"listLocks", "cursor=", NULL, "cursor", "cursor: expected the cursor of the page before"},
+    {"listLocks", "cursor=", NULL, "cursor", "cursor: expected the cursor of the previous page"},
     /* Given twice. */
     {"acquireLock", "ttl=5s&ttl=5s", NULL, "ttl", "more than once"},
     {"acquireLock", "ttl=5s&mode=shared&ttl=6s", NULL, "ttl", "more than once"},
@@ -320,9 +320,9 @@ static const struct wrong {
     {"listLocks", "prefix=a&prefix=b", NULL, "prefix", "more than once"},
     /* Not known there. */
     {"acquireLock", "x=1", NULL, "x",
-     "unknown query parameter; known here: ttl, wait, owner, mode, "
+     "unknown query parameter. Known here: ttl, wait, owner, mode, "
      "limit, keep, hold"},
-    {"acquireLock", "=1", NULL, "query", "a query parameter has no name; known here: ttl"},
+    {"acquireLock", "=1", NULL, "query", "a query parameter has no name. Known here: ttl"},
     {"getLiveness", "=1", NULL, "query", "a query parameter has no name"},
     {"acquireLock", "TTL=5s", NULL, "TTL", "unknown query parameter"},
     {"acquireLock", "%74tl=5s", NULL, "%74tl", "unknown query parameter"},
@@ -330,35 +330,35 @@ static const struct wrong {
     {"acquireLock", "meta={}", NULL, "meta", "unknown query parameter"},
     {"acquireLock", "force=true", NULL, "force", "unknown query parameter"},
     {"acquireLock", NULL, "{\"ttl\":5}", "ttl",
-     "unknown field; known here: ttl_ms, wait_ms, owner, mode, limit, token, meta, keep_ms"},
+     "unknown field. Known here: ttl_ms, wait_ms, owner, mode, limit, token, meta, keep_ms"},
     {"acquireLock", NULL, "{\"names\":[\"a\"]}", "names", "unknown field"},
     {"acquireLock", NULL, "{\"hold\":\"connection\"}", "hold", "unknown field"},
-    {"acquireLocks", NULL, "{\"keep_ms\":0}", "keep_ms", "known here: ttl_ms, wait_ms, owner, "},
-    {"acquireLocks", "keep=0", NULL, "keep", "known here: ttl, wait, owner, mode, limit"},
+    {"acquireLocks", NULL, "{\"keep_ms\":0}", "keep_ms", "Known here: ttl_ms, wait_ms, owner, "},
+    {"acquireLocks", "keep=0", NULL, "keep", "Known here: ttl, wait, owner, mode, limit"},
     {"acquireLocks", "hold=connection", NULL, "hold", "unknown query parameter"},
     {"acquireLocks", "names=a", NULL, "names", "unknown query parameter"},
-    {"renewLocks", NULL, "{\"wait_ms\":0}", "wait_ms", "known here: ttl_ms, token, names"},
-    {"releaseLocks", "ttl=5s", NULL, "ttl", "known here: force, prefix, limit, cursor, reason"},
-    {"watchLock", "prefix=a", NULL, "prefix", "known here: wait, after"},
-    {"watchLocks", "cursor=a", NULL, "cursor", "known here: wait, prefix, limit, after"},
-    {"acquireLock", NULL, "{\"\":5}", "body", "a field has no name; known here: ttl_ms"},
+    {"renewLocks", NULL, "{\"wait_ms\":0}", "wait_ms", "Known here: ttl_ms, token, names"},
+    {"releaseLocks", "ttl=5s", NULL, "ttl", "Known here: force, prefix, limit, cursor, reason"},
+    {"watchLock", "prefix=a", NULL, "prefix", "Known here: wait, after"},
+    {"watchLocks", "cursor=a", NULL, "cursor", "Known here: wait, prefix, limit, after"},
+    {"acquireLock", NULL, "{\"\":5}", "body", "a field has no name. Known here: ttl_ms"},
     {"acquireLock", NULL, "{\"Owner\":\"me\"}", "Owner", "unknown field"},
     {"acquireLock", NULL, "{\"prefix\":\"\"}", "prefix", "unknown field"},
-    {"renewLock", "owner=me", NULL, "owner", "unknown query parameter; known here: ttl"},
-    {"renewLock", NULL, "{\"mode\":\"shared\"}", "mode", "known here: ttl_ms, token"},
-    {"releaseLock", "ttl=5s", NULL, "ttl", "unknown query parameter; known here: force"},
-    {"releaseLock", NULL, "{\"force\":true}", "force", "unknown field; known here: token"},
-    {"inspectLock", "ttl=5s", NULL, "ttl", "unknown query parameter; known here: waiters"},
+    {"renewLock", "owner=me", NULL, "owner", "unknown query parameter. Known here: ttl"},
+    {"renewLock", NULL, "{\"mode\":\"shared\"}", "mode", "Known here: ttl_ms, token"},
+    {"releaseLock", "ttl=5s", NULL, "ttl", "unknown query parameter. Known here: force"},
+    {"releaseLock", NULL, "{\"force\":true}", "force", "unknown field. Known here: token"},
+    {"inspectLock", "ttl=5s", NULL, "ttl", "unknown query parameter. Known here: waiters"},
     {"inspectLock", "waiters=201", NULL, "waiters", "1 to 200"},
-    {"listLocks", "owner=me", NULL, "owner", "known here: prefix, limit, cursor"},
+    {"listLocks", "owner=me", NULL, "owner", "Known here: prefix, limit, cursor"},
     {"getLiveness", "x", NULL, "x", "this request takes no query parameters"},
     {"getOpenapi", "x", NULL, "x", "this request takes no query parameters"},
     /* No token in a URL. */
-    {"acquireLock", "token=" TOKEN, NULL, "token", "never travels in the URL"},
+    {"acquireLock", "token=" TOKEN, NULL, "token", "never in the URL"},
     {"renewLock", "token=" TOKEN, NULL, "token", "Lock-Token header"},
-    {"releaseLock", "token=" TOKEN, NULL, "token", "never travels in the URL"},
-    {"inspectLock", "token=", NULL, "token", "never travels in the URL"},
-    {"listLocks", "token", NULL, "token", "never travels in the URL"},
+    {"releaseLock", "token=" TOKEN, NULL, "token", "never in the URL"},
+    {"inspectLock", "token=", NULL, "token", "never in the URL"},
+    {"listLocks", "token", NULL, "token", "never in the URL"},
     /* No body where none is read. */
     {"inspectLock", NULL, "{}", "body", "takes no body"},
     {"listLocks", NULL, "{}", "body", "takes no body"},
@@ -712,11 +712,11 @@ static void what_is_wrong_with_json_is_said(void **state)
     static const struct {
         const char *body, *said;
     } BAD[] = {
-        {"{\"owner\":\"\\u0000\"}", "line 1, column 17: a text has \\u0000"},
-        {"{\"a\\u0000b\":1}", "a text has \\u0000"},
+        {"{\"owner\":\"\\u0000\"}", "line 1, column 17: a string has \\u0000"},
+        {"{\"a\\u0000b\":1}", "a string has \\u0000"},
         {"{\"ttl_ms\":1", "the body ends too early"},
-        {"{} {}", "there is more behind the end"},
-        {"{\"ttl_ms\":1000,\"ttl_ms\":1000}", "a key is there twice"},
+        {"{} {}", "there is text after the end"},
+        {"{\"ttl_ms\":1000,\"ttl_ms\":1000}", "a key occurs twice"},
         {"nonsense", "invalid token near 'nonsense'"},
     };
     (void)state;
@@ -766,14 +766,14 @@ static void sixteen_levels_may_nest(void **state)
     nest(body, "{\"a\":", "1", "}", 16);
     reading_close(read_well(&request));
     nest(body, "{\"a\":", "1", "}", 17);
-    assert_refused(&request, 400, "invalid_json", "", "more than 16 levels, one inside the other");
+    assert_refused(&request, 400, "invalid_json", "", "more than 16 levels deep");
     nest(body, "[", "", "]", 16);
     reading_close(read_well(&request));
     nest(body, "[", "", "]", 17);
-    assert_refused(&request, 400, "invalid_json", "", "more than 16 levels, one inside the other");
+    assert_refused(&request, 400, "invalid_json", "", "more than 16 levels deep");
     memset(body, '[', 16384);
     body[16384] = '\0';
-    assert_refused(&request, 400, "invalid_json", "", "more than 16 levels, one inside the other");
+    assert_refused(&request, 400, "invalid_json", "", "more than 16 levels deep");
 }
 
 static void brackets_in_texts_do_not_nest(void **state)
