@@ -583,6 +583,29 @@ static void help_is_given_whatever_else_is_wrong(void **state)
     settings_free(&settings);
 }
 
+static void assert_fits_a_terminal(const char *text)
+{
+    for (size_t length; *text; text += length + (text[length] == '\n')) {
+        length = strcspn(text, "\n");
+        assert_in_range(length, 0, 80);
+    }
+}
+
+/* The same heading twice is a row at the wrong place. */
+static void the_help_has_each_group_once(void **state)
+{
+    static const char *const GROUPS[] = {"Listen", "Redis",    "Locks",
+                                         "Limits", "Security", "Logging"};
+    size_t group = 0;
+    (void)state;
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        group += strcmp(SETTINGS[i].group, GROUPS[group]) != 0;
+        assert_in_range(group, 0, LENGTH(GROUPS) - 1);
+        assert_string_equal(SETTINGS[i].group, GROUPS[group]);
+    }
+    assert_int_equal(group, LENGTH(GROUPS) - 1);
+}
+
 static void the_help_names_every_flag(void **state)
 {
     char *text = NULL, word[64];
@@ -597,7 +620,8 @@ static void the_help_names_every_flag(void **state)
         assert_non_null(strstr(text, word));
     }
     assert_non_null(strstr(text, "\n  --state-dir=DIRECTORY\n"));
-    assert_non_null(strstr(text, "(default: 127.0.0.1:7420)\n"));
+    assert_non_null(strstr(text, "\n  --listen=ADDRESS:PORT (default: 127.0.0.1:7420)\n"));
+    assert_fits_a_terminal(text);
     assert_non_null(strstr(text, "\n  --help, -h\n"));
     assert_non_null(strstr(text, "A DURATION is 500ms, 30s, 5m or 2h"));
     free(text);
@@ -639,6 +663,7 @@ int main(void)
         TEST(the_state_is_kept_where_the_desktop_standard_says),
         TEST(a_state_directory_that_is_given_or_not_needed_needs_no_home),
         TEST(help_is_given_whatever_else_is_wrong),
+        TEST(the_help_has_each_group_once),
         TEST(the_help_names_every_flag),
         TEST(the_help_names_the_variables_for_files),
     };
