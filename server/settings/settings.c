@@ -198,7 +198,8 @@ static int settings_default_state_dir(struct settings *settings, struct failure 
         return 0;
     if (!(state && state[0] == '/') && !(home && home[0]))
         return failure_set(failure, -EINVAL,
-                           "--state-dir: HOME is not set, so say where to keep the data");
+                           "--state-dir: batond cannot tell where to keep its data, because HOME "
+                           "is not set. Name a directory.");
     free(settings->state_dir);
     int length = state && state[0] == '/'
                      ? asprintf(&settings->state_dir, "%s/baton", state)
@@ -214,30 +215,30 @@ static int settings_check(struct settings *settings, struct failure *failure)
     struct failure wrong;
     if (settings->redis_url && !settings->redis_url[0])
         return failure_set(failure, -EINVAL,
-                           "--redis-url is empty; give a URL, or leave it out for a Redis of "
-                           "batond's own");
+                           "--redis-url is empty. Give a URL, or leave it out: batond then starts "
+                           "a Redis of its own.");
     if (!key_prefix_is_valid(slice_of(settings->key_prefix)))
-        return failure_set(failure, -EINVAL,
-                           "--key-prefix: expected at most %d bytes of UTF-8 without control "
-                           "characters and braces",
-                           KEY_PREFIX_LENGTH);
+        return failure_set(
+            failure, -EINVAL,
+            "--key-prefix: expected at most %d bytes of UTF-8 without control characters or braces",
+            KEY_PREFIX_LENGTH);
     if (settings->default_ttl_ms > settings->max_ttl_ms)
         return failure_set(failure, -EINVAL,
-                           "--default-ttl is longer than --max-ttl: lower it, or raise --max-ttl");
+                           "--default-ttl is longer than --max-ttl. Lower it, or raise --max-ttl.");
     if (settings->replicas > 0 && !settings->redis_url)
         return failure_set(failure, -EINVAL,
-                           "--confirm needs a --redis-url: batond's own Redis has no replicas");
+                           "--confirm needs a --redis-url, because the Redis that batond starts "
+                           "has no replicas. Give one, or leave --confirm out.");
     if (networks_read(&settings->trusted, settings->trusted_proxies, &wrong) < 0)
         return failure_set(failure, -EINVAL,
                            "--trusted-proxies: %s; expected addresses and networks with commas "
                            "between, such as 127.0.0.0/8,10.1.2.3,fd00::/8",
                            wrong.text);
     if (!cross_site_hosts_are_valid(settings->allowed_hosts))
-        return failure_set(
-            failure, -EINVAL,
-            "--allowed-hosts: \"%.*s\" will not do; expected names without ports and "
-            "with commas between, such as locks.example.com,.corp.example, or *",
-            SETTING_SHOWN, settings->allowed_hosts);
+        return failure_set(failure, -EINVAL,
+                           "--allowed-hosts: \"%.*s\" is not valid; expected names without ports "
+                           "and with commas between, such as locks.example.com,.corp.example, or *",
+                           SETTING_SHOWN, settings->allowed_hosts);
     if (settings->admin_listen &&
         !settings->admin_listen[0]) { /* how to unset the one that the container image sets */
         free(settings->admin_listen);
@@ -245,9 +246,10 @@ static int settings_check(struct settings *settings, struct failure *failure)
     }
     if (!settings->tls_cert != !settings->tls_key)
         return failure_set(failure, -EINVAL,
-                           "--tls-cert and --tls-key need each other; give both or none");
+                           "--tls-cert and --tls-key need each other. Give both, or neither.");
     if (settings->tls_client_ca && !settings->tls_cert)
-        return failure_set(failure, -EINVAL, "--tls-client-ca needs --tls-cert and --tls-key");
+        return failure_set(failure, -EINVAL,
+                           "--tls-client-ca needs --tls-cert and --tls-key. Give these too.");
     return settings_default_state_dir(settings, failure);
 }
 
