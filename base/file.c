@@ -26,14 +26,14 @@ static int file_check_owner(const struct file_options *options, const struct sta
 {
     if (file->st_uid != 0 && file->st_uid != geteuid())
         return failure_set(failure, -EINVAL,
-                           "--%s: %s belongs to user %u; it has to belong to root, or to user %u, "
-                           "as whom batond runs: chown it",
+                           "--%s: %s belongs to user %u. It has to belong to root or to user %u "
+                           "(the user of batond): chown it.",
                            options->setting, options->path, (unsigned)file->st_uid,
                            (unsigned)geteuid());
     if (file->st_mode & (S_IWGRP | S_IRWXO))
         return failure_set(failure, -EINVAL,
-                           "--%s: others may read or write %s (mode %04o): chmod 600 it, or 640 "
-                           "where its group is to read it",
+                           "--%s: other users may read or write %s (mode %04o). Use chmod 600, or "
+                           "640 if its group has to read it.",
                            options->setting, options->path, (unsigned)file->st_mode & 07777);
     return 0;
 }
@@ -79,7 +79,7 @@ static int file_read_bytes(const struct file_options *options, int fd, char *byt
         return file_too_long(options, failure);
     bytes[length] = '\0';
     if (!ret_length && strlen(bytes) < (size_t)length)
-        return failure_set(failure, -EINVAL, "--%s: %s is no text", options->setting,
+        return failure_set(failure, -EINVAL, "--%s: %s is not a text file", options->setting,
                            options->path);
     if (ret_length)
         *ret_length = (size_t)length;

@@ -11,27 +11,27 @@ BEGIN {
             of_unit[substr(line, 1, index(line, "=") - 1)] = substr(line, index(line, "=") + 1)
 }
 
-# Splits a help text from the default behind it, which is left in `standard`.
-function take_default(text) {
+# Splits a flag from the default behind it, which is left in `standard`.
+function take_default(flag) {
     standard = ""
-    if (match(text, / \(default: [^()]*\)$/)) {
-        standard = substr(text, RSTART + 11, RLENGTH - 12)
-        text = substr(text, 1, RSTART - 1)
+    if (match(flag, / \(default: [^()]*\)$/)) {
+        standard = substr(flag, RSTART + 11, RLENGTH - 12)
+        flag = substr(flag, 1, RSTART - 1)
     }
-    return text
+    return flag
 }
 
-# Breaks a text into lines of at most 78 bytes.
-function wrap(text,    count, words, i, line, all) {
+# Breaks a text into lines of at most 78 bytes, each of which starts with `mark`.
+function wrap(text, mark,    count, words, i, line, all) {
     count = split(text, words, / +/)
     for (i = 1; i <= count; i++) {
-        if (line != "" && length(line) + 1 + length(words[i]) > 78) {
-            all = all line "\n"
+        if (line != "" && length(mark line) + 1 + length(words[i]) > 78) {
+            all = all mark line "\n"
             line = ""
         }
         line = line (line == "" ? "" : " ") words[i]
     }
-    return all line
+    return all mark line
 }
 
 # What troff would take for something else.
@@ -55,7 +55,7 @@ function sentence(text) {
 
 function for_manual(name, value, text, standard) {
     return ".It Fl " argument("-" name) (value == "" ? "" : " Ns = Ns Ar " argument(value)) "\n" \
-        wrap(roff(sentence(text))) ".\n" \
+        wrap(roff(sentence(text)), "") ".\n" \
         (standard == "" ? "" : "The default is\n.Ql " argument(standard) " .\n")
 }
 
@@ -66,7 +66,26 @@ function for_conf(name, value, text, standard) {
         standard = of_unit[name]
     else if (value == "")
         standard = "false"
-    return "\n# " text "\n#" name "=" standard "\n"
+    return "\n" wrap(text, "# ") "\n#" name "=" standard "\n"
+}
+
+# The heading of a group. In the manual each group is a list of its own.
+function heading(group) {
+    if (form == "conf")
+        return "\n\n# " group "\n"
+    return end_of_list() ".Ss " group " settings\n.Bl -tag -width Ds\n"
+}
+
+function end_of_list() {
+    return form == "conf" || made["@SETTINGS@"] == "" ? "" : ".El\n"
+}
+
+# Adds the setting whose lines have ended, if there is one.
+function add() {
+    if (name != "")
+        made[place] = made[place] (form == "conf" ? for_conf(name, value, text, standard) \
+                                                  : for_manual(name, value, text, standard))
+    name = ""
 }
 
 # Puts a text, whatever is in it, in place of a line.
@@ -83,20 +102,28 @@ FNR == NR {
 FNR == 1 {
     place = "@SETTINGS@"
 }
+/^[A-Z][a-z]+:$/ {
+    add()
+    made[place] = made[place] heading(substr($0, 1, length($0) - 1))
+}
 /^Instead of serving:$/ {
+    add()
     place = "@COMMANDS@"
 }
 /^  --/ {
-    name = value = substr($0, 5)
-    sub(/[=[].*/, "", name)
+    add()
+    name = value = take_default(substr($0, 5))
+    sub(/=.*/, "", name)
     value = substr(value, length(name) + 2)
-    getline text
-    sub(/^ +/, "", text)
-    text = take_default(text)
-    made[place] = made[place] (form == "conf" ? for_conf(name, value, text, standard) \
-                                              : for_manual(name, value, text, standard))
+    text = ""
+}
+/^      / {
+    sub(/^ +/, "")
+    text = text (text == "" ? "" : " ") $0
 }
 END {
+    add()
+    made["@SETTINGS@"] = made["@SETTINGS@"] end_of_list()
     replace("@SETTINGS@", made["@SETTINGS@"])
     replace("@COMMANDS@", made["@COMMANDS@"])
     printf "%s", page

@@ -102,8 +102,7 @@ static void main_log_admin(const struct process *process)
         return;
     snprintf(url, sizeof url, "%s://%s", process->https ? "https" : "http",
              process->admin.endpoint);
-    log_line(&process->log, LOG_INFO, "listening for questions of health and figures", "url", url,
-             NULL);
+    log_line(&process->log, LOG_INFO, "listening for probes and metrics", "url", url, NULL);
 }
 
 static int main_serve(struct process *process, struct failure *failure)

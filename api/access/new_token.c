@@ -51,7 +51,7 @@ int new_token_print(FILE *out, struct slice name, struct failure *failure)
     new_token_make(token);
     char *entry = new_token_entry(name, token);
     int result = fprintf(out, "%s\n%s\n", token, entry) < 0 || fflush(out) != 0
-                     ? failure_set(failure, -EIO, "--new-token: cannot print the token")
+                     ? failure_set(failure, -EIO, "--new-token: cannot print the API key")
                      : 0;
     explicit_bzero(token, sizeof token);
     free(entry);

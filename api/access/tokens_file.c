@@ -70,7 +70,7 @@ static bool tokens_file_check_members(const struct reading *reading, const struc
         while (known[i] && strcmp(known[i], key) != 0)
             i++;
         if (!known[i])
-            return tokens_file_refuse(reading, place, "there is no member \"%.*s\"; known here: %s",
+            return tokens_file_refuse(reading, place, "unknown member \"%.*s\"; known here: %s",
                                       SHOWN_LENGTH, key, expected);
     }
     return true;
@@ -112,7 +112,7 @@ static bool read_verb(const struct reading *reading, const struct place *place, 
         return tokens_file_refuse(reading, place,
                                   "expected \"acquire\", \"read\", \"break\" or \"metrics\"");
     if (*verbs & VERB_BIT(verb))
-        return tokens_file_refuse(reading, place, "\"%s\" stands there twice", word);
+        return tokens_file_refuse(reading, place, "\"%s\" is there twice", word);
     *verbs |= VERB_BIT(verb);
     return true;
 }
@@ -181,19 +181,18 @@ static bool read_digest(const struct reading *reading, const struct place *place
     struct digest digest;
     if (!hex.bytes || digest_parse(hex, &digest) < 0)
         return tokens_file_refuse(reading, place,
-                                  "expected %d hexadecimal digits: the SHA-256 of a token, as "
+                                  "expected %d hexadecimal digits: the SHA-256 of an API key, as "
                                   "batond --new-token prints it",
                                   DIGEST_HEX_LENGTH);
     struct digest of_nothing = digest_of(slice_of(""));
     if (digest_equals(&digest, &of_nothing))
-        return tokens_file_refuse(
-            reading, place,
-            "this is the SHA-256 of no text at all, as of a variable that is not set: make "
-            "a token by batond --new-token");
+        return tokens_file_refuse(reading, place,
+                                  "this is the SHA-256 of an empty text, perhaps of a variable "
+                                  "that is not set. Make an API key with batond --new-token.");
     if (!principals_add_token(reading->principals, &digest, principal))
         return tokens_file_refuse(reading, place,
-                                  "this token stands in the file already; each principal needs "
-                                  "one of its own: batond --new-token makes it");
+                                  "the file has this API key twice. Each principal needs a key of "
+                                  "its own: batond --new-token makes one.");
     return true;
 }
 
@@ -276,8 +275,8 @@ static bool read_principal(const struct reading *reading, const struct place *pl
     }
     if (!principals_add(reading->principals, principal))
         return tokens_file_refuse(reading, &at,
-                                  "there is another \"%.*s\"; to give one principal several "
-                                  "tokens, make \"sha256\" a list",
+                                  "there is another principal \"%.*s\". To give one principal "
+                                  "several API keys, make \"sha256\" a list.",
                                   (int)name.length, name.bytes);
     return read_digests(reading, place, json_object_get(value, "sha256"), principal);
 }

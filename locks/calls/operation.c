@@ -33,9 +33,10 @@ const char *operation_unavailable_because(const struct store_result *result)
         return result->error;
     switch (result->outcome) {
     case STORE_UNSENT:
-        return "there is no connection to Redis now, so nothing was done (batond's log says why)";
+        return "there is no connection to Redis now, so nothing was done (the log of batond says "
+               "why)";
     case STORE_IN_DOUBT:
-        return "Redis did not answer as it should, so the outcome is unknown (batond's log says "
+        return "Redis gave no proper answer, so the outcome is unknown (the log of batond says "
                "why)";
     case STORE_REFUSED:
         return result->error ? result->error : "Redis refused, so nothing was done";
@@ -44,7 +45,7 @@ const char *operation_unavailable_because(const struct store_result *result)
     case STORE_REPLIED:
         break;
     }
-    return "Redis gave a reply that is none of this version's scripts";
+    return "Redis gave a reply that the functions of this version never give";
 }
 
 struct locks_reply operation_unanswered(const struct store_result *result)

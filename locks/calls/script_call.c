@@ -111,7 +111,7 @@ static void script_call_answered(void *context, const struct store_result *resul
     if (is_unfinished) {
         inner.outcome = STORE_REFUSED;
         inner.reply = NULL;
-        inner.error = "holds or waiters of this name that have ended are still being removed";
+        inner.error = "Redis is still removing holds or waiters of this name that have ended";
     }
     call.done(call.context, &inner);
 }

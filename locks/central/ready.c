@@ -66,7 +66,8 @@ static void ready_without_shards(uv_timer_t *timer)
 {
     struct readiness *readiness = timer->data;
     uv_close((uv_handle_t *)timer, (uv_close_cb)free);
-    ready_settle(readiness, LOCKS_UNAVAILABLE, "no node of Redis is known that serves any lock");
+    ready_settle(readiness, LOCKS_UNAVAILABLE,
+                 "this batond knows no node of Redis that serves locks");
 }
 
 /* `done` must not run before central_ready has returned. */

@@ -149,9 +149,9 @@ static void clock_skew_warn(const struct guard *guard, const struct extremes *ex
         return;
     snprintf(first, sizeof first, "%s", store_shard_place(guard->store, extremes->first));
     failure_set(&text, 0,
-                "the clock of %s is %" PRId64 " ms ahead of that of %s: where a slot moves between "
-                "them nothing is granted until its locks must have ended; set them right (NTP, "
-                "chrony)",
+                "the clock of %s is %" PRId64
+                " ms ahead of that of %s. When a slot moves between them, no lock of it is granted "
+                "until all its old ones must have expired. Set the clocks right (NTP, chrony).",
                 store_shard_place(guard->store, extremes->last), extremes->apart / US_PER_MS,
                 first);
     guard->options.warning(guard->options.observer, text.text);

@@ -30,7 +30,7 @@ static void end_early_finish(struct ending *ending)
     bool is_left = pause_of_any_ms(ending->guard, &reason) > 0;
     bool is_unheard = ending->answered == 0;
     if (!ending->error[0])
-        snprintf(ending->error, sizeof ending->error, "another loss was noticed just now");
+        snprintf(ending->error, sizeof ending->error, "this batond has just noticed another loss");
     ending->done(ending->context, ending->ended, is_left || is_unheard ? ending->error : NULL);
     free(ending);
 }
@@ -46,7 +46,7 @@ static void end_early_on_reply(void *context, const struct store_result *result)
         identity_hear(asked->shard, result);
     } else {
         snprintf(ending->error, sizeof ending->error, "%s",
-                 result->error ? result->error : "a server of Redis cannot be asked");
+                 result->error ? result->error : "this batond cannot ask a server of Redis");
     }
     free(asked);
     if (--ending->asking == 0)

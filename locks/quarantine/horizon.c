@@ -47,10 +47,9 @@ static void horizon_on_raised(void *context, const struct store_result *result)
         shard->horizon.raising = NULL;
     if (!identity_record_is_still(shard, result))
         identity_check(shard->guard);
-    horizon_tell(raising,
-                 is_known ? NULL
-                          : "the connection to Redis was lost before it was certain that the hold "
-                            "would be remembered");
+    horizon_tell(raising, is_known ? NULL
+                                   : "the connection to Redis was lost before it was certain that "
+                                     "Redis would remember the hold");
 }
 
 void horizon_write(struct shard *shard)

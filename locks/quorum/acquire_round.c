@@ -220,8 +220,8 @@ static void unanswered(struct acquire_round *round)
             round, &(struct locks_reply){.result = LOCKS_QUARANTINED, .attempt = round->attempt});
         return;
     }
-    const char *why = "too few members of the quorum could be asked, so nothing was granted "
-                      "(batond's log says why)";
+    const char *why = "this batond could ask too few members of the quorum, so nothing was granted "
+                      "(the log of batond says why)";
     acquire_round_fail(round, round->error[0] ? round->error : why);
 }
 

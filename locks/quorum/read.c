@@ -38,9 +38,9 @@ static void quorum_read_tell(struct quorum_read *read)
 static void quorum_read_fail(struct quorum_read *read)
 {
     read->done(read->context,
-               &(struct locks_reply){.result = LOCKS_UNAVAILABLE,
-                                     .error = "too few members of the quorum answered (batond's "
-                                              "log says why)"});
+               &(struct locks_reply){
+                   .result = LOCKS_UNAVAILABLE,
+                   .error = "too few members of the quorum answered (the log of batond says why)"});
 }
 
 /* Writing back */

@@ -238,7 +238,8 @@ static void several_on_extended(void *context, const struct locks_reply *reply)
     if (reply->result == LOCKS_DONE)
         several_note_hold(entry, &reply->hold);
     else if (!several->failed) {
-        several->failed = reply->error ? reply->error : "a hold ended before all were granted";
+        several->failed =
+            reply->error ? reply->error : "a hold ended before all locks were granted";
         several->failed_at = several_index(entry);
     }
     if (several->asking > 0)

@@ -142,7 +142,7 @@ static void renewer_on_timer(uv_timer_t *timer)
     struct renewer *renewer = timer->data;
     uint64_t now = uv_now(renewer->locks->loop);
     if (now >= renewer->ends)
-        renewer_lose(renewer, "the hold could not be renewed in time: Redis could not be asked");
+        renewer_lose(renewer, "this batond could not ask Redis in time to renew the hold");
     else if (!renewer->asking && now >= renewer->ask_at)
         renewer_ask(renewer);
     else if (renewer_is_silent(renewer, now))

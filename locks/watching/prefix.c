@@ -188,7 +188,7 @@ static void prefixes_on_timer(uv_timer_t *timer)
     else if (round->phase == ROUND_ANSWERING)
         prefix_round_answer(prefixes);
     else if (round->phase == ROUND_MARKING && prefix_now(prefixes) >= round->overdue)
-        prefix_round_fail(prefixes, "Redis does not tell of changes (batond's log says why)");
+        prefix_round_fail(prefixes, "Redis does not tell of changes (the log of batond says why)");
     else if (round->phase == ROUND_RESTING && prefixes->watch_count > 0 &&
              prefix_now(prefixes) >= prefixes->not_before)
         prefix_round_begin(prefixes);

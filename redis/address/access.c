@@ -40,21 +40,21 @@ static int access_add(struct redis_url *url, const struct part *part, const char
 {
     char **place = (char **)((char *)url + part->to);
     if (!text[0])
-        return failure_set(failure, -EINVAL, "--%s is empty; leave it out", part->name);
+        return failure_set(failure, -EINVAL, "--%s is empty. Leave it out.", part->name);
     if (*place)
         return failure_set(failure, -EINVAL,
-                           "--%s is given, and redis-url says it, too; keep one of them",
+                           "--%s is given, and redis-url has it, too. Keep one of them.",
                            part->name);
     if (part->needs_tls && !url->tls)
         return failure_set(failure, -EINVAL,
-                           "--%s is for TLS, and redis-url does not ask for it: write "
-                           "rediss://host, or leave it out",
-                           part->name);
+                           "--%s is for TLS, but redis-url does not ask for TLS. Write "
+                           "rediss://host, or leave --%s out.",
+                           part->name, part->name);
     if (part->needs_sentinels && url->kind != REDIS_WATCHED)
         return failure_set(failure, -EINVAL,
-                           "--%s is for sentinels, and redis-url names none: write "
-                           "redis+sentinel://host:26379/MASTER, or leave it out",
-                           part->name);
+                           "--%s is for sentinels, but redis-url names none. Write "
+                           "redis+sentinel://host:26379/MASTER, or leave --%s out.",
+                           part->name, part->name);
     *place = strdup(text);
     return *place ? 0 : failure_set(failure, -ENOMEM, "no memory");
 }
@@ -62,13 +62,13 @@ static int access_add(struct redis_url *url, const struct part *part, const char
 static int access_check_pairs(const struct redis_url *url, struct failure *failure)
 {
     if (url->user && !url->password)
-        return failure_set(failure, -EINVAL, "--redis-user needs --redis-password");
+        return failure_set(failure, -EINVAL, "--redis-user needs --redis-password. Give both.");
     if (url->sentinel_user && !url->sentinel_password)
         return failure_set(failure, -EINVAL,
-                           "--redis-sentinel-user needs --redis-sentinel-password");
+                           "--redis-sentinel-user needs --redis-sentinel-password. Give both.");
     if (!url->certificate != !url->key)
         return failure_set(failure, -EINVAL,
-                           "--redis-cert and --redis-key need each other; give both or none");
+                           "--redis-cert and --redis-key need each other. Give both, or neither.");
     return 0;
 }
 
@@ -87,8 +87,9 @@ int redis_access_expect_none(const struct redis_access *access, struct failure *
     for (size_t i = 0; i < PART_COUNT; i++)
         if (access_given(access, &PARTS[i]))
             return failure_set(failure, -EINVAL,
-                               "--%s is for a Redis that --redis-url names; batond starts its own "
-                               "without one",
-                               PARTS[i].name);
+                               "--%s is for a Redis that --redis-url names, but there is no "
+                               "--redis-url. Give one, or leave --%s out: the Redis that batond "
+                               "starts itself needs no login and no TLS.",
+                               PARTS[i].name, PARTS[i].name);
     return 0;
 }

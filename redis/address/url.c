@@ -20,7 +20,7 @@ enum {
 static const char SENTINEL_FORM[] = "redis+sentinel://host:26379,host:26379/MASTER/0";
 
 static const char ENCODE_HINT[] =
-    "write special characters in user, password and path percent-encoded (@ as %40, / as %2F)";
+    "Percent-encode special characters in user, password and path (@ as %40, / as %2F).";
 
 static int url_hex_digit(char digit)
 {
@@ -91,16 +91,16 @@ static int url_read_login(struct slice login, struct redis_url *url, struct fail
 {
     struct slice user;
     if (!url_cut_before(&login, ':', false, &user))
-        return failure_set(failure, -EINVAL,
-                           "redis-url has a user without a password: write user:password@ "
-                           "(or :password@ for the default user), or give --redis-user and "
-                           "--redis-password instead");
+        return failure_set(
+            failure, -EINVAL,
+            "redis-url has a user without a password. Write user:password@ (or :password@ for the "
+            "default user), or give --redis-user and --redis-password instead.");
     url->password = url_decode(login);
     if (user.length > 0)
         url->user = url_decode(user);
     if (!url->password || (user.length > 0 && !url->user))
         return failure_set(failure, -EINVAL,
-                           "redis-url has a broken percent-encoding in user or password: %s",
+                           "redis-url has a broken percent-encoding in user or password. %s",
                            ENCODE_HINT);
     if (!url->user && url->password[0] == '\0') {
         free(url->password);
@@ -126,7 +126,7 @@ static int url_read_host(struct slice host, bool bracketed, struct redis_node *n
 {
     if (host.length == 0)
         return failure_set(failure, -EINVAL,
-                           "redis-url names no host: write redis://host:6379/0 or %s",
+                           "redis-url names no host. Write redis://host:6379/0 or %s",
                            SENTINEL_FORM);
     bool is_good =
         host.length <= REDIS_HOST_LONGEST && (!bracketed || memchr(host.bytes, ':', host.length));
@@ -134,8 +134,8 @@ static int url_read_host(struct slice host, bool bracketed, struct redis_node *n
         is_good = url_is_host_byte(host.bytes[i], bracketed);
     if (!is_good)
         return failure_set(failure, -EINVAL,
-                           "redis-url has a host that is neither a name nor an address "
-                           "(an IPv6 address goes in brackets); %s",
+                           "redis-url has a host that is neither a name nor an address (write an "
+                           "IPv6 address in brackets). %s",
                            ENCODE_HINT);
     node->host = strndup(host.bytes, host.length);
     return node->host ? 0 : failure_set(failure, -ENOMEM, "no memory");
@@ -145,7 +145,7 @@ static int url_read_port(struct slice port, struct redis_node *node, struct fail
 {
     if (!url_read_number(port, LARGEST_PORT, &node->port) || node->port == 0)
         return failure_set(failure, -EINVAL,
-                           "redis-url has a port that is not a number from 1 to %d; %s",
+                           "redis-url has a port that is not a number from 1 to %d. %s",
                            LARGEST_PORT, ENCODE_HINT);
     return 0;
 }
@@ -160,7 +160,8 @@ static int url_read_place(struct slice place, struct redis_node *node, struct fa
         struct slice rest = {place.bytes + 1, place.length - 1};
         if (!url_cut_before(&rest, ']', false, &host) || (rest.length > 0 && rest.bytes[0] != ':'))
             return failure_set(failure, -EINVAL,
-                               "redis-url has an IPv6 address that is not written as [address]");
+                               "redis-url has an IPv6 address without brackets around it. Write "
+                               "[address] or [address]:port.");
         if (rest.length > 0)
             port = (struct slice){rest.bytes + 1, rest.length - 1};
     } else if (url_cut_before(&place, ':', true, &host)) {
@@ -175,7 +176,7 @@ static int url_read_place(struct slice place, struct redis_node *node, struct fa
 static int url_read_database(struct slice database, struct redis_url *url, struct failure *failure)
 {
     if (database.length > 0 && !url_read_number(database, LARGEST_DATABASE, &url->database))
-        return failure_set(failure, -EINVAL, "redis-url has a database that is not a number; %s",
+        return failure_set(failure, -EINVAL, "redis-url has a database that is not a number. %s",
                            ENCODE_HINT);
     return 0;
 }
@@ -224,8 +225,8 @@ static int url_read_nodes(struct slice *rest, int port, struct redis_url *url,
         more = url_cut_before(&places, ',', false, &place);
         if (url->node_count == REDIS_NODES_MOST)
             return failure_set(failure, -EINVAL,
-                               "redis-url names more than %d hosts: a few are enough, the others "
-                               "are learnt from them",
+                               "redis-url names more than %d hosts. Name a few: batond learns the "
+                               "others from them.",
                                REDIS_NODES_MOST);
         struct redis_node *node = &url->nodes[url->node_count++];
         node->port = port;
@@ -245,11 +246,11 @@ static bool url_is_master_name(struct slice name)
 static int url_read_master(struct slice name, struct redis_url *url, struct failure *failure)
 {
     if (!name.bytes || !url_is_master_name(name))
-        return failure_set(failure, -EINVAL,
-                           "redis-url does not say what the sentinels call the primary (the NAME "
-                           "of their `sentinel monitor NAME …`, of letters, digits and ._-): write "
-                           "%s",
-                           SENTINEL_FORM);
+        return failure_set(
+            failure, -EINVAL,
+            "redis-url does not have the name that the sentinels give the primary (the NAME of "
+            "their `sentinel monitor NAME …`, of letters, digits and ._-). Write %s",
+            SENTINEL_FORM);
     url->master = strndup(name.bytes, name.length);
     return url->master ? 0 : failure_set(failure, -ENOMEM, "no memory");
 }
@@ -278,8 +279,8 @@ static int url_read_cluster(struct slice rest, struct redis_url *url, struct fai
         result = url_read_database(rest, url, failure);
     if (result == 0 && url->database != 0)
         return failure_set(failure, -EINVAL,
-                           "redis-url asks for database %d, but a Redis Cluster has database 0 "
-                           "alone: leave the number out",
+                           "redis-url asks for database %d, but a Redis Cluster has only database "
+                           "0. Leave the number out.",
                            url->database);
     return result;
 }
@@ -294,16 +295,16 @@ static int url_check_members(const struct redis_url *url, struct failure *failur
 {
     if (url->node_count < REDIS_QUORUM_LEAST || url->node_count > REDIS_QUORUM_MOST ||
         url->node_count % 2 == 0)
-        return failure_set(failure, -EINVAL,
-                           "redis-url names %zu servers for a quorum: it takes an odd number from "
-                           "%d to %d",
-                           url->node_count, REDIS_QUORUM_LEAST, REDIS_QUORUM_MOST);
+        return failure_set(
+            failure, -EINVAL,
+            "redis-url names %zu servers for a quorum. Name an odd number from %d to %d.",
+            url->node_count, REDIS_QUORUM_LEAST, REDIS_QUORUM_MOST);
     for (size_t i = 0; i < url->node_count; i++)
         for (size_t j = 0; j < i; j++)
             if (url_is_same_node(&url->nodes[i], &url->nodes[j]))
                 return failure_set(failure, -EINVAL,
-                                   "redis-url names one server of the quorum twice: members "
-                                   "%zu and %zu have the same address; name each server once",
+                                   "redis-url names one server of the quorum twice: members %zu "
+                                   "and %zu have the same address. Name each server once.",
                                    j + 1, i + 1);
     return 0;
 }
@@ -324,14 +325,14 @@ static int url_read_path(struct slice path, struct redis_url *url, struct failur
     url->path = url_decode(path);
     if (!url->path)
         return failure_set(failure, -EINVAL,
-                           "redis-url has a broken percent-encoding in its path: %s", ENCODE_HINT);
+                           "redis-url has a broken percent-encoding in its path. %s", ENCODE_HINT);
     if (url->path[0] != '/' || strlen(url->path) < 2)
         return failure_set(failure, -EINVAL,
-                           "redis-url names no socket: write unix:///path/to/redis.sock");
+                           "redis-url names no socket. Write unix:///path/to/redis.sock");
     if (strlen(url->path) >= sizeof address.sun_path)
         return failure_set(failure, -EINVAL,
-                           "redis-url names a socket by more than %zu bytes, which no Unix socket "
-                           "can have: use a shorter path",
+                           "redis-url has a path of more than %zu bytes, too long for a Unix "
+                           "socket. Use a shorter path.",
                            sizeof address.sun_path - 1);
     return 0;
 }
@@ -344,10 +345,10 @@ static int url_read_unix(struct slice rest, struct redis_url *url, struct failur
     int result = 0;
     if (rest.length > 0 && rest.bytes[0] != '/' && url_cut_before(&front, '/', false, &login)) {
         if (login.length == 0 || login.bytes[login.length - 1] != '@')
-            return failure_set(failure, -EINVAL,
-                               "redis-url names a host for a Unix socket: write "
-                               "unix:///path/to/redis.sock; %s",
-                               ENCODE_HINT);
+            return failure_set(
+                failure, -EINVAL,
+                "redis-url names a host for a Unix socket. Write unix:///path/to/redis.sock. %s",
+                ENCODE_HINT);
         login.length--;
         result = url_read_login(login, url, failure);
         rest = (struct slice){front.bytes - 1, front.length + 1};
@@ -356,8 +357,7 @@ static int url_read_unix(struct slice rest, struct redis_url *url, struct failur
         return result;
     if (url_cut_before(&rest, '?', false, &path)) {
         if (rest.length < 4 || memcmp(rest.bytes, "db=", 3) != 0)
-            return failure_set(failure, -EINVAL,
-                               "redis-url takes nothing but ?db=N behind the path; %s",
+            return failure_set(failure, -EINVAL, "redis-url may have only ?db=N after the path. %s",
                                ENCODE_HINT);
         result = url_read_database((struct slice){rest.bytes + 3, rest.length - 3}, url, failure);
     } else {
@@ -405,7 +405,7 @@ int redis_url_parse(const char *text, struct redis_url *ret, struct failure *fai
         return result;
     }
     return failure_set(failure, -EINVAL,
-                       "redis-url begins with none of redis://, rediss://, unix://, "
-                       "redis+sentinel://, redis+cluster:// and redis+quorum:// (or rediss+… of "
-                       "these three)");
+                       "redis-url has an unknown scheme. Begin it with redis://, rediss://, "
+                       "unix://, redis+sentinel://, redis+cluster:// or redis+quorum:// (the last "
+                       "three also as rediss+…).");
 }

@@ -106,9 +106,8 @@ static void cluster_store_on_joined(void *context, unsigned node, struct endpoin
 {
     struct cluster_store *store = context;
     if (!cluster_shards_join(store->shards, node, endpoint))
-        cluster_store_warn(
-            store, "a node of the Cluster cannot be connected to: see the files of redis-ca, "
-                   "redis-cert and redis-key");
+        cluster_store_warn(store, "cannot connect to a node of the Redis Cluster. Check the files "
+                                  "of redis-ca, redis-cert and redis-key.");
 }
 
 static void cluster_store_tell_taken(struct cluster_store *store)
@@ -407,8 +406,7 @@ static const char *cluster_store_trouble(void *state)
     if (cluster_shards_count(store->shards) == 0)
         return store->lost.text;
     snprintf(store->text, sizeof store->text,
-             "%u of the %d slots of the Redis Cluster are served by no node", uncovered,
-             SLOT_COUNT);
+             "no node serves %u of the %d slots of the Redis Cluster", uncovered, SLOT_COUNT);
     return uncovered > 0 ? store->text : "";
 }
 

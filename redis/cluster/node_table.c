@@ -58,7 +58,7 @@ static void node_hide(const struct node_table *table, struct node *node)
     bool asks = uv_now(table->loop) < patience;
     failure_set(&reason, -EAGAIN,
                 "cannot tell whether %s:%d is still a primary of the Redis Cluster: most of the "
-                "primaries have not said so for %d ms; can batond reach them?",
+                "primaries have not said so for %d ms. Can batond reach them?",
                 node->host, node->port, PRIMARY_LEASE_MS);
     if (!asks) {
         endpoint_forbid(&node->endpoint, reason.text);
@@ -294,7 +294,7 @@ void node_table_dismiss(struct node_table *table, unsigned number)
     if (node_serves(table, number))
         return;
     node->has_address = false;
-    endpoint_withdraw(&node->endpoint, "it serves nothing any more");
+    endpoint_withdraw(&node->endpoint, "it no longer serves any slot");
 }
 
 bool node_table_is_dismissed(const struct node_table *table, unsigned number)

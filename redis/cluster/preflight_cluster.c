@@ -35,8 +35,8 @@ static void preflight_on_mapped(void *context)
     if (uncovered > 0)
         preflight_cluster_preflight_end(
             preflight, failure_set(preflight->failure, -EAGAIN,
-                                   "%u of the %d slots of the Redis Cluster are served by no node: "
-                                   "assign them with `redis-cli --cluster fix`",
+                                   "no node serves %u of the %d slots of the Redis Cluster. Assign "
+                                   "them with `redis-cli --cluster fix`.",
                                    uncovered, SLOT_COUNT));
     else
         preflight_cluster_preflight_end(preflight, 0);

@@ -71,7 +71,7 @@ static void voter_on_woken(void *context)
     if (uv_now(voter->lease->loop) < voter_due(voter))
         session_wake(voter->session, voter_due(voter));
     else if (voter->asking)
-        session_lose(voter->session, -EAGAIN, "it does not say who the primaries are");
+        session_lose(voter->session, -EAGAIN, "it does not say which nodes are primaries");
     else
         voter_ask(voter);
 }
@@ -106,7 +106,7 @@ static void voter_on_replied(void *context, const redisReply *reply)
     memset(voter->names, 0, sizeof voter->names);
     if (!voter->asking || reply->type != REDIS_REPLY_ARRAY ||
         !slots_read((const struct value *)(const void *)reply, voter_note_range, voter)) {
-        session_lose(voter->session, -EAGAIN, "it does not say who the primaries are");
+        session_lose(voter->session, -EAGAIN, "it does not say which nodes are primaries");
         return;
     }
     voter->asking = false;
@@ -231,7 +231,7 @@ void primary_lease_remove(struct primary_lease *lease, unsigned node)
         return;
     voter->counts = false;
     voter->answered = 0;
-    endpoint_withdraw(&voter->endpoint, "it serves nothing any more");
+    endpoint_withdraw(&voter->endpoint, "it no longer serves any slot");
 }
 
 struct primary_lease *primary_lease_open(uv_loop_t *loop, const struct redis_url *url,

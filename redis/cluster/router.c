@@ -106,10 +106,10 @@ static const char *why_not(const struct router *router, unsigned node)
     const struct link *link = link_of(router, node);
     const char *trouble = link ? link_trouble(link) : "";
     if (router->closing)
-        return "the store is being closed";
+        return "this batond is stopping";
     if (!link)
         return "no node of the Redis Cluster serves this name";
-    return trouble[0] ? trouble : "the connection to the node was not made in time";
+    return trouble[0] ? trouble : "this batond could not connect to the node in time";
 }
 
 /* Whether the first call of the lane can be sent now, or the lane is no longer needed. */
@@ -141,8 +141,8 @@ static void lane_give_up(struct router *router, struct lane *lane, uint64_t now)
         const struct link *link = link_of(router, target_of(router, call));
         if (call->routing.detours > 0 || (link && link_serves(link)))
             call_finish(call, STORE_REFUSED, NULL,
-                        "the name's slot of the Redis Cluster is on its way from one node to "
-                        "another, and has not arrived in time; nothing was done");
+                        "the name's slot of the Redis Cluster is moving from one node to another, "
+                        "and has not arrived in time, so nothing was done");
         else
             call_finish(call, STORE_UNSENT, NULL, why_not(router, target_of(router, call)));
     }

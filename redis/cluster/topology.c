@@ -158,7 +158,7 @@ static void topology_on_woken(void *context)
     if (uv_now(topology->loop) < topology->asked + space)
         session_wake(topology->session, topology->asked + space);
     else if (topology->asking)
-        session_lose(topology->session, -EAGAIN, "it does not say which node serves what");
+        session_lose(topology->session, -EAGAIN, "it does not say which node serves which slots");
     else
         topology_ask_next(topology);
 }
@@ -217,7 +217,7 @@ static void topology_take_map(struct topology *topology, const redisReply *reply
         draft.owners[slot] = CLUSTER_NOBODY;
     if (reply->type != REDIS_REPLY_ARRAY ||
         !slots_read((const struct value *)(const void *)reply, topology_note_range, &draft)) {
-        session_lose(topology->session, -EAGAIN, "it does not say which node serves what");
+        session_lose(topology->session, -EAGAIN, "it does not say which node serves which slots");
         return;
     }
     topology->is_mapped = true;
@@ -242,13 +242,14 @@ static void topology_on_slots_refused(struct topology *topology, const char *err
     struct failure reason;
     bool forbidden = error_has_code(error, "NOPERM");
     bool disabled = strstr(error, "cluster support disabled") != NULL;
-    failure_set(&reason, error_passes(error) ? -EAGAIN : -EPROTO,
-                "%s does not say which node serves what: %s%s", session_place(topology->session),
-                error,
-                forbidden  ? ": allow this user `ACL SETUSER … +cluster|slots +cluster|info "
-                             "+cluster|nodes +asking`"
-                : disabled ? ": it is no node of a Redis Cluster, write redis://host:port"
-                           : "");
+    failure_set(
+        &reason, error_passes(error) ? -EAGAIN : -EPROTO,
+        "%s does not say which node serves which slots: %s%s", session_place(topology->session),
+        error,
+        forbidden
+            ? ". Allow it with `ACL SETUSER … +cluster|slots +cluster|info +cluster|nodes +asking`."
+        : disabled ? ". It is not a node of a Redis Cluster: write redis://host:port"
+                   : "");
     session_lose(topology->session, error_passes(error) ? -EAGAIN : -EPROTO, reason.text);
 }
 

@@ -65,7 +65,7 @@ static int check_socket_path(const char *directory, struct failure *failure)
         return 0;
     return failure_set(failure, -ENAMETOOLONG,
                        "the state directory's path has %zu bytes, but a Unix socket in it allows "
-                       "at most %zu: choose a shorter one with --state-dir",
+                       "at most %zu. Choose a shorter path with --state-dir.",
                        strlen(directory), most);
 }
 
@@ -108,8 +108,8 @@ static int lock_directory(struct embedded *embedded, bool waits, struct failure 
     int result = take_lock(embedded->lock, waits ? EMBEDDED_PATIENCE_MS : 0);
     if (result == -EBUSY)
         return failure_set(failure, -EBUSY,
-                           "the state directory %s is in use by process %ld: stop that one, or "
-                           "choose another with --state-dir",
+                           "the state directory %s is in use by process %ld. Stop that process, or "
+                           "choose another directory with --state-dir.",
                            embedded->directory, lock_holder(embedded->lock));
     if (result < 0)
         return failure_set(failure, result, "cannot lock %s: %s", path, strerror(-result));
@@ -138,8 +138,8 @@ static int find_server(struct embedded *embedded, struct failure *failure)
         at += length + (at[length] == ':');
     }
     return failure_set(failure, -ENOENT,
-                       "there is no redis-server in PATH: install it (Debian: apt-get install "
-                       "redis-server), or set --redis-url to a Redis that runs elsewhere");
+                       "there is no redis-server in PATH. Install it (Debian: apt-get install "
+                       "redis-server), or set --redis-url to a Redis that runs elsewhere.");
 }
 
 /* The child between fork and exec. batond may have had other threads, so these functions may do
@@ -235,12 +235,12 @@ static void describe_end(struct embedded *embedded, int status)
 {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     if (WIFSIGNALED(status))
-        failure_set(&embedded->why, 0, "it was ended by a signal: %s", strsignal(WTERMSIG(status)));
+        failure_set(&embedded->why, 0, "a signal ended it: %s", strsignal(WTERMSIG(status)));
     else if (code > EXIT_UNWRITABLE)
-        failure_set(&embedded->why, 0, "%s cannot be written to: %s", embedded->directory,
+        failure_set(&embedded->why, 0, "cannot write to %s: %s", embedded->directory,
                     strerror(code - EXIT_UNWRITABLE));
     else
-        failure_set(&embedded->why, 0, "it ended with exit code %d%s; see %s/redis.log", code,
+        failure_set(&embedded->why, 0, "it ended with exit code %d%s. See %s/redis.log.", code,
                     state_directory_is_full(embedded->directory) ? ", and the disk is full" : "",
                     embedded->directory);
 }
@@ -360,7 +360,7 @@ int embedded_pause_ms(const struct embedded *embedded)
 int embedded_restart(struct embedded *embedded, struct failure *failure)
 {
     if (embedded->child != 0)
-        return failure_set(failure, -EALREADY, "redis-server is running");
+        return failure_set(failure, -EALREADY, "redis-server is already running");
     return spawn(embedded, failure);
 }
 

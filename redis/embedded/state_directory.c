@@ -18,8 +18,9 @@ static int make_directories(const char *path, struct failure *failure)
     char part[PATH_MAX];
     size_t length = strlen(path);
     if (length == 0 || length >= sizeof part)
-        return failure_set(failure, -ENAMETOOLONG,
-                           "the state directory's path is empty or too long");
+        return failure_set(
+            failure, -ENAMETOOLONG,
+            "the state directory's path is empty or too long. Choose another with --state-dir.");
     memcpy(part, path, length + 1);
     for (size_t i = 1; i <= length; i++) {
         if (path[i] != '/' && path[i] != '\0')
@@ -27,8 +28,8 @@ static int make_directories(const char *path, struct failure *failure)
         part[i] = '\0';
         if (mkdir(part, 0700) < 0 && errno != EEXIST)
             return failure_set(failure, -errno,
-                               "cannot make the state directory %s: %s; choose another with "
-                               "--state-dir, or set --redis-url",
+                               "cannot make the state directory %s: %s. Choose another with "
+                               "--state-dir, or set --redis-url.",
                                part, strerror(errno));
         part[i] = path[i];
     }
@@ -41,20 +42,20 @@ static int check_rights(const char *path, struct failure *failure)
 {
     struct stat about;
     if (stat(path, &about) < 0)
-        return failure_set(failure, -errno, "cannot look at the state directory %s: %s", path,
+        return failure_set(failure, -errno, "cannot examine the state directory %s: %s", path,
                            strerror(errno));
     if (about.st_uid != geteuid())
         return failure_set(
             failure, -EPERM,
-            "the state directory %s belongs to user %u, who could change the locks in "
-            "it, and batond runs as user %u: chown it, or choose another with "
-            "--state-dir",
+            "the state directory %s belongs to user %u, but batond runs as user %u. The owner "
+            "could change the locks in it: chown it, or choose another with --state-dir.",
             path, about.st_uid, geteuid());
     if (about.st_mode & (S_IWGRP | S_IWOTH))
-        return failure_set(failure, -EPERM,
-                           "others may write in the state directory %s (mode %04o), and so change "
-                           "the locks in it: chmod go-w %s, or choose another with --state-dir",
-                           path, about.st_mode & 07777, path);
+        return failure_set(
+            failure, -EPERM,
+            "other users may write in the state directory %s (mode %04o), and so change the locks "
+            "in it. Run chmod go-w %s, or choose another directory with --state-dir.",
+            path, about.st_mode & 07777, path);
     return 0;
 }
 

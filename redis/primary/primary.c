@@ -181,9 +181,10 @@ static void primary_on_confirmer_connected(void *context, const char *run_id, co
     struct failure reason;
     if (strcmp(peer->run_id, run_id) != 0 || strcmp(peer->history, history) == 0)
         return;
-    failure_set(&reason, -EAGAIN,
-                "%s has been a replica since batond connected to it, or has its first one",
-                link_place(primary->link));
+    failure_set(
+        &reason, -EAGAIN,
+        "%s has become a replica since batond connected to it, or has got its first replica",
+        link_place(primary->link));
     link_retire(primary->link, reason.text);
 }
 

@@ -78,7 +78,7 @@ static void single_on_inbox_lost(void *context, const char *reason)
         return;
     single->inbox_loss_is_told = true;
     struct failure warning;
-    failure_set(&warning, 0, "until batond hears from Redis again, waiters are served late: %s",
+    failure_set(&warning, 0, "waiters get their locks late until batond hears from Redis again: %s",
                 reason);
     single_warn(single, warning.text);
 }

@@ -64,7 +64,7 @@ static void inbox_ready(void *context, const struct session_peer *peer)
 static void inbox_overdue(struct inbox *inbox)
 {
     struct failure reason;
-    failure_set(&reason, -EAGAIN, "%s did not answer within %d ms; is it stopped or overloaded?",
+    failure_set(&reason, -EAGAIN, "%s did not answer within %d ms. Is it stopped or overloaded?",
                 session_place(inbox->session), INBOX_ANSWER_MS);
     session_lose(inbox->session, -EAGAIN, reason.text);
 }
@@ -99,7 +99,7 @@ static struct slice inbox_text_at(const redisReply *array, size_t index)
 static void inbox_strange(struct inbox *inbox)
 {
     struct failure reason;
-    failure_set(&reason, -EAGAIN, "%s answered a subscriber with something else",
+    failure_set(&reason, -EAGAIN, "%s sent a subscriber an unexpected answer",
                 session_place(inbox->session));
     session_lose(inbox->session, -EAGAIN, reason.text);
 }
@@ -149,8 +149,8 @@ static void inbox_forbidden(struct inbox *inbox)
     while (channel.length > 0 && channel.bytes[channel.length - 1] != ':')
         channel.length--;
     failure_set(&reason, -EPROTO,
-                "%s does not let this user subscribe: allow it with `ACL SETUSER … "
-                "+subscribe +ping &%.*s* &%s`",
+                "%s does not let this user subscribe. Allow it with `ACL SETUSER … +subscribe "
+                "+ping &%.*s* &%s`.",
                 session_place(inbox->session), (int)channel.length, channel.bytes, INVALIDATE);
     session_lose(inbox->session, -EPROTO, reason.text);
 }

@@ -81,9 +81,9 @@ bool tracking_warn(struct tracking *tracking, const struct inbox *inbox, const c
     tracking->trouble_is_told = true;
     const char *advice = "";
     if (inbox_is_unknown)
-        advice = ": allow this user CLIENT ID with `ACL SETUSER … +client|id`";
+        advice = ". Allow this user CLIENT ID with `ACL SETUSER … +client|id`.";
     else if (error_has_code(error, "NOPERM"))
-        advice = ": allow it with `ACL SETUSER … +client|tracking`";
+        advice = ". Allow it with `ACL SETUSER … +client|tracking`.";
     failure_set(warning, 0, "Redis does not tell which locks change under a prefix: %s%s", error,
                 advice);
     return true;

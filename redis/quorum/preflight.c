@@ -19,8 +19,8 @@ static int preflight_check_apart(const struct member *members, size_t count,
             if (members[i].preflight.run_id[0] &&
                 strcmp(members[i].preflight.run_id, members[j].preflight.run_id) == 0)
                 return failure_set(failure, -EPROTO,
-                                   "redis-url names one server of the quorum twice: members "
-                                   "%zu and %zu are the same Redis; name each server once",
+                                   "redis-url names one server of the quorum twice: members %zu "
+                                   "and %zu are the same Redis. Name each server once.",
                                    j + 1, i + 1);
     return 0;
 }

@@ -59,8 +59,8 @@ static void member_refuse_double(struct member *member, const struct member *oth
     const struct store_events *events = member_begin(member);
     struct failure warning;
     failure_set(&warning, 0,
-                "%s answers for the members %u and %u of the quorum and counts once: name each "
-                "server once in redis-url, or see where these addresses lead",
+                "%s answers for both members %u and %u of the quorum, and counts once. Name each "
+                "server once in redis-url, or find out where these addresses lead.",
                 single_place(&member->single), other->shard + 1, member->shard + 1);
     if (!member->is_double && events->warning)
         events->warning(events->context, warning.text);

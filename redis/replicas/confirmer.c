@@ -67,7 +67,8 @@ static void confirmer_complain(struct confirmer *confirmer, const char *why)
         return;
     confirmer->complaint_due = now + COMPLAINT_PAUSE_MS;
     struct failure warning;
-    failure_set(&warning, 0, "grants are taken back, since replicas do not confirm them: %s", why);
+    failure_set(&warning, 0, "batond takes grants back, because replicas do not confirm them: %s",
+                why);
     confirmer->events.warning(confirmer->events.context, warning.text);
 }
 
@@ -79,8 +80,8 @@ static void confirmer_answer_short(struct confirmer *confirmer)
         return;
     if (confirmer->reached == 0)
         snprintf(text, sizeof text,
-                 "no replica had it in time, of %d that are asked for (see in INFO replication "
-                 "whether this Redis has any)",
+                 "no replica had it in time, and confirm wants %d. See in INFO replication whether "
+                 "this Redis has any.",
                  confirmer->replicas);
     else if (confirmer->reached > 0 && confirmer->reached < confirmer->replicas)
         snprintf(text, sizeof text, "only %" PRId64 " of %d replicas had it in time",
@@ -123,14 +124,13 @@ static void confirmer_begin_round(struct confirmer *confirmer)
         return;
     uint64_t now = uv_now(confirmer->loop);
     if (!confirmer->run_id[0]) {
-        confirmer_complain(confirmer,
-                           "this user of Redis may not ask which server it is: allow it with `ACL "
-                           "SETUSER … +info`");
+        confirmer_complain(confirmer, "this user of Redis may not ask which server it is. Allow it "
+                                      "with `ACL SETUSER … +info`.");
         pending_answer_all(&confirmer->pending, "Redis does not say which server it is");
         return;
     }
     if (!pending_cover(&confirmer->pending, confirmer->run_id, confirmer->history)) {
-        session_lose(confirmer->session, -EAGAIN, "it is another server than the scripts' one");
+        session_lose(confirmer->session, -EAGAIN, "it is not the server that ran the scripts");
         return;
     }
     uint64_t due = pending_covered_due(&confirmer->pending);
@@ -159,12 +159,11 @@ static void confirmer_refused(struct confirmer *confirmer, const char *error)
     char text[TEXT_SIZE];
     if (error_has_code(error, "NOPERM"))
         snprintf(text, sizeof text,
-                 "this user of Redis may not ask for it: allow it with `ACL "
-                 "SETUSER … +wait`");
+                 "this user of Redis may not ask for it. Allow it with `ACL SETUSER … +wait`.");
     else
         snprintf(text, sizeof text, "Redis answered with an error: %s", error);
     confirmer_complain(confirmer, text);
-    pending_answer_covered(&confirmer->pending, "Redis refused to say whether replicas have it");
+    pending_answer_covered(&confirmer->pending, "Redis did not say whether replicas have it");
 }
 
 /* Redis has not written the marker, so the reply to this WAIT confirms no grant. The next round

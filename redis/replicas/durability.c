@@ -8,8 +8,8 @@ static bool durability_lacks_replicas(const struct server_info *info, int replic
     if (info->replicas >= replicas)
         return false;
     failure_set(ret, 0,
-                "confirm is replicas:%d, but Redis has %d: no lock is granted until there are as "
-                "many; start them with replicaof, or set confirm to fewer",
+                "confirm is replicas:%d, but Redis has %d replicas, so no lock is granted. Start "
+                "more with replicaof, or set confirm to fewer.",
                 replicas, info->replicas);
     return true;
 }
@@ -19,11 +19,11 @@ static bool durability_writes_alone(const struct server_info *info, int replicas
 {
     if (info->needs_replicas)
         return false;
-    failure_set(ret, 0,
-                "a primary that is cut off goes on taking writes that are lost when a replica is "
-                "promoted: set min-replicas-to-write to %d (and min-replicas-max-lag to a few "
-                "seconds)",
-                replicas);
+    failure_set(
+        ret, 0,
+        "a primary that is cut off still accepts writes, which are lost when a replica is "
+        "promoted. Set min-replicas-to-write to %d (and min-replicas-max-lag to a few seconds).",
+        replicas);
     return true;
 }
 
@@ -33,8 +33,8 @@ static bool durability_forgets(const struct server_info *info, int replicas, str
     if (!info->has_no_file)
         return false;
     failure_set(ret, 0,
-                "Redis keeps no append-only file: a primary that restarts comes back empty, and "
-                "its replicas follow it: set appendonly to yes");
+                "Redis keeps no append-only file, so a primary that restarts comes back empty, and "
+                "its replicas copy that. Set appendonly to yes.");
     return true;
 }
 

@@ -35,19 +35,19 @@ static void sentinel_give_up(struct sentinel *sentinel, const struct sentinel_ta
     int code = -EAGAIN;
     if (tally->count > 0)
         failure_set(&reason, code,
-                    "the few sentinels that answer know only of a former primary \"%s\"; waiting "
-                    "for the others",
+                    "the few sentinels that answer know only a former primary \"%s\"; waiting for "
+                    "the others",
                     name);
     else if (tally->strangers == tally->sentinels)
         code = failure_set(&reason, -EPROTO,
-                           "no sentinel knows a primary called \"%s\": correct the name in "
-                           "redis-url (`SENTINEL MASTERS` lists those that there are)",
+                           "no sentinel knows a primary called \"%s\". Correct the name in "
+                           "redis-url (`SENTINEL MASTERS` lists the names).",
                            name);
     else if (tally->strangers > 0)
-        failure_set(&reason, code,
-                    "no sentinel that answers knows a primary called \"%s\", and not all answer: "
-                    "%s",
-                    name, trouble);
+        failure_set(
+            &reason, code,
+            "no sentinel that answers knows a primary called \"%s\", and some do not answer: %s",
+            name, trouble);
     else
         code = failure_set(&reason, tally->all_need_mending ? -EPROTO : -EAGAIN,
                            "no sentinel tells where the primary \"%s\" is: %s", name, trouble);
@@ -80,7 +80,7 @@ static void sentinel_point(struct sentinel *sentinel)
     if (end > 0)
         failure_set(&reason, -EAGAIN,
                     "cannot tell whether %s:%d is still the primary \"%s\": most of the sentinels "
-                    "have not said so for %d ms; can batond reach them?",
+                    "have not said so for %d ms. Can batond reach them?",
                     current->host, current->port, sentinel->url.master, SENTINEL_PRIMARY_LEASE_MS);
     else
         failure_set(&reason, -EAGAIN,

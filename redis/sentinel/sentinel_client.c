@@ -173,9 +173,9 @@ static void sentinel_client_refuse_user(struct sentinel_client *client)
 {
     struct failure reason;
     failure_set(&reason, -EPROTO,
-                "%s does not let this user ask: allow it there with `ACL SETUSER … +info "
+                "%s does not let this user ask. Allow it there with `ACL SETUSER … +info "
                 "+client|id +sentinel|myid +sentinel|master +sentinel|get-master-addr-by-name "
-                "+sentinel|sentinels +subscribe +unsubscribe &%s`",
+                "+sentinel|sentinels +subscribe +unsubscribe &%s`.",
                 session_place(client->session), SWITCHES);
     session_lose(client->session, -EPROTO, reason.text);
 }
@@ -183,7 +183,7 @@ static void sentinel_client_refuse_user(struct sentinel_client *client)
 static void sentinel_client_refuse_answer(struct sentinel_client *client, const redisReply *reply)
 {
     struct failure reason;
-    failure_set(&reason, -EAGAIN, "%s answers as no sentinel does%s%s",
+    failure_set(&reason, -EAGAIN, "%s does not answer like a sentinel%s%s",
                 session_place(client->session), reply->type == REDIS_REPLY_ERROR ? ": " : "",
                 reply->type == REDIS_REPLY_ERROR ? reply->str : "");
     session_lose(client->session, -EAGAIN, reason.text);

@@ -126,7 +126,7 @@ static void connection_fail(struct connection *connection, int error)
     if (error == EPROTO && connection->tls)
         connection_lose(connection, -EPROTO, tls_error());
     else
-        connection_lose(connection, -EAGAIN, closed ? "closed by the other side" : strerror(error));
+        connection_lose(connection, -EAGAIN, closed ? "the other side closed it" : strerror(error));
 }
 
 static bool connection_is_transient(ssize_t result)
@@ -141,7 +141,7 @@ static void connection_deliver(struct connection *connection)
         void *reply = NULL;
         if (redisReaderGetReply(connection->reader, &reply) != REDIS_OK) {
             connection_lose(connection, -EPROTO,
-                            "what answers there does not speak the Redis protocol");
+                            "the server there does not speak the Redis protocol");
             return;
         }
         if (!reply)

@@ -8,7 +8,7 @@ enum { WORDS_SHOWN = 160 };
 #define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
 
 #define KNOW_THEM                                                                                  \
-    "take it out of the rename-command lines of Redis, or use a Redis or Valkey that has it "      \
+    "Take it out of the rename-command lines of Redis, or use a Redis or Valkey that has it "      \
     "(docs/redis.md)"
 
 /* Redis gives these errors before a function runs, or at its first write. Redis does not roll a
@@ -21,39 +21,39 @@ static const struct error {
 } ERRORS[] = {
     {"ERR Function not found", ERROR_FORGOTTEN,
      "Redis forgets the functions of batond again and again",
-     "see who runs FUNCTION FLUSH or FUNCTION DELETE there"},
-    {"NOPERM", ERROR_UNKNOWN, "Redis does not let the user of batond do what it has to",
-     "give that user the rules of docs/redis.md"},
-    {"RIGHTS", ERROR_REFUSED,
-     "Redis does not let the user of batond run all commands that it needs",
-     "give that user the rules of docs/redis.md"},
+     "Find the client that runs FUNCTION FLUSH or FUNCTION DELETE there"},
+    {"NOPERM", ERROR_UNKNOWN, "Redis does not allow the user of batond all that it needs",
+     "Give that user the rules of docs/redis.md"},
+    {"RIGHTS", ERROR_REFUSED, "Redis does not allow the user of batond all commands that it needs",
+     "Give that user the rules of docs/redis.md"},
     {"COMMANDS", ERROR_REFUSED, "Redis does not know all commands that batond needs", KNOW_THEM},
     {"ERR unknown command", ERROR_REFUSED, "Redis does not know a command that batond needs",
      KNOW_THEM},
     {"WRONGTYPE", ERROR_DAMAGED, "", ""},
-    {"OOM", ERROR_FULL, "Redis is full", "raise its maxmemory, or wait until locks have ended"},
-    {"LOADING", ERROR_REFUSED, "Redis has started and still reads its data", "wait until it has"},
+    {"OOM", ERROR_FULL, "Redis is full", "Raise its maxmemory, or wait until locks have ended"},
+    {"LOADING", ERROR_REFUSED, "Redis has just started and still reads its data",
+     "Wait until it is ready"},
     {"MASTERDOWN", ERROR_REFUSED, "Redis is a replica that has lost its primary",
-     "bring that back, or have redis-url name the primary"},
+     "Start the primary again, or let redis-url name it"},
     {"BUSY", ERROR_REFUSED, "a long script keeps Redis busy",
-     "wait for its end, or end it by FUNCTION KILL or SCRIPT KILL"},
-    {"MISCONF", ERROR_REFUSED, "Redis cannot write to its disk, and so takes no changes",
-     "see its log, and whether that disk is full"},
+     "Wait for its end, or end it with FUNCTION KILL or SCRIPT KILL"},
+    {"MISCONF", ERROR_REFUSED, "Redis cannot write to its disk and accepts no changes",
+     "See its log, and whether the disk is full"},
     {"NOREPLICAS", ERROR_REFUSED, "Redis has fewer replicas than its min-replicas-to-write",
-     "bring some back"},
-    {"NOAUTH", ERROR_WRONG_SERVER, "Redis asks for a login now", "give batond a --redis-password"},
-    {"READONLY", ERROR_WRONG_SERVER, "this Redis is a replica now, which takes no changes",
-     "wait until batond has found the primary; if it does not, see its redis-url"},
-    {"MOVED", ERROR_ELSEWHERE, "another node of the Redis Cluster has this name now", "try again"},
-    {"ASK", ERROR_ELSEWHERE, "this name is on its way to another node of the Redis Cluster",
-     "try again"},
-    {"TRYAGAIN", ERROR_ELSEWHERE, "this name is on its way to another node of the Redis Cluster",
-     "try again"},
+     "Start them again"},
+    {"NOAUTH", ERROR_WRONG_SERVER, "Redis asks for a login now", "Give batond a --redis-password"},
+    {"READONLY", ERROR_WRONG_SERVER, "this Redis is a replica now and accepts no changes",
+     "Wait until batond has found the primary. If it does not, check redis-url"},
+    {"MOVED", ERROR_ELSEWHERE, "another node of the Redis Cluster has this name now", "Try again"},
+    {"ASK", ERROR_ELSEWHERE, "this name is moving to another node of the Redis Cluster",
+     "Try again"},
+    {"TRYAGAIN", ERROR_ELSEWHERE, "this name is moving to another node of the Redis Cluster",
+     "Try again"},
     {"CLUSTERDOWN", ERROR_ELSEWHERE, "a part of the Redis Cluster has no primary",
-     "wait until a replica has taken its place, or bring it back"},
-    {"LATE", ERROR_LATE, "Redis was too slow", "try again"},
+     "Wait until a replica has taken its place, or start the primary again"},
+    {"LATE", ERROR_LATE, "Redis was too slow", "Try again"},
     {"FORMAT", ERROR_REFUSED, "another release of batond has written this",
-     "use that release, or see docs/upgrade.md"},
+     "Use that release, or see docs/upgrade.md"},
 };
 
 static const char *const PASSING[] = {
@@ -116,8 +116,8 @@ static int errors_words(const char *text)
 
 void error_explain_damage(const char *text, char *ret, size_t size)
 {
-    snprintf(ret, size, "what Redis keeps of it cannot be read (Redis says: %.*s)",
-             errors_words(text), text);
+    snprintf(ret, size, "the record in Redis cannot be read (Redis says: %.*s)", errors_words(text),
+             text);
 }
 
 /* "FORMAT <kind of record> <version found> <version known>", see
@@ -129,17 +129,16 @@ static bool errors_explain_format(const char *text, char *ret, size_t size)
     if (sscanf(text, "FORMAT %15[a-z] %u %u", kind, &found, &known) != 3)
         return false;
     if (strcmp(kind, "record") != 0)
-        snprintf(what, sizeof what, "what Redis keeps of this name (its %s)", kind);
+        snprintf(what, sizeof what, "the %s of this name in Redis", kind);
     if (found == 0)
         snprintf(ret, size,
-                 "%s was written by release 0.1 of batond, whose records this release cannot read "
-                 "(it knows format %u), so nothing was done: use release 0.1, or see "
-                 "docs/upgrade.md",
+                 "%s is of release 0.1 of batond, and this release cannot read it (it knows format "
+                 "%u), so nothing was done. Use release 0.1, or see docs/upgrade.md",
                  what, known);
     else
         snprintf(ret, size,
-                 "%s has format %u, and this release of batond knows format %u, so nothing was "
-                 "done: use the %s release that has written it, or see docs/upgrade.md",
+                 "%s has format %u, but this release of batond knows format %u, so nothing was "
+                 "done. Use the %s release that wrote it, or see docs/upgrade.md",
                  what, found, known, found > known ? "newer" : "older");
     return true;
 }
@@ -149,9 +148,9 @@ void error_explain(const char *text, char *ret, size_t size)
     const struct error *error = errors_find(text);
     if (errors_explain_format(text, ret, size))
         return;
-    snprintf(ret, size, "%s, so nothing was done: %s (Redis says: %.*s)",
-             error ? error->meaning : "Redis has refused it",
-             error ? error->advice : "see the log of Redis", errors_words(text), text);
+    snprintf(ret, size, "%s, so nothing was done. %s (Redis says: %.*s)",
+             error ? error->meaning : "Redis has refused the request",
+             error ? error->advice : "See the log of Redis", errors_words(text), text);
 }
 
 bool error_passes(const char *text)

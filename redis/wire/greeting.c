@@ -35,22 +35,22 @@ void greeting_begin(struct greeting *greeting, const struct redis_url *url, cons
 static int greeting_refused(const struct greeting *greeting, enum greeting_step step,
                             const char *error, struct failure *failure)
 {
-    static const char *const CHECK_LOGIN[] = {": check user and password for Redis",
-                                              ": check --redis-sentinel-user and "
-                                              "--redis-sentinel-password"};
+    static const char *const CHECK_LOGIN[] = {
+        ". Check user and password for Redis.",
+        ". Check --redis-sentinel-user and --redis-sentinel-password."};
     static const char *const LOG_IN[] = {
-        ": put a password into redis-url, or give --redis-password",
-        ": give --redis-sentinel-password"};
+        ". Put a password into redis-url, or give --redis-password.",
+        ". Give --redis-sentinel-password."};
     bool is_sentinel = greeting->kind == REDIS_SENTINEL;
     const char *advice = "";
     if (step == GREETING_AUTH)
         advice = CHECK_LOGIN[is_sentinel];
     else if (step == GREETING_SELECT)
-        advice = ": check the database's number in redis-url";
+        advice = ". Check the number of the database in redis-url.";
     else if (error_has_code(error, "NOAUTH"))
         advice = LOG_IN[is_sentinel];
     else if (error_has_code(error, "ERR unknown command"))
-        advice = ": batond needs that command, so take it out of the rename-command lines of Redis";
+        advice = ". batond needs that command: take it out of the rename-command lines of Redis.";
     int code = error_passes(error) ? -EAGAIN : -EPROTO;
     const char *arguments = strstr(error, ", with args ");
     int length = (int)(arguments ? (size_t)(arguments - error) : strlen(error));
@@ -75,16 +75,16 @@ static const char *greeting_misplaced(const struct greeting *greeting)
 {
     const struct server_info *info = &greeting->info;
     if (info->sentinel && greeting->kind != REDIS_SENTINEL)
-        return "it is a sentinel: write redis+sentinel://host:26379/MASTER";
+        return "it is a sentinel. Write redis+sentinel://host:26379/MASTER";
     if (!info->sentinel && greeting->kind == REDIS_SENTINEL)
-        return "it is no sentinel: redis+sentinel:// names sentinels (port 26379 as a rule), "
-               "which know where Redis is";
+        return "it is not a sentinel. redis+sentinel:// names sentinels (usually at port 26379), "
+               "which know where Redis is.";
     if (info->clustered && greeting->kind == REDIS_SERVER)
-        return "it is a node of a Redis Cluster, which has a part of the locks at most: write "
+        return "it is a node of a Redis Cluster, which has at most a part of the locks. Write "
                "redis+cluster://host:port";
     if (!info->clustered && greeting->kind == REDIS_NODE)
-        return "it is no node of a Redis Cluster: write redis://host:port, or set cluster-enabled "
-               "to yes";
+        return "it is not a node of a Redis Cluster. Write redis://host:port, or set "
+               "cluster-enabled to yes.";
     return NULL;
 }
 
@@ -119,7 +119,7 @@ static int greeting_info_answered(struct greeting *greeting, const redisReply *r
     if (reply->type == REDIS_REPLY_STRING)
         return greeting_judge(greeting, reply, failure);
     if (reply->type != REDIS_REPLY_ERROR)
-        return failure_set(failure, -EPROTO, "%s is no Redis: it answers INFO with no text",
+        return failure_set(failure, -EPROTO, "%s is not a Redis: its answer to INFO is not a text",
                            greeting->place);
     if (!error_has_code(reply->str, "NOPERM"))
         return greeting_refused(greeting, GREETING_INFO, reply->str, failure);
@@ -127,12 +127,12 @@ static int greeting_info_answered(struct greeting *greeting, const redisReply *r
         return 0; /* its answers will show whether it is a sentinel */
     if (greeting->primary_only)
         return failure_set(failure, -EPROTO,
-                           "%s cannot be asked whether it is the primary, since this user may not "
-                           "run INFO: allow it with `ACL SETUSER … +info`",
+                           "batond cannot ask %s whether it is the primary, because this user may "
+                           "not run INFO. Allow it with `ACL SETUSER … +info`.",
                            greeting->place);
     return failure_set(&greeting->warning, 0,
-                       "the version and the settings of Redis cannot be checked, since this user "
-                       "may not run INFO: allow it with `ACL SETUSER … +info`");
+                       "batond cannot check the version and the settings of Redis, because this "
+                       "user may not run INFO. Allow it with `ACL SETUSER … +info`.");
 }
 
 int greeting_answered(struct greeting *greeting, const redisReply *reply, struct failure *failure)

@@ -341,7 +341,7 @@ static void link_script_answered(struct link *link, struct call *call, const red
     link_script_done(link, call, (struct store_result){.outcome = STORE_REPLIED, .reply = value},
                      &call->turns, MOST_TURNS,
                      "so many holds or waiters of this name have ended at once that Redis is still "
-                     "removing them; try again");
+                     "removing them");
 }
 
 /* The library */
@@ -382,7 +382,8 @@ static void link_delete_answered(struct link *link, struct call *call, const red
     struct failure warning;
     char explained[sizeof warning.text];
     error_explain(reply->str, explained, sizeof explained);
-    failure_set(&warning, 0, "%s keeps the functions of a release that nobody runs any more: %s",
+    failure_set(&warning, 0,
+                "%s still has the functions of a release that no batond runs any more: %s",
                 link_place(link), explained);
     link->events.warning(link->events.context, warning.text);
 }
@@ -462,10 +463,10 @@ static const char *link_why_refused(void *context, enum store_outcome *ret)
     if (trouble[0])
         return trouble;
     if (link->gate_is_closed)
-        return "batond has just connected to Redis, and looks whether it has lost anything";
+        return "this batond has just connected to Redis, and checks whether Redis has lost data";
     if (link_is_outdated(link))
-        return "batond stood still, and asks whether Redis is still the primary";
-    return "the store is being closed";
+        return "this batond stood still, and checks whether Redis is still the primary";
+    return "this batond is stopping";
 }
 
 /* The beginning and the end */

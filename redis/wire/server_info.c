@@ -153,17 +153,17 @@ static bool server_info_is_too_old(const struct server_info *info)
 int server_info_check(const struct server_info *info, struct failure *failure)
 {
     if (info->version[0] == '\0')
-        return failure_set(failure, -EPROTO, "it does not tell its version; is it a Redis?");
+        return failure_set(failure, -EPROTO, "it does not tell its version. Is it a Redis?");
     if (server_info_is_too_old(info))
-        return failure_set(failure, -EPROTO,
-                           "it is version %s, but Redis 7.0 or Valkey 7.2 or newer is needed: "
-                           "upgrade it",
-                           info->version);
+        return failure_set(
+            failure, -EPROTO,
+            "it is version %s, but batond needs Redis 7.0, Valkey 7.2, or newer. Upgrade it.",
+            info->version);
     if (info->loading)
         return failure_set(failure, -EAGAIN, "it is still loading its data");
     if (info->replica && !info->replica_writable)
         return failure_set(failure, -EAGAIN,
-                           "it is a read-only replica: point redis-url to the primary");
+                           "it is a read-only replica. Let redis-url name the primary.");
     return 0;
 }
 
@@ -171,12 +171,12 @@ bool server_info_warn(const struct server_info *info, struct failure *warning)
 {
     if (info->replica)
         failure_set(warning, 0,
-                    "Redis is a writable replica: its primary may overwrite locks at any time; "
-                    "point redis-url to the primary");
+                    "Redis is a writable replica, so its primary may overwrite locks at any time. "
+                    "Let redis-url name the primary.");
     else if (info->eviction[0] != '\0' && strcmp(info->eviction, "noeviction") != 0)
         failure_set(warning, 0,
-                    "Redis may evict locks when its memory is full (maxmemory-policy %s): set "
-                    "maxmemory-policy to noeviction",
+                    "Redis may evict locks when its memory is full (maxmemory-policy is %s). Set "
+                    "maxmemory-policy to noeviction.",
                     info->eviction);
     else
         return false;

@@ -308,7 +308,7 @@ void session_connect_overdue(struct session *session)
 {
     struct failure reason;
     failure_set(&reason, -EAGAIN,
-                "cannot connect to %s: no answer within %d ms; is it stopped or overloaded?",
+                "cannot connect to %s: no answer within %d ms. Is it stopped or overloaded?",
                 session->place, SESSION_CONNECT_MS);
     session_retreat(session, -EAGAIN, reason.text);
 }

@@ -80,8 +80,8 @@ static void acceptor_reject(struct acceptor *acceptor, int fd, const struct sock
         getnameinfo((const struct sockaddr *)from, length, address, sizeof address, NULL, 0,
                     NI_NUMERICHOST);
         log_line(acceptor->options.log, LOG_WARN,
-                 "turned a connection away: its address has as many as it may; if it is a proxy, "
-                 "name it in trusted-proxies, else see max-connections-per-address",
+                 "refused a connection: its address has all that max-connections-per-address "
+                 "allows; if it is a proxy, name it in trusted-proxies",
                  "address", address, NULL);
     }
     lingering_close_begin(acceptor->options.lingering, fd, acceptor->options.too_many,

@@ -127,10 +127,11 @@ static void http_open_parts(struct http *http, uv_loop_t *loop, const struct htt
         .pool = http->pool,
         .metrics = options->metrics,
         .log = options->log,
-        .when_full = options->is_admin ? "new connections to admin-listen wait, since as many are "
-                                         "open there as may be: keep strangers away from it"
-                                       : "new connections wait, since as many are open as may be; "
-                                         "see max-connections",
+        .when_full =
+            options->is_admin
+                ? "new connections to admin-listen wait, because all of its connections are in "
+                  "use; let only probes and Prometheus reach it"
+                : "new connections wait, because as many are open as max-connections allows",
         .too_many = options->https ? "" : http->too_many, /* the client expects TLS */
     });
     uv_timer_init(loop, &http->deadline);

@@ -82,8 +82,7 @@ static int https_read_dates(struct https *https, const char *path, char *text,
     int result = gnutls_x509_crt_list_import(chain, &count, &datum, GNUTLS_X509_FMT_PEM,
                                              GNUTLS_X509_CRT_LIST_IMPORT_FAIL_IF_EXCEED);
     if (result <= 0)
-        return https_refuse("tls-cert", path, "holds no certificate (PEM) that can be read",
-                            failure);
+        return https_refuse("tls-cert", path, "has no readable certificate (PEM)", failure);
     https->from = gnutls_x509_crt_get_activation_time(chain[0]);
     https->until = gnutls_x509_crt_get_expiration_time(chain[0]);
     for (unsigned i = 0; i < count; i++)
@@ -101,9 +100,9 @@ static int https_explain_key(const struct https_files *files, int result, struct
     if (result == GNUTLS_E_DECRYPTION_FAILED)
         return https_refuse(
             "tls-key", files->key,
-            "has a passphrase, which nobody is there to type: take it off by openssl pkey",
+            "has a passphrase, and nobody is there to type it. Remove it with openssl pkey.",
             failure);
-    return https_refuse("tls-key", files->key, "holds no key (PEM) that can be read", failure);
+    return https_refuse("tls-key", files->key, "has no readable key (PEM)", failure);
 }
 
 static int https_set_key(struct https *https, const struct https_files *files, char *certificate,
@@ -145,8 +144,7 @@ static int https_read_client_ca(struct https *https, const char *path, struct fa
         return result;
     gnutls_datum_t datum = datum_of(text);
     if (gnutls_certificate_set_x509_trust_mem(https->credentials, &datum, GNUTLS_X509_FMT_PEM) <= 0)
-        result = https_refuse("tls-client-ca", path, "holds no certificate (PEM) that can be read",
-                              failure);
+        result = https_refuse("tls-client-ca", path, "has no readable certificate (PEM)", failure);
     free(text);
     gnutls_certificate_set_verify_function(https->credentials, https_check_client);
     https->asks_clients = true;
@@ -156,10 +154,9 @@ static int https_read_client_ca(struct https *https, const char *path, struct fa
 int https_read(struct https **ret, const struct https_files *files, struct failure *failure)
 {
     if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
-        return failure_set(
-            failure, -ENOTSUP,
-            "--tls-cert: the libmicrohttpd here was built without TLS: take one that "
-            "has it, or put a proxy in front");
+        return failure_set(failure, -ENOTSUP,
+                           "--tls-cert: the libmicrohttpd on this machine was built without TLS. "
+                           "Install one with TLS, or put a proxy in front.");
     struct https *https = calloc(1, sizeof *https);
     if (!https || gnutls_certificate_allocate_credentials(&https->credentials) < 0 ||
         gnutls_priority_init(&https->priority, PRIORITY, NULL) < 0)
@@ -179,9 +176,9 @@ const char *https_warning(const struct https *https)
 {
     time_t now = time(NULL);
     if (now < https->from)
-        return "the certificate in tls-cert is not valid yet; is the clock right?";
+        return "the certificate in tls-cert is not valid yet. Check the clock of this machine.";
     if (now >= https->until)
-        return "the certificate in tls-cert has ended: get a new one, and send SIGHUP";
+        return "the certificate in tls-cert has expired. Get a new one, and send SIGHUP.";
     return NULL;
 }
 

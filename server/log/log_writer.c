@@ -186,8 +186,9 @@ static bool log_writer_report_lost(struct log_writer *log_writer)
         return true;
     if (log_writer->torn && log_writer_write_all(log_writer, "\n", 1) < 1)
         return false;
-    line_begin(&line, log_writer->format, "warn",
-               "lines of this log were lost here: its reader is too slow, or it cannot be written");
+    line_begin(
+        &line, log_writer->format, "warn",
+        "lines of this log are missing here: its reader is too slow, or batond cannot write to it");
     line_number(&line, "lines", (int64_t)log_writer->unsaid);
     if (log_writer->error)
         line_text(&line, "reason", slice_of(strerrordesc_np(log_writer->error)));

@@ -61,13 +61,13 @@ static const struct number {
     {offsetof(struct metrics, watchers), sum, "gauge", "baton_watchers",
      "Requests and streams that wait for events now."},
     {offsetof(struct metrics, streams), sum, "gauge", "baton_streams",
-     "Replies that go on now: events, and holds of connections."},
+     "Replies that are still open: streams of events, and holds of connections."},
     {offsetof(struct metrics, fence), most, "gauge", "baton_last_fence",
-     "The greatest fence that this process has told of; 0: none so far."},
+     "The greatest fence that this process has told a client; 0: none so far."},
     {offsetof(struct metrics, waiting), sum, "gauge", "baton_http_waiting",
      "Requests that wait for a lock or an event now."},
     {offsetof(struct metrics, hung_up), sum, "counter", "baton_http_hung_up_total",
-     "Clients that went while their request waited, or left a stream."},
+     "Clients that disconnected while their request waited, or left a stream."},
     {offsetof(struct metrics, undelivered), sum, "counter", "baton_http_undelivered_total",
      "Replies that did not reach their client; a grant among them was taken back."},
     {offsetof(struct metrics, connections), sum, "gauge", "baton_http_connections",
@@ -79,7 +79,7 @@ static const struct number {
     {offsetof(struct metrics, unread_replies), sum, "counter", "baton_http_unread_replies_total",
      "Connections ended because a reply was not read within idle-timeout."},
     {offsetof(struct metrics, idle_ends), sum, "counter", "baton_http_idle_ends_total",
-     "Connections ended because no request came within idle-timeout, or for want of places."},
+     "Connections ended because no request came within idle-timeout, or to make room for others."},
     {offsetof(struct metrics, turned_away), sum, "counter", "baton_http_turned_away_total",
      "Connections answered 429: max-connections-per-address was reached."},
     {offsetof(struct metrics, out_of_place), sum, "counter", "baton_http_out_of_place_total",
@@ -93,20 +93,21 @@ static const struct number {
     {offsetof(struct metrics, redis_losses), sum, "counter", "baton_redis_losses_total",
      "Times that Redis was lost or could not be reached."},
     {offsetof(struct metrics, redis_switches), sum, "counter", "baton_redis_switches_total",
-     "Times that a worker went to another server than before, as Sentinel told it to."},
+     "Times that a worker changed to another server because Sentinel said so."},
     {offsetof(struct metrics, unconfirmed), sum, "counter", "baton_unconfirmed_total",
      "Grants and renewals that too few replicas of Redis had in time."},
     {offsetof(struct metrics, quarantine_seconds), most, "gauge", "baton_quarantine_seconds",
-     "For so long nothing will be granted, since Redis may have lost locks; 0: there is no "
+     "How long nothing will be granted, because Redis may have lost locks; 0: there is no "
      "quarantine."},
     {offsetof(struct metrics, loss_would_cost_seconds), most, "gauge",
      "baton_loss_would_cost_seconds",
-     "For so long nothing would be granted if Redis lost its data now: the longest hold of late "
+     "How long nothing would be granted if Redis lost its data now: the longest recent hold "
      "decides."},
     {offsetof(struct metrics, damages), sum, "counter", "baton_damaged_total",
-     "Times that what Redis keeps of a lock could not be read: asked for, or left out of a list."},
+     "Times that the record of a lock in Redis could not be read: asked for, or left out of a "
+     "list."},
     {offsetof(struct metrics, left_out), sum, "counter", "baton_expiries_left_out_total",
-     "Grants and renewals whose expiry nobody looks out for here, for want of memory."},
+     "Grants and renewals whose expiry this batond does not watch, for want of memory."},
 };
 
 static void write_numbers(FILE *out, const struct exposition *from)
@@ -177,8 +178,9 @@ static void write_http(FILE *out, const struct exposition *from)
     write_head(out, "baton_http_requests_total", "counter",
                "Requests answered, by route, method and status.");
     write_by_route(out, from, write_requests_of);
-    write_head(out, "baton_http_request_duration_seconds", "histogram",
-               "From a complete request to its reply; without those that wait and streams.");
+    write_head(
+        out, "baton_http_request_duration_seconds", "histogram",
+        "Time from a complete request to its reply; without requests that wait, and streams.");
     write_by_route(out, from, write_duration_of);
 }
 
@@ -209,7 +211,7 @@ static void write_quarantines(FILE *out, const struct exposition *from)
 {
     static const char NAME[] = "baton_quarantines_total";
     write_head(out, NAME, "counter",
-               "Quarantines by why, counted by the worker that was the first to notice.");
+               "Quarantines by reason, counted by the worker that noticed first.");
     for (enum quarantine_reason i = QUARANTINE_NONE + 1; i < QUARANTINE_REASON_COUNT; i++)
         fprintf(out, "%s{reason=\"%s\"} %" PRIu64 "\n", NAME, quarantine_word(i),
                 exposition_join(from, offsetof(struct metrics, quarantines[i]), sum));
@@ -219,10 +221,10 @@ static void write_acquires(FILE *out, const struct exposition *from)
 {
     static const char *const RESULTS[METRICS_WAITS] = {"granted", "timeout", "abandoned", "other"};
     static const char ACQUIRES[] = "baton_acquires_total", WAITS[] = "baton_wait_duration_seconds";
-    write_head(out, ACQUIRES, "counter", "Acquires that ended, a name each, by how they did.");
+    write_head(out, ACQUIRES, "counter", "Acquires that ended, one for each name, by result.");
     write_lock_events(out, from, ACQUIRES, "result", 0, LOCK_EVENT_ACQUIRE_LAST);
     write_head(out, WAITS, "histogram",
-               "Of acquires that had to wait: in the queue, to their end.");
+               "Time in the queue of acquires that had to wait, to their end.");
     for (size_t i = 0; i < METRICS_WAITS; i++)
         write_histogram(out, from, offsetof(struct metrics, waits[i]), HISTOGRAM_WAITS, WAITS,
                         "result", RESULTS[i]);
@@ -231,9 +233,10 @@ static void write_acquires(FILE *out, const struct exposition *from)
 static void write_holds(FILE *out, const struct exposition *from)
 {
     static const char ENDS[] = "baton_holds_ended_total", HOLDS[] = "baton_hold_duration_seconds";
-    write_head(out, ENDS, "counter", "Holds that ended, by how they did.");
+    write_head(out, ENDS, "counter", "Holds that ended, by reason.");
     write_lock_events(out, from, ENDS, "reason", LOCK_EVENT_END_FIRST, LOCK_EVENT_END_LAST);
-    write_head(out, HOLDS, "histogram", "Of holds that ended, where it is known: from the grant.");
+    write_head(out, HOLDS, "histogram",
+               "Time from the grant to the end of a hold, where it is known.");
     for (size_t kind = LOCK_EVENT_END_FIRST; kind <= LOCK_EVENT_END_LAST; kind++)
         write_histogram(out, from, offsetof(struct metrics, holds[kind]), HISTOGRAM_HOLDS, HOLDS,
                         "reason", lock_event_word((enum lock_event_kind)kind));
@@ -247,10 +250,10 @@ static void write_hold_count(FILE *out, const struct hold_counter *hold_counter)
         return;
     int64_t counted_ms = hold_counter->counted_ms;
     write_head(out, "baton_holds", "gauge",
-               "Holds in Redis, of all batonds, when they were last counted to the end.");
+               "Holds in Redis, of all batonds, at the last complete count.");
     fprintf(out, "baton_holds %" PRId64 "\n", holds);
     write_head(out, "baton_holds_counted_timestamp_seconds", "gauge",
-               "When the holds in Redis were last counted to the end, since 1970.");
+               "When the last complete count of the holds in Redis ended, since 1970.");
     fprintf(out, "baton_holds_counted_timestamp_seconds %" PRId64 ".%03" PRId64 "\n",
             counted_ms / 1000, counted_ms % 1000);
 }
@@ -259,7 +262,7 @@ static void write_handovers(FILE *out, const struct exposition *from)
 {
     static const char TOTAL[] = "baton_handovers_total";
     struct histograms all = histograms_at(from, offsetof(struct metrics, waits[WAIT_GRANTED]));
-    write_head(out, TOTAL, "counter", "Locks that were granted to who waited for them.");
+    write_head(out, TOTAL, "counter", "Locks granted to waiters.");
     fprintf(out, "%s %" PRIu64 "\n", TOTAL, histograms_total(&all));
 }
 
@@ -270,11 +273,12 @@ static const struct quick {
     const char *help;
 } QUICK[] = {
     {offsetof(struct metrics, handovers), "baton_handover_duration_seconds",
-     "From hearing that who waits is granted the lock to its reply; without several at once."},
+     "Time from hearing of a grant to a waiter until its reply; without requests for several "
+     "locks."},
     {offsetof(struct metrics, redis_commands), "baton_redis_command_duration_seconds",
-     "From a script on its way to Redis to its reply."},
+     "Time from sending a script to Redis to its reply."},
     {offsetof(struct metrics, confirmations), "baton_confirm_duration_seconds",
-     "From a script on its way to Redis to its grant or renewal being confirmed by replicas."},
+     "Time from sending a script to Redis until replicas have confirmed its grant or renewal."},
 };
 
 static void write_quick(FILE *out, const struct exposition *from)
@@ -289,7 +293,8 @@ static void write_quick(FILE *out, const struct exposition *from)
 static void write_log(FILE *out, const struct log *log)
 {
     static const char LOST[] = "baton_log_lines_lost_total";
-    write_head(out, LOST, "counter", "Lines of the log that were lost: not read, or not written.");
+    write_head(out, LOST, "counter",
+               "Lines of the log that were lost: the reader was too slow, or writing failed.");
     fprintf(out, "%s %" PRIu64 "\n", LOST, log ? log_lost(log) : 0);
 }
 
@@ -297,8 +302,9 @@ static void write_workers(FILE *out, const struct exposition *from)
 {
     write_head(out, "baton_workers", "gauge", "Threads that serve.");
     fprintf(out, "baton_workers %zu\n", from->workers);
-    write_head(out, "baton_worker_busy_seconds_total", "counter",
-               "Processor time of each worker's thread; a second each second is all it can do.");
+    write_head(
+        out, "baton_worker_busy_seconds_total", "counter",
+        "Processor time of each worker's thread; at one second per second it can do no more.");
     for (size_t i = 0; i < from->workers; i++) {
         uint64_t busy = exposition_number(&from->metrics[i], offsetof(struct metrics, busy));
         fprintf(out, "baton_worker_busy_seconds_total{worker=\"%zu\"} %" PRIu64 ".%06" PRIu64 "\n",

@@ -16,11 +16,10 @@ int activation_socket(int *ret_fd, struct failure *failure)
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
         unsetenv(NAMES[i]);
     if (count < 0 || count > 1)
-        return failure_set(
-            failure, -EINVAL,
-            "LISTEN_FDS: %ld sockets were passed; all workers serve on one, so expected "
-            "one ListenStream= in the socket unit",
-            count);
+        return failure_set(failure, -EINVAL,
+                           "LISTEN_FDS: systemd passed %ld sockets, but all workers serve on one. "
+                           "Leave one ListenStream= in the socket unit.",
+                           count);
     *ret_fd = count == 1 ? FIRST : -1;
     return 0;
 }

@@ -119,7 +119,7 @@ int listener_read(struct listener *ret, const char *setting, const char *text,
         .length = sizeof listener.address, .setting = setting, .shared = -1};
     if (listener_resolve(&listener, text) < 0 || listener_describe(&listener) < 0)
         return failure_set(failure, -EINVAL,
-                           "--%s: \"%.100s\" will not do; expected ADDRESS:PORT, such as "
+                           "--%s: \"%.100s\" is not valid; expected ADDRESS:PORT, such as "
                            "127.0.0.1:7420, 0.0.0.0:7420 or [::1]:7420",
                            setting, text);
     listener.loopback = is_loopback(&listener.address);
@@ -131,7 +131,7 @@ static const char *listener_remedy(int error)
 {
     switch (error) {
     case EADDRINUSE:
-        return "; stop what does, or choose another port";
+        return "; stop the program that uses it, or choose another port";
     case EADDRNOTAVAIL:
         return "; this machine has no such address";
     case EACCES:
@@ -151,7 +151,7 @@ int listener_init(struct listener *ret, const char *setting, const char *text,
     /* Without SO_REUSEPORT, bind(2) fails if any other process has the port. */
     int fd = listener_bind(&listener, 0);
     if (fd < 0)
-        return failure_set(failure, fd, "--%s: cannot serve on %s: %s%s", setting, text,
+        return failure_set(failure, fd, "--%s: cannot listen on %s: %s%s", setting, text,
                            strerror(-fd), listener_remedy(-fd));
     result = getsockname(fd, (struct sockaddr *)&listener.address, &listener.length) < 0
                  ? -errno
@@ -179,9 +179,10 @@ int listener_adopt(struct listener *ret, int fd, struct failure *failure)
         listener_option(fd, SO_ACCEPTCONN) != 1 ||
         getsockname(fd, (struct sockaddr *)&listener.address, &listener.length) < 0 ||
         listener_describe(&listener) < 0)
-        return failure_set(failure, -EINVAL,
-                           "LISTEN_FDS: expected a listening TCP socket, as by "
-                           "ListenStream=127.0.0.1:7420 and Accept=no");
+        return failure_set(
+            failure, -EINVAL,
+            "LISTEN_FDS: the socket that systemd passed is not a listening TCP socket. Set "
+            "ListenStream=127.0.0.1:7420 and Accept=no in the socket unit.");
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     listener_limit_clients(fd);
@@ -205,7 +206,7 @@ int listener_socket(const struct listener *listener, struct failure *failure)
         fd = -error;
     }
     if (fd < 0)
-        return failure_set(failure, fd, "--%s: cannot serve on %s: %s", listener->setting,
+        return failure_set(failure, fd, "--%s: cannot listen on %s: %s", listener->setting,
                            listener->endpoint, strerror(-fd));
     return fd;
 }

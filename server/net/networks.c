@@ -94,12 +94,12 @@ static const char *network_read(struct network *ret, char *text)
         ret->ip = ip_map(&ipv4);
         most = IP_BITS - MAPPED_BITS;
     } else if (inet_pton(AF_INET6, text, ret->ip.bytes) != 1) {
-        return "is no address";
+        return "is not an address";
     }
     if (!network_read_bits(slash, most, &ret->bits))
-        return "has no length of a network behind its slash";
+        return "has no prefix length after its slash";
     ret->bits += IP_BITS - most;
-    return has_bits_beyond(ret) ? "has bits beyond the length of its network" : NULL;
+    return has_bits_beyond(ret) ? "has bits beyond its prefix length" : NULL;
 }
 
 static void networks_add(struct networks *networks, const struct network *network)

@@ -103,7 +103,7 @@ static int check_ask(struct probe *probe, struct failure *failure)
                                   "User-Agent: batond-check\r\n"
                                   "Connection: close\r\n\r\n";
     if (!check_limit_time(probe) || check_transfer(probe, REQUEST, sizeof REQUEST - 1) < 0)
-        return check_no_answer(probe, "it hangs up", failure);
+        return check_no_answer(probe, "it closes the connection", failure);
     while (probe->length < REPLY_LONGEST - 1 && check_limit_time(probe)) {
         ssize_t count = check_transfer(probe, NULL, REPLY_LONGEST - 1 - probe->length);
         if (count <= 0)
@@ -125,8 +125,8 @@ static struct slice check_find_text(const char *reply, const char *key)
 static const char *check_silence(const struct probe *probe)
 {
     if (probe->length > 0)
-        return "what it says is not HTTP";
-    return monotonic_ms() < probe->until ? "it hangs up" : "it takes too long";
+        return "its answer is not HTTP";
+    return monotonic_ms() < probe->until ? "it closes the connection" : "it takes too long";
 }
 
 static int check_judge(const struct probe *probe, struct failure *failure)
@@ -211,7 +211,9 @@ int check_readiness(const struct settings *settings, struct failure *failure)
     if (result < 0)
         return result;
     if (check_prefer_loopback(&probe.listener.address) == 0)
-        return failure_set(failure, -EINVAL, "--check: --%s says any port: say which",
+        return failure_set(failure, -EINVAL,
+                           "--check: --%s has port 0, which stands for any port. Name the port "
+                           "that batond listens on.",
                            probe.listener.setting);
     result = check_connect(&probe, failure);
     if (result == 0 && settings->tls_cert)

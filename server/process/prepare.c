@@ -54,10 +54,9 @@ static int prepare_check_exposure(struct process *process, struct failure *failu
         process->settings.tls_client_ca || process->settings.allow_anonymous)
         return 0;
     return failure_set(failure, -EINVAL,
-                       "--listen: other machines can reach %s, and nobody is asked who they are: "
-                       "give a --tokens-file or a --tls-client-ca, listen on 127.0.0.1, or give "
-                       "--allow-anonymous if "
-                       "the network itself is closed",
+                       "--listen: other machines can reach %s, and no client has to log in. Give a "
+                       "--tokens-file or a --tls-client-ca, or listen on 127.0.0.1. If the network "
+                       "itself is closed, give --allow-anonymous.",
                        process->listener.endpoint);
 }
 
@@ -68,10 +67,11 @@ static int prepare_warn_of_variables(struct process *process, struct failure *fa
     (void)failure;
     if (sources_overlooked(&process->settings, &overlooked))
         log_line(&process->log, LOG_WARN,
-                 "variables that are no settings have no effect; set "
-                 "others in their place (batond --help lists them)",
+                 "some variables have no effect, because they are not settings; set others instead "
+                 "(batond --help lists them)",
                  "variables", overlooked.variables, "set", overlooked.settings, "redis",
-                 process->settings.redis_url ? "that of redis-url" : "one of batond's own", NULL);
+                 process->settings.redis_url ? "the one of redis-url" : "one that batond starts",
+                 NULL);
     return 0;
 }
 
@@ -102,11 +102,11 @@ int prepare_files(struct process *process, struct failure *failure)
     if (limit.rlim_cur > others)
         return 0;
     return failure_set(failure, -EINVAL,
-                       "the limit of open files is %llu, and batond needs more than %llu with %zu "
-                       "worker%s: raise it (ulimit -n, LimitNOFILE=)%s",
+                       "the limit of open files is %llu, but batond needs more than %llu with %zu "
+                       "worker%s. Raise it (ulimit -n, LimitNOFILE=)%s.",
                        (unsigned long long)limit.rlim_cur, (unsigned long long)others,
                        process->worker_count, process->worker_count == 1 ? "" : "s",
-                       process->worker_count == 1 ? "" : ", or ask for fewer --workers");
+                       process->worker_count == 1 ? "" : ", or set fewer --workers");
 }
 
 /* Every connection needs a descriptor. */
@@ -126,8 +126,8 @@ static int prepare_limits(struct process *process, struct failure *failure)
     unsigned most = prepare_connections_most(process);
     if (settings->max_connections > most)
         return failure_set(failure, -EINVAL,
-                           "--max-connections: the limit of open files leaves place for %u; raise "
-                           "it (ulimit -n, LimitNOFILE=) or ask for fewer connections",
+                           "--max-connections: the limit of open files leaves room for only %u. "
+                           "Raise that limit (ulimit -n, LimitNOFILE=), or set fewer connections.",
                            most);
     if (settings->max_connections > 0)
         most = (unsigned)settings->max_connections;
@@ -156,8 +156,9 @@ static int prepare_embedded(struct process *process, struct failure *failure)
     if (result != -EBUSY)
         return result;
     duration_format(EMBEDDED_PATIENCE_MS, patience);
-    log_line(&process->log, LOG_WARN, "another batond has the state directory; waiting for its end",
-             "for", patience, "reason", failure->text, NULL);
+    log_line(&process->log, LOG_WARN,
+             "another batond uses the state directory; waiting until it ends", "for", patience,
+             "reason", failure->text, NULL);
     return embedded_start(&process->embedded, process->settings.state_dir, true, failure);
 }
 
@@ -187,9 +188,10 @@ int prepare_redis_url(const struct settings *settings, struct redis_url *ret,
         return redis_access_expect_none(&access, failure);
     int result = redis_url_parse(settings->redis_url, ret, failure);
     if (result == 0 && ret->kind == REDIS_QUORUM && settings->replicas > 0)
-        result = failure_set(failure, -EINVAL,
-                             "--confirm does not go with redis+quorum://: a majority of its "
-                             "servers has each hold, and replicas of them count for nothing");
+        result =
+            failure_set(failure, -EINVAL,
+                        "--confirm does not work with redis+quorum://: a majority of its servers "
+                        "has each hold, and their replicas do not count. Leave --confirm out.");
     return result < 0 ? result : redis_access_add(ret, &access, failure);
 }
 

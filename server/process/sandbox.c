@@ -11,7 +11,7 @@ int sandbox_harden(struct failure *failure)
     const struct rlimit none = {0, 0};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
         setrlimit(RLIMIT_CORE, &none) < 0)
-        return failure_set(failure, -errno, "cannot give up core dumps and new privileges: %s",
+        return failure_set(failure, -errno, "cannot turn off core dumps and new privileges: %s",
                            strerror(errno));
     return 0;
 }
@@ -178,11 +178,10 @@ static void sandbox_on_blocked(int number, siginfo_t *about, void *context)
     (void)context;
     /* The heap and the time zone make allowed calls only, so no lock of theirs is held here. */
     char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, about->si_syscall);
-    log_last_words(
-        sandbox_log, LOG_ERROR,
-        "the sandbox has blocked a system call, so batond ends; if no attack explains it, "
-        "report it, and start with --sandbox=false until then",
-        "call", name ? name : "?", NULL);
+    log_last_words(sandbox_log, LOG_ERROR,
+                   "the sandbox has blocked a system call, so batond ends; if this was no attack, "
+                   "report it, and set --sandbox=false until it is mended",
+                   "call", name ? name : "?", NULL);
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -234,8 +233,7 @@ static int sandbox_load(scmp_filter_ctx filter, int result, struct failure *fail
         result = seccomp_load(filter);
     seccomp_release(filter);
     if (result < 0)
-        failure_set(failure, result,
-                    "--sandbox: the kernel does not take the filter of system calls: %s",
+        failure_set(failure, result, "--sandbox: the kernel refuses the filter of system calls: %s",
                     strerror(-result));
     return result;
 }
@@ -264,8 +262,8 @@ int sandbox_enter(const struct log *log, struct failure *failure)
 int sandbox_check(struct failure *failure)
 {
     return failure_set(failure, -ENOTSUP,
-                       "--sandbox: batond was built without libseccomp (or with a sanitizer): "
-                       "install libseccomp-dev and build it again, or leave the setting out");
+                       "--sandbox: batond was built without libseccomp (or with a sanitizer). "
+                       "Install libseccomp-dev and build batond again, or leave the setting out.");
 }
 
 int sandbox_prepare(struct failure *failure)

@@ -44,7 +44,7 @@ static void supervisor_stop(struct process *process, const char *reason)
 
 static void supervisor_on_grace_over(uv_timer_t *timer)
 {
-    supervisor_stop(timer->data, "the time of drain is over");
+    supervisor_stop(timer->data, "the drain time is over");
 }
 
 /* Whether the signal starts a drain. With an embedded Redis a drain is of no use: Redis ends with
@@ -61,7 +61,8 @@ static void supervisor_leave(struct process *process)
     atomic_store(&process->health.leaving, true);
     duration_format(process->settings.drain_ms, lasts);
     log_line(&process->log, LOG_INFO,
-             "draining: not ready any more, so that requests go to others; serving those that come",
+             "draining: /readyz says 503, so that requests go to other batonds; requests that "
+             "still come are served",
              "for", lasts, NULL);
     notify_say(&process->notify, "STOPPING=1\nSTATUS=draining for %s\nEXTEND_TIMEOUT_USEC=%" PRId64,
                lasts, (process->settings.drain_ms + END_MS) * 1000);
@@ -133,7 +134,7 @@ static void supervisor_on_child_signal(uv_signal_t *signal, int number)
     char pause[DURATION_TEXT];
     int pause_ms = embedded_pause_ms(process->embedded);
     duration_format(pause_ms, pause);
-    log_line(&process->log, LOG_ERROR, "redis-server has ended by itself; starting it again", "in",
+    log_line(&process->log, LOG_ERROR, "redis-server ended by itself; starting it again", "in",
              pause, "reason", embedded_why(process->embedded), "directory",
              process->settings.state_dir, NULL);
     uv_timer_start(&process->restart, supervisor_on_restart, (uint64_t)pause_ms, 0);
@@ -205,7 +206,7 @@ int supervisor_prepare(struct process *process, struct failure *failure)
     if (result < 0)
         return failure_set(failure, result, "cannot make an event loop: %s", strerror(-result));
     if (notify_open(&process->notify, failure) < 0)
-        log_line(&process->log, LOG_WARN, "the service manager will not be told how this batond is",
+        log_line(&process->log, LOG_WARN, "cannot tell the service manager how this batond is",
                  "reason", failure->text, NULL);
     process->ends_with_terminal = ends_with_terminal();
     signal(SIGPIPE, SIG_IGN);

@@ -82,7 +82,7 @@ static void worker_on_redis_down(void *context, unsigned shard, const char *reas
         log_line(worker->options->log, LOG_ERROR, "redis is down; trying again until it is back",
                  "reason", reason, NULL);
     else
-        log_line(worker->options->log, LOG_INFO, "a node of redis is not used any more", "reason",
+        log_line(worker->options->log, LOG_INFO, "a node of redis is no longer in use", "reason",
                  reason, NULL);
     worker_serve(worker, shard);
 }
@@ -90,7 +90,7 @@ static void worker_on_redis_down(void *context, unsigned shard, const char *reas
 static void worker_on_redis_warning(void *context, const char *text)
 {
     struct worker *worker = context;
-    log_line(worker->options->log, LOG_WARN, "redis is not as it should be for locks", "warning",
+    log_line(worker->options->log, LOG_WARN, "redis is not set up safely for locks", "warning",
              text, NULL);
 }
 
@@ -127,9 +127,10 @@ static void worker_on_serving(void *context, unsigned shard)
 static void worker_log_quarantine(const struct worker *worker, const struct quarantine *quarantine)
 {
     struct line line;
-    if (!log_begin(worker->options->log, LOG_ERROR,
-                   "quarantine: no lock is granted there until those that may be lost have ended",
-                   &line))
+    if (!log_begin(
+            worker->options->log, LOG_ERROR,
+            "quarantine: no lock is granted there until every lock that may be lost has expired",
+            &line))
         return;
     line_text(&line, "server",
               slice_of(store_shard_place(locks_store(worker->locks), quarantine->shard)));
@@ -138,8 +139,9 @@ static void worker_log_quarantine(const struct worker *worker, const struct quar
     line_number(&line, "seconds", (quarantine->left_ms + 999) / 1000);
     line_text(
         &line, "todo",
-        slice_of("nothing: it ends by itself, and renewals and releases work; to end it now, if "
-                 "no lock that was held before is in use any more: DELETE /quarantine?reason=…"));
+        slice_of(
+            "nothing: it ends by itself, and renewals and releases work meanwhile. If no lock that "
+            "was held before is still in use, you can end it now: DELETE /quarantine?reason=…"));
     log_end(worker->options->log, &line);
 }
 
@@ -155,10 +157,10 @@ static void worker_on_quarantined(void *context, const struct quarantine *quaran
     if (!is_teller)
         return;
     if (is_over)
-        log_line(
-            worker->options->log, LOG_WARN, "the quarantine is over: locks are granted again",
-            "server", store_shard_place(locks_store(worker->locks), quarantine->shard), "because",
-            quarantine->is_ended ? "it was ended by DELETE /quarantine" : "its time is over", NULL);
+        log_line(worker->options->log, LOG_WARN, "the quarantine is over: locks are granted again",
+                 "server", store_shard_place(locks_store(worker->locks), quarantine->shard),
+                 "because",
+                 quarantine->is_ended ? "DELETE /quarantine ended it" : "its time is over", NULL);
     else
         worker_log_quarantine(worker, quarantine);
 }
@@ -178,7 +180,7 @@ static void worker_on_damaged(void *context, struct slice key, const char *error
         return;
     snprintf(text, sizeof text, "%.*s", (int)key.length, key.bytes);
     log_line(worker->options->log, LOG_ERROR,
-             "a record in redis is damaged: lists leave its lock out, until DELETE "
+             "a record in redis is damaged: lists leave its lock out until DELETE "
              "/locks/NAME?force=true clears it",
              "key", text, "because", error, NULL);
 }

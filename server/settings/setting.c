@@ -96,9 +96,8 @@ static void setting_describe(const struct setting *setting, char *text, size_t s
     case DURATION:
         duration_format(setting->lowest, low);
         duration_format(setting->highest, high);
-        snprintf(text, size,
-                 "a duration from %s to %s, in ms, s, m or h, as one number and one unit", low,
-                 high);
+        snprintf(text, size, "a duration from %s to %s, as one number and one unit (ms, s, m or h)",
+                 low, high);
         break;
     case COUNT:
         snprintf(text, size, "a number from %" PRId64 " to %" PRId64, setting->lowest,
@@ -147,6 +146,6 @@ int setting_set(struct settings *settings, const struct setting *setting, const 
         return 0;
     char expected[128];
     setting_describe(setting, expected, sizeof expected);
-    return failure_set(failure, -EINVAL, "%s: \"%.*s\" will not do; expected %s", origin,
+    return failure_set(failure, -EINVAL, "%s: \"%.*s\" is not valid; expected %s", origin,
                        SETTING_SHOWN, value, expected);
 }

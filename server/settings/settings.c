@@ -12,163 +12,184 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { HELP_WIDTH = 80, HELP_INDENT = 6 }; /* columns */
+
 static const char *const LOG_FORMATS[] = {"json", "text", NULL};
 static const char *const LOG_LEVELS[] = {"debug", "info", "warn", "error", NULL};
 
 const struct setting SETTINGS[] = {
 #define AT(member) offsetof(struct settings, member)
-    {"listen", TEXT, AT(listen), "127.0.0.1:7420", "ADDRESS:PORT",
-     "where to serve HTTP; [::1]:7420 for IPv6, port 0 for any free one", 0, 0, NULL},
-    {"admin-listen", TEXT, AT(admin_listen), NULL, "ADDRESS:PORT",
-     "where to serve /livez, /readyz and /metrics as well, and nothing else, with connections of "
-     "its "
-     "own; unset: only at listen",
+    {"Listen", "listen", TEXT, AT(listen), "127.0.0.1:7420", "ADDRESS:PORT",
+     "address and port to serve HTTP on; [::1]:7420 for IPv6; port 0 is any free one", 0, 0, NULL},
+    {"Listen", "admin-listen", TEXT, AT(admin_listen), NULL, "ADDRESS:PORT",
+     "a second address for /livez, /readyz and /metrics, and nothing else, with connections "
+     "of its own; unset: they are only at listen",
      0, 0, NULL},
-    {"redis-url", SECRET, AT(redis_url), NULL, "URL",
+    {"Listen", "workers", COUNT, AT(workers), "0", "N",
+     "threads that serve; 0: half as many as there are processors", 0, 256, NULL},
+    {"Listen", "drain", DURATION, AT(drain_ms), "5s", "DURATION",
+     "how long to serve on after SIGTERM while /readyz says 503, so that clients go to "
+     "another batond; only with redis-url",
+     0, 600000, NULL},
+    {"Listen", "head-timeout", DURATION, AT(head_timeout_ms), "10s", "DURATION",
+     "how long the first line and the headers of a request may take to arrive; slower: 408", 100,
+     600000, NULL},
+    {"Listen", "body-timeout", DURATION, AT(body_timeout_ms), "10s", "DURATION",
+     "how long the body of a request may take to arrive after the headers; slower: 408", 100,
+     600000, NULL},
+    {"Listen", "idle-timeout", DURATION, AT(idle_timeout_ms), "75s", "DURATION",
+     "how long a connection may be open without a request, and how long a client may take to "
+     "read a reply",
+     100, 86400000, NULL},
+    {"Listen", "max-connections", COUNT, AT(max_connections), "0", "N",
+     "connections of this batond; more wait to be accepted; 0: as many as descriptors allow", 0,
+     10000000, NULL},
+    {"Listen", "max-connections-per-address", COUNT, AT(max_connections_per_address), "0", "N",
+     "connections from one address; one more gets 429; IPv6 counts by /64; 0: a quarter of all", 0,
+     10000000, NULL},
+    {"Listen", "trusted-proxies", TEXT, AT(trusted_proxies), "127.0.0.0/8,::1", "NETWORKS",
+     "proxies, as addresses and networks; their connections are not counted by address, and "
+     "the log names the client that they forward for",
+     0, 0, NULL},
+    {"Redis", "redis-url", SECRET, AT(redis_url), NULL, "URL",
      "where Redis is: redis://[user:password@]host[:port][/db], rediss:// for TLS, "
-     "unix:///path, or redis+sentinel://[user:password@]host[:port],host[:port]/MASTER[/db], or "
+     "unix:///path, redis+sentinel://[user:password@]host[:port],host[:port]/MASTER[/db], "
      "redis+cluster://[user:password@]host[:port],host[:port], or "
      "redis+quorum://[user:password@]host[:port],host[:port],host[:port][/db]; "
      "BATON_REDIS_URL_FILE names a file with it; unset: batond starts a Redis of its own",
      0, 0, NULL},
-    {"redis-user", TEXT, AT(redis_user), NULL, "NAME",
-     "the user of Redis to log in as, where redis-url names none", 0, 0, NULL},
-    {"redis-password", SECRET, AT(redis_password), NULL, "TEXT",
-     "the password for Redis, where redis-url has none; BATON_REDIS_PASSWORD_FILE names a file "
+    {"Redis", "redis-user", TEXT, AT(redis_user), NULL, "NAME",
+     "the user of Redis to log in as, if redis-url names none", 0, 0, NULL},
+    {"Redis", "redis-password", SECRET, AT(redis_password), NULL, "TEXT",
+     "the password for Redis, if redis-url has none; BATON_REDIS_PASSWORD_FILE names a file "
      "with it",
      0, 0, NULL},
-    {"redis-sentinel-user", TEXT, AT(redis_sentinel_user), NULL, "NAME",
-     "the user to log in to sentinels as, where they ask for it; only with redis+sentinel://", 0, 0,
-     NULL},
-    {"redis-sentinel-password", SECRET, AT(redis_sentinel_password), NULL, "TEXT",
-     "the password for the sentinels, who are not sent that for Redis; "
+    {"Redis", "redis-sentinel-user", TEXT, AT(redis_sentinel_user), NULL, "NAME",
+     "the user to log in to the sentinels as, if they want a login; only with "
+     "redis+sentinel://",
+     0, 0, NULL},
+    {"Redis", "redis-sentinel-password", SECRET, AT(redis_sentinel_password), NULL, "TEXT",
+     "the password for the sentinels; batond never sends them the one for Redis; "
      "BATON_REDIS_SENTINEL_PASSWORD_FILE names a file with it",
      0, 0, NULL},
-    {"redis-ca", TEXT, AT(redis_ca), NULL, "FILE",
-     "certificates (PEM) to trust for rediss://, in place of the system's", 0, 0, NULL},
-    {"redis-cert", TEXT, AT(redis_cert), NULL, "FILE",
-     "the certificate (PEM) to show to Redis, where it asks for one", 0, 0, NULL},
-    {"redis-key", TEXT, AT(redis_key), NULL, "FILE", "the key (PEM) of redis-cert", 0, 0, NULL},
-    {"redis-server-name", TEXT, AT(redis_server_name), NULL, "NAME",
-     "what the certificate of Redis names (and SNI), in place of the host in redis-url", 0, 0,
+    {"Redis", "redis-ca", TEXT, AT(redis_ca), NULL, "FILE",
+     "certificates (PEM) to trust for rediss://, instead of the system's", 0, 0, NULL},
+    {"Redis", "redis-cert", TEXT, AT(redis_cert), NULL, "FILE",
+     "the certificate (PEM) to show to Redis, if it asks for one", 0, 0, NULL},
+    {"Redis", "redis-key", TEXT, AT(redis_key), NULL, "FILE", "the key (PEM) of redis-cert", 0, 0,
      NULL},
-    {"state-dir", TEXT, AT(state_dir), "", "DIRECTORY",
-     "where batond's own Redis keeps its data, for one batond at a time; nobody else may write "
-     "there; unset: "
-     "$XDG_STATE_HOME/baton or ~/.local/state/baton",
-     0, 0, NULL},
-    {"key-prefix", TEXT, AT(key_prefix), "baton:", "TEXT",
-     "what all keys in Redis begin with; at most 64 bytes, no braces", 0, 0, NULL},
-    {"workers", COUNT, AT(workers), "0", "N",
-     "threads that serve; 0: half as many as there are processors", 0, 256, NULL},
-    {"default-ttl", DURATION, AT(default_ttl_ms), "30s", "DURATION",
-     "how long a hold lasts (its TTL) whose request does not say", 100, 86400000, NULL},
-    {"max-ttl", DURATION, AT(max_ttl_ms), "1h", "DURATION",
-     "the longest TTL that may be asked for, where no rule of the tokens-file says max_ttl", 100,
-     86400000, NULL},
-    {"retention", DURATION, AT(retention_ms), "1h", "DURATION",
-     "how long a free name is remembered: its last release, its version; the same for all that "
-     "share "
-     "a Redis",
-     1000, 86400000, NULL},
-    {"max-wait", DURATION, AT(max_wait_ms), "50s", "DURATION",
-     "the longest that a request may wait for a lock or an event", 1000, 3600000, NULL},
-    {"max-waiters", COUNT, AT(max_waiters), "10000", "N",
-     "requests that may wait for one lock; one more is answered 429", 1, 1000000, NULL},
-    {"max-waiters-per-process", COUNT, AT(process_waiters), "0", "N",
-     "requests that may wait in this batond, streams too; 0: nine tenths of its connections", 0,
-     10000000, NULL},
-    {"max-waiters-per-principal", COUNT, AT(principal_waiters), "0", "N",
-     "of those, requests of one principal, unless tokens-file has another number; 0: no limit", 0,
-     PRINCIPAL_LIMIT_MOST, NULL},
-    {"max-streams-per-principal", COUNT, AT(principal_streams), "1000", "N",
-     "streams of events of one principal, unless tokens-file has another number; one more is "
-     "answered 429; 0: no limit",
-     0, PRINCIPAL_LIMIT_MOST, NULL},
-    {"max-connection-holds-per-principal", COUNT, AT(principal_connection_holds), "5000", "N",
-     "locks of one principal that are held by their connections, unless tokens-file has another "
-     "number; one more is answered 429; 0: no limit",
-     0, PRINCIPAL_LIMIT_MOST, NULL},
-    {"rate-limit", COUNT, AT(rate_limit), "0", "N",
-     "requests per second of one principal, unless tokens-file has another number; 0: no limit", 0,
-     PRINCIPAL_LIMIT_MOST, NULL},
-    {"max-bodies-per-principal", COUNT, AT(principal_bodies), "500", "N",
-     "requests of one principal whose bodies may be on their way at once; one more is answered "
-     "429; "
-     "0: no limit",
-     0, PRINCIPAL_LIMIT_MOST, NULL},
-    {"claim-window", DURATION, AT(claim_window_ms), "2s", "DURATION",
-     "how long a grant waits for its waiter to collect it, before the next one has its turn", 100,
-     60000, NULL},
-    {"confirm", REPLICAS, AT(replicas), "none", "none|replicas:N",
-     "how many replicas of Redis must have a grant before its client is told of it", 0, 8, NULL},
-    {"confirm-timeout", DURATION, AT(confirm_timeout_ms), "1s", "DURATION",
-     "how long replicas have to confirm; then the grant is taken back, and the answer is 503", 10,
-     10000, NULL},
-    {"quarantine", QUARANTINE, AT(quarantine_ms), "auto", "auto|off|DURATION",
-     "how long nothing is granted once Redis may have lost locks; auto: until those must have "
-     "ended",
-     QUARANTINE_AUTO, 86400000, NULL},
-    {"waiter-lease", DURATION, AT(waiter_lease_ms), "10s", "DURATION",
-     "how long waiters keep their place in the queue when their batond has died", 1000, 600000,
-     NULL},
-    {"drain", DURATION, AT(drain_ms), "5s", "DURATION",
-     "how long to serve on after SIGTERM, while /readyz says 503 so that clients go to others; "
-     "only "
-     "with redis-url",
-     0, 600000, NULL},
-    {"head-timeout", DURATION, AT(head_timeout_ms), "10s", "DURATION",
-     "how long the first line and the headers of a request may take to arrive; slower: 408", 100,
-     600000, NULL},
-    {"body-timeout", DURATION, AT(body_timeout_ms), "10s", "DURATION",
-     "how long the body of a request may take to arrive after them; slower: 408", 100, 600000,
-     NULL},
-    {"idle-timeout", DURATION, AT(idle_timeout_ms), "75s", "DURATION",
-     "how long a connection may be open without a request, and a reply may take to be read", 100,
-     86400000, NULL},
-    {"max-connections", COUNT, AT(max_connections), "0", "N",
-     "connections of this batond; more wait to be accepted; 0: as many as descriptors allow", 0,
-     10000000, NULL},
-    {"max-connections-per-address", COUNT, AT(max_connections_per_address), "0", "N",
-     "connections from one address; one more is answered 429; 0: a quarter of all", 0, 10000000,
-     NULL},
-    {"trusted-proxies", TEXT, AT(trusted_proxies), "127.0.0.0/8,::1", "NETWORKS",
-     "proxies, as addresses and networks: their connections are not counted by address, and whom "
-     "they "
-     "forward for is logged",
-     0, 0, NULL},
-    {"log-format", CHOICE, AT(log_format), "json", "json|text",
-     "the form of the log, which goes to stderr", 0, 0, LOG_FORMATS},
-    {"log-level", CHOICE, AT(log_level), "info", "LEVEL",
-     "what is logged at least: debug, info, warn or error", 0, 0, LOG_LEVELS},
-    {"access-log", FLAG, AT(access_log), "true", "true|false",
-     "log each request, at info; what monitors ask, at debug", 0, 0, NULL},
-    {"audit-log", FLAG, AT(audit_log), "true", "true|false",
-     "log the begin and the end of each hold, at info", 0, 0, NULL},
-    {"tokens-file", TEXT, AT(tokens_file), NULL, "FILE",
-     "says who may do what, as JSON, read again on SIGHUP; unset: whoever can connect may do all",
-     0, 0, NULL},
-    {"tls-cert", TEXT, AT(tls_cert), NULL, "FILE",
-     "the certificate (PEM, with what leads to its root) to serve HTTPS with, read again on SIGHUP",
-     0, 0, NULL},
-    {"tls-key", TEXT, AT(tls_key), NULL, "FILE", "the key (PEM) of tls-cert", 0, 0, NULL},
-    {"tls-client-ca", TEXT, AT(tls_client_ca), NULL, "FILE",
-     "certificates (PEM) that vouch for those of clients, who are known by their common names", 0,
+    {"Redis", "redis-server-name", TEXT, AT(redis_server_name), NULL, "NAME",
+     "the name that the certificate of Redis must have, and SNI; unset: the host in redis-url", 0,
      0, NULL},
-    {"allow-anonymous", FLAG, AT(allow_anonymous), "false", NULL,
-     "serve other machines too although nobody has to log in: for a network that is itself closed",
+    {"Redis", "state-dir", TEXT, AT(state_dir), "", "DIRECTORY",
+     "where the Redis that batond starts keeps its data; for one batond at a time, and no "
+     "other user may write there; unset: $XDG_STATE_HOME/baton or ~/.local/state/baton",
      0, 0, NULL},
-    {"allowed-hosts", TEXT, AT(allowed_hosts), "", "NAMES",
-     "where nobody has to log in: further names to be called by (the Host of requests), besides "
-     "addresses and names without a dot; .example.com is all below it, * any",
-     0, 0, NULL},
-    {"sandbox", FLAG, AT(sandbox), "false", NULL,
-     "keep only the system calls that serving needs; one that is not allowed ends batond", 0, 0,
+    {"Redis", "key-prefix", TEXT, AT(key_prefix), "baton:", "TEXT",
+     "the beginning of all keys in Redis; at most 64 bytes, no braces", 0, 0, NULL},
+    {"Redis", "confirm", REPLICAS, AT(replicas), "none", "none|replicas:N",
+     "how many replicas of Redis must have a grant before batond tells the client of it", 0, 8,
      NULL},
+    {"Redis", "confirm-timeout", DURATION, AT(confirm_timeout_ms), "1s", "DURATION",
+     "how long replicas have to confirm; then batond takes the grant back, and the answer is "
+     "503",
+     10, 10000, NULL},
+    {"Redis", "quarantine", QUARANTINE, AT(quarantine_ms), "auto", "auto|off|DURATION",
+     "how long nothing is granted after Redis may have lost locks; auto: until every lock "
+     "that it may have lost has expired",
+     QUARANTINE_AUTO, 86400000, NULL},
+    {"Locks", "default-ttl", DURATION, AT(default_ttl_ms), "30s", "DURATION",
+     "TTL of a hold if the request names none", 100, 86400000, NULL},
+    {"Locks", "max-ttl", DURATION, AT(max_ttl_ms), "1h", "DURATION",
+     "the longest TTL that a request may ask for, unless a rule of the tokens-file says "
+     "max_ttl",
+     100, 86400000, NULL},
+    {"Locks", "retention", DURATION, AT(retention_ms), "1h", "DURATION",
+     "how long Redis remembers a free name: its last release and its version; the same for "
+     "all batonds that share a Redis",
+     1000, 86400000, NULL},
+    {"Locks", "max-wait", DURATION, AT(max_wait_ms), "50s", "DURATION",
+     "the longest that a request may wait for a lock or an event", 1000, 3600000, NULL},
+    {"Locks", "claim-window", DURATION, AT(claim_window_ms), "2s", "DURATION",
+     "how long a grant waits for its waiter to collect it, before the next waiter has its turn",
+     100, 60000, NULL},
+    {"Locks", "waiter-lease", DURATION, AT(waiter_lease_ms), "10s", "DURATION",
+     "how long waiters keep their place in the queue after their batond has died", 1000, 600000,
+     NULL},
+    {"Limits", "max-waiters", COUNT, AT(max_waiters), "10000", "N",
+     "requests that may wait for one lock; one more gets 429", 1, 1000000, NULL},
+    {"Limits", "max-waiters-per-process", COUNT, AT(process_waiters), "0", "N",
+     "requests that may wait in this batond, streams included; 0: nine tenths of its "
+     "connections",
+     0, 10000000, NULL},
+    {"Limits", "max-waiters-per-principal", COUNT, AT(principal_waiters), "0", "N",
+     "requests of one principal that may wait in this batond, unless the tokens-file has "
+     "another number; 0: no limit",
+     0, PRINCIPAL_LIMIT_MOST, NULL},
+    {"Limits", "max-streams-per-principal", COUNT, AT(principal_streams), "1000", "N",
+     "streams of events of one principal, unless the tokens-file has another number; one more "
+     "gets 429; 0: no limit",
+     0, PRINCIPAL_LIMIT_MOST, NULL},
+    {"Limits", "max-connection-holds-per-principal", COUNT, AT(principal_connection_holds), "5000",
+     "N",
+     "locks of one principal held with hold=connection, unless the tokens-file has another "
+     "number; one more gets 429; 0: no limit",
+     0, PRINCIPAL_LIMIT_MOST, NULL},
+    {"Limits", "rate-limit", COUNT, AT(rate_limit), "0", "N",
+     "requests per second of one principal, unless the tokens-file has another number; 0: no "
+     "limit",
+     0, PRINCIPAL_LIMIT_MOST, NULL},
+    {"Limits", "max-bodies-per-principal", COUNT, AT(principal_bodies), "500", "N",
+     "requests of one principal whose bodies are on their way; one more gets 429; 0: no limit", 0,
+     PRINCIPAL_LIMIT_MOST, NULL},
+    {"Security", "tokens-file", TEXT, AT(tokens_file), NULL, "FILE",
+     "API keys and their rights, as JSON, read again on SIGHUP; unset: every client that can "
+     "connect may do everything",
+     0, 0, NULL},
+    {"Security", "tls-cert", TEXT, AT(tls_cert), NULL, "FILE",
+     "the certificate (PEM, with the chain that leads to its root) to serve HTTPS with, read "
+     "again on SIGHUP; unset: plain HTTP",
+     0, 0, NULL},
+    {"Security", "tls-key", TEXT, AT(tls_key), NULL, "FILE", "the key (PEM) of tls-cert", 0, 0,
+     NULL},
+    {"Security", "tls-client-ca", TEXT, AT(tls_client_ca), NULL, "FILE",
+     "certificates (PEM) that vouch for those of clients; batond knows a client by the common "
+     "name of its certificate",
+     0, 0, NULL},
+    {"Security", "allow-anonymous", FLAG, AT(allow_anonymous), "false", NULL,
+     "serve other machines although there is neither tokens-file nor tls-client-ca: for a "
+     "network that is itself closed",
+     0, 0, NULL},
+    {"Security", "allowed-hosts", TEXT, AT(allowed_hosts), "", "NAMES",
+     "without a login: further names by which requests may call batond (Host), besides "
+     "addresses and names without a dot; .example.com is every name below it, * any name",
+     0, 0, NULL},
+    {"Security", "sandbox", FLAG, AT(sandbox), "false", NULL,
+     "keep only the system calls that serving needs; any other call ends batond", 0, 0, NULL},
+    {"Logging", "log-format", CHOICE, AT(log_format), "json", "json|text",
+     "the form of the log, which goes to stderr", 0, 0, LOG_FORMATS},
+    {"Logging", "log-level", CHOICE, AT(log_level), "info", "LEVEL",
+     "the least level that is logged: debug, info, warn or error", 0, 0, LOG_LEVELS},
+    {"Logging", "access-log", FLAG, AT(access_log), "true", "true|false",
+     "log each request, at info; requests of monitors, at debug", 0, 0, NULL},
+    {"Logging", "audit-log", FLAG, AT(audit_log), "true", "true|false",
+     "log the begin and the end of each hold, at info", 0, 0, NULL},
 #undef AT
 };
 
 const size_t SETTING_COUNT = sizeof SETTINGS / sizeof SETTINGS[0];
+
+static const struct {
+    const char *flag;
+    const char *help;
+} COMMANDS[] = {
+    {"--new-token=NAME",
+     "print a new API key for the principal NAME, and its entry for the tokens-file"},
+    {"--check", "ask the batond that the same settings describe whether it is ready; the exit code "
+                "is 0 if it is, 1 if not, 2 if a setting or a file is wrong"},
+    {"--help, -h", "print this help"},
+    {"--version", "print the version"},
+};
 
 static int settings_default_state_dir(struct settings *settings, struct failure *failure)
 {
@@ -177,7 +198,8 @@ static int settings_default_state_dir(struct settings *settings, struct failure 
         return 0;
     if (!(state && state[0] == '/') && !(home && home[0]))
         return failure_set(failure, -EINVAL,
-                           "--state-dir: HOME is not set, so say where to keep the data");
+                           "--state-dir: batond cannot tell where to keep its data, because HOME "
+                           "is not set. Name a directory.");
     free(settings->state_dir);
     int length = state && state[0] == '/'
                      ? asprintf(&settings->state_dir, "%s/baton", state)
@@ -193,30 +215,30 @@ static int settings_check(struct settings *settings, struct failure *failure)
     struct failure wrong;
     if (settings->redis_url && !settings->redis_url[0])
         return failure_set(failure, -EINVAL,
-                           "--redis-url is empty; give a URL, or leave it out for a Redis of "
-                           "batond's own");
+                           "--redis-url is empty. Give a URL, or leave it out: batond then starts "
+                           "a Redis of its own.");
     if (!key_prefix_is_valid(slice_of(settings->key_prefix)))
-        return failure_set(failure, -EINVAL,
-                           "--key-prefix: expected at most %d bytes of UTF-8 without control "
-                           "characters and braces",
-                           KEY_PREFIX_LENGTH);
+        return failure_set(
+            failure, -EINVAL,
+            "--key-prefix: expected at most %d bytes of UTF-8 without control characters or braces",
+            KEY_PREFIX_LENGTH);
     if (settings->default_ttl_ms > settings->max_ttl_ms)
         return failure_set(failure, -EINVAL,
-                           "--default-ttl is longer than --max-ttl: lower it, or raise --max-ttl");
+                           "--default-ttl is longer than --max-ttl. Lower it, or raise --max-ttl.");
     if (settings->replicas > 0 && !settings->redis_url)
         return failure_set(failure, -EINVAL,
-                           "--confirm needs a --redis-url: batond's own Redis has no replicas");
+                           "--confirm needs a --redis-url, because the Redis that batond starts "
+                           "has no replicas. Give one, or leave --confirm out.");
     if (networks_read(&settings->trusted, settings->trusted_proxies, &wrong) < 0)
         return failure_set(failure, -EINVAL,
                            "--trusted-proxies: %s; expected addresses and networks with commas "
                            "between, such as 127.0.0.0/8,10.1.2.3,fd00::/8",
                            wrong.text);
     if (!cross_site_hosts_are_valid(settings->allowed_hosts))
-        return failure_set(
-            failure, -EINVAL,
-            "--allowed-hosts: \"%.*s\" will not do; expected names without ports and "
-            "with commas between, such as locks.example.com,.corp.example, or *",
-            SETTING_SHOWN, settings->allowed_hosts);
+        return failure_set(failure, -EINVAL,
+                           "--allowed-hosts: \"%.*s\" is not valid; expected names without ports "
+                           "and with commas between, such as locks.example.com,.corp.example, or *",
+                           SETTING_SHOWN, settings->allowed_hosts);
     if (settings->admin_listen &&
         !settings->admin_listen[0]) { /* how to unset the one that the container image sets */
         free(settings->admin_listen);
@@ -224,9 +246,10 @@ static int settings_check(struct settings *settings, struct failure *failure)
     }
     if (!settings->tls_cert != !settings->tls_key)
         return failure_set(failure, -EINVAL,
-                           "--tls-cert and --tls-key need each other; give both or none");
+                           "--tls-cert and --tls-key need each other. Give both, or neither.");
     if (settings->tls_client_ca && !settings->tls_cert)
-        return failure_set(failure, -EINVAL, "--tls-client-ca needs --tls-cert and --tls-key");
+        return failure_set(failure, -EINVAL,
+                           "--tls-client-ca needs --tls-cert and --tls-key. Give these too.");
     return settings_default_state_dir(settings, failure);
 }
 
@@ -275,32 +298,58 @@ void settings_free(struct settings *settings)
     *settings = (struct settings){0};
 }
 
+/* Prints a text in lines of at most HELP_WIDTH columns. */
+static void settings_print_text(FILE *out, const char *text)
+{
+    size_t column = 0;
+    while (*text) {
+        size_t length = strcspn(text, " ");
+        if (column == 0 || column + 1 + length > HELP_WIDTH) {
+            fprintf(out, "%s%*s", column ? "\n" : "", HELP_INDENT, "");
+            column = HELP_INDENT;
+        } else {
+            fputc(' ', out);
+            column++;
+        }
+        fwrite(text, 1, length, out);
+        column += length;
+        text += length + (text[length] == ' ');
+    }
+    fputc('\n', out);
+}
+
+static void settings_print_row(FILE *out, const struct setting *setting)
+{
+    fprintf(out, "  --%s", setting->name);
+    if (setting->value)
+        fprintf(out, "=%s", setting->value);
+    if (setting->value && setting->standard && setting->standard[0])
+        fprintf(out, " (default: %s)", setting->standard);
+    fputc('\n', out);
+    settings_print_text(out, setting->help);
+}
+
 void settings_help(FILE *out)
 {
-    fprintf(out,
-            "Usage: batond [--SETTING=VALUE]...\n\n"
-            "Serves locks over HTTP and keeps them in Redis: one of its own, or that of redis-url. "
-            "Try it:\n"
-            "  batond &\n"
-            "  curl -X POST 'http://127.0.0.1:7420/locks/demo?ttl=30s'\n\n"
-            "Each setting can be given as a flag or as a variable: --max-ttl is BATON_MAX_TTL. A "
-            "flag wins.\n"
-            "A DURATION is 500ms, 30s, 5m or 2h; without a unit it is seconds.\n\n");
+    const char *group = "";
+    fputs("Usage: batond [--SETTING=VALUE]...\n\n"
+          "Serves locks over HTTP and keeps them in Redis: in one that it starts itself,\n"
+          "or in that of --redis-url. Try it:\n\n"
+          "  batond &\n"
+          "  curl -X POST 'http://127.0.0.1:7420/locks/demo?ttl=30s'\n\n"
+          "Give a setting as a flag or as a variable: --max-ttl is BATON_MAX_TTL. A flag\n"
+          "wins. A DURATION is 500ms, 30s, 5m or 2h; without a unit it is seconds.\n",
+          out);
     for (size_t i = 0; i < SETTING_COUNT; i++) {
-        const struct setting *setting = &SETTINGS[i];
-        bool has_default = setting->value && setting->standard && setting->standard[0];
-        fprintf(out, "  --%s%s%s\n      %s", setting->name, setting->value ? "=" : "",
-                setting->value ? setting->value : "", setting->help);
-        if (has_default)
-            fprintf(out, " (default: %s)", setting->standard);
-        fputc('\n', out);
+        if (strcmp(SETTINGS[i].group, group) != 0)
+            fprintf(out, "\n%s:\n", SETTINGS[i].group);
+        group = SETTINGS[i].group;
+        settings_print_row(out, &SETTINGS[i]);
     }
-    fprintf(out,
-            "\nInstead of serving:\n\n"
-            "  --new-token=NAME\n      print a new token, and the principal that has it for the "
-            "tokens-file\n"
-            "  --check\n      ask the batond that the same settings describe whether it is ready: "
-            "exit code 0 if so, 1 if not, 2 for a wrong setting or file\n"
-            "  --help, -h\n      print this\n  --version\n      print the version\n\n"
-            "The HTTP interface is described at /openapi.yaml.\n");
+    fputs("\nInstead of serving:\n", out);
+    for (size_t i = 0; i < sizeof COMMANDS / sizeof *COMMANDS; i++) {
+        fprintf(out, "  %s\n", COMMANDS[i].flag);
+        settings_print_text(out, COMMANDS[i].help);
+    }
+    fputs("\nThe HTTP interface is described at /openapi.yaml of each batond.\n", out);
 }

@@ -42,10 +42,13 @@ static int set_from_file(struct settings *settings, const struct setting *settin
     bool too_long = length == SECRET_LONGEST;
     value[length] = '\0';
     value[strcspn(value, "\r\n")] = '\0';
-    int result = too_long ? failure_set(failure, -EINVAL, "%s: %s has more than %d bytes", origin,
-                                        path, SECRET_LONGEST - 1)
-                 : !value[0] ? failure_set(failure, -EINVAL, "%s: %s is empty", origin, path)
-                             : setting_set(settings, setting, value, origin, failure);
+    int result =
+        too_long    ? failure_set(failure, -EINVAL,
+                                  "%s: %s has more than %d bytes. Check that it is the right file.",
+                                  origin, path, SECRET_LONGEST - 1)
+        : !value[0] ? failure_set(failure, -EINVAL, "%s: %s is empty. Write the value into it.",
+                                  origin, path)
+                    : setting_set(settings, setting, value, origin, failure);
     explicit_bzero(value, sizeof value);
     return result;
 }
@@ -68,7 +71,7 @@ static int read_variable(struct settings *settings, const struct setting *settin
         value = NULL; /* compose files unset a variable so */
     const char *path = setting->kind == SECRET ? sources_variable(file_name) : NULL;
     if (value && path)
-        return failure_set(failure, -EINVAL, "%s and %s are both set; keep one of them", name,
+        return failure_set(failure, -EINVAL, "%s and %s are both set. Keep one of them.", name,
                            file_name);
     if (path)
         return set_from_file(settings, setting, path, file_name, failure);
@@ -110,7 +113,8 @@ static int refuse_flag(const char *flag, struct failure *failure)
     for (size_t i = 0; i < sizeof COMMANDS / sizeof *COMMANDS; i++)
         if (strcmp(flag, COMMANDS[i]) == 0)
             return failure_set(failure, -EINVAL, "%s takes no value", flag);
-    return failure_set(failure, -EINVAL, "there is no flag %s; batond --help lists them", flag);
+    return failure_set(failure, -EINVAL, "there is no flag %s; batond --help lists all flags",
+                       flag);
 }
 
 /* Only secrets are read from a file. Some settings name a file themselves, as tls-key does. */
@@ -120,11 +124,11 @@ static int refuse_file(const struct setting *setting, const char *variable, stru
     bool names_file = setting->value && strcmp(setting->value, "FILE") == 0;
     variable_name(setting, "", name);
     if (names_file)
-        return failure_set(failure, -EINVAL, "%s is no setting; set %s to the name of the file",
+        return failure_set(failure, -EINVAL, "%s is not a setting. Set %s to the name of the file.",
                            variable, name);
     return failure_set(failure, -EINVAL,
-                       "%s is no setting: only redis-url and passwords are read from files; set %s "
-                       "to the value itself",
+                       "%s is not a setting, because batond reads only redis-url and passwords "
+                       "from files. Set %s to the value itself.",
                        variable, name);
 }
 
@@ -164,9 +168,9 @@ static int check_variable(const char *variable, struct failure *failure)
             guess_better(&meant, variable, name);
     }
     if (meant.name[0] && strcmp(variable, "BATON_REDIS_PORT") == 0)
-        return failure_set(failure, -EINVAL, "%s is no setting; set %s", variable,
+        return failure_set(failure, -EINVAL, "%s is not a setting; set %s", variable,
                            sources_alias(variable)->setting);
-    return meant.name[0] ? failure_set(failure, -EINVAL, "%s is no setting; did you mean %s?",
+    return meant.name[0] ? failure_set(failure, -EINVAL, "%s is not a setting; did you mean %s?",
                                        variable, meant.name)
                          : 0;
 }
@@ -245,7 +249,8 @@ static int read_flag(struct settings *settings, int argc, char **argv, int *inde
     const char *argument = argv[*index];
     size_t shown = strcspn(argument, "=:"); /* it may be a URL, with a password after these */
     if (strncmp(argument, "--", 2) != 0)
-        return failure_set(failure, -EINVAL, "\"%.*s\" is no flag; batond --help lists them",
+        return failure_set(failure, -EINVAL,
+                           "\"%.*s\" is not a flag; batond --help lists all flags",
                            (int)(shown < SETTING_SHOWN ? shown : SETTING_SHOWN), argument);
     const char *name = argument + 2, *equals = strchr(name, '=');
     size_t length = equals ? (size_t)(equals - name) : strlen(name);

@@ -26,7 +26,7 @@ static struct http_client *admin_of(const struct batond_process *batond)
 {
     static const char KEY[] = "\"url\":\"";
     char line[TEXT];
-    assert_true(process_wait_line(&batond->process, "questions of health", NULL, line, sizeof line,
+    assert_true(process_wait_line(&batond->process, "listening for probes", NULL, line, sizeof line,
                                   CLOCK_HANG_MS));
     char *url = strstr(line, KEY) + strlen(KEY);
     url[strcspn(url, "\"")] = '\0';

@@ -111,7 +111,7 @@ static void nobody_there_is_not_ready(void **state)
     (void)state;
     snprintf(listen, sizeof listen, "127.0.0.1:%d", free_port());
     is_told(listen, NULL, 1, "does not answer: Connection refused");
-    is_told("127.0.0.1:0", NULL, 2, "--check: --listen says any port");
+    is_told("127.0.0.1:0", NULL, 2, "--check: --listen has port 0");
     is_told("nonsense", NULL, 2, "ADDRESS:PORT");
 }
 

@@ -42,7 +42,7 @@ static void it_holds_for_everybody(void **state)
     answers(all.client, "GET /readyz?verbose", NULL, 503, "unconfirmed");
     assert_true(json_is_true(member(all.client, "checks.2.ok"))); /* Redis itself is well */
     assert_true(json_is_false(member(all.client, "checks.3.ok")));
-    assert_true(comes_to_log(&all.batond, "grants are taken back"));
+    assert_true(comes_to_log(&all.batond, "batond takes grants back"));
     answers(all.client, "GET /metrics", NULL, 200, NULL);
     assert_non_null(strstr(all.client->reply.body, "\nbaton_unconfirmed_total 3\n"));
     assert_non_null(
@@ -241,8 +241,8 @@ static void it_is_said_at_start_what_redis_lacks(void **state)
     struct redis_process lone;
     struct batond_process batond;
     replicated_open(&all, WAY_MS, TWO);
-    assert_true(comes_to_log(&all.batond, "set min-replicas-to-write to 2"));
-    assert_true(comes_to_log(&all.batond, "set appendonly to yes"));
+    assert_true(comes_to_log(&all.batond, "Set min-replicas-to-write to 2"));
+    assert_true(comes_to_log(&all.batond, "Set appendonly to yes"));
     assert_false(logs(&all.batond, "but Redis has"));
     replicated_close(&all);
 
@@ -252,7 +252,7 @@ static void it_is_said_at_start_what_redis_lacks(void **state)
     batond_process_start(&batond,
                          &(struct batond_options){.redis_url = lone.url, .arguments = TWO});
     assert_true(comes_to_log(&batond, "confirm is replicas:2, but Redis has 0"));
-    assert_false(logs(&batond, "set min-replicas-to-write") || logs(&batond, "set appendonly"));
+    assert_false(logs(&batond, "Set min-replicas-to-write") || logs(&batond, "Set appendonly"));
     assert_int_equal(batond_process_stop(&batond), 0);
     redis_process_stop(&lone);
 }
@@ -264,7 +264,7 @@ static void without_it_nothing_is_said(void **state)
     service_open(&service, NULL, NULL);
     answers(service.client, "GET /readyz?verbose", NULL, 200, NULL);
     assert_null(member(service.client, "checks.3"));
-    assert_false(logs(&service.batond, "not as it should be"));
+    assert_false(logs(&service.batond, "not set up safely"));
     service_close(&service);
 }
 

@@ -150,7 +150,7 @@ static void what_is_missing_is_named(void **state)
     assert_non_null(strstr(client->reply.body, "docs/redis.md"));
     char *log = process_output(&batond.process);
     assert_non_null(strstr(log, "RIGHTS hsetnx zadd"));
-    assert_non_null(strstr(log, "give that user the rules of docs/redis.md"));
+    assert_non_null(strstr(log, "Give that user the rules of docs/redis.md"));
     free(log);
     command(service, "ACL SETUSER lesser +zadd +hsetnx");
     assert_true(comes_to_answer(client, "/readyz", 200, PATIENCE_MS));

@@ -199,9 +199,9 @@ static void a_second_one_says_at_once_what_it_waits_for(void **state)
     struct stage *stage = *state;
     struct batond_process second;
     char line[1024], first[40];
-    snprintf(first, sizeof first, "in use by process %ld:", (long)stage->batond.process.pid);
+    snprintf(first, sizeof first, "in use by process %ld.", (long)stage->batond.process.pid);
     batond_process_launch(&second, &(struct batond_options){.state_dir = stage->dir.path});
-    assert_true(process_wait_line(&second.process, "waiting for its end", NULL, line, sizeof line,
+    assert_true(process_wait_line(&second.process, "waiting until it ends", NULL, line, sizeof line,
                                   CLOCK_HANG_MS));
     assert_non_null(strstr(line, "\"level\":\"warn\""));
     assert_non_null(strstr(line, "\"for\":\"3s\""));
@@ -315,12 +315,12 @@ static void a_full_disk_is_in_the_log(void **state)
         status = http_call(stage->client, "POST", path, NULL);
     }
     assert_int_equal(status, 503);
-    assert_true(process_wait_line(&stage->batond.process, "redis-server has ended", &offset, line,
+    assert_true(process_wait_line(&stage->batond.process, "redis-server ended", &offset, line,
                                   sizeof line, CLOCK_HANG_MS));
     assert_non_null(strstr(line, "the disk is full"));
     double begun = said_at(line), said = begun;
     for (int i = 0; i < 2; i++) {
-        assert_true(process_wait_line(&stage->batond.process, "redis-server has ended", &offset,
+        assert_true(process_wait_line(&stage->batond.process, "redis-server ended", &offset,
                                       line, sizeof line, CLOCK_HANG_MS));
         assert_non_null(strstr(line, "No space left on device"));
         said = said_at(line);

@@ -44,7 +44,8 @@ static void log_says_no_damage(struct service *service)
 
 static void a_later_format_is_refused_and_left_alone(void **state)
 {
-    static const char *const SAYS[] = {"(its state) has format 2", "knows format 1"};
+    static const char *const SAYS[] = {"the state of this name in Redis has format 2",
+                                       "knows format 1"};
     struct service service;
     (void)state;
     service_open(&service, NULL, NULL);
@@ -60,7 +61,8 @@ static void a_later_format_is_refused_and_left_alone(void **state)
 
 static void release_0_1_is_named(void **state)
 {
-    static const char *const SAYS[] = {"(its state) was written by release 0.1", "docs/upgrade.md"};
+    static const char *const SAYS[] = {"the state of this name in Redis is of release 0.1",
+                                       "docs/upgrade.md"};
     struct service service;
     (void)state;
     service_open(&service, NULL, NULL);

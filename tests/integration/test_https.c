@@ -138,16 +138,16 @@ static void what_cannot_be_served_with_is_refused_at_the_start(void **state)
     is_refused(&secure, LIST("--tls-cert=/nowhere"), "--tls-cert: cannot read /nowhere: No such");
     is_refused(&secure, LIST("--tls-key=/nowhere"), "--tls-key: cannot read /nowhere: No such");
     is_refused(&secure, LIST("--tls-cert", secure.dir.path), "is not a regular file");
-    is_refused(&secure, LIST("--tls-cert", junk), "holds no certificate (PEM)");
-    is_refused(&secure, LIST("--tls-cert", secure.server.key), "holds no certificate (PEM)");
-    is_refused(&secure, LIST("--tls-key", junk), "holds no key (PEM)");
+    is_refused(&secure, LIST("--tls-cert", junk), "has no readable certificate (PEM)");
+    is_refused(&secure, LIST("--tls-cert", secure.server.key), "has no readable certificate (PEM)");
+    is_refused(&secure, LIST("--tls-key", junk), "has no readable key (PEM)");
     is_refused(&secure, LIST("--tls-key", other.key), "is not the key of the certificate in");
     is_refused(&secure, LIST("--tls-cert", locked.file, "--tls-key", locked.key),
                "has a passphrase");
     is_refused(&secure, LIST("--tls-client-ca=/nowhere"), "--tls-client-ca: cannot read /nowhere");
     is_refused(&secure, LIST("--tls-client-ca", junk), "--tls-client-ca: ");
     assert_int_equal(chmod(secure.server.key, 0644), 0);
-    is_refused(&secure, NULL, "others may read or write");
+    is_refused(&secure, NULL, "other users may read or write");
     is_refused(&secure, NULL, "chmod 600");
     redis_process_stop(&secure.redis);
     temp_dir_remove(&secure.dir);
@@ -165,7 +165,7 @@ static void a_certificate_that_has_ended_is_warned_of(void **state)
                                                    .until_s = -3600});
     secure_start(&secure, false, NULL);
     assert_true(
-        process_wait_line(&secure.batond.process, "has ended", NULL, NULL, 0, CLOCK_HANG_MS));
+        process_wait_line(&secure.batond.process, "has expired", NULL, NULL, 0, CLOCK_HANG_MS));
     secure_close(&secure);
 }
 

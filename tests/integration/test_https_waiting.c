@@ -221,7 +221,7 @@ static void a_new_certificate_is_shown_and_nobody_is_dropped(void **state)
 
 static void a_broken_certificate_changes_nothing(void **state)
 {
-    static const char NO[] = "cannot be read again; what was read before stays in force";
+    static const char NO[] = "cannot read the file again; what batond read before stays in force";
     struct secure secure;
     char before[80], after[80];
     (void)state;

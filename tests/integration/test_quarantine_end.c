@@ -336,7 +336,7 @@ static void is_in_the_log(struct batond_process *batond)
     assert_non_null(strstr(text_in(line, "todo"), "DELETE /quarantine"));
     json_decref(line);
     line = logged(batond, "\"the quarantine is over");
-    assert_string_equal(text_in(line, "because"), "it was ended by DELETE /quarantine");
+    assert_string_equal(text_in(line, "because"), "DELETE /quarantine ended it");
     json_decref(line);
     line = logged(batond, "\"quarantine ended\"");
     assert_string_equal(text_in(line, "principal"), "boss");

@@ -236,18 +236,30 @@ https_serves() {
     ! grep -E '"level":"(warn|error)"' "$log" || fail "batond complains"
 }
 
+# The same groups, in the same order, with the same settings and defaults.
 settings_are_those_of_help() {
     # shellcheck disable=SC2016 # they are backticks of Markdown
-    diff <(sed -nE 's/^\| `([a-z-]+)` \| ([^|]*) \|.*/\1 \2/p' docs/settings.md | tr -d '`' | sort) \
-        <("$batond" --help | awk '
-            /^  --(new-token=NAME|help|version)$/ { exit }
-            /^  --/ { standard = /=/ ? "unset" : "false"; sub(/=.*/, ""); name = substr($1, 3); next }
-            name != "" {
-                if (match($0, /\(default: .*\)$/)) standard = substr($0, RSTART + 10, RLENGTH - 11)
-                if (match($0, /unset: \$XDG.*$/)) standard = substr($0, RSTART + 7)
-                print name, standard
-                name = ""
-            }' | sort) || fail "< docs/settings.md, > batond --help"
+    sed -nE 's/^## (.*)/\1:/p; s/^\| `([a-z-]+)` \| ([^|]*) \|.*/\1 \2/p' docs/settings.md | tr -d '`' \
+        >"$dir/documented"
+    "$batond" --help | awk '
+        function add() {
+            if (match(text, /unset: \$XDG.*$/)) standard = substr(text, RSTART + 7)
+            if (name != "") print name, standard
+            name = text = ""
+        }
+        /^Instead of serving:$/ { exit }
+        /^[A-Z][a-z]+:$/ { add(); print }
+        /^  --/ {
+            add()
+            standard = /=/ ? "unset" : "false"
+            if (match($0, /\(default: .*\)$/)) standard = substr($0, RSTART + 10, RLENGTH - 11)
+            name = $1
+            gsub(/^--|=.*/, "", name)
+        }
+        /^      / { sub(/^ +/, ""); text = text (text == "" ? "" : " ") $0 }
+        END { add() }' >"$dir/helped"
+    diff "$dir/documented" "$dir/helped" || fail "< docs/settings.md, > batond --help"
+    (($(grep -c : "$dir/helped") >= 6 && $(wc -l <"$dir/helped") > 40)) || fail "batond --help has hardly any settings"
 }
 
 # All in `code` that looks like a path of this repository.

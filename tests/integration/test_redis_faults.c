@@ -125,7 +125,7 @@ static void a_full_redis_grants_nothing_and_releases(void **state)
     freeReplyObject(redis_process_command(&service.redis, "CONFIG SET maxmemory 1"));
     answers(service.client, "POST /locks/other", NULL, 503, "store_unavailable");
     static const char FULL[] =
-        "Redis is full, so nothing was done: raise its maxmemory, or wait until "
+        "Redis is full, so nothing was done. Raise its maxmemory, or wait until "
         "locks have ended (Redis says: OOM ";
     assert_int_equal(strncmp(http_text(service.client, "detail"), FULL, sizeof FULL - 1), 0);
     assert_string_equal(http_header(service.client, "Retry-After"), "1");
@@ -204,7 +204,7 @@ static void a_redis_with_a_password(void **state)
     redis_process_start(&redis, &(struct redis_options){.port = true, .arguments = GUARDED});
     start_is_refused(redis.url, LIST("password", "redis-url"));
     snprintf(url, sizeof url, "redis://:opensesame@127.0.0.1:%d", redis.port);
-    start_is_refused(url, LIST("WRONGPASS", "check user and password"));
+    start_is_refused(url, LIST("WRONGPASS", "Check user and password"));
     snprintf(url, sizeof url, "redis://default:open%%2Fsesame@127.0.0.1:%d/3", redis.port);
     batond_process_start(&batond, &(struct batond_options){.redis_url = url});
     struct http_client *client = http_client_new(batond.url);

@@ -105,7 +105,7 @@ static void a_wrong_variable_is_named_in_one_line(void **state)
                2, LIST("BATON_REDIS_URL_FILE"));
     is_refused(&(struct batond_options){.environment = LIST("BATON_REDIS_URL=redis://h",
                                                             "BATON_REDIS_URL_FILE=/etc/hosts")},
-               2, LIST("BATON_REDIS_URL", "BATON_REDIS_URL_FILE", "keep one"));
+               2, LIST("BATON_REDIS_URL", "BATON_REDIS_URL_FILE", "Keep one"));
     is_refused(&(struct batond_options){.environment = LIST("BATON_REDIS_PASSWORD=secret")}, 2,
                LIST("--redis-password", "--redis-url"));
 }

@@ -348,8 +348,8 @@ static void what_cannot_be_served_is_refused(void **state)
         int type, count;
         const char *said;
     } WRONG[] = {
-        {SOCK_STREAM, 2, "LISTEN_FDS: 2 sockets were passed"},
-        {SOCK_DGRAM, 1, "LISTEN_FDS: expected a listening TCP socket"},
+        {SOCK_STREAM, 2, "LISTEN_FDS: systemd passed 2 sockets"},
+        {SOCK_DGRAM, 1, "LISTEN_FDS: the socket that systemd passed is not a listening TCP socket"},
     };
     struct manager manager;
     (void)state;

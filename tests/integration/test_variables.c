@@ -47,7 +47,7 @@ static void variables_of_other_programs_are_told_in_one_warning(void **state)
     (void)state;
     char *log = log_with(OTHERS);
     assert_int_equal(count_of(log, WARNING), 1);
-    assert_non_null(strstr(log, "\"level\":\"warn\",\"msg\":\"variables that are no settings"));
+    assert_non_null(strstr(log, "\"level\":\"warn\",\"msg\":\"some variables have no effect"));
     assert_non_null(strstr(log, "BATON_PORT"));
     assert_non_null(strstr(log, "BATON_REDIS_USERNAME"));
     assert_non_null(strstr(log, "BATON_REDIS_USER"));

@@ -21,7 +21,10 @@ complaints=$(groff -mdoc -Tutf8 -ww -z "$page" 2>&1)
 [[ -z $complaints ]] || fail "$complaints"
 
 mandoc -T ascii -O width=1000 "$page" | sed 's/.\x08//g' | sed -n '1,/^ *As a service$/p' >"$page.text"
-"$batond" --help | sed -n '/^  --/ { N; s/^  //; s/\n */\t/; s/ (default: .*//; p }' >"$page.flags"
+"$batond" --help | awk '
+    /^  --/ { sub(/^  /, ""); sub(/ \(default: .*/, ""); printf "%s%s\t", end, $0; end = "\n"; between = "" }
+    /^      / { sub(/^ */, ""); printf "%s%s", between, $0; between = " " }
+    END { print "" }' >"$page.flags"
 (($(wc -l <"$page.flags") > 30)) || fail "batond --help has hardly any flags"
 while IFS=$'\t' read -r flag text; do
     (($(grep -cE "^ +${flag%%=*}(=|  |\$)" "$page.text") == 1)) || fail "the page does not have $flag once"

@@ -170,7 +170,7 @@ static void a_killed_subscriber_comes_back(void **state)
     assert_int_equal(redis_process_integer(&world->redis, "CLIENT KILL TYPE pubsub"), 1);
     store_fixture_await(&world->store, &world->store.listenings, 2);
     assert_int_equal(world->store.warnings, 1);
-    assert_non_null(strstr(world->store.warning, "waiters are served late"));
+    assert_non_null(strstr(world->store.warning, "waiters get their locks late"));
     assert_non_null(strstr(world->store.warning, "was lost"));
     expect_heard(world, "again");
     assert_int_equal(world->store.ups, 1);
@@ -384,13 +384,13 @@ static void garbage_and_silence_end_the_inbox_alone(void **state)
         {{USABLE, .subscribe = SUBSCRIBED "*3\r\n$7\r\nmessage\r\n$28\r\n" CHANNEL
                                           "\r\n$500000000\r\nand so on"},
          NO_ANSWER},
-        {{USABLE, .subscribe = "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n"}, "something else"},
-        {{USABLE, .subscribe = "+OK\r\n"}, "something else"},
-        {{USABLE, .subscribe = "*0\r\n"}, "something else"},
-        {{USABLE, .subscribe = "*-1\r\n"}, "something else"},
-        {{USABLE, .subscribe = "*1\r\n:1\r\n"}, "something else"},
+        {{USABLE, .subscribe = "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n"}, "an unexpected answer"},
+        {{USABLE, .subscribe = "+OK\r\n"}, "an unexpected answer"},
+        {{USABLE, .subscribe = "*0\r\n"}, "an unexpected answer"},
+        {{USABLE, .subscribe = "*-1\r\n"}, "an unexpected answer"},
+        {{USABLE, .subscribe = "*1\r\n:1\r\n"}, "an unexpected answer"},
         {{USABLE, .subscribe = SUBSCRIBED "*3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:0\r\n"},
-         "something else"},
+         "an unexpected answer"},
         {{USABLE, .subscribe = "-ERR no\r\n"}, "ERR no"},
         {{USABLE, .subscribe = SUBSCRIBED "-NOAUTH Authentication required.\r\n"}, "NOAUTH"},
     };

@@ -65,11 +65,11 @@ static void a_password_is_asked_for(void **state)
     char url[200];
     (void)state;
     redis_process_start(&redis, &(struct redis_options){.arguments = ARGUMENTS});
-    expect_refusal(redis.url, -EPROTO, "put a password into redis-url");
+    expect_refusal(redis.url, -EPROTO, "Put a password into redis-url");
     snprintf(url, sizeof url, "unix://:secret@%s", redis.socket);
-    expect_refusal(url, -EPROTO, "check user and password");
+    expect_refusal(url, -EPROTO, "Check user and password");
     snprintf(url, sizeof url, "unix://nobody:secret@%s", redis.socket);
-    expect_refusal(url, -EPROTO, "check user and password");
+    expect_refusal(url, -EPROTO, "Check user and password");
     snprintf(url, sizeof url, "unix://:opensesame@%s?db=2", redis.socket);
     expect_warning(url, NULL);
     snprintf(url, sizeof url, "unix://default:open%%73esame@%s", redis.socket);
@@ -86,7 +86,7 @@ static void a_password_where_none_is_set(void **state)
     (void)state;
     redis_process_start(&redis, NULL);
     snprintf(url, sizeof url, "unix://:secret@%s", redis.socket);
-    expect_refusal(url, -EPROTO, "check user and password");
+    expect_refusal(url, -EPROTO, "Check user and password");
     redis_process_stop(&redis);
 }
 
@@ -184,15 +184,15 @@ static void greetings_that_are_refused(void **state)
         const char *why;
     } CASES[] = {
         {{.info = "redis_version:6.0.16\r\nrole:master\r\n"}, -EPROTO, "6.0.16"},
-        {{.info = "redis_version:6.2.14\r\n"}, -EPROTO, "Redis 7.0 or Valkey 7.2 or newer"},
+        {{.info = "redis_version:6.2.14\r\n"}, -EPROTO, "Redis 7.0, Valkey 7.2, or newer"},
         {{.info = "redis_version:7.0.0\r\nloading:1\r\n"}, -EAGAIN, "loading"},
         {{.info = "redis_version:7.0.0\r\nrole:slave\r\nslave_read_only:1\r\n"},
          -EAGAIN,
          "replica"},
         {{.info = "hello:world\r\n"}, -EPROTO, "version"},
         {{.info = ""}, -EPROTO, "version"},
-        {{.info_raw = ":1\r\n"}, -EPROTO, "no Redis"},
-        {{.info_raw = "*0\r\n"}, -EPROTO, "no Redis"},
+        {{.info_raw = ":1\r\n"}, -EPROTO, "is not a Redis"},
+        {{.info_raw = "*0\r\n"}, -EPROTO, "is not a Redis"},
         {{.info_raw = "HTTP/1.1 400 Bad Request\r\n\r\n"}, -EPROTO, "protocol"},
         {{.info_raw = "$999999999999999999999\r\n"}, -EPROTO, "protocol"},
         {{.info_raw = "*-7\r\n"}, -EPROTO, "protocol"},
@@ -201,7 +201,7 @@ static void greetings_that_are_refused(void **state)
          -EAGAIN,
          "max number of clients"},
         {{.welcome = "-DENIED Redis is running in protected mode\r\n"}, -EPROTO, "protected mode"},
-        {{.hang_up = true}, -EAGAIN, "closed by the other side"},
+        {{.hang_up = true}, -EAGAIN, "the other side closed it"},
         {{.info_raw = "-LOADING Redis is loading the dataset in memory\r\n"}, -EAGAIN, "LOADING"},
     };
     (void)state;

@@ -132,12 +132,12 @@ static void a_name_that_no_sentinel_knows_stops_the_start(void **state)
     char url[200];
     snprintf(url, sizeof url, "%sx", world->watched.url);
     assert_int_equal(preflight(url, &failure), -EPROTO);
-    expect_says(&failure, "no sentinel knows a primary called \"mymasterx\": correct the name");
+    expect_says(&failure, "no sentinel knows a primary called \"mymasterx\". Correct the name");
 
     snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d/mymasterx",
              world->watched.sentinels[0].port, free_port());
     assert_int_equal(preflight(url, &failure), -EAGAIN);
-    expect_says(&failure, "and not all answer: cannot connect to the sentinel at");
+    expect_says(&failure, "and some do not answer: cannot connect to the sentinel at");
 }
 
 static void the_wrong_kind_of_server_is_named(void **state)
@@ -148,10 +148,10 @@ static void the_wrong_kind_of_server_is_named(void **state)
     snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/mymaster",
              world->watched.servers[0].port);
     assert_int_equal(preflight(url, &failure), -EPROTO);
-    expect_says(&failure, "it is no sentinel");
+    expect_says(&failure, "it is not a sentinel");
     snprintf(url, sizeof url, "redis://127.0.0.1:%d", world->watched.sentinels[0].port);
     assert_int_equal(preflight(url, &failure), -EPROTO);
-    expect_says(&failure, "it is a sentinel: write redis+sentinel://");
+    expect_says(&failure, "it is a sentinel. Write redis+sentinel://");
 }
 
 static void without_any_sentinel_there_is_no_primary(void **state)
@@ -456,7 +456,7 @@ static void expect_least_rights(const struct watched *watched, const struct redi
     allow(watched, "on >change-me-too -@all &+switch-master +info +client|id +sentinel|myid "
                    "+sentinel|master +sentinel|sentinels +subscribe +unsubscribe");
     assert_int_equal(store_preflight(&url, PREFLIGHT_MS, &failure), -EPROTO);
-    expect_says(&failure, "allow it there with `ACL SETUSER");
+    expect_says(&failure, "Allow it there with `ACL SETUSER");
     allow(watched, "+sentinel|get-master-addr-by-name");
     if (store_preflight(&url, PREFLIGHT_MS, &failure) != 0)
         fail_msg("%s", failure.text);
@@ -472,13 +472,13 @@ static void names_and_passwords(void **state)
     (void)state;
     watched_start(&watched, &(struct watched_options){.password = "watch-out", .names = true});
     assert_int_equal(preflight(watched.url, &failure), -EPROTO);
-    expect_says(&failure, "give --redis-sentinel-password");
+    expect_says(&failure, "Give --redis-sentinel-password");
 
     assert_int_equal(redis_url_parse(watched.url, &url, NULL), 0);
     const struct redis_access wrong = {.sentinel_password = "wrong"};
     assert_int_equal(redis_access_add(&url, &wrong, NULL), 0);
     assert_int_equal(store_preflight(&url, PREFLIGHT_MS, &failure), -EPROTO);
-    expect_says(&failure, "check --redis-sentinel-user and --redis-sentinel-password");
+    expect_says(&failure, "Check --redis-sentinel-user and --redis-sentinel-password");
     free(url.sentinel_password);
     url.sentinel_password = strdup("watch-out");
     if (store_preflight(&url, PREFLIGHT_MS, &failure) != 0)

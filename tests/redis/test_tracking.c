@@ -162,7 +162,7 @@ static void tracking_begun_on_a_lost_inbox(void **state)
     store_fixture_await(&world->store, &world->store.touches_of_any, 1);
     expect_told(world, "a");
     assert_int_equal(world->store.warnings, 1);
-    assert_non_null(strstr(world->store.warning, "served late"));
+    assert_non_null(strstr(world->store.warning, "get their locks late"));
 }
 
 static void tracking_begun_on_a_lost_command_connection(void **state)

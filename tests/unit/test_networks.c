@@ -20,7 +20,7 @@ static struct ip ip_from(const char *text)
     else if (inet_pton(AF_INET6, text, &ipv6->sin6_addr) == 1)
         address.ss_family = AF_INET6;
     else
-        fail_msg("%s is no address", text);
+        fail_msg("%s is not an address", text);
     assert_true(ip_of(&address, &ip));
     return ip;
 }
@@ -73,22 +73,22 @@ static const struct wrong {
     const char *text;
     const char *said;
 } WRONG[] = {
-    {"localhost", "\"localhost\" is no address"},
-    {"127.0.0.1:80", "\"127.0.0.1:80\" is no address"},
-    {"[::1]", "\"[::1]\" is no address"},
-    {"10.0.0", "\"10.0.0\" is no address"},
-    {"010.0.0.1", "\"010.0.0.1\" is no address"}, /* octal for some, decimal for others */
-    {"10.0.0.0/33", "\"10.0.0.0/33\" has no length"},
-    {"10.0.0.0/", "\"10.0.0.0/\" has no length"},
-    {"10.0.0.0/-1", "has no length"},
-    {"10.0.0.0/8/8", "has no length"},
-    {"10.0.0.0/0008", "has no length"},
-    {"::/129", "\"::/129\" has no length"},
+    {"localhost", "\"localhost\" is not an address"},
+    {"127.0.0.1:80", "\"127.0.0.1:80\" is not an address"},
+    {"[::1]", "\"[::1]\" is not an address"},
+    {"10.0.0", "\"10.0.0\" is not an address"},
+    {"010.0.0.1", "\"010.0.0.1\" is not an address"}, /* octal for some, decimal for others */
+    {"10.0.0.0/33", "\"10.0.0.0/33\" has no prefix length"},
+    {"10.0.0.0/", "\"10.0.0.0/\" has no prefix length"},
+    {"10.0.0.0/-1", "has no prefix length"},
+    {"10.0.0.0/8/8", "has no prefix length"},
+    {"10.0.0.0/0008", "has no prefix length"},
+    {"::/129", "\"::/129\" has no prefix length"},
     {"10.0.0.5/8", "\"10.0.0.5/8\" has bits beyond"},
     {"2001:db8::1/64", "\"2001:db8::1/64\" has bits beyond"},
-    {"10.0.0.1,,10.0.0.2", "\"\" is no address"},
-    {",", "\"\" is no address"},
-    {"::1,x", "\"x\" is no address"},
+    {"10.0.0.1,,10.0.0.2", "\"\" is not an address"},
+    {",", "\"\" is not an address"},
+    {"::1,x", "\"x\" is not an address"},
     {"0000000000000000000000000000000000000000000000000000000000001", "is too long"},
 };
 

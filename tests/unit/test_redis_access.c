@@ -63,7 +63,7 @@ static const struct wrong {
     struct redis_access access;
     const char *said;
 } WRONG[] = {
-    {"redis://me:secret@h", {.user = "me"}, "--redis-user is given, and redis-url says it, too"},
+    {"redis://me:secret@h", {.user = "me"}, "--redis-user is given, and redis-url has it, too"},
     {"redis://me:secret@h", {.password = "secret"}, "--redis-password is given, and redis-url"},
     {"unix://:secret@/r", {.password = "secret"}, "--redis-password is given, and redis-url"},
     {"redis://h", {.user = "me"}, "--redis-user needs --redis-password"},

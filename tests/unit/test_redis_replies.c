@@ -114,35 +114,30 @@ static void errors_are_explained_before_they_are_quoted(void **state)
         const char *text, *said;
     } CASES[] = {
         {"CLUSTERDOWN The cluster is down",
-         "a part of the Redis Cluster has no primary, so nothing was done: wait until a replica "
-         "has "
-         "taken its place, or bring it back (Redis says: CLUSTERDOWN The cluster is down)"},
+         "a part of the Redis Cluster has no primary, so nothing was done. Wait until a replica "
+         "has taken its place, or start the primary again (Redis says: CLUSTERDOWN The cluster is "
+         "down)"},
         {"READONLY You can't write against a read only replica.",
-         "this Redis is a replica now, which takes no changes, so nothing was done: wait until "
-         "batond "
-         "has found the primary; if it does not, see its redis-url (Redis says: READONLY You can't "
-         "write against a read only replica)"},
+         "this Redis is a replica now and accepts no changes, so nothing was done. Wait until "
+         "batond has found the primary. If it does not, check redis-url (Redis says: READONLY You "
+         "can't write against a read only replica)"},
         {"OOM command not allowed script: f, on @user_function:1.",
-         "Redis is full, so nothing was done: raise its maxmemory, or wait until locks have ended "
+         "Redis is full, so nothing was done. Raise its maxmemory, or wait until locks have ended "
          "(Redis says: OOM command not allowed)"},
         {"FORMAT state 2 1 script: f, on @user_function:4.",
-         "what Redis keeps of this name (its state) has format 2, and this release of batond knows "
-         "format 1, so nothing was done: use the newer release that has written it, or see "
-         "docs/upgrade.md"},
+         "the state of this name in Redis has format 2, but this release of batond knows format 1, "
+         "so nothing was done. Use the newer release that wrote it, or see docs/upgrade.md"},
         {"FORMAT hold 1 3",
-         "what Redis keeps of this name (its hold) has format 1, and this release of batond knows "
-         "format 3, so nothing was done: use the older release that has written it, or see "
-         "docs/upgrade.md"},
-        {"FORMAT state 0 1",
-         "what Redis keeps of this name (its state) was written by release 0.1 of batond, whose "
-         "records this release cannot read (it knows format 1), so nothing was done: use release "
-         "0.1, or see docs/upgrade.md"},
+         "the hold of this name in Redis has format 1, but this release of batond knows format 3, "
+         "so nothing was done. Use the older release that wrote it, or see docs/upgrade.md"},
+        {"FORMAT state 0 1", "the state of this name in Redis is of release 0.1 of batond, and "
+                             "this release cannot read it (it knows format 1), so nothing was "
+                             "done. Use release 0.1, or see docs/upgrade.md"},
         {"FORMAT record 2 1",
-         "the record of this part of Redis has format 2, and this release of batond knows format "
-         "1, so nothing was done: use the newer release that has written it, or see "
-         "docs/upgrade.md"},
-        {"ODD",
-         "Redis has refused it, so nothing was done: see the log of Redis (Redis says: ODD)"},
+         "the record of this part of Redis has format 2, but this release of batond knows format "
+         "1, so nothing was done. Use the newer release that wrote it, or see docs/upgrade.md"},
+        {"ODD", "Redis has refused the request, so nothing was done. See the log of Redis (Redis "
+                "says: ODD)"},
     };
     char said[STORE_ERROR_TEXT], words[300];
     (void)state;
@@ -152,9 +147,8 @@ static void errors_are_explained_before_they_are_quoted(void **state)
     }
     error_explain_damage("WRONGTYPE Operation against a key. script: f, on @user_function:1.", said,
                          sizeof said);
-    assert_string_equal(said,
-                        "what Redis keeps of it cannot be read (Redis says: WRONGTYPE Operation "
-                        "against a key)");
+    assert_string_equal(
+        said, "the record in Redis cannot be read (Redis says: WRONGTYPE Operation against a key)");
     /* However long, it is told to its end. */
     memset(words, 'x', sizeof words);
     memcpy(words, "READONLY ", 9);

@@ -237,7 +237,7 @@ static void done(void *context, const struct store_result *result)
     world->ended++;
     world->unsent += result->outcome == STORE_UNSENT;
     world->refused += result->outcome == STORE_REFUSED;
-    world->explained += result->error && strstr(result->error, "nothing was done: ");
+    world->explained += result->error && strstr(result->error, "nothing was done. ");
     world->lost += result->outcome == STORE_IN_DOUBT;
 }
 

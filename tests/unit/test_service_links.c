@@ -118,7 +118,7 @@ static void misspelled_setting_stops_the_start_beside_links(void **state)
         setenv(WRONG[i], "6379", 1);
         assert_int_equal(read_settings(&settings, &failure), -EINVAL);
         assert_non_null(strstr(failure.text, WRONG[i]));
-        assert_non_null(strstr(failure.text, " is no setting; "));
+        assert_non_null(strstr(failure.text, " is not a setting; "));
         unsetenv(WRONG[i]);
     }
 }

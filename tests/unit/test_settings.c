@@ -344,13 +344,14 @@ static void only_a_secret_may_be_in_a_file(void **state)
 {
     (void)state;
     setenv("BATON_STATE_DIR_FILE", "/nowhere", 1);
-    assert_refused(NOTHING, "BATON_STATE_DIR_FILE is no setting: only redis-url and passwords are "
-                            "read from files; set BATON_STATE_DIR to the value itself");
+    assert_refused(NOTHING,
+                   "BATON_STATE_DIR_FILE is not a setting, because batond reads only "
+                   "redis-url and passwords from files. Set BATON_STATE_DIR to the value itself.");
     unsetenv("BATON_STATE_DIR_FILE");
     setenv("BATON_TLS_KEY_FILE", "/key.pem", 1);
     assert_refused(NOTHING,
-                   "BATON_TLS_KEY_FILE is no setting; set BATON_TLS_KEY to the name of the "
-                   "file");
+                   "BATON_TLS_KEY_FILE is not a setting. Set BATON_TLS_KEY to the name of the "
+                   "file.");
     unsetenv("BATON_TLS_KEY_FILE");
     setenv("BATON_LISTEN_FLE", "/nowhere", 1); /* and nobody is sent from one mistake to the next */
     struct settings settings;
@@ -374,7 +375,7 @@ static const struct wrong {
     const char *said;
 } WRONG[] = {
     {{"--redis-url="}, "--redis-url is empty"},
-    {{"--workers=257"}, "--workers: \"257\" will not do; expected a number from 0 to 256"},
+    {{"--workers=257"}, "--workers: \"257\" is not valid; expected a number from 0 to 256"},
     {{"--workers=-1"}, "--workers: \"-1\""},
     {{"--workers=+1"}, "--workers: \"+1\""},
     {{"--workers= 1"}, "--workers: \" 1\""},
@@ -383,9 +384,10 @@ static const struct wrong {
     {{"--workers="}, "--workers: \"\""},
     {{"--workers=0x1"}, "--workers: \"0x1\""},
     {{"--workers=99999999999999999999"}, "--workers: \"99999999999999999999\""},
-    {{"--default-ttl=99ms"}, "--default-ttl: \"99ms\" will not do; expected a duration from 100ms"},
-    {{"--max-ttl=86400001ms"}, "a duration from 100ms to 24h, in ms, s, m or h"},
-    {{"--claim-window=2h"}, "a duration from 100ms to 1m, in ms, s, m or h"},
+    {{"--default-ttl=99ms"},
+     "--default-ttl: \"99ms\" is not valid; expected a duration from 100ms"},
+    {{"--max-ttl=86400001ms"}, "a duration from 100ms to 24h, as one number and one unit"},
+    {{"--claim-window=2h"}, "a duration from 100ms to 1m, as one number and one unit"},
     {{"--max-ttl=25h"}, "--max-ttl: \"25h\""},
     {{"--max-ttl=1d"}, "--max-ttl: \"1d\""},
     {{"--max-ttl", "-1s"}, "--max-ttl: \"-1s\""},
@@ -407,21 +409,21 @@ static const struct wrong {
     {{"--max-connections=-1"}, "expected a number from 0 to 10000000"},
     {{"--max-connections-per-address=many"}, "--max-connections-per-address: \"many\""},
     {{"--trusted-proxies=proxy.example"},
-     "--trusted-proxies: \"proxy.example\" is no address; expected addresses and networks"},
-    {{"--allowed-hosts=localhost:7420"}, "--allowed-hosts: \"localhost:7420\" will not do"},
+     "--trusted-proxies: \"proxy.example\" is not an address; expected addresses and networks"},
+    {{"--allowed-hosts=localhost:7420"}, "--allowed-hosts: \"localhost:7420\" is not valid"},
     {{"--allowed-hosts=a.example,"}, "expected names without ports"},
     {{"--allowed-hosts=a.example,,b.example"}, "--allowed-hosts"},
     {{"--allowed-hosts=."}, "--allowed-hosts"},
     {{"--allowed-hosts=http://a.example"}, "--allowed-hosts"},
     {{"--allowed-hosts=*.example.com"}, "--allowed-hosts"},
-    {{"--trusted-proxies=10.0.0.5/8"}, "\"10.0.0.5/8\" has bits beyond the length of its network"},
-    {{"--log-format=xml"}, "--log-format: \"xml\" will not do; expected one of json, text"},
+    {{"--trusted-proxies=10.0.0.5/8"}, "\"10.0.0.5/8\" has bits beyond its prefix length"},
+    {{"--log-format=xml"}, "--log-format: \"xml\" is not valid; expected one of json, text"},
     {{"--log-format=JSON"}, "--log-format: \"JSON\""},
     {{"--log-level=trace"}, "expected one of debug, info, warn, error"},
     {{"--log-level="}, "--log-level: \"\""},
-    {{"--allow-anonymous=yes"}, "--allow-anonymous: \"yes\" will not do; expected true or false"},
+    {{"--allow-anonymous=yes"}, "--allow-anonymous: \"yes\" is not valid; expected true or false"},
     {{"--allow-anonymous="}, "--allow-anonymous: \"\""},
-    {{"--allow-anonymous", "false"}, "\"false\" is no flag"},
+    {{"--allow-anonymous", "false"}, "\"false\" is not a flag"},
     {{"--key-prefix=a{b"}, "--key-prefix: expected at most 64 bytes"},
     {{"--key-prefix=\n"}, "--key-prefix: expected"},
     {{"--default-ttl=2m", "--max-ttl=1m"}, "--default-ttl is longer than --max-ttl"},
@@ -441,11 +443,11 @@ static const struct wrong {
     {{"--Listen=1"}, "there is no flag --Listen"},
     {{"--=1"}, "there is no flag --;"},
     {{"--"}, "there is no flag --;"},
-    {{"-l"}, "\"-l\" is no flag"},
-    {{"-redis-url=redis://:opensesame@h"}, "\"-redis-url\" is no flag"},
-    {{"redis://:opensesame@h"}, "\"redis\" is no flag"},
-    {{""}, "\"\" is no flag"},
-    {{"serve"}, "\"serve\" is no flag"},
+    {{"-l"}, "\"-l\" is not a flag"},
+    {{"-redis-url=redis://:opensesame@h"}, "\"-redis-url\" is not a flag"},
+    {{"redis://:opensesame@h"}, "\"redis\" is not a flag"},
+    {{""}, "\"\" is not a flag"},
+    {{"serve"}, "\"serve\" is not a flag"},
     {{"--listen"}, "--listen needs a value: --listen=ADDRESS:PORT"},
     {{"--workers", "1", "--redis-url"}, "--redis-url needs a value: --redis-url=URL"},
 };
@@ -482,14 +484,14 @@ static void variables_that_are_no_setting_are_let_be(void **state)
 static void wrong_variables_are_refused_by_their_name(void **state)
 {
     static const struct given WRONG_VARIABLES[] = {
-        {"BATON_WORKERS: \"many\" will not do", "BATON_WORKERS", "many"},
-        {"BATON_WORKERS: \"\" will not do", "BATON_WORKERS", ""},
-        {"BATON_MAX_TTL: \"1d\" will not do", "BATON_MAX_TTL", "1d"},
-        {"BATON_LOG_FORMAT: \"xml\" will not do", "BATON_LOG_FORMAT", "xml"},
-        {"BATON_ALLOW_ANONYMOUS: \"1\" will not do", "BATON_ALLOW_ANONYMOUS", "1"},
-        {"BATON_REDIS_ULR is no setting; did you mean BATON_REDIS_URL?", "BATON_REDIS_ULR", "x"},
-        {"BATON_REDISURL is no setting; did you mean BATON_REDIS_URL?", "BATON_REDISURL", ""},
-        {"BATON_REDIS_URL_FLE is no setting; did you mean BATON_REDIS_URL_FILE?",
+        {"BATON_WORKERS: \"many\" is not valid", "BATON_WORKERS", "many"},
+        {"BATON_WORKERS: \"\" is not valid", "BATON_WORKERS", ""},
+        {"BATON_MAX_TTL: \"1d\" is not valid", "BATON_MAX_TTL", "1d"},
+        {"BATON_LOG_FORMAT: \"xml\" is not valid", "BATON_LOG_FORMAT", "xml"},
+        {"BATON_ALLOW_ANONYMOUS: \"1\" is not valid", "BATON_ALLOW_ANONYMOUS", "1"},
+        {"BATON_REDIS_ULR is not a setting; did you mean BATON_REDIS_URL?", "BATON_REDIS_ULR", "x"},
+        {"BATON_REDISURL is not a setting; did you mean BATON_REDIS_URL?", "BATON_REDISURL", ""},
+        {"BATON_REDIS_URL_FLE is not a setting; did you mean BATON_REDIS_URL_FILE?",
          "BATON_REDIS_URL_FLE", "/f"},
     };
     (void)state;
@@ -506,7 +508,7 @@ static void a_long_value_is_cut_in_what_is_said(void **state)
     const char *const arguments[ARGUMENTS] = {text};
     (void)state;
     memset(text, 'x', sizeof text - 1);
-    assert_refused(arguments, "is no flag");
+    assert_refused(arguments, "is not a flag");
     memcpy(text, "--", 2);
     assert_refused(arguments, "there is no flag --xxx");
     memcpy(text, "--workers=", 10);
@@ -543,7 +545,7 @@ static void the_state_is_kept_where_the_desktop_standard_says(void **state)
         set_or_unset("XDG_STATE_HOME", PLACES[i].state_home);
         set_or_unset("HOME", PLACES[i].home);
         if (!PLACES[i].state_dir) {
-            assert_refused(NOTHING, "--state-dir: HOME is not set");
+            assert_refused(NOTHING, "because HOME is not set");
             continue;
         }
         read_well(&settings, NOTHING);
@@ -583,6 +585,29 @@ static void help_is_given_whatever_else_is_wrong(void **state)
     settings_free(&settings);
 }
 
+static void assert_fits_a_terminal(const char *text)
+{
+    for (size_t length; *text; text += length + (text[length] == '\n')) {
+        length = strcspn(text, "\n");
+        assert_in_range(length, 0, 80);
+    }
+}
+
+/* The same heading twice is a row at the wrong place. */
+static void the_help_has_each_group_once(void **state)
+{
+    static const char *const GROUPS[] = {"Listen", "Redis",    "Locks",
+                                         "Limits", "Security", "Logging"};
+    size_t group = 0;
+    (void)state;
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        group += strcmp(SETTINGS[i].group, GROUPS[group]) != 0;
+        assert_in_range(group, 0, LENGTH(GROUPS) - 1);
+        assert_string_equal(SETTINGS[i].group, GROUPS[group]);
+    }
+    assert_int_equal(group, LENGTH(GROUPS) - 1);
+}
+
 static void the_help_names_every_flag(void **state)
 {
     char *text = NULL, word[64];
@@ -597,7 +622,8 @@ static void the_help_names_every_flag(void **state)
         assert_non_null(strstr(text, word));
     }
     assert_non_null(strstr(text, "\n  --state-dir=DIRECTORY\n"));
-    assert_non_null(strstr(text, "(default: 127.0.0.1:7420)\n"));
+    assert_non_null(strstr(text, "\n  --listen=ADDRESS:PORT (default: 127.0.0.1:7420)\n"));
+    assert_fits_a_terminal(text);
     assert_non_null(strstr(text, "\n  --help, -h\n"));
     assert_non_null(strstr(text, "A DURATION is 500ms, 30s, 5m or 2h"));
     free(text);
@@ -639,6 +665,7 @@ int main(void)
         TEST(the_state_is_kept_where_the_desktop_standard_says),
         TEST(a_state_directory_that_is_given_or_not_needed_needs_no_home),
         TEST(help_is_given_whatever_else_is_wrong),
+        TEST(the_help_has_each_group_once),
         TEST(the_help_names_every_flag),
         TEST(the_help_names_the_variables_for_files),
     };
