@@ -74,7 +74,8 @@ static void a_writer_waits_for_a_change_of_shared_holds(void **state)
     }
     for (int i = 0; i < 2; i++)
         redis_process_flush(&story->servers.members[i]);
-    struct parked *writer = parked_send(story->batond.port, NULL, "POST /locks/read?wait=50s", NULL);
+    struct parked *writer =
+        parked_send(story->batond.port, NULL, "POST /locks/read?wait=50s", NULL);
     await_queue(story->client, "read", 1);
     assert_true(parked_waits(writer, 500));
     long before = scripts_run(story, 4);

@@ -597,9 +597,9 @@ static void make_heartbeats_due(struct site *site)
 static bool all_are_vouched_for(struct site *site)
 {
     struct subscription *subscription;
-    TAILQ_FOREACH(subscription, &site->locks->subscriptions->list, others)
-    if (subscription->heartbeat_at + FIXTURE_LEASE_MS / 4 < uv_now(&site->fixture->loop))
-        return false;
+    TAILQ_FOREACH (subscription, &site->locks->subscriptions->list, others)
+        if (subscription->heartbeat_at + FIXTURE_LEASE_MS / 4 < uv_now(&site->fixture->loop))
+            return false;
     return true;
 }
 
