@@ -320,8 +320,8 @@ static void a_full_disk_is_in_the_log(void **state)
     assert_non_null(strstr(line, "the disk is full"));
     double begun = said_at(line), said = begun;
     for (int i = 0; i < 2; i++) {
-        assert_true(process_wait_line(&stage->batond.process, "redis-server ended", &offset,
-                                      line, sizeof line, CLOCK_HANG_MS));
+        assert_true(process_wait_line(&stage->batond.process, "redis-server ended", &offset, line,
+                                      sizeof line, CLOCK_HANG_MS));
         assert_non_null(strstr(line, "No space left on device"));
         said = said_at(line);
     }

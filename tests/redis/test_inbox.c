@@ -384,7 +384,8 @@ static void garbage_and_silence_end_the_inbox_alone(void **state)
         {{USABLE, .subscribe = SUBSCRIBED "*3\r\n$7\r\nmessage\r\n$28\r\n" CHANNEL
                                           "\r\n$500000000\r\nand so on"},
          NO_ANSWER},
-        {{USABLE, .subscribe = "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n"}, "an unexpected answer"},
+        {{USABLE, .subscribe = "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n"},
+         "an unexpected answer"},
         {{USABLE, .subscribe = "+OK\r\n"}, "an unexpected answer"},
         {{USABLE, .subscribe = "*0\r\n"}, "an unexpected answer"},
         {{USABLE, .subscribe = "*-1\r\n"}, "an unexpected answer"},
