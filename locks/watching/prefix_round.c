@@ -1,4 +1,5 @@
 /* Rounds, from the mark to the answers. The last step comes first in this file. */
+#include "base/deadline.h"
 #include "base/memory.h"
 #include "locks/scripts/scripts.h"
 #include "locks/watching/prefix.h"
@@ -8,9 +9,9 @@
 #include <stdlib.h>
 
 enum {
-    TOGETHER_MS = 2, /* changes within this time are inspected together */
-    AGAIN_MS = 200,  /* after a round that failed */
-    MARK_LONGEST_MS = 1000,
+    TOGETHER_MS = 2,                     /* changes within this time are inspected together */
+    AGAIN_MS = 200,                      /* after a round that failed */
+    MARK_LONGEST_MS = DEADLINE_MS(1000), /* longer than Redis has to answer a call */
     /* Bounds of one turn of the loop, which keep it to some milliseconds: */
     LOOKS_AT_ONCE = 32,     /* inspects under way... */
     TELLS_AT_ONCE = 16384,  /* ...and these times the watches that may hear of each */

@@ -2,10 +2,11 @@
 #ifndef BATON_SERVER_PROCESS_CHECK_H
 #define BATON_SERVER_PROCESS_CHECK_H
 
+#include "base/deadline.h"
 #include "base/failure.h"
 #include "server/settings/settings.h"
 
-enum { CHECK_MS = 3000 }; /* batond itself notices within 1 s that Redis does not answer */
+enum { CHECK_MS = DEADLINE_MS(3000) }; /* longer than batond takes to notice a silent Redis */
 
 /* Requests /readyz at `listen`, or on loopback if that is any address. With a `tls-cert` it uses
  * HTTPS. It does not check the certificate, which is for the name that other hosts use, and it
