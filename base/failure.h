@@ -3,7 +3,7 @@
 #define BATON_BASE_FAILURE_H
 
 struct failure {
-    char text[320];
+    char text[640];
 };
 
 /* Writes the line as printf does, cut to fit. Returns `code` (a negative errno),

@@ -44,7 +44,7 @@ static void log_says_no_damage(struct service *service)
 
 static void a_later_format_is_refused_and_left_alone(void **state)
 {
-    static const char *const SAYS[] = {"the state of this name in Redis has format 2",
+    static const char *const SAYS[] = {"The state of this name in Redis has format 2",
                                        "knows format 1"};
     struct service service;
     (void)state;
@@ -61,7 +61,7 @@ static void a_later_format_is_refused_and_left_alone(void **state)
 
 static void release_0_1_is_named(void **state)
 {
-    static const char *const SAYS[] = {"the state of this name in Redis is of release 0.1",
+    static const char *const SAYS[] = {"The state of this name in Redis is of release 0.1",
                                        "docs/upgrade.md"};
     struct service service;
     (void)state;
