@@ -149,8 +149,8 @@ done
 env "${settings[@]}" true
 export "${settings[@]}"
 admin_of() { # NAME: the URL of its admin-listen
-    wait_for 20 grep -qs 'questions of health' "$dir/$1.log" || fail "$1 has no admin-listen"
-    sed -n 's|.*questions of health.*"url":"\([^"]*\)".*|\1|p' "$dir/$1.log"
+    wait_for 20 grep -qs 'probes and metrics' "$dir/$1.log" || fail "$1 has no admin-listen"
+    sed -n 's|.*probes and metrics.*"url":"\([^"]*\)".*|\1|p' "$dir/$1.log"
 }
 start_batond pod
 base=$(admin_of pod)

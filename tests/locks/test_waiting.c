@@ -502,7 +502,7 @@ static void waiters_outlast_a_pause_of_redis(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct guest first, second;
-    fixture_lock(&fixture->here, "n", HOLDER, 400);
+    fixture_lock(&fixture->here, "n", HOLDER, 3000);
     wait_as(&first, &fixture->here, 1, PATIENCE_MS, 0);
     await_queue(fixture, 1);
     wait_as(&second, &fixture->there, 2, PATIENCE_MS, 0);
