@@ -37,11 +37,16 @@ static const char *number_end(const char *at)
     return end == part ? NULL : end;
 }
 
-/* Overwrites the number between both if it is beyond a double. */
-static void replace_beyond(char *number, const char *end)
+/* Overwrites the number between both if it is beyond a double. strtod(3) reads more than JSON has,
+ * such as 0x1, so it is given the number alone. */
+static void replace_beyond(char *number, char *end)
 {
     size_t length = (size_t)(end - number);
-    if (isfinite(strtod(number, NULL)))
+    char behind = *end;
+    *end = '\0';
+    bool is_beyond = !isfinite(strtod(number, NULL));
+    *end = behind;
+    if (!is_beyond)
         return;
     memset(number, ' ', length);
     memcpy(number, BEYOND, sizeof BEYOND - 1);
@@ -57,7 +62,7 @@ static void replace_numbers(char *at)
                 at += *at == '\\' && at[1];
             at += *at == '"';
         } else if (end) {
-            replace_beyond(at, end);
+            replace_beyond(at, at + (end - at));
             at += end - at;
         } else if (*at == '-' || (*at >= '0' && *at <= '9')) {
             return;
