@@ -1,5 +1,6 @@
 #include "base/host_name.h"
 
+#include <string.h>
 #include <strings.h>
 
 struct slice host_name_without_dot(struct slice name)
@@ -14,9 +15,19 @@ static bool is_alike(struct slice one, struct slice other)
            (one.length == 0 || strncasecmp(one.bytes, other.bytes, one.length) == 0);
 }
 
+/* A name of one label is another name with a dot: resolvers append domains to `baton`, and `baton.`
+ * may be a domain of the public DNS. Only localhost is the same everywhere. */
+struct slice host_name_compared(struct slice name)
+{
+    struct slice bare = host_name_without_dot(name);
+    bool has_labels = bare.length > 0 && bare.bytes[bare.length - 1] != '.' &&
+                      memchr(bare.bytes, '.', bare.length);
+    return has_labels || is_alike(bare, slice_of("localhost")) ? bare : name;
+}
+
 bool host_names_equal(struct slice one, struct slice other)
 {
-    return is_alike(host_name_without_dot(one), host_name_without_dot(other));
+    return is_alike(host_name_compared(one), host_name_compared(other));
 }
 
 /* Cuts off the colon and what is behind it. The colons of an address are between brackets. */

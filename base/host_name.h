@@ -1,4 +1,5 @@
-/* host_name.h: compares names of hosts: without regard to case, and to a dot at the end. */
+/* host_name.h: compares names of hosts. Case makes no difference, nor does a final dot, except
+ * behind a single label. */
 #ifndef BATON_BASE_HOST_NAME_H
 #define BATON_BASE_HOST_NAME_H
 
@@ -7,6 +8,10 @@
 /* Returns the name without the dot at its end, by which resolvers, Istio and Go's clients say that
  * nothing is to be appended. Only one dot goes, and a dot alone stays. */
 struct slice host_name_without_dot(struct slice name);
+
+/* Returns the form that is compared: without the final dot, unless the name is one label other than
+ * localhost. Its case is as it was. */
+struct slice host_name_compared(struct slice name);
 
 /* Whether both are the same name. */
 bool host_names_equal(struct slice one, struct slice other);

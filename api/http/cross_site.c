@@ -47,11 +47,6 @@ static bool check_page(struct exchange *exchange)
                              "the proxy in front of it pass on Host unchanged.");
 }
 
-static bool is_alike(struct slice one, struct slice other)
-{
-    return one.length == other.length && strncasecmp(one.bytes, other.bytes, one.length) == 0;
-}
-
 static bool ends_in(struct slice text, const char *end)
 {
     size_t length = strlen(end);
@@ -70,18 +65,15 @@ static bool is_address(struct slice host)
 }
 
 /* Names that public DNS cannot resolve: of a machine, of containers beside each other, of
- * Kubernetes. A name without a dot is one of them, since resolvers append domains to it; with a dot
- * at its end it is a domain that public DNS may have, but for localhost. */
+ * Kubernetes. A name without a dot is one of them, since resolvers append domains to it. */
 static bool is_beyond_others(struct slice written)
 {
     static const char *const ENDS[] = {".localhost", ".internal", ".svc", ".cluster.local"};
-    struct slice host = host_name_without_dot(written);
-    bool has_dot = written.length > 0 && memchr(written.bytes, '.', written.length);
+    struct slice host = host_name_compared(written);
     for (size_t i = 0; i < sizeof ENDS / sizeof *ENDS; i++)
         if (ends_in(host, ENDS[i]))
             return true;
-    return host.length == 0 || is_address(host) || !has_dot ||
-           is_alike(host, slice_of("localhost"));
+    return host.length == 0 || is_address(host) || !memchr(host.bytes, '.', host.length);
 }
 
 /* Removes the first name from a list, with the space before it. */
@@ -95,12 +87,12 @@ static struct slice next_name(const char **list)
 
 static bool fits(struct slice written, struct slice listed)
 {
-    struct slice host = host_name_without_dot(written), allowed = host_name_without_dot(listed);
+    struct slice host = host_name_compared(written), allowed = host_name_compared(listed);
     bool is_end = allowed.bytes[0] == '.' && host.length > allowed.length;
     struct slice compared = host;
     if (is_end)
         compared = (struct slice){host.bytes + host.length - allowed.length, allowed.length};
-    return slice_equals(allowed, "*") || is_alike(compared, allowed);
+    return slice_equals(allowed, "*") || host_names_equal(compared, allowed);
 }
 
 static bool is_allowed(struct slice host, const char *list)

@@ -16,7 +16,8 @@ struct exchange;
  * If every client has every right: a request whose Host another site's DNS could point here, so
  * that its page would count as batond's own ("DNS rebinding"). Allowed are an address, a name
  * without a dot, localhost and names below it, names below .internal, .svc or .cluster.local, and
- * the names in struct api's allowed_hosts. One dot at the end of a name makes no difference.
+ * the names in struct api's allowed_hosts. host_name_compared says when a final dot makes a
+ * difference.
  *
  * Returns false if it has answered. */
 bool cross_site_check(struct exchange *exchange);

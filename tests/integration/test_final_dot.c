@@ -48,15 +48,23 @@ static void final_dot_changes_no_name(void **state)
 static void final_dot_changes_no_allowed_name(void **state)
 {
     static const char *const arguments[] = {
-        "--allowed-hosts=locks.example.com,.corp.example,rooted.example.,.zone.example.,single",
+        "--allowed-hosts=locks.example.com,.corp.example,rooted.example.,.zone.example.,single,"
+        "rooted.",
         NULL};
     static const struct called ALL[] = {
-        {"locks.example.com.", 200},  {"locks.example.com.:80", 200},
-        {"a.corp.example.", 200},     {"rooted.example", 200},
-        {"rooted.example.", 200},     {"a.zone.example", 200},
-        {"a.zone.example.", 200},     {"single.", 200},
-        {"locks.example.com..", 403}, {"corp.example.", 403},
-        {"zone.example.", 403},       {"other.", 403},
+        {"locks.example.com.", 200},
+        {"locks.example.com.:80", 200},
+        {"a.corp.example.", 200},
+        {"rooted.example", 200},
+        {"rooted.example.", 200},
+        {"a.zone.example", 200},
+        {"a.zone.example.", 200},
+        {"single.", 403},
+        {"rooted.", 200},
+        {"locks.example.com..", 403},
+        {"corp.example.", 403},
+        {"zone.example.", 403},
+        {"other.", 403},
     };
     struct service service;
     (void)state;
@@ -70,16 +78,21 @@ static void origin_with_final_dot_is_of_this_host(void **state)
 {
     struct service *service = *state;
     static const struct {
+        const char *host;
         const char *origin;
         long status;
-    } ALL[] = {{"http://localhost.:7420", 201},
-               {"http://localhost:7420", 201},
-               {"http://localhost.:7421", 403},
-               {"http://localhost..:7420", 403}};
-    char origin[60];
+    } ALL[] = {{"localhost.:7420", "http://localhost.:7420", 201},
+               {"localhost.:7420", "http://localhost:7420", 201},
+               {"localhost.:7420", "http://localhost.:7421", 403},
+               {"localhost.:7420", "http://localhost..:7420", 403},
+               {"baton.locks.svc:7420", "http://baton.locks.svc.:7420", 201},
+               {"baton:7420", "http://baton:7420", 201},
+               {"baton:7420", "http://baton.:7420", 403}}; /* may be a public domain */
+    char host[60], origin[60];
     for (size_t i = 0; i < LENGTH(ALL); i++) {
+        snprintf(host, sizeof host, "Host: %s", ALL[i].host);
         snprintf(origin, sizeof origin, "Origin: %s", ALL[i].origin);
-        const char *headers[] = {"Host: localhost.:7420", origin, NULL};
+        const char *headers[] = {host, origin, NULL};
         assert_int_equal(
             http_request(service->client, &(struct http_call){.method = "POST",
                                                               .path = "/locks/a?owner=me",

@@ -18,7 +18,12 @@ static const struct pair {
     {".", "", false, false},
     {".", ".", true, true},
     {"", "", true, true},
-    {"a.", "a", true, true},
+    {"baton.", "baton", false, false}, /* may be a domain of the public DNS */
+    {"baton.", "BATON.", true, true},
+    {"baton..", "baton.", false, false},
+    {"baton.:80", "baton:80", false, false},
+    {"localhost.:80", "localhost:80", false, true},
+    {".example.", ".example", true, true},
     {"127.0.0.1.", "127.0.0.1", true, true},
     {"a.example.:80", "a.example:80", false, true},
     {"a.example.:80", "a.example:81", false, false},
@@ -29,7 +34,7 @@ static const struct pair {
     {"[::1]", "[::1]:80", false, false},
 };
 
-static void names_with_and_without_final_dot_are_the_same(void **state)
+static void final_dot_makes_another_name_of_a_single_label_only(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof PAIRS / sizeof *PAIRS; i++) {
@@ -47,7 +52,7 @@ static void names_with_and_without_final_dot_are_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_with_and_without_final_dot_are_the_same),
+        cmocka_unit_test(final_dot_makes_another_name_of_a_single_label_only),
     };
     return cmocka_run_group_tests_name("host_name", tests, NULL, NULL);
 }

@@ -284,7 +284,7 @@ static const struct bad {
     {"redis+quorum://a,b,c,d", "odd number"},
     {"redis+quorum://a,b,c,d,e,f,g,h,i,j,k", "odd number"},
     {"redis+quorum://a,b,A", "one server of the quorum twice: members 1 and 3"},
-    {"redis+quorum://a,b,a.", "one server of the quorum twice: members 1 and 3"},
+    {"redis+quorum://a.example,b,A.example.", "one server of the quorum twice: members 1 and 3"},
     {"redis+quorum://a,b:1,a:6379", "one server of the quorum twice"},
     {"redis+quorum://a,b,c/x", "database"},
     {"redis+quorum://secret@a,b,c", "user without a password"},
