@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 struct node {
     char id[SLOT_NODE_ID_LONGEST + 1]; /* "" while only its address is known */
@@ -109,13 +108,18 @@ void node_table_require_primary_lease(struct node_table *table, struct primary_l
 
 /* Addresses */
 
+static bool node_is_at(const struct node *node, const char *host, int port)
+{
+    return node->port == port && host_names_equal(slice_of(node->host), slice_of(host));
+}
+
 /* `by` is the node that gave the address; CLUSTER_NOBODY: a server without a number. */
 static void node_set_address(struct node_table *table, unsigned number, unsigned by,
                              const char *host, int port)
 {
     struct node *node = table->nodes[number];
     uint64_t now = uv_now(table->loop);
-    bool is_news = !node->has_address || node->port != port || strcmp(node->host, host) != 0;
+    bool is_news = !node->has_address || !node_is_at(node, host, port);
     if (is_news) {
         snprintf(node->host, sizeof node->host, "%s", host);
         node->port = port;
@@ -163,11 +167,9 @@ static unsigned find_by_id(const struct node_table *table, struct slice id)
 /* Of the nodes that had this address, the newest has it now. */
 static unsigned find_by_address(const struct node_table *table, const char *host, int port)
 {
-    for (unsigned i = table->count; i-- > 0;) {
-        const struct node *node = table->nodes[i];
-        if (node->port == port && host_names_equal(slice_of(node->host), slice_of(host)))
+    for (unsigned i = table->count; i-- > 0;)
+        if (node_is_at(table->nodes[i], host, port))
             return i;
-    }
     return CLUSTER_NOBODY;
 }
 

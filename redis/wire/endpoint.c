@@ -1,8 +1,9 @@
 #include "redis/wire/endpoint.h"
 
+#include "base/host_name.h"
+
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 void endpoint_init(struct endpoint *endpoint, void (*doubted)(void *context), void *context)
 {
@@ -30,7 +31,8 @@ static void endpoint_notify(const struct endpoint *endpoint)
 
 bool endpoint_is(const struct endpoint *endpoint, const char *host, int port)
 {
-    return endpoint->knows && port == endpoint->port && strcmp(host, endpoint->host) == 0;
+    return endpoint->knows && port == endpoint->port &&
+           host_names_equal(slice_of(host), slice_of(endpoint->host));
 }
 
 void endpoint_set(struct endpoint *endpoint, const char *host, int port)

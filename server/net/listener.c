@@ -1,5 +1,7 @@
 #include "server/net/listener.h"
 
+#include "base/host_name.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +46,8 @@ static int listener_resolve(struct listener *listener, const char *text)
     if (listener_split(text, host, &port) < 0 || strspn(port, "0123456789") != strlen(port) ||
         strlen(port) < 1 || strlen(port) > 5 || atol(port) > UINT16_MAX)
         return -EINVAL;
-    if (getaddrinfo(strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, port, &hints, &found) != 0)
+    bool is_localhost = host_names_equal(slice_of(host), slice_of("localhost"));
+    if (getaddrinfo(is_localhost ? "127.0.0.1" : host, port, &hints, &found) != 0)
         return -EINVAL;
     memcpy(&listener->address, found->ai_addr, found->ai_addrlen);
     listener->length = found->ai_addrlen;

@@ -18,7 +18,7 @@ static const struct good {
 } GOOD[] = {
     {"127.0.0.1:0", "127.0.0.1:", true},     {"127.1.2.3:0", "127.1.2.3:", true},
     {"localhost:0", "127.0.0.1:", true},     {"0.0.0.0:0", "0.0.0.0:", false},
-    {"127.0.0.1:00000", "127.0.0.1:", true},
+    {"127.0.0.1:00000", "127.0.0.1:", true}, {"LocalHost.:0", "127.0.0.1:", true},
 };
 
 static void an_address_with_port_0_gets_a_free_port(void **state)
@@ -79,7 +79,7 @@ static void other_addresses_are_refused_with_an_example(void **state)
         "256.0.0.1:80",
         "1.2.3.4.5:80",
         "host.invalid:80",
-        "localhost.:80",
+        "localhost..:80",
         "::1:80",
         "[::1]",
         "[::1]80",

@@ -142,6 +142,32 @@ static void another_one_may_take_its_place(void **state)
     assert_points(0, "10.0.0.3", 7000);
 }
 
+static void count_change(void *context)
+{
+    ++*(int *)context;
+}
+
+/* A Redis may say its name with and without the final dot, in either case. */
+static void other_spelling_of_address_is_no_news(void **state)
+{
+    int changes = 0;
+    struct follower follower = {.context = &changes, .changed = count_change};
+    (void)state;
+    assert_int_equal(meet("a", "a.example", 7000), 0);
+    slot_map_give(&world->map, 1, 0);
+    struct endpoint *endpoint = world->endpoints[0];
+    endpoint_follow(endpoint, &follower);
+    endpoint->doubted(endpoint->context);
+    assert_int_equal(meet("a", "A.Example.", 7000), 0);
+    assert_true(node_table_serves_lost(world->table));
+    assert_points(0, "a.example", 7000);
+    endpoint_set(endpoint, "a.EXAMPLE.", 7000);
+    assert_int_equal(changes, 0);
+    endpoint_set(endpoint, "a.example..", 7000);
+    assert_int_equal(changes, 1);
+    endpoint_leave(endpoint, &follower);
+}
+
 static void who_is_nowhere_is_nobody(void **state)
 {
     (void)state;
@@ -308,6 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_node_keeps_its_number, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_one_may_take_its_place, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(other_spelling_of_address_is_no_news, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_is_nowhere_is_nobody, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_is_looked_for_is_not_entered, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_serves_nothing_can_be_dismissed, set_up, tear_down),
