@@ -101,18 +101,30 @@ static void add_token(const struct exchange *exchange, json_t *document)
     json_object_set_new(document, "token", represent_text(acquisition_token(exchange)));
 }
 
-/* When asking again is sensible. The first hold ends by then at the latest, but most are released
- * long before their lease ends, and some clients sleep for as long as they are told. */
-static int64_t acquisition_retry_ms(const struct lock_view *view)
+/* In whole seconds, rounded up. */
+static long long acquisition_seconds(int64_t ms)
 {
-    int64_t ends_ms = view->holder_count > 0 ? view->holders[0].ttl_ms + 1 : 1;
+    return (ms + MS_PER_SECOND - 1) / MS_PER_SECOND;
+}
+
+/* When asking again is sensible: most holds are released long before their lease ends, a quarantine
+ * can be ended by hand, and some clients sleep for as long as they are told. */
+static int64_t acquisition_retry_ms(int64_t ends_ms)
+{
     return ends_ms < RETRY_LONGEST_MS ? ends_ms : RETRY_LONGEST_MS;
 }
 
-/* In whole seconds, rounded up. */
-static int64_t acquisition_retry_s(const struct lock_view *view)
+/* When the first hold ends at the latest. */
+static int64_t acquisition_end_ms(const struct lock_view *view)
 {
-    return (acquisition_retry_ms(view) + MS_PER_SECOND - 1) / MS_PER_SECOND;
+    return view->holder_count > 0 ? view->holders[0].ttl_ms + 1 : 1;
+}
+
+static void add_retry(struct exchange *exchange, json_t *document, int64_t ends_ms)
+{
+    int64_t retry_ms = acquisition_retry_ms(ends_ms);
+    json_object_set_new(document, "retry_after_ms", json_integer(retry_ms));
+    reply_header(exchange, "Retry-After", "%lld", acquisition_seconds(retry_ms));
 }
 
 /* Adds the holders, and when to ask again. */
@@ -120,8 +132,7 @@ static void add_holders(struct exchange *exchange, json_t *document, const struc
 {
     json_object_set_new(document, "holders", represent_holders(view));
     json_object_set_new(document, "queue_length", json_integer(view->queue_length));
-    json_object_set_new(document, "retry_after_ms", json_integer(acquisition_retry_ms(view)));
-    reply_header(exchange, "Retry-After", "%lld", (long long)acquisition_retry_s(view));
+    add_retry(exchange, document, acquisition_end_ms(view));
 }
 
 /* Says who holds the lock, and how many wait for it; "" if nobody does either. */
@@ -139,7 +150,7 @@ static void describe_state(const struct lock_view *view, char text[STATE_LENGTH]
                              (int)owner.length, owner.bytes, principal.length > 0 ? " of " : "",
                              (int)principal.length, principal.length > 0 ? principal.bytes : "",
                              first->mode == LOCK_SHARED ? "shared" : "exclusive",
-                             (long long)((first->ttl_ms + MS_PER_SECOND - 1) / MS_PER_SECOND));
+                             acquisition_seconds(first->ttl_ms));
         if (others > 0)
             length += (size_t)snprintf(text + length, STATE_LENGTH - length, ", and %lld more",
                                        (long long)others);
@@ -157,9 +168,9 @@ static json_t *locked(struct exchange *exchange, const struct lock_view *view)
     char wait[DURATION_TEXT], state[STATE_LENGTH];
     duration_format(most_ms < WAIT_SHOWN_MS ? most_ms : WAIT_SHOWN_MS, wait);
     describe_state(view, state);
-    json_t *document = problem_new(exchange, PROBLEM_LOCKED,
-                                   "%sWait for it with wait=%s, or try again after %lld s.", state,
-                                   wait, (long long)acquisition_retry_s(view));
+    json_t *document = problem_new(
+        exchange, PROBLEM_LOCKED, "%sWait for it with wait=%s, or try again after %lld s.", state,
+        wait, acquisition_seconds(acquisition_retry_ms(acquisition_end_ms(view))));
     add_holders(exchange, document, view);
     return document;
 }
@@ -248,7 +259,7 @@ static json_t *quarantined(struct exchange *exchange, struct slice name,
         reason = view->opens_reason;
         left_ms = view->opens_ms;
     }
-    int64_t retry_ms = left_ms > 0 ? left_ms : 1;
+    int64_t ends_ms = left_ms > 0 ? left_ms : 1;
     const char *known = quarantine_text(reason);
     const char *why = known[0] ? known : "Redis may have lost data";
     json_t *document = problem_new(
@@ -256,12 +267,11 @@ static json_t *quarantined(struct exchange *exchange, struct slice name,
         "%c%s, so locks that are still held may be missing there. New locks are paused for %lld s, "
         "until every such lock has expired; renewals and releases are served. Repeat the request "
         "with this token then%s.",
-        toupper((unsigned char)why[0]), why + 1, (long long)((retry_ms + 999) / 1000),
-        retry_ms < exchange->api->max_wait_ms ? ", or now with a longer wait" : "");
+        toupper((unsigned char)why[0]), why + 1, acquisition_seconds(ends_ms),
+        ends_ms < exchange->api->max_wait_ms ? ", or now with a longer wait" : "");
     add_token(exchange, document);
     json_object_set_new(document, "reason", json_string(quarantine_word(reason)));
-    json_object_set_new(document, "retry_after_ms", json_integer(retry_ms));
-    reply_header(exchange, "Retry-After", "%lld", (long long)((retry_ms + 999) / 1000));
+    add_retry(exchange, document, ends_ms);
     return document;
 }
 

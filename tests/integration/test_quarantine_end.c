@@ -36,7 +36,7 @@ static void take_for_long(struct http_client *client, const char *name)
 static bool comes_to_long_quarantine(void *asking)
 {
     return comes_to_quarantine(asking) &&
-           member_integer(((struct asking *)asking)->client, "retry_after_ms") > DAY_MS / 2;
+           quarantine_left_ms(((struct asking *)asking)->client) > DAY_MS / 2;
 }
 
 /* Each is another connection, and so by chance another worker, which may not have Redis back yet.

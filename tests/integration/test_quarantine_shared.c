@@ -81,7 +81,7 @@ static void let_the_other_notice(struct scene *scene)
     process_signal(&scene->forgets.process, SIGCONT);
     struct asking asking = {scene->client[1], "/locks/n"};
     assert_true(clock_wait_until(comes_to_quarantine, &asking, PATIENCE_MS));
-    assert_in_range(member_integer(scene->client[1], "retry_after_ms"), 0, SHORT_MS);
+    assert_in_range(quarantine_left_ms(scene->client[1]), 0, SHORT_MS);
 }
 
 static bool is_closed_for_long(void *context)
@@ -89,7 +89,7 @@ static bool is_closed_for_long(void *context)
     struct http_client *client = context;
     if (http_call(client, "POST", "/locks/n", NULL) == 201)
         fail_msg("granted, though somebody holds it");
-    return is_quarantined(client) && member_integer(client, "retry_after_ms") > SHORT_MS;
+    return is_quarantined(client) && quarantine_left_ms(client) > SHORT_MS;
 }
 
 static void both_wait_for_it(struct scene *scene)
