@@ -48,6 +48,8 @@ static const struct {
     {"*_SERVICE_PORT_*", is_number},
     {"*_PORT", is_endpoint},
     {"*_PORT_[0-9]*_*P", is_endpoint},
+    {"*_PORT_[0-9]*_*P_START", is_endpoint}, /* of a range of ports, in docker */
+    {"*_PORT_[0-9]*_*P_END", is_endpoint},
     {"*_PORT_[0-9]*_*P_PROTO", is_protocol},
     {"*_PORT_[0-9]*_*P_ADDR", is_address},
     {"*_PORT_[0-9]*_*P_PORT*", is_number}, /* also _START and _END */

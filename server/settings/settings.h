@@ -12,6 +12,7 @@
 
 struct settings {
     char *listen;       /* ADDRESS:PORT; listener_init parses it */
+    bool has_listen;    /* it was given, and is not the default */
     char *admin_listen; /* the same; NULL: no such listener */
     char *redis_url;    /* NULL for the embedded Redis */
     char *redis_user;   /* this and the next seven: NULL if not given; see redis/address/access.h */

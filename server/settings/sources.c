@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +24,13 @@ static void variable_name(const struct setting *setting, const char *suffix, cha
     snprintf(name, NAME_TEXT, "%s%s%s", VARIABLES, setting->name, suffix);
     for (char *c = name; *c; c++)
         *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+}
+
+static int sources_set(struct settings *settings, const struct setting *setting, const char *value,
+                       const char *origin, struct failure *failure)
+{
+    settings->has_listen |= setting->offset == offsetof(struct settings, listen);
+    return setting_set(settings, setting, value, origin, failure);
 }
 
 /* Reads a secret from a file, without the newline that editors append. An empty file is a mistake,
@@ -48,7 +56,7 @@ static int set_from_file(struct settings *settings, const struct setting *settin
                                   origin, path, SECRET_LONGEST - 1)
         : !value[0] ? failure_set(failure, -EINVAL, "%s: %s is empty. Write the value into it.",
                                   origin, path)
-                    : setting_set(settings, setting, value, origin, failure);
+                    : sources_set(settings, setting, value, origin, failure);
     explicit_bzero(value, sizeof value);
     return result;
 }
@@ -75,7 +83,7 @@ static int read_variable(struct settings *settings, const struct setting *settin
                            file_name);
     if (path)
         return set_from_file(settings, setting, path, file_name, failure);
-    return value ? setting_set(settings, setting, value, name, failure) : 0;
+    return value ? sources_set(settings, setting, value, name, failure) : 0;
 }
 
 static const struct setting *sources_find(const char *name, size_t length)
@@ -132,24 +140,31 @@ static int refuse_file(const struct setting *setting, const char *variable, stru
                        variable, name);
 }
 
-/* Names that other programs have for what batond calls otherwise. */
-static const struct alias {
-    const char *pattern;
-    const char *setting; /* its variable, and how to write it */
-} ALIASES[] = {
-    {"BATON_REDIS_USER*", "BATON_REDIS_USER"},
-    {"BATON_REDIS", "BATON_REDIS_URL=redis://HOST:PORT"},
-    {"BATON_REDIS_*", "BATON_REDIS_URL=redis://HOST:PORT"},
-    {"BATON_HOST", "BATON_LISTEN=ADDRESS:PORT"},
-    {"BATON_PORT", "BATON_LISTEN=ADDRESS:PORT"},
+/* What to set in place of the names that other programs have for it. */
+enum advice { ADVICE_REDIS_URL, ADVICE_REDIS_USER, ADVICE_LISTEN, ADVICE_NONE };
+
+static const char *const ADVICES[ADVICE_NONE] = {
+    [ADVICE_REDIS_URL] = "BATON_REDIS_URL=redis://[USER:PASSWORD@]HOST:PORT",
+    [ADVICE_REDIS_USER] = "BATON_REDIS_USER",
+    [ADVICE_LISTEN] = "BATON_LISTEN=ADDRESS:PORT",
 };
 
-static const struct alias *sources_alias(const char *variable)
+static enum advice sources_advice(const char *variable)
 {
+    static const struct {
+        const char *pattern;
+        enum advice advice;
+    } ALIASES[] = {
+        {"BATON_REDIS_USER*", ADVICE_REDIS_USER},
+        {"BATON_REDIS", ADVICE_REDIS_URL},
+        {"BATON_REDIS_*", ADVICE_REDIS_URL},
+        {"BATON_HOST", ADVICE_LISTEN},
+        {"BATON_PORT", ADVICE_LISTEN},
+    };
     for (size_t i = 0; i < sizeof ALIASES / sizeof *ALIASES; i++)
         if (fnmatch(ALIASES[i].pattern, variable, 0) == 0)
-            return &ALIASES[i];
-    return NULL;
+            return ALIASES[i].advice;
+    return ADVICE_NONE;
 }
 
 /* Refuses an unknown variable only if its name is close to that of a setting. */
@@ -169,7 +184,7 @@ static int check_variable(const char *variable, struct failure *failure)
     }
     if (meant.name[0] && strcmp(variable, "BATON_REDIS_PORT") == 0)
         return failure_set(failure, -EINVAL, "%s is not a setting; set %s", variable,
-                           sources_alias(variable)->setting);
+                           ADVICES[ADVICE_REDIS_URL]);
     return meant.name[0] ? failure_set(failure, -EINVAL, "%s is not a setting; did you mean %s?",
                                        variable, meant.name)
                          : 0;
@@ -212,33 +227,47 @@ static bool sources_is_setting(const char *variable)
     return false;
 }
 
-/* Whether Redis is given by the settings: then such a variable may be there to build them. */
-static bool sources_has(const struct settings *settings, const char *setting)
+/* Where a setting has what is advised, such a variable may be there to build it. A user alone is of
+ * no use without a URL. */
+static enum advice sources_missing(const struct settings *settings, enum advice advice)
 {
-    if (strcmp(setting, "BATON_REDIS_USER") == 0)
-        return settings->redis_user || (settings->redis_url && strchr(settings->redis_url, '@'));
-    return settings->redis_url && strncmp(setting, "BATON_REDIS_URL", 15) == 0;
+    bool has_user =
+        settings->redis_user || (settings->redis_url && strchr(settings->redis_url, '@'));
+    switch (advice) {
+    case ADVICE_REDIS_URL:
+        return settings->redis_url ? ADVICE_NONE : ADVICE_REDIS_URL;
+    case ADVICE_REDIS_USER:
+        return has_user ? ADVICE_NONE : settings->redis_url ? ADVICE_REDIS_USER : ADVICE_REDIS_URL;
+    case ADVICE_LISTEN:
+        return settings->has_listen ? ADVICE_NONE : ADVICE_LISTEN;
+    case ADVICE_NONE:
+        break;
+    }
+    return ADVICE_NONE;
 }
 
 static void sources_add(char *list, size_t size, const char *separator, const char *text)
 {
     size_t length = strlen(list);
-    if (!strstr(list, text))
-        snprintf(list + length, size - length, "%s%s", length ? separator : "", text);
+    snprintf(list + length, size - length, "%s%s", length ? separator : "", text);
 }
 
 bool sources_overlooked(const struct settings *settings, struct overlooked *ret)
 {
     char written[NAME_TEXT];
+    bool is_advised[ADVICE_NONE] = {false};
     *ret = (struct overlooked){0};
     for (char **variable = environ; *variable; variable++) {
         sources_name(*variable, written);
-        const struct alias *alias = sources_alias(written);
-        if (!alias || sources_is_setting(written) || sources_has(settings, alias->setting))
+        enum advice missing = sources_missing(settings, sources_advice(written));
+        if (missing == ADVICE_NONE || sources_is_setting(written))
             continue;
         sources_add(ret->variables, sizeof ret->variables, ", ", written);
-        sources_add(ret->settings, sizeof ret->settings, " and ", alias->setting);
+        is_advised[missing] = true;
     }
+    for (size_t i = 0; i < ADVICE_NONE; i++)
+        if (is_advised[i])
+            sources_add(ret->settings, sizeof ret->settings, " and ", ADVICES[i]);
     return ret->variables[0];
 }
 
@@ -260,14 +289,14 @@ static int read_flag(struct settings *settings, int argc, char **argv, int *inde
     if (!setting)
         return refuse_flag(origin, failure);
     if (equals)
-        return setting_set(settings, setting, equals + 1, origin, failure);
+        return sources_set(settings, setting, equals + 1, origin, failure);
     if (setting->kind == FLAG)
-        return setting_set(settings, setting, "true", origin, failure);
+        return sources_set(settings, setting, "true", origin, failure);
     if (*index + 1 == argc)
         return failure_set(failure, -EINVAL, "%s needs a value: %s=%s", origin, origin,
                            setting->value);
     *index += 1;
-    return setting_set(settings, setting, argv[*index], origin, failure);
+    return sources_set(settings, setting, argv[*index], origin, failure);
 }
 
 int sources_read_command(struct settings *settings, int argc, char **argv, struct failure *failure)
