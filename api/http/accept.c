@@ -98,10 +98,10 @@ static struct preference accept_find_json(const char *accept)
     return is_named && is_before ? problem : json;
 }
 
-/* Most clients name neither, and are asked no further. */
+/* Most clients name neither text nor a quality, without which JSON is as good as all else. */
 bool accept_prefers_text(const char *accept)
 {
-    return accept && strcasestr(accept, "text/") &&
+    return accept && (strcasestr(accept, "text/") || strchr(accept, ';')) &&
            accept_find(accept, "text/plain").quality > accept_find_json(accept).quality;
 }
 
