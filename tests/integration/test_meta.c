@@ -46,26 +46,11 @@ static void meta_is_passed_on_to_the_hold_of_a_waiter(void **state)
     shows_meta(service->client, "GET /locks/waited");
 }
 
-static void wrong_numbers_in_meta_are_refused(void **state)
-{
-    static const char *const WRONG[] = {"01e999", "1.e999", "1e999x", "-", "--1e999", "1e"};
-    struct http_client *client = ((struct service *)*state)->client;
-    char body[60];
-    for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++) {
-        snprintf(body, sizeof body, "{\"meta\":{\"n\":1e999,\"v\":%s}}", WRONG[i]);
-        answers(client, "POST /locks/wrong", body, 400, "invalid_json");
-    }
-    answers(client, "POST /locks/wrong", "{\"meta\":1e999}", 400, "invalid_parameter");
-    answers(client, "POST /locks/wrong", "{\"ttl_ms\":1e999}", 400, "invalid_parameter");
-    assert_string_equal(http_text(client, "parameter"), "ttl_ms");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_of_any_size_in_meta_stay_as_they_are),
         cmocka_unit_test(meta_is_passed_on_to_the_hold_of_a_waiter),
-        cmocka_unit_test(wrong_numbers_in_meta_are_refused),
     };
     return cmocka_run_group_tests_name("meta", tests, service_start, service_stop);
 }

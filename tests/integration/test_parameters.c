@@ -1,88 +1,149 @@
-/* Fields of requests as they come over HTTP. What each takes, and how a reader is told that it is
- * wrong, tests/unit/test_fields.c shows; here are the places from which fields come, what handlers
- * refuse by themselves, and what becomes of meta and of bodies. */
+/* Names, fields and bodies as they come over HTTP: one row for each place that reads or refuses
+ * them. What each takes, tests/unit/test_{target, routes, name, fields, json}.c show; malformed
+ * requests, tests/edge. */
 #include "tests/support/fixtures/service.h"
+
+#include "tests/support/raw.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-static const char TOKEN[] = "my-token-0123456789abcdef";
-static const char TOKEN_HEADER[] = "Lock-Token: my-token-0123456789abcdef";
-
-/* A request and the parameter that its 400 names; NULL where the reply has none. */
-static const struct refusal {
-    const char *request;
-    const char *header;
-    const char *body;
-    const char *code;
-    const char *parameter;
-} REFUSALS[] = {
-#define PARAMETER "invalid_parameter"
-    /* One of each place that is read. */
-    {"POST /locks/a", NULL, "{\"ttl_ms\": 99}", PARAMETER, "ttl_ms"},
-    {"PUT /locks/a", TOKEN_HEADER, "{\"ttl_ms\": 3600001}", PARAMETER, "ttl_ms"},
-    {"DELETE /locks/a", NULL, "{\"token\": \"short\"}", PARAMETER, "token"},
-    {"POST /locks", NULL, "{\"names\": \"a\"}", PARAMETER, "names"},
-    {"POST /locks/a", NULL, "{\"ttl_ms\": 99999999999999999999}", PARAMETER, "ttl_ms"},
-    {"POST /locks/a?ttl=5s%00", NULL, NULL, PARAMETER, "ttl"},
-    {"POST /locks/a?ttl=%zz", NULL, NULL, PARAMETER, "ttl"},
-    {"POST /locks/a?wait=50001ms", NULL, NULL, PARAMETER, "wait"},
-    {"POST /locks/a?ttl", NULL, NULL, PARAMETER, "ttl"},
-    {"GET /locks/a/events?after=x", NULL, NULL, PARAMETER, "after"},
-    {"GET /events?limit=0", NULL, NULL, PARAMETER, "limit"},
-    {"GET /locks?prefix=%ff", NULL, NULL, PARAMETER, "prefix"},
-    {"POST /locks/a", "Lock-Token: short", NULL, PARAMETER, "Lock-Token"},
-    {"POST /locks/a", "Lock-Token;", NULL, PARAMETER, "Lock-Token"},
-    {"GET /locks/a", "Lock-Token: short", NULL, PARAMETER, "Lock-Token"},
-    {"POST /locks/a?ttl=5s", NULL, "{\"ttl_ms\": 5000}", PARAMETER, "ttl_ms"},
-    {"POST /locks/a", TOKEN_HEADER, "{\"token\": \"my-token-0123456789abcdef\"}", PARAMETER,
-     "Lock-Token"},
-    {"GET /livez?=", NULL, NULL, PARAMETER, "query"},
-    {"GET /locks/a", NULL, "{}", PARAMETER, "body"},
-    {"PUT /locks/a", TOKEN_HEADER, "[]", PARAMETER, "body"},
-    {"DELETE /locks/a", TOKEN_HEADER, "{", "invalid_json", NULL},
-    {"POST /locks/a", NULL, " ", "invalid_json", NULL},
-
-    /* A token in the URL would be in every log on its way. */
-    {"POST /locks/a?token=my-token-0123456789abcdef", NULL, NULL, PARAMETER, "token"},
-
-    /* What handlers refuse: a field that needs another one, or excludes it. */
-    {"POST /locks/a", NULL, "{\"keep_ms\": 5}", PARAMETER, "keep_ms"},
-    {"POST /locks/a?keep=5s", NULL, NULL, PARAMETER, "keep_ms"},
-    {"POST /locks/a", NULL, "{\"limit\": 5}", PARAMETER, "limit"},
-    {"POST /locks/a?limit=5", NULL, NULL, PARAMETER, "limit"},
-    {"POST /locks/a", NULL, "{\"mode\": \"exclusive\", \"limit\": 5}", PARAMETER, "limit"},
-    {"PUT /locks/a", NULL, NULL, PARAMETER, "token"},
-    {"PUT /locks/a", NULL, "{\"ttl_ms\": 5000}", PARAMETER, "token"},
-    {"DELETE /locks/a", NULL, NULL, PARAMETER, "token"},
-    {"DELETE /locks/a?force=false", NULL, NULL, PARAMETER, "token"},
-    {"DELETE /locks/a?force=true", TOKEN_HEADER, NULL, PARAMETER, "force"},
-    {"DELETE /locks/a?force=true", NULL, "{\"token\": \"my-token-0123456789abcdef\"}", PARAMETER,
-     "force"},
-};
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+#define TOKEN         "my-token-0123456789abcdef"
+#define TOKEN_HEADER  "Lock-Token: " TOKEN
+#define TOKEN_IN_BODY "{\"token\": \"" TOKEN "\"}"
 
 static struct http_client *client_of(void **state)
 {
     return ((struct service *)*state)->client;
 }
 
-static void whatever_is_wrong_is_named(void **state)
+static void path_segment_names_the_lock(void **state)
+{
+    static const struct {
+        const char *segment, *name;
+    } NAMES[] = {
+        {"a%2Fb%2f%2e", "a/b/."},
+        {"%2e%2E", ".."},
+        {"a%2Bb+%20c", "a+b+ c"},
+        {"{}[]\\|^\"<>`", "{}[]\\|^\"<>`"},
+    };
+    struct http_client *client = client_of(state);
+    for (size_t i = 0; i < LENGTH(NAMES); i++) {
+        char request[200], token[TOKEN_TEXT], back[400];
+        snprintf(request, sizeof request, "POST /locks/%s", NAMES[i].segment);
+        answers(client, request, NULL, 201, NULL);
+        assert_string_equal(http_text(client, "name"), NAMES[i].name);
+        keep_token(client, token);
+        snprintf(back, sizeof back, "DELETE %s", http_header(client, "Location"));
+        answers_token(client, token, back, NULL, 200, NULL);
+        assert_string_equal(http_text(client, "name"), NAMES[i].name);
+    }
+    answers(client, "POST /locks/one%2fname", NULL, 201, NULL);
+    answers(client, "POST /locks/%6Fne%2F%6eame", NULL, 409, "locked");
+}
+
+static void longest_name_fits_into_path_and_location(void **state)
 {
     struct http_client *client = client_of(state);
-    for (size_t i = 0; i < sizeof REFUSALS / sizeof *REFUSALS; i++) {
-        const struct refusal *refusal = &REFUSALS[i];
-        answers_with(client, refusal->header, refusal->request, refusal->body, 400, refusal->code);
-        const char *named = http_text(client, "parameter");
-        if (!refusal->parameter ? named != NULL : !named || strcmp(named, refusal->parameter) != 0)
-            fail_msg("%s %s names %s: %s", refusal->request, refusal->body, named,
-                     client->reply.body);
-        assert_null(http_header(client, "Retry-After"));
+    char request[1024], *end = stpcpy(request, "POST /locks/");
+    for (int i = 0; i < 255; i++)
+        end = stpcpy(end, "%7B");
+    answers(client, request, NULL, 201, NULL);
+    assert_string_equal(http_header(client, "Location"), strchr(request, '/'));
+}
+
+static void slash_in_path_is_refused_with_how_to_encode_it(void **state)
+{
+    answers(client_of(state), "POST /locks/a/b", NULL, 404, "not_found");
+    assert_non_null(strstr(http_text(client_of(state), "detail"), "%2F"));
+}
+
+/* Sends a request line with a target that no client would, and expects this status and text. */
+static void raw_answers(const struct service *service, const char *line, const char *status,
+                        const char *text)
+{
+    char request[512], reply[4096];
+    int fd = raw_connect(service->batond.port);
+    int length = snprintf(request, sizeof request,
+                          "%s HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", line);
+    raw_send(fd, request, (size_t)length);
+    raw_receive(fd, reply, sizeof reply, NULL, CLOCK_HANG_MS, NULL);
+    close(fd);
+    if (strncmp(reply, status, strlen(status)) != 0 || !strstr(reply, text))
+        fail_msg("%s: expected %s %s, got %s", line, status, text, reply);
+}
+
+static void unusual_target_is_answered_with_valid_json(void **state)
+{
+    static const struct {
+        const char *line, *status, *text;
+    } ROWS[] = {
+        {"POST http://h/locks/abs%2F1?ttl=5s", "HTTP/1.1 201", "\"name\":\"abs/1\""},
+        {"POST http://h/locks/abs%2F1", "HTTP/1.1 409", "\"instance\":\"/locks/abs%2F1\""},
+        {"POST /locks/a\xff", "HTTP/1.1 400", "\"instance\":\"\""},
+        {"POST /locks/a?\xff=5", "HTTP/1.1 400", "\"instance\":\"/locks/a\""},
+    };
+    for (size_t i = 0; i < LENGTH(ROWS); i++)
+        raw_answers(*state, ROWS[i].line, ROWS[i].status, ROWS[i].text);
+}
+
+/* A request, and the parameter that its 400 names. */
+static const struct {
+    const char *request, *header, *body, *parameter;
+} REFUSED[] = {
+    /* one of each place that is read */
+    {"POST /locks/a?ttl=5s%00", NULL, NULL, "ttl"},
+    {"POST /locks/a?ttl=5s", NULL, "{\"ttl_ms\": 5000}", "ttl_ms"},
+    {"POST /locks/a", "Lock-Token;", NULL, "Lock-Token"},
+    {"GET /locks/a", "Lock-Token: short", NULL, "Lock-Token"},
+    {"POST /locks/a", TOKEN_HEADER, TOKEN_IN_BODY, "Lock-Token"},
+    {"GET /locks/a", NULL, "{}", "body"},
+    {"POST /locks/a?token=" TOKEN, NULL, NULL, "token"},
+    /* by handlers: a field that needs another one, or excludes it */
+    {"POST /locks/a", NULL, "{\"keep_ms\": 5}", "keep_ms"},
+    {"POST /locks/a?limit=5", NULL, NULL, "limit"},
+    {"POST /locks/a?limit=5&mode=exclusive", NULL, NULL, "limit"},
+    {"PUT /locks/a?ttl=5s", NULL, NULL, "token"},
+    {"DELETE /locks/a?force=false", NULL, NULL, "token"},
+    {"DELETE /locks/a?force=true", TOKEN_HEADER, NULL, "force"},
+    {"DELETE /locks/a?force=true", NULL, TOKEN_IN_BODY, "force"},
+    {"GET /locks?cursor=x", NULL, NULL, "cursor"},
+};
+
+static void refused_parameter_is_named_and_changes_nothing(void **state)
+{
+    struct http_client *client = client_of(state);
+    redis_process_flush(&((struct service *)*state)->redis);
+    for (size_t i = 0; i < LENGTH(REFUSED); i++) {
+        answers_with(client, REFUSED[i].header, REFUSED[i].request, REFUSED[i].body, 400,
+                     "invalid_parameter");
+        if (strcmp(http_text(client, "parameter"), REFUSED[i].parameter) != 0 ||
+            strstr(client->reply.body, TOKEN) || http_header(client, "Retry-After"))
+            fail_msg("%s %s: %s", REFUSED[i].request, REFUSED[i].body, client->reply.body);
     }
+    assert_string_equal(http_text(client, "detail"),
+                        "cursor: expected the cursor of the previous page, unchanged.");
+    answers(client, "GET /locks", NULL, 200, NULL);
+    assert_int_equal(json_array_size(member(client, "locks")), 0);
+}
+
+static void second_token_header_is_refused(void **state)
+{
+    struct http_client *client = client_of(state);
+    const struct http_call call = {
+        .method = "DELETE",
+        .path = "/locks/a",
+        .headers = (const char *const[]){TOKEN_HEADER, "lock-token: " TOKEN "g", NULL},
+    };
+    assert_int_equal(http_request(client, &call), 400);
+    assert_string_equal(member_text(client, "parameter"), "Lock-Token");
 }
 
 /* A problem's detail is for people: what they cannot see in it is escaped. */
-static void what_is_invisible_shows_in_a_detail(void **state)
+static void invisible_character_is_escaped_in_detail(void **state)
 {
     struct http_client *client = client_of(state);
     answers(client, "POST /locks/a", "{\"t\\u202etl\\u2028\\n\": 1}", 400, "invalid_parameter");
@@ -93,165 +154,73 @@ static void what_is_invisible_shows_in_a_detail(void **state)
     assert_non_null(strstr(client->reply.body, "t\\u202etl\\u000a: unknown field"));
 }
 
-/* Whoever finds it to be none: the reader of fields, or the locks. */
-static void a_cursor_that_is_none_is_told_of_once(void **state)
-{
-    static const char *const CURSORS[] = {"", "%21", "17", "x"};
-    struct http_client *client = client_of(state);
-    for (size_t i = 0; i < sizeof CURSORS / sizeof *CURSORS; i++) {
-        char request[64];
-        snprintf(request, sizeof request, "GET /locks?cursor=%s", CURSORS[i]);
-        answers(client, request, NULL, 400, "invalid_parameter");
-        assert_string_equal(http_text(client, "detail"),
-                            "cursor: expected the cursor of the previous page, unchanged.");
-    }
-}
-
-/* All of them were refused before Redis was asked. */
-static void nothing_of_it_locked(void **state)
-{
-    answers(client_of(state), "GET /locks", NULL, 200, NULL);
-    assert_int_equal(json_array_size(member(client_of(state), "locks")), 0);
-}
-
-static void a_refused_token_is_not_repeated_in_the_answer(void **state)
+/* batond does not decode what a client has compressed. */
+static void coded_body_is_refused(void **state)
 {
     struct http_client *client = client_of(state);
-    answers(client, "POST /locks/a?token=my-token-0123456789abcdef", NULL, 400,
-            "invalid_parameter");
-    assert_null(strstr(client->reply.body, TOKEN));
-    answers_with(client, "Lock-Token: my-token-0123456789abcdef!", "POST /locks/a", NULL, 400,
-                 "invalid_parameter");
-    assert_null(strstr(client->reply.body, TOKEN));
-}
-
-static void two_tokens_are_one_too_many(void **state)
-{
-    struct http_client *client = client_of(state);
-    const struct http_call call = {
-        .method = "DELETE",
-        .path = "/locks/a",
-        .headers =
-            (const char *const[]){TOKEN_HEADER, "lock-token: my-token-0123456789abcdeg", NULL},
-    };
-    assert_int_equal(http_request(client, &call), 400);
-    assert_string_equal(member_text(client, "parameter"), "Lock-Token");
-}
-
-/* By its bytes, without the space between its parts. */
-static void meta_comes_back_as_it_was_sent(void **state)
-{
-    static const struct {
-        const char *sent, *seen;
-    } METAS[] = {
-        {"{\"a\":0.1,\"b\":1e3,\"c\":-0.0,\"d\":1.10}",
-         "{\"a\":0.1,\"b\":1e3,\"c\":-0.0,\"d\":1.10}"},
-        {" { \"a b\" : [ 1 ,\t2 ] ,\n\"c\" : \" , } \\\" \" } ",
-         "{\"a b\":[1,2],\"c\":\" , } \\\" \"}"},
-        {"{\"\\u00e9\":\"\\u2028\\/\\n\\u0001\",\"big\":9223372036854775807,\"none\":null}",
-         "{\"\\u00e9\":\"\\u2028\\/\\n\\u0001\",\"big\":9223372036854775807,\"none\":null}"},
-        {"{ }", "{}"},
-    };
-    struct http_client *client = client_of(state);
-    for (size_t i = 0; i < sizeof METAS / sizeof *METAS; i++) {
-        char body[512], seen[256];
-        snprintf(body, sizeof body,
-                 " { \"ttl_ms\" : 60000 , \"met\\u0061\" :%s, \"owner\" : \"m,e}\" }",
-                 METAS[i].sent);
-        snprintf(seen, sizeof seen, "\"meta\":%s}", METAS[i].seen);
-        answers(client, "POST /locks/seen", body, 201, NULL);
-        answers(client, "GET /locks/seen", NULL, 200, NULL);
-        if (!strstr(client->reply.body, seen))
-            fail_msg("%s is shown as %s", body, client->reply.body);
-        answers(client, "DELETE /locks/seen?force=true", NULL, 200, NULL);
-    }
-}
-
-/* Nothing here decodes what a client has compressed. */
-static void a_body_has_no_coding(void **state)
-{
-    static const char *const REFUSED[] = {"Content-Encoding: gzip",
-                                          "Content-Encoding: identity, gzip"};
-    struct http_client *client = client_of(state);
-    for (size_t i = 0; i < sizeof REFUSED / sizeof *REFUSED; i++) {
-        answers_with(client, REFUSED[i], "POST /locks/coding", "{}", 415, "unsupported_media_type");
-        assert_non_null(strstr(http_text(client, "detail"), "Content-Encoding"));
-    }
+    answers_with(client, "Content-Encoding: identity, gzip", "POST /locks/coding", "{}", 415,
+                 "unsupported_media_type");
+    assert_non_null(strstr(http_text(client, "detail"), "Content-Encoding"));
     answers_with(client, "Content-Encoding: Identity", "POST /locks/coding", "{}", 201, NULL);
-    answers_with(client, REFUSED[0], "GET /locks/coding", NULL, 200, NULL);
+    answers_with(client, "Content-Encoding: gzip", "GET /locks/coding", NULL, 200, NULL);
 }
 
-/* 64 names of 255 bytes: 127 letters, each of two bytes or an escape of six, and a number. */
-static void names_at_their_longest_fit(struct http_client *client, const char *letter)
+/* 64 names of 255 bytes: 127 letters of two bytes, escaped, and a character that differs. */
+static void body_with_64_longest_names_fits(void **state)
 {
-    static const char DIGITS[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
-    char *body = malloc(1 << 17), *at = stpcpy(body, "{\"ttl_ms\": 60000, \"names\": [");
+    struct http_client *client = client_of(state);
+    char *body = malloc(1 << 17), *at = stpcpy(body, "{\"names\": [");
     for (int i = 0; i < 64; i++) {
-        at += sprintf(at, "%s\"%c", i ? ", " : "", DIGITS[i]);
+        at += sprintf(at, "%s\"%c", i ? ", " : "", '0' + i == '\\' ? ' ' : '0' + i);
         for (int j = 0; j < 127; j++)
-            at = stpcpy(at, letter);
+            at = stpcpy(at, "\\u00f6");
         *at++ = '"';
     }
     strcpy(at, "]}");
     answers(client, "POST /locks", body, 201, NULL);
     assert_int_equal(json_array_size(member(client, "locks")), 64);
     assert_int_equal(strlen(member_text(client, "locks.63.name")), 255);
-    answers_with(client, NULL, "DELETE /locks", NULL, 400, "invalid_parameter");
     free(body);
 }
 
-static void sixty_four_of_the_longest_names_fit(void **state)
+static void body_of_more_than_64_kib_is_refused(void **state)
 {
-    struct http_client *client = client_of(state);
-    names_at_their_longest_fit(client, "\xc3\xa4");
-    names_at_their_longest_fit(client, "\\u00f6");
-}
-
-static char *body_of_size(size_t size)
-{
-    char *body = malloc(size + 1);
-    memset(body, ' ', size);
-    memcpy(body, "{}", 2);
-    body[size] = '\0';
-    return body;
-}
-
-static void a_body_has_at_most_64_kibibytes(void **state)
-{
-    struct http_client *client = client_of(state);
-    static const char *const METHODS[] = {"POST /locks/big", "PUT /locks/big", "DELETE /locks/big"};
-    char *most = body_of_size(65536), *more = body_of_size(65537), *huge = body_of_size(1 << 20);
-    for (size_t i = 0; i < 3; i++) {
-        answers(client, METHODS[i], more, 413, "too_large");
-        answers_with(client, "Transfer-Encoding: chunked", METHODS[i], more, 413, "too_large");
-        answers_with(client, "Transfer-Encoding: chunked", METHODS[i], huge, 413, "too_large");
+    static const struct {
+        const char *request, *header;
+        size_t size;
+        long status;
+    } ROWS[] = {
+        {"POST /locks/big", NULL, 65536, 201},
+        {"PUT /locks/big", NULL, 65537, 413},
+        {"POST /locks/big2", "Transfer-Encoding: chunked", 65536, 201},
+        {"POST /locks/big", "Transfer-Encoding: chunked", 65537, 413},
+        {"DELETE /locks/big", "Transfer-Encoding: chunked", 1 << 20, 413},
+        {"POST /locks/big", "Expect: 100-continue", 1 << 20, 413},
+        {"PATCH /locks/big", NULL, 65537, 405},
+        {"POST /nowhere", NULL, 65537, 404},
+    };
+    for (size_t i = 0; i < LENGTH(ROWS); i++) {
+        char *body = malloc(ROWS[i].size + 1);
+        snprintf(body, ROWS[i].size + 1, "{}%*s", (int)ROWS[i].size - 2, "");
+        answers_with(client_of(state), ROWS[i].header, ROWS[i].request, body, ROWS[i].status,
+                     ROWS[i].status == 413 ? "too_large" : NULL);
+        free(body);
     }
-    answers_with(client, "Expect: 100-continue", METHODS[0], huge, 413, "too_large");
-    answers(client, METHODS[0], most, 201, NULL);
-    answers_with(client, "Transfer-Encoding: chunked", "POST /locks/big2", most, 201, NULL);
-    answers_with(client, "Accept: text/plain", METHODS[0], more, 413, NULL);
-    assert_string_equal(client->reply.body,
-                        "too_large: A body may have 65536 bytes. Send a shorter one.\n");
-    answers(client, "PATCH /locks/big", more, 405, "method_not_allowed");
-    answers(client, "POST /nowhere", more, 404, "not_found");
-    free(most);
-    free(more);
-    free(huge);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whatever_is_wrong_is_named),
-        cmocka_unit_test(what_is_invisible_shows_in_a_detail),
-        cmocka_unit_test(a_cursor_that_is_none_is_told_of_once),
-        cmocka_unit_test(nothing_of_it_locked),
-        cmocka_unit_test(a_refused_token_is_not_repeated_in_the_answer),
-        cmocka_unit_test(meta_comes_back_as_it_was_sent),
-        cmocka_unit_test(two_tokens_are_one_too_many),
-        cmocka_unit_test(a_body_has_no_coding),
-        cmocka_unit_test(sixty_four_of_the_longest_names_fit),
-        cmocka_unit_test(a_body_has_at_most_64_kibibytes),
+        cmocka_unit_test(path_segment_names_the_lock),
+        cmocka_unit_test(longest_name_fits_into_path_and_location),
+        cmocka_unit_test(slash_in_path_is_refused_with_how_to_encode_it),
+        cmocka_unit_test(unusual_target_is_answered_with_valid_json),
+        cmocka_unit_test(refused_parameter_is_named_and_changes_nothing),
+        cmocka_unit_test(second_token_header_is_refused),
+        cmocka_unit_test(invisible_character_is_escaped_in_detail),
+        cmocka_unit_test(coded_body_is_refused),
+        cmocka_unit_test(body_with_64_longest_names_fits),
+        cmocka_unit_test(body_of_more_than_64_kib_is_refused),
     };
-    return cmocka_run_group_tests(tests, service_start, service_stop);
+    return cmocka_run_group_tests_name("parameters", tests, service_start, service_stop);
 }

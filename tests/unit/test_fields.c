@@ -133,18 +133,39 @@ static void every_field_has_its_row(void **state)
             fail_msg("field %zu has no row in api/http/fields.c", id);
 }
 
-static void a_request_may_carry_nothing(void **state)
+/* null is what some clients send for what they do not have. */
+static void request_may_carry_nothing(void **state)
 {
     static const char *const QUERIES[] = {NULL, "", "&", "&&"};
+    static const char *const BODIES[] = {NULL, "", "null", " null\r\n"};
     (void)state;
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
         for (size_t j = 0; j < LENGTH(QUERIES); j++) {
-            struct request request = {.operation = ROUTES[i].operation_id, .query = QUERIES[j]};
+            struct request request = {
+                .operation = ROUTES[i].operation_id, .query = QUERIES[j], .body = BODIES[j]};
             struct reading *reading = read_well(&request);
             assert_int_equal(reading->exchange.parameters.given, 0);
             reading_close(reading);
         }
     }
+}
+
+static void null_field_counts_as_absent(void **state)
+{
+    struct request nulls = {
+        .operation = "acquireLock",
+        .query = "ttl=20s",
+        .lock_token = TOKEN,
+        .body = "{\"ttl_ms\":null,\"wait_ms\":null,\"keep_ms\":null,\"owner\":null,\"mode\":null,"
+                "\"limit\":null,\"token\":null,\"meta\":null,\"confirm\":null}"};
+    struct request unknown = {.operation = "acquireLock", .body = "{\"nonsense\":null}"};
+    (void)state;
+    struct reading *reading = read_well(&nulls);
+    assert_int_equal(reading->exchange.parameters.given,
+                     FIELD_BIT(FIELD_TTL) | FIELD_BIT(FIELD_LOCK_TOKEN));
+    assert_int_equal(reading->exchange.parameters.numbers[FIELD_TTL], 20000);
+    reading_close(reading);
+    assert_wrong(&unknown, "nonsense", "unknown field");
 }
 
 /* At the bounds, in each place where the field may stand. */
@@ -834,7 +855,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_field_has_its_row),
-        cmocka_unit_test(a_request_may_carry_nothing),
+        cmocka_unit_test(request_may_carry_nothing),
+        cmocka_unit_test(null_field_counts_as_absent),
         cmocka_unit_test(numbers_at_their_bounds_are_read),
         cmocka_unit_test(what_does_not_fit_is_refused_by_name),
         cmocka_unit_test(the_longest_ttl_is_a_setting),
