@@ -1,4 +1,5 @@
-/* Settings: how batond is told what to do, and what it says of what it cannot. */
+/* Settings as a process is given them: one row for each place that refuses one, and what each kind
+ * of setting changes. Which values there are, tests/unit/test_settings.c shows. */
 #include "tests/support/fixtures/service.h"
 
 #include "tests/support/free_port.h"
@@ -11,28 +12,27 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One Redis for all; a batond of its own for each story. */
-struct shared {
-    struct redis_process redis;
-};
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+#define LIST(...)     ((const char *const[]){__VA_ARGS__, NULL})
 
-static const char *redis_url_of(void **state)
-{
-    return ((struct shared *)*state)->redis.url;
-}
-
+/* One Redis for all tests; each has a batond of its own. */
 static int start(void **state)
 {
-    static struct shared shared;
-    redis_process_start(&shared.redis, &(struct redis_options){.port = true});
-    *state = &shared;
+    static struct redis_process redis;
+    redis_process_start(&redis, &(struct redis_options){.port = true});
+    *state = &redis;
     return 0;
 }
 
 static int stop(void **state)
 {
-    redis_process_stop(&((struct shared *)*state)->redis);
+    redis_process_stop(*state);
     return 0;
+}
+
+static const char *redis_url_of(void **state)
+{
+    return ((struct redis_process *)*state)->url;
 }
 
 /* Starts batond with these flags and variables; to be ended with `put_away`. */
@@ -51,237 +51,180 @@ static void put_away(struct batond_process *batond, struct http_client *client)
     assert_int_equal(batond_process_stop(batond), 0);
 }
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-/* Expects that it ends with this code, having said one line with all of these in it. */
-static void is_refused(const struct batond_options *options, int code, const char *const *words)
+/* What a batond that ends by itself has said, to be freed, and its exit code. */
+static char *said_by(const struct batond_options *options, int *ret_code)
 {
     struct batond_process batond;
     batond_process_launch(&batond, options);
     if (!process_wait(&batond.process, CLOCK_HANG_MS))
-        fail_msg("it started in spite of %s", *words);
-    char *output = process_output(&batond.process);
-    size_t lines = 0;
-    for (const char *c = output; *c; c++)
-        lines += *c == '\n';
-    bool good = process_exit_code(&batond.process) == code && lines == 1 &&
-                strncmp(output, "batond: ", 8) == 0;
-    for (; *words; words++)
-        good &= strstr(output, *words) != NULL;
-    if (!good)
-        fail_msg("exit code %d (expected %d) and: %s", process_exit_code(&batond.process), code,
-                 output);
-    free(output);
-    batond_process_stop(&batond);
-}
-
-/* One of each place that refuses; the others are in tests/unit/test_settings.c. */
-static void a_wrong_flag_is_named_in_one_line(void **state)
-{
-    static const struct {
-        const char *flag, *named, *mend;
-    } FLAGS[] = {
-        {"--listen=nonsense", "--listen", "ADDRESS:PORT"},
-        {"--redis-url=redis://:secret@h:port", "redis-url", "1 to 65535"},
-        {"--redis-user=me", "--redis-user", "--redis-password"},
-        {"--redis-ca=/ca.pem", "--redis-ca", "rediss://"},
-        {"--max-connections=9999999", "--max-connections", "LimitNOFILE="},
-        {"--workers=257", "--workers", "0 to 256"},
-        {"--drains=5s", "--drains", "did you mean --drain?"},
-        {"serve", "serve", "--help"},
-    };
-    for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS; i++)
-        is_refused(&(struct batond_options){.redis_url = redis_url_of(state),
-                                            .arguments = LIST(FLAGS[i].flag)},
-                   2, LIST(FLAGS[i].named, FLAGS[i].mend));
-}
-
-static void a_wrong_variable_is_named_in_one_line(void **state)
-{
-    is_refused(&(struct batond_options){.redis_url = redis_url_of(state),
-                                        .environment = LIST("BATON_WORKERS=many")},
-               2, LIST("BATON_WORKERS"));
-    is_refused(&(struct batond_options){.environment = LIST("BATON_REDIS_URL_FILE=/no/such/file")},
-               2, LIST("BATON_REDIS_URL_FILE"));
-    is_refused(&(struct batond_options){.environment = LIST("BATON_REDIS_URL=redis://h",
-                                                            "BATON_REDIS_URL_FILE=/etc/hosts")},
-               2, LIST("BATON_REDIS_URL", "BATON_REDIS_URL_FILE", "Keep one"));
-    is_refused(&(struct batond_options){.environment = LIST("BATON_REDIS_PASSWORD=secret")}, 2,
-               LIST("--redis-password", "--redis-url"));
-}
-
-static void a_password_is_never_printed(void **state)
-{
-    struct batond_process batond;
-    (void)state;
-    batond_process_launch(&batond,
-                          &(struct batond_options){.redis_url = "redis://:opensesame@h:port"});
-    assert_true(process_wait(&batond.process, CLOCK_HANG_MS));
-    char *output = process_output(&batond.process);
-    assert_null(strstr(output, "opensesame"));
-    free(output);
-    batond_process_stop(&batond);
-}
-
-/* What a batond that only prints something says; to be freed. */
-static char *printed_by(const char *const *arguments, int *ret_code)
-{
-    struct batond_process batond;
-    batond_process_launch(&batond, &(struct batond_options){.arguments = arguments});
-    assert_true(process_wait(&batond.process, CLOCK_HANG_MS));
+        fail_msg("it started in spite of %s", options->arguments ? *options->arguments : "");
     *ret_code = process_exit_code(&batond.process);
     char *output = process_output(&batond.process);
     batond_process_stop(&batond);
     return output;
 }
 
-static void help_is_printed(void **state)
+/* Expects one line that says both, and this exit code. */
+static void is_refused(const struct batond_options *options, int expected, const char *named,
+                       const char *mend)
 {
-    static const char *const ASKED[][2] = {{"--help"}, {"--workers=nonsense", "-h"}};
+    int code;
+    char *output = said_by(options, &code);
+    bool is_line = strchr(output, '\n') == output + strlen(output) - 1;
+    if (code != expected || !is_line || strncmp(output, "batond: ", 8) != 0 ||
+        !strstr(output, named) || !strstr(output, mend) || strstr(output, "opensesame"))
+        fail_msg("exit code %d (expected %d) and: %s", code, expected, output);
+    free(output);
+}
+
+static void wrong_setting_is_named_in_one_line(void **state)
+{
+    static const struct {
+        const char *flag, *variable; /* of which one is given */
+        const char *named, *mend;
+    } ROWS[] = {
+        {"--listen=nonsense", NULL, "--listen", "ADDRESS:PORT"},
+        {"--listen=0.0.0.0:0", NULL, "--listen", "--allow-anonymous"},
+        {"--listen=[::]:0", NULL, "--listen", "--allow-anonymous"},
+        {"--redis-url=redis://:opensesame@h:port", NULL, "redis-url", "1 to 65535"},
+        {"--redis-ca=/ca.pem", NULL, "--redis-ca", "rediss://"},
+        {"--max-connections=9999999", NULL, "--max-connections", "LimitNOFILE="},
+        {"--tokens-file=/no/such/file", NULL, "--tokens-file", "No such file"},
+        {"--drains=5s", NULL, "--drains", "did you mean --drain?"},
+        {NULL, "BATON_WORKERS=many", "BATON_WORKERS", "0 to 256"},
+    };
+    for (size_t i = 0; i < LENGTH(ROWS); i++)
+        is_refused(&(struct batond_options){.redis_url = redis_url_of(state),
+                                            .arguments = LIST(ROWS[i].flag),
+                                            .environment = LIST(ROWS[i].variable)},
+                   2, ROWS[i].named, ROWS[i].mend);
+    is_refused(&(struct batond_options){.environment = LIST("BATON_REDIS_PASSWORD=opensesame")}, 2,
+               "--redis-password", "--redis-url");
+    is_refused(&(struct batond_options){.state_dir = "/dev/null/x"}, 1, "/dev/null", "--state-dir");
+}
+
+static void help_and_version_are_printed(void **state)
+{
+    static const char *const ASKED[][3] = {{"--help", NULL, "Usage: batond"},
+                                           {"--workers=nonsense", "-h", "Usage: batond"},
+                                           {"--version", NULL, "batond "}};
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < LENGTH(ASKED); i++) {
         int code;
-        char *help = printed_by(LIST(ASKED[i][0], ASKED[i][1]), &code);
+        char *text =
+            said_by(&(struct batond_options){.arguments = LIST(ASKED[i][0], ASKED[i][1])}, &code);
         assert_int_equal(code, 0);
-        assert_non_null(strstr(help, "Usage: batond"));
-        free(help);
+        assert_non_null(strstr(text, ASKED[i][2]));
+        free(text);
     }
 }
 
-static void version_is_one_line(void **state)
+static void flags_and_variables_are_in_force(void **state)
 {
-    int code;
-    (void)state;
-    char *version = printed_by(LIST("--version"), &code);
-    assert_int_equal(code, 0);
-    assert_int_equal(strncmp(version, "batond ", 7), 0);
-    assert_ptr_equal(strchr(version, '\n'), version + strlen(version) - 1);
-    free(version);
-}
-
-/* A flag wins over a variable. */
-static void the_default_ttl_is_a_setting(void **state)
-{
-    struct batond_process batond;
-    struct http_client *client = serve(&batond, redis_url_of(state), LIST("--default-ttl", "10s"),
-                                       LIST("BATON_DEFAULT_TTL=20s"));
-    answers(client, "POST /locks/flag", NULL, 201, NULL);
-    assert_int_equal(http_integer(client, "ttl_ms"), 10000);
-    put_away(&batond, client);
-}
-
-static void max_ttl_bounds_what_clients_ask_for(void **state)
-{
-    struct batond_process batond;
-    char token[TOKEN_TEXT];
-    struct http_client *client = serve(&batond, redis_url_of(state), LIST("--max-ttl=40s"), NULL);
-    answers(client, "POST /locks/max", "{\"ttl_ms\": 40001}", 400, "invalid_parameter");
-    answers(client, "POST /locks/max?ttl=40s", NULL, 201, NULL);
-    keep_token(client, token);
-    answers_token(client, token, "PUT /locks/max?ttl=41s", NULL, 400, "invalid_parameter");
-    assert_non_null(strstr(http_text(client, "detail"), "40s"));
-    put_away(&batond, client);
-}
-
-static void retention_is_how_long_a_free_name_is_remembered(void **state)
-{
-    struct batond_process batond;
-    struct redis_process *redis = &((struct shared *)*state)->redis;
-    char token[TOKEN_TEXT];
-    struct http_client *client =
-        serve(&batond, redis_url_of(state), LIST("--retention=2h", "--key-prefix=r:"), NULL);
-    answers(client, "POST /locks/n?ttl=1h", NULL, 201, NULL);
-    keep_token(client, token);
-    answers_token(client, token, "DELETE /locks/n", NULL, 200, NULL);
-    assert_in_range(redis_process_integer(redis, "PTTL r:{n}"), 3600001, 7202000);
-    put_away(&batond, client);
-}
-
-static void key_prefixes_keep_services_apart(void **state)
-{
+    struct redis_process *redis = *state;
     struct batond_process one, two;
-    struct http_client *client_one =
-        serve(&one, redis_url_of(state), LIST("--key-prefix=one:"), NULL);
-    struct http_client *client_two =
-        serve(&two, redis_url_of(state), NULL, LIST("BATON_KEY_PREFIX=two*"));
-    answers(client_one, "POST /locks/same", NULL, 201, NULL);
-    answers(client_two, "POST /locks/same", NULL, 201, NULL);
-    answers(client_one, "POST /locks/alone", NULL, 201, NULL);
-    answers(client_one, "GET /locks", NULL, 200, NULL);
-    assert_int_equal(json_array_size(member(client_one, "locks")), 2);
-    answers(client_two, "GET /locks", NULL, 200, NULL);
-    assert_int_equal(json_array_size(member(client_two, "locks")), 1);
-    struct redis_process *redis = &((struct shared *)*state)->redis;
-    assert_int_equal(redis_process_integer(redis, "EXISTS one:{same} two*{same} one:{alone}"), 3);
-    put_away(&one, client_one);
-    put_away(&two, client_two);
-}
-
-static void the_redis_url_may_come_from_a_file(void **state)
-{
-    struct batond_process batond;
     struct temp_dir dir;
-    char path[120], variable[160];
+    char path[120], variable[160], token[TOKEN_TEXT];
     temp_dir_make(&dir);
     snprintf(path, sizeof path, "%s/url", dir.path);
-    FILE *file = fopen(path, "w");
-    fprintf(file, "%s\r\n", redis_url_of(state));
-    fclose(file);
+    principals_file_put(path, redis->url, 0600);
     snprintf(variable, sizeof variable, "BATON_REDIS_URL_FILE=%s", path);
-    struct http_client *client = serve(&batond, NULL, LIST("--key-prefix=file:"), LIST(variable));
-    answers(client, "POST /locks/n", NULL, 201, NULL);
-    struct redis_process *redis = &((struct shared *)*state)->redis;
-    assert_int_equal(redis_process_integer(redis, "EXISTS file:{n}"), 1);
-    put_away(&batond, client);
+    struct http_client *client =
+        serve(&one, redis->url,
+              LIST("--default-ttl", "10s", "--max-ttl=40s", "--retention=2h", "--key-prefix=one:"),
+              LIST("BATON_DEFAULT_TTL=20s"));
+    struct http_client *other = serve(&two, NULL, NULL, LIST(variable, "BATON_KEY_PREFIX=two*"));
+
+    answers(client, "POST /locks/same", NULL, 201, NULL);
+    assert_int_equal(http_integer(client, "ttl_ms"), 10000);
+    keep_token(client, token);
+    answers_token(client, token, "PUT /locks/same?ttl=41s", NULL, 400, "invalid_parameter");
+    answers(client, "POST /locks/alone?ttl=41s", NULL, 400, "invalid_parameter");
+    assert_non_null(strstr(http_text(client, "detail"), "40s"));
+    answers(client, "POST /locks/alone?ttl=40s", NULL, 201, NULL);
+
+    answers(other, "POST /locks/same", NULL, 201, NULL);
+    answers(client, "GET /locks", NULL, 200, NULL);
+    assert_int_equal(json_array_size(member(client, "locks")), 2);
+    answers(other, "GET /locks", NULL, 200, NULL);
+    assert_int_equal(json_array_size(member(other, "locks")), 1);
+    assert_int_equal(redis_process_integer(redis, "EXISTS one:{same} two*{same} one:{alone}"), 3);
+
+    answers_token(client, token, "DELETE /locks/same", NULL, 200, NULL);
+    assert_in_range(redis_process_integer(redis, "PTTL one:{same}"), 3600001, 7202000);
+    put_away(&one, client);
+    put_away(&two, other);
     temp_dir_remove(&dir);
 }
 
-/* An address that is ours alone, for a batond that cannot tell which port it was given. */
-static void choose_address(char address[40])
+/* Kubernetes sets the first ones for a service of the name baton-redis. */
+static void unknown_variables_are_named_in_one_warning(void **state)
 {
-    int number = getpid();
-    snprintf(address, 40, "127.%d.%d.%d:%d", 1 + (number >> 16 & 127), number >> 8 & 255,
-             number & 255, free_port());
+    static const char WARNING[] = "\"level\":\"warn\",\"msg\":\"some variables have no effect";
+    struct batond_process batond;
+    struct http_client *client =
+        serve(&batond, redis_url_of(state), NULL,
+              LIST("BATON_REDIS_SERVICE_HOST=10.96.0.8", "BATON_REDIS_PORT=tcp://10.96.0.8:6379",
+                   "BATON_PORT=8080", "BATON_REDIS_USERNAME=baton", "BATON_REDIS_USER_NAME=baton"));
+    char *log = process_output(&batond.process), *warning = strstr(log, WARNING);
+    assert_non_null(warning);
+    assert_null(strstr(warning + 1, WARNING));
+    assert_null(strstr(warning, "BATON_PORT")); /* --listen is there */
+    assert_non_null(strstr(warning, "BATON_REDIS_USERNAME, BATON_REDIS_USER_NAME"));
+    assert_null(strstr(log, "BATON_REDIS_SERVICE_HOST"));
+    free(log);
+    put_away(&batond, client);
 }
 
-/* Starts the program as it is, without the flags that batond_process gives it. */
-static void the_address_may_come_from_a_variable(void **state)
+/* Starts the program as it is, without the flags that batond_process gives it, at an address that
+ * is this test's alone. */
+static void listen_variable_and_log_level_are_in_force(void **state)
 {
     struct process process;
     struct temp_dir dir;
-    char log[100], address[40], listen[64], url[64];
+    char log[100], listen[64], url[64];
+    int number = getpid();
     const char *program = getenv("BATON_TEST_BATOND");
-    choose_address(address);
+    snprintf(listen, sizeof listen, "BATON_LISTEN=127.%d.%d.%d:%d", 1 + (number >> 16 & 127),
+             number >> 8 & 255, number & 255, free_port());
+    snprintf(url, sizeof url, "http://%s", strchr(listen, '=') + 1);
     temp_dir_make(&dir);
     snprintf(log, sizeof log, "%s/log", dir.path);
-    snprintf(listen, sizeof listen, "BATON_LISTEN=%s", address);
-    snprintf(url, sizeof url, "http://%s", address);
-    process_start(
-        &process,
-        LIST(program ? program : "build/batond", "--drain=0", "--redis-url", redis_url_of(state)),
-        LIST(listen), log);
-    assert_true(process_wait_line(&process, url, NULL, NULL, 0, CLOCK_HANG_MS));
+    process_start(&process,
+                  LIST(program ? program : "build/batond", "--drain=0", "--log-level=error",
+                       "--redis-url", redis_url_of(state)),
+                  LIST(listen), log);
     struct http_client *client = http_client_new(url);
-    answers(client, "GET /livez", NULL, 200, NULL);
+    assert_true(comes_to_answer(client, "/livez", 200, CLOCK_HANG_MS));
     http_client_free(client);
+    char *output = process_output(&process);
+    assert_string_equal(output, "");
+    free(output);
     assert_int_equal(process_stop(&process), 0);
     temp_dir_remove(&dir);
 }
 
-static void serving_other_machines_has_to_be_allowed(void **state)
+static void log_format_may_be_text(void **state)
 {
-    struct batond_options options = {.redis_url = redis_url_of(state),
-                                     .arguments = LIST("--listen=0.0.0.0:0")};
-    is_refused(&options, 2, LIST("--listen", "--allow-anonymous"));
-    options.arguments = LIST("--listen=[::]:0");
-    is_refused(&options, 2, LIST("--listen", "--allow-anonymous"));
-    options.arguments = LIST("--listen=0.0.0.0:0", "--allow-anonymous=false");
-    is_refused(&options, 2, LIST("--listen", "--allow-anonymous"));
+    struct batond_process batond;
+    char line[512];
+    batond_process_launch(&batond,
+                          &(struct batond_options){.redis_url = redis_url_of(state),
+                                                   .arguments = LIST("--log-format=text")});
+    assert_true(process_wait_line(&batond.process, "level=\"info\" msg=\"listening\" url=\"http://",
+                                  NULL, line, sizeof line, CLOCK_HANG_MS));
+    assert_int_equal(strncmp(line, "time=\"20", 8), 0);
+    assert_int_equal(batond_process_stop(&batond), 0);
+}
 
+/* SIGHUP has nothing to read again. */
+static void open_listener_serves_whoever_is_allowed(void **state)
+{
     struct batond_process batond;
     struct http_client *client =
         serve(&batond, redis_url_of(state), LIST("--listen=0.0.0.0:0", "--allow-anonymous"), NULL);
-    answers(client, "GET /livez", NULL, 200, NULL);
+    process_signal(&batond.process, SIGHUP);
+    answers(client, "POST /locks/open", NULL, 201, NULL);
     put_away(&batond, client);
     client = serve(&batond, redis_url_of(state), LIST("--listen=localhost:0"),
                    LIST("BATON_ALLOW_ANONYMOUS=false"));
@@ -289,154 +232,53 @@ static void serving_other_machines_has_to_be_allowed(void **state)
     put_away(&batond, client);
 }
 
-static void or_those_who_ask_have_to_say_who_they_are(void **state)
+/* batond prints a token and a principal; another batond takes both as they are. */
+static void new_token_is_accepted_with_its_principal(void **state)
 {
+    static const char *const WRONG[][2] = {{"--new-token", "--new-token needs the name"},
+                                           {"--new-token=", "--new-token: expected a name"},
+                                           {"--new-token=a\tb", "--new-token"}};
+    const struct batond_options make = {.arguments = LIST("--new-token=ci \"1\"")};
+    char file[1100], path[128], flag[160], header[256];
     struct temp_dir dir;
-    char path[128], flag[160];
-    temp_dir_make(&dir);
-    snprintf(path, sizeof path, "%s/tokens.json", dir.path);
-    snprintf(flag, sizeof flag, "--tokens-file=%s", path);
-    struct batond_options options = {.redis_url = redis_url_of(state),
-                                     .arguments = LIST("--listen=0.0.0.0:0", flag)};
-    is_refused(&options, 2, LIST("--tokens-file", path, "No such file"));
-    principals_file_put(path, "{\"principals\":[]}", 0644);
-    is_refused(&options, 2, LIST("--tokens-file", path, "mode 0644", "chmod 600"));
-    principals_file_put(path, "{\"principals\":[7]}", 0600);
-    is_refused(&options, 2, LIST("--tokens-file", path, "principals[0]"));
-    principals_file_put(path, "{\"principals\":[]}", 0600);
-    struct batond_process batond;
-    struct http_client *client =
-        serve(&batond, redis_url_of(state), LIST("--listen=0.0.0.0:0", flag), NULL);
-    answers(client, "GET /livez", NULL, 200, NULL);
-    answers(client, "POST /locks/a", NULL, 401, "unauthorized");
-    put_away(&batond, client);
-    temp_dir_remove(&dir);
-}
-
-/* What batond prints and exits with, given this flag. */
-static void prints(const char *flag, char *text, size_t size, int code)
-{
-    struct process process;
-    const char *const arguments[] = {getenv("BATON_TEST_BATOND"), flag, NULL};
-    struct temp_dir dir;
-    char log[128];
-    temp_dir_make(&dir);
-    snprintf(log, sizeof log, "%s/log", dir.path);
-    process_start(&process, arguments, NULL, log);
-    assert_true(process_wait(&process, CLOCK_HANG_MS));
-    assert_int_equal(process_exit_code(&process), code);
-    char *output = process_output(&process);
-    snprintf(text, size, "%s", output);
-    free(output);
-    process_stop(&process);
-    temp_dir_remove(&dir);
-}
-
-/* What it prints is taken by another batond as it is. */
-static void a_new_token_comes_with_its_principal(void **state)
-{
-    char text[1024], again[1024], file[1100], path[128], flag[160], header[256];
-    struct temp_dir dir;
-    prints("--new-token=ci \"1\"", text, sizeof text, 0);
-    prints("--new-token=ci \"1\"", again, sizeof again, 0);
+    int code;
+    char *text = said_by(&make, &code), *again = said_by(&make, &code);
     char *entry = strchr(text, '\n');
+    assert_int_equal(code, 0);
     assert_int_equal(entry - text, 49);
     assert_memory_equal(text, "baton_", 6);
     assert_int_not_equal(strncmp(text, again, 49), 0);
-    *entry++ = '\0';
     temp_dir_make(&dir);
     snprintf(path, sizeof path, "%s/tokens.json", dir.path);
     snprintf(flag, sizeof flag, "--tokens-file=%s", path);
     snprintf(file, sizeof file, "{\"principals\":[%s]}", entry);
     principals_file_put(path, file, 0600);
     struct batond_process batond;
-    struct http_client *client = serve(&batond, redis_url_of(state), LIST(flag), NULL);
+    struct http_client *client =
+        serve(&batond, redis_url_of(state), LIST("--listen=0.0.0.0:0", flag), NULL);
     snprintf(header, sizeof header, "Authorization: Bearer %.49s", text);
     answers_with(client, header, "POST /locks/ci%20%221%22%2Fa", NULL, 201, NULL);
     answers_with(client, header, "POST /locks/a", NULL, 403, "forbidden");
+    answers(client, "POST /locks/a", NULL, 401, "unauthorized");
     put_away(&batond, client);
     temp_dir_remove(&dir);
-    prints("--new-token", text, sizeof text, 2);
-    assert_non_null(strstr(text, "batond: --new-token needs the name"));
-    prints("--new-token=", text, sizeof text, 2);
-    assert_non_null(strstr(text, "batond: --new-token: expected a name"));
-    prints("--new-token=a\tb", text, sizeof text, 2);
+    free(text);
+    free(again);
+    for (size_t i = 0; i < LENGTH(WRONG); i++)
+        is_refused(&(struct batond_options){.arguments = LIST(WRONG[i][0])}, 2, WRONG[i][1], "");
 }
 
-/* Nothing to read again is no reason to stop. */
-static void a_hangup_signal_is_survived(void **state)
+static void port_in_use_is_named(void **state)
 {
     struct batond_process batond;
+    char listen[64];
     struct http_client *client = serve(&batond, redis_url_of(state), NULL, NULL);
-    process_signal(&batond.process, SIGHUP);
-    answers(client, "POST /locks/hup", NULL, 201, NULL);
-    assert_false(process_wait(&batond.process, 100)); /* a busy machine can only make it pass */
-    answers(client, "DELETE /locks/hup?force=true", NULL, 200, NULL);
-    put_away(&batond, client);
-}
-
-static void a_port_in_use_is_named(void **state)
-{
-    struct batond_process batond;
-    char listen[64], port[16];
-    struct http_client *client = serve(&batond, redis_url_of(state), NULL, NULL);
-    snprintf(port, sizeof port, "%d", batond.port);
-    snprintf(listen, sizeof listen, "--listen=127.0.0.1:%s", port);
+    snprintf(listen, sizeof listen, "--listen=127.0.0.1:%d", batond.port);
     is_refused(
         &(struct batond_options){.redis_url = redis_url_of(state), .arguments = LIST(listen)}, 1,
-        LIST("--listen", port, "in use", "another port"));
+        "in use", "another port");
     answers(client, "GET /livez", NULL, 200, NULL);
     put_away(&batond, client);
-}
-
-static void a_state_directory_that_cannot_be_is_named(void **state)
-{
-    (void)state;
-    is_refused(&(struct batond_options){.state_dir = "/dev/null/x"}, 1,
-               LIST("/dev/null", "--state-dir"));
-}
-
-static void the_log_is_json_or_text(void **state)
-{
-    struct batond_process batond;
-    struct http_client *client = serve(&batond, redis_url_of(state), NULL, NULL);
-    char line[512];
-    assert_true(
-        process_wait_line(&batond.process, "redis is up", NULL, line, sizeof line, CLOCK_HANG_MS));
-    json_t *json = json_loads(line, JSON_DISABLE_EOF_CHECK, NULL);
-    assert_string_equal(json_string_value(json_object_get(json, "level")), "info");
-    assert_string_equal(json_string_value(json_object_get(json, "msg")), "redis is up");
-    const char *time = json_string_value(json_object_get(json, "time"));
-    assert_int_equal(strlen(time), strlen("2026-01-01T00:00:00.000Z"));
-    json_decref(json);
-    put_away(&batond, client);
-
-    struct batond_options options = {.redis_url = redis_url_of(state),
-                                     .arguments = LIST("--log-format=text")};
-    batond_process_launch(&batond, &options);
-    assert_true(process_wait_line(&batond.process, "level=\"info\" msg=\"listening\" url=\"http://",
-                                  NULL, line, sizeof line, CLOCK_HANG_MS));
-    assert_int_equal(strncmp(line, "time=\"20", 8), 0);
-    assert_int_equal(batond_process_stop(&batond), 0);
-}
-
-static void the_log_level_leaves_out_what_is_below(void **state)
-{
-    struct batond_process batond;
-    char address[40], listen[64], url[64];
-    choose_address(address);
-    snprintf(listen, sizeof listen, "--listen=%s", address);
-    snprintf(url, sizeof url, "http://%s", address);
-    struct batond_options options = {.redis_url = redis_url_of(state),
-                                     .arguments = LIST("--log-level=error", listen)};
-    batond_process_launch(&batond, &options);
-    struct http_client *client = http_client_new(url);
-    assert_true(comes_to_answer(client, "/livez", 200, CLOCK_HANG_MS));
-    http_client_free(client);
-    char *output = process_output(&batond.process);
-    assert_string_equal(output, "");
-    free(output);
-    assert_int_equal(batond_process_stop(&batond), 0);
 }
 
 /* The kernel adds threads of its own to a process that uses io_uring, as libuv does from 1.45 on,
@@ -476,47 +318,29 @@ static bool are_all_there(void *context)
     return workers_of(workers->pid) == workers->count;
 }
 
-/* Each names itself first of all, which may be after another one has answered. */
-static void has_workers(const struct batond_process *batond, int count)
-{
-    struct workers workers = {batond->process.pid, count};
-    assert_true(clock_wait_until(are_all_there, &workers, CLOCK_HANG_MS));
-}
-
+/* A thread names itself first of all, which may be after another one has answered. */
 static void each_worker_is_a_thread(void **state)
 {
     struct batond_process batond;
-    struct http_client *client = serve(&batond, redis_url_of(state), LIST("--workers=1"), NULL);
-    has_workers(&batond, 1);
-    put_away(&batond, client);
-    client = serve(&batond, redis_url_of(state), NULL, LIST("BATON_WORKERS=5"));
-    has_workers(&batond, 5);
+    struct http_client *client = serve(&batond, redis_url_of(state), NULL, LIST("BATON_WORKERS=5"));
+    struct workers workers = {batond.process.pid, 5};
+    assert_true(clock_wait_until(are_all_there, &workers, CLOCK_HANG_MS));
     put_away(&batond, client);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wrong_flag_is_named_in_one_line),
-        cmocka_unit_test(a_wrong_variable_is_named_in_one_line),
-        cmocka_unit_test(a_password_is_never_printed),
-        cmocka_unit_test(help_is_printed),
-        cmocka_unit_test(version_is_one_line),
-        cmocka_unit_test(the_default_ttl_is_a_setting),
-        cmocka_unit_test(max_ttl_bounds_what_clients_ask_for),
-        cmocka_unit_test(retention_is_how_long_a_free_name_is_remembered),
-        cmocka_unit_test(key_prefixes_keep_services_apart),
-        cmocka_unit_test(the_redis_url_may_come_from_a_file),
-        cmocka_unit_test(the_address_may_come_from_a_variable),
-        cmocka_unit_test(serving_other_machines_has_to_be_allowed),
-        cmocka_unit_test(or_those_who_ask_have_to_say_who_they_are),
-        cmocka_unit_test(a_new_token_comes_with_its_principal),
-        cmocka_unit_test(a_hangup_signal_is_survived),
-        cmocka_unit_test(a_port_in_use_is_named),
-        cmocka_unit_test(a_state_directory_that_cannot_be_is_named),
-        cmocka_unit_test(the_log_is_json_or_text),
-        cmocka_unit_test(the_log_level_leaves_out_what_is_below),
+        cmocka_unit_test(wrong_setting_is_named_in_one_line),
+        cmocka_unit_test(help_and_version_are_printed),
+        cmocka_unit_test(flags_and_variables_are_in_force),
+        cmocka_unit_test(unknown_variables_are_named_in_one_warning),
+        cmocka_unit_test(listen_variable_and_log_level_are_in_force),
+        cmocka_unit_test(log_format_may_be_text),
+        cmocka_unit_test(open_listener_serves_whoever_is_allowed),
+        cmocka_unit_test(new_token_is_accepted_with_its_principal),
+        cmocka_unit_test(port_in_use_is_named),
         cmocka_unit_test(each_worker_is_a_thread),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests_name("settings", tests, start, stop);
 }
