@@ -45,26 +45,13 @@ static struct http_client *client_of(void **state)
     return ((struct guarded *)*state)->service.client;
 }
 
-/* Sends it as the principal and does not wait; with a token or without (NULL). */
-static struct parked *parks(void **state, const char *principal, const char *token,
-                            const char *request)
+/* Sends it as the principal and does not wait. */
+static struct parked *parks(void **state, const char *principal, const char *request)
 {
     const struct guarded *guarded = *state;
-    char headers[PRINCIPAL_HEADER_TEXT + TOKEN_TEXT + 32];
-    principal_header(principal, headers);
-    if (token)
-        snprintf(headers + strlen(headers), sizeof headers - strlen(headers), "\r\nLock-Token: %s",
-                 token);
-    return parked_send(guarded->service.batond.port, headers, request, NULL);
-}
-
-static void comes_to_wait(void **state, int64_t length)
-{
-    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
-    do {
-        assert_true(clock_ms() < deadline);
-        asks_for(client_of(state), AS("ci"), "GET /locks/a", 200);
-    } while (http_integer(client_of(state), "queue_length") != length);
+    char header[PRINCIPAL_HEADER_TEXT];
+    principal_header(principal, header);
+    return parked_send(guarded->service.batond.port, header, request, NULL);
 }
 
 static void becomes_free(void **state)
@@ -90,14 +77,6 @@ static void comes_to_have_been_released(void **state)
     assert_int_equal(http_integer(client, "hold_count"), 0);
 }
 
-static void is_held_by(void **state, const char *principal, const char *owner)
-{
-    struct http_client *client = client_of(state);
-    asks_for(client, AS("ci"), "GET /locks/a", 200);
-    assert_string_equal(member_text(client, "holders.0.principal"), principal);
-    assert_string_equal(member_text(client, "holders.0.owner"), owner);
-}
-
 static void refuses_ttl(struct http_client *client, struct as as, const char *request,
                         const char *expected)
 {
@@ -108,7 +87,7 @@ static void refuses_ttl(struct http_client *client, struct as as, const char *re
         fail_msg("%s: %s", request, http_text(client, "detail"));
 }
 
-static void a_rule_says_how_long_holds_may_be(void **state)
+static void rule_bounds_ttl(void **state)
 {
     struct http_client *client = client_of(state);
     struct as body = AS("brief");
@@ -135,154 +114,54 @@ static void a_rule_says_how_long_holds_may_be(void **state)
     assert_int_equal(member_integer(client, "locks.0.ttl_ms"), 25000);
 }
 
-static void nobody_enters_the_lock_of_another_by_its_owner(void **state)
+static const char TOKEN[] = "both-propose-this-same-token";
+
+static void owner_of_another_principal_is_another_owner(void **state)
 {
     struct http_client *client = client_of(state);
-    char token[TOKEN_TEXT];
-    asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201);
+    asks_for(client, AS_WITH("ci", TOKEN), "POST /locks/a?owner=me", 201);
     assert_string_equal(http_text(client, "owner"), "me");
-    keep_token(client, token);
     asks_for(client, AS("qa"), "POST /locks/a?owner=me", 409);
     assert_string_equal(http_text(client, "code"), "locked");
     assert_string_equal(member_text(client, "holders.0.owner"), "me");
     assert_string_equal(member_text(client, "holders.0.principal"), "ci");
     asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201);
     assert_int_equal(http_integer(client, "holds"), 2);
-    is_held_by(state, "ci", "me");
-    asks_for(client, AS_WITH("ci", token), "PUT /locks/a", 200);
-    assert_string_equal(http_text(client, "owner"), "me");
-    asks_for(client, AS_WITH("ci", token), "POST /locks/a?owner=me", 200);
+    asks_for(client, AS_WITH("ci", TOKEN), "PUT /locks/a", 200);
     assert_string_equal(http_text(client, "owner"), "me");
 }
 
-static void nor_by_what_stands_between_principal_and_owner(void **state)
+static void token_of_another_principal_is_another_token(void **state)
 {
-    struct http_client *client = client_of(state);
-    asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201);
-    asks_for(client, AS("qa"), "POST /locks/a?owner=ci%1Fme", 400);
-    asks_for(client, ((struct as){.principal = "qa", .body = "{\"owner\":\"ci\\u001fme\"}"}),
-             "POST /locks/a", 400);
-    asks_for(client, AS("qa"), "POST /locks/a?owner=cime", 409);
-}
-
-static void an_owner_of_a_principal_is_as_long_as_one_of_nobody(void **state)
-{
-    struct http_client *client = client_of(state);
-    char request[200], owner[130];
-    memset(owner, 'o', sizeof owner);
-    snprintf(request, sizeof request, "POST /locks/a?owner=%.128s", owner);
-    asks_for(client, AS("ci"), request, 201);
-    assert_int_equal(strlen(http_text(client, "owner")), 128);
-    asks_for(client, AS("ci"), "GET /locks/a", 200);
-    assert_int_equal(strlen(member_text(client, "holders.0.owner")), 128);
-    snprintf(request, sizeof request, "POST /locks/a?owner=%.129s", owner);
-    asks_for(client, AS("ci"), request, 400);
-    asks_for(client, AS("ci"), "POST /locks/a", 409); /* under an owner that batond made up */
-}
-
-static void waiting_and_handing_over_keep_them_apart(void **state)
-{
-    struct http_client *client = client_of(state);
-    char token[TOKEN_TEXT];
-    asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201);
-    keep_token(client, token);
-    struct parked *dev = parks(state, "qa", NULL, "POST /locks/a?owner=me&wait=50s");
-    comes_to_wait(state, 1);
-    asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201); /* past the one who waits */
-    asks_for(client, AS("ci"), "DELETE /locks/a?force=true", 200);
-    assert_int_equal(parked_answer(dev, CLOCK_HANG_MS), 201);
-    assert_string_equal(http_text(&dev->client, "owner"), "me");
-    is_held_by(state, "qa", "me");
-    asks_for(client, AS("ci"), "POST /locks/a?owner=me", 409);
-    parked_close(dev);
-}
-
-static void an_upgrade_is_of_one_principal(void **state)
-{
-    struct http_client *client = client_of(state);
-    asks_for(client, AS("ci"), "POST /locks/a?owner=me&mode=shared", 201);
-    asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201); /* alone, at once */
-    forget(state);
-    asks_for(client, AS("ci"), "POST /locks/a?owner=me&mode=shared", 201);
-    asks_for(client, AS("qa"), "POST /locks/a?owner=me&mode=shared", 201);
-    asks_for(client, AS("ci"), "POST /locks/a?owner=me", 409);
-    struct parked *ci = parks(state, "ci", NULL, "POST /locks/a?owner=me&wait=50s");
-    comes_to_wait(state, 1);
-    asks_for(client, AS("qa"), "POST /locks/a?owner=me&wait=50s", 409);
-    assert_string_equal(http_text(client, "code"), "upgrade_conflict");
-    parked_close(ci);
-}
-
-static const char TOKEN[] = "both-propose-this-same-token";
-
-static void a_token_is_of_one_principal(void **state)
-{
+    static const struct {
+        const char *request;
+        long others, own; /* statuses */
+    } ROWS[] = {
+        {"PUT /locks", 409, 200},    {"POST /locks", 409, 200},  {"PUT /locks/a", 409, 200},
+        {"POST /locks/a", 409, 200}, {"GET /locks/a", 200, 200}, {"GET /locks/a/events", 200, 200},
+        {"DELETE /locks", 409, 200},
+    };
     struct http_client *client = client_of(state);
     asks_for(client, AS_WITH("ci", TOKEN), "POST /locks/a?ttl=10m", 201);
     assert_string_equal(http_text(client, "token"), TOKEN);
-    asks_for(client, AS_WITH("qa", TOKEN), "POST /locks/a", 409);
-    assert_string_equal(http_text(client, "code"), "locked");
-    asks_for(client, AS_WITH("qa", TOKEN), "PUT /locks/a", 409);
-    asks_for(client, AS_WITH("qa", TOKEN), "DELETE /locks/a", 409);
-    assert_string_equal(http_text(client, "code"), "not_held");
-    asks_for(client, AS_WITH("qa", TOKEN), "GET /locks/a", 200);
-    assert_true(json_is_false(member(client, "mine")));
-    asks_for(client, AS_WITH("qa", TOKEN), "GET /locks/a/events?wait=0", 200);
-    assert_true(json_is_false(member(client, "mine")));
-    const struct as several = {.principal = "qa", .token = TOKEN, .body = "{\"names\":[\"a\"]}"};
-    asks_for(client, several, "POST /locks", 409);
-    asks_for(client, several, "PUT /locks", 409);
-    asks_for(client, several, "DELETE /locks", 409);
-
-    asks_for(client, AS_WITH("ci", TOKEN), "GET /locks/a/events?wait=0", 200);
-    assert_true(json_is_true(member(client, "mine")));
-    asks_for(client, AS_WITH("ci", TOKEN), "GET /locks/a", 200);
-    assert_true(json_is_true(member(client, "mine")));
-    assert_true(member_integer(client, "holders.0.ttl_ms") > 500000);
-    asks_for(client, AS_WITH("ci", TOKEN), "POST /locks/a", 200);
-    asks_for(client, AS_WITH("ci", TOKEN), "PUT /locks/a", 200);
-    assert_string_equal(http_text(client, "token"), TOKEN);
-    asks_for(client, AS_WITH("ci", TOKEN), "DELETE /locks/a", 200);
+    for (size_t i = 0; i < LENGTH(ROWS); i++) {
+        bool is_read = ROWS[i].others == 200, is_of_names = !strchr(ROWS[i].request + 8, '/');
+        struct as as = AS_WITH("qa", TOKEN);
+        as.body = is_of_names ? "{\"names\":[\"a\"]}" : NULL;
+        asks_for(client, as, ROWS[i].request, ROWS[i].others);
+        assert_true(!is_read || json_is_false(member(client, "mine")));
+        as.principal = "ci";
+        asks_for(client, as, ROWS[i].request, ROWS[i].own);
+        assert_true(!is_read || json_is_true(member(client, "mine")));
+        const char *owner = http_text(client, "owner");
+        assert_true(!owner || !strchr(owner, '\x1f'));
+    }
     asks_for(client, AS_WITH("qa", TOKEN), "POST /locks/a", 201); /* not spent for this one */
     asks_for(client, AS_WITH("ci", TOKEN), "POST /locks/a", 409);
     assert_string_equal(http_text(client, "code"), "not_held");
 }
 
-static void a_token_that_waits_is_of_one_principal(void **state)
-{
-    struct http_client *client = client_of(state);
-    asks_for(client, AS("ci"), "POST /locks/a?ttl=10m", 201);
-    struct parked *ci = parks(state, "ci", TOKEN, "POST /locks/a?wait=50s");
-    comes_to_wait(state, 1);
-    struct parked *dev = parks(state, "qa", TOKEN, "POST /locks/a?wait=50s");
-    comes_to_wait(state, 2); /* a place of its own */
-    asks_for(client, AS_WITH("qa", TOKEN), "DELETE /locks/a", 200);
-    assert_true(json_is_true(member(client, "cancelled")));
-    assert_int_equal(parked_answer(dev, CLOCK_HANG_MS), 409);
-    comes_to_wait(state, 1);
-    assert_true(parked_waits(ci, 0));
-    asks_for(client, AS("qa"), "DELETE /locks/a?force=true", 200);
-    assert_int_equal(parked_answer(ci, CLOCK_HANG_MS), 201);
-    assert_string_equal(http_text(&ci->client, "token"), TOKEN);
-    parked_close(ci);
-    parked_close(dev);
-}
-
-static void several_names_go_by_the_token_of_the_principal(void **state)
-{
-    struct http_client *client = client_of(state);
-    const struct as both = {.principal = "ci", .token = TOKEN, .body = "{\"names\":[\"b\",\"a\"]}"};
-    asks_for(client, both, "POST /locks", 201);
-    assert_string_equal(http_text(client, "token"), TOKEN);
-    assert_null(strchr(http_text(client, "owner"), '\x1f'));
-    asks_for(client, both, "POST /locks", 200);
-    asks_for(client, both, "PUT /locks", 200);
-    assert_null(strchr(http_text(client, "owner"), '\x1f'));
-    asks_for(client, both, "DELETE /locks", 200);
-    becomes_free(state);
-}
-
-static void redis_does_not_get_to_know_the_token(void **state)
+static void redis_gets_owner_but_no_token(void **state)
 {
     struct guarded *guarded = *state;
     asks_for(client_of(state), AS_WITH("ci", TOKEN), "POST /locks/a?owner=me", 201);
@@ -299,40 +178,23 @@ static bool is_renewed(struct parked *held)
     return parked_hears(held, "heartbeat\"", 0);
 }
 
-/* The later one of two connections has the hold. */
-static bool two_connections_hold_and_release(void **state, const char *token)
+/* Its renewals and its release go by the token as well. */
+static void hold_by_connection_is_renewed_and_released(void **state)
 {
-    static const char HOLD[] = "POST /locks/a?owner=me&ttl=1s&hold=connection";
-    struct parked *held = parks(state, "ci", token, HOLD);
-    assert_true(parked_hears(held, "\"granted\"", CLOCK_HANG_MS));
-    bool all_renewed = is_renewed(held);
-    struct parked *again = all_renewed ? parks(state, "ci", token, HOLD) : NULL;
-    if (again)
-        assert_true(parked_hears(again, "HTTP/1.1 ", CLOCK_HANG_MS));
-    parked_close(held);
-    all_renewed = again && parked_hears(again, "\"granted\"", 0) && is_renewed(again);
-    if (all_renewed)
-        is_held_by(state, "ci", "me");
-    if (again)
-        parked_close(again);
-    becomes_free(state);
-    return all_renewed;
-}
-
-/* Their renewals and their release go by the token as well. */
-static void a_connection_holds_and_releases(void **state)
-{
-    char token[TOKEN_TEXT];
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
-    int round = 0;
-    do {
-        assert_true(clock_ms() < deadline);
-        snprintf(token, sizeof token, "%s-%d", TOKEN, round++);
-    } while (!two_connections_hold_and_release(state, token));
+    bool renewed = false;
+    while (!renewed && clock_ms() < deadline) {
+        struct parked *held = parks(state, "ci", "POST /locks/a?owner=me&ttl=1s&hold=connection");
+        assert_true(parked_hears(held, "\"granted\"", CLOCK_HANG_MS));
+        renewed = is_renewed(held);
+        parked_close(held);
+        becomes_free(state);
+    }
+    assert_true(renewed);
 }
 
 /* A client that is gone when Redis answers. */
-static void what_its_client_has_not_heard_of_is_taken_back(void **state)
+static void grant_that_no_client_heard_is_taken_back(void **state)
 {
     struct guarded *guarded = *state;
     char header[PRINCIPAL_HEADER_TEXT], request[256];
@@ -347,12 +209,6 @@ static void what_its_client_has_not_heard_of_is_taken_back(void **state)
     close(fd);
     redis_process_thaw(&guarded->service.redis);
     comes_to_have_been_released(state);
-    struct parked *waits;
-    asks_for(client_of(state), AS("qa"), "POST /locks/a", 201);
-    waits = parks(state, "ci", TOKEN, "POST /locks/a?wait=50s&ttl=10m");
-    comes_to_wait(state, 1);
-    parked_close(waits);
-    comes_to_wait(state, 0);
 }
 
 #define WITH(test) cmocka_unit_test_setup(test, forget)
@@ -360,18 +216,12 @@ static void what_its_client_has_not_heard_of_is_taken_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH(a_rule_says_how_long_holds_may_be),
-        WITH(nobody_enters_the_lock_of_another_by_its_owner),
-        WITH(nor_by_what_stands_between_principal_and_owner),
-        WITH(an_owner_of_a_principal_is_as_long_as_one_of_nobody),
-        WITH(waiting_and_handing_over_keep_them_apart),
-        WITH(an_upgrade_is_of_one_principal),
-        WITH(a_token_is_of_one_principal),
-        WITH(a_token_that_waits_is_of_one_principal),
-        WITH(several_names_go_by_the_token_of_the_principal),
-        WITH(redis_does_not_get_to_know_the_token),
-        WITH(a_connection_holds_and_releases),
-        WITH(what_its_client_has_not_heard_of_is_taken_back),
+        WITH(rule_bounds_ttl),
+        WITH(owner_of_another_principal_is_another_owner),
+        WITH(token_of_another_principal_is_another_token),
+        WITH(redis_gets_owner_but_no_token),
+        WITH(hold_by_connection_is_renewed_and_released),
+        WITH(grant_that_no_client_heard_is_taken_back),
     };
     return cmocka_run_group_tests_name("principals", tests, start, stop);
 }
