@@ -3,7 +3,6 @@
 #include "tests/support/fixtures/parked.h"
 
 #include "base/base64url.h"
-#include "base/digest.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -77,7 +76,7 @@ static void fill(const char *text, char filled[512])
              mark ? token : "", mark ? mark + 1 : "");
 }
 
-static void a_token_is_sent_as_bearer(void **state)
+static void token_is_sent_as_bearer(void **state)
 {
     static const struct {
         const char *header;
@@ -110,7 +109,7 @@ static void a_token_is_sent_as_bearer(void **state)
     }
 }
 
-static void or_as_the_password_of_basic(void **state)
+static void token_is_sent_as_password_of_basic(void **state)
 {
     static const struct {
         const char *user_and_password;
@@ -136,7 +135,7 @@ static void or_as_the_password_of_basic(void **state)
     assert_int_equal(asks_with(client_of(state), header, NULL), 401);
 }
 
-static void a_user_may_have_any_name_that_a_principal_has(void **state)
+static void basic_user_may_have_any_name_of_a_principal(void **state)
 {
     char token[PRINCIPAL_TOKEN_TEXT], text[256], encoded[512], header[600];
     const char *name = PRINCIPALS[2].name;
@@ -147,7 +146,7 @@ static void a_user_may_have_any_name_that_a_principal_has(void **state)
     assert_int_equal(asks_with(client_of(state), header, NULL), 200);
 }
 
-static void whoever_says_it_twice_is_not_believed(void **state)
+static void two_authorizations_are_refused(void **state)
 {
     char good[PRINCIPAL_HEADER_TEXT], other[PRINCIPAL_HEADER_TEXT];
     principal_header("ci", good);
@@ -179,7 +178,7 @@ static struct parked *parks(void **state, const char *principal, const char *req
     return parked_send(guarded->service.batond.port, header, request, NULL);
 }
 
-static void what_is_read_again_counts_at_once(void **state)
+static void tokens_file_read_again_is_in_force(void **state)
 {
     static const struct file_principal CHANGED[] = {{"ci", TEAM, NULL}, {"new", ALL, NULL}};
     struct http_client *client = client_of(state);
@@ -197,7 +196,7 @@ static void what_is_read_again_counts_at_once(void **state)
     }
 }
 
-static void what_is_under_way_goes_on(void **state)
+static void waiter_of_removed_principal_waits_on(void **state)
 {
     static const struct file_principal CHANGED[] = {{"dev", ALL, NULL}};
     struct http_client *client = client_of(state);
@@ -224,7 +223,7 @@ static void what_is_under_way_goes_on(void **state)
     parked_close(holds);
 }
 
-static void a_broken_file_changes_nothing(void **state)
+static void broken_tokens_file_changes_nothing(void **state)
 {
     static const char *const BROKEN[] = {"", "{\"principals\":[", "{\"principals\":[{}]}"};
     for (size_t i = 0; i < LENGTH(BROKEN); i++) {
@@ -237,44 +236,6 @@ static void a_broken_file_changes_nothing(void **state)
     char *output = process_output(&guarded->service.batond.process);
     assert_non_null(strstr(output, "principals[0].name: expected"));
     free(output);
-}
-
-static void an_open_file_is_not_read(void **state)
-{
-    struct guarded *guarded = *state;
-    guarded_reload_text(guarded, "{\"principals\":[]}", "\"read again\"");
-    asks_for(client_of(state), AS("ci"), "GET /locks/a", 401);
-    principals_file_put(guarded->file, "{\"principals\":[]}", 0644);
-    process_signal(&guarded->service.batond.process, SIGHUP);
-    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
-    for (bool told = false; !told;) {
-        char *output = process_output(&guarded->service.batond.process);
-        told = strstr(output, "chmod 600") != NULL;
-        free(output);
-        assert_true(clock_ms() < deadline);
-    }
-}
-
-/* A token is replaced without a moment in which neither counts. */
-static void two_tokens_of_one_principal_count_for_a_while(void **state)
-{
-    char both[512], token[PRINCIPAL_TOKEN_TEXT], hex[2][DIGEST_HEX_LENGTH + 1];
-    static const char *const OF[] = {"ci", "successor"};
-    for (int i = 0; i < 2; i++) {
-        principal_token(OF[i], token);
-        struct digest digest = digest_of(slice_of(token));
-        digest_format(&digest, hex[i]);
-    }
-    snprintf(both, sizeof both,
-             "{\"principals\":[{\"name\":\"ci\",\"sha256\":[\"%s\",\"%s\"],\"rules\":" ALL "}]}",
-             hex[0], hex[1]);
-    guarded_reload_text(*state, both, "\"read again\"");
-    struct http_client *client = client_of(state);
-    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
-    while (asks(client, AS("successor"), "GET /locks/a") != 200)
-        assert_true(clock_ms() < deadline);
-    asks_for(client, AS("ci"), "POST /locks/a?owner=me", 201);
-    asks_for(client, AS("successor"), "POST /locks/a?owner=me", 201); /* it is the same one */
 }
 
 struct load {
@@ -306,7 +267,7 @@ static void *take_and_release(void *context)
 }
 
 /* Its rules change all the time, and it keeps what it needs. */
-static void nothing_is_dropped_under_load(void **state)
+static void reload_under_load_drops_no_request(void **state)
 {
     static const struct file_principal SETS[2][2] = {
         {{"ci", ALL, NULL}, {"dev", TEAM, NULL}},
@@ -329,17 +290,15 @@ static void nothing_is_dropped_under_load(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH(a_token_is_sent_as_bearer),
-        WITH(or_as_the_password_of_basic),
-        WITH(a_user_may_have_any_name_that_a_principal_has),
-        WITH(whoever_says_it_twice_is_not_believed),
+        WITH(token_is_sent_as_bearer),
+        WITH(token_is_sent_as_password_of_basic),
+        WITH(basic_user_may_have_any_name_of_a_principal),
+        WITH(two_authorizations_are_refused),
         WITH(the_challenge_says_what_was_wrong),
-        WITH(what_is_read_again_counts_at_once),
-        WITH(what_is_under_way_goes_on),
-        WITH(a_broken_file_changes_nothing),
-        WITH(an_open_file_is_not_read),
-        WITH(two_tokens_of_one_principal_count_for_a_while),
-        WITH(nothing_is_dropped_under_load),
+        WITH(tokens_file_read_again_is_in_force),
+        WITH(waiter_of_removed_principal_waits_on),
+        WITH(broken_tokens_file_changes_nothing),
+        WITH(reload_under_load_drops_no_request),
     };
     return cmocka_run_group_tests_name("credentials", tests, start, stop);
 }
