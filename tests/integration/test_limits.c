@@ -74,11 +74,35 @@ static int served(struct http_client *clients[CLIENTS], const char *name, int co
     return good;
 }
 
+/* A service whose principals `one` and `two` have these limits. */
+struct limited {
+    struct service service;
+    struct temp_dir dir;
+    char path[PATH_TEXT];
+};
+
 static void write_file(const char *path, const char *more_of_one, const char *more_of_two)
 {
     const struct file_principal both[] = {{"one", ALL_RULES, more_of_one},
                                           {"two", ALL_RULES, more_of_two}};
     principals_file_write(path, both, 2);
+}
+
+static void limited_open(struct limited *limited, const char *more_of_one, const char *more_of_two,
+                         const char *first, const char *second, const char *third)
+{
+    char flag[PATH_TEXT + 16];
+    temp_dir_make(&limited->dir);
+    snprintf(limited->path, sizeof limited->path, "%s/tokens", limited->dir.path);
+    snprintf(flag, sizeof flag, "--tokens-file=%s", limited->path);
+    write_file(limited->path, more_of_one, more_of_two);
+    service_open(&limited->service, NULL, LIST(flag, first, second, third));
+}
+
+static void limited_close(struct limited *limited)
+{
+    service_close(&limited->service);
+    temp_dir_remove(&limited->dir);
 }
 
 static void read_again(const struct service *service)
@@ -99,7 +123,7 @@ static void are_served_by_rate(struct http_client *clients[CLIENTS], const char 
     assert_in_range(good, limit, limit + 1 + limit * (clock_ms() - begun) / 1000);
 }
 
-static void everybody_shares_the_rate_where_nobody_is_known(void **state)
+static void rate_without_principals_is_shared(void **state)
 {
     struct service service;
     struct http_client *clients[CLIENTS];
@@ -119,7 +143,7 @@ static void comes_to_be_limited(struct http_client *client, const char *method, 
         assert_true(clock_ms() < deadline);
 }
 
-static void a_limited_reply_says_what_is_left(void **state)
+static void rate_limit_fields_say_what_is_left(void **state)
 {
     struct service service;
     (void)state;
@@ -138,7 +162,7 @@ static void a_limited_reply_says_what_is_left(void **state)
     service_close(&service);
 }
 
-static void health_is_not_limited_and_nobody_without_a_limit_is_told_of_one(void **state)
+static void health_is_not_rate_limited(void **state)
 {
     static const char *const FREE[] = {"/livez", "/readyz", "/openapi.yaml"};
     struct service service;
@@ -160,7 +184,7 @@ static void health_is_not_limited_and_nobody_without_a_limit_is_told_of_one(void
 }
 
 /* They count: what is left for others is used up by them. */
-static void renewals_and_releases_pass_while_others_are_refused(void **state)
+static void renewals_and_releases_pass_beyond_rate(void **state)
 {
     struct service service;
     (void)state;
@@ -183,7 +207,7 @@ static void renewals_and_releases_pass_while_others_are_refused(void **state)
 }
 
 /* Tokens that hold nothing: no more of them come to Redis than of other requests. */
-static void renewals_and_releases_of_nothing_are_bound(void **state)
+static void renewals_of_unknown_tokens_are_rate_limited(void **state)
 {
     enum { TRIES = 400, LIMIT = 3 };
     struct service service;
@@ -260,100 +284,82 @@ static long resident_kb(const struct service *service)
 }
 
 /* They took 27 KB each: what they are told comes at once, and ends their connections. */
-static void bodies_of_nobody_take_no_memory(void **state)
+static void bodies_of_unknown_callers_take_no_memory(void **state)
 {
     enum { STRANGERS = 2000, PIECE = 20000, MORE_KB = 8000 };
     static int fds[STRANGERS];
     static char piece[PIECE + 1];
-    struct service service;
-    struct temp_dir dir;
-    char path[PATH_TEXT], flag[PATH_TEXT + 16];
+    struct limited limited;
+    struct service *service = &limited.service;
     (void)state;
     SKIP_UNDER_VALGRIND("its memory is not batond's own");
     memset(piece, ' ', PIECE);
-    temp_dir_make(&dir);
-    snprintf(path, sizeof path, "%s/tokens", dir.path);
-    snprintf(flag, sizeof flag, "--tokens-file=%s", path);
-    write_file(path, NULL, NULL);
-    service_open(&service, NULL, LIST("--workers=1", "--body-timeout=60s", flag));
-    assert_int_equal(ask_as(service.client, "one", "GET", "/locks/a"), 200);
-    long before = resident_kb(&service);
+    limited_open(&limited, NULL, NULL, "--workers=1", "--body-timeout=60s", NULL);
+    assert_int_equal(ask_as(service->client, "one", "GET", "/locks/a"), 200);
+    long before = resident_kb(service);
     for (int i = 0; i < STRANGERS; i++) {
-        fds[i] = begin_body(&service, NULL, "");
+        fds[i] = begin_body(service, NULL, "");
         raw_send(fds[i], piece, PIECE); /* as far as it is still heard */
     }
     for (int i = 0; i < STRANGERS; i++)
         hears_at_once(fds[i], " 401 ", "unauthorized");
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which keep what is freed */
-    assert_in_range(resident_kb(&service), 1, before + MORE_KB);
+    assert_in_range(resident_kb(service), 1, before + MORE_KB);
 #else
     (void)before;
 #endif
-    service_close(&service);
-    temp_dir_remove(&dir);
+    limited_close(&limited);
 }
 
-static void so_many_bodies_of_a_principal_may_be_on_their_way(void **state)
+static void bodies_per_principal_are_bound(void **state)
 {
     enum { MOST = 3, LENGTH = 60000 };
     static char body[LENGTH];
-    struct service service;
-    struct temp_dir dir;
-    char path[PATH_TEXT], flag[PATH_TEXT + 16];
+    struct limited limited;
+    struct service *service = &limited.service;
     int fds[MOST];
     (void)state;
     memset(body, ' ', sizeof body);
     body[0] = '{', body[LENGTH - 1] = '}';
-    temp_dir_make(&dir);
-    snprintf(path, sizeof path, "%s/tokens", dir.path);
-    snprintf(flag, sizeof flag, "--tokens-file=%s", path);
-    write_file(path, NULL, NULL);
-    service_open(&service, NULL,
-                 LIST("--max-bodies-per-principal=3", "--workers=2", "--body-timeout=60s", flag));
+    limited_open(&limited, NULL, NULL, "--max-bodies-per-principal=3", "--workers=2",
+                 "--body-timeout=60s");
     for (int i = 0; i < MOST; i++) {
-        fds[i] = begin_body(&service, "one", "{");
+        fds[i] = begin_body(service, "one", "{");
         assert_true(raw_comes_to_be_read(fds[i], CLOCK_HANG_MS));
     }
-    hears_at_once(begin_body(&service, "one", ""), " 429 ", "too_many_bodies");
-    hears_at_once(begin_body(&service, NULL, ""), " 401 ", "unauthorized");
-    assert_int_equal(ask_as(service.client, "one", "GET", "/locks/body"), 200);
-    ends_body(begin_body(&service, "two", ""), body, LENGTH, " 201 ");
+    hears_at_once(begin_body(service, "one", ""), " 429 ", "too_many_bodies");
+    hears_at_once(begin_body(service, NULL, ""), " 401 ", "unauthorized");
+    assert_int_equal(ask_as(service->client, "one", "GET", "/locks/body"), 200);
+    ends_body(begin_body(service, "two", ""), body, LENGTH, " 201 ");
     for (int i = 0; i < MOST; i++) /* each makes room for one more */
         ends_body(fds[i], body + 1, LENGTH - 1, " 409 ");
     for (int i = 0; i < 2 * MOST; i++)
-        ends_body(begin_body(&service, "one", ""), body, LENGTH, " 409 ");
-    service_close(&service);
-    temp_dir_remove(&dir);
+        ends_body(begin_body(service, "one", ""), body, LENGTH, " 409 ");
+    limited_close(&limited);
 }
 
-static void each_principal_has_a_rate_of_its_own(void **state)
+static void principal_has_rate_of_its_own(void **state)
 {
-    struct service service;
+    struct limited limited;
+    struct service *service = &limited.service;
     struct http_client *clients[CLIENTS];
-    struct temp_dir dir;
-    char path[PATH_TEXT], flag[PATH_TEXT + 16];
     (void)state;
-    temp_dir_make(&dir);
-    snprintf(path, sizeof path, "%s/tokens", dir.path);
-    snprintf(flag, sizeof flag, "--tokens-file=%s", path);
-    write_file(path, ",\"rate_limit\":5", ",\"rate_limit\":0");
-    service_open(&service, NULL, LIST("--rate-limit=1", "--workers=2", flag));
-    open_clients(&service, clients);
+    limited_open(&limited, ",\"rate_limit\":5", ",\"rate_limit\":0", "--rate-limit=1",
+                 "--workers=2", NULL);
+    open_clients(service, clients);
     are_served_by_rate(clients, "one", 5);
     assert_int_equal(served(clients, "two", 15), 15); /* 0: none, whatever the setting */
     says(clients[0], "RateLimit", NULL);
     assert_int_equal(ask_as(clients[0], NULL, "GET", "/locks/a"), 401);
 
-    /* What was used up stays used up, and the new limits are in force for the next request. */
-    write_file(path, NULL, ",\"rate_limit\":4");
-    read_again(&service);
-    clock_sleep_ms(1010);
-    are_served_by_rate(clients, "one", 1);
-    says(clients[0], "RateLimit-Policy", "\"requests\";q=1;w=1"); /* the setting */
+    /* The new limits are in force for the next request. */
+    write_file(limited.path, NULL, ",\"rate_limit\":4");
+    read_again(service);
     are_served_by_rate(clients, "two", 4);
+    ask_as(clients[0], "one", "GET", "/locks/a");
+    says(clients[0], "RateLimit-Policy", "\"requests\";q=1;w=1"); /* the setting */
     close_clients(clients);
-    service_close(&service);
-    temp_dir_remove(&dir);
+    limited_close(&limited);
 }
 
 /* Waiting */
@@ -400,7 +406,7 @@ static void expect_long(struct http_client *client, long refused, const char *bo
 }
 
 /* A hold by connection counts from its beginning to its end, as does a stream of events. */
-static void whatever_takes_long_counts_in_the_whole_process(void **state)
+static void waits_streams_and_holds_count_in_process(void **state)
 {
     struct service service;
     struct parked *parked[LONG_COUNT];
@@ -426,6 +432,7 @@ static void whatever_takes_long_counts_in_the_whole_process(void **state)
                clock_ms() < deadline)
             clock_sleep_ms(5);
         assert_int_equal(service.client->reply.status, 200);
+        answers(service.client, "POST /locks/x?wait=1s&limit=1", NULL, 400, NULL);
         parked[i] = park_as(&service, NULL, "GET /locks/x/events");
         assert_true(parked_hears(parked[i], "event: lock", CLOCK_HANG_MS));
         expect_long(service.client, 429, "process");
@@ -435,46 +442,21 @@ static void whatever_takes_long_counts_in_the_whole_process(void **state)
     service_close(&service);
 }
 
-static void a_place_is_given_back_however_a_wait_ends(void **state)
+static void principal_has_places_of_its_own(void **state)
 {
-    struct service service;
-    (void)state;
-    service_open(&service, NULL, LIST("--max-waiters-per-process=1", "--workers=1"));
-    answers(service.client, "POST /locks/a?ttl=10m", NULL, 201, NULL);
-    for (int i = 0; i < 30; i++) {
-        parked_close(park_as(&service, NULL, "POST /locks/a?wait=50s"));
-        int64_t deadline = clock_ms() + CLOCK_HANG_MS;
-        while (http_call(service.client, "POST", "/locks/a?wait=1ms", NULL) == 429 &&
-               clock_ms() < deadline)
-            clock_sleep_ms(2);
-        assert_int_equal(service.client->reply.status, 409); /* the wait is over */
-        answers(service.client, "POST /locks/a?wait=1s&limit=1", NULL, 400, NULL);
-        answers(service.client, "HEAD /events?after=1&wait=1ms", NULL, 200, NULL);
-    }
-    service_close(&service);
-}
-
-static void each_principal_has_places_of_its_own(void **state)
-{
-    struct service service;
-    struct temp_dir dir;
-    char path[PATH_TEXT], flag[PATH_TEXT + 16];
+    struct limited limited;
+    struct service *service = &limited.service;
     static const char WAIT[] = "/locks/any/events?after=9007199254740991&wait=50s";
     static const char SHORT[] = "/locks/any/events?after=9007199254740991&wait=1ms";
     char request[100];
     (void)state;
-    temp_dir_make(&dir);
-    snprintf(path, sizeof path, "%s/tokens", dir.path);
-    snprintf(flag, sizeof flag, "--tokens-file=%s", path);
     snprintf(request, sizeof request, "GET %s", WAIT);
-    write_file(path, ",\"max_waiters\":1", NULL);
-    service_open(
-        &service, NULL,
-        LIST("--max-waiters-per-principal=2", "--max-waiters-per-process=4", "--workers=2", flag));
-    struct http_client *client = service.client;
-    struct parked *one = park_as(&service, "one", request);
-    struct parked *two[] = {park_as(&service, "two", request), park_as(&service, "two", request)};
-    come_to_wait(&service, "two", 3);
+    limited_open(&limited, ",\"max_waiters\":1", NULL, "--max-waiters-per-principal=2",
+                 "--max-waiters-per-process=4", "--workers=2");
+    struct http_client *client = service->client;
+    struct parked *one = park_as(service, "one", request);
+    struct parked *two[] = {park_as(service, "two", request), park_as(service, "two", request)};
+    come_to_wait(service, "two", 3);
     assert_int_equal(ask_as(client, "one", "GET", WAIT), 429);
     is_refused(client, "too_many_waiters", "At most 1 of your requests may wait");
     assert_string_equal(http_text(client, "bound"), "principal");
@@ -482,11 +464,11 @@ static void each_principal_has_places_of_its_own(void **state)
     is_refused(client, "too_many_waiters", "At most 2 of your requests may wait");
 
     /* Those who wait go on counting, and no place is lost or won. */
-    write_file(path, ",\"max_waiters\":2", ",\"max_waiters\":4");
-    read_again(&service);
+    write_file(limited.path, ",\"max_waiters\":2", ",\"max_waiters\":4");
+    read_again(service);
     assert_int_equal(ask_as(client, "one", "GET", SHORT), 200);
-    struct parked *more = park_as(&service, "one", request);
-    come_to_wait(&service, "two", 4);
+    struct parked *more = park_as(service, "one", request);
+    come_to_wait(service, "two", 4);
     assert_int_equal(ask_as(client, "one", "GET", WAIT), 429);
     assert_string_equal(http_text(client, "bound"), "principal");
     for (int i = 0; i < 5; i++) { /* who is refused for the one counts not for the other */
@@ -495,18 +477,17 @@ static void each_principal_has_places_of_its_own(void **state)
     }
     parked_close(more);
     parked_close(one);
-    come_to_wait(&service, "two", 2);
+    come_to_wait(service, "two", 2);
     assert_int_equal(ask_as(client, "one", "GET", SHORT), 200);
     parked_close(two[0]);
     parked_close(two[1]);
-    come_to_wait(&service, "two", 0);
-    service_close(&service);
-    temp_dir_remove(&dir);
+    come_to_wait(service, "two", 0);
+    limited_close(&limited);
 }
 
 /* They last, and take memory or renewals as long as they do. What has no place is told which bound
  * it is, and all else goes on. */
-static void streams_and_holds_by_connection_have_bounds_of_their_own(void **state)
+static void streams_and_connection_holds_have_own_bounds(void **state)
 {
     static const char *const REQUESTS[] = {"GET /events", "GET /locks/any/events",
                                            "POST /locks/unheld?hold=connection"};
@@ -547,10 +528,10 @@ static void streams_and_holds_by_connection_have_bounds_of_their_own(void **stat
     service_close(&service);
 }
 
-/* Without a setting, those who wait leave connections for those who release. */
-static void those_who_wait_leave_room_for_a_release(void **state)
+/* Without a setting, waiters leave a tenth of the connections for releases. */
+static void waiters_leave_room_for_a_release(void **state)
 {
-    enum { MOST = 20, WAITERS = 18 };
+    enum { WAITERS = 18 };
     struct service service;
     struct parked *parked[WAITERS];
     (void)state;
@@ -572,19 +553,18 @@ static void those_who_wait_leave_room_for_a_release(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everybody_shares_the_rate_where_nobody_is_known),
-        cmocka_unit_test(a_limited_reply_says_what_is_left),
-        cmocka_unit_test(health_is_not_limited_and_nobody_without_a_limit_is_told_of_one),
-        cmocka_unit_test(renewals_and_releases_pass_while_others_are_refused),
-        cmocka_unit_test(renewals_and_releases_of_nothing_are_bound),
-        cmocka_unit_test(bodies_of_nobody_take_no_memory),
-        cmocka_unit_test(so_many_bodies_of_a_principal_may_be_on_their_way),
-        cmocka_unit_test(each_principal_has_a_rate_of_its_own),
-        cmocka_unit_test(whatever_takes_long_counts_in_the_whole_process),
-        cmocka_unit_test(a_place_is_given_back_however_a_wait_ends),
-        cmocka_unit_test(each_principal_has_places_of_its_own),
-        cmocka_unit_test(streams_and_holds_by_connection_have_bounds_of_their_own),
-        cmocka_unit_test(those_who_wait_leave_room_for_a_release),
+        cmocka_unit_test(rate_without_principals_is_shared),
+        cmocka_unit_test(rate_limit_fields_say_what_is_left),
+        cmocka_unit_test(health_is_not_rate_limited),
+        cmocka_unit_test(renewals_and_releases_pass_beyond_rate),
+        cmocka_unit_test(renewals_of_unknown_tokens_are_rate_limited),
+        cmocka_unit_test(bodies_of_unknown_callers_take_no_memory),
+        cmocka_unit_test(bodies_per_principal_are_bound),
+        cmocka_unit_test(principal_has_rate_of_its_own),
+        cmocka_unit_test(waits_streams_and_holds_count_in_process),
+        cmocka_unit_test(principal_has_places_of_its_own),
+        cmocka_unit_test(streams_and_connection_holds_have_own_bounds),
+        cmocka_unit_test(waiters_leave_room_for_a_release),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
