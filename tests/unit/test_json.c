@@ -24,181 +24,56 @@ struct text {
 
 /* No value of JSON, nor a part of an object from there on. Each is sent as {"meta":{"v":…}}. */
 static const struct text NO_VALUES[] = {
+    // clang-format off
     /* numbers */
-    TEXT("+1"),
-    TEXT("01"),
-    TEXT("-01"),
-    TEXT("00"),
-    TEXT("-"),
-    TEXT("--1"),
-    TEXT("- 1"),
-    TEXT("1."),
-    TEXT(".5"),
-    TEXT("-.5"),
-    TEXT("1.e3"),
-    TEXT("1e"),
-    TEXT("1e+"),
-    TEXT("1e-"),
-    TEXT("1e3.5"),
-    TEXT("1e3e3"),
-    TEXT("1.5.5"),
-    TEXT("1 000"),
-    TEXT("1,000"),
-    TEXT("1_000"),
-    TEXT("0x10"),
-    TEXT("0b1"),
-    TEXT("0o7"),
-    TEXT("10L"),
-    TEXT("1/2"),
-    TEXT("Infinity"),
-    TEXT("-Infinity"),
-    TEXT("inf"),
-    TEXT("NaN"),
-    TEXT("-NaN"),
-    TEXT("\xEF\xBC\x91"), /* a wide 1 */
-    TEXT("1\x00"),
-    TEXT("\x00 1"),
-    TEXT("[1\x00]"),
-    TEXT("[true\x00, 1]"),
-    TEXT("[null, \x00]"),
+    TEXT("+1"), TEXT("01"), TEXT("-01"), TEXT("00"), TEXT("-"), TEXT("--1"), TEXT("- 1"),
+    TEXT("1."), TEXT(".5"), TEXT("-.5"), TEXT("1.e3"), TEXT("1e"), TEXT("1e+"), TEXT("1e-"),
+    TEXT("1e3.5"), TEXT("1e3e3"), TEXT("1.5.5"), TEXT("1 000"), TEXT("1,000"), TEXT("1_000"),
+    TEXT("0x10"), TEXT("0b1"), TEXT("0o7"), TEXT("10L"), TEXT("1/2"), TEXT("Infinity"),
+    TEXT("-Infinity"), TEXT("inf"), TEXT("NaN"), TEXT("-NaN"), TEXT("\xEF\xBC\x91"), TEXT("1\x00"),
+    TEXT("\x00 1"), TEXT("[1\x00]"), TEXT("[true\x00, 1]"), TEXT("[null, \x00]"),
     /* words */
-    TEXT("True"),
-    TEXT("FALSE"),
-    TEXT("nul"),
-    TEXT("nulll"),
-    TEXT("undefined"),
-    TEXT("tru e"),
-    TEXT("*"),
-    TEXT(""),
-    TEXT("word"),
+    TEXT("True"), TEXT("FALSE"), TEXT("nul"), TEXT("nulll"), TEXT("undefined"), TEXT("tru e"),
+    TEXT("*"), TEXT(""), TEXT("word"),
     /* strings */
-    TEXT("\""),
-    TEXT("\"a"),
-    TEXT("'a'"),
-    TEXT("`a`"),
-    TEXT("\"a\"b"),
-    TEXT("\"a\" \"b\""),
-    TEXT("\"a\" + \"b\""),
-    TEXT("\"\t\""),
-    TEXT("\"\n\""),
-    TEXT("\"\r\""),
-    TEXT("\"\x01\""),
-    TEXT("\"\x1F\""),
-    TEXT("\"a\x00\""),
-    TEXT("\"\\\""),
-    TEXT("\"\\a\""),
-    TEXT("\"\\'\""),
-    TEXT("\"\\x41\""),
-    TEXT("\"\\101\""),
-    TEXT("\"\\0\""),
-    TEXT("\"\\U0041\""),
-    TEXT("\"\\u\""),
-    TEXT("\"\\u004\""),
-    TEXT("\"\\u00g1\""),
-    TEXT("\"\\u 041\""),
-    TEXT("\"\\u-041\""),
-    TEXT("\"\\ud83d\\u00\""),
-    TEXT("\\u0022a\\u0022"),
+    TEXT("\""), TEXT("\"a"), TEXT("'a'"), TEXT("`a`"), TEXT("\"a\"b"), TEXT("\"a\" \"b\""),
+    TEXT("\"a\" + \"b\""), TEXT("\"\t\""), TEXT("\"\n\""), TEXT("\"\r\""), TEXT("\"\x01\""),
+    TEXT("\"\x1F\""), TEXT("\"a\x00\""), TEXT("\"\\\""), TEXT("\"\\a\""), TEXT("\"\\'\""),
+    TEXT("\"\\x41\""), TEXT("\"\\101\""), TEXT("\"\\0\""), TEXT("\"\\U0041\""), TEXT("\"\\u\""),
+    TEXT("\"\\u004\""), TEXT("\"\\u00g1\""), TEXT("\"\\u 041\""), TEXT("\"\\u-041\""),
+    TEXT("\"\\ud83d\\u00\""), TEXT("\\u0022a\\u0022"),
     /* bytes that are no UTF-8 */
-    TEXT("\"\x80\""),
-    TEXT("\"\xC3\""),
-    TEXT("\"\xC3(\""),
-    TEXT("\"\xE4\""),
-    TEXT("\"\xC0\x80\""),
-    TEXT("\"\xC1\xBF\""),
-    TEXT("\"\xE0\x80\x80\""),
-    TEXT("\"\xE2\x82\""),
-    TEXT("\"\xED\xA0\x80\""),
-    TEXT("\"\xED\xA0\xBD\xED\xB8\x80\""),
-    TEXT("\"\xF0\x80\x80\x80\""),
-    TEXT("\"\xF4\x90\x80\x80\""),
-    TEXT("\"\xF5\x80\x80\x80\""),
-    TEXT("\"\xF8\x88\x80\x80\x80\""),
-    TEXT("\"\xFE\""),
-    TEXT("\"\xFF\""),
-    TEXT("\xFF"),
-    TEXT("{\"\xFF\":1}"),
+    TEXT("\"\x80\""), TEXT("\"\xC3\""), TEXT("\"\xC3(\""), TEXT("\"\xE4\""), TEXT("\"\xC0\x80\""),
+    TEXT("\"\xC1\xBF\""), TEXT("\"\xE0\x80\x80\""), TEXT("\"\xE2\x82\""), TEXT("\"\xED\xA0\x80\""),
+    TEXT("\"\xED\xA0\xBD\xED\xB8\x80\""), TEXT("\"\xF0\x80\x80\x80\""),
+    TEXT("\"\xF4\x90\x80\x80\""), TEXT("\"\xF5\x80\x80\x80\""), TEXT("\"\xF8\x88\x80\x80\x80\""),
+    TEXT("\"\xFE\""), TEXT("\"\xFF\""), TEXT("\xFF"), TEXT("{\"\xFF\":1}"),
     /* lists */
-    TEXT("["),
-    TEXT("]"),
-    TEXT("[1"),
-    TEXT("[1,"),
-    TEXT("[1,]"),
-    TEXT("[,1]"),
-    TEXT("[,]"),
-    TEXT("[1,,2]"),
-    TEXT("[1 2]"),
-    TEXT("[1;2]"),
-    TEXT("[1:2]"),
-    TEXT("[\"a\":1]"),
-    TEXT("[1}"),
-    TEXT("(1)"),
-    TEXT("[1]]"),
-    TEXT("[\x0B]"),
-    TEXT("[\x0C]"),
-    TEXT("[\xC2\xA0]"),
+    TEXT("["), TEXT("]"), TEXT("[1"), TEXT("[1,"), TEXT("[1,]"), TEXT("[,1]"), TEXT("[,]"),
+    TEXT("[1,,2]"), TEXT("[1 2]"), TEXT("[1;2]"), TEXT("[1:2]"), TEXT("[\"a\":1]"), TEXT("[1}"),
+    TEXT("(1)"), TEXT("[1]]"), TEXT("[\x0B]"), TEXT("[\x0C]"), TEXT("[\xC2\xA0]"),
     TEXT("[\xE2\x80\xA8]"),
     /* objects */
-    TEXT("{"),
-    TEXT("{\"a\""),
-    TEXT("{\"a\":"),
-    TEXT("{\"a\"}"),
-    TEXT("{\"a\":}"),
-    TEXT("{\"a\" 1}"),
-    TEXT("{\"a\"::1}"),
-    TEXT("{\"a\"=1}"),
-    TEXT("{\"a\",1}"),
-    TEXT("{\"a\":1,}"),
-    TEXT("{,}"),
-    TEXT("{,\"a\":1}"),
-    TEXT("{\"a\":1,,\"b\":2}"),
-    TEXT("{\"a\":1 \"b\":2}"),
-    TEXT("{\"a\":1;\"b\":2}"),
-    TEXT("{\"a\":1:2}"),
-    TEXT("{a:1}"),
-    TEXT("{'a':1}"),
-    TEXT("{1:1}"),
-    TEXT("{null:1}"),
-    TEXT("{[1]:1}"),
-    TEXT("{\"a\":1]"),
-    TEXT("{{}}"),
-    TEXT("{\"a\":[}]}"),
+    TEXT("{"), TEXT("{\"a\""), TEXT("{\"a\":"), TEXT("{\"a\"}"), TEXT("{\"a\":}"),
+    TEXT("{\"a\" 1}"), TEXT("{\"a\"::1}"), TEXT("{\"a\"=1}"), TEXT("{\"a\",1}"), TEXT("{\"a\":1,}"),
+    TEXT("{,}"), TEXT("{,\"a\":1}"), TEXT("{\"a\":1,,\"b\":2}"), TEXT("{\"a\":1 \"b\":2}"),
+    TEXT("{\"a\":1;\"b\":2}"), TEXT("{\"a\":1:2}"), TEXT("{a:1}"), TEXT("{'a':1}"), TEXT("{1:1}"),
+    TEXT("{null:1}"), TEXT("{[1]:1}"), TEXT("{\"a\":1]"), TEXT("{{}}"), TEXT("{\"a\":[}]}"),
     /* what others allow */
-    TEXT("1 // one"),
-    TEXT("1 /* one */"),
-    TEXT("/* one */ 1"),
-    TEXT("1 # one"),
-    TEXT("[...]"),
-    TEXT("<null>"),
-    TEXT("new Date()"),
+    TEXT("1 // one"), TEXT("1 /* one */"), TEXT("/* one */ 1"), TEXT("1 # one"), TEXT("[...]"),
+    TEXT("<null>"), TEXT("new Date()"),
+    // clang-format on
 };
 
 /* No document at all, or more than one. */
 static const struct text NO_DOCUMENTS[] = {
-    TEXT(" "),
-    TEXT("\n"),
-    TEXT("{"),
-    TEXT("}"),
-    TEXT("{}}"),
-    TEXT("{}{}"),
-    TEXT("{} {}"),
-    TEXT("{}\n{}"),
-    TEXT("{},"),
-    TEXT("{}x"),
-    TEXT("{}\x00"),
-    TEXT("\x00{}"),
-    TEXT("{\x00}"),
-    TEXT("{} //"),
-    TEXT("#\n{}"),
-    TEXT("\xEF\xBB\xBF{}"),     /* a byte order mark */
-    TEXT("\xFE\xFF\x00{\x00}"), /* UTF-16 */
-    TEXT("{\x00}\x00"),         /* the same, little end first and without a mark */
-    TEXT("\x0B{}"),
-    TEXT("\xC2\xA0{}"),
-    TEXT("{\"owner\":\"me\""),
-    TEXT("\"owner\":\"me\""),
-    TEXT("owner=me"),
-    TEXT("<owner>me</owner>"),
+    // clang-format off
+    TEXT(" "), TEXT("\n"), TEXT("{"), TEXT("}"), TEXT("{}}"), TEXT("{}{}"), TEXT("{} {}"),
+    TEXT("{}\n{}"), TEXT("{},"), TEXT("{}x"), TEXT("{}\x00"), TEXT("\x00{}"), TEXT("{\x00}"),
+    TEXT("{} //"), TEXT("#\n{}"), TEXT("\xEF\xBB\xBF{}"), TEXT("\xFE\xFF\x00{\x00}"),
+    TEXT("{\x00}\x00"), TEXT("\x0B{}"), TEXT("\xC2\xA0{}"), TEXT("{\"owner\":\"me\""),
+    TEXT("\"owner\":\"me\""), TEXT("owner=me"), TEXT("<owner>me</owner>"),
+    // clang-format on
 };
 
 /* Documents of JSON, but none of ours: a body is an object. */
@@ -339,19 +214,19 @@ static void assert_all_refused(const struct text *values, size_t count)
         assert_refused(document_of(values[i], room, sizeof room));
 }
 
-static void what_is_no_value_is_refused(void **state)
+static void malformed_value_is_refused(void **state)
 {
     (void)state;
     assert_all_refused(NO_VALUES, LENGTH(NO_VALUES));
 }
 
-static void what_the_rfc_leaves_open_is_refused_where_it_could_mislead(void **state)
+static void ambiguous_value_is_refused(void **state)
 {
     (void)state;
     assert_all_refused(NOT_OURS, LENGTH(NOT_OURS));
 }
 
-static void what_is_no_document_is_refused(void **state)
+static void malformed_document_is_refused(void **state)
 {
     (void)state;
     for (size_t i = 0; i < LENGTH(NO_DOCUMENTS); i++)
@@ -360,7 +235,7 @@ static void what_is_no_document_is_refused(void **state)
         assert_refused(OTHER_DOCUMENTS[i]);
 }
 
-static void a_value_is_accepted_and_kept(void **state)
+static void value_is_accepted_and_kept(void **state)
 {
     char room[256];
     (void)state;
@@ -380,7 +255,7 @@ static void a_value_is_accepted_and_kept(void **state)
 }
 
 /* As the fields of a request are, so is the white space around them. */
-static void a_document_is_accepted(void **state)
+static void document_is_accepted(void **state)
 {
     static const struct text DOCUMENTS[] = {
         TEXT("{}"),
@@ -405,11 +280,11 @@ static void a_document_is_accepted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_no_value_is_refused),
-        cmocka_unit_test(what_the_rfc_leaves_open_is_refused_where_it_could_mislead),
-        cmocka_unit_test(what_is_no_document_is_refused),
-        cmocka_unit_test(a_value_is_accepted_and_kept),
-        cmocka_unit_test(a_document_is_accepted),
+        cmocka_unit_test(malformed_value_is_refused),
+        cmocka_unit_test(ambiguous_value_is_refused),
+        cmocka_unit_test(malformed_document_is_refused),
+        cmocka_unit_test(value_is_accepted_and_kept),
+        cmocka_unit_test(document_is_accepted),
     };
     return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }

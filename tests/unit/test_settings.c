@@ -7,6 +7,8 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,174 +58,149 @@ static void assert_refused(const char *const arguments[ARGUMENTS], const char *s
 
 static const char *const NOTHING[ARGUMENTS] = {NULL};
 
-static void what_is_not_given_has_a_default(void **state)
+/* Each setting that is not about the state directory: a value, and what is read without it. */
+static const struct given {
+    const char *name, *value;
+    size_t offset, size; /* size 0: a text, which is kept as it was given */
+    int64_t number, default_number;
+    const char *default_text;
+} GIVEN[] = {
+#define STRING(name, field, value, otherwise)                                                      \
+    {                                                                                              \
+        name, value, offsetof(struct settings, field), 0, 0, 0, otherwise                          \
+    }
+#define NUMBER(name, field, value, number, otherwise)                                              \
+    {                                                                                              \
+        name, value, offsetof(struct settings, field), sizeof(((struct settings *)0)->field),      \
+            number, otherwise, NULL                                                                \
+    }
+    STRING("listen", listen, "[::1]:1", "127.0.0.1:7420"),
+    STRING("redis-url", redis_url, "redis://h", NULL),
+    STRING("redis-user", redis_user, "baton", NULL),
+    STRING("redis-password", redis_password, "pass", NULL),
+    STRING("redis-ca", redis_ca, "/ca", NULL),
+    STRING("redis-cert", redis_cert, "/cert", NULL),
+    STRING("redis-key", redis_key, "/key", NULL),
+    STRING("redis-server-name", redis_server_name, "name", NULL),
+    STRING("key-prefix", key_prefix, "b=c", "baton:"),
+    NUMBER("workers", workers, "256", 256, 0),
+    NUMBER("default-ttl", default_ttl_ms, "100ms", 100, 30000),
+    NUMBER("max-ttl", max_ttl_ms, "1h", 3600000, 3600000),
+    NUMBER("retention", retention_ms, "1", 1000, 3600000),
+    NUMBER("max-wait", max_wait_ms, "1001ms", 1001, 50000),
+    NUMBER("max-waiters", max_waiters, "1000000", 1000000, 10000),
+    NUMBER("max-waiters-per-process", process_waiters, "10000000", 10000000, 0),
+    NUMBER("max-waiters-per-principal", principal_waiters, "1000000", 1000000, 0),
+    NUMBER("max-bodies-per-principal", principal_bodies, "1000000", 1000000, 500),
+    NUMBER("max-streams-per-principal", principal_streams, "1000000", 1000000, 1000),
+    NUMBER("max-connection-holds-per-principal", principal_connection_holds, "1000000", 1000000,
+           5000),
+    NUMBER("rate-limit", rate_limit, "1", 1, 0),
+    NUMBER("claim-window", claim_window_ms, "1m", 60000, 2000),
+    NUMBER("waiter-lease", waiter_lease_ms, "10m", 600000, 10000),
+    NUMBER("drain", drain_ms, "10m", 600000, 5000),
+    NUMBER("head-timeout", head_timeout_ms, "100ms", 100, 10000),
+    NUMBER("body-timeout", body_timeout_ms, "10m", 600000, 10000),
+    NUMBER("idle-timeout", idle_timeout_ms, "90s", 90000, 75000),
+    NUMBER("max-connections", max_connections, "10000000", 10000000, 0),
+    NUMBER("max-connections-per-address", max_connections_per_address, "1", 1, 0),
+    STRING("allowed-hosts", allowed_hosts, "locks.example.com, .corp.example,*", ""),
+    STRING("trusted-proxies", trusted_proxies, "10.0.0.0/8, fd00::/8, 10.1.2.3", "127.0.0.0/8,::1"),
+    NUMBER("log-format", log_format, "text", LOG_TEXT, LOG_JSON),
+    NUMBER("log-level", log_level, "error", LOG_ERROR, LOG_INFO),
+    STRING("tls-cert", tls_cert, "/cert.pem", NULL),
+    STRING("tls-key", tls_key, "/key.pem", NULL),
+    STRING("tls-client-ca", tls_client_ca, "/ca.pem", NULL),
+    NUMBER("allow-anonymous", allow_anonymous, "true", true, false),
+    NUMBER("sandbox", sandbox, "true", true, false),
+};
+
+static void variable_of(const char *name, char variable[64])
+{
+    int length = snprintf(variable, 64, "BATON_%s", name);
+    for (int i = 0; i < length; i++)
+        variable[i] = variable[i] == '-' ? '_' : (char)toupper((unsigned char)variable[i]);
+}
+
+static int64_t number_at(const void *place, size_t size)
+{
+    return size == sizeof(bool)  ? *(const bool *)place
+           : size == sizeof(int) ? *(const int *)place
+                                 : *(const int64_t *)place;
+}
+
+/* As they were given, or else as they are by default. */
+static void assert_all(const struct settings *settings, bool are_given)
+{
+    for (size_t i = 0; i < LENGTH(GIVEN); i++) {
+        const struct given *given = &GIVEN[i];
+        const void *place = (const char *)settings + given->offset;
+        if (given->size > 0) {
+            if (number_at(place, given->size) !=
+                (are_given ? given->number : given->default_number))
+                fail_msg("%s", given->name);
+            continue;
+        }
+        const char *text = *(const char *const *)place;
+        const char *expected = are_given ? given->value : given->default_text;
+        if (expected ? !text || strcmp(text, expected) != 0 : text != NULL)
+            fail_msg("%s: %s", given->name, text ? text : "NULL");
+    }
+}
+
+static void setting_that_is_not_given_has_its_default(void **state)
 {
     struct settings settings;
     (void)state;
     read_well(&settings, NOTHING);
-    assert_string_equal(settings.listen, "127.0.0.1:7420");
-    assert_null(settings.redis_url);
-    assert_null(settings.redis_user);
-    assert_null(settings.redis_password);
-    assert_null(settings.redis_ca);
-    assert_null(settings.redis_cert);
-    assert_null(settings.redis_key);
-    assert_null(settings.redis_server_name);
+    assert_all(&settings, false);
     assert_string_equal(settings.state_dir, "/home/me/.local/state/baton");
-    assert_string_equal(settings.key_prefix, "baton:");
-    assert_int_equal(settings.workers, 0);
-    assert_int_equal(settings.default_ttl_ms, 30000);
-    assert_int_equal(settings.max_ttl_ms, 3600000);
-    assert_int_equal(settings.retention_ms, 3600000);
-    assert_int_equal(settings.max_wait_ms, 50000);
-    assert_int_equal(settings.max_waiters, 10000);
-    assert_int_equal(settings.principal_streams, 1000);
-    assert_int_equal(settings.principal_connection_holds, 5000);
-    assert_int_equal(settings.claim_window_ms, 2000);
-    assert_int_equal(settings.waiter_lease_ms, 10000);
-    assert_int_equal(settings.drain_ms, 5000);
-    assert_int_equal(settings.head_timeout_ms, 10000);
-    assert_int_equal(settings.body_timeout_ms, 10000);
-    assert_int_equal(settings.idle_timeout_ms, 75000);
-    assert_int_equal(settings.max_connections, 0);
-    assert_int_equal(settings.max_connections_per_address, 0);
-    assert_string_equal(settings.trusted_proxies, "127.0.0.0/8,::1");
     assert_int_equal(settings.trusted.count, 2);
-    assert_int_equal(settings.log_format, LOG_JSON);
-    assert_int_equal(settings.log_level, LOG_INFO);
-    assert_null(settings.tls_cert);
-    assert_null(settings.tls_key);
-    assert_null(settings.tls_client_ca);
-    assert_false(settings.allow_anonymous);
-    assert_string_equal(settings.allowed_hosts, "");
     assert_false(settings.wants_help);
     assert_false(settings.wants_version);
     settings_free(&settings);
     settings_free(&settings); /* a zeroed one too */
 }
 
-/* Each setting but the state directory, which redis-url makes needless. */
-static void assert_all_other(const struct settings *settings)
-{
-    assert_string_equal(settings->listen, "[::1]:1");
-    assert_string_equal(settings->redis_url, "redis://h");
-    assert_string_equal(settings->redis_user, "baton");
-    assert_string_equal(settings->redis_password, "pass");
-    assert_string_equal(settings->redis_ca, "/ca");
-    assert_string_equal(settings->redis_cert, "/cert");
-    assert_string_equal(settings->redis_key, "/key");
-    assert_string_equal(settings->redis_server_name, "name");
-    assert_string_equal(settings->key_prefix, "b=c");
-    assert_int_equal(settings->workers, 256);
-    assert_int_equal(settings->default_ttl_ms, 100);
-    assert_int_equal(settings->max_ttl_ms, 3600000);
-    assert_int_equal(settings->retention_ms, 1000);
-    assert_int_equal(settings->max_wait_ms, 1001);
-    assert_int_equal(settings->max_waiters, 1000000);
-    assert_int_equal(settings->process_waiters, 10000000);
-    assert_int_equal(settings->principal_waiters, 1000000);
-    assert_int_equal(settings->principal_streams, 1000000);
-    assert_int_equal(settings->principal_connection_holds, 1000000);
-    assert_int_equal(settings->rate_limit, 1);
-    assert_int_equal(settings->claim_window_ms, 60000);
-    assert_int_equal(settings->waiter_lease_ms, 600000);
-    assert_int_equal(settings->drain_ms, 600000);
-    assert_int_equal(settings->head_timeout_ms, 100);
-    assert_int_equal(settings->body_timeout_ms, 600000);
-    assert_int_equal(settings->idle_timeout_ms, 90000);
-    assert_int_equal(settings->max_connections, 10000000);
-    assert_int_equal(settings->max_connections_per_address, 1);
-    assert_string_equal(settings->trusted_proxies, "10.0.0.0/8, fd00::/8, 10.1.2.3");
-    assert_int_equal(settings->trusted.count, 3);
-    assert_int_equal(settings->log_format, LOG_TEXT);
-    assert_int_equal(settings->log_level, LOG_ERROR);
-    assert_string_equal(settings->tls_cert, "/cert.pem");
-    assert_string_equal(settings->tls_key, "/key.pem");
-    assert_string_equal(settings->tls_client_ca, "/ca.pem");
-    assert_true(settings->allow_anonymous);
-    assert_string_equal(settings->allowed_hosts, "locks.example.com, .corp.example,*");
-    assert_true(settings->sandbox);
-}
-
-static const struct given {
-    const char *flag;
-    const char *variable;
-    const char *value;
-} GIVEN[] = {
-    {"--listen", "BATON_LISTEN", "[::1]:1"},
-    {"--redis-url", "BATON_REDIS_URL", "redis://h"},
-    {"--redis-user", "BATON_REDIS_USER", "baton"},
-    {"--redis-password", "BATON_REDIS_PASSWORD", "pass"},
-    {"--redis-ca", "BATON_REDIS_CA", "/ca"},
-    {"--redis-cert", "BATON_REDIS_CERT", "/cert"},
-    {"--redis-key", "BATON_REDIS_KEY", "/key"},
-    {"--redis-server-name", "BATON_REDIS_SERVER_NAME", "name"},
-    {"--key-prefix", "BATON_KEY_PREFIX", "b=c"},
-    {"--workers", "BATON_WORKERS", "256"},
-    {"--default-ttl", "BATON_DEFAULT_TTL", "100ms"},
-    {"--max-ttl", "BATON_MAX_TTL", "1h"},
-    {"--retention", "BATON_RETENTION", "1"},
-    {"--max-wait", "BATON_MAX_WAIT", "1001ms"},
-    {"--max-waiters", "BATON_MAX_WAITERS", "1000000"},
-    {"--max-waiters-per-process", "BATON_MAX_WAITERS_PER_PROCESS", "10000000"},
-    {"--max-waiters-per-principal", "BATON_MAX_WAITERS_PER_PRINCIPAL", "1000000"},
-    {"--max-bodies-per-principal", "BATON_MAX_BODIES_PER_PRINCIPAL", "1000000"},
-    {"--max-streams-per-principal", "BATON_MAX_STREAMS_PER_PRINCIPAL", "1000000"},
-    {"--max-connection-holds-per-principal", "BATON_MAX_CONNECTION_HOLDS_PER_PRINCIPAL", "1000000"},
-    {"--rate-limit", "BATON_RATE_LIMIT", "1"},
-    {"--claim-window", "BATON_CLAIM_WINDOW", "1m"},
-    {"--waiter-lease", "BATON_WAITER_LEASE", "10m"},
-    {"--drain", "BATON_DRAIN", "10m"},
-    {"--head-timeout", "BATON_HEAD_TIMEOUT", "100ms"},
-    {"--body-timeout", "BATON_BODY_TIMEOUT", "10m"},
-    {"--idle-timeout", "BATON_IDLE_TIMEOUT", "90s"},
-    {"--max-connections", "BATON_MAX_CONNECTIONS", "10000000"},
-    {"--max-connections-per-address", "BATON_MAX_CONNECTIONS_PER_ADDRESS", "1"},
-    {"--allowed-hosts", "BATON_ALLOWED_HOSTS", "locks.example.com, .corp.example,*"},
-    {"--trusted-proxies", "BATON_TRUSTED_PROXIES", "10.0.0.0/8, fd00::/8, 10.1.2.3"},
-    {"--log-format", "BATON_LOG_FORMAT", "text"},
-    {"--log-level", "BATON_LOG_LEVEL", "error"},
-    {"--tls-cert", "BATON_TLS_CERT", "/cert.pem"},
-    {"--tls-key", "BATON_TLS_KEY", "/key.pem"},
-    {"--tls-client-ca", "BATON_TLS_CLIENT_CA", "/ca.pem"},
-    {"--allow-anonymous", "BATON_ALLOW_ANONYMOUS", "true"},
-    {"--sandbox", "BATON_SANDBOX", "true"},
-};
-
 static void every_setting_may_be_a_variable(void **state)
 {
     struct settings settings;
+    char variable[64];
     (void)state;
-    for (size_t i = 0; i < LENGTH(GIVEN); i++)
-        setenv(GIVEN[i].variable, GIVEN[i].value, 1);
+    for (size_t i = 0; i < LENGTH(GIVEN); i++) {
+        variable_of(GIVEN[i].name, variable);
+        setenv(variable, GIVEN[i].value, 1);
+    }
     read_well(&settings, NOTHING);
-    assert_all_other(&settings);
+    assert_all(&settings, true);
+    assert_int_equal(settings.trusted.count, 3);
     settings_free(&settings);
 }
 
 static void every_setting_may_be_a_flag(void **state)
 {
-    static char texts[LENGTH(GIVEN)][64];
-    char *joined[LENGTH(GIVEN) + 2] = {"batond"}, *apart[2 * LENGTH(GIVEN) + 2] = {"batond"};
-    int joined_count = 1, apart_count = 1;
+    static char joined[LENGTH(GIVEN)][160], apart[LENGTH(GIVEN)][64];
+    char *one[LENGTH(GIVEN) + 2] = {"batond"}, *two[2 * LENGTH(GIVEN) + 2] = {"batond"};
+    int one_count = 1, two_count = 1;
     struct settings settings;
     (void)state;
     for (size_t i = 0; i < LENGTH(GIVEN); i++) {
-        snprintf(texts[i], sizeof texts[i], "%s=%s", GIVEN[i].flag, GIVEN[i].value);
-        joined[joined_count++] = texts[i];
-        apart[apart_count++] = (char *)(uintptr_t)GIVEN[i].flag;
+        snprintf(apart[i], sizeof apart[i], "--%s", GIVEN[i].name);
+        snprintf(joined[i], sizeof joined[i], "--%s=%s", GIVEN[i].name, GIVEN[i].value);
+        one[one_count++] = joined[i];
+        two[two_count++] = apart[i];
         if (strcmp(GIVEN[i].value, "true") != 0)
-            apart[apart_count++] = (char *)(uintptr_t)GIVEN[i].value;
+            two[two_count++] = (char *)(uintptr_t)GIVEN[i].value;
     }
-    assert_int_equal(settings_read(&settings, joined_count, joined, NULL), 0);
-    assert_all_other(&settings);
+    assert_int_equal(settings_read(&settings, one_count, one, NULL), 0);
+    assert_all(&settings, true);
     settings_free(&settings);
-    assert_int_equal(settings_read(&settings, apart_count, apart, NULL), 0);
-    assert_all_other(&settings);
+    assert_int_equal(settings_read(&settings, two_count, two, NULL), 0);
+    assert_all(&settings, true);
     settings_free(&settings);
 }
 
-static void a_flag_wins_over_a_variable_over_a_default(void **state)
+static void flag_wins_over_variable(void **state)
 {
     struct settings settings;
     (void)state;
@@ -272,7 +249,7 @@ static void secrets_are_hidden(void **state)
     settings_free(&settings);
 }
 
-static void hiding_takes_what_cannot_be_read(void **state)
+static void hiding_accepts_malformed_arguments(void **state)
 {
     char texts[][64] = {"batond", "-", "--", "--=", "--nothing=1", "x=y", "--redis-url"};
     char *argv[LENGTH(texts)];
@@ -283,7 +260,7 @@ static void hiding_takes_what_cannot_be_read(void **state)
     assert_string_equal(texts[4], "--nothing=1");
 }
 
-static void a_secret_may_be_in_a_file(void **state)
+static void secret_may_be_in_a_file(void **state)
 {
     static const char *const CONTENTS[] = {"redis://:pw@h", "redis://:pw@h\n", "redis://:pw@h\r\n",
                                            "redis://:pw@h\nmore"};
@@ -318,7 +295,7 @@ static void a_secret_may_be_in_a_file(void **state)
     temp_dir_remove(&dir);
 }
 
-static void a_file_that_holds_no_secret_is_refused(void **state)
+static void file_without_a_secret_is_refused(void **state)
 {
     static char large[5000];
     struct temp_dir dir;
@@ -340,7 +317,7 @@ static void a_file_that_holds_no_secret_is_refused(void **state)
     temp_dir_remove(&dir);
 }
 
-static void only_a_secret_may_be_in_a_file(void **state)
+static void only_secret_may_be_in_a_file(void **state)
 {
     (void)state;
     setenv("BATON_STATE_DIR_FILE", "/nowhere", 1);
@@ -359,7 +336,7 @@ static void only_a_secret_may_be_in_a_file(void **state)
     settings_free(&settings);
 }
 
-static void an_empty_variable_for_a_secret_is_an_unset_one(void **state)
+static void empty_variable_for_a_secret_is_unset(void **state)
 {
     struct settings settings;
     (void)state;
@@ -376,51 +353,28 @@ static const struct wrong {
 } WRONG[] = {
     {{"--redis-url="}, "--redis-url is empty"},
     {{"--workers=257"}, "--workers: \"257\" is not valid; expected a number from 0 to 256"},
-    {{"--workers=-1"}, "--workers: \"-1\""},
-    {{"--workers=+1"}, "--workers: \"+1\""},
-    {{"--workers= 1"}, "--workers: \" 1\""},
     {{"--workers=1x"}, "--workers: \"1x\""},
-    {{"--workers=1.5"}, "--workers: \"1.5\""},
-    {{"--workers="}, "--workers: \"\""},
-    {{"--workers=0x1"}, "--workers: \"0x1\""},
-    {{"--workers=99999999999999999999"}, "--workers: \"99999999999999999999\""},
     {{"--default-ttl=99ms"},
      "--default-ttl: \"99ms\" is not valid; expected a duration from 100ms"},
     {{"--max-ttl=86400001ms"}, "a duration from 100ms to 24h, as one number and one unit"},
     {{"--claim-window=2h"}, "a duration from 100ms to 1m, as one number and one unit"},
-    {{"--max-ttl=25h"}, "--max-ttl: \"25h\""},
-    {{"--max-ttl=1d"}, "--max-ttl: \"1d\""},
-    {{"--max-ttl", "-1s"}, "--max-ttl: \"-1s\""},
     {{"--retention=999ms"}, "expected a duration from 1s to 24h"},
-    {{"--retention=24h1ms"}, "--retention: \"24h1ms\""},
     {{"--max-wait=999ms"}, "expected a duration from 1s to 1h"},
-    {{"--max-wait=61m"}, "--max-wait: \"61m\""},
     {{"--max-waiters=0"}, "expected a number from 1 to 1000000"},
-    {{"--max-waiters=1000001"}, "--max-waiters: \"1000001\""},
-    {{"--claim-window=99ms"}, "expected a duration from 100ms to 1m"},
-    {{"--claim-window=61s"}, "--claim-window: \"61s\""},
-    {{"--max-ttl=1m30s"}, "one number and one unit"},
     {{"--waiter-lease=999ms"}, "expected a duration from 1s to 10m"},
-    {{"--waiter-lease=11m"}, "--waiter-lease: \"11m\""},
     {{"--head-timeout=99ms"}, "expected a duration from 100ms to 10m"},
-    {{"--head-timeout=0"}, "--head-timeout: \"0\""},
     {{"--body-timeout=11m"}, "--body-timeout: \"11m\""},
     {{"--idle-timeout=25h"}, "expected a duration from 100ms to 24h"},
-    {{"--max-connections=-1"}, "expected a number from 0 to 10000000"},
     {{"--max-connections-per-address=many"}, "--max-connections-per-address: \"many\""},
     {{"--trusted-proxies=proxy.example"},
      "--trusted-proxies: \"proxy.example\" is not an address; expected addresses and networks"},
     {{"--allowed-hosts=localhost:7420"}, "--allowed-hosts: \"localhost:7420\" is not valid"},
     {{"--allowed-hosts=a.example,"}, "expected names without ports"},
-    {{"--allowed-hosts=a.example,,b.example"}, "--allowed-hosts"},
-    {{"--allowed-hosts=."}, "--allowed-hosts"},
     {{"--allowed-hosts=http://a.example"}, "--allowed-hosts"},
     {{"--allowed-hosts=*.example.com"}, "--allowed-hosts"},
     {{"--trusted-proxies=10.0.0.5/8"}, "\"10.0.0.5/8\" has bits beyond its prefix length"},
     {{"--log-format=xml"}, "--log-format: \"xml\" is not valid; expected one of json, text"},
-    {{"--log-format=JSON"}, "--log-format: \"JSON\""},
     {{"--log-level=trace"}, "expected one of debug, info, warn, error"},
-    {{"--log-level="}, "--log-level: \"\""},
     {{"--allow-anonymous=yes"}, "--allow-anonymous: \"yes\" is not valid; expected true or false"},
     {{"--allow-anonymous="}, "--allow-anonymous: \"\""},
     {{"--allow-anonymous", "false"}, "\"false\" is not a flag"},
@@ -435,24 +389,18 @@ static const struct wrong {
     {{"--version=1"}, "--version takes no value"},
     {{"--check=true"}, "--check takes no value"},
     {{"--nonsense"}, "there is no flag --nonsense"},
-    {{"--nonsense=1"}, "there is no flag --nonsense;"},
-    {{"--listenx=1"}, "there is no flag --listenx; did you mean --listen?"},
     {{"--lsiten=1"}, "there is no flag --lsiten; did you mean --listen?"},
     {{"--redis-ulr", "redis://h"}, "there is no flag --redis-ulr; did you mean --redis-url?"},
     {{"--max_ttl=1m"}, "there is no flag --max_ttl; did you mean --max-ttl?"},
-    {{"--Listen=1"}, "there is no flag --Listen"},
-    {{"--=1"}, "there is no flag --;"},
     {{"--"}, "there is no flag --;"},
     {{"-l"}, "\"-l\" is not a flag"},
-    {{"-redis-url=redis://:opensesame@h"}, "\"-redis-url\" is not a flag"},
     {{"redis://:opensesame@h"}, "\"redis\" is not a flag"},
     {{""}, "\"\" is not a flag"},
-    {{"serve"}, "\"serve\" is not a flag"},
     {{"--listen"}, "--listen needs a value: --listen=ADDRESS:PORT"},
     {{"--workers", "1", "--redis-url"}, "--redis-url needs a value: --redis-url=URL"},
 };
 
-static void wrong_flags_are_refused_by_name_with_what_is_expected(void **state)
+static void wrong_flag_is_refused_with_what_is_expected(void **state)
 {
     (void)state;
     for (size_t i = 0; i < LENGTH(WRONG); i++)
@@ -460,7 +408,7 @@ static void wrong_flags_are_refused_by_name_with_what_is_expected(void **state)
 }
 
 /* As Kubernetes sets for a service of the name baton, and what somebody else's tools may use. */
-static void variables_that_are_no_setting_are_let_be(void **state)
+static void unknown_variable_is_ignored(void **state)
 {
     static const char *const OTHERS[] = {"BATON_SERVICE_HOST",
                                          "BATON_SERVICE_PORT",
@@ -481,9 +429,11 @@ static void variables_that_are_no_setting_are_let_be(void **state)
         unsetenv(OTHERS[i]);
 }
 
-static void wrong_variables_are_refused_by_their_name(void **state)
+static void wrong_variable_is_refused_by_name(void **state)
 {
-    static const struct given WRONG_VARIABLES[] = {
+    static const struct {
+        const char *said, *variable, *value;
+    } WRONG_VARIABLES[] = {
         {"BATON_WORKERS: \"many\" is not valid", "BATON_WORKERS", "many"},
         {"BATON_WORKERS: \"\" is not valid", "BATON_WORKERS", ""},
         {"BATON_MAX_TTL: \"1d\" is not valid", "BATON_MAX_TTL", "1d"},
@@ -497,12 +447,12 @@ static void wrong_variables_are_refused_by_their_name(void **state)
     (void)state;
     for (size_t i = 0; i < LENGTH(WRONG_VARIABLES); i++) {
         setenv(WRONG_VARIABLES[i].variable, WRONG_VARIABLES[i].value, 1);
-        assert_refused(NOTHING, WRONG_VARIABLES[i].flag);
+        assert_refused(NOTHING, WRONG_VARIABLES[i].said);
         unsetenv(WRONG_VARIABLES[i].variable);
     }
 }
 
-static void a_long_value_is_cut_in_what_is_said(void **state)
+static void long_value_is_cut_in_message(void **state)
 {
     static char text[1000];
     const char *const arguments[ARGUMENTS] = {text};
@@ -537,7 +487,7 @@ static void set_or_unset(const char *name, const char *value)
         unsetenv(name);
 }
 
-static void the_state_is_kept_where_the_desktop_standard_says(void **state)
+static void state_dir_follows_xdg(void **state)
 {
     (void)state;
     for (size_t i = 0; i < LENGTH(PLACES); i++) {
@@ -554,7 +504,7 @@ static void the_state_is_kept_where_the_desktop_standard_says(void **state)
     }
 }
 
-static void a_state_directory_that_is_given_or_not_needed_needs_no_home(void **state)
+static void given_state_dir_needs_no_home(void **state)
 {
     struct settings settings;
     (void)state;
@@ -594,7 +544,7 @@ static void assert_fits_a_terminal(const char *text)
 }
 
 /* The same heading twice is a row at the wrong place. */
-static void the_help_has_each_group_once(void **state)
+static void help_has_each_group_once(void **state)
 {
     static const char *const GROUPS[] = {"Listen", "Redis",    "Locks",
                                          "Limits", "Security", "Logging"};
@@ -608,7 +558,7 @@ static void the_help_has_each_group_once(void **state)
     assert_int_equal(group, LENGTH(GROUPS) - 1);
 }
 
-static void the_help_names_every_flag(void **state)
+static void help_names_every_flag(void **state)
 {
     char *text = NULL, word[64];
     size_t length = 0;
@@ -618,7 +568,7 @@ static void the_help_names_every_flag(void **state)
     settings_help(out);
     fclose(out);
     for (size_t i = 0; i < LENGTH(GIVEN); i++) {
-        snprintf(word, sizeof word, "\n  %s", GIVEN[i].flag);
+        snprintf(word, sizeof word, "\n  --%s", GIVEN[i].name);
         assert_non_null(strstr(text, word));
     }
     assert_non_null(strstr(text, "\n  --state-dir=DIRECTORY\n"));
@@ -630,16 +580,14 @@ static void the_help_names_every_flag(void **state)
 }
 
 /* Each of these is a secret, and nobody has to guess that it may be in a file. */
-static void the_help_names_the_variables_for_files(void **state)
+static void help_names_variables_for_files(void **state)
 {
     (void)state;
     for (size_t i = 0; i < SETTING_COUNT; i++) {
-        char variable[80];
-        int length =
-            snprintf(variable, sizeof variable, "BATON_%s_FILE names a file", SETTINGS[i].name);
-        for (int j = 0; j < length && variable[j] != ' '; j++)
-            variable[j] = variable[j] == '-' ? '_' : (char)toupper((unsigned char)variable[j]);
-        assert_int_equal(strstr(SETTINGS[i].help, variable) != NULL, SETTINGS[i].kind == SECRET);
+        char variable[64], words[96];
+        variable_of(SETTINGS[i].name, variable);
+        snprintf(words, sizeof words, "%s_FILE names a file", variable);
+        assert_int_equal(strstr(SETTINGS[i].help, words) != NULL, SETTINGS[i].kind == SECRET);
     }
 }
 
@@ -648,26 +596,26 @@ static void the_help_names_the_variables_for_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_is_not_given_has_a_default),
+        TEST(setting_that_is_not_given_has_its_default),
         TEST(every_setting_may_be_a_variable),
         TEST(every_setting_may_be_a_flag),
-        TEST(a_flag_wins_over_a_variable_over_a_default),
+        TEST(flag_wins_over_variable),
         TEST(secrets_are_hidden),
-        TEST(hiding_takes_what_cannot_be_read),
-        TEST(a_secret_may_be_in_a_file),
-        TEST(a_file_that_holds_no_secret_is_refused),
-        TEST(only_a_secret_may_be_in_a_file),
-        TEST(an_empty_variable_for_a_secret_is_an_unset_one),
-        TEST(wrong_flags_are_refused_by_name_with_what_is_expected),
-        TEST(wrong_variables_are_refused_by_their_name),
-        TEST(variables_that_are_no_setting_are_let_be),
-        TEST(a_long_value_is_cut_in_what_is_said),
-        TEST(the_state_is_kept_where_the_desktop_standard_says),
-        TEST(a_state_directory_that_is_given_or_not_needed_needs_no_home),
+        TEST(hiding_accepts_malformed_arguments),
+        TEST(secret_may_be_in_a_file),
+        TEST(file_without_a_secret_is_refused),
+        TEST(only_secret_may_be_in_a_file),
+        TEST(empty_variable_for_a_secret_is_unset),
+        TEST(wrong_flag_is_refused_with_what_is_expected),
+        TEST(wrong_variable_is_refused_by_name),
+        TEST(unknown_variable_is_ignored),
+        TEST(long_value_is_cut_in_message),
+        TEST(state_dir_follows_xdg),
+        TEST(given_state_dir_needs_no_home),
         TEST(help_is_given_whatever_else_is_wrong),
-        TEST(the_help_has_each_group_once),
-        TEST(the_help_names_every_flag),
-        TEST(the_help_names_the_variables_for_files),
+        TEST(help_has_each_group_once),
+        TEST(help_names_every_flag),
+        TEST(help_names_variables_for_files),
     };
     return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
 }
