@@ -19,15 +19,22 @@ enum {
 struct ending {
     struct ending *next_in_table;
     LIST_ENTRY(ending) others; /* in its slot */
-    bool is_in_slot;           /* false while a script is under way */
     uint64_t hash;
-    uint64_t due;   /* loop time, ms */
-    uint64_t until; /* end of its slot, loop time; `due` may be later: it moves on then */
-    bool several;   /* another hold may end earlier than the last one noted */
-    bool renewed;   /* while a script was under way */
-    size_t key_length;
+    uint64_t due;    /* loop time, ms */
+    uint64_t until;  /* end of its slot, loop time; `due` may be later: it moves on then */
+    bool is_in_slot; /* false while a script is under way */
+    bool several;    /* another hold may end earlier than the last one noted */
+    bool renewed;    /* while a script was under way */
+    uint16_t key_length;
     char key[];
 };
+
+static_assert(sizeof(struct ending) + KEY_LENGTH <= SLABS_LARGEST, "the longest key has room");
+
+static size_t ending_size(size_t key_length)
+{
+    return offsetof(struct ending, key) + key_length;
+}
 
 static struct ending **expiries_find(const struct expiries *expiries, uint64_t hash,
                                      struct slice key)
@@ -90,8 +97,7 @@ static void expiries_drop(struct expiries *expiries, struct ending **place)
     *place = ending->next_in_table;
     unlink_ending(ending);
     expiries->count--;
-    expiries->bytes -= sizeof *ending + ending->key_length;
-    free(ending);
+    slabs_give_back(&expiries->slabs, ending, ending_size(ending->key_length));
 }
 
 static void expiries_plan(struct locks *locks, uint64_t in_ms)
@@ -180,17 +186,15 @@ static struct ending *expiries_add(struct locks *locks, struct ending **place, u
                                    struct slice key)
 {
     struct expiries *expiries = locks->expiries;
-    size_t size = sizeof(struct ending) + key.length;
-    struct ending *ending = expiries->bytes + size <= EXPIRIES_BYTES ? calloc(1, size) : NULL;
+    struct ending *ending = slabs_take(&expiries->slabs, ending_size(key.length));
     if (!ending) {
         expiries->left_out++;
         return NULL;
     }
     ending->hash = hash;
-    ending->key_length = key.length;
+    ending->key_length = (uint16_t)key.length;
     memcpy(ending->key, key.bytes, key.length);
     *place = ending;
-    expiries->bytes += size;
     if (expiries->count++ == 0) {
         expiries->slot = uv_now(locks->loop) / EXPIRIES_SLOT_MS;
         expiries_plan(locks, EXPIRIES_SLOT_MS);
@@ -235,6 +239,7 @@ void expiries_open(struct locks *locks)
 {
     struct expiries *expiries = locks->expiries = memory_checked(calloc(1, sizeof *expiries));
     random_bytes(&expiries->hash_key, sizeof expiries->hash_key);
+    expiries->slabs.limit = EXPIRIES_BYTES;
     expiries->table_size = TABLE_AT_FIRST;
     expiries->table = memory_checked(calloc(expiries->table_size, sizeof(struct ending *)));
     uv_timer_init(locks->loop, &expiries->timer);
@@ -252,6 +257,7 @@ void expiries_close(struct locks *locks)
     for (size_t i = 0; i < expiries->table_size; i++)
         while (expiries->table[i])
             expiries_drop(expiries, &expiries->table[i]);
+    slabs_close(&expiries->slabs);
     free(expiries->table);
     expiries->timer.data = expiries;
     uv_close((uv_handle_t *)&expiries->timer, expiries_on_closed);

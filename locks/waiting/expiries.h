@@ -4,6 +4,7 @@
 #define BATON_LOCKS_WAITING_EXPIRIES_H
 
 #include "base/siphash.h"
+#include "base/slabs.h"
 #include "base/slice.h"
 
 #include <sys/queue.h>
@@ -31,8 +32,8 @@ struct expiries {
     struct ending **table;
     size_t table_size; /* a power of two */
     size_t count;
-    size_t bytes;
-    uint64_t left_out; /* holds that EXPIRIES_BYTES had no room for */
+    struct slabs slabs; /* a name stays here for as long as its TTL */
+    uint64_t left_out;  /* holds that EXPIRIES_BYTES had no room for */
     LIST_HEAD(ending_list, ending) slots[EXPIRIES_SLOTS];
     uint64_t slot;   /* number of the next slot to go through; slot 0 begins at loop time 0 */
     unsigned asking; /* scripts under way */
