@@ -53,3 +53,13 @@ void duration_format(int64_t ms, char text[DURATION_TEXT])
     }
     snprintf(text, DURATION_TEXT, "%" PRId64 "%s", ms / unit->ms, unit->name);
 }
+
+void duration_describe(int64_t lowest_ms, int64_t highest_ms, char text[DURATION_RANGE])
+{
+    char lowest[DURATION_TEXT], highest[DURATION_TEXT];
+    duration_format(lowest_ms, lowest);
+    duration_format(highest_ms, highest);
+    snprintf(text, DURATION_RANGE,
+             "a duration from %s to %s, as one number and one unit (ms, s, m or h)", lowest,
+             highest);
+}

@@ -7,7 +7,10 @@
 
 #include <stdint.h>
 
-enum { DURATION_TEXT = 24 }; /* room for duration_format, NUL included */
+enum {
+    DURATION_TEXT = 24,   /* room for duration_format, NUL included */
+    DURATION_RANGE = 128, /* room for duration_describe */
+};
 
 /* Reads a whole number and a unit. Returns 0, or -EINVAL with *ret_ms untouched: no digits, another
  * unit, a sign, a fraction, white space, or more than 2^53-1 milliseconds. */
@@ -15,5 +18,8 @@ int duration_parse(struct slice text, int64_t *ret_ms);
 
 /* Writes `ms` (not negative) in the largest unit that divides it: 90000 is "90s", 0 is "0s". */
 void duration_format(int64_t ms, char text[DURATION_TEXT]);
+
+/* Writes what is expected of somebody who writes a duration: its bounds, and its form. */
+void duration_describe(int64_t lowest_ms, int64_t highest_ms, char text[DURATION_RANGE]);
 
 #endif

@@ -123,15 +123,12 @@ static bool read_max_ttl(const struct reading *reading, const struct place *plac
 {
     const struct field *field = &FIELDS[FIELD_TTL];
     struct slice text = {json_string_value(value), json_string_length(value)};
-    char lowest[DURATION_TEXT], highest[DURATION_TEXT];
+    char expected[DURATION_RANGE];
     if (!value || (text.bytes && duration_parse(text, ret) == 0 && *ret >= field->lowest &&
                    *ret <= field->highest))
         return true;
-    duration_format(field->lowest, lowest);
-    duration_format(field->highest, highest);
-    return tokens_file_refuse(reading, place,
-                              "expected a duration from %s to %s as a text, such as \"10m\"",
-                              lowest, highest);
+    duration_describe(field->lowest, field->highest, expected);
+    return tokens_file_refuse(reading, place, "expected %s in quotes, such as \"10m\"", expected);
 }
 
 static bool read_rule(const struct reading *reading, const struct place *place, const json_t *value,

@@ -27,15 +27,12 @@ static void describe_range(const struct input *input, char text[EXPECTED_LENGTH]
 {
     const struct field *field = &FIELDS[input->id];
     int64_t low = field->lowest, high = highest_of(input);
-    char low_text[DURATION_TEXT], high_text[DURATION_TEXT];
+    char duration[DURATION_RANGE];
     switch (field->kind) {
     case FIELD_DURATION:
-        duration_format(low, low_text);
-        duration_format(high, high_text);
+        duration_describe(low, high, duration);
         if (input->in_query)
-            snprintf(text, EXPECTED_LENGTH,
-                     "a duration from %s to %s, in ms, s, m or h, as one number and one unit",
-                     low_text, high_text);
+            snprintf(text, EXPECTED_LENGTH, "%s", duration);
         else
             snprintf(text, EXPECTED_LENGTH, "an integer of milliseconds, %" PRId64 " to %" PRId64,
                      low, high);

@@ -177,8 +177,9 @@ static json_t *locked(struct exchange *exchange, const struct lock_view *view)
 
 static json_t *timed_out(struct exchange *exchange, const struct lock_view *view)
 {
-    char kept[DURATION_TEXT], state[STATE_LENGTH];
+    char kept[DURATION_TEXT], longest[DURATION_TEXT], state[STATE_LENGTH];
     json_t *document;
+    duration_format(exchange->api->max_wait_ms, longest);
     duration_format(exchange->wait.keep_ms, kept);
     describe_state(view, state);
     if (exchange->wait.keep_ms > 0)
@@ -188,9 +189,9 @@ static json_t *timed_out(struct exchange *exchange, const struct lock_view *view
                                state, kept);
     else
         document = problem_new(exchange, PROBLEM_WAIT_TIMEOUT,
-                               "%sYour place in the queue is given up. Repeat the request to queue "
-                               "again; keep_ms would keep the place.",
-                               state);
+                               "%sYour place in the queue is given up. Queue again with wait=%s "
+                               "and keep=10s, which keeps your place until you repeat the request.",
+                               state, longest);
     add_token(exchange, document);
     add_holders(exchange, document, view);
     return document;

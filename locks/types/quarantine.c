@@ -11,8 +11,6 @@ static const struct {
 #undef X
 };
 
-enum { SHORTEST_MS = 1000, LONGEST_MS = 24 * 3600 * 1000 };
-
 const char *quarantine_word(enum quarantine_reason reason)
 {
     return REASONS[reason].word;
@@ -42,7 +40,7 @@ bool quarantine_parse(struct slice text, int64_t *ret)
         *ret = QUARANTINE_OFF;
         return true;
     }
-    if (duration_parse(text, &ms) < 0 || ms < SHORTEST_MS || ms > LONGEST_MS)
+    if (duration_parse(text, &ms) < 0 || ms < QUARANTINE_SHORTEST_MS || ms > QUARANTINE_LONGEST_MS)
         return false;
     *ret = ms;
     return true;

@@ -34,7 +34,9 @@ enum quarantine_reason quarantine_reason_of(struct slice word);
 /* The setting `quarantine`: how long quarantines are. */
 enum {
     QUARANTINE_AUTO = -1, /* until every hold that was granted must have ended */
-    QUARANTINE_OFF = 0,   /* never; a greater number: milliseconds */
+    QUARANTINE_OFF = 0,   /* never; a greater number: milliseconds, between both of these */
+    QUARANTINE_SHORTEST_MS = 1000,
+    QUARANTINE_LONGEST_MS = 24 * 3600 * 1000,
 };
 
 /* "auto", "off" or a duration from 1 s to 24 h. False, with *ret untouched, for anything else. */

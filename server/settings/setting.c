@@ -91,13 +91,11 @@ static int set_replicas(struct settings *settings, const struct setting *setting
 /* Describes the expected value for a message. */
 static void setting_describe(const struct setting *setting, char *text, size_t size)
 {
-    char low[DURATION_TEXT], high[DURATION_TEXT];
+    char duration[DURATION_RANGE];
     switch (setting->kind) {
     case DURATION:
-        duration_format(setting->lowest, low);
-        duration_format(setting->highest, high);
-        snprintf(text, size, "a duration from %s to %s, as one number and one unit (ms, s, m or h)",
-                 low, high);
+        duration_describe(setting->lowest, setting->highest, duration);
+        snprintf(text, size, "%s", duration);
         break;
     case COUNT:
         snprintf(text, size, "a number from %" PRId64 " to %" PRId64, setting->lowest,
@@ -114,7 +112,8 @@ static void setting_describe(const struct setting *setting, char *text, size_t s
         snprintf(text, size, "none, or replicas:N with N from 1 to %" PRId64, setting->highest);
         break;
     case QUARANTINE:
-        snprintf(text, size, "auto, off, or a duration from 1s to 24h");
+        duration_describe(QUARANTINE_SHORTEST_MS, QUARANTINE_LONGEST_MS, duration);
+        snprintf(text, size, "auto, off, or %s", duration);
         break;
     case FLAG:
         snprintf(text, size, "true or false");
@@ -144,7 +143,7 @@ int setting_set(struct settings *settings, const struct setting *setting, const 
     TABLE_IS_COMPLETE(SETTERS, SETTING_KINDS);
     if (SET[setting->kind](settings, setting, value) == 0)
         return 0;
-    char expected[128];
+    char expected[160];
     setting_describe(setting, expected, sizeof expected);
     return failure_set(failure, -EINVAL, "%s: \"%.*s\" is not valid; expected %s", origin,
                        SETTING_SHOWN, value, expected);

@@ -93,7 +93,7 @@ static void rule_bounds_ttl(void **state)
     struct as body = AS("brief");
     char token[TOKEN_TEXT];
     refuses_ttl(client, AS("brief"), "POST /locks/brief%2Fa?ttl=26s",
-                "from 100ms to 25s, in ms, s, m or h, as one number and one unit. No rule of "
+                "from 100ms to 25s, as one number and one unit (ms, s, m or h). No rule of "
                 "yours in the tokens-file allows more (max_ttl).");
     asks_for(client, AS("brief"), "POST /locks/brief%2Fa", 201);
     assert_int_equal(http_integer(client, "ttl_ms"), 25000); /* less than default-ttl */

@@ -195,6 +195,9 @@ static void a_wait_ends(void **state)
     answers_token(service->client, TOKEN, "POST /locks/ends?wait=300ms", NULL, 409, "wait_timeout");
     assert_true(clock_ms() - begun >= 295);
     assert_string_equal(http_text(service->client, "token"), TOKEN);
+    assert_non_null(strstr(http_text(service->client, "detail"),
+                           "Your place in the queue is given up. Queue again with wait=50s and "
+                           "keep=10s, which keeps your place until you repeat the request."));
     assert_string_equal(member_text(service->client, "holders.0.owner"), "me");
     assert_int_equal(http_integer(service->client, "retry_after_ms"), 10000);
     assert_non_null(http_header(service->client, "Retry-After"));

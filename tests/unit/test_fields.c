@@ -237,7 +237,7 @@ static const struct wrong {
 } WRONG[] = {
     {"acquireLock", "ttl=99ms", NULL, "ttl", "expected a duration from 100ms to 24h"},
     {"acquireLock", "ttl=86400001ms", NULL, "ttl",
-     "expected a duration from 100ms to 24h, in ms, s, m or h"},
+     "expected a duration from 100ms to 24h, as one number and one unit (ms, s, m or h)"},
     {"acquireLock", "ttl=1m30s", NULL, "ttl", "one number and one unit"},
     {"acquireLock", "ttl=", NULL, "ttl", "expected a duration"},
     {"acquireLock", "ttl=5s%", NULL, "ttl", "expected a duration"},

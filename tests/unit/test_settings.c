@@ -367,6 +367,11 @@ static const struct wrong {
     {{"--retention=999ms"}, "expected a duration from 1s to 24h"},
     {{"--max-wait=999ms"}, "expected a duration from 1s to 1h"},
     {{"--max-waiters=0"}, "expected a number from 1 to 1000000"},
+    {{"--max-ttl=1m30s"}, "one number and one unit"},
+    {{"--quarantine=1m30s"},
+     "--quarantine: \"1m30s\" is not valid; expected auto, off, or a duration from 1s to 24h, as "
+     "one number "
+     "and one unit (ms, s, m or h)"},
     {{"--waiter-lease=999ms"}, "expected a duration from 1s to 10m"},
     {{"--head-timeout=99ms"}, "expected a duration from 100ms to 10m"},
     {{"--body-timeout=11m"}, "--body-timeout: \"11m\""},

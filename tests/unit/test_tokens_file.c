@@ -175,7 +175,9 @@ static const struct {
     {FILE_OF("{\"name\":\"a\",\"rules\":[],\"token\":\"x\"}"), "principals[0]", "\"token\""},
 #define RULES(rules) FILE_OF("{\"name\":\"a\",\"sha256\":\"" ZEROS "\",\"rules\":[" rules "]}")
 #define TTL(ttl)     RULES("{\"prefix\":\"\",\"verbs\":[\"acquire\"],\"max_ttl\":" ttl "}")
-    {TTL("60"), "rules[0].max_ttl", "from 100ms to 24h as a text, such as \"10m\""},
+    {TTL("60"), "rules[0].max_ttl",
+     "from 100ms to 24h, as one number and one unit (ms, s, m or h) in quotes, such as \"10m\""},
+    {TTL("\"1m30s\""), "rules[0].max_ttl", "as one number and one unit"},
     {TTL("\"\""), "rules[0].max_ttl", "from 100ms to 24h"},
     {TTL("\"99ms\""), "rules[0].max_ttl", "from 100ms to 24h"},
     {TTL("\"25h\""), "rules[0].max_ttl", "from 100ms to 24h"},
