@@ -311,7 +311,7 @@ int tokens_file_parse(const struct tokens_file_options *options, struct slice te
     json_error_t error;
     struct reading reading = {options, principals_new(), failure};
     struct place nowhere = {""};
-    json_t *document = json_loadb(text.bytes, text.length, JSON_REJECT_DUPLICATES, &error);
+    json_t *document = json_text_load(text, JSON_REJECT_DUPLICATES, &error);
     bool good = document
                     ? read_document(&reading, document)
                     : tokens_file_refuse(&reading, &nowhere, "line %d, column %d: %.*s", error.line,

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Fits into the shortest number that is beyond a double, and stands for it: see JSON_TEXT_BEYOND.
- */
-static const char BEYOND[] = "-1";
+/* Each fits into the shortest number that it stands for: one beyond a double (see
+ * JSON_TEXT_BEYOND), and one with a fraction that a double does not keep, such as 1e-400. */
+static const char BEYOND[] = "-1", FRACTION[] = "0.5";
 
 #define INTEGER_HIGHEST INT64_C(9007199254740992)
 
@@ -37,24 +37,47 @@ static const char *number_end(const char *at)
     return end == part ? NULL : end;
 }
 
-/* Overwrites the number between both if it is beyond a double. strtod(3) reads more than JSON has,
- * such as 0x1, so it is given the number alone. */
-static void replace_beyond(char *number, char *end)
+/* Whether the digits of the number, shifted by its exponent, end before the point. */
+static bool is_whole(const char *number)
 {
-    size_t length = (size_t)(end - number);
-    char behind = *end;
-    *end = '\0';
-    bool is_beyond = !isfinite(strtod(number, NULL));
-    *end = behind;
-    if (!is_beyond)
-        return;
-    memset(number, ' ', length);
-    memcpy(number, BEYOND, sizeof BEYOND - 1);
+    size_t length = strcspn(number, "eE"), last = length;
+    const char *point = memchr(number, '.', length);
+    size_t before = point ? (size_t)(point - number) : length;
+    while (last > 0 && !(number[last - 1] >= '1' && number[last - 1] <= '9'))
+        last--;
+    long exponent = number[length] ? strtol(number + length + 1, NULL, 10) : 0;
+    long shift = (long)before - (long)last + (last > before); /* of the last digit but zeros */
+    return last == 0 || exponent >= -shift;
 }
 
-/* Leaves text that is no JSON as it is: then jansson says so. */
-static void replace_numbers(char *at)
+static const char *stand_in_for(const char *number)
 {
+    double real = strtod(number, NULL);
+    if (!isfinite(real))
+        return BEYOND;
+    return trunc(real) == real && !is_whole(number) ? FRACTION : NULL;
+}
+
+/* Overwrites the number between both if a double is another. strtod(3) reads more than JSON has,
+ * such as 0x1, so it is given the number alone. */
+static bool replace_number(char *number, char *end)
+{
+    char behind = *end;
+    *end = '\0';
+    const char *stand_in = stand_in_for(number);
+    *end = behind;
+    if (!stand_in)
+        return false;
+    memset(number, ' ', (size_t)(end - number));
+    memcpy(number, stand_in, strlen(stand_in));
+    return true;
+}
+
+/* Leaves text that is no JSON as it is: then jansson says so. Returns whether it changed a number.
+ */
+static bool replace_numbers(char *at)
+{
+    bool has_replaced = false;
     while (*at) {
         const char *end = *at == '-' || (*at >= '0' && *at <= '9') ? number_end(at) : NULL;
         if (*at == '"') {
@@ -62,14 +85,25 @@ static void replace_numbers(char *at)
                 at += *at == '\\' && at[1];
             at += *at == '"';
         } else if (end) {
-            replace_beyond(at, at + (end - at));
+            has_replaced |= replace_number(at, at + (end - at));
             at += end - at;
         } else if (*at == '-' || (*at >= '0' && *at <= '9')) {
-            return;
+            break;
         } else {
             at++;
         }
     }
+    return has_replaced;
+}
+
+/* Most texts have no number with a fraction or an exponent. */
+static bool may_have_fraction(struct slice text)
+{
+    for (size_t i = 1; i < text.length; i++)
+        if ((text.bytes[i] == '.' || text.bytes[i] == 'e' || text.bytes[i] == 'E') &&
+            text.bytes[i - 1] >= '0' && text.bytes[i - 1] <= '9')
+            return true;
+    return false;
 }
 
 json_t *json_text_load(struct slice text, size_t flags, json_error_t *error)
@@ -77,12 +111,16 @@ json_t *json_text_load(struct slice text, size_t flags, json_error_t *error)
     json_error_t own = {0};
     json_error_t *told = error ? error : &own;
     json_t *value = json_loadb(text.bytes, text.length, flags, told);
-    if (value || json_error_code(told) != json_error_numeric_overflow)
+    bool is_beyond = !value && json_error_code(told) == json_error_numeric_overflow;
+    if (!is_beyond && (!value || !may_have_fraction(text)))
         return value;
     char *copy = memory_checked(malloc(text.length + 1));
     *(char *)mempcpy(copy, text.bytes, text.length) = '\0';
-    replace_numbers(copy);
-    value = json_loadb(copy, text.length, flags | JSON_DECODE_INT_AS_REAL, told);
+    if (replace_numbers(copy) || is_beyond) {
+        json_decref(value);
+        value = json_loadb(copy, text.length, is_beyond ? flags | JSON_DECODE_INT_AS_REAL : flags,
+                           told);
+    }
     free(copy);
     return value;
 }

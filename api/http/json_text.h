@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 /* Like json_loadb. If a number is beyond the types of jansson, all numbers are reals, and one
- * beyond those of C is JSON_TEXT_BEYOND: use the text itself where such numbers count. */
+ * beyond those of C is JSON_TEXT_BEYOND. A number that is no integer stays none, though a double
+ * rounds it to one, as 1e-400: use the text itself where such numbers count. */
 json_t *json_text_load(struct slice text, size_t flags, json_error_t *error);
 
 #define JSON_TEXT_BEYOND (-1.0)

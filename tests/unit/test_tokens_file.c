@@ -196,6 +196,8 @@ static const struct {
     {RULES("{\"prefix\":\"a\",\"verbs\":[7]}"), "rules[0].verbs[0]", "\"read\""},
     {RULES("{\"prefix\":\"a\",\"verbs\":[\"read\",\"break\",\"read\"]}"), "verbs[2]", "twice"},
 #define LIMITS(limits) FILE_OF("{\"name\":\"a\",\"sha256\":\"" ZEROS "\",\"rules\":[]," limits "}")
+    {LIMITS("\"rate_limit\":1e-400"), "rate_limit", "expected an integer from 0"},
+    {LIMITS("\"rate_limit\":99999999999999999999"), "rate_limit", "expected an integer from 0"},
     {LIMITS("\"rate_limit\":-1"), "principals[0].rate_limit", "from 0"},
     {LIMITS("\"rate_limit\":1.5"), "principals[0].rate_limit", "an integer"},
     {LIMITS("\"rate_limit\":1000001"), "principals[0].rate_limit", "to 1000000"},
