@@ -2,12 +2,10 @@
 
 #include "base/duration.h"
 #include "redis/address/access.h"
-#include "redis/sentinel/votes.h"
 #include "redis/store.h"
 #include "server/http/daemon_pool.h"
-#include "server/http/delivery_check.h"
-#include "server/http/lingering_close.h"
 #include "server/net/activation.h"
+#include "server/process/file_limit.h"
 #include "server/process/readings.h"
 #include "server/settings/sources.h"
 
@@ -16,16 +14,9 @@
 #include <unistd.h>
 
 enum {
-    FILES_KEPT_BACK = 32, /* descriptors for logs, the embedded Redis and the main loop */
-    /* Descriptors for the loop, the socket, connections to Redis and to sentinels, lingering
-     * connections and deliveries. */
-    FILES_OF_A_WORKER = 16 + SENTINELS_MOST + LINGERING_MOST + DELIVERIES_MOST,
     CONNECTIONS_MOST = 10000000, /* even if the limit of descriptors is higher */
     PREFLIGHT_MS = 2000,
-    ADMIN_CONNECTIONS = 64,
     ADMIN_CONNECTIONS_EACH = 16, /* from one address */
-    /* Descriptors, with 8 for its socket and its daemon. */
-    ADMIN_FILES = ADMIN_CONNECTIONS + LINGERING_MOST + DELIVERIES_MOST + 8,
 };
 
 static int prepare_listener(struct process *process, struct failure *failure)
@@ -78,29 +69,44 @@ static int prepare_warn_of_variables(struct process *process, struct failure *fa
 /* Descriptors that are not for connections. */
 static rlim_t prepare_other_files(const struct process *process)
 {
-    return FILES_KEPT_BACK + process->worker_count * FILES_OF_A_WORKER +
-           (process->settings.admin_listen ? ADMIN_FILES : 0);
+    return file_limit_others(process->worker_count, process->settings.admin_listen);
 }
 
-static void prepare_workers(struct process *process)
+/* Redis and the clients need processors, too: docs/performance.md. */
+static size_t prepare_usual_workers(void)
 {
-    size_t asked = (size_t)process->settings.workers;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    /* Redis and the clients need processors, too: docs/performance.md. */
-    process->worker_count = asked ? asked : processors > 1 ? (size_t)processors / 2 : 1;
+    return processors > 1 ? (size_t)processors / 2 : 1;
+}
+
+static void prepare_warn_of_workers(const struct process *process, size_t usual, rlim_t limit)
+{
+    char workers[24], usually[24], files[24];
+    snprintf(workers, sizeof workers, "%zu", process->worker_count);
+    snprintf(usually, sizeof usually, "%zu", usual);
+    snprintf(files, sizeof files, "%llu", (unsigned long long)limit);
+    log_line(&process->log, LOG_WARN,
+             "fewer workers than half of the processors, because the limit of open files is low; "
+             "raise it (ulimit -n, LimitNOFILE=), or set workers",
+             "workers", workers, "usually", usually, "limit", files, NULL);
 }
 
 int prepare_files(struct process *process, struct failure *failure)
 {
     struct rlimit limit = {0};
-    prepare_workers(process);
+    size_t asked = (size_t)process->settings.workers, usual = prepare_usual_workers();
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
     getrlimit(RLIMIT_NOFILE, &limit);
+    process->worker_count =
+        asked ? asked : file_limit_workers(limit.rlim_cur, usual, process->settings.admin_listen);
     rlim_t others = prepare_other_files(process);
-    if (limit.rlim_cur > others)
+    if (limit.rlim_cur > others) {
+        if (!asked && process->worker_count < usual)
+            prepare_warn_of_workers(process, usual, limit.rlim_cur);
         return 0;
+    }
     return failure_set(failure, -EINVAL,
                        "the limit of open files is %llu, but batond needs more than %llu with %zu "
                        "worker%s. Raise it (ulimit -n, LimitNOFILE=)%s.",

@@ -26,7 +26,9 @@ const struct setting SETTINGS[] = {
      "of its own; unset: they are only at listen",
      0, 0, NULL},
     {"Listen", "workers", COUNT, AT(workers), "0", "N",
-     "threads that serve; 0: half as many as there are processors", 0, 256, NULL},
+     "threads that serve; 0: half as many as there are processors, or fewer where the limit of "
+     "open files is low",
+     0, 256, NULL},
     {"Listen", "drain", DURATION, AT(drain_ms), "5s", "DURATION",
      "how long to serve on after SIGTERM while /readyz says 503, so that clients go to "
      "another batond; only with redis-url",

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum { EXIT_SETTINGS = 2 };
 
@@ -46,13 +47,13 @@ static void too_low_limit_is_one_line_and_exit_status_2(void **state)
     is_refused("300", "--workers=1 --admin-listen=127.0.0.1:0");
 }
 
-static void build(const char *library, const char *dir)
+static void build(const char *name, const char *library, const char *dir)
 {
     struct process compiler;
     char source[300], log[120];
     const char *cc = getenv("CC"), *end = strstr(__FILE__, "integration/");
-    snprintf(source, sizeof source, "%.*ssupport/faults/preload/file_limit.c",
-             (int)(end - __FILE__), __FILE__);
+    snprintf(source, sizeof source, "%.*ssupport/faults/preload/%s", (int)(end - __FILE__),
+             __FILE__, name);
     snprintf(log, sizeof log, "%s/log", dir);
     const char *const arguments[] = {cc ? cc : "cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o",
                                      library,        source,          "-ldl",    NULL};
@@ -75,7 +76,7 @@ static void limit_of_a_billion_is_no_burden(void **state)
     temp_dir_make(&dir);
     snprintf(library, sizeof library, "%s/limit.so", dir.path);
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", library);
-    build(library, dir.path);
+    build("file_limit.c", library, dir.path);
     /* With a Redis of its own, for which batond starts a process. */
     batond_process_start(
         &batond, &(struct batond_options){.environment = (const char *const[]){preload, NULL}});
@@ -90,11 +91,46 @@ static void limit_of_a_billion_is_no_burden(void **state)
     temp_dir_remove(&dir);
 }
 
+/* The last test, as a process cannot raise such a limit again. */
+static void low_limit_for_many_processors_means_fewer_workers(void **state)
+{
+    enum { FILES = 1024 };
+    struct temp_dir dir;
+    struct batond_process batond;
+    char library[120], preload[140];
+    (void)state;
+    SKIP_UNDER_VALGRIND("valgrind keeps the limit of descriptors to itself");
+#ifdef DEADLINE_IS_LONGER
+    print_message("low_limit_for_many_processors_means_fewer_workers: skipped: sanitizers have to "
+                  "be loaded first\n");
+    skip();
+#endif
+    temp_dir_make(&dir);
+    snprintf(library, sizeof library, "%s/processors.so", dir.path);
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s", library);
+    build("processors.c", library, dir.path);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){FILES, FILES}), 0);
+    batond_process_start(
+        &batond, &(struct batond_options){.environment = (const char *const[]){preload, NULL}});
+    char *log = process_output(&batond.process);
+    assert_non_null(strstr(log, "\"msg\":\"fewer workers than half of the processors, "));
+    assert_non_null(strstr(log, "\"workers\":\"3\",\"usually\":\"8\",\"limit\":\"1024\""));
+    free(log);
+    struct http_client *client = http_client_new(batond.url);
+    assert_true(comes_to_answer(client, "/readyz", 200, CLOCK_HANG_MS));
+    answers(client, "GET /metrics", NULL, 200, NULL);
+    assert_non_null(strstr(client->reply.body, "\nbaton_workers 3\n"));
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    temp_dir_remove(&dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_low_limit_is_one_line_and_exit_status_2),
         cmocka_unit_test(limit_of_a_billion_is_no_burden),
+        cmocka_unit_test(low_limit_for_many_processors_means_fewer_workers),
     };
     return cmocka_run_group_tests_name("files", tests, NULL, NULL);
 }

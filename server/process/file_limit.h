@@ -1,0 +1,18 @@
+/* file_limit.h: divides the limit of open files between workers, connections and all else. */
+#ifndef BATON_SERVER_PROCESS_FILE_LIMIT_H
+#define BATON_SERVER_PROCESS_FILE_LIMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/resource.h>
+
+enum { ADMIN_CONNECTIONS = 64 };
+
+/* Descriptors that are not for connections to listen. */
+rlim_t file_limit_others(size_t workers, bool has_admin_listener);
+
+/* As many workers, `most` at most and one at least, as leave half of the descriptors for
+ * connections. */
+size_t file_limit_workers(rlim_t limit, size_t most, bool has_admin_listener);
+
+#endif
