@@ -144,6 +144,7 @@ int http_open(struct http **ret, uv_loop_t *loop, const struct http_options *opt
     http->shared = (struct request_context){.api = options->api,
                                             .metrics = options->metrics,
                                             .log = options->log,
+                                            .connection_limits = options->connection_limits,
                                             .is_admin = options->is_admin};
     http->parts = PARTS;
     if (options->idle_timeout_ms >= 1000)

@@ -9,6 +9,7 @@
 #include "server/http/https.h"
 #include "server/log/log.h"
 #include "server/metrics/metrics.h"
+#include "server/net/connection_limits.h"
 
 #include <microhttpd.h>
 #include <netinet/in.h>
@@ -19,11 +20,12 @@ struct request_context {
     struct metrics *metrics;
     struct disconnect_watches *watches;
     const struct log *log; /* may be NULL */
-    char keep_alive[32];   /* the value of Keep-Alive; "": connections end too soon to tell */
-    bool is_admin;         /* serves health and metrics only */
-    bool closing;          /* each reply ends its connection */
-    size_t under_way;      /* requests begun and not completed */
-    size_t suspended;      /* of them, those whose connection is suspended */
+    const struct connection_limits *connection_limits;
+    char keep_alive[32]; /* the value of Keep-Alive; "": connections end too soon to tell */
+    bool is_admin;       /* serves health and metrics only */
+    bool closing;        /* each reply ends its connection */
+    size_t under_way;    /* requests begun and not completed */
+    size_t suspended;    /* of them, those whose connection is suspended */
 };
 
 /* Shared by the requests of one daemon: the context of all callbacks below. */

@@ -86,12 +86,16 @@ static bool response_ends_connection(const struct http_request *request)
            health_is_leaving(shared->api->health);
 }
 
-/* Clients that know when an idle connection ends do not send a request just then. */
+/* Clients that know when an idle connection ends do not send a request just then. Once all slots
+ * are taken, idle connections end sooner (acceptor.c), so shortly before that nothing is promised.
+ */
 static bool response_keeps_connection(const struct http_request *request)
 {
+    const struct request_context *shared = context_of(request);
     bool is_head_of_stream =
         request->exchange.stream.is_stream && strcmp(request->exchange.head.method, "HEAD") == 0;
-    return context_of(request)->keep_alive[0] && !request->response.is_last && !is_head_of_stream;
+    return shared->keep_alive[0] && !request->response.is_last && !is_head_of_stream &&
+           !connection_limits_nearly_full(shared->connection_limits);
 }
 
 enum MHD_Result response_queue(struct http_request *request)

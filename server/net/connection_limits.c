@@ -64,6 +64,11 @@ unsigned connection_limits_open(const struct connection_limits *limits)
     return atomic_load(&limits->places_taken);
 }
 
+bool connection_limits_nearly_full(const struct connection_limits *limits)
+{
+    return connection_limits_open(limits) >= limits->most - limits->most / 10;
+}
+
 /* The multiplications spread each bit of the address and of the seed to the upper bits. */
 static struct bucket *bucket_of(struct connection_limits *limits, const struct ip *ip)
 {

@@ -34,4 +34,7 @@ void connection_limits_leave(struct connection_limits *limits, struct source_add
 /* Slots that are taken: by open connections, or by one about to be accepted. */
 unsigned connection_limits_open(const struct connection_limits *limits);
 
+/* Whether at least nine tenths of the slots are taken. */
+bool connection_limits_nearly_full(const struct connection_limits *limits);
+
 #endif

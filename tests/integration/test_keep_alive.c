@@ -56,6 +56,38 @@ static void setting_is_what_the_reply_says(void **state)
     }
 }
 
+static bool comes_to_say(void *client)
+{
+    answers(client, "GET /livez", NULL, 200, NULL);
+    return says(client, "timeout=75");
+}
+
+/* Then idle connections end sooner, to make room. */
+static void nearly_all_connections_taken_says_nothing(void **state)
+{
+    enum { MOST = 20, NEARLY = 18, HALF = MOST / 2 };
+    struct http_client *others[NEARLY - 1];
+    struct service service;
+    (void)state;
+    service_open(
+        &service, NULL,
+        (const char *const[]){"--max-connections=20", "--max-connections-per-address=20", NULL});
+    answers(service.client, "GET /livez", NULL, 200, NULL);
+    for (int i = 0; i < NEARLY - 1; i++) {
+        if (i < HALF)
+            assert_true(comes_to_say(service.client));
+        others[i] = http_client_new(service.batond.url);
+        answers(others[i], "GET /livez", NULL, 200, NULL);
+    }
+    answers(service.client, "GET /livez", NULL, 200, NULL);
+    assert_true(says(service.client, NULL));
+    assert_true(says(others[NEARLY - 2], NULL));
+    for (int i = 0; i < NEARLY - 1; i++)
+        http_client_free(others[i]);
+    assert_true(clock_wait_until(comes_to_say, service.client, CLOCK_HANG_MS));
+    service_close(&service);
+}
+
 /* What a proxy keeps open to its clients is another connection. */
 static void proxies_do_not_pass_it_on(void **state)
 {
@@ -82,6 +114,7 @@ int main(void)
         cmocka_unit_test(reply_says_when_its_connection_ends),
         cmocka_unit_test(reply_that_ends_its_connection_says_nothing),
         cmocka_unit_test(setting_is_what_the_reply_says),
+        cmocka_unit_test(nearly_all_connections_taken_says_nothing),
         cmocka_unit_test(proxies_do_not_pass_it_on),
     };
     return cmocka_run_group_tests_name("keep_alive", tests, service_start, service_stop);
