@@ -45,7 +45,7 @@ static bool are_compatible(struct exchange *exchange)
     }
     if (parameters->numbers[FIELD_KEEP] > 0 && parameters->numbers[FIELD_WAIT] == 0) {
         field_refuse(exchange, FIELD_KEEP,
-                     "only with wait_ms. Without a wait there is no place to keep.");
+                     "only with wait_ms: only a request that waits has a place to keep.");
         return false;
     }
     return true;

@@ -20,7 +20,7 @@ static void release_on_done(void *context, const struct locks_reply *reply)
         problem_simply(
             exchange, PROBLEM_NOT_HELD,
             "This token has no live hold, so nothing was released. If it had one, the hold "
-            "has expired or was broken: check what was done without the lock.");
+            "has expired or was broken: check what you did without the lock.");
     } else {
         problem_unanswered(exchange, reply->result, reply->error);
     }

@@ -75,10 +75,10 @@ function deadlocksPart() {
 // What is so where nobody is seen to wait.
 function calmText() {
   if (!at("sign-in").hidden) return "Sign in to see who waits for what.";
-  if (!page.isFollowing) return "Who waits for what cannot be shown.";
+  if (!page.isFollowing) return "The waiters cannot be shown.";
   if (!store.loaded) return "The waiters are not known yet.";
   const what = table.prefix ? "a lock that begins so" : "anything";
-  return troubleOfLine() ? "Nobody waited for " + what + " when batond was last heard, at " + clock.format(page.heardAt) + "."
+  return troubleOfLine() ? "Nobody waited for " + what + " when batond last answered, at " + clock.format(page.heardAt) + "."
     : "Nobody waits for " + what + ". Queues, long waits and deadlocks show up here.";
 }
 

@@ -110,7 +110,7 @@ function chainList(links) {
 }
 
 function chainPart(links) {
-  return links.length === 0 ? [] : [heading("What its holder waits for"), chainList(links)];
+  return links.length === 0 ? [] : [heading("Its holder waits for"), chainList(links)];
 }
 
 function eventItem(event) {

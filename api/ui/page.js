@@ -42,7 +42,7 @@ function showLine() {
   if (!page.isFollowing) return;
   const trouble = troubleOfLine();
   if (trouble) {
-    const of = page.heardAt > 0 ? " What you see is of " + clock.format(page.heardAt) + "." : "";
+    const of = page.heardAt > 0 ? " You see the state of " + clock.format(page.heardAt) + "." : "";
     showLink("asleep", "not live");
     showNotice("notice", "alarm", ["Not live: " + trouble + "." + of + againText()]);
     return;
@@ -254,7 +254,7 @@ function showEmpty() {
   const who = credentials.token ? ' -H "Authorization: Bearer $TOKEN"' : "";
   const isWas = troubleOfLine() ? " was held" : " is held";
   setText(at("empty-title"), (table.prefix ? "Nothing with this prefix" : "Nothing") + isWas);
-  setText(at("empty-text"), troubleOfLine() ? "That was so when batond was last heard."
+  setText(at("empty-text"), troubleOfLine() ? "That was so when batond last answered."
     : pauseOf() ? "Locks can be taken once their pause is over, and appear here." : "Take a lock in a terminal, and watch it appear here:");
   at("empty-try").hidden = troubleOfLine() !== "" || pauseOf() !== null;
   setText(at("empty-command"), "curl -X POST" + who + " '" + base + name.replaceAll("'", "%27") + "?ttl=30s'");

@@ -12,7 +12,7 @@ bool reply_holds(const struct locks_reply *reply);
 bool reply_says(const struct value *value, const char *word);
 
 /* The error for a record that a script could read, and reply_read_view cannot. */
-#define VIEW_UNREADABLE "what Redis keeps of it cannot be read (a text or number in it is none)"
+#define VIEW_UNREADABLE STORE_UNREADABLE " (a text or a number in it is malformed)"
 
 /* Each reads one value as scripts/shared/9-name.lua writes it: a hold, a release and the end of
  * a quarantine from element 1 on. False: something is missing, is of another kind, or is text that

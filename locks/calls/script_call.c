@@ -73,8 +73,8 @@ static void script_call_tell_skipped(struct locks *locks, const struct value *al
         char text[STORE_ERROR_TEXT];
         if (!value_text(value_at(all, i), &key) || !value_text(value_at(all, i + 1), &reason))
             continue;
-        snprintf(text, sizeof text, "what Redis keeps of it cannot be read (Redis says: %.*s)",
-                 (int)reason.length, reason.bytes);
+        snprintf(text, sizeof text, STORE_UNREADABLE " (Redis says: %.*s)", (int)reason.length,
+                 reason.bytes);
         script_call_tell_damaged(locks, key, text);
     }
 }

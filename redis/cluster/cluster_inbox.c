@@ -68,8 +68,8 @@ static void cluster_inbox_on_lost(void *context, const char *reason)
     if (inbox->loss_is_told || !cluster_shards_are_up(inbox->options.shards))
         return;
     inbox->loss_is_told = true;
-    failure_set(&warning, 0, "waiters get their locks late until batond hears from Redis again: %s",
-                reason);
+    failure_set(&warning, 0,
+                "waiters get their locks late until messages from Redis arrive again: %s", reason);
     if (events->warning)
         events->warning(events->context, warning.text);
 }

@@ -78,8 +78,8 @@ static void single_on_inbox_lost(void *context, const char *reason)
         return;
     single->inbox_loss_is_told = true;
     struct failure warning;
-    failure_set(&warning, 0, "waiters get their locks late until batond hears from Redis again: %s",
-                reason);
+    failure_set(&warning, 0,
+                "waiters get their locks late until messages from Redis arrive again: %s", reason);
     single_warn(single, warning.text);
 }
 

@@ -16,6 +16,9 @@ enum {
     STORE_ERROR_TEXT = 384, /* room for any `error`, NUL included */
 };
 
+/* The start of the error for a damaged record; behind it stands why, in parentheses. */
+#define STORE_UNREADABLE "the record in Redis cannot be read"
+
 enum store_outcome {
     STORE_REPLIED,  /* the script ran to its end: `reply` is what it returned */
     STORE_REFUSED,  /* Redis answered with an error and changed nothing: `error` says what that

@@ -1,5 +1,7 @@
 #include "redis/wire/errors.h"
 
+#include "redis/types/result.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -116,8 +118,7 @@ static int errors_words(const char *text)
 
 void error_explain_damage(const char *text, char *ret, size_t size)
 {
-    snprintf(ret, size, "the record in Redis cannot be read (Redis says: %.*s)", errors_words(text),
-             text);
+    snprintf(ret, size, STORE_UNREADABLE " (Redis says: %.*s)", errors_words(text), text);
 }
 
 /* "FORMAT <kind of record> <version found> <version known>", see

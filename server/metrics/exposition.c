@@ -63,7 +63,7 @@ static const struct number {
     {offsetof(struct metrics, streams), sum, "gauge", "baton_streams",
      "Replies that are still open: streams of events, and holds of connections."},
     {offsetof(struct metrics, fence), most, "gauge", "baton_last_fence",
-     "The greatest fence that this process has told a client; 0: none so far."},
+     "The greatest fence that this process has reported to a client; 0: none so far."},
     {offsetof(struct metrics, waiting), sum, "gauge", "baton_http_waiting",
      "Requests that wait for a lock or an event now."},
     {offsetof(struct metrics, hung_up), sum, "counter", "baton_http_hung_up_total",

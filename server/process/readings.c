@@ -84,7 +84,7 @@ static void reload(struct process *process, const struct reload *reload)
         log_line(&process->log, LOG_INFO, "read again", "setting", reload->setting, NULL);
     else
         log_line(&process->log, LOG_ERROR,
-                 "cannot read the file again; what batond read before stays in force", "setting",
+                 "cannot read the file again; its last good content stays in force", "setting",
                  reload->setting, "reason", failure.text, NULL);
 }
 

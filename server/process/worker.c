@@ -127,10 +127,10 @@ static void worker_on_serving(void *context, unsigned shard)
 static void worker_log_quarantine(const struct worker *worker, const struct quarantine *quarantine)
 {
     struct line line;
-    if (!log_begin(
-            worker->options->log, LOG_ERROR,
-            "quarantine: no lock is granted there until every lock that may be lost has expired",
-            &line))
+    if (!log_begin(worker->options->log, LOG_ERROR,
+                   "quarantine: no lock is granted there until the locks that Redis may have lost "
+                   "have expired",
+                   &line))
         return;
     line_text(&line, "server",
               slice_of(store_shard_place(locks_store(worker->locks), quarantine->shard)));

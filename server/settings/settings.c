@@ -187,8 +187,9 @@ static const struct {
 } COMMANDS[] = {
     {"--new-token=NAME",
      "print a new API key for the principal NAME, and its entry for the tokens-file"},
-    {"--check", "ask the batond that the same settings describe whether it is ready; the exit code "
-                "is 0 if it is, 1 if not, 2 if a setting or a file is wrong"},
+    {"--check",
+     "ask the batond that the same settings describe whether it is ready. Exit code 0: it "
+     "is; 1: it is not; 2: a setting or a file is wrong"},
     {"--help, -h", "print this help"},
     {"--version", "print the version"},
 };

@@ -183,7 +183,7 @@ static void renewed_certificate_drops_no_connection(void **state)
 
 static void unreadable_certificate_changes_nothing(void **state)
 {
-    static const char NO[] = "cannot read the file again; what batond read before stays in force";
+    static const char NO[] = "cannot read the file again; its last good content stays in force";
     struct secure secure;
     char before[80], after[80];
     (void)state;

@@ -20,7 +20,7 @@ module.exports = {
     console.log("  told after " + (Date.now() - before) + " ms");
     await stage.shows("#notice", "Redis is not available");
     await stage.shows("#server", "away");
-    await stage.shows("#contention", "Nobody waited for anything when batond was last heard");
+    await stage.shows("#contention", "Nobody waited for anything when batond last answered");
     await stage.shows("#empty", "Nothing was held");
     assert.equal(await stage.isVisible("#empty-command"), false);
     await stage.batond.startRedis();
