@@ -1,10 +1,9 @@
 # Baton as a container image. `make image` builds it (by deploy/container/build.sh).
 #
-# The last stage starts from nothing and gets what batond and redis-server need: themselves, the shared
-# libraries that ldd names, the certificates that are trusted, a user. It has no shell and no package
-# manager, and is a third of what debian:trixie-slim with the same packages would be. The libraries
-# are Debian's, and the records of their packages come along, so that scanners know them; to update
-# them, build again.
+# The last stage starts from nothing and gets batond and redis-server, and their needs: the shared
+# libraries that ldd names, the trusted certificates, a user. It has no shell and no package manager,
+# and a third of the size of debian:trixie-slim with the same packages. The libraries come from Debian
+# with the records of their packages, so that scanners know them. To update them, build again.
 
 FROM docker.io/library/debian:trixie-slim AS packages
 WORKDIR /src
@@ -20,12 +19,12 @@ RUN make -s -j"$(nproc)" build/batond && \
     mkdir -m 700 /state
 ARG VERSION=unknown
 ARG REVISION=unknown
-# Not only said in labels: buildah takes labels for the same as long as the files are.
+# Labels alone do not suffice: if only labels differ, buildah takes the image for the same.
 RUN printf '%s\n' IMAGE_ID=baton "IMAGE_VERSION=$VERSION" "BUILD_ID=$REVISION" >>/image/etc/os-release
 
 FROM scratch
 COPY --from=build /image/ /
-# A new volume takes its owner from here.
+# A new volume gets the owner of this folder.
 COPY --from=build --chown=65532:65532 /state /var/lib/baton
 
 ARG VERSION=unknown
@@ -37,10 +36,11 @@ LABEL org.opencontainers.image.title="Baton" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.base.name="scratch"
 
-# Who listens on all addresses has to say who may ask: batond does not start without BATON_TOKENS_FILE,
-# BATON_TLS_CLIENT_CA or BATON_ALLOW_ANONYMOUS=true. The health check below asks at the second address;
-# for probes and Prometheus from elsewhere it is 0.0.0.0:7430. OpenSSL would look for the certificates in a
-# folder that only Debian has. LD_BIND_NOW: docs/security.md, Secrets.
+# batond listens on all addresses here, so you must say who may ask: it starts only with
+# BATON_TOKENS_FILE, BATON_TLS_CLIENT_CA or BATON_ALLOW_ANONYMOUS=true. The health check below asks at
+# BATON_ADMIN_LISTEN; set that to 0.0.0.0:7430 for probes and Prometheus from elsewhere. SSL_CERT_FILE:
+# OpenSSL would look for the certificates in a folder that only Debian has. LD_BIND_NOW:
+# docs/security.md, Secrets.
 ENV PATH=/usr/bin \
     LD_BIND_NOW=1 \
     SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \
@@ -49,7 +49,7 @@ ENV PATH=/usr/bin \
     BATON_STATE_DIR=/var/lib/baton \
     BATON_SANDBOX=true
 
-# Used by the embedded Redis alone: with BATON_REDIS_URL nothing is written anywhere.
+# Only the embedded Redis writes here. With BATON_REDIS_URL nothing is written anywhere.
 VOLUME /var/lib/baton
 EXPOSE 7420
 USER 65532:65532
