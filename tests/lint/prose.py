@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that documents are plain English: short sentences, clear subjects, one word for one thing.
+"""Checks that texts are plain English: short sentences, clear subjects, one word for one thing.
 
 usage: tests/lint/prose.py BUILD_FOLDER [FILE...]
 
-Without FILEs it reads the documents, the man page, openapi.yaml's descriptions and `batond --help`.
-A FILE may be .md, .yaml, .in (mdoc) or .txt (like --help). Code blocks, code spans, quotes and link
-targets are skipped. Each complaint names the line where its sentence begins, the rule, and what to do.
+Without FILEs it reads what TEXTS lists: documents, what batond and its page say, alerts and runbooks,
+the comments of deploy/, and `batond --help`. READERS says what is read of which kind of FILE. Code
+blocks, code spans, quotes and link targets are skipped. Each complaint names the line where its
+sentence begins, the rule, and what to do.
 
 sentence  A sentence has at most LONGEST words, a code span being one. It ends at . ! or ?. What stands
           in parentheses counts by itself. Headings, list items and table cells end a sentence.
@@ -24,7 +25,10 @@ import subprocess
 import sys
 
 LONGEST = 30
-NOT_YET_CLEAN = ["openapi.yaml", "--help"]  # what is left: prose.py BUILD_FOLDER openapi.yaml --help
+TEXTS = ["*.md", "docs/*.md", "openapi.yaml", "Dockerfile", "deploy/man/*.in", "deploy/*.c*f*g*", "deploy/compose/*.*",
+         "deploy/*/*.yml", "deploy/grafana/*.json", "deploy/kubernetes/**/*.yaml", "deploy/systemd/*.s*",
+         *(f"{layer}/**/*.[ch]" for layer in ("api", "base", "locks", "redis", "server")), "api/ui/*.js", "api/ui/*.html"]
+FEWEST = 4  # words of a string in a program: a shorter one is a name, a field, a piece of a sentence
 
 PARTICIPLE = (r"(?:\w+ed|told|heard|held|given|taken|kept|made|known|lost|sent|seen|set|shown|read|written|"
               r"begun|broken|found|put|said|left|built|done|gone|meant|cut|brought|chosen|paid|run|won|"
@@ -59,7 +63,7 @@ TERMS = [  # what docs/glossary.md has a word for; the pattern sees text without
 
 def plain(text):
     """The text without what is not prose; a code span or a quote stays as one word."""
-    text = re.sub(r"(`+)(?:(?!\1).)+\1|<code>.*?</code>", "X", text)
+    text = re.sub(r"(`+)(?:(?!\1).)+\1|<code>.*?</code>|{{.*?}}", "X", text)
     text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r'"[^"]*"|“[^”]*”', "X", text)
@@ -91,11 +95,11 @@ def markdown(lines):
 
 
 def yaml(lines):
-    """The markdown of each description and summary; block scalars and continued lines by their indent."""
-    kept, indent = [""] * len(lines), None
+    """The markdown of each text and comment; block scalars and continued lines by their indent."""
+    kept, indent = comment_lines(lines), None
     for index, line in enumerate(lines):
         depth = len(line) - len(line.lstrip())
-        start = re.match(r"\s*(?:- )?(?:description|summary|title): *(.*)", line)
+        start = re.match(r"\s*(?:- )?(?:description|summary|title|runbook): *(.*)", line)
         if indent is not None and (not line.strip() or depth > indent):
             kept[index] = line.strip()
         elif start:
@@ -104,6 +108,38 @@ def yaml(lines):
         else:
             indent = None
     return markdown(kept)
+
+
+def comment_lines(lines):
+    """Lines with nothing but a comment, without the #; what is indented there is a command."""
+    found = (re.match(r"\s*# ?(?![ #!])(.*)", line) for line in lines)
+    return [match[1] if match else "" for match in found]
+
+
+def comments(lines):
+    return markdown(comment_lines(lines))
+
+
+def strings(lines):
+    """The literals of a program that say something, with what they are joined with."""
+    literal = r'"(?:[^"\\\n]|\\.)*"'
+    for match in re.finditer(rf"/\*.*?\*/|//[^\n]*|{literal}(?:(?:\s|PRI\w+)*{literal})*", "\n".join(lines), re.S):
+        if match[0].startswith('"'):
+            text = re.sub(r'%"\s*PRI\w+\s*"', "X", match[0])
+            text = re.sub(r'(?<!\\)"\s*"', "", text)[1:-1].replace(r"\"", '"').replace(r"\n", " ")
+            text = re.sub(r"%[-+#0-9.*]*[a-z]+", "X", text.replace("%%", ""))
+            if len(plain(text).split()) >= FEWEST:
+                yield match.string.count("\n", 0, match.start()) + 1, text
+
+
+def html(lines):
+    """The texts of a page, without their tags."""
+    return [(number, re.sub(r"</?\w[^<>]*>", "", line)) for number, line in enumerate(lines, 1)]
+
+
+def json(lines):
+    found = ((number, re.match(r'\s*"(?:title|description)": "(.*)"', line)) for number, line in enumerate(lines, 1))
+    return [(number, match[1]) for number, match in found if match]
 
 
 def mdoc(lines):
@@ -166,23 +202,24 @@ def complaints(sentence):
             yield "term", f'"{match[0]}": docs/glossary.md says {term}'
 
 
+READERS = {"md": markdown, "yaml": yaml, "yml": yaml, "in": mdoc, "txt": help_text, "c": strings, "h": strings,
+           "js": strings, "html": html, "json": json}
+
+
 def read(name, build):
-    """The blocks of a document."""
+    """The blocks of a text."""
     if name == "--help":
         text = subprocess.run([f"{build}/batond", "--help"], capture_output=True, text=True, check=True).stdout
         return help_text(text.splitlines())
     with open(name) as file:
-        lines = file.read().splitlines()
-    kinds = {"yaml": yaml, "in": mdoc, "txt": help_text}
-    return kinds.get(name.rsplit(".", 1)[-1], markdown)(lines)
+        return READERS.get(name.rsplit(".", 1)[-1], comments)(file.read().splitlines())
 
 
 def main():
     build, names = sys.argv[1], sys.argv[2:]
     if not names:
-        every = ["README.md", "CONTRIBUTING.md", "SECURITY.md", *sorted(glob.glob("docs/*.md")),
-                 *glob.glob("deploy/man/*.in"), "openapi.yaml", "--help"]
-        names = [name for name in every if name not in NOT_YET_CLEAN]
+        names = sorted({name for pattern in TEXTS for name in glob.glob(pattern, recursive=True)})
+        names = [name for name in names if name != "CHANGELOG.md"] + ["--help"]
     count = 0
     for name in names:
         for number, text in read(name, build):
@@ -190,7 +227,7 @@ def main():
                 for rule, advice in complaints(sentence):
                     print(f"{name}:{line}: {rule}: {advice}\n    {sentence}")
                     count += 1
-    print(f"prose: {count} complaints in {len(names)} documents")
+    print(f"prose: {count} complaints in {len(names)} texts")
     return count > 0
 
 

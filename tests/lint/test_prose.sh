@@ -69,4 +69,22 @@ expect '2:term 4:subject' a.txt <<<'  --told=WHAT
       the client was told
   --other=WHO
       whoever can connect'
+# shellcheck disable=SC2016 # the text of an alert
+expect '1:subject 2:subject 5:subject' a.yml <<<'# Whoever asks.
+runbook: Whoever asks.
+# This is a command:
+#   whoever
+# Whoever reads {{ $labels.instance }}.'
+expect '2:subject' a.conf <<<'whoever yes
+# Whoever listens.'
+expect '3:subject 5:term 6:negative' a.c <<<'/* "Whoever asks for it" */
+log("told");
+refuse("the lock goes to "
+       "whoever asks");
+log("%" PRId64 " clients were told");
+log("nobody has " X, "there is no hold without a TTL");'
+expect '2:subject' a.html <<<'<p title="whoever">
+<b>Whoever</b> asks.'
+expect '1:subject' a.json <<<'"title": "Whoever asks"
+"query": "whoever asks"'
 exit $bad
