@@ -14,26 +14,48 @@ enum { READY_MS = 40000, ANSWER_MS = 2000 };
 
 static const char PASSWORD_OF_SENTINELS[] = "watch-out";
 
-static redisContext *connect_to(int port)
+static const struct timeval PATIENCE = {.tv_sec = ANSWER_MS / 1000};
+
+static const char *address_of(const struct watched *watched, int host)
 {
-    struct timeval limit = {.tv_sec = ANSWER_MS / 1000};
-    redisContext *link = redisConnectWithTimeout("127.0.0.1", port, limit);
-    if (link && !link->err)
-        redisSetTimeout(link, limit);
-    return link;
+    return watched->hosts ? hosts_address(host) : "127.0.0.1";
+}
+
+/* For other servers, and the sentinels. */
+static int port_of(const struct watched *watched, int server)
+{
+    return watched->tls_ports[server] ? watched->tls_ports[server] : watched->servers[server].port;
+}
+
+static void enter(const struct watched *watched, int host)
+{
+    if (watched->hosts)
+        hosts_enter(watched->hosts, host);
+}
+
+static void leave(const struct watched *watched)
+{
+    if (watched->hosts)
+        hosts_leave(watched->hosts);
 }
 
 /* NULL where nobody answers. Who has no password takes a login for an error, and goes on. */
-static redisReply *try_to_ask(int port, const char *command)
+static redisReply *ask_link(redisContext *link, const char *command)
 {
-    redisContext *link = connect_to(port);
     redisReply *reply = NULL;
     if (link && !link->err) {
+        redisSetTimeout(link, PATIENCE);
         freeReplyObject(redisCommand(link, "AUTH %s", PASSWORD_OF_SENTINELS));
         reply = redisCommand(link, command);
     }
     redisFree(link);
     return reply;
+}
+
+/* By a Unix socket, which no cut concerns. */
+static redisReply *try_to_ask(const char *socket, const char *command)
+{
+    return ask_link(redisConnectUnixWithTimeout(socket, PATIENCE), command);
 }
 
 redisReply *watched_ask(int port, const char *format, ...)
@@ -43,15 +65,15 @@ redisReply *watched_ask(int port, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(command, sizeof command, format, arguments);
     va_end(arguments);
-    redisReply *reply = try_to_ask(port, command);
+    redisReply *reply = ask_link(redisConnectWithTimeout("127.0.0.1", port, PATIENCE), command);
     if (!reply)
         fail_msg("port %d does not answer to %s", port, command);
     return reply;
 }
 
-static bool text_has(int port, const char *command, const char *const *words)
+static bool says_of_replication(const struct redis_process *server, const char *const *words)
 {
-    redisReply *reply = try_to_ask(port, command);
+    redisReply *reply = try_to_ask(server->socket, "INFO replication");
     bool has = reply && reply->type == REDIS_REPLY_STRING;
     for (; has && *words; words++)
         has = strstr(reply->str, *words) != NULL;
@@ -60,10 +82,10 @@ static bool text_has(int port, const char *command, const char *const *words)
 }
 
 /* The name's value in the answer to SENTINEL MASTER; -1 where nobody answers. */
-static long figure_of(int port, const char *name)
+static long figure_of(const struct watcher *sentinel, const char *name)
 {
     long figure = -1;
-    redisReply *reply = try_to_ask(port, "SENTINEL MASTER mymaster");
+    redisReply *reply = try_to_ask(sentinel->socket, "SENTINEL MASTER mymaster");
     for (size_t i = 0; reply && i + 1 < reply->elements; i += 2)
         if (strcmp(reply->element[i]->str, name) == 0)
             figure = strtol(reply->element[i + 1]->str, NULL, 10);
@@ -71,14 +93,18 @@ static long figure_of(int port, const char *name)
     return figure;
 }
 
-static void write_config(const struct watcher *watcher, const struct watched *watched,
+static void write_config(const struct watched *watched, int index,
                          const struct watched_options *options)
 {
+    const struct watcher *watcher = &watched->sentinels[index];
     char path[120];
     snprintf(path, sizeof path, "%s/conf", watcher->dir.path);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    fprintf(file, "port %d\nbind 127.0.0.1\ndir %s\n", watcher->port, watcher->dir.path);
+    fprintf(file, "port %d\nbind %s\ndir %s\nunixsocket %s\n", watcher->port,
+            address_of(watched, WATCHED_SERVERS + index), watcher->dir.path, watcher->socket);
+    if (watched->hosts)
+        fprintf(file, "protected-mode no\n");
     if (options->tls)
         fprintf(file,
                 "tls-port %d\ntls-cert-file %s\ntls-key-file %s\ntls-ca-cert-file %s\n"
@@ -94,8 +120,8 @@ static void write_config(const struct watcher *watcher, const struct watched *wa
             "sentinel monitor mymaster %s %d 2\n"
             "sentinel down-after-milliseconds mymaster %d\n"
             "sentinel failover-timeout mymaster 3000\n",
-            options->names ? "localhost" : "127.0.0.1",
-            options->tls ? watched->tls_ports[0] : watched->servers[0].port, WATCHED_DOWN_MS);
+            options->names ? "localhost" : address_of(watched, 0), port_of(watched, 0),
+            WATCHED_DOWN_MS);
     fclose(file);
 }
 
@@ -105,31 +131,36 @@ static bool hurries(void *context)
 {
     const struct watcher *watcher = context;
     redisReply *reply = try_to_ask(
-        watcher->port, "SENTINEL DEBUG INFO-PERIOD 300 PUBLISH-PERIOD 300 TILT-PERIOD 1000");
+        watcher->socket, "SENTINEL DEBUG INFO-PERIOD 300 PUBLISH-PERIOD 300 TILT-PERIOD 1000");
     freeReplyObject(reply);
     return reply != NULL;
 }
 
-static void launch_sentinel(struct watcher *watcher)
+static void launch_sentinel(struct watched *watched, int index)
 {
+    struct watcher *watcher = &watched->sentinels[index];
     char config[120], log[100];
     snprintf(config, sizeof config, "%s/conf", watcher->dir.path);
     snprintf(log, sizeof log, "%s/log", watcher->dir.path);
+    enter(watched, WATCHED_SERVERS + index);
     process_start(&watcher->process,
                   (const char *const[]){redis_process_program(), config, "--sentinel", NULL}, NULL,
                   log);
+    leave(watched);
     if (!clock_wait_until(hurries, watcher, READY_MS))
         fail_msg("a sentinel does not start");
 }
 
-static void start_sentinel(struct watched *watched, struct watcher *watcher,
+static void start_sentinel(struct watched *watched, int index,
                            const struct watched_options *options)
 {
+    struct watcher *watcher = &watched->sentinels[index];
     temp_dir_make(&watcher->dir);
+    snprintf(watcher->socket, sizeof watcher->socket, "%s/socket", watcher->dir.path);
     watcher->port = free_port();
     watcher->tls_port = options->tls ? free_port() : 0;
-    write_config(watcher, watched, options);
-    launch_sentinel(watcher);
+    write_config(watched, index, options);
+    launch_sentinel(watched, index);
 }
 
 /* hiredis cannot be told from outside that Sentinel ends connections: watched_ask makes its own. */
@@ -164,58 +195,67 @@ static void start_tls(struct watched *watched, int index)
 }
 
 /* Where the name localhost is ::1, too, it may be that one that a sentinel takes. */
-static void start_servers(struct watched *watched, bool tls)
+static void write_flags(const struct watched *watched, int index, const char *const *more,
+                        const char *flags[WATCHED_FLAGS])
 {
-    static const char *const COMMON[] = {
-        "--bind", "127.0.0.1",           "-::1", "--repl-diskless-sync-delay",
-        "0",      "--repl-backlog-size", "4mb",  NULL};
+    const char *const common[] = {"--repl-diskless-sync-delay",
+                                  "0",
+                                  "--repl-backlog-size",
+                                  "4mb",
+                                  "--protected-mode",
+                                  watched->hosts ? "no" : "yes",
+                                  "--bind",
+                                  address_of(watched, index),
+                                  watched->hosts ? NULL : "-::1",
+                                  NULL};
+    size_t count = 0;
+    for (; more && *more && count < WATCHED_FLAGS / 2; more++)
+        flags[count++] = *more;
+    for (size_t i = 0; common[i]; i++)
+        flags[count++] = common[i];
+}
+
+static void start_servers(struct watched *watched, const struct watched_options *options)
+{
     for (int i = 0; i < WATCHED_SERVERS; i++) {
         struct redis_process *server = &watched->servers[i];
-        redis_process_start(server, &(struct redis_options){.port = true, .arguments = COMMON});
-        if (tls)
+        write_flags(watched, i, options->redis, watched->flags[i]);
+        enter(watched, i);
+        redis_process_start(server,
+                            &(struct redis_options){.port = true,
+                                                    .arguments = watched->flags[i],
+                                                    .environment = options->environment[i]});
+        leave(watched);
+        if (options->tls)
             start_tls(watched, i);
-        int port = tls ? watched->tls_ports[0] : watched->servers[0].port;
         if (i > 0)
-            freeReplyObject(redis_process_command(server, "REPLICAOF 127.0.0.1 %d", port));
+            freeReplyObject(redis_process_command(server, "REPLICAOF %s %d", address_of(watched, 0),
+                                                  port_of(watched, 0)));
         disconnect(server);
     }
     for (int i = 1; i < WATCHED_SERVERS; i++)
         watched_await_replica(watched, i);
 }
 
-static bool all_are_known(void *context)
-{
-    const struct watched *watched = context;
-    for (int i = 0; i < WATCHED_SENTINELS; i++) {
-        int port = watched->sentinels[i].port;
-        if (figure_of(port, "num-slaves") != WATCHED_SERVERS - 1 ||
-            figure_of(port, "num-other-sentinels") != WATCHED_SENTINELS - 1)
-            return false;
-        clock_sleep_ms(50);
-    }
-    return true;
-}
-
 void watched_start(struct watched *watched, const struct watched_options *options)
 {
     static const struct watched_options NONE = {.names = false};
     options = options ? options : &NONE;
-    *watched = (struct watched){.url = ""};
+    *watched = (struct watched){.hosts = options->hosts};
     snprintf(watched->url, sizeof watched->url, "%s+sentinel://",
              options->tls ? "rediss" : "redis");
     if (options->tls)
         make_certificates(watched);
-    start_servers(watched, options->tls);
+    start_servers(watched, options);
     for (int i = 0; i < WATCHED_SENTINELS; i++) {
-        start_sentinel(watched, &watched->sentinels[i], options);
+        start_sentinel(watched, i, options);
         size_t length = strlen(watched->url);
-        snprintf(watched->url + length, sizeof watched->url - length, "%s127.0.0.1:%d",
-                 i ? "," : "",
+        snprintf(watched->url + length, sizeof watched->url - length, "%s%s:%d", i ? "," : "",
+                 address_of(watched, WATCHED_SERVERS + i),
                  options->tls ? watched->sentinels[i].tls_port : watched->sentinels[i].port);
     }
     strcat(watched->url, "/mymaster");
-    if (!clock_wait_until(all_are_known, watched, READY_MS))
-        fail_msg("the sentinels do not find each other");
+    watched_await_peace(watched);
 }
 
 void watched_stop(struct watched *watched)
@@ -229,18 +269,17 @@ void watched_stop(struct watched *watched)
     temp_dir_remove(&watched->certificates);
 }
 
-/* -1 where it does not answer. */
+/* -1 where it does not answer. On hosts of their own, ports may be the same. */
 static int primary_of(const struct watched *watched, int index)
 {
-    int port = 0, found = -1;
+    int found = -1;
     redisReply *reply =
-        try_to_ask(watched->sentinels[index].port, "SENTINEL GET-MASTER-ADDR-BY-NAME mymaster");
-    if (reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2)
-        port = atoi(reply->element[1]->str);
-    freeReplyObject(reply);
-    for (int i = 0; i < WATCHED_SERVERS; i++)
-        if (watched->servers[i].port == port)
+        try_to_ask(watched->sentinels[index].socket, "SENTINEL GET-MASTER-ADDR-BY-NAME mymaster");
+    for (int i = 0; reply && reply->elements == 2 && i < WATCHED_SERVERS; i++)
+        if (watched->hosts ? strcmp(reply->element[0]->str, hosts_address(i)) == 0
+                           : atoi(reply->element[1]->str) == port_of(watched, i))
             found = i;
+    freeReplyObject(reply);
     return found;
 }
 
@@ -261,19 +300,18 @@ static bool has_changed(void *context)
 {
     struct change *change = context;
     const struct watched *watched = change->watched;
-    change->primary = -1;
+    int votes[WATCHED_SERVERS] = {0}, answered = 0;
     for (int i = 0; i < WATCHED_SENTINELS; i++) {
         int primary = watched->sentinels[i].process.pid ? primary_of(watched, i) : -1;
-        if (primary < 0)
-            continue;
-        if (primary == change->old || (change->primary >= 0 && change->primary != primary))
-            return false;
-        change->primary = primary;
+        answered += primary >= 0;
+        if (primary >= 0 && primary != change->old)
+            votes[change->primary = primary]++;
     }
     clock_sleep_ms(20);
-    return change->primary >= 0 &&
-           text_has(watched->servers[change->primary].port, "INFO replication",
-                    (const char *const[]){"role:master", NULL});
+    return answered > 0 &&
+           votes[change->primary] >= (watched->hosts ? WATCHED_SENTINELS / 2 + 1 : answered) &&
+           says_of_replication(&watched->servers[change->primary],
+                               (const char *const[]){"role:master", NULL});
 }
 
 int watched_await_other(const struct watched *watched, int old)
@@ -286,10 +324,9 @@ int watched_await_other(const struct watched *watched, int old)
 
 static bool is_replica(void *context)
 {
-    const struct redis_process *server = context;
     clock_sleep_ms(20);
-    return text_has(server->port, "INFO replication",
-                    (const char *const[]){"role:slave", "master_link_status:up", NULL});
+    return says_of_replication(context,
+                               (const char *const[]){"role:slave", "master_link_status:up", NULL});
 }
 
 void watched_await_replica(const struct watched *watched, int server)
@@ -298,11 +335,36 @@ void watched_await_replica(const struct watched *watched, int server)
         fail_msg("server %d does not become a replica", server);
 }
 
+static bool are_at_peace(void *context)
+{
+    struct change *change = context;
+    const struct watched *watched = change->watched;
+    change->primary = primary_of(watched, 0);
+    for (int i = 0; i < WATCHED_SENTINELS; i++)
+        if (change->primary < 0 || primary_of(watched, i) != change->primary ||
+            figure_of(&watched->sentinels[i], "num-slaves") != WATCHED_SERVERS - 1 ||
+            figure_of(&watched->sentinels[i], "num-other-sentinels") != WATCHED_SENTINELS - 1)
+            return false;
+    for (int i = 0; i < WATCHED_SERVERS; i++)
+        if (i != change->primary && !is_replica((void *)(uintptr_t)&watched->servers[i]))
+            return false;
+    return says_of_replication(&watched->servers[change->primary],
+                               (const char *const[]){"role:master", "connected_slaves:2", NULL});
+}
+
+int watched_await_peace(const struct watched *watched)
+{
+    struct change change = {.watched = watched};
+    if (!clock_wait_until(are_at_peace, &change, READY_MS))
+        fail_msg("the servers and sentinels do not settle");
+    return change.primary;
+}
+
 static bool begins_to_fail_over(void *context)
 {
     const struct watched *watched = context;
-    redisReply *reply = watched_ask(watched->sentinels[0].port, "SENTINEL FAILOVER mymaster");
-    bool begins = reply->type == REDIS_REPLY_STATUS;
+    redisReply *reply = try_to_ask(watched->sentinels[0].socket, "SENTINEL FAILOVER mymaster");
+    bool begins = reply && reply->type == REDIS_REPLY_STATUS;
     freeReplyObject(reply);
     if (!begins)
         clock_sleep_ms(50);
@@ -317,7 +379,7 @@ void watched_fail_over(const struct watched *watched)
 
 void watched_resume_sentinel(struct watched *watched, int index)
 {
-    launch_sentinel(&watched->sentinels[index]);
+    launch_sentinel(watched, index);
 }
 
 struct move {
@@ -332,7 +394,7 @@ static bool others_know_its_place(void *context)
     for (int i = 0; all && i < WATCHED_SENTINELS; i++) {
         int known = i == move->index ? 0 : -1;
         redisReply *reply =
-            try_to_ask(move->watched->sentinels[i].port, "SENTINEL SENTINELS mymaster");
+            try_to_ask(move->watched->sentinels[i].socket, "SENTINEL SENTINELS mymaster");
         for (size_t j = 0; known < 0 && reply && j < reply->elements; j++)
             if (atoi(reply->element[j]->element[5]->str) ==
                 move->watched->sentinels[move->index].port)
@@ -354,7 +416,7 @@ void watched_move_sentinel(struct watched *watched, int index)
     watcher->port = free_port();
     fprintf(file, "\nport %d\n", watcher->port); /* the last one counts */
     fclose(file);
-    launch_sentinel(watcher);
+    launch_sentinel(watched, index);
     struct move move = {watched, index};
     if (!clock_wait_until(others_know_its_place, &move, READY_MS))
         fail_msg("the other sentinels do not learn where it is");
@@ -362,6 +424,8 @@ void watched_move_sentinel(struct watched *watched, int index)
 
 void watched_resume(struct watched *watched, int server)
 {
+    enter(watched, server);
     redis_process_resume(&watched->servers[server]);
+    leave(watched);
     disconnect(&watched->servers[server]);
 }

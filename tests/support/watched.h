@@ -3,13 +3,20 @@
 #define BATON_TESTS_SUPPORT_WATCHED_H
 
 #include "tests/support/certificates.h"
+#include "tests/support/faults/hosts.h"
 #include "tests/support/redis_process.h"
 
-enum { WATCHED_SERVERS = 3, WATCHED_SENTINELS = 3, WATCHED_DOWN_MS = 1000 };
+enum {
+    WATCHED_SERVERS = 3,
+    WATCHED_SENTINELS = 3,
+    WATCHED_DOWN_MS = 1000, /* after which the sentinels call a server down */
+    WATCHED_FLAGS = 24,
+};
 
 struct watcher {
     struct process process;
     struct temp_dir dir;
+    char socket[112];
     int port;
     int tls_port;
 };
@@ -18,6 +25,8 @@ struct watched {
     struct redis_process servers[WATCHED_SERVERS]; /* use watched_ask: they are disconnected */
     struct watcher sentinels[WATCHED_SENTINELS];
     int tls_ports[WATCHED_SERVERS];
+    const char *flags[WATCHED_SERVERS][WATCHED_FLAGS];
+    const struct hosts *hosts;
     struct temp_dir certificates;
     struct certificate authority, certificate; /* of all of them */
     char url[160]; /* redis+sentinel://… with all of them; rediss+… with TLS */
@@ -27,19 +36,28 @@ struct watched_options {
     const char *password; /* of the sentinels; NULL: none */
     bool names;           /* the sentinels call servers by the name localhost */
     bool tls;             /* they and the servers talk TLS to one another; watched_ask does not */
+    const struct hosts *hosts; /* server i is on host i, and the sentinels are on the next ones;
+                                  NULL: all are on this one, and on 127.0.0.1 */
+    const char *const *redis;  /* more arguments of the servers; may be NULL */
+    const char *const
+        *environment[WATCHED_SERVERS]; /* as process_start has it, which it outlives */
 };
 
-/* Starts all on 127.0.0.1, and waits until each sentinel knows all the others. The primary is
- * "mymaster", at first servers[0], down after WATCHED_DOWN_MS. `options` may be NULL. */
+/* Starts all, and waits for peace. The primary is "mymaster", at first servers[0]. `options` may be
+ * NULL; those it points to outlive it, as it stays where it is. */
 void watched_start(struct watched *watched, const struct watched_options *options);
 void watched_stop(struct watched *watched);
 
 /* Which server the sentinel `index` calls the primary. */
 int watched_primary(const struct watched *watched, int index);
 
-/* Waits until all sentinels that answer call another server than `old` the primary, and until that
- * one says so, too; at most 40 s. Returns which. */
+/* Waits until all sentinels that answer - on hosts of their own, most of them - call another server
+ * than `old` the primary, and until that one says so, too; at most 40 s. Returns which. */
 int watched_await_other(const struct watched *watched, int old);
+
+/* Waits until all sentinels know one another and the same primary, and the replicas of that one
+ * have caught up. Returns which server it is. */
+int watched_await_peace(const struct watched *watched);
 
 /* Waits until the server is a replica that has caught up. */
 void watched_await_replica(const struct watched *watched, int server);
