@@ -17,6 +17,45 @@ enum {
     SETTINGS_MOST = 12,
 };
 
+/* The land */
+
+unsigned land_all(const struct land *land)
+{
+    return HOST(land->hosts.count) - 1;
+}
+
+unsigned land_batond(const struct land *land, int index)
+{
+    return HOST(sides_host(&land->sides, index));
+}
+
+void land_cut_off(struct land *land, unsigned side)
+{
+    hosts_part(&land->hosts, side, land_all(land) & ~side);
+}
+
+void land_cut_off_alone(struct land *land, int part)
+{
+    unsigned batonds = land_batond(land, 0) | land_batond(land, 1);
+    hosts_part(&land->hosts, HOST(part), land_all(land) & ~HOST(part) & ~batonds);
+}
+
+void land_silence(struct land *land, unsigned side)
+{
+    hosts_silence(&land->hosts, side, land_all(land) & ~side);
+}
+
+void land_deafen(struct land *land, unsigned side)
+{
+    hosts_silence(&land->hosts, land_all(land) & ~side, side);
+}
+
+void land_heal(struct land *land, int part)
+{
+    (void)part;
+    hosts_heal(&land->hosts);
+}
+
 /* One setting */
 
 struct cycle {
@@ -27,8 +66,7 @@ struct cycle {
 struct run {
     const struct campaign *campaign;
     const struct campaign_setting *setting;
-    void *engine;
-    struct sides *sides;
+    struct land land;
     struct holders holders;
     struct cycle cycles[CYCLES_MOST];
     int count;
@@ -45,8 +83,8 @@ static int cycles(const struct campaign *campaign)
 /* Locks can be had, so that there is something to lose. */
 static int await_peace(struct run *run)
 {
-    int part = run->campaign->await_peace(run->engine, run->count);
-    sides_await_grants(run->sides);
+    int part = run->campaign->await_peace(&run->land, run->count);
+    sides_await_grants(&run->land.sides);
     clock_sleep_ms(run->campaign->calm_ms);
     return part;
 }
@@ -54,17 +92,17 @@ static int await_peace(struct run *run)
 static void begin(struct run *run, const struct campaign_fault *fault, int part)
 {
     if (fault->with_a_batond)
-        process_signal(&run->sides->batond[0].process, SIGSTOP);
+        process_signal(&run->land.sides.batond[0].process, SIGSTOP);
     if (fault->begin)
-        fault->begin(run->engine, part);
+        fault->begin(&run->land, part);
 }
 
 static void end(struct run *run, const struct campaign_fault *fault, int part)
 {
     if (fault->with_a_batond)
-        process_signal(&run->sides->batond[0].process, SIGCONT);
+        process_signal(&run->land.sides.batond[0].process, SIGCONT);
     if (fault->end)
-        fault->end(run->engine, part);
+        fault->end(&run->land, part);
 }
 
 static void go_round(struct run *run, const struct campaign_fault *fault)
@@ -75,12 +113,12 @@ static void go_round(struct run *run, const struct campaign_fault *fault)
     *cycle = (struct cycle){.fault = fault, .begun = clock_us()};
     begin(run, fault, part);
     if (fault->replaced)
-        campaign->await_other(run->engine, part);
+        campaign->await_other(&run->land, part);
     cycle->switched = clock_us();
     clock_sleep_ms(run->setting->doubles == NO_DOUBLE ? campaign->quarantine_ms
                                                       : campaign->apart_ms);
     if (fault->go_on) {
-        fault->go_on(run->engine, part);
+        fault->go_on(&run->land, part);
         clock_sleep_ms(campaign->apart_ms);
     }
     end(run, fault, part);
@@ -229,11 +267,11 @@ static void go_through_faults(struct run *run)
     int next = 0;
     struct ledger ledger = {.claims = NULL};
     struct verdict verdict;
-    run->sides = run->campaign->sides(run->engine);
-    run->holders.hosts = run->sides->hosts;
+    run->holders.hosts = &run->land.hosts;
     run->holders.ttl_ms = run->campaign->ttl_ms;
     for (int i = 0; i < SIDES; i++)
-        holders_add(&run->holders, CLIENTS, sides_host(run->sides, i), run->sides->batond[i].url);
+        holders_add(&run->holders, CLIENTS, sides_host(&run->land.sides, i),
+                    run->land.sides.batond[i].url);
     holders_start(&run->holders);
     for (int i = 0; i < cycles(run->campaign); i++)
         go_round(run, choose_fault(run->campaign, &next));
@@ -254,14 +292,18 @@ static void do_task(void **state)
     const struct task *task = *state;
     struct run *run = calloc(1, sizeof *run);
     *run = (struct run){.campaign = task->campaign, .setting = task->setting};
-    run->engine = task->campaign->start(task->setting);
-    if (!run->engine) {
+    struct land *land = &run->land;
+    if (!hosts_open(&land->hosts, task->campaign->hosts + SIDES)) {
         free(run);
         skip();
         return;
     }
+    const char *url = task->campaign->start(land, task->setting);
+    sides_start(&land->sides, &land->hosts, task->campaign->hosts, url, task->setting->batond);
     go_through_faults(run);
-    run->campaign->stop(run->engine);
+    sides_stop(&land->sides);
+    task->campaign->stop(land);
+    hosts_close(&land->hosts);
     free(run);
 }
 

@@ -4,13 +4,41 @@
 #define BATON_TESTS_CHAOS_CAMPAIGN_H
 
 #include "tests/chaos/sides.h"
+#include "tests/support/clustered.h"
+#include "tests/support/quorum.h"
+#include "tests/support/watched.h"
+
+/* An engine, of which server i is on host i, and two batonds on the last hosts. */
+struct land {
+    struct hosts hosts;
+    struct sides sides;
+    struct watched watched; /* one of these three */
+    struct clustered clustered;
+    struct quorum_servers quorum;
+    int slot;    /* of a Cluster: that the primary in trouble serves */
+    int replica; /* and its replica */
+};
+
+/* Sets of hosts: all of them, and that of a batond. */
+unsigned land_all(const struct land *land);
+unsigned land_batond(const struct land *land, int index);
+
+/* What faults have in common: these hosts are cut off from all others, in both directions, or are
+ * not heard by the others, or do not hear them; and all hear each other again. */
+void land_cut_off(struct land *land, unsigned side);
+void land_silence(struct land *land, unsigned side);
+void land_deafen(struct land *land, unsigned side);
+void land_heal(struct land *land, int part);
+
+/* A part is cut off from all but the batonds, which hear both sides. */
+void land_cut_off_alone(struct land *land, int part);
 
 /* What happens to a part, which has a number. */
 struct campaign_fault {
     const char *name;
-    void (*begin)(void *engine, int part); /* these may be NULL */
-    void (*go_on)(void *engine, int part); /* after that has lasted, it changes */
-    void (*end)(void *engine, int part);
+    void (*begin)(struct land *land, int part); /* these may be NULL */
+    void (*go_on)(struct land *land, int part); /* after that has lasted, it changes */
+    void (*end)(struct land *land, int part);
     int more;           /* how much goes wrong beyond what the mildest of promises stands */
     bool replaced;      /* another takes its place */
     bool with_a_batond; /* one stands still meanwhile, as machines do that are moved as they run */
@@ -28,6 +56,7 @@ struct campaign_setting {
 
 struct campaign {
     const char *engine;
+    int hosts; /* of the engine */
     const struct campaign_fault *faults;
     size_t fault_count;
     const struct campaign_setting *settings;
@@ -38,21 +67,20 @@ struct campaign {
     int apart_ms; /* how long it lasts, after the others have put somebody in the place: longer than
                      a TTL, */
     int quarantine_ms; /* and where there is one, than a quarantine */
-    /* Makes an engine with its batonds; NULL where hosts are not permitted. */
-    void *(*start)(const struct campaign_setting *setting);
-    void (*stop)(void *engine);
-    struct sides *(*sides)(void *engine);
+    /* Starts the engine on its hosts; returns its URL. */
+    const char *(*start)(struct land *land, const struct campaign_setting *setting);
+    void (*stop)(struct land *land);
     /* Waits until nothing is wrong any more. Returns which part is the next to be lost. */
-    int (*await_peace)(void *engine, int round);
+    int (*await_peace)(struct land *land, int round);
     /* Until it is replaced; may be NULL where none ever is. */
-    void (*await_other)(void *engine, int part);
+    void (*await_other)(struct land *land, int part);
 };
 
-/* Runs a test for each setting, of BATON_TEST_CYCLES faults where that is set, and of those alone
- * whose name has the text BATON_TEST_FAULT. Returns what main does. A test prints a row for each
- * fault, and one of a table: engine, setting, faults, grants, holds lost by faults without `more`
- * and by those with it, doubles, fences that fell, the longest time without a grant, and without
- * one of the same name. */
+/* Runs a test for each setting - skips it where hosts are not permitted -, of BATON_TEST_CYCLES
+ * faults where that is set, and of those alone whose name has the text BATON_TEST_FAULT. Returns
+ * what main does. A test prints a row for each fault, and one of a table: engine, setting, faults,
+ * grants, holds lost by faults without `more` and by those with it, doubles, fences that fell, the
+ * longest time without a grant, and without one of the same name. */
 int campaign_run(const struct campaign *campaign);
 
 #endif

@@ -1,7 +1,7 @@
 /* The clock of Redis jumps, and back, while clients of two batonds hold locks: whether two count on
  * the same one, and how long it takes until that is noticed. */
 #include "tests/chaos/holders.h"
-#include "tests/chaos/land.h"
+#include "tests/chaos/sides.h"
 #include "tests/chaos/stage.h"
 #include "tests/support/batond_process.h"
 #include "tests/support/clock.h"
@@ -11,6 +11,7 @@
 #include "tests/support/http.h"
 #include "tests/support/quorum.h"
 #include "tests/support/redis_process.h"
+#include "tests/support/watched.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -217,28 +218,30 @@ static void a_replica_with_another_time_is_promoted(void **state)
     enum { TTL_MS = 6000, AHEAD_S = 60, TRIES_MS = 60000 };
     static const char *const FLAGS[] = {"--confirm=replicas:2", "--quarantine=auto", NULL};
     struct jumping_clock clock;
-    struct land *land = calloc(1, sizeof *land);
-    struct land_options options = {.batond = FLAGS};
+    enum { SERVERS = WATCHED_SERVERS + WATCHED_SENTINELS };
+    struct hosts hosts;
+    struct watched watched;
+    struct sides sides;
+    struct watched_options options = {.hosts = &hosts};
     (void)state;
+    if (!hosts_open(&hosts, SERVERS + SIDES))
+        skip();
     jumping_clock_open(&clock);
     jumping_clock_set(&clock, AHEAD_S);
-    for (int i = 1; i < LAND_SERVERS; i++)
+    for (int i = 1; i < WATCHED_SERVERS; i++)
         options.environment[i] = clock.environment;
-    if (!land_start(land, &options)) {
-        jumping_clock_close(&clock);
-        free(land);
-        skip();
-        return;
-    }
-    hosts_enter(&land->hosts, sides_host(&land->sides, 0));
-    struct http_client *http = http_client_new(land->sides.batond[0].url);
+    watched_start(&watched, &options);
+    sides_start(&sides, &hosts, SERVERS, watched.url, FLAGS);
+    sides_await_ready(&sides, NULL);
+    hosts_enter(&hosts, sides_host(&sides, 0));
+    struct http_client *http = http_client_new(sides.batond[0].url);
     int64_t begun = clock_ms();
     assert_int_equal(http_call(http, "POST", "/locks/kept?ttl=6s", NULL), 201);
     int64_t fence = http_integer(http, "fence");
-    redis_process_kill(&land->servers[0]);
-    land_await_other(land, 0);
-    land_resume(land, 0); /* there have to be two that confirm */
-    hosts_enter(&land->hosts, sides_host(&land->sides, 0));
+    redis_process_kill(&watched.servers[0]);
+    watched_await_other(&watched, 0);
+    watched_resume(&watched, 0); /* there have to be two that confirm */
+    hosts_enter(&hosts, sides_host(&sides, 0));
     while (http_call(http, "POST", "/locks/kept?ttl=1s", NULL) != 201 &&
            clock_ms() - begun < TRIES_MS)
         clock_sleep_ms(20);
@@ -250,10 +253,11 @@ static void a_replica_with_another_time_is_promoted(void **state)
         TTL_MS, AHEAD_S, ended - begun);
     assert_true(http_integer(http, "fence") > fence);
     http_client_free(http);
-    hosts_leave(&land->hosts);
-    land_stop(land);
+    hosts_leave(&hosts);
+    sides_stop(&sides);
+    watched_stop(&watched);
+    hosts_close(&hosts);
     jumping_clock_close(&clock);
-    free(land);
     assert_true(ended - begun >= TTL_MS);
 }
 

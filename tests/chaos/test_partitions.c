@@ -1,103 +1,75 @@
 /* The primary is cut off, killed or stopped, and Sentinel promotes another, while clients on both
  * sides take locks all the time. */
 #include "tests/chaos/campaign.h"
-#include "tests/chaos/land.h"
-
-#include <signal.h>
-#include <stdlib.h>
 
 /* Ways to lose the primary */
-
-static const unsigned ALL = HOST(LAND_HOSTS) - 1;
 
 /* The primary, and one sentinel and one batond, which are not most of anything. */
 static unsigned small_side(const struct land *land, int primary)
 {
-    return HOST(primary) | HOST(land_sentinel_host(0)) | HOST(sides_host(&land->sides, 0));
+    return HOST(primary) | HOST(WATCHED_SERVERS) | land_batond(land, 0);
 }
 
-static void cut_off_with_a_batond(void *engine, int primary)
+static void cut_off_with_a_batond(struct land *land, int primary)
 {
-    struct land *land = engine;
-    hosts_part(&land->hosts, small_side(land, primary), ALL & ~small_side(land, primary));
+    land_cut_off(land, small_side(land, primary));
 }
 
-/* The batonds hear all sides. */
-static void cut_off_alone(void *engine, int primary)
+static void cut_off_with_a_replica(struct land *land, int primary)
 {
-    struct land *land = engine;
-    unsigned batonds = HOST(sides_host(&land->sides, 0)) | HOST(sides_host(&land->sides, 1));
-    hosts_part(&land->hosts, HOST(primary), ALL & ~HOST(primary) & ~batonds);
+    land_cut_off(land, small_side(land, primary) | HOST((primary + 1) % WATCHED_SERVERS));
 }
 
-static void cut_off_with_a_replica(void *engine, int primary)
+static void not_heard(struct land *land, int primary)
 {
-    struct land *land = engine;
-    unsigned side = small_side(land, primary) | HOST((primary + 1) % LAND_SERVERS);
-    hosts_part(&land->hosts, side, ALL & ~side);
+    land_silence(land, small_side(land, primary));
 }
 
-static void not_heard(void *engine, int primary)
+static void deaf(struct land *land, int primary)
 {
-    struct land *land = engine;
-    hosts_silence(&land->hosts, small_side(land, primary), ALL & ~small_side(land, primary));
+    land_deafen(land, small_side(land, primary));
 }
 
-static void deaf(void *engine, int primary)
+static void kill_it(struct land *land, int primary)
 {
-    struct land *land = engine;
-    hosts_silence(&land->hosts, ALL & ~small_side(land, primary), small_side(land, primary));
+    redis_process_kill(&land->watched.servers[primary]);
 }
 
-static void heal(void *engine, int primary)
+static void resume_it(struct land *land, int primary)
 {
-    struct land *land = engine;
-    (void)primary;
-    hosts_heal(&land->hosts);
+    watched_resume(&land->watched, primary);
 }
 
-static void kill_it(void *engine, int primary)
+static void freeze_it(struct land *land, int primary)
 {
-    struct land *land = engine;
-    redis_process_kill(&land->servers[primary]);
+    redis_process_freeze(&land->watched.servers[primary]);
 }
 
-static void freeze_it(void *engine, int primary)
+static void thaw_it(struct land *land, int primary)
 {
-    struct land *land = engine;
-    redis_process_freeze(&land->servers[primary]);
+    redis_process_thaw(&land->watched.servers[primary]);
 }
 
-static void thaw_it(void *engine, int primary)
+static void freeze_cut_off(struct land *land, int primary)
 {
-    struct land *land = engine;
-    redis_process_thaw(&land->servers[primary]);
-}
-
-static void freeze_cut_off(void *engine, int primary)
-{
-    cut_off_with_a_batond(engine, primary);
-    freeze_it(engine, primary);
-}
-
-static void resume_it(void *engine, int primary)
-{
-    land_resume(engine, primary);
+    cut_off_with_a_batond(land, primary);
+    freeze_it(land, primary);
 }
 
 static const struct campaign_fault FAULTS[] = {
-    {"cut off with a batond", .replaced = true, .begin = cut_off_with_a_batond, .end = heal},
+    {"cut off with a batond", .replaced = true, .begin = cut_off_with_a_batond, .end = land_heal},
     {"SIGKILL", .replaced = true, .begin = kill_it, .end = resume_it},
     {"cut off with a batond and a replica", .more = 1, .replaced = true,
-     .begin = cut_off_with_a_replica, .end = heal},
+     .begin = cut_off_with_a_replica, .end = land_heal},
     {"SIGSTOP", .replaced = true, .begin = freeze_it, .end = thaw_it},
     {"SIGSTOP, goes on cut off with a batond", .replaced = true, .begin = freeze_cut_off,
-     .go_on = thaw_it, .end = heal},
+     .go_on = thaw_it, .end = land_heal},
     {"SIGSTOP, together with a batond", .replaced = true, .with_a_batond = true, .begin = freeze_it,
      .end = thaw_it},
-    {"cut off, the batonds hear both sides", .replaced = true, .begin = cut_off_alone, .end = heal},
-    {"not heard, with a batond", .replaced = true, .begin = not_heard, .end = heal},
-    {"deaf, with a batond", .replaced = true, .begin = deaf, .end = heal},
+    {"cut off, the batonds hear both sides", .replaced = true, .begin = land_cut_off_alone,
+     .end = land_heal},
+    {"not heard, with a batond", .replaced = true, .begin = not_heard, .end = land_heal},
+    {"deaf, with a batond", .replaced = true, .begin = deaf, .end = land_heal},
     {"a batond stands still", .with_a_batond = true},
 };
 
@@ -128,45 +100,38 @@ static const struct campaign_setting SETTINGS[] = {
      .batond = {"--confirm=replicas:2", "--quarantine=auto"}},
 };
 
-/* The land as a campaign wants it */
+/* Sentinel as a campaign wants it */
 
-static void *start(const struct campaign_setting *setting)
+static const char *start(struct land *land, const struct campaign_setting *setting)
 {
-    struct land *land = calloc(1, sizeof *land);
-    struct land_options options = {.redis = setting->redis, .batond = setting->batond};
-    if (land_start(land, &options))
-        return land;
-    free(land);
-    return NULL;
+    watched_start(&land->watched,
+                  &(struct watched_options){.hosts = &land->hosts, .redis = setting->redis});
+    return land->watched.url;
 }
 
-static void stop(void *engine)
+static void stop(struct land *land)
 {
-    land_stop(engine);
-    free(engine);
+    watched_stop(&land->watched);
 }
 
-static struct sides *sides(void *engine)
-{
-    struct land *land = engine;
-    return &land->sides;
-}
-
-static int await_peace(void *engine, int round)
+static int await_peace(struct land *land, int round)
 {
     (void)round;
-    return land_await_peace(engine);
+    int primary = watched_await_peace(&land->watched);
+    sides_await_ready(&land->sides, NULL);
+    return primary;
 }
 
-static void await_other(void *engine, int primary)
+static void await_other(struct land *land, int primary)
 {
-    land_await_other(engine, primary);
+    watched_await_other(&land->watched, primary);
 }
 
 int main(void)
 {
     static const struct campaign CAMPAIGN = {
         .engine = "Sentinel",
+        .hosts = WATCHED_SERVERS + WATCHED_SENTINELS,
         .faults = FAULTS,
         .fault_count = sizeof FAULTS / sizeof FAULTS[0],
         .settings = SETTINGS,
@@ -178,7 +143,6 @@ int main(void)
         .quarantine_ms = 7000,
         .start = start,
         .stop = stop,
-        .sides = sides,
         .await_peace = await_peace,
         .await_other = await_other,
     };

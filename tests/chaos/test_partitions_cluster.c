@@ -2,146 +2,95 @@
  * both sides take locks of all primaries all the time. */
 #include "tests/chaos/campaign.h"
 #include "tests/support/clock.h"
-#include "tests/support/clustered.h"
 #include "tests/support/cmocka.h"
 
-#include <signal.h>
-#include <stdlib.h>
-
-enum { HOSTS = CLUSTERED_NODES + SIDES, SWITCH_MS = 40000, LOOK_MS = 20 };
-
-/* Node i is on host i. */
-struct land {
-    struct hosts hosts;
-    struct clustered clustered;
-    struct sides sides;
-    int slot;    /* that the primary in trouble serves */
-    int replica; /* its replica */
-};
+enum { SWITCH_MS = 40000, LOOK_MS = 20 };
 
 /* Ways to lose a primary */
 
-static const unsigned ALL = HOST(HOSTS) - 1;
-
-static unsigned batond(const struct land *land, int index)
+static void cut_off_with_a_batond(struct land *land, int primary)
 {
-    return HOST(sides_host(&land->sides, index));
+    land_cut_off(land, HOST(primary) | land_batond(land, 0));
 }
 
-static void cut_off(const struct land *land, unsigned side)
+static void cut_off_with_its_replica(struct land *land, int primary)
 {
-    hosts_part(&land->hosts, side, ALL & ~side);
+    land_cut_off(land, HOST(primary) | HOST(land->replica) | land_batond(land, 0));
 }
 
-static void cut_off_with_a_batond(void *engine, int primary)
+static void cut_off_from_its_replica(struct land *land, int primary)
 {
-    struct land *land = engine;
-    cut_off(land, HOST(primary) | batond(land, 0));
-}
-
-static void cut_off_with_its_replica(void *engine, int primary)
-{
-    struct land *land = engine;
-    cut_off(land, HOST(primary) | HOST(land->replica) | batond(land, 0));
-}
-
-/* The batonds hear all sides. */
-static void cut_off_alone(void *engine, int primary)
-{
-    struct land *land = engine;
-    unsigned batonds = batond(land, 0) | batond(land, 1);
-    hosts_part(&land->hosts, HOST(primary), ALL & ~HOST(primary) & ~batonds);
-}
-
-static void cut_off_from_its_replica(void *engine, int primary)
-{
-    struct land *land = engine;
     hosts_part(&land->hosts, HOST(primary), HOST(land->replica));
 }
 
-static void cut_off_from_a_batond(void *engine, int primary)
+static void cut_off_from_a_batond(struct land *land, int primary)
 {
-    struct land *land = engine;
-    hosts_part(&land->hosts, HOST(primary), batond(land, 0));
+    hosts_part(&land->hosts, HOST(primary), land_batond(land, 0));
 }
 
-static void not_heard(void *engine, int primary)
+static void not_heard(struct land *land, int primary)
 {
-    struct land *land = engine;
-    unsigned side = HOST(primary) | batond(land, 0);
-    hosts_silence(&land->hosts, side, ALL & ~side);
+    land_silence(land, HOST(primary) | land_batond(land, 0));
 }
 
-static void deaf(void *engine, int primary)
+static void deaf(struct land *land, int primary)
 {
-    struct land *land = engine;
-    unsigned side = HOST(primary) | batond(land, 0);
-    hosts_silence(&land->hosts, ALL & ~side, side);
+    land_deafen(land, HOST(primary) | land_batond(land, 0));
 }
 
-static void heal(void *engine, int primary)
+static void kill_it(struct land *land, int primary)
 {
-    struct land *land = engine;
-    (void)primary;
-    hosts_heal(&land->hosts);
-}
-
-static void kill_it(void *engine, int primary)
-{
-    struct land *land = engine;
     clustered_kill(&land->clustered, primary);
 }
 
-static void resume_it(void *engine, int primary)
+static void resume_it(struct land *land, int primary)
 {
-    struct land *land = engine;
     clustered_resume(&land->clustered, primary);
     hosts_heal(&land->hosts);
 }
 
 /* What was granted in between, its replica has never heard of. */
-static void kill_without_replica(void *engine, int primary)
+static void kill_without_replica(struct land *land, int primary)
 {
     enum { BEHIND_MS = 1500 };
-    cut_off_from_its_replica(engine, primary);
+    cut_off_from_its_replica(land, primary);
     clock_sleep_ms(BEHIND_MS);
-    kill_it(engine, primary);
+    kill_it(land, primary);
 }
 
-static void freeze_it(void *engine, int primary)
+static void freeze_it(struct land *land, int primary)
 {
-    struct land *land = engine;
     clustered_freeze(&land->clustered, primary);
 }
 
-static void thaw_it(void *engine, int primary)
+static void thaw_it(struct land *land, int primary)
 {
-    struct land *land = engine;
     clustered_thaw(&land->clustered, primary);
 }
 
-static void freeze_cut_off(void *engine, int primary)
+static void freeze_cut_off(struct land *land, int primary)
 {
-    cut_off_with_a_batond(engine, primary);
-    freeze_it(engine, primary);
+    cut_off_with_a_batond(land, primary);
+    freeze_it(land, primary);
 }
 
 static const struct campaign_fault FAULTS[] = {
-    {"cut off with a batond", .replaced = true, .begin = cut_off_with_a_batond, .end = heal},
+    {"cut off with a batond", .replaced = true, .begin = cut_off_with_a_batond, .end = land_heal},
     {"SIGSTOP, goes on cut off with a batond", .replaced = true, .begin = freeze_cut_off,
-     .go_on = thaw_it, .end = heal},
+     .go_on = thaw_it, .end = land_heal},
     {"cut off from its replica, then SIGKILL", .replaced = true, .begin = kill_without_replica,
      .end = resume_it},
     {"SIGSTOP, together with a batond", .replaced = true, .with_a_batond = true, .begin = freeze_it,
      .end = thaw_it},
     {"SIGKILL", .replaced = true, .begin = kill_it, .end = resume_it},
     {"SIGSTOP", .replaced = true, .begin = freeze_it, .end = thaw_it},
-    {"cut off with a batond and its replica", .begin = cut_off_with_its_replica, .end = heal},
-    {"cut off, the batonds hear both sides", .replaced = true, .begin = cut_off_alone, .end = heal},
-    {"cut off from its replica", .begin = cut_off_from_its_replica, .end = heal},
-    {"cut off from a batond", .begin = cut_off_from_a_batond, .end = heal},
-    {"not heard, with a batond", .replaced = true, .begin = not_heard, .end = heal},
-    {"deaf, with a batond", .replaced = true, .begin = deaf, .end = heal},
+    {"cut off with a batond and its replica", .begin = cut_off_with_its_replica, .end = land_heal},
+    {"cut off, the batonds hear both sides", .replaced = true, .begin = land_cut_off_alone,
+     .end = land_heal},
+    {"cut off from its replica", .begin = cut_off_from_its_replica, .end = land_heal},
+    {"cut off from a batond", .begin = cut_off_from_a_batond, .end = land_heal},
+    {"not heard, with a batond", .replaced = true, .begin = not_heard, .end = land_heal},
+    {"deaf, with a batond", .replaced = true, .begin = deaf, .end = land_heal},
     {"a batond stands still", .with_a_batond = true},
 };
 
@@ -164,39 +113,23 @@ static const struct campaign_setting SETTINGS[] = {
      .batond = {"--confirm=replicas:1", "--quarantine=auto"}},
 };
 
-/* The land as a campaign wants it */
+/* The Cluster as a campaign wants it */
 
-static void *start(const struct campaign_setting *setting)
+static const char *start(struct land *land, const struct campaign_setting *setting)
 {
-    struct land *land = calloc(1, sizeof *land);
-    if (!hosts_open(&land->hosts, HOSTS)) {
-        free(land);
-        return NULL;
-    }
+    (void)setting;
     clustered_start(&land->clustered, &(struct clustered_options){.hosts = &land->hosts});
-    sides_start(&land->sides, &land->hosts, CLUSTERED_NODES, land->clustered.url, setting->batond);
-    return land;
+    return land->clustered.url;
 }
 
-static void stop(void *engine)
+static void stop(struct land *land)
 {
-    struct land *land = engine;
-    sides_stop(&land->sides);
     clustered_stop(&land->clustered);
-    hosts_close(&land->hosts);
-    free(land);
-}
-
-static struct sides *sides(void *engine)
-{
-    struct land *land = engine;
-    return &land->sides;
 }
 
 /* Primaries fall in turn. */
-static int await_peace(void *engine, int round)
+static int await_peace(struct land *land, int round)
 {
-    struct land *land = engine;
     clustered_await_calm(&land->clustered);
     sides_await_ready(&land->sides, NULL);
     land->slot = round % CLUSTERED_PRIMARIES * CLUSTERED_SLOTS / CLUSTERED_PRIMARIES;
@@ -214,10 +147,10 @@ static bool is_promoted(void *context)
     return clustered_view(&land->clustered, land->replica, land->slot) == land->replica;
 }
 
-static void await_other(void *engine, int primary)
+static void await_other(struct land *land, int primary)
 {
     (void)primary;
-    if (!clock_wait_until(is_promoted, engine, SWITCH_MS))
+    if (!clock_wait_until(is_promoted, land, SWITCH_MS))
         fail_msg("the replica does not take its primary's place");
 }
 
@@ -225,6 +158,7 @@ int main(void)
 {
     static const struct campaign CAMPAIGN = {
         .engine = "Cluster",
+        .hosts = CLUSTERED_NODES,
         .faults = FAULTS,
         .fault_count = sizeof FAULTS / sizeof FAULTS[0],
         .settings = SETTINGS,
@@ -236,7 +170,6 @@ int main(void)
         .quarantine_ms = 7000,
         .start = start,
         .stop = stop,
-        .sides = sides,
         .await_peace = await_peace,
         .await_other = await_other,
     };

@@ -1,28 +1,8 @@
 /* Members of a quorum are cut off, from all or from one side, in both directions or in one, killed
  * or stopped, while clients on both sides take locks all the time. */
 #include "tests/chaos/campaign.h"
-#include "tests/support/quorum.h"
-
-#include <signal.h>
-#include <stdlib.h>
-
-enum { HOSTS = QUORUM_MEMBERS + SIDES };
-
-/* Member i is on host i. */
-struct land {
-    struct hosts hosts;
-    struct quorum_servers servers;
-    struct sides sides;
-};
 
 /* Ways to lose members */
-
-static const unsigned ALL = HOST(HOSTS) - 1;
-
-static unsigned batond(const struct land *land, int index)
-{
-    return HOST(sides_host(&land->sides, index));
-}
 
 static int number(int first, int index)
 {
@@ -38,99 +18,82 @@ static unsigned members(int first, int count)
     return set;
 }
 
-static void two_cut_off_with_a_batond(void *engine, int first)
+static void two_cut_off_with_a_batond(struct land *land, int first)
 {
-    struct land *land = engine;
-    unsigned side = members(first, 2) | batond(land, 0);
-    hosts_part(&land->hosts, side, ALL & ~side);
+    land_cut_off(land, members(first, 2) | land_batond(land, 0));
 }
 
 /* One member hears both. */
-static void one_between_two_sides(void *engine, int first)
+static void one_between_two_sides(struct land *land, int first)
 {
-    struct land *land = engine;
-    hosts_part(&land->hosts, members(first, 2) | batond(land, 0),
-               members(first + 3, 2) | batond(land, 1));
+    hosts_part(&land->hosts, members(first, 2) | land_batond(land, 0),
+               members(first + 3, 2) | land_batond(land, 1));
 }
 
-static void two_hear_and_are_not_heard(void *engine, int first)
+static void two_hear_and_are_not_heard(struct land *land, int first)
 {
-    struct land *land = engine;
-    hosts_silence(&land->hosts, members(first, 2), batond(land, 0) | batond(land, 1));
+    hosts_silence(&land->hosts, members(first, 2), land_batond(land, 0) | land_batond(land, 1));
 }
 
 /* What it asks for, a majority does, and it does not learn of it. */
-static void three_hear_a_batond_in_vain(void *engine, int first)
+static void three_hear_a_batond_in_vain(struct land *land, int first)
 {
-    struct land *land = engine;
-    hosts_silence(&land->hosts, members(first, 3), batond(land, 0));
+    hosts_silence(&land->hosts, members(first, 3), land_batond(land, 0));
 }
 
-static void two_deaf(void *engine, int first)
+static void two_deaf(struct land *land, int first)
 {
-    struct land *land = engine;
-    hosts_silence(&land->hosts, batond(land, 0) | batond(land, 1), members(first, 2));
-}
-
-static void heal(void *engine, int first)
-{
-    struct land *land = engine;
-    (void)first;
-    hosts_heal(&land->hosts);
+    hosts_silence(&land->hosts, land_batond(land, 0) | land_batond(land, 1), members(first, 2));
 }
 
 static void kill_some(struct land *land, int first, int count)
 {
     for (int i = 0; i < count; i++)
-        redis_process_kill(&land->servers.members[number(first, i)]);
+        redis_process_kill(&land->quorum.members[number(first, i)]);
     for (int i = 0; i < count; i++)
-        quorum_servers_resume(&land->servers, number(first, i));
+        quorum_servers_resume(&land->quorum, number(first, i));
 }
 
-static void two_lose_all(void *engine, int first)
+static void two_lose_all(struct land *land, int first)
 {
-    kill_some(engine, first, 2);
+    kill_some(land, first, 2);
 }
 
-static void three_lose_all(void *engine, int first)
+static void three_lose_all(struct land *land, int first)
 {
-    kill_some(engine, first, 3);
+    kill_some(land, first, 3);
 }
 
-static void one_loses_all_and_one_is_cut_off(void *engine, int first)
+static void one_loses_all_and_one_is_cut_off(struct land *land, int first)
 {
-    struct land *land = engine;
-    unsigned other = members(first + 1, 1);
-    hosts_part(&land->hosts, other, ALL & ~other);
+    land_cut_off(land, members(first + 1, 1));
     kill_some(land, first, 1);
 }
 
-static void two_stop(void *engine, int first)
+static void two_stop(struct land *land, int first)
 {
-    struct land *land = engine;
     for (int i = 0; i < 2; i++)
-        redis_process_freeze(&land->servers.members[number(first, i)]);
+        redis_process_freeze(&land->quorum.members[number(first, i)]);
 }
 
-static void two_go_on(void *engine, int first)
+static void two_go_on(struct land *land, int first)
 {
-    struct land *land = engine;
     for (int i = 0; i < 2; i++)
-        redis_process_thaw(&land->servers.members[number(first, i)]);
+        redis_process_thaw(&land->quorum.members[number(first, i)]);
 }
 
 static const struct campaign_fault FAULTS[] = {
-    {"two cut off with a batond", .begin = two_cut_off_with_a_batond, .end = heal},
-    {"two come back empty", .more = 1, .begin = two_lose_all, .end = heal},
-    {"one between two sides", .begin = one_between_two_sides, .end = heal},
+    {"two cut off with a batond", .begin = two_cut_off_with_a_batond, .end = land_heal},
+    {"two come back empty", .more = 1, .begin = two_lose_all, .end = land_heal},
+    {"one between two sides", .begin = one_between_two_sides, .end = land_heal},
     {"three hear a batond and are not heard by it", .begin = three_hear_a_batond_in_vain,
-     .end = heal},
-    {"two hear and are not heard", .begin = two_hear_and_are_not_heard, .end = heal},
-    {"two deaf", .begin = two_deaf, .end = heal},
+     .end = land_heal},
+    {"two hear and are not heard", .begin = two_hear_and_are_not_heard, .end = land_heal},
+    {"two deaf", .begin = two_deaf, .end = land_heal},
     {"two SIGSTOP", .begin = two_stop, .end = two_go_on},
     {"one comes back empty, one is cut off", .more = 1, .begin = one_loses_all_and_one_is_cut_off,
-     .end = heal},
-    {"three come back empty", .more = 1, .begin = three_lose_all, .end = heal},
+     .end = land_heal},
+    {"three come back empty", .more = 1, .begin = three_lose_all, .end = land_heal},
     {"a batond stands still", .with_a_batond = true},
 };
 
@@ -143,38 +106,22 @@ static const struct campaign_setting SETTINGS[] = {
      .batond = {"--quarantine=auto"}},
 };
 
-/* The land as a campaign wants it */
+/* The quorum as a campaign wants it */
 
-static void *start(const struct campaign_setting *setting)
+static const char *start(struct land *land, const struct campaign_setting *setting)
 {
-    struct land *land = calloc(1, sizeof *land);
-    if (!hosts_open(&land->hosts, HOSTS)) {
-        free(land);
-        return NULL;
-    }
-    quorum_servers_start_on(&land->servers, &(struct quorum_options){.hosts = &land->hosts});
-    sides_start(&land->sides, &land->hosts, QUORUM_MEMBERS, land->servers.url, setting->batond);
-    return land;
+    (void)setting;
+    quorum_servers_start_on(&land->quorum, &(struct quorum_options){.hosts = &land->hosts});
+    return land->quorum.url;
 }
 
-static void stop(void *engine)
+static void stop(struct land *land)
 {
-    struct land *land = engine;
-    sides_stop(&land->sides);
-    quorum_servers_stop(&land->servers);
-    hosts_close(&land->hosts);
-    free(land);
+    quorum_servers_stop(&land->quorum);
 }
 
-static struct sides *sides(void *engine)
+static int await_peace(struct land *land, int round)
 {
-    struct land *land = engine;
-    return &land->sides;
-}
-
-static int await_peace(void *engine, int round)
-{
-    struct land *land = engine;
     sides_await_ready(&land->sides, "5 of 5");
     return round % QUORUM_MEMBERS;
 }
@@ -183,6 +130,7 @@ int main(void)
 {
     static const struct campaign CAMPAIGN = {
         .engine = "Quorum",
+        .hosts = QUORUM_MEMBERS,
         .faults = FAULTS,
         .fault_count = sizeof FAULTS / sizeof FAULTS[0],
         .settings = SETTINGS,
@@ -194,7 +142,6 @@ int main(void)
         .quarantine_ms = 2500,
         .start = start,
         .stop = stop,
-        .sides = sides,
         .await_peace = await_peace,
     };
     return campaign_run(&CAMPAIGN);
