@@ -1,6 +1,5 @@
 /* Grants that their client cannot have learnt of: none of them keeps a lock. */
-#include "tests/support/faults/proxy.h"
-#include "tests/support/fixtures/service.h"
+#include "tests/support/fixtures/proxied.h"
 #include "tests/support/raw.h"
 
 #include <stdio.h>
@@ -9,45 +8,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A batond that reaches Redis through a proxy, and another that reaches it directly. */
-struct scene {
-    struct redis_process redis;
-    struct proxy proxy;
-    struct batond_process batond, other_batond;
-    struct http_client *client, *other;
-};
-
-static int set(void **state)
+static int start(void **state)
 {
-    static struct scene scene;
     static const char *const ONE[] = {"--workers=1", NULL}; /* requests are asked in their order */
-    *state = &scene;
-    redis_process_start(&scene.redis, NULL);
-    proxy_start(&scene.proxy, scene.redis.socket);
-    batond_process_start(&scene.batond,
-                         &(struct batond_options){.redis_url = scene.proxy.url, .arguments = ONE});
-    batond_process_start(&scene.other_batond,
-                         &(struct batond_options){.redis_url = scene.redis.url, .arguments = ONE});
-    scene.client = http_client_new(scene.batond.url);
-    scene.other = http_client_new(scene.other_batond.url);
-    return 0;
-}
-
-static int strike(void **state)
-{
-    struct scene *scene = *state;
-    http_client_free(scene->client);
-    http_client_free(scene->other);
-    int code = batond_process_stop(&scene->batond) | batond_process_stop(&scene->other_batond);
-    proxy_stop(&scene->proxy);
-    redis_process_stop(&scene->redis);
-    return code;
+    return proxied_start(state, ONE);
 }
 
 /* Before each story: all is well, and batond knows. */
 static int begin(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     scene->proxy.mode = PROXY_OPEN;
     if (!comes_to_answer(scene->client, "/readyz", 200, CLOCK_HANG_MS))
         return -1;
@@ -62,7 +32,7 @@ static void keep_token_in_doubt(struct http_client *client, char token[TOKEN_TEX
     keep_token(client, token);
 }
 
-static int64_t hold_count(struct scene *scene, const char *name)
+static int64_t hold_count(struct proxied *scene, const char *name)
 {
     char request[100];
     snprintf(request, sizeof request, "GET /locks/%s", name);
@@ -70,7 +40,7 @@ static int64_t hold_count(struct scene *scene, const char *name)
     return http_integer(scene->other, "hold_count");
 }
 
-static void becomes_free(struct scene *scene, const char *name)
+static void becomes_free(struct proxied *scene, const char *name)
 {
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     while (hold_count(scene, name) > 0) {
@@ -80,7 +50,7 @@ static void becomes_free(struct scene *scene, const char *name)
     }
 }
 
-static void await_calls(struct scene *scene, const char *command, int64_t count)
+static void await_calls(struct proxied *scene, const char *command, int64_t count)
 {
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     while (redis_process_calls(&scene->redis, command) < count) {
@@ -91,7 +61,7 @@ static void await_calls(struct scene *scene, const char *command, int64_t count)
 
 static void a_grant_whose_reply_was_lost_is_taken_back(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     char token[TOKEN_TEXT];
     int losses = scene->proxy.losses;
     scene->proxy.mode = PROXY_LOSES_REPLY;
@@ -111,7 +81,7 @@ static void a_grant_whose_reply_was_lost_is_taken_back(void **state)
  * the lock is held by its own lost grant. */
 static void it_is_taken_back_before_anything_else(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     scene->proxy.mode = PROXY_LOSES_REPLY;
     answers(scene->client, "POST /locks/first?ttl=10m&owner=doubtful", NULL, 503,
             "store_unavailable");
@@ -125,7 +95,7 @@ static void it_is_taken_back_before_anything_else(void **state)
 
 static void who_came_back_with_its_token_keeps_its_hold(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     char token[TOKEN_TEXT];
     scene->proxy.mode = PROXY_LOSES_REPLY;
     answers(scene->client, "POST /locks/return?ttl=10m&owner=doubtful", NULL, 503,
@@ -145,7 +115,7 @@ static void who_came_back_with_its_token_keeps_its_hold(void **state)
 
 static void repeating_after_the_return_acquires_once(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     char token[TOKEN_TEXT];
     scene->proxy.mode = PROXY_LOSES_REPLY;
     answers(scene->client, "POST /locks/repeat?ttl=10m&owner=doubtful", NULL, 503,
@@ -170,7 +140,7 @@ static void repeating_after_the_return_acquires_once(void **state)
  */
 static void an_acquire_that_was_lost_itself_leaves_nothing(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     char token[TOKEN_TEXT], theirs[TOKEN_TEXT];
     scene->proxy.mode = PROXY_LOSES_COMMAND;
     answers(scene->client, "POST /locks/never?ttl=10m&owner=doubtful", NULL, 503,
@@ -187,7 +157,7 @@ static void an_acquire_that_was_lost_itself_leaves_nothing(void **state)
 /* Redis is back, but takes no writes for a while: the grant is not forgotten over that. */
 static void what_redis_refuses_to_take_back_is_tried_again(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     scene->proxy.mode = PROXY_LOSES_REPLY;
     answers(scene->client, "POST /locks/doubtful-refused?ttl=10m", NULL, 503, "store_unavailable");
     assert_int_equal(hold_count(scene, "doubtful-refused"), 1);
@@ -204,7 +174,7 @@ static void what_redis_refuses_to_take_back_is_tried_again(void **state)
  * log says what is wrong. */
 static void a_key_that_is_none_of_ours_is_complained_about(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     freeReplyObject(redis_process_command(&scene->redis, "LPUSH baton:{foreign} x"));
     answers(scene->other, "POST /locks/foreign", NULL, 500, "damaged");
     assert_true(
@@ -236,7 +206,7 @@ static void ask_and_go(int port, const char *name, const char *headers, bool abo
 }
 
 /* Redis goes on: what was asked meanwhile is granted, and taken back. */
-static void thaw_and_become_free(struct scene *scene, const char *name)
+static void thaw_and_become_free(struct proxied *scene, const char *name)
 {
     redis_process_thaw(&scene->redis);
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
@@ -245,7 +215,7 @@ static void thaw_and_become_free(struct scene *scene, const char *name)
     becomes_free(scene, name);
 }
 
-static void hang_up_before_the_grant(struct scene *scene, const char *name, bool abort_it)
+static void hang_up_before_the_grant(struct proxied *scene, const char *name, bool abort_it)
 {
     redis_process_freeze(&scene->redis);
     ask_and_go(scene->other_batond.port, name, "", abort_it);
@@ -268,7 +238,7 @@ static const char WITH_TOKEN[] = "Lock-Token: " TOKEN "\r\n";
 /* A client that asked again elsewhere before it had its answer, and went before it had either. */
 static void who_asks_at_two_batonds_and_goes_holds_nothing(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     redis_process_freeze(&scene->redis);
     ask_and_go(scene->batond.port, "twice", WITH_TOKEN, false);
     ask_and_go(scene->other_batond.port, "twice", WITH_TOKEN, false);
@@ -278,7 +248,7 @@ static void who_asks_at_two_batonds_and_goes_holds_nothing(void **state)
 /* ... and one that waited for the answer at one of them, and was told of the hold there. */
 static void who_goes_from_one_of_two_batonds_keeps_its_hold(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     answers_token(scene->client, TOKEN, "POST /locks/once?ttl=10m", NULL, 201, NULL);
     redis_process_freeze(&scene->redis);
     ask_and_go(scene->other_batond.port, "once", WITH_TOKEN, false);
@@ -290,7 +260,7 @@ static void who_goes_from_one_of_two_batonds_keeps_its_hold(void **state)
 /* Redis answers too late for the client, who got its 503: the late grant is taken back. */
 static void a_grant_that_comes_after_the_503_is_taken_back(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     redis_process_freeze(&scene->redis);
     answers(scene->other, "POST /locks/late?ttl=10m", NULL, 503, "store_unavailable");
     redis_process_thaw(&scene->redis);
@@ -303,7 +273,7 @@ static void a_grant_that_comes_after_the_503_is_taken_back(void **state)
  * taken back before it was there. It must not be granted any more, since nobody would know. */
 static void an_acquire_that_arrives_after_its_take_back_grants_nothing(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     scene->proxy.mode = PROXY_HOLDS_BACK;
     answers(scene->client, "POST /locks/belated?ttl=10m&owner=doubtful", NULL, 503,
             "store_unavailable");
@@ -331,5 +301,5 @@ int main(void)
         cmocka_unit_test_setup(a_grant_that_comes_after_the_503_is_taken_back, begin),
         cmocka_unit_test_setup(an_acquire_that_arrives_after_its_take_back_grants_nothing, begin),
     };
-    return cmocka_run_group_tests(tests, set, strike);
+    return cmocka_run_group_tests(tests, start, proxied_stop);
 }

@@ -1,20 +1,11 @@
 /* What a server is told through Redis may be lost though all connections stay up: a bus link of a
  * Cluster that breaks for a moment, a proxy. Nobody sleeps beside a free lock then, nobody is
  * passed, and nobody is told of a change late. */
-#include "tests/support/faults/proxy.h"
 #include "tests/support/fixtures/parked.h"
-#include "tests/support/fixtures/service.h"
+#include "tests/support/fixtures/proxied.h"
 
 #include <limits.h>
 #include <stdio.h>
-
-/* A batond that reaches Redis through a proxy, and another that reaches it directly. */
-struct scene {
-    struct redis_process redis;
-    struct proxy proxy;
-    struct batond_process batond, other_batond;
-    struct http_client *client, *other;
-};
 
 /* What finds out: half a claim window, or half a lease. The other is so long that it cannot be it.
  */
@@ -22,52 +13,17 @@ struct scene {
 static const char *const BY_CLAIM[] = {ONE_WORKER, "--claim-window=2s", "--waiter-lease=10m", NULL};
 static const char *const BY_LEASE[] = {ONE_WORKER, "--claim-window=60s", "--waiter-lease=2s", NULL};
 
-static int set(void **state, const char *const *settings)
+static int start_by_claim(void **state)
 {
-    static struct scene scene;
-    *state = &scene;
-    redis_process_start(&scene.redis, NULL);
-    proxy_start(&scene.proxy, scene.redis.socket);
-    batond_process_start(&scene.batond, &(struct batond_options){.redis_url = scene.proxy.url,
-                                                                 .arguments = settings});
-    batond_process_start(&scene.other_batond, &(struct batond_options){.redis_url = scene.redis.url,
-                                                                       .arguments = settings});
-    scene.client = http_client_new(scene.batond.url);
-    scene.other = http_client_new(scene.other_batond.url);
-    return 0;
+    return proxied_start(state, BY_CLAIM);
 }
 
-static int set_by_claim(void **state)
+static int start_by_lease(void **state)
 {
-    return set(state, BY_CLAIM);
+    return proxied_start(state, BY_LEASE);
 }
 
-static int set_by_lease(void **state)
-{
-    return set(state, BY_LEASE);
-}
-
-static int strike(void **state)
-{
-    struct scene *scene = *state;
-    http_client_free(scene->client);
-    http_client_free(scene->other);
-    int code = batond_process_stop(&scene->batond) | batond_process_stop(&scene->other_batond);
-    proxy_stop(&scene->proxy);
-    redis_process_stop(&scene->redis);
-    return code;
-}
-
-/* From now on these messages to `batond` are lost, so many of them. */
-static void lose(struct scene *scene, const char *beginning, int most)
-{
-    scene->proxy.losses = 0;
-    scene->proxy.most = most;
-    scene->proxy.mark = beginning;
-    scene->proxy.mode = PROXY_LOSES_MESSAGES;
-}
-
-static void assert_lost(struct scene *scene, int count)
+static void assert_lost(struct proxied *scene, int count)
 {
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     while (scene->proxy.losses < count && clock_ms() < deadline)
@@ -77,7 +33,7 @@ static void assert_lost(struct scene *scene, int count)
 }
 
 /* Takes the lock by the batond whose messages arrive. */
-static void take(struct scene *scene, const char *name, const char *query, char token[TOKEN_TEXT])
+static void take(struct proxied *scene, const char *name, const char *query, char token[TOKEN_TEXT])
 {
     char request[120];
     snprintf(request, sizeof request, "POST /locks/%s?%s", name, query);
@@ -85,7 +41,7 @@ static void take(struct scene *scene, const char *name, const char *query, char 
     keep_token(scene->other, token);
 }
 
-static void give(struct scene *scene, const char *name, const char *token)
+static void give(struct proxied *scene, const char *name, const char *token)
 {
     char request[120];
     snprintf(request, sizeof request, "DELETE /locks/%s", name);
@@ -101,7 +57,7 @@ static bool is_queued(struct http_client *client, const char *name, int64_t leng
 }
 
 /* Parks a request at the batond whose messages may be lost. */
-static struct parked *park(struct scene *scene, const char *name, const char *query,
+static struct parked *park(struct proxied *scene, const char *name, const char *query,
                            const char *token, int64_t length)
 {
     char request[120];
@@ -122,11 +78,11 @@ static void await(struct parked *parked, long status)
 
 static void a_lost_grant_is_told_again(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     char token[TOKEN_TEXT];
     take(scene, "grant", "ttl=5m", token);
     struct parked *waiter = park(scene, "grant", "wait=50s", NULL, 1);
-    lose(scene, "g ", 1);
+    proxied_lose(scene, "g ", 1);
     give(scene, "grant", token);
     await(waiter, 201);
     assert_lost(scene, 1);
@@ -136,11 +92,11 @@ static void a_lost_grant_is_told_again(void **state)
 /* The one who releases ends a short time later, and has nobody to do it for it. */
 static void a_newcomer_does_not_pass_whose_grant_was_lost(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     char token[TOKEN_TEXT];
     take(scene, "newcomer", "ttl=5m", token);
     struct parked *waiter = park(scene, "newcomer", "wait=50s&ttl=5m", NULL, 1);
-    lose(scene, "g ", 1);
+    proxied_lose(scene, "g ", 1);
     give(scene, "newcomer", token);
     do
         answers(scene->other, "POST /locks/newcomer", NULL, 409, "locked");
@@ -153,11 +109,11 @@ static void a_newcomer_does_not_pass_whose_grant_was_lost(void **state)
 /* Whatever is told, nothing arrives: the server looks by itself. */
 static void many_lost_grants_are_found_by_vouching(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     char token[TOKEN_TEXT];
     take(scene, "many", "ttl=5m", token);
     struct parked *waiter = park(scene, "many", "wait=50s", NULL, 1);
-    lose(scene, "", INT_MAX);
+    proxied_lose(scene, "", INT_MAX);
     give(scene, "many", token);
     await(waiter, 201);
     assert_true(scene->proxy.losses > 0);
@@ -168,11 +124,11 @@ static void many_lost_grants_are_found_by_vouching(void **state)
 /* The hold ends sooner than everybody thought, and nobody else waits. */
 static void a_lost_word_of_an_earlier_end(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     char token[TOKEN_TEXT];
     take(scene, "sooner", "ttl=5m", token);
     struct parked *waiter = park(scene, "sooner", "wait=50s", NULL, 1);
-    lose(scene, "n ", 1);
+    proxied_lose(scene, "n ", 1);
     int64_t begun = clock_ms();
     answers_token(scene->other, token, "PUT /locks/sooner?ttl=1s", NULL, 200, NULL);
     await(waiter, 201);
@@ -184,11 +140,11 @@ static void a_lost_word_of_an_earlier_end(void **state)
 /* Further ahead than that somebody would mind it. */
 static void a_lost_word_of_an_end_that_is_far(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     char token[TOKEN_TEXT];
     take(scene, "far", "ttl=5m", token);
     struct parked *waiter = park(scene, "far", "wait=50s", NULL, 1);
-    lose(scene, "n ", 1);
+    proxied_lose(scene, "n ", 1);
     int64_t begun = clock_ms();
     answers_token(scene->other, token, "PUT /locks/far?ttl=2500ms", NULL, 200, NULL);
     await(waiter, 201);
@@ -199,7 +155,7 @@ static void a_lost_word_of_an_end_that_is_far(void **state)
 
 static void a_lost_word_of_a_change_is_found_by_vouching(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     char token[TOKEN_TEXT], request[120];
     take(scene, "watched", "ttl=5m", token);
     answers(scene->client, "GET /locks/watched", NULL, 200, NULL);
@@ -209,7 +165,7 @@ static void a_lost_word_of_a_change_is_found_by_vouching(void **state)
     for (int i = 0; i < 2; i++) /* behind its look */
         answers(scene->client, "GET /locks/watched", NULL, 200, NULL);
     assert_true(parked_waits(watcher, 0));
-    lose(scene, "c ", 1);
+    proxied_lose(scene, "c ", 1);
     give(scene, "watched", token);
     await(watcher, 200);
     assert_lost(scene, 1);
@@ -221,12 +177,12 @@ static const char CANCELLED[] = "token-of-the-cancelled-one";
 /* Another one waits there as well, so that the server is known to Redis all the time. */
 static void a_lost_cancellation_is_found_by_vouching(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     char token[TOKEN_TEXT];
     take(scene, "cancelled", "ttl=5m", token);
     struct parked *waiter = park(scene, "cancelled", "wait=50s", CANCELLED, 1);
     struct parked *next = park(scene, "cancelled", "wait=50s", NULL, 2);
-    lose(scene, "x ", 1);
+    proxied_lose(scene, "x ", 1);
     answers_token(scene->other, CANCELLED, "DELETE /locks/cancelled", NULL, 200, NULL);
     await(waiter, 409);
     assert_lost(scene, 1);
@@ -236,7 +192,7 @@ static void a_lost_cancellation_is_found_by_vouching(void **state)
     parked_close(next);
 }
 
-#define FOUND_BY(what, test) cmocka_unit_test_setup_teardown(test, set_by_##what, strike)
+#define FOUND_BY(what, test) cmocka_unit_test_setup_teardown(test, start_by_##what, proxied_stop)
 
 int main(void)
 {

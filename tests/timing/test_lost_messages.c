@@ -1,50 +1,21 @@
 /* How long a lost message delays those who wait and watch, with the usual settings: half a claim
  * window, or half a lease. */
-#include "tests/support/faults/proxy.h"
 #include "tests/support/fixtures/parked.h"
+#include "tests/support/fixtures/proxied.h"
 
 #include <limits.h>
 #include <stdio.h>
 
 enum { CLAIM_MS = 2000, LEASE_MS = 10000, LATE_MS = 300 };
 
-/* A batond that reaches Redis through a proxy, and another that reaches it directly. */
-struct scene {
-    struct redis_process redis;
-    struct proxy proxy;
-    struct batond_process batond, other_batond;
-    struct http_client *client, *other;
-};
-
-static int set(void **state)
+static int start(void **state)
 {
-    static struct scene scene;
     static const char *const ONE[] = {"--workers=1", NULL};
-    *state = &scene;
-    redis_process_start(&scene.redis, NULL);
-    proxy_start(&scene.proxy, scene.redis.socket);
-    batond_process_start(&scene.batond,
-                         &(struct batond_options){.redis_url = scene.proxy.url, .arguments = ONE});
-    batond_process_start(&scene.other_batond,
-                         &(struct batond_options){.redis_url = scene.redis.url, .arguments = ONE});
-    scene.client = http_client_new(scene.batond.url);
-    scene.other = http_client_new(scene.other_batond.url);
-    return 0;
-}
-
-static int strike(void **state)
-{
-    struct scene *scene = *state;
-    http_client_free(scene->client);
-    http_client_free(scene->other);
-    int code = batond_process_stop(&scene->batond) | batond_process_stop(&scene->other_batond);
-    proxy_stop(&scene->proxy);
-    redis_process_stop(&scene->redis);
-    return code;
+    return proxied_start(state, ONE);
 }
 
 /* Takes the lock by the batond whose messages arrive, and parks a request at the other. */
-static struct parked *park(struct scene *scene, const char *name, char token[TOKEN_TEXT])
+static struct parked *park(struct proxied *scene, const char *name, char token[TOKEN_TEXT])
 {
     char line[120];
     snprintf(line, sizeof line, "POST /locks/%s?ttl=5m", name);
@@ -59,17 +30,7 @@ static struct parked *park(struct scene *scene, const char *name, char token[TOK
     return parked;
 }
 
-/* From now on these messages to it are lost, so many of them. */
-static int64_t lose(struct scene *scene, const char *beginning, int most)
-{
-    scene->proxy.losses = 0;
-    scene->proxy.most = most;
-    scene->proxy.mark = beginning;
-    scene->proxy.mode = PROXY_LOSES_MESSAGES;
-    return clock_ms();
-}
-
-static int64_t await(struct scene *scene, struct parked *parked, long status, int64_t begun)
+static int64_t await(struct proxied *scene, struct parked *parked, long status, int64_t begun)
 {
     assert_int_equal(parked_answer(parked, CLOCK_HANG_MS), status);
     int64_t took = clock_ms() - begun;
@@ -80,7 +41,7 @@ static int64_t await(struct scene *scene, struct parked *parked, long status, in
     return took;
 }
 
-static void give(struct scene *scene, const char *name, const char *token)
+static void give(struct proxied *scene, const char *name, const char *token)
 {
     char line[120];
     snprintf(line, sizeof line, "DELETE /locks/%s", name);
@@ -89,34 +50,37 @@ static void give(struct scene *scene, const char *name, const char *token)
 
 static void a_lost_grant_costs_half_a_claim_window(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     char token[TOKEN_TEXT];
     struct parked *waiter = park(scene, "grant", token);
-    int64_t begun = lose(scene, "g ", 1);
+    int64_t begun = clock_ms();
+    proxied_lose(scene, "g ", 1);
     give(scene, "grant", token);
     assert_in_range(await(scene, waiter, 201, begun), 0, CLAIM_MS / 2 + LATE_MS);
 }
 
 static void all_messages_lost_cost_half_a_lease(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     char token[TOKEN_TEXT];
     struct parked *waiter = park(scene, "all", token);
-    int64_t begun = lose(scene, "", INT_MAX);
+    int64_t begun = clock_ms();
+    proxied_lose(scene, "", INT_MAX);
     give(scene, "all", token);
     assert_in_range(await(scene, waiter, 201, begun), 0, LEASE_MS / 2 + LATE_MS);
 }
 
 static void a_lost_word_of_an_earlier_end_costs_nothing(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     static const char *const TTLS[] = {"1s", "8s"}; /* the later is for a heartbeat to find */
     for (int i = 0; i < 2; i++) {
         char token[TOKEN_TEXT], name[20], line[60];
         snprintf(name, sizeof name, "sooner-%d", i);
         snprintf(line, sizeof line, "PUT /locks/%s?ttl=%s", name, TTLS[i]);
         struct parked *waiter = park(scene, name, token);
-        int64_t begun = lose(scene, "n ", 1), ttl_ms = 1000 * (TTLS[i][0] - '0');
+        int64_t begun = clock_ms(), ttl_ms = 1000 * (TTLS[i][0] - '0');
+        proxied_lose(scene, "n ", 1);
         answers_token(scene->other, token, line, NULL, 200, NULL);
         assert_in_range(await(scene, waiter, 201, begun), ttl_ms - 5, ttl_ms + LATE_MS);
     }
@@ -124,14 +88,15 @@ static void a_lost_word_of_an_earlier_end_costs_nothing(void **state)
 
 static void a_lost_word_of_a_change_costs_half_a_lease(void **state)
 {
-    struct scene *scene = *state;
+    struct proxied *scene = *state;
     char line[120];
     answers(scene->client, "GET /locks/watched", NULL, 200, NULL);
     snprintf(line, sizeof line, "GET /locks/watched/events?wait=40s&after=%lld",
              (long long)http_integer(scene->client, "version"));
     struct parked *watcher = parked_send(scene->batond.port, NULL, line, NULL);
     assert_true(parked_waits(watcher, 300));
-    int64_t begun = lose(scene, "c ", 1);
+    int64_t begun = clock_ms();
+    proxied_lose(scene, "c ", 1);
     answers(scene->other, "POST /locks/watched", NULL, 201, NULL);
     assert_in_range(await(scene, watcher, 200, begun), 0, LEASE_MS / 2 + LATE_MS);
 }
@@ -144,5 +109,5 @@ int main(void)
         cmocka_unit_test(a_lost_word_of_an_earlier_end_costs_nothing),
         cmocka_unit_test(a_lost_word_of_a_change_costs_half_a_lease),
     };
-    return cmocka_run_group_tests(tests, set, strike);
+    return cmocka_run_group_tests(tests, start, proxied_stop);
 }
