@@ -1,6 +1,6 @@
 /* Failures that articles about locks describe, over HTTP at several servers: a holder that is late,
  * and clocks that are wrong. */
-#include "tests/history/site.h"
+#include "tests/history/asking.h"
 #include "tests/history/wrong_clock.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
@@ -9,8 +9,8 @@
 
 static void a_release_after_the_own_ttl_does_not_free_the_next_holders_lock(void **state)
 {
-    struct site *site = *state;
-    struct http_client *slow = site->http[0], *next = site->http[1];
+    struct pair *pair = *state;
+    struct http_client *slow = pair->client[0], *next = pair->client[1];
     assert_int_equal(ask(slow, "POST", "/locks/n?ttl=100ms"), 201);
     char *old = token_of(slow);
     clock_sleep_ms(105);
@@ -18,14 +18,14 @@ static void a_release_after_the_own_ttl_does_not_free_the_next_holders_lock(void
     char *new = token_of(next);
     int64_t fence = http_integer(next, "fence");
 
-    for (int i = 0; i < SITE_SERVERS; i++) {
-        assert_int_equal(ask_with(site->http[i], old, "DELETE", "/locks/n"), 409);
-        assert_string_equal(http_text(site->http[i], "code"), "not_held");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ask_with(pair->client[i], old, "DELETE", "/locks/n"), 409);
+        assert_string_equal(http_text(pair->client[i], "code"), "not_held");
     }
     assert_int_equal(ask(slow, "POST", "/locks/n"), 409);
     assert_int_equal(ask_with(next, new, "GET", "/locks/n"), 200);
     assert_true(json_is_true(json_object_get(next->reply.json, "mine")));
-    assert_int_equal(holder_integer(next, "fence"), fence);
+    assert_int_equal(member_integer(next, "holders.0.fence"), fence);
     assert_int_equal(ask_with(next, new, "DELETE", "/locks/n"), 200);
     free(old);
     free(new);
@@ -42,8 +42,8 @@ static void assert_clocks_agree(struct http_client **http, int count)
         fence = http_integer(taker, "fence");
         char *token = token_of(taker);
         assert_int_equal(ask(other, "POST", "/locks/n"), 409);
-        assert_in_range(holder_integer(other, "ttl_ms"), 1, 30000);
-        assert_in_range(holder_integer(other, "held_ms"), 0, CLOCK_HANG_MS);
+        assert_in_range(member_integer(other, "holders.0.ttl_ms"), 1, 30000);
+        assert_in_range(member_integer(other, "holders.0.held_ms"), 0, CLOCK_HANG_MS);
         assert_int_equal(ask_with(other, token, "PUT", "/locks/n?ttl=20s"), 200);
         assert_int_equal(ask_with(other, token, "DELETE", "/locks/n"), 200);
         assert_in_range(http_integer(other, "held_ms"), 0, CLOCK_HANG_MS);
@@ -70,14 +70,14 @@ static void clocks_of_clients_and_servers_play_no_role(void **state)
 {
     enum { SERVERS = 3 };
     static const long SHIFTS[SERVERS] = {0, 3600, -3600};
-    struct site *site = *state;
+    struct pair *pair = *state;
     struct batond_process batond[SERVERS];
     struct http_client *http[SERVERS];
     struct jumping_clock clock[SERVERS];
     for (int i = 0; i < SERVERS; i++) {
         jumping_clock_open(&clock[i]);
         jumping_clock_set(&clock[i], (double)SHIFTS[i]);
-        wrong_clock_start(&batond[i], site->redis.url, &clock[i]);
+        wrong_clock_start(&batond[i], pair->redis.url, &clock[i]);
         http[i] = http_client_new(batond[i].url);
         wrong_clock_assert(http[i], SHIFTS[i]);
     }
@@ -95,8 +95,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_release_after_the_own_ttl_does_not_free_the_next_holders_lock,
-                               site_clean),
-        cmocka_unit_test_setup(clocks_of_clients_and_servers_play_no_role, site_clean),
+                               pair_clean),
+        cmocka_unit_test_setup(clocks_of_clients_and_servers_play_no_role, pair_clean),
     };
-    return cmocka_run_group_tests(tests, site_set_up, site_tear_down);
+    return cmocka_run_group_tests(tests, pair_start, pair_stop);
 }

@@ -3,9 +3,9 @@
  *   BATON_SEED             the choices of an earlier run, which printed it (a number)
  *   BATON_HISTORY_SECONDS  how long the clients run (8)
  */
+#include "tests/history/asking.h"
 #include "tests/history/checker.h"
 #include "tests/history/crowd.h"
-#include "tests/history/site.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 
@@ -35,9 +35,9 @@ static int64_t duration_ms(void)
 /* What an operator, or a bad day, does to Redis. */
 static void disturb(void *context, int quarter)
 {
-    struct site *site = context;
+    struct pair *pair = context;
     const char *command = quarter == 2 ? "CLIENT KILL TYPE normal SKIPME yes" : "FUNCTION FLUSH";
-    freeReplyObject(redis_process_command(&site->redis, command));
+    freeReplyObject(redis_process_command(&pair->redis, command));
 }
 
 /* A run in which something never happened has not tested it. */
@@ -75,15 +75,15 @@ static void assert_all_happened(const struct crowd_history *history)
 
 static void what_clients_see_is_what_was_promised(void **state)
 {
-    struct site *site = *state;
+    struct pair *pair = *state;
     struct crowd_plan plan = {.seed = seed(),
                               .threads = THREADS,
                               .duration_ms = duration_ms(),
                               .meanwhile = disturb,
-                              .context = site};
+                              .context = pair};
     for (int i = 0; i < CROWD_SERVERS; i++) {
-        plan.urls[i] = site->batond[i].url;
-        plan.ports[i] = site->batond[i].port;
+        plan.urls[i] = pair->batond[i].url;
+        plan.ports[i] = pair->batond[i].port;
     }
     struct crowd_history history;
     crowd_run(&plan, &history);
@@ -106,5 +106,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_clients_see_is_what_was_promised),
     };
-    return cmocka_run_group_tests(tests, site_set_up, site_tear_down);
+    return cmocka_run_group_tests(tests, pair_start, pair_stop);
 }

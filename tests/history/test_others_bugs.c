@@ -1,5 +1,5 @@
 /* Bugs that other lock services had, by name, over HTTP. */
-#include "tests/history/site.h"
+#include "tests/history/asking.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 
@@ -32,14 +32,14 @@ static void repeat(void *item)
 }
 
 /* The requests of all threads make one hold, and its one release ends it. */
-static void assert_repeats_make_one_hold(struct site *site, const char *path)
+static void assert_repeats_make_one_hold(struct pair *pair, const char *path)
 {
     enum { THREADS = 8 };
     struct repeater repeaters[THREADS];
     int granted = 0, repeated = 0;
     for (int i = 0; i < THREADS; i++)
         repeaters[i] =
-            (struct repeater){.path = path, .http = http_client_new(site->batond[i % 2].url)};
+            (struct repeater){.path = path, .http = http_client_new(pair->batond[i % 2].url)};
     side_by_side(THREADS, repeat, repeaters, sizeof *repeaters);
     for (int i = 0; i < THREADS; i++) {
         http_client_free(repeaters[i].http);
@@ -51,24 +51,25 @@ static void assert_repeats_make_one_hold(struct site *site, const char *path)
     }
     assert_int_equal(granted, 1);
     assert_int_equal(repeated, THREADS * 50 - 1);
-    assert_int_equal(ask_with(site->http[0], "one-token-many-requests", "DELETE", "/locks/n"), 200);
-    assert_int_equal(http_integer(site->http[0], "holds"), 0);
-    assert_int_equal(ask(site->http[1], "GET", "/locks/n"), 200);
-    assert_string_equal(http_text(site->http[1], "state"), "free");
+    assert_int_equal(ask_with(pair->client[0], "one-token-many-requests", "DELETE", "/locks/n"),
+                     200);
+    assert_int_equal(http_integer(pair->client[0], "holds"), 0);
+    assert_int_equal(ask(pair->client[1], "GET", "/locks/n"), 200);
+    assert_string_equal(http_text(pair->client[1], "state"), "free");
 }
 
 static void hold_count_doubled_by_a_retried_script(void **state)
 {
-    struct site *site = *state;
-    assert_repeats_make_one_hold(site, "/locks/n?ttl=30s&owner=me");
-    redis_process_flush(&site->redis);
-    assert_repeats_make_one_hold(site, "/locks/n?ttl=30s&owner=me&mode=shared&limit=8");
+    struct pair *pair = *state;
+    assert_repeats_make_one_hold(pair, "/locks/n?ttl=30s&owner=me");
+    redis_process_flush(&pair->redis);
+    assert_repeats_make_one_hold(pair, "/locks/n?ttl=30s&owner=me&mode=shared&limit=8");
 }
 
 static void renew_after_expiry_revives_or_deletes(void **state)
 {
-    struct site *site = *state;
-    struct http_client *http = site->http[0], *other = site->http[1];
+    struct pair *pair = *state;
+    struct http_client *http = pair->client[0], *other = pair->client[1];
     assert_int_equal(ask(http, "POST", "/locks/n?ttl=100ms"), 201);
     char *late = token_of(http);
     clock_sleep_ms(105);
@@ -84,35 +85,35 @@ static void renew_after_expiry_revives_or_deletes(void **state)
     assert_int_equal(ask_with(http, late, "PUT", "/locks/n?ttl=100ms"), 409);
     assert_int_equal(ask_with(other, next, "GET", "/locks/n"), 200);
     assert_true(json_is_true(json_object_get(other->reply.json, "mine")));
-    assert_in_range(holder_integer(other, "ttl_ms"), 60000, 600000);
+    assert_in_range(member_integer(other, "holders.0.ttl_ms"), 60000, 600000);
     free(late);
     free(next);
 }
 
-static void flush_scripts(struct site *site)
+static void flush_scripts(struct pair *pair)
 {
-    freeReplyObject(redis_process_command(&site->redis, "FUNCTION FLUSH"));
+    freeReplyObject(redis_process_command(&pair->redis, "FUNCTION FLUSH"));
 }
 
 static void noscript_after_script_flush_with_a_green_health_check(void **state)
 {
-    struct site *site = *state;
-    for (int i = 0; i < SITE_SERVERS; i++) {
-        struct http_client *http = site->http[i];
-        flush_scripts(site);
+    struct pair *pair = *state;
+    for (int i = 0; i < 2; i++) {
+        struct http_client *http = pair->client[i];
+        flush_scripts(pair);
         assert_int_equal(ask(http, "POST", "/locks/n?ttl=30s"), 201);
         char *token = token_of(http);
-        flush_scripts(site);
+        flush_scripts(pair);
         assert_int_equal(ask_with(http, token, "PUT", "/locks/n"), 200);
-        flush_scripts(site);
+        flush_scripts(pair);
         assert_int_equal(ask(http, "GET", "/locks/n"), 200);
-        flush_scripts(site);
+        flush_scripts(pair);
         assert_int_equal(ask(http, "GET", "/locks"), 200);
-        flush_scripts(site);
+        flush_scripts(pair);
         assert_int_equal(ask_with(http, token, "DELETE", "/locks/n"), 200);
-        flush_scripts(site);
+        flush_scripts(pair);
         assert_int_equal(ask(http, "DELETE", "/locks/n?force=true"), 200);
-        flush_scripts(site);
+        flush_scripts(pair);
         assert_int_equal(ask(http, "GET", "/readyz"), 200);
         free(token);
     }
@@ -121,27 +122,27 @@ static void noscript_after_script_flush_with_a_green_health_check(void **state)
 /* The health check says what an acquire would: here, that Redis refuses to store anything. */
 static void a_health_check_that_is_green_while_nothing_can_be_locked(void **state)
 {
-    struct site *site = *state;
-    assert_int_equal(ask(site->http[0], "GET", "/readyz"), 200);
-    freeReplyObject(redis_process_command(&site->redis, "CONFIG SET maxmemory 1"));
-    long acquire = ask(site->http[0], "POST", "/locks/n");
-    long ready = ask(site->http[0], "GET", "/readyz");
-    long alive = ask(site->http[0], "GET", "/livez");
-    freeReplyObject(redis_process_command(&site->redis, "CONFIG SET maxmemory 0"));
+    struct pair *pair = *state;
+    assert_int_equal(ask(pair->client[0], "GET", "/readyz"), 200);
+    freeReplyObject(redis_process_command(&pair->redis, "CONFIG SET maxmemory 1"));
+    long acquire = ask(pair->client[0], "POST", "/locks/n");
+    long ready = ask(pair->client[0], "GET", "/readyz");
+    long alive = ask(pair->client[0], "GET", "/livez");
+    freeReplyObject(redis_process_command(&pair->redis, "CONFIG SET maxmemory 0"));
     assert_int_equal(acquire, 503);
     assert_int_equal(ready, 503);
     assert_int_equal(alive, 200);
-    assert_int_equal(ask(site->http[0], "GET", "/readyz"), 200);
-    assert_int_equal(ask(site->http[0], "POST", "/locks/n"), 201);
+    assert_int_equal(ask(pair->client[0], "GET", "/readyz"), 200);
+    assert_int_equal(ask(pair->client[0], "POST", "/locks/n"), 201);
 }
 
 static void busy_and_store_down_look_the_same(void **state)
 {
     (void)state;
     static const char token[] = "the-token-of-the-holder";
-    struct site own;
-    site_start(&own, NULL);
-    struct http_client *http = own.http[0];
+    struct pair own;
+    pair_open(&own, NULL, NULL);
+    struct http_client *http = own.client[0];
     assert_int_equal(ask_with(http, token, "POST", "/locks/n?ttl=60s"), 201);
     assert_int_equal(ask(http, "POST", "/locks/n"), 409);
     assert_string_equal(http_text(http, "code"), "locked");
@@ -156,18 +157,18 @@ static void busy_and_store_down_look_the_same(void **state)
     }
     assert_int_equal(ask(http, "POST", "/locks/n"), 503);
     assert_non_null(http_text(http, "token"));
-    assert_int_equal(site_stop(&own), 0);
+    pair_close(&own);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(hold_count_doubled_by_a_retried_script, site_clean),
-        cmocka_unit_test_setup(renew_after_expiry_revives_or_deletes, site_clean),
-        cmocka_unit_test_setup(noscript_after_script_flush_with_a_green_health_check, site_clean),
+        cmocka_unit_test_setup(hold_count_doubled_by_a_retried_script, pair_clean),
+        cmocka_unit_test_setup(renew_after_expiry_revives_or_deletes, pair_clean),
+        cmocka_unit_test_setup(noscript_after_script_flush_with_a_green_health_check, pair_clean),
         cmocka_unit_test_setup(a_health_check_that_is_green_while_nothing_can_be_locked,
-                               site_clean),
+                               pair_clean),
         cmocka_unit_test(busy_and_store_down_look_the_same),
     };
-    return cmocka_run_group_tests(tests, site_set_up, site_tear_down);
+    return cmocka_run_group_tests(tests, pair_start, pair_stop);
 }

@@ -1,5 +1,5 @@
 /* Bugs that other lock services had with waiters, by name, over HTTP at two servers. */
-#include "tests/history/site.h"
+#include "tests/history/asking.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/many.h"
@@ -12,10 +12,11 @@
 #include <unistd.h>
 
 /* Half of each is not less than any wait here: whatever a lost message costs ends it in vain. */
-static const char *const FLAGS[] = {"--claim-window=60s", "--waiter-lease=10m", NULL};
+static const char *const FLAGS[] = {"--workers=2", "--claim-window=60s", "--waiter-lease=10m",
+                                    NULL};
 
 /* For what only the end of a claim window or of a lease can put right. */
-static const char *const SHORT[] = {"--claim-window=1s", "--waiter-lease=1s", NULL};
+static const char *const SHORT[] = {"--workers=2", "--claim-window=1s", "--waiter-lease=1s", NULL};
 
 static struct many *crowd;
 
@@ -57,36 +58,36 @@ static int reply_of(struct asker *asker)
     return asker->answered ? asker->client.status : 0;
 }
 
-static int64_t queue_length(struct site *site)
+static int64_t queue_length(struct pair *pair)
 {
-    assert_int_equal(ask(site->http[1], "GET", "/locks/n"), 200);
-    return http_integer(site->http[1], "queue_length");
+    assert_int_equal(ask(pair->client[1], "GET", "/locks/n"), 200);
+    return http_integer(pair->client[1], "queue_length");
 }
 
-static void await_queue(struct site *site, int64_t length)
+static void await_queue(struct pair *pair, int64_t length)
 {
     int64_t until = clock_ms() + CLOCK_HANG_MS;
-    while (queue_length(site) != length) {
+    while (queue_length(pair) != length) {
         assert_true(clock_ms() < until);
         many_run(crowd, clock_us() + 1000);
     }
 }
 
-static void lock(struct site *site, const char *token)
+static void lock(struct pair *pair, const char *token)
 {
-    assert_int_equal(ask_with(site->http[1], token, "POST", "/locks/n?ttl=60s"), 201);
+    assert_int_equal(ask_with(pair->client[1], token, "POST", "/locks/n?ttl=60s"), 201);
 }
 
-static void unlock(struct site *site, const char *token)
+static void unlock(struct pair *pair, const char *token)
 {
-    assert_int_equal(ask_with(site->http[1], token, "DELETE", "/locks/n"), 200);
+    assert_int_equal(ask_with(pair->client[1], token, "DELETE", "/locks/n"), 200);
 }
 
-static void assert_free(struct site *site)
+static void assert_free(struct pair *pair)
 {
-    assert_int_equal(ask(site->http[1], "GET", "/locks/n"), 200);
-    assert_int_equal(http_integer(site->http[1], "hold_count"), 0);
-    assert_int_equal(http_integer(site->http[1], "queue_length"), 0);
+    assert_int_equal(ask(pair->client[1], "GET", "/locks/n"), 200);
+    assert_int_equal(http_integer(pair->client[1], "hold_count"), 0);
+    assert_int_equal(http_integer(pair->client[1], "queue_length"), 0);
 }
 
 static const char *token(const char *what, int number)
@@ -101,38 +102,38 @@ static const char *token(const char *what, int number)
 /* Redisson 5761, 4744: the release comes while the waiter is being put into the queue. */
 static void wake_up_lost_between_the_failed_try_and_the_subscription(void **state)
 {
-    struct site *site = *state;
+    struct pair *pair = *state;
     static struct asker waiter, releaser;
     for (int i = 0; i < 200; i++) {
-        lock(site, token("holder", i));
-        wait_for_lock(&waiter, &site->batond[0], token("waiter", i));
+        lock(pair, token("holder", i));
+        wait_for_lock(&waiter, &pair->batond[0], token("waiter", i));
         if (i % 4)
             usleep((useconds_t)(i % 8) * 100);
-        ask_for(&releaser, &site->batond[1], "DELETE", token("holder", i), NULL);
+        ask_for(&releaser, &pair->batond[1], "DELETE", token("holder", i), NULL);
         assert_int_equal(reply_of(&waiter), 201);
         assert_int_equal(reply_of(&releaser), 200);
-        unlock(site, waiter.token);
+        unlock(pair, waiter.token);
     }
 }
 
 /* atlasdb 1724, bouncer 1, live-mutex */
 static void grant_to_a_client_that_has_gone(void **state)
 {
-    struct site *site = *state;
+    struct pair *pair = *state;
     static struct asker gone, next;
     for (int i = 0; i < 40; i++) {
-        lock(site, token("holder", i));
-        wait_for_lock(&gone, &site->batond[i % 2], token("gone", i));
-        await_queue(site, 1);
-        wait_for_lock(&next, &site->batond[0], token("next", i));
-        await_queue(site, 2);
+        lock(pair, token("holder", i));
+        wait_for_lock(&gone, &pair->batond[i % 2], token("gone", i));
+        await_queue(pair, 1);
+        wait_for_lock(&next, &pair->batond[0], token("next", i));
+        await_queue(pair, 2);
         many_hang_up(&gone.client, i % 4 < 2, false);
         if (i % 3 == 0)
-            await_queue(site, 1);
-        unlock(site, token("holder", i));
+            await_queue(pair, 1);
+        unlock(pair, token("holder", i));
         assert_int_equal(reply_of(&next), 201);
-        unlock(site, next.token);
-        assert_free(site);
+        unlock(pair, next.token);
+        assert_free(pair);
     }
 }
 
@@ -141,49 +142,49 @@ static void a_fair_queue_stuck_behind_a_dead_waiter(void **state)
 {
     (void)state;
     static struct asker dead[2], next;
-    static struct site own, *const site = &own;
+    static struct pair own, *const pair = &own;
     struct batond_process mortal;
-    site_start(site, SHORT);
+    pair_open_with(pair, NULL, SHORT);
     batond_process_start(
-        &mortal, &(struct batond_options){.redis_url = site->redis.url, .arguments = SHORT});
-    lock(site, token("holder", 0));
+        &mortal, &(struct batond_options){.redis_url = pair->redis.url, .arguments = SHORT});
+    lock(pair, token("holder", 0));
     for (int i = 0; i < 2; i++) {
         wait_for_lock(&dead[i], &mortal, token("dead", i));
-        await_queue(site, i + 1);
+        await_queue(pair, i + 1);
     }
-    wait_for_lock(&next, &site->batond[0], token("next", 0));
-    await_queue(site, 3);
+    wait_for_lock(&next, &pair->batond[0], token("next", 0));
+    await_queue(pair, 3);
     process_kill(&mortal.process);
-    unlock(site, token("holder", 0));
+    unlock(pair, token("holder", 0));
     assert_int_equal(reply_of(&next), 201);
     batond_process_stop(&mortal);
     for (int i = 0; i < 2; i++)
         many_hang_up(&dead[i].client, true, false);
-    assert_int_equal(site_stop(site), 0);
+    pair_close(pair);
 }
 
 /* Redisson 7367: whoever retries, and wherever, there is one hold. */
 static void hold_count_doubled_by_a_retried_script_that_waits(void **state)
 {
-    struct site *site = *state;
+    struct pair *pair = *state;
     static struct asker requests[4];
     for (int i = 0; i < 20; i++) {
         int granted = 0;
-        lock(site, token("holder", i));
+        lock(pair, token("holder", i));
         for (int j = 0; j < 4; j++)
-            wait_for_lock(&requests[j], &site->batond[j % 2], token("waiter", i));
-        await_queue(site, 1);
-        unlock(site, token("holder", i));
+            wait_for_lock(&requests[j], &pair->batond[j % 2], token("waiter", i));
+        await_queue(pair, 1);
+        unlock(pair, token("holder", i));
         for (int j = 0; j < 4; j++) {
             int status = reply_of(&requests[j]);
             assert_true(status == 200 || status == 201 || status == 409);
             granted += status == 201;
         }
         assert_int_equal(granted, 1);
-        assert_int_equal(ask(site->http[1], "GET", "/locks/n"), 200);
-        assert_int_equal(http_integer(site->http[1], "hold_count"), 1);
-        unlock(site, token("waiter", i));
-        assert_free(site);
+        assert_int_equal(ask(pair->client[1], "GET", "/locks/n"), 200);
+        assert_int_equal(http_integer(pair->client[1], "hold_count"), 1);
+        unlock(pair, token("waiter", i));
+        assert_free(pair);
     }
 }
 
@@ -191,27 +192,27 @@ static void hold_count_doubled_by_a_retried_script_that_waits(void **state)
  * nothing. */
 static void granted_after_the_own_wait_had_ended(void **state)
 {
-    struct site *site = *state;
+    struct pair *pair = *state;
     static struct asker waiter, releaser;
     int granted = 0;
     for (int i = 0; i < 20; i++) {
-        lock(site, token("holder", i));
-        ask_for(&waiter, &site->batond[0], "POST", token("waiter", i),
+        lock(pair, token("holder", i));
+        ask_for(&waiter, &pair->batond[0], "POST", token("waiter", i),
                 "{\"wait_ms\":50,\"ttl_ms\":60000}");
-        while (!waiter.answered && queue_length(site) != 1)
+        while (!waiter.answered && queue_length(pair) != 1)
             many_run(crowd, clock_us() + 1000);
         clock_sleep_ms(44 + i % 8);
-        ask_for(&releaser, &site->batond[1], "DELETE", token("holder", i), NULL);
+        ask_for(&releaser, &pair->batond[1], "DELETE", token("holder", i), NULL);
         int status = reply_of(&waiter);
         assert_int_equal(reply_of(&releaser), 200);
-        assert_int_equal(ask_with(site->http[1], waiter.token, "GET", "/locks/n"), 200);
-        bool mine = json_is_true(json_object_get(site->http[1]->reply.json, "mine"));
+        assert_int_equal(ask_with(pair->client[1], waiter.token, "GET", "/locks/n"), 200);
+        bool mine = json_is_true(json_object_get(pair->client[1]->reply.json, "mine"));
         assert_true(status == 201 || status == 409);
         assert_int_equal(mine, status == 201);
         if (mine)
-            unlock(site, waiter.token);
+            unlock(pair, waiter.token);
         granted += mine;
-        assert_free(site);
+        assert_free(pair);
     }
     print_message("%d of 20 were granted it in time\n", granted);
 }
@@ -219,24 +220,24 @@ static void granted_after_the_own_wait_had_ended(void **state)
 /* blazingcache 206 */
 static void a_queued_request_granted_while_its_cancellation_was_on_its_way(void **state)
 {
-    struct site *site = *state;
+    struct pair *pair = *state;
     static struct asker waiter, canceller, releaser;
     int cancelled = 0;
     for (int i = 0; i < 100; i++) {
-        lock(site, token("holder", i));
-        wait_for_lock(&waiter, &site->batond[0], token("waiter", i));
-        await_queue(site, 1);
-        ask_for(&releaser, &site->batond[1], "DELETE", token("holder", i), NULL);
+        lock(pair, token("holder", i));
+        wait_for_lock(&waiter, &pair->batond[0], token("waiter", i));
+        await_queue(pair, 1);
+        ask_for(&releaser, &pair->batond[1], "DELETE", token("holder", i), NULL);
         if (i % 3 == 0)
             usleep((useconds_t)(i % 10) * 50);
-        ask_for(&canceller, &site->batond[i % 2], "DELETE", token("waiter", i), NULL);
+        ask_for(&canceller, &pair->batond[i % 2], "DELETE", token("waiter", i), NULL);
         assert_int_equal(reply_of(&releaser), 200);
         assert_int_equal(reply_of(&canceller), 200);
         bool was_cancelled = strstr(canceller.client.body, "\"cancelled\":true");
         int status = reply_of(&waiter);
         assert_true(status == 409 || (status == 201 && !was_cancelled));
         cancelled += was_cancelled;
-        assert_free(site);
+        assert_free(pair);
     }
     print_message("%d of 100 were cancelled in the queue\n", cancelled);
 }
@@ -244,24 +245,24 @@ static void a_queued_request_granted_while_its_cancellation_was_on_its_way(void 
 /* redlock-rb 27, groupmq 16: the claim finds no script: no function, here. */
 static void no_function_while_somebody_waits(void **state)
 {
-    struct site *site = *state;
+    struct pair *pair = *state;
     static struct asker waiter;
     for (int i = 0; i < 10; i++) {
-        lock(site, token("holder", i));
-        wait_for_lock(&waiter, &site->batond[i % 2], token("waiter", i));
-        await_queue(site, 1);
-        unlock(site, token("holder", i));
-        freeReplyObject(redis_process_command(&site->redis, "FUNCTION FLUSH"));
+        lock(pair, token("holder", i));
+        wait_for_lock(&waiter, &pair->batond[i % 2], token("waiter", i));
+        await_queue(pair, 1);
+        unlock(pair, token("holder", i));
+        freeReplyObject(redis_process_command(&pair->redis, "FUNCTION FLUSH"));
         assert_int_equal(reply_of(&waiter), 201);
-        unlock(site, waiter.token);
+        unlock(pair, waiter.token);
     }
 }
 
 static int set_up(void **state)
 {
-    struct site *site = calloc(1, sizeof *site);
-    *state = site;
-    site_start(site, FLAGS);
+    struct pair *pair = calloc(1, sizeof *pair);
+    *state = pair;
+    pair_open_with(pair, NULL, FLAGS);
     crowd = many_new();
     return 0;
 }
@@ -269,21 +270,21 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     many_free(crowd);
-    return site_tear_down(state);
+    return pair_stop(state);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(wake_up_lost_between_the_failed_try_and_the_subscription,
-                               site_clean),
-        cmocka_unit_test_setup(grant_to_a_client_that_has_gone, site_clean),
-        cmocka_unit_test_setup(a_fair_queue_stuck_behind_a_dead_waiter, site_clean),
-        cmocka_unit_test_setup(hold_count_doubled_by_a_retried_script_that_waits, site_clean),
-        cmocka_unit_test_setup(granted_after_the_own_wait_had_ended, site_clean),
+                               pair_clean),
+        cmocka_unit_test_setup(grant_to_a_client_that_has_gone, pair_clean),
+        cmocka_unit_test_setup(a_fair_queue_stuck_behind_a_dead_waiter, pair_clean),
+        cmocka_unit_test_setup(hold_count_doubled_by_a_retried_script_that_waits, pair_clean),
+        cmocka_unit_test_setup(granted_after_the_own_wait_had_ended, pair_clean),
         cmocka_unit_test_setup(a_queued_request_granted_while_its_cancellation_was_on_its_way,
-                               site_clean),
-        cmocka_unit_test_setup(no_function_while_somebody_waits, site_clean),
+                               pair_clean),
+        cmocka_unit_test_setup(no_function_while_somebody_waits, pair_clean),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,6 +1,6 @@
 #include "tests/history/wrong_clock.h"
 
-#include "tests/history/site.h"
+#include "tests/history/asking.h"
 #include "tests/support/cmocka.h"
 
 #include <curl/curl.h>

@@ -1,6 +1,4 @@
-#include "tests/history/site.h"
-
-#include "tests/support/cmocka.h"
+#include "tests/history/asking.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -8,55 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLAGS_MOST = 8, PATH_LENGTH = 1200, THREADS_MOST = 128 };
-
-void site_start(struct site *site, const char *const *flags)
-{
-    memset(site, 0, sizeof *site);
-    redis_process_start(&site->redis, NULL);
-    const char *arguments[FLAGS_MOST + 2] = {"--workers=2"};
-    for (size_t count = 1; flags && *flags && count <= FLAGS_MOST; flags++)
-        arguments[count++] = *flags;
-    for (int i = 0; i < SITE_SERVERS; i++) {
-        batond_process_start(
-            &site->batond[i],
-            &(struct batond_options){.redis_url = site->redis.url, .arguments = arguments});
-        site->http[i] = http_client_new(site->batond[i].url);
-    }
-}
-
-int site_stop(struct site *site)
-{
-    int code = 0;
-    for (int i = 0; i < SITE_SERVERS; i++) {
-        http_client_free(site->http[i]);
-        code |= batond_process_stop(&site->batond[i]);
-    }
-    redis_process_stop(&site->redis);
-    return code;
-}
-
-int site_set_up(void **state)
-{
-    struct site *site = calloc(1, sizeof *site);
-    *state = site;
-    site_start(site, NULL);
-    return 0;
-}
-
-int site_tear_down(void **state)
-{
-    int code = site_stop(*state);
-    free(*state);
-    return code;
-}
-
-int site_clean(void **state)
-{
-    struct site *site = *state;
-    redis_process_flush(&site->redis);
-    return 0;
-}
+enum { PATH_LENGTH = 1200, THREADS_MOST = 128 };
 
 __attribute__((format(printf, 4, 0))) static long request(struct http_client *http,
                                                           const char *token, const char *method,
@@ -95,13 +45,6 @@ char *token_of(const struct http_client *http)
     const char *token = http_text(http, "token");
     assert_non_null(token);
     return strdup(token);
-}
-
-int64_t holder_integer(const struct http_client *http, const char *member)
-{
-    json_t *holder = json_array_get(json_object_get(http->reply.json, "holders"), 0);
-    json_t *value = json_object_get(holder, member);
-    return json_is_integer(value) ? json_integer_value(value) : -1;
 }
 
 struct worker {
