@@ -22,7 +22,7 @@ scripts/test_crowd
 integration/test_cluster_changes
 redis/test_inbox
 integration/test_redis_user
-history/test_others_bugs_waiting
+history/test_waiting_races
 '
 
 count() { # WORD FILE: the tests of which cmocka says so, be it once or again at the end

@@ -186,49 +186,6 @@ static void at_most_ten_holders_are_shown(void **state)
     assert_int_equal(http_integer(client, "retry_after_ms"), 10000);
 }
 
-static void a_repeated_request_gets_the_hold_it_has(void **state)
-{
-    struct http_client *client = client_of(state);
-    const char *body =
-        "{\"token\": \"my-token-0123456789abcdef\", \"ttl_ms\": 20000, \"owner\": \"a\"}";
-    answers(client, "POST /locks/again", body, 201, NULL);
-    int64_t fence = http_integer(client, "fence"), ttl_ms = http_integer(client, "ttl_ms");
-    clock_sleep_ms(20);
-    answers(client, "POST /locks/again", body, 200, NULL);
-    assert_int_equal(http_integer(client, "fence"), fence);
-    assert_int_equal(http_integer(client, "holds"), 1);
-    assert_in_range(http_integer(client, "ttl_ms"), 1, ttl_ms - 15);
-    assert_string_equal(http_header(client, "Location"), "/locks/again");
-
-    /* Whatever else it asks for: the hold is as it is, and nothing is renewed. */
-    answers_token(client, MINE, "POST /locks/again?owner=b&mode=shared&ttl=1h", NULL, 200, NULL);
-    assert_string_equal(http_text(client, "owner"), "a");
-    assert_string_equal(http_text(client, "mode"), "exclusive");
-    assert_in_range(http_integer(client, "ttl_ms"), 1, ttl_ms - 15);
-    answers(client, "GET /locks/again", NULL, 200, NULL);
-    assert_int_equal(http_integer(client, "hold_count"), 1);
-}
-
-static void a_released_token_does_not_lock_again(void **state)
-{
-    struct http_client *client = client_of(state);
-    answers_token(client, MINE, "POST /locks/late", NULL, 201, NULL);
-    answers_token(client, MINE, "DELETE /locks/late", NULL, 200, NULL);
-    answers_token(client, MINE, "POST /locks/late", NULL, 409, "not_held");
-    assert_null(http_header(client, "Retry-After"));
-    answers(client, "GET /locks/late", NULL, 200, NULL);
-    assert_string_equal(http_text(client, "state"), "free");
-
-    /* Others have held it meanwhile: the late duplicate is still recognized. */
-    for (int i = 0; i < 3; i++) {
-        char token[TOKEN_TEXT];
-        answers(client, "POST /locks/late", NULL, 201, NULL);
-        keep_token(client, token);
-        answers_token(client, token, "DELETE /locks/late", NULL, 200, NULL);
-    }
-    answers_token(client, MINE, "POST /locks/late", NULL, 409, "not_held");
-}
-
 static void a_lock_has_one_limit_at_a_time(void **state)
 {
     struct http_client *client = client_of(state);
@@ -337,8 +294,6 @@ int main(void)
         cmocka_unit_test(it_names_no_wait_that_is_too_long),
         cmocka_unit_test(a_wait_is_never_shorter_than_a_second),
         cmocka_unit_test(at_most_ten_holders_are_shown),
-        cmocka_unit_test(a_repeated_request_gets_the_hold_it_has),
-        cmocka_unit_test(a_released_token_does_not_lock_again),
         cmocka_unit_test(a_lock_has_one_limit_at_a_time),
         cmocka_unit_test(a_shell_script_gets_the_bare_token),
         cmocka_unit_test(a_shell_script_gets_errors_as_one_line),

@@ -81,19 +81,6 @@ static void all_under_a_prefix_are_broken_and_no_other(void **state)
     assert_int_equal(listed(client, "/locks"), 0);
 }
 
-static void who_waits_is_handed_the_lock(void **state)
-{
-    struct service *service = *state;
-    int64_t holds;
-    hold(service->client, "wanted", 1, "?ttl=10m");
-    struct parked *waits =
-        parked_send(service->batond.port, NULL, "POST /locks/wanted1?wait=50s", NULL);
-    comes_to_queue(service->client, "wanted1", 1);
-    assert_int_equal(break_all(service->client, "&prefix=wanted", &holds), 1);
-    assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
-    parked_close(waits);
-}
-
 static void what_cannot_be_read_is_cleared(void **state)
 {
     struct service *service = *state;
@@ -156,7 +143,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(all_under_a_prefix_are_broken_and_no_other),
-        TEST(who_waits_is_handed_the_lock),
         TEST(what_cannot_be_read_is_cleared),
         TEST(what_is_missing_or_does_not_fit_is_named),
         TEST(each_is_on_record_with_its_reason),

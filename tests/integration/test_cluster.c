@@ -211,49 +211,6 @@ static void a_prefix_is_watched_at_all_primaries(void **state)
     assert_int_equal(json_array_size(member(all->client[0], "locks")), CLUSTERED_PRIMARIES * 2);
 }
 
-/* All keys of a name are in one slot, or a script that has two of them would be refused. */
-static void names_may_have_any_byte(void **state)
-{
-    static const char *const NAMES[] = {"{}",
-                                        "{",
-                                        "}",
-                                        "}{",
-                                        "a}b",
-                                        "a{b}c",
-                                        "{{}}",
-                                        "{user}:1",
-                                        "x{}y",
-                                        "%25",
-                                        "%7D",
-                                        "%25%37%44",
-                                        "a%2Fb",
-                                        "%20",
-                                        "%C3%BC{%E2%82%AC}",
-                                        "%F0%9F%94%92}",
-                                        ":",
-                                        "a:queue:b",
-                                        "*%3F[a]%5C",
-                                        "%22'"};
-    struct on_cluster *all = *state;
-    char line[ON_CLUSTER_LINE], token[TOKEN_TEXT];
-    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
-        answers(all->client[0], on_cluster_request(line, "POST", NAMES[i], "?ttl=1m"), NULL, 201,
-                NULL);
-        keep_token(all->client[0], token);
-        struct parked *waits = on_cluster_wait(all, 1, NAMES[i], "?wait=50s&mode=shared");
-        struct parked *too = on_cluster_wait(all, 0, NAMES[i], "?wait=50s&mode=shared");
-        answers_token(all->client[0], token, on_cluster_request(line, "DELETE", NAMES[i], ""), NULL,
-                      200, NULL);
-        assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
-        assert_int_equal(parked_answer(too, CLOCK_HANG_MS), 201);
-        parked_close(waits);
-        parked_close(too);
-        answers(all->client[1], on_cluster_request(line, "DELETE", NAMES[i], "?force=true"), NULL,
-                200, NULL);
-        assert_int_equal(http_integer(all->client[1], "broken"), 2);
-    }
-}
-
 static void a_connection_holds(void **state)
 {
     struct on_cluster *all = *state;
@@ -297,7 +254,6 @@ int main(void)
         cmocka_unit_test(several_names_in_several_slots_are_one),
         cmocka_unit_test(the_list_goes_over_all_primaries),
         cmocka_unit_test(a_prefix_is_watched_at_all_primaries),
-        cmocka_unit_test(names_may_have_any_byte),
         cmocka_unit_test(a_connection_holds),
         cmocka_unit_test(it_is_ready_and_says_of_what),
     };

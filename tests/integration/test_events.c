@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHANGES = 60 };
-
 static const char STREAM[] = "Accept: text/event-stream";
 static const char JSON[] = "Accept: application/json";
 
@@ -51,20 +49,6 @@ static struct parked *watch(int port, const char *header, const char *name, int6
     return parked;
 }
 
-/* The reply tells of a change, with that state and the version of the name. */
-static void tells(struct parked *parked, struct http_client *client, const char *state)
-{
-    char etag[40];
-    if (parked_answer(parked, CLOCK_HANG_MS) != 200)
-        fail_msg("nothing told: %s", parked->text);
-    assert_true(json_is_true(member(&parked->client, "changed")));
-    assert_string_equal(http_text(&parked->client, "state"), state);
-    int64_t version = version_of(client, http_text(&parked->client, "name"));
-    assert_int_equal(http_integer(&parked->client, "version"), version);
-    snprintf(etag, sizeof etag, "\"%" PRId64 "\"", version);
-    assert_string_equal(http_header(&parked->client, "ETag"), etag);
-}
-
 static void without_a_version_the_state_is_told_at_once(void **state)
 {
     struct http_client *client = service_of(state)->client;
@@ -80,74 +64,6 @@ static void without_a_version_the_state_is_told_at_once(void **state)
     assert_int_equal(http_integer(client, "version"), fence);
     assert_true(json_is_true(member(client, "mine")));
     assert_null(strstr(client->reply.body, token));
-}
-
-static void a_wait_without_a_change_ends(void **state)
-{
-    struct http_client *client = service_of(state)->client;
-    char token[TOKEN_TEXT], request[100];
-    hold(client, "quiet", token);
-    int64_t begun = clock_ms(), version = version_of(client, "quiet");
-    snprintf(request, sizeof request, "GET /locks/quiet/events?wait=300ms&after=%" PRId64, version);
-    answers(client, request, NULL, 200, NULL);
-    assert_in_range(clock_ms() - begun, 295, CLOCK_HANG_MS);
-    assert_true(json_is_false(member(client, "changed")));
-    assert_string_equal(http_text(client, "state"), "held");
-    assert_int_equal(http_integer(client, "version"), version);
-    snprintf(request, sizeof request, "GET /locks/quiet/events?wait=0&after=%" PRId64, version);
-    answers(client, request, NULL, 200, NULL);
-    assert_true(json_is_false(member(client, "changed")));
-}
-
-static void each_kind_of_change_is_told(void **state)
-{
-    struct service *service = service_of(state);
-    struct http_client *client = service->client;
-    int port = service->batond.port;
-    char token[TOKEN_TEXT];
-    struct parked *parked = watch(port, JSON, "kinds", version_of(client, "kinds"));
-    hold(client, "kinds", token);
-    tells(parked, client, "held");
-    parked_close(parked);
-
-    parked = watch(port, JSON, "kinds", version_of(client, "kinds"));
-    answers_token(client, token, "PUT /locks/kinds?ttl=20s", NULL, 200, NULL);
-    release(client, token, "kinds");
-    tells(parked, client, "free");
-    assert_string_equal(member_text(&parked->client, "last_release.reason"), "released");
-    parked_close(parked);
-
-    hold(client, "kinds", token);
-    parked = watch(port, JSON, "kinds", version_of(client, "kinds"));
-    answers(client, "DELETE /locks/kinds?force=true", NULL, 200, NULL);
-    tells(parked, client, "free");
-    assert_string_equal(member_text(&parked->client, "last_release.reason"), "forced");
-    parked_close(parked);
-}
-
-/* Changes follow one another while nobody watches between two replies. */
-static void no_change_is_missed(void **state)
-{
-    struct service *service = service_of(state);
-    struct http_client *client = service->client;
-    char token[TOKEN_TEXT];
-    int64_t seen = version_of(client, "missed");
-    for (int i = 0; i < CHANGES; i++) {
-        hold(client, "missed", token);
-        struct parked *parked = parked_send(service->batond.port, NULL,
-                                            "GET /locks/missed/events?wait=20s&after=0", NULL);
-        assert_int_equal(parked_answer(parked, CLOCK_HANG_MS), 200);
-        assert_true(http_integer(&parked->client, "version") > seen);
-        seen = http_integer(&parked->client, "version");
-        parked_close(parked);
-        char request[100];
-        snprintf(request, sizeof request, "GET /locks/missed/events?wait=20s&after=%" PRId64, seen);
-        parked = parked_send(service->batond.port, NULL, request, NULL);
-        release(client, token, "missed"); /* before, while or after it is parked */
-        tells(parked, client, "free");
-        seen = http_integer(&parked->client, "version");
-        parked_close(parked);
-    }
 }
 
 static void a_stream_tells_the_state_and_then_each_change(void **state)
@@ -403,9 +319,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_version_the_state_is_told_at_once),
-        cmocka_unit_test(a_wait_without_a_change_ends),
-        cmocka_unit_test(each_kind_of_change_is_told),
-        cmocka_unit_test(no_change_is_missed),
         cmocka_unit_test(a_stream_tells_the_state_and_then_each_change),
         cmocka_unit_test(a_stream_goes_on_where_it_stopped),
         cmocka_unit_test(a_stream_ends_where_that_was_asked_for),

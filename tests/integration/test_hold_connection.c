@@ -82,31 +82,6 @@ static void a_client_that_goes_releases(void **state)
     assert_string_equal(member_text(service->client, "last_release.reason"), "released");
 }
 
-static void what_goes_is_handed_to_who_waits(void **state)
-{
-    struct service *service = service_of(state);
-    struct parked *stream = hold(service->batond.port, "handed?hold=connection&ttl=1h");
-    is_granted(stream, 201);
-    struct parked *waiter = parked_send(service->batond.port, NULL,
-                                        "POST /locks/handed?hold=connection&wait=20s", NULL);
-    assert_true(comes_to(service->client, "handed", "held", 1));
-    assert_true(parked_waits(waiter, 0));
-    parked_close(stream);
-    is_granted(waiter, 201);
-    parked_close(waiter);
-    assert_true(comes_to(service->client, "handed", "free", 0));
-}
-
-static void who_goes_while_waiting_leaves_the_queue(void **state)
-{
-    struct service *service = service_of(state);
-    answers(service->client, "POST /locks/waits", NULL, 201, NULL);
-    struct parked *waiter = hold(service->batond.port, "waits?hold=connection&wait=20s");
-    assert_true(comes_to(service->client, "waits", "held", 1));
-    parked_close(waiter);
-    assert_true(comes_to(service->client, "waits", "held", 0));
-}
-
 static void a_hold_that_is_lost_is_told(void **state)
 {
     struct service *service = service_of(state);
@@ -231,8 +206,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_connection_holds_for_longer_than_the_ttl),
         cmocka_unit_test(a_client_that_goes_releases),
-        cmocka_unit_test(what_goes_is_handed_to_who_waits),
-        cmocka_unit_test(who_goes_while_waiting_leaves_the_queue),
         cmocka_unit_test(a_hold_that_is_lost_is_told),
         cmocka_unit_test(without_redis_the_hold_is_lost_when_it_must_have_ended),
         cmocka_unit_test(a_refusal_is_a_problem_as_ever),

@@ -28,70 +28,6 @@ static void wait_until_free(struct http_client *client, const char *name)
     }
 }
 
-static void shared_holds_go_together_and_exclude_exclusive_ones(void **state)
-{
-    struct http_client *client = client_of(state);
-    char first[TOKEN_TEXT], second[TOKEN_TEXT];
-    answers(client, "POST /locks/read?mode=shared&owner=a", NULL, 201, NULL);
-    keep_token(client, first);
-    answers(client, "POST /locks/read?mode=shared&owner=b", NULL, 201, NULL);
-    keep_token(client, second);
-    answers(client, "POST /locks/read?owner=c", NULL, 409, "locked");
-    assert_int_equal(json_array_size(member(client, "holders")), 2);
-    answers_token(client, first, "DELETE /locks/read", NULL, 200, NULL);
-    answers(client, "POST /locks/read?owner=c", NULL, 409, "locked");
-    answers_token(client, second, "DELETE /locks/read", NULL, 200, NULL);
-    answers(client, "POST /locks/read?owner=c", NULL, 201, NULL);
-    answers(client, "POST /locks/read?mode=shared&owner=a", NULL, 409, "locked");
-}
-
-static void a_limit_counts_every_hold(void **state)
-{
-    struct http_client *client = client_of(state);
-    char token[TOKEN_TEXT];
-    answers(client, "POST /locks/seats?mode=shared&limit=3&owner=a", NULL, 201, NULL);
-    answers(client, "POST /locks/seats?mode=shared&limit=3&owner=a", NULL, 201, NULL);
-    assert_int_equal(http_integer(client, "holds"), 2);
-    assert_int_equal(http_integer(client, "limit"), 3);
-    answers(client, "POST /locks/seats?mode=shared&limit=3&owner=b", NULL, 201, NULL);
-    keep_token(client, token);
-    answers(client, "POST /locks/seats?mode=shared&limit=3&owner=c", NULL, 409, "locked");
-    answers(client, "POST /locks/seats?mode=shared&limit=3&owner=a", NULL, 409, "locked");
-    answers(client, "GET /locks/seats", NULL, 200, NULL);
-    assert_int_equal(http_integer(client, "hold_count"), 3);
-    assert_int_equal(http_integer(client, "limit"), 3);
-    answers_token(client, token, "DELETE /locks/seats", NULL, 200, NULL);
-    answers(client, "POST /locks/seats?mode=shared&limit=3&owner=c", NULL, 201, NULL);
-
-    /* Free again, it has no limit any more. */
-    answers(client, "DELETE /locks/seats?force=true", NULL, 200, NULL);
-    assert_int_equal(http_integer(client, "broken"), 3);
-    answers(client, "POST /locks/seats?mode=shared&limit=1", NULL, 201, NULL);
-}
-
-static void an_owner_comes_in_again_and_nobody_else(void **state)
-{
-    struct http_client *client = client_of(state);
-    char first[TOKEN_TEXT], second[TOKEN_TEXT];
-    answers(client, "POST /locks/mine?owner=me", NULL, 201, NULL);
-    keep_token(client, first);
-    int64_t fence = http_integer(client, "fence");
-    answers(client, "POST /locks/mine?owner=me&ttl=1m", NULL, 201, NULL);
-    keep_token(client, second);
-    assert_string_not_equal(first, second);
-    assert_int_equal(http_integer(client, "holds"), 2);
-    assert_true(http_integer(client, "fence") > fence);
-    answers(client, "POST /locks/mine?owner=other", NULL, 409, "locked");
-    answers(client, "POST /locks/mine", NULL, 409, "locked");
-
-    answers_token(client, first, "DELETE /locks/mine", NULL, 200, NULL);
-    assert_int_equal(http_integer(client, "holds"), 1);
-    answers(client, "POST /locks/mine?owner=other", NULL, 409, "locked");
-    answers_token(client, second, "DELETE /locks/mine", NULL, 200, NULL);
-    assert_int_equal(http_integer(client, "holds"), 0);
-    answers(client, "POST /locks/mine?owner=other", NULL, 201, NULL);
-}
-
 static void a_renewal_sets_what_remains(void **state)
 {
     struct http_client *client = client_of(state);
@@ -115,24 +51,6 @@ static void a_renewal_sets_what_remains(void **state)
     assert_in_range(http_integer(client, "ttl_ms"), 1, 120000); /* the one last given */
     answers(client, "GET /locks/keep", NULL, 200, NULL);
     assert_in_range(member_integer(client, "holders.0.ttl_ms"), 1, 120000);
-}
-
-static void who_holds_nothing_renews_and_releases_nothing(void **state)
-{
-    struct http_client *client = client_of(state);
-    char holder[TOKEN_TEXT];
-    static const char STRANGER[] = "a-stranger-0123456789-";
-    answers(client, "POST /locks/theirs", NULL, 201, NULL);
-    keep_token(client, holder);
-    answers_token(client, STRANGER, "PUT /locks/theirs", NULL, 409, "not_held");
-    answers_token(client, STRANGER, "DELETE /locks/theirs", NULL, 409, "not_held");
-    answers_token(client, STRANGER, "PUT /locks/nobodys", NULL, 409, "not_held");
-    answers_token(client, STRANGER, "DELETE /locks/nobodys", NULL, 409, "not_held");
-    answers_token(client, holder, "PUT /locks/nobodys", NULL, 409, "not_held");
-    assert_null(strstr(client->reply.body, STRANGER));
-    answers_token(client, holder, "GET /locks/theirs", NULL, 200, NULL);
-    assert_true(json_is_true(member(client, "mine")));
-    assert_string_equal(state_of(client, "nobodys"), "free");
 }
 
 static void a_release_can_be_repeated(void **state)
@@ -160,30 +78,6 @@ static void a_release_can_be_repeated(void **state)
     snprintf(body, sizeof body, "{\"token\": \"%s\"}", token);
     answers(client, "DELETE /locks/back", body, 200, NULL);
     answers(client, "PUT /locks/back", body, 409, "not_held");
-}
-
-static void force_breaks_every_hold(void **state)
-{
-    struct http_client *client = client_of(state);
-    char token[TOKEN_TEXT];
-    for (int i = 0; i < 5; i++)
-        answers(client, "POST /locks/broken?mode=shared", NULL, 201, NULL);
-    keep_token(client, token);
-    int64_t fence = http_integer(client, "fence");
-    answers(client, "DELETE /locks/broken?force=true", NULL, 200, NULL);
-    assert_string_equal(http_text(client, "name"), "broken");
-    assert_int_equal(http_integer(client, "broken"), 5);
-    int64_t version = http_integer(client, "version");
-    assert_true(version > fence);
-    answers_token(client, token, "PUT /locks/broken", NULL, 409, "not_held");
-    answers_token(client, token, "DELETE /locks/broken", NULL, 409, "not_held");
-    assert_string_equal(state_of(client, "broken"), "free");
-    assert_int_equal(http_integer(client, "version"), version);
-    answers(client, "DELETE /locks/broken?force=true", NULL, 200, NULL);
-    assert_int_equal(http_integer(client, "broken"), 0);
-    assert_int_equal(http_integer(client, "version"), version);
-    answers(client, "POST /locks/broken", NULL, 201, NULL);
-    assert_true(http_integer(client, "fence") > version);
 }
 
 static void the_last_release_says_how_it_ended(void **state)
@@ -247,23 +141,6 @@ static void an_inspection_shows_all_but_tokens(void **state)
     assert_null(strstr(client->reply.body, "token"));
 }
 
-static void the_reply_says_whether_a_token_holds(void **state)
-{
-    struct http_client *client = client_of(state);
-    char token[TOKEN_TEXT];
-    answers(client, "POST /locks/own", NULL, 201, NULL);
-    keep_token(client, token);
-    answers_token(client, token, "GET /locks/own", NULL, 200, NULL);
-    assert_true(json_is_true(member(client, "mine")));
-    answers_token(client, "somebody-elses-token-1", "GET /locks/own", NULL, 200, NULL);
-    assert_true(json_is_false(member(client, "mine")));
-    answers_token(client, token, "GET /locks/other", NULL, 200, NULL);
-    assert_true(json_is_false(member(client, "mine")));
-    answers_token(client, token, "DELETE /locks/own", NULL, 200, NULL);
-    answers_token(client, token, "GET /locks/own", NULL, 200, NULL);
-    assert_true(json_is_false(member(client, "mine")));
-}
-
 static void a_304_proves_that_nothing_happened(void **state)
 {
     static const char *const FORMS[] = {"%s", "W/%s", "\"1\", %s", "%s,\"1\"", "\"a,b\" , W/%s,",
@@ -302,16 +179,10 @@ static void a_304_proves_that_nothing_happened(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shared_holds_go_together_and_exclude_exclusive_ones),
-        cmocka_unit_test(a_limit_counts_every_hold),
-        cmocka_unit_test(an_owner_comes_in_again_and_nobody_else),
         cmocka_unit_test(a_renewal_sets_what_remains),
-        cmocka_unit_test(who_holds_nothing_renews_and_releases_nothing),
         cmocka_unit_test(a_release_can_be_repeated),
-        cmocka_unit_test(force_breaks_every_hold),
         cmocka_unit_test(the_last_release_says_how_it_ended),
         cmocka_unit_test(an_inspection_shows_all_but_tokens),
-        cmocka_unit_test(the_reply_says_whether_a_token_holds),
         cmocka_unit_test(a_304_proves_that_nothing_happened),
     };
     return cmocka_run_group_tests(tests, service_start, service_stop);

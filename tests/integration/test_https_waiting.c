@@ -92,6 +92,33 @@ static void hang_up_leaves_the_queue(void **state)
     secure_close(&secure);
 }
 
+/* The grant goes past a waiter that said goodbye just before, to the next one. */
+static void grant_passes_a_client_that_has_gone(void **state)
+{
+    struct secure secure;
+    struct tls_client gone, next;
+    char token[TOKEN_TEXT];
+    (void)state;
+    secure_open(&secure, false, SETTINGS);
+    for (enum tls_end how = 0; how < TLS_ENDS; how++) {
+        for (size_t v = 0; v < 2; v++) {
+            hold(&secure, token);
+            wait_in_line(&secure, &gone, VERSIONS[v]);
+            assert_true(comes_to_wait(&secure, 1, CLOCK_HANG_MS));
+            wait_in_line(&secure, &next, VERSIONS[v]);
+            assert_true(comes_to_wait(&secure, 2, CLOCK_HANG_MS));
+            tls_client_end(&gone, how); /* which batond may find together with the grant */
+            answers_token(secure.client, token, "DELETE /locks/a", NULL, 200, NULL);
+            if (secure_answer(&next, CLOCK_HANG_MS) != 201)
+                fail_msg("end %d of version %x: the next is not granted the lock", how,
+                         VERSIONS[v]);
+            tls_client_close(&gone);
+            tls_client_close(&next);
+        }
+    }
+    secure_close(&secure);
+}
+
 static void hold_by_connection_ends_with_it(void **state)
 {
     struct secure secure;
@@ -274,6 +301,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hang_up_leaves_the_queue),
+        cmocka_unit_test(grant_passes_a_client_that_has_gone),
         cmocka_unit_test(hold_by_connection_ends_with_it),
         cmocka_unit_test(pipelined_request_is_no_hang_up),
         cmocka_unit_test(renewed_certificate_drops_no_connection),

@@ -198,23 +198,6 @@ static void odd_names_are_listed_and_odd_prefixes_taken_literally(void **state)
     }
 }
 
-static void free_and_expired_names_are_not_listed(void **state)
-{
-    struct http_client *client = client_of(state);
-    char token[TOKEN_TEXT];
-    answers(client, "POST /locks/stays", NULL, 201, NULL);
-    answers(client, "POST /locks/goes", NULL, 201, NULL);
-    keep_token(client, token);
-    answers_token(client, token, "DELETE /locks/goes", NULL, 200, NULL);
-    answers(client, "POST /locks/expires?ttl=100ms", NULL, 201, NULL);
-    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
-    do
-        answers(client, "GET /locks", NULL, 200, NULL);
-    while (json_array_size(member(client, "locks")) > 1 && clock_ms() < deadline);
-    assert_int_equal(json_array_size(member(client, "locks")), 1);
-    assert_string_equal(member_text(client, "locks.0.name"), "stays");
-}
-
 /* How many of the names in the latest page are new and begin with `beginning`. */
 static int count_new(struct http_client *client, json_t *seen, const char *beginning)
 {
@@ -260,7 +243,6 @@ int main(void)
         cmocka_unit_test_setup(what_shows_much_comes_on_smaller_pages, forget_all),
         cmocka_unit_test_setup(a_prefix_chooses, forget_all),
         cmocka_unit_test_setup(odd_names_are_listed_and_odd_prefixes_taken_literally, forget_all),
-        cmocka_unit_test_setup(free_and_expired_names_are_not_listed, forget_all),
         cmocka_unit_test_setup(what_is_held_all_the_while_is_never_missed, forget_all),
     };
     return cmocka_run_group_tests(tests, service_start, service_stop);

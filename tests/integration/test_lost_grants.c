@@ -59,24 +59,6 @@ static void await_calls(struct proxied *scene, const char *command, int64_t coun
     }
 }
 
-static void a_grant_whose_reply_was_lost_is_taken_back(void **state)
-{
-    struct proxied *scene = *state;
-    char token[TOKEN_TEXT];
-    int losses = scene->proxy.losses;
-    scene->proxy.mode = PROXY_LOSES_REPLY;
-    answers(scene->client, "POST /locks/lost?ttl=10m&owner=doubtful", NULL, 503,
-            "store_unavailable");
-    keep_token_in_doubt(scene->client, token);
-    assert_int_equal(scene->proxy.losses, losses + 1);
-    assert_int_equal(hold_count(scene, "lost"), 1); /* it has been granted */
-    answers(scene->other, "POST /locks/lost", NULL, 409, "locked");
-
-    scene->proxy.mode = PROXY_OPEN;
-    becomes_free(scene, "lost");
-    answers(scene->other, "POST /locks/lost", NULL, 201, NULL);
-}
-
 /* The first that goes over the new connection is the taking back, so this client is never told that
  * the lock is held by its own lost grant. */
 static void it_is_taken_back_before_anything_else(void **state)
@@ -111,47 +93,6 @@ static void who_came_back_with_its_token_keeps_its_hold(void **state)
     answers_token(scene->client, token, "POST /locks/return?ttl=10m", NULL, 200, NULL);
     assert_int_equal(http_integer(scene->client, "fence"), fence);
     answers_token(scene->client, token, "DELETE /locks/return", NULL, 200, NULL);
-}
-
-static void repeating_after_the_return_acquires_once(void **state)
-{
-    struct proxied *scene = *state;
-    char token[TOKEN_TEXT];
-    scene->proxy.mode = PROXY_LOSES_REPLY;
-    answers(scene->client, "POST /locks/repeat?ttl=10m&owner=doubtful", NULL, 503,
-            "store_unavailable");
-    keep_token_in_doubt(scene->client, token);
-    scene->proxy.mode = PROXY_OPEN;
-    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
-    char header[TOKEN_TEXT + 16];
-    snprintf(header, sizeof header, "Lock-Token: %s", token);
-    struct http_call again = {.method = "POST",
-                              .path = "/locks/repeat?ttl=10m",
-                              .headers = (const char *const[]){header, NULL}};
-    while (http_request(scene->client, &again) == 503 && clock_ms() < deadline)
-        clock_sleep_ms(1);
-    assert_int_equal(scene->client->reply.status, 201); /* taken back, and acquired anew */
-    assert_int_equal(hold_count(scene, "repeat"), 1);
-    answers_token(scene->client, token, "DELETE /locks/repeat", NULL, 200, NULL);
-    assert_int_equal(hold_count(scene, "repeat"), 0);
-}
-
-/* The acquire never came to Redis: there is nothing to take back, and nothing is taken from others.
- */
-static void an_acquire_that_was_lost_itself_leaves_nothing(void **state)
-{
-    struct proxied *scene = *state;
-    char token[TOKEN_TEXT], theirs[TOKEN_TEXT];
-    scene->proxy.mode = PROXY_LOSES_COMMAND;
-    answers(scene->client, "POST /locks/never?ttl=10m&owner=doubtful", NULL, 503,
-            "store_unavailable");
-    keep_token_in_doubt(scene->client, token);
-    answers(scene->other, "POST /locks/never?ttl=10m", NULL, 201, NULL);
-    keep_token(scene->other, theirs);
-    scene->proxy.mode = PROXY_OPEN;
-    assert_true(comes_to_answer(scene->client, "/readyz", 200, CLOCK_HANG_MS));
-    answers_token(scene->other, theirs, "PUT /locks/never", NULL, 200, NULL);
-    answers_token(scene->client, token, "PUT /locks/never", NULL, 409, "not_held");
 }
 
 /* Redis is back, but takes no writes for a while: the grant is not forgotten over that. */
@@ -287,11 +228,8 @@ static void an_acquire_that_arrives_after_its_take_back_grants_nothing(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_grant_whose_reply_was_lost_is_taken_back, begin),
         cmocka_unit_test_setup(it_is_taken_back_before_anything_else, begin),
         cmocka_unit_test_setup(who_came_back_with_its_token_keeps_its_hold, begin),
-        cmocka_unit_test_setup(repeating_after_the_return_acquires_once, begin),
-        cmocka_unit_test_setup(an_acquire_that_was_lost_itself_leaves_nothing, begin),
         cmocka_unit_test_setup(what_redis_refuses_to_take_back_is_tried_again, begin),
         cmocka_unit_test_setup(a_key_that_is_none_of_ours_is_complained_about, begin),
         cmocka_unit_test_setup(who_hangs_up_before_its_201_holds_nothing, begin),

@@ -1,5 +1,4 @@
 /* Locks in five independent Redis: held where a majority says so, whoever of them is away. */
-#include "redis/types/events.h"
 #include "tests/support/fixtures/on_quorum.h"
 
 #include <signal.h>
@@ -102,41 +101,6 @@ static void a_lock_is_held_by_all_members_and_let_go(void **state)
     assert_true(http_integer(story->client, "fence") > version);
 }
 
-static void a_token_sent_twice_has_one_hold(void **state)
-{
-    struct story *story = story_of(state);
-    answers_token(story->client, TOKEN, "POST /locks/twice?owner=me", NULL, 201, NULL);
-    int64_t fence = http_integer(story->client, "fence");
-    answers_token(story->client, TOKEN, "POST /locks/twice?owner=me", NULL, 200, NULL);
-    assert_int_equal(http_integer(story->client, "fence"), fence);
-    answers_token(story->other, TOKEN, "POST /locks/twice?owner=me", NULL, 200, NULL);
-    assert_int_equal(http_integer(story->other, "fence"), fence);
-    assert_int_equal(http_integer(story->other, "holds"), 1);
-    answers(story->other, "POST /locks/twice?owner=me", NULL, 201, NULL);
-    assert_int_equal(http_integer(story->other, "holds"), 2);
-    assert_true(http_integer(story->other, "fence") > fence);
-    answers(story->other, "POST /locks/twice?owner=you", NULL, 409, "locked");
-}
-
-static void shared_holds_go_together_and_are_not_limited(void **state)
-{
-    struct story *story = story_of(state);
-    char first[TOKEN_TEXT], second[TOKEN_TEXT];
-    answers(story->client, "POST /locks/shared?mode=shared", NULL, 201, NULL);
-    keep_token(story->client, first);
-    answers(story->other, "POST /locks/shared?mode=shared", NULL, 201, NULL);
-    keep_token(story->other, second);
-    answers(story->client, "POST /locks/shared", NULL, 409, "locked");
-    assert_int_equal(json_array_size(member(story->client, "holders")), 2);
-    answers_token(story->client, second, "DELETE /locks/shared", NULL, 200, NULL);
-    answers_token(story->client, first, "DELETE /locks/shared", NULL, 200, NULL);
-    answers(story->client, "POST /locks/shared", NULL, 201, NULL);
-    answers(story->client, "POST /locks/seats?mode=shared&limit=3", NULL, 400, "invalid_parameter");
-    answers(story->client, "POST /locks/seats?confirm=replicas:1", NULL, 400, "invalid_parameter");
-    answers(story->client, "GET /locks", NULL, 501, "unsupported");
-    answers(story->client, "GET /events", NULL, 501, "unsupported");
-}
-
 /* Members remove in portions what has ended of very many; whoever asks meanwhile is told how it is,
  * rather than to come again. */
 static void very_many_that_ended_hold_nobody_up(void **state)
@@ -154,18 +118,6 @@ static void very_many_that_ended_hold_nobody_up(void **state)
     answers(story->client, "DELETE /locks/many?force=true", NULL, 200, NULL);
     answers_token(story->client, TOKEN, "POST /locks/many", NULL, 201, NULL);
     answers_token(story->client, TOKEN, "DELETE /locks/many", NULL, 200, NULL);
-}
-
-static void several_names_are_all_held_or_none(void **state)
-{
-    struct story *story = story_of(state);
-    answers(story->client, "POST /locks/several-b", NULL, 201, NULL);
-    answers(story->client, "POST /locks", "{\"names\":[\"several-a\",\"several-b\"]}", 409,
-            "locked");
-    await_held(story, "several-a", 0);
-    answers(story->client, "POST /locks", "{\"names\":[\"several-a\",\"several-c\"]}", 201, NULL);
-    await_held(story, "several-a", 5);
-    await_held(story, "several-c", 5);
 }
 
 static void a_break_ends_it_everywhere(void **state)
@@ -519,78 +471,6 @@ static void modes_are_not_counted_together(void **state)
     answers(story->other, "POST /locks/modes?mode=shared", NULL, 201, NULL);
 }
 
-/* The byte that MONITOR shows at `*at`, which goes on. */
-static char read_shown(char **at)
-{
-    static const char NAMES[] = "nrtab", MEANT[] = "\n\r\t\a\b";
-    char shown = *(*at)++;
-    if (shown != '\\')
-        return shown;
-    shown = *(*at)++;
-    if (shown == 'x') {
-        const char hex[] = {(*at)[0], (*at)[1], '\0'};
-        *at += 2;
-        return (char)strtol(hex, NULL, 16);
-    }
-    const char *name = strchr(NAMES, shown);
-    return name ? MEANT[name - NAMES] : shown;
-}
-
-/* What a member has been sent, as MONITOR tells it: "word" "word", with escapes, which are undone
- * in place. Returns how many; the rest are empty. */
-static size_t read_words(char *line, const char *words[], size_t lengths[], size_t most)
-{
-    size_t count = 0;
-    for (char *at = strchr(line, '"'); at && count < most; at = strchr(at + 1, '"')) {
-        char *end = ++at;
-        words[count] = at;
-        while (*at != '"')
-            *end++ = read_shown(&at);
-        lengths[count] = (size_t)(end - words[count]);
-        count++;
-    }
-    for (size_t i = count; i < most; i++) {
-        words[i] = "";
-        lengths[i] = 0;
-    }
-    return count;
-}
-
-/* A request that a member gets only when its hold was released by way of another batond. */
-static void what_comes_late_finds_the_release(void **state)
-{
-    struct story *story = story_of(state);
-    struct redis_process *member = &story->servers.members[0];
-    char token[TOKEN_TEXT];
-    const char *words[16];
-    size_t lengths[16], count;
-    redisReply *reply;
-    redisContext *monitor = redisConnect("127.0.0.1", member->port);
-    freeReplyObject(redisCommand(monitor, "MONITOR"));
-    answers(story->client, "POST /locks/late?ttl=60s", NULL, 201, NULL);
-    keep_token(story->client, token);
-    while (redisGetReply(monitor, (void **)&reply) == REDIS_OK && !strstr(reply->str, token))
-        freeReplyObject(reply);
-    answers_token(story->other, token, "DELETE /locks/late", NULL, 200, NULL);
-    await_held(story, "late", 0);
-    count = read_words(reply->str, words, lengths, 16);
-    assert_in_range(count, 6, 16);
-    char stamp[STORE_STAMP_LENGTH];
-    const double latest = 9e15; /* so late that it would be refused, if clocks did not help */
-    assert_int_equal(lengths[4], sizeof stamp);
-    memcpy(stamp, words[4], sizeof stamp);
-    memcpy(stamp + 8, &latest, sizeof latest);
-    words[4] = stamp;
-    redisContext *link = redisConnect("127.0.0.1", member->port);
-    redisReply *answer = redisCommandArgv(link, (int)count, words, lengths);
-    assert_int_not_equal(answer->type, REDIS_REPLY_ERROR);
-    freeReplyObject(answer);
-    freeReplyObject(reply);
-    redisFree(link);
-    redisFree(monitor);
-    assert_int_equal(quorum_servers_held(&story->servers, "late"), 0);
-}
-
 /* A release that not all members have heard is one, and a late duplicate of the request that it
  * ended does not get the lock. */
 static void what_was_released_does_not_come_back(void **state)
@@ -763,10 +643,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lock_is_held_by_all_members_and_let_go),
-        cmocka_unit_test(a_token_sent_twice_has_one_hold),
-        cmocka_unit_test(shared_holds_go_together_and_are_not_limited),
         cmocka_unit_test(very_many_that_ended_hold_nobody_up),
-        cmocka_unit_test(several_names_are_all_held_or_none),
         cmocka_unit_test(a_break_ends_it_everywhere),
         cmocka_unit_test(a_release_by_way_of_another_batond_wakes),
         cmocka_unit_test(an_expiry_wakes),
@@ -784,7 +661,6 @@ int main(void)
         cmocka_unit_test(what_a_majority_has_lost_is_not_released),
         cmocka_unit_test(what_a_majority_has_lost_is_granted_anew),
         cmocka_unit_test(modes_are_not_counted_together),
-        cmocka_unit_test(what_comes_late_finds_the_release),
         cmocka_unit_test(what_was_released_does_not_come_back),
         cmocka_unit_test(a_new_batond_learns_of_a_loss_from_the_others),
         cmocka_unit_test(members_that_forgot_sit_it_out),

@@ -77,24 +77,6 @@ static void a_redis_that_goes_and_comes_back(void **state)
     service_close(&service);
 }
 
-static void fences_grow_even_if_redis_lost_everything(void **state)
-{
-    struct service service;
-    char token[TOKEN_TEXT];
-    (void)state;
-    service_open(&service, NULL, NULL);
-    answers(service.client, "POST /locks/lost", NULL, 201, NULL);
-    keep_token(service.client, token);
-    int64_t fence = http_integer(service.client, "fence");
-    redis_process_kill(&service.redis);
-    redis_process_resume(&service.redis);
-    resumes(service.client);
-    answers_token(service.client, token, "PUT /locks/lost", NULL, 409, "not_held");
-    answers(service.client, "POST /locks/lost", NULL, 201, NULL);
-    assert_true(http_integer(service.client, "fence") > fence);
-    service_close(&service);
-}
-
 /* The connection stands, and nothing comes back. */
 static void a_redis_that_is_stuck(void **state)
 {
@@ -274,7 +256,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_redis_that_goes_and_comes_back),
-        cmocka_unit_test(fences_grow_even_if_redis_lost_everything),
         cmocka_unit_test(a_redis_that_is_stuck),
         cmocka_unit_test(a_full_redis_grants_nothing_and_releases),
         cmocka_unit_test(a_redis_that_becomes_a_replica_is_not_written_to),

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 64, LEAVERS = 30, HOUR_MS = 3600 * 1000 };
+enum { LEAVERS = 30, HOUR_MS = 3600 * 1000 };
 
-static const char TOKEN[] = "a-token-for-several-0001";
 static const char HEADER[] = "Lock-Token: a-token-for-several-0001";
 
 /* So long that no hold on the way to the others ends because the machine is slow. */
@@ -104,39 +103,6 @@ static void all_are_held_under_one_token(void **state)
     }
 }
 
-static void a_repeat_is_no_second_hold(void **state)
-{
-    static const char BODY[] = "{\"names\": [\"again-b\", \"again-a\"], \"ttl_ms\": 20000}";
-    struct http_client *client = service_of(state)->client;
-    answers_with(client, HEADER, "POST /locks", BODY, 201, NULL);
-    int64_t fence = member_integer(client, "locks.0.fence");
-    assert_string_equal(http_text(client, "token"), TOKEN);
-    assert_string_equal(member_text(client, "locks.0.token"), TOKEN);
-    assert_int_equal(member_integer(client, "locks.0.ttl_ms"), 20000);
-    answers_with(client, HEADER, "POST /locks", BODY, 200, NULL);
-    assert_int_equal(member_integer(client, "locks.0.fence"), fence);
-    assert_int_equal(holds_of(client, "again-a"), 1);
-    assert_int_equal(holds_of(client, "again-b"), 1);
-}
-
-static void one_that_is_taken_refuses_all(void **state)
-{
-    struct http_client *client = service_of(state)->client;
-    char token[TOKEN_TEXT];
-    take(client, "none-b", token);
-    answers_with(client, HEADER, "POST /locks", "{\"names\": [\"none-c\", \"none-b\", \"none-a\"]}",
-                 409, "locked");
-    assert_string_equal(http_text(client, "name"), "none-b");
-    assert_int_equal(json_array_size(member(client, "holders")), 1);
-    assert_non_null(http_header(client, "Retry-After"));
-    assert_true(comes_to_have_holds(client, "none-a", 0));
-    assert_int_equal(holds_of(client, "none-c"), 0);
-    give(client, token, "none-b");
-    /* The token was not released by that, so it can be used again. */
-    answers_with(client, HEADER, "POST /locks", "{\"names\": [\"none-c\", \"none-b\", \"none-a\"]}",
-                 201, NULL);
-}
-
 static void all_are_waited_for(void **state)
 {
     struct service *service = service_of(state);
@@ -165,35 +131,6 @@ static void all_are_waited_for(void **state)
     parked_close(parked);
 }
 
-static void a_wait_that_ends_gives_all_back(void **state)
-{
-    struct http_client *client = service_of(state)->client;
-    char token[TOKEN_TEXT];
-    take(client, "over-b", token);
-    answers_with(client, HEADER, "POST /locks?wait=200ms", "{\"names\": [\"over-a\", \"over-b\"]}",
-                 409, "wait_timeout");
-    assert_string_equal(http_text(client, "name"), "over-b");
-    assert_string_equal(http_text(client, "token"), TOKEN);
-    assert_true(comes_to_have_holds(client, "over-a", 0));
-    assert_true(queue_comes_to(client, "over-b", 0));
-}
-
-static void who_hangs_up_gives_all_back(void **state)
-{
-    struct service *service = service_of(state);
-    char token[TOKEN_TEXT];
-    take(service->client, "hang-b", token);
-    struct parked *parked = parked_send(service->batond.port, HEADER, "POST /locks?wait=20s",
-                                        "{\"names\": [\"hang-a\", \"hang-b\"]}");
-    assert_true(queue_comes_to(service->client, "hang-b", 1));
-    assert_int_equal(holds_of(service->client, "hang-a"), 1);
-    parked_close(parked);
-    assert_true(comes_to_have_holds(service->client, "hang-a", 0));
-    assert_true(queue_comes_to(service->client, "hang-b", 0));
-    give(service->client, token, "hang-b");
-    assert_int_equal(holds_of(service->client, "hang-b"), 0);
-}
-
 /* The client has gone before it can be told. */
 static void what_is_granted_to_nobody_is_given_back(void **state)
 {
@@ -209,22 +146,6 @@ static void what_is_granted_to_nobody_is_given_back(void **state)
         snprintf(name, sizeof name, "left-%d-b", i);
         assert_true(comes_to_have_holds(service->client, name, 0));
     }
-}
-
-static void shared_holds_and_limits_are_as_ever(void **state)
-{
-    static const char BODY[] =
-        "{\"names\": [\"share-a\", \"share-b\"], \"mode\": \"shared\", \"limit\": 2}";
-    struct http_client *client = service_of(state)->client;
-    answers(client, "POST /locks", BODY, 201, NULL);
-    assert_int_equal(member_integer(client, "locks.1.limit"), 2);
-    answers(client, "POST /locks", BODY, 201, NULL);
-    answers(client, "POST /locks", BODY, 409, "locked");
-    assert_string_equal(http_text(client, "name"), "share-a");
-    answers(client, "POST /locks/share-b?mode=shared&limit=2", NULL, 409, "locked");
-    answers(client, "POST /locks?mode=shared&limit=3", "{\"names\": [\"share-b\"]}", 409,
-            "limit_mismatch");
-    assert_string_equal(http_text(client, "name"), "share-b");
 }
 
 static void all_are_renewed(void **state)
@@ -277,19 +198,6 @@ static void all_are_released(void **state)
     assert_int_equal(holds_of(client, "free-c"), 0);
 }
 
-static void as_many_as_may_be_are_held(void **state)
-{
-    struct http_client *client = service_of(state)->client;
-    char body[4096] = "{\"names\": [";
-    for (int i = 0; i < MOST; i++)
-        sprintf(body + strlen(body), "%s\"most-%d\"", i ? "," : "", i);
-    strcat(body, "]}");
-    answers_with(client, HEADER, "POST /locks", body, 201, NULL);
-    assert_int_equal(json_array_size(member(client, "locks")), MOST);
-    answers_with(client, HEADER, "DELETE /locks", body, 200, NULL);
-    assert_int_equal(json_array_size(member(client, "locks")), MOST);
-}
-
 static void what_is_missing_is_named(void **state)
 {
     static const struct {
@@ -315,38 +223,15 @@ static void what_is_missing_is_named(void **state)
     }
 }
 
-static void without_redis_the_token_is_told(void **state)
-{
-    struct service service;
-    (void)state;
-    service_open(&service, NULL, NULL);
-    redis_process_halt(&service.redis);
-    answers(service.client, "POST /locks", "{\"names\": [\"a\", \"b\"]}", 503, "store_unavailable");
-    assert_non_null(http_text(service.client, "token"));
-    answers_with(service.client, HEADER, "PUT /locks", "{\"names\": [\"a\"]}", 503,
-                 "store_unavailable");
-    answers_with(service.client, HEADER, "DELETE /locks", "{\"names\": [\"a\"]}", 503,
-                 "store_unavailable");
-    redis_process_resume(&service.redis);
-    service_close(&service);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_are_held_under_one_token),
-        cmocka_unit_test(a_repeat_is_no_second_hold),
-        cmocka_unit_test(one_that_is_taken_refuses_all),
         cmocka_unit_test(all_are_waited_for),
-        cmocka_unit_test(a_wait_that_ends_gives_all_back),
-        cmocka_unit_test(who_hangs_up_gives_all_back),
         cmocka_unit_test(what_is_granted_to_nobody_is_given_back),
-        cmocka_unit_test(shared_holds_and_limits_are_as_ever),
         cmocka_unit_test(all_are_renewed),
         cmocka_unit_test(all_are_released),
-        cmocka_unit_test(as_many_as_may_be_are_held),
         cmocka_unit_test(what_is_missing_is_named),
-        cmocka_unit_test(without_redis_the_token_is_told),
     };
     return cmocka_run_group_tests_name("several", tests, start, stop);
 }

@@ -1,12 +1,11 @@
 /* Waiting for a lock: in order of arrival, woken at once, and never left behind. */
 #include "tests/support/fixtures/parked.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CROWD = 8, LONG_LINE = 15 };
+enum { LONG_LINE = 15 };
 
 /* Half of a claim window, after which a lost message is told again, and half of a lease are longer
  * than any of these waits: who is granted was told so at once. */
@@ -165,27 +164,6 @@ static void as_many_of_those_who_wait_are_shown_as_are_asked_for(void **state)
     answers(service->client, "GET /locks/long-line?waiters=0", NULL, 400, "invalid_parameter");
 }
 
-static void readers_are_granted_together(void **state)
-{
-    struct service *service = service_of(state);
-    struct parked *readers[CROWD];
-    char token[TOKEN_TEXT], reader[TOKEN_TEXT];
-    hold(service->client, "readers", token);
-    for (int i = 0; i < CROWD; i++) {
-        snprintf(reader, sizeof reader, "reader-who-waits-with-others-%d", i);
-        readers[i] = wait_as(service, reader, "readers?wait=20s&mode=shared", i + 1);
-    }
-    struct parked *writer = wait_as(service, TOKEN, "readers?wait=20s", CROWD + 1);
-    release(service->client, token, "readers");
-    for (int i = 0; i < CROWD; i++) {
-        is_granted(readers[i]);
-        parked_close(readers[i]);
-    }
-    still_waits(service, writer, "readers", 1);
-    assert_int_equal(http_integer(service->client, "hold_count"), CROWD);
-    parked_close(writer);
-}
-
 static void a_wait_ends(void **state)
 {
     struct service *service = service_of(state);
@@ -219,20 +197,6 @@ static void a_token_that_was_made_is_told_at_the_end(void **state)
     keep_token(service->client, made);
     release(service->client, token, "made");
     answers_token(service->client, made, "POST /locks/made?wait=5s", NULL, 201, NULL);
-}
-
-static void a_client_that_hangs_up_leaves_the_queue(void **state)
-{
-    struct service *service = service_of(state);
-    char token[TOKEN_TEXT];
-    hold(service->client, "hang-up", token);
-    struct parked *first = wait_as(service, TOKEN, "hang-up?wait=20s", 1);
-    struct parked *second = wait_as(service, OTHER, "hang-up?wait=20s", 2);
-    parked_close(first);
-    assert_true(queue_comes_to(service->client, "hang-up", 1));
-    release(service->client, token, "hang-up");
-    is_granted(second);
-    parked_close(second);
 }
 
 /* The release and the hang-up may come in any order, or the grant between them. If the grant was on
@@ -299,133 +263,16 @@ static void a_wait_can_be_cancelled(void **state)
     parked_close(waiter);
 }
 
-static void the_latest_request_of_a_token_is_the_one_that_counts(void **state)
-{
-    struct service *service = service_of(state);
-    char token[TOKEN_TEXT];
-    hold(service->client, "latest", token);
-    struct parked *older = wait_as(service, TOKEN, "latest?wait=20s", 1);
-    struct parked *newer =
-        parked_send_token(service->batond.port, TOKEN, "POST /locks/latest?wait=20s");
-    is_refused(older, 409, "superseded");
-    still_waits(service, newer, "latest", 1);
-    release(service->client, token, "latest");
-    is_granted(newer);
-    answers(service->client, "GET /locks/latest", NULL, 200, NULL);
-    assert_int_equal(http_integer(service->client, "hold_count"), 1);
-    parked_close(older);
-    parked_close(newer);
-}
-
-static void one_upgrade_waits_and_no_second(void **state)
-{
-    struct service *service = service_of(state);
-    char mine[TOKEN_TEXT], others[TOKEN_TEXT];
-    hold(service->client, "upgrade?mode=shared&owner=a", mine);
-    hold(service->client, "upgrade?mode=shared&owner=b", others);
-    struct parked *writer = wait_as(service, OTHER, "upgrade?wait=20s&owner=c", 1);
-    struct parked *upgrade = wait_as(service, TOKEN, "upgrade?wait=20s&owner=a", 2);
-    answers(service->client, "POST /locks/upgrade?wait=20s&owner=b", NULL, 409, "upgrade_conflict");
-    answers(service->client, "POST /locks/upgrade?owner=b", NULL, 409, "upgrade_conflict");
-    release(service->client, others, "upgrade");
-    is_granted(upgrade);
-    assert_int_equal(http_integer(&upgrade->client, "holds"), 2);
-    still_waits(service, writer, "upgrade", 1);
-    release(service->client, TOKEN, "upgrade");
-    release(service->client, mine, "upgrade");
-    is_granted(writer);
-    parked_close(upgrade);
-    parked_close(writer);
-}
-
-static void the_queue_is_bounded(void **state)
-{
-    static const char *const arguments[] = {"--max-waiters=2", NULL};
-    struct service service;
-    char token[TOKEN_TEXT];
-    (void)state;
-    service_open(&service, NULL, arguments);
-    hold(service.client, "bounded", token);
-    struct parked *first = wait_as(&service, TOKEN, "bounded?wait=20s", 1);
-    struct parked *second = wait_as(&service, OTHER, "bounded?wait=20s", 2);
-    answers(service.client, "POST /locks/bounded?wait=20s", NULL, 429, "too_many_waiters");
-    assert_int_equal(http_integer(service.client, "queue_length"), 2);
-    assert_string_equal(http_header(service.client, "Retry-After"), "1");
-    answers(service.client, "POST /locks/bounded", NULL, 409, "locked");
-    parked_close(first);
-    assert_true(queue_comes_to(service.client, "bounded", 1));
-    struct parked *third = wait_as(&service, TOKEN, "bounded?wait=20s", 2);
-    parked_close(second);
-    parked_close(third);
-    service_close(&service);
-}
-
-static void a_batond_that_stops_leaves_its_waiters_their_places(void **state)
-{
-    struct service *service = service_of(state);
-    struct batond_process stopping;
-    struct batond_options options = {.redis_url = service->redis.url, .arguments = SETTINGS};
-    char token[TOKEN_TEXT];
-    batond_process_start(&stopping, &options);
-    hold(service->client, "drain", token);
-    struct parked *first = parked_send_token(stopping.port, TOKEN, "POST /locks/drain?wait=20s");
-    assert_true(queue_comes_to(service->client, "drain", 1));
-    struct parked *second = wait_as(service, OTHER, "drain?wait=20s", 2);
-    process_signal(&stopping.process, SIGTERM);
-    is_refused(first, 503, "draining");
-    assert_string_equal(http_text(&first->client, "token"), TOKEN);
-    assert_string_equal(http_header(&first->client, "Retry-After"), "1");
-    parked_close(first);
-    assert_true(process_wait(&stopping.process, CLOCK_HANG_MS));
-    assert_int_equal(batond_process_stop(&stopping), 0);
-    first = parked_send_token(service->batond.port, TOKEN, "POST /locks/drain?wait=20s");
-    still_waits(service, first, "drain", 2);
-    release(service->client, token, "drain");
-    is_granted(first);
-    still_waits(service, second, "drain", 1);
-    parked_close(first);
-    parked_close(second);
-}
-
-static void who_waits_outlasts_a_redis_that_goes_away(void **state)
-{
-    const struct redis_options durable = {.durable = true};
-    struct service service;
-    char token[TOKEN_TEXT];
-    (void)state;
-    service_open(&service, &durable, SETTINGS);
-    hold(service.client, "outage?ttl=1h", token);
-    struct parked *waiter = wait_as(&service, TOKEN, "outage?wait=50s", 1);
-    struct parked *hasty = wait_as(&service, OTHER, "outage?wait=2s", 2);
-    redis_process_halt(&service.redis);
-    is_refused(hasty, 503, "store_unavailable");
-    assert_string_equal(http_text(&hasty->client, "token"), OTHER);
-    redis_process_resume(&service.redis);
-    assert_true(comes_to_answer(service.client, "/readyz", 200, CLOCK_HANG_MS));
-    release(service.client, token, "outage");
-    is_granted(waiter);
-    parked_close(waiter);
-    parked_close(hasty);
-    service_close(&service);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_release_hands_the_lock_over),
         cmocka_unit_test(as_many_of_those_who_wait_are_shown_as_are_asked_for),
-        cmocka_unit_test(readers_are_granted_together),
         cmocka_unit_test(a_wait_ends),
         cmocka_unit_test(a_token_that_was_made_is_told_at_the_end),
-        cmocka_unit_test(a_client_that_hangs_up_leaves_the_queue),
         cmocka_unit_test(a_grant_to_a_client_that_goes_is_handed_on),
         cmocka_unit_test(a_hang_up_keeps_the_place_where_that_was_asked_for),
         cmocka_unit_test(a_wait_can_be_cancelled),
-        cmocka_unit_test(the_latest_request_of_a_token_is_the_one_that_counts),
-        cmocka_unit_test(one_upgrade_waits_and_no_second),
-        cmocka_unit_test(the_queue_is_bounded),
-        cmocka_unit_test(a_batond_that_stops_leaves_its_waiters_their_places),
-        cmocka_unit_test(who_waits_outlasts_a_redis_that_goes_away),
     };
     return cmocka_run_group_tests_name("waiting", tests, start, stop);
 }

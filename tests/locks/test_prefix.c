@@ -174,19 +174,6 @@ static void no_change_is_missed(void **state)
     assert_true(heard->complete);
 }
 
-static void a_wait_ends_in_time(void **state)
-{
-    struct locks_fixture *fixture = *state;
-    lock(&fixture->there, "n");
-    int64_t version = current(&fixture->here, "");
-    int64_t begun = clock_ms();
-    const struct heard *heard = watch(&fixture->here, "", version, 300, 10);
-    assert_true(heard->at_ms - begun >= 295);
-    assert_int_equal(heard->result, LOCKS_DONE);
-    assert_int_equal(heard->told, 0);
-    assert_true(heard->version > version);
-}
-
 static void a_renewal_is_no_change(void **state)
 {
     struct locks_fixture *fixture = *state;
@@ -576,7 +563,6 @@ int main(void)
         IN_FIXTURE(all_that_is_held_is_told_first),
         IN_FIXTURE(nothing_held_is_waited_for),
         IN_FIXTURE(no_change_is_missed),
-        IN_FIXTURE(a_wait_ends_in_time),
         IN_FIXTURE(a_renewal_is_no_change),
         IN_FIXTURE(an_expiry_is_told),
         IN_FIXTURE(an_expiry_of_what_was_there_is_told),

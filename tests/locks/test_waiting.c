@@ -221,17 +221,6 @@ static void the_expiry_of_what_was_handed_over_is_noticed(void **state)
     assert_true(clock_ms() - begun >= TTL_MS - 5);
 }
 
-static void a_break_hands_over(void **state)
-{
-    struct locks_fixture *fixture = *state;
-    struct guest guest;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    wait_as(&guest, &fixture->there, 1, PATIENCE_MS, 0);
-    await_queue(fixture, 1);
-    fixture_break(&fixture->here, "n");
-    assert_granted(fixture, &guest);
-}
-
 /* A hold that is made shorter ends sooner than the waiters' server was told. */
 static void a_renewal_to_less_is_noticed(void **state)
 {
@@ -462,23 +451,6 @@ static void a_cancelled_waiter_is_not_queued_again(void **state)
     redis_process_integer(&fixture->redis, "CLIENT KILL TYPE pubsub");
     fixture_release(&fixture->there, "n", guest.token);
     assert_result(fixture, &guest, LOCKS_CANCELLED);
-    await_queue(fixture, 0);
-}
-
-static void the_queue_is_bounded(void **state)
-{
-    struct locks_fixture *fixture = *state;
-    struct guest guests[FIXTURE_WAITERS], more;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    for (int i = 0; i < FIXTURE_WAITERS; i++) {
-        wait_as(&guests[i], &fixture->here, i, PATIENCE_MS, 0);
-        await_queue(fixture, i + 1);
-    }
-    wait_as(&more, &fixture->there, 99, PATIENCE_MS, 0);
-    assert_result(fixture, &more, LOCKS_TOO_MANY_WAITERS);
-    assert_int_equal(more.answer.reply.view.queue_length, FIXTURE_WAITERS);
-    for (int i = 0; i < FIXTURE_WAITERS; i++)
-        locks_abandon(guests[i].waiter);
     await_queue(fixture, 0);
 }
 
@@ -735,7 +707,6 @@ int main(void)
         TEST(a_hand_over_within_a_server_looks_for_the_client),
         TEST(an_expiry_hands_over),
         TEST(the_expiry_of_what_was_handed_over_is_noticed),
-        TEST(a_break_hands_over),
         TEST(a_renewal_to_less_is_noticed),
         TEST(a_wait_that_ends_leaves_the_queue),
         TEST(a_kept_place_is_found_again_elsewhere),
@@ -749,7 +720,6 @@ int main(void)
         TEST(a_later_request_with_the_token_takes_the_place),
         TEST(a_release_cancels_a_waiter),
         TEST(a_cancelled_waiter_is_not_queued_again),
-        TEST(the_queue_is_bounded),
         TEST(a_grant_made_while_the_inbox_was_cut_is_found),
         TEST(waiters_outlast_a_pause_of_redis),
         TEST(waiters_are_queued_anew_where_redis_has_lost_them),

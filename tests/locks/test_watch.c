@@ -254,17 +254,6 @@ static void a_watch_that_did_not_look_outlives_a_look_that_failed(void **state)
     assert_int_equal(answer.reply.view.hold_count, 0);
 }
 
-static void a_change_made_while_the_inbox_was_cut_is_told(void **state)
-{
-    struct locks_fixture *fixture = *state;
-    struct answer answer;
-    watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
-    fixture_settle(&fixture->here);
-    redis_process_integer(&fixture->redis, "CLIENT KILL TYPE pubsub");
-    fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
-    assert_told(fixture, &answer, true);
-}
-
 /* Watching costs nothing for longer than it lasts: a watched name that is free goes, too. */
 static void a_watch_outlives_the_lease(void **state)
 {
@@ -318,7 +307,6 @@ int main(void)
         TEST(a_change_while_the_inbox_was_cut_is_told_to_a_watch_that_follows),
         TEST(a_change_heard_of_while_nobody_watches_makes_the_next_one_look),
         TEST(a_watch_that_did_not_look_outlives_a_look_that_failed),
-        TEST(a_change_made_while_the_inbox_was_cut_is_told),
         TEST(a_watch_outlives_the_lease),
         TEST(a_drain_answers_who_watches),
         TEST(without_redis_a_watch_is_refused_at_once),

@@ -105,17 +105,6 @@ static void shared_holds_admit_one_another(void **state)
     assert_int_equal(inspect(scripts, "n", "").holds, 3);
 }
 
-static void the_last_shared_hold_frees_the_name(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .mode = "shared");
-    acquire(scripts, .token = "b", .mode = "shared");
-    release(scripts, "n", "a");
-    assert_status(acquire(scripts, .token = "x"), "locked");
-    release(scripts, "n", "b");
-    assert_status(acquire(scripts, .token = "x"), "granted");
-}
-
 static void a_limit_admits_so_many(void **state)
 {
     struct scripts *scripts = *state;
@@ -128,15 +117,6 @@ static void a_limit_admits_so_many(void **state)
     assert_int_equal(third.view.limit, 2);
     release(scripts, "n", "a");
     assert_status(acquire(scripts, .token = "c", .mode = "shared", .limit = 2), "granted");
-}
-
-static void a_limit_of_one_admits_one(void **state)
-{
-    struct scripts *scripts = *state;
-    assert_status(acquire(scripts, .token = "a", .mode = "shared", .limit = 1), "granted");
-    assert_status(acquire(scripts, .token = "b", .mode = "shared", .limit = 1), "locked");
-    assert_status(acquire(scripts, .token = "c", .owner = "a", .mode = "shared", .limit = 1),
-                  "locked");
 }
 
 static void a_limit_counts_the_holds_of_one_owner_too(void **state)
@@ -173,15 +153,6 @@ static void another_limit_is_a_mismatch(void **state)
     assert_status(acquire(scripts, .token = "b", .owner = "a", .mode = "shared", .limit = 4),
                   "limit_mismatch");
     assert_status(acquire(scripts, .token = "b"), "locked");
-}
-
-static void a_limit_where_there_is_none_is_a_mismatch(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .mode = "shared");
-    struct answer limited = acquire(scripts, .token = "b", .mode = "shared", .limit = 9);
-    assert_status(limited, "limit_mismatch");
-    assert_int_equal(limited.limit, 0);
 }
 
 static void a_limit_is_gone_with_the_last_shared_hold(void **state)
@@ -226,18 +197,6 @@ static void only_that_owner_enters_again(void **state)
     assert_status(acquire(scripts, .token = "b", .owner = "Owner"), "locked");
     assert_status(acquire(scripts, .token = "b", .owner = "owne"), "locked");
     assert_status(acquire(scripts, .token = "b", .owner = "a"), "locked");
-}
-
-static void each_hold_of_an_owner_ends_by_itself(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "A", .ttl_ms = 60);
-    acquire(scripts, .token = "b", .owner = "A", .ttl_ms = 60000);
-    sleep_past(scripts, 60);
-    assert_status(renew(scripts, "n", "a", 0), "not_held");
-    struct answer renewed = renew(scripts, "n", "b", 0);
-    assert_status(renewed, "renewed");
-    assert_int_equal(renewed.holds, 1);
 }
 
 static void an_upgrade_needs_no_other_owner(void **state)
@@ -342,18 +301,6 @@ static void a_refusal_changes_nothing(void **state)
     assert_status(acquire(scripts, .token = "b"), "granted");
 }
 
-static void an_expired_hold_is_no_hold(void **state)
-{
-    struct scripts *scripts = *state;
-    struct answer first = acquire(scripts, .token = "a", .ttl_ms = 50);
-    sleep_until(scripts, first.fence + 50000);
-    struct answer second = acquire(scripts, .token = "b");
-    assert_status(second, "granted");
-    assert_true(second.fence > first.fence);
-    assert_int_equal(second.holds, 1);
-    assert_int_equal(inspect(scripts, "n", "").holds, 1);
-}
-
 static void a_hold_lives_to_the_end_of_its_ttl(void **state)
 {
     struct scripts *scripts = *state;
@@ -415,24 +362,19 @@ int main(void)
         TEST(an_exclusive_hold_excludes_everybody_else),
         TEST(names_do_not_know_each_other),
         TEST(shared_holds_admit_one_another),
-        TEST(the_last_shared_hold_frees_the_name),
         TEST(a_limit_admits_so_many),
-        TEST(a_limit_of_one_admits_one),
         TEST(a_limit_counts_the_holds_of_one_owner_too),
         TEST(an_own_exclusive_hold_takes_no_place_of_the_limit),
         TEST(another_limit_is_a_mismatch),
-        TEST(a_limit_where_there_is_none_is_a_mismatch),
         TEST(a_limit_is_gone_with_the_last_shared_hold),
         TEST(an_owner_enters_again),
         TEST(only_that_owner_enters_again),
-        TEST(each_hold_of_an_owner_ends_by_itself),
         TEST(an_upgrade_needs_no_other_owner),
         TEST(a_downgrade_lets_others_share),
         TEST(a_repeat_tells_the_hold_as_it_is),
         TEST(a_repeat_among_many_holds_counts_once),
         TEST(a_released_token_is_refused),
         TEST(a_refusal_changes_nothing),
-        TEST(an_expired_hold_is_no_hold),
         TEST(a_hold_lives_to_the_end_of_its_ttl),
         ON_REDIS_TIME(names_may_hold_any_text),
         ON_REDIS_TIME(owner_and_meta_may_be_long_and_binary),

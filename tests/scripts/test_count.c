@@ -23,11 +23,6 @@ static void share(struct scripts *scripts, const char *whose, int holds, int64_t
     }
 }
 
-static void no_names_have_no_holds(void **state)
-{
-    assert_int_equal(count(*state), 0);
-}
-
 static void a_hold_counts_until_it_ends(void **state)
 {
     struct scripts *scripts = *state;
@@ -61,16 +56,6 @@ static void of_a_crowd_those_that_live_count(void **state)
     sleep_past(scripts, 1000);
     assert_int_equal(count(scripts), 4);
     sleep_past(scripts, 19000);
-    assert_int_equal(count(scripts), 0);
-}
-
-static void the_last_of_a_crowd_counts(void **state)
-{
-    struct scripts *scripts = *state;
-    share(scripts, "a", 2, 20000);
-    release(scripts, "crowd", "a0");
-    assert_int_equal(count(scripts), 1);
-    sleep_past(scripts, 20000);
     assert_int_equal(count(scripts), 0);
 }
 
@@ -116,11 +101,9 @@ static void keys_of_others_are_passed_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(no_names_have_no_holds, scripts_clean_with_own_clock),
         cmocka_unit_test_setup(a_hold_counts_until_it_ends, scripts_clean_with_own_clock),
         cmocka_unit_test_setup(who_waits_does_not_count, scripts_clean_with_own_clock),
         cmocka_unit_test_setup(of_a_crowd_those_that_live_count, scripts_clean_with_own_clock),
-        cmocka_unit_test_setup(the_last_of_a_crowd_counts, scripts_clean_with_own_clock),
         cmocka_unit_test_setup(parts_add_up, scripts_clean_with_own_clock),
         cmocka_unit_test_setup(nothing_is_changed, scripts_clean),
         cmocka_unit_test_setup(keys_of_others_are_passed_over, scripts_clean_with_own_clock),

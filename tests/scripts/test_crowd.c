@@ -37,24 +37,6 @@ static void a_crowd_may_end_unattended(void **state)
     assert_status(acquire(scripts, .token = "c"), "granted");
 }
 
-static void a_crowd_that_ended_lets_the_next_in(void **state)
-{
-    struct scripts *scripts = *state;
-    for (int round = 0; round < 3; round++) {
-        char token[3][32];
-        for (int i = 0; i < 3; i++) {
-            snprintf(token[i], sizeof token[i], "t%d.%d", round, i);
-            assert_status(acquire(scripts, .token = token[i], .mode = "shared", .ttl_ms = 40),
-                          "granted");
-        }
-        sleep_past(scripts, 40);
-        assert_status(renew(scripts, "n", token[1], 0), "not_held");
-        snprintf(token[0], sizeof token[0], "x%d", round);
-        assert_status(acquire(scripts, .token = token[0]), "granted");
-        assert_status(release(scripts, "n", token[0]), "released");
-    }
-}
-
 static void a_crowd_ends_one_by_one(void **state)
 {
     struct scripts *scripts = *state;
@@ -105,30 +87,6 @@ static void ten_are_shown_and_those_that_end_soonest(void **state)
     assert_int_equal(seen.shown, 10);
     assert_string_equal(seen.shown_holds[0].owner, "t14");
     assert_string_equal(seen.shown_holds[9].owner, "t05");
-}
-
-static void thousands_share_and_leave(void **state)
-{
-    struct scripts *scripts = *state;
-    share(scripts, 0, SOME, 60000);
-    assert_int_equal(inspect(scripts, "n", "t1500").mine, 1);
-    assert_int_equal(inspect(scripts, "n", "").holds, SOME);
-    assert_status(acquire(scripts, .token = "x"), "locked");
-    scripts->unwatched = true;
-    for (int i = 0; i < SOME; i++) {
-        char token[24];
-        snprintf(token, sizeof token, "t%d", (i * 7919) % SOME);
-        struct answer released = release(scripts, "n", token);
-        assert_status(released, "released");
-        assert_int_equal(released.holds, 0);
-    }
-    scripts->unwatched = false;
-    assert_int_equal(inspect(scripts, "n", "").holds, 0);
-    assert_status(acquire(scripts, .token = "x"), "granted");
-    assert_int_equal(redis_process_integer(&scripts->redis, "EXISTS %s %s %s",
-                                           key_of("n", ":holds").text, key_of("n", ":owners").text,
-                                           key_of("n", ":expiries").text),
-                     0);
 }
 
 /* That many ends take numbers of one sequence, and each still is below what comes later. */
@@ -434,40 +392,21 @@ static void very_many_are_broken_in_portions_where_one_is_unclaimed(void **state
     break_beside_unclaimed(*state, 3500, 1);
 }
 
-/* Of a list as well, which shows what lives. */
-static void a_list_shows_of_very_many_those_that_go_on(void **state)
-{
-    struct scripts *scripts = *state;
-    share(scripts, 0, 2 * CROWD, 300000);
-    share(scripts, 2 * CROWD, 2, 600000);
-    scripts->unwatched = true;
-    sleep_past(scripts, 300000);
-    struct page *page = list(scripts, "0", "baton:{n}", 10, 1000, NULL, 0);
-    assert_int_equal(page->count, 1);
-    assert_int_equal(page->views[0].holds, 2);
-    assert_int_equal(page->views[0].shown, 2);
-    assert_string_equal(page->views[0].shown_holds[0].owner, "t2200");
-    free(page);
-}
-
 #define TEST(name) cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_crowd_may_end_unattended),
-        TEST(a_crowd_that_ended_lets_the_next_in),
         TEST(a_crowd_ends_one_by_one),
         TEST(a_crowd_shrinks_to_one_and_grows_again),
         TEST(ten_are_shown_and_those_that_end_soonest),
-        TEST(thousands_share_and_leave),
         TEST(thousands_end_together),
         TEST(a_crowd_that_ends_as_a_whole_costs_few_commands),
         TEST(all_that_end_are_told_of),
         TEST(thousands_of_holds_cost_no_more_than_one),
         TEST(very_many_are_broken_in_portions_where_one_is_unclaimed),
         TEST(very_many_end_in_portions_beside_those_that_go_on),
-        TEST(a_list_shows_of_very_many_those_that_go_on),
         TEST(a_lost_key_locks_nobody_out),
         TEST(a_lost_key_is_made_good_when_others_come),
         TEST(all_operations_bear_a_lost_key),

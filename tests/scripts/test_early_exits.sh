@@ -5,7 +5,7 @@
 set -euo pipefail
 
 build=$(dirname "${BATON_TEST_BATOND:-build/batond}")
-suites=(model acquire release renew leave queue race servers quarantine numbers inspect full raise)
+suites=(model acquire release renew leave queue servers quarantine numbers inspect full raise)
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 

@@ -58,17 +58,6 @@ static void a_token_is_told_whether_it_holds(void **state)
     assert_int_equal(inspect(scripts, "n", "a").mine, 0);
 }
 
-static void looking_changes_nothing(void **state)
-{
-    struct scripts *scripts = *state;
-    struct answer held = acquire(scripts, .token = "a");
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(inspect(scripts, "n", "a").version, held.version);
-    struct answer released = release(scripts, "n", "a");
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(inspect(scripts, "n", "a").version, released.version);
-}
-
 static void the_last_release_is_told_with_its_reason(void **state)
 {
     struct scripts *scripts = *state;
@@ -178,17 +167,6 @@ static void a_break_of_a_free_name_ends_nothing(void **state)
     assert_int_equal(broken.count, 0);
     assert_int_equal(broken.version, released.version);
     assert_status(release(scripts, "n", "a"), "released");
-}
-
-static void a_break_does_not_count_what_had_expired(void **state)
-{
-    struct scripts *scripts = *state;
-    struct answer held = acquire(scripts, .token = "a", .ttl_ms = 30);
-    sleep_until(scripts, held.fence + 30000);
-    struct answer broken = break_all(scripts, "n");
-    assert_int_equal(broken.count, 0);
-    assert_int_equal(broken.version, held.fence + 30000);
-    assert_string_equal(inspect(scripts, "n", "").last_reason, "expired");
 }
 
 /* Follows the cursor to the end; counts how often each of the names lock0, lock1... was listed. */
@@ -328,13 +306,11 @@ int main(void)
         ON_REDIS_TIME(a_name_never_used_is_free),
         TEST(a_hold_is_shown_without_its_token),
         TEST(a_token_is_told_whether_it_holds),
-        TEST(looking_changes_nothing),
         TEST(the_last_release_is_told_with_its_reason),
         ON_REDIS_TIME(those_who_wait_are_shown_in_the_order_of_their_turns),
         TEST(ten_of_those_who_wait_are_shown),
         TEST(a_break_ends_every_hold),
         ON_REDIS_TIME(a_break_of_a_free_name_ends_nothing),
-        TEST(a_break_does_not_count_what_had_expired),
         TEST(every_held_name_is_listed),
         TEST(a_page_of_names_with_queues_ends_early),
         TEST(what_is_free_or_other_is_not_listed),

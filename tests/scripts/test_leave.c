@@ -29,18 +29,6 @@ static int64_t count_waiters(struct scripts *scripts)
     return inspect(scripts, "n", "").waiters;
 }
 
-static void a_wait_that_is_over_ends_the_place(void **state)
-{
-    struct scripts *scripts = *state;
-    set_out(scripts);
-    struct answer over = leave(scripts, .token = "a", .attempt = "a", .why = "timeout");
-    assert_status(over, "timeout");
-    assert_int_equal(over.view.waiters, 1);
-    assert_string_equal(over.view.shown_holds[0].owner, "x");
-    release(scripts, "n", "x");
-    assert_true(holds(scripts, "b"));
-}
-
 static void a_wait_that_is_over_may_keep_the_place(void **state)
 {
     struct scripts *scripts = *state;
@@ -385,7 +373,6 @@ static void a_place_that_was_kept_outlives_a_late_message(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_wait_that_is_over_ends_the_place),
         TEST(a_wait_that_is_over_may_keep_the_place),
         TEST(the_place_goes_to_those_behind),
         TEST(a_grant_at_the_last_moment_is_claimed),

@@ -129,17 +129,6 @@ static void a_long_ttl_does_not_outlast_its_hold(void **state)
     assert_in_range(kept_ms(scripts), 0, 2 * scripts->retention_ms);
 }
 
-static void it_goes_back_to_the_queue_where_it_does_not_claim(void **state)
-{
-    struct scripts *scripts = *state;
-    park(scripts, "a", "one", .claim_ms = 20);
-    release_at(scripts, "n", "x", "two");
-    miss_turns(scripts, 20);
-    assert_int_equal(inspect(scripts, "n", "a").waiters, 1);
-    assert_true(is_astray(scripts, "one", 60000));
-    assert_status(park(scripts, "a", "one", .again = true), "claimed");
-}
-
 static void its_server_hears_that_the_hold_ends_earlier(void **state)
 {
     struct scripts *scripts = *state;
@@ -164,31 +153,6 @@ static void its_server_is_told_of_an_end_once(void **state)
     assert_told_nothing(inboxes);
 }
 
-static void an_expiry_hands_over_to_it(void **state)
-{
-    struct scripts *scripts = *state;
-    park(scripts, "a", "one", .ttl_ms = 0);
-    sleep_past(scripts, 30000);
-    tick(scripts, "n", "one");
-    assert_int_equal(inspect(scripts, "n", "a").mine, 1);
-    assert_status(park(scripts, "a", "one", .again = true), "claimed");
-}
-
-static void it_dies_with_its_server(void **state)
-{
-    struct scripts *scripts = *state;
-    park(scripts, "a", "one", .lease_ms = 100);
-    sleep_past(scripts, 90);
-    assert_false(is_astray(scripts, "one", 100));
-    sleep_past(scripts, 90);
-    assert_int_equal(inspect(scripts, "n", "").waiters, 1);
-    sleep_past(scripts, 20);
-    assert_true(is_astray(scripts, "one", 100));
-    assert_int_equal(inspect(scripts, "n", "").waiters, 0);
-    release_at(scripts, "n", "x", "one");
-    assert_int_equal(inspect(scripts, "n", "").holds, 0);
-}
-
 static void a_release_passes_it_over_once_its_server_is_dead(void **state)
 {
     struct scripts *scripts = *state;
@@ -196,24 +160,6 @@ static void a_release_passes_it_over_once_its_server_is_dead(void **state)
     sleep_past(scripts, 110);
     release_at(scripts, "n", "x", "one");
     assert_int_equal(inspect(scripts, "n", "").holds, 0);
-}
-
-static void others_queue_up_behind_it(void **state)
-{
-    static const char *const TOKENS[] = {"x", "a", "b", "c", "d"};
-    struct scripts *scripts = *state;
-    park(scripts, "a", "one", .ttl_ms = 0);
-    assert_status(acquire(scripts, .token = "s", .owner = "x"), "granted"); /* it may pass */
-    release(scripts, "n", "s");
-    park(scripts, "b", "two", .ttl_ms = 0);
-    park(scripts, "c", "one", .ttl_ms = 0);
-    park(scripts, "d", "two", .ttl_ms = 0);
-    for (int i = 0; i < 4; i++) {
-        assert_int_equal(inspect(scripts, "n", "").waiters, 4 - i);
-        assert_status(release(scripts, "n", TOKENS[i]), "released");
-        assert_int_equal(inspect(scripts, "n", TOKENS[i + 1]).mine, 1);
-        assert_status(acquire(scripts, .token = TOKENS[i + 1]), "claimed");
-    }
 }
 
 static bool has_servers(struct scripts *scripts)
@@ -339,19 +285,6 @@ static void a_wait_that_is_over_tells_of_the_holder(void **state)
     assert_no_queue(scripts);
 }
 
-static void nobody_passes_it(void **state)
-{
-    struct scripts *scripts = *state;
-    release(scripts, "n", "x");
-    acquire(scripts, .token = "r", .mode = "shared");
-    park(scripts, "a", "one", .ttl_ms = 0);
-    assert_alone(scripts);
-    assert_status(acquire(scripts, .token = "s", .mode = "shared"), "locked");
-    assert_status(park(scripts, "t", "two", .mode = "shared"), "waiting");
-    release(scripts, "n", "r");
-    assert_int_equal(inspect(scripts, "n", "a").mine, 1);
-}
-
 static void a_shared_one_brings_its_limit(void **state)
 {
     struct scripts *scripts = *state;
@@ -431,24 +364,6 @@ static void the_key_outlives_the_hold_that_was_handed_over(void **state)
     }
 }
 
-/* However full Redis is: nothing new is taken, and what is there is looked after. */
-static void it_is_granted_in_a_full_redis(void **state)
-{
-    struct scripts *scripts = *state;
-    for (int direct = 0; direct < 2; direct++) {
-        scripts_clean(state);
-        acquire(scripts, .token = "x");
-        park(scripts, "a", "one", .ttl_ms = 0);
-        freeReplyObject(redis_process_command(&scripts->redis, "CONFIG SET maxmemory 1"));
-        assert_non_null(strstr(park(scripts, "b", "one", .ttl_ms = 0).status, "OOM"));
-        assert_int_equal(inspect(scripts, "n", "").waiters, 1);
-        assert_status(release_at(scripts, "n", "x", direct ? "one" : "two"), "released");
-        assert_int_equal(inspect(scripts, "n", "a").mine, 1);
-        assert_status(park(scripts, "a", "one", .again = true), "claimed");
-        freeReplyObject(redis_process_command(&scripts->redis, "CONFIG SET maxmemory 0"));
-    }
-}
-
 static void it_keeps_its_place(void **state)
 {
     struct scripts *scripts = *state;
@@ -469,25 +384,19 @@ int main(void)
         TEST(it_is_granted_by_the_answer_to_its_own_server),
         TEST(it_claims_what_another_server_released),
         TEST(a_long_ttl_does_not_outlast_its_hold),
-        TEST(it_goes_back_to_the_queue_where_it_does_not_claim),
         TEST(its_server_hears_that_the_hold_ends_earlier),
         TEST(its_server_is_told_of_an_end_once),
-        TEST(an_expiry_hands_over_to_it),
-        TEST(it_dies_with_its_server),
         TEST(a_release_passes_it_over_once_its_server_is_dead),
-        TEST(others_queue_up_behind_it),
         TEST(those_behind_it_move_up),
         TEST(one_of_its_owner_behind_it_is_granted_with_it),
         TEST(the_queue_stays_the_same_as_others_come_and_go),
         TEST(one_who_leaves_lets_in_who_goes_with_the_hold),
         TEST(a_wait_that_is_over_tells_of_the_holder),
-        TEST(nobody_passes_it),
         TEST(a_shared_one_brings_its_limit),
         TEST(releases_before_it_are_remembered),
         TEST(it_leaves_nothing_behind),
         TEST(its_key_outlives_the_retention),
         TEST(the_key_outlives_the_hold_that_was_handed_over),
-        TEST(it_is_granted_in_a_full_redis),
         TEST(it_keeps_its_place),
     };
     return cmocka_run_group_tests(tests, scripts_start, scripts_stop);

@@ -51,16 +51,6 @@ static void an_expiry_takes_its_own_time_as_number(void **state)
     }
 }
 
-static void a_hold_that_expired_unseen_still_changed_the_version(void **state)
-{
-    struct scripts *scripts = *state;
-    struct answer held = acquire(scripts, .token = "a", .ttl_ms = 30);
-    sleep_until(scripts, held.fence + 40000);
-    struct answer next = acquire(scripts, .token = "b");
-    assert_true(next.fence > held.fence + 30000);
-    assert_int_equal(next.version, next.fence);
-}
-
 static void numbers_grow_over_the_loss_of_all_keys(void **state)
 {
     struct scripts *scripts = *state;
@@ -161,23 +151,6 @@ static void a_million_names_used_once_leave_nothing(void **state)
     wait_until_left(scripts, 0);
 }
 
-/* Two releases within 30 s leave a key of released tokens, which lives for a minute at most; here
- * it is the only key that may still be there. */
-static void what_outlives_the_retention_is_remembered_releases(void **state)
-{
-    struct scripts *scripts = *state;
-    scripts->retention_ms = 50;
-    acquire(scripts, .token = "a");
-    release(scripts, "n", "a");
-    acquire(scripts, .token = "b");
-    release(scripts, "n", "b");
-    wait_until_left(scripts, 1);
-    assert_int_equal(redis_process_integer(&scripts->redis, "EXISTS %s %s",
-                                           key_of("n", ":released:0").text,
-                                           key_of("n", ":released:1").text),
-                     1);
-}
-
 /* At the very start of a period the version of a name without keys is the time itself. */
 static void a_fence_is_above_the_version_of_a_name_never_used(void **state)
 {
@@ -261,13 +234,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_event_takes_a_number),
         TEST(an_expiry_takes_its_own_time_as_number),
-        TEST(a_hold_that_expired_unseen_still_changed_the_version),
         ON_REDIS_TIME(numbers_grow_over_the_loss_of_all_keys),
         TEST(numbers_go_on_where_the_clock_fell_back),
         ON_REDIS_TIME(a_version_never_goes_back_though_it_is_forgotten),
         ON_REDIS_TIME(a_version_of_no_name_stays_while_its_period_lasts),
         ON_REDIS_TIME(a_million_names_used_once_leave_nothing),
-        ON_REDIS_TIME(what_outlives_the_retention_is_remembered_releases),
         TEST(a_fence_is_above_the_version_of_a_name_never_used),
         TEST(a_new_hold_outlives_the_retention),
         ON_REDIS_TIME(a_hold_outlives_the_retention),

@@ -37,16 +37,6 @@ static void nothing_is_granted_before_its_time(void **state)
     assert_status(acquire(scripts, .token = "a", .token_is_new = true), "granted");
 }
 
-static void a_name_that_is_known_is_not_granted_either(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .token_is_new = true);
-    assert_status(release(scripts, "n", "a"), "released");
-    begin(scripts, 10);
-    assert_status(acquire(scripts, .token = "b", .token_is_new = true), "quarantined");
-    assert_status(acquire(scripts, .token = "b"), "quarantined");
-}
-
 static void nor_is_another_hold_of_the_same_owner(void **state)
 {
     struct scripts *scripts = *state;
@@ -199,26 +189,6 @@ static void on_other_data_nothing_is_granted(void **state)
         tick(scripts, "n", "one");
         assert_int_equal(inspect(scripts, "n", "w").mine, 1);
     }
-}
-
-static void nor_is_an_upgrade_on_other_data(void **state)
-{
-    struct scripts *scripts = *state;
-    know_the_era(scripts);
-    acquire(scripts, .token = "a", .owner = "me", .mode = "shared");
-    acquire(scripts, .token = "b", .owner = "you", .mode = "shared");
-    acquire(scripts, .token = "w", .owner = "me", .attempt = "w", .server = "one",
-            .lease_ms = 600000);
-    replace_data(scripts, true);
-    release(scripts, "n", "b");
-    assert_status(acquire(scripts, .token = "w", .owner = "me", .attempt = "w", .server = "one",
-                          .lease_ms = 600000, .again = true),
-                  "waiting");
-    assert_int_equal(inspect(scripts, "n", "w").mine, 0);
-    scripts->era = "00000000000000e2";
-    assert_status(acquire(scripts, .token = "w", .owner = "me", .attempt = "w", .server = "one",
-                          .lease_ms = 600000, .again = true),
-                  "claimed");
 }
 
 /* By the short ways of a release and an expiry, and by their long one. */
@@ -499,14 +469,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(nothing_is_granted_before_its_time),
-        TEST(a_name_that_is_known_is_not_granted_either),
         TEST(nor_is_another_hold_of_the_same_owner),
         TEST(nor_is_a_newcomer_who_waits),
         TEST(nor_is_an_upgrade),
         TEST(a_release_lets_nobody_in),
         TEST(nor_do_an_end_a_break_a_tick_a_look_or_one_who_leaves),
         TEST(on_other_data_nothing_is_granted),
-        TEST(nor_is_an_upgrade_on_other_data),
         TEST(nor_is_anything_handed_over),
         TEST(in_a_cluster_the_record_has_a_tag),
         TEST(a_record_that_cannot_be_read_changes_nothing),

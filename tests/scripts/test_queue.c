@@ -103,37 +103,6 @@ static void an_owner_passes_the_waiters(void **state)
     assert_holds(scripts, "x");
 }
 
-static void an_expiry_hands_over(void **state)
-{
-    struct scripts *scripts = *state;
-    struct answer held = acquire(scripts, .token = "a", .ttl_ms = 40);
-    wait_for(scripts, .token = "b");
-    sleep_until(scripts, held.fence + 40000);
-    assert_status(renew(scripts, "n", "a", 0), "not_held");
-    assert_holds(scripts, "b");
-    assert_string_equal(inspect(scripts, "n", "").last_reason, "expired");
-}
-
-static void a_break_hands_over(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .mode = "shared");
-    acquire(scripts, .token = "b", .mode = "shared");
-    wait_for(scripts, .token = "x");
-    assert_int_equal(break_all(scripts, "n").count, 2);
-    assert_holds(scripts, "x");
-    assert_int_equal(inspect(scripts, "n", "").waiters, 0);
-}
-
-static void taking_back_hands_over(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .attempt = "one");
-    wait_for(scripts, .token = "b");
-    assert_status(take_back(scripts, "n", "a", "one"), "released");
-    assert_holds(scripts, "b");
-}
-
 static void an_unclaimed_grant_falls_to_the_next(void **state)
 {
     struct scripts *scripts = *state;
@@ -148,20 +117,6 @@ static void an_unclaimed_grant_falls_to_the_next(void **state)
     assert_int_equal(seen.mine, 1);
     assert_int_equal(seen.holds, 1);
     assert_status(acquire(scripts, .token = "b"), "locked");
-}
-
-static void a_dead_waiter_is_skipped(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "a");
-    acquire(scripts, .token = "b", .server = "two", .lease_ms = 30, .claim_ms = CLAIM);
-    wait_for(scripts, .token = "c");
-    sleep_past(scripts, 30);
-    release(scripts, "n", "a");
-    struct seen seen = inspect(scripts, "n", "c");
-    assert_int_equal(seen.mine, 1);
-    assert_int_equal(seen.holds, 1);
-    assert_int_equal(seen.waiters, 0);
 }
 
 static void a_dead_waiter_blocks_nobody(void **state)
@@ -224,19 +179,6 @@ static void a_limit_holds_for_waiters_too(void **state)
     assert_holds(scripts, "d");
 }
 
-static void a_waiter_leaves_by_release(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "a");
-    wait_for(scripts, .token = "b");
-    wait_for(scripts, .token = "c");
-    assert_status(release(scripts, "n", "b"), "cancelled");
-    assert_status(release(scripts, "n", "b"), "cancelled");
-    assert_int_equal(inspect(scripts, "n", "").waiters, 1);
-    release(scripts, "n", "a");
-    assert_holds(scripts, "c");
-}
-
 static void those_behind_one_that_leaves_move_up(void **state)
 {
     struct scripts *scripts = *state;
@@ -271,17 +213,6 @@ static void a_repeat_renews_the_lease(void **state)
     assert_holds(scripts, "b");
 }
 
-static void an_upgrade_waits_for_the_others(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
-    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
-    wait_for(scripts, .token = "x", .owner = "A");
-    release(scripts, "n", "b");
-    assert_holds(scripts, "x");
-    assert_int_equal(inspect(scripts, "n", "").holds, 2);
-}
-
 /* Who is let in past the queue, as its owner holds, must not stay in it and be granted twice. */
 static void a_waiter_that_enters_again_leaves_the_queue(void **state)
 {
@@ -302,53 +233,6 @@ static void a_waiter_that_enters_again_leaves_the_queue(void **state)
     struct seen seen = inspect(scripts, "n", "b2");
     assert_int_equal(seen.mine, 0);
     assert_int_equal(seen.holds, 0);
-}
-
-/* A lone waiter has no keys of its own; one that was not alone for a moment has. */
-static void wait_for_in_keys(struct scripts *scripts, const char *token)
-{
-    wait_for(scripts, .token = token);
-    acquire(scripts, .token = "other", .attempt = "other", .server = "two");
-    leave(scripts, .token = "other", .attempt = "other", .why = "gone");
-}
-
-static void a_queue_that_was_lost_blocks_nobody(void **state)
-{
-    struct scripts *scripts = *state;
-    static const char *const LOST[] = {":queue:one", ":waiters", ":servers"};
-    for (int i = 0; i < 3; i++) {
-        redis_process_flush(&scripts->redis);
-        acquire(scripts, .token = "a");
-        wait_for_in_keys(scripts, "b");
-        delete_key(scripts, "n", LOST[i]);
-        wait_for(scripts, .token = "b");
-        release(scripts, "n", "a");
-        assert_holds(scripts, "b");
-        release(scripts, "n", "b");
-        assert_status(acquire(scripts, .token = "c"), "granted");
-        wait_for_in_keys(scripts, "d");
-        delete_key(scripts, "n", LOST[i]);
-        release(scripts, "n", "c");
-        assert_status(acquire(scripts, .token = "e"), "granted");
-    }
-}
-
-static void waiters_of_a_lost_name_can_wait_again(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "a");
-    wait_for(scripts, .token = "b");
-    delete_key(scripts, "n", "");
-    assert_status(acquire(scripts, .token = "c"), "granted");
-    wait_for(scripts, .token = "d");
-    wait_for(scripts, .token = "b");
-    assert_int_equal(inspect(scripts, "n", "").waiters, 2);
-    release(scripts, "n", "c");
-    const char *first = inspect(scripts, "n", "b").mine ? "b" : "d";
-    assert_holds(scripts, first);
-    release(scripts, "n", first);
-    assert_holds(scripts, *first == 'b' ? "d" : "b");
-    assert_int_equal(inspect(scripts, "n", "").waiters, 0);
 }
 
 /* A release at the server where all wait claims for the next one, unless there is a reason not to.
@@ -437,23 +321,15 @@ int main(void)
         TEST(a_claim_whose_reply_was_lost_is_taken_back),
         TEST(a_newcomer_does_not_pass_a_waiter),
         TEST(an_owner_passes_the_waiters),
-        TEST(an_expiry_hands_over),
-        TEST(a_break_hands_over),
-        TEST(taking_back_hands_over),
         TEST(an_unclaimed_grant_falls_to_the_next),
-        TEST(a_dead_waiter_is_skipped),
         TEST(a_dead_waiter_blocks_nobody),
         TEST(a_dead_waiter_lets_those_behind_it_in),
         TEST(a_run_of_shared_waiters_is_granted_together),
         TEST(a_limit_holds_for_waiters_too),
-        TEST(a_waiter_leaves_by_release),
         TEST(those_behind_one_that_leaves_move_up),
         TEST(a_repeat_keeps_the_place),
         TEST(a_repeat_renews_the_lease),
-        TEST(an_upgrade_waits_for_the_others),
         TEST(a_waiter_that_enters_again_leaves_the_queue),
-        TEST(a_queue_that_was_lost_blocks_nobody),
-        TEST(waiters_of_a_lost_name_can_wait_again),
         TEST(a_release_at_their_server_claims_for_the_next),
         TEST(a_release_at_their_server_keeps_the_name_as_long_as_the_queue),
         TEST(a_release_of_what_has_expired_claims_nothing),

@@ -121,26 +121,6 @@ static void a_repeated_release_does_not_free_the_next_holder(void **state)
     assert_int_equal(seen.version, next.version);
 }
 
-static void a_release_is_remembered_after_a_hundred_others(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "first");
-    struct answer first = release(scripts, "n", "first");
-    for (int i = 0; i < 100; i++) {
-        char token[24];
-        snprintf(token, sizeof token, "t%d", i);
-        assert_status(acquire(scripts, .token = token), "granted");
-        assert_status(release(scripts, "n", token), "released");
-    }
-    struct answer repeat = release(scripts, "n", "first");
-    assert_status(repeat, "released");
-    assert_int_equal(repeat.fence, first.fence);
-    assert_int_equal(repeat.held_ms, first.held_ms);
-    assert_status(acquire(scripts, .token = "first"), "released");
-    assert_status(acquire(scripts, .token = "t50"), "released");
-    assert_status(release(scripts, "n", "t99"), "released");
-}
-
 static void a_release_is_remembered_after_a_break_and_an_expiry(void **state)
 {
     struct scripts *scripts = *state;
@@ -248,19 +228,6 @@ static void a_taken_back_token_may_begin_anew(void **state)
     assert_status(release(scripts, "n", "a"), "released");
 }
 
-static void a_taken_back_token_is_not_remembered_later_either(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .attempt = "one");
-    take_back(scripts, "n", "a", "one");
-    acquire(scripts, .token = "b");
-    release(scripts, "n", "b");
-    acquire(scripts, .token = "c");
-    release(scripts, "n", "c");
-    assert_status(release(scripts, "n", "a"), "not_held");
-    assert_status(acquire(scripts, .token = "a"), "granted");
-}
-
 static void a_release_before_a_taking_back_is_still_remembered(void **state)
 {
     struct scripts *scripts = *state;
@@ -345,14 +312,12 @@ int main(void)
         TEST(a_release_after_the_ttl_frees_nothing_in_a_crowd),
         TEST(a_repeated_release_answers_the_same),
         TEST(a_repeated_release_does_not_free_the_next_holder),
-        TEST(a_release_is_remembered_after_a_hundred_others),
         TEST(a_release_is_remembered_after_a_break_and_an_expiry),
         ON_REDIS_TIME(what_is_remembered_of_releases_ends),
         TEST(a_release_is_known_for_half_a_minute_however_busy_the_name),
         TEST(a_doubtful_grant_is_taken_back),
         TEST(another_attempt_takes_nothing_back),
         TEST(a_taken_back_token_may_begin_anew),
-        TEST(a_taken_back_token_is_not_remembered_later_either),
         TEST(a_release_before_a_taking_back_is_still_remembered),
         TEST(a_client_that_came_back_keeps_its_hold),
         TEST(a_client_that_renewed_keeps_its_hold),

@@ -21,6 +21,14 @@ static void assert_holds(struct scripts *scripts, const char *token)
         fail_msg("%s has no hold", token);
 }
 
+/* So many hold it together: owners A, B and so on, with tokens a, b and so on. */
+static void share(struct scripts *scripts, int count)
+{
+    for (int i = 0; i < count; i++)
+        acquire(scripts, .token = (char[]){(char)('a' + i), '\0'}, .mode = "shared",
+                .owner = (char[]){(char)('A' + i), '\0'});
+}
+
 static void assert_waits(struct scripts *scripts, const char *token)
 {
     if (inspect(scripts, "n", token).mine)
@@ -34,22 +42,6 @@ static bool is_astray(struct scripts *scripts, const char *server, int64_t lease
     struct standing standing;
     vouch(scripts, server, lease_ms, 1, NAMES, &standing);
     return standing.waits < 0;
-}
-
-static void the_first_to_arrive_is_first_whatever_its_server(void **state)
-{
-    struct scripts *scripts = *state;
-    static const char *const TOKENS[] = {"x", "c", "b", "a", "d"};
-    acquire(scripts, .token = "x");
-    park(scripts, "c", "three", .ttl_ms = 0);
-    park(scripts, "b", "one", .ttl_ms = 0);
-    park(scripts, "a", "two", .ttl_ms = 0);
-    park(scripts, "d", "one", .ttl_ms = 0);
-    for (int i = 0; i < 4; i++) {
-        assert_status(release(scripts, "n", TOKENS[i]), "released");
-        assert_holds(scripts, TOKENS[i + 1]);
-        assert_status(look_again(scripts, TOKENS[i + 1], "one", .ttl_ms = 0), "claimed");
-    }
 }
 
 /* Rule 3: it costs one claim window in all, and nobody loses a place. */
@@ -210,20 +202,6 @@ static void those_who_keep_their_place_outlive_their_server(void **state)
     assert_holds(scripts, "a");
 }
 
-static void the_absent_are_granted_too(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "x");
-    park(scripts, "a", "one", .keep_ms = 5000);
-    park(scripts, "b", "one", .keep_ms = 0);
-    leave(scripts, .token = "a", .attempt = "a", .why = "timeout", .keep_ms = 5000);
-    release(scripts, "n", "x");
-    assert_holds(scripts, "a");
-    struct answer claimed = acquire(scripts, .token = "a", .server = "two");
-    assert_status(claimed, "claimed");
-    assert_in_range(claimed.ttl_ms, 29000, 30000);
-}
-
 /* All that are absent cost one claim window together. */
 static void the_absent_miss_their_turn_together(void **state)
 {
@@ -314,22 +292,6 @@ static void an_unclaimed_hold_outlives_its_server(void **state)
     }
 }
 
-static void those_who_are_away_give_up_at_their_end(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "x");
-    park(scripts, "a", "one", .ttl_ms = 0);
-    park(scripts, "b", "one", .ttl_ms = 0);
-    park(scripts, "c", "one", .ttl_ms = 0);
-    leave(scripts, .token = "a", .attempt = "a", .why = "timeout", .keep_ms = 20);
-    leave(scripts, .token = "b", .attempt = "b", .why = "timeout", .keep_ms = 5000);
-    assert_int_equal(inspect(scripts, "n", "").waiters, 3);
-    sleep_past(scripts, 20);
-    assert_int_equal(inspect(scripts, "n", "").waiters, 2);
-    release(scripts, "n", "x");
-    assert_holds(scripts, "b");
-}
-
 static void a_queue_has_a_bound(void **state)
 {
     struct scripts *scripts = *state;
@@ -348,8 +310,7 @@ static void a_queue_has_a_bound(void **state)
 static void an_upgrade_waits_in_front(void **state)
 {
     struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
-    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    share(scripts, 2);
     park(scripts, "x", "one", .ttl_ms = 0);
     park(scripts, "up", "two", .owner = "A");
     release(scripts, "n", "b");
@@ -365,8 +326,7 @@ static void an_upgrade_waits_in_front(void **state)
 static void a_second_upgrade_is_a_conflict_until_the_first_is_done(void **state)
 {
     struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
-    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    share(scripts, 2);
     park(scripts, "up", "one", .owner = "A");
     assert_status(acquire(scripts, .token = "u2", .owner = "B"), "upgrade_conflict");
     assert_status(acquire(scripts, .token = "u2", .owner = "B", .server = "one"),
@@ -386,8 +346,7 @@ static void a_second_upgrade_is_a_conflict_until_the_first_is_done(void **state)
 static void further_upgrades_of_an_owner_wait_behind_its_first(void **state)
 {
     struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
-    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    share(scripts, 2);
     park(scripts, "x", "one", .ttl_ms = 0);
     park(scripts, "z", "one", .owner = "A");
     park(scripts, "u", "two", .owner = "A");
@@ -414,9 +373,7 @@ static void further_upgrades_of_an_owner_wait_behind_its_first(void **state)
 static void further_upgrades_wait_at_their_arrival_without_a_hold(void **state)
 {
     struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
-    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
-    acquire(scripts, .token = "c", .owner = "C", .mode = "shared");
+    share(scripts, 3);
     park(scripts, "x", "one", .ttl_ms = 0);
     park(scripts, "u", "one", .owner = "A");
     park(scripts, "v", "two", .owner = "A");
@@ -430,22 +387,10 @@ static void further_upgrades_wait_at_their_arrival_without_a_hold(void **state)
     assert_holds(scripts, "x");
 }
 
-static void an_upgrade_ends_with_its_server(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
-    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
-    park(scripts, "up", "one", .owner = "A", .lease_ms = 20);
-    sleep_past(scripts, 20);
-    park(scripts, "u2", "two", .owner = "B");
-    assert_status(acquire(scripts, .token = "u3", .owner = "A"), "upgrade_conflict");
-}
-
 static void an_upgrade_that_was_not_claimed_is_in_front_again(void **state)
 {
     struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
-    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    share(scripts, 2);
     park(scripts, "x", "two", .ttl_ms = 0);
     park(scripts, "up", "one", .owner = "A", .claim_ms = 20);
     release(scripts, "n", "b");
@@ -456,88 +401,10 @@ static void an_upgrade_that_was_not_claimed_is_in_front_again(void **state)
     assert_status(look_again(scripts, "up", "one", .owner = "A"), "claimed");
 }
 
-/* Its owner holds nothing any more, so it passes nobody who came before it. */
-static void an_upgrade_whose_hold_has_ended_waits_at_its_arrival(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
-    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
-    park(scripts, "x", "one", .ttl_ms = 0);
-    park(scripts, "up", "two", .owner = "A");
-    park(scripts, "y", "one", .ttl_ms = 0);
-    release(scripts, "n", "a");
-    release(scripts, "n", "b");
-    assert_holds(scripts, "x");
-    look_again(scripts, "x", "one", .ttl_ms = 0);
-    release(scripts, "n", "x");
-    assert_holds(scripts, "up");
-    look_again(scripts, "up", "two", .ttl_ms = 0);
-    release(scripts, "n", "up");
-    assert_holds(scripts, "y");
-}
-
-static void an_upgrade_whose_hold_expires_waits_at_its_arrival(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .ttl_ms = 20);
-    acquire(scripts, .token = "b", .owner = "B", .mode = "shared", .ttl_ms = 20);
-    park(scripts, "x", "one", .ttl_ms = 0);
-    park(scripts, "up", "two", .owner = "A");
-    sleep_past(scripts, 20);
-    assert_holds(scripts, "x");
-    assert_waits(scripts, "up");
-}
-
-static void another_may_upgrade_once_the_hold_of_the_first_has_ended(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
-    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
-    acquire(scripts, .token = "c", .owner = "C", .mode = "shared");
-    park(scripts, "up", "one", .owner = "A", .claim_ms = 20);
-    park(scripts, "w", "one", .claim_ms = 20);
-    release(scripts, "n", "a");
-    park(scripts, "u2", "two", .owner = "B");
-    assert_status(acquire(scripts, .token = "u3", .owner = "C"), "upgrade_conflict");
-    release(scripts, "n", "c");
-    assert_holds(scripts, "u2");
-}
-
-/* As long as its owner holds anything, it stays in front. */
-static void an_upgrade_stays_in_front_with_another_hold_of_its_owner(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
-    acquire(scripts, .token = "a2", .owner = "A", .mode = "shared");
-    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
-    park(scripts, "x", "one", .ttl_ms = 0);
-    park(scripts, "up", "two", .owner = "A");
-    release(scripts, "n", "a");
-    assert_status(acquire(scripts, .token = "u2", .owner = "B"), "upgrade_conflict");
-    release(scripts, "n", "b");
-    assert_holds(scripts, "up");
-}
-
-static void an_upgrade_that_is_away_loses_the_front_with_its_hold(void **state)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
-    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
-    park(scripts, "x", "one", .ttl_ms = 0);
-    park(scripts, "up", "two", .owner = "A");
-    leave(scripts, .token = "up", .attempt = "up", .why = "timeout", .keep_ms = 9000);
-    release(scripts, "n", "a");
-    release(scripts, "n", "b");
-    assert_holds(scripts, "x");
-    assert_waits(scripts, "up");
-}
-
 static void an_upgrade_that_comes_back_without_its_hold_is_not_in_front(void **state)
 {
     struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
-    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
-    acquire(scripts, .token = "c", .owner = "C", .mode = "shared");
+    share(scripts, 3);
     park(scripts, "x", "one", .ttl_ms = 0);
     park(scripts, "up", "two", .owner = "A");
     leave(scripts, .token = "up", .attempt = "up", .why = "timeout", .keep_ms = 9000);
@@ -685,7 +552,6 @@ static void a_server_whose_queue_was_lost_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_first_to_arrive_is_first_whatever_its_server),
         TEST(a_server_that_missed_a_claim_is_passed_over),
         TEST(a_late_claim_is_granted_if_nobody_came_before),
         TEST(a_newcomer_passes_a_suspect_server_only),
@@ -695,24 +561,16 @@ int main(void)
         TEST(vouching_keeps_waiters_alive),
         TEST(vouching_tells_which_names_are_astray),
         TEST(those_who_keep_their_place_outlive_their_server),
-        TEST(the_absent_are_granted_too),
         TEST(the_absent_miss_their_turn_together),
         TEST(those_who_missed_their_turn_come_back_to_their_place),
         TEST(the_waiters_of_a_dead_suspect_have_missed_their_turn),
         TEST(an_unclaimed_hold_outlives_its_server),
-        TEST(those_who_are_away_give_up_at_their_end),
         TEST(a_queue_has_a_bound),
         TEST(an_upgrade_waits_in_front),
         TEST(a_second_upgrade_is_a_conflict_until_the_first_is_done),
         TEST(further_upgrades_of_an_owner_wait_behind_its_first),
         TEST(further_upgrades_wait_at_their_arrival_without_a_hold),
-        TEST(an_upgrade_ends_with_its_server),
         TEST(an_upgrade_that_was_not_claimed_is_in_front_again),
-        TEST(an_upgrade_whose_hold_has_ended_waits_at_its_arrival),
-        TEST(an_upgrade_whose_hold_expires_waits_at_its_arrival),
-        TEST(another_may_upgrade_once_the_hold_of_the_first_has_ended),
-        TEST(an_upgrade_stays_in_front_with_another_hold_of_its_owner),
-        TEST(an_upgrade_that_is_away_loses_the_front_with_its_hold),
         TEST(an_upgrade_that_comes_back_without_its_hold_is_not_in_front),
         TEST(nothing_is_left_of_servers_that_are_done),
         TEST(the_keys_of_waiters_end),

@@ -1,11 +1,9 @@
-/* Bugs that other lock services had with waiters, by name, over HTTP at two servers. */
+/* A waiter at one server, and a release, a cancellation or the end of its wait at another one. */
 #include "tests/history/asking.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/many.h"
 
-#include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +12,6 @@
 /* Half of each is not less than any wait here: whatever a lost message costs ends it in vain. */
 static const char *const FLAGS[] = {"--workers=2", "--claim-window=60s", "--waiter-lease=10m",
                                     NULL};
-
-/* For what only the end of a claim window or of a lease can put right. */
-static const char *const SHORT[] = {"--workers=2", "--claim-window=1s", "--waiter-lease=1s", NULL};
 
 static struct many *crowd;
 
@@ -95,12 +90,12 @@ static const char *token(const char *what, int number)
     static char texts[4][40];
     static int next;
     char *text = texts[next++ % 4];
-    snprintf(text, sizeof texts[0], "%s-of-others-bugs-%04d", what, number);
+    snprintf(text, sizeof texts[0], "%s-of-some-races-%04d", what, number);
     return text;
 }
 
 /* Redisson 5761, 4744: the release comes while the waiter is being put into the queue. */
-static void wake_up_lost_between_the_failed_try_and_the_subscription(void **state)
+static void release_while_the_waiter_is_queued_wakes_it(void **state)
 {
     struct pair *pair = *state;
     static struct asker waiter, releaser;
@@ -116,81 +111,9 @@ static void wake_up_lost_between_the_failed_try_and_the_subscription(void **stat
     }
 }
 
-/* atlasdb 1724, bouncer 1, live-mutex */
-static void grant_to_a_client_that_has_gone(void **state)
-{
-    struct pair *pair = *state;
-    static struct asker gone, next;
-    for (int i = 0; i < 40; i++) {
-        lock(pair, token("holder", i));
-        wait_for_lock(&gone, &pair->batond[i % 2], token("gone", i));
-        await_queue(pair, 1);
-        wait_for_lock(&next, &pair->batond[0], token("next", i));
-        await_queue(pair, 2);
-        many_hang_up(&gone.client, i % 4 < 2, false);
-        if (i % 3 == 0)
-            await_queue(pair, 1);
-        unlock(pair, token("holder", i));
-        assert_int_equal(reply_of(&next), 201);
-        unlock(pair, next.token);
-        assert_free(pair);
-    }
-}
-
-/* Redisson 3730, 6150 */
-static void a_fair_queue_stuck_behind_a_dead_waiter(void **state)
-{
-    (void)state;
-    static struct asker dead[2], next;
-    static struct pair own, *const pair = &own;
-    struct batond_process mortal;
-    pair_open_with(pair, NULL, SHORT);
-    batond_process_start(
-        &mortal, &(struct batond_options){.redis_url = pair->redis.url, .arguments = SHORT});
-    lock(pair, token("holder", 0));
-    for (int i = 0; i < 2; i++) {
-        wait_for_lock(&dead[i], &mortal, token("dead", i));
-        await_queue(pair, i + 1);
-    }
-    wait_for_lock(&next, &pair->batond[0], token("next", 0));
-    await_queue(pair, 3);
-    process_kill(&mortal.process);
-    unlock(pair, token("holder", 0));
-    assert_int_equal(reply_of(&next), 201);
-    batond_process_stop(&mortal);
-    for (int i = 0; i < 2; i++)
-        many_hang_up(&dead[i].client, true, false);
-    pair_close(pair);
-}
-
-/* Redisson 7367: whoever retries, and wherever, there is one hold. */
-static void hold_count_doubled_by_a_retried_script_that_waits(void **state)
-{
-    struct pair *pair = *state;
-    static struct asker requests[4];
-    for (int i = 0; i < 20; i++) {
-        int granted = 0;
-        lock(pair, token("holder", i));
-        for (int j = 0; j < 4; j++)
-            wait_for_lock(&requests[j], &pair->batond[j % 2], token("waiter", i));
-        await_queue(pair, 1);
-        unlock(pair, token("holder", i));
-        for (int j = 0; j < 4; j++) {
-            int status = reply_of(&requests[j]);
-            assert_true(status == 200 || status == 201 || status == 409);
-            granted += status == 201;
-        }
-        assert_int_equal(granted, 1);
-        assert_int_equal(ask(pair->client[1], "GET", "/locks/n"), 200);
-        assert_int_equal(http_integer(pair->client[1], "hold_count"), 1);
-        unlock(pair, token("waiter", i));
-        assert_free(pair);
-    }
-}
-
 /* etcd 11456: the release comes at the end of the wait. Who is told that it waited in vain has
  * nothing. */
-static void granted_after_the_own_wait_had_ended(void **state)
+static void release_at_the_end_of_a_wait_grants_or_leaves_nothing(void **state)
 {
     struct pair *pair = *state;
     static struct asker waiter, releaser;
@@ -218,7 +141,7 @@ static void granted_after_the_own_wait_had_ended(void **state)
 }
 
 /* blazingcache 206 */
-static void a_queued_request_granted_while_its_cancellation_was_on_its_way(void **state)
+static void release_beside_a_cancellation_grants_or_cancels(void **state)
 {
     struct pair *pair = *state;
     static struct asker waiter, canceller, releaser;
@@ -242,22 +165,6 @@ static void a_queued_request_granted_while_its_cancellation_was_on_its_way(void 
     print_message("%d of 100 were cancelled in the queue\n", cancelled);
 }
 
-/* redlock-rb 27, groupmq 16: the claim finds no script: no function, here. */
-static void no_function_while_somebody_waits(void **state)
-{
-    struct pair *pair = *state;
-    static struct asker waiter;
-    for (int i = 0; i < 10; i++) {
-        lock(pair, token("holder", i));
-        wait_for_lock(&waiter, &pair->batond[i % 2], token("waiter", i));
-        await_queue(pair, 1);
-        unlock(pair, token("holder", i));
-        freeReplyObject(redis_process_command(&pair->redis, "FUNCTION FLUSH"));
-        assert_int_equal(reply_of(&waiter), 201);
-        unlock(pair, waiter.token);
-    }
-}
-
 static int set_up(void **state)
 {
     struct pair *pair = calloc(1, sizeof *pair);
@@ -276,15 +183,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(wake_up_lost_between_the_failed_try_and_the_subscription,
-                               pair_clean),
-        cmocka_unit_test_setup(grant_to_a_client_that_has_gone, pair_clean),
-        cmocka_unit_test_setup(a_fair_queue_stuck_behind_a_dead_waiter, pair_clean),
-        cmocka_unit_test_setup(hold_count_doubled_by_a_retried_script_that_waits, pair_clean),
-        cmocka_unit_test_setup(granted_after_the_own_wait_had_ended, pair_clean),
-        cmocka_unit_test_setup(a_queued_request_granted_while_its_cancellation_was_on_its_way,
-                               pair_clean),
-        cmocka_unit_test_setup(no_function_while_somebody_waits, pair_clean),
+        cmocka_unit_test_setup(release_while_the_waiter_is_queued_wakes_it, pair_clean),
+        cmocka_unit_test_setup(release_at_the_end_of_a_wait_grants_or_leaves_nothing, pair_clean),
+        cmocka_unit_test_setup(release_beside_a_cancellation_grants_or_cancels, pair_clean),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests(tests, set_up, tear_down);
