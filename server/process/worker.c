@@ -90,8 +90,7 @@ static void worker_on_redis_down(void *context, unsigned shard, const char *reas
 static void worker_on_redis_warning(void *context, const char *text)
 {
     struct worker *worker = context;
-    log_line(worker->options->log, LOG_WARN, "redis is not set up safely for locks", "warning",
-             text, NULL);
+    log_line(worker->options->log, LOG_WARN, "redis needs attention", "warning", text, NULL);
 }
 
 static void worker_on_redis_moved(void *context)
