@@ -346,12 +346,23 @@ all_locks_can_be_deleted() {
     $redis unlink other >/dev/null
 }
 
+# Of the holds of a log, those without an end.
+holds_without_an_end_are_found() {
+    find_holds=$(sed -n '/^journalctl/,/^```/p' docs/quarantine.md | sed '$d')
+    printf '{"msg":"lock %s","lock":"%s","owner":"me","fence":%s,"mode":"exclusive"}\n' \
+        granted a 1 granted b 2 released a 1 granted a 3 granted b 1 expired b 1 'taken back' a 1 >"$dir/audit"
+    local found
+    found=$(bash -c "${find_holds/#journalctl*2h/cat $dir\/audit}" | sort)
+    [[ $found == *'"lock":"a"'*'"fence":3'*$'\n'*'"lock":"b"'*'"fence":2'* && $(wc -l <<<"$found") == 2 ]] ||
+        fail "holds without an end:" "$found"
+}
+
 rest_is_known() {
     local block target
     for block in "$dir"/pages/*/*.sh; do
         is_run "$block" || [[ $(<"${block%.sh}.mark") == *'make container'* ]] || cat "$block"
     done | sort | diff - <(printf '%s\n' 'make run' 'make test' "$https_batond" "$https_curl" "$cluster" "$confirmed" \
-        "$package" "$quorum" "$other_batond" "$sentinel" "$sentinel_user" "$delete_all" | sort) || fail "< not run, > known"
+        "$package" "$quorum" "$other_batond" "$sentinel" "$sentinel_user" "$delete_all" "$find_holds" | sort) || fail "< not run, > known"
 
     make --no-print-directory help | awk '{ print $1 }' >"$dir/targets"
     grep -ohE '^make [a-z-]+|`make [a-z-]+' "${pages[@]}" | sed 's/.* //' | sort -u >"$dir/made"
@@ -374,7 +385,7 @@ done
 
 for check in commands_answer_what_is_shown requests_are_in_openapi another_redis_serves https_serves \
     settings_are_those_of_help files_exist links_lead_somewhere pages_are_linked flags_are_understood all_locks_can_be_deleted \
-    rest_is_known; do
+    holds_without_an_end_are_found rest_is_known; do
     echo "$check"
     "$check"
 done
