@@ -57,7 +57,7 @@ static void expect_heard(struct world *world, const char *text)
 
 /* Messages */
 
-static void a_message_is_heard(void **state)
+static void message_is_heard(void **state)
 {
     struct world *world = *state;
     expect_heard(world, "g attempt key");
@@ -71,19 +71,6 @@ static void a_message_is_heard(void **state)
     assert_int_equal(world->store.message_length, 0);
     assert_int_equal(redis_process_integer(&world->redis, "PUBLISH baton:inbox:other x"), 0);
     assert_int_equal(world->store.warnings, 0);
-}
-
-static void a_large_message_is_heard(void **state)
-{
-    enum { LARGE = 4 << 20 };
-    struct world *world = *state;
-    char *text = malloc(LARGE);
-    memset(text, 'x', LARGE);
-    assert_int_equal(
-        redis_process_integer(&world->redis, "PUBLISH " CHANNEL " %b", text, (size_t)LARGE), 1);
-    store_fixture_await(&world->store, &world->store.messages, 1);
-    assert_int_equal(world->store.message_length, LARGE);
-    free(text);
 }
 
 struct sequence {
@@ -124,7 +111,7 @@ static void publish_at_once(struct store_fixture *store)
         store->data = NULL;
 }
 
-static void listening_comes_after_the_subscription(void **state)
+static void listening_is_reported_after_subscription(void **state)
 {
     struct world *world = *state;
     struct store_fixture *store = &world->store;
@@ -150,7 +137,7 @@ static bool has_called(void *context)
     return redis_process_calls(goal->redis, goal->command) >= goal->calls;
 }
 
-static void an_idle_inbox_stays_and_is_asked_every_second(void **state)
+static void idle_inbox_pings_every_second(void **state)
 {
     struct world *world = *state;
     int64_t begun = clock_ms(), before = redis_process_calls(&world->redis, "ping");
@@ -164,7 +151,7 @@ static void an_idle_inbox_stays_and_is_asked_every_second(void **state)
 
 /* Losses */
 
-static void a_killed_subscriber_comes_back(void **state)
+static void killed_subscriber_comes_back(void **state)
 {
     struct world *world = *state;
     assert_int_equal(redis_process_integer(&world->redis, "CLIENT KILL TYPE pubsub"), 1);
@@ -181,7 +168,7 @@ static void a_killed_subscriber_comes_back(void **state)
     assert_int_equal(world->store.warnings, 2);
 }
 
-static void a_frozen_redis_is_noticed_without_a_call(void **state)
+static void frozen_redis_is_noticed_without_a_call(void **state)
 {
     struct world *world = *state;
     redis_process_freeze(&world->redis);
@@ -218,7 +205,7 @@ static bool has_sent_a_ping(void *context)
 
 /* What waits in the socket while this process is held up is not late, nor is the answer to a PING
  * that was due in the turn that took so long, be it sent before that or after. */
-static void a_pause_of_our_own_loses_nothing(void **state)
+static void pause_of_the_process_loses_nothing(void **state)
 {
     struct world *world = *state;
     uv_timer_t timer;
@@ -241,7 +228,7 @@ static void a_pause_of_our_own_loses_nothing(void **state)
     assert_int_equal(world->store.warnings, 0);
 }
 
-static void a_subscriber_that_falls_behind_comes_back(void **state)
+static void subscriber_that_falls_behind_comes_back(void **state)
 {
     enum { LARGE = 8 << 20 };
     struct world *world = *state;
@@ -255,22 +242,6 @@ static void a_subscriber_that_falls_behind_comes_back(void **state)
     assert_int_equal(world->store.messages, 0);
     assert_int_equal(world->store.downs, 0);
     expect_heard(world, "again");
-}
-
-static void redis_may_come_after_the_inbox(void **state)
-{
-    struct world *world = *state;
-    struct store_fixture store;
-    redis_process_kill(&world->redis);
-    store_fixture_open(&store, world->redis.url);
-    store_fixture_listen(&store, CHANNEL);
-    store_fixture_await(&store, &store.downs, 1);
-    store_fixture_idle(&store, 200);
-    assert_int_equal(store.downs, 1);
-    assert_int_equal(store.warnings, 0); /* `down` has told */
-    redis_process_resume(&world->redis);
-    store_fixture_await(&store, &store.listenings, 1);
-    store_fixture_close(&store);
 }
 
 /* Permissions */
@@ -296,7 +267,7 @@ static bool has_refused(void *redis)
     return refusals(redis) > 0;
 }
 
-static void a_user_who_may_not_subscribe_is_told_how_to(void **state)
+static void user_without_subscribe_is_named_in_warning(void **state)
 {
     struct world *world = *state;
     struct store_fixture store;
@@ -323,7 +294,7 @@ static void a_user_who_may_not_subscribe_is_told_how_to(void **state)
     store_fixture_close(&store);
 }
 
-static void a_user_who_may_not_ping_is_heard_all_the_same(void **state)
+static void user_without_ping_listens(void **state)
 {
     struct world *world = *state;
     struct store_fixture store;
@@ -476,18 +447,16 @@ int main(void)
 {
 #define ON_REDIS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        ON_REDIS(a_message_is_heard),
-        ON_REDIS(a_large_message_is_heard),
+        ON_REDIS(message_is_heard),
         ON_REDIS(messages_keep_their_order),
-        ON_REDIS(listening_comes_after_the_subscription),
-        ON_REDIS(an_idle_inbox_stays_and_is_asked_every_second),
-        ON_REDIS(a_killed_subscriber_comes_back),
-        ON_REDIS(a_frozen_redis_is_noticed_without_a_call),
-        ON_REDIS(a_pause_of_our_own_loses_nothing),
-        ON_REDIS(a_subscriber_that_falls_behind_comes_back),
-        ON_REDIS(redis_may_come_after_the_inbox),
-        ON_REDIS(a_user_who_may_not_subscribe_is_told_how_to),
-        ON_REDIS(a_user_who_may_not_ping_is_heard_all_the_same),
+        ON_REDIS(listening_is_reported_after_subscription),
+        ON_REDIS(idle_inbox_pings_every_second),
+        ON_REDIS(killed_subscriber_comes_back),
+        ON_REDIS(frozen_redis_is_noticed_without_a_call),
+        ON_REDIS(pause_of_the_process_loses_nothing),
+        ON_REDIS(subscriber_that_falls_behind_comes_back),
+        ON_REDIS(user_without_subscribe_is_named_in_warning),
+        ON_REDIS(user_without_ping_listens),
         cmocka_unit_test(garbage_and_silence_end_the_inbox_alone),
         cmocka_unit_test(messages_of_another_shape_are_harmless),
         ON_REDIS(closing_at_any_moment),

@@ -140,7 +140,7 @@ static void read_lines(struct pen *pen, struct tale *tale, int64_t count)
     }
 }
 
-static void lines_come_in_order_and_all(void **state)
+static void lines_are_written_in_order(void **state)
 {
     struct pen pen;
     (void)state;
@@ -155,7 +155,7 @@ static void lines_come_in_order_and_all(void **state)
     pen_close(&pen);
 }
 
-static void what_waits_is_written_at_the_end(void **state)
+static void finish_writes_all_lines(void **state)
 {
     struct pen pen;
     (void)state;
@@ -174,7 +174,7 @@ static void what_waits_is_written_at_the_end(void **state)
 
 /* Nobody reads. The lines that have no place are counted one by one, and who reads later is told
  * how many are missing, there where they are. */
-static void a_reader_that_stops_costs_lines_and_no_time(void **state)
+static void stopped_reader_costs_lines(void **state)
 {
     struct pen pen;
     (void)state;
@@ -195,7 +195,7 @@ static void a_reader_that_stops_costs_lines_and_no_time(void **state)
 }
 
 /* The flags of the descriptor belong to whoever else has it. */
-static void the_descriptor_is_left_as_it_is(void **state)
+static void descriptor_keeps_its_flags(void **state)
 {
     struct pen pen;
     (void)state;
@@ -218,7 +218,7 @@ static bool is_full(void *pen)
 }
 
 /* Somebody else has made it one that does not wait: what it does not take at once comes later. */
-static void a_descriptor_that_does_not_wait_loses_nothing(void **state)
+static void nonblocking_descriptor_loses_no_lines(void **state)
 {
     struct pen pen;
     (void)state;
@@ -268,7 +268,7 @@ static void comes_to_be_read(int broken_fd, int expected, const char *reason)
     pen_close(&pen);
 }
 
-static void a_full_disk_costs_lines(void **state)
+static void full_disk_costs_lines(void **state)
 {
     (void)state;
     int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
@@ -277,7 +277,7 @@ static void a_full_disk_costs_lines(void **state)
     close(full);
 }
 
-static void a_reader_that_goes_costs_lines(void **state)
+static void closed_reader_costs_lines(void **state)
 {
     int fds[2];
     (void)state;
@@ -288,7 +288,7 @@ static void a_reader_that_goes_costs_lines(void **state)
 }
 
 /* A file that takes a part of a line only. */
-static void half_a_line_ends_where_it_was_cut(void **state)
+static void partly_written_line_is_ended(void **state)
 {
     char path[] = "/tmp/scribe-XXXXXX", text[8192] = "";
     struct log log = {.fd = mkstemp(path)};
@@ -316,7 +316,7 @@ static void half_a_line_ends_where_it_was_cut(void **state)
 }
 
 /* Nobody reads, and the end comes all the same. */
-static void closing_has_a_bound(void **state)
+static void close_ends_without_a_reader(void **state)
 {
     int fds[2];
     (void)state;
@@ -335,45 +335,53 @@ static void closing_has_a_bound(void **state)
 
 struct speaker {
     const struct log *log;
-    int number;
+    const char *name;
     pthread_t thread;
 };
+
+enum { EACH = 2000 };
 
 static void *speak(void *context)
 {
     struct speaker *speaker = context;
-    for (int i = 0; i < 2000; i++) {
-        char message[16];
-        snprintf(message, sizeof message, "%d", speaker->number);
-        say(speaker->log, message, i);
-    }
+    for (int i = 0; i < EACH; i++)
+        say(speaker->log, speaker->name, i);
     return NULL;
 }
 
-static void each_thread_s_lines_keep_their_order(void **state)
+/* Each line is whole, and those of each speaker, "0" and so on, come in order. */
+static void expect_lines_of(struct pen *pen, int speakers)
 {
+    int64_t next[THREADS] = {0};
+    size_t seen = 0;
+    for (int lines = 0; lines < speakers * EACH;) {
+        assert_true(read_more(pen) > 0);
+        for (char *end; (end = strchr(pen->text + seen, '\n')); lines++) {
+            size_t length = (size_t)(end - pen->text) - seen;
+            json_t *json = json_loadb(pen->text + seen, length, 0, NULL);
+            if (!json)
+                fail_msg("%.*s", (int)length, pen->text + seen);
+            int who = atoi(json_string_value(json_object_get(json, "msg")));
+            assert_in_range(who, 0, speakers - 1);
+            assert_int_equal(json_integer_value(json_object_get(json, "number")), next[who]++);
+            json_decref(json);
+            seen += length + 1;
+        }
+    }
+}
+
+static void lines_of_threads_keep_their_order(void **state)
+{
+    static const char *const NAMES[THREADS] = {"0", "1", "2", "3"};
     struct pen pen;
     struct speaker speakers[THREADS];
-    int64_t next[THREADS] = {0};
     (void)state;
     pen_open(&pen);
     for (int i = 0; i < THREADS; i++) {
-        speakers[i] = (struct speaker){.log = &pen.log, .number = i};
+        speakers[i] = (struct speaker){.log = &pen.log, .name = NAMES[i]};
         assert_int_equal(pthread_create(&speakers[i].thread, NULL, speak, &speakers[i]), 0);
     }
-    for (int lines = 0, seen = 0; lines < THREADS * 2000;) {
-        assert_true(read_more(&pen) > 0);
-        for (char *end; (end = strchr(pen.text + seen, '\n')); lines++) {
-            json_t *json =
-                json_loadb(pen.text + seen, (size_t)(end - pen.text) - (size_t)seen, 0, NULL);
-            assert_non_null(json);
-            int who = atoi(json_string_value(json_object_get(json, "msg")));
-            assert_in_range(who, 0, THREADS - 1);
-            assert_int_equal(json_integer_value(json_object_get(json, "number")), next[who]++);
-            json_decref(json);
-            seen = (int)(end - pen.text) + 1;
-        }
-    }
+    expect_lines_of(&pen, THREADS);
     for (int i = 0; i < THREADS; i++)
         pthread_join(speakers[i].thread, NULL);
     log_finish(&pen.log);
@@ -381,29 +389,18 @@ static void each_thread_s_lines_keep_their_order(void **state)
 }
 
 /* Two processes, say two batonds in one shell, write into the same pipe: no line is torn. */
-static void a_pipe_is_shared(void **state)
+static void two_writers_share_a_pipe(void **state)
 {
     struct pen pen;
     (void)state;
     pen_open(&pen);
     struct log other = {.fd = pen.log.fd};
     log_detach(&other);
-    for (int i = 0; i < 4000; i++) {
-        say(&pen.log, "one", i);
-        say(&other, "other", i);
+    for (int i = 0; i < EACH; i++) {
+        say(&pen.log, "0", i);
+        say(&other, "1", i);
     }
-    int64_t lines = 0;
-    for (char *line = NULL; lines < 8000;) {
-        size_t seen = line ? (size_t)(line - pen.text) : 0;
-        read_until(&pen, "\n");
-        line = pen.text + seen;
-        for (char *end; (end = strchr(line, '\n')); line = end + 1, lines++) {
-            json_t *json = json_loadb(line, (size_t)(end - line), 0, NULL);
-            if (!json)
-                fail_msg("%.*s", (int)(end - line), line);
-            json_decref(json);
-        }
-    }
+    expect_lines_of(&pen, 2);
     log_finish(&other);
     pen.log.fd = other.fd;
     log_finish(&pen.log);
@@ -413,19 +410,19 @@ static void a_pipe_is_shared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_come_in_order_and_all),
-        cmocka_unit_test(what_waits_is_written_at_the_end),
-        cmocka_unit_test(a_reader_that_stops_costs_lines_and_no_time),
-        cmocka_unit_test(the_descriptor_is_left_as_it_is),
-        cmocka_unit_test(a_descriptor_that_does_not_wait_loses_nothing),
-        cmocka_unit_test(a_full_disk_costs_lines),
-        cmocka_unit_test(a_reader_that_goes_costs_lines),
-        cmocka_unit_test(half_a_line_ends_where_it_was_cut),
-        cmocka_unit_test(closing_has_a_bound),
-        cmocka_unit_test(each_thread_s_lines_keep_their_order),
-        cmocka_unit_test(a_pipe_is_shared),
+        cmocka_unit_test(lines_are_written_in_order),
+        cmocka_unit_test(finish_writes_all_lines),
+        cmocka_unit_test(stopped_reader_costs_lines),
+        cmocka_unit_test(descriptor_keeps_its_flags),
+        cmocka_unit_test(nonblocking_descriptor_loses_no_lines),
+        cmocka_unit_test(full_disk_costs_lines),
+        cmocka_unit_test(closed_reader_costs_lines),
+        cmocka_unit_test(partly_written_line_is_ended),
+        cmocka_unit_test(close_ends_without_a_reader),
+        cmocka_unit_test(lines_of_threads_keep_their_order),
+        cmocka_unit_test(two_writers_share_a_pipe),
     };
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    return cmocka_run_group_tests_name("scribe", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("log_writer", tests, NULL, NULL);
 }
