@@ -82,7 +82,7 @@ prefix := $(DESTDIR)$(PREFIX)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run image container test test-programs timing nightly deploy-test ui-test fuzz fuzz-programs model chaos guarantees bench-tool bench figures budget budget-tool lint format install uninstall deb deb-test bare-test clean help FORCE
+.PHONY: all run image container test test-programs timing nightly deploy-test ui-test fuzz fuzz-programs model chaos guarantees bench-tool bench bench-redis figures budget budget-tool lint format install uninstall deb deb-test bare-test clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -150,6 +150,11 @@ bench: ## compare with what else there is (15 minutes; QUICK=1: 2; PARTS='conten
 	@$(packages) build run bench
 	@$(submake) all bench-tool
 	@QUICK='$(QUICK)' tests/bench/compare/run.sh $(PARTS)
+
+bench-redis: ## what an operation takes of Redis beside the least that it could, against bounds (QUICK=1: half a minute, 20 % of room)
+	@$(packages) build run test
+	@$(submake) $(BUILD)/generated/library.lua
+	@QUICK='$(QUICK)' tests/bench/replay.py $(BUILD)/generated/library.lua
 
 figures: ## measure start, speed, waiting and size (PARTS='cost code' for some)
 	@$(packages) build run bench

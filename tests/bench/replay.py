@@ -1,0 +1,211 @@
+#!/usr/bin/python3
+"""What each operation on a plain lock takes of Redis, beside what it must take at least.
+
+    replay.py LIBRARY.lua
+
+Starts a Redis, and sends it the same calls as batond does, pipelined (`redis-cli --pipe`): in each round
+a thousand of a kind, each for another name, and as many of the floor just before. The floor is a
+function that reads the time, gets a record, and sets one as long as ours. Redis says how many
+microseconds a call took (INFO commandstats). All figures are medians of the rounds: a ratio is to the
+floor before, that of an end to the acquire of its round. Exits with 1 if a ratio is beyond its bound;
+QUICK=1 takes fewer rounds, and leaves 20 % of room."""
+
+import os
+import pathlib
+import re
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "compare"))
+from bare import Redis  # pylint: disable=wrong-import-position
+from time_in_redis import free_port, until  # pylint: disable=wrong-import-position
+
+QUICK = os.environ.get("QUICK")
+ROUNDS, NAMES = 31 if QUICK else 101, 1_000
+ROOM = 1.2 if QUICK else 1.0
+ENDED_AT_ONCE = 200  # names in one call, as BATCH_NAMES in locks/waiting/batch.h
+TTL_MS, HOUR_US = 60_000, 3_600_000_000
+
+SET_NX = "return redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])"
+FLOOR = """#!lua name=floor
+local call, pack
+local function floor(keys, argv)
+    call, pack = call or redis.call, pack or struct.pack
+    local time = call('time')
+    local now = time[1] * 1000000 + time[2]
+    call('get', keys[1])
+    call('set', keys[1], pack('<Bdddds', 1, now, now, now, now, argv[1]), 'px', argv[2])
+    return now
+end
+redis.register_function('floor', floor)
+"""
+FLOOR_HEAD = 34  # bytes of its record that are not in argv[1]
+
+# The greatest ratio of each kind.
+BOUNDS = {
+    "acquire, no record": 2.2,
+    "renew": 2.5,
+    "refusal": 2.9,
+    "release": 2.4,
+    "acquire, free record": 2.65,
+    "release, taken again within 30 s": None,
+    "end by time": 1.2,
+}
+
+
+class Calls:
+    """The calls of batond, as words."""
+
+    def __init__(self, library):
+        self.prefix = re.match(r"#!lua name=(\w+)", library).group(1) + "_"
+        self.era = b"0123456789abcdef"
+        self.stamp = struct.pack("<5d16s8s", HOUR_US, 2 ** 52, 0, 0, 0, self.era, b"")
+
+    def function(self, name, key, *arguments):
+        return ["FCALL", self.prefix + name, 1, key, self.stamp, *arguments]
+
+    @staticmethod
+    def key(kind, i):
+        return f"baton:{{{kind}-{i:08}}}"
+
+    @staticmethod
+    def token(kind, i):
+        return f"{kind}-token-{i:015}"
+
+    def acquire(self, kind, i, token, ttl_ms=TTL_MS):
+        texts = "".join(text + "\0" for text in (self.token(token, i), f"client-{token}", "exclusive", f"{i:016x}", ""))
+        return self.function("acquire", self.key(kind, i), texts, 0, ttl_ms, "0")
+
+    def release(self, i, token):
+        return self.function("release", self.key("name", i), self.token(token, i), "0123456789abcdef")
+
+    def renew(self, i):
+        return self.function("renew", self.key("name", i), self.token("a", i), "")
+
+    def ended(self, first):
+        names = [self.key("ends", i) for i in range(first, first + ENDED_AT_ONCE)]
+        return self.function("ended", names[0], *names)
+
+
+class Site:
+    """A Redis of its own, with the library and the floor."""
+
+    def __init__(self, library, directory):
+        self.port, self.calls = free_port(), Calls(library)
+        self.process = subprocess.Popen(  # pylint: disable=consider-using-with
+            ["nice", "-n", "-20", "redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", directory],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.redis = until(lambda: Redis(self.port))
+        self.redis.call("FUNCTION", "LOAD", library)
+        self.redis.call("FUNCTION", "LOAD", FLOOR)
+        self.script = self.redis.call("SCRIPT", "LOAD", SET_NX).decode()
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+    def clear(self):
+        self.redis.call("FLUSHALL")
+        self.redis.call("HSET", "baton:epoch", "era", self.calls.era)
+
+    def record_length(self):
+        """Of a lock that was just taken."""
+        self.clear()
+        self.redis.call(*self.calls.acquire("name", 0, "a"))
+        return self.redis.call("STRLEN", self.calls.key("name", 0))
+
+    def replay(self, calls):
+        """Microseconds of Redis for one call."""
+        self.redis.call("CONFIG", "RESETSTAT")
+        done = subprocess.run(["redis-cli", "-p", str(self.port), "--pipe"], input=calls, capture_output=True,
+                              check=True).stdout.decode()
+        if "errors: 0" not in done:
+            raise AssertionError(done)
+        stats = self.redis.info("commandstats")
+        scripted = stats.get("cmdstat_fcall") or stats["cmdstat_evalsha"]
+        return float(re.search(r"usec_per_call=([\d.]+)", scripted).group(1))
+
+
+def payload(calls):
+    return b"".join(Redis.packed(*call) for call in calls)
+
+
+def payloads(site):
+    """{kind: the bytes of its calls}, in the order of a round."""
+    calls, names = site.calls, range(NAMES)
+    kinds = {
+        "bare script": (["EVALSHA", site.script, 1, f"bare-{i}", calls.token("a", i), TTL_MS] for i in names),
+        "acquire, no record": (calls.acquire("name", i, "a") for i in names),
+        "renew": (calls.renew(i) for i in names),
+        "refusal": (calls.acquire("name", i, "b") for i in names),
+        "release": (calls.release(i, "a") for i in names),
+        "acquire, free record": (calls.acquire("name", i, "b") for i in names),
+        "release, taken again within 30 s": (calls.release(i, "b") for i in names),
+        "hold for 1 ms": (calls.acquire("ends", i, "a", 1) for i in names),
+        "end by time": (calls.ended(first) for first in range(0, NAMES, ENDED_AT_ONCE)),
+    }
+    return {kind: payload(calls) for kind, calls in kinds.items()}
+
+
+def floors(site, kinds):
+    """The same of the floor, with other names for each kind."""
+    filler, kept_ms = "x" * (site.record_length() - FLOOR_HEAD), TTL_MS + HOUR_US // 1000
+    return {kind: payload(["FCALL", "floor", 1, f"floor-{kind}-{i}", filler, kept_ms] for i in range(NAMES))
+            for kind in kinds}
+
+
+def check(site):
+    """That the last round did what its kinds say."""
+    left = site.redis.call("FCALL", site.calls.prefix + "count", 0, site.calls.stamp, "0", "baton:{*}", 10 ** 9)
+    if left != [b"0", 0]:
+        raise AssertionError(f"holds are left: {left[-1]}")
+    for i in (0, NAMES - 1):
+        seen = repr(site.redis.call(*site.calls.function("inspect", site.calls.key("name", i), "", "")))
+        ended = repr(site.redis.call(*site.calls.function("inspect", site.calls.key("ends", i), "", "")))
+        if "released" not in seen or "expired" not in ended:
+            raise AssertionError(f"{seen} {ended}")
+
+
+def measure(site):
+    """{kind: [(its microseconds, those of the floor before) of each round]}."""
+    kinds = payloads(site)
+    before, figures = floors(site, kinds), {kind: [] for kind in kinds}
+    for _ in range(ROUNDS):
+        site.clear()
+        for kind, calls in kinds.items():
+            floor = site.replay(before[kind])  # the last hold of 1 ms ends meanwhile
+            figures[kind].append((site.replay(calls), floor))
+        check(site)
+    return figures
+
+
+def report(figures):
+    """Prints the table. Returns whether each ratio is within its bound."""
+    all_well, floors_seen = True, [floor for pairs in figures.values() for _, floor in pairs]
+    ends = [taken / ENDED_AT_ONCE for taken, _ in figures["end by time"]]
+    figures["end by time"] = list(zip(ends, [taken for taken, _ in figures["acquire, no record"]]))
+    print(f"{'':34}{'us':>7}{'ratio':>8}{'bound':>8}\n{'floor':34}{statistics.median(floors_seen):7.1f}{1:8.2f}")
+    for kind, pairs in figures.items():
+        ratio, bound = statistics.median(taken / floor for taken, floor in pairs), BOUNDS.get(kind)
+        is_missed = bound is not None and ratio > bound * ROOM
+        all_well &= not is_missed
+        print(f"{kind:34}{statistics.median(taken for taken, _ in pairs):7.1f}{ratio:8.2f}"
+              f"{f'{bound:8.2f}' if bound else ''}{'  missed' if is_missed else ''}")
+    return all_well
+
+
+def main(path):
+    """Measures and reports."""
+    with tempfile.TemporaryDirectory() as directory:
+        site = Site(pathlib.Path(path).read_text(encoding="utf-8"), directory)
+        try:
+            figures = measure(site)
+        finally:
+            site.stop()
+    sys.exit(0 if report(figures) else 1)
+
+
+main(*sys.argv[1:])
