@@ -88,7 +88,8 @@ static bool response_ends_connection(const struct http_request *request)
 
 /* Clients that know when an idle connection ends do not send a request just then. Once all slots
  * are taken, idle connections end sooner (acceptor.c), so shortly before that nothing is promised.
- */
+ * The text is made once, but libmicrohttpd copies name and value into each response: it has no way
+ * to share. */
 static bool response_keeps_connection(const struct http_request *request)
 {
     const struct request_context *shared = context_of(request);
