@@ -140,8 +140,10 @@ check_prose() {
     tests/lint/test_prose.sh && tests/lint/prose.py "$build"
 }
 
-# The linters come from npm, at the versions that tests/contract/package.json pins.
+# The examples of openapi.yaml quote the program. The linters come from npm, at the versions that
+# tests/contract/package.json pins.
 check_openapi() {
+    tests/lint/examples.py || return
     local npm=$build/npm
     if ! cmp -s tests/contract/package.json "$npm/installed.json"; then
         mkdir -p "$npm"
