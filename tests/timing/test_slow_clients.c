@@ -1,6 +1,7 @@
 /* Slow clients: two thousand of them slow down nobody, and each is gone soon after its time. */
 #include "tests/support/faults/slow.h"
 #include "tests/support/fixtures/parked.h"
+#include "tests/support/quantile.h"
 #include "tests/support/raw.h"
 
 #include <stdio.h>
@@ -10,18 +11,6 @@
 #include <unistd.h>
 
 enum { SLACK_MS = 500 };
-
-static int compare(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
-static int64_t percentile(int64_t *took, size_t count, size_t which)
-{
-    qsort(took, count, sizeof *took, compare);
-    return took[count * which / 100];
-}
 
 static void allow_many_connections(void)
 {
@@ -51,7 +40,7 @@ static int64_t use_locks(struct http_client *client, struct slow *slow, int64_t 
             drip += DRIP_MS;
         }
     }
-    return percentile(took, count, 99);
+    return quantile(took, count, 99);
 }
 
 static void slow_clients_slow_down_nobody_else(void **state)
@@ -187,7 +176,7 @@ static void each_event_of_a_stream_is_sent_at_once(void **state)
         assert_true(parked_hears(stream, "data:", CLOCK_HANG_MS));
         took[i] = clock_us() - begun;
     }
-    int64_t p75 = percentile(took, EVENTS, 75);
+    int64_t p75 = quantile(took, EVENTS, 75);
     print_message("an event takes %d us (75th percentile)\n", (int)p75);
     assert_true(p75 < LATE_US);
     parked_close(stream);

@@ -4,9 +4,9 @@
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/fixtures/locks_fixture.h"
+#include "tests/support/quantile.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     ROUNDS = 5,
@@ -24,12 +24,6 @@ static int start(void **state)
     return 0;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const int64_t *one = a, *other = b;
-    return (*one > *other) - (*one < *other);
-}
-
 static char name[24]; /* another one in each round */
 
 /* Measures so often and takes the median. */
@@ -42,10 +36,9 @@ static int64_t median(struct locks_fixture *fixture,
         snprintf(name, sizeof name, "n%d", names++);
         took[i] = measure(fixture, i);
     }
-    qsort(took, ROUNDS, sizeof *took, by_size);
-    print_message("%d to %d ms, median %d\n", (int)took[0], (int)took[ROUNDS - 1],
-                  (int)took[ROUNDS / 2]);
-    return took[ROUNDS / 2];
+    int64_t median = quantile(took, ROUNDS, 50);
+    print_message("%d to %d ms, median %d\n", (int)took[0], (int)took[ROUNDS - 1], (int)median);
+    return median;
 }
 
 struct guest {
