@@ -11,14 +11,7 @@ enum { WAITERS_MOST = 8, ROUNDS = 12 };
 static const char TOKEN[] = "a-token-of-the-quorum-01";
 static const char OTHER[] = "a-token-of-the-quorum-02";
 
-struct story {
-    struct quorum_servers servers;
-    struct batond_process batond[2];
-    struct http_client *client; /* of the first; */
-    struct http_client *other;  /* of the second */
-};
-
-static struct story *story_of(void **state)
+static struct on_quorum *story_of(void **state)
 {
     return *state;
 }
@@ -26,44 +19,23 @@ static struct story *story_of(void **state)
 static int begin(void **state)
 {
     static const char *const FLAGS[] = {"--workers=1", "--max-waiters=8", NULL};
-    struct story *story = calloc(1, sizeof *story);
-    quorum_servers_start(&story->servers);
-    for (int i = 0; i < 2; i++)
-        batond_process_start(
-            &story->batond[i],
-            &(struct batond_options){.redis_url = story->servers.url, .arguments = FLAGS});
-    story->client = http_client_new(story->batond[0].url);
-    story->other = http_client_new(story->batond[1].url);
-    *state = story;
-    return 0;
+    return on_quorum_start(state, 2, FLAGS);
 }
 
-static int finish(void **state)
-{
-    struct story *story = *state;
-    http_client_free(story->client);
-    http_client_free(story->other);
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(batond_process_stop(&story->batond[i]), 0);
-    quorum_servers_stop(&story->servers);
-    free(story);
-    return 0;
-}
-
-static void await_all(struct story *story)
+static void await_all(struct on_quorum *story)
 {
     await_up(story->client, "5 of 5");
     await_up(story->other, "5 of 5");
 }
 
-static void await_held(struct story *story, const char *name, int members)
+static void await_held(struct on_quorum *story, const char *name, int members)
 {
     await_held_at(&story->servers, name, members);
 }
 
 static void a_lock_is_held_by_all_members_and_let_go(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     await_all(story);
     answers_token(story->client, TOKEN, "POST /locks/plain?ttl=1m&owner=me", NULL, 201, NULL);
     int64_t fence = http_integer(story->client, "fence");
@@ -85,8 +57,9 @@ static void a_lock_is_held_by_all_members_and_let_go(void **state)
     answers_token(story->other, TOKEN, "DELETE /locks/plain", NULL, 200, NULL);
     assert_int_equal(http_integer(story->other, "fence"), fence);
     char line[1024];
-    assert_true(process_wait_line(&story->batond[1].process, "\"lock released\",\"lock\":\"plain\"",
-                                  NULL, line, sizeof line, PATIENCE_MS));
+    assert_true(process_wait_line(&story->other_batond.process,
+                                  "\"lock released\",\"lock\":\"plain\"", NULL, line, sizeof line,
+                                  PATIENCE_MS));
     assert_non_null(strstr(line, "\"owner\":\"me\""));
     await_held(story, "plain", 0);
     answers_token(story->client, TOKEN, "DELETE /locks/plain", NULL, 200, NULL);
@@ -106,7 +79,7 @@ static void a_lock_is_held_by_all_members_and_let_go(void **state)
 static void very_many_that_ended_hold_nobody_up(void **state)
 {
     enum { LONG = 1100, SHORT = 2100, TTL_MS = 3000 };
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     for (int i = 0; i < LONG;) /* of so many one may be 503 on a busy machine */
         i += http_call(story->client, "POST", "/locks/many?mode=shared&ttl=10m", NULL) == 201;
     for (int i = 0; i < SHORT;)
@@ -122,7 +95,7 @@ static void very_many_that_ended_hold_nobody_up(void **state)
 
 static void a_break_ends_it_everywhere(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/broken", NULL, 201, NULL);
     await_held(story, "broken", 5);
     answers(story->other, "DELETE /locks/broken?force=true", NULL, 200, NULL);
@@ -133,12 +106,12 @@ static void a_break_ends_it_everywhere(void **state)
 
 static void a_release_by_way_of_another_batond_wakes(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     for (int i = 0; i < 5; i++) {
         answers_token(story->client, TOKEN, "POST /locks/woken?owner=x", NULL, 201, NULL);
         struct parked *parked =
-            parked_send_token(story->batond[1].port, OTHER, "POST /locks/woken?wait=50s");
-        await_queue(story->other, "woken", 1);
+            parked_send_token(story->other_batond.port, OTHER, "POST /locks/woken?wait=50s");
+        comes_to_queue(story->other, "woken", 1);
         assert_true(parked_waits(parked, 50));
         answers_token(story->client, TOKEN, "DELETE /locks/woken", NULL, 200, NULL);
         assert_int_equal(parked_answer(parked, PATIENCE_MS), 201);
@@ -151,7 +124,7 @@ static void a_release_by_way_of_another_batond_wakes(void **state)
 
 static void an_expiry_wakes(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     int64_t begun = clock_ms();
     answers(story->client, "POST /locks/ends?ttl=400ms", NULL, 201, NULL);
     answers_token(story->other, OTHER, "POST /locks/ends?wait=50s", NULL, 201, NULL);
@@ -160,7 +133,7 @@ static void an_expiry_wakes(void **state)
 
 static void a_wait_ends_and_can_be_cancelled(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/waits", NULL, 201, NULL);
     int64_t begun = clock_ms();
     answers(story->client, "POST /locks/waits?wait=150ms", NULL, 409, "wait_timeout");
@@ -168,46 +141,46 @@ static void a_wait_ends_and_can_be_cancelled(void **state)
     assert_int_equal(json_array_size(member(story->client, "holders")), 1);
     /* By way of the other one, it hears of it when it asks next. */
     struct parked *parked =
-        parked_send_token(story->batond[0].port, OTHER, "POST /locks/waits?wait=50s");
-    await_queue(story->client, "waits", 1);
+        parked_send_token(story->batond.port, OTHER, "POST /locks/waits?wait=50s");
+    comes_to_queue(story->client, "waits", 1);
     answers_token(story->other, OTHER, "DELETE /locks/waits", NULL, 409, "not_held");
     assert_int_equal(parked_answer(parked, PATIENCE_MS), 409);
     assert_string_equal(http_text(&parked->client, "code"), "not_held");
     parked_close(parked);
-    await_queue(story->client, "waits", 0);
+    comes_to_queue(story->client, "waits", 0);
 }
 
 static void no_more_wait_than_may(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     struct parked *parked[WAITERS_MOST];
     answers_token(story->client, TOKEN, "POST /locks/full", NULL, 201, NULL);
     for (int i = 0; i < WAITERS_MOST; i++)
-        parked[i] = parked_send(story->batond[0].port, NULL, "POST /locks/full?wait=50s", NULL);
-    await_queue(story->client, "full", WAITERS_MOST);
+        parked[i] = parked_send(story->batond.port, NULL, "POST /locks/full?wait=50s", NULL);
+    comes_to_queue(story->client, "full", WAITERS_MOST);
     answers(story->client, "POST /locks/full?wait=50s", NULL, 429, "too_many_waiters");
     assert_int_equal(http_integer(story->client, "queue_length"), WAITERS_MOST);
     for (int i = 0; i < WAITERS_MOST; i++)
         parked_close(parked[i]);
-    await_queue(story->client, "full", 0);
+    comes_to_queue(story->client, "full", 0);
     answers(story->client, "POST /locks/full?wait=1ms", NULL, 409, "wait_timeout");
 }
 
 static void who_hangs_up_leaves_no_hold(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/gone", NULL, 201, NULL);
     struct parked *parked =
-        parked_send_token(story->batond[0].port, OTHER, "POST /locks/gone?wait=50s");
-    await_queue(story->client, "gone", 1);
+        parked_send_token(story->batond.port, OTHER, "POST /locks/gone?wait=50s");
+    comes_to_queue(story->client, "gone", 1);
     parked_close(parked);
     answers_token(story->client, TOKEN, "DELETE /locks/gone", NULL, 200, NULL);
-    await_queue(story->client, "gone", 0);
+    comes_to_queue(story->client, "gone", 0);
     await_held(story, "gone", 0);
     /* Two members have granted it by then, and the others do when they go on. */
     for (int i = 0; i < 3; i++)
         redis_process_freeze(&story->servers.members[i]);
-    parked = parked_send_token(story->batond[0].port, "a-token-that-is-gone-01",
+    parked = parked_send_token(story->batond.port, "a-token-that-is-gone-01",
                                "POST /locks/gone?wait=50s&ttl=1h");
     for (int i = 3; i < QUORUM_MEMBERS; i++)
         await_held_by(&story->servers, i, "gone");
@@ -216,14 +189,14 @@ static void who_hangs_up_leaves_no_hold(void **state)
     for (int i = 0; i < 3; i++)
         redis_process_thaw(&story->servers.members[i]);
     await_all(story);
-    await_queue(story->client, "gone", 0);
+    comes_to_queue(story->client, "gone", 0);
     await_held(story, "gone", 0);
 }
 
 static void a_connection_holds(void **state)
 {
-    struct story *story = story_of(state);
-    struct parked *parked = parked_send_token(story->batond[0].port, TOKEN,
+    struct on_quorum *story = story_of(state);
+    struct parked *parked = parked_send_token(story->batond.port, TOKEN,
                                               "POST /locks/stream?hold=connection&ttl=6s&wait=10s");
     assert_true(parked_hears(parked, "\"granted\"", PATIENCE_MS));
     assert_true(parked_hears(parked, "\"heartbeat\"", PATIENCE_MS));
@@ -239,7 +212,7 @@ static void a_connection_holds(void **state)
 
 static void a_change_is_told(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     char request[100];
     answers_token(story->client, TOKEN, "POST /locks/told", NULL, 201, NULL);
     await_settled_at(&story->servers, "told");
@@ -250,7 +223,7 @@ static void a_change_is_told(void **state)
     assert_int_equal(http_integer(story->client, "version"), version);
     snprintf(request, sizeof request, "GET /locks/told/events?after=%lld&wait=50s",
              (long long)version);
-    struct parked *parked = parked_send(story->batond[1].port, NULL, request, NULL);
+    struct parked *parked = parked_send(story->other_batond.port, NULL, request, NULL);
     assert_true(parked_waits(parked, 100));
     answers_token(story->client, TOKEN, "DELETE /locks/told", NULL, 200, NULL);
     assert_int_equal(parked_answer(parked, PATIENCE_MS), 200);
@@ -262,7 +235,7 @@ static void a_change_is_told(void **state)
 /* The first request does not wait, so no member tells this batond of what comes between the two. */
 static void a_change_after_a_look_without_wait_is_told(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     char request[100];
     answers_token(story->client, TOKEN, "POST /locks/between", NULL, 201, NULL);
     await_settled_at(&story->servers, "between");
@@ -272,7 +245,7 @@ static void a_change_after_a_look_without_wait_is_told(void **state)
     snprintf(request, sizeof request, "GET /locks/between/events?after=%lld&wait=50s",
              (long long)http_integer(story->other, "version"));
     answers_token(story->client, TOKEN, "DELETE /locks/between", NULL, 200, NULL);
-    struct parked *parked = parked_send(story->batond[1].port, NULL, request, NULL);
+    struct parked *parked = parked_send(story->other_batond.port, NULL, request, NULL);
     assert_int_equal(parked_answer(parked, PATIENCE_MS), 200);
     assert_true(json_is_true(member(&parked->client, "changed")));
     parked_close(parked);
@@ -282,7 +255,7 @@ static void a_change_after_a_look_without_wait_is_told(void **state)
 
 static void two_may_be_away(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/before?ttl=60s", NULL, 201, NULL);
     int64_t fence = http_integer(story->client, "fence");
     await_settled_at(&story->servers, "before");
@@ -304,7 +277,7 @@ static void two_may_be_away(void **state)
 
 static void three_away_is_503(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/three?ttl=60s", NULL, 201, NULL);
     for (int i = 0; i < 3; i++)
         redis_process_freeze(&story->servers.members[i]);
@@ -330,11 +303,11 @@ static void three_away_is_503(void **state)
 /* Also behind others who wait, who stay in line. */
 static void who_comes_while_three_are_away_hears_of_it(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/line?mode=shared&owner=me", NULL, 201, NULL);
     struct parked *first =
-        parked_send_token(story->batond[0].port, OTHER, "POST /locks/line?wait=50s");
-    await_queue(story->client, "line", 1);
+        parked_send_token(story->batond.port, OTHER, "POST /locks/line?wait=50s");
+    comes_to_queue(story->client, "line", 1);
     answers(story->client, "GET /locks/line", NULL, 200, NULL); /* asked after what refused it */
     for (int i = 0; i < 3; i++)
         redis_process_freeze(&story->servers.members[i]);
@@ -354,7 +327,7 @@ static void who_comes_while_three_are_away_hears_of_it(void **state)
 /* The member with the greatest number goes, and whoever comes later must know it all the same. */
 static void fences_grow_without_the_greatest(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     int64_t last = 0;
     for (int i = 0; i < ROUNDS; i++) {
         struct redis_process *ahead = &story->servers.members[i % QUORUM_MEMBERS];
@@ -403,7 +376,7 @@ static void fences_grow_without_the_greatest(void **state)
  * release. */
 static void what_a_member_has_lost_is_completed_by_a_repetition(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/lost?ttl=60s", NULL, 201, NULL);
     int64_t fence = http_integer(story->client, "fence");
     await_settled_at(&story->servers, "lost");
@@ -422,7 +395,7 @@ static void what_a_member_has_lost_is_completed_by_a_repetition(void **state)
 /* What fewer than a majority have is no hold: others may have had the lock since. */
 static void what_a_majority_has_lost_is_not_released(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/few?ttl=60s", NULL, 201, NULL);
     await_held(story, "few", 5);
     for (int i = 0; i < 3; i++)
@@ -435,7 +408,7 @@ static void what_a_majority_has_lost_is_not_released(void **state)
 
 static void what_a_majority_has_lost_is_granted_anew(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/anew?ttl=60s&owner=me", NULL, 201, NULL);
     await_held(story, "anew", 5);
     for (int i = 0; i < 3; i++)
@@ -453,7 +426,7 @@ static void what_a_majority_has_lost_is_granted_anew(void **state)
 /* Of a token that is exclusive at some and shared at others, a majority has neither. */
 static void modes_are_not_counted_together(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     static const char AGAIN[] = "POST /locks/modes?ttl=60s&owner=me&mode=shared";
     answers_token(story->client, TOKEN, "POST /locks/modes?ttl=60s&owner=me", NULL, 201, NULL);
     await_held(story, "modes", 5);
@@ -475,7 +448,7 @@ static void modes_are_not_counted_together(void **state)
  * ended does not get the lock. */
 static void what_was_released_does_not_come_back(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/back?ttl=60s", NULL, 201, NULL);
     await_held(story, "back", 5);
     redis_process_flush(&story->servers.members[3]);
@@ -485,14 +458,14 @@ static void what_was_released_does_not_come_back(void **state)
     await_up(story->client, "3 of 5");
     answers_token(story->client, TOKEN, "DELETE /locks/back", NULL, 200, NULL);
     /* Two that have it still, and two that never had, without whom could tell them. */
-    process_signal(&story->batond[0].process, SIGSTOP);
+    process_signal(&story->batond.process, SIGSTOP);
     redis_process_freeze(&story->servers.members[2]);
     redis_process_thaw(&story->servers.members[0]);
     redis_process_thaw(&story->servers.members[1]);
     await_up(story->other, "4 of 5");
     answers_token(story->other, TOKEN, "POST /locks/back?ttl=60s", NULL, 409, "not_held");
     redis_process_thaw(&story->servers.members[2]);
-    process_signal(&story->batond[0].process, SIGCONT);
+    process_signal(&story->batond.process, SIGCONT);
     answers_token(story->other, TOKEN, "POST /locks/back?ttl=60s", NULL, 409, "not_held");
     await_all(story);
     await_held(story, "back", 0);
@@ -625,7 +598,7 @@ static void a_new_batond_learns_of_a_loss_from_the_others(void **state)
 
 static void the_same_server_twice_is_refused(void **state)
 {
-    struct story *story = story_of(state);
+    struct on_quorum *story = story_of(state);
     struct batond_process batond;
     char url[256];
     int port = story->servers.members[0].port;
@@ -668,5 +641,5 @@ int main(void)
         cmocka_unit_test(the_same_server_twice_is_refused),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("quorum", tests, begin, finish);
+    return cmocka_run_group_tests_name("quorum", tests, begin, on_quorum_stop);
 }

@@ -21,23 +21,9 @@ enum {
 
 static const char TOKEN[] = "a-token-of-the-faults-001";
 
-struct story {
-    struct quorum_servers servers;
-    struct batond_process batond;
-    struct http_client *client;
-};
-
 static int begin_with(void **state, const char *quarantine)
 {
-    const char *const flags[] = {"--workers=1", quarantine, NULL};
-    struct story *story = calloc(1, sizeof *story);
-    quorum_servers_start(&story->servers);
-    batond_process_start(&story->batond, &(struct batond_options){.redis_url = story->servers.url,
-                                                                  .arguments = flags});
-    story->client = http_client_new(story->batond.url);
-    await_up(story->client, "5 of 5");
-    *state = story;
-    return 0;
+    return on_quorum_start(state, 1, (const char *const[]){"--workers=1", quarantine, NULL});
 }
 
 static int begin(void **state)
@@ -50,16 +36,6 @@ static int begin_careful(void **state)
     return begin_with(state, "--quarantine=auto");
 }
 
-static int finish(void **state)
-{
-    struct story *story = *state;
-    http_client_free(story->client);
-    assert_int_equal(batond_process_stop(&story->batond), 0);
-    quorum_servers_stop(&story->servers);
-    free(story);
-    return 0;
-}
-
 static void sleep_until_ms(int64_t moment)
 {
     int64_t left = moment - clock_ms();
@@ -70,7 +46,7 @@ static void sleep_until_ms(int64_t moment)
 /* A call that a member was too slow for is made again, but not once the others have decided: what
  * it has by then may be of another one, who was told of it. Returns whether the machine was fast
  * enough for the story. */
-static bool breaks_while_a_member_is_slow(struct story *story, const char *name)
+static bool breaks_while_a_member_is_slow(struct on_quorum *story, const char *name)
 {
     struct redis_process *slow = &story->servers.members[0];
     char request[80];
@@ -94,7 +70,7 @@ static bool breaks_while_a_member_is_slow(struct story *story, const char *name)
 }
 
 /* How slow calls were is remembered for some seconds. */
-static void settle_down(struct story *story)
+static void settle_down(struct on_quorum *story)
 {
     await_up(story->client, "5 of 5");
     clock_sleep_ms(1500);
@@ -102,7 +78,7 @@ static void settle_down(struct story *story)
 
 static void a_break_that_comes_late_spares_the_next(void **state)
 {
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     char name[16];
     for (int i = 0; i < ROUNDS_MOST; i++) {
         snprintf(name, sizeof name, "broken-%d", i);
@@ -113,7 +89,7 @@ static void a_break_that_comes_late_spares_the_next(void **state)
     print_message("the machine is too slow\n");
 }
 
-static bool renews_while_a_member_is_slow(struct story *story, const char *name)
+static bool renews_while_a_member_is_slow(struct on_quorum *story, const char *name)
 {
     struct redis_process *slow = &story->servers.members[0];
     enum { SHORT_MS = 3 * BROADCAST_PATIENCE_MS };
@@ -148,7 +124,7 @@ static bool renews_while_a_member_is_slow(struct story *story, const char *name)
 
 static void a_renewal_that_comes_late_does_not_shorten(void **state)
 {
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     char name[16];
     for (int i = 0; i < ROUNDS_MOST; i++) {
         snprintf(name, sizeof name, "renewed-%d", i);
@@ -171,7 +147,7 @@ static int64_t remembered_until(struct redis_process *redis)
 /* A batond renews it for its client, however long ago that asked for it. */
 static void what_a_connection_holds_is_remembered(void **state)
 {
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     struct parked *parked =
         parked_send_token(story->batond.port, TOKEN, "POST /locks/stream?hold=connection&ttl=6s");
     assert_true(parked_hears(parked, "\"granted\"", PATIENCE_MS));
@@ -188,7 +164,7 @@ static void what_a_connection_holds_is_remembered(void **state)
 }
 
 /* Lines are written by a thread of their own, after what they tell of. */
-static void await_one_quarantine(struct story *story, const char *server)
+static void await_one_quarantine(struct on_quorum *story, const char *server)
 {
     char line[1024];
     size_t offset = 0;
@@ -204,7 +180,7 @@ static void await_one_quarantine(struct story *story, const char *server)
 /* Whoever runs it is told that it is one server, and in the log, which one; the others grant. */
 static void a_member_that_grants_nothing_is_named(void **state)
 {
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     struct redis_process *member = &story->servers.members[2];
     char server[64];
     answers(story->client, "POST /locks/long?ttl=10m", NULL, 201, NULL);
@@ -217,13 +193,13 @@ static void a_member_that_grants_nothing_is_named(void **state)
     await_one_quarantine(story, server);
 }
 
-static void freeze(struct story *story, int from, int to)
+static void freeze(struct on_quorum *story, int from, int to)
 {
     for (int i = from; i < to; i++)
         redis_process_freeze(&story->servers.members[i]);
 }
 
-static void thaw(struct story *story, int from, int to)
+static void thaw(struct on_quorum *story, int from, int to)
 {
     for (int i = from; i < to; i++)
         redis_process_thaw(&story->servers.members[i]);
@@ -231,7 +207,7 @@ static void thaw(struct story *story, int from, int to)
 }
 
 /* Of a grant that was taken back the first member alone has heard. */
-static void something_happens_at_the_first(struct story *story)
+static void something_happens_at_the_first(struct on_quorum *story)
 {
     freeze(story, 1, QUORUM_MEMBERS);
     int64_t begun = clock_ms();
@@ -255,7 +231,7 @@ static void a_version_does_not_fall(void **state)
 {
     static const char *const REQUESTS[] = {"PUT /locks/seen?ttl=10m",
                                            "POST /locks/seen?mode=shared&ttl=10m"};
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     answers_token(story->client, TOKEN, "POST /locks/seen?mode=shared&ttl=10m", NULL, 201, NULL);
     await_held_at(&story->servers, "seen", 5);
     for (size_t i = 0; i < sizeof REQUESTS / sizeof REQUESTS[0]; i++) {
@@ -279,7 +255,7 @@ static void a_version_does_not_fall(void **state)
 /* The address of a member leads to another one's server for a while: that has one vote only. */
 static void a_server_in_the_place_of_another_counts_once(void **state)
 {
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     struct redis_process *members = story->servers.members;
     const char *const flags[] = {"--workers=1", "--quarantine=off", NULL};
     struct batond_process batond;
@@ -311,15 +287,17 @@ static void a_server_in_the_place_of_another_counts_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_break_that_comes_late_spares_the_next, begin, finish),
-        cmocka_unit_test_setup_teardown(a_renewal_that_comes_late_does_not_shorten, begin, finish),
-        cmocka_unit_test_setup_teardown(a_version_does_not_fall, begin, finish),
+        cmocka_unit_test_setup_teardown(a_break_that_comes_late_spares_the_next, begin,
+                                        on_quorum_stop),
+        cmocka_unit_test_setup_teardown(a_renewal_that_comes_late_does_not_shorten, begin,
+                                        on_quorum_stop),
+        cmocka_unit_test_setup_teardown(a_version_does_not_fall, begin, on_quorum_stop),
         cmocka_unit_test_setup_teardown(a_server_in_the_place_of_another_counts_once, begin,
-                                        finish),
+                                        on_quorum_stop),
         cmocka_unit_test_setup_teardown(what_a_connection_holds_is_remembered, begin_careful,
-                                        finish),
+                                        on_quorum_stop),
         cmocka_unit_test_setup_teardown(a_member_that_grants_nothing_is_named, begin_careful,
-                                        finish),
+                                        on_quorum_stop),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests_name("faults of a quorum", tests, NULL, NULL);

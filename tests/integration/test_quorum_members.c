@@ -8,47 +8,14 @@
 
 static const char TOKEN[] = "a-token-of-the-members-01";
 
-struct story {
-    struct quorum_servers servers;
-    struct batond_process batond;
-    struct http_client *client;
-};
-
-static void start_batond(struct story *story, const char *url)
-{
-    static const char *const FLAGS[] = {"--workers=2", NULL};
-    batond_process_start(&story->batond,
-                         &(struct batond_options){.redis_url = url, .arguments = FLAGS});
-    story->client = http_client_new(story->batond.url);
-    await_up(story->client, "5 of 5");
-}
-
-static void stop_batond(struct story *story)
-{
-    http_client_free(story->client);
-    assert_int_equal(batond_process_stop(&story->batond), 0);
-}
-
 static int begin(void **state)
 {
-    struct story *story = calloc(1, sizeof *story);
-    quorum_servers_start(&story->servers);
-    start_batond(story, story->servers.url);
-    *state = story;
-    return 0;
-}
-
-static int finish(void **state)
-{
-    struct story *story = *state;
-    stop_batond(story);
-    quorum_servers_stop(&story->servers);
-    free(story);
-    return 0;
+    static const char *const FLAGS[] = {"--workers=2", NULL};
+    return on_quorum_start(state, 1, FLAGS);
 }
 
 /* The scripts that a member has run. */
-static long scripts_run(struct story *story, int member)
+static long scripts_run(struct on_quorum *story, int member)
 {
     redisReply *reply = redis_process_command(&story->servers.members[member], "INFO commandstats");
     const char *found = strstr(reply->str, "cmdstat_fcall:calls=");
@@ -63,7 +30,7 @@ static void a_writer_waits_for_a_change_of_shared_holds(void **state)
 {
     static const char *const READERS[] = {"a-token-of-the-readers-01", "a-token-of-the-readers-02",
                                           "a-token-of-the-readers-03"};
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     char request[80];
     for (int i = 0; i < 3; i++) {
         snprintf(request, sizeof request, "POST /locks/read?mode=shared&ttl=%ds", 40 + i);
@@ -76,7 +43,7 @@ static void a_writer_waits_for_a_change_of_shared_holds(void **state)
         redis_process_flush(&story->servers.members[i]);
     struct parked *writer =
         parked_send(story->batond.port, NULL, "POST /locks/read?wait=50s", NULL);
-    await_queue(story->client, "read", 1);
+    comes_to_queue(story->client, "read", 1);
     assert_true(parked_waits(writer, 500));
     long before = scripts_run(story, 4);
     int64_t begun = clock_ms();
@@ -92,11 +59,12 @@ static void a_writer_waits_for_a_change_of_shared_holds(void **state)
 
 /* A batond that reaches two of the members by a long way. */
 struct apart {
-    struct story story;
+    struct batond_process batond;
+    struct http_client *client;
     struct wire_delay wires[2];
 };
 
-static void open_apart(struct apart *apart, struct story *story, int one, int other)
+static void open_apart(struct apart *apart, struct on_quorum *story, int one, int other)
 {
     char url[256] = "redis+quorum://";
     const int far[] = {one, other};
@@ -112,8 +80,8 @@ static void open_apart(struct apart *apart, struct story *story, int one, int ot
         length += (size_t)snprintf(url + length, sizeof url - length, "%s127.0.0.1:%d",
                                    i ? "," : "", port);
     }
-    start_batond(&apart->story, url);
-    await_up(apart->story.client, "5 of 5");
+    apart->client = batond_open(&apart->batond, url, (const char *const[]){"--workers=2", NULL});
+    await_up(apart->client, "5 of 5");
 }
 
 /* What the two that are apart answer does not arrive before they are let go. */
@@ -132,7 +100,7 @@ static void let_go(struct apart *apart)
 static void close_apart(struct apart *apart)
 {
     let_go(apart);
-    stop_batond(&apart->story);
+    batond_close(&apart->batond, apart->client);
     for (int i = 0; i < 2; i++)
         wire_delay_stop(&apart->wires[i]);
 }
@@ -143,16 +111,16 @@ enum { AWAY_MS = 100000 }; /* what is sent meanwhile never arrives */
  * before its fence is agreed on: then those seconds are all that a majority has. */
 static void what_is_told_is_what_those_have_who_agreed(void **state)
 {
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     struct apart apart;
     open_apart(&apart, story, 3, 4);
-    answers_token(apart.story.client, TOKEN, "POST /locks/apart?ttl=5s", NULL, 201, NULL);
+    answers_token(apart.client, TOKEN, "POST /locks/apart?ttl=5s", NULL, 201, NULL);
     await_settled_at(&story->servers, "apart");
     for (int i = 2; i < QUORUM_MEMBERS; i++)
         redis_process_flush(&story->servers.members[i]);
     hold(&apart);
     struct parked *parked =
-        parked_send_token(apart.story.batond.port, TOKEN, "POST /locks/apart?ttl=60s");
+        parked_send_token(apart.batond.port, TOKEN, "POST /locks/apart?ttl=60s");
     await_held_at(&story->servers, "apart", 5);
     for (int i = 3; i < QUORUM_MEMBERS; i++)
         redis_process_flush(&story->servers.members[i]);
@@ -168,7 +136,7 @@ static void what_is_told_is_what_those_have_who_agreed(void **state)
  */
 static void what_two_requests_found_is_taken_back(void **state)
 {
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     struct apart apart;
     open_apart(&apart, story, 0, 1);
     answers_token(story->client, TOKEN, "POST /locks/few?ttl=60s", NULL, 201, NULL);
@@ -176,7 +144,7 @@ static void what_two_requests_found_is_taken_back(void **state)
     for (int i = 3; i < QUORUM_MEMBERS; i++)
         redis_process_flush(&story->servers.members[i]);
     hold(&apart);
-    struct parked *parked = parked_send_token(apart.story.batond.port, "a-token-that-comes-twice",
+    struct parked *parked = parked_send_token(apart.batond.port, "a-token-that-comes-twice",
                                               "POST /locks/few?ttl=60s&owner=me");
     await_held_at(&story->servers, "few", 5);
     answers_token(story->client, "a-token-that-comes-twice", "POST /locks/few?ttl=60s&owner=me",
@@ -195,7 +163,7 @@ static void what_two_requests_found_is_taken_back(void **state)
 static void what_was_found_is_taken_back_though_it_lasts_longer(void **state)
 {
     static const char TWICE[] = "a-token-that-comes-twice-2";
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     struct apart apart;
     open_apart(&apart, story, 0, 1);
     answers_token(story->client, TOKEN, "POST /locks/long?ttl=60s", NULL, 201, NULL);
@@ -204,10 +172,10 @@ static void what_was_found_is_taken_back_though_it_lasts_longer(void **state)
         redis_process_flush(&story->servers.members[i]);
     hold(&apart);
     struct parked *first =
-        parked_send_token(apart.story.batond.port, TWICE, "POST /locks/long?ttl=60s&owner=me");
+        parked_send_token(apart.batond.port, TWICE, "POST /locks/long?ttl=60s&owner=me");
     await_held_at(&story->servers, "long", 5);
     struct parked *second =
-        parked_send_token(apart.story.batond.port, TWICE, "POST /locks/long?ttl=100ms&owner=me");
+        parked_send_token(apart.batond.port, TWICE, "POST /locks/long?ttl=100ms&owner=me");
     clock_sleep_ms(100); /* it has been asked for, too */
     for (int i = 3; i < QUORUM_MEMBERS; i++)
         redis_process_freeze(&story->servers.members[i]);
@@ -227,7 +195,7 @@ static void what_was_found_is_taken_back_though_it_lasts_longer(void **state)
  * long as they are away they have it, and no longer. */
 static void what_was_granted_is_taken_back_by_those_who_come_back(void **state)
 {
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     struct apart apart;
     open_apart(&apart, story, 3, 4);
     answers_token(story->client, TOKEN, "POST /locks/gone?ttl=10m", NULL, 201, NULL);
@@ -237,7 +205,7 @@ static void what_was_granted_is_taken_back_by_those_who_come_back(void **state)
     for (int i = 0; i < 3; i++) /* what would refuse it */
         redis_process_freeze(&story->servers.members[i]);
     hold(&apart);
-    struct parked *parked = parked_send_token(apart.story.batond.port, "a-token-that-is-left-01",
+    struct parked *parked = parked_send_token(apart.batond.port, "a-token-that-is-left-01",
                                               "POST /locks/gone?ttl=10m&owner=me");
     for (int i = 3; i < QUORUM_MEMBERS; i++)
         await_held_by(&story->servers, i, "gone");
@@ -247,7 +215,7 @@ static void what_was_granted_is_taken_back_by_those_who_come_back(void **state)
         redis_process_thaw(&story->servers.members[i]);
     long status = parked_answer(parked, PATIENCE_MS);
     assert_true(status == 409 || status == 503);
-    await_up(apart.story.client, "3 of 5");
+    await_up(apart.client, "3 of 5");
     assert_int_equal(quorum_servers_held(&story->servers, "gone"), 5);
     for (int i = 0; i < 2; i++)
         apart.wires[i].ms = 0;
@@ -262,7 +230,7 @@ static void what_was_granted_is_taken_back_by_those_who_come_back(void **state)
 /* Three have it shared, and two, who answer first, exclusive from before. */
 static void what_is_told_is_the_mode_of_a_majority(void **state)
 {
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     answers_token(story->client, TOKEN, "POST /locks/mixed?ttl=60s&owner=me", NULL, 201, NULL);
     await_held_at(&story->servers, "mixed", 5);
     for (int i = 0; i < 3; i++)
@@ -287,7 +255,7 @@ static void what_is_told_is_the_mode_of_a_majority(void **state)
 /* A member that the test before has frozen is connected again after a pause. */
 static int all_are_up(void **state)
 {
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     await_up(story->client, "5 of 5");
     return 0;
 }
@@ -305,5 +273,5 @@ int main(void)
         TEST(what_is_told_is_the_mode_of_a_majority),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("members of a quorum", tests, begin, finish);
+    return cmocka_run_group_tests_name("members of a quorum", tests, begin, on_quorum_stop);
 }

@@ -14,46 +14,16 @@ enum { CROWD = 12, TIMES = 8, ACTORS = 8, BUSY_MS = 2500, ROOMS = 3 };
 
 static const char TOKEN[] = "a-token-of-the-workers-01";
 
-struct story {
-    struct quorum_servers servers;
-    struct batond_process batond;
-    struct http_client *client;
-};
-
-static void open_story(struct story *story)
-{
-    static const char *const FLAGS[] = {"--workers=4", NULL};
-    quorum_servers_start(&story->servers);
-    batond_process_start(&story->batond, &(struct batond_options){.redis_url = story->servers.url,
-                                                                  .arguments = FLAGS});
-    story->client = http_client_new(story->batond.url);
-    await_up(story->client, "5 of 5");
-}
-
-static void close_story(struct story *story)
-{
-    http_client_free(story->client);
-    assert_int_equal(batond_process_stop(&story->batond), 0);
-    quorum_servers_stop(&story->servers);
-}
+static const char *const FLAGS[] = {"--workers=4", NULL};
 
 static int begin(void **state)
 {
-    *state = calloc(1, sizeof(struct story));
-    open_story(*state);
-    return 0;
-}
-
-static int finish(void **state)
-{
-    close_story(*state);
-    free(*state);
-    return 0;
+    return on_quorum_start(state, 1, FLAGS);
 }
 
 /* A request on a connection of its own. */
-static void answers_anew(struct story *story, const char *token, const char *request, long status,
-                         const char *code)
+static void answers_anew(struct on_quorum *story, const char *token, const char *request,
+                         long status, const char *code)
 {
     http_client_free(story->client);
     story->client = http_client_new(story->batond.url);
@@ -67,7 +37,7 @@ static void token_of(int number, char token[40])
 
 static void who_waits_is_served_in_order(void **state)
 {
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     struct parked *parked[CROWD];
     char request[80], token[40];
     answers_token(story->client, TOKEN, "POST /locks/order", NULL, 201, NULL);
@@ -76,7 +46,7 @@ static void who_waits_is_served_in_order(void **state)
         token_of(i, token);
         snprintf(request, sizeof request, "POST /locks/order?wait=50s&owner=number-%d", i);
         parked[i] = parked_send_token(story->batond.port, token, request);
-        await_queue(story->client, "order", i + 1);
+        comes_to_queue(story->client, "order", i + 1);
     }
     for (int i = 0; i < 10; i++) {
         snprintf(request, sizeof request, "waiters.%d.owner", i);
@@ -123,14 +93,14 @@ static void *come(void *context)
 
 static void nobody_passes_those_who_wait(void **state)
 {
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     struct parked *parked[CROWD];
     char token[40];
     answers_token(story->client, TOKEN, "POST /locks/passed", NULL, 201, NULL);
     for (int i = 0; i < CROWD; i++) {
         token_of(i, token);
         parked[i] = parked_send_token(story->batond.port, token, "POST /locks/passed?wait=50s");
-        await_queue(story->client, "passed", i + 1);
+        comes_to_queue(story->client, "passed", i + 1);
     }
     struct newcomers newcomers = {.url = story->batond.url};
     pthread_t threads[2];
@@ -158,7 +128,7 @@ static void nobody_passes_those_who_wait(void **state)
 
 static void a_place_is_resumed_at_any_worker(void **state)
 {
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     char first_token[40], path[80];
     for (int i = 0; i < TIMES; i++) {
         token_of(i, first_token);
@@ -169,13 +139,13 @@ static void a_place_is_resumed_at_any_worker(void **state)
         snprintf(path, sizeof path, "POST /locks/kept-%d?wait=50s&owner=second", i);
         struct parked *second = parked_send(story->batond.port, NULL, path, NULL);
         snprintf(path, sizeof path, "kept-%d", i);
-        await_queue(story->client, path, 2);
+        comes_to_queue(story->client, path, 2);
         assert_string_equal(member_text(story->client, "waiters.0.owner"), "second");
         snprintf(path, sizeof path, "POST /locks/kept-%d?wait=50s&owner=first", i);
         struct parked *first = parked_send_token(story->batond.port, first_token, path);
         snprintf(path, sizeof path, "kept-%d", i);
         await_first(story->client, path, "first");
-        await_queue(story->client, path, 2);
+        comes_to_queue(story->client, path, 2);
         snprintf(path, sizeof path, "DELETE /locks/kept-%d", i);
         answers_anew(story, TOKEN, path, 200, NULL);
         if (parked_answer(first, PATIENCE_MS) != 201)
@@ -190,17 +160,17 @@ static void a_place_is_resumed_at_any_worker(void **state)
 
 static void a_place_is_kept_for_no_longer(void **state)
 {
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     answers_token(story->client, TOKEN, "POST /locks/brief", NULL, 201, NULL);
     answers_anew(story, "a-token-that-comes-too-late", "POST /locks/brief?wait=1ms&keep=300ms", 409,
                  "wait_timeout");
-    await_queue(story->client, "brief", 1);
-    await_queue(story->client, "brief", 0);
+    comes_to_queue(story->client, "brief", 1);
+    comes_to_queue(story->client, "brief", 0);
 }
 
 static void a_repetition_takes_over_at_any_worker(void **state)
 {
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     char token[40], path[80];
     for (int i = 0; i < TIMES; i++) {
         token_of(i, token);
@@ -209,13 +179,13 @@ static void a_repetition_takes_over_at_any_worker(void **state)
         snprintf(path, sizeof path, "POST /locks/twice-%d?wait=50s&owner=me", i);
         struct parked *earlier = parked_send_token(story->batond.port, token, path);
         snprintf(path, sizeof path, "twice-%d", i);
-        await_queue(story->client, path, 1);
+        comes_to_queue(story->client, path, 1);
         snprintf(path, sizeof path, "POST /locks/twice-%d?wait=50s&owner=me", i);
         struct parked *later = parked_send_token(story->batond.port, token, path);
         assert_int_equal(parked_answer(earlier, PATIENCE_MS), 409);
         assert_true(parked_waits(later, 20));
         snprintf(path, sizeof path, "twice-%d", i);
-        await_queue(story->client, path, 1);
+        comes_to_queue(story->client, path, 1);
         snprintf(path, sizeof path, "DELETE /locks/twice-%d", i);
         answers_anew(story, TOKEN, path, 200, NULL);
         assert_int_equal(parked_answer(later, PATIENCE_MS), 201);
@@ -226,27 +196,27 @@ static void a_repetition_takes_over_at_any_worker(void **state)
 
 static void any_worker_cancels(void **state)
 {
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     char token[40];
     answers_token(story->client, TOKEN, "POST /locks/cancelled", NULL, 201, NULL);
     for (int i = 0; i < TIMES; i++) {
         token_of(i, token);
         struct parked *parked =
             parked_send_token(story->batond.port, token, "POST /locks/cancelled?wait=50s");
-        await_queue(story->client, "cancelled", 1);
+        comes_to_queue(story->client, "cancelled", 1);
         answers_anew(story, token, "DELETE /locks/cancelled", 200, NULL);
         assert_true(json_is_true(member(story->client, "cancelled")));
         assert_int_equal(parked_answer(parked, PATIENCE_MS), 409);
         assert_string_equal(http_text(&parked->client, "code"), "not_held");
         parked_close(parked);
-        await_queue(story->client, "cancelled", 0);
+        comes_to_queue(story->client, "cancelled", 0);
     }
 }
 
 /* Whoever has a hold already stands in front of all, wherever it came to. */
 static void an_upgrade_comes_first(void **state)
 {
-    struct story *story = *state;
+    struct on_quorum *story = *state;
     char token[40];
     answers_token(story->client, TOKEN, "POST /locks/upgrade?mode=shared&owner=me", NULL, 201,
                   NULL);
@@ -255,11 +225,11 @@ static void an_upgrade_comes_first(void **state)
     for (int i = 0; i < TIMES; i++) {
         token_of(i, token);
         parked[i] = parked_send_token(story->batond.port, token, "POST /locks/upgrade?wait=50s");
-        await_queue(story->client, "upgrade", i + 1);
+        comes_to_queue(story->client, "upgrade", i + 1);
     }
     struct parked *upgrade = parked_send_token(story->batond.port, "a-token-that-is-an-upgrade",
                                                "POST /locks/upgrade?wait=50s&owner=me");
-    await_queue(story->client, "upgrade", TIMES + 1);
+    comes_to_queue(story->client, "upgrade", TIMES + 1);
     answers_anew(story, "a-token-of-another-reader", "DELETE /locks/upgrade", 200, NULL);
     assert_int_equal(parked_answer(upgrade, PATIENCE_MS), 201);
     for (int i = 0; i < TIMES; i++) {
@@ -267,13 +237,13 @@ static void an_upgrade_comes_first(void **state)
         parked_close(parked[i]);
     }
     parked_close(upgrade);
-    await_queue(story->client, "upgrade", 0);
+    comes_to_queue(story->client, "upgrade", 0);
 }
 
 /* Everything at once: two never have the lock at a time, and nothing is left behind. */
 
 struct busy {
-    struct story *story;
+    struct on_quorum *story;
     int64_t until;
     atomic_int holders[ROOMS];
     atomic_int fences[ROOMS]; /* that were not greater */
@@ -356,11 +326,11 @@ static void *be_busy(void *context)
 }
 
 /* What has expired is there until somebody looks. */
-static void await_nothing(struct story *story, const char *name)
+static void await_nothing(struct on_quorum *story, const char *name)
 {
     int64_t deadline = clock_ms() + PATIENCE_MS;
     do {
-        await_queue(story->client, name, 0);
+        comes_to_queue(story->client, name, 0);
         if (clock_ms() > deadline)
             fail_msg("%s is held at %d members: %s", name,
                      quorum_servers_held(&story->servers, name), story->client->reply.body);
@@ -391,21 +361,21 @@ static void all_at_once(void **state)
 /* Who is stopped answers all of its workers' waiters, and ends. */
 static void a_drain_answers_all(void **state)
 {
-    struct story story;
+    struct on_quorum story;
     struct parked *parked[CROWD];
     (void)state;
-    open_story(&story);
+    on_quorum_open(&story, 1, FLAGS);
     answers_token(story.client, TOKEN, "POST /locks/drained", NULL, 201, NULL);
     for (int i = 0; i < CROWD; i++)
         parked[i] = parked_send(story.batond.port, NULL, "POST /locks/drained?wait=50s", NULL);
-    await_queue(story.client, "drained", CROWD);
+    comes_to_queue(story.client, "drained", CROWD);
     process_signal(&story.batond.process, SIGTERM);
     for (int i = 0; i < CROWD; i++) {
         assert_int_equal(parked_answer(parked[i], PATIENCE_MS), 503);
         assert_string_equal(http_text(&parked[i]->client, "code"), "draining");
         parked_close(parked[i]);
     }
-    close_story(&story);
+    on_quorum_close(&story);
 }
 
 int main(void)
@@ -422,5 +392,5 @@ int main(void)
         cmocka_unit_test(a_drain_answers_all),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("workers of a quorum", tests, begin, finish);
+    return cmocka_run_group_tests_name("workers of a quorum", tests, begin, on_quorum_stop);
 }
