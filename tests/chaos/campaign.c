@@ -15,6 +15,7 @@ enum {
     CLIENTS = 6, /* of each batond */
     CYCLES_MOST = 1000,
     SETTINGS_MOST = 12,
+    ANSWER_MS = 3000, /* a wait, and calls that no server answers */
 };
 
 /* The land */
@@ -85,12 +86,14 @@ static int await_peace(struct run *run)
 {
     int part = run->campaign->await_peace(&run->land, run->count);
     sides_await_grants(&run->land.sides);
+    run->holders.patient = false;
     clock_sleep_ms(run->campaign->calm_ms);
     return part;
 }
 
 static void begin(struct run *run, const struct campaign_fault *fault, int part)
 {
+    run->holders.patient = fault->with_a_batond;
     if (fault->with_a_batond)
         process_signal(&run->land.sides.batond[0].process, SIGSTOP);
     if (fault->begin)
@@ -166,6 +169,8 @@ static struct verdict judge_fault(const struct run *run, const struct ledger *al
         sum.grants += one.grants;
         sum.lost += lost_in(run, all, i);
         sum.doubles += one.doubles;
+        if (one.longest_us > sum.longest_us)
+            sum.longest_us = one.longest_us;
         if (one.longest_of_name_us > sum.longest_of_name_us)
             sum.longest_of_name_us = one.longest_of_name_us;
     }
@@ -183,8 +188,9 @@ static void print_fault(const struct run *run, const struct campaign_fault *faul
             count++;
         }
     if (count > 0)
-        print_message("    %-44s %4d %8zu %6zu %6zu %9" PRId64 " %8" PRId64 "\n", fault->name,
-                      count, sum->grants, sum->lost, sum->doubles, sum->longest_of_name_us / 1000,
+        print_message("    %-44s %4d %8zu %6zu %6zu %9" PRId64 " %8" PRId64 " %8" PRId64 "\n",
+                      fault->name, count, sum->grants, sum->lost, sum->doubles,
+                      sum->longest_us / 1000, sum->longest_of_name_us / 1000,
                       switching / count / 1000);
 }
 
@@ -217,8 +223,8 @@ static void report(const struct run *run, struct ledger *ledger, struct verdict 
 {
     size_t broken = 0, by_one = 0;
     ledger_judge(ledger, ret);
-    print_message("%s, %s\n    %-44s %4s %8s %6s %6s %9s %8s\n", run->campaign->engine,
-                  run->setting->name, "", "times", "grants", "lost", "double", "pause ms",
+    print_message("%s, %s\n    %-44s %4s %8s %6s %6s %9s %8s %8s\n", run->campaign->engine,
+                  run->setting->name, "", "times", "grants", "lost", "double", "pause ms", "of one",
                   "switch");
     for (size_t i = 0; i < run->campaign->fault_count; i++) {
         const struct campaign_fault *fault = &run->campaign->faults[i];
@@ -229,8 +235,11 @@ static void report(const struct run *run, struct ledger *ledger, struct verdict 
         if (fault->more == 0)
             by_one += sum.lost;
     }
-    print_message("    fences that fell %zu, given twice %zu; 409 %zu, 503 %zu\n", ret->backward,
-                  ret->twins, run->holders.refusals, run->holders.away);
+    print_message(
+        "    fences that fell %zu, given twice %zu; 409 %zu, 503 %zu; slowest reply %" PRId64
+        " ms\n",
+        ret->backward, ret->twins, run->holders.refusals, run->holders.away,
+        run->holders.slowest_us / 1000);
     if (ret->doubles > 0)
         print_double(run, ret);
     print_row(run, ret, by_one);
@@ -241,6 +250,8 @@ static void judge(const struct run *run, const struct verdict *verdict)
 {
     assert_true(verdict->grants > (size_t)run->count * CLIENTS); /* or nothing was shown */
     assert_int_equal(run->holders.strange, 0);
+    assert_in_range(run->holders.slowest_us, 0, ANSWER_MS * 1000);
+    assert_in_range(verdict->longest_us, 0, run->campaign->stall_ms * 1000);
     assert_int_equal(verdict->backward, 0);
     assert_int_equal(verdict->twins, 0);
     if (run->setting->doubles == SOME_DOUBLE)
@@ -282,6 +293,16 @@ static void go_through_faults(struct run *run)
     ledger_free(&ledger);
 }
 
+/* What somebody held or forgot has ended, and nobody waits. */
+static void await_free(struct run *run)
+{
+    char path[40];
+    for (int i = 0; i < HOLDER_NAMES; i++) {
+        snprintf(path, sizeof path, "/locks/held-%d", i);
+        sides_await_free(&run->land.sides, path);
+    }
+}
+
 struct task {
     const struct campaign *campaign;
     const struct campaign_setting *setting;
@@ -301,6 +322,7 @@ static void do_task(void **state)
     const char *url = task->campaign->start(land, task->setting);
     sides_start(&land->sides, &land->hosts, task->campaign->hosts, url, task->setting->batond);
     go_through_faults(run);
+    await_free(run);
     sides_stop(&land->sides);
     task->campaign->stop(land);
     hosts_close(&land->hosts);

@@ -67,6 +67,7 @@ struct campaign {
     int apart_ms; /* how long it lasts, after the others have put somebody in the place: longer than
                      a TTL, */
     int quarantine_ms; /* and where there is one, than a quarantine */
+    int stall_ms;      /* nobody is granted anything for so long at most */
     /* Starts the engine on its hosts; returns its URL. */
     const char *(*start)(struct land *land, const struct campaign_setting *setting);
     void (*stop)(struct land *land);

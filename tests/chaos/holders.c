@@ -32,15 +32,20 @@ static int64_t end_of_ttl(int64_t sent, const struct http_client *http)
     return sent + http_integer(http, "ttl_ms") * US_PER_MS;
 }
 
-static void count(struct holders *holders, const struct http_client *http)
+static void count(struct holder *holder, const struct http_client *http, int64_t sent)
 {
+    struct holders *holders = holder->holders;
+    int64_t took = clock_us() - sent;
     long status = http->reply.status;
+    if (took > holder->slowest_us && !holders->patient)
+        holder->slowest_us = took;
     if (status == 409)
         holders->refusals++;
-    else if (status == 503 || status == 0)
+    else if (status == 503 || (status == 0 && holders->patient))
         holders->away++;
     else if (status != 200 && status != 201 && holders->strange++ == 0)
-        fprintf(stderr, "a strange reply: %ld %s\n", status, http->reply.body);
+        fprintf(stderr, "a strange reply: %ld %s%s\n", status, http->reply.body,
+                http->reply.trouble);
 }
 
 /* A request about the hold; the reply is the client's latest. */
@@ -71,7 +76,7 @@ static bool renew(struct holder *holder, struct http_client *http, struct claim 
     int64_t sent = clock_us();
     snprintf(ask, sizeof ask, "%s?ttl=%dms", path, ttl_ms(holder));
     ask_about(http, "PUT", ask, token);
-    count(holder->holders, http);
+    count(holder, http, sent);
     if (http->reply.status == 200 && end_of_ttl(sent, http) > claim->until && sent < claim->until)
         claim->until = end_of_ttl(sent, http);
     if (http->reply.status == 409)
@@ -86,7 +91,7 @@ static void release(struct holder *holder, struct http_client *http, struct clai
     if (sent < until)
         claim->until = sent;
     ask_about(http, "DELETE", path, token);
-    count(holder->holders, http);
+    count(holder, http, sent);
     if (http->reply.status == 409)
         claim->lost = clock_us() < until;
 }
@@ -121,7 +126,7 @@ static void take_one(struct holder *holder, struct http_client *http)
     int64_t sent = clock_us();
     http_request(http, &(struct http_call){.method = "POST", .path = ask, .timeout_ms = ANSWER_MS});
     int64_t told = clock_us();
-    count(holder->holders, http);
+    count(holder, http, sent);
     if (http->reply.status != 201)
         return;
     const char *text = http_text(http, "token");
@@ -175,5 +180,7 @@ void holders_end(struct holders *holders, struct ledger *ledger)
     for (int i = 0; i < holders->count; i++) {
         pthread_join(holders->holder[i].thread, NULL);
         ledger_take(ledger, &holders->holder[i].ledger);
+        if (holders->holder[i].slowest_us > holders->slowest_us)
+            holders->slowest_us = holders->holder[i].slowest_us;
     }
 }

@@ -26,6 +26,7 @@ struct holder {
     pthread_t thread;
     struct ledger ledger;
     uint64_t random;
+    int64_t slowest_us;
 };
 
 struct holders {
@@ -34,7 +35,9 @@ struct holders {
     int count;
     struct holder holder[HOLDERS_MOST];
     atomic_bool stop;
-    atomic_size_t refusals, away, strange; /* 409, 503 or no answer, and anything else */
+    atomic_bool patient;                   /* now a batond may answer late, or not at all */
+    atomic_size_t refusals, away, strange; /* 409, 503, and anything else */
+    int64_t slowest_us; /* until a reply came, with the wait, once they have ended */
 };
 
 /* Zeroed to begin with. Adds `count` clients of the batond at `url`, on a host. */

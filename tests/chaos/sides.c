@@ -12,7 +12,7 @@ void sides_start(struct sides *sides, const struct hosts *hosts, int first_host,
                  const char *const *flags)
 {
     static const char *const ENVIRONMENT[] = {"BATON_QUARANTINE=auto", NULL};
-    *sides = (struct sides){.hosts = hosts, .first_host = first_host, .started = true};
+    *sides = (struct sides){.hosts = hosts, .first_host = first_host};
     for (int i = 0; i < SIDES; i++) {
         hosts_enter(hosts, sides_host(sides, i));
         batond_process_start(&sides->batond[i],
@@ -26,7 +26,6 @@ void sides_stop(struct sides *sides)
 {
     for (int i = 0; i < SIDES; i++)
         assert_int_equal(batond_process_stop(&sides->batond[i]), 0);
-    sides->started = false;
 }
 
 struct look {
@@ -51,9 +50,18 @@ static bool grants(void *context)
     return http_call(look->http, "POST", "/locks/probe?ttl=100ms&wait=1s", NULL) == 201;
 }
 
+static bool is_free(void *context)
+{
+    struct look *look = context;
+    clock_sleep_ms(LOOK_MS);
+    return http_call(look->http, "GET", look->text, NULL) == 200 &&
+           http_integer(look->http, "hold_count") == 0 &&
+           http_integer(look->http, "queue_length") == 0;
+}
+
 static void await_both(struct sides *sides, bool (*condition)(void *look), const char *text)
 {
-    for (int i = 0; sides->started && i < SIDES; i++) {
+    for (int i = 0; i < SIDES; i++) {
         hosts_enter(sides->hosts, sides_host(sides, i));
         struct look look = {.http = http_client_new(sides->batond[i].url), .text = text};
         bool done = clock_wait_until(condition, &look, PATIENCE_MS);
@@ -73,4 +81,9 @@ void sides_await_ready(struct sides *sides, const char *text)
 void sides_await_grants(struct sides *sides)
 {
     await_both(sides, grants, NULL);
+}
+
+void sides_await_free(struct sides *sides, const char *path)
+{
+    await_both(sides, is_free, path);
 }

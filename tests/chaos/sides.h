@@ -11,7 +11,6 @@ struct sides {
     const struct hosts *hosts;
     struct batond_process batond[SIDES];
     int first_host; /* of the first batond; the other is on the next one */
-    bool started;
 };
 
 /* Starts them with the flags (NULL-terminated, may be NULL) and quarantine=auto, where none says
@@ -28,9 +27,10 @@ static inline int sides_host(const struct sides *sides, int index)
 }
 
 /* Wait until both are ready and in no quarantine, with this text in what they say of it (NULL:
- * any); until a lock can be had from both. Fail the test where that does not come. Nothing, before
- * the start. */
+ * any); until a lock can be had from both; until both see nobody hold this one, or wait for it.
+ * Fail the test where that does not come. */
 void sides_await_ready(struct sides *sides, const char *text);
 void sides_await_grants(struct sides *sides);
+void sides_await_free(struct sides *sides, const char *path);
 
 #endif

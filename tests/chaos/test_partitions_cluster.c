@@ -168,6 +168,7 @@ int main(void)
         .calm_ms = 1500,
         .apart_ms = 3000,
         .quarantine_ms = 7000,
+        .stall_ms = 15000,
         .start = start,
         .stop = stop,
         .await_peace = await_peace,

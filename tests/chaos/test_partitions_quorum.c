@@ -1,6 +1,11 @@
 /* Members of a quorum are cut off, from all or from one side, in both directions or in one, killed
  * or stopped, while clients on both sides take locks all the time. */
 #include "tests/chaos/campaign.h"
+#include "tests/chaos/holders.h"
+#include "tests/support/clock.h"
+#include "tests/support/fixtures/on_quorum.h"
+
+#include <stdio.h>
 
 /* Ways to lose members */
 
@@ -82,9 +87,22 @@ static void two_go_on(struct land *land, int first)
         redis_process_thaw(&land->quorum.members[number(first, i)]);
 }
 
+/* For a moment, which is shorter than any deadline; and shorter than a TTL. */
+static void two_are_slow(struct land *land, int first)
+{
+    static const int LASTS_MS[] = {200, 800};
+    for (int i = 0; i < 2; i++) {
+        two_stop(land, first);
+        clock_sleep_ms(LASTS_MS[i]);
+        two_go_on(land, first);
+        sides_await_ready(&land->sides, "5 of 5");
+    }
+}
+
 static const struct campaign_fault FAULTS[] = {
     {"two cut off with a batond", .begin = two_cut_off_with_a_batond, .end = land_heal},
     {"two come back empty", .more = 1, .begin = two_lose_all, .end = land_heal},
+    {"two slow", .begin = two_are_slow},
     {"one between two sides", .begin = one_between_two_sides, .end = land_heal},
     {"three hear a batond and are not heard by it", .begin = three_hear_a_batond_in_vain,
      .end = land_heal},
@@ -115,8 +133,14 @@ static const char *start(struct land *land, const struct campaign_setting *setti
     return land->quorum.url;
 }
 
+/* No member keeps a hold that nobody knows of. */
 static void stop(struct land *land)
 {
+    char name[20];
+    for (int i = 0; i < HOLDER_NAMES; i++) {
+        snprintf(name, sizeof name, "held-%d", i);
+        await_held_at(&land->quorum, name, 0);
+    }
     quorum_servers_stop(&land->quorum);
 }
 
@@ -135,11 +159,12 @@ int main(void)
         .fault_count = sizeof FAULTS / sizeof FAULTS[0],
         .settings = SETTINGS,
         .setting_count = sizeof SETTINGS / sizeof SETTINGS[0],
-        .quick_cycles = 4,
+        .quick_cycles = 5,
         .ttl_ms = 1000,
         .calm_ms = 3000, /* until what was held by three alone has ended */
         .apart_ms = 2500,
         .quarantine_ms = 2500,
+        .stall_ms = 8000,
         .start = start,
         .stop = stop,
         .await_peace = await_peace,
