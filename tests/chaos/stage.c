@@ -68,8 +68,9 @@ void stage_start(struct stage *stage, const struct stage_options *options)
     options = options ? options : &NONE;
     memset(stage, 0, sizeof *stage);
     draw_seed(stage);
-    redis_process_start(&stage->redis, &(struct redis_options){.durable = options->durable,
-                                                               .port = options->redis_port});
+    redis_process_start(&stage->redis,
+                        &(struct redis_options){.durable = options->durable,
+                                                .port = options->redis_port || options->line});
     add_flag(stage, "workers", options->workers ? options->workers : 2, "");
     stage->claim_ms = options->claim_ms ? options->claim_ms : CLAIM_WINDOW_MS;
     add_flag(stage, "claim-window", stage->claim_ms, "ms");
@@ -77,7 +78,7 @@ void stage_start(struct stage *stage, const struct stage_options *options)
     add_flag(stage, "waiter-lease", WAITER_LEASE_MS, "ms");
     add_flag(stage, "retention", RETENTION_MS, "ms");
     if (options->line)
-        line_start(&stage->line, stage->redis.socket);
+        line_start(&stage->line, stage->redis.port);
     const char *url = options->redis_port ? stage->redis.port_url : stage->redis.url;
     for (int i = 0; i < REPLICAS; i++) {
         stage->options[i] =
@@ -113,7 +114,7 @@ void stage_stop(struct stage *stage)
         http_client_free(stage->http[i]);
         code |= batond_process_stop(&stage->batond[i]);
     }
-    line_stop(&stage->line);
+    wire_delay_stop(&stage->line.wire);
     redis_process_stop(&stage->redis);
     assert_int_equal(code, 0);
 }

@@ -69,7 +69,7 @@ static void set_up(struct crew *crew, struct round *round, enum way way, size_t 
 static size_t hang_up(struct crew *crew, struct round *round, size_t *granted)
 {
     size_t left = 0;
-    int late_ms = crew->stage->line.delay_ms > 0 ? LATE_MS : LATE_WITHOUT_LINE_MS;
+    int late_ms = crew->stage->line.wire.ms > 0 ? LATE_MS : LATE_WITHOUT_LINE_MS;
     unsigned span_us = (unsigned)(EARLY_MS + late_ms) * 1000;
     int64_t now = clock_us();
     for (int i = 0; i < NAMES; i++) {
@@ -110,7 +110,7 @@ static void hang_ups(enum way way, bool line, bool breaks, int count)
     struct crew crew;
     size_t left = 0;
     stage_start(&stage, &(struct stage_options){.fronts = true, .line = true});
-    stage.line.delay_ms = line ? LINE_MS : 0;
+    stage.line.wire.ms = line ? LINE_MS : 0;
     while (left < (size_t)count) {
         struct round round;
         size_t granted = 0;
@@ -118,7 +118,7 @@ static void hang_ups(enum way way, bool line, bool breaks, int count)
         set_up(&crew, &round, way, &granted);
         if (breaks) {
             crew_disturb(&crew, -1);
-            stage.line.cut_ms = 1 + (int)stage_draw(&stage, EARLY_MS + LATE_MS);
+            stage.line.wire.break_ms = 1 + (int)stage_draw(&stage, EARLY_MS + LATE_MS);
         }
         left += hang_up(&crew, &round, &granted);
         for (int i = 0; i < NAMES; i++)

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PAIRS = 16, ENDS = 2 * PAIRS, STEP_MS = 5 };
+enum { PAIRS = 32, ENDS = 2 * PAIRS, STEP_MS = 5 };
 
 /* Some bytes on their way. */
 struct piece {
@@ -79,6 +79,8 @@ static bool take_in(struct wire_delay *wire, struct end *from, struct end *to)
         abort();
     *piece = (struct piece){.due = clock_us() + wire->ms * 1000, .length = (size_t)length};
     memcpy(piece->bytes, bytes, (size_t)length);
+    if (wire->cut)
+        piece->length = wire->cut(wire->context, piece->bytes, piece->length);
     if (to->last)
         to->last->next = piece;
     else
@@ -105,21 +107,34 @@ static bool is_held(const struct wire_delay *wire, int end)
     return wire->holds && end % 2 == 0;
 }
 
+/* Until some are due, and not for long: nobody says when they are let go, or the wire breaks. */
 static int sleep_ms(const struct wire_delay *wire, const struct end *ends)
 {
-    int64_t due = INT64_MAX, now = clock_us();
+    int64_t now = clock_us(), due = now + STEP_MS * 1000;
     for (int i = 0; i < ENDS; i++)
         if (ends[i].first && !is_held(wire, i) && ends[i].first->due < due)
             due = ends[i].first->due;
-    if (wire->holds && due > now + STEP_MS * 1000) /* nobody says when it is let go */
-        return STEP_MS;
-    return due == INT64_MAX ? -1 : due <= now ? 0 : (int)((due - now + 999) / 1000);
+    return due <= now ? 0 : (int)((due - now + 999) / 1000);
+}
+
+/* What is under way is lost. */
+static void break_when_due(struct wire_delay *wire, struct end *ends, int64_t *when)
+{
+    int after = atomic_exchange(&wire->break_ms, 0);
+    if (after > 0)
+        *when = clock_ms() + after;
+    if (clock_ms() < *when)
+        return;
+    for (int i = 0; i < ENDS; i += 2)
+        close_pair(&ends[i]);
+    *when = INT64_MAX;
 }
 
 static void *run(void *context)
 {
     struct wire_delay *wire = context;
     struct end ends[ENDS];
+    int64_t breaks = INT64_MAX;
     for (int i = 0; i < ENDS; i++)
         ends[i] = (struct end){.fd = -1};
     for (;;) {
@@ -139,19 +154,17 @@ static void *run(void *context)
         for (int i = 0; i < ENDS; i++)
             if (!is_held(wire, i))
                 deliver(&ends[i], clock_us());
+        break_when_due(wire, ends, &breaks);
     }
     for (int i = 0; i < ENDS; i += 2)
         close_pair(&ends[i]);
     return NULL;
 }
 
-void wire_delay_start(struct wire_delay *wire, int target, int ms)
+static void start(struct wire_delay *wire)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t length = sizeof address;
-    wire->target = target;
-    wire->ms = ms;
-    wire->holds = false;
     wire->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(wire->listener, (struct sockaddr *)&address, length), 0);
     assert_int_equal(listen(wire->listener, PAIRS), 0);
@@ -159,6 +172,18 @@ void wire_delay_start(struct wire_delay *wire, int target, int ms)
     wire->port = ntohs(address.sin_port);
     assert_int_equal(pipe2(wire->stop, O_CLOEXEC), 0); /* it ends by being closed */
     assert_int_equal(pthread_create(&wire->thread, NULL, run, wire), 0);
+}
+
+void wire_delay_start(struct wire_delay *wire, int target, int ms)
+{
+    *wire = (struct wire_delay){.target = target, .ms = ms};
+    start(wire);
+}
+
+void wire_delay_start_cutting(struct wire_delay *wire, int target, wire_cut *cut, void *context)
+{
+    *wire = (struct wire_delay){.target = target, .cut = cut, .context = context};
+    start(wire);
 }
 
 void wire_delay_stop(struct wire_delay *wire)
