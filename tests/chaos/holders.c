@@ -2,6 +2,7 @@
 
 #include "tests/support/clock.h"
 #include "tests/support/http.h"
+#include "tests/support/seed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +16,6 @@ enum {
     US_PER_MS = 1000,
     TOKEN_SIZE = 150,
 };
-
-static unsigned draw(struct holder *holder, unsigned below)
-{
-    holder->random = holder->random * 6364136223846793005U + 1442695040888963407U;
-    return (unsigned)(holder->random >> 33) % below;
-}
 
 static int ttl_ms(const struct holder *holder)
 {
@@ -100,7 +95,7 @@ static void release(struct holder *holder, struct http_client *http, struct clai
 static void keep(struct holder *holder, struct http_client *http, struct claim *claim,
                  const char *path, const char *token)
 {
-    unsigned way = draw(holder, 6);
+    unsigned way = seed_draw(&holder->random, 6);
     if (way == 0) {
         while (clock_us() < claim->until && !holder->holders->stop)
             clock_sleep_ms(PAUSE_MS);
@@ -108,7 +103,8 @@ static void keep(struct holder *holder, struct http_client *http, struct claim *
     }
     if (way > 2)
         clock_sleep_ms(SHORT_MS);
-    for (unsigned left = way > 2 ? 0 : 1 + draw(holder, RENEWALS_MOST); left > 0; left--) {
+    for (unsigned left = way > 2 ? 0 : 1 + seed_draw(&holder->random, RENEWALS_MOST); left > 0;
+         left--) {
         clock_sleep_ms(RENEW_MS);
         if (!renew(holder, http, claim, path, token))
             return;
@@ -119,10 +115,10 @@ static void keep(struct holder *holder, struct http_client *http, struct claim *
 static void take_one(struct holder *holder, struct http_client *http)
 {
     char ask[100], path[32], token[TOKEN_SIZE];
-    int name = (int)draw(holder, HOLDER_NAMES);
+    int name = (int)seed_draw(&holder->random, HOLDER_NAMES);
     snprintf(path, sizeof path, "/locks/held-%d", name);
     snprintf(ask, sizeof ask, "%s?ttl=%dms&wait=%ums", path, ttl_ms(holder),
-             draw(holder, 2) * HOLDER_WAIT_MS);
+             seed_draw(&holder->random, 2) * HOLDER_WAIT_MS);
     int64_t sent = clock_us();
     http_request(http, &(struct http_call){.method = "POST", .path = ask, .timeout_ms = ANSWER_MS});
     int64_t told = clock_us();

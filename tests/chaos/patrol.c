@@ -4,6 +4,7 @@
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/http.h"
+#include "tests/support/seed.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -55,10 +56,7 @@ void patrol_key(int name, char *key, size_t size)
 
 static unsigned draw(struct patrol_client *client, unsigned below)
 {
-    uint64_t number = client->random += 0x9e3779b97f4a7c15;
-    number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
-    number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
-    return (unsigned)(((number ^ (number >> 31)) >> 33) % below);
+    return seed_draw(&client->random, below);
 }
 
 static struct event *new_event(struct visit *visit, enum operation operation)

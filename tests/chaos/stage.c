@@ -3,31 +3,19 @@
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/free_port.h"
+#include "tests/support/seed.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { START_MS = 30000, PATIENCE_MS = 10000, LEAK_SLACK_MS = 90000 };
 
-static void draw_seed(struct stage *stage)
-{
-    const char *given = getenv("BATON_SEED");
-    stage->seed =
-        given ? strtoull(given, NULL, 0) : (uint64_t)clock_us() * 1000003 + (uint64_t)getpid();
-    stage->random = stage->seed;
-    print_message("BATON_SEED=%" PRIu64 "\n", stage->seed);
-}
-
 unsigned stage_draw(struct stage *stage, unsigned below)
 {
-    uint64_t number = stage->random += 0x9e3779b97f4a7c15;
-    number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
-    number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
-    return (unsigned)(((number ^ (number >> 31)) >> 33) % below);
+    return seed_draw(&stage->random, below);
 }
 
 static void add_flag(struct stage *stage, const char *name, int64_t value, const char *unit)
@@ -67,7 +55,7 @@ void stage_start(struct stage *stage, const struct stage_options *options)
     static const struct stage_options NONE;
     options = options ? options : &NONE;
     memset(stage, 0, sizeof *stage);
-    draw_seed(stage);
+    stage->seed = stage->random = seed_choose();
     redis_process_start(&stage->redis,
                         &(struct redis_options){.durable = options->durable,
                                                 .port = options->redis_port || options->line});

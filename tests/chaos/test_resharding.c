@@ -7,6 +7,8 @@
 #include "tests/support/clock.h"
 #include "tests/support/clustered.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/fixtures/service.h"
+#include "tests/support/seed.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,6 +34,7 @@ enum {
 struct scene {
     struct clustered clustered;
     struct batond_process batond[PATROL_SERVERS];
+    struct http_client *http[PATROL_SERVERS];
     struct patrol patrol;
     uint64_t seed;
     bool has_name[CLUSTERED_SLOTS];
@@ -39,41 +42,18 @@ struct scene {
     size_t moved, torn, rounds;
 };
 
-static uint64_t draw_seed(void)
-{
-    const char *given = getenv("BATON_SEED");
-    uint64_t seed =
-        given ? strtoull(given, NULL, 0) : (uint64_t)clock_us() * 1000003 + (uint64_t)getpid();
-    print_message("BATON_SEED=%" PRIu64 "\n", seed);
-    return seed;
-}
-
-static void await_ready(const char *url)
-{
-    struct http_client *http = http_client_new(url);
-    int64_t until = clock_ms() + READY_MS;
-    while (http_call(http, "GET", "/readyz", NULL) != 200) {
-        if (clock_ms() > until)
-            fail_msg("%s is not ready: %s", url, http->reply.body);
-        clock_sleep_ms(10);
-    }
-    http_client_free(http);
-}
-
 static void start(struct scene *scene, const char *confirm)
 {
     const char *const flags[] = {"--workers=2", "--claim-window=1s", "--waiter-lease=5s", confirm,
                                  NULL};
-    scene->seed = draw_seed();
+    scene->seed = seed_choose();
     clustered_start(&scene->clustered, NULL);
     struct patrol_plan plan = {
         .seed = scene->seed, .clients = CLIENTS, .names = NAMES, .ttl_ms = TTL_MS};
     for (int i = 0; i < PATROL_SERVERS; i++) {
-        batond_process_start(
-            &scene->batond[i],
-            &(struct batond_options){.redis_url = scene->clustered.url, .arguments = flags});
+        scene->http[i] = batond_open(&scene->batond[i], scene->clustered.url, flags);
         plan.urls[i] = scene->batond[i].url;
-        await_ready(scene->batond[i].url);
+        assert_true(comes_to_answer(scene->http[i], "/readyz", 200, READY_MS));
     }
     for (int name = 0; name < NAMES; name++) {
         char key[40];
@@ -90,7 +70,7 @@ static void start(struct scene *scene, const char *confirm)
 /* The names come free, as all that was acquired was released or has run out. */
 static void await_free(struct scene *scene)
 {
-    struct http_client *http = http_client_new(scene->batond[0].url);
+    struct http_client *http = scene->http[0];
     int64_t until = clock_ms() + TTL_MS + 10000;
     for (int name = 0; name < NAMES; name++) {
         char path[40];
@@ -102,7 +82,6 @@ static void await_free(struct scene *scene)
             clock_sleep_ms(20);
         }
     }
-    http_client_free(http);
 }
 
 static void check_history(const struct event *events, size_t count, int64_t since, bool is_calm)
@@ -142,7 +121,7 @@ static void clean_up(struct scene *scene, struct event *events)
 {
     free(events);
     for (int i = 0; i < PATROL_SERVERS; i++)
-        assert_int_equal(batond_process_stop(&scene->batond[i]), 0);
+        batond_close(&scene->batond[i], scene->http[i]);
     clustered_stop(&scene->clustered);
     free(scene);
 }

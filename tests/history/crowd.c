@@ -4,6 +4,7 @@
 #include "tests/support/clock.h"
 #include "tests/support/http.h"
 #include "tests/support/raw.h"
+#include "tests/support/seed.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -81,29 +82,20 @@ struct client {
     pthread_t thread;
 };
 
-static uint64_t mix(uint64_t number)
-{
-    number += 0x9e3779b97f4a7c15;
-    number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
-    number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
-    return number ^ (number >> 31);
-}
-
 static unsigned draw(struct client *client, unsigned below)
 {
-    client->random = mix(client->random);
-    return (unsigned)((client->random >> 33) % below);
+    return seed_draw(&client->random, below);
 }
 
 static struct wish wish_of(const struct client *client, int token)
 {
-    uint64_t hash = mix(client->plan->seed ^ mix((uint64_t)token));
+    uint64_t hash = seed_mix(client->plan->seed ^ seed_mix((uint64_t)token));
     bool quiet = (hash >> 40) % 6 == 0;
     const struct flavour *flavour = &FLAVOURS[hash % BUSY_NAMES];
     struct wish wish = {.token = token, .name = (int)(hash % BUSY_NAMES)};
     if (quiet)
         wish.name = BUSY_NAMES + token / TOKENS_PER_THREAD;
-    hash = mix(hash);
+    hash = seed_mix(hash);
     wish.owner = flavour->owners ? (int)(hash % flavour->owners) : OWN_OWNER + token;
     wish.shared = (hash >> 8) % 100 >= flavour->exclusive_percent;
     wish.limit = wish.shared ? flavour->limits[(hash >> 16) % 4] : 0;
@@ -354,7 +346,7 @@ static void start(struct client *client, const struct crowd_plan *plan, int numb
 {
     *client = (struct client){.plan = plan,
                               .number = number,
-                              .random = mix(plan->seed ^ mix((uint64_t)number + 7)),
+                              .random = seed_mix(plan->seed ^ seed_mix((uint64_t)number + 7)),
                               .deadline_us = clock_us() + plan->duration_ms * 1000};
     for (int i = 0; i < CROWD_SERVERS; i++)
         client->http[i] = http_client_new(plan->urls[i]);

@@ -8,22 +8,13 @@
 #include "tests/history/crowd.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/seed.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { THREADS = 16, SECONDS = 8 };
-
-static uint64_t seed(void)
-{
-    const char *given = getenv("BATON_SEED");
-    uint64_t number =
-        given ? strtoull(given, NULL, 0) : (uint64_t)clock_us() * 1000003 + (uint64_t)getpid();
-    print_message("BATON_SEED=%" PRIu64 "\n", number);
-    return number;
-}
 
 static int64_t duration_ms(void)
 {
@@ -76,7 +67,7 @@ static void assert_all_happened(const struct crowd_history *history)
 static void what_clients_see_is_what_was_promised(void **state)
 {
     struct pair *pair = *state;
-    struct crowd_plan plan = {.seed = seed(),
+    struct crowd_plan plan = {.seed = seed_choose(),
                               .threads = THREADS,
                               .duration_ms = duration_ms(),
                               .meanwhile = disturb,
