@@ -1,24 +1,13 @@
-/* Connections: some hundred slow ones keep nobody else from being served, and each is gone in the
- * end (tests/timing/test_slow_clients.c has two thousand, and how soon others are served
- * meanwhile); how many there may be counts for all workers together. */
+/* How many connections there may be counts for all workers together. That slow clients keep nobody
+ * from being served, tests/server/test_slow.c and tests/timing/test_slow_clients.c show. */
 #include "tests/support/fixtures/service.h"
 
-#include "tests/support/faults/slow.h"
 #include "tests/support/raw.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
-
-enum {
-    SLOW = 500,
-    DRIP_MS = 200,
-};
-
-static const char *const ARGUMENTS[] = {"--head-timeout=2s", "--body-timeout=2s",
-                                        "--idle-timeout=3s", NULL};
 
 static long figure(struct http_client *client, const char *name)
 {
@@ -29,51 +18,6 @@ static long figure(struct http_client *client, const char *name)
     if (!found)
         fail_msg("there is no %s", name);
     return atol(found + strlen(line));
-}
-
-static bool have_all_ended(struct slow *slow)
-{
-    for (int kind = 0; kind < SLOW_KINDS; kind++)
-        if (slow_ended(slow, (enum slow_kind)kind) < slow_count(slow, (enum slow_kind)kind))
-            return false;
-    return true;
-}
-
-static void allow_many_connections(void)
-{
-    struct rlimit limit;
-    getrlimit(RLIMIT_NOFILE, &limit);
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-static void slow_clients_keep_nobody_from_being_served(void **state)
-{
-    struct service service;
-    (void)state;
-    allow_many_connections();
-    service_open(&service, NULL, ARGUMENTS);
-    struct slow *slow = slow_new(service.batond.port, SLOW);
-    assert_non_null(slow);
-    for (int64_t until = clock_ms() + CLOCK_HANG_MS; !have_all_ended(slow);) {
-        assert_true(clock_ms() < until);
-        slow_drip(slow);
-        answers(service.client, "POST /locks/quick", NULL, 201, NULL);
-        answers(service.client, "DELETE /locks/quick?force=true", NULL, 200, NULL);
-        clock_sleep_ms(DRIP_MS);
-    }
-    assert_int_equal(figure(service.client, "baton_http_connections"), 1);
-    assert_int_equal(figure(service.client, "baton_http_late_heads_total"),
-                     slow_count(slow, SLOW_LINE) + slow_count(slow, SLOW_HEAD));
-    assert_int_equal(figure(service.client, "baton_http_late_bodies_total"),
-                     slow_count(slow, SLOW_BODY));
-    size_t again = slow_count(slow, SLOW_AGAIN);
-    assert_in_range(figure(service.client, "baton_http_idle_ends_total"), again,
-                    again + 1); /* our own client may have been idle by now */
-    assert_int_equal(figure(service.client, "baton_http_unread_replies_total"),
-                     slow_count(slow, SLOW_READER));
-    slow_free(slow);
-    service_close(&service);
 }
 
 /* A connection on which something was asked. */
@@ -96,7 +40,7 @@ static int hear(int fd, int timeout_ms)
 
 enum { SHARE = 8, MORE = 4, MEANWHILE_MS = 300, IDLE_LEAST_MS = 1000 };
 
-static void an_address_has_its_share_of_all_workers(void **state)
+static void address_has_its_share_of_all_workers(void **state)
 {
     static const char *const BOUNDS[] = {
         "--workers=3", "--trusted-proxies=", "--max-connections-per-address=8", NULL};
@@ -120,7 +64,7 @@ static void an_address_has_its_share_of_all_workers(void **state)
     service_close(&service);
 }
 
-static void at_most_so_many_are_open_in_all_workers(void **state)
+static void max_connections_counts_all_workers(void **state)
 {
     static const char *const BOUNDS[] = {"--workers=3", "--max-connections=8", NULL};
     struct service service;
@@ -145,7 +89,7 @@ static void at_most_so_many_are_open_in_all_workers(void **state)
 
 /* Nobody goes: whoever has been idle has to make room, so that batond answers who watches over it.
  */
-static void the_idle_make_room(void **state)
+static void idle_connections_make_room(void **state)
 {
     int64_t begun = clock_ms();
     static const char *const BOUNDS[] = {"--workers=1", "--max-connections=8", NULL};
@@ -169,10 +113,9 @@ static void the_idle_make_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slow_clients_keep_nobody_from_being_served),
-        cmocka_unit_test(an_address_has_its_share_of_all_workers),
-        cmocka_unit_test(at_most_so_many_are_open_in_all_workers),
-        cmocka_unit_test(the_idle_make_room),
+        cmocka_unit_test(address_has_its_share_of_all_workers),
+        cmocka_unit_test(max_connections_counts_all_workers),
+        cmocka_unit_test(idle_connections_make_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,6 @@
 
 #include "server/process/sandbox.h"
 #include "tests/support/faults/jumping_clock.h"
-#include "tests/support/faults/small_disk.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -134,38 +133,13 @@ static int64_t take(struct stage *stage, char token[TOKEN_TEXT])
     return http_integer(stage->client, "fence");
 }
 
-static void redis_ends_with_a_killed_batond(void **state)
+/* The Redis of a batond with these flags is started again when it is killed, ends with batond, and
+ * forgets nothing. */
+static void comes_back_and_ends(struct stage *stage, const char *const *arguments)
 {
-    struct stage *stage = *state;
     char token[TOKEN_TEXT];
-    int64_t fence = take(stage, token);
-    pid_t redis = redis_of(stage);
-    kill_batond(stage);
-    comes_to_end(redis, CLOCK_HANG_MS);
-    batond_process_stop(&stage->batond);
-    enter(stage);
-    is_remembered(stage, token, fence);
-}
-
-static void killing_both_forgets_nothing(void **state)
-{
-    struct stage *stage = *state;
-    char token[TOKEN_TEXT];
-    int64_t fence = take(stage, token);
-    pid_t redis = redis_of(stage);
-    kill(stage->batond.process.pid, SIGSTOP); /* so that it does not start another */
-    kill(redis, SIGKILL);
-    kill_batond(stage);
-    comes_to_end(redis, CLOCK_HANG_MS);
-    batond_process_stop(&stage->batond);
-    enter(stage);
-    is_remembered(stage, token, fence);
-}
-
-static void a_killed_redis_is_started_again(void **state)
-{
-    struct stage *stage = *state;
-    char token[TOKEN_TEXT];
+    leave(stage);
+    enter_with(stage, arguments);
     int64_t fence = take(stage, token);
     pid_t redis = redis_of(stage);
     for (int i = 0; i < 2; i++) {
@@ -175,26 +149,33 @@ static void a_killed_redis_is_started_again(void **state)
         assert_int_not_equal(redis_of(stage), redis);
         redis = redis_of(stage);
     }
+    assert_true(process_wait_line(&stage->batond.process, "redis-server ended", NULL, NULL, 0, 0));
+    kill_batond(stage);
+    comes_to_end(redis, CLOCK_HANG_MS);
+    batond_process_stop(&stage->batond);
+    enter_with(stage, arguments);
     is_remembered(stage, token, fence);
+    redis = redis_of(stage);
     leave(stage);
     comes_to_end(redis, CLOCK_HANG_MS);
 }
 
-/* A restart under supervision: the new one comes up although the old Redis is on its way out. */
-static void a_successor_takes_over_at_once(void **state)
+static void redis_comes_back_and_ends_with_batond(void **state)
 {
-    struct stage *stage = *state;
-    char token[TOKEN_TEXT];
-    int64_t fence = take(stage, token);
-    kill_batond(stage);
-    struct batond_process gone = stage->batond;
-    enter(stage);
-    batond_process_stop(&gone);
-    is_remembered(stage, token, fence);
+    comes_back_and_ends(*state, NULL);
+}
+
+/* batond may start no program itself. */
+static void redis_comes_back_and_ends_with_batond_in_sandbox(void **state)
+{
+    if (sandbox_check(NULL) < 0)
+        skip();
+    SKIP_UNDER_VALGRIND("the filter does not know the calls that valgrind itself makes");
+    comes_back_and_ends(*state, (const char *const[]){"--sandbox", NULL});
 }
 
 /* Not only when it gives up: who has started it by mistake sits before a screen. */
-static void a_second_one_says_at_once_what_it_waits_for(void **state)
+static void second_batond_says_what_it_waits_for(void **state)
 {
     struct stage *stage = *state;
     struct batond_process second;
@@ -217,7 +198,7 @@ static void a_second_one_says_at_once_what_it_waits_for(void **state)
 }
 
 /* It forgets nothing, but by its clock it has ended what still runs. */
-static void a_clock_that_jumps_while_it_is_away_ends_no_hold_early(void **state)
+static void clock_jump_while_redis_is_away_ends_no_hold(void **state)
 {
     static const char *const AUTO[] = {"--quarantine=auto", NULL};
     struct jumping_clock clock;
@@ -243,38 +224,8 @@ static void a_clock_that_jumps_while_it_is_away_ends_no_hold_early(void **state)
     jumping_clock_close(&clock);
 }
 
-/* A batond that may start no program has it started all the same, and is whom it ends with. */
-static void it_comes_back_and_ends_with_a_batond_in_the_sandbox(void **state)
-{
-    static const char *const SANDBOX[] = {"--sandbox", NULL};
-    struct stage *stage = *state;
-    char token[TOKEN_TEXT];
-    if (sandbox_check(NULL) < 0)
-        skip();
-    SKIP_UNDER_VALGRIND("the filter does not know the calls that valgrind itself makes");
-    leave(stage);
-    enter_with(stage, SANDBOX);
-    int64_t fence = take(stage, token);
-    pid_t redis = redis_of(stage);
-    for (int i = 0; i < 2; i++) {
-        kill(redis, SIGKILL);
-        answers(stage->client, "POST /locks/meanwhile", NULL, 503, "store_unavailable");
-        assert_true(comes_to_answer(stage->client, "/readyz", 200, CLOCK_HANG_MS));
-        assert_int_not_equal(redis_of(stage), redis);
-        redis = redis_of(stage);
-    }
-    kill_batond(stage);
-    comes_to_end(redis, CLOCK_HANG_MS);
-    batond_process_stop(&stage->batond);
-    enter_with(stage, SANDBOX);
-    is_remembered(stage, token, fence);
-    redis = redis_of(stage);
-    leave(stage);
-    comes_to_end(redis, CLOCK_HANG_MS);
-}
-
 /* A Redis of batond's own has none, now or later. */
-static void nobody_waits_for_its_replicas(void **state)
+static void confirm_by_replicas_is_refused(void **state)
 {
     struct stage *stage = *state;
     answers(stage->client, "POST /locks/a?confirm=replicas:1", NULL, 400, "invalid_parameter");
@@ -285,70 +236,15 @@ static void nobody_waits_for_its_replicas(void **state)
     answers(stage->client, "POST /locks/a?confirm=none", NULL, 201, NULL);
 }
 
-/* The second of the day at which the line was logged. */
-static double said_at(const char *line)
-{
-    int hours, minutes;
-    double seconds;
-    const char *time = strstr(line, "\"time\":\"");
-    assert_non_null(time);
-    assert_int_equal(sscanf(strchr(time + 8, 'T'), "T%d:%d:%lf", &hours, &minutes, &seconds), 3);
-    return hours * 3600 + minutes * 60 + seconds;
-}
-
-/* Its end and the reason for it are in the log of batond, and it is not started without a pause. */
-static void a_full_disk_is_in_the_log(void **state)
-{
-    struct stage *stage = *state;
-    char line[1024], token[TOKEN_TEXT], path[32];
-    size_t offset = 0;
-    leave(stage);
-    bool is_small = small_disk_mount(stage->dir.path);
-    enter(stage);
-    if (!is_small)
-        skip(); /* only root may */
-    int64_t fence = take(stage, token);
-    small_disk_fill(stage->dir.path);
-    long status = 201;
-    for (int i = 0; i < 1000 && status == 201; i++) {
-        snprintf(path, sizeof path, "/locks/full-%d", i);
-        status = http_call(stage->client, "POST", path, NULL);
-    }
-    assert_int_equal(status, 503);
-    assert_true(process_wait_line(&stage->batond.process, "redis-server ended", &offset, line,
-                                  sizeof line, CLOCK_HANG_MS));
-    assert_non_null(strstr(line, "the disk is full"));
-    double begun = said_at(line), said = begun;
-    for (int i = 0; i < 2; i++) {
-        assert_true(process_wait_line(&stage->batond.process, "redis-server ended", &offset, line,
-                                      sizeof line, CLOCK_HANG_MS));
-        assert_non_null(strstr(line, "No space left on device"));
-        said = said_at(line);
-    }
-    assert_true(said < begun || said - begun >= 1); /* the second pause is 1 s; or it is midnight */
-    small_disk_empty(stage->dir.path);
-    assert_true(comes_to_answer(stage->client, "/readyz", 200, CLOCK_HANG_MS));
-    leave(stage);
-    enter(stage);
-    is_remembered(stage, token, fence);
-    leave(stage);
-    small_disk_unmount(stage->dir.path);
-    enter(stage);
-}
-
 int main(void)
 {
+#define ENTERED(test) cmocka_unit_test_setup_teardown(test, set, strike)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_comes_back_and_ends_with_a_batond_in_the_sandbox, set,
-                                        strike),
-        cmocka_unit_test_setup_teardown(redis_ends_with_a_killed_batond, set, strike),
-        cmocka_unit_test_setup_teardown(killing_both_forgets_nothing, set, strike),
-        cmocka_unit_test_setup_teardown(a_killed_redis_is_started_again, set, strike),
-        cmocka_unit_test(a_clock_that_jumps_while_it_is_away_ends_no_hold_early),
-        cmocka_unit_test_setup_teardown(a_successor_takes_over_at_once, set, strike),
-        cmocka_unit_test_setup_teardown(a_second_one_says_at_once_what_it_waits_for, set, strike),
-        cmocka_unit_test_setup_teardown(nobody_waits_for_its_replicas, set, strike),
-        cmocka_unit_test_setup_teardown(a_full_disk_is_in_the_log, set, strike),
+        ENTERED(redis_comes_back_and_ends_with_batond),
+        ENTERED(redis_comes_back_and_ends_with_batond_in_sandbox),
+        cmocka_unit_test(clock_jump_while_redis_is_away_ends_no_hold),
+        ENTERED(second_batond_says_what_it_waits_for),
+        ENTERED(confirm_by_replicas_is_refused),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);

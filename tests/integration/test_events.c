@@ -49,7 +49,21 @@ static struct parked *watch(int port, const char *header, const char *name, int6
     return parked;
 }
 
-static void without_a_version_the_state_is_told_at_once(void **state)
+/* The reply tells of a change, with that state and the version of the name. */
+static void tells(struct parked *parked, struct http_client *client, const char *state)
+{
+    char etag[40];
+    if (parked_answer(parked, CLOCK_HANG_MS) != 200)
+        fail_msg("nothing told: %s", parked->text);
+    assert_true(json_is_true(member(&parked->client, "changed")));
+    assert_string_equal(http_text(&parked->client, "state"), state);
+    int64_t version = version_of(client, http_text(&parked->client, "name"));
+    assert_int_equal(http_integer(&parked->client, "version"), version);
+    snprintf(etag, sizeof etag, "\"%" PRId64 "\"", version);
+    assert_string_equal(http_header(&parked->client, "ETag"), etag);
+}
+
+static void watch_without_version_is_answered_at_once(void **state)
 {
     struct http_client *client = service_of(state)->client;
     char token[TOKEN_TEXT];
@@ -66,7 +80,35 @@ static void without_a_version_the_state_is_told_at_once(void **state)
     assert_null(strstr(client->reply.body, token));
 }
 
-static void a_stream_tells_the_state_and_then_each_change(void **state)
+static void wait_without_change_ends(void **state)
+{
+    struct http_client *client = service_of(state)->client;
+    char token[TOKEN_TEXT], request[100];
+    hold(client, "quiet", token);
+    int64_t begun = clock_ms(), version = version_of(client, "quiet");
+    snprintf(request, sizeof request, "GET /locks/quiet/events?wait=300ms&after=%" PRId64, version);
+    answers(client, request, NULL, 200, NULL);
+    assert_in_range(clock_ms() - begun, 295, CLOCK_HANG_MS);
+    assert_true(json_is_false(member(client, "changed")));
+    assert_string_equal(http_text(client, "state"), "held");
+    assert_int_equal(http_integer(client, "version"), version);
+    snprintf(request, sizeof request, "GET /locks/quiet/events?wait=0&after=%" PRId64, version);
+    answers(client, request, NULL, 200, NULL);
+    assert_true(json_is_false(member(client, "changed")));
+}
+
+static void waiting_watch_is_answered_with_the_change(void **state)
+{
+    struct service *service = service_of(state);
+    char token[TOKEN_TEXT];
+    struct parked *parked =
+        watch(service->batond.port, JSON, "told", version_of(service->client, "told"));
+    hold(service->client, "told", token);
+    tells(parked, service->client, "held");
+    parked_close(parked);
+}
+
+static void stream_has_the_state_and_then_each_change(void **state)
 {
     struct service *service = service_of(state);
     struct http_client *client = service->client;
@@ -98,7 +140,7 @@ static void a_stream_tells_the_state_and_then_each_change(void **state)
     parked_close(stream);
 }
 
-static void a_stream_goes_on_where_it_stopped(void **state)
+static void stream_resumes_at_last_event_id(void **state)
 {
     struct service *service = service_of(state);
     struct http_client *client = service->client;
@@ -120,7 +162,7 @@ static void a_stream_goes_on_where_it_stopped(void **state)
     parked_close(stream);
 }
 
-static void a_stream_ends_where_that_was_asked_for(void **state)
+static void stream_ends_after_its_wait(void **state)
 {
     struct service *service = service_of(state);
     int64_t begun = clock_ms();
@@ -139,7 +181,7 @@ static void a_stream_ends_where_that_was_asked_for(void **state)
 }
 
 /* Redis is asked for the state at the end of the wait, and does not answer. */
-static void a_stream_that_ends_because_redis_is_away_says_so(void **state)
+static void ending_stream_says_that_redis_is_away(void **state)
 {
     struct service service;
     struct parked *streams[2];
@@ -161,7 +203,7 @@ static void a_stream_that_ends_because_redis_is_away_says_so(void **state)
 
 /* Long before a sign of life is due, which would show it. A stream whose look is on its way when
  * Redis goes ends with it: here the one for a name has none. */
-static void a_stream_tells_that_redis_is_away_and_that_it_is_back(void **state)
+static void stream_says_when_redis_goes_and_comes(void **state)
 {
     struct service service;
     struct parked *streams[2];
@@ -185,30 +227,6 @@ static void a_stream_tells_that_redis_is_away_and_that_it_is_back(void **state)
     service_close(&service);
 }
 
-static void watches_end_when_batond_stops(void **state)
-{
-    struct service service;
-    (void)state;
-    service_open(&service, NULL, NULL);
-    struct parked *stream =
-        parked_send(service.batond.port, STREAM, "GET /locks/stops/events", NULL);
-    struct parked *all = parked_send(service.batond.port, STREAM, "GET /events", NULL);
-    struct parked *parked =
-        watch(service.batond.port, JSON, "stops", version_of(service.client, "stops"));
-    assert_true(parked_hears(stream, "data:", CLOCK_HANG_MS));
-    assert_true(parked_hears(all, "keep-alive", CLOCK_HANG_MS));
-    process_signal(&service.batond.process, SIGTERM);
-    assert_int_equal(parked_answer(parked, CLOCK_HANG_MS), 200);
-    assert_true(json_is_false(member(&parked->client, "changed")));
-    assert_true(parked_hears(stream, "\r\n0\r\n\r\n", CLOCK_HANG_MS));
-    assert_true(parked_hears(all, "\r\n0\r\n\r\n", CLOCK_HANG_MS));
-    parked_close(parked);
-    parked_close(stream);
-    parked_close(all);
-    assert_true(process_wait(&service.batond.process, CLOCK_HANG_MS));
-    service_close(&service);
-}
-
 /* The number of locks told of, and whether this name is among them. */
 static size_t told(const struct http_client *client, const char *name, bool *ret_named)
 {
@@ -220,7 +238,7 @@ static size_t told(const struct http_client *client, const char *name, bool *ret
     return json_array_size(locks);
 }
 
-static void a_prefix_tells_of_all_that_is_held_and_then_of_changes(void **state)
+static void prefix_has_all_holds_and_then_changes(void **state)
 {
     struct service *service = service_of(state);
     struct http_client *client = service->client;
@@ -261,7 +279,7 @@ static void a_prefix_tells_of_all_that_is_held_and_then_of_changes(void **state)
     assert_true(named);
 }
 
-static void what_may_have_been_forgotten_is_said(void **state)
+static void old_version_is_answered_as_incomplete(void **state)
 {
     struct http_client *client = service_of(state)->client;
     char token[TOKEN_TEXT];
@@ -273,7 +291,7 @@ static void what_may_have_been_forgotten_is_said(void **state)
     assert_true(named);
 }
 
-static void a_prefix_can_be_a_stream(void **state)
+static void prefix_may_be_a_stream(void **state)
 {
     struct service *service = service_of(state);
     struct http_client *client = service->client;
@@ -318,16 +336,17 @@ static void a_prefix_can_be_a_stream(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_version_the_state_is_told_at_once),
-        cmocka_unit_test(a_stream_tells_the_state_and_then_each_change),
-        cmocka_unit_test(a_stream_goes_on_where_it_stopped),
-        cmocka_unit_test(a_stream_ends_where_that_was_asked_for),
-        cmocka_unit_test(a_stream_that_ends_because_redis_is_away_says_so),
-        cmocka_unit_test(a_stream_tells_that_redis_is_away_and_that_it_is_back),
-        cmocka_unit_test(watches_end_when_batond_stops),
-        cmocka_unit_test(a_prefix_tells_of_all_that_is_held_and_then_of_changes),
-        cmocka_unit_test(what_may_have_been_forgotten_is_said),
-        cmocka_unit_test(a_prefix_can_be_a_stream),
+        cmocka_unit_test(watch_without_version_is_answered_at_once),
+        cmocka_unit_test(wait_without_change_ends),
+        cmocka_unit_test(waiting_watch_is_answered_with_the_change),
+        cmocka_unit_test(stream_has_the_state_and_then_each_change),
+        cmocka_unit_test(stream_resumes_at_last_event_id),
+        cmocka_unit_test(stream_ends_after_its_wait),
+        cmocka_unit_test(ending_stream_says_that_redis_is_away),
+        cmocka_unit_test(stream_says_when_redis_goes_and_comes),
+        cmocka_unit_test(prefix_has_all_holds_and_then_changes),
+        cmocka_unit_test(old_version_is_answered_as_incomplete),
+        cmocka_unit_test(prefix_may_be_a_stream),
     };
     return cmocka_run_group_tests_name("events", tests, service_start, service_stop);
 }

@@ -17,104 +17,6 @@ static struct http_client *client_of(void **state)
     return ((struct service *)*state)->client;
 }
 
-static int connect_to(void **state)
-{
-    int fd = raw_connect(((struct service *)*state)->batond.port);
-    assert_true(fd >= 0);
-    return fd;
-}
-
-static void say(int fd, const char *text)
-{
-    assert_true(raw_send(fd, text, strlen(text)));
-}
-
-/* Reads one reply, by its Content-Length. */
-static void hear(int fd, char reply[REPLY_SIZE])
-{
-    size_t length = 0;
-    long body = -1;
-    const char *end = NULL;
-    while (!end || length < (size_t)(end - reply) + (size_t)body) {
-        char byte[2];
-        if (raw_receive(fd, byte, sizeof byte, NULL, CLOCK_HANG_MS, NULL) != 1)
-            fail_msg("the reply ends early: %.*s", (int)length, reply);
-        reply[length++] = byte[0];
-        reply[length] = '\0';
-        if (!end && (end = strstr(reply, "\r\n\r\n"))) {
-            const char *field = strstr(reply, "Content-Length: ");
-            body = field ? strtol(field + 16, NULL, 10) : 0;
-            end += 4;
-        }
-    }
-}
-
-static void expect_text(const char *reply, const char *text)
-{
-    if (!strstr(reply, text))
-        fail_msg("no %s in %s", text, reply);
-}
-
-static void a_connection_serves_many_requests(void **state)
-{
-    char reply[REPLY_SIZE];
-    int fd = connect_to(state);
-    for (int i = 0; i < 50; i++) {
-        char request[128];
-        snprintf(request, sizeof request, "POST /locks/kept%d HTTP/1.1\r\nHost: h\r\n\r\n", i);
-        say(fd, request);
-        hear(fd, reply);
-        expect_text(reply, "HTTP/1.1 201");
-        say(fd, request);
-        hear(fd, reply);
-        expect_text(reply, "HTTP/1.1 409");
-        say(fd, "GET /locks/%00 HTTP/1.1\r\nHost: h\r\n\r\n");
-        hear(fd, reply);
-        expect_text(reply, "HTTP/1.1 400");
-    }
-    close(fd);
-}
-
-static void pipelined_requests_are_answered_in_order(void **state)
-{
-    enum { COUNT = 100 };
-    char request[256], reply[REPLY_SIZE];
-    int fd = connect_to(state);
-    for (int i = 0; i < COUNT; i++) {
-        snprintf(request, sizeof request,
-                 "POST /locks/pipe%d HTTP/1.1\r\nHost: h\r\nX-Request-Id: pipe-%d\r\n"
-                 "Content-Type: application/json\r\nContent-Length: 14\r\n\r\n{\"owner\": \"o\"}"
-                 "GET /locks/pipe%d HTTP/1.1\r\nHost: h\r\n\r\n",
-                 i, i, i);
-        say(fd, request);
-    }
-    for (int i = 0; i < COUNT; i++) {
-        snprintf(request, sizeof request, "X-Request-Id: pipe-%d\r\n", i);
-        hear(fd, reply);
-        expect_text(reply, "HTTP/1.1 201");
-        expect_text(reply, request);
-        hear(fd, reply);
-        expect_text(reply, "HTTP/1.1 200");
-        expect_text(reply, "\"state\":\"held\"");
-    }
-    close(fd);
-}
-
-/* Without extensions of a chunk: nobody sends them, and libmicrohttpd 1.0 refuses them. */
-static void a_chunked_body_is_put_together(void **state)
-{
-    char reply[REPLY_SIZE];
-    int fd = connect_to(state);
-    say(fd, "POST /locks/chunks HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
-            "Transfer-Encoding: chunked\r\n\r\n"
-            "1\r\n{\r\n8\r\n\"owner\":\r\n");
-    say(fd, "7\r\n \"bits\"\r\n01\r\n}\r\n0\r\nX-Trailer: 1\r\n\r\n");
-    hear(fd, reply);
-    expect_text(reply, "HTTP/1.1 201");
-    expect_text(reply, "\"owner\":\"bits\"");
-    close(fd);
-}
-
 static void every_reply_has_a_request_id(void **state)
 {
     static const char *const REQUESTS[] = {
@@ -191,9 +93,6 @@ static void head_is_get_without_a_body(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_connection_serves_many_requests),
-        cmocka_unit_test(pipelined_requests_are_answered_in_order),
-        cmocka_unit_test(a_chunked_body_is_put_together),
         cmocka_unit_test(every_reply_has_a_request_id),
         cmocka_unit_test(a_request_id_of_another_form_is_replaced),
         cmocka_unit_test(head_is_get_without_a_body),

@@ -155,47 +155,6 @@ static void each_client_gets_its_own_replies(void **state)
         assert_int_equal(actors[i].failures, 0);
 }
 
-/* The sum of all samples of a metric whose name and labels begin so. */
-static long long metric(struct http_client *client, const char *beginning)
-{
-    long long sum = 0;
-    answers(client, "GET /metrics", NULL, 200, NULL);
-    for (const char *line = client->reply.body; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, beginning, strlen(beginning)) == 0)
-            sum += strtoll(line + strcspn(line, " "), NULL, 10);
-    }
-    return sum;
-}
-
-static long long inspections(const struct service *service)
-{
-    return metric(service->client,
-                  "baton_http_requests_total{route=\"/locks/{name}\",method=\"GET\"");
-}
-
-static bool are_counted(void *context)
-{
-    return inspections(context) >= CLIENTS;
-}
-
-/* A worker counts a request once it has sent the reply, when the client may have asked another: so
- * this batond has nothing to count yet but what is asked for here. */
-static void the_metrics_are_those_of_all_workers(void **state)
-{
-    struct service service;
-    (void)state;
-    service_open(&service, NULL, FOUR);
-    for (int i = 0; i < CLIENTS; i++) {
-        struct http_client *client = http_client_new(service.batond.url);
-        answers(client, "GET /locks/counted", NULL, 200, NULL);
-        http_client_free(client);
-    }
-    assert_true(clock_wait_until(are_counted, &service, CLOCK_HANG_MS));
-    assert_int_equal(inspections(&service), CLIENTS);
-    service_close(&service);
-}
-
 static void many_connections_stay_open_side_by_side(void **state)
 {
     enum { COUNT = 300 };
@@ -221,7 +180,6 @@ int main(void)
         cmocka_unit_test(one_of_many_gets_the_lock),
         cmocka_unit_test(one_token_is_one_hold_whichever_worker_it_comes_to),
         cmocka_unit_test(each_client_gets_its_own_replies),
-        cmocka_unit_test(the_metrics_are_those_of_all_workers),
         cmocka_unit_test(many_connections_stay_open_side_by_side),
     };
     return cmocka_run_group_tests(tests, start, stop);

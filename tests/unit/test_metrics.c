@@ -77,6 +77,10 @@ static void workers_are_summed(void **state)
         metrics_set(&metrics[i].redis_up, i != 1);
         metrics_set(&metrics[i].draining, i == 2);
         metrics_set(&metrics[i].busy, 1500000 * i);
+        metrics_set(&metrics[i].late_heads, 1 + i);
+        metrics_set(&metrics[i].late_bodies, 2 + i);
+        metrics_set(&metrics[i].idle_ends, 3 + i);
+        metrics_set(&metrics[i].unread_replies, 4 + i);
     }
     metrics_count(&metrics[0], route_of("acquireLock"), "POST", 201);
     metrics_count(&metrics[2], route_of("acquireLock"), "POST", 201);
@@ -93,6 +97,10 @@ static void workers_are_summed(void **state)
     assert_says(&samples, "baton_redis_connects_total", 33);
     assert_says(&samples, "baton_redis_losses_total", 300);
     assert_says(&samples, "baton_redis_switches_total", 3000);
+    assert_says(&samples, "baton_http_late_heads_total", 6);
+    assert_says(&samples, "baton_http_late_bodies_total", 9);
+    assert_says(&samples, "baton_http_idle_ends_total", 12);
+    assert_says(&samples, "baton_http_unread_replies_total", 15);
     static const char BEGINNING[] = "baton_http_requests_total{route=\"/locks/{name}\"";
     assert_says(&samples,
                 "baton_http_requests_total{route=\"/locks/{name}\",method=\"POST\",code=\"201\"}",
