@@ -63,51 +63,6 @@ static void release_that_is_cut_off_can_be_repeated(void **state)
     assert_true(json_is_true(member(client, "released")));
 }
 
-static void several_are_released_though_one_has_ended(void **state)
-{
-    struct http_client *client = service_of(state)->client;
-    static const char BOTH[] = "{\"names\":[\"ended\",\"lasting\"]}";
-    char token[TOKEN_TEXT];
-    answers(client, "POST /locks?ttl=10m", BOTH, 201, NULL);
-    keep_token(client, token);
-    answers(client, "DELETE /locks/ended?force=true", NULL, 200, NULL);
-    char header[TOKEN_TEXT + 16];
-    snprintf(header, sizeof header, "Lock-Token: %s", token);
-    const char *const headers[] = {header, "Content-Type: application/json", NULL};
-    const struct http_call release = {
-        .method = "DELETE", .path = "/locks", .body = BOTH, .headers = headers};
-    assert_int_equal(http_request(client, &release), 409);
-    assert_string_equal(http_text(client, "code"), "not_held");
-    assert_string_equal(member_text(client, "names.0"), "ended");
-    assert_null(member(client, "names.1"));
-    answers(client, "GET /locks/lasting", NULL, 200, NULL);
-    assert_string_equal(member_text(client, "state"), "free");
-}
-
-/* A reader that reads within what it reads already must not wait for a writer that waits for it. */
-static void nested_read_passes_a_waiting_writer(void **state)
-{
-    struct service *service = service_of(state);
-    struct http_client *client = service->client;
-    char outer[TOKEN_TEXT], inner[TOKEN_TEXT];
-    answers(client, "POST /locks/nested?mode=shared&owner=reader&ttl=10m", NULL, 201, NULL);
-    keep_token(client, outer);
-    struct parked *writer =
-        parked_send(service->batond.port, NULL, "POST /locks/nested?owner=writer&wait=50s", NULL);
-    do
-        answers(client, "GET /locks/nested", NULL, 200, NULL);
-    while (http_integer(client, "queue_length") == 0);
-    answers(client, "POST /locks/nested?mode=shared&owner=other", NULL, 409, "locked");
-    answers(client, "POST /locks/nested?mode=shared&owner=reader&ttl=10m", NULL, 201, NULL);
-    keep_token(client, inner);
-    answers_token(client, inner, "DELETE /locks/nested", NULL, 200, NULL);
-    answers(client, "GET /locks/nested", NULL, 200, NULL);
-    assert_int_equal(http_integer(client, "queue_length"), 1);
-    answers_token(client, outer, "DELETE /locks/nested", NULL, 200, NULL);
-    assert_int_equal(parked_answer(writer, CLOCK_HANG_MS), 201);
-    parked_close(writer);
-}
-
 /* Clients that wait for the head of a reply before they go on would hang until something happens.
  */
 static void stream_has_its_head_before_its_first_event(void **state)
@@ -160,17 +115,6 @@ static void request_at_the_end_of_an_idle_connection_is_whole_or_nothing(void **
     service_close(&service);
 }
 
-static void slash_at_the_end_is_told_of(void **state)
-{
-    struct http_client *client = service_of(state)->client;
-    answers(client, "POST /locks/slash/", NULL, 404, "not_found");
-    assert_non_null(strstr(http_text(client, "detail"), "%2F"));
-    answers(client, "GET /livez/", NULL, 404, "not_found");
-    answers(client, "POST /locks/slash%2F", NULL, 201, NULL);
-    assert_string_equal(http_text(client, "name"), "slash/");
-    answers(client, "GET /locks/", NULL, 400, "invalid_name");
-}
-
 /* nginx, with batond at /below/. */
 static void sub_path_of_a_proxy_serves_all(void **state)
 {
@@ -195,11 +139,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(offer_of_http2_is_passed_over),
         cmocka_unit_test(release_that_is_cut_off_can_be_repeated),
-        cmocka_unit_test(several_are_released_though_one_has_ended),
-        cmocka_unit_test(nested_read_passes_a_waiting_writer),
         cmocka_unit_test(stream_has_its_head_before_its_first_event),
         cmocka_unit_test(request_at_the_end_of_an_idle_connection_is_whole_or_nothing),
-        cmocka_unit_test(slash_at_the_end_is_told_of),
         cmocka_unit_test(sub_path_of_a_proxy_serves_all),
     };
     return cmocka_run_group_tests_name("clients_of_others", tests, service_start, service_stop);

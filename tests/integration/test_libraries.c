@@ -197,21 +197,6 @@ static void loads_end(struct load loads[LOADERS])
     }
 }
 
-static void nobody_notices_that_redis_forgets_it(void **state)
-{
-    struct service service;
-    struct load loads[LOADERS];
-    (void)state;
-    service_open(&service, NULL, NULL);
-    loads_start(loads, service.batond.url);
-    for (int i = 0; i < FLUSHES; i++) {
-        freeReplyObject(redis_process_command(&service.redis, "FUNCTION FLUSH"));
-        await_rounds(loads);
-    }
-    loads_end(loads);
-    service_close(&service);
-}
-
 static void nobody_notices_that_a_primary_of_a_cluster_forgets_it(void **state)
 {
     struct on_cluster all;
@@ -295,59 +280,12 @@ static void a_promoted_replica_has_it(void **state)
     watched_stop(&watched);
 }
 
-static bool is_named_on_readyz(struct http_client *client, const char *right)
-{
-    for (int64_t begun = clock_ms(); clock_ms() - begun < CLOCK_HANG_MS; clock_sleep_ms(20))
-        if (http_call(client, "GET", "/readyz?verbose", NULL) == 503 &&
-            strstr(client->reply.body, right))
-            return true;
-    print_error("%s\n", client->reply.body);
-    return false;
-}
-
-/* A right that is missing is named on /readyz and in the log, and no restart is needed once it is
- * given. */
-static void a_missing_right_is_named(void **state)
-{
-    static const char *const RIGHTS[] = {"fcall", "function|load"};
-    (void)state;
-    for (size_t i = 0; i < sizeof RIGHTS / sizeof RIGHTS[0]; i++) {
-        struct redis_process redis;
-        struct batond_process batond;
-        char url[160], quoted[40];
-        static const char *const USER[] = {"--redis-user=baton", NULL};
-        static const char *const SECRET[] = {"BATON_REDIS_PASSWORD=pw", NULL};
-        redis_process_start(&redis, &(struct redis_options){.port = true});
-        freeReplyObject(
-            redis_process_command(&redis, "ACL SETUSER baton on >pw ~* &* +@all -%s", RIGHTS[i]));
-        snprintf(url, sizeof url, "%s", redis.port_url);
-        batond_process_start(
-            &batond,
-            &(struct batond_options){.redis_url = url, .arguments = USER, .environment = SECRET});
-        struct http_client *client = http_client_new(batond.url);
-        snprintf(quoted, sizeof quoted, "'%s'", RIGHTS[i]);
-        assert_true(is_named_on_readyz(client, quoted));
-        answers(client, "POST /locks/a", NULL, 503, "store_unavailable");
-        char *log = process_output(&batond.process);
-        assert_non_null(strstr(log, quoted));
-        free(log);
-        freeReplyObject(redis_process_command(&redis, "ACL SETUSER baton +@all"));
-        assert_true(comes_to_answer(client, "/readyz", 200, CLOCK_HANG_MS));
-        answers(client, "POST /locks/a", NULL, 201, NULL);
-        http_client_free(client);
-        assert_int_equal(batond_process_stop(&batond), 0);
-        redis_process_stop(&redis);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_notices_that_redis_forgets_it),
         cmocka_unit_test(nobody_notices_that_a_primary_of_a_cluster_forgets_it),
         cmocka_unit_test(nobody_notices_that_a_member_of_a_quorum_forgets_it),
         cmocka_unit_test(a_promoted_replica_has_it),
-        cmocka_unit_test(a_missing_right_is_named),
         cmocka_unit_test(what_nobody_uses_is_deleted),
     };
     return cmocka_run_group_tests_name("libraries", tests, begin, end);

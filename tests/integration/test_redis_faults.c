@@ -126,83 +126,6 @@ static void a_full_redis_grants_nothing_and_releases(void **state)
     service_close(&service);
 }
 
-static void a_redis_that_becomes_a_replica_is_not_written_to(void **state)
-{
-    struct service service;
-    struct redis_process primary;
-    (void)state;
-    service_open(&service, NULL, NULL);
-    redis_process_start(&primary, &(struct redis_options){.port = true});
-    answers(service.client, "GET /readyz", NULL, 200, NULL);
-    freeReplyObject(redis_process_command(&service.redis, "REPLICAOF 127.0.0.1 %d", primary.port));
-    all_are_told_to_come_again(service.client);
-    freeReplyObject(redis_process_command(&service.redis, "REPLICAOF NO ONE"));
-    resumes(service.client);
-    answers(service.client, "POST /locks/primary", NULL, 201, NULL);
-    redis_process_stop(&primary);
-    service_close(&service);
-}
-
-static void eviction_is_warned_of_at_the_start(void **state)
-{
-    static const char *const EVICTING[] = {"--maxmemory-policy", "allkeys-lru", NULL};
-    struct service service;
-    char line[1024];
-    (void)state;
-    service_open(&service, &(struct redis_options){.arguments = EVICTING}, NULL);
-    assert_true(process_wait_line(&service.batond.process, "noeviction", NULL, line, sizeof line,
-                                  CLOCK_HANG_MS));
-    assert_non_null(strstr(line, "\"level\":\"warn\""));
-    assert_non_null(strstr(line, "allkeys-lru"));
-    answers(service.client, "POST /locks/a", NULL, 201, NULL);
-    service_close(&service);
-}
-
-/* The start is refused with exit code 1 and one line that has these words. */
-static void start_is_refused(const char *redis_url, const char *const *words)
-{
-    struct batond_process batond;
-    batond_process_launch(&batond, &(struct batond_options){.redis_url = redis_url});
-    if (!process_wait(&batond.process, CLOCK_HANG_MS))
-        fail_msg("it started with %s", redis_url);
-    char *output = process_output(&batond.process);
-    assert_int_equal(process_exit_code(&batond.process), 1);
-    assert_ptr_equal(strchr(output, '\n'), output + strlen(output) - 1);
-    for (; *words; words++)
-        if (!strstr(output, *words))
-            fail_msg("no %s in %s", *words, output);
-    assert_null(strstr(output, "opensesame"));
-    free(output);
-    batond_process_stop(&batond);
-}
-
-static void a_redis_with_a_password(void **state)
-{
-    static const char *const GUARDED[] = {"--requirepass", "open/sesame", NULL};
-    struct redis_process redis;
-    struct batond_process batond;
-    char url[200];
-    (void)state;
-    redis_process_start(&redis, &(struct redis_options){.port = true, .arguments = GUARDED});
-    start_is_refused(redis.url, LIST("password", "redis-url"));
-    snprintf(url, sizeof url, "redis://:opensesame@127.0.0.1:%d", redis.port);
-    start_is_refused(url, LIST("WRONGPASS", "Check user and password"));
-    snprintf(url, sizeof url, "redis://default:open%%2Fsesame@127.0.0.1:%d/3", redis.port);
-    batond_process_start(&batond, &(struct batond_options){.redis_url = url});
-    struct http_client *client = http_client_new(batond.url);
-    answers(client, "POST /locks/a", NULL, 201, NULL);
-    freeReplyObject(redis_process_command(&redis, "AUTH open/sesame"));
-    assert_int_equal(redis_process_integer(&redis, "EXISTS baton:{a}"), 0);
-    freeReplyObject(redis_process_command(&redis, "SELECT 3"));
-    assert_int_equal(redis_process_integer(&redis, "EXISTS baton:{a}"), 1);
-    char *output = process_output(&batond.process);
-    assert_null(strstr(output, "sesame"));
-    free(output);
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
-    redis_process_stop(&redis);
-}
-
 static void a_redis_that_comes_later(void **state)
 {
     struct redis_process redis;
@@ -258,9 +181,6 @@ int main(void)
         cmocka_unit_test(a_redis_that_goes_and_comes_back),
         cmocka_unit_test(a_redis_that_is_stuck),
         cmocka_unit_test(a_full_redis_grants_nothing_and_releases),
-        cmocka_unit_test(a_redis_that_becomes_a_replica_is_not_written_to),
-        cmocka_unit_test(eviction_is_warned_of_at_the_start),
-        cmocka_unit_test(a_redis_with_a_password),
         cmocka_unit_test(a_redis_that_comes_later),
         cmocka_unit_test(who_comes_first_is_served_already),
     };

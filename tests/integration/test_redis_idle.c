@@ -107,46 +107,11 @@ static void idle_timeout_of_a_proxy_costs_no_request(void **state)
     redis_process_stop(&redis);
 }
 
-#define PASSWORD "a@b:c/d#e%f?g+h%2Bi j&k=l\\m\"n"
-#define ENCODED  "a%40b%3Ac%2Fd%23e%25f%3Fg%2Bh%252Bi%20j%26k%3Dl%5Cm%22n"
-
-static void serves(const char *url, const char *const *environment)
-{
-    struct batond_process batond;
-    batond_process_start(&batond,
-                         &(struct batond_options){.redis_url = url, .environment = environment});
-    struct http_client *client = http_client_new(batond.url);
-    if (!comes_to_answer(client, "/readyz", 200, CLOCK_HANG_MS))
-        fail_msg("%s: %s", url, client->reply.body);
-    http_client_free(client);
-    char *log = process_output(&batond.process);
-    assert_null(strstr(log, "a@b:c"));
-    assert_null(strstr(log, "a%40b"));
-    free(log);
-    assert_int_equal(batond_process_stop(&batond), 0);
-}
-
-static void password_may_have_any_character(void **state)
-{
-    struct redis_process redis;
-    char url[200], plain[60];
-    (void)state;
-    redis_process_start(&redis, &(struct redis_options){.port = true});
-    freeReplyObject(redis_process_command(&redis, "CONFIG SET requirepass %s", PASSWORD));
-    const char *port = strrchr(redis.port_url, ':') + 1;
-    snprintf(url, sizeof url, "redis://:%s@127.0.0.1:%s", ENCODED, port);
-    snprintf(plain, sizeof plain, "redis://127.0.0.1:%s", port);
-    serves(url, NULL);
-    serves(plain, (const char *const[]){"BATON_REDIS_PASSWORD=" PASSWORD, NULL});
-    redis_process_stop(&redis);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(idle_timeout_of_redis_costs_no_request),
         cmocka_unit_test(idle_timeout_of_a_proxy_costs_no_request),
-        cmocka_unit_test(password_may_have_any_character),
     };
     return cmocka_run_group_tests_name("redis_idle", tests, NULL, NULL);
 }

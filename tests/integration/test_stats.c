@@ -137,22 +137,6 @@ static void several_names_wait_one_by_one(void **state)
     assert_waiters(guarded, "n1", 0);
 }
 
-static void a_wait_that_is_cancelled_ends(void **state)
-{
-    struct guarded *guarded = *state;
-    char token[TOKEN_TEXT];
-    hold(guarded, "cancelled", token);
-    struct parked *parked =
-        wait_for(guarded, "POST /locks/cancelled",
-                 "{\"token\":\"0123456789abcdef0123456789abcdef\",\"wait_ms\":20000}");
-    assert_waiters(guarded, "cancelled", 1);
-    let_go(guarded, "cancelled", "0123456789abcdef0123456789abcdef");
-    assert_int_equal(parked_answer(parked, CLOCK_HANG_MS), 409);
-    assert_waiters(guarded, "cancelled", 0);
-    parked_close(parked);
-    let_go(guarded, "cancelled", token);
-}
-
 static void only_what_may_be_read_is_told(void **state)
 {
     struct guarded *guarded = *state;
@@ -197,7 +181,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_waits_is_told_until_the_wait_ends),
         cmocka_unit_test(several_names_wait_one_by_one),
-        cmocka_unit_test(a_wait_that_is_cancelled_ends),
         cmocka_unit_test(only_what_may_be_read_is_told),
         cmocka_unit_test(a_list_is_as_long_as_is_asked_for),
     };

@@ -157,15 +157,6 @@ static void a_list_has_what_may_be_read(void **state)
     }
 }
 
-static void a_list_without_a_prefix_is_one_of_all(void **state)
-{
-    struct http_client *client = client_of(state);
-    char names[1024] = "";
-    asks_for(client, AS("parts"), "GET /locks", 200);
-    add_names(client, names, sizeof names);
-    assert_true(has_just(names, SEEN[9].seen));
-}
-
 static void events_have_what_may_be_read(void **state)
 {
     char names[1024], request[200];
@@ -359,39 +350,18 @@ static void a_stream_ends_where_its_principal_is_no_more(void **state)
     guarded_reload(guarded, PRINCIPALS, LENGTH(PRINCIPALS));
 }
 
-/* Its renewals would be refused, too. */
-static void a_connection_holds_for_no_principal_that_is_no_more(void **state)
-{
-    struct guarded *guarded = *state;
-    static const char STREAM[] = "Accept: application/x-ndjson";
-    struct parked *gone = watches(state, "wide", STREAM, "POST /locks/gone?hold=connection&ttl=3s");
-    struct parked *stays =
-        watches(state, "all", STREAM, "POST /locks/stays?hold=connection&ttl=3s");
-    assert_true(parked_hears(gone, "heartbeat", CLOCK_HANG_MS));
-    guarded_reload(guarded, PRINCIPALS, 1);
-    assert_true(parked_hears(gone, "\"lost\"", CLOCK_HANG_MS));
-    asks_for(client_of(state), AS("all"), "POST /locks/gone?wait=20s", 201);
-    assert_true(parked_hears(stays, "heartbeat", CLOCK_HANG_MS));
-    assert_null(strstr(stays->text, "\"lost\""));
-    parked_close(gone);
-    parked_close(stays);
-    guarded_reload(guarded, PRINCIPALS, LENGTH(PRINCIPALS));
-}
-
 #define WITH(test) cmocka_unit_test_setup(test, hold_all)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH(a_list_has_what_may_be_read),
-        WITH(a_list_without_a_prefix_is_one_of_all),
         WITH(events_have_what_may_be_read),
         WITH(a_cursor_tells_of_nothing_else),
         WITH(a_watch_is_woken_by_what_it_may_see),
         WITH(a_limit_counts_what_may_be_seen),
         WITH(a_stream_goes_on_where_it_was),
         WITH(a_stream_ends_where_its_principal_is_no_more),
-        WITH(a_connection_holds_for_no_principal_that_is_no_more),
     };
     return cmocka_run_group_tests_name("visible", tests, start, stop);
 }
