@@ -123,18 +123,6 @@ static void are_served_by_rate(struct http_client *clients[CLIENTS], const char 
     assert_in_range(good, limit, limit + 1 + limit * (clock_ms() - begun) / 1000);
 }
 
-static void rate_without_principals_is_shared(void **state)
-{
-    struct service service;
-    struct http_client *clients[CLIENTS];
-    (void)state;
-    service_open(&service, NULL, LIST("--rate-limit=20", "--workers=3"));
-    open_clients(&service, clients);
-    are_served_by_rate(clients, NULL, 20);
-    close_clients(clients);
-    service_close(&service);
-}
-
 /* Asks until it is refused, which only a slow machine delays. */
 static void comes_to_be_limited(struct http_client *client, const char *method, const char *path)
 {
@@ -553,7 +541,6 @@ static void waiters_leave_room_for_a_release(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rate_without_principals_is_shared),
         cmocka_unit_test(rate_limit_fields_say_what_is_left),
         cmocka_unit_test(health_is_not_rate_limited),
         cmocka_unit_test(renewals_and_releases_pass_beyond_rate),

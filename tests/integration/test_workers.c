@@ -61,30 +61,6 @@ static struct http_client *connect_and_wait(struct actor *actor)
     return client;
 }
 
-static void *take_one_lock(void *context)
-{
-    struct actor *actor = context;
-    struct http_client *client = connect_and_wait(actor);
-    long status = http_call(client, "POST", "/locks/one", NULL);
-    actor->wins += status == 201;
-    actor->failures += status != 201 && status != 409;
-    http_client_free(client);
-    return NULL;
-}
-
-static void one_of_many_gets_the_lock(void **state)
-{
-    struct actor actors[CLIENTS];
-    long wins = 0, failures = 0;
-    all_at_once(*state, actors, take_one_lock);
-    for (int i = 0; i < CLIENTS; i++) {
-        wins += actors[i].wins;
-        failures += actors[i].failures;
-    }
-    assert_int_equal(wins, 1);
-    assert_int_equal(failures, 0);
-}
-
 /* All of them send the same request with the same token, as a client that lost patience would. */
 static void *repeat_oneself(void *context)
 {
@@ -177,7 +153,6 @@ static void many_connections_stay_open_side_by_side(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_of_many_gets_the_lock),
         cmocka_unit_test(one_token_is_one_hold_whichever_worker_it_comes_to),
         cmocka_unit_test(each_client_gets_its_own_replies),
         cmocka_unit_test(many_connections_stay_open_side_by_side),
