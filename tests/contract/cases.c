@@ -17,50 +17,31 @@
     {                                                                                              \
         .reply = answer, .request = asked                                                          \
     }
-#define AFTER(first, answer, asked)                                                                \
+#define BEHIND(answer, asked, ...)                                                                 \
     {                                                                                              \
-        .reply = answer, .request = asked, .before = { first }                                     \
+        .reply = answer, .request = asked, .before = { __VA_ARGS__ }                               \
     }
-#define AFTER_2(first, then, answer, asked)                                                        \
-    {                                                                                              \
-        .reply = answer, .request = asked, .before = { first, then }                               \
-    }
-#define AFTER_3(first, then, last, answer, asked)                                                  \
-    {                                                                                              \
-        .reply = answer, .request = asked, .before = { first, then, last }                         \
-    }
+#define AFTER(first, answer, asked)               BEHIND(answer, asked, first)
+#define AFTER_2(first, then, answer, asked)       BEHIND(answer, asked, first, then)
+#define AFTER_3(first, then, last, answer, asked) BEHIND(answer, asked, first, then, last)
 #define MEANWHILE(first, answer, asked, then)                                                      \
     {                                                                                              \
         .reply = answer, .request = asked, .before = {first}, .meanwhile = then                    \
-    }
-#define DRAINING(first, answer, asked)                                                             \
-    {                                                                                              \
-        .reply = answer, .request = asked, .before = {first}, .while_draining = true               \
-    }
-#define STUCK(answer, asked)                                                                       \
-    {                                                                                              \
-        .reply = answer, .request = asked, .while_stuck = true                                     \
-    }
-#define ALONE(first, answer, asked)                                                                \
-    {                                                                                              \
-        .reply = answer, .request = asked, .before = {first}, .while_alone = true                  \
-    }
-#define QUORUM(answer, asked)                                                                      \
-    {                                                                                              \
-        .reply = answer, .request = asked, .by_quorum = true                                       \
-    }
-#define QUARANTINED(answer, asked)                                                                 \
-    {                                                                                              \
-        .reply = answer, .request = asked, .while_quarantined = true                               \
     }
 #define LARGE(answer, asked)                                                                       \
     {                                                                                              \
         .reply = answer, .request = asked, .too_large = true                                       \
     }
-#define DOWN(answer, asked)                                                                        \
+#define IN(its_condition, first, answer, asked)                                                    \
     {                                                                                              \
-        .reply = answer, .request = asked, .without_redis = true                                   \
+        .reply = answer, .request = asked, .before = {first}, .condition = its_condition           \
     }
+#define DRAINING(first, answer, asked) IN(DRAINING, first, answer, asked)
+#define STUCK(answer, asked)           IN(STUCK, NULL, answer, asked)
+#define ALONE(first, answer, asked)    IN(ALONE, first, answer, asked)
+#define QUORUM(answer, asked)          IN(IN_QUORUM, NULL, answer, asked)
+#define QUARANTINED(answer, asked)     IN(QUARANTINED, NULL, answer, asked)
+#define DOWN(answer, asked)            IN(WITHOUT_REDIS, NULL, answer, asked)
 
 /* Where a case needs a lock, it has a name of its own: none depends on another. */
 const struct contract_case CASES[] = {

@@ -151,18 +151,17 @@ static bool run_case(struct fixture *fixture, struct http_client *client,
     return is_as_documented(fixture, client, it, promises);
 }
 
-static size_t run_cases(struct fixture *fixture, bool without_redis, json_t *promises)
+/* All cases of this condition, asked by the client. What has to be there before is arranged at the
+ * usual batond. */
+static size_t run_cases(struct fixture *fixture, struct http_client *client,
+                        enum condition condition, json_t *promises)
 {
     size_t failed = 0;
-    if (!without_redis)
-        freeReplyObject(redis_process_command(&fixture->redis, "SET baton:{damaged} x"));
     for (size_t i = 0; i < CASE_COUNT; i++) {
-        if (CASES[i].without_redis != without_redis || CASES[i].while_draining ||
-            CASES[i].while_stuck || CASES[i].while_alone || CASES[i].by_quorum ||
-            CASES[i].while_quarantined)
+        if (CASES[i].condition != condition)
             continue;
         arrange_case(fixture->client, &CASES[i]);
-        failed += !run_case(fixture, fixture->client, &CASES[i], promises);
+        failed += !run_case(fixture, client, &CASES[i], promises);
     }
     return failed;
 }
@@ -201,7 +200,7 @@ static size_t run_draining_cases(struct fixture *fixture, json_t *promises)
     assert_true(raw_send(unfinished, UNFINISHED, sizeof UNFINISHED - 1));
     arrange(first, "GET /livez");
     for (size_t i = 0; i < CASE_COUNT; i++)
-        if (CASES[i].while_draining)
+        if (CASES[i].condition == DRAINING)
             arrange_case(clients[i] = http_client_new(batond.url), &CASES[i]);
     begin_draining(&batond, first);
     for (size_t i = 0; i < CASE_COUNT; i++) {
@@ -237,40 +236,36 @@ static size_t run_stuck_cases(struct fixture *fixture, json_t *promises)
     static const char *const arguments[] = {"--workers=2", NULL};
     struct batond_options options = {.redis_url = fixture->redis.url, .arguments = arguments};
     struct batond_process batond;
-    size_t failed = 0;
     batond_process_start(&batond, &options);
     pid_t thread = stuck_thread_begin(batond.process.pid, "worker 2");
     if (!thread)
         promises_excuse(promises, "stuck");
     struct http_client *client = thread ? connect_to_the_other(&batond) : NULL;
-    for (size_t i = 0; client && i < CASE_COUNT; i++)
-        if (CASES[i].while_stuck)
-            failed += !run_case(fixture, client, &CASES[i], promises);
+    size_t failed = client ? run_cases(fixture, client, STUCK, promises) : 0;
     stuck_thread_end(thread);
     http_client_free(client);
     assert_int_equal(batond_process_stop(&batond), 0);
     return failed;
 }
 
-/* A batond whose grants a replica is to confirm, and there is none. What has to be there before is
- * granted by the other one. */
-static size_t run_alone_cases(struct fixture *fixture, json_t *promises)
+static size_t run_cases_at(struct fixture *fixture, const char *redis_url,
+                           const char *const *arguments, enum condition condition, json_t *promises)
 {
-    static const char *const arguments[] = {"--confirm=replicas:1", "--confirm-timeout=20ms", NULL};
-    struct batond_options options = {.redis_url = fixture->redis.url, .arguments = arguments};
+    struct batond_options options = {.redis_url = redis_url, .arguments = arguments};
     struct batond_process batond;
-    size_t failed = 0;
     batond_process_start(&batond, &options);
     struct http_client *client = http_client_new(batond.url);
-    for (size_t i = 0; i < CASE_COUNT; i++) {
-        if (!CASES[i].while_alone)
-            continue;
-        arrange_case(fixture->client, &CASES[i]);
-        failed += !run_case(fixture, client, &CASES[i], promises);
-    }
+    size_t failed = run_cases(fixture, client, condition, promises);
     http_client_free(client);
     assert_int_equal(batond_process_stop(&batond), 0);
     return failed;
+}
+
+/* A batond whose grants a replica is to confirm, and there is none. */
+static size_t run_alone_cases(struct fixture *fixture, json_t *promises)
+{
+    static const char *const ARGUMENTS[] = {"--confirm=replicas:1", "--confirm-timeout=20ms", NULL};
+    return run_cases_at(fixture, fixture->redis.url, ARGUMENTS, ALONE, promises);
 }
 
 /* A batond of a quorum, of which nobody is there: what it does not offer, it refuses all the same.
@@ -278,16 +273,7 @@ static size_t run_alone_cases(struct fixture *fixture, json_t *promises)
 static size_t run_quorum_cases(struct fixture *fixture, json_t *promises)
 {
     static const char URL[] = "redis+quorum://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3";
-    struct batond_process batond;
-    size_t failed = 0;
-    batond_process_start(&batond, &(struct batond_options){.redis_url = URL});
-    struct http_client *client = http_client_new(batond.url);
-    for (size_t i = 0; i < CASE_COUNT; i++)
-        if (CASES[i].by_quorum)
-            failed += !run_case(fixture, client, &CASES[i], promises);
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
-    return failed;
+    return run_cases_at(fixture, URL, NULL, IN_QUORUM, promises);
 }
 
 static bool is_quarantined(void *context)
@@ -301,15 +287,12 @@ static size_t run_quarantined_cases(struct fixture *fixture, json_t *promises)
     static const char *const arguments[] = {"--quarantine=30s", NULL};
     struct batond_options options = {.redis_url = fixture->redis.url, .arguments = arguments};
     struct batond_process batond;
-    size_t failed = 0;
     batond_process_start(&batond, &options);
     struct http_client *client = http_client_new(batond.url);
     assert_int_equal(http_call(client, "POST", "/locks/lost-before?ttl=10s", NULL), 201);
     redis_process_flush(&fixture->redis);
     assert_true(clock_wait_until(is_quarantined, client, CLOCK_HANG_MS));
-    for (size_t i = 0; i < CASE_COUNT; i++)
-        if (CASES[i].while_quarantined)
-            failed += !run_case(fixture, client, &CASES[i], promises);
+    size_t failed = run_cases(fixture, client, QUARANTINED, promises);
     http_client_free(client);
     assert_int_equal(batond_process_stop(&batond), 0);
     return failed;
@@ -427,7 +410,8 @@ static void replies_are_what_the_document_promises(void **state)
 {
     struct fixture *fixture = *state;
     json_t *promises = promises_of(&fixture->spec);
-    size_t failed = run_cases(fixture, false, promises);
+    freeReplyObject(redis_process_command(&fixture->redis, "SET baton:{damaged} x"));
+    size_t failed = run_cases(fixture, fixture->client, USUALLY, promises);
     failed += run_draining_cases(fixture, promises);
     failed += run_stuck_cases(fixture, promises);
     failed += run_alone_cases(fixture, promises);
@@ -436,7 +420,7 @@ static void replies_are_what_the_document_promises(void **state)
     failed += run_guarded_cases(fixture, promises);
     failed += run_limited_cases(fixture, promises);
     redis_process_halt(&fixture->redis);
-    failed += run_cases(fixture, true, promises);
+    failed += run_cases(fixture, fixture->client, WITHOUT_REDIS, promises);
     redis_process_resume(&fixture->redis);
     failed += promises_print_unseen(promises);
     json_decref(promises);
