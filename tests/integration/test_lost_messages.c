@@ -122,35 +122,30 @@ static void many_lost_grants_are_found_by_vouching(void **state)
 }
 
 /* The hold ends sooner than everybody thought, and nobody else waits. */
-static void a_lost_word_of_an_earlier_end(void **state)
+static void assert_end_is_noticed(struct proxied *scene, const char *name, const char *renewal,
+                                  int64_t ttl_ms)
 {
-    struct proxied *scene = *state;
     char token[TOKEN_TEXT];
-    take(scene, "sooner", "ttl=5m", token);
-    struct parked *waiter = park(scene, "sooner", "wait=50s", NULL, 1);
+    take(scene, name, "ttl=5m", token);
+    struct parked *waiter = park(scene, name, "wait=50s", NULL, 1);
     proxied_lose(scene, "n ", 1);
     int64_t begun = clock_ms();
-    answers_token(scene->other, token, "PUT /locks/sooner?ttl=1s", NULL, 200, NULL);
+    answers_token(scene->other, token, renewal, NULL, 200, NULL);
     await(waiter, 201);
-    assert_true(clock_ms() - begun >= 995);
+    assert_true(clock_ms() - begun >= ttl_ms - 5);
     assert_lost(scene, 1);
     parked_close(waiter);
+}
+
+static void a_lost_word_of_an_earlier_end(void **state)
+{
+    assert_end_is_noticed(*state, "sooner", "PUT /locks/sooner?ttl=1s", 1000);
 }
 
 /* Further ahead than that somebody would mind it. */
 static void a_lost_word_of_an_end_that_is_far(void **state)
 {
-    struct proxied *scene = *state;
-    char token[TOKEN_TEXT];
-    take(scene, "far", "ttl=5m", token);
-    struct parked *waiter = park(scene, "far", "wait=50s", NULL, 1);
-    proxied_lose(scene, "n ", 1);
-    int64_t begun = clock_ms();
-    answers_token(scene->other, token, "PUT /locks/far?ttl=2500ms", NULL, 200, NULL);
-    await(waiter, 201);
-    assert_true(clock_ms() - begun >= 2495);
-    assert_lost(scene, 1);
-    parked_close(waiter);
+    assert_end_is_noticed(*state, "far", "PUT /locks/far?ttl=2500ms", 2500);
 }
 
 static void a_lost_word_of_a_change_is_found_by_vouching(void **state)

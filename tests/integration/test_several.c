@@ -40,17 +40,6 @@ static int64_t holds_of(struct http_client *client, const char *name)
     return http_integer(client, "hold_count");
 }
 
-static bool queue_comes_to(struct http_client *client, const char *name, int64_t length)
-{
-    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
-    while (holds_of(client, name) < 0 || http_integer(client, "queue_length") != length) {
-        if (clock_ms() > deadline)
-            return false;
-        clock_sleep_ms(5);
-    }
-    return true;
-}
-
 static bool comes_to_have_holds(struct http_client *client, const char *name, int64_t count)
 {
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
@@ -112,10 +101,10 @@ static void all_are_waited_for(void **state)
     take(client, "wait-c", second);
     struct parked *parked = parked_send(service->batond.port, HEADER, "POST /locks?wait=50s&ttl=1h",
                                         "{\"names\": [\"wait-c\", \"wait-b\", \"wait-a\"]}");
-    assert_true(queue_comes_to(client, "wait-a", 1));
+    comes_to_queue(client, "wait-a", 1);
     assert_true(parked_waits(parked, 0));
     give(client, first, "wait-a");
-    assert_true(queue_comes_to(client, "wait-c", 1));
+    comes_to_queue(client, "wait-c", 1);
     assert_true(parked_waits(parked, 0));
     assert_int_equal(holds_of(client, "wait-a"), 1);
     assert_int_equal(holds_of(client, "wait-b"), 1);

@@ -49,21 +49,6 @@ static void release(struct http_client *client, const char *token, const char *n
     answers_token(client, token, request, NULL, 200, NULL);
 }
 
-/* Waits until so many wait for the name. */
-static bool queue_comes_to(struct http_client *client, const char *name, int64_t length)
-{
-    char path[100];
-    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
-    snprintf(path, sizeof path, "/locks/%s", name);
-    while (http_call(client, "GET", path, NULL) != 200 ||
-           http_integer(client, "queue_length") != length) {
-        if (clock_ms() > deadline)
-            return false;
-        clock_sleep_ms(5);
-    }
-    return true;
-}
-
 /* Sends one that waits, and sees it in the queue. */
 static struct parked *wait_as(struct service *service, const char *token, const char *query,
                               int64_t place)
@@ -72,8 +57,7 @@ static struct parked *wait_as(struct service *service, const char *token, const 
     snprintf(request, sizeof request, "POST /locks/%s", query);
     snprintf(name, sizeof name, "%.*s", (int)strcspn(query, "?"), query);
     struct parked *parked = parked_send_token(service->batond.port, token, request);
-    if (!queue_comes_to(service->client, name, place))
-        fail_msg("%s does not wait: %s", query, service->client->reply.body);
+    comes_to_queue(service->client, name, place);
     return parked;
 }
 
@@ -180,7 +164,7 @@ static void a_wait_ends(void **state)
     assert_int_equal(http_integer(service->client, "retry_after_ms"), 10000);
     assert_non_null(http_header(service->client, "Retry-After"));
     assert_null(strstr(service->client->reply.body, token));
-    assert_true(queue_comes_to(service->client, "ends", 0));
+    comes_to_queue(service->client, "ends", 0);
     release(service->client, token, "ends");
     answers(service->client, "GET /locks/ends", NULL, 200, NULL);
     assert_string_equal(http_text(service->client, "state"), "free");
@@ -232,7 +216,7 @@ static void a_hang_up_keeps_the_place_where_that_was_asked_for(void **state)
     struct parked *second = wait_as(service, OTHER, "returns?wait=20s", 2);
     parked_close(first);
     parked_close(wait_as(service, "a-token-that-waits-0003", "returns?wait=20s", 3));
-    assert_true(queue_comes_to(service->client, "returns", 2)); /* that hang-up was heard of */
+    comes_to_queue(service->client, "returns", 2); /* that hang-up was heard of */
     first = parked_send_token(service->batond.port, TOKEN, "POST /locks/returns?wait=20s");
     still_waits(service, first, "returns", 2);
     release(service->client, token, "returns");
@@ -255,7 +239,7 @@ static void a_wait_can_be_cancelled(void **state)
     }
     is_refused(waiter, 409, "not_held");
     assert_non_null(strstr(http_text(&waiter->client, "detail"), "cancelled"));
-    assert_true(queue_comes_to(service->client, "cancel", 0));
+    comes_to_queue(service->client, "cancel", 0);
     answers_token(service->client, TOKEN, "POST /locks/cancel?wait=5s", NULL, 409, "not_held");
     release(service->client, token, "cancel");
     answers(service->client, "GET /locks/cancel", NULL, 200, NULL);

@@ -29,6 +29,15 @@ struct guest {
     struct acquire request;
 };
 
+/* HOLDER has the lock "n" already, for long. */
+static int start_held(void **state)
+{
+    fixture_start(state);
+    struct locks_fixture *fixture = *state;
+    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
+    return 0;
+}
+
 static void request_lock(struct guest *guest)
 {
     guest->answer = (struct answer){.gone = guest->answer.gone};
@@ -53,6 +62,13 @@ static void wait_as(struct guest *guest, struct site *site, int number, int64_t 
 static void await_queue(struct locks_fixture *fixture, int64_t length)
 {
     fixture_await_queue(&fixture->here, "n", length);
+}
+
+/* Sends one that waits for long, and sees it in the queue, as the so-many-th. */
+static void queue_up(struct guest *guest, struct site *site, int number, int64_t place)
+{
+    wait_as(guest, site, number, PATIENCE_MS, 0);
+    await_queue(site->fixture, place);
 }
 
 static void assert_granted(struct locks_fixture *fixture, struct guest *guest)
@@ -95,10 +111,8 @@ static void waiters_of_two_servers_are_granted_in_order_of_arrival(void **state)
     enum { COUNT = 5 };
     struct locks_fixture *fixture = *state;
     struct guest guests[COUNT];
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
     for (int i = 0; i < COUNT; i++) {
-        wait_as(&guests[i], i % 2 ? &fixture->here : &fixture->there, i, PATIENCE_MS, 0);
-        await_queue(fixture, i + 1);
+        queue_up(&guests[i], i % 2 ? &fixture->here : &fixture->there, i, i + 1);
     }
     const char *holder = HOLDER;
     uint64_t calls = calls_of(fixture);
@@ -121,11 +135,8 @@ static void a_hand_over_within_a_server_is_one_command(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct guest first, second;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    wait_as(&first, &fixture->here, 1, PATIENCE_MS, 0);
-    await_queue(fixture, 1);
-    wait_as(&second, &fixture->there, 2, PATIENCE_MS, 0);
-    await_queue(fixture, 2);
+    queue_up(&first, &fixture->here, 1, 1);
+    queue_up(&second, &fixture->there, 2, 2);
     uint64_t calls = store_figures(fixture->here.store).calls;
     struct answer release = fixture_release(&fixture->here, "n", HOLDER);
     assert_int_equal(first.answer.count, 1); /* told before the one who releases */
@@ -149,11 +160,9 @@ static void a_hand_over_within_a_server_tells_the_ttl_that_redis_has(void **stat
     for (int others = 0; others < 2; others++) {
         struct guest guest, other;
         fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-        wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
-        await_queue(fixture, 1);
+        queue_up(&guest, &fixture->here, 1, 1);
         if (others)
-            wait_as(&other, &fixture->here, 2, PATIENCE_MS, 0);
-        await_queue(fixture, 1 + others);
+            queue_up(&other, &fixture->here, 2, 1 + others);
         struct acquire again = guest.request;
         again.wait_ms = 0;
         again.ttl_ms = GUEST_TTL_MS / 2 + 1000;
@@ -173,11 +182,8 @@ static void a_hand_over_within_a_server_looks_for_the_client(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct guest gone, next;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    wait_as(&gone, &fixture->here, 1, PATIENCE_MS, 0);
-    await_queue(fixture, 1);
-    wait_as(&next, &fixture->here, 2, PATIENCE_MS, 0);
-    await_queue(fixture, 2);
+    queue_up(&gone, &fixture->here, 1, 1);
+    queue_up(&next, &fixture->here, 2, 2);
     gone.answer.gone = true;
     fixture_release(&fixture->here, "n", HOLDER);
     assert_granted(fixture, &next);
@@ -206,14 +212,12 @@ static void the_expiry_of_what_was_handed_over_is_noticed(void **state)
     enum { TTL_MS = 300 };
     struct locks_fixture *fixture = *state;
     struct guest first = {.site = &fixture->there}, next;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
     first.request = fixture_request("n", "guest-00000000000000001", TTL_MS);
     first.request.owner = slice_of("first");
     first.request.wait_ms = PATIENCE_MS;
     request_lock(&first);
     await_queue(fixture, 1);
-    wait_as(&next, &fixture->there, 2, PATIENCE_MS, 0);
-    await_queue(fixture, 2);
+    queue_up(&next, &fixture->there, 2, 2);
     int64_t begun = clock_ms();
     fixture_release(&fixture->here, "n", HOLDER);
     assert_result(fixture, &first, LOCKS_DONE);
@@ -226,9 +230,7 @@ static void a_renewal_to_less_is_noticed(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    wait_as(&guest, &fixture->there, 1, PATIENCE_MS, 0);
-    await_queue(fixture, 1);
+    queue_up(&guest, &fixture->there, 1, 1);
     int64_t begun = clock_ms();
     fixture_renew(&fixture->here, "n", HOLDER, 200);
     assert_granted(fixture, &guest);
@@ -239,7 +241,6 @@ static void a_wait_that_ends_leaves_the_queue(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
     int64_t begun = clock_ms();
     wait_as(&guest, &fixture->here, 1, 200, 0);
     assert_result(fixture, &guest, LOCKS_TIMEOUT);
@@ -255,11 +256,9 @@ static void a_kept_place_is_found_again_elsewhere(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct guest first, second;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
     wait_as(&first, &fixture->here, 1, 50, FIXTURE_TTL_MS);
     assert_result(fixture, &first, LOCKS_TIMEOUT);
-    wait_as(&second, &fixture->here, 2, PATIENCE_MS, 0);
-    await_queue(fixture, 2);
+    queue_up(&second, &fixture->here, 2, 2);
     first.site = &fixture->there;
     first.request.wait_ms = PATIENCE_MS;
     request_lock(&first);
@@ -280,8 +279,7 @@ static void a_repeated_request_gets_what_it_has_queued_for(void **state)
     for (int i = 0; i < 2; i++) {
         struct guest first, second;
         fixture_lock(&fixture->here, "n", HOLDERS[i], FIXTURE_TTL_MS);
-        wait_as(&first, &fixture->here, i, PATIENCE_MS, 0);
-        await_queue(fixture, 1);
+        queue_up(&first, &fixture->here, i, 1);
         second = first;
         second.request.token = slice_of(second.token);
         second.request.owner = slice_of("another");
@@ -302,11 +300,8 @@ static void an_abandoned_waiter_is_passed_at_once(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct guest gone, next;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    wait_as(&gone, &fixture->there, 1, PATIENCE_MS, 0);
-    await_queue(fixture, 1);
-    wait_as(&next, &fixture->here, 2, PATIENCE_MS, 0);
-    await_queue(fixture, 2);
+    queue_up(&gone, &fixture->there, 1, 1);
+    queue_up(&next, &fixture->here, 2, 2);
     locks_abandon(gone.waiter);
     await_queue(fixture, 1);
     fixture_release(&fixture->here, "n", HOLDER);
@@ -337,11 +332,8 @@ static void a_grant_is_not_claimed_for_a_client_that_has_gone(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct guest gone, next;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    wait_as(&gone, &fixture->here, 1, PATIENCE_MS, 0);
-    await_queue(fixture, 1);
-    wait_as(&next, &fixture->there, 2, PATIENCE_MS, 0);
-    await_queue(fixture, 2);
+    queue_up(&gone, &fixture->here, 1, 1);
+    queue_up(&next, &fixture->there, 2, 2);
     gone.answer.gone = true;
     int looks = gone.answer.looks;
     fixture_release(&fixture->here, "n", HOLDER);
@@ -356,10 +348,8 @@ static void assert_falls(struct locks_fixture *fixture, struct site *releaser)
 {
     struct guest gone, next;
     fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    wait_as(&gone, &fixture->here, 1, PATIENCE_MS, 0);
-    await_queue(fixture, 1);
-    wait_as(&next, &fixture->there, 2, PATIENCE_MS, 0);
-    await_queue(fixture, 2);
+    queue_up(&gone, &fixture->here, 1, 1);
+    queue_up(&next, &fixture->there, 2, 2);
     gone.answer.gone = true;
     int64_t begun = clock_ms();
     fixture_release(releaser, "n", HOLDER);
@@ -393,9 +383,7 @@ static void a_client_that_has_gone_is_not_even_queued(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct guest live, late;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    wait_as(&live, &fixture->there, 1, PATIENCE_MS, 0);
-    await_queue(fixture, 1);
+    queue_up(&live, &fixture->there, 1, 1);
     late = (struct guest){.site = &fixture->here, .answer = {.gone = true}};
     late.request = live.request;
     request_lock(&late);
@@ -410,11 +398,8 @@ static void a_later_request_with_the_token_takes_the_place(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct guest first, other, again;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    wait_as(&first, &fixture->here, 1, PATIENCE_MS, 0);
-    await_queue(fixture, 1);
-    wait_as(&other, &fixture->here, 2, PATIENCE_MS, 0);
-    await_queue(fixture, 2);
+    queue_up(&first, &fixture->here, 1, 1);
+    queue_up(&other, &fixture->here, 2, 2);
     again = (struct guest){.site = &fixture->there, .request = first.request};
     request_lock(&again);
     assert_result(fixture, &first, LOCKS_SUPERSEDED);
@@ -429,9 +414,7 @@ static void a_release_cancels_a_waiter(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
-    await_queue(fixture, 1);
+    queue_up(&guest, &fixture->here, 1, 1);
     struct answer release = fixture_release(&fixture->there, "n", guest.token);
     assert_int_equal(release.reply.result, LOCKS_DONE);
     assert_true(release.reply.release.cancelled);
@@ -445,9 +428,7 @@ static void a_cancelled_waiter_is_not_queued_again(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
-    await_queue(fixture, 1);
+    queue_up(&guest, &fixture->here, 1, 1);
     redis_process_integer(&fixture->redis, "CLIENT KILL TYPE pubsub");
     fixture_release(&fixture->there, "n", guest.token);
     assert_result(fixture, &guest, LOCKS_CANCELLED);
@@ -459,13 +440,17 @@ static void a_grant_made_while_the_inbox_was_cut_is_found(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    wait_as(&guest, &fixture->there, 1, PATIENCE_MS, 0);
-    await_queue(fixture, 1);
+    queue_up(&guest, &fixture->there, 1, 1);
     redis_process_integer(&fixture->redis, "CLIENT KILL TYPE pubsub");
     redis_process_integer(&fixture->redis, "CLIENT KILL TYPE pubsub");
     fixture_release(&fixture->here, "n", HOLDER);
     assert_granted(fixture, &guest);
+}
+
+static void tell(struct locks *locks, const char *message)
+{
+    struct store_events events = store_events_of(locks);
+    events.message(events.context, slice_of(message));
 }
 
 /* Shorter than the lease, which goes on meanwhile, and longer than a call of either server waits.
@@ -475,11 +460,10 @@ static void waiters_outlast_a_pause_of_redis(void **state)
     struct locks_fixture *fixture = *state;
     struct guest first, second;
     fixture_lock(&fixture->here, "n", HOLDER, 3000);
-    wait_as(&first, &fixture->here, 1, PATIENCE_MS, 0);
-    await_queue(fixture, 1);
-    wait_as(&second, &fixture->there, 2, PATIENCE_MS, 0);
-    await_queue(fixture, 2);
+    queue_up(&first, &fixture->here, 1, 1);
+    queue_up(&second, &fixture->there, 2, 2);
     redis_process_freeze(&fixture->redis);
+    tell(fixture->here.locks, "s baton:{n}");        /* the first asks again, in vain */
     fixture_await(fixture, &fixture->here.downs, 1); /* each by its tick when the hold has ended */
     fixture_await(fixture, &fixture->there.downs, 1);
     redis_process_thaw(&fixture->redis);
@@ -495,11 +479,8 @@ static void waiters_are_queued_anew_where_redis_has_lost_them(void **state)
     struct locks_fixture *fixture = *state;
     struct guest first, second;
     fixture_reopen(fixture, FIXTURE_CLAIM_MS, SHORT_LEASE_MS);
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    wait_as(&first, &fixture->here, 1, PATIENCE_MS, 0);
-    await_queue(fixture, 1);
-    wait_as(&second, &fixture->here, 2, PATIENCE_MS, 0);
-    await_queue(fixture, 2);
+    queue_up(&first, &fixture->here, 1, 1);
+    queue_up(&second, &fixture->here, 2, 2);
     freeReplyObject(redis_process_command(&fixture->redis, "FLUSHALL"));
     assert_granted(fixture, &first); /* when the server vouches next */
     fixture_release(&fixture->here, "n", first.token);
@@ -510,7 +491,6 @@ static void a_wait_that_ends_without_redis_says_so(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
     wait_as(&guest, &fixture->here, 1, 1500, 0);
     await_queue(fixture, 1);
     freeReplyObject(redis_process_command(&fixture->redis, "CONFIG SET maxclients 1"));
@@ -527,9 +507,7 @@ static void a_waiter_outlives_the_lease_while_its_server_lives(void **state)
     struct locks_fixture *fixture = *state;
     struct guest guest;
     fixture_reopen(fixture, FIXTURE_CLAIM_MS, SHORT_LEASE_MS);
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    wait_as(&guest, &fixture->there, 1, PATIENCE_MS, 0);
-    await_queue(fixture, 1);
+    queue_up(&guest, &fixture->there, 1, 1);
     fixture_await_calls(&fixture->there, store_figures(fixture->there.store).calls + 5);
     await_queue(fixture, 1);
     fixture_release(&fixture->here, "n", HOLDER);
@@ -543,13 +521,10 @@ static void a_server_that_slept_too_long_queues_all_its_waiters_again(void **sta
     struct locks_fixture *fixture = *state;
     struct guest first, late;
     fixture_reopen(fixture, FIXTURE_CLAIM_MS, SHORT_LEASE_MS);
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    wait_as(&first, &fixture->there, 1, PATIENCE_MS, 0);
-    await_queue(fixture, 1);
+    queue_up(&first, &fixture->there, 1, 1);
     clock_sleep_ms(SHORT_LEASE_MS + SHORT_LEASE_MS / 5);
     uv_update_time(&fixture->loop);
-    wait_as(&late, &fixture->there, 2, PATIENCE_MS, 0);
-    await_queue(fixture, 2);
+    queue_up(&late, &fixture->there, 2, 2);
     locks_abandon(late.waiter);
     fixture_release(&fixture->here, "n", HOLDER);
     assert_granted(fixture, &first);
@@ -606,11 +581,8 @@ static void a_server_that_drains_keeps_the_places(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct guest first, second, late;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    wait_as(&first, &fixture->there, 1, PATIENCE_MS, 0);
-    await_queue(fixture, 1);
-    wait_as(&second, &fixture->here, 2, PATIENCE_MS, 0);
-    await_queue(fixture, 2);
+    queue_up(&first, &fixture->there, 1, 1);
+    queue_up(&second, &fixture->here, 2, 2);
     locks_drain(fixture->there.locks);
     assert_result(fixture, &first, LOCKS_DRAINING);
     wait_as(&late, &fixture->there, 3, PATIENCE_MS, 0);
@@ -639,18 +611,11 @@ static void a_server_that_drains_gives_back_what_it_is_just_granted(void **state
     assert_in_range(fixture_remaining(&fixture->here, "n"), 1, FIXTURE_CLAIM_MS);
 }
 
-static void tell(struct locks *locks, const char *message)
-{
-    struct store_events events = store_events_of(locks);
-    events.message(events.context, slice_of(message));
-}
-
 /* A message about an attempt that is not here any more: what it was granted goes to the next. */
 static void a_grant_to_an_unknown_attempt_is_given_back(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
     wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
     assert_int_equal(guest.answer.count, 0);
     await_queue(fixture, 1);
@@ -684,9 +649,7 @@ static void odd_messages_do_nothing(void **state)
                                            "s baton:{m}"};
     struct locks_fixture *fixture = *state;
     struct guest guest;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
-    await_queue(fixture, 1);
+    queue_up(&guest, &fixture->here, 1, 1);
     for (size_t i = 0; i < sizeof MESSAGES / sizeof MESSAGES[0]; i++)
         tell(fixture->here.locks, MESSAGES[i]);
     fixture_settle(&fixture->here);
@@ -696,41 +659,42 @@ static void odd_messages_do_nothing(void **state)
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_stop)
+#define HELD(name) cmocka_unit_test_setup_teardown(name, start_held, fixture_stop)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_free_lock_is_granted_without_a_wait),
-        TEST(waiters_of_two_servers_are_granted_in_order_of_arrival),
-        TEST(a_hand_over_within_a_server_is_one_command),
+        HELD(waiters_of_two_servers_are_granted_in_order_of_arrival),
+        HELD(a_hand_over_within_a_server_is_one_command),
         TEST(a_hand_over_within_a_server_tells_the_ttl_that_redis_has),
-        TEST(a_hand_over_within_a_server_looks_for_the_client),
+        HELD(a_hand_over_within_a_server_looks_for_the_client),
         TEST(an_expiry_hands_over),
-        TEST(the_expiry_of_what_was_handed_over_is_noticed),
-        TEST(a_renewal_to_less_is_noticed),
-        TEST(a_wait_that_ends_leaves_the_queue),
-        TEST(a_kept_place_is_found_again_elsewhere),
+        HELD(the_expiry_of_what_was_handed_over_is_noticed),
+        HELD(a_renewal_to_less_is_noticed),
+        HELD(a_wait_that_ends_leaves_the_queue),
+        HELD(a_kept_place_is_found_again_elsewhere),
         TEST(a_repeated_request_gets_what_it_has_queued_for),
-        TEST(an_abandoned_waiter_is_passed_at_once),
+        HELD(an_abandoned_waiter_is_passed_at_once),
         TEST(a_waiter_may_be_abandoned_while_redis_is_asked),
-        TEST(a_grant_is_not_claimed_for_a_client_that_has_gone),
+        HELD(a_grant_is_not_claimed_for_a_client_that_has_gone),
         TEST(a_grant_that_nobody_claims_falls),
         TEST(a_grant_that_nobody_claims_costs_a_sibling_no_time),
-        TEST(a_client_that_has_gone_is_not_even_queued),
-        TEST(a_later_request_with_the_token_takes_the_place),
-        TEST(a_release_cancels_a_waiter),
-        TEST(a_cancelled_waiter_is_not_queued_again),
-        TEST(a_grant_made_while_the_inbox_was_cut_is_found),
+        HELD(a_client_that_has_gone_is_not_even_queued),
+        HELD(a_later_request_with_the_token_takes_the_place),
+        HELD(a_release_cancels_a_waiter),
+        HELD(a_cancelled_waiter_is_not_queued_again),
+        HELD(a_grant_made_while_the_inbox_was_cut_is_found),
         TEST(waiters_outlast_a_pause_of_redis),
-        TEST(waiters_are_queued_anew_where_redis_has_lost_them),
-        TEST(a_wait_that_ends_without_redis_says_so),
-        TEST(a_waiter_outlives_the_lease_while_its_server_lives),
-        TEST(a_server_that_slept_too_long_queues_all_its_waiters_again),
+        HELD(waiters_are_queued_anew_where_redis_has_lost_them),
+        HELD(a_wait_that_ends_without_redis_says_so),
+        HELD(a_waiter_outlives_the_lease_while_its_server_lives),
+        HELD(a_server_that_slept_too_long_queues_all_its_waiters_again),
         TEST(names_are_vouched_for_in_batches),
-        TEST(a_server_that_drains_keeps_the_places),
+        HELD(a_server_that_drains_keeps_the_places),
         TEST(a_server_that_drains_gives_back_what_it_is_just_granted),
-        TEST(a_grant_to_an_unknown_attempt_is_given_back),
-        TEST(odd_messages_do_nothing),
+        HELD(a_grant_to_an_unknown_attempt_is_given_back),
+        HELD(odd_messages_do_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
