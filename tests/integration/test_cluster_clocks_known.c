@@ -8,7 +8,7 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-enum { SHORT_MS = 100, LASTS_MS = 2500, TTL_MS = 8000, STRANGE = 1 };
+enum { SHORT_MS = 100, LASTS_MS = 2500, STRANGE = 1 };
 
 static struct slot_move move_of(const char *name, int from, int to)
 {
@@ -33,26 +33,6 @@ static bool was_warned(void *context)
     bool was = strstr(output, "ahead of that of Redis at") != NULL;
     free(output);
     return was;
-}
-
-/* Whoever waited for a hold that has moved to a clock that is ahead is not handed it earlier. */
-static void who_waits_gets_it_when_it_has_ended(void **state)
-{
-    struct stage stage = {0};
-    char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    (void)state;
-    stage_open(&stage, STRANGE, 60, true);
-    on_cluster_start_batonds(&stage.all, LIST("--workers=1", "--quarantine=auto"));
-    on_cluster_name(&stage.all, 0, "queued-", 0, name);
-    int64_t ends = clock_ms() + TTL_MS;
-    on_cluster_acquire(stage.all.client[0], name, "?ttl=8s", token);
-    struct parked *waits = on_cluster_wait(&stage.all, 1, name, "?wait=50s&ttl=1s");
-    struct slot_move move = move_of(name, 0, STRANGE);
-    clustered_move(&stage.all.clustered, &move);
-    assert_int_equal(parked_answer(waits, 2 * CLOCK_HANG_MS), 201);
-    assert_true(clock_ms() >= ends);
-    parked_close(waits);
-    stage_close(&stage);
 }
 
 /* Whether a record of the strange node says that there is a quarantine. */
@@ -189,7 +169,6 @@ static void a_promoted_replica_whose_clock_is_ahead_grants_nothing_early(void **
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_waits_gets_it_when_it_has_ended),
         cmocka_unit_test(a_batond_that_comes_later_knows_of_it),
         cmocka_unit_test(so_does_one_that_comes_alone),
         cmocka_unit_test(it_is_told_and_costs_nothing_meanwhile),

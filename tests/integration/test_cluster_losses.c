@@ -52,27 +52,6 @@ static void await_record(struct on_cluster *all, int node)
     clock_sleep_ms(LOOKS_MS);
 }
 
-/* From then on, and not only once a batond has looked; the other primaries go on. */
-static void a_primary_that_is_emptied_grants_nothing(void **state)
-{
-    struct on_cluster all;
-    char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], other[ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    (void)state;
-    on_cluster_open(&all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
-                    LIST("--workers=1", "--quarantine=auto"));
-    on_cluster_name(&all, 0, "lost-", 0, name);
-    on_cluster_name(&all, 1, "kept-", 0, other);
-    on_cluster_acquire(all.client[0], name, "?ttl=30m", token);
-    freeReplyObject(clustered_ask(&all.clustered, 0, "FLUSHALL"));
-    for (int i = 0; i < ON_CLUSTER_BATONDS; i++) {
-        answers(all.client[i], on_cluster_request(line, "POST", name, ""), NULL, 503,
-                "quarantined");
-        assert_string_equal(member_text(all.client[i], "reason"), "epoch");
-    }
-    on_cluster_acquire(all.client[1], other, "?ttl=1m", token);
-    on_cluster_close(&all);
-}
-
 /* A hold that has come with its slot is one that its new primary can lose. */
 static void what_has_moved_is_waited_for(void **state)
 {
@@ -179,7 +158,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_quarantine_is_ended_at_all_primaries),
-        cmocka_unit_test(a_primary_that_is_emptied_grants_nothing),
         cmocka_unit_test(what_has_moved_is_waited_for),
         cmocka_unit_test(what_has_just_moved_is_waited_for),
     };

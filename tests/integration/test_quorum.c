@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAITERS_MOST = 8, ROUNDS = 12 };
+enum { ROUNDS = 12 };
 
 static const char TOKEN[] = "a-token-of-the-quorum-01";
 static const char OTHER[] = "a-token-of-the-quorum-02";
@@ -18,7 +18,7 @@ static struct on_quorum *story_of(void **state)
 
 static int begin(void **state)
 {
-    static const char *const FLAGS[] = {"--workers=1", "--max-waiters=8", NULL};
+    static const char *const FLAGS[] = {"--workers=1", NULL};
     return on_quorum_start(state, 2, FLAGS);
 }
 
@@ -148,22 +148,6 @@ static void a_wait_ends_and_can_be_cancelled(void **state)
     assert_string_equal(http_text(&parked->client, "code"), "not_held");
     parked_close(parked);
     comes_to_queue(story->client, "waits", 0);
-}
-
-static void no_more_wait_than_may(void **state)
-{
-    struct on_quorum *story = story_of(state);
-    struct parked *parked[WAITERS_MOST];
-    answers_token(story->client, TOKEN, "POST /locks/full", NULL, 201, NULL);
-    for (int i = 0; i < WAITERS_MOST; i++)
-        parked[i] = parked_send(story->batond.port, NULL, "POST /locks/full?wait=50s", NULL);
-    comes_to_queue(story->client, "full", WAITERS_MOST);
-    answers(story->client, "POST /locks/full?wait=50s", NULL, 429, "too_many_waiters");
-    assert_int_equal(http_integer(story->client, "queue_length"), WAITERS_MOST);
-    for (int i = 0; i < WAITERS_MOST; i++)
-        parked_close(parked[i]);
-    comes_to_queue(story->client, "full", 0);
-    answers(story->client, "POST /locks/full?wait=1ms", NULL, 409, "wait_timeout");
 }
 
 static void who_hangs_up_leaves_no_hold(void **state)
@@ -621,7 +605,6 @@ int main(void)
         cmocka_unit_test(a_release_by_way_of_another_batond_wakes),
         cmocka_unit_test(an_expiry_wakes),
         cmocka_unit_test(a_wait_ends_and_can_be_cancelled),
-        cmocka_unit_test(no_more_wait_than_may),
         cmocka_unit_test(who_hangs_up_leaves_no_hold),
         cmocka_unit_test(a_change_is_told),
         cmocka_unit_test(a_change_after_a_look_without_wait_is_told),

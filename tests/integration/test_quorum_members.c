@@ -133,33 +133,8 @@ static void what_is_told_is_what_those_have_who_agreed(void **state)
 }
 
 /* Two requests with a token were told of what it has at two members, and neither gets a majority.
- */
-static void what_two_requests_found_is_taken_back(void **state)
-{
-    struct on_quorum *story = *state;
-    struct apart apart;
-    open_apart(&apart, story, 0, 1);
-    answers_token(story->client, TOKEN, "POST /locks/few?ttl=60s", NULL, 201, NULL);
-    await_held_at(&story->servers, "few", 5);
-    for (int i = 3; i < QUORUM_MEMBERS; i++)
-        redis_process_flush(&story->servers.members[i]);
-    hold(&apart);
-    struct parked *parked = parked_send_token(apart.batond.port, "a-token-that-comes-twice",
-                                              "POST /locks/few?ttl=60s&owner=me");
-    await_held_at(&story->servers, "few", 5);
-    answers_token(story->client, "a-token-that-comes-twice", "POST /locks/few?ttl=60s&owner=me",
-                  NULL, 409, "locked");
-    let_go(&apart);
-    assert_int_equal(parked_answer(parked, PATIENCE_MS), 409);
-    parked_close(parked);
-    await_held_at(&story->servers, "few", 3);
-    answers_token(story->client, TOKEN, "DELETE /locks/few", NULL, 200, NULL);
-    await_held_at(&story->servers, "few", 0);
-    close_apart(&apart);
-}
-
-/* The same, where those two do not hear of it before they are back, and the second request was for
- * a hold that would have ended by then. */
+ * Those two do not hear of that before they are back, and the second request was for a hold that
+ * would have ended by then. */
 static void what_was_found_is_taken_back_though_it_lasts_longer(void **state)
 {
     static const char TWICE[] = "a-token-that-comes-twice-2";
@@ -191,7 +166,7 @@ static void what_was_found_is_taken_back_though_it_lasts_longer(void **state)
     close_apart(&apart);
 }
 
-/* The same of one request, where those that have granted it go before they hear of that: for as
+/* Of one request, where those that have granted it go before they hear of that: for as
  * long as they are away they have it, and no longer. */
 static void what_was_granted_is_taken_back_by_those_who_come_back(void **state)
 {
@@ -267,7 +242,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_writer_waits_for_a_change_of_shared_holds),
         TEST(what_is_told_is_what_those_have_who_agreed),
-        TEST(what_two_requests_found_is_taken_back),
         TEST(what_was_found_is_taken_back_though_it_lasts_longer),
         TEST(what_was_granted_is_taken_back_by_those_who_come_back),
         TEST(what_is_told_is_the_mode_of_a_majority),

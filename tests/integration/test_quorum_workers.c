@@ -168,51 +168,6 @@ static void a_place_is_kept_for_no_longer(void **state)
     comes_to_queue(story->client, "brief", 0);
 }
 
-static void a_repetition_takes_over_at_any_worker(void **state)
-{
-    struct on_quorum *story = *state;
-    char token[40], path[80];
-    for (int i = 0; i < TIMES; i++) {
-        token_of(i, token);
-        snprintf(path, sizeof path, "POST /locks/twice-%d", i);
-        answers_token(story->client, TOKEN, path, NULL, 201, NULL);
-        snprintf(path, sizeof path, "POST /locks/twice-%d?wait=50s&owner=me", i);
-        struct parked *earlier = parked_send_token(story->batond.port, token, path);
-        snprintf(path, sizeof path, "twice-%d", i);
-        comes_to_queue(story->client, path, 1);
-        snprintf(path, sizeof path, "POST /locks/twice-%d?wait=50s&owner=me", i);
-        struct parked *later = parked_send_token(story->batond.port, token, path);
-        assert_int_equal(parked_answer(earlier, PATIENCE_MS), 409);
-        assert_true(parked_waits(later, 20));
-        snprintf(path, sizeof path, "twice-%d", i);
-        comes_to_queue(story->client, path, 1);
-        snprintf(path, sizeof path, "DELETE /locks/twice-%d", i);
-        answers_anew(story, TOKEN, path, 200, NULL);
-        assert_int_equal(parked_answer(later, PATIENCE_MS), 201);
-        parked_close(earlier);
-        parked_close(later);
-    }
-}
-
-static void any_worker_cancels(void **state)
-{
-    struct on_quorum *story = *state;
-    char token[40];
-    answers_token(story->client, TOKEN, "POST /locks/cancelled", NULL, 201, NULL);
-    for (int i = 0; i < TIMES; i++) {
-        token_of(i, token);
-        struct parked *parked =
-            parked_send_token(story->batond.port, token, "POST /locks/cancelled?wait=50s");
-        comes_to_queue(story->client, "cancelled", 1);
-        answers_anew(story, token, "DELETE /locks/cancelled", 200, NULL);
-        assert_true(json_is_true(member(story->client, "cancelled")));
-        assert_int_equal(parked_answer(parked, PATIENCE_MS), 409);
-        assert_string_equal(http_text(&parked->client, "code"), "not_held");
-        parked_close(parked);
-        comes_to_queue(story->client, "cancelled", 0);
-    }
-}
-
 /* Whoever has a hold already stands in front of all, wherever it came to. */
 static void an_upgrade_comes_first(void **state)
 {
@@ -385,8 +340,6 @@ int main(void)
         cmocka_unit_test(nobody_passes_those_who_wait),
         cmocka_unit_test(a_place_is_resumed_at_any_worker),
         cmocka_unit_test(a_place_is_kept_for_no_longer),
-        cmocka_unit_test(a_repetition_takes_over_at_any_worker),
-        cmocka_unit_test(any_worker_cancels),
         cmocka_unit_test(an_upgrade_comes_first),
         cmocka_unit_test(all_at_once),
         cmocka_unit_test(a_drain_answers_all),

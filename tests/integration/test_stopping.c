@@ -14,69 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { IN_FLIGHT = 20, ROUNDS = 9 };
+enum { ROUNDS = 9 };
 
 static void stopping_is_announced(const struct service *service, int signal)
 {
     process_signal(&service->batond.process, signal);
     assert_true(
         process_wait_line(&service->batond.process, "\"stopping\"", NULL, NULL, 0, CLOCK_HANG_MS));
-}
-
-static void requests_in_flight_are_finished(void **state)
-{
-    struct service service;
-    int fds[IN_FLIGHT];
-    char request[200], reply[4096];
-    (void)state;
-    service_open(&service, NULL, NULL);
-    answers(service.client, "GET /readyz", NULL, 200, NULL);
-    for (int i = 0; i < IN_FLIGHT; i++)
-        assert_true((fds[i] = raw_connect(service.batond.port)) >= 0);
-    redis_process_freeze(&service.redis);
-    for (int i = 0; i < IN_FLIGHT; i++) {
-        int length = snprintf(request, sizeof request,
-                              "POST /locks/flight%d HTTP/1.1\r\nHost: h\r\n\r\n", i);
-        assert_true(raw_send(fds[i], request, (size_t)length));
-    }
-    stopping_is_announced(&service, SIGTERM);
-    redis_process_thaw(&service.redis);
-    for (int i = 0; i < IN_FLIGHT; i++) {
-        bool closed;
-        raw_receive(fds[i], reply, sizeof reply, NULL, CLOCK_HANG_MS, &closed);
-        if (strncmp(reply, "HTTP/1.1 201", 12) != 0 || !strstr(reply, "Connection: close"))
-            fail_msg("request %d: %s", i, reply);
-        assert_true(closed);
-        close(fds[i]);
-    }
-    assert_true(process_wait(&service.batond.process, CLOCK_HANG_MS));
-    assert_int_equal(process_exit_code(&service.batond.process), 0);
-    assert_int_equal(
-        redis_process_integer(&service.redis, "EXISTS baton:{flight0} baton:{flight19}"), 2);
-    service_close(&service);
-}
-
-/* Whoever has connected is answered, though batond reads its request after the signal. */
-static void a_request_on_its_way_is_answered(void **state)
-{
-    static const char REQUEST[] = "GET /livez HTTP/1.1\r\nHost: h\r\n\r\n";
-    struct service service;
-    char reply[4096];
-    (void)state;
-    service_open(&service, NULL, NULL);
-    int fd = raw_connect(service.batond.port);
-    answers(service.client, "GET /livez", NULL, 200, NULL); /* both have been accepted */
-    process_signal(&service.batond.process, SIGSTOP);
-    process_signal(&service.batond.process, SIGINT);
-    assert_true(raw_send(fd, REQUEST, strlen(REQUEST)));
-    process_signal(&service.batond.process, SIGCONT);
-    raw_receive(fd, reply, sizeof reply, NULL, CLOCK_HANG_MS, NULL);
-    if (strncmp(reply, "HTTP/1.1 200", 12) != 0)
-        fail_msg("\"%s\"", reply);
-    close(fd);
-    assert_true(process_wait(&service.batond.process, CLOCK_HANG_MS));
-    assert_int_equal(process_exit_code(&service.batond.process), 0);
-    service_close(&service);
 }
 
 static void a_redis_that_is_away_does_not_hold_it_up(void **state)
@@ -212,8 +156,6 @@ static void the_end_of_its_terminal_is_its_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_in_flight_are_finished),
-        cmocka_unit_test(a_request_on_its_way_is_answered),
         cmocka_unit_test(a_redis_that_is_away_does_not_hold_it_up),
         cmocka_unit_test(the_end_of_its_terminal_is_its_end),
         cmocka_unit_test(signals_until_the_very_end_change_nothing),
