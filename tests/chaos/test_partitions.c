@@ -1,5 +1,5 @@
-/* The primary is cut off, killed or stopped, and Sentinel promotes another, while clients on both
- * sides take locks all the time. */
+/* The primary is cut off, killed or stopped, or Sentinel is asked to promote another, while clients
+ * on both sides take locks all the time. */
 #include "tests/chaos/campaign.h"
 
 /* Ways to lose the primary */
@@ -28,6 +28,12 @@ static void not_heard(struct land *land, int primary)
 static void deaf(struct land *land, int primary)
 {
     land_deafen(land, small_side(land, primary));
+}
+
+static void ask_for_another(struct land *land, int primary)
+{
+    (void)primary;
+    watched_fail_over(&land->watched);
 }
 
 static void kill_it(struct land *land, int primary)
@@ -68,6 +74,7 @@ static const struct campaign_fault FAULTS[] = {
     {"cut off with a batond and a replica", .more = 1, .replaced = true,
      .begin = cut_off_with_a_replica, .end = land_heal},
     {"SIGSTOP", .replaced = true, .begin = freeze_it, .end = thaw_it},
+    {"SENTINEL FAILOVER", .replaced = true, .begin = ask_for_another},
     {"SIGSTOP, goes on cut off with a batond", .replaced = true, .begin = freeze_cut_off,
      .go_on = thaw_it, .end = land_heal},
     {"SIGSTOP, together with a batond", .replaced = true, .with_a_batond = true, .begin = freeze_it,
