@@ -81,7 +81,7 @@ static void all_under_a_prefix_are_broken_and_no_other(void **state)
     assert_int_equal(listed(client, "/locks"), 0);
 }
 
-static void what_cannot_be_read_is_cleared(void **state)
+static void break_clears_an_unreadable_lock(void **state)
 {
     struct service *service = *state;
     int64_t holds;
@@ -93,7 +93,7 @@ static void what_cannot_be_read_is_cleared(void **state)
     answers(service->client, "POST /locks/bad1", NULL, 201, NULL);
 }
 
-static void what_is_missing_or_does_not_fit_is_named(void **state)
+static void break_names_the_wrong_parameter(void **state)
 {
     static const struct {
         const char *request, *body, *parameter;
@@ -143,8 +143,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(all_under_a_prefix_are_broken_and_no_other),
-        TEST(what_cannot_be_read_is_cleared),
-        TEST(what_is_missing_or_does_not_fit_is_named),
+        TEST(break_clears_an_unreadable_lock),
+        TEST(break_names_the_wrong_parameter),
         TEST(each_is_on_record_with_its_reason),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));

@@ -48,7 +48,7 @@ static void names_are_spread_over_the_primaries(void **state)
 }
 
 /* Whichever node each of them hears messages from. */
-static void who_waits_at_one_batond_is_woken_by_the_other(void **state)
+static void release_at_one_batond_wakes_a_waiter_at_the_other(void **state)
 {
     struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
@@ -233,7 +233,7 @@ static void a_connection_holds(void **state)
     }
 }
 
-static void it_is_ready_and_says_of_what(void **state)
+static void readiness_counts_primaries_and_slots(void **state)
 {
     struct on_cluster *all = *state;
     answers(all->client[0], "GET /readyz?verbose", NULL, 200, NULL);
@@ -249,13 +249,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_spread_over_the_primaries),
-        cmocka_unit_test(who_waits_at_one_batond_is_woken_by_the_other),
+        cmocka_unit_test(release_at_one_batond_wakes_a_waiter_at_the_other),
         cmocka_unit_test(an_expiry_hands_over_and_is_told),
         cmocka_unit_test(several_names_in_several_slots_are_one),
         cmocka_unit_test(the_list_goes_over_all_primaries),
         cmocka_unit_test(a_prefix_is_watched_at_all_primaries),
         cmocka_unit_test(a_connection_holds),
-        cmocka_unit_test(it_is_ready_and_says_of_what),
+        cmocka_unit_test(readiness_counts_primaries_and_slots),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests_name("cluster", tests, on_cluster_start, on_cluster_stop);

@@ -53,7 +53,7 @@ static bool is_on_record(void *context)
 }
 
 /* A batond that has seen nothing of it goes by what the others have written. */
-static void a_batond_that_comes_later_knows_of_it(void **state)
+static void batond_that_comes_later_reads_the_quarantine(void **state)
 {
     struct stage stage = {0};
     char name[ON_CLUSTER_NAME], token[TOKEN_TEXT], target[ON_CLUSTER_LINE];
@@ -78,7 +78,7 @@ static void a_batond_that_comes_later_knows_of_it(void **state)
 
 /* The slot moved while no batond ran, so that nobody has written anything of it; and where it went,
  * it is the first one, so that no record is found either. */
-static void so_does_one_that_comes_alone(void **state)
+static void batond_that_comes_alone_notices_a_move_to_a_clock_ahead(void **state)
 {
     struct stage stage = {0};
     char name[ON_CLUSTER_NAME], token[TOKEN_TEXT], target[ON_CLUSTER_LINE];
@@ -105,7 +105,7 @@ static void so_does_one_that_comes_alone(void **state)
 
 /* Between nodes whose clocks agree nothing is held up, and where they differ nobody is before
  * something moves. */
-static void it_is_told_and_costs_nothing_meanwhile(void **state)
+static void differing_clocks_are_reported_and_cost_nothing(void **state)
 {
     struct stage stage = {0};
     char name[ON_CLUSTER_NAME], line[ON_CLUSTER_LINE], token[TOKEN_TEXT];
@@ -169,9 +169,9 @@ static void a_promoted_replica_whose_clock_is_ahead_grants_nothing_early(void **
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_batond_that_comes_later_knows_of_it),
-        cmocka_unit_test(so_does_one_that_comes_alone),
-        cmocka_unit_test(it_is_told_and_costs_nothing_meanwhile),
+        cmocka_unit_test(batond_that_comes_later_reads_the_quarantine),
+        cmocka_unit_test(batond_that_comes_alone_notices_a_move_to_a_clock_ahead),
+        cmocka_unit_test(differing_clocks_are_reported_and_cost_nothing),
         cmocka_unit_test_setup_teardown(clocks_that_agree_are_not_told_of, on_cluster_start,
                                         on_cluster_stop),
         cmocka_unit_test(a_promoted_replica_whose_clock_is_ahead_grants_nothing_early),

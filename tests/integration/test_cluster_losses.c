@@ -53,7 +53,7 @@ static void await_record(struct on_cluster *all, int node)
 }
 
 /* A hold that has come with its slot is one that its new primary can lose. */
-static void what_has_moved_is_waited_for(void **state)
+static void lost_hold_that_had_moved_begins_a_quarantine(void **state)
 {
     struct on_cluster all;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
@@ -75,7 +75,7 @@ static void what_has_moved_is_waited_for(void **state)
 
 /* Also before anybody has looked at the new primary: the first of its slots is another one now, and
  * with it the key of its record. */
-static void what_has_just_moved_is_waited_for(void **state)
+static void lost_hold_that_has_just_moved_begins_a_quarantine(void **state)
 {
     struct on_cluster all;
     char line[ON_CLUSTER_LINE], target[ON_CLUSTER_LINE];
@@ -158,8 +158,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_quarantine_is_ended_at_all_primaries),
-        cmocka_unit_test(what_has_moved_is_waited_for),
-        cmocka_unit_test(what_has_just_moved_is_waited_for),
+        cmocka_unit_test(lost_hold_that_had_moved_begins_a_quarantine),
+        cmocka_unit_test(lost_hold_that_has_just_moved_begins_a_quarantine),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests_name("cluster_losses", tests, NULL, NULL);

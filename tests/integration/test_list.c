@@ -97,7 +97,7 @@ static void all_of_hundreds_are_listed_page_by_page(void **state)
 }
 
 /* One script makes a page, and all else in Redis waits for it. */
-static void what_shows_much_comes_on_smaller_pages(void **state)
+static void page_with_large_locks_ends_early(void **state)
 {
     enum { NAMES = 40, MOST_BYTES = 400000 };
     struct http_client *client = client_of(state);
@@ -171,7 +171,7 @@ static int count_new(struct http_client *client, json_t *seen, const char *begin
     return count;
 }
 
-static void what_is_held_all_the_while_is_never_missed(void **state)
+static void lock_held_all_the_while_is_never_missed(void **state)
 {
     struct http_client *client = client_of(state);
     char cursor[8000] = "", target[8192];
@@ -198,9 +198,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_lock_is_listed_as_it_is_inspected, forget_all),
         cmocka_unit_test_setup(all_of_hundreds_are_listed_page_by_page, forget_all),
-        cmocka_unit_test_setup(what_shows_much_comes_on_smaller_pages, forget_all),
+        cmocka_unit_test_setup(page_with_large_locks_ends_early, forget_all),
         cmocka_unit_test_setup(odd_names_are_listed_and_odd_prefixes_taken_literally, forget_all),
-        cmocka_unit_test_setup(what_is_held_all_the_while_is_never_missed, forget_all),
+        cmocka_unit_test_setup(lock_held_all_the_while_is_never_missed, forget_all),
     };
     return cmocka_run_group_tests(tests, service_start, service_stop);
 }

@@ -61,7 +61,7 @@ static void await_calls(struct proxied *scene, const char *command, int64_t coun
 
 /* The first that goes over the new connection is the taking back, so this client is never told that
  * the lock is held by its own lost grant. */
-static void it_is_taken_back_before_anything_else(void **state)
+static void lost_grant_is_taken_back_before_other_requests(void **state)
 {
     struct proxied *scene = *state;
     scene->proxy.mode = PROXY_LOSES_REPLY;
@@ -75,7 +75,7 @@ static void it_is_taken_back_before_anything_else(void **state)
     assert_int_equal(scene->client->reply.status, 201);
 }
 
-static void who_came_back_with_its_token_keeps_its_hold(void **state)
+static void repeat_with_its_token_keeps_a_lost_grant(void **state)
 {
     struct proxied *scene = *state;
     char token[TOKEN_TEXT];
@@ -96,7 +96,7 @@ static void who_came_back_with_its_token_keeps_its_hold(void **state)
 }
 
 /* Redis is back, but takes no writes for a while: the grant is not forgotten over that. */
-static void what_redis_refuses_to_take_back_is_tried_again(void **state)
+static void take_back_that_redis_refuses_is_repeated(void **state)
 {
     struct proxied *scene = *state;
     scene->proxy.mode = PROXY_LOSES_REPLY;
@@ -163,12 +163,12 @@ static void hang_up_before_the_grant(struct proxied *scene, const char *name, bo
     thaw_and_become_free(scene, name);
 }
 
-static void who_hangs_up_before_its_201_holds_nothing(void **state)
+static void hang_up_before_the_201_leaves_no_hold(void **state)
 {
     hang_up_before_the_grant(*state, "hangup", false);
 }
 
-static void who_aborts_before_its_201_holds_nothing(void **state)
+static void reset_before_the_201_leaves_no_hold(void **state)
 {
     hang_up_before_the_grant(*state, "abort", true);
 }
@@ -177,7 +177,7 @@ static void who_aborts_before_its_201_holds_nothing(void **state)
 static const char WITH_TOKEN[] = "Lock-Token: " TOKEN "\r\n";
 
 /* A client that asked again elsewhere before it had its answer, and went before it had either. */
-static void who_asks_at_two_batonds_and_goes_holds_nothing(void **state)
+static void hang_up_at_two_batonds_leaves_no_hold(void **state)
 {
     struct proxied *scene = *state;
     redis_process_freeze(&scene->redis);
@@ -187,7 +187,7 @@ static void who_asks_at_two_batonds_and_goes_holds_nothing(void **state)
 }
 
 /* ... and one that waited for the answer at one of them, and was told of the hold there. */
-static void who_goes_from_one_of_two_batonds_keeps_its_hold(void **state)
+static void hang_up_at_one_of_two_batonds_keeps_the_hold(void **state)
 {
     struct proxied *scene = *state;
     answers_token(scene->client, TOKEN, "POST /locks/once?ttl=10m", NULL, 201, NULL);
@@ -228,14 +228,14 @@ static void an_acquire_that_arrives_after_its_take_back_grants_nothing(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(it_is_taken_back_before_anything_else, begin),
-        cmocka_unit_test_setup(who_came_back_with_its_token_keeps_its_hold, begin),
-        cmocka_unit_test_setup(what_redis_refuses_to_take_back_is_tried_again, begin),
+        cmocka_unit_test_setup(lost_grant_is_taken_back_before_other_requests, begin),
+        cmocka_unit_test_setup(repeat_with_its_token_keeps_a_lost_grant, begin),
+        cmocka_unit_test_setup(take_back_that_redis_refuses_is_repeated, begin),
         cmocka_unit_test_setup(a_key_that_is_none_of_ours_is_complained_about, begin),
-        cmocka_unit_test_setup(who_hangs_up_before_its_201_holds_nothing, begin),
-        cmocka_unit_test_setup(who_aborts_before_its_201_holds_nothing, begin),
-        cmocka_unit_test_setup(who_asks_at_two_batonds_and_goes_holds_nothing, begin),
-        cmocka_unit_test_setup(who_goes_from_one_of_two_batonds_keeps_its_hold, begin),
+        cmocka_unit_test_setup(hang_up_before_the_201_leaves_no_hold, begin),
+        cmocka_unit_test_setup(reset_before_the_201_leaves_no_hold, begin),
+        cmocka_unit_test_setup(hang_up_at_two_batonds_leaves_no_hold, begin),
+        cmocka_unit_test_setup(hang_up_at_one_of_two_batonds_keeps_the_hold, begin),
         cmocka_unit_test_setup(a_grant_that_comes_after_the_503_is_taken_back, begin),
         cmocka_unit_test_setup(an_acquire_that_arrives_after_its_take_back_grants_nothing, begin),
     };

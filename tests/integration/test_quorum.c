@@ -150,7 +150,7 @@ static void a_wait_ends_and_can_be_cancelled(void **state)
     comes_to_queue(story->client, "waits", 0);
 }
 
-static void who_hangs_up_leaves_no_hold(void **state)
+static void hang_up_leaves_no_hold(void **state)
 {
     struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/gone", NULL, 201, NULL);
@@ -285,7 +285,7 @@ static void three_away_is_503(void **state)
 }
 
 /* Also behind others who wait, who stay in line. */
-static void who_comes_while_three_are_away_hears_of_it(void **state)
+static void waiter_that_comes_while_three_are_away_gets_503(void **state)
 {
     struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/line?mode=shared&owner=me", NULL, 201, NULL);
@@ -358,7 +358,7 @@ static void fences_grow_without_the_greatest(void **state)
 
 /* A member comes back empty: who repeats its request has the hold there again, but not after its
  * release. */
-static void what_a_member_has_lost_is_completed_by_a_repetition(void **state)
+static void repeat_restores_the_hold_at_an_emptied_member(void **state)
 {
     struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/lost?ttl=60s", NULL, 201, NULL);
@@ -377,7 +377,7 @@ static void what_a_member_has_lost_is_completed_by_a_repetition(void **state)
 }
 
 /* What fewer than a majority have is no hold: others may have had the lock since. */
-static void what_a_majority_has_lost_is_not_released(void **state)
+static void release_of_a_hold_that_a_majority_lost_is_refused(void **state)
 {
     struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/few?ttl=60s", NULL, 201, NULL);
@@ -390,7 +390,7 @@ static void what_a_majority_has_lost_is_not_released(void **state)
     await_held(story, "few", 0);
 }
 
-static void what_a_majority_has_lost_is_granted_anew(void **state)
+static void hold_that_a_majority_lost_is_granted_anew(void **state)
 {
     struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/anew?ttl=60s&owner=me", NULL, 201, NULL);
@@ -430,7 +430,7 @@ static void modes_are_not_counted_together(void **state)
 
 /* A release that not all members have heard is one, and a late duplicate of the request that it
  * ended does not get the lock. */
-static void what_was_released_does_not_come_back(void **state)
+static void released_token_is_refused_by_members_that_missed_it(void **state)
 {
     struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/back?ttl=60s", NULL, 201, NULL);
@@ -605,19 +605,19 @@ int main(void)
         cmocka_unit_test(a_release_by_way_of_another_batond_wakes),
         cmocka_unit_test(an_expiry_wakes),
         cmocka_unit_test(a_wait_ends_and_can_be_cancelled),
-        cmocka_unit_test(who_hangs_up_leaves_no_hold),
+        cmocka_unit_test(hang_up_leaves_no_hold),
         cmocka_unit_test(a_change_is_told),
         cmocka_unit_test(a_change_after_a_look_without_wait_is_told),
         cmocka_unit_test(a_connection_holds),
         cmocka_unit_test(two_may_be_away),
         cmocka_unit_test(three_away_is_503),
-        cmocka_unit_test(who_comes_while_three_are_away_hears_of_it),
+        cmocka_unit_test(waiter_that_comes_while_three_are_away_gets_503),
         cmocka_unit_test(fences_grow_without_the_greatest),
-        cmocka_unit_test(what_a_member_has_lost_is_completed_by_a_repetition),
-        cmocka_unit_test(what_a_majority_has_lost_is_not_released),
-        cmocka_unit_test(what_a_majority_has_lost_is_granted_anew),
+        cmocka_unit_test(repeat_restores_the_hold_at_an_emptied_member),
+        cmocka_unit_test(release_of_a_hold_that_a_majority_lost_is_refused),
+        cmocka_unit_test(hold_that_a_majority_lost_is_granted_anew),
         cmocka_unit_test(modes_are_not_counted_together),
-        cmocka_unit_test(what_was_released_does_not_come_back),
+        cmocka_unit_test(released_token_is_refused_by_members_that_missed_it),
         cmocka_unit_test(a_new_batond_learns_of_a_loss_from_the_others),
         cmocka_unit_test(members_that_forgot_sit_it_out),
         cmocka_unit_test(a_quarantine_is_ended_at_all_members),

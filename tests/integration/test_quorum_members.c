@@ -109,7 +109,7 @@ enum { AWAY_MS = 100000 }; /* what is sent meanwhile never arrives */
 
 /* Two members have it for some seconds more, and three get it anew, of which two lose it again
  * before its fence is agreed on: then those seconds are all that a majority has. */
-static void what_is_told_is_what_those_have_who_agreed(void **state)
+static void reply_has_the_ttl_of_the_members_that_agreed(void **state)
 {
     struct on_quorum *story = *state;
     struct apart apart;
@@ -135,7 +135,7 @@ static void what_is_told_is_what_those_have_who_agreed(void **state)
 /* Two requests with a token were told of what it has at two members, and neither gets a majority.
  * Those two do not hear of that before they are back, and the second request was for a hold that
  * would have ended by then. */
-static void what_was_found_is_taken_back_though_it_lasts_longer(void **state)
+static void hold_found_by_two_requests_at_a_minority_is_taken_back(void **state)
 {
     static const char TWICE[] = "a-token-that-comes-twice-2";
     struct on_quorum *story = *state;
@@ -168,7 +168,7 @@ static void what_was_found_is_taken_back_though_it_lasts_longer(void **state)
 
 /* Of one request, where those that have granted it go before they hear of that: for as
  * long as they are away they have it, and no longer. */
-static void what_was_granted_is_taken_back_by_those_who_come_back(void **state)
+static void grant_of_a_minority_is_taken_back_when_it_returns(void **state)
 {
     struct on_quorum *story = *state;
     struct apart apart;
@@ -203,7 +203,7 @@ static void what_was_granted_is_taken_back_by_those_who_come_back(void **state)
 }
 
 /* Three have it shared, and two, who answer first, exclusive from before. */
-static void what_is_told_is_the_mode_of_a_majority(void **state)
+static void reply_has_the_mode_of_a_majority(void **state)
 {
     struct on_quorum *story = *state;
     answers_token(story->client, TOKEN, "POST /locks/mixed?ttl=60s&owner=me", NULL, 201, NULL);
@@ -241,10 +241,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_writer_waits_for_a_change_of_shared_holds),
-        TEST(what_is_told_is_what_those_have_who_agreed),
-        TEST(what_was_found_is_taken_back_though_it_lasts_longer),
-        TEST(what_was_granted_is_taken_back_by_those_who_come_back),
-        TEST(what_is_told_is_the_mode_of_a_majority),
+        TEST(reply_has_the_ttl_of_the_members_that_agreed),
+        TEST(hold_found_by_two_requests_at_a_minority_is_taken_back),
+        TEST(grant_of_a_minority_is_taken_back_when_it_returns),
+        TEST(reply_has_the_mode_of_a_majority),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests_name("members of a quorum", tests, begin, on_quorum_stop);

@@ -35,7 +35,7 @@ static void token_of(int number, char token[40])
     snprintf(token, 40, "a-token-that-waits-in-line-%d", number);
 }
 
-static void who_waits_is_served_in_order(void **state)
+static void waiters_of_all_workers_are_served_in_order(void **state)
 {
     struct on_quorum *story = *state;
     struct parked *parked[CROWD];
@@ -336,7 +336,7 @@ static void a_drain_answers_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_waits_is_served_in_order),
+        cmocka_unit_test(waiters_of_all_workers_are_served_in_order),
         cmocka_unit_test(nobody_passes_those_who_wait),
         cmocka_unit_test(a_place_is_resumed_at_any_worker),
         cmocka_unit_test(a_place_is_kept_for_no_longer),

@@ -148,7 +148,7 @@ static void a_redis_that_comes_later(void **state)
 }
 
 /* Asks as soon as anybody listens, which is before batond says so. */
-static void who_comes_first_is_served_already(void **state)
+static void request_right_after_the_start_is_served(void **state)
 {
     enum { STARTS = 10 };
     static const char REQUEST[] = "POST /locks/first?mode=shared HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -182,7 +182,7 @@ int main(void)
         cmocka_unit_test(a_redis_that_is_stuck),
         cmocka_unit_test(a_full_redis_grants_nothing_and_releases),
         cmocka_unit_test(a_redis_that_comes_later),
-        cmocka_unit_test(who_comes_first_is_served_already),
+        cmocka_unit_test(request_right_after_the_start_is_served),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

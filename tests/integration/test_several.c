@@ -121,7 +121,7 @@ static void all_are_waited_for(void **state)
 }
 
 /* The client has gone before it can be told. */
-static void what_is_granted_to_nobody_is_given_back(void **state)
+static void hang_up_gives_all_locks_back(void **state)
 {
     struct service *service = service_of(state);
     char body[100], name[40];
@@ -217,7 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_are_held_under_one_token),
         cmocka_unit_test(all_are_waited_for),
-        cmocka_unit_test(what_is_granted_to_nobody_is_given_back),
+        cmocka_unit_test(hang_up_gives_all_locks_back),
         cmocka_unit_test(all_are_renewed),
         cmocka_unit_test(all_are_released),
         cmocka_unit_test(what_is_missing_is_named),

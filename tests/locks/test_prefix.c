@@ -442,7 +442,7 @@ static void without_redis_it_is_unavailable(void **state)
 }
 
 /* What Redis could not tell in time is found out: both what is held and what is free again. */
-static void what_changes_while_nobody_listens_is_told(void **state)
+static void change_while_nobody_listens_is_told(void **state)
 {
     struct locks_fixture *fixture = *state;
     static struct heard heard;
@@ -578,7 +578,7 @@ int main(void)
         IN_FIXTURE(memory_is_bounded),
         IN_FIXTURE(many_names_take_many_turns),
         IN_FIXTURE(without_redis_it_is_unavailable),
-        IN_FIXTURE(what_changes_while_nobody_listens_is_told),
+        IN_FIXTURE(change_while_nobody_listens_is_told),
         IN_FIXTURE(a_watch_outlives_the_loss_of_its_connection),
     };
     return cmocka_run_group_tests_name("prefix", tests, NULL, NULL);

@@ -32,7 +32,7 @@ static int64_t version_of(struct locks_fixture *fixture)
     return fixture_inspect(&fixture->here, "n").reply.view.version;
 }
 
-static void what_has_changed_is_told_at_once(void **state)
+static void watch_of_an_older_version_is_answered_at_once(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
@@ -295,7 +295,7 @@ static void without_redis_a_watch_is_refused_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_has_changed_is_told_at_once),
+        TEST(watch_of_an_older_version_is_answered_at_once),
         TEST(nothing_new_is_told_at_the_end_of_the_wait),
         TEST(every_change_is_told_as_it_happens),
         TEST(an_expiry_is_told),

@@ -36,7 +36,7 @@ static void a_hold_counts_until_it_ends(void **state)
     assert_int_equal(count(scripts), 1);
 }
 
-static void who_waits_does_not_count(void **state)
+static void waiters_are_not_counted(void **state)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .ttl_ms = 20000);
@@ -102,7 +102,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_hold_counts_until_it_ends, scripts_clean_with_own_clock),
-        cmocka_unit_test_setup(who_waits_does_not_count, scripts_clean_with_own_clock),
+        cmocka_unit_test_setup(waiters_are_not_counted, scripts_clean_with_own_clock),
         cmocka_unit_test_setup(of_a_crowd_those_that_live_count, scripts_clean_with_own_clock),
         cmocka_unit_test_setup(parts_add_up, scripts_clean_with_own_clock),
         cmocka_unit_test_setup(nothing_is_changed, scripts_clean),

@@ -95,7 +95,7 @@ static void check_line(struct scripts *scripts, const char *owners)
 
 /* Whichever server they asked. Who keeps a place stands in it; who missed the turn is behind all.
  */
-static void those_who_wait_are_shown_in_the_order_of_their_turns(void **state)
+static void waiters_are_shown_in_the_order_of_their_turns(void **state)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "h");
@@ -119,7 +119,7 @@ static void those_who_wait_are_shown_in_the_order_of_their_turns(void **state)
     check_line(scripts, "cda"); /* b holds it */
 }
 
-static void ten_of_those_who_wait_are_shown(void **state)
+static void ten_waiters_are_shown(void **state)
 {
     struct scripts *scripts = *state;
     static const char *const NAMES[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
@@ -247,7 +247,7 @@ static void a_page_of_names_with_queues_ends_early(void **state)
         assert_int_equal(seen[i], 1);
 }
 
-static void what_is_free_or_other_is_not_listed(void **state)
+static void free_or_other_names_are_not_listed(void **state)
 {
     struct scripts *scripts = *state;
     int seen[LOCKS] = {0};
@@ -307,13 +307,13 @@ int main(void)
         TEST(a_hold_is_shown_without_its_token),
         TEST(a_token_is_told_whether_it_holds),
         TEST(the_last_release_is_told_with_its_reason),
-        ON_REDIS_TIME(those_who_wait_are_shown_in_the_order_of_their_turns),
-        TEST(ten_of_those_who_wait_are_shown),
+        ON_REDIS_TIME(waiters_are_shown_in_the_order_of_their_turns),
+        TEST(ten_waiters_are_shown),
         TEST(a_break_ends_every_hold),
         ON_REDIS_TIME(a_break_of_a_free_name_ends_nothing),
         TEST(every_held_name_is_listed),
         TEST(a_page_of_names_with_queues_ends_early),
-        TEST(what_is_free_or_other_is_not_listed),
+        TEST(free_or_other_names_are_not_listed),
         TEST(a_page_that_overflows_hands_the_rest_back),
         TEST(a_listing_is_not_disturbed_by_the_ready_check),
     };

@@ -110,7 +110,7 @@ static void a_place_that_a_later_request_has_stays(void **state)
     }
 }
 
-static void what_was_cancelled_or_lost_is_told_at_timeout(void **state)
+static void timeout_reports_a_cancelled_or_lost_wait(void **state)
 {
     struct scripts *scripts = *state;
     set_out(scripts);
@@ -141,7 +141,7 @@ static void a_client_that_has_gone_leaves_no_phantom(void **state)
 }
 
 /* Whoever finds a hold of its token shares it with those before it. */
-static void what_several_requests_found_goes_when_all_have_left(void **state)
+static void hold_found_by_several_requests_ends_when_all_have_left(void **state)
 {
     static const char *const ORDERS[] = {"123", "132", "213",    "231",
                                          "312", "321", "112233", "2213"};
@@ -164,7 +164,7 @@ static void what_several_requests_found_goes_when_all_have_left(void **state)
     }
 }
 
-static void what_is_known_to_a_client_is_not_taken_back(void **state)
+static void hold_known_to_its_client_is_not_taken_back(void **state)
 {
     struct scripts *scripts = *state;
     char attempt[8];
@@ -378,10 +378,10 @@ int main(void)
         TEST(a_grant_at_the_last_moment_is_claimed),
         TEST(a_hold_that_a_later_request_has_is_told),
         TEST(a_place_that_a_later_request_has_stays),
-        TEST(what_was_cancelled_or_lost_is_told_at_timeout),
+        TEST(timeout_reports_a_cancelled_or_lost_wait),
         TEST(a_client_that_has_gone_leaves_no_phantom),
-        TEST(what_several_requests_found_goes_when_all_have_left),
-        TEST(what_is_known_to_a_client_is_not_taken_back),
+        TEST(hold_found_by_several_requests_ends_when_all_have_left),
+        TEST(hold_known_to_its_client_is_not_taken_back),
         TEST(a_client_that_has_gone_may_come_back),
         TEST(a_client_that_has_gone_is_missed_and_comes_back_in_front),
         TEST(two_that_have_gone_come_back_in_the_order_of_their_grants),

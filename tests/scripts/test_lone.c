@@ -54,7 +54,7 @@ static bool is_astray(struct scripts *scripts, const char *server, int64_t lease
     return standing.waits < 0;
 }
 
-static void it_needs_no_key_of_its_own(void **state)
+static void lone_waiter_needs_no_key_of_its_own(void **state)
 {
     struct scripts *scripts = *state;
     struct answer waiting = park(scripts, "a", "one", .lease_ms = 60000);
@@ -74,7 +74,7 @@ static void it_needs_no_key_of_its_own(void **state)
     assert_told_nothing(inboxes);
 }
 
-static void it_is_granted_by_the_answer_to_its_own_server(void **state)
+static void lone_waiter_is_granted_by_the_reply_to_its_server(void **state)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .owner = "A", .ttl_ms = 10000);
@@ -92,7 +92,7 @@ static void it_is_granted_by_the_answer_to_its_own_server(void **state)
     assert_status(release(scripts, "n", "a"), "released");
 }
 
-static void it_claims_what_another_server_released(void **state)
+static void lone_waiter_claims_what_another_server_released(void **state)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .claim_ms = 5000, .ttl_ms = 10000);
@@ -178,7 +178,7 @@ static void assert_line(struct scripts *scripts, const char *owners)
 
 /* Whoever comes moves the first of the others to the front, so that a release need not look for it.
  */
-static void those_behind_it_move_up(void **state)
+static void waiters_behind_a_lone_one_move_up(void **state)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .ttl_ms = 0);
@@ -207,7 +207,7 @@ static void those_behind_it_move_up(void **state)
     assert_told_nothing(inboxes);
 }
 
-static void one_of_its_owner_behind_it_is_granted_with_it(void **state)
+static void waiter_of_the_same_owner_is_granted_with_the_lone_one(void **state)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .owner = "A");
@@ -255,7 +255,7 @@ static void the_queue_stays_the_same_as_others_come_and_go(void **state)
 }
 
 /* Who leaves a place in front makes nobody wait who goes with the holds. */
-static void one_who_leaves_lets_in_who_goes_with_the_hold(void **state)
+static void waiter_that_leaves_lets_in_the_owner_of_the_hold(void **state)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .owner = "A");
@@ -319,7 +319,7 @@ static void releases_before_it_are_remembered(void **state)
     }
 }
 
-static void it_leaves_nothing_behind(void **state)
+static void lone_waiter_leaves_nothing_behind(void **state)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .ttl_ms = 0);
@@ -364,7 +364,7 @@ static void the_key_outlives_the_hold_that_was_handed_over(void **state)
     }
 }
 
-static void it_keeps_its_place(void **state)
+static void lone_waiter_keeps_its_place(void **state)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .keep_ms = 5000);
@@ -380,24 +380,24 @@ static void it_keeps_its_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(it_needs_no_key_of_its_own),
-        TEST(it_is_granted_by_the_answer_to_its_own_server),
-        TEST(it_claims_what_another_server_released),
+        TEST(lone_waiter_needs_no_key_of_its_own),
+        TEST(lone_waiter_is_granted_by_the_reply_to_its_server),
+        TEST(lone_waiter_claims_what_another_server_released),
         TEST(a_long_ttl_does_not_outlast_its_hold),
         TEST(its_server_hears_that_the_hold_ends_earlier),
         TEST(its_server_is_told_of_an_end_once),
         TEST(a_release_passes_it_over_once_its_server_is_dead),
-        TEST(those_behind_it_move_up),
-        TEST(one_of_its_owner_behind_it_is_granted_with_it),
+        TEST(waiters_behind_a_lone_one_move_up),
+        TEST(waiter_of_the_same_owner_is_granted_with_the_lone_one),
         TEST(the_queue_stays_the_same_as_others_come_and_go),
-        TEST(one_who_leaves_lets_in_who_goes_with_the_hold),
+        TEST(waiter_that_leaves_lets_in_the_owner_of_the_hold),
         TEST(a_wait_that_is_over_tells_of_the_holder),
         TEST(a_shared_one_brings_its_limit),
         TEST(releases_before_it_are_remembered),
-        TEST(it_leaves_nothing_behind),
+        TEST(lone_waiter_leaves_nothing_behind),
         TEST(its_key_outlives_the_retention),
         TEST(the_key_outlives_the_hold_that_was_handed_over),
-        TEST(it_keeps_its_place),
+        TEST(lone_waiter_keeps_its_place),
     };
     return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
 }

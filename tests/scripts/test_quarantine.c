@@ -37,7 +37,7 @@ static void nothing_is_granted_before_its_time(void **state)
     assert_status(acquire(scripts, .token = "a", .token_is_new = true), "granted");
 }
 
-static void nor_is_another_hold_of_the_same_owner(void **state)
+static void quarantine_refuses_another_hold_of_an_owner(void **state)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "me", .token_is_new = true);
@@ -50,7 +50,7 @@ static void nor_is_another_hold_of_the_same_owner(void **state)
     assert_status(release(scripts, "n", "a"), "released");
 }
 
-static void nor_is_a_newcomer_who_waits(void **state)
+static void quarantine_queues_a_newcomer(void **state)
 {
     struct scripts *scripts = *state;
     for (int is_new = 0; is_new < 2; is_new++) {
@@ -64,7 +64,7 @@ static void nor_is_a_newcomer_who_waits(void **state)
     }
 }
 
-static void nor_is_an_upgrade(void **state)
+static void quarantine_refuses_upgrade(void **state)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "me", .mode = "shared");
@@ -86,7 +86,7 @@ static void nor_is_an_upgrade(void **state)
 }
 
 /* A release hands over at once, if it may: by its short ways and by its long one. */
-static void a_release_lets_nobody_in(void **state)
+static void release_in_quarantine_grants_nobody(void **state)
 {
     struct scripts *scripts = *state;
     for (int waiters = 1; waiters < 4; waiters++) {
@@ -114,7 +114,7 @@ static void a_release_lets_nobody_in(void **state)
     }
 }
 
-static void nor_do_an_end_a_break_a_tick_a_look_or_one_who_leaves(void **state)
+static void quarantine_grants_nobody_whatever_ends_the_hold(void **state)
 {
     static const char *const WAYS[] = {"expiry", "break", "look", "leave", "newcomer"};
     struct scripts *scripts = *state;
@@ -192,7 +192,7 @@ static void on_other_data_nothing_is_granted(void **state)
 }
 
 /* By the short ways of a release and an expiry, and by their long one. */
-static void nor_is_anything_handed_over(void **state)
+static void release_or_expiry_on_other_data_grants_nobody(void **state)
 {
     struct scripts *scripts = *state;
     for (int way = 0; way < 8; way++) {
@@ -242,7 +242,7 @@ static void a_record_that_cannot_be_read_changes_nothing(void **state)
 
 /* One batond sees the clock ahead, and what has ended by it. The clock is right again before the
  * others have looked, so nothing keeps them from granting. */
-static void what_ended_by_a_clock_that_was_ahead_runs_on(void **state)
+static void hold_ended_by_a_clock_ahead_runs_on(void **state)
 {
     static const char *const MODES[] = {"exclusive", "shared"};
     struct scripts *scripts = *state;
@@ -273,7 +273,7 @@ static void what_ended_by_a_clock_that_was_ahead_runs_on(void **state)
 }
 
 /* Of what was over before, nobody has to wait for the end by a clock that has gone back since. */
-static void what_was_over_before_a_clock_went_back_is_over(void **state)
+static void hold_over_before_the_clock_went_back_stays_over(void **state)
 {
     struct scripts *scripts = *state;
     pass(scripts, 3600);
@@ -290,7 +290,7 @@ static void what_was_over_before_a_clock_went_back_is_over(void **state)
 }
 
 /* What was handed over before is not claimed: its waiter is the next again. */
-static void what_was_handed_over_cannot_be_claimed(void **state)
+static void handed_over_hold_cannot_be_claimed_in_quarantine(void **state)
 {
     struct scripts *scripts = *state;
     for (int way = 0; way < 4; way++) {
@@ -327,7 +327,7 @@ static void what_was_handed_over_cannot_be_claimed(void **state)
 }
 
 /* A script that comes too late: as if nobody had called it. */
-static void what_comes_too_late_changes_nothing(void **state)
+static void late_script_changes_nothing(void **state)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .ttl_ms = 1000, .token_is_new = true);
@@ -432,7 +432,7 @@ static void numbers_grow_where_the_newest_were_lost(void **state)
 }
 
 /* Whatever else gives a number. */
-static void so_do_those_of_what_ends(void **state)
+static void numbers_of_ends_grow_where_the_newest_were_lost(void **state)
 {
     static const char *const MODES[] = {"exclusive", "shared"};
     struct scripts *scripts = *state;
@@ -469,23 +469,23 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(nothing_is_granted_before_its_time),
-        TEST(nor_is_another_hold_of_the_same_owner),
-        TEST(nor_is_a_newcomer_who_waits),
-        TEST(nor_is_an_upgrade),
-        TEST(a_release_lets_nobody_in),
-        TEST(nor_do_an_end_a_break_a_tick_a_look_or_one_who_leaves),
+        TEST(quarantine_refuses_another_hold_of_an_owner),
+        TEST(quarantine_queues_a_newcomer),
+        TEST(quarantine_refuses_upgrade),
+        TEST(release_in_quarantine_grants_nobody),
+        TEST(quarantine_grants_nobody_whatever_ends_the_hold),
         TEST(on_other_data_nothing_is_granted),
-        TEST(nor_is_anything_handed_over),
+        TEST(release_or_expiry_on_other_data_grants_nobody),
         TEST(in_a_cluster_the_record_has_a_tag),
         TEST(a_record_that_cannot_be_read_changes_nothing),
-        TEST(what_ended_by_a_clock_that_was_ahead_runs_on),
-        TEST(what_was_over_before_a_clock_went_back_is_over),
-        TEST(what_was_handed_over_cannot_be_claimed),
-        TEST(what_comes_too_late_changes_nothing),
+        TEST(hold_ended_by_a_clock_ahead_runs_on),
+        TEST(hold_over_before_the_clock_went_back_stays_over),
+        TEST(handed_over_hold_cannot_be_claimed_in_quarantine),
+        TEST(late_script_changes_nothing),
         TEST(numbers_grow_from_the_greatest_time_that_was_seen),
         TEST(a_version_does_not_fall_when_that_time_has_come),
         TEST(numbers_grow_where_the_newest_were_lost),
-        TEST(so_do_those_of_what_ends),
+        TEST(numbers_of_ends_grow_where_the_newest_were_lost),
     };
     return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
 }

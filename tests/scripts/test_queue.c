@@ -179,7 +179,7 @@ static void a_limit_holds_for_waiters_too(void **state)
     assert_holds(scripts, "d");
 }
 
-static void those_behind_one_that_leaves_move_up(void **state)
+static void waiters_behind_one_that_leaves_move_up(void **state)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared");
@@ -326,7 +326,7 @@ int main(void)
         TEST(a_dead_waiter_lets_those_behind_it_in),
         TEST(a_run_of_shared_waiters_is_granted_together),
         TEST(a_limit_holds_for_waiters_too),
-        TEST(those_behind_one_that_leaves_move_up),
+        TEST(waiters_behind_one_that_leaves_move_up),
         TEST(a_repeat_keeps_the_place),
         TEST(a_repeat_renews_the_lease),
         TEST(a_waiter_that_enters_again_leaves_the_queue),

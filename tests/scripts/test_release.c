@@ -139,7 +139,7 @@ static void a_release_is_remembered_after_a_break_and_an_expiry(void **state)
 }
 
 /* Tokens are remembered in two keys that take turns, each for 60 s after it was begun. */
-static void what_is_remembered_of_releases_ends(void **state)
+static void memory_of_releases_ends(void **state)
 {
     struct scripts *scripts = *state;
     for (int i = 0; i < 10; i++) {
@@ -313,7 +313,7 @@ int main(void)
         TEST(a_repeated_release_answers_the_same),
         TEST(a_repeated_release_does_not_free_the_next_holder),
         TEST(a_release_is_remembered_after_a_break_and_an_expiry),
-        ON_REDIS_TIME(what_is_remembered_of_releases_ends),
+        ON_REDIS_TIME(memory_of_releases_ends),
         TEST(a_release_is_known_for_half_a_minute_however_busy_the_name),
         TEST(a_doubtful_grant_is_taken_back),
         TEST(another_attempt_takes_nothing_back),

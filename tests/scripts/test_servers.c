@@ -188,7 +188,7 @@ static void vouching_tells_which_names_are_astray(void **state)
 }
 
 /* A killed server leaves the places of those who keep them; they come back elsewhere. */
-static void those_who_keep_their_place_outlive_their_server(void **state)
+static void kept_places_outlive_their_server(void **state)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -235,7 +235,7 @@ static void the_absent_miss_their_turn_together(void **state)
     assert_holds(scripts, "e");
 }
 
-static void those_who_missed_their_turn_come_back_to_their_place(void **state)
+static void waiters_that_missed_their_turn_return_to_their_place(void **state)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -560,9 +560,9 @@ int main(void)
         TEST(a_dead_server_takes_its_waiters_along),
         TEST(vouching_keeps_waiters_alive),
         TEST(vouching_tells_which_names_are_astray),
-        TEST(those_who_keep_their_place_outlive_their_server),
+        TEST(kept_places_outlive_their_server),
         TEST(the_absent_miss_their_turn_together),
-        TEST(those_who_missed_their_turn_come_back_to_their_place),
+        TEST(waiters_that_missed_their_turn_return_to_their_place),
         TEST(the_waiters_of_a_dead_suspect_have_missed_their_turn),
         TEST(an_unclaimed_hold_outlives_its_server),
         TEST(a_queue_has_a_bound),
