@@ -299,7 +299,7 @@ $(BUILD)/generated/scripts.c: locks/scripts/embed.sh $(BUILD)/generated/library.
 
 $(BUILD)/generated/next/library.lua: tests/upgrade/next_format.sh $(BUILD)/generated/library.lua
 	@mkdir -p $(@D)
-	@tests/upgrade/next_format.sh $(BUILD)/generated/library.lua > $@
+	@tests/upgrade/next_format.sh $(library_lua) > $@
 $(BUILD)/generated/next/scripts.c: locks/scripts/embed.sh $(BUILD)/generated/next/library.lua
 	@locks/scripts/embed.sh scripts $(BUILD)/generated/next/library.lua > $@
 

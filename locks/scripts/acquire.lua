@@ -69,6 +69,7 @@ end
 
 local function new_waiter(state, request, is_upgrade)
     local arrival = max(state[ARRIVAL] + 1, now)
+    state.past = false
     return waiter_of(request.token, request.owner, request.mode, request.attempt, request.meta, arrival,
                      request.ttl, request.limit, request.claim, request.keep,
                      is_upgrade and arrival - FRONT or arrival, request.server)

@@ -53,12 +53,12 @@ local function break_all()
 end
 
 -- The greatest number that may have been issued, by a record that is damaged. Its version stands behind
--- the first byte.
+-- two bytes.
 local function last_number(record)
-    if type(record) ~= 'string' or #record < 9 then
+    if type(record) ~= 'string' or #record < 10 then
         return least
     end
-    local last = parse('<d', record, 2)
+    local last = parse('<d', record, 3)
     return last < now + LATEST_AHEAD and last > least and last or least
 end
 

@@ -5,15 +5,16 @@
 
 local function count_of(name)
     local record = call('get', name)
-    local state = record and read(STATE, record, 1)
-    if not state or state[COUNT] == 0 then
+    if not record then
         return 0
-    elseif now < state[NEXT] or is_moving(name) then
-        return state[COUNT]
+    end
+    local held, next_end = read_holds(record)
+    if held == 0 or now < next_end or is_moving(name) then
+        return held
     end
     -- Of a crowd some have ended, whom no operation has looked at since. Without one, a lone hold has.
     key = name
-    return crowd.next_end() and state[COUNT] - crowd.overdue(state[COUNT]) or 0
+    return crowd.next_end() and held - crowd.overdue(held) or 0
 end
 
 local function count(argv)

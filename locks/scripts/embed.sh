@@ -3,7 +3,8 @@
 #   embed.sh library FILE.lua...        one library of Redis Functions, as Lua: its name carries a hash of
 #                                       the files, which stand in it in this order. What is declared in
 #                                       shared/ is known to all behind it; what is declared in any other
-#                                       file, to that alone (Lua knows 200 names at once).
+#                                       file, to that alone (Lua knows 200 names at once). Where it names
+#                                       a value of a record, the library has the index, which takes less time.
 #   embed.sh scripts LIBRARY.lua        the library, and const struct script script_<name> for each of its
 #                                       functions, declared in locks/scripts/scripts.h
 #   embed.sh text SYMBOL HEADER FILE    const char SYMBOL[] (NUL-terminated) and size_t SYMBOL_length
@@ -18,6 +19,32 @@ length() {
     wc -c < "$1" | tr -d ' '
 }
 
+# Replaces the names that stand for a number: what field() declares, what is made of that, and layouts.
+number() {
+    awk '
+        function indexed(text,    out, word) {
+            while (match(text, /[A-Za-z_][A-Za-z_0-9]*/)) {
+                word = substr(text, RSTART, RLENGTH)
+                out = out substr(text, 1, RSTART - 1) (word in value ? value[word] : word)
+                text = substr(text, RSTART + RLENGTH)
+            }
+            return out text
+        }
+        function is(pattern) { return match($0, "^local [A-Z_]+ = " pattern) }
+        is("format_of\\(") {
+            last[$2] = match($0, /[A-Z]+\)/) ? last[substr($0, RSTART, RLENGTH - 1)] : 1
+        }
+        is("field\\([A-Z]+, ") { name = $2; sub(/local [A-Z_]+ = /, "") }
+        /^field\([A-Z]+, / { format = $1; gsub(/field\(|,/, "", format); value[name] = ++last[format]; name = "" }
+        is("[A-Z]+\\.last \\+ 1") { format = $4; sub(/\..*/, "", format); value[$2] = last[format] + 1; next }
+        is("[A-Z]+( |$)") && $4 in value { value[$2] = value[$4]; next }
+        is("[0-9]+ -- a (layout|value)") { value[$2] = $4; next }
+        {
+            at = index($0, "--")
+            print at ? indexed(substr($0, 1, at - 1)) substr($0, at) : indexed($0)
+        }'
+}
+
 case $1 in
 library)
     shift
@@ -29,7 +56,7 @@ library)
         */shared/*) cat "$file" ;;
         *) echo 'do' && cat "$file" && echo end ;;
         esac
-    done
+    done | number
     ;;
 scripts)
     name=$(sed -n '1s/.*name=//p' "$2")

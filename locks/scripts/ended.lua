@@ -8,19 +8,23 @@ local AGAIN_MS = 1000 -- of a name that is on its way to another node of a Clust
 
 local function next_hold_end(name)
     local record = pcall_redis('get', name)
-    local state = type(record) == 'string' and read(STATE, record, 1)
-    if is_clustered and not (state and state[NEXT] > now) and is_moving(name) then
+    local held, next_end = 0, 0
+    if type(record) == 'string' then
+        held, next_end = read_holds(record)
+    end
+    if is_clustered and next_end <= now and is_moving(name) then
         return AGAIN_MS
     end
     if type(record) == 'table' then
         error(record.err, 0)
     end
-    if state and state[COUNT] > 0 and state[NEXT] <= now then
+    if held > 0 and next_end <= now then
         key = name
-        state = open()
+        local state = open(read_state(record))
         close(state)
+        held, next_end = state[COUNT], state[NEXT]
     end
-    return state and state[COUNT] > 0 and max(ms_until(state[NEXT]), 0)
+    return held > 0 and max(ms_until(next_end), 0)
 end
 
 local function ended(argv)

@@ -84,7 +84,7 @@ static void refuses(struct http_client *client, const char *token, const char *r
 {
     answers_token(client, token, request, NULL, 503, "store_unavailable");
     const char *detail = member_text(client, "detail");
-    if (!strstr(detail, "has format 2") || !strstr(detail, "knows format 1"))
+    if (!strstr(detail, "has format ") || !strstr(detail, "knows format "))
         fail_msg("%s: %s", request, detail);
 }
 

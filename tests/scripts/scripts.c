@@ -426,9 +426,10 @@ static const char CHECK[] =
     "local time = redis.call('time') all[1] = time[1] * 1000000 + time[2] "
     "local packed = redis.call('get', key) "
     "if not packed or ARGV[1] == '1' then return {all, ''} end "
-    "local _, _, _, _, _, waiters, away, unclaimed, servers = "
-    "struct.unpack('<BdI4I4I4I4I4I4I4', packed) "
-    "local held = select(23, struct.unpack('<BdI4I4I4I4I4I4I4ddddddddddsss', packed)) "
+    "if string.byte(packed, 2) ~= 0 then return {all, ''} end " /* a plain name */
+    "local _, _, _, _, _, _, waiters, away, unclaimed, servers = "
+    "struct.unpack('<BBdI4I4I4I4I4I4I4', packed) "
+    "local held = select(24, struct.unpack('<BBdI4I4I4I4I4I4I4ddddsddddddss', packed)) "
     "local rest = held <= #packed and select(11, struct.unpack('<Bsssssdddd', packed, held)) "
     "if rest and rest <= #packed then "
     "local _, front = struct.unpack('<Bs', packed, rest) "

@@ -157,6 +157,31 @@ static void a_record_without_an_expiry_is_used_and_gets_one(void **state)
     assert_true(redis_process_integer(&scripts->redis, "PTTL baton:{bad}") > 0);
 }
 
+/* As an earlier build has written it: a hold behind a state without layouts. */
+static void a_state_of_format_1_is_read_and_written_anew(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t now = redis_now(scripts);
+    redisReply *reply = redis_process_command(
+        &scripts->redis, "EVAL %s 1 baton:{n} %lld",
+        "local now = tonumber(ARGV[1]) local ends = now + 30000000 "
+        "local state = struct.pack('<BdI4I4I4I4I4I4I4ddddddddddsss', 1, now, 1, 1, 0, 0, 0, 0, 0, "
+        "ends, 0, 0, 0, 0, 0, now - 9, now - 8, 7, 0, '', 'released', 'before') "
+        "local hold = struct.pack('<Bsssssdddd', 1, 'a', 'A', 'exclusive', 'known', 'm', now, "
+        "now, ends, 30000) "
+        "return redis.call('set', KEYS[1], state .. hold, 'px', 4000000)",
+        (long long)now);
+    freeReplyObject(reply);
+    struct seen seen = inspect(scripts, "n", "a");
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(seen.last_fence, now - 9);
+    assert_string_equal(seen.shown_holds[0].owner, "A");
+    assert_int_equal(release(scripts, "n", "before").fence, now - 9);
+    assert_int_equal(renew(scripts, "n", "a", 0).fence, now);
+    assert_int_equal(release(scripts, "n", "a").fence, now);
+    assert_int_equal(inspect(scripts, "n", "").last_fence, now);
+}
+
 /* Cut off */
 
 static void acquire_new(struct scripts *scripts)
@@ -450,6 +475,7 @@ int main(void)
         cmocka_unit_test_setup(an_expiry_that_cannot_be_stored_is_not_told,
                                scripts_clean_with_own_clock),
         cmocka_unit_test_setup(a_record_without_an_expiry_is_used_and_gets_one, scripts_clean),
+        cmocka_unit_test_setup(a_state_of_format_1_is_read_and_written_anew, scripts_clean),
         cmocka_unit_test_setup(wherever_a_script_is_cut_off_each_key_ends, scripts_clean),
         cmocka_unit_test_setup(an_end_that_was_cut_off_frees_nobody_else, scripts_clean),
     };

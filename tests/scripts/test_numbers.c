@@ -73,7 +73,7 @@ static void numbers_go_on_where_the_clock_fell_back(void **state)
     struct name_key key = key_of("n", "");
     freeReplyObject(
         redis_process_command(&scripts->redis, "EVAL %s 1 %b %lld",
-                              "redis.call('setrange', KEYS[1], 1, struct.pack('<d', ARGV[1]))",
+                              "redis.call('setrange', KEYS[1], 2, struct.pack('<d', ARGV[1]))",
                               key.text, key.length, (long long)ahead));
     scripts->unwatched = true;
     assert_int_equal(release(scripts, "n", "a").version, ahead + 1);

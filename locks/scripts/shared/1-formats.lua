@@ -29,8 +29,8 @@ local function take_globals()
 end
 
 -- A format describes one kind of record. A record becomes an array of values. `field` declares the
--- values in their order: it takes the type of a value, in the words of struct.pack, and returns the
--- index. The first value is a byte that stands for the version of the format.
+-- values in their order: it takes the type of a value, in the words of struct.pack. ../embed.sh puts the
+-- index in place of the name. The first value is a byte that stands for the version of the format.
 --
 -- To change a format, give it the next version, and call `earlier` with the `types` of the version
 -- before and a function that converts an array of that version. Such records are read, and written in
@@ -46,18 +46,18 @@ local function mark_of(version)
     return 2 * version - 1
 end
 
-local function format_of(kind, version)
-    return {kind = kind, version = version, mark = mark_of(version), types = '<B', last = 1, heads = {},
-            before = {}}
+-- A format with a `base` begins with the values of that one.
+local function format_of(kind, version, base)
+    return {kind = kind, version = version, mark = mark_of(version), types = base and base.types or '<B',
+            last = base and base.last or 1, heads = base and base.heads or {}, before = {}}
 end
 
 local function field(format, type_of_value)
     format.types, format.last = format.types .. type_of_value, format.last + 1
     format.heads[format.last] = format.types
-    return format.last
 end
 
-local function earlier(format, version, types, convert) -- luacheck: ignore 211
+local function earlier(format, version, types, convert)
     format.before[mark_of(version)] = {types = types, convert = convert}
 end
 
@@ -106,8 +106,14 @@ local function write(format, values)
     return pack(format.types, unpack(values, 1, format.last))
 end
 
--- The state of a name.
-local STATE = format_of('state', 1)
+-- The state of a name. A plain name has at most one hold, which was claimed, and nobody waits or watches:
+-- its record is FREE or HELD, which 3-state.lua writes. All others are WHOLE. The values from GENERATION on
+-- are the past of the name.
+local WHOLE = 0 -- a layout
+local FREE = 1 -- a layout
+local HELD = 2 -- a layout
+local STATE = format_of('state', 2)
+local LAYOUT = field(STATE, 'B')      -- WHOLE
 local VERSION = field(STATE, 'd')     -- the last number issued, be it as a fence or for the end of a hold
 local COUNT = field(STATE, 'I4')      -- how many holds there are
 local EXCLUSIVES = field(STATE, 'I4') -- how many of them are exclusive
@@ -118,22 +124,36 @@ local UNCLAIMED = field(STATE, 'I4')  -- how many of the holds were handed over 
 local SERVERS = field(STATE, 'I4')    -- how many servers have waiters or watchers (see 6-servers.lua)
 local NEXT = field(STATE, 'd')        -- no hold ends before this time
 local KEPT = field(STATE, 'd')        -- the keys of a crowd (see 4-crowd.lua) outlive this by the retention
-local GENERATION = field(STATE, 'd')  -- the newest generation of released tokens, 0 for none
-local ARRIVAL = field(STATE, 'd')     -- the number of the last arrival in the queue
 local TICK = field(STATE, 'd')        -- each server runs a tick by this time, if it is not past
 local QUEUE_KEPT = field(STATE, 'd')  -- the keys of those who wait live until then
+local UPGRADER = field(STATE, 's')    -- a token that waits to make its owner's shared hold exclusive, or ''
+local GENERATION = field(STATE, 'd')  -- the newest generation of released tokens, 0 for none
+local ARRIVAL = field(STATE, 'd')     -- the number of the last arrival in the queue
 local LAST_FENCE = field(STATE, 'd')  -- the last end of a hold: its fence, 0 where none has ended
 local LAST_AT = field(STATE, 'd')
 local LAST_HELD = field(STATE, 'd')   -- milliseconds
 local LAST_HOLDS = field(STATE, 'd')  -- how many holds its owner had left
-local UPGRADER = field(STATE, 's')    -- a token that waits to make its owner's shared hold exclusive, or ''
 local LAST_REASON = field(STATE, 's') -- 'released', 'expired' or 'forced'
 local LAST_TOKEN = field(STATE, 's')  -- '' unless its release may be asked for again
 local ONLY = STATE.last + 1 -- not in the record: the hold, where there is just one; else false
 STATE.is_oldest = 120       -- bytes that a record of release 0.1 has at least
 
+earlier(STATE, 1, '<BdI4I4I4I4I4I4I4ddddddddddsss', function(old)
+    local kept, generation, arrival, tick, queue_kept = unpack(old, 11, 15)
+    local fence, at, held, left, upgrader, reason, token = unpack(old, 16, 22)
+    local state = {STATE.mark, WHOLE}
+    for i = 2, 10 do
+        state[i + 1] = old[i]
+    end
+    for i, value in ipairs({kept, tick, queue_kept, upgrader, generation, arrival, fence, at, held, left,
+                            reason, token}) do
+        state[KEPT + i - 1] = value
+    end
+    return state
+end)
+
 -- A hold. acquire is given its texts packed.
-local TEXTS = '<sssss'
+local TEXTS = 'sssss'
 local HOLD = format_of('hold', 1)
 local TOKEN = field(HOLD, 's')
 local OWNER = field(HOLD, 's')
@@ -152,8 +172,7 @@ local CONNECTION = '='          -- begins the attempt of a request whose connect
 local TOLD_LONGEST = 100        -- bytes of all attempts of a hold; where there are more, it is KNOWN
 
 -- A waiter: its first values are those of the hold that it will have.
-local WAITER = format_of('waiter', 1)
-WAITER.types, WAITER.last, WAITER.heads = HOLD.types, HOLD.last, {[OWNER] = HOLD.heads[OWNER]}
+local WAITER = format_of('waiter', 1, HOLD)
 local MISSED = FENCE             -- how often its turn has come and gone without a claim
 local WANTED = field(WAITER, 'd') -- its limit
 local CLAIM = field(WAITER, 'd')  -- its claim window in milliseconds
@@ -175,7 +194,7 @@ end
 -- A server's standing with a name, in the hash `:servers` by id. The array has the id in place of the
 -- version's byte.
 local STANDING = format_of('server', 1)
-local ID = 1
+local ID = 1 -- a value
 local UNTIL = field(STANDING, 'd')    -- it lives while now < UNTIL
 local SUSPECT = field(STANDING, 'B')  -- 1: one of its waiters had its turn and was not there, so the
                                      -- others of this name are passed over until it shows up

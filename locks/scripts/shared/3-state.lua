@@ -1,5 +1,12 @@
 -- Reading and writing the main key of a name.
 
+-- The records of a plain name: they have the version of STATE, and have not changed since this one. The
+-- past stands at the end.
+local PLAIN_SINCE = mark_of(2)
+local FREE_TYPES = '<BBd'                     -- LAYOUT and VERSION
+local HELD_TYPES = '<BBdddddI4' .. TEXTS     -- the same, EXPIRES, FENCE, SINCE, TTL, LIMIT and the texts
+local PAST_TYPES = '<ddddddss'
+
 -- Writes a number as digits. Redis would print a floating point number, which takes longer.
 local function digits(number)
     return print_text('%d', number)
@@ -46,23 +53,49 @@ end
 -- table need not grow for each of them.
 --   loaded       the record as it was read; false if there was none
 --   version      its VERSION
+--   past         the past as it was read; false once it may have changed
 --   hold_packed  the record of the lone hold; false once the hold may have changed
 --   front        the front, or false: see 8-front.lua
 --   next_line    the line of the next waiter, or false: see 7-queue.lua
 --   servers      all servers, once they were read
 --   outbox       the messages for them
 --   asks         the server that asks for a release
-local function state_of(packed, ...)
-    return {loaded = packed, version = ..., hold_packed = false, front = false, next_line = false,
-            servers = false, outbox = false, asks = false, STATE.mark, ...}
+local function state_of(packed, past, version, ...)
+    return {loaded = packed, version = version, past = past, hold_packed = false, front = false,
+            next_line = false, servers = false, outbox = false, asks = false, STATE.mark, WHOLE, version, ...}
 end
 
-local function read_state(packed)
+-- A plain name: its record, its past, its version and its hold, or false, and the values of the past.
+local function plain_state_of(packed, past, version, limit, hold, ...)
+    if not hold then
+        return state_of(packed, past, version, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', ...)
+    end
+    local exclusives = hold[MODE] == 'exclusive' and 1 or 0
+    return state_of(packed, past, version, 1, exclusives, limit, 0, 0, 0, 0, hold[EXPIRES], 0, 0, 0, '', ...)
+end
+
+local function read_plain(packed, layout)
+    local hold, limit = false, 0
+    local _, version, expires, fence, since, ttl, token, owner, mode, attempt, meta, behind
+    if layout == FREE then
+        _, _, version, behind = parse(FREE_TYPES, packed)
+    else
+        _, _, version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind =
+            parse(HELD_TYPES, packed)
+        hold = {HOLD.mark, token, owner, mode, attempt, meta, fence, since, expires, ttl}
+    end
+    local state = plain_state_of(packed, sub(packed, behind), version, limit, hold, parse(PAST_TYPES, packed, behind))
+    state[ONLY] = hold -- in place of the end of the record
+    check_record(state, hold)
+    return state
+end
+
+local function read_full(packed)
     local state
     if byte(packed) == STATE.mark then
-        state = state_of(packed, select(2, parse(STATE.types, packed)))
+        state = state_of(packed, false, select(3, parse(STATE.types, packed)))
     else
-        state = state_of(packed, unpack(read(STATE, packed, 1), 2, ONLY))
+        state = state_of(packed, false, unpack(read(STATE, packed, 1), VERSION, ONLY))
     end
     local at = state[ONLY]
     local hold = at <= #packed and read(HOLD, packed, at)
@@ -76,17 +109,56 @@ local function read_state(packed)
     return state
 end
 
-local function load()
-    local packed = call('get', key)
+-- FREE or HELD, or false if the record is no plain one.
+local function plain_layout(packed)
+    local mark, layout = byte(packed, 1, 2)
+    return layout and mark >= PLAIN_SINCE and mark <= STATE.mark and layout ~= WHOLE and layout
+end
+
+local function read_state(packed)
+    local layout = plain_layout(packed)
+    return layout and read_plain(packed, layout) or read_full(packed)
+end
+
+-- How many holds a record counts, and the time before which none of them ends.
+local function read_holds(packed)
+    local layout = plain_layout(packed)
+    if layout == FREE then
+        return 0, 0
+    elseif layout then
+        return 1, select(4, parse(HELD_TYPES, packed))
+    end
+    local head = {read_head(STATE, packed, NEXT)}
+    return head[COUNT], head[NEXT]
+end
+
+-- The state that a record says; false: there is none.
+local function state_by(packed)
     if packed then
         return read_state(packed)
     end
-    return state_of(false, free_version(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-                    '', '', '', false)
+    return plain_state_of(false, false, free_version(), 0, false, 0, 0, 0, 0, 0, 0, '', '', false)
+end
+
+local function load()
+    return state_by(call('get', key))
+end
+
+local function write_plain(state)
+    local hold = state[ONLY]
+    local past = state.past or pack(PAST_TYPES, unpack(state, GENERATION, LAST_TOKEN))
+    if not hold then
+        return pack(FREE_TYPES, STATE.mark, FREE, state[VERSION]) .. past
+    end
+    return pack(HELD_TYPES, STATE.mark, HELD, state[VERSION], hold[EXPIRES], hold[FENCE], hold[SINCE], hold[TTL],
+                state[LIMIT], unpack(hold, TOKEN, META)) .. past
 end
 
 local function write_state(state)
     local hold, first = state[ONLY], state.front
+    if state[COUNT] + state[WAITERS] + state[SERVERS] + state[UNCLAIMED] == (hold and 1 or 0) then
+        return write_plain(state)
+    end
     local packed = write(STATE, state)
     if not hold then
         return packed

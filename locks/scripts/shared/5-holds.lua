@@ -91,6 +91,7 @@ function holds.remember(state, token, fence, at, held_ms, left)
     local generation = round_down(now / GENERATION_SPAN)
     local released = holds.generation_key(generation)
     local begins = state[GENERATION] ~= generation
+    state.past = false
     if begins then
         state[GENERATION] = generation
         call('unlink', released)
@@ -105,7 +106,7 @@ end
 function holds.remember_last(state)
     if state[LAST_TOKEN] ~= '' and now - state[LAST_AT] < GENERATION_SPAN then
         holds.remember(state, state[LAST_TOKEN], unpack(state, LAST_FENCE, LAST_HOLDS))
-        state[LAST_TOKEN] = ''
+        state[LAST_TOKEN], state.past = '', false
     end
 end
 
@@ -136,6 +137,7 @@ function holds.retire(state, gone, reason, repeatable)
     local is_expired = reason == 'expired'
     for _, hold in ipairs(gone) do
         holds.remember_last(state)
+        state.past = false
         if hold[ATTEMPT] == '' then
             state[UNCLAIMED] = state[UNCLAIMED] - 1
             if reason ~= 'released' then
