@@ -239,6 +239,22 @@ void stage_open(struct stage *stage, unsigned connections)
     stage_open_within(stage, &(struct stage_bounds){connections, connections, 10000, 10000, 75000});
 }
 
+int stage_setup(void **state)
+{
+    static struct stage stage;
+    stage_open(&stage, 5000);
+    *state = &stage;
+    return 0;
+}
+
+int stage_teardown(void **state)
+{
+    struct stage *stage = *state;
+    stage_close(stage);
+    assert_int_equal(stage->metrics.waiting, 0);
+    return 0;
+}
+
 void stage_open_within(struct stage *stage, const struct stage_bounds *bounds)
 {
     raise_limit();

@@ -46,6 +46,11 @@ struct stage {
 
 void stage_open(struct stage *stage, unsigned connections);
 
+/* Fixtures of cmocka: *state is a stage with room for thousands of connections, on which nobody
+ * waits in the end. */
+int stage_setup(void **state);
+int stage_teardown(void **state);
+
 /* The same with bounds that a test is about; stage_open has the default deadlines. */
 struct stage_bounds {
     unsigned connections, each_address;

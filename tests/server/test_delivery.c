@@ -7,7 +7,6 @@
 #include "tests/support/cmocka.h"
 #include "tests/support/tls_client.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <microhttpd.h>
@@ -32,20 +31,6 @@ enum MHD_Result MHD_queue_response(struct MHD_Connection *connection, unsigned s
         meanwhile(its_fd);
     meanwhile = NULL;
     return queue(connection, status, response);
-}
-
-static int setup(void **state)
-{
-    static struct stage stage;
-    stage_open(&stage, CONNECTIONS);
-    *state = &stage;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    stage_close(*state);
-    return 0;
 }
 
 static int ask_for_grant(struct stage *stage)
@@ -153,17 +138,6 @@ static void a_grant_that_was_acknowledged_late_stays(void **state)
     hear(fd, "yours");
     stays(*state);
     close(fd);
-}
-
-static size_t open_files(void)
-{
-    size_t count = 0;
-    DIR *dir = opendir("/proc/self/fd");
-    assert_non_null(dir);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
 }
 
 static bool has_been_given_up(void *before)
@@ -304,7 +278,7 @@ static void a_grant_to_who_reads_it_and_goes_stays_over_tls(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
 
 int main(void)
 {

@@ -10,22 +10,6 @@
 
 enum { MANY = 1000, CONNECTIONS = 5000 };
 
-static int setup(void **state)
-{
-    static struct stage stage;
-    stage_open(&stage, CONNECTIONS);
-    *state = &stage;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct stage *stage = *state;
-    stage_close(stage);
-    assert_int_equal(stage->metrics.waiting, 0);
-    return 0;
-}
-
 static void who_waits_is_answered_and_may_wait_again(void **state)
 {
     struct stage *stage = *state;
@@ -309,7 +293,7 @@ static void no_more_are_served_than_there_are_places(void **state)
     stage_close(&few);
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, stage_setup, stage_teardown)
 
 int main(void)
 {

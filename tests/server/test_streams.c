@@ -16,22 +16,6 @@
 
 enum { CONNECTIONS = 1000 };
 
-static int setup(void **state)
-{
-    static struct stage stage;
-    stage_open(&stage, CONNECTIONS);
-    *state = &stage;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct stage *stage = *state;
-    stage_close(stage);
-    assert_int_equal(stage->metrics.waiting, 0);
-    return 0;
-}
-
 /* A stream in place 0 that has begun with `first` (NULL: its head alone). */
 static int begin(struct stage *stage, const char *first)
 {
@@ -414,7 +398,7 @@ static void a_request_behind_a_stream_waits_for_its_end(void **state)
     assert_int_equal(stage->hung_up, 0);
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define TEST(test) cmocka_unit_test_setup_teardown(test, stage_setup, stage_teardown)
 
 int main(void)
 {

@@ -4,6 +4,7 @@
 #include "tests/support/cmocka.h"
 #include "tests/support/raw.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,4 +101,15 @@ void is_quiet(int fd, int ms)
     bool closed;
     assert_int_equal(raw_receive(fd, byte, sizeof byte, NULL, ms, &closed), 0);
     assert_false(closed);
+}
+
+size_t open_files(void)
+{
+    size_t count = 0;
+    DIR *dir = opendir("/proc/self/fd");
+    assert_non_null(dir);
+    while (readdir(dir))
+        count++;
+    closedir(dir);
+    return count;
 }

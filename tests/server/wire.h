@@ -35,4 +35,7 @@ void reset(int fd);
 /* Nothing comes for this long, and the connection stays. */
 void is_quiet(int fd, int ms);
 
+/* How many descriptors this process has, the stage's included. */
+size_t open_files(void);
+
 #endif
