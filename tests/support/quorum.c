@@ -98,13 +98,15 @@ void quorum_servers_stop(struct quorum_servers *servers)
         redis_process_stop(&servers->members[i]);
 }
 
-/* The main key tells how many in its 10th to 13th bytes: see STATE in
- * locks/scripts/shared/1-formats.lua. */
+/* The second byte of the main key is its layout; where that is WHOLE, the 11th to 14th tell how
+ * many: see STATE in locks/scripts/shared/1-formats.lua. */
 bool quorum_servers_member_holds(struct quorum_servers *servers, int member, const char *name)
 {
+    enum { WHOLE, FREE, HELD, COUNT = 9 };
     redisReply *reply =
-        redis_process_command(&servers->members[member], "GETRANGE baton:{%s} 9 9", name);
-    bool holds = reply->len == 1 && reply->str[0] != 0;
+        redis_process_command(&servers->members[member], "GETRANGE baton:{%s} 1 10", name);
+    bool holds = reply->len > 0 &&
+                 (reply->str[0] == HELD || (reply->str[0] == WHOLE && reply->str[COUNT] != 0));
     freeReplyObject(reply);
     return holds;
 }
@@ -117,13 +119,13 @@ int quorum_servers_held(struct quorum_servers *servers, const char *name)
     return count;
 }
 
-/* Its 2nd to 9th bytes are the version. */
+/* Its 3rd to 10th bytes are the version. */
 void quorum_servers_versions(struct quorum_servers *servers, const char *name,
                              int64_t ret[QUORUM_MEMBERS])
 {
     for (int i = 0; i < QUORUM_MEMBERS; i++) {
         redisReply *reply =
-            redis_process_command(&servers->members[i], "GETRANGE baton:{%s} 1 8", name);
+            redis_process_command(&servers->members[i], "GETRANGE baton:{%s} 2 9", name);
         double version = 0;
         if (reply->len == sizeof version)
             memcpy(&version, reply->str, sizeof version);
