@@ -291,29 +291,12 @@ static void primaries_fall_in_turn(void **state)
     end(scene, since, false);
 }
 
-/* Where they are not, what the replica had not received yet may be lost: that is counted. */
-static void unconfirmed_grants_may_be_lost(void **state)
-{
-    struct scene *scene = calloc(1, sizeof *scene);
-    size_t count;
-    (void)state;
-    start(scene, NULL);
-    for (int i = 0; i < stage_amount(8, 1); i++)
-        fail_over(scene, &WAYS_OUT[1 + i % 2], i % CLUSTERED_PRIMARIES);
-    struct event *events = stop(scene, &count);
-    print_message("of %zu grants, not confirmed, %zu were lost and %zu given out twice\n",
-                  scene->patrol.counts.grants, scene->patrol.counts.lost,
-                  scene->patrol.counts.doubles);
-    clean_up(scene, events);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_slots_move_back_and_forth),
         cmocka_unit_test(a_primary_comes_and_goes),
         cmocka_unit_test(primaries_fall_in_turn),
-        cmocka_unit_test(unconfirmed_grants_may_be_lost),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,21 +9,6 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static int set_up(void **state)
-{
-    struct watched *watched = calloc(1, sizeof *watched);
-    watched_start(watched, NULL);
-    *state = watched;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    watched_stop(*state);
-    free(*state);
-    return 0;
-}
-
 static double figure(struct http_client *client, const char *name)
 {
     assert_int_equal(http_call(client, "GET", "/metrics", NULL), 200);
@@ -127,5 +112,5 @@ int main(void)
         cmocka_unit_test(place_of_primary_needs_metrics),
         cmocka_unit_test(switch_is_followed_and_reported),
     };
-    return cmocka_run_group_tests_name("sentinel", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("sentinel", tests, watched_set_up, watched_tear_down);
 }

@@ -20,26 +20,6 @@ static const char CHANNEL[] = "baton:inbox:sentinel";
 
 enum { PREFLIGHT_MS = CLOCK_HANG_MS, LONGER_MS = SENTINEL_PRIMARY_LEASE_MS + 200 };
 
-struct world {
-    struct watched watched;
-};
-
-static int set_up_all(void **state)
-{
-    struct world *world = calloc(1, sizeof *world);
-    watched_start(&world->watched, NULL);
-    *state = world;
-    return 0;
-}
-
-static int tear_down_all(void **state)
-{
-    struct world *world = *state;
-    watched_stop(&world->watched);
-    free(world);
-    return 0;
-}
-
 /* Which server runs the store's scripts. The loop is not turned while the test waits for others. */
 static int server_of(struct store_fixture *store, const struct watched *watched)
 {
@@ -79,17 +59,17 @@ static void expect_says(const struct failure *failure, const char *words)
 
 static void the_primary_is_found_and_checked(void **state)
 {
-    struct world *world = *state;
+    struct watched *watched = *state;
     struct store_fixture store;
     struct failure failure = {""};
-    assert_int_equal(preflight(world->watched.url, &failure), 0);
-    store_fixture_open_listening(&store, world->watched.url, CHANNEL);
-    int primary = watched_primary(&world->watched, 0);
-    assert_int_equal(server_of(&store, &world->watched), primary);
+    assert_int_equal(preflight(watched->url, &failure), 0);
+    store_fixture_open_listening(&store, watched->url, CHANNEL);
+    int primary = watched_primary(watched, 0);
+    assert_int_equal(server_of(&store, watched), primary);
     hears_itself(&store);
     char place[64];
     snprintf(place, sizeof place, "Redis at redis://127.0.0.1:%d/0",
-             world->watched.servers[primary].port);
+             watched->servers[primary].port);
     assert_string_equal(store_place(store.store), place);
     assert_int_equal(store_figures(store.store).switches, 0);
     assert_int_equal(store.warnings, 0);
@@ -109,47 +89,46 @@ static void passes_over(const char *url, const char *words)
 
 static void a_dead_sentinel_is_passed_over(void **state)
 {
-    struct world *world = *state;
+    struct watched *watched = *state;
     char url[200];
     snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d/mymaster", free_port(),
-             world->watched.sentinels[2].port);
+             watched->sentinels[2].port);
     passes_over(url, "cannot connect to the sentinel at 127.0.0.1:");
 }
 
 /* Two of three are most of them. */
 static void a_frozen_sentinel_is_passed_over(void **state)
 {
-    struct world *world = *state;
-    process_signal(&world->watched.sentinels[0].process, SIGSTOP);
-    passes_over(world->watched.url, "the sentinel at 127.0.0.1:");
-    process_signal(&world->watched.sentinels[0].process, SIGCONT);
+    struct watched *watched = *state;
+    process_signal(&watched->sentinels[0].process, SIGSTOP);
+    passes_over(watched->url, "the sentinel at 127.0.0.1:");
+    process_signal(&watched->sentinels[0].process, SIGCONT);
 }
 
 static void a_name_that_no_sentinel_knows_stops_the_start(void **state)
 {
-    struct world *world = *state;
+    struct watched *watched = *state;
     struct failure failure;
     char url[200];
-    snprintf(url, sizeof url, "%sx", world->watched.url);
+    snprintf(url, sizeof url, "%sx", watched->url);
     assert_int_equal(preflight(url, &failure), -EPROTO);
     expect_says(&failure, "no sentinel knows a primary called \"mymasterx\". Correct the name");
 
     snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d/mymasterx",
-             world->watched.sentinels[0].port, free_port());
+             watched->sentinels[0].port, free_port());
     assert_int_equal(preflight(url, &failure), -EAGAIN);
     expect_says(&failure, "and some do not answer: cannot connect to the sentinel at");
 }
 
 static void the_wrong_kind_of_server_is_named(void **state)
 {
-    struct world *world = *state;
+    struct watched *watched = *state;
     struct failure failure;
     char url[200];
-    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/mymaster",
-             world->watched.servers[0].port);
+    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/mymaster", watched->servers[0].port);
     assert_int_equal(preflight(url, &failure), -EPROTO);
     expect_says(&failure, "it is not a sentinel");
-    snprintf(url, sizeof url, "redis://127.0.0.1:%d", world->watched.sentinels[0].port);
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d", watched->sentinels[0].port);
     assert_int_equal(preflight(url, &failure), -EPROTO);
     expect_says(&failure, "it is a sentinel. Write redis+sentinel://");
 }
@@ -192,8 +171,7 @@ static bool nobody_tells(void *store)
  * it might have been replaced. */
 static void no_primary_is_taken_on_hearsay(void **state)
 {
-    struct world *world = *state;
-    struct watched *watched = &world->watched;
+    struct watched *watched = *state;
     struct store_fixture store;
     store_fixture_open_up(&store, watched->url);
     for (int i = 0; i < WATCHED_SENTINELS; i++)
@@ -221,8 +199,7 @@ static void no_primary_is_taken_on_hearsay(void **state)
  * for, and comes back to it when they do. */
 static void without_a_lease_no_primary_is_used(void **state)
 {
-    struct world *world = *state;
-    struct watched *watched = &world->watched;
+    struct watched *watched = *state;
     struct store_fixture store;
     store_fixture_open(&store, watched->url);
     assert_int_equal(store_primary_lease_ms(store.store), 0);
@@ -269,10 +246,10 @@ static void stand_still(uv_async_t *wake)
  * what it does first may be a call. */
 static void who_stood_still_asks_first(void **state)
 {
-    struct world *world = *state;
+    struct watched *watched = *state;
     struct store_fixture store;
     struct standstill standstill = {.store = &store, .script = fixture_script("return 1")};
-    store_fixture_open(&store, world->watched.url);
+    store_fixture_open(&store, watched->url);
     store_require_primary_lease(store.store);
     store_fixture_await(&store, &store.ups, 1);
     store_fixture_call(&store, &standstill.before, standstill.script, "a", "");
@@ -291,8 +268,7 @@ static void who_stood_still_asks_first(void **state)
  */
 static void a_replica_is_left_and_not_taken(void **state)
 {
-    struct world *world = *state;
-    struct watched *watched = &world->watched;
+    struct watched *watched = *state;
     struct store_fixture store;
     store_fixture_open_up(&store, watched->url);
     for (int i = 1; i < WATCHED_SENTINELS; i++) /* nor is there a majority to replace it */
@@ -339,8 +315,7 @@ static void follows_to_another(struct store_fixture *store, const struct watched
 
 static void a_planned_failover_is_followed(void **state)
 {
-    struct world *world = *state;
-    struct watched *watched = &world->watched;
+    struct watched *watched = *state;
     struct store_fixture store;
     store_fixture_open_listening(&store, watched->url, CHANNEL);
     int old = server_of(&store, watched);
@@ -367,8 +342,7 @@ static bool stays_at(struct store_fixture *store, const struct watched *watched,
 /* The URL names one sentinel; the others are learnt from it, and outlive it. */
 static void a_killed_primary_is_replaced(void **state)
 {
-    struct world *world = *state;
-    struct watched *watched = &world->watched;
+    struct watched *watched = *state;
     struct store_fixture store;
     char url[100];
     snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/mymaster", watched->sentinels[0].port);
@@ -395,8 +369,7 @@ static void a_killed_primary_is_replaced(void **state)
 /* As a container does that starts again: it has another address, and the id that it had. */
 static void a_sentinel_that_moves_is_asked_where_it_is(void **state)
 {
-    struct world *world = *state;
-    struct watched *watched = &world->watched;
+    struct watched *watched = *state;
     struct watcher *moving = &watched->sentinels[2];
     struct store_fixture store;
     char url[100];
@@ -413,8 +386,7 @@ static void a_sentinel_that_moves_is_asked_where_it_is(void **state)
  * of it. */
 static void a_frozen_primary_is_replaced(void **state)
 {
-    struct world *world = *state;
-    struct watched *watched = &world->watched;
+    struct watched *watched = *state;
     struct store_fixture store;
     store_fixture_open_listening(&store, watched->url, CHANNEL);
     int old = server_of(&store, watched);
@@ -551,5 +523,5 @@ int main(void)
         cmocka_unit_test(names_and_passwords),
         cmocka_unit_test(over_tls_all_are_verified),
     };
-    return cmocka_run_group_tests_name("sentinel", tests, set_up_all, tear_down_all);
+    return cmocka_run_group_tests_name("sentinel", tests, watched_set_up, watched_tear_down);
 }

@@ -283,6 +283,20 @@ static int primary_of(const struct watched *watched, int index)
     return found;
 }
 
+int watched_set_up(void **state)
+{
+    *state = calloc(1, sizeof(struct watched));
+    watched_start(*state, NULL);
+    return 0;
+}
+
+int watched_tear_down(void **state)
+{
+    watched_stop(*state);
+    free(*state);
+    return 0;
+}
+
 int watched_primary(const struct watched *watched, int index)
 {
     int primary = primary_of(watched, index);

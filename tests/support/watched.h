@@ -48,6 +48,10 @@ struct watched_options {
 void watched_start(struct watched *watched, const struct watched_options *options);
 void watched_stop(struct watched *watched);
 
+/* The same without options, as fixtures of cmocka: *state is the struct. */
+int watched_set_up(void **state);
+int watched_tear_down(void **state);
+
 /* Which server the sentinel `index` calls the primary. */
 int watched_primary(const struct watched *watched, int index);
 

@@ -18,21 +18,6 @@ static const char COUNT[] = "return redis.call('INCR', KEYS[1])";
 
 enum { SLACK_MS = 500 };
 
-static int set_up(void **state)
-{
-    struct watched *watched = calloc(1, sizeof *watched);
-    watched_start(watched, NULL);
-    *state = watched;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    watched_stop(*state);
-    free(*state);
-    return 0;
-}
-
 /* How long it takes to be connected by way of these. */
 static int64_t connects(const char *url)
 {
@@ -155,5 +140,5 @@ int main(void)
         cmocka_unit_test(a_primary_without_a_lease_of_sentinels_is_left),
         cmocka_unit_test(a_primary_without_a_lease_of_primaries_is_left),
     };
-    return cmocka_run_group_tests_name("primary_losses", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("primary_losses", tests, watched_set_up, watched_tear_down);
 }
