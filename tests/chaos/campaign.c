@@ -169,8 +169,10 @@ static struct verdict judge_fault(const struct run *run, const struct ledger *al
         sum.grants += one.grants;
         sum.lost += lost_in(run, all, i);
         sum.doubles += one.doubles;
-        if (one.longest_us > sum.longest_us)
-            sum.longest_us = one.longest_us;
+        int64_t first_us = part.count > 0 ? part.claims[0].told - run->cycles[i].begun : 0;
+        int64_t longest_us = first_us > one.longest_us ? first_us : one.longest_us;
+        if (longest_us > sum.longest_us)
+            sum.longest_us = longest_us;
         if (one.longest_of_name_us > sum.longest_of_name_us)
             sum.longest_of_name_us = one.longest_of_name_us;
     }
