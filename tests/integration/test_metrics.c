@@ -263,22 +263,6 @@ static void each_end_of_a_wait_is_counted(void **state)
     parked_close(late);
 }
 
-/* Whoever comes next finds that the hold has ended. */
-static void a_hold_that_expires_is_counted(void **state)
-{
-    struct service *service = *state;
-    struct http_client *client = service->client;
-    answers(client, "POST /locks/forgotten?ttl=200ms", NULL, 201, NULL);
-    answers(client, "POST /locks/forgotten?ttl=10m&wait=50s", NULL, 201, NULL);
-    comes_to(client, "baton_holds_ended_total{reason=\"expired\"}", 1);
-    struct samples samples = scrape(client);
-#define EXPIRED(end) "baton_hold_duration_seconds_" end
-    assert_true(samples_value(&samples, EXPIRED("count{reason=\"expired\"}")) == 1);
-    assert_true(samples_value(&samples, EXPIRED("bucket{reason=\"expired\",le=\"0.1\"}")) == 0);
-    assert_true(samples_value(&samples, EXPIRED("sum{reason=\"expired\"}")) >= 0.2);
-    samples_free(&samples);
-}
-
 static void who_watches_and_what_streams_is_told(void **state)
 {
     struct service *service = *state;
@@ -420,7 +404,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_done_is_counted_exactly),
         cmocka_unit_test(each_end_of_a_wait_is_counted),
-        cmocka_unit_test(a_hold_that_expires_is_counted),
         cmocka_unit_test(who_watches_and_what_streams_is_told),
         cmocka_unit_test(the_docs_name_them_all),
         cmocka_unit_test(prometheus_own_tool_has_nothing_to_say),

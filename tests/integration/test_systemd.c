@@ -200,16 +200,19 @@ static void the_watchdog_hears_of_it_while_all_loops_turn(void **state)
     end(&manager);
 }
 
-static void a_watchdog_of_another_process_is_not_ours(void **state)
+/* Such variables are inherited by mistake. */
+static void variables_of_another_process_are_ignored(void **state)
 {
     struct manager manager;
     struct batond_process batond;
     (void)state;
     begin(&manager, false);
     batond_process_launch(
-        &batond, &(struct batond_options){
-                     .redis_url = manager.redis.url,
-                     .environment = LIST(manager.place, "WATCHDOG_USEC=100000", "WATCHDOG_PID=1")});
+        &batond, &(struct batond_options){.redis_url = manager.redis.url,
+                                          .environment = LIST(manager.place, "WATCHDOG_USEC=100000",
+                                                              "WATCHDOG_PID=1", "LISTEN_PID=1",
+                                                              "LISTEN_FDS=1")});
+    assert_true(batond_process_listening(&batond, CLOCK_HANG_MS));
     comes_to_be_told(&manager, "READY=1");
     assert_false(is_told(&manager, 300)); /* it would be told every 50 ms */
     assert_int_equal(batond_process_stop(&batond), 0);
@@ -371,17 +374,6 @@ static void what_cannot_be_served_is_refused(void **state)
     end(&manager);
 }
 
-/* Such variables are inherited by mistake. */
-static void a_socket_of_another_process_is_not_ours(void **state)
-{
-    struct batond_process batond;
-    (void)state;
-    batond_process_launch(
-        &batond, &(struct batond_options){.environment = LIST("LISTEN_PID=1", "LISTEN_FDS=1")});
-    assert_true(batond_process_listening(&batond, CLOCK_HANG_MS));
-    assert_int_equal(batond_process_stop(&batond), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,12 +381,11 @@ int main(void)
         cmocka_unit_test(its_life_is_told_by_an_abstract_name),
         cmocka_unit_test(the_status_tells_that_redis_is_away),
         cmocka_unit_test(the_watchdog_hears_of_it_while_all_loops_turn),
-        cmocka_unit_test(a_watchdog_of_another_process_is_not_ours),
+        cmocka_unit_test(variables_of_another_process_are_ignored),
         cmocka_unit_test(what_it_starts_does_not_inherit_it),
         cmocka_unit_test(an_address_that_nobody_knows_is_no_reason_to_stop),
         cmocka_unit_test(a_socket_that_is_passed_is_served_by_all_workers),
         cmocka_unit_test(what_cannot_be_served_is_refused),
-        cmocka_unit_test(a_socket_of_another_process_is_not_ours),
     };
     reserve();
     return cmocka_run_group_tests(tests, NULL, NULL);

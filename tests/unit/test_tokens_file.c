@@ -75,7 +75,7 @@ static void names_rules_and_limits_are_read(void **state)
     principals_drop(principals);
 }
 
-static void a_file_may_let_nobody_in(void **state)
+static void file_may_let_nobody_in(void **state)
 {
     struct principals *principals = parsed("{\"principals\": []}", NULL);
     (void)state;
@@ -87,7 +87,7 @@ static void a_file_may_let_nobody_in(void **state)
 }
 
 /* Known answers of SHA-256, from FIPS 180. */
-static void a_principal_is_found_by_each_of_its_tokens(void **state)
+static void principal_is_found_by_each_of_its_tokens(void **state)
 {
     struct principals *principals = parsed(
         FILE_OF(ENTRY(
@@ -111,7 +111,7 @@ static void a_principal_is_found_by_each_of_its_tokens(void **state)
     principals_drop(principals);
 }
 
-static void each_of_many_is_found_by_its_name(void **state)
+static void principal_is_found_by_its_name(void **state)
 {
     struct principals *principals = principals_new();
     char name[16];
@@ -145,7 +145,6 @@ static const struct {
     {"{\"principals\":{}}", "principals", "expected a list"},
     {"{\"principals\":[],\"principles\":[]}", "FILE", "unknown member \"principles\""},
     {"{\"principals\":[],\"principals\":[]}", "line 1", "duplicate"},
-    {FILE_OF("7"), "principals[0]", "expected an object"},
     {FILE_OF("{}"), "principals[0].name", "1 to 64 bytes"},
     {FILE_OF(ENTRY("", ZEROS)), "principals[0].name", "1 to 64 bytes"},
     {FILE_OF(ENTRY("a\\nb", ZEROS)), "principals[0].name", "control"},
@@ -165,7 +164,6 @@ static const struct {
     {FILE_OF(ENTRY("a", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")),
      "principals[0].sha256", "SHA-256 of an empty text"},
     {FILE_OF(ENTRY("a", "0000")), "principals[0].sha256", "64 hexadecimal"},
-    {FILE_OF(ENTRY("a", ZEROS "0")), "principals[0].sha256", "64 hexadecimal"},
     {FILE_OF(ENTRY("a", "g000000000000000000000000000000000000000000000000000000000000000")),
      "principals[0].sha256", "64 hexadecimal"},
     {FILE_OF(ENTRY("a", "000000000000000000000000000000000000000000000000000000000000000 ")),
@@ -178,10 +176,8 @@ static const struct {
     {TTL("60"), "rules[0].max_ttl",
      "from 100ms to 24h, as one number and one unit (ms, s, m or h) in quotes, such as \"10m\""},
     {TTL("\"1m30s\""), "rules[0].max_ttl", "as one number and one unit"},
-    {TTL("\"\""), "rules[0].max_ttl", "from 100ms to 24h"},
     {TTL("\"99ms\""), "rules[0].max_ttl", "from 100ms to 24h"},
     {TTL("\"25h\""), "rules[0].max_ttl", "from 100ms to 24h"},
-    {TTL("null"), "rules[0].max_ttl", "from 100ms to 24h"},
     {RULES("{\"prefix\":\"\",\"verbs\":[\"read\"]},[]"), "principals[0].rules[1]", "an object"},
     {RULES("{\"verbs\":[\"read\"]}"), "rules[0].prefix", "0 to 255 bytes"},
     {RULES("{\"prefix\":null,\"verbs\":[\"read\"]}"), "rules[0].prefix", "expected a text"},
@@ -189,11 +185,9 @@ static const struct {
     {RULES("{\"prefix\":\"a\",\"verbs\":[\"read\"],\"names\":[]}"), "rules[0]", "\"names\""},
     {RULES("{\"prefix\":\"a\"}"), "rules[0].verbs", "expected a list"},
     {RULES("{\"prefix\":\"a\",\"verbs\":[]}"), "rules[0].verbs", "at least"},
-    {RULES("{\"prefix\":\"a\",\"verbs\":\"read\"}"), "rules[0].verbs", "expected a list"},
     {RULES("{\"prefix\":\"a\",\"verbs\":[\"read\",\"acquier\"]}"), "rules[0].verbs[1]",
      "\"acquire\""},
     {RULES("{\"prefix\":\"a\",\"verbs\":[\"Read\"]}"), "rules[0].verbs[0]", "\"read\""},
-    {RULES("{\"prefix\":\"a\",\"verbs\":[7]}"), "rules[0].verbs[0]", "\"read\""},
     {RULES("{\"prefix\":\"a\",\"verbs\":[\"read\",\"break\",\"read\"]}"), "verbs[2]", "twice"},
 #define LIMITS(limits) FILE_OF("{\"name\":\"a\",\"sha256\":\"" ZEROS "\",\"rules\":[]," limits "}")
     {LIMITS("\"rate_limit\":1e-400"), "rate_limit", "expected an integer from 0"},
@@ -201,14 +195,12 @@ static const struct {
     {LIMITS("\"rate_limit\":-1"), "principals[0].rate_limit", "from 0"},
     {LIMITS("\"rate_limit\":1.5"), "principals[0].rate_limit", "an integer"},
     {LIMITS("\"rate_limit\":1000001"), "principals[0].rate_limit", "to 1000000"},
-    {LIMITS("\"rate_limit\":null"), "principals[0].rate_limit", "an integer"},
     {LIMITS("\"max_waiters\":\"5\""), "principals[0].max_waiters", "an integer"},
-    {LIMITS("\"max_waiters\":5.5"), "principals[0].max_waiters", "an integer"},
     {LIMITS("\"max_streams\":-1"), "principals[0].max_streams", "from 0"},
     {LIMITS("\"max_connection_holds\":true"), "principals[0].max_connection_holds", "an integer"},
 };
 
-static void what_is_wrong_is_refused_with_its_place(void **state)
+static void invalid_file_is_refused_with_the_place(void **state)
 {
     (void)state;
     for (size_t i = 0; i < LENGTH(REFUSED); i++) {
@@ -224,7 +216,7 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
 }
 
 /* A token may stand there by mistake, and a failure comes into a log. */
-static void what_is_no_json_is_not_quoted(void **state)
+static void malformed_json_is_not_quoted(void **state)
 {
     static const char *const TEXTS[] = {"{\"principals\":[baton_secret]}",
                                         "{\"principals\":[\"baton_secret\" \"a\"]}",
@@ -239,7 +231,7 @@ static void what_is_no_json_is_not_quoted(void **state)
     }
 }
 
-static void a_principal_with_a_certificate_needs_no_token(void **state)
+static void principal_with_a_certificate_needs_no_token(void **state)
 {
     const struct tokens_file_options options = {.path = "FILE", .certificates = true};
     struct principals *principals;
@@ -253,7 +245,7 @@ static void a_principal_with_a_certificate_needs_no_token(void **state)
     principals_drop(principals);
 }
 
-static void an_account_goes_on_with_the_name(void **state)
+static void account_outlives_a_reload(void **state)
 {
     struct principals *first = parsed(FILE_OF(ENTRY("a", ZEROS) "," ENTRY("b", ONES)), NULL);
     struct principal *kept = principal_keep(named(first, "a"));
@@ -287,7 +279,7 @@ static void is_refused(const char *path, const char *why)
         fail_msg("expected %s: %s", why, failure.text);
 }
 
-static void others_may_neither_read_nor_write_the_file(void **state)
+static void file_open_to_others_is_refused(void **state)
 {
     static const unsigned GOOD[] = {0600, 0400, 0640, 0440, 0700};
     static const unsigned BAD[] = {0604, 0602, 0601, 0620, 0660, 0644, 0666, 0777, 0606};
@@ -311,7 +303,7 @@ static void others_may_neither_read_nor_write_the_file(void **state)
     temp_dir_remove(&dir);
 }
 
-static void what_is_no_file_of_ours_is_refused(void **state)
+static void file_of_another_kind_or_user_is_refused(void **state)
 {
     struct temp_dir dir;
     char path[128];
@@ -332,7 +324,7 @@ static void what_is_no_file_of_ours_is_refused(void **state)
     temp_dir_remove(&dir);
 }
 
-static void a_file_has_a_megabyte_at_most(void **state)
+static void file_has_at_most_a_mebibyte(void **state)
 {
     struct temp_dir dir;
     char path[128];
@@ -359,16 +351,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_rules_and_limits_are_read),
-        cmocka_unit_test(a_file_may_let_nobody_in),
-        cmocka_unit_test(a_principal_is_found_by_each_of_its_tokens),
-        cmocka_unit_test(each_of_many_is_found_by_its_name),
-        cmocka_unit_test(what_is_wrong_is_refused_with_its_place),
-        cmocka_unit_test(what_is_no_json_is_not_quoted),
-        cmocka_unit_test(a_principal_with_a_certificate_needs_no_token),
-        cmocka_unit_test(an_account_goes_on_with_the_name),
-        cmocka_unit_test(others_may_neither_read_nor_write_the_file),
-        cmocka_unit_test(what_is_no_file_of_ours_is_refused),
-        cmocka_unit_test(a_file_has_a_megabyte_at_most),
+        cmocka_unit_test(file_may_let_nobody_in),
+        cmocka_unit_test(principal_is_found_by_each_of_its_tokens),
+        cmocka_unit_test(principal_is_found_by_its_name),
+        cmocka_unit_test(invalid_file_is_refused_with_the_place),
+        cmocka_unit_test(malformed_json_is_not_quoted),
+        cmocka_unit_test(principal_with_a_certificate_needs_no_token),
+        cmocka_unit_test(account_outlives_a_reload),
+        cmocka_unit_test(file_open_to_others_is_refused),
+        cmocka_unit_test(file_of_another_kind_or_user_is_refused),
+        cmocka_unit_test(file_has_at_most_a_mebibyte),
     };
     return cmocka_run_group_tests_name("tokens_file", tests, NULL, NULL);
 }
