@@ -1,9 +1,7 @@
 /* Calls over a healthy connection: replies, their order, forgotten functions, errors. */
+#include "tests/redis/world.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
-#include "tests/support/faults/fake_redis.h"
-#include "tests/support/fixtures/store_fixture.h"
-#include "tests/support/redis_process.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -14,27 +12,9 @@ static const char COUNT[] = "return redis.call('INCR', KEYS[1])";
 static const char REPEAT[] = "return ARGV[1]";
 static const char SET[] = "return redis.call('SET', KEYS[1], ARGV[1])";
 
-struct world {
-    struct redis_process redis;
-    struct store_fixture store;
-};
-
 static int set_up(void **state)
 {
-    struct world *world = calloc(1, sizeof *world);
-    redis_process_start(&world->redis, NULL);
-    store_fixture_open_up(&world->store, world->redis.url);
-    *state = world;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct world *world = *state;
-    store_fixture_close(&world->store);
-    redis_process_stop(&world->redis);
-    free(world);
-    return 0;
+    return world_set_up(state, NULL, NULL);
 }
 
 static void a_reply_reaches_its_caller(void **state)
@@ -364,14 +344,12 @@ static void loading_again_has_an_end(void **state)
     };
     struct fake_redis fake;
     struct store_fixture store;
-    fake_redis_start(&fake, &FORGETFUL);
-    store_fixture_open_up(&store, fake.url);
+    world_open_fake(&fake, &store, &FORGETFUL);
     struct outcome outcome = store_fixture_run(&store, COUNT, "a", "");
     assert_int_equal(outcome.outcome, STORE_REFUSED);
     assert_non_null(strstr(outcome.error, "Function not found"));
     assert_in_range(atomic_load(&fake.commands), 3, 30);
-    store_fixture_close(&store);
-    fake_redis_stop(&fake);
+    world_close_fake(&fake, &store);
 }
 
 /* As where FUNCTION FLUSH comes again and again, each time between the library and the call. */
@@ -386,13 +364,11 @@ static void a_function_that_is_forgotten_some_times_is_run(void **state)
     };
     struct fake_redis fake;
     struct store_fixture store;
-    fake_redis_start(&fake, &ABSENT_MINDED);
-    store_fixture_open_up(&store, fake.url);
+    world_open_fake(&fake, &store, &ABSENT_MINDED);
     struct outcome outcome = store_fixture_run(&store, COUNT, "a", "");
     assert_int_equal(outcome.outcome, STORE_REPLIED);
     assert_int_equal(outcome.integer, 7);
-    store_fixture_close(&store);
-    fake_redis_stop(&fake);
+    world_close_fake(&fake, &store);
 }
 
 /* A user of Redis who may not call functions, or not load them. It is told to who asks, and logged.
@@ -418,8 +394,7 @@ static void a_missing_right_is_named(void **state)
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         struct fake_redis fake;
         struct store_fixture store;
-        fake_redis_start(&fake, &CASES[i].answers);
-        store_fixture_open_up(&store, fake.url);
+        world_open_fake(&fake, &store, &CASES[i].answers);
         for (int call = 0; call < 5; call++) {
             struct outcome outcome = store_fixture_run(&store, COUNT, "a", "");
             assert_int_equal(outcome.outcome, STORE_REFUSED);
@@ -429,8 +404,7 @@ static void a_missing_right_is_named(void **state)
         assert_non_null(strstr(store.warning, CASES[i].right));
         assert_int_equal(store.warnings, 1);
         assert_int_equal(atomic_load(&fake.loads), CASES[i].loads);
-        store_fixture_close(&store);
-        fake_redis_stop(&fake);
+        world_close_fake(&fake, &store);
     }
 }
 
@@ -448,8 +422,7 @@ static void a_connection_that_is_lost_while_it_loads(void **state)
     struct fake_redis fake;
     struct store_fixture store;
     struct outcome missed, held;
-    fake_redis_start(&fake, &SILENT);
-    store_fixture_open_up(&store, fake.url);
+    world_open_fake(&fake, &store, &SILENT);
     store_fixture_call(&store, &missed, fixture_script(COUNT), "a", "");
     store_fixture_await_that(&store, is_to_load, &fake);
     store_fixture_call(&store, &held, fixture_script(COUNT), "a", "");
@@ -461,8 +434,7 @@ static void a_connection_that_is_lost_while_it_loads(void **state)
     assert_int_equal(held.outcome, STORE_UNSENT);
     store_fixture_await(&store, &store.ups, 2);
     assert_int_equal(store_fixture_run(&store, COUNT, "a", "").integer, 7);
-    store_fixture_close(&store);
-    fake_redis_stop(&fake);
+    world_close_fake(&fake, &store);
 }
 
 /* The same where the store is closed meanwhile. */
@@ -473,8 +445,7 @@ static void a_store_that_is_closed_while_it_loads(void **state)
     struct fake_redis fake;
     struct store_fixture store;
     struct outcome missed, held;
-    fake_redis_start(&fake, &SILENT);
-    store_fixture_open_up(&store, fake.url);
+    world_open_fake(&fake, &store, &SILENT);
     store_fixture_call(&store, &missed, fixture_script(COUNT), "a", "");
     store_fixture_await_that(&store, is_to_load, &fake);
     store_fixture_call(&store, &held, fixture_script(COUNT), "a", "");
@@ -519,7 +490,7 @@ static void a_question_to_replicas_on_the_way_out(void **state)
 
 int main(void)
 {
-#define ON_REDIS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define ON_REDIS(test) cmocka_unit_test_setup_teardown(test, set_up, world_tear_down)
     const struct CMUnitTest tests[] = {
         ON_REDIS(a_reply_reaches_its_caller),
         ON_REDIS(keys_and_arguments_may_hold_any_bytes),

@@ -1,11 +1,9 @@
 /* The inbox: what is published reaches it, and it comes back from every way to be lost. */
 #include "redis/pubsub/inbox.h"
 #include "redis/wire/session.h"
+#include "tests/redis/world.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
-#include "tests/support/faults/fake_redis.h"
-#include "tests/support/fixtures/store_fixture.h"
-#include "tests/support/redis_process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,28 +15,9 @@
 static const char COUNT[] = "return redis.call('INCR', KEYS[1])";
 static const char PUBLISH[] = "return redis.call('PUBLISH', '" CHANNEL "', ARGV[1])";
 
-struct world {
-    struct redis_process redis;
-    struct store_fixture store;
-    int64_t pings; /* at the start */
-};
-
 static int set_up(void **state)
 {
-    struct world *world = calloc(1, sizeof *world);
-    redis_process_start(&world->redis, NULL);
-    store_fixture_open_listening(&world->store, world->redis.url, CHANNEL);
-    *state = world;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct world *world = *state;
-    store_fixture_close(&world->store);
-    redis_process_stop(&world->redis);
-    free(world);
-    return 0;
+    return world_set_up(state, NULL, CHANNEL);
 }
 
 /* Returns how many subscribers Redis gave it to. */
@@ -195,12 +174,14 @@ static void hold_up(uv_timer_t *timer)
     hold_up_for(timer->data, INBOX_ANSWER_MS + 50);
 }
 
+static int64_t pings; /* before */
+
 /* The loop is turned by this, and reads nothing between the PING and what comes next. */
 static bool has_sent_a_ping(void *context)
 {
     struct world *world = context;
     store_fixture_turn(&world->store);
-    return redis_process_calls(&world->redis, "ping") > world->pings;
+    return redis_process_calls(&world->redis, "ping") > pings;
 }
 
 /* What waits in the socket while this process is held up is not late, nor is the answer to a PING
@@ -211,7 +192,7 @@ static void pause_of_the_process_loses_nothing(void **state)
     uv_timer_t timer;
     uv_timer_init(&world->store.loop, &timer);
     timer.data = world;
-    world->pings = redis_process_calls(&world->redis, "ping");
+    pings = redis_process_calls(&world->redis, "ping");
     assert_true(clock_wait_until(has_sent_a_ping, world, CLOCK_HANG_MS));
     hold_up_for(world, INBOX_ANSWER_MS + 50);
     uv_timer_start(&timer, hold_up, 0, 0); /* before the inbox's, which is due later */
@@ -324,8 +305,7 @@ static void expect_given_up(const struct fake_answers *answers, const char *why)
     static const struct fake_answers MENDED = {USABLE, .subscribe = SUBSCRIBED};
     struct fake_redis fake;
     struct store_fixture store;
-    fake_redis_start(&fake, answers);
-    store_fixture_open_up(&store, fake.url);
+    world_open_fake(&fake, &store, answers);
     store_fixture_listen(&store, CHANNEL);
     store_fixture_await(&store, &store.warnings, 1);
     if (!strstr(store.warning, why))
@@ -337,8 +317,7 @@ static void expect_given_up(const struct fake_answers *answers, const char *why)
     store_fixture_await(&store, &store.listenings, listenings + 1);
     assert_int_equal(store.downs, 0);
     assert_int_equal(store_fixture_run(&store, COUNT, "a", "").integer, 7);
-    store_fixture_close(&store);
-    fake_redis_stop(&fake);
+    world_close_fake(&fake, &store);
 }
 
 static void garbage_and_silence_end_the_inbox_alone(void **state)
@@ -390,8 +369,7 @@ static void messages_of_another_shape_are_harmless(void **state)
     assert_int_equal(store.listenings, 1);
     assert_int_equal(store.warnings, 0);
     assert_int_equal(store.message_length, 0);
-    store_fixture_close(&store);
-    fake_redis_stop(&fake);
+    world_close_fake(&fake, &store);
 }
 
 /* Closing */
@@ -445,7 +423,7 @@ static void closing_from_a_callback(void **state)
 
 int main(void)
 {
-#define ON_REDIS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define ON_REDIS(test) cmocka_unit_test_setup_teardown(test, set_up, world_tear_down)
     const struct CMUnitTest tests[] = {
         ON_REDIS(message_is_heard),
         ON_REDIS(messages_keep_their_order),

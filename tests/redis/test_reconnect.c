@@ -1,10 +1,8 @@
 /* Connections that break, hang or cannot be made, and how the store comes back. */
 #include "redis/wire/session.h"
+#include "tests/redis/world.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
-#include "tests/support/faults/fake_redis.h"
-#include "tests/support/fixtures/store_fixture.h"
-#include "tests/support/redis_process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,27 +10,9 @@
 
 static const char COUNT[] = "return redis.call('INCR', KEYS[1])";
 
-struct world {
-    struct redis_process redis;
-    struct store_fixture store;
-};
-
 static int set_up(void **state)
 {
-    struct world *world = calloc(1, sizeof *world);
-    redis_process_start(&world->redis, &(struct redis_options){.durable = true, .port = true});
-    store_fixture_open_up(&world->store, world->redis.url);
-    *state = world;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct world *world = *state;
-    store_fixture_close(&world->store);
-    redis_process_stop(&world->redis);
-    free(world);
-    return 0;
+    return world_set_up(state, &(struct redis_options){.durable = true, .port = true}, NULL);
 }
 
 static void a_restart_of_redis_is_survived(void **state)
@@ -271,8 +251,7 @@ static void tries_are_spaced(void **state)
     assert_int_equal(store.downs, 1);
     fake_redis_change(&fake, &WORKING);
     store_fixture_await(&store, &store.ups, 1);
-    store_fixture_close(&store);
-    fake_redis_stop(&fake);
+    world_close_fake(&fake, &store);
 }
 
 static void a_server_that_says_nothing_is_given_up(void **state)
@@ -288,8 +267,7 @@ static void a_server_that_says_nothing_is_given_up(void **state)
     assert_non_null(strstr(store.reason, "no answer"));
     fake_redis_change(&fake, &WORKING);
     store_fixture_await(&store, &store.ups, 1);
-    store_fixture_close(&store);
-    fake_redis_stop(&fake);
+    world_close_fake(&fake, &store);
 }
 
 struct early {
@@ -321,8 +299,7 @@ static void what_up_calls_comes_first(void **state)
     assert_int_equal(early.too_early.outcome, STORE_UNSENT);
     assert_string_equal(early.from_up.text, "from up");
     assert_true(early.from_up.turn < early.later.turn);
-    store_fixture_close(&store);
-    fake_redis_stop(&fake);
+    world_close_fake(&fake, &store);
 }
 
 /* Closing */
@@ -370,8 +347,7 @@ static void closing_while_connecting(void **state)
     fake_redis_start(&fake, &SILENT);
     store_fixture_open(&store, fake.url);
     store_fixture_await_that(&store, has_been_tried, &(struct goal){&fake, 1});
-    store_fixture_close(&store);
-    fake_redis_stop(&fake);
+    world_close_fake(&fake, &store);
 }
 
 static void close_at_once(uv_async_t *async)
@@ -472,7 +448,7 @@ static void closing_from_down(void **state)
 
 int main(void)
 {
-#define ON_REDIS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define ON_REDIS(test) cmocka_unit_test_setup_teardown(test, set_up, world_tear_down)
     const struct CMUnitTest tests[] = {
         ON_REDIS(a_restart_of_redis_is_survived),
         ON_REDIS(a_loss_is_told_once),

@@ -1,9 +1,7 @@
 /* Servers that answer, but cannot or should not be used: each is told, and none brings us down. */
+#include "tests/redis/world.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
-#include "tests/support/faults/fake_redis.h"
-#include "tests/support/fixtures/store_fixture.h"
-#include "tests/support/redis_process.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -253,16 +251,14 @@ static struct outcome answer_to_a_call(const struct fake_answers *answers, int d
     static const struct fake_answers MENDED = {USABLE, .eval = ":7\r\n"};
     struct fake_redis fake;
     struct store_fixture store;
-    fake_redis_start(&fake, answers);
-    store_fixture_open_up(&store, fake.url);
+    world_open_fake(&fake, &store, answers);
     struct outcome outcome = store_fixture_run(&store, COUNT, "a", "");
     fake_redis_change(&fake, &MENDED);
     if (downs > 0)
         store_fixture_await(&store, &store.ups, 2);
     assert_int_equal(store.downs, downs);
     assert_int_equal(store_fixture_run(&store, COUNT, "a", "").integer, 7);
-    store_fixture_close(&store);
-    fake_redis_stop(&fake);
+    world_close_fake(&fake, &store);
     return outcome;
 }
 

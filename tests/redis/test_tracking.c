@@ -1,8 +1,7 @@
 /* Tracked keys: each change is told, or that any may have been missed, over all losses. */
 #include "redis/pubsub/tracking.h"
+#include "tests/redis/world.h"
 #include "tests/support/cmocka.h"
-#include "tests/support/fixtures/store_fixture.h"
-#include "tests/support/redis_process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,27 +12,9 @@
 
 static const char COUNT[] = "return redis.call('INCR', KEYS[1])";
 
-struct world {
-    struct redis_process redis;
-    struct store_fixture store;
-};
-
 static int set_up(void **state)
 {
-    struct world *world = calloc(1, sizeof *world);
-    redis_process_start(&world->redis, &(struct redis_options){.durable = true});
-    store_fixture_open_listening(&world->store, world->redis.url, CHANNEL);
-    *state = world;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct world *world = *state;
-    store_fixture_close(&world->store);
-    redis_process_stop(&world->redis);
-    free(world);
-    return 0;
+    return world_set_up(state, &(struct redis_options){.durable = true}, CHANNEL);
 }
 
 static void command(struct world *world, const char *text)
@@ -318,7 +299,7 @@ static void closing_from_touched(void **state)
 
 int main(void)
 {
-#define ON_REDIS(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define ON_REDIS(test) cmocka_unit_test_setup_teardown(test, set_up, world_tear_down)
     const struct CMUnitTest tests[] = {
         ON_REDIS(every_kind_of_change_is_told),
         ON_REDIS(many_keys_at_once_are_told),
