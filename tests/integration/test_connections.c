@@ -64,18 +64,24 @@ static void address_has_its_share_of_all_workers(void **state)
     service_close(&service);
 }
 
+/* Opens a batond that has room for a share of connections, which are all taken, and asks on one
+ * more. */
+static int ask_when_full(struct service *service, const char *workers, int fds[SHARE])
+{
+    service_open(service, NULL, (const char *const[]){workers, "--max-connections=8", NULL});
+    for (int i = 0; i < SHARE; i++) {
+        fds[i] = ask(service->batond.port);
+        assert_int_equal(hear(fds[i], CLOCK_HANG_MS), 200);
+    }
+    return ask(service->batond.port);
+}
+
 static void max_connections_counts_all_workers(void **state)
 {
-    static const char *const BOUNDS[] = {"--workers=3", "--max-connections=8", NULL};
     struct service service;
     int fds[SHARE];
     (void)state;
-    service_open(&service, NULL, BOUNDS);
-    for (int i = 0; i < SHARE; i++) {
-        fds[i] = ask(service.batond.port);
-        assert_int_equal(hear(fds[i], CLOCK_HANG_MS), 200);
-    }
-    int late = ask(service.batond.port);
+    int late = ask_when_full(&service, "--workers=3", fds);
     assert_int_equal(hear(late, MEANWHILE_MS), 0);
     close(fds[0]);
     assert_int_equal(hear(late, CLOCK_HANG_MS), 200);
@@ -92,16 +98,10 @@ static void max_connections_counts_all_workers(void **state)
 static void idle_connections_make_room(void **state)
 {
     int64_t begun = clock_ms();
-    static const char *const BOUNDS[] = {"--workers=1", "--max-connections=8", NULL};
     struct service service;
     int fds[SHARE];
     (void)state;
-    service_open(&service, NULL, BOUNDS);
-    for (int i = 0; i < SHARE; i++) {
-        fds[i] = ask(service.batond.port);
-        assert_int_equal(hear(fds[i], CLOCK_HANG_MS), 200);
-    }
-    int late = ask(service.batond.port);
+    int late = ask_when_full(&service, "--workers=1", fds);
     assert_int_equal(hear(late, CLOCK_HANG_MS), 200);
     assert_true(clock_ms() - begun >= IDLE_LEAST_MS); /* before, they may be about to ask again */
     for (int i = 0; i < SHARE; i++)

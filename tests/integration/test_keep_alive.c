@@ -43,9 +43,7 @@ static void setting_is_what_the_reply_says(void **state)
     static const struct {
         const char *setting;
         const char *value;
-    } ALL[] = {{"--idle-timeout=1999ms", "timeout=1"},
-               {"--idle-timeout=999ms", NULL},
-               {"--idle-timeout=10m", "timeout=600"}};
+    } ALL[] = {{"--idle-timeout=1999ms", "timeout=1"}, {"--idle-timeout=999ms", NULL}};
     (void)state;
     for (size_t i = 0; i < sizeof ALL / sizeof *ALL; i++) {
         struct service service;

