@@ -47,7 +47,7 @@ static void is_granted(struct parked *stream, int status)
         fail_msg("not granted: %s", stream->text);
 }
 
-static void a_connection_holds_for_longer_than_the_ttl(void **state)
+static void hold_by_connection_outlives_its_ttl(void **state)
 {
     struct service *service = service_of(state);
     char line[100];
@@ -71,18 +71,23 @@ static void a_connection_holds_for_longer_than_the_ttl(void **state)
     parked_close(stream);
 }
 
-static void a_client_that_goes_releases(void **state)
+static void hang_up_hands_the_lock_to_a_waiter(void **state)
 {
     struct service *service = service_of(state);
-    struct parked *stream = hold(service->batond.port, "goes?hold=connection&ttl=1h");
+    struct parked *stream = hold(service->batond.port, "handed?hold=connection&ttl=1h");
     is_granted(stream, 201);
-    answers(service->client, "POST /locks/goes", NULL, 409, "locked");
+    struct parked *waiter = parked_send(service->batond.port, NULL,
+                                        "POST /locks/handed?hold=connection&wait=20s", NULL);
+    assert_true(comes_to(service->client, "handed", "held", 1));
+    assert_true(parked_waits(waiter, 0));
     parked_close(stream);
-    assert_true(comes_to(service->client, "goes", "free", 0));
+    is_granted(waiter, 201);
+    parked_close(waiter);
+    assert_true(comes_to(service->client, "handed", "free", 0));
     assert_string_equal(member_text(service->client, "last_release.reason"), "released");
 }
 
-static void a_hold_that_is_lost_is_told(void **state)
+static void lost_hold_is_reported(void **state)
 {
     struct service *service = service_of(state);
     struct parked *stream = hold(service->batond.port, "broken?hold=connection&ttl=2s");
@@ -99,34 +104,7 @@ static void a_hold_that_is_lost_is_told(void **state)
     parked_close(stream);
 }
 
-static void without_redis_the_hold_is_lost_when_it_must_have_ended(void **state)
-{
-    struct service service;
-    (void)state;
-    /* From its first second on it serves, connected or not. */
-    service_open(&service, NULL, (const char *const[]){"--workers=1", NULL});
-    assert_true(comes_to_answer(service.client, "/readyz", 200, CLOCK_HANG_MS));
-    struct parked *stream = hold(service.batond.port, "away?hold=connection&ttl=3s");
-    is_granted(stream, 201);
-    redis_process_halt(&service.redis);
-    assert_true(parked_hears(stream, "{\"event\":\"lost\"", CLOCK_HANG_MS));
-    assert_true(parked_ends(stream, CLOCK_HANG_MS));
-    parked_close(stream);
-    redis_process_resume(&service.redis);
-    service_close(&service);
-}
-
-static void a_refusal_is_a_problem_as_ever(void **state)
-{
-    struct http_client *client = service_of(state)->client;
-    answers(client, "POST /locks/taken", NULL, 201, NULL);
-    answers(client, "POST /locks/taken?hold=connection", NULL, 409, "locked");
-    answers(client, "POST /locks/taken?hold=connection&wait=50ms", NULL, 409, "wait_timeout");
-    answers(client, "POST /locks/taken?hold=conn", NULL, 400, "invalid_parameter");
-    answers(client, "POST /locks/taken", "{\"hold\": \"connection\"}", 400, "invalid_parameter");
-}
-
-static void a_token_that_holds_already_gets_its_ttl_anew(void **state)
+static void token_that_holds_gets_its_ttl_anew(void **state)
 {
     struct service *service = service_of(state);
     answers_token(service->client, TOKEN, "POST /locks/again?ttl=1h", NULL, 201, NULL);
@@ -140,7 +118,7 @@ static void a_token_that_holds_already_gets_its_ttl_anew(void **state)
 
 /* As after a network that was lost: the client comes again, and only then it shows that its first
  * connection is gone. The later one has the hold, wherever it is. */
-static void the_later_connection_has_the_hold(void **state)
+static void later_connection_has_the_hold(void **state)
 {
     struct service *service = service_of(state);
     struct batond_process other;
@@ -168,7 +146,7 @@ static void the_later_connection_has_the_hold(void **state)
     assert_int_equal(batond_process_stop(&other), 0);
 }
 
-static void a_connection_that_renews_releases_all_the_same(void **state)
+static void renewed_hold_ends_with_its_connection(void **state)
 {
     struct service *service = service_of(state);
     struct parked *stream = hold(service->batond.port, "renews?hold=connection&ttl=1h");
@@ -179,7 +157,7 @@ static void a_connection_that_renews_releases_all_the_same(void **state)
     assert_true(comes_to(service->client, "renews", "free", 0));
 }
 
-static void a_batond_that_stops_leaves_the_hold_its_ttl(void **state)
+static void stop_leaves_the_hold_its_ttl(void **state)
 {
     struct service *service = service_of(state);
     struct batond_process stopping;
@@ -204,15 +182,13 @@ static void a_batond_that_stops_leaves_the_hold_its_ttl(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_connection_holds_for_longer_than_the_ttl),
-        cmocka_unit_test(a_client_that_goes_releases),
-        cmocka_unit_test(a_hold_that_is_lost_is_told),
-        cmocka_unit_test(without_redis_the_hold_is_lost_when_it_must_have_ended),
-        cmocka_unit_test(a_refusal_is_a_problem_as_ever),
-        cmocka_unit_test(a_token_that_holds_already_gets_its_ttl_anew),
-        cmocka_unit_test(the_later_connection_has_the_hold),
-        cmocka_unit_test(a_connection_that_renews_releases_all_the_same),
-        cmocka_unit_test(a_batond_that_stops_leaves_the_hold_its_ttl),
+        cmocka_unit_test(hold_by_connection_outlives_its_ttl),
+        cmocka_unit_test(hang_up_hands_the_lock_to_a_waiter),
+        cmocka_unit_test(lost_hold_is_reported),
+        cmocka_unit_test(token_that_holds_gets_its_ttl_anew),
+        cmocka_unit_test(later_connection_has_the_hold),
+        cmocka_unit_test(renewed_hold_ends_with_its_connection),
+        cmocka_unit_test(stop_leaves_the_hold_its_ttl),
     };
     return cmocka_run_group_tests_name("hold_connection", tests, service_start, service_stop);
 }
