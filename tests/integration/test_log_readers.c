@@ -190,16 +190,6 @@ static void stopped_reader_costs_lines_and_no_requests(void **state)
     heard_close(&heard);
 }
 
-static void batond_serves_without_stderr(void **state)
-{
-    struct heard heard;
-    (void)state;
-    heard_open(&heard, "2>&-", NULL);
-    acquire(&heard, 0, FEW);
-    assert_int_equal(lost(&heard), 0);
-    heard_close(&heard);
-}
-
 static void stop_writes_all_lines(void **state)
 {
     char path[140];
@@ -224,7 +214,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stopped_reader_costs_lines_and_no_requests),
-        cmocka_unit_test(batond_serves_without_stderr),
         cmocka_unit_test(stop_writes_all_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

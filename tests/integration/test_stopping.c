@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROUNDS = 9 };
+enum { IN_FLIGHT = 20, ROUNDS = 9 };
 
 static void stopping_is_announced(const struct service *service, int signal)
 {
@@ -23,7 +23,40 @@ static void stopping_is_announced(const struct service *service, int signal)
         process_wait_line(&service->batond.process, "\"stopping\"", NULL, NULL, 0, CLOCK_HANG_MS));
 }
 
-static void a_redis_that_is_away_does_not_hold_it_up(void **state)
+static void stop_finishes_requests_in_flight(void **state)
+{
+    struct service service;
+    int fds[IN_FLIGHT];
+    char request[200], reply[4096];
+    (void)state;
+    service_open(&service, NULL, NULL);
+    answers(service.client, "GET /readyz", NULL, 200, NULL);
+    for (int i = 0; i < IN_FLIGHT; i++)
+        assert_true((fds[i] = raw_connect(service.batond.port)) >= 0);
+    redis_process_freeze(&service.redis);
+    for (int i = 0; i < IN_FLIGHT; i++) {
+        int length = snprintf(request, sizeof request,
+                              "POST /locks/flight%d HTTP/1.1\r\nHost: h\r\n\r\n", i);
+        assert_true(raw_send(fds[i], request, (size_t)length));
+    }
+    stopping_is_announced(&service, SIGTERM);
+    redis_process_thaw(&service.redis);
+    for (int i = 0; i < IN_FLIGHT; i++) {
+        bool closed;
+        raw_receive(fds[i], reply, sizeof reply, NULL, CLOCK_HANG_MS, &closed);
+        if (strncmp(reply, "HTTP/1.1 201", 12) != 0 || !strstr(reply, "Connection: close"))
+            fail_msg("request %d: %s", i, reply);
+        assert_true(closed);
+        close(fds[i]);
+    }
+    assert_true(process_wait(&service.batond.process, CLOCK_HANG_MS));
+    assert_int_equal(process_exit_code(&service.batond.process), 0);
+    assert_int_equal(
+        redis_process_integer(&service.redis, "EXISTS baton:{flight0} baton:{flight19}"), 2);
+    service_close(&service);
+}
+
+static void stop_does_not_wait_for_redis(void **state)
 {
     struct service service;
     char reply[4096];
@@ -45,7 +78,7 @@ static void a_redis_that_is_away_does_not_hold_it_up(void **state)
     service_close(&service);
 }
 
-static void signals_until_the_very_end_change_nothing(void **state)
+static void signals_during_the_stop_change_nothing(void **state)
 {
     static const int SIGNALS[] = {SIGTERM, SIGINT, SIGHUP};
     (void)state;
@@ -75,7 +108,7 @@ static bool comes_to_listen(int port)
 }
 
 /* Where batond was given no standard descriptors, its log must not go into its own sockets. */
-static void closed_standard_descriptors_do_no_harm(void **state)
+static void batond_serves_without_standard_descriptors(void **state)
 {
     struct service service;
     struct process process;
@@ -98,7 +131,7 @@ static void closed_standard_descriptors_do_no_harm(void **state)
 
 /* All places are taken by connections that do nothing, and more clients wait behind them. The last
  * test, as a process cannot raise such a limit again. */
-static void a_crowd_at_the_door_does_not_hold_it_up(void **state)
+static void stop_does_not_wait_for_a_backlog(void **state)
 {
     enum { FILES = 200, CROWD = 160 }; /* 64 of the files are not for connections */
     struct service service;
@@ -119,7 +152,7 @@ static void a_crowd_at_the_door_does_not_hold_it_up(void **state)
 }
 
 /* Whoever starts batond by hand and closes the window does not leave it behind. */
-static void the_end_of_its_terminal_is_its_end(void **state)
+static void closed_terminal_ends_batond(void **state)
 {
     struct redis_process redis;
     char seen[4096];
@@ -156,11 +189,12 @@ static void the_end_of_its_terminal_is_its_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_redis_that_is_away_does_not_hold_it_up),
-        cmocka_unit_test(the_end_of_its_terminal_is_its_end),
-        cmocka_unit_test(signals_until_the_very_end_change_nothing),
-        cmocka_unit_test(closed_standard_descriptors_do_no_harm),
-        cmocka_unit_test(a_crowd_at_the_door_does_not_hold_it_up),
+        cmocka_unit_test(stop_finishes_requests_in_flight),
+        cmocka_unit_test(stop_does_not_wait_for_redis),
+        cmocka_unit_test(closed_terminal_ends_batond),
+        cmocka_unit_test(signals_during_the_stop_change_nothing),
+        cmocka_unit_test(batond_serves_without_standard_descriptors),
+        cmocka_unit_test(stop_does_not_wait_for_a_backlog),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
