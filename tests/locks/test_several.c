@@ -194,18 +194,6 @@ static void a_refusal_keeps_what_was_held_before(void **state)
     assert_int_equal(fixture_remaining(&fixture->here, "b"), 0);
 }
 
-static void a_released_token_is_refused(void **state)
-{
-    struct locks_fixture *fixture = *state;
-    struct outcome outcome;
-    acquire(&outcome, &fixture->here, NAMES("a", "b"), TOKEN);
-    release(&outcome, &fixture->here, NAMES("b"), TOKEN);
-    acquire(&outcome, &fixture->here, NAMES("0", "b"), TOKEN);
-    assert_int_equal(outcome.reply.result, LOCKS_TOKEN_RELEASED);
-    assert_int_equal(outcome.reply.refused, 1);
-    assert_int_equal(fixture_remaining(&fixture->here, "0"), 0);
-}
-
 static void each_is_renewed_or_released_by_itself(void **state)
 {
     struct locks_fixture *fixture = *state;
@@ -264,21 +252,6 @@ static void without_redis_all_are_unavailable(void **state)
     assert_int_equal(outcome.reply.result, LOCKS_UNAVAILABLE);
     assert_non_null(outcome.reply.error);
     redis_process_resume(&fixture->redis);
-}
-
-/* Two callers that want the same names in a different order, and do not wait: one gets all. */
-static void of_two_callers_one_gets_all(void **state)
-{
-    struct locks_fixture *fixture = *state;
-    struct outcome one, other;
-    begin(&one, &fixture->here, NAMES("a", "b", "c"), TOKEN, 0);
-    begin(&other, &fixture->there, NAMES("c", "b", "a"), OTHER, 0);
-    fixture_await(fixture, &one.count, 1);
-    fixture_await(fixture, &other.count, 1);
-    int granted = (one.reply.result == LOCKS_DONE) + (other.reply.result == LOCKS_DONE);
-    int refused = (one.reply.result == LOCKS_LOCKED) + (other.reply.result == LOCKS_LOCKED);
-    assert_int_equal(granted, 1);
-    assert_int_equal(refused, 1);
 }
 
 /* Three names: three are asked for, then two renewed. The client goes at every point of that. */
@@ -521,11 +494,9 @@ int main(void)
         IN_FIXTURE(a_repeat_tells_what_is_held),
         IN_FIXTURE(a_repeat_lengthens_but_never_shortens),
         IN_FIXTURE(a_refusal_keeps_what_was_held_before),
-        IN_FIXTURE(a_released_token_is_refused),
         IN_FIXTURE(each_is_renewed_or_released_by_itself),
         IN_FIXTURE(damage_counts_more_than_not_held),
         IN_FIXTURE(without_redis_all_are_unavailable),
-        IN_FIXTURE(of_two_callers_one_gets_all),
         IN_FIXTURE(a_client_that_goes_leaves_nothing_behind),
         IN_FIXTURE(what_was_granted_can_be_taken_back),
         IN_FIXTURE(a_lost_connection_leaves_nothing_behind),
