@@ -2,18 +2,19 @@
 
 #include "locks/quarantine/horizon.h"
 #include "locks/scripts/scripts.h"
+#include "locks/types/packed.h"
 
 enum {
     MODE_LENGTH = 9, /* "exclusive" */
-    TEXTS_LENGTH =
-        TOKEN_LONGEST + OWNER_LENGTH + MODE_LENGTH + LOCK_ATTEMPT_LENGTH + LOCK_META_LENGTH + 5,
-    ARGUMENTS_MOST = 10, /* of a request that waits */
+    PACKED_LENGTH = 1 + 2 * PACKED_NUMBER + TOKEN_LONGEST + OWNER_LENGTH + MODE_LENGTH +
+                    LOCK_ATTEMPT_LENGTH + LOCK_META_LENGTH + 5,
+    ARGUMENTS_MOST = 7, /* of a request that waits */
 };
 
 /* The arguments of the script, with the texts that they point to. */
 struct request_arguments {
-    char texts[TEXTS_LENGTH];
-    char limit[NUMBER_TEXT], ttl[NUMBER_TEXT], keep[NUMBER_TEXT];
+    char packed[PACKED_LENGTH];
+    char keep[NUMBER_TEXT];
     struct slice arguments[ARGUMENTS_MOST];
     size_t count;
 };
@@ -55,23 +56,26 @@ struct acquire request_copy(const struct acquire *acquire, char *bytes)
     return copy;
 }
 
-/* The texts of a hold as Redis keeps them: a NUL ends each. */
-static struct slice request_pack_texts(const struct acquire *acquire, const struct attempt *attempt,
-                                       char texts[TEXTS_LENGTH])
+/* What acquire.lua says. The texts are as Redis keeps them: a NUL ends each. */
+static struct slice request_pack_hold(const struct request *request, char packed[PACKED_LENGTH])
 {
+    const struct acquire *acquire = request->acquire;
     const struct slice all[] = {
         acquire->token,
         acquire->owner,
         slice_of(acquire->mode == LOCK_SHARED ? "shared" : "exclusive"),
-        slice_of(attempt->text),
+        slice_of(request->attempt->text),
         acquire->meta,
     };
-    char *end = texts;
+    char *end = packed;
+    *end++ = (char)request->kind;
+    end = packed_put(end, (double)acquire->ttl_ms);
+    end = packed_put(end, (double)acquire->limit);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         request_append(&end, all[i]);
         *end++ = '\0';
     }
-    return (struct slice){texts, (size_t)(end - texts)};
+    return (struct slice){packed, (size_t)(end - packed)};
 }
 
 static void request_pack(const struct locks *locks, const struct request *request,
@@ -80,10 +84,7 @@ static void request_pack(const struct locks *locks, const struct request *reques
     const struct acquire *acquire = request->acquire;
     struct slice *next = ret->arguments;
     *next++ = stamp_placeholder();
-    *next++ = request_pack_texts(acquire, request->attempt, ret->texts);
-    *next++ = number_text(acquire->limit, ret->limit);
-    *next++ = number_text(acquire->ttl_ms, ret->ttl);
-    *next++ = (struct slice){&"012"[request->kind], 1};
+    *next++ = request_pack_hold(request, ret->packed);
     if (acquire->wait_ms) {
         *next++ = slice_of(locks->server);
         *next++ = slice_of(locks->waiter_lease);
@@ -95,13 +96,13 @@ static void request_pack(const struct locks *locks, const struct request *reques
 }
 
 static struct script_call request_call(const struct request *request,
-                                       const struct request_arguments *packed)
+                                       const struct request_arguments *arguments)
 {
     return (struct script_call){
         .script = &script_acquire,
         .key = request->key,
-        .arguments = packed->arguments,
-        .argument_count = packed->count,
+        .arguments = arguments->arguments,
+        .argument_count = arguments->count,
         .is_wanted = request->is_wanted,
         .done = request->done,
         .context = request->context,
@@ -110,21 +111,21 @@ static struct script_call request_call(const struct request *request,
 
 void request_send(struct locks *locks, const struct request *request)
 {
-    struct request_arguments packed;
-    request_pack(locks, request, &packed);
-    const struct script_call call = request_call(request, &packed);
+    struct request_arguments arguments;
+    request_pack(locks, request, &arguments);
+    const struct script_call call = request_call(request, &arguments);
     script_call_send(locks, &call);
-    explicit_bzero(packed.texts, sizeof packed.texts);
+    explicit_bzero(arguments.packed, sizeof arguments.packed);
 }
 
 void request_send_at(struct locks *locks, unsigned shard, const struct request *request)
 {
-    struct request_arguments packed;
+    struct request_arguments arguments;
     horizon_move(locks->guard, shard, request->acquire->ttl_ms);
-    request_pack(locks, request, &packed);
-    const struct script_call call = request_call(request, &packed);
+    request_pack(locks, request, &arguments);
+    const struct script_call call = request_call(request, &arguments);
     script_call_send_at_once(locks, shard, &call);
-    explicit_bzero(packed.texts, sizeof packed.texts);
+    explicit_bzero(arguments.packed, sizeof arguments.packed);
 }
 
 /* The only hold of its owner, as the request asked for it. */

@@ -1,12 +1,11 @@
 -- Acquire: a new hold, the hold that this token has already, a place in the queue, or a refusal.
 --
--- ARGV  2 the texts of the hold, each ended by a NUL: token, owner, mode, attempt, meta,
---       3 limit (0: none), 4 TTL in ms,
---       5 '0' the token is new, '1' it may have been sent before: this request takes over its place
---         in the queue, and shares its hold, '2' this very request (by its attempt) looks again: it
---         yields to a later one,
---       and of a request that waits: 6 server, 7 its lease in ms, 8 claim window in ms,
---       9 how long to keep the place in ms, 10 how many may wait
+-- ARGV  2 packed: a byte: 0 the token is new, 1 it may have been sent before: this request takes over its
+--         place in the queue, and shares its hold, 2 this very request (by its attempt) looks again: it
+--         yields to a later one; TTL in ms, limit (0: none), and the texts of the hold, each ended by a
+--         NUL: token, owner, mode, attempt, meta,
+--       and of a request that waits: 3 server, 4 its lease in ms, 5 claim window in ms,
+--       6 how long to keep the place in ms, 7 how many may wait
 -- Returns {'granted', fence, holds}, or for a lone hold the fence alone;
 --         {'claimed' | 'holding', fence, ttl_ms, holds, version, owner, mode, limit}: the token has
 --         the hold, and this request is the first to be told, or not;
@@ -14,13 +13,16 @@
 --         {'too_many_waiters', length}, {'upgrade_conflict'}, {'released'}, {'superseded'}, or where
 --         it would be granted if anything were now, {'quarantined', for how many ms, reason}.
 
+local NUMBERS = '<Bdd'
+local NEW, MAY_BE_OLD, AGAIN = 0, 1, 2
+
 local function request_of(argv)
-    local token, owner, mode, attempt, meta = parse(TEXTS, argv[2])
+    local sent, ttl, limit, token, owner, mode, attempt, meta = parse(NUMBERS .. TEXTS, argv[2])
     local request = {token = token, owner = owner, mode = mode, attempt = attempt, meta = meta,
-                     limit = tonumber(argv[3]), ttl = tonumber(argv[4]), sent = argv[5], server = argv[6]}
+                     limit = limit, ttl = ttl, sent = sent, server = argv[3]}
     if request.server then
-        request.lease, request.claim = tonumber(argv[7]), tonumber(argv[8])
-        request.keep, request.waiters_most = tonumber(argv[9]), tonumber(argv[10])
+        request.lease, request.claim = tonumber(argv[4]), tonumber(argv[5])
+        request.keep, request.waiters_most = tonumber(argv[6]), tonumber(argv[7])
     end
     return request
 end
@@ -138,24 +140,23 @@ local function ask_again(state, waiter, request)
     return answer({'waiting', close(state, request.server)})
 end
 
--- The common case: the name is free, and nobody waits or watches. Returns the fence, or nil.
-local function grant_at_once(state, request)
-    local is_plain = state[COUNT] + state[WAITERS] + state[SERVERS] == 0 and request.sent == '0' and
-                     not is_full and now >= runs_on(state) and era.may_grant()
-    if not is_plain then
+-- The common case: a plain name is free. Returns the fence, or nil.
+local function grant_at_once(record, packed)
+    local sent, ttl, limit, behind = parse(NUMBERS, packed)
+    local version, past = read_free(record)
+    if sent ~= NEW or limit > 0 or not version or is_full or not era.may_grant() then
         return nil
     end
-    local hold = new_hold(request)
-    holds.grant(state, hold, request.limit, request.ttl)
-    save(state)
-    return hold[FENCE]
+    local fence, ends = next_number(version), now + ttl * 1000
+    set(write_lone(fence, ends, fence, now, ttl, 0, sub(packed, behind), past), max(fence, ends))
+    return fence
 end
 
 -- The common case of a claim: the lone hold was handed over to this very request, and no tick is due or
 -- to be planned. Returns whether it has claimed.
 local function claim_plainly(state, request)
     local hold = state[ONLY]
-    if request.sent ~= '2' or now < opens or not hold or hold[TOKEN] ~= request.token or
+    if request.sent ~= AGAIN or now < opens or not hold or hold[TOKEN] ~= request.token or
        hold[ATTEMPT] ~= '' or now >= hold[EXPIRES] or now >= state[TICK] or
        state[TICK] > now + hold[TTL] * 1000 or state.front and state[WAITERS] > 0 then
         return false
@@ -173,22 +174,22 @@ end
 -- token waits now.
 local function wait_among(state, request)
     local hold = state[ONLY]
-    return request.server and request.sent ~= '2' and not is_full and hold and state[SERVERS] > 0 and
+    return request.server and request.sent ~= AGAIN and not is_full and hold and state[SERVERS] > 0 and
            hold[TOKEN] ~= request.token and hold[OWNER] ~= request.owner and
            (state[EXCLUSIVES] == 1 or request.mode == 'exclusive') and
            state[WAITERS] < request.waiters_most and queue.is_calm(state) and
-           not (request.sent == '1' and holds.find_ended(state, request.token)) and
+           not (request.sent == MAY_BE_OLD and holds.find_ended(state, request.token)) and
            front.wait_among(state, new_waiter(state, request, false), request.lease)
 end
 
 local function acquire(argv)
-    local request = request_of(argv)
-    local token, server = request.token, request.server
-    local state = load()
-    local fence = grant_at_once(state, request)
+    local record = call('get', key)
+    local fence = grant_at_once(record, argv[2])
     if fence then
         return fence
     end
+    local request, state = request_of(argv), state_by(record)
+    local token, server = request.token, request.server
     if wait_among(state, request) then
         holds.remember_last(state)
         save(state)
@@ -203,9 +204,9 @@ local function acquire(argv)
         return unfinished(state)
     end
     local hold, waiter
-    if request.sent ~= '0' then
+    if request.sent ~= NEW then
         hold, waiter = holds.find(state, token), find_waiter(state, token)
-        if request.sent == '2' and is_anothers(hold, waiter, request.attempt) then
+        if request.sent == AGAIN and is_anothers(hold, waiter, request.attempt) then
             hand_over(state)
             return finish(state, {'superseded'})
         elseif not hold and not waiter and holds.find_ended(state, token) then

@@ -2,6 +2,7 @@
 
 #include "locks/scripts/scripts.h"
 #include "locks/types/name.h"
+#include "locks/types/packed.h"
 #include "locks/types/stamp.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
@@ -659,8 +660,9 @@ static const char *or_else(const char *text, const char *otherwise)
     return text ? text : otherwise;
 }
 
-/* The texts of a hold, each ended by a NUL. Returns their length. */
-static size_t pack_texts(struct scripts *scripts, const struct acquiring *acquiring, char *packed)
+/* What a request for a hold is. Returns its length. */
+static size_t pack_request(struct scripts *scripts, const struct acquiring *acquiring,
+                           int64_t ttl_ms, char *packed)
 {
     char fresh[NUMBER];
     snprintf(fresh, sizeof fresh, "fresh%u", scripts->attempts++);
@@ -668,7 +670,9 @@ static size_t pack_texts(struct scripts *scripts, const struct acquiring *acquir
     const char *texts[] = {token, or_else(acquiring->owner, token),
                            or_else(acquiring->mode, "exclusive"),
                            or_else(acquiring->attempt, fresh), or_else(acquiring->meta, "")};
-    size_t length = 0;
+    packed[0] = acquiring->token_is_new ? 0 : acquiring->again ? 2 : 1;
+    packed_put(packed_put(packed + 1, (double)ttl_ms), (double)acquiring->limit);
+    size_t length = 1 + 2 * PACKED_NUMBER;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         memcpy(packed + length, texts[i], strlen(texts[i]) + 1);
         length += strlen(texts[i]) + 1;
@@ -678,13 +682,10 @@ static size_t pack_texts(struct scripts *scripts, const struct acquiring *acquir
 
 struct answer acquire_with(struct scripts *scripts, const struct acquiring *acquiring)
 {
-    char texts[5 * TEXT];
+    char packed[1 + 2 * PACKED_NUMBER + 5 * TEXT];
     struct arguments arguments = {0};
     int64_t ttl_ms = acquiring->ttl_ms ? acquiring->ttl_ms : 30000;
-    push_bytes(&arguments, texts, pack_texts(scripts, acquiring, texts));
-    push_number(&arguments, acquiring->limit);
-    push_number(&arguments, ttl_ms);
-    push(&arguments, acquiring->token_is_new ? "0" : acquiring->again ? "2" : "1");
+    push_bytes(&arguments, packed, pack_request(scripts, acquiring, ttl_ms, packed));
     if (acquiring->server) {
         push(&arguments, acquiring->server);
         push_number(&arguments, acquiring->lease_ms ? acquiring->lease_ms : LEASE_MS);

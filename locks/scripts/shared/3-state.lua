@@ -6,6 +6,12 @@ local PLAIN_SINCE = mark_of(2)
 local FREE_TYPES = '<BBd'                     -- LAYOUT and VERSION
 local HELD_TYPES = '<BBdddddI4' .. TEXTS     -- the same, EXPIRES, FENCE, SINCE, TTL, LIMIT and the texts
 local PAST_TYPES = '<ddddddss'
+local HELD_NUMBERS = '<BBdddddI4'
+
+local NO_PAST = '' -- GENERATION to LAST_TOKEN of a name without a record
+for _ = 1, 6 * 8 + 2 do
+    NO_PAST = NO_PAST .. '\0'
+end
 
 -- Writes a number as digits. Redis would print a floating point number, which takes longer.
 local function digits(number)
@@ -17,13 +23,21 @@ local function ms_until(time)
     return round_down((time - now + 999) / 1000)
 end
 
+-- The number that is issued behind this one.
+local function next_number(version)
+    return max(version + 1, least)
+end
+
 -- Other programs may write to these keys. This error refuses a record that cannot be of Baton. Lua
 -- refuses a record that is too short, and Redis a key of another type: see is_damage.
 local ENDS = {[''] = true, released = true, expired = true, forced = true}
 
+local function is_version(number)
+    return number >= 0 and number < 2 ^ 53
+end
+
 local function check_record(state, hold)
-    local version = state[VERSION]
-    local is_ours = version >= 0 and version < 2 ^ 53 and ENDS[state[LAST_REASON]] and
+    local is_ours = is_version(state[VERSION]) and ENDS[state[LAST_REASON]] and
                     (not hold or state[COUNT] == 1 and hold[TOKEN] ~= '')
     if not is_ours then
         error('not a record of Baton')
@@ -137,11 +151,36 @@ local function state_by(packed)
     if packed then
         return read_state(packed)
     end
-    return plain_state_of(false, false, free_version(), 0, false, 0, 0, 0, 0, 0, 0, '', '', false)
+    return plain_state_of(false, NO_PAST, free_version(), 0, false, 0, 0, 0, 0, 0, 0, '', '', false)
 end
 
 local function load()
     return state_by(call('get', key))
+end
+
+-- The last hold of a free name may have expired by a clock that was ahead. Its client still counts on
+-- it, so nobody else gets the name before this time.
+local function runs_until(reason, at, held_ms)
+    return reason == 'expired' and now < at and now >= at - held_ms * 1000 and at or 0
+end
+
+local function write_lone(version, expires, fence, since, ttl, limit, texts, past)
+    return pack(HELD_NUMBERS, STATE.mark, HELD, version, expires, fence, since, ttl, limit) .. texts .. past
+end
+
+-- The version and the past of a plain name that is free and can be granted; nil if it is none.
+local function read_free(packed)
+    if not packed then
+        return free_version(), NO_PAST
+    elseif plain_layout(packed) ~= FREE then
+        return nil
+    end
+    local _, _, version, behind = parse(FREE_TYPES, packed)
+    local _, _, _, at, held_ms, _, reason = parse(PAST_TYPES, packed, behind)
+    if not is_version(version) or now < runs_until(reason, at, held_ms) then
+        return nil
+    end
+    return version, sub(packed, behind)
 end
 
 local function write_plain(state)
@@ -150,8 +189,8 @@ local function write_plain(state)
     if not hold then
         return pack(FREE_TYPES, STATE.mark, FREE, state[VERSION]) .. past
     end
-    return pack(HELD_TYPES, STATE.mark, HELD, state[VERSION], hold[EXPIRES], hold[FENCE], hold[SINCE], hold[TTL],
-                state[LIMIT], unpack(hold, TOKEN, META)) .. past
+    return write_lone(state[VERSION], hold[EXPIRES], hold[FENCE], hold[SINCE], hold[TTL], state[LIMIT],
+                      pack(TEXTS, unpack(hold, TOKEN, META)), past)
 end
 
 local function write_state(state)
@@ -167,19 +206,23 @@ local function write_state(state)
     return packed .. packed_hold .. (first and write_front(first) or '')
 end
 
--- The time until which the main key is kept. The version may be ahead of the clock.
-local function end_of_key(state)
+-- The time that the main key outlives by the retention. The version may be ahead of the clock.
+local function end_of_state(state)
     local last = now
     if state[ONLY] then
         last = state[ONLY][EXPIRES]
     elseif state[COUNT] > 0 then
         last = state[KEPT]
     end
-    local kept = max(last, state[VERSION]) + retention
+    last = max(last, state[VERSION])
     if state[WAITERS] + state[UNCLAIMED] + state[SERVERS] > 0 then
-        kept = max(kept, state[QUEUE_KEPT])
+        return max(last, state[QUEUE_KEPT] - retention)
     end
-    return digits(kept / 1000 + 1)
+    return last
+end
+
+local function set(packed, last)
+    call('set', key, packed, 'pxat', digits((last + retention) / 1000 + 1))
 end
 
 -- Writes the main key if it has changed.
@@ -190,6 +233,6 @@ local function save(state)
     end
     local packed = write_state(state)
     if packed ~= state.loaded then
-        call('set', key, packed, 'pxat', end_of_key(state))
+        set(packed, end_of_state(state))
     end
 end

@@ -148,5 +148,5 @@ end
 function crowd.give_up(state)
     crowd.clear()
     state[COUNT], state[EXCLUSIVES], state[LIMIT], state[UNCLAIMED] = 0, 0, 0, 0
-    state[VERSION] = max(state[VERSION] + 1, least)
+    state[VERSION] = next_number(state[VERSION])
 end

@@ -59,7 +59,7 @@ end
 
 -- Makes a hold that ends after `ms`. Its fence is the next number.
 function holds.grant(state, hold, limit, ms)
-    state[VERSION] = max(state[VERSION] + 1, least)
+    state[VERSION] = next_number(state[VERSION])
     hold[1], hold[FENCE], hold[SINCE], hold[EXPIRES] = HOLD.mark, state[VERSION], now, now + ms * 1000
     if hold[MODE] == 'shared' then
         state[LIMIT] = limit

@@ -1,13 +1,5 @@
 -- How an operation on a name begins and ends.
 
--- The last hold of a free name may have expired by a clock that was ahead. Its client still counts on
--- it, so nobody else gets the name before this time.
-local function runs_on(state)
-    local is_within = state[COUNT] == 0 and state[LAST_REASON] == 'expired' and
-                      now < state[LAST_AT] and now >= state[LAST_AT] - state[LAST_HELD] * 1000
-    return is_within and state[LAST_AT] or 0
-end
-
 -- The state of the name as of now, without what has ended. Nobody has been granted for it yet. If more
 -- has ended than one call removes, the state is `unfinished`: nobody is granted, and the operation ends
 -- by `unfinished`, or a tick goes on. `loaded` is the state if the caller has read it.
@@ -17,7 +9,10 @@ local function settle(loaded)
         stay_put()
     end
     holds.expire(state)
-    opens = max(stamped, runs_on(state))
+    opens = stamped
+    if state[COUNT] == 0 then
+        opens = max(opens, runs_until(state[LAST_REASON], state[LAST_AT], state[LAST_HELD]))
+    end
     if not front.is_calm(state) and (state[WAITERS] > 0 or state[SERVERS] > 0 or state.lapsed) then
         queue.settle(state)
     end

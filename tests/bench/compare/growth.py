@@ -64,9 +64,9 @@ def fill(count, redis_port, library):
         several = range(first, min(first + PIPELINE, count))
         redis.socket.sendall(b"".join(
             redis.packed("FCALL", name + "_acquire", 1, f"{PREFIX}{{held-{i}}}", STAMP,
+                         struct.pack("<Bdd", 0, TTL_MS, 0) +
                          "\0".join((secrets.token_urlsafe(16), secrets.token_urlsafe(16),
-                                    "exclusive", secrets.token_hex(8), "", "")),
-                         0, TTL_MS, 0) for i in several))
+                                    "exclusive", secrets.token_hex(8), "", "")).encode()) for i in several))
         for _ in several:
             if not isinstance(redis.take(), int):
                 raise AssertionError("a lock was not free")
@@ -112,7 +112,7 @@ class Place:
             is_ours = words[0].upper() == "FCALL" and words[1].startswith(self.functions)
             script = words[1][len(self.functions):] if is_ours else None
             if script in ("acquire", "renew", "inspect", "release", "leave"):
-                is_claim = script == "acquire" and words[8] == "2"
+                is_claim = script == "acquire" and words[5][0] == "\x02"
                 busy.setdefault("claim" if is_claim else script, []).append(entry[2])
         found = {("Redis busy", script): trimmed(values) for script, values in busy.items()}
         found |= {("latency", what): trimmed(values) for what, values in self.times.items()}
