@@ -138,14 +138,14 @@ def payloads(site):
     calls, names = site.calls, range(NAMES)
     kinds = {
         "bare script": (["EVALSHA", site.script, 1, f"bare-{i}", calls.token("a", i), TTL_MS] for i in names),
-        "acquire, no record": 1.6(calls.acquire("name", i, "a") for i in names),
+        "acquire, no record": (calls.acquire("name", i, "a") for i in names),
         "renew": (calls.renew(i) for i in names),
         "refusal": (calls.acquire("name", i, "b") for i in names),
         "release": (calls.release(i, "a") for i in names),
-        "acquire, free record": 1.85(calls.acquire("name", i, "b") for i in names),
+        "acquire, free record": (calls.acquire("name", i, "b") for i in names),
         "release, taken again within 30 s": (calls.release(i, "b") for i in names),
         "hold for 1 ms": (calls.acquire("ends", i, "a", 1) for i in names),
-        "end by time": 1.6(calls.ended(first) for first in range(0, NAMES, ENDED_AT_ONCE)),
+        "end by time": (calls.ended(first) for first in range(0, NAMES, ENDED_AT_ONCE)),
     }
     return {kind: payload(calls) for kind, calls in kinds.items()}
 
