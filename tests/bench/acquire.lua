@@ -1,10 +1,12 @@
 -- For wrk: every request acquires a lock that nobody has. The requests are made beforehand, in one
 -- piece but for the name, so that the load costs the two cores as little as can be.
+-- Arguments: the target, with NAME where the name goes, and the method.
 local head, tail
 local count = os.time() * 1000000
 
-function init()
-    head, tail = wrk.format('POST', '/locks/NAME?ttl=30s'):match('^(.*)NAME(.*)$')
+function init(arguments)
+    local target, method = arguments[1] or '/locks/NAME?ttl=30s', arguments[2] or 'POST'
+    head, tail = wrk.format(method, target):match('^(.*)NAME(.*)$')
 end
 
 function request()

@@ -17,6 +17,8 @@
 #   logs      what access and audit log cost a request, written to a file, or where nobody reads
 #   redis     what each operation takes of Redis' time beside a bare SET NX at the same pace; with
 #             BEFORE=/another/batond also beside that one
+#   processor what an acquire takes of batond's processor time, beside a bare server on libmicrohttpd
+#             and webdis; with BEFORE=/another/batond also beside that one; ROUNDS=5
 #   confirm   acquires a second and their median latency, confirmed by replicas beside not confirmed
 #   engines   acquire and release on a single Redis, with Sentinel, on a Cluster and with a quorum
 #   code      lengths of functions, sizes of files, what includes what
@@ -24,6 +26,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 . tests/bench/processes.sh
 . tests/bench/engines.sh
+. tests/bench/processor.sh
 missed=0
 
 start_batond() { # once; sets $url
@@ -449,7 +452,7 @@ part_code() {
 }
 
 parts=("$@")
-((${#parts[@]})) || parts=(start command crowd handover cost parked contended slow kill metrics logs redis confirm engines code)
+((${#parts[@]})) || parts=(start command crowd handover cost parked contended slow kill metrics logs redis processor confirm engines code)
 start_redis
 for part in "${parts[@]}"; do
     echo "== $part"
