@@ -33,22 +33,17 @@ int64_t acquisition_replicas(const struct exchange *exchange)
     return asked > set ? asked : set;
 }
 
-/* Returns false if it has answered, because two fields exclude each other. */
+/* Returns false if it has answered, because two fields exclude each other. `keep` without a wait is
+ * fine: a client that sends what is left of its wait ends so. */
 static bool are_compatible(struct exchange *exchange)
 {
     const struct parameters *parameters = &exchange->parameters;
-    if (field_given(parameters, FIELD_LIMIT) &&
-        parameters->numbers[FIELD_LOCK_MODE] != LOCK_SHARED) {
-        field_refuse(exchange, FIELD_LIMIT,
-                     "only with the mode \"shared\". Send mode=shared, or leave the limit out.");
-        return false;
-    }
-    if (parameters->numbers[FIELD_KEEP] > 0 && parameters->numbers[FIELD_WAIT] == 0) {
-        field_refuse(exchange, FIELD_KEEP,
-                     "only with wait_ms: only a request that waits has a place to keep.");
-        return false;
-    }
-    return true;
+    if (!field_given(parameters, FIELD_LIMIT) ||
+        parameters->numbers[FIELD_LOCK_MODE] == LOCK_SHARED)
+        return true;
+    field_refuse(exchange, FIELD_LIMIT,
+                 "only with the mode \"shared\". Send mode=shared, or leave the limit out.");
+    return false;
 }
 
 bool acquisition_read(struct exchange *exchange, struct acquire *ret)

@@ -103,7 +103,6 @@ static const struct {
     {"GET /locks/a", NULL, "{}", "body"},
     {"POST /locks/a?token=" TOKEN, NULL, NULL, "token"},
     /* by handlers: a field that needs another one, or excludes it */
-    {"POST /locks/a", NULL, "{\"keep_ms\": 5}", "keep_ms"},
     {"POST /locks/a?limit=5", NULL, NULL, "limit"},
     {"POST /locks/a?limit=5&mode=exclusive", NULL, NULL, "limit"},
     {"PUT /locks/a?ttl=5s", NULL, NULL, "token"},

@@ -226,6 +226,25 @@ static void a_hang_up_keeps_the_place_where_that_was_asked_for(void **state)
     parked_close(second);
 }
 
+/* A loop that sends what is left of its wait ends with nothing left. */
+static void last_request_of_a_wait_may_keep_its_place(void **state)
+{
+    static const char ASKED[] = "POST /locks/hasty?wait=0&keep=30s";
+    struct service *service = service_of(state);
+    char token[TOKEN_TEXT];
+    hold(service->client, "hasty", token);
+    answers_token(service->client, OTHER, ASKED, NULL, 409, "locked");
+    comes_to_queue(service->client, "hasty", 0);
+    answers_token(service->client, TOKEN, "POST /locks/hasty?wait=1ms&keep=30s", NULL, 409,
+                  "wait_timeout");
+    answers_token(service->client, TOKEN, ASKED, NULL, 409, "locked");
+    comes_to_queue(service->client, "hasty", 1);
+    release(service->client, token, "hasty");
+    answers_token(service->client, OTHER, ASKED, NULL, 409, "locked");
+    answers_token(service->client, TOKEN, ASKED, NULL, 201, NULL);
+    release(service->client, TOKEN, "hasty");
+}
+
 static void a_wait_can_be_cancelled(void **state)
 {
     struct service *service = service_of(state);
@@ -256,6 +275,7 @@ int main(void)
         cmocka_unit_test(a_token_that_was_made_is_told_at_the_end),
         cmocka_unit_test(a_grant_to_a_client_that_goes_is_handed_on),
         cmocka_unit_test(a_hang_up_keeps_the_place_where_that_was_asked_for),
+        cmocka_unit_test(last_request_of_a_wait_may_keep_its_place),
         cmocka_unit_test(a_wait_can_be_cancelled),
     };
     return cmocka_run_group_tests_name("waiting", tests, start, stop);
