@@ -16,8 +16,7 @@ static const struct refusal {
      "majorities could grant more holds than the limit. Leave it out."},
     {FIELD_CONFIRM, true, false,
      "not supported by a quorum, because a majority of independent servers has each hold, and "
-     "their "
-     "replicas do not count. Leave it out."},
+     "their replicas do not count. Leave it out."},
     {FIELD_CONFIRM, false, true,
      "not supported here, because the Redis that batond has started has no replicas to "
      "confirm anything. Leave it out, or start batond with a redis-url."},

@@ -233,6 +233,10 @@ static void confirm_by_replicas_is_refused(void **state)
     assert_non_null(strstr(http_text(stage->client, "detail"), "has no replicas"));
     answers(stage->client, "POST /locks", "{\"names\":[\"a\",\"b\"],\"confirm\":\"replicas:2\"}",
             400, "invalid_parameter");
+    answers(stage->client, "POST /locks/a?hold=connection&confirm=replicas:1", NULL, 400,
+            "invalid_parameter");
+    answers_token(stage->client, "a-token-that-asks-for-it", "PUT /locks/a?confirm=replicas:1",
+                  NULL, 400, "invalid_parameter");
     answers(stage->client, "POST /locks/a?confirm=none", NULL, 201, NULL);
 }
 
