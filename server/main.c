@@ -107,7 +107,9 @@ static void main_log_admin(const struct process *process)
 
 static int main_serve(struct process *process, struct failure *failure)
 {
-    int result = prepare(process, failure);
+    int result = prepare_read(process, failure);
+    if (result == 0)
+        result = prepare_open(process, failure);
     if (result < 0)
         return result;
     supervisor_begin(process); /* before a client connects: serves each to the end */
@@ -134,12 +136,6 @@ static void main_close(struct process *process)
     uv_loop_close(&process->loop);
     contention_close(&process->contention);
     tickets_free(process->tickets);
-    principals_drop(process->principals);
-    https_drop(process->https);
-    redis_url_free(&process->redis_url);
-    connection_limits_free(process->connection_limits);
-    connection_limits_free(process->admin_connection_limits);
-    settings_free(&process->settings);
 }
 
 /* 2 if the operator has to change a setting or a limit, or a flag does not exist. 1 for other
@@ -171,15 +167,47 @@ static bool main_obey(const struct settings *settings, int *ret_result, struct f
         printf("batond %s\n", BATON_VERSION);
     else if (settings->new_token)
         *ret_result = new_token_print(stdout, slice_of(settings->new_token), failure);
-    else if (settings->wants_check) {
-        *ret_result = check_readiness(settings, failure);
-        if (*ret_result == 0)
-            puts("ready");
-    } else
+    else
         return false;
-    if (*ret_result < 0)
-        fprintf(stderr, "batond: %s\n", failure->text);
     return true;
+}
+
+/* A check that asks prints one line. */
+static enum log_level main_log_level(const struct settings *settings)
+{
+    switch (settings->check) {
+    case CHECK_READY:
+        return LOG_ERROR;
+    case CHECK_CONFIG:
+        return LOG_WARN;
+    case CHECK_NOTHING:
+        break;
+    }
+    return settings->log_level;
+}
+
+static int main_check_or_serve(struct process *process, struct failure *failure)
+{
+    const struct settings *settings = &process->settings;
+    process->started = time(NULL);
+    process->log = (struct log){.fd = STDERR_FILENO,
+                                .format = settings->log_format,
+                                .level = main_log_level(settings),
+                                .access = settings->access_log,
+                                .audit = settings->audit_log};
+    int result = prepare_files(process, failure);
+    if (result == 0 && settings->sandbox)
+        result = sandbox_prepare(failure);
+    if (result == 0 && settings->check)
+        return check_run(process, failure);
+    if (result == 0)
+        result = supervisor_prepare(process, failure);
+    if (result < 0)
+        return result;
+    result = main_serve(process, failure);
+    log_finish(&process->log);
+    main_close(process);
+    return result;
 }
 
 int main(int argc, char **argv)
@@ -195,30 +223,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "batond: %s\n", failure.text);
         return EXIT_SETTINGS;
     }
-    if (main_obey(&process.settings, &result, &failure)) {
-        settings_free(&process.settings);
-        return main_exit_code(result);
-    }
-    process.started = time(NULL);
-    process.log = (struct log){.fd = STDERR_FILENO,
-                               .format = process.settings.log_format,
-                               .level = process.settings.log_level,
-                               .access = process.settings.access_log,
-                               .audit = process.settings.audit_log};
-    result = prepare_files(&process, &failure);
-    if (result == 0 && process.settings.sandbox)
-        result = sandbox_prepare(&failure);
-    if (result == 0)
-        result = supervisor_prepare(&process, &failure);
-    if (result < 0) {
-        fprintf(stderr, "batond: %s\n", failure.text);
-        settings_free(&process.settings);
-        return main_exit_code(result);
-    }
-    result = main_serve(&process, &failure);
-    log_finish(&process.log);
+    if (!main_obey(&process.settings, &result, &failure))
+        result = main_check_or_serve(&process, &failure);
     if (result < 0)
         fprintf(stderr, "batond: %s\n", failure.text);
-    main_close(&process);
+    prepare_undo(&process);
     return main_exit_code(result);
 }

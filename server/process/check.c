@@ -1,16 +1,14 @@
 #include "server/process/check.h"
 
-#include "api/access/tokens_file.h"
 #include "base/monotonic.h"
 #include "base/slice.h"
-#include "server/http/https.h"
-#include "server/net/listener.h"
 #include "server/process/prepare.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <gnutls/gnutls.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -153,69 +151,19 @@ static void check_end(struct probe *probe)
         close(probe->fd);
 }
 
-/* A wrong redis-url would stop a restart, so the check reports it before. */
-static int check_redis_url(const struct settings *settings, struct failure *failure)
-{
-    struct redis_url url;
-    int result = prepare_redis_url(settings, &url, failure);
-    redis_url_free(&url);
-    return result;
-}
-
-/* A wrong file would stop a restart, too. The running batond uses the file as it last read it. */
-static int check_tokens_file(const struct settings *settings, struct failure *failure)
-{
-    const struct tokens_file_options options = {.path = settings->tokens_file,
-                                                .certificates = settings->tls_client_ca != NULL};
-    struct principals *principals = NULL;
-    if (!settings->tokens_file)
-        return 0;
-    int result = tokens_file_read(&options, &principals, failure);
-    principals_drop(principals);
-    return result;
-}
-
-static int check_https(const struct settings *settings, struct failure *failure)
-{
-    const struct https_files files = {.certificate = settings->tls_cert,
-                                      .key = settings->tls_key,
-                                      .client_ca = settings->tls_client_ca};
-    struct https *https = NULL;
-    if (!settings->tls_cert)
-        return 0;
-    int result = https_read(&https, &files, failure);
-    https_drop(https);
-    return result;
-}
-
 /* Prefers admin-listen, because lock requests cannot use up its connections. */
-static int check_read_listener(struct listener *ret, const struct settings *settings,
-                               struct failure *failure)
+static int check_readiness(const struct process *process, struct failure *failure)
 {
-    int result = listener_read(ret, "listen", settings->listen, failure);
-    if (result == 0 && settings->admin_listen)
-        result = listener_read(ret, "admin-listen", settings->admin_listen, failure);
-    return result;
-}
-
-int check_readiness(const struct settings *settings, struct failure *failure)
-{
-    struct probe probe = {.fd = -1, .until = monotonic_ms() + CHECK_MS};
-    int result = check_redis_url(settings, failure);
-    if (result == 0)
-        result = check_tokens_file(settings, failure);
-    if (result == 0)
-        result = check_https(settings, failure);
-    if (result == 0)
-        result = check_read_listener(&probe.listener, settings, failure);
-    if (result < 0)
-        return result;
+    const struct settings *settings = &process->settings;
+    struct probe probe = {.listener = settings->admin_listen ? process->admin : process->listener,
+                          .fd = -1,
+                          .until = monotonic_ms() + CHECK_MS};
     if (check_prefer_loopback(&probe.listener.address) == 0)
         return failure_set(failure, -EINVAL,
                            "--check: --%s has port 0, which stands for any port. Name the port "
                            "that batond listens on.",
                            probe.listener.setting);
-    result = check_connect(&probe, failure);
+    int result = check_connect(&probe, failure);
     if (result == 0 && settings->tls_cert)
         result = check_shake_hands(&probe, failure);
     if (result == 0)
@@ -223,5 +171,16 @@ int check_readiness(const struct settings *settings, struct failure *failure)
     if (result == 0)
         result = check_judge(&probe, failure);
     check_end(&probe);
+    return result;
+}
+
+int check_run(struct process *process, struct failure *failure)
+{
+    bool asks = process->settings.check == CHECK_READY;
+    int result = prepare_read(process, failure);
+    if (result == 0 && asks)
+        result = check_readiness(process, failure);
+    if (result == 0)
+        puts(asks ? "ready" : "the settings are fine");
     return result;
 }

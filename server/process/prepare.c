@@ -3,6 +3,7 @@
 #include "base/duration.h"
 #include "redis/address/access.h"
 #include "redis/store.h"
+#include "redis/tls/tls.h"
 #include "server/http/daemon_pool.h"
 #include "server/net/activation.h"
 #include "server/process/file_limit.h"
@@ -19,24 +20,24 @@ enum {
     ADMIN_CONNECTIONS_EACH = 16, /* from one address */
 };
 
-static int prepare_listener(struct process *process, struct failure *failure)
+static int prepare_read_listener(struct process *process, struct failure *failure)
 {
     int fd, result = activation_socket(&fd, failure);
     if (result < 0)
         return result;
     return fd >= 0 ? listener_adopt(&process->listener, fd, failure)
-                   : listener_init(&process->listener, "listen", process->settings.listen, failure);
+                   : listener_read(&process->listener, "listen", process->settings.listen, failure);
 }
 
 /* It has connections of its own, so that lock requests cannot use them up. */
-static int prepare_admin_listener(struct process *process, struct failure *failure)
+static int prepare_read_admin_listener(struct process *process, struct failure *failure)
 {
     const struct settings *settings = &process->settings;
     if (!settings->admin_listen)
         return 0;
     process->admin_connection_limits =
         connection_limits_new(ADMIN_CONNECTIONS, ADMIN_CONNECTIONS_EACH, &settings->trusted);
-    return listener_init(&process->admin, "admin-listen", settings->admin_listen, failure);
+    return listener_read(&process->admin, "admin-listen", settings->admin_listen, failure);
 }
 
 static int prepare_check_exposure(struct process *process, struct failure *failure)
@@ -178,9 +179,20 @@ static int prepare_own_redis(struct process *process, struct failure *failure)
     return redis_url_parse(embedded_url(process->embedded), &process->redis_url, failure);
 }
 
-int prepare_redis_url(const struct settings *settings, struct redis_url *ret,
-                      struct failure *failure)
+/* The store reads these files again for each of its connections. */
+static int prepare_check_redis_files(const struct redis_url *url, struct failure *failure)
 {
+    const struct tls_files files = {url->ca, url->certificate, url->key};
+    struct tls_trust *trust = NULL;
+    int result = url->tls ? tls_trust_open(&trust, &files, failure) : 0;
+    tls_trust_close(trust);
+    return result;
+}
+
+static int prepare_read_redis_url(struct process *process, struct failure *failure)
+{
+    const struct settings *settings = &process->settings;
+    struct redis_url *url = &process->redis_url;
     const struct redis_access access = {.user = settings->redis_user,
                                         .password = settings->redis_password,
                                         .sentinel_user = settings->redis_sentinel_user,
@@ -189,23 +201,36 @@ int prepare_redis_url(const struct settings *settings, struct redis_url *ret,
                                         .certificate = settings->redis_cert,
                                         .key = settings->redis_key,
                                         .server_name = settings->redis_server_name};
-    *ret = (struct redis_url){0};
     if (!settings->redis_url)
         return redis_access_expect_none(&access, failure);
-    int result = redis_url_parse(settings->redis_url, ret, failure);
-    if (result == 0 && ret->kind == REDIS_QUORUM && settings->replicas > 0)
+    int result = redis_url_parse(settings->redis_url, url, failure);
+    if (result == 0 && url->kind == REDIS_QUORUM && settings->replicas > 0)
         result =
             failure_set(failure, -EINVAL,
                         "--confirm does not work with redis+quorum://: a majority of its servers "
                         "has each hold, and their replicas do not count. Leave --confirm out.");
-    return result < 0 ? result : redis_access_add(ret, &access, failure);
+    if (result == 0)
+        result = redis_access_add(url, &access, failure);
+    return result < 0 ? result : prepare_check_redis_files(url, failure);
 }
 
-/* Uses the Redis of redis-url, or starts one. */
+/* A socket that was passed to us is open already. */
+static int prepare_open_listener(struct process *process, struct failure *failure)
+{
+    return process->listener.shared >= 0
+               ? 0
+               : listener_init(&process->listener, "listen", process->settings.listen, failure);
+}
+
+static int prepare_open_admin_listener(struct process *process, struct failure *failure)
+{
+    const char *place = process->settings.admin_listen;
+    return place ? listener_init(&process->admin, "admin-listen", place, failure) : 0;
+}
+
 static int prepare_redis(struct process *process, struct failure *failure)
 {
-    int result = prepare_redis_url(&process->settings, &process->redis_url, failure);
-    return result < 0 || process->settings.redis_url ? result : prepare_own_redis(process, failure);
+    return process->settings.redis_url ? 0 : prepare_own_redis(process, failure);
 }
 
 /* A Redis that batond can never use stops the start. A Redis that is away does not: it may come
@@ -221,17 +246,48 @@ static int prepare_check_redis(struct process *process, struct failure *failure)
     return result;
 }
 
-/* The steps in their order: each step may use the results of earlier steps. */
-static int (*const STEPS[])(struct process *process, struct failure *failure) = {
-    prepare_warn_of_variables, prepare_listener, prepare_admin_listener, prepare_check_exposure,
-    readings_of_principals,    prepare_limits,   readings_of_https,      prepare_redis,
+/* A step of a start. The steps are in their order: each may use the results of earlier ones. */
+typedef int prepare_step(struct process *process, struct failure *failure);
+
+static prepare_step *const READINGS[] = {
+    prepare_warn_of_variables, prepare_read_listener,  prepare_read_admin_listener,
+    prepare_check_exposure,    readings_of_principals, prepare_limits,
+    readings_of_https,         prepare_read_redis_url,
 };
 
-int prepare(struct process *process, struct failure *failure)
+static prepare_step *const OPENINGS[] = {
+    prepare_open_listener,
+    prepare_open_admin_listener,
+    prepare_redis,
+};
+
+static int prepare_take(prepare_step *const *steps, size_t count, struct process *process,
+                        struct failure *failure)
 {
     int result = 0;
-    for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0] && result == 0; i++)
-        result = STEPS[i](process, failure);
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = steps[i](process, failure);
+    return result;
+}
+
+int prepare_read(struct process *process, struct failure *failure)
+{
+    return prepare_take(READINGS, sizeof READINGS / sizeof READINGS[0], process, failure);
+}
+
+int prepare_open(struct process *process, struct failure *failure)
+{
+    int result = prepare_take(OPENINGS, sizeof OPENINGS / sizeof OPENINGS[0], process, failure);
     settings_forget_secrets(&process->settings);
     return result < 0 ? result : prepare_check_redis(process, failure);
+}
+
+void prepare_undo(struct process *process)
+{
+    principals_drop(process->principals);
+    https_drop(process->https);
+    redis_url_free(&process->redis_url);
+    connection_limits_free(process->connection_limits);
+    connection_limits_free(process->admin_connection_limits);
+    settings_free(&process->settings);
 }

@@ -8,15 +8,17 @@
  * it goes. Returns 0, or -EINVAL if that is too low to serve. */
 int prepare_files(struct process *process, struct failure *failure);
 
-/* Sets up the listeners, the number of connections, the principals and HTTPS, and
- * finds Redis or starts one. Returns 0 or a negative errno, with a failure that names the setting
- * and says how to mend it. Wipes the secrets in the settings. */
-int prepare(struct process *process, struct failure *failure);
+/* Then this. Reads what the settings say and the files that they name: addresses, limits,
+ * principals and certificates. It opens nothing that a running batond has open: no port, no Redis
+ * and no state directory. Returns 0 or a negative errno, with a failure that names the setting and
+ * says how to mend it. */
+int prepare_read(struct process *process, struct failure *failure);
 
-/* Reads the address of Redis and the credentials for it, without a connection. Without a redis-url
- * it zeroes *ret and refuses the settings that need one. Returns as prepare does. The caller frees
- * *ret in any case. */
-int prepare_redis_url(const struct settings *settings, struct redis_url *ret,
-                      struct failure *failure);
+/* Then this, to serve. Makes sure of the ports, and finds Redis or starts one. Wipes the secrets in
+ * the settings. Returns as prepare_read does. */
+int prepare_open(struct process *process, struct failure *failure);
+
+/* Frees what prepare_read has made and read, also if it has failed, and the settings. */
+void prepare_undo(struct process *process);
 
 #endif

@@ -188,8 +188,9 @@ static const struct {
     {"--new-token=NAME",
      "print a new API key for the principal NAME, and its entry for the tokens-file"},
     {"--check",
-     "ask the batond that the same settings describe whether it is ready. Exit code 0: it "
-     "is; 1: it is not; 2: a setting or a file is wrong"},
+     "read all settings and files as for a start, and ask the batond that they describe whether it "
+     "is ready. Exit code 0: it is; 1: it is not; 2: a setting or a file is wrong"},
+    {"--check=config", "the same, but ask no batond"},
     {"--help, -h", "print this help"},
     {"--version", "print the version"},
 };

@@ -10,6 +10,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* What batond is to check instead of serving. */
+enum check { CHECK_NOTHING, CHECK_CONFIG, CHECK_READY };
+
 struct settings {
     char *listen;       /* ADDRESS:PORT; listener_init parses it */
     bool has_listen;    /* it was given, and is not the default */
@@ -62,7 +65,7 @@ struct settings {
     bool sandbox;        /* filter system calls */
     bool wants_help;     /* --help was given: batond checks nothing else */
     bool wants_version;
-    bool wants_check; /* --check was given: batond reads all settings as for serving */
+    enum check check; /* --check was given: batond reads all settings as for serving */
     char *new_token;  /* the name given with --new-token: batond checks nothing else; or NULL */
 };
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static const char VARIABLES[] = "BATON_"; /* the start of their names */
-static const char CHECK[] = "--check";
+static const char CHECK_FLAG[] = "--check";
 
 enum { NAME_TEXT = 64, SECRET_LONGEST = 4096 };
 
@@ -109,15 +109,24 @@ static void guess_better(struct guess *guess, const char *written, const char *n
     snprintf(guess->name, sizeof guess->name, "%s", name);
 }
 
+static enum check sources_check(const char *argument)
+{
+    if (strcmp(argument, "--check=config") == 0)
+        return CHECK_CONFIG;
+    return strcmp(argument, CHECK_FLAG) == 0 ? CHECK_READY : CHECK_NOTHING;
+}
+
 static int refuse_flag(const char *flag, struct failure *failure)
 {
-    static const char *const COMMANDS[] = {"--help", "--version", CHECK};
+    static const char *const COMMANDS[] = {"--help", "--version"};
     struct guess meant = {.slips = SPELLING_FAR};
     for (size_t i = 0; i < SETTING_COUNT; i++)
         guess_better(&meant, flag + strlen("--"), SETTINGS[i].name);
     if (meant.name[0])
         return failure_set(failure, -EINVAL, "there is no flag %s; did you mean --%s?", flag,
                            meant.name);
+    if (strcmp(flag, CHECK_FLAG) == 0)
+        return failure_set(failure, -EINVAL, "%s takes no value but config", flag);
     for (size_t i = 0; i < sizeof COMMANDS / sizeof *COMMANDS; i++)
         if (strcmp(flag, COMMANDS[i]) == 0)
             return failure_set(failure, -EINVAL, "%s takes no value", flag);
@@ -306,7 +315,8 @@ int sources_read_command(struct settings *settings, int argc, char **argv, struc
     for (int i = 1; i < argc; i++) {
         settings->wants_help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
         settings->wants_version |= strcmp(argv[i], "--version") == 0;
-        settings->wants_check |= strcmp(argv[i], CHECK) == 0;
+        if (sources_check(argv[i]))
+            settings->check = sources_check(argv[i]);
         if (strncmp(argv[i], NEW_TOKEN, length) != 0 || settings->new_token)
             continue;
         const char *name = argv[i][length] == '=' ? argv[i] + length + 1
@@ -328,7 +338,7 @@ int sources_read(struct settings *settings, int argc, char **argv, struct failur
     if (result == 0)
         result = check_variables(failure);
     for (int i = 1; result == 0 && i < argc; i++)
-        result = strcmp(argv[i], CHECK) == 0 ? 0 : read_flag(settings, argc, argv, &i, failure);
+        result = sources_check(argv[i]) ? 0 : read_flag(settings, argc, argv, &i, failure);
     return result;
 }
 

@@ -1,5 +1,5 @@
-/* batond --check: says in one line, and by its exit code, whether the batond of the same settings
- * is ready. */
+/* batond --check: says in one line, and by its exit code, whether the settings are fine, and
+ * whether the batond of the same settings is ready. */
 #include "tests/support/fixtures/secure.h"
 
 #include "tests/support/free_port.h"
@@ -24,11 +24,12 @@ static int stop(void **state)
     return 0;
 }
 
-/* Expects that it ends with this code, having said one line with `words` in it. */
-static void is_told(const char *listen, const char *const *more, int code, const char *words)
+/* Expects that this check ends with this code, having said one line with `words` in it. */
+static void says(const char *flag, const char *listen, const char *const *more, int code,
+                 const char *words)
 {
     struct batond_process check;
-    const char *arguments[16] = {"--check", "--listen", listen};
+    const char *arguments[16] = {flag, "--listen", listen};
     for (size_t i = 3; more && *more; i++)
         arguments[i] = *more++;
     batond_process_launch(&check, &(struct batond_options){.arguments = arguments});
@@ -42,6 +43,18 @@ static void is_told(const char *listen, const char *const *more, int code, const
     batond_process_stop(&check);
 }
 
+static void is_told(const char *listen, const char *const *more, int code, const char *words)
+{
+    says("--check", listen, more, code, words);
+}
+
+/* What would stop a start ends each check, whatever the batond that is asked was started with. */
+static void is_refused(const char *listen, const char *const *more, const char *words)
+{
+    says("--check", listen, more, 2, words);
+    says("--check=config", listen, more, 2, words);
+}
+
 static const char *place_of(const struct service *service)
 {
     return service->batond.url + strlen("http://");
@@ -53,25 +66,29 @@ static void check_of_ready_batond_exits_with_0(void **state)
     char any[40];
     is_told(place_of(service), NULL, 0, "ready");
     snprintf(any, sizeof any, "0.0.0.0:%d", service->batond.port);
-    is_told(any, NULL, 0, "ready");
+    is_told(any, (const char *const[]){"--allow-anonymous", NULL}, 0, "ready");
 }
 
 /* It would stop the next start. */
 static void check_names_invalid_file(void **state)
 {
+    static const char TO_REDIS[] = "--redis-url=rediss://h";
     struct service *service = *state;
     struct temp_dir dir;
-    char path[100], tokens[140], key[140], certificate[140];
+    char path[100], tokens[140], key[140], certificate[140], authorities[140];
     temp_dir_make(&dir);
     snprintf(path, sizeof path, "%s/bad.json", dir.path);
     snprintf(tokens, sizeof tokens, "--tokens-file=%s", path);
     snprintf(key, sizeof key, "--tls-key=%s", path);
     snprintf(certificate, sizeof certificate, "--tls-cert=%s", path);
+    snprintf(authorities, sizeof authorities, "--redis-ca=%s", path);
     principals_file_put(
         path, "{\"principals\": [{\"name\": \"ci\", \"sha256\": \"00\", \"rules\": []}]}", 0600);
-    is_told(place_of(service), (const char *const[]){tokens, NULL}, 2,
-            "principals[0].sha256: expected 64");
-    is_told(place_of(service), (const char *const[]){certificate, key, NULL}, 2, "bad.json");
+    is_refused(place_of(service), (const char *const[]){tokens, NULL},
+               "principals[0].sha256: expected 64");
+    is_refused(place_of(service), (const char *const[]){certificate, key, NULL}, "bad.json");
+    is_refused(place_of(service), (const char *const[]){TO_REDIS, authorities, NULL},
+               "--redis-ca: cannot use ");
     principals_file_put(path, "{\"principals\": []}", 0600);
     is_told(place_of(service), (const char *const[]){tokens, NULL}, 0, "ready");
     temp_dir_remove(&dir);
@@ -91,7 +108,7 @@ static void check_asks_by_ipv6(void **state)
     struct http_client *client = http_client_new(batond.url);
     assert_true(comes_to_answer(client, "/readyz", 200, CLOCK_HANG_MS));
     http_client_free(client);
-    is_told(any, NULL, 0, "ready");
+    is_told(any, (const char *const[]){"--allow-anonymous", NULL}, 0, "ready");
     assert_int_equal(batond_process_stop(&batond), 0);
 }
 
@@ -120,14 +137,24 @@ static void check_refuses_settings_that_stop_a_start(void **state)
     static const struct {
         const char *flag, *said;
     } WRONG[] = {
+        {"--listen=0.0.0.0:7420", "other machines can reach 0.0.0.0:7420"},
         {"--redis-url=redis://:opensesame@h:port", "a number from 1 to 65535"},
         {"--redis-password=secret", "--redis-password is for a Redis that --redis-url names"},
     };
     const struct service *service = *state;
     for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++)
-        is_told(place_of(service), (const char *const[]){WRONG[i].flag, NULL}, 2, WRONG[i].said);
+        is_refused(place_of(service), (const char *const[]){WRONG[i].flag, NULL}, WRONG[i].said);
     is_told(place_of(service), (const char *const[]){"--redis-url=redis://:pw@h:6379/1", NULL}, 0,
             "ready");
+}
+
+static void check_of_settings_alone_asks_no_batond(void **state)
+{
+    static const char CONFIG[] = "--check=config";
+    (void)state;
+    says(CONFIG, "127.0.0.1:0", NULL, 0, "the settings are fine");
+    says(CONFIG, "127.0.0.1:1", (const char *const[]){"--redis-url=redis://127.0.0.1:1", NULL}, 0,
+         "the settings are fine");
 }
 
 /* How long it waits, tests/timing/test_check.c measures. */
@@ -166,6 +193,7 @@ int main(void)
         cmocka_unit_test(check_passes_on_why_redis_is_away),
         cmocka_unit_test(check_without_batond_exits_with_1),
         cmocka_unit_test(check_refuses_settings_that_stop_a_start),
+        cmocka_unit_test(check_of_settings_alone_asks_no_batond),
         cmocka_unit_test(check_does_not_wait_for_stuck_batond),
         cmocka_unit_test(check_asks_https_by_https),
     };

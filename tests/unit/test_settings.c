@@ -398,7 +398,7 @@ static const struct wrong {
     {{"--tls-client-ca=/c"}, "--tls-client-ca needs --tls-cert and --tls-key"},
     {{"--help=all"}, "--help takes no value"},
     {{"--version=1"}, "--version takes no value"},
-    {{"--check=true"}, "--check takes no value"},
+    {{"--check=true"}, "--check takes no value but config"},
     {{"--nonsense"}, "there is no flag --nonsense"},
     {{"--lsiten=1"}, "there is no flag --lsiten; did you mean --listen?"},
     {{"--redis-ulr", "redis://h"}, "there is no flag --redis-ulr; did you mean --redis-url?"},
