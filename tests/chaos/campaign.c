@@ -15,7 +15,7 @@ enum {
     CLIENTS = 6, /* of each batond */
     CYCLES_MOST = 1000,
     SETTINGS_MOST = 12,
-    ANSWER_MS = 3000, /* a wait, and calls that no server answers */
+    SILENT_ONE_IN = 100, /* replies: more than a machine explains that others use, too */
 };
 
 /* The land */
@@ -237,11 +237,10 @@ static void report(const struct run *run, struct ledger *ledger, struct verdict 
         if (fault->more == 0)
             by_one += sum.lost;
     }
-    print_message(
-        "    fences that fell %zu, given twice %zu; 409 %zu, 503 %zu; slowest reply %" PRId64
-        " ms\n",
-        ret->backward, ret->twins, run->holders.refusals, run->holders.away,
-        run->holders.slowest_us / 1000);
+    print_message("    fences that fell %zu, given twice %zu; 409 %zu, 503 %zu, no reply %zu; "
+                  "slowest reply %" PRId64 " ms\n",
+                  ret->backward, ret->twins, run->holders.refusals, run->holders.away,
+                  run->holders.silent, run->holders.slowest_us / 1000);
     if (ret->doubles > 0)
         print_double(run, ret);
     print_row(run, ret, by_one);
@@ -252,7 +251,7 @@ static void judge(const struct run *run, const struct verdict *verdict)
 {
     assert_true(verdict->grants > (size_t)run->count * CLIENTS); /* or nothing was shown */
     assert_int_equal(run->holders.strange, 0);
-    assert_in_range(run->holders.slowest_us, 0, ANSWER_MS * 1000);
+    assert_true(run->holders.silent * SILENT_ONE_IN <= verdict->grants + run->holders.away);
     assert_in_range(verdict->longest_us, 0, run->campaign->stall_ms * 1000);
     assert_int_equal(verdict->backward, 0);
     assert_int_equal(verdict->twins, 0);

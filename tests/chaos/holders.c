@@ -36,8 +36,10 @@ static void count(struct holder *holder, const struct http_client *http, int64_t
         holder->slowest_us = took;
     if (status == 409)
         holders->refusals++;
-    else if (status == 503 || (status == 0 && holders->patient))
+    else if (status == 503)
         holders->away++;
+    else if (status == 0)
+        holders->silent += !holders->patient;
     else if (status != 200 && status != 201 && holders->strange++ == 0)
         fprintf(stderr, "a strange reply: %ld %s%s\n", status, http->reply.body,
                 http->reply.trouble);

@@ -35,8 +35,8 @@ struct holders {
     int count;
     struct holder holder[HOLDERS_MOST];
     atomic_bool stop;
-    atomic_bool patient;                   /* now a batond may answer late, or not at all */
-    atomic_size_t refusals, away, strange; /* 409, 503, and anything else */
+    atomic_bool patient;                           /* now a batond may answer late, or not at all */
+    atomic_size_t refusals, away, silent, strange; /* 409, 503, no reply, and anything else */
     int64_t slowest_us; /* until a reply came, with the wait, once they have ended */
 };
 
