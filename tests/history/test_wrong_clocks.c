@@ -60,8 +60,7 @@ static void clocks_of_servers_decide_nothing(void **state)
     for (int i = 0; i < SERVERS; i++)
         assert_clocks_agree_on_the_end(http[i], http[(i + 1) % SERVERS]);
     for (int i = 0; i < SERVERS; i++) {
-        http_client_free(http[i]);
-        assert_int_equal(batond_process_stop(&batond[i]), 0);
+        batond_close(&batond[i], http[i]);
         jumping_clock_close(&clock[i]);
     }
 }

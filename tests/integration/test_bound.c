@@ -28,18 +28,13 @@ static void far_open(struct far *far, int ms, const char *flag)
     redis_process_start(&far->redis, &(struct redis_options){.port = true});
     wire_delay_start(&far->wire, far->redis.port, ms);
     snprintf(url, sizeof url, "redis://127.0.0.1:%d", far->wire.port);
-    batond_process_start(
-        &far->batond,
-        &(struct batond_options){.redis_url = url,
-                                 .arguments = LIST("--workers=1", "--max-ttl=24h", flag)});
-    far->client = http_client_new(far->batond.url);
+    far->client = batond_open(&far->batond, url, LIST("--workers=1", "--max-ttl=24h", flag));
     assert_true(comes_to_answer(far->client, "/readyz", 200, CLOCK_HANG_MS));
 }
 
 static void far_close(struct far *far)
 {
-    http_client_free(far->client);
-    assert_int_equal(batond_process_stop(&far->batond), 0);
+    batond_close(&far->batond, far->client);
     wire_delay_stop(&far->wire);
     redis_process_stop(&far->redis);
 }

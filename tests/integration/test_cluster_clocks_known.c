@@ -66,13 +66,11 @@ static void batond_that_comes_later_reads_the_quarantine(void **state)
     struct slot_move move = move_of(name, 0, STRANGE);
     clustered_move(&stage.all.clustered, &move);
     assert_true(clock_wait_until(is_on_record, &stage, CLOCK_HANG_MS)); /* though nobody asks */
-    batond_process_start(&late, &(struct batond_options){.redis_url = stage.all.clustered.url,
-                                                         .arguments = LIST("--quarantine=auto")});
-    struct http_client *client = http_client_new(late.url);
+    struct http_client *client =
+        batond_open(&late, stage.all.clustered.url, LIST("--quarantine=auto"));
     assert_true(comes_to_answer(client, "/readyz", 200, CLOCK_HANG_MS));
     answers(client, on_cluster_request(target, "POST", name, ""), NULL, 503, "quarantined");
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&late), 0);
+    batond_close(&late, client);
     stage_close(&stage);
 }
 

@@ -122,9 +122,7 @@ static void who_remembers_is_heard_though_somebody_was_first(void **state)
         freeReplyObject(clustered_ask(&all.clustered, i, "CLUSTER SETSLOT %d NODE %s", slot,
                                       all.clustered.ids[node]));
     freeReplyObject(clustered_ask(&all.clustered, node, "CLUSTER BUMPEPOCH"));
-    batond_process_start(&late, &(struct batond_options){.redis_url = all.clustered.url,
-                                                         .arguments = LIST("--quarantine=auto")});
-    struct http_client *client = http_client_new(late.url);
+    struct http_client *client = batond_open(&late, all.clustered.url, LIST("--quarantine=auto"));
     int64_t until = clock_ms() + CLOCK_HANG_MS;
     while (http_call(client, "POST", target, NULL) != 201 && clock_ms() < until)
         clock_sleep_ms(20);
@@ -142,8 +140,7 @@ static void who_remembers_is_heard_though_somebody_was_first(void **state)
         assert_true(clock_ms() < until);
         clock_sleep_ms(20);
     }
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&late), 0);
+    batond_close(&late, client);
     on_cluster_close(&all);
 }
 

@@ -61,16 +61,14 @@ static void one_node_that_answers_is_enough(void **state)
     char url[120];
     snprintf(url, sizeof url, "redis+cluster://127.0.0.1:1,127.0.0.1:%d",
              all->clustered.nodes[4].port);
-    batond_process_start(&batond, &(struct batond_options){.redis_url = url});
-    struct http_client *client = http_client_new(batond.url);
+    struct http_client *client = batond_open(&batond, url, NULL);
     assert_true(comes_to_answer(client, "/readyz", 200, CLOCK_HANG_MS));
     for (int i = 0; i < NAMES; i++) {
         char line[ON_CLUSTER_LINE];
         snprintf(line, sizeof line, "POST /locks/enough-%d", i);
         answers(client, line, NULL, 201, NULL);
     }
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    batond_close(&batond, client);
 }
 
 /* Names are moved to another node: both nodes are asked while they are on their way. */

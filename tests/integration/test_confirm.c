@@ -31,10 +31,7 @@ static int set(void **state)
     static struct scene scene;
     *state = &scene;
     replicated_open(&scene.all, WAY_MS, FLAGS);
-    batond_process_start(
-        &scene.far,
-        &(struct batond_options){.redis_url = scene.all.primary.port_url, .arguments = FLAGS});
-    scene.other = http_client_new(scene.far.url);
+    scene.other = batond_open(&scene.far, scene.all.primary.port_url, FLAGS);
     await_workers(scene.other);
     return 0;
 }

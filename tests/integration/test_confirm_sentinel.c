@@ -31,9 +31,7 @@ static void confirmed_holds_outlive_a_switch(void **state)
     struct batond_process batond;
     char name[32], request[64], tokens[LOCKS][TOKEN_TEXT];
     watched_start(&watched, NULL);
-    batond_process_start(&batond,
-                         &(struct batond_options){.redis_url = watched.url, .arguments = FLAGS});
-    struct http_client *client = http_client_new(batond.url);
+    struct http_client *client = batond_open(&batond, watched.url, FLAGS);
     for (int i = 0; i < LOCKS; i++) {
         snprintf(name, sizeof name, "kept-%d", i);
         acquire(client, name, tokens[i]);
@@ -49,8 +47,7 @@ static void confirmed_holds_outlive_a_switch(void **state)
     }
     acquire(client, "after", tokens[0]); /* by the replica that is left */
     answers_token(client, tokens[1], "PUT /locks/kept-1?ttl=5m", NULL, 200, NULL);
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    batond_close(&batond, client);
     watched_stop(&watched);
 }
 

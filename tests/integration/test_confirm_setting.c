@@ -136,9 +136,7 @@ static void another_server_cannot_confirm(void **state)
     redis_process_start(&lone, &(struct redis_options){.port = true});
     wire_delay_start(&front, lone.port, 0);
     snprintf(url, sizeof url, "redis://127.0.0.1:%d", front.port);
-    batond_process_start(&all.batond,
-                         &(struct batond_options){.redis_url = url, .arguments = SHORT});
-    all.client = http_client_new(all.batond.url);
+    all.client = batond_open(&all.batond, url, SHORT);
     answers(all.client, "POST /locks/here", NULL, 201, NULL);
     front.target = all.primary.port; /* of new connections: that which asks is made only now */
     answers(all.client, "POST /locks/there?confirm=replicas:1", NULL, 503, "unconfirmed");
@@ -191,8 +189,7 @@ static void a_user_that_may_not_wait_is_told_what_to_allow(void **state)
     freeReplyObject(redis_process_command(&all.primary,
                                           "ACL SETUSER baton on >secret ~baton:* &* +@all -wait"));
     snprintf(url, sizeof url, "redis://baton:secret@127.0.0.1:%d", all.primary.port);
-    batond_process_start(&all.batond, &(struct batond_options){.redis_url = url, .arguments = TWO});
-    all.client = http_client_new(all.batond.url);
+    all.client = batond_open(&all.batond, url, TWO);
     answers(all.client, "POST /locks/denied", NULL, 503, "unconfirmed");
     assert_true(comes_to_log(&all.batond, "`ACL SETUSER … +wait`"));
     freeReplyObject(redis_process_command(&all.primary, "ACL SETUSER baton +wait"));
@@ -209,8 +206,7 @@ static void a_user_that_may_not_ask_who_answers_is_told_what_to_allow(void **sta
     freeReplyObject(redis_process_command(&all.primary,
                                           "ACL SETUSER baton on >secret ~baton:* &* +@all -info"));
     snprintf(url, sizeof url, "redis://baton:secret@127.0.0.1:%d", all.primary.port);
-    batond_process_start(&all.batond, &(struct batond_options){.redis_url = url, .arguments = TWO});
-    all.client = http_client_new(all.batond.url);
+    all.client = batond_open(&all.batond, url, TWO);
     answers(all.client, "POST /locks/unknown", NULL, 503, "unconfirmed");
     assert_true(comes_to_log(&all.batond, "do not confirm them: this user of Redis may not ask"));
     replicated_close(&all);
@@ -224,9 +220,7 @@ static void no_key_of_others_is_written_to(void **state)
     struct replicated all;
     replicated_start(&all, WAY_MS);
     freeReplyObject(redis_process_command(&all.primary, "SET confirm 77"));
-    batond_process_start(&all.batond, &(struct batond_options){.redis_url = all.primary.port_url,
-                                                               .arguments = BARE});
-    all.client = http_client_new(all.batond.url);
+    all.client = batond_open(&all.batond, all.primary.port_url, BARE);
     answers(all.client, "POST /locks/bare", NULL, 201, NULL);
     redisReply *reply = redis_process_command(&all.primary, "GET confirm");
     assert_string_equal(reply->str, "77");

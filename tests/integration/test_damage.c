@@ -141,8 +141,7 @@ static void what_is_missing_is_named(void **state)
     command(service, "ACL SETUSER lesser on >secret ~baton:* &baton:* +@all -zadd -hsetnx");
     snprintf(url, sizeof url, "redis://lesser:secret@127.0.0.1:%s",
              strrchr(service->redis.port_url, ':') + 1);
-    batond_process_start(&batond, &(struct batond_options){.redis_url = url});
-    struct http_client *client = http_client_new(batond.url);
+    struct http_client *client = batond_open(&batond, url, NULL);
     assert_true(comes_to_answer(client, "/readyz", 503, PATIENCE_MS));
     assert_true(comes_to_answer(client, "/readyz?verbose=true", 503, PATIENCE_MS));
     assert_non_null(strstr(client->reply.body, "zadd"));
@@ -159,8 +158,7 @@ static void what_is_missing_is_named(void **state)
     assert_non_null(strstr(client->reply.body, "hmget"));
     command(service, "ACL SETUSER lesser +hmget");
     assert_true(comes_to_answer(client, "/readyz", 200, PATIENCE_MS));
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    batond_close(&batond, client);
 }
 
 /* Without these two batond cannot even look whether Redis has lost anything. */
@@ -172,15 +170,13 @@ static void so_is_what_is_needed_first_of_all(void **state)
     command(service, "ACL SETUSER least on >secret ~baton:* &baton:* +@all -time -hmget");
     snprintf(url, sizeof url, "redis://least:secret@127.0.0.1:%s",
              strrchr(service->redis.port_url, ':') + 1);
-    batond_process_start(&batond, &(struct batond_options){.redis_url = url});
-    struct http_client *client = http_client_new(batond.url);
+    struct http_client *client = batond_open(&batond, url, NULL);
     assert_true(comes_to_answer(client, "/readyz", 503, PATIENCE_MS));
     assert_non_null(strstr(client->reply.body, "time"));
     assert_non_null(strstr(client->reply.body, "hmget"));
     command(service, "ACL SETUSER least +time +hmget");
     assert_true(comes_to_answer(client, "/readyz", 200, PATIENCE_MS));
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    batond_close(&batond, client);
 }
 
 static int start(void **state)

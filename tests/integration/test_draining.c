@@ -22,10 +22,7 @@ struct stage {
 static void enter(struct stage *stage, const char *drain)
 {
     service_open(&stage->service, NULL, NULL);
-    batond_process_start(&stage->stopping,
-                         &(struct batond_options){.redis_url = stage->service.redis.url,
-                                                  .arguments = LIST("--drain", drain)});
-    stage->client = http_client_new(stage->stopping.url);
+    stage->client = batond_open(&stage->stopping, stage->service.redis.url, LIST("--drain", drain));
     answers(stage->client, "GET /readyz", NULL, 200, NULL);
 }
 
@@ -58,8 +55,7 @@ static void end_draining(struct stage *stage)
 
 static void leave(struct stage *stage)
 {
-    http_client_free(stage->client);
-    assert_int_equal(batond_process_stop(&stage->stopping), 0);
+    batond_close(&stage->stopping, stage->client);
     service_close(&stage->service);
 }
 

@@ -86,8 +86,7 @@ static void limit_of_a_billion_is_no_burden(void **state)
     answers(client, "GET /metrics", NULL, 200, NULL);
     if (!strstr(client->reply.body, "\nprocess_max_fds 1073741816\n"))
         fail_msg("%s", client->reply.body);
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    batond_close(&batond, client);
     temp_dir_remove(&dir);
 }
 

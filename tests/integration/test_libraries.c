@@ -219,8 +219,7 @@ static void nobody_notices_that_a_member_of_a_quorum_forgets_it(void **state)
     struct load loads[LOADERS];
     (void)state;
     quorum_servers_start(&servers);
-    batond_process_start(&batond, &(struct batond_options){.redis_url = servers.url});
-    struct http_client *client = http_client_new(batond.url);
+    struct http_client *client = batond_open(&batond, servers.url, NULL);
     await_up(client, "5 of 5");
     loads_start(loads, batond.url);
     for (int i = 0; i < FLUSHES; i++) {
@@ -231,8 +230,7 @@ static void nobody_notices_that_a_member_of_a_quorum_forgets_it(void **state)
     loads_end(loads);
     for (int i = 0; i < QUORUM_MEMBERS; i++)
         assert_int_equal(libraries(&servers.members[i], "baton_*"), 1);
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    batond_close(&batond, client);
     quorum_servers_stop(&servers);
 }
 
@@ -262,8 +260,7 @@ static void a_promoted_replica_has_it(void **state)
     unsigned long loads[WATCHED_SERVERS];
     (void)state;
     watched_start(&watched, NULL);
-    batond_process_start(&batond, &(struct batond_options){.redis_url = watched.url});
-    struct http_client *client = http_client_new(batond.url);
+    struct http_client *client = batond_open(&batond, watched.url, NULL);
     answers(client, "POST /locks/before?ttl=1m", NULL, 201, NULL);
     int old = watched_primary(&watched, 0);
     for (int i = 0; i < WATCHED_SERVERS; i++) {
@@ -275,8 +272,7 @@ static void a_promoted_replica_has_it(void **state)
     int promoted = watched_await_other(&watched, old);
     assert_true(comes_to_answer(client, "/locks/before", 200, CLOCK_HANG_MS));
     assert_int_equal(loads_at(&watched, promoted), loads[promoted]);
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    batond_close(&batond, client);
     watched_stop(&watched);
 }
 

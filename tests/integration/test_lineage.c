@@ -165,8 +165,7 @@ static void a_replica_that_confirmed_nothing_is_counted(void **state)
         if (!clock_wait_until(is_in_quarantine, client, PATIENCE_MS))
             fail_msg("no quarantine where it comes %s: %s", comes_late ? "late" : "early",
                      client->reply.body);
-        http_client_free(client);
-        assert_int_equal(batond_process_stop(&batond), 0);
+        batond_close(&batond, client);
         replicated_stop(&all);
     }
 }
@@ -215,8 +214,7 @@ static void a_promoted_replica_grants_nothing_unless_it_has_all(void **state)
             struct asking asking = {client, "/locks/other"};
             assert_true(clock_wait_until(comes_to_quarantine, &asking, PATIENCE_MS));
         }
-        http_client_free(client);
-        assert_int_equal(batond_process_stop(&batond), 0);
+        batond_close(&batond, client);
         replicated_stop(&all);
     }
 }
@@ -269,11 +267,8 @@ static void one_that_was_started_anew_soon_is_none_that_was_promoted(void **stat
     (void)state;
     replicated_start(&all, 1);
     await_part(500);
-    batond_process_start(
-        &batond, &(struct batond_options){.redis_url = all.primary.url,
-                                          .arguments = LIST("--workers=1", "--quarantine=auto",
-                                                            "--confirm=replicas:2")});
-    struct http_client *client = http_client_new(batond.url);
+    struct http_client *client = batond_open(
+        &batond, all.primary.url, LIST("--workers=1", "--quarantine=auto", "--confirm=replicas:2"));
     redis_process_save(&all.primary);
     clock_sleep_ms(LOOK_MS);
     answers(client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
@@ -288,8 +283,7 @@ static void one_that_was_started_anew_soon_is_none_that_was_promoted(void **stat
            strcmp(member_text(client, "code"), "store_unavailable") == 0)
         assert_true(clock_ms() < until);
     assert_string_equal(member_text(client, "code"), "quarantined");
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    batond_close(&batond, client);
     replicated_stop(&all);
 }
 

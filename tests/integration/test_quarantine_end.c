@@ -122,12 +122,9 @@ static void it_ends_for_all_batonds(void **state)
         assert_int_equal(member_integer(pair.client[i], "left_ms"), 0);
         assert_int_equal(json_array_size(member(pair.client[i], "servers")), 0);
     }
-    batond_process_start(
-        &late, &(struct batond_options){.redis_url = pair.redis.url, .arguments = LIST(AUTO)});
-    struct http_client *client = http_client_new(late.url);
+    struct http_client *client = batond_open(&late, pair.redis.url, LIST(AUTO));
     answers(client, "POST /locks/late?ttl=1s", NULL, 201, NULL);
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&late), 0);
+    batond_close(&late, client);
     pair_close(&pair);
 }
 
@@ -240,9 +237,7 @@ static void it_is_told_of(void **state)
     assert_string_equal(member_text(pair.client[0], "checks.0.name"), "draining");
 
     clock_sleep_ms(LOOK_MS);
-    batond_process_start(
-        &late, &(struct batond_options){.redis_url = pair.redis.url, .arguments = LIST(AUTO)});
-    struct http_client *client = http_client_new(late.url);
+    struct http_client *client = batond_open(&late, pair.redis.url, LIST(AUTO));
     char *here = since_of(pair.client[0]), *there = since_of(pair.client[1]),
          *later = since_of(client);
     assert_string_equal(here, there);
@@ -251,8 +246,7 @@ static void it_is_told_of(void **state)
     free(there);
     free(later);
     answers(client, "POST /locks/n", NULL, 503, "quarantined");
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&late), 0);
+    batond_close(&late, client);
 
     redis_process_kill(&pair.redis);
     answers(pair.client[0], END, NULL, 503, "store_unavailable");

@@ -49,10 +49,8 @@ static void open_scene(struct scene *scene)
 
 static void close_scene(struct scene *scene)
 {
-    for (int i = 0; i < 2; i++)
-        http_client_free(scene->client[i]);
-    assert_int_equal(batond_process_stop(&scene->knows), 0);
-    assert_int_equal(batond_process_stop(&scene->forgets), 0);
+    batond_close(&scene->knows, scene->client[0]);
+    batond_close(&scene->forgets, scene->client[1]);
     proxy_stop(&scene->proxy);
     replicated_stop(&scene->all);
 }

@@ -463,10 +463,8 @@ static void members_that_forgot_sit_it_out(void **state)
     struct batond_process batond;
     (void)state;
     quorum_servers_start(&servers);
-    batond_process_start(&batond, &(struct batond_options){.redis_url = servers.url,
-                                                           .arguments = (const char *const[]){
-                                                               "--quarantine=auto", NULL}});
-    struct http_client *client = http_client_new(batond.url);
+    struct http_client *client =
+        batond_open(&batond, servers.url, (const char *const[]){"--quarantine=auto", NULL});
     int64_t until = clock_ms() + TTL_MS;
     answers_token(client, TOKEN, "POST /locks/forgotten?ttl=2s", NULL, 201, NULL);
     for (int i = 0; i < 3; i++) {
@@ -484,8 +482,7 @@ static void members_that_forgot_sit_it_out(void **state)
     }
     assert_true(clock_ms() >= until);
     assert_true(quarantined > 0 || first > until); /* on a machine that is too slow to show it */
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    batond_close(&batond, client);
     quorum_servers_stop(&servers);
 }
 
@@ -515,10 +512,8 @@ static void a_quarantine_is_ended_at_all_members(void **state)
     struct batond_process batond;
     (void)state;
     quorum_servers_start(&servers);
-    batond_process_start(&batond, &(struct batond_options){.redis_url = servers.url,
-                                                           .arguments = (const char *const[]){
-                                                               "--quarantine=auto", NULL}});
-    struct http_client *client = http_client_new(batond.url);
+    struct http_client *client =
+        batond_open(&batond, servers.url, (const char *const[]){"--quarantine=auto", NULL});
     answers_token(client, TOKEN, "POST /locks/forgotten?ttl=30m", NULL, 201, NULL);
     answers_token(client, TOKEN, "DELETE /locks/forgotten", NULL, 200, NULL);
     await_up(client, "5 of 5");
@@ -544,8 +539,7 @@ static void a_quarantine_is_ended_at_all_members(void **state)
         assert_true(clock_ms() < until);
         clock_sleep_ms(20);
     }
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    batond_close(&batond, client);
     quorum_servers_stop(&servers);
 }
 
@@ -564,8 +558,7 @@ static void a_new_batond_learns_of_a_loss_from_the_others(void **state)
     struct http_client *client = http_client_new(batond.url);
     await_up(client, "5 of 5");
     answers_token(client, TOKEN, "POST /locks/host?ttl=60s", NULL, 201, NULL);
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    batond_close(&batond, client);
     for (int i = 3; i < QUORUM_MEMBERS; i++) /* which never had it */
         freeReplyObject(redis_process_command(&servers.members[i], "DEL baton:{host}"));
     redis_process_flush(&servers.members[0]);
@@ -575,8 +568,7 @@ static void a_new_batond_learns_of_a_loss_from_the_others(void **state)
     await_up(client, "5 of 5");
     if (http_call(client, "POST", "/locks/host", NULL) == 201)
         fail_msg("granted twice");
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    batond_close(&batond, client);
     quorum_servers_stop(&servers);
 }
 

@@ -264,8 +264,7 @@ static void a_server_in_the_place_of_another_counts_once(void **state)
     wire_delay_start(&wire, members[2].port, 0);
     snprintf(url, sizeof url, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d",
              members[0].port, members[1].port, wire.port);
-    batond_process_start(&batond, &(struct batond_options){.redis_url = url, .arguments = flags});
-    struct http_client *client = http_client_new(batond.url);
+    struct http_client *client = batond_open(&batond, url, flags);
     await_up(client, "3 of 3");
     wire.target = members[0].port;
     redis_process_kill(&members[2]);
@@ -279,8 +278,7 @@ static void a_server_in_the_place_of_another_counts_once(void **state)
     redis_process_resume(&members[2]);
     wire.target = members[2].port;
     await_up(client, "3 of 3");
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    batond_close(&batond, client);
     wire_delay_stop(&wire);
 }
 

@@ -110,8 +110,7 @@ static void locks_are_held_and_waited_for(void **state)
     await_up(client, "5 of 5");
     answers_token(client, OTHER, "DELETE /locks/tls", NULL, 200, NULL);
     await_held_at(&story->servers, "tls", 0);
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&story->batond), 0);
+    batond_close(&story->batond, client);
 }
 
 /* Three are nobody's friends: that is too few. */

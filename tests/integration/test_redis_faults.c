@@ -133,8 +133,7 @@ static void a_redis_that_comes_later(void **state)
     (void)state;
     redis_process_start(&redis, &(struct redis_options){.port = true});
     redis_process_halt(&redis);
-    batond_process_start(&batond, &(struct batond_options){.redis_url = redis.port_url});
-    struct http_client *client = http_client_new(batond.url);
+    struct http_client *client = batond_open(&batond, redis.port_url, NULL);
     answers(client, "POST /locks/a", NULL, 503, "store_unavailable");
     assert_null(strstr(client->reply.body, redis.port_url)); /* that is for the log */
     assert_true(process_wait_line(&batond.process, redis.port_url, NULL, NULL, 0, CLOCK_HANG_MS));
@@ -142,8 +141,7 @@ static void a_redis_that_comes_later(void **state)
     redis_process_resume(&redis);
     resumes(client);
     answers(client, "POST /locks/a", NULL, 201, NULL);
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    batond_close(&batond, client);
     redis_process_stop(&redis);
 }
 

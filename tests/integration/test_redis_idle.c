@@ -95,13 +95,11 @@ static void idle_timeout_of_a_proxy_costs_no_request(void **state)
     redis_process_start(&redis, NULL);
     proxy_start(&proxy, &dir, port, strchr(redis.url, '/') + 2);
     snprintf(url, sizeof url, "redis://127.0.0.1:%d", port);
-    batond_process_start(&batond, &(struct batond_options){.redis_url = url});
-    struct http_client *client = http_client_new(batond.url);
+    struct http_client *client = batond_open(&batond, url, NULL);
     assert_true(comes_to_answer(client, "/readyz", 200, CLOCK_HANG_MS));
     clock_sleep_ms(IDLE_MS);
     is_handed_over_after_pause(batond.port, client, "handed");
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    batond_close(&batond, client);
     process_kill(&proxy);
     temp_dir_remove(&dir);
     redis_process_stop(&redis);

@@ -16,14 +16,12 @@ static void story_open(struct story *story, const char *command)
 {
     const char *const arguments[] = {"--rename-command", command, "", NULL};
     redis_process_start(&story->redis, &(struct redis_options){.arguments = arguments});
-    batond_process_start(&story->batond, &(struct batond_options){.redis_url = story->redis.url});
-    story->client = http_client_new(story->batond.url);
+    story->client = batond_open(&story->batond, story->redis.url, NULL);
 }
 
 static void story_close(struct story *story)
 {
-    http_client_free(story->client);
-    assert_int_equal(batond_process_stop(&story->batond), 0);
+    batond_close(&story->batond, story->client);
     redis_process_stop(&story->redis);
 }
 

@@ -48,9 +48,7 @@ static void switch_is_followed_and_reported(void **state)
     struct watched *watched = *state;
     struct batond_process batond;
     char line[1024];
-    batond_process_start(&batond, &(struct batond_options){.redis_url = watched->url,
-                                                           .arguments = LIST("--workers=1")});
-    struct http_client *client = http_client_new(batond.url);
+    struct http_client *client = batond_open(&batond, watched->url, LIST("--workers=1"));
     assert_true(process_wait_line(&batond.process, "\"listening\"", NULL, line, sizeof line, 0));
     assert_non_null(strstr(line, watched->url));
     int old = watched_primary(watched, 0);
@@ -70,8 +68,7 @@ static void switch_is_followed_and_reported(void **state)
     /* who waits is woken through the new one */
     answers(client, "POST /locks/b?ttl=500ms", NULL, 201, NULL);
     answers(client, "POST /locks/b?wait=15s", NULL, 201, NULL);
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    batond_close(&batond, client);
 }
 
 static void place_of_primary_needs_metrics(void **state)
@@ -91,9 +88,7 @@ static void place_of_primary_needs_metrics(void **state)
     snprintf(file, sizeof file, "%s/tokens.json", dir.path);
     snprintf(argument, sizeof argument, "--tokens-file=%s", file);
     principals_file_write(file, WHO, 2);
-    batond_process_start(
-        &batond, &(struct batond_options){.redis_url = watched->url, .arguments = LIST(argument)});
-    struct http_client *client = http_client_new(batond.url);
+    struct http_client *client = batond_open(&batond, watched->url, LIST(argument));
     for (size_t i = 0; i < sizeof ASKING / sizeof ASKING[0]; i++) {
         if (ASKING[i].principal)
             principal_header(ASKING[i].principal, header);
@@ -101,8 +96,7 @@ static void place_of_primary_needs_metrics(void **state)
                      NULL);
         assert_int_equal(strstr(client->reply.body, "redis://") != NULL, ASKING[i].is_told);
     }
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    batond_close(&batond, client);
     temp_dir_remove(&dir);
 }
 

@@ -70,10 +70,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct site *site = *state;
-    http_client_free(site->to_old);
-    http_client_free(site->to_next);
-    assert_int_equal(batond_process_stop(&site->old), 0);
-    assert_int_equal(batond_process_stop(&site->next), 0);
+    batond_close(&site->old, site->to_old);
+    batond_close(&site->next, site->to_next);
     redis_process_stop(&site->redis);
     free(site);
     return 0;

@@ -38,8 +38,7 @@ static int64_t quickest(const char *flag, const char *first)
     redis_process_start(&redis, &(struct redis_options){.port = true});
     wire_delay_start(&wire, redis.port, FAR_MS);
     snprintf(url, sizeof url, "redis://127.0.0.1:%d", wire.port);
-    batond_process_start(&batond, &(struct batond_options){.redis_url = url, .arguments = flags});
-    struct http_client *client = http_client_new(batond.url);
+    struct http_client *client = batond_open(&batond, url, flags);
     assert_true(comes_to_answer(client, "/readyz", 200, CLOCK_HANG_MS));
     answers(client, first, NULL, 201, NULL);
     for (int i = 0; i < GRANTS; i++) {
@@ -49,8 +48,7 @@ static int64_t quickest(const char *flag, const char *first)
         answers(client, request, NULL, 201, NULL);
         least = clock_ms() - begun < least ? clock_ms() - begun : least;
     }
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    batond_close(&batond, client);
     wire_delay_stop(&wire);
     redis_process_stop(&redis);
     return least;
