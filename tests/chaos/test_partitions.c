@@ -56,12 +56,6 @@ static void thaw_it(struct land *land, int primary)
     redis_process_thaw(&land->watched.servers[primary]);
 }
 
-static void ask_for_another(struct land *land, int primary)
-{
-    (void)primary;
-    watched_fail_over(&land->watched);
-}
-
 static void freeze_cut_off(struct land *land, int primary)
 {
     cut_off_with_a_batond(land, primary);
@@ -83,7 +77,6 @@ static const struct campaign_fault FAULTS[] = {
      .end = land_heal},
     {"not heard, with a batond", .replaced = true, .begin = not_heard, .end = land_heal},
     {"deaf, with a batond", .replaced = true, .begin = deaf, .end = land_heal},
-    {"SENTINEL FAILOVER", .replaced = true, .begin = ask_for_another},
     {"a batond stands still", .with_a_batond = true},
 };
 
