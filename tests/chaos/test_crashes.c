@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TTL_MS = 10000, SHORT_TTL_MS = 500, WAIT_MS = 60000, TIMEOUT_MS = 60000, BATCH = 25 };
+enum { TTL_MS = 10000, SHORT_TTL_MS = 500, WAIT_MS = 50000, TIMEOUT_MS = 60000, BATCH = 25 };
 
 /* What a busy machine may add to one claim window: few, where each waiter of a dead replica would
  * cost one if they were not passed over. */
