@@ -228,7 +228,7 @@ static void broken_tokens_file_changes_nothing(void **state)
     static const char *const BROKEN[] = {"", "{\"principals\":[", "{\"principals\":[{}]}"};
     for (size_t i = 0; i < LENGTH(BROKEN); i++) {
         guarded_reload_text(*state, BROKEN[i],
-                            "cannot read the file again; what batond read before stays");
+                            "cannot read the file again; its last good content stays in force");
         asks_for(client_of(state), AS("ci"), "GET /locks/a", 200);
         asks_for(client_of(state), AS(NULL), "GET /locks/a", 401);
     }

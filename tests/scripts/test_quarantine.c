@@ -85,6 +85,22 @@ static void quarantine_refuses_upgrade(void **state)
                   "claimed");
 }
 
+/* The hold admits the first waiter, and only the quarantine does not: it is no front, which waits
+ * for the end of the hold. */
+static void waiter_that_the_hold_admits_is_granted_after_quarantine(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .mode = "shared");
+    begin(scripts, 10);
+    assert_status(acquire(scripts, .token = "b", .mode = "shared", .server = "one"), "waiting");
+    assert_status(acquire(scripts, .token = "c", .server = "one"), "waiting");
+    pass(scripts, 10);
+    tick(scripts, "n", "one");
+    struct seen seen = inspect(scripts, "n", "b");
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(seen.waiters, 1);
+}
+
 /* A release hands over at once, if it may: by its short ways and by its long one. */
 static void release_in_quarantine_grants_nobody(void **state)
 {
@@ -472,6 +488,7 @@ int main(void)
         TEST(quarantine_refuses_another_hold_of_an_owner),
         TEST(quarantine_queues_a_newcomer),
         TEST(quarantine_refuses_upgrade),
+        TEST(waiter_that_the_hold_admits_is_granted_after_quarantine),
         TEST(release_in_quarantine_grants_nobody),
         TEST(quarantine_grants_nobody_whatever_ends_the_hold),
         TEST(on_other_data_nothing_is_granted),

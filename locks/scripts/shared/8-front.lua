@@ -166,7 +166,9 @@ end
 -- by now, the first becomes the front. Returns false if this is no simple case.
 function front.wait_among(state, waiter, lease_ms)
     local all, server = servers.of(state), servers.find(state, waiter[SERVER])
-    local is_only = #all == 1 and all[1][WATCHING] == 0 and state[AWAY] + state[UNCLAIMED] == 0
+    -- A tick before the hold ends is for a waiter that the hold admits, and a quarantine does not.
+    local is_only = #all == 1 and all[1][WATCHING] == 0 and state[AWAY] + state[UNCLAIMED] == 0 and
+                    state[TICK] >= state[NEXT]
     if not server then
         return false
     end
