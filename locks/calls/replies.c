@@ -1,9 +1,19 @@
 #include "locks/calls/replies.h"
 
+#include "locks/types/packed.h"
+
+/* A packed reply is a text that begins with its word. */
+static bool reply_take_word(const struct value *value, struct slice *ret_word,
+                            struct slice *ret_rest)
+{
+    return value_text(value, ret_rest) && packed_take_text(ret_rest, ret_word);
+}
+
 bool reply_says(const struct value *value, const char *word)
 {
-    struct slice status;
-    return value_text(value_at(value, 0), &status) && slice_equals(status, word);
+    struct slice status, rest;
+    return (reply_take_word(value, &status, &rest) || value_text(value_at(value, 0), &status)) &&
+           slice_equals(status, word);
 }
 
 bool reply_holds(const struct locks_reply *reply)
@@ -34,26 +44,78 @@ bool reply_read_owner(const struct value *value, struct slice *ret)
     return true;
 }
 
+/* The same, packed. */
+
+static bool reply_take_fence(struct slice *rest, int64_t *ret)
+{
+    return packed_take(rest, ret) && *ret > 0;
+}
+
+static bool reply_take_passed(struct slice *rest, int64_t *ret)
+{
+    if (!packed_take(rest, ret))
+        return false;
+    if (*ret < 0)
+        *ret = 0;
+    return true;
+}
+
+static bool reply_take_mode(struct slice *rest, enum lock_mode *ret)
+{
+    struct slice mode;
+    if (!packed_take_text(rest, &mode))
+        return false;
+    *ret = slice_equals(mode, "shared") ? LOCK_SHARED : LOCK_EXCLUSIVE;
+    return true;
+}
+
+static bool reply_take_owner(struct slice *rest, struct slice *ret)
+{
+    struct slice owner;
+    if (!packed_take_text(rest, &owner) || !owner_is_valid(owner))
+        return false;
+    *ret = owner;
+    return true;
+}
+
 bool reply_read_hold(const struct value *value, struct hold *ret)
 {
-    return reply_read_fence(value_at(value, 1), &ret->fence) &&
-           value_integer(value_at(value, 2), &ret->ttl_ms) &&
-           value_integer(value_at(value, 3), &ret->holds) &&
-           value_integer(value_at(value, 4), &ret->version) &&
-           reply_read_owner(value_at(value, 5), &ret->owner) &&
-           reply_read_mode(value_at(value, 6), &ret->mode) &&
-           value_integer(value_at(value, 7), &ret->limit);
+    struct slice word, rest;
+    return reply_take_word(value, &word, &rest) && reply_take_fence(&rest, &ret->fence) &&
+           packed_take(&rest, &ret->ttl_ms) && packed_take(&rest, &ret->holds) &&
+           packed_take(&rest, &ret->version) && packed_take(&rest, &ret->limit) &&
+           reply_take_owner(&rest, &ret->owner) && reply_take_mode(&rest, &ret->mode);
+}
+
+/* The owner of a hold whose end is repeated is not known any more. */
+static bool reply_read_end(const struct value *value, struct release *ret, struct slice *ret_rest)
+{
+    struct slice word, *rest = ret_rest;
+    if (!reply_take_word(value, &word, rest))
+        return false;
+    ret->repeated = slice_equals(word, "repeated");
+    return (ret->repeated || slice_equals(word, "released")) &&
+           reply_take_fence(rest, &ret->fence) && reply_take_passed(rest, &ret->held_ms) &&
+           packed_take(rest, &ret->holds) && reply_take_fence(rest, &ret->version) &&
+           (ret->repeated || reply_take_owner(rest, &ret->owner));
 }
 
 bool reply_read_release(const struct value *value, struct release *ret)
 {
-    ret->repeated = reply_says(value, "repeated");
-    return (ret->repeated || reply_says(value, "released")) &&
-           reply_read_fence(value_at(value, 1), &ret->fence) &&
-           reply_read_passed(value_at(value, 2), &ret->held_ms) &&
-           value_integer(value_at(value, 3), &ret->holds) &&
-           reply_read_fence(value_at(value, 4), &ret->version) &&
-           (ret->repeated || reply_read_owner(value_at(value, 5), &ret->owner));
+    struct slice rest;
+    return reply_read_end(value, ret, &rest);
+}
+
+bool reply_read_next(const struct value *value, struct slice *ret_attempt, struct hold *ret)
+{
+    struct slice rest;
+    struct release release;
+    *ret = (struct hold){.holds = 1, .mode = LOCK_EXCLUSIVE};
+    if (!reply_read_end(value, &release, &rest) || release.repeated)
+        return false;
+    ret->fence = ret->version = release.version;
+    return packed_take_text(&rest, ret_attempt) && reply_take_owner(&rest, &ret->owner) &&
+           packed_take(&rest, &ret->ttl_ms);
 }
 
 /* Milliseconds that have passed; 0 if the clock of Redis has gone back meanwhile. */
@@ -66,14 +128,11 @@ bool reply_read_passed(const struct value *value, int64_t *ret)
     return true;
 }
 
-static bool reply_read_holder(const struct value *value, struct holder *ret)
+static bool reply_take_holder(struct slice *rest, struct holder *ret)
 {
-    return reply_read_owner(value_at(value, 0), &ret->owner) &&
-           reply_read_mode(value_at(value, 1), &ret->mode) &&
-           reply_read_fence(value_at(value, 2), &ret->fence) &&
-           value_integer(value_at(value, 3), &ret->ttl_ms) &&
-           reply_read_passed(value_at(value, 4), &ret->held_ms) &&
-           value_text(value_at(value, 5), &ret->meta);
+    return reply_take_fence(rest, &ret->fence) && packed_take(rest, &ret->ttl_ms) &&
+           reply_take_passed(rest, &ret->held_ms) && reply_take_owner(rest, &ret->owner) &&
+           reply_take_mode(rest, &ret->mode) && packed_take_text(rest, &ret->meta);
 }
 
 static bool reply_read_waiter(const struct value *value, struct waiter_view *ret)
@@ -116,30 +175,29 @@ bool reply_read_opening(const struct value *value, struct lock_view *ret)
     return true;
 }
 
-bool reply_read_view(const struct value *value, struct lock_view *ret)
+static bool reply_take_view_head(struct slice *rest, struct lock_view *ret)
 {
     int64_t mine;
-    if (!value_integer(value_at(value, 0), &ret->version) ||
-        !value_integer(value_at(value, 1), &ret->hold_count) ||
-        !value_integer(value_at(value, 2), &ret->limit) ||
-        !value_integer(value_at(value, 3), &ret->queue_length) ||
-        !value_integer(value_at(value, 4), &mine))
+    if (!packed_take(rest, &ret->version) || !packed_take(rest, &ret->hold_count) ||
+        !packed_take(rest, &ret->limit) || !packed_take(rest, &ret->queue_length) ||
+        !packed_take(rest, &mine) || !packed_take(rest, &ret->last_release.fence) ||
+        !reply_take_passed(rest, &ret->last_release.ago_ms) ||
+        !packed_take_text(rest, &ret->last_release.reason))
         return false;
     ret->mine = mine != 0;
+    return true;
+}
 
-    const struct value *last = value_at(value, 5);
-    ret->last_release.fence = 0;
-    if (value_count(last) > 0 && (!value_integer(value_at(last, 0), &ret->last_release.fence) ||
-                                  !value_text(value_at(last, 1), &ret->last_release.reason) ||
-                                  !reply_read_passed(value_at(last, 2), &ret->last_release.ago_ms)))
+bool reply_read_view(const struct value *value, struct lock_view *ret)
+{
+    struct slice rest;
+    if (!value_text(value, &rest) && !value_text(value_at(value, 0), &rest))
         return false;
-
-    const struct value *holders = value_at(value, 6);
-    ret->holder_count = value_count(holders);
-    if (ret->holder_count > LOCK_HOLDERS_SHOWN)
+    if (!reply_take_view_head(&rest, ret))
         return false;
-    for (size_t i = 0; i < ret->holder_count; i++)
-        if (!reply_read_holder(value_at(holders, i), &ret->holders[i]))
+    for (ret->holder_count = 0; rest.length > 0; ret->holder_count++)
+        if (ret->holder_count == LOCK_HOLDERS_SHOWN ||
+            !reply_take_holder(&rest, &ret->holders[ret->holder_count]))
             return false;
-    return reply_read_waiters(value_at(value, 7), ret);
+    return reply_read_waiters(value_at(value, 1), ret);
 }

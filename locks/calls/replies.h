@@ -8,14 +8,14 @@
 /* Whether the reply to an acquire or renewal tells of a hold. */
 bool reply_holds(const struct locks_reply *reply);
 
-/* Whether element 0 of a reply is this word. */
+/* Whether this word says which reply it is: element 0, or the first text of a packed reply. */
 bool reply_says(const struct value *value, const char *word);
 
 /* The error for a record that a script could read, and reply_read_view cannot. */
 #define VIEW_UNREADABLE STORE_UNREADABLE " (a text or a number in it is malformed)"
 
-/* Each reads one value as scripts/shared/9-name.lua writes it: a hold, a release and the end of
- * a quarantine from element 1 on. False: something is missing, is of another kind, or is text that
+/* Each reads one value as scripts/shared/9-name.lua, 9-view.lua and release.lua write it. Holds,
+ * releases and views are packed. False: something is missing, is of another kind, or is text that
  * Baton never accepts. Other programs can write to Redis, and must not overflow a buffer here. */
 bool reply_read_fence(const struct value *value, int64_t *ret);
 bool reply_read_passed(const struct value *value, int64_t *ret);
@@ -23,6 +23,10 @@ bool reply_read_mode(const struct value *value, enum lock_mode *ret);
 bool reply_read_owner(const struct value *value, struct slice *ret);
 bool reply_read_hold(const struct value *value, struct hold *ret);
 bool reply_read_release(const struct value *value, struct release *ret);
+
+/* Reads from a release the attempt and the hold of the next waiter. Returns false if the script has
+ * not claimed the grant for it. */
+bool reply_read_next(const struct value *value, struct slice *ret_attempt, struct hold *ret);
 bool reply_read_opening(const struct value *value, struct lock_view *ret);
 bool reply_read_view(const struct value *value, struct lock_view *ret);
 

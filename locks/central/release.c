@@ -17,17 +17,6 @@ static bool release_read(const struct value *value, struct locks_reply *ret)
     return reply_says(value, "not_held");
 }
 
-/* Reads the attempt and the hold of the next waiter. Returns false if the script has not claimed
- * the grant for it. */
-static bool release_read_next(const struct value *value, int64_t fence, struct slice *ret_attempt,
-                              struct hold *ret)
-{
-    *ret = (struct hold){.fence = fence, .version = fence, .holds = 1, .mode = LOCK_EXCLUSIVE};
-    return value_text(value_at(value, 6), ret_attempt) &&
-           reply_read_owner(value_at(value, 7), &ret->owner) &&
-           value_integer(value_at(value, 8), &ret->ttl_ms);
-}
-
 struct releasing {
     struct locks *locks;
     locks_done *done;
@@ -51,8 +40,7 @@ static void release_answered(void *context, const struct store_result *result)
     if (reply.result == LOCKS_DONE && !release->cancelled && !release->repeated &&
         release->holds == 0)
         expiries_released(releasing->locks, key);
-    if (reply.result == LOCKS_DONE &&
-        release_read_next(result->reply, release->version, &attempt, &hold))
+    if (reply.result == LOCKS_DONE && reply_read_next(result->reply, &attempt, &hold))
         waiting_claimed(releasing->locks, key, attempt, &hold);
     releasing->done(releasing->context, &reply);
     free(releasing);

@@ -7,17 +7,19 @@
 --       and of a request that waits: 3 server, 4 its lease in ms, 5 claim window in ms,
 --       6 how long to keep the place in ms, 7 how many may wait
 -- Returns {'granted', fence, holds}, or for a lone hold the fence alone;
---         {'claimed' | 'holding', fence, ttl_ms, holds, version, owner, mode, limit}: the token has
---         the hold, and this request is the first to be told, or not;
+--         packed 'claimed' or 'holding', fence, ttl_ms, holds, version, limit, owner, mode: the token
+--         has the hold, and this request is the first to be told, or not;
 --         {'waiting', next_ms}, {'locked', view}, {'limit_mismatch', limit, view},
 --         {'too_many_waiters', length}, {'upgrade_conflict'}, {'released'}, {'superseded'}, or where
 --         it would be granted if anything were now, {'quarantined', for how many ms, reason}.
 
 local NUMBERS = '<Bdd'
+local REQUEST = NUMBERS .. TEXTS
+local REQUEST_HEAD = NUMBERS .. 'sss' -- to the mode
 local NEW, MAY_BE_OLD, AGAIN = 0, 1, 2
 
 local function request_of(argv)
-    local sent, ttl, limit, token, owner, mode, attempt, meta = parse(NUMBERS .. TEXTS, argv[2])
+    local sent, ttl, limit, token, owner, mode, attempt, meta = parse(REQUEST, argv[2])
     local request = {token = token, owner = owner, mode = mode, attempt = attempt, meta = meta,
                      limit = limit, ttl = ttl, sent = sent, server = argv[3]}
     if request.server then
@@ -148,8 +150,20 @@ local function grant_at_once(record, packed)
         return nil
     end
     local fence, ends = next_number(version), now + ttl * 1000
-    set(write_lone(fence, ends, fence, now, ttl, 0, sub(packed, behind), past), max(fence, ends))
+    set(write_held(fence, ends, fence, now, ttl, 0, sub(packed, behind), past), max(fence, ends))
     return fence
+end
+
+-- The common case of a refusal: a plain name, and one of both is exclusive. Returns the reply, or nil.
+local function refuse_at_once(record, packed)
+    local version, expires, fence, since, _, limit, _, holder, held_mode, _, meta, behind = read_held(record)
+    local sent, _, _, _, owner, mode = parse(REQUEST_HEAD, packed)
+    if not version or sent ~= NEW or owner == holder or not holds.excludes(mode, held_mode) then
+        return nil
+    end
+    local _, _, last_fence, at, _, _, reason = parse(PAST_TYPES, record, behind)
+    return {'locked', view.head(version, 1, limit, 0, 0, last_fence, at, reason) ..
+                      view.hold(fence, expires, since, holder, held_mode, meta)}
 end
 
 -- The common case of a claim: the lone hold was handed over to this very request, and no tick is due or
@@ -184,9 +198,9 @@ end
 
 local function acquire(argv)
     local record = call('get', key)
-    local fence = grant_at_once(record, argv[2])
-    if fence then
-        return fence
+    local reply = grant_at_once(record, argv[2]) or not argv[3] and refuse_at_once(record, argv[2])
+    if reply then
+        return reply
     end
     local request, state = request_of(argv), state_by(record)
     local token, server = request.token, request.server

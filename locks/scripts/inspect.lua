@@ -2,9 +2,8 @@
 --
 -- ARGV  2 a token to look for among the holds, or ''
 --       3 how many of those who wait to tell, or '' for as many as ever
--- Returns {version, holds, limit, waiters, 1 if the token holds, {fence, reason, ago_ms} or {},
---          {{owner, mode, fence, ttl_ms, held_ms, meta}, ...}}, and where somebody waits
---          {{owner, mode, waited_ms}, ...} as well.
+-- Returns {name, {{owner, mode, waited_ms}, ...}}: the name as view.name packs it, and where somebody waits
+--         the first in the queue.
 
 local function inspect(argv)
     local state = open()

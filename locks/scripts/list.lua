@@ -13,7 +13,6 @@
 -- ten holders, each with up to a kilobyte of meta, and ten who wait, and a queue in keys of its own
 -- takes five times as long to look up as a plain lock. Plain locks fit by the thousand.
 local SHOWN_MOST = 100000 -- bytes, roughly, or what takes as long as these
-local HOLDER_BYTES = 100  -- of them without the meta
 local WAITER_BYTES = 100
 local QUEUE_BYTES = 400
 
@@ -41,10 +40,8 @@ local function put_on_page(page, name)
     end
     local state, seen = found[1], found[2]
     insert(page.names, {name, seen})
-    for _, holder in ipairs(seen[7]) do
-        page.shown = page.shown + HOLDER_BYTES + #holder[6]
-    end
-    page.shown = page.shown + WAITER_BYTES * #(seen[8] or {}) + (state[WAITERS] > 1 and QUEUE_BYTES or 0)
+    page.shown = page.shown + #seen[1] + WAITER_BYTES * #(seen[2] or {}) +
+                 (state[WAITERS] > 1 and QUEUE_BYTES or 0)
 end
 
 -- The names that are damaged, or that another release has written.

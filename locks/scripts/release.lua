@@ -5,11 +5,15 @@
 --       it has nothing here, so that what was sent before and comes late is not granted; else '',
 --       5 the attempt of a connection that has ended: nothing is done unless it has the hold, for its
 --         client may have come again by another one
--- Returns {'released', fence, held_ms, holds, version, owner}, {'cancelled', version} or
---         {'not_held'}; for a repeated release, as long as it is remembered, {'repeated', fence,
---         held_ms, holds, version}, or 'cancelled' again. Three more may follow on 'released': the
---         attempt of a request parked at that server which has got an exclusive hold, with `version`
---         as its fence, the owner, and the TTL in ms.
+-- Returns packed 'released', fence, held_ms, holds, version, owner; {'cancelled', version} or {'not_held'}.
+--         For a repeated release, as long as it is remembered, packed 'repeated', fence, held_ms, holds,
+--         version, '', or 'cancelled' again. Three more may follow on 'released': the attempt of a
+--         request parked at that server which has got an exclusive hold, with `version` as its fence,
+--         the owner, and the TTL in ms.
+
+local function tell_end(status, fence, held_ms, left, version, owner)
+    return pack('<sdddds', status, fence, held_ms, left, version, owner)
+end
 
 -- The client of a connection has come again by another one.
 local function release_connection(state, hold, attempt)
@@ -28,9 +32,10 @@ local function release_hold(state, hold, server)
     state.asks = server
     hand_over(state)
     close(state)
-    local reply, claimed = {'released', hold[FENCE], held, left, state[VERSION], hold[OWNER]}, state.claimed
+    local reply = tell_end('released', hold[FENCE], held, left, state[VERSION], hold[OWNER])
+    local claimed = state.claimed
     if claimed then
-        reply[7], reply[8], reply[9] = claimed[ATTEMPT], claimed[OWNER], claimed[TTL]
+        reply = reply .. pack('<ssd', claimed[ATTEMPT], claimed[OWNER], claimed[TTL])
     end
     return answer(reply)
 end
@@ -66,35 +71,40 @@ local function repeat_release(state, token, is_member)
     elseif last[ENDED_FENCE] == 0 then
         return answer({'cancelled', state[VERSION]})
     end
-    return answer({'repeated', last[ENDED_FENCE], last[ENDED_HELD], last[ENDED_HOLDS], state[VERSION]})
+    return answer(tell_end('repeated', last[ENDED_FENCE], last[ENDED_HELD], last[ENDED_HOLDS],
+                           state[VERSION], ''))
 end
 
--- The common case: the lone hold of a name for which nobody waits or watches. Returns the reply, or nil.
-local function release_at_once(state, token, connection)
-    local hold = state[ONLY]
-    local is_plain = hold and hold[TOKEN] == token and hold[ATTEMPT] ~= '' and not connection and
-                     now < hold[EXPIRES] and state[WAITERS] + state[SERVERS] == 0
-    if not is_plain then
+-- The common case: the hold of a plain name, before which none has ended lately. Returns the reply, or
+-- nil.
+local function release_at_once(record, token, connection)
+    local version, _, fence, since, _, _, own, owner, _, _, _, behind = read_held(record)
+    if own ~= token or connection then
         return nil
     end
-    holds.retire(state, {hold}, 'released', true)
-    save(state)
-    return {'released', hold[FENCE], state[LAST_HELD], 0, state[VERSION], hold[OWNER]}
+    local generation, arrival, _, at, _, _, _, last_token = parse(PAST_TYPES, record, behind)
+    if is_recent(last_token, at) then
+        return nil
+    end
+    local held_ms = round_down((now - since) / 1000)
+    version = next_number(version)
+    set(write_free(version, generation, arrival, fence, now, held_ms, 0, 'released', token), max(version, now))
+    return tell_end('released', fence, held_ms, 0, version, owner)
 end
 
 local function release(argv)
     local token, connection = argv[2], argv[5]
-    local state = load()
-    local reply = release_at_once(state, token, connection)
+    local record = call('get', key)
+    local reply = release_at_once(record, token, connection)
     if reply then
         return reply
     end
-    open(state)
+    local state = open(state_by(record))
     if state.unfinished then
         return unfinished(state)
     end
     local hold = holds.find(state, token)
-    if connection and not (hold and connection_of(hold) == connection) then
+    if connection and not (hold and connection_of(hold[ATTEMPT]) == connection) then
         return release_connection(state, hold, connection)
     elseif hold and hold[ATTEMPT] ~= '' then
         return release_hold(state, hold, argv[3])

@@ -2,10 +2,28 @@
 --
 -- ARGV  2 token, 3 TTL in ms, or '' for the TTL it was last given, 4 'server' where a server keeps
 --       the hold alive for a client that need not know of it yet: it may still be taken back
--- Returns {'renewed', fence, ttl_ms, holds, version, owner, mode, limit} or {'not_held'}.
+-- Returns packed 'renewed', fence, ttl_ms, holds, version, limit, owner, mode; or {'not_held'}.
+
+-- The common case: the hold of a plain name. Returns the reply, or nil.
+local function renew_at_once(record, argv)
+    local version, _, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind = read_held(record)
+    if token ~= argv[2] or argv[4] == 'server' then
+        return nil
+    end
+    ttl = tonumber(argv[3]) or ttl
+    local expires, texts = now + ttl * 1000, pack(TEXTS, token, owner, mode, known_by(attempt), meta)
+    set(write_held(version, expires, fence, since, ttl, limit, texts, sub(record, behind)),
+        max(version, expires))
+    return tell_of('renewed', fence, ttl, 1, version, limit, owner, mode)
+end
 
 local function renew(argv)
-    local state = open()
+    local record = call('get', key)
+    local reply = renew_at_once(record, argv)
+    if reply then
+        return reply
+    end
+    local state = open(state_by(record))
     if state.unfinished then
         return unfinished(state)
     end
@@ -18,7 +36,7 @@ local function renew(argv)
         if hold[ATTEMPT] == '' then
             claim(state, hold, KNOWN)
         end
-        make_known(hold)
+        hold[ATTEMPT] = known_by(hold[ATTEMPT])
     end
     hold[EXPIRES] = now + hold[TTL] * 1000
     holds.update(state, hold)

@@ -47,12 +47,12 @@ FLOOR_HEAD = 34  # bytes of its record that are not in argv[1]
 # The greatest ratio of each kind.
 BOUNDS = {
     "acquire, no record": 1.6,
-    "renew": 2.5,
-    "refusal": 2.9,
-    "release": 2.4,
+    "renew": 1.6,
+    "refusal": 1.6,
+    "release": 1.6,
     "acquire, free record": 1.85,
     "release, taken again within 30 s": None,
-    "end by time": 1.6,
+    "end by time": 1.75,
 }
 
 

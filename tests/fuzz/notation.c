@@ -1,5 +1,7 @@
 #include "tests/fuzz/notation.h"
 
+#include "locks/types/packed.h"
+
 #include <ctype.h>
 #include <hiredis/hiredis.h>
 #include <stdbool.h>
@@ -83,7 +85,7 @@ static bool is_integer(struct slice word)
 static redisReply *read_word(struct slice *text)
 {
     struct slice word = {text->bytes, 0};
-    while (text->length > 0 && !strchr(" ()\"", text->bytes[0]))
+    while (text->length > 0 && !strchr(" ()[]\"", text->bytes[0]))
         take(text);
     word.length = (size_t)(text->bytes - word.bytes);
     if (word.length == 0)
@@ -126,8 +128,44 @@ static redisReply *read_list(struct slice *text, int depth)
     return list;
 }
 
+/* Puts a packed value to `end`. A value takes no more bytes than PACKED_NUMBER and those of its
+ * text. */
+static char *pack_value(char *end, const redisReply *value)
+{
+    if (value->type == REDIS_REPLY_INTEGER)
+        return packed_put(end, (double)value->integer);
+    if (value->len > 0)
+        end = mempcpy(end, value->str, value->len);
+    *end++ = '\0';
+    return end;
+}
+
+static redisReply *read_packed(struct slice *text)
+{
+    char *bytes = malloc(PACKED_NUMBER * (text->length + 1)), *end = bytes;
+    if (!bytes)
+        abort();
+    take(text);
+    while (text->length > 0 && !begins(text, ']')) {
+        if (begins(text, ' ')) {
+            take(text);
+            continue;
+        }
+        redisReply *value = begins(text, '"') ? read_quoted(text) : read_word(text);
+        end = pack_value(end, value);
+        freeReplyObject(value);
+    }
+    if (text->length > 0)
+        take(text);
+    redisReply *reply = reply_text(REDIS_REPLY_STRING, bytes, (size_t)(end - bytes));
+    free(bytes);
+    return reply;
+}
+
 static redisReply *read_value(struct slice *text, int depth)
 {
+    if (begins(text, '['))
+        return read_packed(text);
     if (begins(text, '(') && depth < DEPTH)
         return read_list(text, depth);
     return begins(text, '"') ? read_quoted(text) : read_word(text);

@@ -511,44 +511,68 @@ static void read_line(const redisReply *line, struct seen *ret)
     }
 }
 
-static void read_seen(const redisReply *reply, struct seen *ret)
+/* The next number or text of a packed reply. */
+
+static int64_t take(struct slice *rest)
 {
-    *ret = (struct seen){.version = integer(reply, 0),
-                         .holds = integer(reply, 1),
-                         .limit = integer(reply, 2),
-                         .waiters = integer(reply, 3),
-                         .mine = integer(reply, 4)};
-    const redisReply *last = reply->element[5], *holders = reply->element[6];
-    if (last->elements > 0) {
-        ret->last_fence = integer(last, 0);
-        text(last, 1, ret->last_reason, sizeof ret->last_reason);
-        ret->last_ago_ms = integer(last, 2);
-    }
-    assert_true(holders->elements <= SHOWN);
-    ret->shown = holders->elements;
-    for (size_t i = 0; i < ret->shown; i++) {
-        struct seen_hold *hold = &ret->shown_holds[i];
-        const redisReply *from = holders->element[i];
-        text(from, 0, hold->owner, sizeof hold->owner);
-        text(from, 1, hold->mode, sizeof hold->mode);
-        hold->fence = integer(from, 2);
-        hold->ttl_ms = integer(from, 3);
-        hold->held_ms = integer(from, 4);
-        text(from, 5, hold->meta, sizeof hold->meta);
-    }
-    if (reply->elements > 7)
-        read_line(reply->element[7], ret);
+    int64_t number = 0;
+    assert_true(packed_take(rest, &number));
+    return number;
 }
 
-static void read_told(const redisReply *reply, struct answer *ret)
+static void take_text(struct slice *rest, char *ret, size_t size)
 {
-    ret->fence = integer(reply, 1);
-    ret->ttl_ms = integer(reply, 2);
-    ret->holds = integer(reply, 3);
-    ret->version = integer(reply, 4);
-    text(reply, 5, ret->owner, sizeof ret->owner);
-    text(reply, 6, ret->mode, sizeof ret->mode);
-    ret->limit = integer(reply, 7);
+    struct slice found = {NULL, 0};
+    assert_true(packed_take_text(rest, &found));
+    assert_true(found.length < size);
+    memcpy(ret, found.bytes, found.length + 1);
+}
+
+static struct slice packed_of(const redisReply *reply)
+{
+    assert_int_equal(reply->type, REDIS_REPLY_STRING);
+    return (struct slice){reply->str, (size_t)reply->len};
+}
+
+static void read_name(const redisReply *reply, struct seen *ret)
+{
+    struct slice rest = packed_of(reply);
+    *ret = (struct seen){.version = take(&rest)};
+    ret->holds = take(&rest);
+    ret->limit = take(&rest);
+    ret->waiters = take(&rest);
+    ret->mine = take(&rest);
+    ret->last_fence = take(&rest);
+    ret->last_ago_ms = take(&rest);
+    take_text(&rest, ret->last_reason, sizeof ret->last_reason);
+    for (ret->shown = 0; rest.length > 0; ret->shown++) {
+        assert_true(ret->shown < SHOWN);
+        struct seen_hold *hold = &ret->shown_holds[ret->shown];
+        hold->fence = take(&rest);
+        hold->ttl_ms = take(&rest);
+        hold->held_ms = take(&rest);
+        take_text(&rest, hold->owner, sizeof hold->owner);
+        take_text(&rest, hold->mode, sizeof hold->mode);
+        take_text(&rest, hold->meta, sizeof hold->meta);
+    }
+}
+
+static void read_seen(const redisReply *reply, struct seen *ret)
+{
+    read_name(reply->element[0], ret);
+    if (reply->elements > 1)
+        read_line(reply->element[1], ret);
+}
+
+static void read_told(struct slice rest, struct answer *ret)
+{
+    ret->fence = take(&rest);
+    ret->ttl_ms = take(&rest);
+    ret->holds = take(&rest);
+    ret->version = take(&rest);
+    ret->limit = take(&rest);
+    take_text(&rest, ret->owner, sizeof ret->owner);
+    take_text(&rest, ret->mode, sizeof ret->mode);
 }
 
 /* A new hold is told only what the request did not say. */
@@ -558,19 +582,32 @@ static void read_granted(const redisReply *reply, struct answer *ret)
     ret->holds = integer(reply, 2);
 }
 
-static void read_ended(const redisReply *reply, struct answer *ret)
+static void read_ended(struct slice rest, struct answer *ret)
 {
-    ret->fence = integer(reply, 1);
-    ret->held_ms = integer(reply, 2);
-    ret->holds = integer(reply, 3);
-    ret->version = integer(reply, 4);
-    if (reply->elements > 5) /* it is not repeated */
-        text(reply, 5, ret->owner, sizeof ret->owner);
-    if (reply->elements > 6) {
-        text(reply, 6, ret->next_attempt, sizeof ret->next_attempt);
-        text(reply, 7, ret->next_owner, sizeof ret->next_owner);
-        ret->ttl_ms = integer(reply, 8);
+    ret->fence = take(&rest);
+    ret->held_ms = take(&rest);
+    ret->holds = take(&rest);
+    ret->version = take(&rest);
+    take_text(&rest, ret->owner, sizeof ret->owner);
+    if (rest.length > 0) {
+        take_text(&rest, ret->next_attempt, sizeof ret->next_attempt);
+        take_text(&rest, ret->next_owner, sizeof ret->next_owner);
+        ret->ttl_ms = take(&rest);
     }
+}
+
+/* A packed reply begins with its word. */
+static void read_packed(const redisReply *reply, struct answer *ret)
+{
+    struct slice rest = packed_of(reply);
+    take_text(&rest, ret->status, sizeof ret->status);
+    ret->repeated = strcmp(ret->status, "repeated") == 0;
+    if (ret->repeated || strcmp(ret->status, "released") == 0)
+        read_ended(rest, ret);
+    else
+        read_told(rest, ret);
+    if (ret->repeated)
+        strcpy(ret->status, "released");
 }
 
 static void read_refusal(const redisReply *reply, struct answer *ret)
@@ -578,7 +615,7 @@ static void read_refusal(const redisReply *reply, struct answer *ret)
     bool mismatch = !strcmp(ret->status, "limit_mismatch");
     if (mismatch)
         ret->limit = integer(reply, 1);
-    read_seen(reply->element[mismatch ? 2 : 1], &ret->view);
+    read_name(reply->element[mismatch ? 2 : 1], &ret->view);
     ret->version = ret->view.version;
 }
 
@@ -607,19 +644,10 @@ static const struct {
     const char *status;
     void (*read)(const redisReply *reply, struct answer *ret);
 } READERS[] = {
-    {"granted", read_granted},
-    {"claimed", read_told},
-    {"holding", read_told},
-    {"renewed", read_told},
-    {"released", read_ended},
-    {"repeated", read_ended},
-    {"cancelled", read_cancelled},
-    {"waiting", read_waiting},
-    {"locked", read_refusal},
-    {"timeout", read_refusal},
-    {"limit_mismatch", read_refusal},
-    {"too_many_waiters", read_too_many},
-    {"quarantined", read_quarantined},
+    {"granted", read_granted},           {"cancelled", read_cancelled},
+    {"waiting", read_waiting},           {"locked", read_refusal},
+    {"timeout", read_refusal},           {"limit_mismatch", read_refusal},
+    {"too_many_waiters", read_too_many}, {"quarantined", read_quarantined},
 };
 
 /* `released` from an acquire says nothing else. */
@@ -631,14 +659,13 @@ static struct answer read_answer(redisReply *reply)
         answer.version = answer.fence;
     } else if (reply->type == REDIS_REPLY_ERROR) {
         snprintf(answer.status, sizeof answer.status, "%s", reply->str);
+    } else if (reply->type == REDIS_REPLY_STRING) {
+        read_packed(reply, &answer);
     } else {
         text(reply, 0, answer.status, sizeof answer.status);
         for (size_t i = 0; i < sizeof READERS / sizeof READERS[0]; i++)
             if (reply->elements > 1 && !strcmp(answer.status, READERS[i].status))
                 READERS[i].read(reply, &answer);
-        answer.repeated = strcmp(answer.status, "repeated") == 0;
-        if (answer.repeated)
-            strcpy(answer.status, "released");
     }
     freeReplyObject(reply);
     return answer;

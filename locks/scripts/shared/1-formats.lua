@@ -107,7 +107,7 @@ local function write(format, values)
 end
 
 -- The state of a name. A plain name has at most one hold, which was claimed, and nobody waits or watches:
--- its record is FREE or HELD, which 3-state.lua writes. All others are WHOLE. The values from GENERATION on
+-- its record is FREE or HELD, which 3-plain.lua writes. All others are WHOLE. The values from GENERATION on
 -- are the past of the name.
 local WHOLE = 0 -- a layout
 local FREE = 1 -- a layout

@@ -1,40 +1,8 @@
 -- Reading and writing the main key of a name.
 
--- The records of a plain name: they have the version of STATE, and have not changed since this one. The
--- past stands at the end.
-local PLAIN_SINCE = mark_of(2)
-local FREE_TYPES = '<BBd'                     -- LAYOUT and VERSION
-local HELD_TYPES = '<BBdddddI4' .. TEXTS     -- the same, EXPIRES, FENCE, SINCE, TTL, LIMIT and the texts
-local PAST_TYPES = '<ddddddss'
-local HELD_NUMBERS = '<BBdddddI4'
-
-local NO_PAST = '' -- GENERATION to LAST_TOKEN of a name without a record
-for _ = 1, 6 * 8 + 2 do
-    NO_PAST = NO_PAST .. '\0'
-end
-
--- Writes a number as digits. Redis would print a floating point number, which takes longer.
-local function digits(number)
-    return print_text('%d', number)
-end
-
--- How many milliseconds remain until this time, rounded up.
-local function ms_until(time)
-    return round_down((time - now + 999) / 1000)
-end
-
--- The number that is issued behind this one.
-local function next_number(version)
-    return max(version + 1, least)
-end
-
 -- Other programs may write to these keys. This error refuses a record that cannot be of Baton. Lua
 -- refuses a record that is too short, and Redis a key of another type: see is_damage.
 local ENDS = {[''] = true, released = true, expired = true, forced = true}
-
-local function is_version(number)
-    return number >= 0 and number < 2 ^ 53
-end
 
 local function check_record(state, hold)
     local is_ours = is_version(state[VERSION]) and ENDS[state[LAST_REASON]] and
@@ -53,14 +21,6 @@ end
 
 local function write_front(front)
     return write(WAITER, front) .. pack('<d', front[VOUCHED])
-end
-
--- The version of a name without keys. Such a name has had no event for at least the retention. So the
--- start of the current retention period is greater than all its old numbers, and not greater than any
--- new one: the version never falls and never repeats, though Redis stores nothing. If the clock was
--- ahead once, the floor is its greatest time.
-local function free_version()
-    return max(floor, now - now % retention)
 end
 
 -- The state of a name, with notes of the current call. The constructor names the notes, so that the
@@ -98,13 +58,14 @@ local function read_plain(packed, layout)
             parse(HELD_TYPES, packed)
         hold = {HOLD.mark, token, owner, mode, attempt, meta, fence, since, expires, ttl}
     end
-    local state = plain_state_of(packed, sub(packed, behind), version, limit, hold, parse(PAST_TYPES, packed, behind))
+    local state = plain_state_of(packed, sub(packed, behind), version, limit, hold,
+                                 parse(PAST_TYPES, packed, behind))
     state[ONLY] = hold -- in place of the end of the record
     check_record(state, hold)
     return state
 end
 
-local function read_full(packed)
+local function read_whole(packed)
     local state
     if byte(packed) == STATE.mark then
         state = state_of(packed, false, select(3, parse(STATE.types, packed)))
@@ -123,15 +84,9 @@ local function read_full(packed)
     return state
 end
 
--- FREE or HELD, or false if the record is no plain one.
-local function plain_layout(packed)
-    local mark, layout = byte(packed, 1, 2)
-    return layout and mark >= PLAIN_SINCE and mark <= STATE.mark and layout ~= WHOLE and layout
-end
-
 local function read_state(packed)
     local layout = plain_layout(packed)
-    return layout and read_plain(packed, layout) or read_full(packed)
+    return layout and read_plain(packed, layout) or read_whole(packed)
 end
 
 -- How many holds a record counts, and the time before which none of them ends.
@@ -158,38 +113,13 @@ local function load()
     return state_by(call('get', key))
 end
 
--- The last hold of a free name may have expired by a clock that was ahead. Its client still counts on
--- it, so nobody else gets the name before this time.
-local function runs_until(reason, at, held_ms)
-    return reason == 'expired' and now < at and now >= at - held_ms * 1000 and at or 0
-end
-
-local function write_lone(version, expires, fence, since, ttl, limit, texts, past)
-    return pack(HELD_NUMBERS, STATE.mark, HELD, version, expires, fence, since, ttl, limit) .. texts .. past
-end
-
--- The version and the past of a plain name that is free and can be granted; nil if it is none.
-local function read_free(packed)
-    if not packed then
-        return free_version(), NO_PAST
-    elseif plain_layout(packed) ~= FREE then
-        return nil
-    end
-    local _, _, version, behind = parse(FREE_TYPES, packed)
-    local _, _, _, at, held_ms, _, reason = parse(PAST_TYPES, packed, behind)
-    if not is_version(version) or now < runs_until(reason, at, held_ms) then
-        return nil
-    end
-    return version, sub(packed, behind)
-end
-
 local function write_plain(state)
     local hold = state[ONLY]
-    local past = state.past or pack(PAST_TYPES, unpack(state, GENERATION, LAST_TOKEN))
     if not hold then
-        return pack(FREE_TYPES, STATE.mark, FREE, state[VERSION]) .. past
+        return write_free(state[VERSION], unpack(state, GENERATION, LAST_TOKEN))
     end
-    return write_lone(state[VERSION], hold[EXPIRES], hold[FENCE], hold[SINCE], hold[TTL], state[LIMIT],
+    local past = state.past or pack(PAST_TYPES, unpack(state, GENERATION, LAST_TOKEN))
+    return write_held(state[VERSION], hold[EXPIRES], hold[FENCE], hold[SINCE], hold[TTL], state[LIMIT],
                       pack(TEXTS, unpack(hold, TOKEN, META)), past)
 end
 
@@ -219,10 +149,6 @@ local function end_of_state(state)
         return max(last, state[QUEUE_KEPT] - retention)
     end
     return last
-end
-
-local function set(packed, last)
-    call('set', key, packed, 'pxat', digits((last + retention) / 1000 + 1))
 end
 
 -- Writes the main key if it has changed.

@@ -27,19 +27,25 @@ function holds.first(state, limit)
     return state[COUNT] > 0 and crowd.first(limit) or {}
 end
 
+-- Whether holds of these modes, of two owners, exclude one another.
+function holds.excludes(one, other)
+    return one == 'exclusive' or other == 'exclusive'
+end
+
 -- Whether the holds admit another one. Holds of one owner always go together. Otherwise an exclusive
 -- hold excludes all others, and shared holds admit one another up to the limit.
 function holds.admits(state, owner, mode, limit)
     local others = state[COUNT] - holds.owned(state, owner)
-    if mode == 'exclusive' then
-        return others == 0
+    if others > 0 and holds.excludes(mode, state[EXCLUSIVES] > 0 and 'exclusive' or 'shared') then
+        return false -- where one hold is exclusive, all are of its owner
+    elseif mode == 'exclusive' then
+        return true
     end
     local shared = state[COUNT] - state[EXCLUSIVES]
     if shared > 0 and limit ~= state[LIMIT] then
         return false
     end
-    -- If there is an exclusive hold, all holds are of its owner.
-    return (state[EXCLUSIVES] == 0 or others == 0) and (limit == 0 or shared < limit)
+    return limit == 0 or shared < limit
 end
 
 function holds.add(state, hold)
@@ -102,9 +108,14 @@ function holds.remember(state, token, fence, at, held_ms, left)
     end
 end
 
+-- Whether the last end may be asked for again, by its token and its time.
+local function is_recent(token, at)
+    return token ~= '' and now - at < GENERATION_SPAN
+end
+
 -- Moves the last end into a hash if it is recent, and so makes room for the next one.
 function holds.remember_last(state)
-    if state[LAST_TOKEN] ~= '' and now - state[LAST_AT] < GENERATION_SPAN then
+    if is_recent(state[LAST_TOKEN], state[LAST_AT]) then
         holds.remember(state, state[LAST_TOKEN], unpack(state, LAST_FENCE, LAST_HOLDS))
         state[LAST_TOKEN], state.past = '', false
     end

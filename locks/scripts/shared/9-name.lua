@@ -123,22 +123,29 @@ local function others_told(hold, attempt)
     return from and match(sub(attempts, 1, from) .. sub(attempts, to + 1), '^ *(.-) *$')
 end
 
--- The connection that has the hold: the last one that asked for it; nil if none has.
-local function connection_of(hold)
-    return match(hold[ATTEMPT], '.*(' .. CONNECTION .. '%x+)')
+-- The connection that has the hold of this attempt: the last one that asked for it; nil if none has.
+local function connection_of(attempt)
+    return match(attempt, '.*(' .. CONNECTION .. '%x+)')
 end
 
--- From now on the hold counts as known to a client. A connection that has it keeps it.
-local function make_known(hold)
-    local connection = connection_of(hold)
-    hold[ATTEMPT] = connection and KNOWN .. ' ' .. connection or KNOWN
+-- The attempt of a hold that counts as known to a client. A connection that has it keeps it.
+local function known_by(attempt)
+    local connection = attempt ~= KNOWN and connection_of(attempt)
+    return connection and KNOWN .. ' ' .. connection or KNOWN
 end
+
+-- Replies that are asked for most are packed: one text takes less time than a table. The first value is
+-- the word that says which reply it is.
 
 -- The reply about a hold to its owner.
+local function tell_of(status, fence, ttl_ms, count, version, limit, owner, mode)
+    return pack('<sdddddss', status, fence, ttl_ms, count, version, limit, owner, mode)
+end
+
 local function told_of(state, status, hold)
-    return {status, hold[FENCE], round_down((hold[EXPIRES] - now) / 1000),
-            holds.owned(state, hold[OWNER]), state[VERSION], hold[OWNER], hold[MODE],
-            hold[MODE] == 'shared' and state[LIMIT] or 0}
+    return tell_of(status, hold[FENCE], round_down((hold[EXPIRES] - now) / 1000),
+                   holds.owned(state, hold[OWNER]), state[VERSION],
+                   hold[MODE] == 'shared' and state[LIMIT] or 0, hold[OWNER], hold[MODE])
 end
 
 -- Ends an operation whose request has the hold. batond takes a grant back once all requests that were
@@ -151,7 +158,7 @@ local function tell_hold(state, hold, attempt)
         status = 'holding'
         local is_connection = sub(attempt, 1, 1) == CONNECTION
         if #hold[ATTEMPT] > TOLD_LONGEST then
-            make_known(hold)
+            hold[ATTEMPT] = known_by(hold[ATTEMPT])
         end
         if not others_told(hold, attempt) and
            (is_connection or sub(hold[ATTEMPT], 1, #KNOWN) ~= KNOWN) then

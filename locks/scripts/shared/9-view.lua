@@ -5,26 +5,31 @@ local view = {}
 local HOLDS_SHOWN = 10
 local WAITERS_SHOWN = 10 -- where nobody asks for more
 
-function view.last_end(state)
-    if state[LAST_FENCE] == 0 then
-        return {}
+-- The head of a view: version, holds, limit, waiters, 1 if the token holds, and of the last end the fence
+-- (0: there was none), how many ms ago, and the reason.
+function view.head(version, count, limit, waiters, mine, fence, at, reason)
+    if fence == 0 then
+        at, reason = now, ''
     end
-    return {state[LAST_FENCE], state[LAST_REASON], round_down((now - state[LAST_AT]) / 1000)}
+    local ago_ms = round_down((now - at) / 1000)
+    return pack('<ddddddds', version, count, limit, waiters, mine, fence, ago_ms, reason)
 end
 
-function view.hold(hold)
-    return {hold[OWNER], hold[MODE], hold[FENCE], round_down((hold[EXPIRES] - now) / 1000),
-            round_down((now - hold[SINCE]) / 1000), hold[META]}
+function view.hold(fence, expires, since, owner, mode, meta)
+    local ttl_ms, held_ms = round_down((expires - now) / 1000), round_down((now - since) / 1000)
+    return pack('<dddsss', fence, ttl_ms, held_ms, owner, mode, meta)
 end
 
--- A name without its waiters.
+-- A name without its waiters, packed: the head, and each of its first holds.
 function view.name(state, token)
-    local holders = holds.first(state, HOLDS_SHOWN)
-    for i, hold in ipairs(holders) do
-        holders[i] = view.hold(hold)
+    local mine = token ~= '' and holds.find(state, token) and 1 or 0
+    local seen = {view.head(state[VERSION], state[COUNT], state[LIMIT], state[WAITERS], mine,
+                            state[LAST_FENCE], state[LAST_AT], state[LAST_REASON])}
+    for i, hold in ipairs(holds.first(state, HOLDS_SHOWN)) do
+        seen[i + 1] = view.hold(hold[FENCE], hold[EXPIRES], hold[SINCE], hold[OWNER], hold[MODE],
+                                hold[META])
     end
-    return {state[VERSION], state[COUNT], state[LIMIT], state[WAITERS],
-            token ~= '' and holds.find(state, token) and 1 or 0, view.last_end(state), holders}
+    return concat(seen)
 end
 
 -- The keys of all lines, each with 1 if its waiters are passed over now.
@@ -89,11 +94,8 @@ function view.queue(state, most)
     return seen
 end
 
--- A name with its first waiters, `most` of them.
+-- A name with its first waiters, `most` of them: {name, waiters}.
 function view.whole(state, token, most)
-    local seen = view.name(state, token)
-    if state[WAITERS] > 0 then
-        seen[8] = view.queue(state, most or WAITERS_SHOWN)
-    end
-    return seen
+    local waiters = state[WAITERS] > 0 and view.queue(state, most or WAITERS_SHOWN) or nil
+    return {view.name(state, token), waiters}
 end

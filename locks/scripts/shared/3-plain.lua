@@ -1,0 +1,101 @@
+-- The record of a plain name: at most one hold, which was claimed, and nobody waits or watches. Operations
+-- that find such a name work on these values alone, and need no state (3-state.lua).
+
+-- Writes a number as digits. Redis would print a floating point number, which takes longer.
+local function digits(number)
+    return print_text('%d', number)
+end
+
+-- How many milliseconds remain until this time, rounded up.
+local function ms_until(time)
+    return round_down((time - now + 999) / 1000)
+end
+
+-- The number that is issued behind this one.
+local function next_number(version)
+    return max(version + 1, least)
+end
+
+-- Whether a record may have this as its version.
+local function is_version(number)
+    return number >= 0 and number < 2 ^ 53
+end
+
+-- The version of a name without keys. Such a name has had no event for at least the retention. So the
+-- start of the current retention period is greater than all its old numbers, and not greater than any
+-- new one: the version never falls and never repeats, though Redis stores nothing. If the clock was
+-- ahead once, the floor is its greatest time.
+local function free_version()
+    return max(floor, now - now % retention)
+end
+
+-- Such records have the version of STATE, and have not changed since this one. Two bytes, the version and
+-- LAYOUT, come first, then VERSION. A held name has EXPIRES, FENCE, SINCE, TTL, LIMIT and the texts of its
+-- hold. The past, GENERATION to LAST_TOKEN, is at the end.
+local PLAIN_SINCE = mark_of(2)
+local PAST_TYPES, FREE_TYPES, HELD_NUMBERS = '<ddddddss', '<BBd', '<BBdddddI4'
+local FREE_PAST_TYPES, HELD_TYPES = FREE_TYPES .. PAST_TYPES, HELD_NUMBERS .. TEXTS
+
+local NO_PAST = '' -- of a name without a record
+for _ = 1, 6 * 8 + 2 do
+    NO_PAST = NO_PAST .. '\0'
+end
+
+-- FREE or HELD, or false if the record is no plain one.
+local function plain_layout(packed)
+    local mark, layout = byte(packed, 1, 2)
+    return layout and mark >= PLAIN_SINCE and mark <= STATE.mark and layout ~= WHOLE and layout
+end
+
+-- The version to the last text of a plain name whose hold lives, and the position of its past; nil if it is
+-- none.
+local function read_held(packed)
+    if not packed or plain_layout(packed) ~= HELD then
+        return nil
+    end
+    local _, _, version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind =
+        parse(HELD_TYPES, packed)
+    if now < expires and is_version(version) then
+        return version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind
+    end
+    return nil
+end
+
+local function write_held(version, expires, fence, since, ttl, limit, texts, past)
+    return pack(HELD_NUMBERS, STATE.mark, HELD, version, expires, fence, since, ttl, limit) .. texts .. past
+end
+
+-- The last hold of a free name may have expired by a clock that was ahead. Its client still counts on
+-- it, so nobody else gets the name before this time.
+local function runs_until(reason, at, held_ms)
+    return reason == 'expired' and now < at and now >= at - held_ms * 1000 and at or 0
+end
+
+local function write_free(version, ...)
+    return pack(FREE_PAST_TYPES, STATE.mark, FREE, version, ...)
+end
+
+-- The version and the past of a plain name that is free and can be granted; nil if it is none. A hold that
+-- ended ahead of the clock left a version that is ahead, too.
+local function read_free(packed)
+    if not packed then
+        return free_version(), NO_PAST
+    elseif plain_layout(packed) ~= FREE then
+        return nil
+    end
+    local _, _, version, behind = parse(FREE_TYPES, packed)
+    if not is_version(version) then
+        return nil
+    elseif version > now then
+        local _, _, _, at, held_ms, _, reason = parse(PAST_TYPES, packed, behind)
+        if now < runs_until(reason, at, held_ms) then
+            return nil
+        end
+    end
+    return version, sub(packed, behind)
+end
+
+-- Stores the main key. It outlives this time by the retention.
+local function set(packed, last)
+    call('set', key, packed, 'pxat', digits((last + retention) / 1000 + 1))
+end

@@ -1,0 +1,80 @@
+/* Numbers and texts as struct.pack of Lua has them. */
+#include "locks/types/packed.h"
+#include "redis/types/value.h"
+#include "tests/support/cmocka.h"
+
+#include <math.h>
+
+static void a_number_is_taken_as_it_was_put(void **state)
+{
+    static const int64_t NUMBERS[] = {0, 1, -1, 1795719620990019, VALUE_HIGHEST, -VALUE_HIGHEST};
+    (void)state;
+    for (size_t i = 0; i < sizeof NUMBERS / sizeof NUMBERS[0]; i++) {
+        char bytes[PACKED_NUMBER + 1];
+        char *end = packed_put(bytes, (double)NUMBERS[i]);
+        assert_ptr_equal(end, bytes + PACKED_NUMBER);
+        struct slice rest = {bytes, sizeof bytes};
+        int64_t number = 7;
+        assert_true(packed_take(&rest, &number));
+        assert_int_equal(number, NUMBERS[i]);
+        assert_int_equal(rest.length, 1);
+    }
+}
+
+static void bytes_of_one_are_those_of_lua(void **state)
+{
+    char bytes[PACKED_NUMBER];
+    (void)state;
+    packed_put(bytes, 1);
+    assert_memory_equal(bytes, "\0\0\0\0\0\0\xf0\x3f", sizeof bytes);
+}
+
+static void what_is_no_whole_number_is_refused(void **state)
+{
+    static const double NUMBERS[] = {0.5, NAN, INFINITY, -INFINITY, 9007199254740992.0, 1e300};
+    (void)state;
+    for (size_t i = 0; i < sizeof NUMBERS / sizeof NUMBERS[0]; i++) {
+        char bytes[PACKED_NUMBER];
+        packed_put(bytes, NUMBERS[i]);
+        struct slice rest = {bytes, sizeof bytes};
+        int64_t number = 7;
+        assert_false(packed_take(&rest, &number));
+        assert_int_equal(number, 7);
+        assert_int_equal(rest.length, sizeof bytes);
+    }
+}
+
+static void what_is_cut_off_is_refused(void **state)
+{
+    struct slice number = {"1234567", 7}, text = {"abc", 3}, none = {NULL, 0}, found = {NULL, 0};
+    int64_t ignored;
+    (void)state;
+    assert_false(packed_take(&number, &ignored));
+    assert_false(packed_take_text(&text, &found));
+    assert_false(packed_take_text(&none, &found));
+    assert_null(found.bytes);
+}
+
+static void a_text_ends_at_its_nul(void **state)
+{
+    struct slice rest = {"ab\0\0c", 5}, found;
+    (void)state;
+    assert_true(packed_take_text(&rest, &found));
+    assert_true(slice_equals(found, "ab"));
+    assert_true(packed_take_text(&rest, &found));
+    assert_true(slice_equals(found, ""));
+    assert_false(packed_take_text(&rest, &found));
+    assert_int_equal(rest.length, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_number_is_taken_as_it_was_put),
+        cmocka_unit_test(bytes_of_one_are_those_of_lua),
+        cmocka_unit_test(what_is_no_whole_number_is_refused),
+        cmocka_unit_test(what_is_cut_off_is_refused),
+        cmocka_unit_test(a_text_ends_at_its_nul),
+    };
+    return cmocka_run_group_tests_name("packed", tests, NULL, NULL);
+}
