@@ -6,6 +6,8 @@
 static const char *skip_authority(const char *target)
 {
     static const char *const SCHEMES[] = {"http://", "https://"};
+    if (*target == '/') /* as almost every one does */
+        return target;
     for (size_t i = 0; i < sizeof SCHEMES / sizeof SCHEMES[0]; i++) {
         size_t length = strlen(SCHEMES[i]);
         if (strncasecmp(target, SCHEMES[i], length) == 0)

@@ -193,8 +193,15 @@ static const struct scheme {
 } SCHEMES[] = {{"http://", ":80"}, {"https://", ":443"}};
 
 /* The scheme of a target in absolute form, else NULL. */
+static bool is_path(struct slice target)
+{
+    return target.length > 0 && target.bytes[0] == '/';
+}
+
 static const struct scheme *scheme_of(struct slice target)
 {
+    if (is_path(target)) /* as almost every one is */
+        return NULL;
     for (size_t i = 0; i < sizeof SCHEMES / sizeof *SCHEMES; i++)
         if (begins_alike(target, slice_of(SCHEMES[i].start)))
             return &SCHEMES[i];
@@ -229,9 +236,8 @@ static void head_check_target(struct head_check *check, struct slice method)
     if (scheme && !is_authority(authority_of(target, scheme)))
         head_check_refuse(check,
                           "The target: expected a host and an optional port after the scheme.");
-    bool is_path = target.length > 0 && target.bytes[0] == '/';
     bool is_all = slice_equals(target, "*") && slice_equals(method, "OPTIONS");
-    if (!scheme && !is_path && !is_all)
+    if (!scheme && !is_path(target) && !is_all)
         head_check_refuse(
             check,
             "The target: expected a path, as in /locks/deploy, or http:// and the host of Host "
