@@ -42,6 +42,7 @@ const struct route ROUTES[] = {
     {"DELETE", "/quarantine", "endQuarantine", FIELD_BIT(FIELD_REASON), VERB_BREAK, end_quarantine},
     {"GET", "/openapi.yaml", "getOpenapi", 0, VERB_NONE, get_openapi},
     {"GET", "/ui", "getUi", 0, VERB_NONE, get_ui},
+    {"GET", "/", "getStart", 0, VERB_NONE, get_start},
 };
 
 const size_t ROUTE_COUNT = sizeof ROUTES / sizeof ROUTES[0];

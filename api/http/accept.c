@@ -115,3 +115,12 @@ bool accept_prefers_events(const char *accept)
            (events.quality > json.quality ||
             (events.quality > 0 && events.quality == json.quality && events.place < json.place));
 }
+
+bool accept_prefers_page(const char *accept)
+{
+    if (!accept)
+        return false;
+    struct preference page = accept_find(accept, "text/html");
+    return page.closeness == CLOSENESS_EXACT && page.quality > 0 &&
+           page.quality >= accept_find(accept, "text/plain").quality;
+}

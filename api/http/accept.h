@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Both take the field's value; NULL if the request has none, which accepts all. */
+/* Each takes the field's value; NULL if the request has none, which accepts all. */
 
 /* Whether plain text is wanted: it has a higher quality than JSON, which wins a tie. Clients that
  * take anything name text/plain first, as Spring's RestTemplate does. */
@@ -13,5 +13,9 @@ bool accept_prefers_text(const char *accept);
 /* Whether a stream of events is wanted: text/event-stream is named, and has a higher quality than
  * JSON or the same and an earlier place. */
 bool accept_prefers_events(const char *accept);
+
+/* Whether a page is wanted: text/html is named, as by every browser, and has no lower quality than
+ * plain text. */
+bool accept_prefers_page(const char *accept);
 
 #endif

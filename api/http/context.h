@@ -34,6 +34,7 @@ struct api {
     int64_t default_ttl_ms;
     int64_t max_ttl_ms;
     int64_t max_wait_ms;
+    bool serves_https;
     bool quorum;      /* a quorum of Redis keeps the locks; offered.h refuses what it lacks */
     bool embedded;    /* Redis is batond's own and has no replicas; offered.h likewise */
     int64_t replicas; /* how many replicas of Redis confirm every grant and renewal */

@@ -24,5 +24,6 @@ enum handling get_quarantine(struct exchange *exchange);
 enum handling end_quarantine(struct exchange *exchange);
 enum handling get_openapi(struct exchange *exchange);
 enum handling get_ui(struct exchange *exchange);
+enum handling get_start(struct exchange *exchange);
 
 #endif

@@ -6,6 +6,7 @@
 #define WITH_OTHER  "\nLock-Token: contract-test-token-other"
 #define AS_TEXT     "\nAccept: text/plain"
 #define AS_EVENTS   "\nAccept: text/event-stream"
+#define AS_PAGE     "\nAccept: text/html,application/xml;q=0.9,*/*;q=0.8"
 #define BODY(json)  "\n\n" json
 #define NAMES(list) BODY("{\"names\":[" list "]}")
 #define ELSEWHERE   "\nHost: baton.example.com"
@@ -352,6 +353,12 @@ const struct contract_case CASES[] = {
     CASE("getUi 400 invalid_request", "GET /ui" NO_HOST),
     CASE("getUi 400 invalid_parameter", "GET /ui?token=none"),
     CASE("getUi 405 method_not_allowed", "POST /ui"),
+    CASE("getStart 200", "GET /"),
+    CASE("getStart 200", "GET /" ELSEWHERE),
+    CASE("getStart 302", "GET /" AS_PAGE),
+    CASE("getStart 400 invalid_request", "GET /" NO_HOST),
+    CASE("getStart 400 invalid_parameter", "GET /?name=demo"),
+    CASE("getStart 405 method_not_allowed", "POST /"),
 };
 
 const size_t CASE_COUNT = sizeof CASES / sizeof CASES[0];

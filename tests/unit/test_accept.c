@@ -77,10 +77,32 @@ static void json_wins_a_tie(void **state)
     }
 }
 
+static void page_is_for_clients_that_name_it(void **state)
+{
+    static const struct {
+        const char *accept;
+        bool page;
+    } ROWS[] = {
+        {NULL, false},
+        {"*/*", false},
+        {"text/*", false},
+        {"text/plain", false},
+        {"text/html", true},
+        {"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8", true},
+        {"text/html;q=0.5, text/plain;q=0.8", false},
+        {"text/html;q=0, */*;q=0", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
+        if (accept_prefers_page(ROWS[i].accept) != ROWS[i].page)
+            fail_msg("a page for %s", ROWS[i].accept);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_wins_a_tie),
+        cmocka_unit_test(page_is_for_clients_that_name_it),
     };
     return cmocka_run_group_tests_name("accept", tests, NULL, NULL);
 }
