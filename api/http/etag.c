@@ -19,6 +19,20 @@ void etag_reply(struct exchange *exchange, int64_t version)
     reply_header_text(exchange, "ETag", (struct slice){tag, length});
 }
 
+void fence_reply(struct exchange *exchange, int64_t fence)
+{
+    char text[DECIMAL_LONGEST];
+    if (fence > 0)
+        reply_header_text(exchange, "Lock-Fence",
+                          (struct slice){text, (size_t)(decimal_put(text, fence) - text)});
+}
+
+void etag_reply_view(struct exchange *exchange, const struct lock_view *view)
+{
+    etag_reply(exchange, view->version);
+    fence_reply(exchange, view->hold_count == 1 ? view->holders[0].fence : 0);
+}
+
 bool etag_matches(const char *if_none_match, int64_t version)
 {
     char tag[TAG_LONGEST + 1];

@@ -12,7 +12,7 @@ static void answer_hold(struct exchange *exchange, const struct locks_reply *rep
     struct slice token = acquisition_token(exchange);
     bool is_new = reply->result == LOCKS_DONE;
     unsigned status = is_new ? 201 : 200;
-    acquisition_headers(exchange, reply->hold.version);
+    acquisition_headers(exchange, &reply->hold);
     exchange->grant = (struct grant){exchange->name, reply->hold.fence, reply->attempt, is_new};
     if (exchange->wants_text) {
         char line[TOKEN_LONGEST + 2] = "";

@@ -82,13 +82,14 @@ bool acquisition_read(struct exchange *exchange, struct acquire *ret)
     return true;
 }
 
-void acquisition_headers(struct exchange *exchange, int64_t version)
+void acquisition_headers(struct exchange *exchange, const struct hold *hold)
 {
     char path[sizeof LOCKS + 3 * NAME_LENGTH];
     char *name = stpcpy(path, LOCKS);
     size_t length = percent_encode(exchange->name, name);
     reply_header_text(exchange, "Location", (struct slice){path, (size_t)(name - path) + length});
-    etag_reply(exchange, version);
+    etag_reply(exchange, hold->version);
+    fence_reply(exchange, hold->fence);
 }
 
 static void add_token(const struct exchange *exchange, json_t *document)

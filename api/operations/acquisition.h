@@ -17,7 +17,7 @@ int64_t acquisition_replicas(const struct exchange *exchange);
 struct slice acquisition_token(const struct exchange *exchange);
 
 /* Adds the headers of a reply with a hold of the exchange's name. */
-void acquisition_headers(struct exchange *exchange, int64_t version);
+void acquisition_headers(struct exchange *exchange, const struct hold *hold);
 
 /* Answers with the problem for a result that is not a hold. `refused` is the one of several names
  * that was refused; absent if there is only one name. */

@@ -168,7 +168,7 @@ static void hold_connection_begin(struct connection_hold *held, unsigned status,
     exchange->below = held;
     exchange->hung_up = hold_connection_on_hung_up;
 
-    acquisition_headers(exchange, hold->version);
+    acquisition_headers(exchange, hold);
     exchange_stream(exchange, status, "application/x-ndjson");
     write_granted(exchange, hold);
     exchange_resume(exchange);

@@ -8,7 +8,7 @@
 
 static void inspect_answer(struct exchange *exchange, const struct lock_view *view)
 {
-    etag_reply(exchange, view->version);
+    etag_reply_view(exchange, view);
     if (etag_matches(exchange->head.if_none_match, view->version)) {
         reply_nothing(exchange, 304);
         return;

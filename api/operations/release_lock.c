@@ -14,6 +14,7 @@ static void release_on_done(void *context, const struct locks_reply *reply)
     if (reply->result == LOCKS_DONE) {
         if (reply->release.version > 0)
             etag_reply(exchange, reply->release.version);
+        fence_reply(exchange, reply->release.fence);
         reply_owned(exchange, 200, "application/json",
                     represent_release(exchange->name, &reply->release));
     } else if (reply->result == LOCKS_NOT_HELD) {

@@ -14,6 +14,7 @@ static void renew_on_done(void *context, const struct locks_reply *reply)
     lock_event_renewed(exchange, exchange->name, reply->result, &reply->hold);
     if (reply->result == LOCKS_DONE) {
         etag_reply(exchange, reply->hold.version);
+        fence_reply(exchange, reply->hold.fence);
         reply_owned(exchange, 200, "application/json",
                     represent_hold(exchange->name, exchange->parameters.texts[FIELD_LOCK_TOKEN],
                                    &reply->hold));

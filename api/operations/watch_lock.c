@@ -65,7 +65,7 @@ static void watch_lock_on_looked(void *context, const struct locks_reply *reply)
     } else if (exchange->wants_events) {
         watch_lock_send_round(watching, reply);
     } else {
-        etag_reply(exchange, reply->view.version);
+        etag_reply_view(exchange, &reply->view);
         reply_json(exchange, 200, "application/json", represent_change(exchange, reply));
         exchange_resume(exchange);
     }

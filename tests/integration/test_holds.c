@@ -48,6 +48,47 @@ static void renewal_sets_what_remains(void **state)
     assert_in_range(member_integer(client, "holders.0.ttl_ms"), 1800000, 2400000);
 }
 
+static void has_fence(struct http_client *client, const char *fence)
+{
+    const char *header = http_header(client, "Lock-Fence");
+    if (strcmp(header ? header : "", fence) != 0)
+        fail_msg("Lock-Fence: %s, not %s, with %s", header, fence, client->reply.body);
+}
+
+static void fence_header_is_on_replies_that_tell_of_one_hold(void **state)
+{
+    struct http_client *client = client_of(state);
+    char token[TOKEN_TEXT], fence[24];
+    answers(client, "GET /locks/fenced", NULL, 200, NULL);
+    has_fence(client, "");
+    answers(client, "POST /locks/fenced?mode=shared", NULL, 201, NULL);
+    keep_token(client, token);
+    snprintf(fence, sizeof fence, "%lld", (long long)http_integer(client, "fence"));
+    has_fence(client, fence);
+    answers_token(client, token, "POST /locks/fenced?mode=shared", NULL, 200, NULL);
+    has_fence(client, fence);
+    answers_token(client, token, "PUT /locks/fenced", NULL, 200, NULL);
+    has_fence(client, fence);
+    answers(client, "GET /locks/fenced", NULL, 200, NULL);
+    has_fence(client, fence);
+    answers_with(client, "If-None-Match: *", "GET /locks/fenced", NULL, 304, NULL);
+    has_fence(client, fence);
+    answers(client, "GET /locks/fenced/events", NULL, 200, NULL);
+    has_fence(client, fence);
+    answers(client, "POST /locks/fenced", NULL, 409, "locked");
+    has_fence(client, "");
+    answers_with(client, "Accept: text/plain", "POST /locks/fenced?mode=shared", NULL, 201, NULL);
+    assert_non_null(http_header(client, "Lock-Fence"));
+    answers(client, "GET /locks/fenced", NULL, 200, NULL);
+    has_fence(client, ""); /* there are two */
+    for (int i = 0; i < 2; i++) {
+        answers_token(client, token, "DELETE /locks/fenced", NULL, 200, NULL);
+        has_fence(client, fence);
+    }
+    answers(client, "DELETE /locks/fenced?force=true", NULL, 200, NULL);
+    has_fence(client, "");
+}
+
 static void release_can_be_repeated(void **state)
 {
     struct http_client *client = client_of(state);
@@ -184,6 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(renewal_sets_what_remains),
+        cmocka_unit_test(fence_header_is_on_replies_that_tell_of_one_hold),
         cmocka_unit_test(release_can_be_repeated),
         cmocka_unit_test(force_breaks_every_hold),
         cmocka_unit_test(last_release_says_how_the_hold_ended),
