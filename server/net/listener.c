@@ -62,6 +62,12 @@ static bool is_loopback(const struct sockaddr_storage *address)
     return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
 }
 
+/* 0: any. Its place is the same in addresses of both families. */
+static int listener_port(const struct listener *listener)
+{
+    return ntohs(((const struct sockaddr_in *)&listener->address)->sin_port);
+}
+
 static int listener_describe(struct listener *listener)
 {
     char host[INET6_ADDRSTRLEN], port[8];
@@ -119,7 +125,7 @@ int listener_read(struct listener *ret, const char *setting, const char *text,
                   struct failure *failure)
 {
     struct listener listener = {
-        .length = sizeof listener.address, .setting = setting, .shared = -1};
+        .length = sizeof listener.address, .setting = setting, .shared = -1, .reserves = -1};
     if (listener_resolve(&listener, text) < 0 || listener_describe(&listener) < 0)
         return failure_set(failure, -EINVAL,
                            "--%s: \"%.100s\" is not valid; expected ADDRESS:PORT, such as "
@@ -156,10 +162,14 @@ int listener_init(struct listener *ret, const char *setting, const char *text,
     if (fd < 0)
         return failure_set(failure, fd, "--%s: cannot listen on %s: %s%s", setting, text,
                            strerror(-fd), listener_remedy(-fd));
+    bool found = listener_port(&listener) == 0;
     result = getsockname(fd, (struct sockaddr *)&listener.address, &listener.length) < 0
                  ? -errno
                  : listener_describe(&listener);
-    close(fd);
+    if (result < 0 || !found)
+        close(fd);
+    else
+        listener.reserves = fd; /* else the kernel might give the port to another socket */
     if (result < 0)
         return failure_set(failure, result, "--%s: %s: %s", setting, text, strerror(-result));
     *ret = listener;
@@ -176,7 +186,7 @@ static int listener_option(int fd, int option)
 int listener_adopt(struct listener *ret, int fd, struct failure *failure)
 {
     struct listener listener = {
-        .length = sizeof listener.address, .setting = "listen", .shared = fd};
+        .length = sizeof listener.address, .setting = "listen", .shared = fd, .reserves = -1};
     int domain = listener_option(fd, SO_DOMAIN);
     if ((domain != AF_INET && domain != AF_INET6) || listener_option(fd, SO_TYPE) != SOCK_STREAM ||
         listener_option(fd, SO_ACCEPTCONN) != 1 ||

@@ -58,6 +58,19 @@ static void ipv6_stands_in_brackets(void **state)
     }
 }
 
+/* Between the choice of the port and the first listen(2), no other program gets it. */
+static void free_port_stays_reserved(void **state)
+{
+    struct listener listener;
+    (void)state;
+    assert_int_equal(listener_init(&listener, "listen", "127.0.0.1:0", NULL), 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&listener.address, listener.length), -1);
+    assert_int_equal(errno, EADDRINUSE);
+    close(fd);
+    close(listener.reserves);
+}
+
 static void other_addresses_are_refused_with_an_example(void **state)
 {
     static const char *const BAD[] = {
@@ -178,6 +191,7 @@ static void workers_share_the_port(void **state)
     assert_int_equal(listener_init(&second, "listen", listener.endpoint, NULL), -EADDRINUSE);
     for (size_t i = 0; i < LENGTH(fds); i++)
         close(fds[i]);
+    close(listener.reserves);
 }
 
 static int tcp_option(int fd, int option)
@@ -228,6 +242,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_address_with_port_0_gets_a_free_port),
+        cmocka_unit_test(free_port_stays_reserved),
         cmocka_unit_test(ipv6_stands_in_brackets),
         cmocka_unit_test(other_addresses_are_refused_with_an_example),
         cmocka_unit_test(a_port_in_use_is_refused_even_if_it_would_be_shared),
