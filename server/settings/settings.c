@@ -189,7 +189,7 @@ static const struct {
      "print a new API key for the principal NAME, and its entry for the tokens-file"},
     {"--check",
      "read all settings and files as for a start, and ask the batond that they describe whether it "
-     "is ready. Exit code 0: it is; 1: it is not; 2: a setting or a file is wrong"},
+     "is ready; exit with 0 if it is, 1 if it is not, 2 if a setting or a file is wrong"},
     {"--check=config", "the same, but ask no batond"},
     {"--help, -h", "print this help"},
     {"--version", "print the version"},

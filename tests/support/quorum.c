@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HELD = 2 };
-
 static const char *address_of(const struct quorum_servers *servers, int member)
 {
     return servers->options.hosts ? hosts_address(member) : "127.0.0.1";
