@@ -27,7 +27,7 @@ mandoc -T ascii -O width=1000 "$page" | sed 's/.\x08//g' | sed -n '1,/^ *As a se
     END { print "" }' >"$page.flags"
 (($(wc -l <"$page.flags") > 30)) || fail "batond --help has hardly any flags"
 while IFS=$'\t' read -r flag text; do
-    (($(grep -cE "^ +${flag%%=*}(=|  |\$)" "$page.text") == 1)) || fail "the page does not have $flag once"
+    (($(grep -cE "^ +${flag//|/\\|}(  |\$)" "$page.text") == 1)) || fail "the page does not have $flag once"
     grep -qF -- "${text:1}" "$page.text" || fail "the page does not say of $flag: $text"
 done <"$page.flags"
 ! grep -n '@[A-Z]' "$page.text" >&2 || fail "^ was not replaced"
