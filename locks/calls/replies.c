@@ -21,7 +21,7 @@ bool reply_holds(const struct locks_reply *reply)
     return reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
 }
 
-bool reply_read_mode(const struct value *value, enum lock_mode *ret)
+static bool reply_read_mode(const struct value *value, enum lock_mode *ret)
 {
     struct slice mode;
     if (!value_text(value, &mode))
@@ -35,7 +35,7 @@ bool reply_read_fence(const struct value *value, int64_t *ret)
     return value_integer(value, ret) && *ret > 0;
 }
 
-bool reply_read_owner(const struct value *value, struct slice *ret)
+static bool reply_read_owner(const struct value *value, struct slice *ret)
 {
     struct slice owner;
     if (!value_text(value, &owner) || !owner_is_valid(owner))
@@ -51,6 +51,7 @@ static bool reply_take_fence(struct slice *rest, int64_t *ret)
     return packed_take(rest, ret) && *ret > 0;
 }
 
+/* Milliseconds that have passed; 0 if the clock of Redis has gone back meanwhile. */
 static bool reply_take_passed(struct slice *rest, int64_t *ret)
 {
     if (!packed_take(rest, ret))
@@ -118,21 +119,22 @@ bool reply_read_next(const struct value *value, struct slice *ret_attempt, struc
            packed_take(&rest, &ret->ttl_ms);
 }
 
-/* Milliseconds that have passed; 0 if the clock of Redis has gone back meanwhile. */
-bool reply_read_passed(const struct value *value, int64_t *ret)
-{
-    if (!value_integer(value, ret))
-        return false;
-    if (*ret < 0)
-        *ret = 0;
-    return true;
-}
-
 static bool reply_take_holder(struct slice *rest, struct holder *ret)
 {
     return reply_take_fence(rest, &ret->fence) && packed_take(rest, &ret->ttl_ms) &&
            reply_take_passed(rest, &ret->held_ms) && reply_take_owner(rest, &ret->owner) &&
            reply_take_mode(rest, &ret->mode) && packed_take_text(rest, &ret->meta);
+}
+
+/* The key is what is left. */
+bool reply_read_expiry(const struct value *value, struct expiry *ret, struct slice *ret_key)
+{
+    if (!value_text(value, ret_key) || !reply_take_fence(ret_key, &ret->fence) ||
+        !reply_take_passed(ret_key, &ret->held_ms) || !reply_take_owner(ret_key, &ret->owner) ||
+        !reply_take_mode(ret_key, &ret->mode))
+        return false;
+    ret->count = 1;
+    return true;
 }
 
 static bool reply_read_waiter(const struct value *value, struct waiter_view *ret)

@@ -18,15 +18,13 @@ bool reply_says(const struct value *value, const char *word);
  * releases and views are packed. False: something is missing, is of another kind, or is text that
  * Baton never accepts. Other programs can write to Redis, and must not overflow a buffer here. */
 bool reply_read_fence(const struct value *value, int64_t *ret);
-bool reply_read_passed(const struct value *value, int64_t *ret);
-bool reply_read_mode(const struct value *value, enum lock_mode *ret);
-bool reply_read_owner(const struct value *value, struct slice *ret);
 bool reply_read_hold(const struct value *value, struct hold *ret);
 bool reply_read_release(const struct value *value, struct release *ret);
 
 /* Reads from a release the attempt and the hold of the next waiter. Returns false if the script has
  * not claimed the grant for it. */
 bool reply_read_next(const struct value *value, struct slice *ret_attempt, struct hold *ret);
+bool reply_read_expiry(const struct value *value, struct expiry *ret, struct slice *ret_key);
 bool reply_read_opening(const struct value *value, struct lock_view *ret);
 bool reply_read_view(const struct value *value, struct lock_view *ret);
 

@@ -19,15 +19,13 @@ struct pending_call {
 };
 
 /* One hold, or how many more have expired at once: see shared/5-holds.lua. */
-static bool script_call_read_expiry(const struct value *entry, struct expiry *ret)
+static bool script_call_read_expiry(const struct value *entry, struct expiry *ret,
+                                    struct slice *ret_key)
 {
-    if (value_count(entry) == 2)
-        return value_integer(value_at(entry, 1), &ret->count) && ret->count > 0;
-    ret->count = 1;
-    return reply_read_fence(value_at(entry, 1), &ret->fence) &&
-           reply_read_passed(value_at(entry, 2), &ret->held_ms) &&
-           reply_read_owner(value_at(entry, 3), &ret->owner) &&
-           reply_read_mode(value_at(entry, 4), &ret->mode);
+    if (reply_read_expiry(entry, ret, ret_key))
+        return true;
+    return value_text(value_at(entry, 0), ret_key) &&
+           value_integer(value_at(entry, 1), &ret->count) && ret->count > 0;
 }
 
 static void script_call_tell_expired(const struct locks *locks, const struct value *entry)
@@ -35,7 +33,7 @@ static void script_call_tell_expired(const struct locks *locks, const struct val
     struct slice prefix = {locks->key_prefix, locks->key_prefix_length}, key;
     char name[NAME_LENGTH];
     struct expiry expiry = {.fence = -1, .held_ms = -1};
-    if (!value_text(value_at(entry, 0), &key) || !script_call_read_expiry(entry, &expiry))
+    if (!script_call_read_expiry(entry, &expiry, &key))
         return;
     expiry.name = (struct slice){name, name_from_key(prefix, key, name)};
     if (expiry.name.length > 0)

@@ -78,8 +78,8 @@ end
 -- The common case: the hold of a plain name, before which none has ended lately. Returns the reply, or
 -- nil.
 local function release_at_once(record, token, connection)
-    local version, _, fence, since, _, _, own, owner, _, _, _, behind = read_held(record)
-    if own ~= token or connection then
+    local version, expires, fence, since, _, _, own, owner, _, _, _, behind = read_held(record)
+    if own ~= token or connection or now >= expires then
         return nil
     end
     local generation, arrival, _, at, _, _, _, last_token = parse(PAST_TYPES, record, behind)

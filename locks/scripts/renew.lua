@@ -6,12 +6,13 @@
 
 -- The common case: the hold of a plain name. Returns the reply, or nil.
 local function renew_at_once(record, argv)
-    local version, _, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind = read_held(record)
-    if token ~= argv[2] or argv[4] == 'server' then
+    local version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind = read_held(record)
+    if token ~= argv[2] or argv[4] == 'server' or now >= expires then
         return nil
     end
     ttl = tonumber(argv[3]) or ttl
-    local expires, texts = now + ttl * 1000, pack(TEXTS, token, owner, mode, known_by(attempt), meta)
+    expires = now + ttl * 1000
+    local texts = pack(TEXTS, token, owner, mode, known_by(attempt), meta)
     set(write_held(version, expires, fence, since, ttl, limit, texts, sub(record, behind)),
         max(version, expires))
     return tell_of('renewed', fence, ttl, 1, version, limit, owner, mode)

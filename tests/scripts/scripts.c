@@ -346,18 +346,45 @@ static redisReply *run(struct scripts *scripts, const struct script *script, con
 static int64_t integer(const redisReply *reply, size_t i);
 static void text(const redisReply *reply, size_t i, char *ret, size_t size);
 
+/* The next number or text of a packed reply. */
+
+static int64_t take(struct slice *rest)
+{
+    int64_t number = 0;
+    assert_true(packed_take(rest, &number));
+    return number;
+}
+
+static void take_text(struct slice *rest, char *ret, size_t size)
+{
+    struct slice found = {NULL, 0};
+    assert_true(packed_take_text(rest, &found));
+    assert_true(found.length < size);
+    memcpy(ret, found.bytes, found.length + 1);
+}
+
+static struct slice packed_of(const redisReply *reply)
+{
+    assert_int_equal(reply->type, REDIS_REPLY_STRING);
+    return (struct slice){reply->str, (size_t)reply->len};
+}
+
 static void read_expiry(const redisReply *entry, struct seen_expiry *ret)
 {
     *ret = (struct seen_expiry){.count = 1};
-    text(entry, 0, ret->key, sizeof ret->key);
-    if (entry->elements == 2) {
+    if (entry->type == REDIS_REPLY_ARRAY) {
+        text(entry, 0, ret->key, sizeof ret->key);
         ret->count = integer(entry, 1);
         return;
     }
-    ret->fence = integer(entry, 1);
-    ret->held_ms = integer(entry, 2);
-    text(entry, 3, ret->owner, sizeof ret->owner);
-    text(entry, 4, ret->mode, sizeof ret->mode);
+    struct slice rest = packed_of(entry);
+    ret->fence = take(&rest);
+    ret->held_ms = take(&rest);
+    take_text(&rest, ret->owner, sizeof ret->owner);
+    take_text(&rest, ret->mode, sizeof ret->mode);
+    assert_true(rest.length < sizeof ret->key);
+    memcpy(ret->key, rest.bytes, rest.length);
+    ret->key[rest.length] = '\0';
 }
 
 /* What was told to servers of this test's name, if to any. */
@@ -509,29 +536,6 @@ static void read_line(const redisReply *line, struct seen *ret)
         text(from, 1, ret->in_line[i].mode, sizeof ret->in_line[i].mode);
         ret->in_line[i].waited_ms = integer(from, 2);
     }
-}
-
-/* The next number or text of a packed reply. */
-
-static int64_t take(struct slice *rest)
-{
-    int64_t number = 0;
-    assert_true(packed_take(rest, &number));
-    return number;
-}
-
-static void take_text(struct slice *rest, char *ret, size_t size)
-{
-    struct slice found = {NULL, 0};
-    assert_true(packed_take_text(rest, &found));
-    assert_true(found.length < size);
-    memcpy(ret, found.bytes, found.length + 1);
-}
-
-static struct slice packed_of(const redisReply *reply)
-{
-    assert_int_equal(reply->type, REDIS_REPLY_STRING);
-    return (struct slice){reply->str, (size_t)reply->len};
 }
 
 static void read_name(const redisReply *reply, struct seen *ret)

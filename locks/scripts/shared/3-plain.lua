@@ -16,6 +16,11 @@ local function next_number(version)
     return max(version + 1, least)
 end
 
+-- The number of an end by time.
+local function number_of_end(version, at)
+    return max(version + 1, at, floor)
+end
+
 -- Whether a record may have this as its version.
 local function is_version(number)
     return number >= 0 and number < 2 ^ 53
@@ -36,6 +41,8 @@ local PLAIN_SINCE = mark_of(2)
 local PAST_TYPES, FREE_TYPES, HELD_NUMBERS = '<ddddddss', '<BBd', '<BBdddddI4'
 local FREE_PAST_TYPES, HELD_TYPES = FREE_TYPES .. PAST_TYPES, HELD_NUMBERS .. TEXTS
 
+local HELD_HEAD = '<BBdd' -- to EXPIRES
+
 local NO_PAST = '' -- of a name without a record
 for _ = 1, 6 * 8 + 2 do
     NO_PAST = NO_PAST .. '\0'
@@ -47,18 +54,17 @@ local function plain_layout(packed)
     return layout and mark >= PLAIN_SINCE and mark <= STATE.mark and layout ~= WHOLE and layout
 end
 
--- The version to the last text of a plain name whose hold lives, and the position of its past; nil if it is
--- none.
+-- The version to the last text of a plain name that is held, and the position of its past; nil if it is none.
 local function read_held(packed)
     if not packed or plain_layout(packed) ~= HELD then
         return nil
     end
     local _, _, version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind =
         parse(HELD_TYPES, packed)
-    if now < expires and is_version(version) then
-        return version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind
+    if not is_version(version) then
+        return nil
     end
-    return nil
+    return version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind
 end
 
 local function write_held(version, expires, fence, since, ttl, limit, texts, past)
@@ -95,7 +101,14 @@ local function read_free(packed)
     return version, sub(packed, behind)
 end
 
--- Stores the main key. It outlives this time by the retention.
+-- Stores the main key. It outlives this time by the retention, rounded up to 10 ms: many keys end together
+-- then, and have the same digits.
+local last_kept, last_digits
+
 local function set(packed, last)
-    call('set', key, packed, 'pxat', digits((last + retention) / 1000 + 1))
+    local kept_ms = round_down((last + retention) / 10000) * 10 + 10
+    if kept_ms ~= last_kept then
+        last_kept, last_digits = kept_ms, digits(kept_ms)
+    end
+    call('set', key, packed, 'pxat', last_digits)
 end

@@ -95,7 +95,8 @@ local function read_holds(packed)
     if layout == FREE then
         return 0, 0
     elseif layout then
-        return 1, select(4, parse(HELD_TYPES, packed))
+        local _, _, _, expires = parse(HELD_HEAD, packed)
+        return 1, expires
     end
     local head = {read_head(STATE, packed, NEXT)}
     return head[COUNT], head[NEXT]

@@ -157,7 +157,7 @@ function holds.retire(state, gone, reason, repeatable)
             end
         end
         local at = is_expired and hold[EXPIRES] or now
-        state[VERSION] = max(state[VERSION] + 1, is_expired and at or least, floor)
+        state[VERSION] = is_expired and number_of_end(state[VERSION], at) or next_number(state[VERSION])
         if are_counted then
             state[COUNT] = max(state[COUNT] - 1, 0)
         end
@@ -190,10 +190,14 @@ function holds.drop_first(state, gone)
     return gone
 end
 
--- `expired` has the holds that this call ends as expired, for metrics and the log: {key, fence, held_ms,
--- owner, mode} each, and {key, count} for more of one crowd. Holds that were never claimed are left out,
+-- `expired` has the holds that this call ends as expired, for metrics and the log: each packed, fence,
+-- held_ms, owner, mode and the key, and {key, count} for more of one crowd. Holds that were never claimed are left out,
 -- since no client knows of them.
 local TOLD_MOST = 100
+
+function holds.expiry(fence, expires, since, owner, mode)
+    return pack('<ddss', fence, round_down((expires - since) / 1000), owner, mode) .. key
+end
 
 function holds.note_more(count)
     if count > 0 then
@@ -208,8 +212,8 @@ function holds.note_expired(state, gone)
         local noted = state.noted or 0
         if hold[ATTEMPT] ~= '' and noted < TOLD_MOST then
             expired, state.noted = expired or {}, noted + 1
-            expired[#expired + 1] = {key, hold[FENCE], round_down((hold[EXPIRES] - hold[SINCE]) / 1000),
-                                     hold[OWNER], hold[MODE]}
+            expired[#expired + 1] = holds.expiry(hold[FENCE], hold[EXPIRES], hold[SINCE], hold[OWNER],
+                                                 hold[MODE])
         elseif hold[ATTEMPT] ~= '' then
             more = more + 1
         end
