@@ -101,7 +101,9 @@ void slabs_give_back(struct slabs *slabs, void *block, size_t size)
 void slabs_close(struct slabs *slabs)
 {
     for (size_t i = 0; i < SLABS_SIZES; i++)
-        while (LIST_FIRST(&slabs->with_room[i]))
-            slabs_drop(slabs, LIST_FIRST(&slabs->with_room[i]));
+        for (struct slab *slab = LIST_FIRST(&slabs->with_room[i]), *next; slab; slab = next) {
+            next = LIST_NEXT(slab, others);
+            slabs_drop(slabs, slab);
+        }
     assert(slabs->bytes == 0);
 }

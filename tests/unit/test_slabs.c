@@ -1,4 +1,5 @@
 /* Blocks of slabs: whole, apart from each other, zero when taken, and given back to the heap. */
+#include "base/random.h"
 #include "base/slabs.h"
 #include "tests/support/cmocka.h"
 
@@ -47,13 +48,12 @@ static void blocks_in_use_keep_their_content(void **state)
     struct slabs slabs = {.limit = LIMIT};
     struct kept kept[BLOCKS] = {{0}};
     (void)state;
-    srand(1);
     for (int i = 0; i < STEPS; i++) {
-        struct kept *chosen = &kept[rand() % BLOCKS];
+        struct kept *chosen = &kept[random_below(BLOCKS)];
         if (chosen->block)
             give_back(&slabs, chosen);
         else
-            take(&slabs, chosen, 1 + (size_t)rand() % SLABS_LARGEST, (unsigned char)i);
+            take(&slabs, chosen, 1 + random_below(SLABS_LARGEST), (unsigned char)i);
     }
     for (int i = 0; i < BLOCKS; i++)
         if (kept[i].block)
@@ -81,7 +81,7 @@ static void empty_slabs_go_back_except_one_of_each_size(void **state)
 static void limit_refuses_another_slab(void **state)
 {
     struct slabs slabs = {.limit = LIMIT};
-    struct kept kept[LIMIT / SLABS_LARGEST];
+    struct kept kept[LIMIT / SLABS_LARGEST] = {{0}};
     size_t count = 0;
     (void)state;
     for (void *block; count < LIMIT / SLABS_LARGEST && (block = slabs_take(&slabs, SLABS_LARGEST));
