@@ -66,7 +66,7 @@ static enum MHD_Result step(void *context, struct MHD_Connection *connection, co
 static void run(uv_poll_t *events, int status, int what)
 {
     struct server *server = events->data;
-    unsigned MHD_LONG_LONG timeout;
+    unsigned long long timeout;
     size_t resumed;
     (void)status, (void)what;
     do {
