@@ -2,38 +2,12 @@
 
 #include "api/http/json_text.h"
 #include "api/http/problem.h"
-#include "base/memory.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { JSON_DEPTH = 16, DETAIL_LENGTH = 128 };
-
-/* How deep the brackets nest; brackets within strings do not count. */
-static int json_depth(struct slice text)
-{
-    int depth = 0, deepest = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < text.length; i++) {
-        char c = text.bytes[i];
-        if (in_string) {
-            if (c == '\\')
-                i++;
-            else if (c == '"')
-                in_string = false;
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '{' || c == '[') {
-            depth++;
-            deepest = depth > deepest ? depth : deepest;
-        } else if (c == '}' || c == ']') {
-            depth--;
-        }
-    }
-    return deepest;
-}
+enum { DETAIL_LENGTH = 128 };
 
 static bool is_json_type(const char *content_type)
 {
@@ -47,13 +21,13 @@ static bool is_json_type(const char *content_type)
 static bool check_text(struct exchange *exchange)
 {
     bool has_nul = memchr(exchange->body.bytes, '\0', exchange->body.length);
-    bool is_deep = json_depth(exchange->body) > JSON_DEPTH;
+    bool is_deep = json_text_is_deep(exchange->body);
     if (has_nul)
         problem_simply(exchange, PROBLEM_INVALID_JSON, "The body has a NUL byte. Send only text.");
     else if (is_deep)
         problem_simply(exchange, PROBLEM_INVALID_JSON,
                        "The body is nested more than %d levels deep. Send a flatter one.",
-                       JSON_DEPTH);
+                       JSON_TEXT_DEPTH);
     return !has_nul && !is_deep;
 }
 
@@ -141,61 +115,4 @@ bool body_is_null(const struct exchange *exchange)
     while (body.length > 0 && is_space(body.bytes[body.length - 1]))
         body.length--;
     return slice_equals(body, "null");
-}
-
-/* The closing quote of the string that begins here. */
-static const char *string_end(const char *at)
-{
-    for (at++; *at != '"'; at++)
-        at += *at == '\\';
-    return at;
-}
-
-/* The end of the value around this place: its comma, or the bracket around it. */
-static const char *value_end(const char *at)
-{
-    for (int depth = 0;; at++) {
-        if (*at == '"')
-            at = string_end(at);
-        else if (*at == '{' || *at == '[')
-            depth++;
-        else if (depth == 0 && (*at == ',' || *at == '}' || *at == ']'))
-            return at;
-        else if (*at == '}' || *at == ']')
-            depth--;
-    }
-}
-
-/* Jansson keeps the order of members, and refuses a repeated key. */
-static struct slice find_member(const struct exchange *exchange, const char *key)
-{
-    const char *at = (const char *)rawmemchr(exchange->body.bytes, '{') + 1;
-    const char *next;
-    json_t *value;
-    json_object_foreach (exchange->kept.json, next, value) {
-        at = (const char *)rawmemchr(string_end(rawmemchr(at, '"')), ':') + 1;
-        const char *end = value_end(at);
-        if (strcmp(next, key) == 0)
-            return (struct slice){at, (size_t)(end - at)};
-        at = end + 1;
-    }
-    abort(); /* the key is a member's */
-}
-
-char *body_member(const struct exchange *exchange, const char *key)
-{
-    struct slice source = find_member(exchange, key);
-    const char *at = source.bytes, *const end = source.bytes + source.length;
-    char *text = memory_checked(malloc(source.length + 1)), *to = text;
-    while (at < end) {
-        const char *piece = at;
-        if (is_space(*at)) {
-            at++;
-            continue;
-        }
-        at = *at == '"' ? string_end(at) + 1 : at + 1;
-        to = mempcpy(to, piece, (size_t)(at - piece));
-    }
-    *to = '\0';
-    return text;
 }

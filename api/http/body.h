@@ -12,8 +12,4 @@ bool body_parse(struct exchange *exchange);
 /* Whether the body is null between white space, whatever its media type. */
 bool body_is_null(const struct exchange *exchange);
 
-/* The client's text of a member of that object without white space between its parts, for free(3).
- * Numbers and escapes stay as the client wrote them. */
-char *body_member(const struct exchange *exchange, const char *key);
-
 #endif

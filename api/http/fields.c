@@ -11,57 +11,81 @@
 
 #include <stdio.h>
 
-enum { NAME_SHOWN = 60, CURSOR_LONGEST = 32768 };
+enum {
+    NAME_SHOWN = 60,
+    KNOWN_LENGTH = 192, /* room for the names of all fields of a request */
+    CURSOR_LONGEST = 32768,
+};
 
 const struct field FIELDS[FIELD_COUNT] = {
-    [FIELD_TTL] = {"ttl_ms", "ttl", FIELD_DURATION, 100, 86400000, NULL},
-    [FIELD_WAIT] = {"wait_ms", "wait", FIELD_DURATION, 0, 3600000, NULL},
-    [FIELD_OWNER] = {"owner", "owner", FIELD_TEXT, 1, OWNER_NAME_LENGTH, NULL},
-    [FIELD_LOCK_MODE] = {"mode", "mode", FIELD_MODE, 0, 0, NULL},
-    [FIELD_LIMIT] = {"limit", "limit", FIELD_INTEGER, 1, LOCK_LIMIT_HIGHEST, NULL},
+    [FIELD_TTL] = {"ttl", "ttl_ms", FIELD_DURATION, 100, 86400000, NULL},
+    [FIELD_WAIT] = {"wait", "wait_ms", FIELD_DURATION, 0, 3600000, NULL},
+    [FIELD_OWNER] = {"owner", NULL, FIELD_TEXT, 1, OWNER_NAME_LENGTH, NULL},
+    [FIELD_LOCK_MODE] = {"mode", NULL, FIELD_MODE, 0, 0, NULL},
+    [FIELD_LIMIT] = {"limit", NULL, FIELD_INTEGER, 1, LOCK_LIMIT_HIGHEST, NULL},
     [FIELD_LOCK_TOKEN] = {"token", NULL, FIELD_TOKEN, TOKEN_SHORTEST, TOKEN_LONGEST, NULL},
     [FIELD_META] = {"meta", NULL, FIELD_OBJECT, 2, LOCK_META_LENGTH, NULL},
-    [FIELD_FORCE] = {NULL, "force", FIELD_FLAG, 0, 1, NULL},
-    [FIELD_PREFIX] = {NULL, "prefix", FIELD_TEXT, 0, NAME_LENGTH, NULL},
-    [FIELD_PAGE] = {NULL, "limit", FIELD_INTEGER, 1, LOCKS_LIST_LONGEST, NULL},
-    [FIELD_CURSOR] = {NULL, "cursor", FIELD_TEXT, 1, CURSOR_LONGEST,
+    [FIELD_FORCE] = {"force", NULL, FIELD_FLAG, 0, 1, NULL},
+    [FIELD_PREFIX] = {"prefix", NULL, FIELD_TEXT, 0, NAME_LENGTH, NULL},
+    [FIELD_PAGE] = {"limit", NULL, FIELD_INTEGER, 1, LOCKS_LIST_LONGEST, NULL},
+    [FIELD_CURSOR] = {"cursor", NULL, FIELD_TEXT, 1, CURSOR_LONGEST,
                       "the cursor of the previous page, unchanged"},
-    [FIELD_KEEP] = {"keep_ms", "keep", FIELD_DURATION, 0, 30000, NULL},
-    [FIELD_HOLD] = {NULL, "hold", FIELD_CHOICE, 0, 0, "connection"},
-    [FIELD_AFTER] = {NULL, "after", FIELD_INTEGER, 0, VERSION_HIGHEST, NULL},
+    [FIELD_KEEP] = {"keep", "keep_ms", FIELD_DURATION, 0, 30000, NULL},
+    [FIELD_HOLD] = {"hold", NULL, FIELD_CHOICE, 0, 0, "connection"},
+    [FIELD_AFTER] = {"after", NULL, FIELD_INTEGER, 0, VERSION_HIGHEST, NULL},
     [FIELD_NAMES] = {"names", NULL, FIELD_LIST, 1, LOCKS_SEVERAL_MOST, NULL},
-    [FIELD_VERBOSE] = {NULL, "verbose", FIELD_FLAG, 0, 1, NULL},
-    [FIELD_REASON] = {"reason", "reason", FIELD_TEXT, 1, REASON_LENGTH, NULL},
-    [FIELD_CONFIRM] = {"confirm", "confirm", FIELD_REPLICAS, 1, STORE_REPLICAS_MOST, NULL},
-    [FIELD_WAITERS] = {NULL, "waiters", FIELD_INTEGER, 1, LOCK_WAITERS_MOST, NULL},
+    [FIELD_VERBOSE] = {"verbose", NULL, FIELD_FLAG, 0, 1, NULL},
+    [FIELD_REASON] = {"reason", NULL, FIELD_TEXT, 1, REASON_LENGTH, NULL},
+    [FIELD_CONFIRM] = {"confirm", NULL, FIELD_REPLICAS, 1, STORE_REPLICAS_MOST, NULL},
+    [FIELD_WAITERS] = {"waiters", NULL, FIELD_INTEGER, 1, LOCK_WAITERS_MOST, NULL},
 };
+
+/* The client's name for a field; `name` for one that it did not give. */
+static const char *name_given(const struct parameters *parameters, enum field_id id)
+{
+    return (parameters->in_ms & FIELD_BIT(id)) != 0 ? FIELDS[id].in_ms : FIELDS[id].name;
+}
 
 void field_refuse(struct exchange *exchange, enum field_id id, const char *expected)
 {
-    const struct field *field = &FIELDS[id];
-    problem_parameter(exchange, field->json ? field->json : field->query, expected);
+    problem_parameter(exchange, name_given(&exchange->parameters, id), expected);
 }
 
-/* The accepted field with this name; FIELD_COUNT for none. */
-static enum field_id field_find(unsigned accepted, struct slice name, bool in_query)
+/* Sets the field and the name of an input to the accepted field with this name. Returns false if
+ * there is none. */
+static bool find_field(unsigned accepted, struct slice name, bool in_query, struct input *input)
 {
     for (unsigned id = 0; id < FIELD_COUNT; id++) {
-        const char *known = in_query ? FIELDS[id].query : FIELDS[id].json;
-        if ((accepted & FIELD_BIT(id)) && known && slice_equals(name, known))
-            return (enum field_id)id;
+        const struct field *field = &FIELDS[id];
+        if (!(accepted & FIELD_BIT(id)) || (in_query && !field_is_in_query(field)))
+            continue;
+        bool is_named = slice_equals(name, field->name);
+        input->in_ms = !is_named && field->in_ms && slice_equals(name, field->in_ms);
+        if (!is_named && !input->in_ms)
+            continue;
+        input->id = (enum field_id)id;
+        input->name = input->in_ms ? field->in_ms : field->name;
+        return true;
     }
-    return FIELD_COUNT;
+    return false;
 }
 
-static void list_names(unsigned accepted, bool in_query, char *text, size_t size)
+static void add_name(char text[KNOWN_LENGTH], const char *name)
 {
-    size_t length = 0;
+    size_t length = strlen(text);
+    if (name && length + strlen(name) + sizeof ", " <= KNOWN_LENGTH)
+        snprintf(text + length, KNOWN_LENGTH - length, "%s%s", length ? ", " : "", name);
+}
+
+static void list_names(unsigned accepted, bool in_query, char text[KNOWN_LENGTH])
+{
     text[0] = '\0';
     for (unsigned id = 0; id < FIELD_COUNT; id++) {
-        const char *known = in_query ? FIELDS[id].query : FIELDS[id].json;
-        if (!(accepted & FIELD_BIT(id)) || !known || length + strlen(known) + 3 > size)
+        const struct field *field = &FIELDS[id];
+        if (!(accepted & FIELD_BIT(id)) || (in_query && !field_is_in_query(field)))
             continue;
-        length += (size_t)snprintf(text + length, size - length, "%s%s", length ? ", " : "", known);
+        add_name(text, field->name);
+        add_name(text, field->in_ms);
     }
 }
 
@@ -77,14 +101,16 @@ static int shown_length(struct slice name)
 static bool refuse_unknown(struct exchange *exchange, unsigned accepted, struct slice name,
                            bool in_query)
 {
-    char known[128], detail[256], shown[NAME_SHOWN + 1];
-    list_names(accepted, in_query, known, sizeof known);
+    char known[KNOWN_LENGTH], detail[KNOWN_LENGTH + 64], shown[NAME_SHOWN + 1];
+    list_names(accepted, in_query, known);
     snprintf(shown, sizeof shown, "%.*s", shown_length(name), name.bytes);
     if (name.length == 0)
         snprintf(detail, sizeof detail, "a %s has no name. Known here: %s.",
                  in_query ? "query parameter" : "field", known[0] ? known : "none");
     else if (in_query && slice_equals(name, "token"))
         snprintf(detail, sizeof detail, "never in the URL. Send it in the Lock-Token header.");
+    else if (in_query && slice_equals(name, "names"))
+        snprintf(detail, sizeof detail, "only in the body: {\"names\": [\"a\", \"b\"]}.");
     else if (known[0])
         snprintf(detail, sizeof detail, "unknown %s. Known here: %s.",
                  in_query ? "query parameter" : "field", known);
@@ -97,8 +123,14 @@ static bool refuse_unknown(struct exchange *exchange, unsigned accepted, struct 
 
 static bool refuse_repeated(const struct input *input)
 {
+    char detail[NAME_SHOWN + 64];
+    const char *first = name_given(&input->exchange->parameters, input->id);
+    bool is_other = input->in_ms != (first == FIELDS[input->id].in_ms);
+    if (is_other)
+        snprintf(detail, sizeof detail, "the same as %s, which is given too. Send one of them.",
+                 first);
     problem_parameter(input->exchange, input->name,
-                      "given more than once. Give it in one place only.");
+                      is_other ? detail : "given more than once. Give it in one place only.");
     return false;
 }
 
@@ -109,22 +141,22 @@ static bool claim(const struct input *input)
     if (field_given(parameters, input->id))
         return refuse_repeated(input);
     parameters->given |= FIELD_BIT(input->id);
+    if (input->in_ms)
+        parameters->in_ms |= FIELD_BIT(input->id);
     return true;
 }
 
 static bool read_pair(struct exchange *exchange, unsigned accepted, struct slice name,
                       struct slice value, char *decoded)
 {
-    enum field_id id = field_find(accepted, name, true);
-    if (id == FIELD_COUNT)
+    struct input input = {.exchange = exchange};
+    if (!find_field(accepted, name, true, &input))
         return refuse_unknown(exchange, accepted, name, true);
-
-    struct input input = {exchange, id, FIELDS[id].query, true};
-    struct slice text = {decoded, 0};
     if (!claim(&input))
         return false;
-    if (!value.bytes && FIELDS[id].kind == FIELD_FLAG)
+    if (!value.bytes && FIELDS[input.id].kind == FIELD_FLAG)
         return input_set_from_query(&input, slice_of("true"));
+    struct slice text = {decoded, 0};
     if (percent_decode(value, decoded, &text.length) < 0)
         return input_refuse(&input);
     return input_set_from_query(&input, text);
@@ -162,12 +194,11 @@ static bool read_body(struct exchange *exchange, unsigned accepted)
     if (!body_parse(exchange))
         return false;
     json_object_foreach (exchange->kept.json, key, value) {
-        enum field_id id = field_find(accepted, slice_of(key), false);
-        if (id == FIELD_COUNT)
+        struct input input = {.exchange = exchange};
+        if (!find_field(accepted, slice_of(key), false, &input))
             return refuse_unknown(exchange, accepted, slice_of(key), false);
         if (json_is_null(value))
             continue; /* counts as absent */
-        struct input input = {exchange, id, FIELDS[id].json, false};
         if (!claim(&input) || !input_set_from_json(&input, value))
             return false;
     }
@@ -178,7 +209,7 @@ static bool read_header(struct exchange *exchange, unsigned accepted)
 {
     if (!exchange->head.lock_token || !(accepted & FIELD_BIT(FIELD_LOCK_TOKEN)))
         return true;
-    struct input input = {exchange, FIELD_LOCK_TOKEN, "Lock-Token", false};
+    struct input input = {.exchange = exchange, .id = FIELD_LOCK_TOKEN, .name = "Lock-Token"};
     if (exchange->head.lock_token_repeated)
         return refuse_repeated(&input);
     return claim(&input) && input_set_text(&input, slice_of(exchange->head.lock_token));
@@ -191,7 +222,7 @@ static bool read_last_event(struct exchange *exchange)
     if (!exchange->wants_events || !exchange->head.last_event_id)
         return true;
     struct parameters *parameters = &exchange->parameters;
-    struct input input = {exchange, FIELD_AFTER, "Last-Event-ID", true};
+    struct input input = {.exchange = exchange, .id = FIELD_AFTER, .name = "Last-Event-ID"};
     struct slice after = slice_of(exchange->head.last_event_id);
     const char *second = strchr(exchange->head.last_event_id, '-');
     parameters->given |= FIELD_BIT(FIELD_AFTER);
@@ -224,11 +255,10 @@ int64_t fields_longest_ttl(const struct exchange *exchange)
 static bool check_ttl(struct exchange *exchange)
 {
     const struct parameters *parameters = &exchange->parameters;
-    const json_t *in_body = json_object_get(exchange->kept.json, FIELDS[FIELD_TTL].json);
-    bool is_in_query = !in_body || json_is_null(in_body);
-    const struct input input = {exchange, FIELD_TTL,
-                                is_in_query ? FIELDS[FIELD_TTL].query : FIELDS[FIELD_TTL].json,
-                                is_in_query};
+    const struct input input = {.exchange = exchange,
+                                .id = FIELD_TTL,
+                                .name = name_given(parameters, FIELD_TTL),
+                                .in_ms = (parameters->in_ms & FIELD_BIT(FIELD_TTL)) != 0};
     return !parameters->names || parameters->numbers[FIELD_TTL] <= fields_longest_ttl(exchange) ||
            input_refuse(&input);
 }

@@ -11,15 +11,15 @@
 struct exchange;
 
 enum field_kind {
-    FIELD_DURATION, /* milliseconds in JSON, with a unit in the query */
+    FIELD_DURATION, /* text with a unit; by its other name an integer of milliseconds */
     FIELD_INTEGER,
     FIELD_MODE,
     FIELD_TEXT,     /* without control characters; the range is its length in bytes */
     FIELD_TOKEN,    /* never in the query */
-    FIELD_OBJECT,   /* a JSON object; the range is its length in bytes as compact text */
+    FIELD_OBJECT,   /* a JSON object, in the query its text; the range is the length in bytes */
     FIELD_FLAG,     /* true or false; in the query its bare name is true */
     FIELD_CHOICE,   /* the only valid word is `expected` */
-    FIELD_LIST,     /* of different names; the range is their number */
+    FIELD_LIST,     /* of different names, never in the query; the range is their number */
     FIELD_REPLICAS, /* "none", which is 0, or "replicas:N"; the range is N */
 };
 
@@ -47,8 +47,8 @@ enum field_id {
 };
 
 struct field {
-    const char *json;  /* its name in the body; NULL if the body may not have it */
-    const char *query; /* its name in the query; NULL if the query may not have it */
+    const char *name;  /* in the query and in the body */
+    const char *in_ms; /* the other name of a duration; else NULL */
     enum field_kind kind;
     int64_t lowest;
     int64_t highest;
@@ -59,6 +59,12 @@ extern const struct field FIELDS[FIELD_COUNT];
 
 #define FIELD_BIT(id) (1u << (id))
 
+/* Whether the query may have the field: no secret, and no list. */
+static inline bool field_is_in_query(const struct field *field)
+{
+    return field->kind != FIELD_TOKEN && field->kind != FIELD_LIST;
+}
+
 enum { REASON_LENGTH = 256 }; /* bytes */
 
 #define VERSION_HIGHEST INT64_C(9007199254740991) /* the highest exact integer in JSON */
@@ -67,6 +73,7 @@ enum { REASON_LENGTH = 256 }; /* bytes */
  * has numbers[FIELD_NAMES] entries. */
 struct parameters {
     unsigned given; /* FIELD_BIT of each */
+    unsigned in_ms; /* those given as milliseconds */
     int64_t numbers[FIELD_COUNT];
     int64_t since; /* of a Last-Event-ID of the form AFTER-SINCE: see struct prefix_position */
     struct slice texts[FIELD_COUNT];

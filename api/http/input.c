@@ -1,6 +1,5 @@
 #include "api/http/input.h"
 
-#include "api/http/body.h"
 #include "api/http/context.h"
 #include "api/http/exchange.h"
 #include "api/http/json_text.h"
@@ -31,11 +30,11 @@ static void describe_range(const struct input *input, char text[EXPECTED_LENGTH]
     switch (field->kind) {
     case FIELD_DURATION:
         duration_describe(low, high, duration);
-        if (input->in_query)
-            snprintf(text, EXPECTED_LENGTH, "%s", duration);
-        else
+        if (input->in_ms)
             snprintf(text, EXPECTED_LENGTH, "an integer of milliseconds, %" PRId64 " to %" PRId64,
                      low, high);
+        else
+            snprintf(text, EXPECTED_LENGTH, "%s", duration);
         break;
     case FIELD_INTEGER:
         snprintf(text, EXPECTED_LENGTH, "an integer from %" PRId64 " to %" PRId64, low, high);
@@ -151,6 +150,12 @@ bool input_set_integer(const struct input *input, struct slice text)
     return text.length > 0 ? input_set_number(input, number) : input_refuse(input);
 }
 
+static bool input_set_duration(const struct input *input, struct slice text)
+{
+    int64_t ms;
+    return duration_parse(text, &ms) == 0 ? input_set_number(input, ms) : input_refuse(input);
+}
+
 static bool input_set_replicas(const struct input *input, struct slice text)
 {
     int64_t replicas;
@@ -160,38 +165,13 @@ static bool input_set_replicas(const struct input *input, struct slice text)
     return true;
 }
 
-bool input_set_from_query(const struct input *input, struct slice text)
-{
-    int64_t ms;
-    switch (FIELDS[input->id].kind) {
-    case FIELD_DURATION:
-        return duration_parse(text, &ms) == 0 ? input_set_number(input, ms) : input_refuse(input);
-    case FIELD_INTEGER:
-        return input_set_integer(input, text);
-    case FIELD_MODE:
-        return set_mode(input, text);
-    case FIELD_FLAG:
-        return input_set_flag(input, text);
-    case FIELD_CHOICE:
-        return input_set_choice(input, text);
-    case FIELD_TEXT:
-        return input_set_text(input, text);
-    case FIELD_REPLICAS:
-        return input_set_replicas(input, text);
-    case FIELD_TOKEN:
-    case FIELD_OBJECT:
-    case FIELD_LIST:
-        break; /* has no name in the query */
-    }
-    return input_refuse(input);
-}
-
-static bool set_object(const struct input *input, const json_t *value)
+/* The object, and its text as the client wrote it. */
+static bool set_object(const struct input *input, const json_t *value, struct slice source)
 {
     struct exchange *exchange = input->exchange;
     if (!json_is_object(value))
         return input_refuse(input);
-    exchange->kept.meta = body_member(exchange, input->name);
+    exchange->kept.meta = json_text_compact(source);
     if (strlen(exchange->kept.meta) > LOCK_META_LENGTH)
         return input_refuse(input);
     exchange->parameters.texts[input->id] = slice_of(exchange->kept.meta);
@@ -223,21 +203,84 @@ static bool set_list(const struct input *input, const json_t *value)
     return true;
 }
 
-bool input_set_from_json(const struct input *input, const json_t *value)
+static bool set_object_from_query(const struct input *input, struct slice text)
+{
+    bool may_be = !json_text_is_deep(text) && !memchr(text.bytes, '\0', text.length);
+    json_t *value = may_be ? json_text_load(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    bool is_set = set_object(input, value, text);
+    json_decref(value);
+    return is_set;
+}
+
+/* A value that is text in the query and in the body alike. */
+static bool input_set(const struct input *input, struct slice text)
+{
+    switch (FIELDS[input->id].kind) {
+    case FIELD_DURATION:
+        return input_set_duration(input, text);
+    case FIELD_MODE:
+        return set_mode(input, text);
+    case FIELD_CHOICE:
+        return input_set_choice(input, text);
+    case FIELD_TEXT:
+    case FIELD_TOKEN:
+        return input_set_text(input, text);
+    case FIELD_REPLICAS:
+        return input_set_replicas(input, text);
+    case FIELD_INTEGER:
+    case FIELD_FLAG:
+    case FIELD_OBJECT:
+    case FIELD_LIST:
+        break; /* has a type of its own in the body */
+    }
+    return input_refuse(input);
+}
+
+/* The value has another type in the body, most likely a number without a unit. */
+static bool refuse_type(const struct input *input)
+{
+    const struct field *field = &FIELDS[input->id];
+    char detail[EXPECTED_LENGTH];
+    if (field->kind != FIELD_DURATION)
+        return input_refuse(input);
+    snprintf(detail, sizeof detail,
+             "expected text such as \"30s\"; or send a number of milliseconds as %s.",
+             field->in_ms);
+    problem_parameter(input->exchange, input->name, detail);
+    return false;
+}
+
+static bool is_integer(const struct input *input)
+{
+    return input->in_ms || FIELDS[input->id].kind == FIELD_INTEGER;
+}
+
+bool input_set_from_query(const struct input *input, struct slice text)
 {
     enum field_kind kind = FIELDS[input->id].kind;
+    if (is_integer(input))
+        return input_set_integer(input, text);
+    if (kind == FIELD_FLAG)
+        return input_set_flag(input, text);
+    return kind == FIELD_OBJECT ? set_object_from_query(input, text) : input_set(input, text);
+}
+
+bool input_set_from_json(const struct input *input, const json_t *value)
+{
+    struct exchange *exchange = input->exchange;
+    enum field_kind kind = FIELDS[input->id].kind;
     int64_t number;
-    struct slice text = {json_string_value(value), json_string_length(value)};
-    if (kind == FIELD_OBJECT)
-        return set_object(input, value);
-    if (kind == FIELD_LIST)
-        return set_list(input, value);
-    if (kind == FIELD_DURATION || kind == FIELD_INTEGER)
+    if (is_integer(input))
         return json_text_integer(value, &number) ? input_set_number(input, number)
                                                  : input_refuse(input);
-    if (!json_is_string(value))
-        return input_refuse(input);
-    if (kind == FIELD_REPLICAS)
-        return input_set_replicas(input, text);
-    return kind == FIELD_MODE ? set_mode(input, text) : input_set_text(input, text);
+    if (kind == FIELD_OBJECT)
+        return set_object(input, value,
+                          json_text_member(exchange->body, exchange->kept.json, input->name));
+    if (kind == FIELD_LIST)
+        return set_list(input, value);
+    if (kind == FIELD_FLAG && json_is_boolean(value))
+        return input_set_flag(input, slice_of(json_is_true(value) ? "true" : "false"));
+    if (kind == FIELD_FLAG || !json_is_string(value))
+        return refuse_type(input);
+    return input_set(input, (struct slice){json_string_value(value), json_string_length(value)});
 }

@@ -9,7 +9,7 @@ struct input {
     struct exchange *exchange;
     enum field_id id;
     const char *name; /* the client's name for it */
-    bool in_query;
+    bool in_ms;       /* a duration as an integer of milliseconds */
 };
 
 /* Each sets the parameter, which points to the value. Returns false if the value does not fit and

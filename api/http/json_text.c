@@ -133,3 +133,82 @@ bool json_text_integer(const json_t *value, int64_t *ret)
     *ret = json_is_integer(value) ? json_integer_value(value) : (int64_t)real;
     return true;
 }
+
+bool json_text_is_deep(struct slice text)
+{
+    int depth = 0, deepest = 0;
+    bool in_string = false;
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.bytes[i];
+        if (in_string) {
+            if (c == '\\')
+                i++;
+            else if (c == '"')
+                in_string = false;
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '{' || c == '[') {
+            depth++;
+            deepest = depth > deepest ? depth : deepest;
+        } else if (c == '}' || c == ']') {
+            depth--;
+        }
+    }
+    return deepest > JSON_TEXT_DEPTH;
+}
+
+/* The closing quote of the string that begins here. */
+static const char *string_end(const char *at)
+{
+    for (at++; *at != '"'; at++)
+        at += *at == '\\';
+    return at;
+}
+
+/* The end of the value around this place: its comma, or the bracket around it. */
+static const char *value_end(const char *at)
+{
+    for (int depth = 0;; at++) {
+        if (*at == '"')
+            at = string_end(at);
+        else if (*at == '{' || *at == '[')
+            depth++;
+        else if (depth == 0 && (*at == ',' || *at == '}' || *at == ']'))
+            return at;
+        else if (*at == '}' || *at == ']')
+            depth--;
+    }
+}
+
+/* Jansson keeps the order of members, and refuses a repeated key. */
+struct slice json_text_member(struct slice text, json_t *object, const char *key)
+{
+    const char *at = (const char *)rawmemchr(text.bytes, '{') + 1;
+    const char *next;
+    json_t *value;
+    json_object_foreach (object, next, value) {
+        at = (const char *)rawmemchr(string_end(rawmemchr(at, '"')), ':') + 1;
+        const char *end = value_end(at);
+        if (strcmp(next, key) == 0)
+            return (struct slice){at, (size_t)(end - at)};
+        at = end + 1;
+    }
+    abort(); /* the key is a member's */
+}
+
+char *json_text_compact(struct slice text)
+{
+    const char *at = text.bytes, *const end = text.bytes + text.length;
+    char *compact = memory_checked(malloc(text.length + 1)), *to = compact;
+    while (at < end) {
+        const char *piece = at;
+        if (strchr(" \t\n\r", *at)) {
+            at++;
+            continue;
+        }
+        at = *at == '"' ? string_end(at) + 1 : at + 1;
+        to = mempcpy(to, piece, (size_t)(at - piece));
+    }
+    *to = '\0';
+    return compact;
+}

@@ -14,6 +14,17 @@ json_t *json_text_load(struct slice text, size_t flags, json_error_t *error);
 
 #define JSON_TEXT_BEYOND (-1.0)
 
+/* Whether the brackets nest more than 16 levels deep. Brackets within strings do not count. */
+enum { JSON_TEXT_DEPTH = 16 };
+bool json_text_is_deep(struct slice text);
+
+/* The text of a member of the object that was loaded from `text`. It must have the member. */
+struct slice json_text_member(struct slice text, json_t *object, const char *key);
+
+/* The text without white space between its parts, for free(3). Numbers and escapes stay as they
+ * are. The text must be valid JSON. */
+char *json_text_compact(struct slice text);
+
 /* Whether the value is an integer, in any way of writing it: 30000, 30000.0 or 3e4, as JSON Schema
  * has it. Only those up to 2^53 count, which is beyond each bound here. */
 bool json_text_integer(const json_t *value, int64_t *ret);

@@ -161,7 +161,7 @@ enum handling break_locks(struct exchange *exchange)
                    parameters->texts[FIELD_CURSOR], (size_t)(limit ? limit : PORTION_DEFAULT),
                    &listener) < 0) {
         portion_end(portion);
-        input_refuse(&(struct input){exchange, FIELD_CURSOR, "cursor", true});
+        input_refuse(&(struct input){exchange, FIELD_CURSOR, "cursor", false});
         return ANSWERED;
     }
     return PARKED;

@@ -54,7 +54,7 @@ enum handling list_locks(struct exchange *exchange)
     if (locks_list(exchange->api->locks, parameters->texts[FIELD_PREFIX],
                    parameters->texts[FIELD_CURSOR], (size_t)(limit ? limit : PAGE_DEFAULT),
                    &listener) < 0) {
-        input_refuse(&(struct input){exchange, FIELD_CURSOR, "cursor", true});
+        input_refuse(&(struct input){exchange, FIELD_CURSOR, "cursor", false});
         return ANSWERED;
     }
     return PARKED;

@@ -121,20 +121,22 @@ static void examples_of_problems_have_their_titles(void **state)
 }
 
 /* What the document has to say of a field, other than of its range. */
-static const struct {
+struct kind {
     const char *type;     /* in a body */
-    const char *in_query; /* in the query */
+    const char *in_query; /* in the query; NULL: it is never there */
     const char *lowest;   /* the keyword for the range, NULL where it says nothing of it */
     const char *highest;
-} KINDS[] = {
-    [FIELD_DURATION] = {"integer", "string", "minimum", "maximum"},
+};
+
+static const struct kind KINDS[] = {
+    [FIELD_DURATION] = {"string", "string", NULL, NULL},
     [FIELD_INTEGER] = {"integer", "integer", "minimum", "maximum"},
     [FIELD_MODE] = {"string", "string", NULL, NULL},
     [FIELD_TEXT] = {"string", "string", "minLength", "maxLength"},
-    [FIELD_TOKEN] = {"string", "string", "minLength", "maxLength"},
-    [FIELD_OBJECT] = {"object", NULL, NULL, NULL},
-    [FIELD_FLAG] = {NULL, "boolean", NULL, NULL},
-    [FIELD_CHOICE] = {NULL, "string", NULL, NULL},
+    [FIELD_TOKEN] = {"string", NULL, "minLength", "maxLength"},
+    [FIELD_OBJECT] = {"object", "string", NULL, NULL},
+    [FIELD_FLAG] = {"boolean", "boolean", NULL, NULL},
+    [FIELD_CHOICE] = {"string", "string", NULL, NULL},
     [FIELD_REPLICAS] = {"string", "string", NULL, NULL},
     [FIELD_LIST] = {"array", NULL, "minItems", "maxItems"},
 };
@@ -152,23 +154,23 @@ static void check_bound(const char *where, const json_t *schema, const char *key
 
 /* The schema has to be that of the field, in the query or else in a body. */
 static void check_field(const struct spec *spec, const char *where, const json_t *schema,
-                        const struct field *field, bool in_query)
+                        const struct field *field, bool in_ms, bool in_query)
 {
+    const struct kind *kind = &KINDS[in_ms ? FIELD_INTEGER : field->kind];
     schema = schema_resolve(spec->root, schema);
-    const char *expected = in_query ? KINDS[field->kind].in_query : KINDS[field->kind].type;
+    const char *expected = in_query ? kind->in_query : kind->type;
     const char *type = json_string_value(json_object_get(schema, "type"));
     if (!type || !expected || strcmp(type, expected) != 0)
         fail_msg("%s: the type is not %s", where, expected);
     const char *choice = json_string_value(json_object_get(schema, "const"));
     if (field->kind == FIELD_CHOICE && (!choice || strcmp(choice, field->expected) != 0))
         fail_msg("%s: it is not %s", where, field->expected);
-    if (!KINDS[field->kind].lowest || (in_query && field->kind == FIELD_DURATION))
+    if (!kind->lowest)
         return;
-    check_bound(where, schema, KINDS[field->kind].lowest, field->lowest);
-    check_bound(where, schema, KINDS[field->kind].highest, field->highest);
+    check_bound(where, schema, kind->lowest, field->lowest);
+    check_bound(where, schema, kind->highest, field->highest);
 }
 
-/* The operation's parameter of that kind and name; its number among them counts as seen. */
 static const json_t *find_parameter(const json_t *parameters, const char *in, const char *name)
 {
     size_t i;
@@ -200,42 +202,37 @@ static const json_t *body_properties(const struct spec *spec,
     return json_object_get(schema, "properties");
 }
 
-static void check_query_fields(const struct spec *spec, const struct route *route,
-                               const json_t *parameters)
+/* `place` has the operation's parameters, or the properties of its body. */
+static void check_name(const struct spec *spec, const char *operation, const json_t *place,
+                       const struct field *field, const char *name)
 {
     char where[128];
-    size_t count = 0;
-    for (size_t id = 0; id < FIELD_COUNT; id++) {
-        if (!(route->fields & FIELD_BIT(id)) || !FIELDS[id].query)
-            continue;
-        snprintf(where, sizeof where, "%s, ?%s", route->operation_id, FIELDS[id].query);
-        const json_t *parameter = find_parameter(parameters, "query", FIELDS[id].query);
-        if (!parameter)
-            fail_msg("%s: not in openapi.yaml", where);
-        check_field(spec, where, json_object_get(parameter, "schema"), &FIELDS[id], true);
-        count++;
-    }
-    if (count != count_in_query(parameters))
-        fail_msg("%s: openapi.yaml has more parameters in the query", route->operation_id);
+    bool in_query = json_is_array(place);
+    snprintf(where, sizeof where, "%s, %s%s", operation, in_query ? "?" : "", name);
+    const json_t *parameter = in_query ? find_parameter(place, "query", name) : NULL;
+    const json_t *schema =
+        in_query ? json_object_get(parameter, "schema") : json_object_get(place, name);
+    if (!schema)
+        fail_msg("%s: not in openapi.yaml", where);
+    check_field(spec, where, schema, field, name == field->in_ms, in_query);
 }
 
-static void check_body_fields(const struct spec *spec, const struct route *route,
-                              const json_t *properties)
+static void check_fields(const struct spec *spec, const struct route *route, const json_t *place)
 {
-    char where[128];
+    bool in_query = json_is_array(place);
     size_t count = 0;
     for (size_t id = 0; id < FIELD_COUNT; id++) {
-        if (!(route->fields & FIELD_BIT(id)) || !FIELDS[id].json)
+        const struct field *field = &FIELDS[id];
+        if (!(route->fields & FIELD_BIT(id)) || (in_query && !field_is_in_query(field)))
             continue;
-        snprintf(where, sizeof where, "%s, %s", route->operation_id, FIELDS[id].json);
-        const json_t *property = json_object_get(properties, FIELDS[id].json);
-        if (!property)
-            fail_msg("%s: not in openapi.yaml", where);
-        check_field(spec, where, property, &FIELDS[id], false);
-        count++;
+        check_name(spec, route->operation_id, place, field, field->name);
+        if (field->in_ms)
+            check_name(spec, route->operation_id, place, field, field->in_ms);
+        count += field->in_ms ? 2 : 1;
     }
-    if (count != json_object_size(properties))
-        fail_msg("%s: openapi.yaml has more fields in the body", route->operation_id);
+    if (count != (in_query ? count_in_query(place) : json_object_size(place)))
+        fail_msg("%s: openapi.yaml has more fields in the %s", route->operation_id,
+                 in_query ? "query" : "body");
 }
 
 static void parameters_are_the_fields(void **state)
@@ -247,9 +244,9 @@ static void parameters_are_the_fields(void **state)
         json_t *parameters = spec_parameters(spec, operation);
         const json_t *properties = body_properties(spec, operation);
         bool by_token = find_parameter(parameters, "header", "Lock-Token");
-        check_query_fields(spec, route, parameters);
-        if (properties)
-            check_body_fields(spec, route, properties);
+        check_fields(spec, route, parameters);
+        if (route->fields && strcmp(route->method, "GET") != 0)
+            check_fields(spec, route, properties);
         if (by_token != ((route->fields & FIELD_BIT(FIELD_LOCK_TOKEN)) != 0))
             fail_msg("%s: Lock-Token", route->operation_id);
         json_decref(parameters);

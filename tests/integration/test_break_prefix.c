@@ -119,7 +119,8 @@ static void break_names_the_wrong_parameter(void **state)
         assert_string_equal(member_text(client, "parameter"), CASES[i].parameter);
     }
     assert_int_equal(listed(client, "/locks"), 1);
-    answers(client, "DELETE /locks?force=true&prefix=a", "{\"reason\": \"over\"}", 200, NULL);
+    answers(client, "DELETE /locks", "{\"force\": true, \"prefix\": \"a\", \"reason\": \"over\"}",
+            200, NULL);
     assert_int_equal(member_integer(client, "locks"), 1);
 }
 

@@ -1,5 +1,6 @@
 /* meta is shown as it was sent, numbers of any size included: ids of traces and hashes are more
  * than 64 bits can hold. */
+#include "api/http/target.h"
 #include "tests/support/fixtures/parked.h"
 
 #include <stdio.h>
@@ -29,6 +30,15 @@ static void numbers_of_any_size_in_meta_stay_as_they_are(void **state)
     shows_meta(client, "GET /locks/traced-1");
 }
 
+static void meta_in_query_stays_as_it_is(void **state)
+{
+    struct http_client *client = ((struct service *)*state)->client;
+    char request[600], *end = stpcpy(request, "POST /locks/queried?meta=");
+    percent_encode(slice_of(META), end);
+    answers(client, request, NULL, 201, NULL);
+    shows_meta(client, "GET /locks/queried");
+}
+
 static void meta_is_passed_on_to_the_hold_of_a_waiter(void **state)
 {
     struct service *service = *state;
@@ -50,6 +60,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_of_any_size_in_meta_stay_as_they_are),
+        cmocka_unit_test(meta_in_query_stays_as_it_is),
         cmocka_unit_test(meta_is_passed_on_to_the_hold_of_a_waiter),
     };
     return cmocka_run_group_tests_name("meta", tests, service_start, service_stop);

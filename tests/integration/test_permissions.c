@@ -30,9 +30,10 @@ static const struct {
 };
 
 enum shape {
-    OF_NAME,   /* the name stands in the path */
-    OF_NAMES,  /* in the body */
-    OF_PREFIX, /* the name is a prefix that is asked for */
+    OF_NAME,        /* the name stands in the path */
+    FORCED_IN_BODY, /* likewise, and force=true in the body */
+    OF_NAMES,       /* in the body */
+    OF_PREFIX,      /* the name is a prefix that is asked for */
     OF_NONE,
 };
 
@@ -55,6 +56,8 @@ static const struct {
     {"acquire", OF_NAME, "DELETE /locks/%s?force=false", TOKEN, NULL, 409},
     {"break", OF_NAME, "DELETE /locks/%s?force=true", NULL, NULL, 200},
     {"break", OF_NAME, "DELETE /locks/%s?force=%74rue", NULL, NULL, 200},
+    {"break", OF_NAME, "DELETE /locks/%s?force", NULL, NULL, 200},
+    {"break", FORCED_IN_BODY, "DELETE /locks/%s", NULL, NULL, 200},
     {"break", OF_NAME, "DELETE /locks?prefix=%s&force=true&reason=test", NULL, NULL, 200},
     {"read", OF_NAME, "GET /locks/%s", TOKEN, NULL, 200},
     {"read", OF_NAME, "HEAD /locks/%s", NULL, NULL, 200},
@@ -121,7 +124,10 @@ static long send(struct http_client *client, const char *principal, size_t asked
     struct as as = {
         .principal = principal, .token = ASKED[asked].token, .header = ASKED[asked].header};
     snprintf(body, sizeof body, "{\"names\":[\"%s\"]}", NAMES[name].name);
-    as.body = ASKED[asked].shape == OF_NAMES ? body : NULL;
+    if (ASKED[asked].shape == OF_NAMES)
+        as.body = body;
+    else if (ASKED[asked].shape == FORCED_IN_BODY)
+        as.body = "{\"force\":true}";
     fill(ASKED[asked].request, NAMES[name].segment, request);
     return asks(client, as, request);
 }

@@ -132,12 +132,12 @@ static void assert_number(const char *operation, const char *query, const char *
     reading_close(reading);
 }
 
-/* One without a name anywhere could not be given, and nobody would see that it is missing. */
+/* One without a name could not be given, and nobody would see that it is missing. */
 static void every_field_has_its_row(void **state)
 {
     (void)state;
     for (size_t id = 0; id < FIELD_COUNT; id++)
-        if (!FIELDS[id].json && !FIELDS[id].query)
+        if (!FIELDS[id].name || (FIELDS[id].kind == FIELD_DURATION) != (FIELDS[id].in_ms != NULL))
             fail_msg("field %zu has no row in api/http/fields.c", id);
 }
 
@@ -184,20 +184,29 @@ static const struct number {
     enum field_id id;
     int64_t number;
 } NUMBERS[] = {
-    {"acquireLock", "ttl=100ms", "{\"ttl_ms\":100}", FIELD_TTL, 100},
-    {"acquireLock", "ttl=24h", "{\"ttl_ms\":86400000}", FIELD_TTL, 86400000},
+    {"acquireLock", "ttl=100ms", "{\"ttl\":\"100ms\"}", FIELD_TTL, 100},
+    {"acquireLock", "ttl_ms=100", "{\"ttl_ms\":100}", FIELD_TTL, 100},
+    {"acquireLock", "ttl=24h", "{\"ttl\":\"24h\"}", FIELD_TTL, 86400000},
+    {"acquireLock", "ttl_ms=86400000", "{\"ttl_ms\":86400000}", FIELD_TTL, 86400000},
+    {"acquireLock", "ttl=%33%30s", "{\"ttl\":\"30\"}", FIELD_TTL, 30000},
     {"acquireLock", "ttl=86400", NULL, FIELD_TTL, 86400000},
     {"acquireLock", "ttl=100%6ds", NULL, FIELD_TTL, 100},
     {"acquireLock", "limit=5", "{\"limit\":5.000}", FIELD_LIMIT, 5},
-    {"renewLock", "ttl=5m", "{\"ttl_ms\":300000}", FIELD_TTL, 300000},
-    {"acquireLock", "wait=0", "{\"wait_ms\":0}", FIELD_WAIT, 0},
-    {"acquireLock", "wait=0ms", NULL, FIELD_WAIT, 0},
-    {"acquireLock", "wait=1m", "{\"wait_ms\":60000}", FIELD_WAIT, 60000},
-    {"acquireLock", "keep=30s", "{\"keep_ms\":30000}", FIELD_KEEP, 30000},
+    {"renewLock", "ttl=5m", "{\"ttl\":\"5m\"}", FIELD_TTL, 300000},
+    {"renewLock", "ttl_ms=300000", "{\"ttl_ms\":3e5}", FIELD_TTL, 300000},
+    {"acquireLock", "wait=0", "{\"wait\":\"0\"}", FIELD_WAIT, 0},
+    {"acquireLock", "wait_ms=0", "{\"wait_ms\":0}", FIELD_WAIT, 0},
+    {"acquireLock", "wait=0ms", "{\"wait\":\"0ms\"}", FIELD_WAIT, 0},
+    {"acquireLock", "wait=1m", "{\"wait\":\"1m\"}", FIELD_WAIT, 60000},
+    {"acquireLock", "wait_ms=60000", "{\"wait_ms\":60000}", FIELD_WAIT, 60000},
+    {"acquireLock", "keep=30s", "{\"keep\":\"30s\"}", FIELD_KEEP, 30000},
+    {"acquireLock", "keep_ms=30000", "{\"keep_ms\":30000.0}", FIELD_KEEP, 30000},
     {"acquireLock", "keep=0", "{\"keep_ms\":0}", FIELD_KEEP, 0},
-    {"acquireLock", "hold=connection", NULL, FIELD_HOLD, 1},
+    {"acquireLock", "hold=connection", "{\"hold\":\"connection\"}", FIELD_HOLD, 1},
+    {"acquireLock", "confirm=replicas:2", "{\"confirm\":\"replicas:2\"}", FIELD_CONFIRM, 2},
     {"acquireLocks", "wait=1m", "{\"wait_ms\":60000}", FIELD_WAIT, 60000},
     {"watchLock", "wait=1m", NULL, FIELD_WAIT, 60000},
+    {"watchLock", "wait_ms=60000", NULL, FIELD_WAIT, 60000},
     {"watchLock", "after=0", NULL, FIELD_AFTER, 0},
     {"watchLock", "after=9007199254740991", NULL, FIELD_AFTER, VERSION_HIGHEST},
     {"watchLocks", "after=1763715600000000", NULL, FIELD_AFTER, 1763715600000000},
@@ -207,9 +216,10 @@ static const struct number {
     {"acquireLock", "mode=exclusive", "{\"mode\":\"exclusive\"}", FIELD_LOCK_MODE, LOCK_EXCLUSIVE},
     {"acquireLock", "mode=shared", "{\"mode\":\"shared\"}", FIELD_LOCK_MODE, LOCK_SHARED},
     {"acquireLock", "mode=%73hared", NULL, FIELD_LOCK_MODE, LOCK_SHARED},
-    {"releaseLock", "force=true", NULL, FIELD_FORCE, 1},
+    {"releaseLock", "force=true", "{\"force\":true}", FIELD_FORCE, 1},
     {"releaseLock", "force", NULL, FIELD_FORCE, 1},
-    {"releaseLock", "force=false", NULL, FIELD_FORCE, 0},
+    {"releaseLock", "force=false", "{\"force\":false}", FIELD_FORCE, 0},
+    {"releaseLocks", "limit=7", "{\"limit\":7}", FIELD_PAGE, 7},
     {"getReadiness", "verbose", NULL, FIELD_VERBOSE, 1},
     {"getReadiness", "verbose=true", NULL, FIELD_VERBOSE, 1},
     {"getReadiness", "verbose=false", NULL, FIELD_VERBOSE, 0},
@@ -248,6 +258,12 @@ static const struct wrong {
     {"acquireLock", NULL, "{\"ttl_ms\":86400001}", "ttl_ms", "expected an integer"},
     {"acquireLock", NULL, "{\"ttl_ms\":1000.5}", "ttl_ms", "expected an integer"},
     {"acquireLock", NULL, "{\"ttl_ms\":\"5s\"}", "ttl_ms", "expected an integer"},
+    {"acquireLock", "ttl_ms=5s", NULL, "ttl_ms", "expected an integer of milliseconds"},
+    {"acquireLock", "ttl_ms=99", NULL, "ttl_ms", "of milliseconds, 100 to 86400000"},
+    {"acquireLock", NULL, "{\"ttl\":\"99ms\"}", "ttl", "expected a duration from 100ms to 24h"},
+    {"acquireLock", NULL, "{\"ttl\":30}", "ttl", "expected text such as \"30s\""},
+    {"acquireLock", NULL, "{\"ttl\":30000}", "ttl", "send a number of milliseconds as ttl_ms"},
+    {"acquireLock", NULL, "{\"keep\":true}", "keep", "or send a number of milliseconds as keep_ms"},
     {"acquireLock", NULL, "{\"wait_ms\":60001}", "wait_ms", "of milliseconds, 0 to 60000"},
     {"acquireLock", NULL, "{\"wait_ms\":-1}", "wait_ms", "expected an integer"},
     {"acquireLock", "keep=30001ms", NULL, "keep", "expected a duration from 0s to 30s"},
@@ -294,46 +310,61 @@ static const struct wrong {
     {"acquireLock", NULL, "{\"token\":7}", "token", "expected 22 to 128 characters"},
     {"acquireLock", NULL, "{\"meta\":[]}", "meta", "a JSON object of at most 1024 bytes"},
     {"acquireLock", NULL, "{\"meta\":\"{}\"}", "meta", "a JSON object"},
+    {"acquireLock", "meta=", NULL, "meta", "a JSON object"},
+    {"acquireLock", "meta", NULL, "meta", "a JSON object"},
+    {"acquireLock", "meta=5", NULL, "meta", "a JSON object"},
+    {"acquireLock", "meta=[]", NULL, "meta", "a JSON object"},
+    {"acquireLock", "meta={", NULL, "meta", "a JSON object"},
+    {"acquireLock", "meta={}%00", NULL, "meta", "a JSON object"},
+    {"acquireLock", "meta={\"a\":1,\"a\":2}", NULL, "meta", "a JSON object"},
+    {"acquireLock", "meta={\"a\":[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]}", NULL, "meta", "a JSON object"},
+    {"acquireLocks", "names=[\"a\"]", NULL, "names", "only in the body"},
+    {"releaseLock", NULL, "{\"force\":\"true\"}", "force", "expected true or false"},
+    {"releaseLock", NULL, "{\"force\":1}", "force", "expected true or false"},
     {"listLocks", "prefix=%0A", NULL, "prefix", "without control characters"},
     {"listLocks", "cursor=", NULL, "cursor", "cursor: expected the cursor of the previous page"},
     /* Given twice. */
     {"acquireLock", "ttl=5s&ttl=5s", NULL, "ttl", "more than once"},
     {"acquireLock", "ttl=5s&mode=shared&ttl=6s", NULL, "ttl", "more than once"},
-    {"acquireLock", "ttl=5s", "{\"ttl_ms\":5000}", "ttl_ms", "more than once"},
+    {"acquireLock", "ttl=5s", "{\"ttl\":\"5s\"}", "ttl", "more than once"},
+    {"acquireLock", "ttl_ms=5000", "{\"ttl_ms\":5000}", "ttl_ms", "more than once"},
+    {"acquireLock", "ttl=5s", "{\"ttl_ms\":5000}", "ttl_ms", "the same as ttl, which is given too"},
+    {"acquireLock", "ttl=5s&ttl_ms=5000", NULL, "ttl_ms", "the same as ttl, which is given too"},
+    {"acquireLock", NULL, "{\"ttl_ms\":5000,\"ttl\":\"5s\"}", "ttl", "the same as ttl_ms"},
+    {"watchLock", "wait_ms=5&wait=5ms", NULL, "wait", "the same as wait_ms, which"},
+    {"acquireLock", "meta={}", "{\"meta\":{}}", "meta", "more than once"},
+    {"acquireLock", "hold=connection", "{\"hold\":\"connection\"}", "hold", "more than once"},
+    {"releaseLock", "force", "{\"force\":true}", "force", "more than once"},
     {"acquireLock", "owner=me", "{\"owner\":\"me\"}", "owner", "more than once"},
-    {"acquireLock", "wait=0", "{\"wait_ms\":0}", "wait_ms", "more than once"},
-    {"acquireLock", "keep=0", "{\"keep_ms\":0}", "keep_ms", "more than once"},
     {"watchLock", "after=1&after=1", NULL, "after", "more than once"},
     {"releaseLock", "force=false&force=false", NULL, "force", "more than once"},
     {"listLocks", "prefix=a&prefix=b", NULL, "prefix", "more than once"},
     /* Not known there. */
     {"acquireLock", "x=1", NULL, "x",
-     "unknown query parameter. Known here: ttl, wait, owner, mode, "
-     "limit, keep, hold"},
+     "unknown query parameter. Known here: ttl, ttl_ms, wait, wait_ms, owner, mode, limit, meta, "
+     "keep, keep_ms, hold, confirm."},
     {"acquireLock", "=1", NULL, "query", "a query parameter has no name. Known here: ttl"},
     {"acquireLock", "%74tl=5s", NULL, "%74tl", "unknown query parameter"},
-    {"acquireLock", "ttl_ms=5000", NULL, "ttl_ms", "unknown query parameter"},
-    {"acquireLock", "meta={}", NULL, "meta", "unknown query parameter"},
     {"acquireLock", "force=true", NULL, "force", "unknown query parameter"},
-    {"acquireLock", NULL, "{\"ttl\":5}", "ttl",
-     "unknown field. Known here: ttl_ms, wait_ms, owner, mode, limit, token, meta, keep_ms"},
+    {"acquireLock", NULL, "{\"x\":5}", "x",
+     "unknown field. Known here: ttl, ttl_ms, wait, wait_ms, owner, mode, limit, token, meta, "
+     "keep, keep_ms, hold, confirm."},
     {"acquireLock", NULL, "{\"names\":[\"a\"]}", "names", "unknown field"},
-    {"acquireLock", NULL, "{\"hold\":\"connection\"}", "hold", "unknown field"},
-    {"acquireLocks", NULL, "{\"keep_ms\":0}", "keep_ms", "Known here: ttl_ms, wait_ms, owner, "},
-    {"acquireLocks", "keep=0", NULL, "keep", "Known here: ttl, wait, owner, mode, limit"},
+    {"acquireLocks", NULL, "{\"keep_ms\":0}", "keep_ms", "limit, token, meta, names, confirm."},
+    {"acquireLocks", "keep=0", NULL, "keep", "owner, mode, limit, meta, confirm."},
     {"acquireLocks", "hold=connection", NULL, "hold", "unknown query parameter"},
-    {"acquireLocks", "names=a", NULL, "names", "unknown query parameter"},
-    {"renewLocks", NULL, "{\"wait_ms\":0}", "wait_ms", "Known here: ttl_ms, token, names"},
+    {"renewLocks", NULL, "{\"wait_ms\":0}", "wait_ms", "Known here: ttl, ttl_ms, token, names"},
     {"releaseLocks", "ttl=5s", NULL, "ttl", "Known here: force, prefix, limit, cursor, reason"},
-    {"watchLock", "prefix=a", NULL, "prefix", "Known here: wait, after"},
-    {"watchLocks", "cursor=a", NULL, "cursor", "Known here: wait, prefix, limit, after"},
-    {"acquireLock", NULL, "{\"\":5}", "body", "a field has no name. Known here: ttl_ms"},
+    {"releaseLocks", NULL, "{\"ttl\":1}", "ttl", "Known here: token, force, prefix, limit, cursor"},
+    {"watchLock", "prefix=a", NULL, "prefix", "Known here: wait, wait_ms, after"},
+    {"watchLocks", "cursor=a", NULL, "cursor", "Known here: wait, wait_ms, prefix, limit, after"},
+    {"acquireLock", NULL, "{\"\":5}", "body", "a field has no name. Known here: ttl, ttl_ms"},
     {"acquireLock", NULL, "{\"Owner\":\"me\"}", "Owner", "unknown field"},
     {"acquireLock", NULL, "{\"prefix\":\"\"}", "prefix", "unknown field"},
     {"renewLock", "owner=me", NULL, "owner", "unknown query parameter. Known here: ttl"},
-    {"renewLock", NULL, "{\"mode\":\"shared\"}", "mode", "Known here: ttl_ms, token"},
+    {"renewLock", NULL, "{\"mode\":\"shared\"}", "mode", "Known here: ttl, ttl_ms, token"},
     {"releaseLock", "ttl=5s", NULL, "ttl", "unknown query parameter. Known here: force"},
-    {"releaseLock", NULL, "{\"force\":true}", "force", "unknown field. Known here: token"},
+    {"releaseLock", NULL, "{\"x\":true}", "x", "unknown field. Known here: token, force"},
     {"inspectLock", "ttl=5s", NULL, "ttl", "unknown query parameter. Known here: waiters"},
     {"inspectLock", "waiters=201", NULL, "waiters", "1 to 200"},
     {"listLocks", "owner=me", NULL, "owner", "Known here: prefix, limit, cursor"},
@@ -627,6 +658,16 @@ static void meta_is_kept_as_it_was_sent(void **state)
     }
 }
 
+static void meta_in_query_is_read_as_in_body(void **state)
+{
+    struct request request = {.operation = "acquireLock",
+                              .query = "wait=0&meta=%7b%20%22a%22:%20[0.10,%201e5]%20}&ttl=5s"};
+    (void)state;
+    struct reading *reading = read_well(&request);
+    assert_true(slice_equals(reading->exchange.parameters.texts[FIELD_META], "{\"a\":[0.10,1e5]}"));
+    reading_close(reading);
+}
+
 static const struct media {
     const char *content_type;
     bool json;
@@ -813,6 +854,7 @@ int main(void)
         cmocka_unit_test(token_header_is_ignored_where_none_is_taken),
         cmocka_unit_test(meta_has_at_most_1024_compact_bytes),
         cmocka_unit_test(meta_is_kept_as_it_was_sent),
+        cmocka_unit_test(meta_in_query_is_read_as_in_body),
         cmocka_unit_test(body_is_json_by_content_type),
         cmocka_unit_test(empty_body_needs_no_content_type),
         cmocka_unit_test(malformed_json_is_explained),
