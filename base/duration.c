@@ -54,6 +54,20 @@ void duration_format(int64_t ms, char text[DURATION_TEXT])
     snprintf(text, DURATION_TEXT, "%" PRId64 "%s", ms / unit->ms, unit->name);
 }
 
+void duration_speak(int64_t ms, char text[DURATION_SPOKEN])
+{
+    static const struct unit SPOKEN[] = {{"h", 3600000}, {"min", 60000}, {"s", 1000}};
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof SPOKEN / sizeof SPOKEN[0]; i++) {
+        int64_t count = ms / SPOKEN[i].ms;
+        bool is_last = SPOKEN[i].ms == 1000;
+        ms %= SPOKEN[i].ms;
+        if (count > 0 || (is_last && length == 0))
+            length += (size_t)snprintf(text + length, DURATION_SPOKEN - length, "%s%" PRId64 " %s",
+                                       length > 0 ? " " : "", count, SPOKEN[i].name);
+    }
+}
+
 void duration_describe(int64_t lowest_ms, int64_t highest_ms, char text[DURATION_RANGE])
 {
     char lowest[DURATION_TEXT], highest[DURATION_TEXT];

@@ -12,7 +12,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { EXPECTED_LENGTH = 160 };
+enum {
+    EXPECTED_LENGTH = 160,
+    BARE_HIGHEST_MS = 3600000, /* of a duration without a unit, which is seconds */
+};
 
 static int64_t highest_of(const struct input *input)
 {
@@ -150,10 +153,28 @@ bool input_set_integer(const struct input *input, struct slice text)
     return text.length > 0 ? input_set_number(input, number) : input_refuse(input);
 }
 
+/* Such a number without a unit is most likely meant as milliseconds. */
+static bool refuse_bare(const struct input *input, int64_t ms)
+{
+    char spoken[DURATION_SPOKEN], detail[EXPECTED_LENGTH];
+    int64_t number = ms / 1000;
+    duration_speak(ms, spoken);
+    snprintf(detail, sizeof detail,
+             "%" PRId64 " seconds are %s: write %" PRId64 "ms or %" PRId64 "s.", number, spoken,
+             number, number);
+    problem_parameter(input->exchange, input->name, detail);
+    return false;
+}
+
 static bool input_set_duration(const struct input *input, struct slice text)
 {
     int64_t ms;
-    return duration_parse(text, &ms) == 0 ? input_set_number(input, ms) : input_refuse(input);
+    if (duration_parse(text, &ms) < 0)
+        return input_refuse(input);
+    bool is_bare = text.bytes[text.length - 1] >= '0' && text.bytes[text.length - 1] <= '9';
+    if (is_bare && ms > BARE_HIGHEST_MS)
+        return refuse_bare(input, ms);
+    return input_set_number(input, ms);
 }
 
 static bool input_set_replicas(const struct input *input, struct slice text)

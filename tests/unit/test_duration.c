@@ -119,6 +119,26 @@ static void the_largest_unit_that_divides_is_written(void **state)
     }
 }
 
+static void duration_is_spoken_in_hours_minutes_and_seconds(void **state)
+{
+    static const struct writing SPOKEN[] = {
+        {0, "0 s"},
+        {999, "0 s"},
+        {59000, "59 s"},
+        {60000, "1 min"},
+        {3601000, "1 h 1 s"},
+        {30000000, "8 h 20 min"},
+        {86399999, "23 h 59 min 59 s"},
+        {INT64_MAX, "2562047788015 h 12 min 55 s"},
+    };
+    (void)state;
+    for (size_t i = 0; i < LENGTH(SPOKEN); i++) {
+        char text[DURATION_SPOKEN];
+        duration_speak(SPOKEN[i].ms, text);
+        assert_string_equal(text, SPOKEN[i].text);
+    }
+}
+
 static void what_was_written_is_read_back(void **state)
 {
     (void)state;
@@ -138,6 +158,7 @@ int main(void)
         cmocka_unit_test(anything_else_is_refused_and_sets_nothing),
         cmocka_unit_test(only_the_slice_is_read),
         cmocka_unit_test(the_largest_unit_that_divides_is_written),
+        cmocka_unit_test(duration_is_spoken_in_hours_minutes_and_seconds),
         cmocka_unit_test(what_was_written_is_read_back),
     };
     return cmocka_run_group_tests_name("duration", tests, NULL, NULL);
