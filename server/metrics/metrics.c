@@ -8,8 +8,8 @@
 #include <time.h>
 
 const char *const METRICS_METHOD_NAMES[] = {"GET", "POST", "PUT", "DELETE", "HEAD"};
-const unsigned METRICS_STATUS_CODES[] = {200, 201, 304, 400, 401, 403, 404, 405,
-                                         406, 408, 409, 413, 415, 429, 431, 503};
+const unsigned METRICS_STATUS_CODES[] = {200, 201, 302, 304, 400, 401, 403, 404,
+                                         405, 408, 409, 413, 415, 429, 431, 503};
 
 static_assert((int)LOCK_EVENT_KINDS <= (int)METRICS_LOCK_EVENTS, "each kind is counted");
 
