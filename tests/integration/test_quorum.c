@@ -265,9 +265,11 @@ static void three_away_is_503(void **state)
     answers_token(story->client, TOKEN, "POST /locks/three?ttl=60s", NULL, 201, NULL);
     for (int i = 0; i < 3; i++)
         redis_process_freeze(&story->servers.members[i]);
-    static const char *const REQUESTS[] = {"POST /locks/more", "POST /locks/more?wait=50s",
-                                           "PUT /locks/three", "DELETE /locks/nobodys",
-                                           "GET /locks/three", "GET /readyz"};
+    /* What the three may grant lasts longer than the test waits for its end. */
+    static const char *const REQUESTS[] = {
+        "POST /locks/more?ttl=10m", "POST /locks/more?ttl=10m&wait=50s",
+        "PUT /locks/three",         "DELETE /locks/nobodys",
+        "GET /locks/three",         "GET /readyz"};
     for (size_t i = 0; i < sizeof REQUESTS / sizeof REQUESTS[0]; i++) {
         if (strncmp(REQUESTS[i], "PUT", 3) == 0 || strncmp(REQUESTS[i], "DEL", 3) == 0)
             answers_token(story->client, TOKEN, REQUESTS[i], NULL, 503, "store_unavailable");
