@@ -227,6 +227,42 @@ static void reply_has_the_mode_of_a_majority(void **state)
     parked_close(parked);
 }
 
+/* Until all members have this key. */
+static void await_key_at_all(struct on_quorum *story, const char *key)
+{
+    int64_t deadline = clock_ms() + PATIENCE_MS;
+    for (int i = 0; i < QUORUM_MEMBERS; i++)
+        while (redis_process_integer(&story->servers.members[i], "EXISTS %s", key) == 0) {
+            if (clock_ms() > deadline)
+                fail_msg("member %d does not have %s", i, key);
+            clock_sleep_ms(5);
+        }
+}
+
+enum { BEFORE_END_MS = 30000 }; /* of a wait of 50 s, at whose end batond looks in any case */
+
+/* No member knows any more that batond watches the name, so none sends a message. */
+static void change_without_any_message_reaches_watcher(void **state)
+{
+    static const char SERVERS[] = "baton:{told}:servers";
+    struct on_quorum *story = *state;
+    char request[80];
+    answers_token(story->client, TOKEN, "POST /locks/told?ttl=10m", NULL, 201, NULL);
+    await_settled_at(&story->servers, "told");
+    answers(story->client, "GET /locks/told", NULL, 200, NULL);
+    snprintf(request, sizeof request, "GET /locks/told/events?wait=50s&after=%lld",
+             (long long)http_integer(story->client, "version"));
+    struct parked *watcher = parked_send(story->batond.port, NULL, request, NULL);
+    await_key_at_all(story, SERVERS);
+    assert_true(parked_waits(watcher, 0));
+    for (int i = 0; i < QUORUM_MEMBERS; i++)
+        redis_process_integer(&story->servers.members[i], "DEL %s", SERVERS);
+    answers_token(story->client, TOKEN, "DELETE /locks/told", NULL, 200, NULL);
+    assert_int_equal(parked_answer(watcher, BEFORE_END_MS), 200);
+    assert_true(json_is_true(member(&watcher->client, "changed")));
+    parked_close(watcher);
+}
+
 /* A member that the test before has frozen is connected again after a pause. */
 static int all_are_up(void **state)
 {
@@ -245,6 +281,7 @@ int main(void)
         TEST(hold_found_by_two_requests_at_a_minority_is_taken_back),
         TEST(grant_of_a_minority_is_taken_back_when_it_returns),
         TEST(reply_has_the_mode_of_a_majority),
+        TEST(change_without_any_message_reaches_watcher),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests_name("members of a quorum", tests, begin, on_quorum_stop);
