@@ -287,6 +287,39 @@ static void one_that_was_started_anew_soon_is_none_that_was_promoted(void **stat
     replicated_stop(&all);
 }
 
+/* The server has run for longer than batond, and has followed nobody. All replicas of the primary
+ * have confirmed the grant: only a promoted replica would have it. */
+static void server_of_another_history_begins_quarantine(void **state)
+{
+    struct replicated all;
+    struct redis_process stranger;
+    char url[220], path[200];
+    struct batond_process batond;
+    (void)state;
+    replicated_start(&all, 1);
+    redis_process_start(&stranger, &AT_ONCE);
+    snprintf(path, sizeof path, "%s/current", all.primary.dir.path);
+    snprintf(url, sizeof url, "unix://%s", path);
+    assert_int_equal(symlink(all.primary.socket, path), 0);
+    clock_sleep_ms(2500); /* Redis tells in whole seconds for how long it has run */
+    batond_process_start(
+        &batond, &(struct batond_options){.redis_url = url,
+                                          .arguments = LIST("--workers=1", "--quarantine=auto",
+                                                            "--confirm=replicas:2")});
+    struct http_client *client = http_client_new(batond.url);
+    answers(client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
+    clock_sleep_ms(LOOK_MS);
+    redis_process_kill(&all.primary);
+    unlink(path);
+    assert_int_equal(symlink(stranger.socket, path), 0);
+    assert_true(clock_wait_until(is_in_quarantine, client, PATIENCE_MS));
+    answers(client, "POST /locks/n?ttl=5m", NULL, 503, "quarantined");
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    redis_process_stop(&stranger);
+    replicated_stop(&all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +329,7 @@ int main(void)
         cmocka_unit_test(a_replica_that_confirmed_nothing_is_counted),
         cmocka_unit_test(a_promoted_replica_grants_nothing_unless_it_has_all),
         cmocka_unit_test(one_that_was_started_anew_soon_is_none_that_was_promoted),
+        cmocka_unit_test(server_of_another_history_begins_quarantine),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);
