@@ -127,8 +127,9 @@ static void later_connection_has_the_hold(void **state)
     const int ports[] = {service->batond.port, other.port};
     for (size_t i = 0; i < 2; i++) {
         const char *const name = i == 0 ? "twice" : "twice-elsewhere";
-        char query[60], path[60];
+        char query[60], last[60], path[60];
         snprintf(query, sizeof query, "%s?hold=connection&ttl=6s", name);
+        snprintf(last, sizeof last, "%s?hold=connection&ttl=1h", name);
         snprintf(path, sizeof path, "PUT /locks/%s", name);
         struct parked *first = hold(service->batond.port, query);
         is_granted(first, 201);
@@ -137,7 +138,7 @@ static void later_connection_has_the_hold(void **state)
         answers_token(service->client, TOKEN, path, NULL, 200, NULL);
         parked_close(first);
         assert_true(parked_hears(second, "\"heartbeat\"", CLOCK_HANG_MS));
-        struct parked *third = hold(ports[i], query);
+        struct parked *third = hold(ports[i], last);
         is_granted(third, 200);
         parked_close(third);
         assert_true(comes_to(service->client, name, "free", 0));
@@ -173,7 +174,7 @@ static void stop_leaves_the_hold_its_ttl(void **state)
     assert_true(process_wait(&stopping.process, CLOCK_HANG_MS));
     assert_int_equal(batond_process_stop(&stopping), 0);
     answers_token(service->client, TOKEN, "PUT /locks/drain", NULL, 200, NULL);
-    stream = hold(service->batond.port, "drain?hold=connection&ttl=1m");
+    stream = hold(service->batond.port, "drain?hold=connection&ttl=1h");
     is_granted(stream, 200);
     parked_close(stream);
     assert_true(comes_to(service->client, "drain", "free", 0));

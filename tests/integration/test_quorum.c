@@ -155,7 +155,7 @@ static void hang_up_leaves_no_hold(void **state)
     struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/gone", NULL, 201, NULL);
     struct parked *parked =
-        parked_send_token(story->batond.port, OTHER, "POST /locks/gone?wait=50s");
+        parked_send_token(story->batond.port, OTHER, "POST /locks/gone?wait=50s&ttl=1h");
     comes_to_queue(story->client, "gone", 1);
     parked_close(parked);
     answers_token(story->client, TOKEN, "DELETE /locks/gone", NULL, 200, NULL);
