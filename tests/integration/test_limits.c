@@ -256,6 +256,18 @@ static void ends_body(int fd, const char *rest, size_t length, const char *statu
     close(fd);
 }
 
+/* Sends a whole body. Returns false if there is no room for it yet. */
+static bool is_admitted(const struct service *service, const char *name, const char *body,
+                        size_t length)
+{
+    char reply[64] = "";
+    int fd = begin_body(service, name, "");
+    raw_send(fd, body, length);
+    raw_receive(fd, reply, sizeof reply, "\r\n", CLOCK_HANG_MS, NULL);
+    close(fd);
+    return strstr(reply, " 409 ");
+}
+
 static void bodies_per_principal_are_bound(void **state)
 {
     enum { MOST = 3, LENGTH = 60000 };
@@ -280,6 +292,14 @@ static void bodies_per_principal_are_bound(void **state)
         ends_body(fds[i], body + 1, LENGTH - 1, " 409 ");
     for (int i = 0; i < 2 * MOST; i++)
         ends_body(begin_body(service, "one", ""), body, LENGTH, " 409 ");
+    for (int i = 0; i < MOST; i++) { /* so does a client that goes before the end of its body */
+        fds[i] = begin_body(service, "one", "{");
+        assert_true(raw_comes_to_be_read(fds[i], CLOCK_HANG_MS));
+        close(fds[i]);
+    }
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
+    while (!is_admitted(service, "one", body, LENGTH))
+        assert_true(clock_ms() < deadline);
     limited_close(&limited);
 }
 
