@@ -125,12 +125,12 @@ end
 
 -- The connection that has the hold of this attempt: the last one that asked for it; nil if none has.
 local function connection_of(attempt)
-    return match(attempt, '.*(' .. CONNECTION .. '%x+)')
+    return find_text(attempt, CONNECTION, 1, true) and match(attempt, '.*(' .. CONNECTION .. '%x+)') or nil
 end
 
 -- The attempt of a hold that counts as known to a client. A connection that has it keeps it.
 local function known_by(attempt)
-    local connection = attempt ~= KNOWN and connection_of(attempt)
+    local connection = connection_of(attempt)
     return connection and KNOWN .. ' ' .. connection or KNOWN
 end
 
