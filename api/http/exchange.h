@@ -76,6 +76,8 @@ struct request_head {
     const char *certificate;     /* the common name in the client's verified certificate */
     bool lock_token_repeated;    /* the request has more than one Lock-Token field */
     bool authorization_repeated; /* the request has more than one Authorization field */
+    bool has_x_lock_token;       /* X-Lock-Token, which batond does not read */
+    bool has_idempotency_key;    /* Idempotency-Key, likewise */
     bool is_from_script;         /* X-Requested-With: a page's script handles 401 itself */
     bool has_body;               /* the head announces a body */
     bool is_admin;               /* came in at admin-listen, which serves health and metrics only */

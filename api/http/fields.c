@@ -7,15 +7,12 @@
 #include "api/http/problem.h"
 #include "api/http/route.h"
 #include "api/http/target.h"
+#include "api/http/unknown.h"
 #include "base/memory.h"
 
 #include <stdio.h>
 
-enum {
-    NAME_SHOWN = 60,
-    KNOWN_LENGTH = 192, /* room for the names of all fields of a request */
-    CURSOR_LONGEST = 32768,
-};
+enum { CURSOR_LONGEST = 32768, DETAIL_LENGTH = 128 };
 
 const struct field FIELDS[FIELD_COUNT] = {
     [FIELD_TTL] = {"ttl", "ttl_ms", FIELD_DURATION, 100, 86400000, NULL},
@@ -70,60 +67,9 @@ static bool find_field(unsigned accepted, struct slice name, bool in_query, stru
     return false;
 }
 
-static void add_name(char text[KNOWN_LENGTH], const char *name)
-{
-    size_t length = strlen(text);
-    if (name && length + strlen(name) + sizeof ", " <= KNOWN_LENGTH)
-        snprintf(text + length, KNOWN_LENGTH - length, "%s%s", length ? ", " : "", name);
-}
-
-static void list_names(unsigned accepted, bool in_query, char text[KNOWN_LENGTH])
-{
-    text[0] = '\0';
-    for (unsigned id = 0; id < FIELD_COUNT; id++) {
-        const struct field *field = &FIELDS[id];
-        if (!(accepted & FIELD_BIT(id)) || (in_query && !field_is_in_query(field)))
-            continue;
-        add_name(text, field->name);
-        add_name(text, field->in_ms);
-    }
-}
-
-/* How many bytes of a name a problem shows, in whole characters. */
-static int shown_length(struct slice name)
-{
-    size_t length = name.length > NAME_SHOWN ? NAME_SHOWN : name.length;
-    while (length < name.length && length > 0 && (name.bytes[length] & 0xc0) == 0x80)
-        length--;
-    return (int)length;
-}
-
-static bool refuse_unknown(struct exchange *exchange, unsigned accepted, struct slice name,
-                           bool in_query)
-{
-    char known[KNOWN_LENGTH], detail[KNOWN_LENGTH + 64], shown[NAME_SHOWN + 1];
-    list_names(accepted, in_query, known);
-    snprintf(shown, sizeof shown, "%.*s", shown_length(name), name.bytes);
-    if (name.length == 0)
-        snprintf(detail, sizeof detail, "a %s has no name. Known here: %s.",
-                 in_query ? "query parameter" : "field", known[0] ? known : "none");
-    else if (in_query && slice_equals(name, "token"))
-        snprintf(detail, sizeof detail, "never in the URL. Send it in the Lock-Token header.");
-    else if (in_query && slice_equals(name, "names"))
-        snprintf(detail, sizeof detail, "only in the body: {\"names\": [\"a\", \"b\"]}.");
-    else if (known[0])
-        snprintf(detail, sizeof detail, "unknown %s. Known here: %s.",
-                 in_query ? "query parameter" : "field", known);
-    else
-        snprintf(detail, sizeof detail, "this request takes no %s. Leave them out.",
-                 in_query ? "query parameters" : "body");
-    problem_parameter(exchange, shown[0] ? shown : in_query ? "query" : "body", detail);
-    return false;
-}
-
 static bool refuse_repeated(const struct input *input)
 {
-    char detail[NAME_SHOWN + 64];
+    char detail[DETAIL_LENGTH];
     const char *first = name_given(&input->exchange->parameters, input->id);
     bool is_other = input->in_ms != (first == FIELDS[input->id].in_ms);
     if (is_other)
@@ -151,7 +97,7 @@ static bool read_pair(struct exchange *exchange, unsigned accepted, struct slice
 {
     struct input input = {.exchange = exchange};
     if (!find_field(accepted, name, true, &input))
-        return refuse_unknown(exchange, accepted, name, true);
+        return unknown_refuse(exchange, accepted, name, true);
     if (!claim(&input))
         return false;
     if (!value.bytes && FIELDS[input.id].kind == FIELD_FLAG)
@@ -196,7 +142,7 @@ static bool read_body(struct exchange *exchange, unsigned accepted)
     json_object_foreach (exchange->kept.json, key, value) {
         struct input input = {.exchange = exchange};
         if (!find_field(accepted, slice_of(key), false, &input))
-            return refuse_unknown(exchange, accepted, slice_of(key), false);
+            return unknown_refuse(exchange, accepted, slice_of(key), false);
         if (json_is_null(value))
             continue; /* counts as absent */
         if (!claim(&input) || !input_set_from_json(&input, value))
@@ -205,9 +151,27 @@ static bool read_body(struct exchange *exchange, unsigned accepted)
     return true;
 }
 
+/* Refuses what other services have in place of Lock-Token: batond would not read it. */
+static bool refuse_header(struct exchange *exchange)
+{
+    if (exchange->head.has_x_lock_token)
+        problem_parameter(exchange, "X-Lock-Token",
+                          "not a header of Baton. Send the token as Lock-Token.");
+    else
+        problem_parameter(
+            exchange, "Idempotency-Key",
+            "not a header of Baton. The token makes a repeat safe: send Lock-Token, "
+            "22 to 128 characters of A-Z, a-z, 0-9, _ and -, and the same one again.");
+    return false;
+}
+
 static bool read_header(struct exchange *exchange, unsigned accepted)
 {
-    if (!exchange->head.lock_token || !(accepted & FIELD_BIT(FIELD_LOCK_TOKEN)))
+    if (!(accepted & FIELD_BIT(FIELD_LOCK_TOKEN)))
+        return true;
+    if (exchange->head.has_x_lock_token || exchange->head.has_idempotency_key)
+        return refuse_header(exchange);
+    if (!exchange->head.lock_token)
         return true;
     struct input input = {.exchange = exchange, .id = FIELD_LOCK_TOKEN, .name = "Lock-Token"};
     if (exchange->head.lock_token_repeated)

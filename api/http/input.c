@@ -79,11 +79,16 @@ static void describe_range(const struct input *input, char text[EXPECTED_LENGTH]
     }
 }
 
-/* Why a value that other callers may give is too high for this one. */
-static const char *why_no_more(const struct input *input)
+/* What bounds a value here, other than the field. */
+static const char *bounded_by(const struct input *input)
 {
-    bool is_ruled = input->id == FIELD_TTL && highest_of(input) != input->exchange->api->max_ttl_ms;
-    return is_ruled ? " No rule of yours in the tokens-file allows more (max_ttl)." : "";
+    if (input->id == FIELD_WAIT)
+        return " The longest is the setting max-wait.";
+    if (input->id != FIELD_TTL)
+        return "";
+    return highest_of(input) == input->exchange->api->max_ttl_ms
+               ? " The longest is the setting max-ttl."
+               : " No rule of yours in the tokens-file allows more (max_ttl).";
 }
 
 bool input_refuse(const struct input *input)
@@ -94,7 +99,7 @@ bool input_refuse(const struct input *input)
         describe_range(input, range);
         expected = range;
     }
-    snprintf(detail, sizeof detail, "expected %s.%s", expected, why_no_more(input));
+    snprintf(detail, sizeof detail, "expected %s.%s", expected, bounded_by(input));
     problem_parameter(input->exchange, input->name, detail);
     return false;
 }

@@ -15,6 +15,7 @@
     X(HEADER_FETCH_SITE, "Sec-Fetch-Site")                                                         \
     X(HEADER_FORWARDED_FOR, "X-Forwarded-For")                                                     \
     X(HEADER_HOST, "Host")                                                                         \
+    X(HEADER_IDEMPOTENCY_KEY, "Idempotency-Key")                                                   \
     X(HEADER_IF_NONE_MATCH, "If-None-Match")                                                       \
     X(HEADER_LAST_EVENT_ID, "Last-Event-ID")                                                       \
     X(HEADER_LOCK_TOKEN, "Lock-Token")                                                             \
@@ -22,7 +23,8 @@
     X(HEADER_REQUESTED_WITH, "X-Requested-With")                                                   \
     X(HEADER_REQUEST_ID, "X-Request-Id")                                                           \
     X(HEADER_TRACEPARENT, "traceparent")                                                           \
-    X(HEADER_TRANSFER_ENCODING, "Transfer-Encoding")
+    X(HEADER_TRANSFER_ENCODING, "Transfer-Encoding")                                               \
+    X(HEADER_X_LOCK_TOKEN, "X-Lock-Token")
 
 #define HEADER_KIND(kind, name) kind,
 enum header_kind { HEADERS(HEADER_KIND) HEADER_KINDS };

@@ -151,6 +151,8 @@ static void request_read_head(struct http_request *request, const char *method,
     exchange->head.lock_token_repeated = headers_repeat(headers, HEADER_LOCK_TOKEN);
     exchange->head.authorization = headers->first[HEADER_AUTHORIZATION];
     exchange->head.authorization_repeated = headers_repeat(headers, HEADER_AUTHORIZATION);
+    exchange->head.has_x_lock_token = headers->first[HEADER_X_LOCK_TOKEN] != NULL;
+    exchange->head.has_idempotency_key = headers->first[HEADER_IDEMPOTENCY_KEY] != NULL;
     exchange->head.certificate = https_session_client(&request->client->tls);
     exchange->head.if_none_match = headers->first[HEADER_IF_NONE_MATCH];
     exchange->head.last_event_id = headers->first[HEADER_LAST_EVENT_ID];

@@ -1,9 +1,9 @@
 #include "server/settings/sources.h"
 
 #include "base/memory.h"
+#include "base/spelling.h"
 #include "server/settings/service_links.h"
 #include "server/settings/setting.h"
-#include "server/settings/spelling.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -129,6 +129,18 @@ static void refused_parameter_is_named_and_changes_nothing(void **state)
     assert_int_equal(json_array_size(member(client, "locks")), 0);
 }
 
+static void header_of_another_service_is_refused(void **state)
+{
+    struct http_client *client = client_of(state);
+    answers_with(client, "x-lock-token: " TOKEN, "POST /locks/foreign", NULL, 400,
+                 "invalid_parameter");
+    assert_string_equal(http_text(client, "parameter"), "X-Lock-Token");
+    answers_with(client, "Idempotency-Key: 5", "POST /locks/foreign", NULL, 400,
+                 "invalid_parameter");
+    assert_string_equal(http_text(client, "parameter"), "Idempotency-Key");
+    answers_with(client, "Idempotency-Key: 5", "GET /livez", NULL, 200, NULL);
+}
+
 static void second_token_header_is_refused(void **state)
 {
     struct http_client *client = client_of(state);
@@ -215,6 +227,7 @@ int main(void)
         cmocka_unit_test(slash_in_path_is_refused_with_how_to_encode_it),
         cmocka_unit_test(unusual_target_is_answered_with_valid_json),
         cmocka_unit_test(refused_parameter_is_named_and_changes_nothing),
+        cmocka_unit_test(header_of_another_service_is_refused),
         cmocka_unit_test(second_token_header_is_refused),
         cmocka_unit_test(invisible_character_is_escaped_in_detail),
         cmocka_unit_test(coded_body_is_refused),

@@ -29,6 +29,7 @@ struct request {
     const char *body;  /* NULL: none */
     const char *content_type;
     const char *lock_token;
+    bool has_x_lock_token, has_idempotency_key;
     const char *last_event_id;
 };
 
@@ -65,6 +66,8 @@ static struct reading *reading_of(const struct request *request)
     else if (request->content_type && strcmp(request->content_type, NO_CONTENT_TYPE) == 0)
         exchange->head.content_type = NULL;
     exchange->head.lock_token = request->lock_token;
+    exchange->head.has_x_lock_token = request->has_x_lock_token;
+    exchange->head.has_idempotency_key = request->has_idempotency_key;
     exchange->head.last_event_id = request->last_event_id;
     exchange->wants_events = request->last_event_id != NULL;
     reading->read = fields_read(exchange, exchange->route->fields);
@@ -272,7 +275,9 @@ static const struct wrong {
     {"acquireLock", NULL, "{\"ttl\":30}", "ttl", "expected text such as \"30s\""},
     {"acquireLock", NULL, "{\"ttl\":30000}", "ttl", "send a number of milliseconds as ttl_ms"},
     {"acquireLock", NULL, "{\"keep\":true}", "keep", "or send a number of milliseconds as keep_ms"},
-    {"acquireLock", NULL, "{\"wait_ms\":60001}", "wait_ms", "of milliseconds, 0 to 60000"},
+    {"acquireLock", NULL, "{\"wait_ms\":60001}", "wait_ms",
+     "of milliseconds, 0 to 60000. The longest is the setting max-wait."},
+    {"watchLocks", "wait=2m", NULL, "wait", "The longest is the setting max-wait."},
     {"acquireLock", NULL, "{\"wait_ms\":-1}", "wait_ms", "expected an integer"},
     {"acquireLock", "keep=30001ms", NULL, "keep", "expected a duration from 0s to 30s"},
     {"acquireLock", NULL, "{\"keep_ms\":30001}", "keep_ms", "of milliseconds, 0 to 30000"},
@@ -348,6 +353,15 @@ static const struct wrong {
     {"releaseLock", "force=false&force=false", NULL, "force", "more than once"},
     {"listLocks", "prefix=a&prefix=b", NULL, "prefix", "more than once"},
     /* Not known there. */
+    {"acquireLock", "tttl=5s", NULL, "tttl", "unknown query parameter. Did you mean ttl? Known"},
+    {"acquireLock", "ttlMs=5", NULL, "ttlMs", "Did you mean ttl_ms? Known here: ttl, ttl_ms"},
+    {"acquireLock", "TTL=5s", NULL, "TTL", "Did you mean ttl?"},
+    {"acquireLock", NULL, "{\"wiat\":\"5s\"}", "wiat", "unknown field. Did you mean wait?"},
+    {"acquireLock", NULL, "{\"Token\":1}", "Token", "Did you mean token?"},
+    {"acquireLock", "tokne=" TOKEN, NULL, "tokne", "unknown query parameter. Known here: ttl"},
+    {"releaseLocks", "preffix=a", NULL, "preffix", "Did you mean prefix?"},
+    {"listLocks", "pre_fixe=a", NULL, "pre_fixe", "Did you mean prefix?"},
+    {"listLocks", "pre_fixes=a", NULL, "pre_fixes", "unknown query parameter. Known here"},
     {"acquireLock", "x=1", NULL, "x",
      "unknown query parameter. Known here: ttl, ttl_ms, wait, wait_ms, owner, mode, limit, meta, "
      "keep, keep_ms, hold, confirm."},
@@ -474,7 +488,9 @@ static void longest_ttl_is_a_setting(void **state)
     struct request request = {.operation = "acquireLock", .query = "ttl=61s"};
     (void)state;
     longest_ttl_ms = 60000;
-    assert_wrong(&request, "ttl", "from 100ms to 1m");
+    assert_wrong(&request, "ttl",
+                 "from 100ms to 1m, as one number and one unit (ms, s, m or h). The longest is "
+                 "the setting max-ttl.");
     request.query = "ttl=1m";
     reading_close(read_well(&request));
     longest_ttl_ms = DAY_MS;
@@ -603,6 +619,19 @@ static void invalid_token_header_is_refused(void **state)
     struct request twice = {
         .operation = "renewLock", .lock_token = TOKEN, .body = "{\"token\":\"" TOKEN "\"}"};
     assert_wrong(&twice, "Lock-Token", "more than once");
+}
+
+static void header_of_another_service_is_refused_with_what_to_send(void **state)
+{
+    struct request foreign = {
+        .operation = "renewLock", .lock_token = TOKEN, .has_x_lock_token = true};
+    struct request idempotent = {.operation = "acquireLocks", .has_idempotency_key = true};
+    struct request health = {
+        .operation = "getLiveness", .has_x_lock_token = true, .has_idempotency_key = true};
+    (void)state;
+    assert_wrong(&foreign, "X-Lock-Token", "Send the token as Lock-Token.");
+    assert_wrong(&idempotent, "Idempotency-Key", "send Lock-Token, 22 to 128 characters");
+    reading_close(read_well(&health));
 }
 
 static void token_header_is_ignored_where_none_is_taken(void **state)
@@ -859,6 +888,7 @@ int main(void)
         cmocka_unit_test(query_is_decoded_value_by_value),
         cmocka_unit_test(query_body_and_header_may_be_mixed),
         cmocka_unit_test(invalid_token_header_is_refused),
+        cmocka_unit_test(header_of_another_service_is_refused_with_what_to_send),
         cmocka_unit_test(token_header_is_ignored_where_none_is_taken),
         cmocka_unit_test(meta_has_at_most_1024_compact_bytes),
         cmocka_unit_test(meta_is_kept_as_it_was_sent),

@@ -1,5 +1,5 @@
 /* How far names are from one another. */
-#include "server/settings/spelling.h"
+#include "base/spelling.h"
 #include "tests/support/cmocka.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* spelling.h: the edit distance of two names, to suggest a setting for a typo. */
-#ifndef BATON_SERVER_SETTINGS_SPELLING_H
-#define BATON_SERVER_SETTINGS_SPELLING_H
+/* spelling.h: the edit distance of two names, to suggest a name for a typo. */
+#ifndef BATON_BASE_SPELLING_H
+#define BATON_BASE_SPELLING_H
 
 #include <limits.h>
 

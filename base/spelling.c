@@ -1,4 +1,4 @@
-#include "server/settings/spelling.h"
+#include "base/spelling.h"
 
 #include <string.h>
 
