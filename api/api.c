@@ -82,12 +82,22 @@ refuse:;
     return false;
 }
 
+/* Each operation of /locks answers in text, if that is asked for. So does a refusal there. */
+static bool is_below_locks(struct slice path)
+{
+    static const char LOCKS[] = "/locks";
+    const size_t length = sizeof LOCKS - 1;
+    return path.length >= length && memcmp(path.bytes, LOCKS, length) == 0 &&
+           (path.length == length || path.bytes[length] == '/');
+}
+
 /* Finds the exchange's route. Returns false if it has answered because there is none. */
 static bool find_route(struct exchange *exchange)
 {
     struct slice path, query;
     char allowed[ROUTE_ALLOWED_LENGTH];
     target_split(exchange->head.target, &path, &query);
+    exchange->wants_text = is_below_locks(path) && accept_prefers_text(exchange->head.accept);
     exchange->route = route_find(exchange->head.method, path, &exchange->name_sent, allowed);
     if (!exchange->route)
         refuse_route(exchange, path, allowed);
@@ -96,8 +106,6 @@ static bool find_route(struct exchange *exchange)
     if (exchange->reply.status)
         return false;
     exchange->drops_body = strcmp(exchange->route->method, "GET") == 0;
-    exchange->wants_text = strcmp(exchange->route->operation_id, "acquireLock") == 0 &&
-                           accept_prefers_text(exchange->head.accept);
     exchange->wants_events = (exchange->route->fields & FIELD_BIT(FIELD_AFTER)) &&
                              accept_prefers_events(exchange->head.accept);
     return true;

@@ -64,9 +64,9 @@ void reply_json(struct exchange *exchange, unsigned status, const char *content_
     reply_owned(exchange, status, content_type, dump_line(document));
 }
 
-void reply_text(struct exchange *exchange, unsigned status, const char *text)
+void reply_text(struct exchange *exchange, unsigned status, char *text)
 {
-    reply_owned(exchange, status, "text/plain; charset=utf-8", strdup(text));
+    reply_owned(exchange, status, "text/plain; charset=utf-8", text);
 }
 
 void reply_nothing(struct exchange *exchange, unsigned status)

@@ -158,7 +158,7 @@ struct exchange {
     char name_bytes[NAME_LENGTH];
     struct slice name;
     struct parameters parameters;
-    bool wants_text;   /* acquire: the bare token */
+    bool wants_text;   /* the reply is one line for people; to acquire: the bare token */
     bool wants_events; /* watching: the reply is text/event-stream */
     struct exchange_holder holder;
     struct grant grant;   /* the hold in the reply */
@@ -177,12 +177,12 @@ void reply_header(struct exchange *exchange, const char *name, const char *value
 /* The same with a value as it is, which is copied. */
 void reply_header_text(struct exchange *exchange, const char *name, struct slice value);
 
-/* Each of these answers the exchange. reply_json and reply_owned take over the document and the
- * body (for free(3)); reply_text copies; the constant must never be freed. */
+/* Each of these answers the exchange. They take over the document, the body and the text (for
+ * free(3)); the constant must never be freed. */
 void reply_json(struct exchange *exchange, unsigned status, const char *content_type,
                 json_t *document);
 void reply_owned(struct exchange *exchange, unsigned status, const char *content_type, char *body);
-void reply_text(struct exchange *exchange, unsigned status, const char *text);
+void reply_text(struct exchange *exchange, unsigned status, char *text);
 void reply_constant(struct exchange *exchange, unsigned status, const char *content_type,
                     const char *body, size_t length);
 void reply_nothing(struct exchange *exchange, unsigned status);

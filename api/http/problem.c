@@ -2,6 +2,7 @@
 
 #include "api/http/exchange.h"
 #include "api/http/target.h"
+#include "api/http/text_line.h"
 #include "base/utf8.h"
 
 #include <ctype.h>
@@ -64,21 +65,15 @@ json_t *problem_new(const struct exchange *exchange, enum problem problem, const
     return document;
 }
 
-static void answer_line(struct exchange *exchange, const struct kind *kind, const json_t *document)
-{
-    char line[DETAIL_LENGTH + TYPE_LENGTH];
-    snprintf(line, sizeof line, "%s: %s\n", kind->code,
-             json_string_value(json_object_get(document, "detail")));
-    reply_text(exchange, kind->status, line);
-}
-
 void problem_answer(struct exchange *exchange, enum problem problem, json_t *document)
 {
     const struct kind *kind = &KINDS[problem];
     if (kind->status == 503 && problem != PROBLEM_QUARANTINED) /* acquisition.c knows the time */
         reply_header(exchange, "Retry-After", "1");
     if (exchange->wants_text) {
-        answer_line(exchange, kind, document);
+        reply_text(exchange, kind->status,
+                   text_line("%s: %s", kind->code,
+                             json_string_value(json_object_get(document, "detail"))));
         json_decref(document);
         return;
     }

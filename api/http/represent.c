@@ -1,5 +1,7 @@
 #include "api/http/represent.h"
 
+#include "api/http/state_text.h"
+#include "api/http/text_line.h"
 #include "base/decimal.h"
 #include "base/memory.h"
 
@@ -199,4 +201,24 @@ json_t *represent_view(struct slice name, const struct lock_view *view)
     represent_set(object, "last_release", last_release(view));
     set_limit(object, view->limit);
     return object;
+}
+
+json_t *represent_view_for(const struct exchange *exchange, const struct lock_view *view)
+{
+    json_t *object = represent_view(exchange->name, view);
+    if (field_given(&exchange->parameters, FIELD_LOCK_TOKEN))
+        represent_set(object, "mine", json_boolean(view->mine));
+    return object;
+}
+
+void reply_view_line(struct exchange *exchange, const struct lock_view *view)
+{
+    char text[STATE_TEXT];
+    bool has_token = field_given(&exchange->parameters, FIELD_LOCK_TOKEN);
+    state_text(view, text);
+    reply_text(exchange, 200,
+               text_line("%s%s", text,
+                         !has_token   ? ""
+                         : view->mine ? "; this token holds it"
+                                      : "; this token does not hold it"));
 }

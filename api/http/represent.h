@@ -23,6 +23,12 @@ char *represent_release(struct slice name, const struct release *release);
 /* A lock as every reader sees it. */
 json_t *represent_view(struct slice name, const struct lock_view *view);
 
+/* The same for the client of this exchange: with `mine`, if it has sent a token. */
+json_t *represent_view_for(const struct exchange *exchange, const struct lock_view *view);
+
+/* Answers with the lock as a line of text, likewise. */
+void reply_view_line(struct exchange *exchange, const struct lock_view *view);
+
 /* The holders alone, for the client that is refused. */
 json_t *represent_holders(const struct lock_view *view);
 

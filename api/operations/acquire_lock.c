@@ -9,21 +9,15 @@
 
 static void answer_hold(struct exchange *exchange, const struct locks_reply *reply)
 {
-    struct slice token = acquisition_token(exchange);
     bool is_new = reply->result == LOCKS_DONE;
     unsigned status = is_new ? 201 : 200;
     acquisition_headers(exchange, &reply->hold);
     exchange->grant = (struct grant){exchange->name, reply->hold.fence, reply->attempt, is_new};
-    if (exchange->wants_text) {
-        char line[TOKEN_LONGEST + 2] = "";
-        memcpy(line, token.bytes, token.length);
-        line[token.length] = '\n';
-        reply_text(exchange, status, line);
-        explicit_bzero(line, sizeof line);
-    } else {
+    if (exchange->wants_text)
+        acquisition_answer_token(exchange, status);
+    else
         reply_owned(exchange, status, "application/json",
-                    represent_hold(exchange->name, token, &reply->hold));
-    }
+                    represent_hold(exchange->name, acquisition_token(exchange), &reply->hold));
 }
 
 static void acquire_on_done(void *context, const struct locks_reply *reply)

@@ -44,11 +44,11 @@ static void granted(void *context, struct slice name, const struct locks_reply *
 
 static void answer_holds(struct exchange *exchange, const struct several_reply *reply)
 {
-    json_t *document = json_object();
-    json_object_set_new(document, "token", represent_text(acquisition_token(exchange)));
-    json_object_set_new(document, "owner", represent_owner(reply->each[0].hold.owner));
-    json_object_set_new(document, "locks", several_holds(exchange, reply));
-    reply_json(exchange, reply->result == LOCKS_DONE ? 201 : 200, "application/json", document);
+    unsigned status = reply->result == LOCKS_DONE ? 201 : 200;
+    if (exchange->wants_text)
+        acquisition_answer_token(exchange, status);
+    else
+        reply_json(exchange, status, "application/json", several_holds(exchange, reply));
 }
 
 static void acquire_locks_on_done(void *context, const struct several_reply *reply)

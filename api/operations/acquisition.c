@@ -6,8 +6,10 @@
 #include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "api/http/represent.h"
+#include "api/http/state_text.h"
 #include "api/http/target.h"
 #include "base/duration.h"
+#include "base/memory.h"
 #include "locks/types/owner.h"
 
 #include <ctype.h>
@@ -16,10 +18,9 @@
 static const char LOCKS[] = "/locks/";
 
 enum {
-    MS_PER_SECOND = 1000,
     RETRY_LONGEST_MS = 10000,
     WAIT_SHOWN_MS = 30000, /* the example in a problem, if max-wait allows it */
-    STATE_LENGTH = 384,
+    STATE_SENTENCE = STATE_TEXT + 2,
 };
 
 struct slice acquisition_token(const struct exchange *exchange)
@@ -92,15 +93,17 @@ void acquisition_headers(struct exchange *exchange, const struct hold *hold)
     fence_reply(exchange, hold->fence);
 }
 
+void acquisition_answer_token(struct exchange *exchange, unsigned status)
+{
+    struct slice token = acquisition_token(exchange);
+    char *line = memory_checked(malloc(token.length + 2));
+    strcpy(mempcpy(line, token.bytes, token.length), "\n");
+    reply_text(exchange, status, line);
+}
+
 static void add_token(const struct exchange *exchange, json_t *document)
 {
     json_object_set_new(document, "token", represent_text(acquisition_token(exchange)));
-}
-
-/* In whole seconds, rounded up. */
-static long long acquisition_seconds(int64_t ms)
-{
-    return (ms + MS_PER_SECOND - 1) / MS_PER_SECOND;
 }
 
 /* When asking again is sensible: most holds are released long before their lease ends, a quarantine
@@ -120,7 +123,7 @@ static void add_retry(struct exchange *exchange, json_t *document, int64_t ends_
 {
     int64_t retry_ms = acquisition_retry_ms(ends_ms);
     json_object_set_new(document, "retry_after_ms", json_integer(retry_ms));
-    reply_header(exchange, "Retry-After", "%lld", acquisition_seconds(retry_ms));
+    reply_header(exchange, "Retry-After", "%lld", state_seconds_left(retry_ms));
 }
 
 /* Adds the holders, and when to ask again. */
@@ -131,49 +134,34 @@ static void add_holders(struct exchange *exchange, json_t *document, const struc
     add_retry(exchange, document, acquisition_end_ms(view));
 }
 
-/* Says who holds the lock, and how many wait for it; "" if nobody does either. */
-static void describe_state(const struct lock_view *view, char text[STATE_LENGTH])
+/* Says who holds the lock, and how many wait for it, as a sentence; "" if nobody does either. */
+static void describe_state(const struct lock_view *view, char text[STATE_SENTENCE])
 {
-    size_t length = 0;
+    char state[STATE_TEXT];
     text[0] = '\0';
-    if (view->holder_count > 0) {
-        const struct holder *first = &view->holders[0];
-        struct slice principal, owner;
-        owner_split(first->owner, &principal, &owner);
-        int64_t others = view->hold_count - 1;
-        length =
-            (size_t)snprintf(text, STATE_LENGTH, "Held by %.*s%s%.*s (%s), %lld s left",
-                             (int)owner.length, owner.bytes, principal.length > 0 ? " of " : "",
-                             (int)principal.length, principal.length > 0 ? principal.bytes : "",
-                             first->mode == LOCK_SHARED ? "shared" : "exclusive",
-                             acquisition_seconds(first->ttl_ms));
-        if (others > 0)
-            length += (size_t)snprintf(text + length, STATE_LENGTH - length, ", and %lld more",
-                                       (long long)others);
-        length += (size_t)snprintf(text + length, STATE_LENGTH - length, ". ");
-    }
-    if (view->queue_length > 0)
-        snprintf(text + length, STATE_LENGTH - length, "%lld request%s waiting for it. ",
-                 (long long)view->queue_length, view->queue_length == 1 ? " is" : "s are");
+    if (view->holder_count == 0 && view->queue_length == 0)
+        return;
+    state_text(view, state);
+    snprintf(text, STATE_SENTENCE, "%c%s. ", toupper((unsigned char)state[0]), state + 1);
 }
 
 /* The answer to a request without a wait. It does not overtake waiters, so the lock may be free. */
 static json_t *locked(struct exchange *exchange, const struct lock_view *view)
 {
     int64_t most_ms = exchange->api->max_wait_ms;
-    char wait[DURATION_TEXT], state[STATE_LENGTH];
+    char wait[DURATION_TEXT], state[STATE_SENTENCE];
     duration_format(most_ms < WAIT_SHOWN_MS ? most_ms : WAIT_SHOWN_MS, wait);
     describe_state(view, state);
     json_t *document = problem_new(
         exchange, PROBLEM_LOCKED, "%sWait for it with wait=%s, or try again after %lld s.", state,
-        wait, acquisition_seconds(acquisition_retry_ms(acquisition_end_ms(view))));
+        wait, state_seconds_left(acquisition_retry_ms(acquisition_end_ms(view))));
     add_holders(exchange, document, view);
     return document;
 }
 
 static json_t *timed_out(struct exchange *exchange, const struct lock_view *view)
 {
-    char kept[DURATION_TEXT], longest[DURATION_TEXT], state[STATE_LENGTH];
+    char kept[DURATION_TEXT], longest[DURATION_TEXT], state[STATE_SENTENCE];
     json_t *document;
     duration_format(exchange->api->max_wait_ms, longest);
     duration_format(exchange->wait.keep_ms, kept);
@@ -264,7 +252,7 @@ static json_t *quarantined(struct exchange *exchange, struct slice name,
         "%c%s, so locks that are still held may be missing there. New locks are paused for %lld s, "
         "until every such lock has expired; renewals and releases are served. Repeat the request "
         "with this token then%s.",
-        toupper((unsigned char)why[0]), why + 1, acquisition_seconds(ends_ms),
+        toupper((unsigned char)why[0]), why + 1, state_seconds_left(ends_ms),
         ends_ms < exchange->api->max_wait_ms ? ", or now with a longer wait" : "");
     add_token(exchange, document);
     json_object_set_new(document, "reason", json_string(quarantine_word(reason)));

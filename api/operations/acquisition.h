@@ -16,6 +16,9 @@ int64_t acquisition_replicas(const struct exchange *exchange);
 /* The token that the client gave, or that was made for it. */
 struct slice acquisition_token(const struct exchange *exchange);
 
+/* Answers with the bare token, for shell scripts. */
+void acquisition_answer_token(struct exchange *exchange, unsigned status);
+
 /* Adds the headers of a reply with a hold of the exchange's name. */
 void acquisition_headers(struct exchange *exchange, const struct hold *hold);
 

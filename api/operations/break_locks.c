@@ -4,6 +4,8 @@
 #include "api/http/input.h"
 #include "api/http/problem.h"
 #include "api/http/represent.h"
+#include "api/http/state_text.h"
+#include "api/http/text_line.h"
 #include "api/operations/operations.h"
 #include "api/stats/lock_event.h"
 
@@ -46,6 +48,13 @@ static void portion_answer(struct portion *portion)
                        "%zu locks were broken, and %zu were not: %s. Repeat the request until it "
                        "is answered 200.",
                        portion->broken_locks, portion->failed, portion->error);
+    } else if (exchange->wants_text) {
+        const char *cursor = json_string_value(portion->cursor);
+        reply_text(exchange, 200,
+                   text_line("broken: %lld hold%s of %zu lock%s%s%s",
+                             (long long)portion->broken_holds, state_plural(portion->broken_holds),
+                             portion->broken_locks, state_plural((int64_t)portion->broken_locks),
+                             cursor ? "; more with cursor=" : "", cursor ? cursor : ""));
     } else {
         json_t *document = json_object();
         json_object_set_new(document, "locks", json_integer((json_int_t)portion->broken_locks));

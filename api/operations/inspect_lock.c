@@ -13,10 +13,10 @@ static void inspect_answer(struct exchange *exchange, const struct lock_view *vi
         reply_nothing(exchange, 304);
         return;
     }
-    json_t *document = represent_view(exchange->name, view);
-    if (field_given(&exchange->parameters, FIELD_LOCK_TOKEN))
-        json_object_set_new(document, "mine", json_boolean(view->mine));
-    reply_json(exchange, 200, "application/json", document);
+    if (exchange->wants_text)
+        reply_view_line(exchange, view);
+    else
+        reply_json(exchange, 200, "application/json", represent_view_for(exchange, view));
 }
 
 static void inspect_on_done(void *context, const struct locks_reply *reply)

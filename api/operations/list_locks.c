@@ -5,14 +5,30 @@
 #include "api/http/input.h"
 #include "api/http/problem.h"
 #include "api/http/represent.h"
+#include "api/http/state_text.h"
+#include "api/http/text_line.h"
 #include "api/operations/operations.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 enum { PAGE_DEFAULT = 100 };
+
+static json_t *list_line(struct slice name, const struct lock_view *view)
+{
+    char text[STATE_TEXT];
+    state_text(view, text);
+    char *line = text_line("%.*s: %s", (int)name.length, name.bytes, text);
+    json_t *string = json_string(line);
+    free(line);
+    return string;
+}
 
 static void list_add_lock(void *context, struct slice name, const struct lock_view *view)
 {
     struct exchange *exchange = context;
-    json_array_append_new(exchange->kept.json, represent_view(name, view));
+    json_array_append_new(exchange->kept.json, exchange->wants_text ? list_line(name, view)
+                                                                    : represent_view(name, view));
 }
 
 /* The reply has the number of skipped locks. */
@@ -28,10 +44,32 @@ static bool list_locks_list_wants(void *context, struct slice name)
     return permission_to_read(context, name);
 }
 
+/* A line for each lock, and one for what the page lacks. */
+static void list_answer_lines(struct exchange *exchange, struct slice next)
+{
+    char *text = NULL;
+    size_t size, i;
+    json_t *line;
+    FILE *lines = open_memstream(&text, &size);
+    if (!lines)
+        abort();
+    json_array_foreach (exchange->kept.json, i, line)
+        fputs(json_string_value(line), lines);
+    if (exchange->skipped > 0)
+        fprintf(lines, "(not shown, since they cannot be read: %zu)\n", exchange->skipped);
+    if (next.bytes)
+        fprintf(lines, "(more with cursor=%.*s)\n", (int)next.length, next.bytes);
+    if (fclose(lines) != 0)
+        abort();
+    reply_text(exchange, 200, text);
+}
+
 static void listed(void *context, enum locks_result result, struct slice next, const char *error)
 {
     struct exchange *exchange = context;
-    if (result == LOCKS_DONE) {
+    if (result == LOCKS_DONE && exchange->wants_text) {
+        list_answer_lines(exchange, next);
+    } else if (result == LOCKS_DONE) {
         json_t *document = json_object();
         json_object_set(document, "locks", exchange->kept.json);
         if (exchange->skipped > 0)

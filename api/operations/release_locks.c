@@ -3,9 +3,38 @@
 #include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "api/http/represent.h"
+#include "api/http/state_text.h"
+#include "api/http/text_line.h"
 #include "api/operations/operations.h"
 #include "api/operations/several.h"
 #include "api/stats/lock_event.h"
+
+static void release_locks_answer_line(struct exchange *exchange, const struct several_reply *reply)
+{
+    size_t cancelled = 0;
+    for (size_t i = 0; i < reply->count; i++)
+        cancelled += reply->each[i].release.cancelled;
+    size_t released = reply->count - cancelled;
+    char *line =
+        cancelled > 0
+            ? text_line("released: %zu of %zu; the others left the queue", released, reply->count)
+            : text_line("released: %zu lock%s", released, state_plural((int64_t)released));
+    reply_text(exchange, 200, line);
+}
+
+static void release_locks_answer(struct exchange *exchange, const struct several_reply *reply)
+{
+    if (exchange->wants_text) {
+        release_locks_answer_line(exchange, reply);
+        return;
+    }
+    json_t *document = json_object(), *locks = json_array();
+    for (size_t i = 0; i < reply->count; i++)
+        json_array_append_new(
+            locks, represent_release_document(reply->each[i].name, &reply->each[i].release));
+    json_object_set_new(document, "locks", locks);
+    reply_json(exchange, 200, "application/json", document);
+}
 
 static void release_locks_on_done(void *context, const struct several_reply *reply)
 {
@@ -14,12 +43,7 @@ static void release_locks_on_done(void *context, const struct several_reply *rep
         lock_event_released(exchange, reply->each[i].name, reply->each[i].result,
                             &reply->each[i].release);
     if (reply->result == LOCKS_DONE) {
-        json_t *document = json_object(), *locks = json_array();
-        for (size_t i = 0; i < reply->count; i++)
-            json_array_append_new(
-                locks, represent_release_document(reply->each[i].name, &reply->each[i].release));
-        json_object_set_new(document, "locks", locks);
-        reply_json(exchange, 200, "application/json", document);
+        release_locks_answer(exchange, reply);
     } else if (reply->result == LOCKS_NOT_HELD) {
         several_not_held(
             exchange, reply,

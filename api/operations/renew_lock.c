@@ -4,20 +4,33 @@
 #include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "api/http/represent.h"
+#include "api/http/state_text.h"
+#include "api/http/text_line.h"
 #include "api/operations/acquisition.h"
 #include "api/operations/operations.h"
 #include "api/stats/lock_event.h"
+
+static void renew_answer(struct exchange *exchange, const struct hold *hold)
+{
+    char text[STATE_TEXT];
+    etag_reply(exchange, hold->version);
+    fence_reply(exchange, hold->fence);
+    if (exchange->wants_text) {
+        state_text_hold(hold, text);
+        reply_text(exchange, 200, text_line("%s", text));
+    } else {
+        reply_owned(
+            exchange, 200, "application/json",
+            represent_hold(exchange->name, exchange->parameters.texts[FIELD_LOCK_TOKEN], hold));
+    }
+}
 
 static void renew_on_done(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
     lock_event_renewed(exchange, exchange->name, reply->result, &reply->hold);
     if (reply->result == LOCKS_DONE) {
-        etag_reply(exchange, reply->hold.version);
-        fence_reply(exchange, reply->hold.fence);
-        reply_owned(exchange, 200, "application/json",
-                    represent_hold(exchange->name, exchange->parameters.texts[FIELD_LOCK_TOKEN],
-                                   &reply->hold));
+        renew_answer(exchange, &reply->hold);
     } else if (reply->result == LOCKS_NOT_HELD) {
         problem_simply(
             exchange, PROBLEM_NOT_HELD,

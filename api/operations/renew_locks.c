@@ -2,11 +2,29 @@
 #include "api/http/context.h"
 #include "api/http/exchange.h"
 #include "api/http/problem.h"
-#include "api/http/represent.h"
+#include "api/http/state_text.h"
+#include "api/http/text_line.h"
 #include "api/operations/acquisition.h"
 #include "api/operations/operations.h"
 #include "api/operations/several.h"
 #include "api/stats/lock_event.h"
+
+/* The line is about the hold that ends first. */
+static void renew_locks_answer(struct exchange *exchange, const struct several_reply *reply)
+{
+    const struct hold *first = &reply->each[0].hold;
+    char text[STATE_TEXT];
+    if (!exchange->wants_text) {
+        reply_json(exchange, 200, "application/json", several_holds(exchange, reply));
+        return;
+    }
+    for (size_t i = 1; i < reply->count; i++)
+        if (reply->each[i].hold.ttl_ms < first->ttl_ms)
+            first = &reply->each[i].hold;
+    state_text_hold(first, text);
+    reply_text(exchange, 200,
+               text_line("%zu lock%s %s", reply->count, state_plural((int64_t)reply->count), text));
+}
 
 static void renew_locks_on_done(void *context, const struct several_reply *reply)
 {
@@ -15,11 +33,7 @@ static void renew_locks_on_done(void *context, const struct several_reply *reply
         lock_event_renewed(exchange, reply->each[i].name, reply->each[i].result,
                            &reply->each[i].hold);
     if (reply->result == LOCKS_DONE) {
-        json_t *document = json_object();
-        json_object_set_new(document, "token", represent_text(acquisition_token(exchange)));
-        json_object_set_new(document, "owner", represent_owner(reply->each[0].hold.owner));
-        json_object_set_new(document, "locks", several_holds(exchange, reply));
-        reply_json(exchange, 200, "application/json", document);
+        renew_locks_answer(exchange, reply);
     } else if (reply->result == LOCKS_NOT_HELD) {
         several_not_held(
             exchange, reply,

@@ -27,12 +27,15 @@ size_t several_count(const struct exchange *exchange)
 
 json_t *several_holds(const struct exchange *exchange, const struct several_reply *reply)
 {
-    json_t *holds = json_array();
+    json_t *document = json_object(), *holds = json_array();
     for (size_t i = 0; i < reply->count; i++)
         json_array_append_new(holds, represent_hold_document(reply->each[i].name,
                                                              acquisition_token(exchange),
                                                              &reply->each[i].hold));
-    return holds;
+    json_object_set_new(document, "token", represent_text(acquisition_token(exchange)));
+    json_object_set_new(document, "owner", represent_owner(reply->each[0].hold.owner));
+    json_object_set_new(document, "locks", holds);
+    return document;
 }
 
 void several_not_held(struct exchange *exchange, const struct several_reply *reply,

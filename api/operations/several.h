@@ -11,7 +11,7 @@ bool several_is_complete(struct exchange *exchange, bool needs_token);
 /* How many names there are: exchange->parameters.names. */
 size_t several_count(const struct exchange *exchange);
 
-/* The holds as a list of documents, each as in the reply to one name. */
+/* The document of the holds, each of them as in the reply to one name. */
 json_t *several_holds(const struct exchange *exchange, const struct several_reply *reply);
 
 /* Answers not_held with the names that the token does not hold. */

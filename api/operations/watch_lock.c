@@ -30,11 +30,18 @@ static void watch_lock_let_go(struct exchange *exchange)
 
 static json_t *represent_change(const struct exchange *exchange, const struct locks_reply *reply)
 {
-    json_t *document = represent_view(exchange->name, &reply->view);
-    if (field_given(&exchange->parameters, FIELD_LOCK_TOKEN))
-        json_object_set_new(document, "mine", json_boolean(reply->view.mine));
+    json_t *document = represent_view_for(exchange, &reply->view);
     json_object_set_new(document, "changed", json_boolean(reply->changed));
     return document;
+}
+
+static void watch_lock_answer(struct exchange *exchange, const struct locks_reply *reply)
+{
+    etag_reply_view(exchange, &reply->view);
+    if (exchange->wants_text)
+        reply_view_line(exchange, &reply->view);
+    else
+        reply_json(exchange, 200, "application/json", represent_change(exchange, reply));
 }
 
 static void watch_lock_send_round(struct watching *watching, const struct locks_reply *reply)
@@ -65,8 +72,7 @@ static void watch_lock_on_looked(void *context, const struct locks_reply *reply)
     } else if (exchange->wants_events) {
         watch_lock_send_round(watching, reply);
     } else {
-        etag_reply_view(exchange, &reply->view);
-        reply_json(exchange, 200, "application/json", represent_change(exchange, reply));
+        watch_lock_answer(exchange, reply);
         exchange_resume(exchange);
     }
 }

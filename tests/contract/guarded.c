@@ -36,11 +36,6 @@ size_t guarded_cases(struct guarded_case cases[GUARDED_MOST])
         fill(&cases[count++], route, "403 forbidden", known);
         if (strcmp(route->method, "GET") != 0)
             fill(&cases[count++], route, "403 untrusted_origin", "\nOrigin: https://example.com");
-        if (strcmp(route->operation_id, "acquireLock") != 0)
-            continue;
-        snprintf(known, sizeof known, "\n%s\nAccept: text/plain", header);
-        fill(&cases[count++], route, "401 unauthorized", "\nAccept: text/plain");
-        fill(&cases[count++], route, "403 forbidden", known);
     }
     return count;
 }

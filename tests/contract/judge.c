@@ -91,16 +91,16 @@ static bool is_json(const char *type)
     return !strcmp(type, "application/json") || (length > 5 && !strcmp(type + length - 5, "+json"));
 }
 
-static bool judge_body(const struct spec *spec, const json_t *content, struct http_client *client,
-                       struct failure *failure)
+static bool judge_body(const struct spec *spec, const struct spec_operation *operation,
+                       struct http_client *client, struct failure *failure)
 {
     const struct http_reply *reply = &client->reply;
     char type[64];
     judge_media_type(client, type);
-    if (!content)
+    if (!json_object_get(spec_response(spec, operation, reply->status), "content"))
         return (!reply->length && !*type) ||
                failure_set(failure, -EINVAL, "a body where there is none: %s", type) == 0;
-    const json_t *carrier = json_object_get(content, type);
+    const json_t *carrier = spec_content(spec, operation, reply->status, type);
     if (!carrier)
         return failure_set(failure, -EINVAL, "the media type %s is not listed", type) == 0;
     if (is_json(type) && !reply->json)
@@ -120,5 +120,5 @@ bool judge_reply(const struct spec *spec, const struct spec_operation *operation
         return failure_set(failure, -EINVAL, "the status %ld is not listed (%s)",
                            client->reply.status, client->reply.trouble) == 0;
     return judge_headers(spec, json_object_get(response, "headers"), client, failure) &&
-           judge_body(spec, json_object_get(response, "content"), client, failure);
+           judge_body(spec, operation, client, failure);
 }

@@ -35,6 +35,22 @@ static void add_response(const struct spec *spec, const char *operation, const c
     }
 }
 
+/* What a request has to ask for: a media type by its statuses, and for all that are refusals. */
+static void add_on_request(const struct spec_operation *operation, json_t *promises)
+{
+    const char *type, *status, *answered;
+    json_t *statuses, *carrier, *response;
+    json_object_foreach (json_object_get(operation->node, "x-content-on-request"), type, statuses) {
+        json_object_foreach (statuses, status, carrier)
+            if (strcmp(status, "refusal") != 0)
+                set(promises, operation->id, status, type, "", false);
+        if (json_object_get(statuses, "refusal"))
+            json_object_foreach (json_object_get(operation->node, "responses"), answered, response)
+                if (answered[0] >= '4')
+                    set(promises, operation->id, answered, type, "", false);
+    }
+}
+
 json_t *promises_of(const struct spec *spec)
 {
     json_t *promises = json_object();
@@ -47,6 +63,7 @@ json_t *promises_of(const struct spec *spec)
             add_response(spec, operation->id, status, json_object_get(resolved, "content"),
                          promises);
         }
+        add_on_request(operation, promises);
     }
     return promises;
 }

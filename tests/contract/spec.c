@@ -81,6 +81,19 @@ const json_t *spec_response(const struct spec *spec, const struct spec_operation
     return schema_resolve(spec->root, json_object_get(responses, text));
 }
 
+const json_t *spec_content(const struct spec *spec, const struct spec_operation *operation,
+                           long status, const char *type)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%ld", status);
+    const json_t *content = json_object_get(spec_response(spec, operation, status), "content");
+    const json_t *asked =
+        json_object_get(json_object_get(operation->node, "x-content-on-request"), type);
+    if (json_object_get(content, type))
+        return json_object_get(content, type);
+    return json_object_get(asked, status < 400 ? text : "refusal");
+}
+
 static void append_resolved(const struct spec *spec, json_t *list, const json_t *items)
 {
     size_t i;

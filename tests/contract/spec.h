@@ -37,6 +37,12 @@ const struct spec_operation *spec_operation(const struct spec *spec, const char 
 const json_t *spec_response(const struct spec *spec, const struct spec_operation *operation,
                             long status);
 
+/* What the operation says of a reply of this status and media type: under `content` of the
+ * response, or, for what a request has to ask for, under `x-content-on-request` of the operation.
+ * NULL where it says nothing. */
+const json_t *spec_content(const struct spec *spec, const struct spec_operation *operation,
+                           long status, const char *type);
+
 /* A new array: the operation's parameters, its path's included, $ref resolved. */
 json_t *spec_parameters(const struct spec *spec, const struct spec_operation *operation);
 

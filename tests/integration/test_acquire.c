@@ -203,7 +203,7 @@ static void text_problem_is_one_line(void **state)
     assert_non_null(http_header(client, "Retry-After"));
 }
 
-static void text_is_preferred_only_by_acquire(void **state)
+static void text_is_for_clients_that_prefer_it(void **state)
 {
     static const char *const JSON[] = {"Accept: */*", "Accept: application/json, text/plain"};
     static const char *const TEXT[] = {"Accept: text/plain, application/json;q=0.9"};
@@ -215,11 +215,6 @@ static void text_is_preferred_only_by_acquire(void **state)
         answers_with(client, TEXT[i], "POST /locks/prefer", NULL, 409, NULL);
         assert_int_equal(strncmp(client->reply.body, "locked: ", 8), 0);
     }
-    answers_with(client, TEXT[0], "PUT /locks/prefer", NULL, 400, "invalid_parameter");
-    answers_with(client, TEXT[0], "GET /locks/prefer", NULL, 200, NULL);
-    assert_string_equal(http_text(client, "state"), "held");
-    answers_with(client, TEXT[0], "DELETE /locks/prefer?force=true", NULL, 200, NULL);
-    assert_int_equal(http_integer(client, "broken"), 1);
 }
 
 int main(void)
@@ -236,7 +231,7 @@ int main(void)
         cmocka_unit_test(limit_mismatch_names_the_limit),
         cmocka_unit_test(text_reply_is_the_bare_token),
         cmocka_unit_test(text_problem_is_one_line),
-        cmocka_unit_test(text_is_preferred_only_by_acquire),
+        cmocka_unit_test(text_is_for_clients_that_prefer_it),
     };
     return cmocka_run_group_tests(tests, service_start, service_stop);
 }

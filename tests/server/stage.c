@@ -11,6 +11,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+static void say(struct exchange *exchange, unsigned status, const char *text)
+{
+    reply_text(exchange, status, strdup(text));
+}
+
 static const struct log SILENT = {.fd = -1, .level = LOG_ERROR};
 static const struct networks NOBODY = {NULL, 0};
 
@@ -46,7 +51,7 @@ static void on_turn(uv_timer_t *timer)
     struct stage *stage = timer->data;
     struct exchange *exchange = stage->parked;
     stage->parked = NULL;
-    reply_text(exchange, 200, "turn");
+    say(exchange, 200, "turn");
     exchange_resume(exchange);
 }
 
@@ -71,7 +76,7 @@ bool api_admit(struct api *api, struct exchange *exchange)
     exchange->api = api;
     if (strcmp(exchange->head.target, "/nobody") != 0)
         return true;
-    reply_text(exchange, 401, "nobody");
+    say(exchange, 401, "nobody");
     return false;
 }
 
@@ -80,7 +85,7 @@ enum handling api_handle(struct exchange *exchange)
     struct stage *stage = exchange->api->context;
     const char *target = exchange->head.target;
     if (stage->drained && !stage->deaf) {
-        reply_text(exchange, 503, "draining");
+        say(exchange, 503, "draining");
         return ANSWERED;
     }
     if (strncmp(target, "/wait/", 6) == 0 || strncmp(target, "/grant/", 7) == 0)
@@ -106,26 +111,26 @@ enum handling api_handle(struct exchange *exchange)
         reply_constant(exchange, 200, "text/plain", large, sizeof large);
         return ANSWERED;
     }
-    reply_text(exchange, 200, "now");
+    say(exchange, 200, "now");
     return ANSWERED;
 }
 
 void api_refuse_request(struct api *api, struct exchange *exchange, const char *why)
 {
     (void)api;
-    reply_text(exchange, 400, why);
+    say(exchange, 400, why);
 }
 
 void api_refuse_head(struct api *api, struct exchange *exchange, size_t most)
 {
     (void)most;
     exchange->api = api;
-    reply_text(exchange, 431, "head too large");
+    say(exchange, 431, "head too large");
 }
 
 void api_refuse_body(struct exchange *exchange)
 {
-    reply_text(exchange, 413, "too large");
+    say(exchange, 413, "too large");
 }
 
 bool api_has_granted(const struct exchange *exchange)
@@ -380,7 +385,7 @@ void stage_answer_here(struct stage *stage, int place, const char *text)
         return;
     if (strncmp(exchange->head.target, "/grant/", 7) == 0)
         strcpy(exchange->grant.attempt.text, "attempt");
-    reply_text(exchange, 200, text);
+    say(exchange, 200, text);
     forget(stage, exchange);
     exchange_resume(exchange);
 }

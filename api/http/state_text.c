@@ -1,0 +1,69 @@
+#include "api/http/state_text.h"
+
+#include <stdio.h>
+
+enum { MS_PER_SECOND = 1000, OWNER_TEXT = 240, COUNT_TEXT = 40 };
+
+long long state_seconds_left(int64_t ms)
+{
+    return (ms + MS_PER_SECOND - 1) / MS_PER_SECOND;
+}
+
+const char *state_plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* In whole seconds, rounded down: so a holder never counts on too much. */
+static long long whole_seconds(int64_t ms)
+{
+    return ms / MS_PER_SECOND;
+}
+
+/* "alice", "alice of ci (shared)" */
+static void describe_owner(struct slice stored, enum lock_mode mode, char text[OWNER_TEXT])
+{
+    struct slice principal, owner;
+    owner_split(stored, &principal, &owner);
+    bool is_of_principal = principal.length > 0;
+    snprintf(text, OWNER_TEXT, "%.*s%s%.*s%s", (int)owner.length, owner.bytes,
+             is_of_principal ? " of " : "", (int)principal.length,
+             is_of_principal ? principal.bytes : "", mode == LOCK_SHARED ? " (shared)" : "");
+}
+
+void state_text(const struct lock_view *view, char text[STATE_TEXT])
+{
+    const struct holder *first = &view->holders[0];
+    char owner[OWNER_TEXT], others[COUNT_TEXT] = "", waiters[COUNT_TEXT] = "";
+    if (view->hold_count > 1)
+        snprintf(others, sizeof others, ", and %lld more", (long long)view->hold_count - 1);
+    if (view->queue_length > 0)
+        snprintf(waiters, sizeof waiters, ", %lld waiting", (long long)view->queue_length);
+    if (view->holder_count == 0) {
+        snprintf(text, STATE_TEXT, "free%s", waiters);
+        return;
+    }
+    describe_owner(first->owner, first->mode, owner);
+    snprintf(text, STATE_TEXT, "held by %s for %lld s, %lld s left%s%s", owner,
+             whole_seconds(first->held_ms), state_seconds_left(first->ttl_ms), others, waiters);
+}
+
+void state_text_hold(const struct hold *hold, char text[STATE_TEXT])
+{
+    char owner[OWNER_TEXT];
+    describe_owner(hold->owner, hold->mode, owner);
+    snprintf(text, STATE_TEXT, "held by %s, %lld s left", owner, whole_seconds(hold->ttl_ms));
+}
+
+void state_text_release(const struct release *release, char text[STATE_TEXT])
+{
+    char others[COUNT_TEXT + sizeof " of this owner left"] = "";
+    if (release->holds > 0)
+        snprintf(others, sizeof others, "; %lld hold%s of this owner left",
+                 (long long)release->holds, state_plural(release->holds));
+    if (release->cancelled)
+        strcpy(text, "left the queue");
+    else
+        snprintf(text, STATE_TEXT, "released after %lld s%s", whole_seconds(release->held_ms),
+                 others);
+}

@@ -1,0 +1,24 @@
+/* state_text.h: holds and locks in words, for people: "held by alice for 3 s, 27 s left". */
+#ifndef BATON_API_HTTP_STATE_TEXT_H
+#define BATON_API_HTTP_STATE_TEXT_H
+
+#include "locks/locks.h"
+
+enum { STATE_TEXT = 512 }; /* bytes for each of these, NUL included; they cut what is longer */
+
+/* A lock: "free", or the hold that ends first and how many more there are; then the waiters. */
+void state_text(const struct lock_view *view, char text[STATE_TEXT]);
+
+/* A hold, for its owner. */
+void state_text_hold(const struct hold *hold, char text[STATE_TEXT]);
+
+/* A release. */
+void state_text_release(const struct release *release, char text[STATE_TEXT]);
+
+/* A time in whole seconds, rounded up: after that it is over. */
+long long state_seconds_left(int64_t ms);
+
+/* "s", unless it is one. */
+const char *state_plural(int64_t count);
+
+#endif

@@ -1,0 +1,73 @@
+#include "api/http/state_text.h"
+#include "tests/support/cmocka.h"
+
+static void says(const struct lock_view *view, const char *expected)
+{
+    char text[STATE_TEXT];
+    state_text(view, text);
+    assert_string_equal(text, expected);
+}
+
+static void lock_is_free_or_has_holders_and_waiters(void **state)
+{
+    struct lock_view view = {.hold_count = 0};
+    (void)state;
+    says(&view, "free");
+    view.queue_length = 2;
+    says(&view, "free, 2 waiting");
+    view.hold_count = 1;
+    view.holder_count = 1;
+    view.holders[0] = (struct holder){.owner = slice_of("alice"), .held_ms = 3999, .ttl_ms = 26001};
+    says(&view, "held by alice for 3 s, 27 s left, 2 waiting");
+    view.queue_length = 0;
+    says(&view, "held by alice for 3 s, 27 s left");
+    view.holders[0].mode = LOCK_SHARED;
+    view.hold_count = 12;
+    says(&view, "held by alice (shared) for 3 s, 27 s left, and 11 more");
+}
+
+static void longest_owner_of_principal_fits(void **state)
+{
+    char name[OWNER_NAME_LENGTH], realm[OWNER_REALM_LENGTH + 1] = "", stored[OWNER_LENGTH],
+                                                             text[STATE_TEXT];
+    (void)state;
+    memset(name, 'a', sizeof name);
+    memset(realm, 'p', sizeof realm - 1);
+    struct slice owner = owner_compose(slice_of(realm), (struct slice){name, sizeof name}, stored);
+    struct lock_view view = {.hold_count = 1, .holder_count = 1, .queue_length = INT64_MAX};
+    view.holders[0] = (struct holder){.owner = owner, .held_ms = INT64_MAX, .ttl_ms = 1};
+    state_text(&view, text);
+    assert_non_null(strstr(text, "a of ppp"));
+    assert_non_null(strstr(text, "s, 1 s left, 9223372036854775807 waiting"));
+}
+
+static void hold_says_what_is_left_of_it(void **state)
+{
+    char text[STATE_TEXT];
+    (void)state;
+    state_text_hold(&(struct hold){.owner = slice_of("bob"), .ttl_ms = 29999}, text);
+    assert_string_equal(text, "held by bob, 29 s left");
+}
+
+static void release_says_how_long_hold_lasted(void **state)
+{
+    char text[STATE_TEXT];
+    (void)state;
+    state_text_release(&(struct release){.held_ms = 12655}, text);
+    assert_string_equal(text, "released after 12 s");
+    state_text_release(&(struct release){.held_ms = 0, .holds = 2}, text);
+    assert_string_equal(text, "released after 0 s; 2 holds of this owner left");
+    state_text_release(&(struct release){.cancelled = true}, text);
+    assert_string_equal(text, "left the queue");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lock_is_free_or_has_holders_and_waiters),
+        cmocka_unit_test(longest_owner_of_principal_fits),
+        cmocka_unit_test(hold_says_what_is_left_of_it),
+        cmocka_unit_test(release_says_how_long_hold_lasted),
+    };
+    return cmocka_run_group_tests_name("state_text", tests, NULL, NULL);
+}
