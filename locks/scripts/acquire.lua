@@ -158,7 +158,8 @@ end
 local function refuse_at_once(record, packed)
     local version, expires, fence, since, _, limit, _, holder, held_mode, _, meta, behind = read_held(record)
     local sent, _, _, _, owner, mode = parse(REQUEST_HEAD, packed)
-    if not version or now >= expires or sent ~= NEW or owner == holder or not holds.excludes(mode, held_mode) then
+    if not version or now >= expires or sent ~= NEW or owner == holder or
+       not holds.excludes(mode, held_mode) then
         return nil
     end
     local _, _, last_fence, at, _, _, reason = parse(PAST_TYPES, record, behind)

@@ -6,20 +6,13 @@
 
 local AGAIN_MS = 1000 -- of a name that is on its way to another node of a Cluster
 
--- The common case: the hold of a plain name has ended, before which none has ended lately. Returns whether
--- that was noted.
+-- The common case: the hold of a plain name has ended. Returns whether that was noted.
 local function expire_at_once(record)
     local version, expires, fence, since, _, _, _, owner, mode, _, _, behind = read_held(record)
     if not version then
         return false
     end
-    local generation, arrival, _, at, _, _, _, last_token = parse(PAST_TYPES, record, behind)
-    if is_recent(last_token, at) then
-        return false
-    end
-    version = number_of_end(version, expires)
-    set(write_free(version, generation, arrival, fence, expires, round_down((expires - since) / 1000), 0,
-                   'expired', ''), max(version, now))
+    holds.retire_plain(record, behind, number_of_end(version, expires), fence, since, expires, 'expired', '')
     expired = expired or {}
     expired[#expired + 1] = holds.expiry(fence, expires, since, owner, mode)
     return true

@@ -75,20 +75,14 @@ local function repeat_release(state, token, is_member)
                            state[VERSION], ''))
 end
 
--- The common case: the hold of a plain name, before which none has ended lately. Returns the reply, or
--- nil.
+-- The common case: the hold of a plain name. Returns the reply, or nil.
 local function release_at_once(record, token, connection)
     local version, expires, fence, since, _, _, own, owner, _, _, _, behind = read_held(record)
     if own ~= token or connection or now >= expires then
         return nil
     end
-    local generation, arrival, _, at, _, _, _, last_token = parse(PAST_TYPES, record, behind)
-    if is_recent(last_token, at) then
-        return nil
-    end
-    local held_ms = round_down((now - since) / 1000)
     version = next_number(version)
-    set(write_free(version, generation, arrival, fence, now, held_ms, 0, 'released', token), max(version, now))
+    local held_ms = holds.retire_plain(record, behind, version, fence, since, now, 'released', token)
     return tell_end('released', fence, held_ms, 0, version, owner)
 end
 

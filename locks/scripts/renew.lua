@@ -6,7 +6,8 @@
 
 -- The common case: the hold of a plain name. Returns the reply, or nil.
 local function renew_at_once(record, argv)
-    local version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind = read_held(record)
+    local version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind =
+        read_held(record)
     if token ~= argv[2] or argv[4] == 'server' or now >= expires then
         return nil
     end

@@ -55,7 +55,7 @@ BOUNDS = {
     "refusal": 1.6,
     "release": 1.6,
     "acquire, free record": 1.6,
-    "release, taken again within 30 s": None,
+    "release, taken again within 30 s": 2.3,
     "end by time": 0.9,
 }
 

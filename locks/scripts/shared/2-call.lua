@@ -69,10 +69,11 @@ local era = {}
 -- be read, all is as if nothing had changed: in a Cluster its slot may have left, and batond is about to
 -- look.
 function era.find_other()
-    local known, tag = parse('c16s', era.stamp, 41)
-    if byte(known) == 0 then
+    local stamp = era.stamp
+    if byte(stamp, 41) == 0 then
         return nil
     end
+    local known, tag = parse('c16s', stamp, 41)
     local prefix = sub(key, 1, find_text(key, '{', 1, true) - 1)
     local record = prefix .. 'epoch' .. (tag ~= '' and ':{' .. tag .. '}' or '')
     local found = pcall_redis('hget', record, 'era')

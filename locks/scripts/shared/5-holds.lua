@@ -93,19 +93,22 @@ function holds.generation_key(generation)
     return beside(':released:' .. generation % 2)
 end
 
-function holds.remember(state, token, fence, at, held_ms, left)
+-- Writes an end into the hash of now. Returns its generation, which may be another than the newest so far.
+function holds.store_end(newest, token, fence, at, held_ms, left)
     local generation = round_down(now / GENERATION_SPAN)
     local released = holds.generation_key(generation)
-    local begins = state[GENERATION] ~= generation
-    state.past = false
-    if begins then
-        state[GENERATION] = generation
+    if generation ~= newest then
         call('unlink', released)
     end
-    call('hset', released, token, write(ENDED, {ENDED.mark, fence, at, held_ms, left}))
-    if begins then
+    call('hset', released, token, pack(ENDED.types, ENDED.mark, fence, at, held_ms, left))
+    if generation ~= newest then
         call('pexpire', released, 2 * GENERATION_SPAN / 1000)
     end
+    return generation
+end
+
+function holds.remember(state, ...)
+    state[GENERATION], state.past = holds.store_end(state[GENERATION], ...), false
 end
 
 -- Whether the last end may be asked for again, by its token and its time.
@@ -157,7 +160,8 @@ function holds.retire(state, gone, reason, repeatable)
             end
         end
         local at = is_expired and hold[EXPIRES] or now
-        state[VERSION] = is_expired and number_of_end(state[VERSION], at) or next_number(state[VERSION])
+        state[VERSION] = is_expired and number_of_end(state[VERSION], at) or
+                         next_number(state[VERSION])
         if are_counted then
             state[COUNT] = max(state[COUNT] - 1, 0)
         end
@@ -171,6 +175,19 @@ function holds.retire(state, gone, reason, repeatable)
     if state[COUNT] == state[EXCLUSIVES] then
         state[LIMIT] = 0
     end
+end
+
+-- Ends the hold of a plain name: what `retire` does, on the values of its record. Returns for how long it
+-- was held.
+function holds.retire_plain(record, behind, version, fence, since, at, reason, token)
+    local generation, arrival, last_fence, last_at, last_held, last_left, _, last_token =
+        parse(PAST_TYPES, record, behind)
+    if is_recent(last_token, last_at) then
+        generation = holds.store_end(generation, last_token, last_fence, last_at, last_held, last_left)
+    end
+    local held_ms = round_down((at - since) / 1000)
+    set(write_free(version, generation, arrival, fence, at, held_ms, 0, reason, token), max(version, now))
+    return held_ms
 end
 
 -- Removes the first `gone` holds of a large crowd at once, and makes a new crowd of the others, which
@@ -191,8 +208,8 @@ function holds.drop_first(state, gone)
 end
 
 -- `expired` has the holds that this call ends as expired, for metrics and the log: each packed, fence,
--- held_ms, owner, mode and the key, and {key, count} for more of one crowd. Holds that were never claimed are left out,
--- since no client knows of them.
+-- held_ms, owner, mode and the key, and {key, count} for more of one crowd. Holds that were never claimed
+-- are left out, since no client knows of them.
 local TOLD_MOST = 100
 
 function holds.expiry(fence, expires, since, owner, mode)
