@@ -50,11 +50,11 @@ NEW_NAMES = ("bare script", "acquire, no record", "hold for 1 ms")
 
 # The greatest ratio of each kind.
 BOUNDS = {
-    "acquire, no record": 1.6,
-    "renew": 1.6,
-    "refusal": 1.6,
-    "release": 1.6,
-    "acquire, free record": 1.6,
+    "acquire, no record": 1.5,
+    "renew": 1.5,
+    "refusal": 1.5,
+    "release": 1.5,
+    "acquire, free record": 1.5,
     "release, taken again within 30 s": 2.3,
     "end by time": 0.9,
 }

@@ -120,7 +120,8 @@ local function begin(keys, argv, has_stamp)
     if now > latest then
         return {err = print_text('LATE %d', now)}
     end
-    least = max(floor, level > now and round_down((now + level) / 2) or now)
+    least = level > now and round_down((now + level) / 2) or now
+    least = floor > least and floor or least
     moving = keys[2] and is_moving(key)
     return nil
 end

@@ -13,7 +13,8 @@ end
 
 -- The number that is issued behind this one.
 local function next_number(version)
-    return max(version + 1, least)
+    local number = version + 1
+    return number > least and number or least
 end
 
 -- The number of an end by time.
@@ -31,7 +32,8 @@ end
 -- new one: the version never falls and never repeats, though Redis stores nothing. If the clock was
 -- ahead once, the floor is its greatest time.
 local function free_version()
-    return max(floor, now - now % retention)
+    local begin_of_period = now - now % retention
+    return begin_of_period > floor and begin_of_period or floor
 end
 
 -- Such records have the version of STATE, and have not changed since this one. Two bytes, the version and
