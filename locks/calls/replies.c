@@ -190,12 +190,22 @@ static bool reply_take_view_head(struct slice *rest, struct lock_view *ret)
     return true;
 }
 
+/* The name of a view, which stands alone or before those who wait. */
+static bool reply_read_name(const struct value *value, struct slice *ret)
+{
+    return value_text(value, ret) || value_text(value_at(value, 0), ret);
+}
+
+bool reply_read_view_version(const struct value *value, int64_t *ret)
+{
+    struct slice rest;
+    return reply_read_name(value, &rest) && packed_take(&rest, ret);
+}
+
 bool reply_read_view(const struct value *value, struct lock_view *ret)
 {
     struct slice rest;
-    if (!value_text(value, &rest) && !value_text(value_at(value, 0), &rest))
-        return false;
-    if (!reply_take_view_head(&rest, ret))
+    if (!reply_read_name(value, &rest) || !reply_take_view_head(&rest, ret))
         return false;
     for (ret->holder_count = 0; rest.length > 0; ret->holder_count++)
         if (ret->holder_count == LOCK_HOLDERS_SHOWN ||

@@ -4,14 +4,13 @@
 
 #include <stdio.h>
 
-enum { VIEW_PARTS = 7 }; /* a view has at least these */
-
 static bool inspect_read(const struct value *value, struct locks_reply *ret)
 {
     if (reply_read_view(value, &ret->view))
         return true;
+    int64_t version;
     *ret = (struct locks_reply){.result = LOCKS_DAMAGED, .error = VIEW_UNREADABLE};
-    return value_count(value) >= VIEW_PARTS;
+    return reply_read_view_version(value, &version);
 }
 
 void central_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,

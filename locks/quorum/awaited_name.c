@@ -73,7 +73,7 @@ static void awaited_name_hear(struct broadcast *broadcast, unsigned member,
     struct awaited_name *awaited = ((struct enlisting *)broadcast)->awaited;
     int64_t next_ms, version;
     if (result->outcome != STORE_REPLIED || !value_integer(value_at(result->reply, 0), &next_ms) ||
-        !value_integer(value_at(value_at(result->reply, 1), 0), &version))
+        !reply_read_view_version(value_at(result->reply, 1), &version))
         return; /* it is enlisted when it is up again, or with the next time for all */
     if (awaited->heard[member] > 0 && version > awaited->heard[member])
         awaited_name_plan_read(awaited, 0); /* the message of that was lost */

@@ -142,7 +142,7 @@ static char *pack_value(char *end, const redisReply *value)
 
 static redisReply *read_packed(struct slice *text)
 {
-    char *bytes = malloc(PACKED_NUMBER * (text->length + 1)), *end = bytes;
+    char *bytes = malloc(PACKED_NUMBER * text->length), *end = bytes;
     if (!bytes)
         abort();
     take(text);
