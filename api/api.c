@@ -16,7 +16,9 @@
 
 #include <ctype.h>
 
-enum { METHOD_SHOWN = 32 };
+enum { METHOD_SHOWN = 32, PATH_SHOWN = 400 };
+
+static const char NAME_ENDS_SO[] = "If the name of the lock ends so, write the slash as %2F.";
 
 /* The methods of HTTP itself (RFC 9110 and 5789). */
 static bool is_method(const char *method)
@@ -37,9 +39,20 @@ static void refuse_on_admin_address(struct exchange *exchange)
         "use the address of the setting listen.");
 }
 
+/* Says which call the client has in mind. */
+static void refuse_last_segment(struct exchange *exchange, const struct last_segment *last,
+                                struct slice path)
+{
+    size_t length = path.length - strlen(last->text);
+    problem_simply(exchange, PROBLEM_NOT_FOUND,
+                   "There is no path with %s at its end: send %s %.*s%s. %s", last->text,
+                   last->method, (int)(length < PATH_SHOWN ? length : PATH_SHOWN), path.bytes,
+                   length > PATH_SHOWN ? "…" : "", NAME_ENDS_SO);
+}
+
 static void refuse_route(struct exchange *exchange, struct slice path, const char *allowed)
 {
-    static const char LOCKS[] = "/locks/";
+    const struct last_segment *last = route_last_segment(path);
     if (!is_method(exchange->head.method)) {
         problem_simply(exchange, PROBLEM_UNSUPPORTED,
                        "\"%.*s\" is not a known method. Use GET, HEAD, POST, PUT or DELETE, in "
@@ -47,11 +60,10 @@ static void refuse_route(struct exchange *exchange, struct slice path, const cha
                        METHOD_SHOWN, exchange->head.method);
     } else if (allowed[0]) {
         reply_header(exchange, "Allow", "%s", allowed);
-        problem_simply(exchange, PROBLEM_METHOD_NOT_ALLOWED, "Use %s here.", allowed);
-    } else if (path.length > sizeof LOCKS - 1 && memcmp(path.bytes, LOCKS, sizeof LOCKS - 1) == 0) {
-        problem_simply(
-            exchange, PROBLEM_NOT_FOUND,
-            "The name of a lock is one path segment. Write a slash inside a name as %%2F.");
+        problem_simply(exchange, PROBLEM_METHOD_NOT_ALLOWED, "Use %s here.%s%s", allowed,
+                       last ? " " : "", last ? NAME_ENDS_SO : "");
+    } else if (last) {
+        refuse_last_segment(exchange, last, path);
     } else {
         problem_simply(exchange, PROBLEM_NOT_FOUND,
                        "Locks are at /locks/{name}, and /ui shows them. /openapi.yaml describes "
@@ -59,10 +71,17 @@ static void refuse_route(struct exchange *exchange, struct slice path, const cha
     }
 }
 
+/* A client that adds a slash, or a proxy that merges two, would else ask for another lock. */
+static bool has_empty_segment(struct slice raw)
+{
+    return raw.bytes[0] == '/' || raw.bytes[raw.length - 1] == '/' ||
+           memmem(raw.bytes, raw.length, "//", 2);
+}
+
 static bool api_read_name(struct exchange *exchange, struct slice raw)
 {
     exchange->name = (struct slice){exchange->name_bytes, 0};
-    if (raw.length > 3 * NAME_LENGTH || raw.length == 0)
+    if (raw.length > 3 * NAME_LENGTH || raw.length == 0 || has_empty_segment(raw))
         goto refuse;
     char decoded[3 * NAME_LENGTH];
     struct slice name = {decoded, 0};
@@ -75,7 +94,9 @@ static bool api_read_name(struct exchange *exchange, struct slice raw)
 refuse:;
     json_t *document = problem_new(exchange, PROBLEM_INVALID_NAME,
                                    "Send 1 to %d bytes of UTF-8 without control characters, "
-                                   "percent-encoded.",
+                                   "percent-encoded. No part between slashes may be \".\" or "
+                                   "\"..\". Write a slash with nothing before or behind it as "
+                                   "%%2F.",
                                    NAME_LENGTH);
     json_object_set_new(document, "parameter", json_string("name"));
     problem_answer(exchange, PROBLEM_INVALID_NAME, document);

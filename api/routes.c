@@ -47,19 +47,44 @@ const struct route ROUTES[] = {
 
 const size_t ROUTE_COUNT = sizeof ROUTES / sizeof ROUTES[0];
 
-/* Whether the path fits the pattern; sets the segment for {name}. */
+static const struct last_segment LAST_SEGMENTS[] = {
+    {"/events", "GET"}, {"/acquire", "POST"},   {"/lock", "POST"},
+    {"/renew", "PUT"},  {"/release", "DELETE"}, {"/unlock", "DELETE"},
+};
+
+static bool ends_with(struct slice text, const char *end)
+{
+    size_t length = strlen(end);
+    return text.length >= length && memcmp(text.bytes + text.length - length, end, length) == 0;
+}
+
+const struct last_segment *route_last_segment(struct slice path)
+{
+    static const char LOCKS[] = "/locks/";
+    size_t before = sizeof LOCKS - 1;
+    if (path.length < before || memcmp(path.bytes, LOCKS, before) != 0)
+        return NULL;
+    const struct slice name = {path.bytes + before, path.length - before};
+    for (size_t i = 0; i < sizeof LAST_SEGMENTS / sizeof LAST_SEGMENTS[0]; i++)
+        if (ends_with(name, LAST_SEGMENTS[i].text))
+            return &LAST_SEGMENTS[i];
+    return NULL;
+}
+
+/* Whether the path fits the pattern; sets the text for {name}, which may have slashes. */
 static bool path_fits(const char *pattern, struct slice path, struct slice *ret_name)
 {
     const char *brace = strchr(pattern, '{');
     if (!brace)
         return slice_equals(path, pattern);
     size_t literal = (size_t)(brace - pattern);
-    struct slice tail = slice_of(strchr(brace, '}') + 1);
-    if (path.length < literal + tail.length || memcmp(path.bytes, pattern, literal) != 0 ||
-        memcmp(path.bytes + path.length - tail.length, tail.bytes, tail.length) != 0)
+    const char *tail = strchr(brace, '}') + 1;
+    if (path.length < literal + strlen(tail) || memcmp(path.bytes, pattern, literal) != 0 ||
+        !ends_with(path, tail))
         return false;
-    struct slice name = {path.bytes + literal, path.length - literal - tail.length};
-    if (memchr(name.bytes, '/', name.length))
+    struct slice name = {path.bytes + literal, path.length - literal - strlen(tail)};
+    bool has_slash = memchr(name.bytes, '/', name.length);
+    if (!tail[0] && has_slash && route_last_segment(path))
         return false;
     *ret_name = name;
     return true;

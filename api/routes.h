@@ -8,11 +8,21 @@ extern const struct route ROUTES[];
 extern const size_t ROUTE_COUNT;
 
 /* The route for a method and a raw path; HEAD uses the route of GET. Sets *ret_name to the raw
- * segment for {name}, or absent. If no route fits, returns NULL and writes the path's methods to
+ * text for {name}, or absent. If no route fits, returns NULL and writes the path's methods to
  * `ret_allowed`, "" if there is no such path. */
 enum { ROUTE_ALLOWED_LENGTH = 64 };
 const struct route *route_find(const char *method, struct slice path, struct slice *ret_name,
                                char ret_allowed[ROUTE_ALLOWED_LENGTH]);
+
+/* What no name in a path ends with: an operation of Baton, or a call of other services, such as
+ * /locks/a/renew, so that their clients do not get a lock of that name here. */
+struct last_segment {
+    const char *text;   /* with the slash before it */
+    const char *method; /* of the call that the client has in mind */
+};
+
+/* Returns NULL unless the raw path ends so, below /locks/. */
+const struct last_segment *route_last_segment(struct slice path);
 
 /* Whether it is one that monitors ask for: health and metrics. Takes NULL. */
 bool route_is_probe(const struct route *route);

@@ -73,7 +73,7 @@ static void describe_range(const struct input *input, char text[EXPECTED_LENGTH]
         snprintf(text, EXPECTED_LENGTH,
                  "a list of %" PRId64 " to %" PRId64
                  " different names, each 1 to %d bytes of UTF-8 "
-                 "without control characters",
+                 "without control characters, and none with \".\" or \"..\" between slashes",
                  low, high, NAME_LENGTH);
         break;
     }

@@ -16,7 +16,7 @@ enum handling {
 
 struct route {
     const char *method;
-    const char *path; /* "{name}" is one segment */
+    const char *path; /* "{name}" may have slashes */
     const char *operation_id;
     unsigned fields; /* FIELD_BIT of each field that it accepts */
     enum verb needs; /* the right that the caller needs; VERB_NONE: open to everybody */

@@ -26,9 +26,6 @@ async function ask(path, { method = "GET", headers = {}, signal } = {}) {
   return response;
 }
 
-// URLs know no path that ends in these, however they are written.
-const isAddressable = (name) => name !== "." && name !== "..";
-
 const WAITERS_MOST = 200; // that batond tells of
 
 const pathOf = (name) => "locks/" + encodeURIComponent(name);

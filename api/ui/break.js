@@ -6,8 +6,7 @@ const breaking = { name: "", fences: "", refusedFor: new Map() };
 const fencesOf = (view) => view.holders.map((hold) => hold.fence).join();
 
 function showBreakButton(lock) {
-  const refused = breaking.refusedFor.get(lock.name)
-    ?? (isAddressable(lock.name) ? null : "No browser can name this lock in a URL: use curl --path-as-is.");
+  const refused = breaking.refusedFor.get(lock.name) ?? null;
   at("break").hidden = lock.holdCount === 0 || refused !== null;
   at("break-refused").hidden = lock.holdCount === 0 || refused === null;
   setText(at("break-refused"), refused ?? "");

@@ -88,7 +88,7 @@ function restOfLine(lock, shown) {
     openLine(!details.isLineOpen);
     at("details-line").querySelector("button")?.focus({ preventScroll: true });
   });
-  return element("p", { class: "hint rest" }, isAddressable(lock.name) ? button : null,
+  return element("p", { class: "hint rest" }, button,
     hidden > 0 ? element("span", {}, "and " + count(hidden, "more behind them", "more behind them")) : null);
 }
 

@@ -194,7 +194,7 @@ function choose(name) {
   table.selected = name;
   saveAddress();
   render();
-  if (name && !details.last && isAddressable(name)) inspect(name).then((view) => learnt(learn(view))).then(render, () => {});
+  if (name && !details.last) inspect(name).then((view) => learnt(learn(view))).then(render, () => {});
   if (!name && before) returnTo(before);
 }
 

@@ -2,9 +2,25 @@
 
 #include "base/utf8.h"
 
+static bool has_dot_segment(struct slice name)
+{
+    if (!memchr(name.bytes, '.', name.length))
+        return false;
+    for (size_t i = 0, begin = 0; i <= name.length; i++) {
+        if (i < name.length && name.bytes[i] != '/')
+            continue;
+        size_t length = i - begin;
+        if ((length == 1 || length == 2) && name.bytes[begin] == '.' && name.bytes[i - 1] == '.')
+            return true;
+        begin = i + 1;
+    }
+    return false;
+}
+
 bool name_is_valid(struct slice name)
 {
-    return name.length >= 1 && name.length <= NAME_LENGTH && utf8_is_clean(name);
+    return name.length >= 1 && name.length <= NAME_LENGTH && utf8_is_clean(name) &&
+           !has_dot_segment(name);
 }
 
 bool key_prefix_is_valid(struct slice prefix)

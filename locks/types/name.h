@@ -10,7 +10,8 @@ enum {
     KEY_LENGTH = KEY_PREFIX_LENGTH + 3 * NAME_LENGTH + 2,
 };
 
-/* 1 to 255 bytes of valid UTF-8 without control characters. */
+/* 1 to 255 bytes of valid UTF-8 without control characters. Between its slashes it is neither "."
+ * nor "..": many clients and proxies fold these out of a path, however they are written. */
 bool name_is_valid(struct slice name);
 
 /* At most 64 bytes of clean text without braces: the first brace of a key begins its hash tag. */

@@ -25,10 +25,10 @@ static void path_segment_names_the_lock(void **state)
     static const struct {
         const char *segment, *name;
     } NAMES[] = {
-        {"a%2Fb%2f%2e", "a/b/."},
-        {"%2e%2E", ".."},
-        {"a%2Bb+%20c", "a+b+ c"},
-        {"{}[]\\|^\"<>`", "{}[]\\|^\"<>`"},
+        {"a%2Fb%2f%2e%2ec", "a/b/..c"}, {"shop/orders/17", "shop/orders/17"},
+        {"a%2Fevents", "a/events"},     {"a/b%2Frenew", "a/b/renew"},
+        {"%2Fa%2F%2Fb%2F", "/a//b/"},   {"renew", "renew"},
+        {"a%2Bb+%20c", "a+b+ c"},       {"{}[]\\|^\"<>`", "{}[]\\|^\"<>`"},
     };
     struct http_client *client = client_of(state);
     for (size_t i = 0; i < LENGTH(NAMES); i++) {
@@ -55,10 +55,40 @@ static void longest_name_fits_into_path_and_location(void **state)
     assert_string_equal(http_header(client, "Location"), strchr(request, '/'));
 }
 
-static void slash_in_path_is_refused_with_how_to_encode_it(void **state)
+static void slash_and_its_encoding_name_the_same_lock(void **state)
 {
-    answers(client_of(state), "POST /locks/a/b", NULL, 404, "not_found");
-    assert_non_null(strstr(http_text(client_of(state), "detail"), "%2F"));
+    struct http_client *client = client_of(state);
+    answers(client, "POST /locks/same/lock/1", NULL, 201, NULL);
+    answers(client, "POST /locks/same%2Flock/1", NULL, 409, "locked");
+    answers(client, "POST /locks", "{\"names\": [\"same/lock/1\"]}", 409, "locked");
+    answers(client, "GET /locks/same/lock/1/events?wait=0", NULL, 200, NULL);
+    assert_string_equal(http_text(client, "name"), "same/lock/1");
+    answers(client, "GET /locks?prefix=same/lock/", NULL, 200, NULL);
+    assert_int_equal(json_array_size(member(client, "locks")), 1);
+    answers(client, "DELETE /locks/same/lock%2f1?force", NULL, 200, NULL);
+}
+
+static void call_of_another_service_is_answered_with_the_right_one(void **state)
+{
+    static const struct {
+        const char *request, *said;
+    } CALLS[] = {
+        {"POST /locks/a/b/acquire", "send POST /locks/a/b."},
+        {"POST /locks/a/lock?ttl=5s", "send POST /locks/a."},
+        {"POST /locks/a%2Fb/renew", "send PUT /locks/a%2Fb."},
+        {"POST /locks/a/release", "send DELETE /locks/a."},
+        {"DELETE /locks/a/unlock", "send DELETE /locks/a."},
+    };
+    struct http_client *client = client_of(state);
+    for (size_t i = 0; i < LENGTH(CALLS); i++) {
+        answers(client, CALLS[i].request, NULL, 404, "not_found");
+        assert_non_null(strstr(http_text(client, "detail"), CALLS[i].said));
+    }
+    char request[1024], *end = stpcpy(request, "POST /locks/");
+    memset(end, 'n', 500);
+    strcpy(end + 500, "/renew");
+    answers(client, request, NULL, 404, "not_found");
+    assert_non_null(strstr(http_text(client, "detail"), "nnn…. If"));
 }
 
 /* Sends a request line with a target that no client would, and expects this status and text. */
@@ -83,6 +113,18 @@ static void unusual_target_is_answered_with_valid_json(void **state)
     } ROWS[] = {
         {"POST http://h/locks/abs%2F1?ttl=5s", "HTTP/1.1 201", "\"name\":\"abs/1\""},
         {"POST http://h/locks/abs%2F1", "HTTP/1.1 409", "\"instance\":\"/locks/abs%2F1\""},
+        {"POST http://h/locks/abs/1", "HTTP/1.1 409", "\"instance\":\"/locks/abs/1\""},
+        /* Clients and proxies fold these out of a path, or merge two slashes. */
+        {"POST /locks/..", "HTTP/1.1 400", "invalid_name"},
+        {"POST /locks/%2e%2E", "HTTP/1.1 400", "invalid_name"},
+        {"POST /locks/a/../b", "HTTP/1.1 400", "invalid_name"},
+        {"POST /locks/a%2F%2e", "HTTP/1.1 400", "invalid_name"},
+        {"POST /locks/a/.", "HTTP/1.1 400", "invalid_name"},
+        {"POST /locks/a/", "HTTP/1.1 400", "invalid_name"},
+        {"POST /locks//a", "HTTP/1.1 400", "invalid_name"},
+        {"POST /locks/a//b", "HTTP/1.1 400",
+         "Write a slash with nothing before or behind it as %2F"},
+        {"GET /locks//events", "HTTP/1.1 400", "invalid_name"},
         {"POST /locks/a\xff", "HTTP/1.1 400", "\"instance\":\"\""},
         {"POST /locks/a?\xff=5", "HTTP/1.1 400", "\"instance\":\"/locks/a\""},
     };
@@ -224,7 +266,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(path_segment_names_the_lock),
         cmocka_unit_test(longest_name_fits_into_path_and_location),
-        cmocka_unit_test(slash_in_path_is_refused_with_how_to_encode_it),
+        cmocka_unit_test(slash_and_its_encoding_name_the_same_lock),
+        cmocka_unit_test(call_of_another_service_is_answered_with_the_right_one),
         cmocka_unit_test(unusual_target_is_answered_with_valid_json),
         cmocka_unit_test(refused_parameter_is_named_and_changes_nothing),
         cmocka_unit_test(header_of_another_service_is_refused),

@@ -24,9 +24,8 @@ static const struct file_principal PEOPLE[] = {
 static const struct {
     const char *segment, *name;
 } NAMES[] = {
-    {"team%2Fx", "team/x"},
-    {"%74eam", "team"},
-    {"team%252Fx", "team%2Fx"},
+    {"team%2Fx", "team/x"}, {"team/y%2Fz/1", "team/y/z/1"}, {"other/team/x", "other/team/x"},
+    {"%74eam", "team"},     {"team%252Fx", "team%2Fx"},
 };
 
 enum shape {

@@ -180,7 +180,8 @@ requests_are_in_openapi() {
     awk '/^  \// { sub(/:$/, ""); path = $1 }
          /^    (get|post|put|delete):$/ { sub(/:$/, ""); print toupper($1), path }
          /^components:/ { exit }' openapi.yaml >"$dir/operations"
-    sed -E 's#^(.*) /locks/[^/]+($|/events$)#\1 /locks/{name}\2#' "$dir/requests" | sort -u >"$dir/used"
+    sed -E 's#^([^ ]+) /locks/.+/events$#\1 /locks/{name}/events#; t
+        s#^([^ ]+) /locks/.+#\1 /locks/{name}#' "$dir/requests" | sort -u >"$dir/used"
     local unknown missing
     unknown=$(grep -vxFf "$dir/operations" "$dir/used" || true)
     [[ -z $unknown ]] || fail "not in openapi.yaml:" "$unknown"

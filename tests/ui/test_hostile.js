@@ -17,7 +17,6 @@ const NASTY = [
   " two  spaces ",
   "שלום",
   "é".repeat(120),
-  "..",
   "👩‍👩‍👧",
 ];
 
@@ -25,12 +24,11 @@ module.exports = {
   "markup in names, owners and notes is text": (driver) => withStage(driver, async (stage) => {
     await stage.visit();
     for (const name of NASTY) {
-      const path = name === ".." ? null : await stage.batond.take(name, { owner: name.slice(0, 60), meta: { [name.slice(0, 60)]: name } });
-      if (path) assert.equal(path.status, 201, name + JSON.stringify(path));
+      const path = await stage.batond.take(name, { owner: name.slice(0, 60), meta: { [name.slice(0, 60)]: name } });
+      assert.equal(path.status, 201, name + JSON.stringify(path));
     }
     await stage.batond.queue(NASTY[0], { owner: NASTY[1] });
-    const held = NASTY.length - 1;
-    await stage.shows("#count-held", String(held));
+    await stage.shows("#count-held", String(NASTY.length));
     for (const name of NASTY.slice(0, 8)) {
       await stage.look(name);
       await stage.shows("#details-name", name.slice(0, 10));

@@ -291,6 +291,7 @@ static const struct wrong {
     {"acquireLocks", NULL, "{\"names\":\"a\"}", "names", "a list of 1 to 64"},
     {"acquireLocks", NULL, "{\"names\":[\"a\",1]}", "names", "a list of 1 to 64"},
     {"acquireLocks", NULL, "{\"names\":[\"a\\n\"]}", "names", "without control characters"},
+    {"acquireLocks", NULL, "{\"names\":[\"a/..\"]}", "names", "\".\" or \"..\" between slashes"},
     {"acquireLocks", NULL, "{\"names\":[\"a\",\"b\",\"a\"]}", "names", "different names"},
     {"renewLocks", NULL, "{\"names\":[\"a\",\"\\u0061\"]}", "names", "different names"},
     {"releaseLocks", NULL, "{\"names\":[[\"a\"]]}", "names", "a list of 1 to 64"},

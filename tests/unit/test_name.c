@@ -18,8 +18,10 @@ static void a_name_has_1_to_255_bytes(void **state)
 
 static void a_name_is_clean_text(void **state)
 {
-    static const char *const GOOD[] = {" ", "/", "..", "a/b", "%", "{}", "\xc3\xa9", "*", "\"\\"};
-    static const char *const BAD[] = {"\n", "a\tb", "\x7f", "\xc2\x85", "\xff", "\xc0\xaf"};
+    static const char *const GOOD[] = {" ",  "/", "...", "a/b",      "a/.b/c..", "..a/b.",
+                                       "a.", "%", "{}",  "\xc3\xa9", "*",        "\"\\"};
+    static const char *const BAD[] = {"\n", "a\tb", "\x7f", "\xc2\x85", "\xff",  "\xc0\xaf", ".",
+                                      "..", "a/.",  "./a",  "a/../b",   "a//..", "/..",      "../"};
     (void)state;
     for (size_t i = 0; i < LENGTH(GOOD); i++)
         assert_true(name_is_valid(slice_of(GOOD[i])));
