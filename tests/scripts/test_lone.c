@@ -267,6 +267,20 @@ static void waiter_that_leaves_lets_in_the_owner_of_the_hold(void **state)
     assert_int_equal(inspect(scripts, "n", "").holds, 2);
 }
 
+/* The hold is shared, and so is the second waiter: only the first one was in its way. */
+static void waiter_that_leaves_lets_in_whom_a_shared_hold_admits(void **state)
+{
+    struct scripts *scripts = *state;
+    release(scripts, "n", "x");
+    acquire(scripts, .token = "y", .mode = "shared");
+    park(scripts, "a", "one", .ttl_ms = 0);
+    park(scripts, "b", "one", .mode = "shared");
+    park(scripts, "c", "one", .ttl_ms = 0);
+    leave(scripts, .token = "a", .attempt = "a1", .why = "gone");
+    assert_int_equal(inspect(scripts, "n", "b").mine, 1);
+    assert_line(scripts, "c");
+}
+
 /* Who is told that its wait is over learns the same, wherever it stood. */
 static void a_wait_that_is_over_tells_of_the_holder(void **state)
 {
@@ -391,6 +405,7 @@ int main(void)
         TEST(waiter_of_the_same_owner_is_granted_with_the_lone_one),
         TEST(the_queue_stays_the_same_as_others_come_and_go),
         TEST(waiter_that_leaves_lets_in_the_owner_of_the_hold),
+        TEST(waiter_that_leaves_lets_in_whom_a_shared_hold_admits),
         TEST(a_wait_that_is_over_tells_of_the_holder),
         TEST(a_shared_one_brings_its_limit),
         TEST(releases_before_it_are_remembered),

@@ -74,6 +74,12 @@ function front.take_out(server, token)
     call('hdel', waiters_key(), token)
 end
 
+-- Whether the lone hold admits this waiter, so that it is to be granted at once, or at the end of a
+-- quarantine. The front, and the first in the queue behind a vacant one, wait for the end of the hold.
+function front.goes_with_hold(state, waiter)
+    return holds.admits(state, waiter[OWNER], waiter[MODE], waiter[WANTED])
+end
+
 -- Makes the keys of the queue live long enough, and a little longer, so that not every waiter moves
 -- their expiries. Returns whether they have to be moved now.
 function front.keep_queue(state, lease_ms)
@@ -242,16 +248,18 @@ function front.hand_over(state)
     return can
 end
 
--- The waiter goes for good. The waiter that moves up must not have the owner of the one before it.
--- Returns false if this is no simple case.
+-- The waiter goes for good. The waiter that moves up must not have the owner of the one before it, nor go
+-- with the hold. Returns false if this is no simple case.
 function front.leave(state, waiter)
     local first = state.front
     local server, is_first = first[SERVER], waiter == first
     local heads = front.behind(state) > 0 and call('zrange', line_key(server), 0, 1) or {}
     local next_token = is_first and heads[1] or heads[1] == waiter[TOKEN] and heads[2]
     local behind = next_token and queue.find(state, next_token)
-    local before = (is_first or first[TOKEN] == '') and state[ONLY] or first
-    if next_token and not (behind and behind[OWNER] ~= before[OWNER]) then
+    local is_behind_hold = is_first or first[TOKEN] == ''
+    if next_token and not behind or
+       behind and is_behind_hold and front.goes_with_hold(state, behind) or
+       behind and not is_behind_hold and behind[OWNER] == first[OWNER] then
         return false
     end
     state[WAITERS] = state[WAITERS] - 1
