@@ -101,6 +101,22 @@ static void waiter_that_the_hold_admits_is_granted_after_quarantine(void **state
     assert_int_equal(seen.waiters, 1);
 }
 
+/* The same, where the end of the hold was nearer than that of the quarantine when it was queued. */
+static void renewal_keeps_no_waiter_from_its_grant_after_quarantine(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 5000);
+    begin(scripts, 10);
+    assert_status(acquire(scripts, .token = "b", .mode = "shared", .server = "one"), "waiting");
+    assert_status(acquire(scripts, .token = "c", .server = "one"), "waiting");
+    assert_status(renew(scripts, "n", "a", 60000), "renewed");
+    pass(scripts, 5);
+    assert_in_range(tick(scripts, "n", "one").next_ms, 1, 5001);
+    pass(scripts, 5);
+    tick(scripts, "n", "one");
+    assert_int_equal(inspect(scripts, "n", "b").mine, 1);
+}
+
 /* A release hands over at once, if it may: by its short ways and by its long one. */
 static void release_in_quarantine_grants_nobody(void **state)
 {
@@ -489,6 +505,7 @@ int main(void)
         TEST(quarantine_queues_a_newcomer),
         TEST(quarantine_refuses_upgrade),
         TEST(waiter_that_the_hold_admits_is_granted_after_quarantine),
+        TEST(renewal_keeps_no_waiter_from_its_grant_after_quarantine),
         TEST(release_in_quarantine_grants_nobody),
         TEST(quarantine_grants_nobody_whatever_ends_the_hold),
         TEST(on_other_data_nothing_is_granted),

@@ -172,16 +172,14 @@ end
 -- by now, the first becomes the front. Returns false if this is no simple case.
 function front.wait_among(state, waiter, lease_ms)
     local all, server = servers.of(state), servers.find(state, waiter[SERVER])
-    -- A tick before the hold ends is for a waiter that the hold admits, and a quarantine does not.
-    local is_only = #all == 1 and all[1][WATCHING] == 0 and state[AWAY] + state[UNCLAIMED] == 0 and
-                    state[TICK] >= state[NEXT]
     if not server then
         return false
     end
     local one, owner
-    if is_only then
+    if #all == 1 and server[WATCHING] == 0 and state[AWAY] + state[UNCLAIMED] == 0 then
         one, owner = front.next_two(server[ID])
     end
+    local is_only = one and not front.goes_with_hold(state, one)
     local is_moved = front.keep_queue(state, lease_ms)
     if not front.put_behind(state, waiter, is_moved or not owner) then
         return false
