@@ -611,8 +611,43 @@ static void a_server_that_drains_gives_back_what_it_is_just_granted(void **state
     assert_in_range(fixture_remaining(&fixture->here, "n"), 1, FIXTURE_CLAIM_MS);
 }
 
-/* A message about an attempt that is not here any more: what it was granted goes to the next. */
-static void a_grant_to_an_unknown_attempt_is_given_back(void **state)
+/* Until Redis tells this server of a grant; `link` is subscribed to its inbox. */
+static void read_grant(redisContext *link, char *ret_message, size_t size)
+{
+    redisReply *reply;
+    do {
+        assert_int_equal(redisGetReply(link, (void **)&reply), REDIS_OK);
+        snprintf(ret_message, size, "%s", reply->element[2]->str);
+        freeReplyObject(reply);
+    } while (strncmp(ret_message, "g ", 2) != 0);
+}
+
+/* A server hears of a grant for an attempt that it does not have. The server that has it does
+ * nothing, since its client has gone. */
+static void grant_to_unknown_attempt_goes_to_next(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest gone, next;
+    char message[120];
+    redisContext *link = redisConnectUnix(fixture->redis.socket);
+    freeReplyObject(redisCommand(link, "SUBSCRIBE baton:inbox:%s", fixture->there.locks->server));
+    wait_as(&gone, &fixture->there, 1, PATIENCE_MS, 0);
+    await_queue(fixture, 1);
+    wait_as(&next, &fixture->here, 2, PATIENCE_MS, 0);
+    await_queue(fixture, 2);
+    gone.answer.gone = true;
+    int looks = gone.answer.looks;
+    fixture_release(&fixture->here, "n", HOLDER);
+    fixture_await(fixture, &gone.answer.looks, looks + 1);
+    assert_int_equal(next.answer.count, 0);
+    read_grant(link, message, sizeof message);
+    redisFree(link);
+    tell(fixture->here.locks, message);
+    assert_granted(fixture, &next);
+    locks_abandon(gone.waiter);
+}
+
+static void grant_to_older_attempt_leaves_later_one(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
@@ -693,7 +728,8 @@ int main(void)
         TEST(names_are_vouched_for_in_batches),
         HELD(a_server_that_drains_keeps_the_places),
         TEST(a_server_that_drains_gives_back_what_it_is_just_granted),
-        HELD(a_grant_to_an_unknown_attempt_is_given_back),
+        HELD(grant_to_unknown_attempt_goes_to_next),
+        HELD(grant_to_older_attempt_leaves_later_one),
         HELD(odd_messages_do_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
