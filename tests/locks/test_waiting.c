@@ -662,6 +662,19 @@ static void grant_to_older_attempt_leaves_later_one(void **state)
     await_queue(fixture, 0);
 }
 
+/* The reply that is on its way may be older than the message. */
+static void message_before_reply_asks_again(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest guest;
+    uint64_t calls = store_figures(fixture->here.store).calls;
+    wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
+    tell(fixture->here.locks, "s baton:{n}");
+    fixture_await_calls(&fixture->here, calls + 2);
+    assert_int_equal(guest.answer.count, 0);
+    locks_abandon(guest.waiter);
+}
+
 static void odd_messages_do_nothing(void **state)
 {
     static const char *const MESSAGES[] = {"",
@@ -730,6 +743,7 @@ int main(void)
         TEST(a_server_that_drains_gives_back_what_it_is_just_granted),
         HELD(grant_to_unknown_attempt_goes_to_next),
         HELD(grant_to_older_attempt_leaves_later_one),
+        HELD(message_before_reply_asks_again),
         HELD(odd_messages_do_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
