@@ -223,6 +223,22 @@ static void waiter_of_removed_principal_waits_on(void **state)
     parked_close(holds);
 }
 
+/* Its key stays the same. */
+static void stream_ends_when_rights_change(void **state)
+{
+    static const struct file_principal CHANGED[] = {{"ci", TEAM, NULL}, {"dev", ALL, NULL}};
+    struct parked *changed = parks(state, "ci", "POST /locks/b?hold=connection&ttl=3s");
+    struct parked *same = parks(state, "dev", "POST /locks/c?hold=connection&ttl=3s");
+    assert_true(parked_hears(changed, "\"granted\"", CLOCK_HANG_MS));
+    assert_true(parked_hears(same, "\"granted\"", CLOCK_HANG_MS));
+    guarded_reload(*state, CHANGED, LENGTH(CHANGED));
+    assert_true(parked_hears(changed, "may not hold this lock", CLOCK_HANG_MS));
+    for (int i = 0; i < 3; i++)
+        assert_true(parked_hears(same, "\"heartbeat\"", CLOCK_HANG_MS));
+    parked_close(changed);
+    parked_close(same);
+}
+
 static void broken_tokens_file_changes_nothing(void **state)
 {
     static const char *const BROKEN[] = {"", "{\"principals\":[", "{\"principals\":[{}]}"};
@@ -297,6 +313,7 @@ int main(void)
         WITH(the_challenge_says_what_was_wrong),
         WITH(tokens_file_read_again_is_in_force),
         WITH(waiter_of_removed_principal_waits_on),
+        WITH(stream_ends_when_rights_change),
         WITH(broken_tokens_file_changes_nothing),
         WITH(reload_under_load_drops_no_request),
     };
