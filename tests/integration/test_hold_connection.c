@@ -1,4 +1,5 @@
 /* A lock held by a connection: as long as the client is there, and no longer. */
+#include "tests/support/faults/wire_delay.h"
 #include "tests/support/fixtures/parked.h"
 
 #include <inttypes.h>
@@ -116,6 +117,34 @@ static void token_that_holds_gets_its_ttl_anew(void **state)
     assert_true(comes_to(service->client, "again", "free", 0));
 }
 
+/* The hold that its token had is renewed before the stream begins. batond watches the connection of
+ * a request that may wait. */
+static void client_that_goes_before_stream_begins_releases(void **state)
+{
+    enum { WAY_MS = 200 }; /* to Redis, and back: once for the acquire, and once for the renewal */
+    struct redis_process redis;
+    struct wire_delay wire;
+    struct batond_process batond;
+    char url[64];
+    (void)state;
+    redis_process_start(&redis, &(struct redis_options){.port = true});
+    wire_delay_start(&wire, redis.port, 0);
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d", wire.port);
+    batond_process_start(&batond, &(struct batond_options){.redis_url = url});
+    struct http_client *client = http_client_new(batond.url);
+    answers_token(client, TOKEN, "POST /locks/early?ttl=1h", NULL, 201, NULL);
+    wire.ms = WAY_MS;
+    struct parked *stream = hold(batond.port, "early?hold=connection&ttl=1h&wait=10s");
+    assert_true(parked_waits(stream, 3 * WAY_MS));
+    parked_close(stream);
+    wire.ms = 0;
+    assert_true(comes_to(client, "early", "free", 0));
+    http_client_free(client);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    wire_delay_stop(&wire);
+    redis_process_stop(&redis);
+}
+
 /* As after a network that was lost: the client comes again, and only then it shows that its first
  * connection is gone. The later one has the hold, wherever it is. */
 static void later_connection_has_the_hold(void **state)
@@ -187,6 +216,7 @@ int main(void)
         cmocka_unit_test(hang_up_hands_the_lock_to_a_waiter),
         cmocka_unit_test(lost_hold_is_reported),
         cmocka_unit_test(token_that_holds_gets_its_ttl_anew),
+        cmocka_unit_test(client_that_goes_before_stream_begins_releases),
         cmocka_unit_test(later_connection_has_the_hold),
         cmocka_unit_test(renewed_hold_ends_with_its_connection),
         cmocka_unit_test(stop_leaves_the_hold_its_ttl),
