@@ -248,6 +248,21 @@ static void each_of_those_that_share_it_is_told(void **state)
     assert_string_equal(fixture->here.expired.owner, "later");
 }
 
+static void release_of_one_share_leaves_end_of_other(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    for (int i = 0; i < 2; i++) {
+        struct acquire request =
+            fixture_request("n", i ? "ends" : "released", i ? TTL_MS * 5 : FIXTURE_TTL_MS);
+        request.owner = request.token;
+        request.mode = LOCK_SHARED;
+        assert_int_equal(fixture_acquire(&fixture->here, &request).reply.result, LOCKS_DONE);
+    }
+    fixture_release(&fixture->here, "n", "released");
+    await_told(fixture, 1);
+    assert_string_equal(fixture->here.expired.owner, "ends");
+}
+
 /* A wait that was granted by a message, and one that was granted by the reply to a release. */
 static void what_was_waited_for_is_noticed(void **state)
 {
@@ -303,6 +318,7 @@ int main(void)
         TEST(whoever_granted_it_notices),
         TEST(what_was_ended_or_renewed_elsewhere_is_not_told),
         TEST(each_of_those_that_share_it_is_told),
+        TEST(release_of_one_share_leaves_end_of_other),
         TEST(what_was_waited_for_is_noticed),
         TEST(a_repeated_release_forgets_no_other_hold),
         TEST(a_foreign_key_does_not_hide_the_others),
