@@ -237,6 +237,19 @@ static void a_renewal_to_less_is_noticed(void **state)
     assert_true(clock_ms() - begun >= 195);
 }
 
+/* The server that has renewed would look after the end for a while. */
+static void renewal_to_less_is_noticed_though_its_server_stops(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest guest;
+    struct site renewer;
+    queue_up(&guest, &fixture->there, 1, 1);
+    site_open(&renewer, fixture, 3);
+    fixture_renew(&renewer, "n", HOLDER, 1500);
+    site_close(&renewer);
+    assert_granted(fixture, &guest);
+}
+
 static void a_wait_that_ends_leaves_the_queue(void **state)
 {
     struct locks_fixture *fixture = *state;
@@ -720,6 +733,7 @@ int main(void)
         TEST(an_expiry_hands_over),
         HELD(the_expiry_of_what_was_handed_over_is_noticed),
         HELD(a_renewal_to_less_is_noticed),
+        HELD(renewal_to_less_is_noticed_though_its_server_stops),
         HELD(a_wait_that_ends_leaves_the_queue),
         HELD(a_kept_place_is_found_again_elsewhere),
         TEST(a_repeated_request_gets_what_it_has_queued_for),
