@@ -174,6 +174,20 @@ static void what_was_done_is_counted_exactly(void **state)
     samples_free(&after);
 }
 
+static void repeated_release_is_not_counted(void **state)
+{
+    static const char RELEASED[] = "baton_holds_ended_total{reason=\"released\"}";
+    static const char AGAIN[] = "a-token-that-is-released-twice";
+    struct service *service = *state;
+    struct samples before = scrape(service->client);
+    double was = samples_value(&before, RELEASED);
+    answers_token(service->client, AGAIN, "POST /locks/repeated", NULL, 201, NULL);
+    for (int i = 0; i < 2; i++)
+        answers_token(service->client, AGAIN, "DELETE /locks/repeated", NULL, 200, NULL);
+    comes_to(service->client, RELEASED, (isnan(was) ? 0 : was) + 1);
+    samples_free(&before);
+}
+
 static void prometheus_own_tool_has_nothing_to_say(void **state)
 {
     struct service *service = *state;
@@ -403,6 +417,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_done_is_counted_exactly),
+        cmocka_unit_test(repeated_release_is_not_counted),
         cmocka_unit_test(each_end_of_a_wait_is_counted),
         cmocka_unit_test(who_watches_and_what_streams_is_told),
         cmocka_unit_test(the_docs_name_them_all),
