@@ -59,6 +59,18 @@ static void await_calls(struct proxied *scene, const char *command, int64_t coun
     }
 }
 
+/* The request would have waited, but the lock was free. */
+static void lost_reply_to_waiting_request_is_taken_back(void **state)
+{
+    struct proxied *scene = *state;
+    scene->proxy.mode = PROXY_LOSES_REPLY;
+    answers(scene->client, "POST /locks/patient?ttl=10m&wait=50s&owner=doubtful", NULL, 503,
+            "store_unavailable");
+    assert_int_equal(hold_count(scene, "patient"), 1);
+    scene->proxy.mode = PROXY_OPEN;
+    becomes_free(scene, "patient");
+}
+
 /* The first that goes over the new connection is the taking back, so this client is never told that
  * the lock is held by its own lost grant. */
 static void lost_grant_is_taken_back_before_other_requests(void **state)
@@ -228,6 +240,7 @@ static void an_acquire_that_arrives_after_its_take_back_grants_nothing(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(lost_reply_to_waiting_request_is_taken_back, begin),
         cmocka_unit_test_setup(lost_grant_is_taken_back_before_other_requests, begin),
         cmocka_unit_test_setup(repeat_with_its_token_keeps_a_lost_grant, begin),
         cmocka_unit_test_setup(take_back_that_redis_refuses_is_repeated, begin),
