@@ -173,7 +173,8 @@ static void an_owner_enters_again(void **state)
 {
     struct scripts *scripts = *state;
     struct answer one = acquire(scripts, .token = "a", .owner = "A", .ttl_ms = 10000);
-    struct answer two = acquire(scripts, .token = "b", .owner = "A", .ttl_ms = 20000);
+    struct answer two =
+        acquire(scripts, .token = "b", .owner = "A", .ttl_ms = 20000, .token_is_new = true);
     assert_status(two, "granted");
     assert_int_equal(two.holds, 2);
     assert_int_equal(two.ttl_ms, 20000);
