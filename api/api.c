@@ -74,8 +74,9 @@ static void refuse_route(struct exchange *exchange, struct slice path, const cha
 /* A client that adds a slash, or a proxy that merges two, would else ask for another lock. */
 static bool has_empty_segment(struct slice raw)
 {
-    return raw.bytes[0] == '/' || raw.bytes[raw.length - 1] == '/' ||
-           memmem(raw.bytes, raw.length, "//", 2);
+    const char *slash = memchr(raw.bytes, '/', raw.length), *end = raw.bytes + raw.length;
+    return slash &&
+           (slash == raw.bytes || end[-1] == '/' || memmem(slash, (size_t)(end - slash), "//", 2));
 }
 
 static bool api_read_name(struct exchange *exchange, struct slice raw)
