@@ -106,7 +106,7 @@ timing: ## measure how soon things happen, against what is promised; on a machin
 	@$(submake) $(timing_programs) $(BUILD)/batond
 	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) BATON_TEST_JOBS=1 tests/run.sh $(timing_programs)
 
-deploy-test: ## check the files of deploy/ with what will read them (ONLY=pattern for some)
+deploy-test: ## check the files of deploy/ and openapi.yaml with what will read them (ONLY=pattern for some)
 	@$(packages) build run deploy
 	@$(submake) all build/deploy-tools/installed
 	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) \

@@ -1,0 +1,6 @@
+module.exports = {
+  baton: {
+    input: { target: process.env.OPENAPI },
+    output: { target: process.env.OUTPUT, client: "fetch", baseUrl: process.env.BATON },
+  },
+};
