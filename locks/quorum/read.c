@@ -131,7 +131,7 @@ static void quorum_read_end(struct broadcast *broadcast)
 void quorum_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
                     locks_done *done, void *context)
 {
-    (void)waiters; /* as many as ever are shown: see locks_inspect_waiters */
+    (void)waiters; /* as many as ever are shown: see locks_inspect in locks/locks.h */
     static const struct broadcast_kind KIND = {quorum_read_hear, quorum_read_decide,
                                                quorum_read_end};
     char key[KEY_LENGTH];
