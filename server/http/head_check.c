@@ -192,12 +192,12 @@ static const struct scheme {
     const char *port; /* the default port */
 } SCHEMES[] = {{"http://", ":80"}, {"https://", ":443"}};
 
-/* The scheme of a target in absolute form, else NULL. */
 static bool is_path(struct slice target)
 {
     return target.length > 0 && target.bytes[0] == '/';
 }
 
+/* The scheme of a target in absolute form, else NULL. */
 static const struct scheme *scheme_of(struct slice target)
 {
     if (is_path(target)) /* as almost every one is */
