@@ -60,8 +60,8 @@ static void refuse_route(struct exchange *exchange, struct slice path, const cha
                        METHOD_SHOWN, exchange->head.method);
     } else if (allowed[0]) {
         reply_header(exchange, "Allow", "%s", allowed);
-        problem_simply(exchange, PROBLEM_METHOD_NOT_ALLOWED, "Use %s here.%s%s", allowed,
-                       last ? " " : "", last ? NAME_ENDS_SO : "");
+        problem_simply(exchange, PROBLEM_METHOD_NOT_ALLOWED, "Use %s here%s%s", allowed,
+                       last ? ". " : ".", last ? NAME_ENDS_SO : "");
     } else if (last) {
         refuse_last_segment(exchange, last, path);
     } else {

@@ -188,8 +188,8 @@ static const struct {
     {"--new-token=NAME",
      "print a new API key for the principal NAME, and its entry for the tokens-file"},
     {"--check",
-     "read all settings and files as for a start, and ask the batond that they describe whether it "
-     "is ready; exit with 0 if it is, 1 if it is not, 2 if a setting or a file is wrong"},
+     "read settings and files as a start does, and ask that batond if it is ready: exit code 0 if "
+     "so, 1 if not, 2 if settings are wrong"},
     {"--check=config", "the same, but ask no batond"},
     {"--help, -h", "print this help"},
     {"--version", "print the version"},
