@@ -84,6 +84,10 @@ static void call_of_another_service_is_answered_with_the_right_one(void **state)
         answers(client, CALLS[i].request, NULL, 404, "not_found");
         assert_non_null(strstr(http_text(client, "detail"), CALLS[i].said));
     }
+    answers(client, "POST /locks/a/events", NULL, 405, "method_not_allowed");
+    assert_non_null(strstr(http_text(client, "detail"), "write the slash as %2F"));
+    answers(client, "POST /events", NULL, 405, "method_not_allowed");
+    assert_null(strstr(http_text(client, "detail"), "%2F"));
     char request[1024], *end = stpcpy(request, "POST /locks/");
     memset(end, 'n', 500);
     strcpy(end + 500, "/renew");
