@@ -105,6 +105,18 @@ static void lost_hold_is_reported(void **state)
     parked_close(stream);
 }
 
+static void hold_by_connection_may_be_asked_for_in_body(void **state)
+{
+    struct service *service = service_of(state);
+    struct parked *stream = parked_send(service->batond.port, NULL, "POST /locks/in/body",
+                                        "{\"hold\":\"connection\",\"ttl\":\"90s\",\"meta\":null}");
+    is_granted(stream, 201);
+    assert_non_null(strstr(stream->text, "\"name\":\"in/body\""));
+    assert_non_null(strstr(stream->text, "\"ttl_ms\":90000,"));
+    parked_close(stream);
+    assert_true(comes_to(service->client, "in/body", "free", 0));
+}
+
 static void token_that_holds_gets_its_ttl_anew(void **state)
 {
     struct service *service = service_of(state);
@@ -215,6 +227,7 @@ int main(void)
         cmocka_unit_test(hold_by_connection_outlives_its_ttl),
         cmocka_unit_test(hang_up_hands_the_lock_to_a_waiter),
         cmocka_unit_test(lost_hold_is_reported),
+        cmocka_unit_test(hold_by_connection_may_be_asked_for_in_body),
         cmocka_unit_test(token_that_holds_gets_its_ttl_anew),
         cmocka_unit_test(client_that_goes_before_stream_begins_releases),
         cmocka_unit_test(later_connection_has_the_hold),
