@@ -131,6 +131,36 @@ static void all_can_be_told(void **state)
     assert_int_equal(world.told, 1);
 }
 
+static void client_has_disconnected_once_it_sends_no_more(void **state)
+{
+    (void)state;
+    assert_false(has_disconnected(world.ours, NULL));
+    assert_int_equal(write(world.theirs, "GET", 3), 3);
+    assert_false(has_disconnected(world.ours, NULL));
+    shutdown(world.theirs, SHUT_WR);
+    assert_true(has_disconnected(world.ours, NULL));
+}
+
+/* The type of a record is in the clear up to TLS 1.2: 23 is data, 21 an alert, as close_notify is.
+ */
+static void tls_client_has_disconnected_once_its_alert_has_come(void **state)
+{
+    static const unsigned char DATA[] = {23, 3, 3, 0, 1, 0}, ALERT[] = {21, 3, 3, 0, 2, 1, 0};
+    unsigned char sent[sizeof DATA];
+    gnutls_session_t session;
+    (void)state;
+    assert_int_equal(gnutls_init(&session, GNUTLS_SERVER), 0);
+    assert_false(has_disconnected(world.ours, session));
+    assert_int_equal(write(world.theirs, DATA, sizeof DATA), sizeof DATA);
+    assert_false(has_disconnected(world.ours, session));
+    assert_int_equal(read(world.ours, sent, sizeof sent), sizeof sent);
+    assert_int_equal(write(world.theirs, ALERT, sizeof ALERT - 1), sizeof ALERT - 1);
+    assert_false(has_disconnected(world.ours, session));
+    assert_int_equal(write(world.theirs, ALERT + sizeof ALERT - 1, 1), 1);
+    assert_true(has_disconnected(world.ours, session));
+    gnutls_deinit(session);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -140,6 +170,8 @@ int main(void)
         TEST(one_that_is_ignored_is_not_told),
         TEST(it_can_be_watched_again),
         TEST(all_can_be_told),
+        TEST(client_has_disconnected_once_it_sends_no_more),
+        TEST(tls_client_has_disconnected_once_its_alert_has_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
