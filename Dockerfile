@@ -1,6 +1,6 @@
 # Baton as a container image. `make image` builds it (by deploy/container/build.sh).
 #
-# The last stage starts from nothing and gets batond and redis-server, and their needs: the shared
+# The last stage starts from nothing and gets batond, redis-server and baton, and their needs: the shared
 # libraries that ldd names, the trusted certificates, a user. It has no shell and no package manager,
 # and a third of the size of debian:trixie-slim with the same packages. The libraries come from Debian
 # with the records of their packages, so that scanners know them. To update them, build again.
@@ -12,9 +12,9 @@ RUN deploy/install-packages.sh build image
 
 FROM packages AS build
 COPY . .
-RUN make -s -j"$(nproc)" build/batond && \
-    strip build/batond && \
-    deploy/container/gather.sh /image build/batond redis-server && \
+RUN make -s -j"$(nproc)" build/batond build/baton && \
+    strip build/batond build/baton && \
+    deploy/container/gather.sh /image build/batond build/baton redis-server && \
     install -D -m 644 -t /image/usr/share/doc/baton LICENSE && \
     mkdir -m 700 /state
 ARG VERSION=unknown

@@ -17,11 +17,13 @@ sources    := $(filter-out server/main.c,$(wildcard $(layers:=/*.c) $(layers:=/*
 library_lua := $(sort $(wildcard locks/scripts/shared/*.lua)) $(sort $(wildcard locks/scripts/*.lua))
 generated  := $(BUILD)/generated/scripts.c $(BUILD)/generated/openapi.c $(BUILD)/generated/ui.c
 objects    := $(sources:%.c=$(BUILD)/%.o) $(generated:.c=.o)
+# The client on the command line stands beside the layers.
+cli_objects := $(patsubst %.c,$(BUILD)/%.o,$(filter-out cli/main.c,$(wildcard cli/*.c cli/*/*.c)))
 
 # The tests: every test_*.c is a program, linked with the other C files of its folder.
 # Nothing of batond is in the programs of tests/scripts, since Redis runs its scripts, nor in those of
 # tests/package: sanitizers have nothing to find there.
-suites       := unit scripts redis locks server integration contract history edge package
+suites       := unit scripts redis locks server cli integration contract history edge package
 suites       := $(if $(SANITIZE),$(if $(ONLY),$(suites),$(filter-out scripts package,$(suites))),$(suites))
 tests        := $(wildcard $(suites:%=tests/%/test_*.c))
 test_shell   := $(wildcard $(suites:%=tests/%/test_*.sh))
@@ -48,12 +50,14 @@ test_objects := $(fuzzers:%.c=$(BUILD)/%.o) $(fuzz_helpers:%.c=$(BUILD)/%.o) $(t
 # may have to install it first.
 CC         ?= cc
 libraries  := libmicrohttpd jansson hiredis libuv gnutls openssl
+cli_libraries := libcurl jansson
 test_libs  := cmocka libcurl yaml-0.1 jansson hiredis openssl
 seccomp_lib = $(if $(SANITIZE),,$(shell pkg-config --exists libseccomp 2>/dev/null && echo libseccomp))
 once        = $(eval $(1) := $(2))$($(1))
 lib_cflags  = $(call once,lib_cflags,$(shell pkg-config --cflags $(libraries) $(seccomp_lib) 2>/dev/null))
 lib_ldlibs  = $(call once,lib_ldlibs,$(shell pkg-config --libs $(libraries) $(seccomp_lib) 2>/dev/null))
 have_flags  = $(call once,have_flags,$(if $(seccomp_lib),-DHAVE_SECCOMP))
+cli_ldlibs  = $(call once,cli_ldlibs,$(shell pkg-config --libs $(cli_libraries) 2>/dev/null))
 test_cflags = $(call once,test_cflags,$(shell pkg-config --cflags $(test_libs) 2>/dev/null))
 test_ldlibs = $(call once,test_ldlibs,$(shell pkg-config --libs $(test_libs) 2>/dev/null))
 
@@ -86,7 +90,7 @@ submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(M
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(BUILD)/batond ## build batond (default)
+all: $(BUILD)/batond $(BUILD)/baton ## build batond and its client, baton (default)
 
 run: ## install what is missing, build, and start batond with its own Redis
 	@$(packages) build run
@@ -99,6 +103,7 @@ test: ## install what is missing, build, and run all tests (ONLY=pattern for som
 	@$(submake) test-programs $(if $(VALGRIND),$(BUILD)/valgrind/batond)
 	@$(if $(VALGRIND),BATON_TEST_VALGRIND=1 BATON_TEST_LIMIT=1800) \
 	    BATON_TEST_BATOND=$(abspath $(BUILD)$(if $(VALGRIND),/valgrind)/batond) \
+	    BATON_TEST_BATON=$(abspath $(BUILD)/baton) \
 	    tests/run.sh $(programs) $(filter %.sh,$(chosen))
 
 timing: ## measure how soon things happen, against what is promised; on a machine that does nothing else (ONLY=pattern)
@@ -171,16 +176,17 @@ budget: ## count instructions, system calls and what Redis is asked, and compare
 
 lint: ## check format, warnings, layers and rooms, scripts, prose and openapi.yaml (CHANGED=1: slow analyzers where something differs)
 	@$(packages) build test lint
-	@$(submake) $(BUILD)/flags $(generated) $(BUILD)/batond
+	@$(submake) $(BUILD)/flags $(generated) $(BUILD)/batond $(BUILD)/baton
 	@CC='$(CC)' CHANGED='$(CHANGED)' tests/lint/run.sh $(BUILD) $(cppflags) $(lib_cflags) $(have_flags) $(test_cflags) $(cflags)
 
 format: ## lay out all C files by .clang-format
 	@$(packages) lint
-	find $(layers) tests -name '*.[ch]' -exec clang-format -i {} +
+	find $(layers) cli tests -name '*.[ch]' -exec clang-format -i {} +
 
 install: all $(BUILD)/batond.8 $(BUILD)/baton.conf ## install under PREFIX (default /usr/local), staged in DESTDIR
-	install -D -m 755 $(BUILD)/batond $(prefix)/bin/batond
+	install -D -m 755 -t $(prefix)/bin $(BUILD)/batond $(BUILD)/baton
 	install -D -m 644 -t $(prefix)/share/man/man8 $(BUILD)/batond.8
+	install -D -m 644 -t $(prefix)/share/man/man1 deploy/man/baton.1
 	install -D -m 644 -t $(prefix)/share/doc/baton README.md CHANGELOG.md LICENSE openapi.yaml
 	install -D -m 644 -t $(prefix)/share/doc/baton/docs docs/*.md
 	install -D -m 644 -t $(prefix)/share/doc/baton/docs/images docs/images/*
@@ -193,6 +199,7 @@ install: all $(BUILD)/batond.8 $(BUILD)/baton.conf ## install under PREFIX (defa
 
 uninstall: $(BUILD)/baton.conf ## remove what install has put there, but no secrets and no baton.conf that was changed
 	rm -f $(prefix)/bin/batond $(prefix)/share/man/man8/batond.8 $(prefix)/lib/sysusers.d/baton.conf
+	rm -f $(prefix)/bin/baton $(prefix)/share/man/man1/baton.1
 	rm -f $(prefix)/lib/systemd/system/baton.service $(prefix)/lib/systemd/system/baton.socket
 	rm -rf $(prefix)/share/doc/baton
 	! cmp -s $(BUILD)/baton.conf $(DESTDIR)/etc/baton/baton.conf || rm $(DESTDIR)/etc/baton/baton.conf
@@ -218,12 +225,16 @@ help: ## list the targets
 
 # How things are built.
 
-test-programs: $(BUILD)/batond $(BUILD)/next/batond $(programs)
+test-programs: $(BUILD)/batond $(BUILD)/baton $(BUILD)/next/batond $(programs)
 
 $(BUILD)/batond: $(BUILD)/server/main.o $(BUILD)/libbaton.a
 	$(call say,link $@) $(link)
 
-# The same with the formats of a release to come, for the test of upgrades: its library comes first.
+# It links no library of batond's.
+$(BUILD)/baton: $(BUILD)/cli/main.o $(BUILD)/libcli.a $(BUILD)/libbaton.a
+	$(call say,link $@) $(CC) $(ldflags) $(LDFLAGS) -o $@ $^ $(cli_ldlibs)
+
+# batond with the formats of a release to come, for the test of upgrades: its library comes first.
 $(BUILD)/next/batond: $(BUILD)/server/main.o $(BUILD)/generated/next/scripts.o $(BUILD)/libbaton.a
 	@mkdir -p $(@D)
 	$(call say,link $@) $(link)
@@ -280,13 +291,14 @@ $(BUILD)/budget/budget: $(budget_objects) $(BUILD)/libbaton.a
 
 $(BUILD)/libbaton.a: $(objects)
 $(BUILD)/libsupport.a: $(test_support:%.c=$(BUILD)/%.o)
+$(BUILD)/libcli.a: $(cli_objects)
 %.a: $(BUILD)/inputs
 	@rm -f $@
 	@ar rcs $@ $(filter %.o,$^)
 
 .SECONDEXPANSION:
 helpers_of = $(filter $(foreach folder,$(dir $(1)) $(if $(findstring chaos,$(1)),tests/history/),$(BUILD)/$(folder)%),$(test_helpers:%.c=$(BUILD)/%.o))
-$(patsubst %.c,$(BUILD)/%,$(tests) $(chaos) $(timing)): $(BUILD)/%: $(BUILD)/%.o $$(call helpers_of,$$*) $(BUILD)/libsupport.a $(BUILD)/libbaton.a
+$(patsubst %.c,$(BUILD)/%,$(tests) $(chaos) $(timing)): $(BUILD)/%: $(BUILD)/%.o $$(call helpers_of,$$*) $$(if $$(findstring tests/cli/,$$*),$(BUILD)/libcli.a) $(BUILD)/libsupport.a $(BUILD)/libbaton.a
 	$(call say,link $@) $(link) $(test_ldlibs)
 
 $(BUILD)/tests/%.o: private cppflags += $(test_cflags)
@@ -327,9 +339,9 @@ $(BUILD)/generated/ui.c: locks/scripts/embed.sh $(wildcard api/ui/*)
 # set of sources links again.
 write_if_changed = mkdir -p $(@D); echo '$(subst ','\'',$(1))' | cmp -s - $@ || echo '$(subst ','\'',$(1))' > $@
 $(BUILD)/flags: FORCE
-	@pkg-config --exists --print-errors $(libraries) || { echo "To install what is missing: $(packages) build" >&2; exit 1; }
+	@pkg-config --exists --print-errors $(libraries) $(cli_libraries) || { echo "To install what is missing: $(packages) build" >&2; exit 1; }
 	@$(call write_if_changed,$(compile) $(link))
 $(BUILD)/inputs: FORCE
-	@$(call write_if_changed,$(objects) $(library_lua) $(test_support))
+	@$(call write_if_changed,$(objects) $(cli_objects) $(library_lua) $(test_support))
 
--include $(objects:.o=.d) $(BUILD)/server/main.d $(test_objects:.o=.d) $(test_support:%.c=$(BUILD)/%.d) $(load_objects:.o=.d) $(budget_objects:.o=.d)
+-include $(objects:.o=.d) $(cli_objects:.o=.d) $(BUILD)/cli/main.d $(BUILD)/server/main.d $(test_objects:.o=.d) $(test_support:%.c=$(BUILD)/%.d) $(load_objects:.o=.d) $(budget_objects:.o=.d)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds the Debian package of this tree as it is, into a folder. It does so in a copy, where debian/
+# Builds the Debian packages of this tree as it is, into a folder. It does so in a copy, where debian/
 # is what deploy/debian is here.
 #   deploy/debian/build.sh FOLDER
 set -euo pipefail
@@ -21,5 +21,5 @@ if ! (cd "$copy/baton" && dpkg-buildpackage -us -uc -b) >"$copy/log" 2>&1; then
     exit 1
 fi
 cp "$copy/log" "$1/build.log"
-cp "$copy"/baton_*.deb "$copy"/baton_*.changes "$copy"/baton_*.buildinfo "$copy"/baton-dbgsym_*deb "$1"
-ls "$1"/baton_*.deb
+cp "$copy"/*.*deb "$copy"/baton_*.changes "$copy"/baton_*.buildinfo "$1"
+ls "$1"/baton{,-client}_*.deb

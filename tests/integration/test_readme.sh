@@ -14,8 +14,10 @@ export LC_ALL=C
 root=$PWD
 pages=(README.md docs/*.md)
 batond=${BATON_TEST_BATOND:-$root/build/batond}
+baton=${BATON_TEST_BATON:-$root/build/baton}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/readme.XXXXXX")
 mkdir "$dir/bin"
+ln -s "$baton" "$dir/bin/baton"
 touch "$dir/https.log" "$dir/redis.log"
 started=()
 
@@ -116,7 +118,7 @@ one_line() { # FILE
 # the usual state directory taken, as it is for whoever has `make run` going.
 session_of() { # FOLDER
     local block
-    echo "set -e; export PATH=$dir/bin:\$PATH BATON_STATE_DIR=$1/state; cd $1/sandbox"
+    echo "set -e; export PATH=$dir/bin:\$PATH BATON_STATE_DIR=$1/state BATON_URL=http://$address; cd $1/sandbox"
     echo "trap 'kill \$(jobs -p) 2>/dev/null || true; wait' EXIT"
     for block in "$1"/*.sh; do
         is_run "$block" || continue

@@ -25,9 +25,9 @@ import subprocess
 import sys
 
 LONGEST = 30
-TEXTS = ["*.md", "docs/*.md", "openapi.yaml", "Dockerfile", "deploy/man/*.in", "deploy/*.c*f*g*", "deploy/compose/*.*",
+TEXTS = ["*.md", "docs/*.md", "openapi.yaml", "Dockerfile", "deploy/man/*.[1i]*", "deploy/*.c*f*g*", "deploy/compose/*.*",
          "deploy/*/*.yml", "deploy/grafana/*.json", "deploy/kubernetes/**/*.yaml", "deploy/systemd/*.s*",
-         *(f"{layer}/**/*.[ch]" for layer in ("api", "base", "locks", "redis", "server")), "api/ui/*.js", "api/ui/*.html"]
+         *(f"{layer}/**/*.[ch]" for layer in ("api", "base", "cli", "locks", "redis", "server")), "api/ui/*.js", "api/ui/*.html"]
 FEWEST = 4  # words of a string in a program: a shorter one is a name, a field, a piece of a sentence
 
 PARTICIPLE = (r"(?:\w+ed|told|heard|held|given|taken|kept|made|known|lost|sent|seen|set|shown|read|written|"

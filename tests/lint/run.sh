@@ -10,8 +10,8 @@ export LC_ALL=C
 
 build=$1
 flags=("${@:2}")
-mapfile -t sources < <(find base redis locks api server tests -name '*.c' | sort)
-mapfile -t headers < <(find base redis locks api server tests -name '*.h' ! -path 'tests/lint/*' | sort)
+mapfile -t sources < <(find base redis locks api server cli tests -name '*.c' | sort)
+mapfile -t headers < <(find base redis locks api server cli tests -name '*.h' ! -path 'tests/lint/*' | sort)
 mapfile -t shell < <(grep -rlE --exclude-dir={build,.git,node_modules} --exclude='*.md' '^#!.*\b(ba)?sh$' . | sort)
 mapfile -t python < <(find tests -name '*.py' | sort)
 
@@ -39,7 +39,7 @@ differing() { # TREE
     local file
     git diff --name-only --diff-filter=d "$1" -- '*.c' '*.h' | while read -r file; do
         echo "$file"
-        [[ $file != *.h ]] || grep -rlF --include='*.c' "#include \"$file\"" base redis locks api server tests
+        [[ $file != *.h ]] || grep -rlF --include='*.c' "#include \"$file\"" base redis locks api server cli tests
     done | grep '\.c$' | sort -u
     git ls-files --others --exclude-standard -- '*.c'
 }
@@ -105,14 +105,16 @@ check_layers() {
             bad=1
         fi
     }
-    forbid base '(redis|locks|api|server|tests)/' 'base/ includes a layer above it'
-    forbid redis '(locks|api|server|tests)/' 'redis/ includes a layer above it'
-    forbid locks '(api|server|tests)/' 'locks/ includes a layer above it'
-    forbid api '(server|tests)/' 'api/ includes a layer above it'
-    forbid server 'tests/' 'server/ includes tests/'
-    forbid 'base redis locks server' 'jansson' 'only api/ knows jansson'
-    forbid 'base redis locks api' 'microhttpd' 'only server/ knows libmicrohttpd'
-    forbid 'base locks api server' 'hiredis' 'only redis/ knows hiredis'
+    forbid base '(redis|locks|api|server|cli|tests)/' 'base/ includes a layer above it'
+    forbid redis '(locks|api|server|cli|tests)/' 'redis/ includes a layer above it'
+    forbid locks '(api|server|cli|tests)/' 'locks/ includes a layer above it'
+    forbid api '(server|cli|tests)/' 'api/ includes a layer above it'
+    forbid server '(cli|tests)/' 'server/ includes cli/ or tests/'
+    forbid cli '(redis|locks|api|server|tests)/' 'cli/ knows only base/ and the HTTP API'
+    forbid 'base redis locks api server' 'curl' 'only cli/ knows libcurl'
+    forbid 'base redis locks server' 'jansson' 'only api/ and cli/ know jansson'
+    forbid 'base redis locks api cli' 'microhttpd' 'only server/ knows libmicrohttpd'
+    forbid 'base locks api server cli' 'hiredis' 'only redis/ knows hiredis'
     return $bad
 }
 

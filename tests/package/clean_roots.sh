@@ -84,11 +84,12 @@ prepare() { # RELEASE
     local root=$folder/root-$1
     unpack "$1" "$root"
     cp "$folder/$1"/baton_*.deb "$root/packages/baton.deb"
+    cp "$folder/$1"/baton-client_*.deb "$root/packages/baton-client.deb"
     cp "$folder/$1/next.deb" tests/package/in_root.sh "$root/packages"
     rm -rf "$root/var/lib/apt/lists"
     mv "$folder/lists-$1" "$root/var/lib/apt/lists" # as they were for the build
     root_enter "$root" apt-get -q install -y --no-install-recommends systemd systemd-sysv dbus curl procps
-    root_enter "$root" apt-get -q install -y --download-only /packages/baton.deb
+    root_enter "$root" apt-get -q install -y --download-only /packages/baton.deb /packages/baton-client.deb
     rm "$root/usr/sbin/policy-rc.d"
 }
 
@@ -111,7 +112,7 @@ run() { # RELEASE
 
 try() { # RELEASE: what is said of it goes to a log
     build "$1"
-    lintian --allow-root --fail-on error,warning,info -E --pedantic "$folder/$1"/baton_*.deb
+    lintian --allow-root --fail-on error,warning,info -E --pedantic "$folder/$1"/baton{,-client}_*.deb
     next_version "$1"
     run "$1"
 }

@@ -63,7 +63,17 @@ is_installed_and_runs() {
     [[ $(getent passwd baton) == baton:*:/var/lib/baton:*nologin ]] || fail "user: $(getent passwd baton)"
     [[ -e /usr/share/man/man8/batond.8.gz ]] || fail "there is no manual page"
     batond --check || fail "batond --check"
+    baton acquire -n by-client >/dev/null || fail "baton acquire"
     ok "installs, and serves as a service at once"
+}
+
+client_needs_no_redis() {
+    install_it baton-client.deb
+    ! command -v redis-server >/dev/null || fail "the client brings Redis along"
+    [[ -e /usr/share/man/man1/baton.1.gz ]] || fail "there is no manual page of the client"
+    baton show x >/tmp/reply 2>&1 && fail "somebody answers: $(cat /tmp/reply)"
+    grep -q 'no batond answered' /tmp/reply || fail "baton: $(cat /tmp/reply)"
+    ok "the client installs alone"
 }
 
 # Besides, so that restarts are quick, there is hardly a drain.
@@ -234,7 +244,7 @@ is_removed() {
     apt-get -q remove -y baton >/tmp/apt.log 2>&1 || fail "$(cat /tmp/apt.log)"
     [[ ! -e /usr/bin/batond && -z $(own_redis) ]] || fail "it is still there"
     [[ -e /etc/baton/baton.conf && -e /etc/baton/credentials/redis-password && -e /var/lib/baton/lock ]] || fail "it took its settings or its data along"
-    apt-get -q purge -y baton >/tmp/apt.log 2>&1 || fail "$(cat /tmp/apt.log)"
+    apt-get -q purge -y baton baton-client >/tmp/apt.log 2>&1 || fail "$(cat /tmp/apt.log)"
     find / -xdev \( -path /proc -o -path /sys -o -path /packages -o -path /tmp -o -path /var/log \) -prune -o \
         -iname '*baton*' -print >/tmp/left
     [[ ! -s /tmp/left ]] || fail "purged, but: $(cat /tmp/left)"
@@ -252,7 +262,7 @@ main() {
     mount --make-rshared /
     eventually has_started
     token=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
-    for step in is_installed_and_runs is_restrained keeps_a_hold_over_a_restart starts_again is_watched \
+    for step in client_needs_no_redis is_installed_and_runs is_restrained keeps_a_hold_over_a_restart starts_again is_watched \
         is_configured uses_another_redis drains stops waits_at_the_socket is_upgraded is_removed; do
         $step
     done

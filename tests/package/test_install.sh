@@ -38,6 +38,7 @@ make_it install
 } <<'END' | sort -k 2 >"$folder/installed"
 644 etc/baton/baton.conf
 700 etc/baton/credentials/
+755 opt/baton/bin/baton
 755 opt/baton/bin/batond
 644 opt/baton/lib/systemd/system/baton.service
 644 opt/baton/lib/systemd/system/baton.socket
@@ -46,6 +47,7 @@ make_it install
 644 opt/baton/share/doc/baton/LICENSE
 644 opt/baton/share/doc/baton/README.md
 644 opt/baton/share/doc/baton/openapi.yaml
+644 opt/baton/share/man/man1/baton.1
 644 opt/baton/share/man/man8/batond.8
 END
 expect "is not what install should put there" "$folder/installed"

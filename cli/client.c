@@ -1,0 +1,222 @@
+#include "cli/client.h"
+
+#include "base/memory.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { REPLY_LONGEST = 16 << 20, HEADER_TEXT = 4200 };
+
+struct client {
+    const struct client_settings *settings;
+    CURL *curl;
+    size_t current; /* the URL that answered last */
+    char trouble[CURL_ERROR_SIZE];
+};
+
+/* A reply while it arrives. */
+struct body {
+    char *bytes;
+    size_t length;
+};
+
+static size_t body_add(char *bytes, size_t size, size_t count, void *context)
+{
+    struct body *body = context;
+    size_t length = size * count;
+    if (length > REPLY_LONGEST - body->length)
+        return 0;
+    body->bytes = memory_checked(realloc(body->bytes, body->length + length + 1));
+    memcpy(body->bytes + body->length, bytes, length);
+    body->length += length;
+    return length;
+}
+
+/* Nothing of a curl handle that lasts can fail, except where libcurl was built without it. */
+static void client_set_up(struct client *client)
+{
+    const struct client_settings *settings = client->settings;
+    curl_easy_setopt(client->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(client->curl, CURLOPT_USERAGENT, "baton/" BATON_VERSION);
+    curl_easy_setopt(client->curl, CURLOPT_ERRORBUFFER, client->trouble);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, body_add);
+    curl_easy_setopt(client->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)settings->connect_timeout_ms);
+    if (settings->ca)
+        curl_easy_setopt(client->curl, CURLOPT_CAINFO, settings->ca);
+    if (settings->cert)
+        curl_easy_setopt(client->curl, CURLOPT_SSLCERT, settings->cert);
+    if (settings->key)
+        curl_easy_setopt(client->curl, CURLOPT_SSLKEY, settings->key);
+    if (settings->auth_key) {
+        curl_easy_setopt(client->curl, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
+        curl_easy_setopt(client->curl, CURLOPT_XOAUTH2_BEARER, settings->auth_key);
+    }
+}
+
+int client_open(struct client **ret, const struct client_settings *settings,
+                struct failure *failure)
+{
+    *ret = memory_checked(calloc(1, sizeof **ret));
+    (*ret)->settings = settings;
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) || !((*ret)->curl = curl_easy_init()))
+        return failure_set(failure, -EINVAL, "libcurl cannot be set up");
+    client_set_up(*ret);
+    return 0;
+}
+
+void client_close(struct client *client)
+{
+    if (!client)
+        return;
+    curl_easy_cleanup(client->curl);
+    curl_global_cleanup();
+    free(client);
+}
+
+static char *client_encode(const char *text)
+{
+    return memory_checked(curl_easy_escape(NULL, text, (int)strlen(text)));
+}
+
+char *client_path(const char *name, const char *rest)
+{
+    char *encoded = client_encode(name), *path = NULL;
+    int length = asprintf(&path, "/locks/%s%s", encoded, rest);
+    curl_free(encoded);
+    return memory_checked(length < 0 ? NULL : path);
+}
+
+char *client_query(const char *const *fields)
+{
+    char *query = memory_checked(strdup("/locks")), *longer;
+    for (char between = '?'; fields[0]; fields += 2) {
+        if (!fields[1])
+            continue;
+        char *encoded = client_encode(fields[1]);
+        int length = asprintf(&longer, "%s%c%s=%s", query, between, fields[0], encoded);
+        curl_free(encoded);
+        free(query);
+        query = memory_checked(length < 0 ? NULL : longer);
+        between = '&';
+    }
+    return query;
+}
+
+static struct curl_slist *client_headers(const struct request *request)
+{
+    char header[HEADER_TEXT];
+    struct curl_slist *list = curl_slist_append(NULL, "Content-Type: application/json");
+    list = curl_slist_append(memory_checked(list), "Expect:");
+    if (!request->token)
+        return memory_checked(list);
+    snprintf(header, sizeof header, "Lock-Token: %s", request->token);
+    return memory_checked(curl_slist_append(memory_checked(list), header));
+}
+
+/* Sends it to one URL. */
+static CURLcode client_perform(struct client *client, const char *url,
+                               const struct request *request, struct body *body)
+{
+    char *whole = NULL, *sent = request->body ? json_dumps(request->body, JSON_COMPACT) : NULL;
+    struct curl_slist *headers = client_headers(request);
+    if (asprintf(&whole, "%s%s", url, request->path) < 0)
+        whole = NULL;
+    client->trouble[0] = '\0';
+    curl_easy_setopt(client->curl, CURLOPT_URL, memory_checked(whole));
+    curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, body);
+    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS,
+                     (long)(request->wait_ms + client->settings->connect_timeout_ms));
+    if (strcmp(request->method, "GET") == 0)
+        curl_easy_setopt(client->curl, CURLOPT_HTTPGET, 1L);
+    else
+        curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, sent ? sent : "");
+    curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, request->method);
+    CURLcode code = curl_easy_perform(client->curl);
+    curl_slist_free_all(headers);
+    free(sent);
+    free(whole);
+    return code;
+}
+
+static void reply_add_trouble(struct reply *reply, const char *url, const char *text)
+{
+    size_t length = strlen(reply->trouble);
+    snprintf(reply->trouble + length, sizeof reply->trouble - length, "%s%s: %s",
+             length ? "\n" : "", url, text);
+}
+
+const char *reply_code(const struct reply *reply)
+{
+    const char *code = json_string_value(json_object_get(reply->json, "code"));
+    return reply->status >= 400 && code ? code : "";
+}
+
+/* A proxy answers for a batond that is away, and a server of another kind answers anything. */
+static bool reply_is_of_batond(const struct reply *reply)
+{
+    return json_is_object(reply->json) && (reply->status < 300 || reply_code(reply)[0]);
+}
+
+bool reply_is_away(const struct reply *reply)
+{
+    static const char *const CODES[] = {"draining", "store_unavailable", "no_replica", "no_answer"};
+    for (size_t i = 0; i < sizeof CODES / sizeof CODES[0]; i++)
+        if (strcmp(reply_code(reply), CODES[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Asks one URL. Leaves status 0 and what is the matter if no batond answers there. */
+static void client_ask(struct client *client, const char *url, const struct request *request,
+                       struct reply *reply)
+{
+    struct body body = {0};
+    char text[64];
+    curl_off_t connected_us = 0;
+    CURLcode code = client_perform(client, url, request, &body);
+    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &reply->status);
+    curl_easy_getinfo(client->curl, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
+    reply->connected |= connected_us > 0;
+    if (code == CURLE_OK)
+        reply->json = json_loadb(body.bytes ? body.bytes : "", body.length, 0, NULL);
+    free(body.bytes);
+    if (code == CURLE_OK && reply_is_of_batond(reply))
+        return;
+    snprintf(text, sizeof text, "the answer (%ld) is not one of batond", reply->status);
+    reply_add_trouble(reply, url,
+                      code == CURLE_OK     ? text
+                      : client->trouble[0] ? client->trouble
+                                           : curl_easy_strerror(code));
+    json_decref(reply->json);
+    reply->json = NULL;
+    reply->status = 0;
+}
+
+struct reply client_send(struct client *client, const struct request *request)
+{
+    const struct client_settings *settings = client->settings;
+    struct reply reply = {0};
+    for (size_t i = 0; i < settings->url_count; i++) {
+        struct reply next = {.connected = reply.connected};
+        memcpy(next.trouble, reply.trouble, sizeof next.trouble);
+        client_ask(client, settings->urls[client->current], request, &next);
+        if (next.status || !reply.status) { /* what a batond has said is worth more than silence */
+            json_decref(reply.json);
+            reply = next;
+        }
+        if ((next.status && !reply_is_away(&next)) || (request->cannot_repeat && next.connected))
+            break;
+        client->current = (client->current + 1) % settings->url_count;
+    }
+    free(request->path);
+    return reply;
+}
+
+void reply_free(struct reply *reply)
+{
+    json_decref(reply->json);
+    *reply = (struct reply){0};
+}

@@ -1,0 +1,56 @@
+/* client.h: sends requests to batond, to one URL after another until one answers. */
+#ifndef BATON_CLI_CLIENT_H
+#define BATON_CLI_CLIENT_H
+
+#include "cli/client_settings.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct client;
+
+struct request {
+    const char *method;
+    char *path;         /* percent-encoded, with its query; client_send frees it */
+    const char *token;  /* NULL: none */
+    const json_t *body; /* NULL: none */
+    int64_t wait_ms;    /* for how long batond may keep the request waiting */
+    bool cannot_repeat; /* another batond gets it only if this one cannot have it */
+};
+
+/* What has come of a request. Free it with reply_free. */
+struct reply {
+    long status;    /* 0: no batond answered, and `trouble` says why */
+    json_t *json;   /* an object, unless status is 0 */
+    bool connected; /* a connection was made, so something listens there */
+    char trouble[1024];
+};
+
+/* `settings` must outlive it. Returns 0, or -EINVAL with a failure. Close `*ret` in either case. */
+int client_open(struct client **ret, const struct client_settings *settings,
+                struct failure *failure);
+
+/* Takes NULL. */
+void client_close(struct client *client);
+
+/* Returns "/locks/NAME" and what follows, with the name percent-encoded. */
+char *client_path(const char *name, const char *rest);
+
+/* Returns "/locks?", and the fields (NULL-terminated: name, value, ...) with their values encoded.
+ * A field whose value is NULL is left out. */
+char *client_query(const char *const *fields);
+
+/* Sends it and waits for the reply. Goes on with the next URL where no batond answers, or where one
+ * answers that it is stopping or has no Redis. */
+struct reply client_send(struct client *client, const struct request *request);
+
+/* Whether a batond, or the proxy in front of it, says that it cannot serve now. Another may. */
+bool reply_is_away(const struct reply *reply);
+
+/* The `code` of a problem document; "" if the reply is none. */
+const char *reply_code(const struct reply *reply);
+
+void reply_free(struct reply *reply);
+
+#endif

@@ -1,0 +1,25 @@
+/* client_settings.h: where batond is and who asks, from options, variables and files. */
+#ifndef BATON_CLI_CLIENT_SETTINGS_H
+#define BATON_CLI_CLIENT_SETTINGS_H
+
+#include "base/failure.h"
+#include "cli/options.h"
+
+enum { SETTINGS_URLS = 8 };
+
+struct client_settings {
+    char *urls[SETTINGS_URLS]; /* without a slash at the end; at least one */
+    size_t url_count;
+    char *auth_key; /* NULL: none */
+    char *ca, *cert, *key;
+    int64_t connect_timeout_ms;
+};
+
+/* Reads all of them. An option wins over a variable, a variable over the user's file, and that over
+ * the system's. Returns 0, or -EINVAL with a failure. Free `settings` in either case. */
+int client_settings_read(struct client_settings *settings, const struct options *options,
+                         struct failure *failure);
+
+void client_settings_free(struct client_settings *settings);
+
+#endif

@@ -1,0 +1,205 @@
+/* baton acquire: takes one lock or several, and waits for them over requests and batonds. */
+#include "base/memory.h"
+#include "base/monotonic.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/print.h"
+#include "cli/problem.h"
+#include "cli/token.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    PORTION_MS = 25000,  /* how long one request waits: less than any proxy allows */
+    SHORTEST_MS = 1000,  /* a batond with a shorter max-wait is not waited at */
+    KEEP_MS = 10000,     /* for a place in the queue between two requests */
+    PATIENCE_MS = 60000, /* for a batond that has answered before, and does not now */
+    PAUSE_US = 500000,
+    OWNER_TEXT = 128,
+};
+
+/* One acquire, which may take many requests. */
+struct acquisition {
+    const struct context *context;
+    char token[TOKEN_SIZE];
+    json_t *body;
+    char *path;
+    int64_t begun_ms, answered_ms, portion_ms; /* by the monotonic clock of this machine */
+    bool is_last;                              /* of the requests that the wait allows */
+};
+
+/* Unique, since holds of one owner do not exclude each other. */
+static void acquire_name_owner(char owner[OWNER_TEXT])
+{
+    char host[65] = "", unique[TOKEN_SIZE];
+    /* cppcheck-suppress getpwuidCalled; there is one thread */
+    const struct passwd *user = getpwuid(geteuid());
+    gethostname(host, sizeof host - 1);
+    token_make(unique);
+    snprintf(owner, OWNER_TEXT, "%.32s@%s/%.8s", user ? user->pw_name : "user", host, unique);
+}
+
+static json_t *acquire_body(const struct options *options)
+{
+    char owner[OWNER_TEXT];
+    acquire_name_owner(owner);
+    json_t *body = memory_checked(json_object());
+    json_object_set_new(body, "owner", json_string(options->owner ? options->owner : owner));
+    if (options->shared)
+        json_object_set_new(body, "mode", json_string("shared"));
+    if (options->limit)
+        json_object_set_new(body, "limit", json_integer(options->limit));
+    if (options->ttl)
+        json_object_set_new(body, "ttl", json_string(options->ttl));
+    if (options->meta)
+        json_object_set(body, "meta", options->meta);
+    return body;
+}
+
+/* What is left of the wait, or a portion of it. */
+static int64_t acquire_wait(struct acquisition *acquisition)
+{
+    int64_t wait_ms = acquisition->context->options->wait_ms;
+    int64_t left_ms = acquisition->begun_ms + wait_ms - monotonic_ms();
+    acquisition->is_last = wait_ms >= 0 && left_ms <= acquisition->portion_ms;
+    if (!acquisition->is_last)
+        return acquisition->portion_ms;
+    return left_ms > 0 ? left_ms : 0;
+}
+
+static struct reply acquire_send(struct acquisition *acquisition)
+{
+    const struct options *options = acquisition->context->options;
+    int64_t wait_ms = acquire_wait(acquisition);
+    bool keeps = !acquisition->is_last && options->name_count == 1;
+    json_object_set_new(acquisition->body, "wait_ms", json_integer(wait_ms));
+    if (options->name_count == 1)
+        json_object_set_new(acquisition->body, "keep_ms", json_integer(keeps ? KEEP_MS : 0));
+    return client_send(acquisition->context->client,
+                       &(struct request){.method = "POST",
+                                         .path = memory_checked(strdup(acquisition->path)),
+                                         .token = acquisition->token,
+                                         .body = acquisition->body,
+                                         .wait_ms = wait_ms});
+}
+
+/* batond says by 400 that its max-wait is shorter than our portion. */
+static bool acquire_shortens(struct acquisition *acquisition, const struct reply *reply)
+{
+    const char *parameter = json_string_value(json_object_get(reply->json, "parameter"));
+    if (reply->status != 400 || !parameter || strncmp(parameter, "wait", 4) != 0)
+        return false;
+    acquisition->portion_ms /= 2;
+    return acquisition->portion_ms >= SHORTEST_MS;
+}
+
+/* Whether the lock may still be granted to a request that is repeated. Pauses before one that
+ * batond did not let wait. */
+static bool acquire_goes_on(struct acquisition *acquisition, const struct reply *reply)
+{
+    const char *code = reply_code(reply);
+    int64_t now = monotonic_ms();
+    bool is_away = reply->connected && (reply->status == 0 || reply_is_away(reply));
+    if (acquire_shortens(acquisition, reply))
+        return true;
+    if (!is_away)
+        acquisition->answered_ms = now;
+    if (acquisition->is_last)
+        return false;
+    if (strcmp(code, "wait_timeout") == 0)
+        return true;
+    if (!is_away && strcmp(code, "quarantined") != 0 && strcmp(code, "unconfirmed") != 0)
+        return false;
+    usleep(PAUSE_US);
+    return now - acquisition->answered_ms < PATIENCE_MS;
+}
+
+static struct reply acquire_until_decided(struct acquisition *acquisition)
+{
+    bool has_connected = false;
+    for (;;) {
+        struct reply reply = acquire_send(acquisition);
+        has_connected |= reply.connected;
+        reply.connected = has_connected;
+        if (!acquire_goes_on(acquisition, &reply))
+            return reply;
+        reply_free(&reply);
+    }
+}
+
+static void acquire_release(struct acquisition *acquisition)
+{
+    json_t *body = memory_checked(json_object());
+    char *path = command_path(acquisition->context->options, body);
+    struct reply reply = client_send(
+        acquisition->context->client,
+        &(struct request){
+            .method = "DELETE", .path = path, .token = acquisition->token, .body = body});
+    reply_free(&reply);
+    json_decref(body);
+}
+
+/* Hands the token on. A hold whose token nobody has is of no use. */
+static enum status acquire_hand_on(struct acquisition *acquisition, struct token_file *file,
+                                   json_t *hold)
+{
+    const struct options *options = acquisition->context->options;
+    struct failure failure;
+    json_t *lock;
+    size_t i;
+    if (file->path && token_file_put(file, acquisition->token, &failure) < 0) {
+        acquire_release(acquisition);
+        return problem_print(STATUS_FAULT, "%s", failure.text);
+    }
+    if (file->path) {
+        json_object_del(hold, "token");
+        json_array_foreach (json_object_get(hold, "locks"), i, lock)
+            json_object_del(lock, "token");
+    }
+    if (options->json)
+        print_json(hold);
+    else if (!file->path)
+        puts(acquisition->token);
+    return STATUS_DONE;
+}
+
+static enum status acquire_end(struct acquisition *acquisition, struct token_file *file,
+                               const struct reply *reply)
+{
+    const struct options *options = acquisition->context->options;
+    enum status status = problem_status(reply);
+    if (status == STATUS_DONE)
+        return acquire_hand_on(acquisition, file, reply->json);
+    if (status != STATUS_REFUSED || !options->quiet)
+        problem_report(reply, options->name_count == 1 ? options->names[0] : "");
+    return status == STATUS_REFUSED ? (enum status)options->refused_status : status;
+}
+
+enum status command_acquire(const struct context *context)
+{
+    const struct options *options = context->options;
+    struct token_file file = {0};
+    struct failure failure;
+    struct acquisition acquisition = {
+        .context = context,
+        .begun_ms = monotonic_ms(),
+        .answered_ms = monotonic_ms(),
+        .portion_ms = PORTION_MS,
+    };
+    if (options->token_file && strcmp(options->token_file, "-") != 0 &&
+        token_file_open(&file, options->token_file, &failure) < 0)
+        return problem_print(STATUS_CONFIG, "%s", failure.text);
+    token_make(acquisition.token);
+    acquisition.body = acquire_body(options);
+    acquisition.path = command_path(options, acquisition.body);
+    struct reply reply = acquire_until_decided(&acquisition);
+    enum status status = acquire_end(&acquisition, &file, &reply);
+    reply_free(&reply);
+    json_decref(acquisition.body);
+    free(acquisition.path);
+    token_file_close(&file);
+    return status;
+}

@@ -1,0 +1,85 @@
+#include "cli/commands/print.h"
+
+#include "base/duration.h"
+#include "base/utf8.h"
+
+#include <stdio.h>
+
+enum { CELL_TEXT = 1600 };
+
+static void print_object(const json_t *object)
+{
+    json_dumpf(object, stdout, JSON_COMPACT);
+    putchar('\n');
+}
+
+void print_json(const json_t *object)
+{
+    const json_t *locks = json_object_get(object, "locks"), *lock;
+    size_t i;
+    if (!json_is_array(locks))
+        print_object(object);
+    json_array_foreach (locks, i, lock)
+        print_object(lock);
+    fflush(stdout);
+}
+
+void print_heading(void)
+{
+    printf("%-24s %-9s %-28s %-17s %8s %8s\n", "NAME", "STATE", "OWNER", "FENCE", "SINCE", "LEFT");
+}
+
+/* Whole seconds, or the milliseconds of a time below that. An absent one is "-". */
+static void print_time(const json_t *object, const char *member)
+{
+    char text[DURATION_TEXT] = "-";
+    const json_t *value = json_object_get(object, member);
+    int64_t ms = json_integer_value(value);
+    if (json_is_integer(value) && ms >= 0)
+        duration_format(ms < 1000 ? ms : ms - ms % 1000, text);
+    printf(" %8s", text);
+}
+
+static void print_text(const json_t *object, const char *member, int width)
+{
+    char shown[CELL_TEXT];
+    const char *text = json_string_value(json_object_get(object, member));
+    utf8_show_all(slice_of(text ? text : "-"), shown, sizeof shown);
+    printf("%-*s ", width, shown);
+}
+
+static void print_fence(const json_t *hold)
+{
+    if (json_is_integer(hold))
+        printf("%-17" JSON_INTEGER_FORMAT, json_integer_value(hold));
+    else
+        printf("%-17s", "-");
+}
+
+/* A line for a holder, a waiter, or (NULL) nobody. */
+static void print_line(const json_t *lock, const char *state, const json_t *one, const char *since)
+{
+    print_text(lock, "name", 24);
+    printf("%-9s ", state);
+    print_text(one, "owner", 28);
+    print_fence(json_object_get(one, "fence"));
+    print_time(one, since);
+    print_time(one, "ttl_ms");
+    putchar('\n');
+}
+
+void print_lock(const json_t *lock)
+{
+    const json_t *holders = json_object_get(lock, "holders"),
+                 *waiters = json_object_get(lock, "waiters"), *one;
+    size_t i;
+    if (json_array_size(holders) == 0)
+        print_line(lock, "free", NULL, "");
+    json_array_foreach (holders, i, one) {
+        const char *mode = json_string_value(json_object_get(one, "mode"));
+        print_line(lock, mode && mode[0] == 's' ? "shared" : "exclusive", one, "held_ms");
+    }
+    json_array_foreach (waiters, i, one)
+        print_line(lock, "waiting", one, "waited_ms");
+    fflush(stdout);
+}

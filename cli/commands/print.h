@@ -1,0 +1,16 @@
+/* print.h: replies on standard output: tables for people, one JSON object a line for programs. */
+#ifndef BATON_CLI_COMMANDS_PRINT_H
+#define BATON_CLI_COMMANDS_PRINT_H
+
+#include <jansson.h>
+
+/* The object as a line, or each of its `locks` if it has some. Writes it out at once. */
+void print_json(const json_t *object);
+
+/* The columns of print_lock. */
+void print_heading(void);
+
+/* A line for each holder and each waiter of a lock, or one that says it is free. */
+void print_lock(const json_t *lock);
+
+#endif

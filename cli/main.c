@@ -1,0 +1,114 @@
+/* baton: the client of batond on the command line. It knows only the HTTP API. */
+#include "cli/client.h"
+#include "cli/commands/commands.h"
+#include "cli/problem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ANY = 64 }; /* names that one request may have */
+
+static const struct command {
+    const char *name, *arguments, *text;
+    unsigned options;
+    size_t fewest, most; /* names */
+    enum status (*run)(const struct context *context);
+} COMMANDS[] = {
+    {"acquire", "NAME...", "take a lock, or several, and print the token", FOR_ACQUIRE, 1, ANY,
+     command_acquire},
+    {"renew", "NAME...", "set the time that is left of a hold", FOR_RENEW, 1, ANY, command_renew},
+    {"release", "NAME...", "end a hold", FOR_RELEASE, 1, ANY, command_release},
+    {"show", "NAME...", "show who holds a lock and who waits for it", FOR_OTHERS, 1, ANY,
+     command_show},
+    {"list", "[PREFIX]", "show all held locks whose names begin so", FOR_OTHERS, 0, 1,
+     command_list},
+    {"watch", "NAME", "show a lock whenever it changes", FOR_OTHERS, 1, 1, command_watch},
+    {"break", "NAME...", "end the holds of all owners", FOR_BREAK, 0, ANY, command_break},
+};
+
+enum { COMMAND_COUNT = sizeof COMMANDS / sizeof COMMANDS[0] };
+
+static void print_usage(FILE *to)
+{
+    fprintf(to, "usage: baton COMMAND [OPTION]... [NAME]...\n\nCommands:\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        fprintf(to, "  %s %s\n        %s\n", COMMANDS[i].name, COMMANDS[i].arguments,
+                COMMANDS[i].text);
+    fprintf(to, "\nOptions of all commands:\n");
+    options_print(FOR_OTHERS, to);
+    fprintf(to, "  -V, --version\n        print the version\n\n"
+                "baton COMMAND --help lists the options of a command. BATON_URL, BATON_AUTH_FILE,\n"
+                "BATON_CA, BATON_CERT and BATON_KEY stand for options, as variables and as lines\n"
+                "of ~/.config/baton/client.conf and /etc/baton/client.conf.\n");
+}
+
+static void print_command(const struct command *command)
+{
+    printf("usage: baton %s [OPTION]... %s\n\nIt is there to %s.\n\nOptions:\n", command->name,
+           command->arguments, command->text);
+    options_print(command->options, stdout);
+}
+
+static enum status run_with(const struct command *command, const struct options *options)
+{
+    struct client_settings settings;
+    struct failure failure;
+    struct client *client = NULL;
+    enum status status;
+    if (client_settings_read(&settings, options, &failure) < 0)
+        status = problem_print(STATUS_CONFIG, "%s", failure.text);
+    else if (client_open(&client, &settings, &failure) < 0)
+        status = problem_print(STATUS_FAULT, "%s", failure.text);
+    else
+        status = command->run(&(struct context){.options = options, .client = client});
+    client_close(client);
+    client_settings_free(&settings);
+    return status;
+}
+
+static enum status run_command(const struct command *command, int argc, char **argv)
+{
+    struct options options;
+    struct failure failure;
+    enum status status = STATUS_DONE;
+    if (options_read(&options, command->options, argc, argv, &failure) < 0)
+        status = problem_print(STATUS_USAGE, "%s", failure.text);
+    else if (options.wants_help)
+        print_command(command);
+    else if (options.name_count < command->fewest || options.name_count > command->most)
+        status = problem_print(STATUS_USAGE, "usage: baton %s [OPTION]... %s", command->name,
+                               command->arguments);
+    else
+        status = run_with(command, &options);
+    options_free(&options);
+    return status;
+}
+
+static enum status run(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "";
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        print_usage(stdout);
+        return STATUS_DONE;
+    }
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+        puts("baton " BATON_VERSION);
+        return STATUS_DONE;
+    }
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(COMMANDS[i].name, word) == 0)
+            return run_command(&COMMANDS[i], argc - 1, argv + 1);
+    if (word[0])
+        return problem_print(STATUS_USAGE,
+                             "\"%s\" is not a command of baton; baton --help lists them", word);
+    print_usage(stderr);
+    return STATUS_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    enum status status = run(argc, argv);
+    if (fflush(stdout) != 0 && status == STATUS_DONE)
+        status = problem_print(STATUS_FAULT, "cannot write to standard output");
+    return (int)status;
+}

@@ -1,0 +1,49 @@
+/* options.h: the options of the command line, and which command takes which. */
+#ifndef BATON_CLI_OPTIONS_H
+#define BATON_CLI_OPTIONS_H
+
+#include "base/failure.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Which commands take an option: one bit each. */
+enum {
+    FOR_ACQUIRE = 1 << 0,
+    FOR_RENEW = 1 << 1,
+    FOR_RELEASE = 1 << 2,
+    FOR_BREAK = 1 << 3,
+    FOR_OTHERS = 1 << 4,
+    FOR_ALL = (1 << 5) - 1,
+};
+
+enum { OPTIONS_WAIT_FOREVER = -1 };
+
+/* Texts belong to argv. */
+struct options {
+    bool wants_help, json, quiet, shared;
+    int64_t wait_ms; /* OPTIONS_WAIT_FOREVER, 0, or how long */
+    int64_t connect_timeout_ms;
+    int64_t limit; /* 0: none */
+    int refused_status;
+    const char *ttl, *owner, *token_file, *prefix, *reason;
+    json_t *meta; /* NULL: none */
+    const char *url, *auth_file, *ca, *cert, *key;
+    char **names; /* the arguments that are no options */
+    size_t name_count;
+};
+
+/* Reads argv (argv[0] is the command) and sorts it: options first. Returns 0, or -EINVAL with a
+ * failure. Free `options` in either case. */
+int options_read(struct options *options, unsigned command, int argc, char **argv,
+                 struct failure *failure);
+
+void options_free(struct options *options);
+
+/* Prints the options of a command, as --help has them. */
+void options_print(unsigned command, FILE *to);
+
+#endif

@@ -1,0 +1,109 @@
+#include "cli/problem.h"
+
+#include "base/utf8.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SHOWN_TEXT = 2048 };
+
+enum status problem_print(enum status status, const char *format, ...)
+{
+    va_list arguments;
+    fputs("baton: ", stderr);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    return status;
+}
+
+/* What batond's codes mean to a caller. A code that is not here counts by its status. */
+static const struct {
+    const char *code;
+    enum status status;
+    const char *advice; /* NULL: the detail says it */
+} CODES[] = {
+    {"locked", STATUS_REFUSED, "Without -n, baton acquire waits for it."},
+    {"wait_timeout", STATUS_REFUSED, "Wait longer with -w, or see who holds it with baton show."},
+    {"not_held", STATUS_LOST, NULL},
+    {"unauthorized", STATUS_DENIED,
+     "Name the file of your API key with --auth-file or BATON_AUTH_FILE."},
+    {"quarantined", STATUS_REFUSED, NULL},
+    {"damaged", STATUS_FAULT, "baton break clears it."},
+};
+
+static const struct {
+    long status;
+    enum status means;
+} STATUSES[] = {
+    {400, STATUS_USAGE},      {401, STATUS_DENIED},     {403, STATUS_DENIED},
+    {404, STATUS_CONFIG},     {405, STATUS_CONFIG},     {409, STATUS_REFUSED},
+    {413, STATUS_USAGE},      {429, STATUS_REFUSED},    {431, STATUS_USAGE},
+    {501, STATUS_USAGE},      {502, STATUS_UNANSWERED}, {503, STATUS_UNANSWERED},
+    {504, STATUS_UNANSWERED},
+};
+
+enum status problem_status(const struct reply *reply)
+{
+    if (reply->status == 0)
+        return STATUS_UNANSWERED;
+    if (reply->status < 300)
+        return STATUS_DONE;
+    for (size_t i = 0; i < sizeof CODES / sizeof CODES[0]; i++)
+        if (strcmp(CODES[i].code, reply_code(reply)) == 0)
+            return CODES[i].status;
+    for (size_t i = 0; i < sizeof STATUSES / sizeof STATUSES[0]; i++)
+        if (STATUSES[i].status == reply->status)
+            return STATUSES[i].means;
+    return STATUS_FAULT;
+}
+
+static const char *problem_advice(const char *code)
+{
+    for (size_t i = 0; i < sizeof CODES / sizeof CODES[0]; i++)
+        if (strcmp(CODES[i].code, code) == 0)
+            return CODES[i].advice;
+    return NULL;
+}
+
+/* Each line of a text, with an indent, so that a terminal is safe from what a server sends. */
+static void problem_print_lines(const char *text)
+{
+    char shown[SHOWN_TEXT];
+    while (text && *text) {
+        size_t length = strcspn(text, "\n");
+        utf8_show_all((struct slice){text, length}, shown, sizeof shown);
+        fprintf(stderr, "  %s\n", shown);
+        text += length + (text[length] == '\n');
+    }
+}
+
+static const char *problem_text(const struct reply *reply, const char *member)
+{
+    const char *text = json_string_value(json_object_get(reply->json, member));
+    return text ? text : "";
+}
+
+enum status problem_report(const struct reply *reply, const char *subject)
+{
+    char name[SHOWN_TEXT], title[SHOWN_TEXT];
+    enum status status = problem_status(reply);
+    if (status == STATUS_DONE)
+        return status;
+    if (reply->status == 0) {
+        problem_print(status, "no batond answered");
+        problem_print_lines(reply->trouble);
+        problem_print_lines(
+            "Check the URL in --url, BATON_URL or client.conf, and that batond runs.");
+        return status;
+    }
+    const char *of_several = problem_text(reply, "name");
+    utf8_show_all(slice_of(of_several[0] ? of_several : subject), name, sizeof name);
+    utf8_show_all(slice_of(problem_text(reply, "title")), title, sizeof title);
+    problem_print(status, "%s%s%s", name, name[0] ? ": " : "", title);
+    problem_print_lines(problem_text(reply, "detail"));
+    problem_print_lines(problem_advice(reply_code(reply)));
+    return status;
+}

@@ -1,0 +1,298 @@
+/* The commands of baton against a batond: what they do, what they print, and how they exit. */
+#include "tests/cli/terminal.h"
+#include "tests/support/fixtures/service.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct story {
+    struct service service;
+    struct terminal terminal;
+};
+
+static int story_open(void **state)
+{
+    struct story *story = calloc(1, sizeof *story);
+    if (!story)
+        abort();
+    *state = story;
+    service_open(&story->service, NULL, NULL);
+    terminal_open(&story->terminal, story->service.batond.url);
+    return 0;
+}
+
+static int story_close(void **state)
+{
+    struct story *story = *state;
+    terminal_close(&story->terminal);
+    service_close(&story->service);
+    free(story);
+    return 0;
+}
+
+static struct terminal *terminal_of(void **state)
+{
+    return &((struct story *)*state)->terminal;
+}
+
+static struct http_client *client_of(void **state)
+{
+    return ((struct story *)*state)->service.client;
+}
+
+static size_t lines_of(const char *text)
+{
+    size_t count = 0;
+    for (; *text; text++)
+        count += *text == '\n';
+    return count;
+}
+
+static void acquire_prints_token_that_renew_and_release_take(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 0, NULL, "$BATON acquire -n --ttl=1m plain >token");
+    says(terminal, 0, "\"ttl_ms\":20000",
+         "$BATON renew --ttl=20s --json --token-file=- plain <token");
+    says(terminal, 0, "\"released\":true", "$BATON release --json --token-file=- plain <token");
+    answers(client_of(state), "GET /locks/plain", NULL, 200, NULL);
+    assert_string_equal(member_text(client_of(state), "state"), "free");
+    says(terminal, 76, "does not hold the lock", "$BATON renew --token-file=- plain <token");
+}
+
+static void reply_to_renew_does_not_print_token(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 0, NULL, "$BATON acquire -n hidden >token");
+    says(terminal, 0, "\"fence\"", "$BATON renew --json --token-file=token hidden");
+    assert_null(strstr(terminal->output, "\"token\""));
+}
+
+static void held_lock_is_refused_without_a_wait(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    answers(client_of(state), "POST /locks/taken?owner=ann", NULL, 201, NULL);
+    says(terminal, 75, "baton: taken: The lock is taken\n  Held by ann", "$BATON acquire -n taken");
+    says(terminal, 75, "Without -n", "$BATON acquire -n taken");
+    says(terminal, 3, NULL, "$BATON acquire -nq -E 3 taken");
+    assert_string_equal(terminal->output, "");
+    says(terminal, 75, "The wait ended", "$BATON acquire -w 100ms taken");
+    comes_to_queue(client_of(state), "taken", 0);
+}
+
+static void two_acquires_of_one_user_exclude_each_other(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 0, NULL, "$BATON acquire -n user");
+    says(terminal, 75, NULL, "$BATON acquire -n user");
+    says(terminal, 0, NULL, "$BATON acquire -n --owner=me reentrant");
+    says(terminal, 0, NULL, "$BATON acquire -n --owner=me reentrant");
+}
+
+static void options_of_acquire_reach_batond(void **state)
+{
+    struct http_client *client = client_of(state);
+    says(terminal_of(state), 0, NULL,
+         "$BATON acquire -n --limit=3 --ttl=1h --owner=bob --meta job=x=1 --meta n=2 options");
+    answers(client, "GET /locks/options", NULL, 200, NULL);
+    assert_int_equal(member_integer(client, "limit"), 3);
+    assert_string_equal(member_text(client, "holders.0.mode"), "shared");
+    assert_string_equal(member_text(client, "holders.0.owner"), "bob");
+    assert_string_equal(member_text(client, "holders.0.meta.job"), "x=1");
+    assert_true(member_integer(client, "holders.0.ttl_ms") > 3000000);
+}
+
+static void acquire_waits_until_the_lock_is_released(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    char token[TOKEN_TEXT];
+    answers(client_of(state), "POST /locks/waited", NULL, 201, NULL);
+    keep_token(client_of(state), token);
+    terminal_start(terminal, "$BATON acquire waited");
+    comes_to_queue(client_of(state), "waited", 1);
+    answers_token(client_of(state), token, "DELETE /locks/waited", NULL, 200, NULL);
+    terminal_says(terminal, terminal_await(terminal), 0, NULL, __FILE__, __LINE__);
+}
+
+static void acquire_waits_over_a_restart_of_batond(void **state)
+{
+    struct story *story = *state;
+    char token[TOKEN_TEXT];
+    struct batond_process *batond = &story->service.batond;
+    int port = batond->port;
+    answers(client_of(state), "POST /locks/restarted?ttl=1h", NULL, 201, NULL);
+    keep_token(client_of(state), token);
+    terminal_start(&story->terminal, "$BATON acquire restarted");
+    comes_to_queue(client_of(state), "restarted", 1);
+    assert_int_equal(batond_process_stop(batond), 0);
+    batond_process_start(
+        batond, &(struct batond_options){.redis_url = story->service.redis.url, .port = port});
+    assert_true(comes_to_answer(client_of(state), "/readyz", 200, CLOCK_HANG_MS));
+    comes_to_queue(client_of(state), "restarted", 1);
+    answers_token(client_of(state), token, "DELETE /locks/restarted", NULL, 200, NULL);
+    terminal_says(&story->terminal, terminal_await(&story->terminal), 0, NULL, __FILE__, __LINE__);
+}
+
+/* Longer than one request may wait, so it has repeated the request and not lost its place. */
+static bool has_waited_longer(void *context)
+{
+    answers(context, "GET /locks/portions", NULL, 200, NULL);
+    return member_integer(context, "waiters.0.waited_ms") > 2000;
+}
+
+static void wait_longer_than_max_wait_keeps_its_place(void **state)
+{
+    struct story *story = *state;
+    static const char *const FLAGS[] = {"--max-wait=2s", NULL};
+    struct batond_process batond;
+    struct http_client *client = batond_open(&batond, story->service.redis.url, FLAGS);
+    char token[TOKEN_TEXT];
+    answers(client, "POST /locks/portions?ttl=1h", NULL, 201, NULL);
+    keep_token(client, token);
+    char command[200];
+    snprintf(command, sizeof command, "$BATON acquire -w 5m --url %s portions", batond.url);
+    terminal_start(&story->terminal, command);
+    assert_true(clock_wait_until(has_waited_longer, client, CLOCK_HANG_MS));
+    answers_token(client, token, "DELETE /locks/portions", NULL, 200, NULL);
+    terminal_says(&story->terminal, terminal_await(&story->terminal), 0, NULL, __FILE__, __LINE__);
+    batond_close(&batond, client);
+}
+
+static void token_file_is_private_and_goes_with_release(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    char path[120];
+    struct stat file;
+    snprintf(path, sizeof path, "%s/kept", terminal->dir.path);
+    says(terminal, 0, NULL, "umask 0; $BATON acquire -n --json --token-file=kept filed");
+    assert_null(strstr(terminal->output, "token"));
+    assert_int_equal(stat(path, &file), 0);
+    assert_int_equal(file.st_mode & 0777, 0600);
+    says(terminal, 75, NULL, "$BATON acquire -nq --token-file=kept filed");
+    says(terminal, 0, NULL,
+         "$BATON renew --token-file=kept filed"); /* the old token is still there */
+    says(terminal, 0, NULL, "$BATON release --token-file=kept filed");
+    says(terminal, 0, "0", "find . -name 'kept*' | wc -l");
+}
+
+static void token_file_that_cannot_be_written_leaves_the_lock_free(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 78, "cannot write nowhere/token",
+         "$BATON acquire --token-file=nowhere/token unfiled");
+    says(terminal, 70, "cannot put taken",
+         "mkdir -p taken/x; $BATON acquire --token-file=taken unfiled");
+    says(terminal, 0, "free", "$BATON show unfiled");
+}
+
+static void several_names_are_taken_renewed_and_released_together(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 0, NULL, "$BATON acquire -n --json --token-file=both left right");
+    assert_int_equal(lines_of(terminal->output), 2);
+    says(terminal, 75, "left: The lock is taken", "$BATON acquire -n left other");
+    says(terminal, 0, NULL, "$BATON renew --token-file=both left right");
+    says(terminal, 0, NULL, "$BATON release --token-file=both left right");
+    says(terminal, 0, NULL, "$BATON acquire -n left");
+}
+
+static void name_with_any_character_is_encoded(void **state)
+{
+    says(terminal_of(state), 0, NULL, "$BATON acquire -n 'a b/c?d#e%%41'");
+    answers(client_of(state), "GET /locks/a%20b%2Fc%3Fd%23e%2541", NULL, 200, NULL);
+    assert_string_equal(member_text(client_of(state), "state"), "held");
+}
+
+static void list_prints_all_pages(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    char request[80];
+    for (int i = 0; i < 230; i++) {
+        snprintf(request, sizeof request, "POST /locks/paged:%d?ttl=1h", i);
+        answers(client_of(state), request, NULL, 201, NULL);
+    }
+    says(terminal, 0, "\"name\":\"paged:17\"", "$BATON list --json paged:");
+    assert_int_equal(lines_of(terminal->output), 230);
+    says(terminal, 0, "NAME ", "$BATON list paged:");
+    assert_int_equal(lines_of(terminal->output), 231);
+}
+
+static void show_prints_holders_and_waiters(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    answers(client_of(state), "POST /locks/shown?owner=ann&mode=shared", NULL, 201, NULL);
+    struct terminal other;
+    terminal_open(&other, ((struct story *)*state)->service.batond.url);
+    terminal_start(&other, "exec $BATON acquire --owner=bob shown");
+    comes_to_queue(client_of(state), "shown", 1);
+    says(terminal, 0, "shared    ann", "$BATON show shown");
+    says(terminal, 0, "waiting   bob", "$BATON show shown");
+    says(terminal, 0, "\"queue_length\":1", "$BATON show --json shown");
+    terminal_close(&other);
+}
+
+static void watch_prints_each_change_and_survives_a_restart(void **state)
+{
+    struct story *story = *state;
+    struct batond_process *batond = &story->service.batond;
+    struct process *process = &story->terminal.process;
+    int port = batond->port;
+    size_t offset = 0;
+    terminal_start(&story->terminal, "exec $BATON watch --json watched");
+    assert_true(process_wait_line(process, "\"free\"", &offset, NULL, 0, CLOCK_HANG_MS));
+    answers(client_of(state), "POST /locks/watched?owner=ann&ttl=1h", NULL, 201, NULL);
+    assert_true(process_wait_line(process, "\"ann\"", &offset, NULL, 0, CLOCK_HANG_MS));
+    assert_int_equal(batond_process_stop(batond), 0);
+    assert_true(process_wait_line(process, "baton: ", &offset, NULL, 0, CLOCK_HANG_MS));
+    batond_process_start(
+        batond, &(struct batond_options){.redis_url = story->service.redis.url, .port = port});
+    assert_true(comes_to_answer(client_of(state), "/readyz", 200, CLOCK_HANG_MS));
+    answers(client_of(state), "DELETE /locks/watched?force=true", NULL, 200, NULL);
+    assert_true(process_wait_line(process, "\"forced\"", &offset, NULL, 0, CLOCK_HANG_MS));
+}
+
+static void break_ends_holds_by_name_and_by_prefix(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    answers(client_of(state), "POST /locks/job:1", NULL, 201, NULL);
+    answers(client_of(state), "POST /locks/job:2", NULL, 201, NULL);
+    says(terminal, 0, "job:1: ended 1 hold\n", "$BATON break job:1");
+    says(terminal, 64, "--prefix and --reason", "$BATON break --prefix=job:");
+    says(terminal, 64, "names to break, or --prefix", "$BATON break");
+    says(terminal, 0, "job:: ended 1 hold\n", "$BATON break --prefix=job: --reason='site closed'");
+}
+
+static void what_batond_refuses_is_usage(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 64, "ttl: expected a duration", "$BATON acquire --ttl=1day long");
+    says(terminal, 64, "name is not valid", "$BATON show ''");
+    says(terminal, 78, NULL, "$BATON show --url=$BATON_URL/elsewhere x");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(acquire_prints_token_that_renew_and_release_take),
+        cmocka_unit_test(reply_to_renew_does_not_print_token),
+        cmocka_unit_test(held_lock_is_refused_without_a_wait),
+        cmocka_unit_test(two_acquires_of_one_user_exclude_each_other),
+        cmocka_unit_test(options_of_acquire_reach_batond),
+        cmocka_unit_test(acquire_waits_until_the_lock_is_released),
+        cmocka_unit_test(acquire_waits_over_a_restart_of_batond),
+        cmocka_unit_test(wait_longer_than_max_wait_keeps_its_place),
+        cmocka_unit_test(token_file_is_private_and_goes_with_release),
+        cmocka_unit_test(token_file_that_cannot_be_written_leaves_the_lock_free),
+        cmocka_unit_test(several_names_are_taken_renewed_and_released_together),
+        cmocka_unit_test(name_with_any_character_is_encoded),
+        cmocka_unit_test(list_prints_all_pages),
+        cmocka_unit_test(show_prints_holders_and_waiters),
+        cmocka_unit_test(watch_prints_each_change_and_survives_a_restart),
+        cmocka_unit_test(break_ends_holds_by_name_and_by_prefix),
+        cmocka_unit_test(what_batond_refuses_is_usage),
+    };
+    return cmocka_run_group_tests(tests, story_open, story_close);
+}

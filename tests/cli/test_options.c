@@ -1,0 +1,122 @@
+/* What baton takes on its command line, and what it says of the rest. */
+#include "cli/options.h"
+#include "cli/status.h"
+#include "cli/token.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/temp_dir.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ARGUMENTS = 8 };
+
+static int read_them(struct options *options, unsigned command, const char *const *arguments,
+                     struct failure *failure)
+{
+    static char texts[ARGUMENTS][64];
+    char *argv[ARGUMENTS + 1] = {NULL};
+    int argc = 0;
+    for (; argc < ARGUMENTS && arguments[argc]; argc++) {
+        snprintf(texts[argc], sizeof texts[argc], "%s", arguments[argc]);
+        argv[argc] = texts[argc];
+    }
+    return options_read(options, command, argc, argv, failure);
+}
+
+static void options_have_defaults(void **state)
+{
+    static const char *const ARGV[] = {"acquire", "a", NULL};
+    struct options options;
+    (void)state;
+    assert_int_equal(read_them(&options, FOR_ACQUIRE, ARGV, NULL), 0);
+    assert_int_equal(options.wait_ms, OPTIONS_WAIT_FOREVER);
+    assert_int_equal(options.connect_timeout_ms, 10000);
+    assert_int_equal(options.refused_status, STATUS_REFUSED);
+    assert_int_equal(options.name_count, 1);
+    options_free(&options);
+}
+
+static void options_are_read_before_and_behind_names(void **state)
+{
+    static const char *const ARGV[] = {"acquire",  "-w",         "5m",   "a",
+                                       "--ttl=9s", "--meta=k=v", "-sE4", NULL};
+    struct options options;
+    (void)state;
+    assert_int_equal(read_them(&options, FOR_ACQUIRE, ARGV, NULL), 0);
+    assert_int_equal(options.wait_ms, 300000);
+    assert_string_equal(options.ttl, "9s");
+    assert_true(options.shared);
+    assert_int_equal(options.refused_status, 4);
+    assert_string_equal(json_string_value(json_object_get(options.meta, "k")), "v");
+    assert_int_equal(options.name_count, 1);
+    options_free(&options);
+}
+
+static void wrong_option_is_refused_with_what_is_expected(void **state)
+{
+    static const struct {
+        const char *argument, *said;
+    } WRONG[] = {
+        {"--colour", "\"--colour\" is not an option of baton acquire"},
+        {"--token=secret", "\"--token\" is not an option"},
+        {"-z", "\"-z\" is not an option"},
+        {"--reason=x", "\"--reason\" is not an option of baton acquire"},
+        {"--ttl", "--ttl needs a value: --ttl=DURATION"},
+        {"-w", "--wait needs a value: --wait=DURATION"},
+        {"--wait=soon", "\"soon\" is not a duration"},
+        {"--connect-timeout=1.5s", "\"1.5s\" is not a duration"},
+        {"--limit=0", "Give a whole number from 1"},
+        {"--limit=3x", "\"3x\" is not valid"},
+        {"-E256", "from 0 to 255"},
+        {"--connect-timeout=0", "Give 1ms to 1h"},
+        {"--meta=x", "Write KEY=VALUE"},
+        {"--meta==x", "Write KEY=VALUE"},
+        {"--meta=x=\xff", "is not UTF-8"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof WRONG / sizeof WRONG[0]; i++) {
+        const char *const argv[] = {"acquire", WRONG[i].argument, NULL};
+        struct options options;
+        struct failure failure = {0};
+        assert_int_equal(read_them(&options, FOR_ACQUIRE, argv, &failure), -EINVAL);
+        if (!strstr(failure.text, WRONG[i].said))
+            fail_msg("%s: %s", WRONG[i].argument, failure.text);
+        assert_null(strstr(failure.text, "secret"));
+        options_free(&options);
+    }
+}
+
+static void text_that_is_no_token_is_refused(void **state)
+{
+    static const char *const BAD[] = {"", "\n", "two words\n", "tab\there", "caf\xc3\xa9"};
+    struct temp_dir dir;
+    struct failure failure;
+    char path[120], token[TOKEN_SIZE], longest[200];
+    (void)state;
+    temp_dir_make(&dir);
+    snprintf(path, sizeof path, "%s/token", dir.path);
+    memset(longest, 'x', sizeof longest);
+    longest[sizeof longest - 1] = '\0';
+    for (size_t i = 0; i <= sizeof BAD / sizeof BAD[0]; i++) {
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fputs(i < sizeof BAD / sizeof BAD[0] ? BAD[i] : longest, file);
+        fclose(file);
+        assert_int_equal(token_read(path, token, &failure), -EINVAL);
+        assert_non_null(strstr(failure.text, "has no token"));
+    }
+    temp_dir_remove(&dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options_have_defaults),
+        cmocka_unit_test(options_are_read_before_and_behind_names),
+        cmocka_unit_test(wrong_option_is_refused_with_what_is_expected),
+        cmocka_unit_test(text_that_is_no_token_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

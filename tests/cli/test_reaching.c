@@ -1,0 +1,145 @@
+/* How baton finds a batond, by which settings, and what it says if none answers. */
+#include "tests/cli/terminal.h"
+#include "tests/support/fixtures/secure.h"
+#include "tests/support/free_port.h"
+#include "tests/support/principals_file.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void next_url_is_asked_if_one_does_not_answer(void **state)
+{
+    struct service *service = *state;
+    struct terminal terminal;
+    char urls[200];
+    snprintf(urls, sizeof urls, "http://127.0.0.1:%d, %s/", free_port(), service->batond.url);
+    terminal_open(&terminal, urls);
+    says(&terminal, 0, NULL, "$BATON acquire next");
+    says(&terminal, 0, "next", "$BATON list");
+    terminal_close(&terminal);
+}
+
+static void no_answer_is_reported_for_each_url(void **state)
+{
+    struct terminal terminal;
+    int port = free_port();
+    (void)state;
+    terminal_open(&terminal, "http://127.0.0.1:1");
+    says(&terminal, 69, "http://127.0.0.1:1: ", "$BATON acquire x");
+    says(&terminal, 69, "Check the URL",
+         "$BATON acquire --url='http://127.0.0.1:1 http://127.0.0.1:%d' x", port);
+    char second[80];
+    snprintf(second, sizeof second, "  http://127.0.0.1:%d: ", port);
+    assert_non_null(strstr(terminal.output, second));
+    terminal_close(&terminal);
+}
+
+/* The kernel accepts the connection, and nobody reads it. */
+static void silent_server_does_not_hang_the_client(void **state)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    struct terminal terminal;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)state;
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+    terminal_open(&terminal, "");
+    says(&terminal, 69, "no batond answered",
+         "$BATON show --connect-timeout=100ms --url=http://127.0.0.1:%d x",
+         ntohs(address.sin_port));
+    terminal_close(&terminal);
+    close(listener);
+}
+
+static void option_wins_over_variable_and_variable_over_file(void **state)
+{
+    struct service *service = *state;
+    struct terminal terminal;
+    terminal_open(&terminal, "");
+    says(&terminal, 0, NULL,
+         "mkdir -p .config/baton; printf '# ours\\n BATON_URL=%s \\n' >.config/baton/client.conf",
+         service->batond.url);
+    says(&terminal, 0, "free", "$BATON show x");
+    says(&terminal, 69, "127.0.0.1:1:", "BATON_URL=http://127.0.0.1:1 $BATON show x");
+    says(&terminal, 69,
+         "127.0.0.1:2:", "BATON_URL=http://127.0.0.1:1 $BATON show --url=http://127.0.0.1:2 x");
+    says(&terminal, 78, "client.conf, line 3: not a setting of baton",
+         "echo BATON_ULR=x >>.config/baton/client.conf; $BATON show x");
+    terminal_close(&terminal);
+}
+
+static void api_key_comes_from_auth_file(void **state)
+{
+    struct service *service = *state;
+    static const struct file_principal CI = {
+        "ci", "[{\"prefix\": \"ci:\", \"verbs\": [\"acquire\"]}]", NULL};
+    struct batond_process batond;
+    struct terminal terminal;
+    char key[PRINCIPAL_TOKEN_TEXT], path[120];
+    terminal_open(&terminal, "");
+    snprintf(path, sizeof path, "%s/tokens.json", terminal.dir.path);
+    principals_file_write(path, &CI, 1);
+    principal_token("ci", key);
+    const char *const flags[] = {"--tokens-file", path, NULL};
+    struct http_client *client = batond_open(&batond, service->redis.url, flags);
+    snprintf(terminal.url, sizeof terminal.url, "BATON_URL=%s", batond.url);
+    says(&terminal, 77, "--auth-file or BATON_AUTH_FILE", "$BATON acquire ci:build");
+    says(&terminal, 0, NULL, "echo %s >key; BATON_AUTH_FILE=key $BATON acquire ci:build", key);
+    says(&terminal, 77, NULL, "$BATON acquire --auth-file=key other");
+    says(&terminal, 78, "empty", ">none; $BATON acquire --auth-file=none ci:build");
+    says(&terminal, 78, "cannot read", "$BATON acquire --auth-file=missing ci:build");
+    batond_close(&batond, client);
+    terminal_close(&terminal);
+}
+
+static void https_needs_the_authority_and_may_show_a_certificate(void **state)
+{
+    struct secure secure;
+    struct certificate own;
+    struct terminal terminal;
+    (void)state;
+    secure_open(&secure, true, NULL);
+    certificate_make(&own, &secure.dir, "own",
+                     &(struct certificate_options){.issuer = &secure.clients});
+    terminal_open(&terminal, secure.batond.url);
+    says(&terminal, 69, "certificate", "$BATON show x");
+    says(&terminal, 77, NULL, "$BATON show --ca=%s x", secure.authority.file);
+    says(&terminal, 0, "free", "$BATON show --ca=%s --cert=%s --key=%s x", secure.authority.file,
+         own.file, own.key);
+    terminal_close(&terminal);
+    secure_close(&secure);
+}
+
+static void variables_of_the_client_do_not_stop_batond(void **state)
+{
+    struct service *service = *state;
+    static const char *const VARIABLES[] = {
+        "BATON_URL=http://h", "BATON_AUTH_FILE=/none", "BATON_CA=/none",
+        "BATON_CERT=/none",   "BATON_KEY=/none",       NULL,
+    };
+    struct batond_process batond;
+    batond_process_start(&batond, &(struct batond_options){.redis_url = service->redis.url,
+                                                           .environment = VARIABLES});
+    assert_int_equal(batond_process_stop(&batond), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(next_url_is_asked_if_one_does_not_answer),
+        cmocka_unit_test(no_answer_is_reported_for_each_url),
+        cmocka_unit_test(silent_server_does_not_hang_the_client),
+        cmocka_unit_test(option_wins_over_variable_and_variable_over_file),
+        cmocka_unit_test(api_key_comes_from_auth_file),
+        cmocka_unit_test(https_needs_the_authority_and_may_show_a_certificate),
+        cmocka_unit_test(variables_of_the_client_do_not_stop_batond),
+    };
+    return cmocka_run_group_tests(tests, service_start, service_stop);
+}
