@@ -383,6 +383,17 @@ static void make_wait(struct run *run, struct acquiring *acquiring)
     acquiring->bound = chance(run, 85) ? 50 : 2;
 }
 
+/* While it is calm, some shared holds stay alone, with a queue behind. */
+static const char *some_mode(struct run *run)
+{
+    const struct model *model = run->model;
+    bool is_alone = model->hold_count == 1 && model->holds[0].shared && model->waiter_count == 0;
+    uint32_t percent_shared = 50;
+    if (run->is_calm)
+        percent_shared = model->hold_count == 0 ? 70 : is_alone ? 10 : 40;
+    return chance(run, percent_shared) ? "shared" : "exclusive";
+}
+
 static void step_acquire(struct run *run)
 {
     static const char *const OWNERS[] = {"A", "B", "C", "D", "E", "F", "G", "H", "I", "J"};
@@ -394,14 +405,13 @@ static void step_acquire(struct run *run)
     struct acquiring acquiring = {.name = run->name,
                                   .token = token,
                                   .owner = OWNERS[below(run, run->is_calm ? 10 : 3)],
-                                  .mode =
-                                      chance(run, run->is_calm ? 5 : 50) ? "shared" : "exclusive",
+                                  .mode = some_mode(run),
                                   .ttl_ms = some_ms(run),
                                   .attempt = ATTEMPTS[below(run, 3)],
                                   .token_is_new = is_new && chance(run, 70),
                                   .again = chance(run, 40)};
     if (acquiring.mode[0] == 's')
-        acquiring.limit = LIMITS[below(run, 10)];
+        acquiring.limit = run->is_calm ? 0 : LIMITS[below(run, 10)];
     if (run->is_calm || chance(run, 70))
         make_wait(run, &acquiring);
     struct answer is = acquire_with(run->scripts, &acquiring);
@@ -490,8 +500,8 @@ static void step_leave(struct run *run)
                               .lease_ms = some_ms(run),
                               .claim_ms = 1 + below(run, 2000)};
     if (run->is_calm && run->model->waiter_count > 0) {
-        const struct model_waiter *some =
-            &run->model->waiters[below(run, (uint32_t)run->model->waiter_count)];
+        uint32_t place = chance(run, 60) ? 0 : below(run, (uint32_t)run->model->waiter_count);
+        const struct model_waiter *some = &run->model->waiters[place];
         strcpy(token, some->hold.token);
         strcpy(attempt, some->hold.attempt);
         leaving.attempt = *attempt ? attempt : leaving.attempt;
