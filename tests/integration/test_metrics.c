@@ -267,8 +267,7 @@ static void each_end_of_a_wait_is_counted(void **state)
     assert_true(samples_value(&samples, "baton_handovers_total") == waits + 1);
     assert_true(samples_value(&samples, "baton_handover_duration_seconds_count") == 1);
     assert_true(samples_value(&samples, "baton_handover_duration_seconds_sum") > 0);
-    assert_true(samples_value(&samples, "baton_wait_duration_seconds_sum{result=\"timeout\"}") >=
-                0.099);
+    assert_true(samples_value(&samples, "baton_wait_duration_seconds_sum{result=\"timeout\"}") > 0);
     assert_true(samples_value(&samples, "baton_acquires_total{result=\"timeout\"}") == 1);
     assert_true(samples_value(&samples, "baton_acquires_total{result=\"abandoned\"}") == 1);
     assert_true(samples_value(&samples, "baton_http_hung_up_total") == 1);

@@ -155,8 +155,10 @@ static void start_sentinel(struct watched *watched, int index,
                            const struct watched_options *options)
 {
     struct watcher *watcher = &watched->sentinels[index];
-    temp_dir_make(&watcher->dir);
-    snprintf(watcher->socket, sizeof watcher->socket, "%s/socket", watcher->dir.path);
+    struct temp_dir dir;
+    temp_dir_make(&dir);
+    snprintf(watcher->socket, sizeof watcher->socket, "%s/socket", dir.path);
+    watcher->dir = dir;
     watcher->port = free_port();
     watcher->tls_port = options->tls ? free_port() : 0;
     write_config(watched, index, options);
