@@ -12,6 +12,7 @@ enum { REPLY_LONGEST = 16 << 20, HEADER_TEXT = 4200 };
 struct client {
     const struct client_settings *settings;
     CURL *curl;
+    int64_t timeout_ms;
     size_t current; /* the URL that answered last */
     char trouble[CURL_ERROR_SIZE];
 };
@@ -34,6 +35,12 @@ static size_t body_add(char *bytes, size_t size, size_t count, void *context)
     return length;
 }
 
+void client_set_timeout(struct client *client, int64_t ms)
+{
+    client->timeout_ms = ms;
+    curl_easy_setopt(client->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)ms);
+}
+
 /* Nothing of a curl handle that lasts can fail, except where libcurl was built without it. */
 static void client_set_up(struct client *client)
 {
@@ -42,7 +49,7 @@ static void client_set_up(struct client *client)
     curl_easy_setopt(client->curl, CURLOPT_USERAGENT, "baton/" BATON_VERSION);
     curl_easy_setopt(client->curl, CURLOPT_ERRORBUFFER, client->trouble);
     curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, body_add);
-    curl_easy_setopt(client->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)settings->connect_timeout_ms);
+    client_set_timeout(client, settings->connect_timeout_ms);
     if (settings->ca)
         curl_easy_setopt(client->curl, CURLOPT_CAINFO, settings->ca);
     if (settings->cert)
@@ -128,7 +135,7 @@ static CURLcode client_perform(struct client *client, const char *url,
     curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, body);
     curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS,
-                     (long)(request->wait_ms + client->settings->connect_timeout_ms));
+                     (long)(request->wait_ms + client->timeout_ms));
     if (strcmp(request->method, "GET") == 0)
         curl_easy_setopt(client->curl, CURLOPT_HTTPGET, 1L);
     else

@@ -31,6 +31,9 @@ struct reply {
 int client_open(struct client **ret, const struct client_settings *settings,
                 struct failure *failure);
 
+/* How long each batond may take to answer from now on. */
+void client_set_timeout(struct client *client, int64_t ms);
+
 /* Takes NULL. */
 void client_close(struct client *client);
 

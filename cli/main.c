@@ -16,6 +16,8 @@ static const struct command {
 } COMMANDS[] = {
     {"acquire", "NAME...", "take a lock, or several, and print the token", FOR_ACQUIRE, 1, ANY,
      command_acquire},
+    {"run", "NAME... -- COMMAND...", "hold a lock while a command runs", FOR_RUN, 1, ANY,
+     command_run},
     {"renew", "NAME...", "set the time that is left of a hold", FOR_RENEW, 1, ANY, command_renew},
     {"release", "NAME...", "end a hold", FOR_RELEASE, 1, ANY, command_release},
     {"show", "NAME...", "show who holds a lock and who waits for it", FOR_OTHERS, 1, ANY,

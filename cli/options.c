@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONNECT_TIMEOUT_MS = 10000, LONGEST_TIMEOUT_MS = 3600000 };
+enum { CONNECT_TIMEOUT_MS = 10000, KILL_AFTER_MS = 5000, LONGEST_TIMEOUT_MS = 3600000 };
 
 /* Options without a letter have numbers beyond all letters. */
 enum code {
@@ -34,23 +34,28 @@ static const struct row {
     unsigned commands;
     const char *name, *value, *text;
 } ROWS[] = {
-    {'n', FOR_ACQUIRE, "nonblock", NULL, "do not wait if the lock is taken"},
-    {'w', FOR_ACQUIRE, "wait", "DURATION", "wait at most so long (default: until it is granted)"},
-    {'s', FOR_ACQUIRE, "shared", NULL, "take a shared lock"},
-    {'x', FOR_ACQUIRE, "exclusive", NULL, "take an exclusive lock (default)"},
-    {LIMIT, FOR_ACQUIRE, "limit", "N", "at most N holders at a time; implies --shared"},
-    {'E', FOR_ACQUIRE, "conflict-exit-code", "N",
+    {'n', FOR_ACQUIRE | FOR_RUN, "nonblock", NULL, "do not wait if the lock is taken"},
+    {'w', FOR_ACQUIRE | FOR_RUN, "wait", "DURATION",
+     "wait at most so long (default: until it is granted)"},
+    {'s', FOR_ACQUIRE | FOR_RUN, "shared", NULL, "take a shared lock"},
+    {'x', FOR_ACQUIRE | FOR_RUN, "exclusive", NULL, "take an exclusive lock (default)"},
+    {LIMIT, FOR_ACQUIRE | FOR_RUN, "limit", "N", "at most N holders at a time; implies --shared"},
+    {'E', FOR_ACQUIRE | FOR_RUN, "conflict-exit-code", "N",
      "the exit status if it is not granted (default: 75)"},
-    {'q', FOR_ACQUIRE, "quiet", NULL, "do not print why it is not granted"},
-    {TTL, FOR_ACQUIRE | FOR_RENEW, "ttl", "DURATION", "how long the hold lasts unless renewed"},
-    {OWNER, FOR_ACQUIRE, "owner", "TEXT",
+    {'q', FOR_ACQUIRE | FOR_RUN, "quiet", NULL, "do not print why it is not granted"},
+    {'k', FOR_RUN, "kill-after", "DURATION",
+     "from SIGTERM to SIGKILL, if the lock is lost (default: 5s)"},
+    {'c', FOR_RUN, "command", "LINE", "run a line of the shell"},
+    {TTL, FOR_ACQUIRE | FOR_RENEW | FOR_RUN, "ttl", "DURATION",
+     "how long the hold lasts unless renewed"},
+    {OWNER, FOR_ACQUIRE | FOR_RUN, "owner", "TEXT",
      "holds of one owner do not exclude each other (default: USER@HOST/RANDOM)"},
-    {META, FOR_ACQUIRE, "meta", "KEY=VALUE", "a note for others; may be repeated"},
+    {META, FOR_ACQUIRE | FOR_RUN, "meta", "KEY=VALUE", "a note for others; may be repeated"},
     {TOKEN_FILE, FOR_ACQUIRE | FOR_RENEW | FOR_RELEASE, "token-file", "FILE",
      "the file of the token; -: standard output of acquire, standard input of the others"},
     {PREFIX, FOR_BREAK, "prefix", "TEXT", "break all locks whose names begin so"},
     {REASON, FOR_BREAK, "reason", "TEXT", "why, for the audit log; required with --prefix"},
-    {JSON, FOR_ALL, "json", NULL, "print one JSON object a line"},
+    {JSON, FOR_ALL & ~FOR_RUN, "json", NULL, "print one JSON object a line"},
     {URL, FOR_ALL, "url", "URLS", "where batond is; several are tried in turn"},
     {AUTH_FILE, FOR_ALL, "auth-file", "FILE", "the file of your API key"},
     {CA, FOR_ALL, "ca", "FILE", "the authority of batond's certificate"},
@@ -128,6 +133,8 @@ static int options_add_meta(struct options *options, const char *value, struct f
 static const char **options_text(struct options *options, int code)
 {
     switch (code) {
+    case 'c':
+        return &options->shell_line;
     case TTL:
         return &options->ttl;
     case OWNER:
@@ -174,6 +181,8 @@ static int options_set(struct options *options, const struct row *row, const cha
     case 'q':
         options->quiet = true;
         return 0;
+    case 'k':
+        return options_duration(row, value, &options->kill_after_ms, failure);
     case META:
         return options_add_meta(options, value, failure);
     case JSON:
@@ -256,6 +265,18 @@ static int options_take(struct options *options, int found, int place, char **ar
     return options_set(options, row, optarg ? optarg : "", failure);
 }
 
+/* Sets what stands behind "--" aside. Returns how many arguments are left. */
+static int options_cut_command(struct options *options, int argc, char **argv)
+{
+    options->ttl = "30s";
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--") == 0) {
+            options->command = argv + i + 1;
+            return i;
+        }
+    return argc;
+}
+
 int options_read(struct options *options, unsigned command, int argc, char **argv,
                  struct failure *failure)
 {
@@ -264,7 +285,10 @@ int options_read(struct options *options, unsigned command, int argc, char **arg
     int found, place = -1, result = 0;
     *options = (struct options){.wait_ms = OPTIONS_WAIT_FOREVER,
                                 .connect_timeout_ms = CONNECT_TIMEOUT_MS,
+                                .kill_after_ms = KILL_AFTER_MS,
                                 .refused_status = STATUS_REFUSED};
+    if (command == FOR_RUN)
+        argc = options_cut_command(options, argc, argv);
     options_list(command, longs, letters);
     opterr = 0;
     optind = 0; /* so that it begins anew */

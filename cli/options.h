@@ -17,7 +17,8 @@ enum {
     FOR_RELEASE = 1 << 2,
     FOR_BREAK = 1 << 3,
     FOR_OTHERS = 1 << 4,
-    FOR_ALL = (1 << 5) - 1,
+    FOR_RUN = 1 << 5,
+    FOR_ALL = (1 << 6) - 1,
 };
 
 enum { OPTIONS_WAIT_FOREVER = -1 };
@@ -28,12 +29,15 @@ struct options {
     int64_t wait_ms; /* OPTIONS_WAIT_FOREVER, 0, or how long */
     int64_t connect_timeout_ms;
     int64_t limit; /* 0: none */
+    int64_t kill_after_ms;
     int refused_status;
     const char *ttl, *owner, *token_file, *prefix, *reason;
     json_t *meta; /* NULL: none */
     const char *url, *auth_file, *ca, *cert, *key;
     char **names; /* the arguments that are no options */
     size_t name_count;
+    char **command; /* behind --, of baton run; NULL: none */
+    const char *shell_line;
 };
 
 /* Reads argv (argv[0] is the command) and sorts it: options first. Returns 0, or -EINVAL with a

@@ -1,9 +1,10 @@
-/* baton acquire: takes one lock or several, and waits for them over requests and batonds. */
+#include "cli/commands/acquire.h"
 #include "base/memory.h"
 #include "base/monotonic.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/print.h"
 #include "cli/problem.h"
+#include "cli/run/boottime.h"
 #include "cli/token.h"
 
 #include <pwd.h>
@@ -24,9 +25,10 @@ enum {
 /* One acquire, which may take many requests. */
 struct acquisition {
     const struct context *context;
-    char token[TOKEN_SIZE];
+    const char *token;
     json_t *body;
     char *path;
+    int64_t sent_ns;                           /* by CLOCK_BOOTTIME: the latest request */
     int64_t begun_ms, answered_ms, portion_ms; /* by the monotonic clock of this machine */
     bool is_last;                              /* of the requests that the wait allows */
 };
@@ -78,6 +80,7 @@ static struct reply acquire_send(struct acquisition *acquisition)
     json_object_set_new(acquisition->body, "wait_ms", json_integer(wait_ms));
     if (options->name_count == 1)
         json_object_set_new(acquisition->body, "keep_ms", json_integer(keeps ? KEEP_MS : 0));
+    acquisition->sent_ns = boottime_ns();
     return client_send(acquisition->context->client,
                        &(struct request){.method = "POST",
                                          .path = memory_checked(strdup(acquisition->path)),
@@ -130,28 +133,59 @@ static struct reply acquire_until_decided(struct acquisition *acquisition)
     }
 }
 
-static void acquire_release(struct acquisition *acquisition)
+struct reply acquire_lock(const struct context *context, char token[TOKEN_SIZE],
+                          int64_t *ret_sent_ns)
+{
+    struct acquisition acquisition = {
+        .context = context,
+        .token = token,
+        .body = acquire_body(context->options),
+        .begun_ms = monotonic_ms(),
+        .answered_ms = monotonic_ms(),
+        .portion_ms = PORTION_MS,
+    };
+    token_make(token);
+    acquisition.path = command_path(context->options, acquisition.body);
+    struct reply reply = acquire_until_decided(&acquisition);
+    *ret_sent_ns = acquisition.sent_ns;
+    json_decref(acquisition.body);
+    free(acquisition.path);
+    return reply;
+}
+
+enum status acquire_report(const struct options *options, const struct reply *reply)
+{
+    enum status status = problem_status(reply);
+    if (status != STATUS_REFUSED)
+        return problem_report(reply, options->name_count == 1 ? options->names[0] : "");
+    bool is_silent =
+        options->quiet || (options->wait_ms == 0 && (options->command || options->shell_line));
+    if (!is_silent)
+        problem_report(reply, options->name_count == 1 ? options->names[0] : "");
+    return (enum status)options->refused_status;
+}
+
+void command_release_token(const struct context *context, const char *token)
 {
     json_t *body = memory_checked(json_object());
-    char *path = command_path(acquisition->context->options, body);
-    struct reply reply = client_send(
-        acquisition->context->client,
-        &(struct request){
-            .method = "DELETE", .path = path, .token = acquisition->token, .body = body});
+    struct reply reply =
+        client_send(context->client, &(struct request){.method = "DELETE",
+                                                       .path = command_path(context->options, body),
+                                                       .token = token,
+                                                       .body = body});
     reply_free(&reply);
     json_decref(body);
 }
 
 /* Hands the token on. A hold whose token nobody has is of no use. */
-static enum status acquire_hand_on(struct acquisition *acquisition, struct token_file *file,
-                                   json_t *hold)
+static enum status acquire_hand_on(const struct context *context, struct token_file *file,
+                                   const char *token, json_t *hold)
 {
-    const struct options *options = acquisition->context->options;
     struct failure failure;
     json_t *lock;
     size_t i;
-    if (file->path && token_file_put(file, acquisition->token, &failure) < 0) {
-        acquire_release(acquisition);
+    if (file->path && token_file_put(file, token, &failure) < 0) {
+        command_release_token(context, token);
         return problem_print(STATUS_FAULT, "%s", failure.text);
     }
     if (file->path) {
@@ -159,47 +193,27 @@ static enum status acquire_hand_on(struct acquisition *acquisition, struct token
         json_array_foreach (json_object_get(hold, "locks"), i, lock)
             json_object_del(lock, "token");
     }
-    if (options->json)
+    if (context->options->json)
         print_json(hold);
     else if (!file->path)
-        puts(acquisition->token);
+        puts(token);
     return STATUS_DONE;
-}
-
-static enum status acquire_end(struct acquisition *acquisition, struct token_file *file,
-                               const struct reply *reply)
-{
-    const struct options *options = acquisition->context->options;
-    enum status status = problem_status(reply);
-    if (status == STATUS_DONE)
-        return acquire_hand_on(acquisition, file, reply->json);
-    if (status != STATUS_REFUSED || !options->quiet)
-        problem_report(reply, options->name_count == 1 ? options->names[0] : "");
-    return status == STATUS_REFUSED ? (enum status)options->refused_status : status;
 }
 
 enum status command_acquire(const struct context *context)
 {
-    const struct options *options = context->options;
+    const char *path = context->options->token_file;
+    char token[TOKEN_SIZE];
     struct token_file file = {0};
     struct failure failure;
-    struct acquisition acquisition = {
-        .context = context,
-        .begun_ms = monotonic_ms(),
-        .answered_ms = monotonic_ms(),
-        .portion_ms = PORTION_MS,
-    };
-    if (options->token_file && strcmp(options->token_file, "-") != 0 &&
-        token_file_open(&file, options->token_file, &failure) < 0)
+    int64_t sent_ns;
+    if (path && strcmp(path, "-") != 0 && token_file_open(&file, path, &failure) < 0)
         return problem_print(STATUS_CONFIG, "%s", failure.text);
-    token_make(acquisition.token);
-    acquisition.body = acquire_body(options);
-    acquisition.path = command_path(options, acquisition.body);
-    struct reply reply = acquire_until_decided(&acquisition);
-    enum status status = acquire_end(&acquisition, &file, &reply);
+    struct reply reply = acquire_lock(context, token, &sent_ns);
+    enum status status = acquire_report(context->options, &reply);
+    if (problem_status(&reply) == STATUS_DONE)
+        status = acquire_hand_on(context, &file, token, reply.json);
     reply_free(&reply);
-    json_decref(acquisition.body);
-    free(acquisition.path);
     token_file_close(&file);
     return status;
 }

@@ -13,6 +13,7 @@ struct context {
 };
 
 enum status command_acquire(const struct context *context);
+enum status command_run(const struct context *context);
 enum status command_renew(const struct context *context);
 enum status command_release(const struct context *context);
 enum status command_break(const struct context *context);

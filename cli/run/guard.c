@@ -1,0 +1,192 @@
+#include "cli/run/guard.h"
+
+#include "cli/run/boottime.h"
+#include "cli/run/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { NOT_FOUND = 127, NOT_RUN = 126, PASS_MS = 2 };
+
+enum phase { PHASE_RUNNING, PHASE_ASKED, PHASE_KILLING };
+
+struct watch {
+    struct guard_plan plan;
+    pid_t command; /* 0 once it is reaped */
+    enum phase phase;
+    int64_t next_ns; /* when the phase ends */
+    int orders, reports, children, clock;
+    timer_t switch_;
+    struct guard_report report;
+};
+
+static void guard_exec(const struct guard_plan *plan, pid_t guard)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != guard)
+        _exit(NOT_RUN);
+    sigaction(SIGCHLD, &plan->child_action, NULL);
+    sigprocmask(SIG_SETMASK, &plan->mask, NULL);
+    execvp(plan->command[0], plan->command);
+    int error = errno;
+    fprintf(stderr, "baton: cannot run %s: %s\n", plan->command[0], strerror(error));
+    _exit(error == ENOENT ? NOT_FOUND : NOT_RUN);
+}
+
+/* Sets the alarm of the phase, and the switch by which the kernel kills this process even while it
+ * is stopped: the command dies with it. Half the margin is left to the front then; a guard that is
+ * killing needs none. */
+static void watch_set_clocks(struct watch *watch)
+{
+    const struct guard_plan *plan = &watch->plan;
+    int64_t asks_ns = plan->expires_ns - plan->margin_ns - plan->kill_after_ns;
+    struct itimerspec alarm = {
+        .it_value = boottime_spec(watch->phase == PHASE_RUNNING ? asks_ns : watch->next_ns)};
+    int64_t spared_ns = watch->phase == PHASE_KILLING ? 0 : plan->margin_ns / 2;
+    struct itimerspec dead = {.it_value = boottime_spec(plan->expires_ns - spared_ns)};
+    timerfd_settime(watch->clock, TFD_TIMER_ABSTIME, &alarm, NULL);
+    timer_settime(watch->switch_, TIMER_ABSTIME, &dead, NULL);
+}
+
+static void watch_ask(struct watch *watch)
+{
+    int64_t latest_ns = watch->plan.expires_ns - watch->plan.margin_ns;
+    if (watch->phase != PHASE_RUNNING)
+        return;
+    watch->phase = PHASE_ASKED;
+    watch->report.was_ended = true;
+    watch->next_ns = boottime_ns() + watch->plan.kill_after_ns;
+    if (watch->next_ns > latest_ns)
+        watch->next_ns = latest_ns;
+    tree_signal(watch->plan.signal);
+    tree_signal(SIGCONT);
+}
+
+/* The end of a phase. SIGKILL is sent again and again, to what was forked meanwhile. */
+static void watch_alarm(struct watch *watch)
+{
+    uint64_t expirations;
+    if (read(watch->clock, &expirations, sizeof expirations) < 0)
+        return;
+    if (watch->phase == PHASE_RUNNING) {
+        watch_ask(watch);
+        return;
+    }
+    watch->phase = PHASE_KILLING;
+    watch->next_ns = boottime_ns() + PASS_MS * MS_IN_NS;
+    watch_set_clocks(watch);
+    tree_signal(SIGKILL);
+}
+
+static void watch_obey(struct watch *watch)
+{
+    int64_t order;
+    ssize_t length = read(watch->orders, &order, sizeof order);
+    if (length < 0)
+        return;
+    if (length == 0) { /* the front is gone, and nobody renews */
+        close(watch->orders);
+        watch->orders = -1;
+        watch_ask(watch);
+    } else if (order > 0) {
+        watch->plan.expires_ns = order;
+    } else if (order == GUARD_END) {
+        watch_ask(watch);
+    } else if (watch->command) {
+        kill(watch->command, (int)-order);
+    }
+}
+
+/* Returns false when there is no descendant any more. */
+static bool watch_reap(struct watch *watch)
+{
+    struct signalfd_siginfo info;
+    int status;
+    pid_t reaped;
+    while (read(watch->children, &info, sizeof info) > 0) {
+    }
+    while ((reaped = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (reaped != watch->command)
+            continue;
+        watch->command = 0;
+        watch->report.status = status;
+    }
+    return reaped == 0 || errno != ECHILD;
+}
+
+static void watch_run(struct watch *watch)
+{
+    for (;;) {
+        struct pollfd polled[] = {{.fd = watch->orders, .events = POLLIN},
+                                  {.fd = watch->children, .events = POLLIN},
+                                  {.fd = watch->clock, .events = POLLIN}};
+        watch_set_clocks(watch);
+        if (poll(polled, 3, -1) < 0)
+            continue;
+        if (polled[0].revents)
+            watch_obey(watch);
+        if (polled[2].revents)
+            watch_alarm(watch);
+        if (polled[1].revents && !watch_reap(watch))
+            return;
+    }
+}
+
+static void guard_main(const struct guard_plan *plan, int orders, int reports)
+{
+    pid_t guard = getpid();
+    sigset_t all, children;
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+    struct watch watch = {.plan = *plan, .orders = orders, .reports = reports};
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    sigemptyset(&children);
+    sigaddset(&children, SIGCHLD);
+    watch.children = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+    watch.clock = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || watch.children < 0 || watch.clock < 0 ||
+        timer_create(CLOCK_BOOTTIME, &event, &watch.switch_) < 0)
+        _exit(NOT_RUN);
+    watch.command = fork();
+    if (watch.command == 0)
+        guard_exec(plan, guard);
+    if (watch.command < 0)
+        _exit(NOT_RUN);
+    setpgid(0, 0); /* so that what the terminal sends to the command does not reach this process */
+    watch_run(&watch);
+    watch.report.spare_ns = watch.plan.expires_ns - boottime_ns();
+    ssize_t written = write(reports, &watch.report, sizeof watch.report);
+    _exit(written < 0 ? NOT_RUN : 0);
+}
+
+int guard_start(struct guard *ret, const struct guard_plan *plan)
+{
+    int orders[2], reports[2];
+    if (pipe2(orders, O_CLOEXEC) < 0)
+        return -errno;
+    if (pipe2(reports, O_CLOEXEC) < 0) {
+        close(orders[0]);
+        close(orders[1]);
+        return -errno;
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(orders[1]);
+        close(reports[0]);
+        guard_main(plan, orders[0], reports[1]);
+    }
+    int error = errno;
+    close(orders[0]);
+    close(reports[1]);
+    *ret = (struct guard){.pid = pid, .orders = orders[1], .reports = reports[0]};
+    return pid < 0 ? -error : 0;
+}

@@ -1,0 +1,39 @@
+/* guard.h: the process between baton run and its command. It ends the command and all descendants
+ * before the lock does, whatever happens to the process that renews, the front. libc alone. */
+#ifndef BATON_CLI_RUN_GUARD_H
+#define BATON_CLI_RUN_GUARD_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct guard_plan {
+    int64_t expires_ns;    /* E: when the lock may end, by CLOCK_BOOTTIME */
+    int64_t kill_after_ns; /* between the signal and SIGKILL */
+    int64_t margin_ns;     /* between SIGKILL and E */
+    int signal;            /* that asks the command to end */
+    char *const *command;
+    sigset_t mask;                 /* of the command */
+    struct sigaction child_action; /* of the command, for SIGCHLD */
+};
+
+/* What the guard says at its end, when no descendant is left. */
+struct guard_report {
+    int status;       /* of the command, as waitpid(2) has it */
+    bool was_ended;   /* by the guard */
+    int64_t spare_ns; /* what was left until E */
+};
+
+struct guard {
+    pid_t pid;
+    int orders;  /* write an int64_t: the new E, GUARD_END, or a signal for the command, negated */
+    int reports; /* read a struct guard_report; the end of the file if the guard was killed */
+};
+
+#define GUARD_END INT64_C(0)
+
+/* Starts the guard and the command. Returns 0, or a negative errno. */
+int guard_start(struct guard *ret, const struct guard_plan *plan);
+
+#endif

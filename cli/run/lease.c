@@ -1,0 +1,104 @@
+#include "cli/run/lease.h"
+
+#include "base/memory.h"
+#include "cli/problem.h"
+#include "cli/run/boottime.h"
+#include "cli/run/guard.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STOP_SECONDS = 2 };
+
+int64_t lease_expiry(const struct reply *reply, int64_t sent_ns, int64_t *ret_ttl_ms)
+{
+    const json_t *locks = json_object_get(reply->json, "locks"), *lock;
+    json_int_t ttl_ms = json_integer_value(json_object_get(reply->json, "ttl_ms"));
+    size_t i;
+    if (json_is_array(locks))
+        ttl_ms = json_integer_value(json_object_get(json_array_get(locks, 0), "ttl_ms"));
+    json_array_foreach (locks, i, lock) {
+        json_int_t other_ms = json_integer_value(json_object_get(lock, "ttl_ms"));
+        ttl_ms = other_ms < ttl_ms ? other_ms : ttl_ms;
+    }
+    if (problem_status(reply) != STATUS_DONE || ttl_ms <= 0)
+        return 0;
+    if (ret_ttl_ms)
+        *ret_ttl_ms = ttl_ms;
+    return sent_ns + ttl_ms * MS_IN_NS / 100 * 99;
+}
+
+static void lease_order(const struct lease *lease, int64_t order)
+{
+    ssize_t written = write(lease->orders, &order, sizeof order);
+    (void)written; /* a guard that is gone has ended the command */
+}
+
+bool lease_renew(struct lease *lease)
+{
+    int64_t sent_ns = boottime_ns();
+    struct reply reply =
+        client_send(lease->client, &(struct request){.method = "PUT",
+                                                     .path = memory_checked(strdup(lease->path)),
+                                                     .token = lease->token,
+                                                     .body = lease->body});
+    int64_t expires_ns = lease_expiry(&reply, sent_ns, &lease->ttl_ms);
+    if (problem_status(&reply) == STATUS_LOST) {
+        problem_report(&reply, lease->name);
+        lease->is_lost = true;
+        lease_order(lease, GUARD_END);
+    } else if (expires_ns > lease->expires_ns) {
+        lease->expires_ns = expires_ns;
+        lease_order(lease, expires_ns);
+    }
+    reply_free(&reply);
+    return !lease->is_lost;
+}
+
+/* Renews when a third of the TTL is over, and after a failure soon again. */
+static void *lease_run(void *context)
+{
+    struct lease *lease = context;
+    bool goes_on = true;
+    pthread_mutex_lock(&lease->mutex);
+    while (!lease->stops && goes_on) {
+        int64_t left_ms = (lease->expires_ns - boottime_ns()) / MS_IN_NS;
+        int64_t third_ms = left_ms - lease->ttl_ms * 2 / 3, least_ms = lease->ttl_ms / 20;
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        int64_t ns = (int64_t)until.tv_sec * 1000000000 + until.tv_nsec +
+                     (third_ms > least_ms ? third_ms : least_ms) * MS_IN_NS;
+        until = boottime_spec(ns);
+        if (pthread_cond_timedwait(&lease->condition, &lease->mutex, &until) != ETIMEDOUT)
+            continue;
+        pthread_mutex_unlock(&lease->mutex);
+        goes_on = lease_renew(lease);
+        pthread_mutex_lock(&lease->mutex);
+    }
+    pthread_mutex_unlock(&lease->mutex);
+    return NULL;
+}
+
+int lease_start(struct lease *lease)
+{
+    pthread_condattr_t attributes;
+    pthread_mutex_init(&lease->mutex, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&lease->condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return -pthread_create(&lease->thread, NULL, lease_run, lease);
+}
+
+bool lease_stop(struct lease *lease)
+{
+    struct timespec until;
+    pthread_mutex_lock(&lease->mutex);
+    lease->stops = true;
+    pthread_cond_signal(&lease->condition);
+    pthread_mutex_unlock(&lease->mutex);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += STOP_SECONDS;
+    return pthread_timedjoin_np(lease->thread, NULL, &until) == 0;
+}

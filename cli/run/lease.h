@@ -1,0 +1,39 @@
+/* lease.h: a thread that renews a hold and tells the guard until when it lasts. */
+#ifndef BATON_CLI_RUN_LEASE_H
+#define BATON_CLI_RUN_LEASE_H
+
+#include "cli/client.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lease {
+    struct client *client; /* of this thread alone */
+    const char *path, *token, *name;
+    const json_t *body;
+    int64_t ttl_ms;             /* of the latest answer */
+    _Atomic int64_t expires_ns; /* E, by CLOCK_BOOTTIME */
+    atomic_bool is_lost;        /* batond says so */
+    int orders;                 /* of the guard */
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t condition;
+    bool stops;
+};
+
+/* When a hold ends at the earliest: what is left of it in a reply to a request sent then, less 1 %
+ * for clocks that differ. Sets *ret_ttl_ms, unless it is NULL. 0 if the reply is none. */
+int64_t lease_expiry(const struct reply *reply, int64_t sent_ns, int64_t *ret_ttl_ms);
+
+/* Renews once, at once. Returns false if the lock is lost. */
+bool lease_renew(struct lease *lease);
+
+/* Starts the thread. Returns 0, or a negative errno. */
+int lease_start(struct lease *lease);
+
+/* Ends the thread. Returns false if a request holds it up: the lease is not to be freed then. */
+bool lease_stop(struct lease *lease);
+
+#endif

@@ -1,0 +1,241 @@
+/* baton run: the command has the lock as long as it runs, and does not outlive it. */
+#include "tests/cli/terminal.h"
+#include "tests/support/fixtures/service.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct story {
+    struct service service;
+    struct terminal terminal;
+    pid_t guard, near, far; /* a command, and a child of it in another session */
+};
+
+static int story_open(void **state)
+{
+    struct story *story = calloc(1, sizeof *story);
+    if (!story)
+        abort();
+    *state = story;
+    service_open(&story->service, NULL, NULL);
+    terminal_open(&story->terminal, story->service.batond.url);
+    return 0;
+}
+
+static int story_close(void **state)
+{
+    struct story *story = *state;
+    terminal_close(&story->terminal);
+    service_close(&story->service);
+    free(story);
+    return 0;
+}
+
+static struct terminal *terminal_of(void **state)
+{
+    return &((struct story *)*state)->terminal;
+}
+
+static struct http_client *client_of(void **state)
+{
+    return ((struct story *)*state)->service.client;
+}
+
+static pid_t pid_said(struct story *story, const char *word)
+{
+    char line[200];
+    if (!process_wait_line(&story->terminal.process, word, NULL, line, sizeof line, CLOCK_HANG_MS))
+        fail_msg("no `%s` in %s", word, process_output(&story->terminal.process));
+    return (pid_t)strtol(line + strlen(word), NULL, 10);
+}
+
+/* `trap` is what the tree does at SIGTERM. */
+static void start_tree(struct story *story, const char *name, const char *trap)
+{
+    char command[600];
+    snprintf(command, sizeof command,
+             "exec $BATON run --ttl=3s %s -c '"
+             "trap \"%s\" TERM; echo \"guard $PPID\"; echo \"near $$\"; "
+             "setsid sh -c \"echo far \\$\\$; exec sleep 600\" & sleep 600; sleep 600'",
+             name, trap);
+    terminal_start(&story->terminal, command);
+    story->guard = pid_said(story, "guard ");
+    story->near = pid_said(story, "near ");
+    story->far = pid_said(story, "far ");
+}
+
+static bool tree_is_gone(void *context)
+{
+    const struct story *story = context;
+    return kill(story->near, 0) < 0 && errno == ESRCH && kill(story->far, 0) < 0 && errno == ESRCH;
+}
+
+static bool is_free(struct http_client *client, const char *name)
+{
+    char request[80];
+    snprintf(request, sizeof request, "GET /locks/%s", name);
+    answers(client, request, NULL, 200, NULL);
+    return strcmp(member_text(client, "state"), "free") == 0;
+}
+
+static void exit_status_is_that_of_the_command(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 0, "hello", "$BATON run ends -- echo hello");
+    says(terminal, 7, NULL, "$BATON run ends -c 'exit 7'");
+    says(terminal, 127, "cannot run ./nothing", "$BATON run ends -- ./nothing");
+    says(terminal, 126, "cannot run /", "$BATON run ends -- /");
+    says(terminal, 0, NULL,
+         "(ulimit -c 0; $BATON run ends -c 'kill -USR1 $$'); (($? == 128 + 10))");
+    assert_true(is_free(client_of(state), "ends"));
+}
+
+static void command_has_input_name_and_fence(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 0, "typed", "echo typed | $BATON run input -- cat");
+    says(terminal, 0, "name input fence 1",
+         "$BATON run input -c 'echo name $BATON_NAME fence $BATON_FENCE'");
+}
+
+static void wrong_use_of_run_is_refused(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 64, "Give a command", "$BATON run x");
+    says(terminal, 64, "Give a command", "$BATON run -c true x -- true");
+    says(terminal, 64, "3s", "$BATON run --ttl=2s x -- true");
+    says(terminal, 69, "no batond answered", "$BATON run --url=http://127.0.0.1:1 x -- true");
+}
+
+static void run_waits_for_the_lock_or_is_silent_with_n(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    char token[TOKEN_TEXT];
+    answers(client_of(state), "POST /locks/turn?ttl=1h", NULL, 201, NULL);
+    keep_token(client_of(state), token);
+    says(terminal, 75, NULL, "$BATON run -n turn -- echo runs");
+    assert_string_equal(terminal->output, "");
+    terminal_start(terminal, "$BATON run turn -- echo runs");
+    comes_to_queue(client_of(state), "turn", 1);
+    answers_token(client_of(state), token, "DELETE /locks/turn", NULL, 200, NULL);
+    terminal_says(terminal, terminal_await(terminal), 0, "runs", __FILE__, __LINE__);
+}
+
+/* Longer than its TTL. */
+static bool is_renewed(void *context)
+{
+    answers(context, "GET /locks/last", NULL, 200, NULL);
+    return member_integer(context, "holders.0.held_ms") > 3000;
+}
+
+static void lock_is_held_until_the_last_descendant_ends(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 0, NULL, "mkfifo gate");
+    terminal_start(
+        terminal,
+        "exec $BATON run --ttl=3s last -c '(read line <gate; echo opened) & echo $$; exit 5'");
+    assert_true(process_wait_line(&terminal->process, "", NULL, NULL, 0, CLOCK_HANG_MS));
+    assert_true(clock_wait_until(is_renewed, client_of(state), CLOCK_HANG_MS));
+    struct terminal other = {.dir = terminal->dir, .count = 100};
+    says(&other, 0, NULL, "echo >gate");
+    free(other.output);
+    terminal_says(terminal, terminal_await(terminal), 5, "opened", __FILE__, __LINE__);
+    assert_true(is_free(client_of(state), "last"));
+}
+
+static void signal_to_baton_reaches_the_command(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    terminal_start(terminal, "exec $BATON run signal -c 'trap \"exit 9\" TERM; echo ready; while "
+                             ":; do sleep 0.05; done'");
+    assert_true(process_wait_line(&terminal->process, "ready", NULL, NULL, 0, CLOCK_HANG_MS));
+    process_signal(&terminal->process, SIGTERM);
+    terminal_says(terminal, terminal_await(terminal), 9, NULL, __FILE__, __LINE__);
+}
+
+static void broken_lock_ends_the_whole_tree(void **state)
+{
+    struct story *story = *state;
+    start_tree(story, "broken", "");
+    answers(client_of(state), "DELETE /locks/broken?force=true", NULL, 200, NULL);
+    terminal_says(&story->terminal, terminal_await(&story->terminal), 76, "the lock is lost",
+                  __FILE__, __LINE__);
+    assert_true(tree_is_gone(story));
+}
+
+static void silent_batond_ends_the_whole_tree(void **state)
+{
+    struct story *story = *state;
+    start_tree(story, "silent", "");
+    process_signal(&story->service.batond.process, SIGSTOP);
+    int code = terminal_await(&story->terminal);
+    bool is_gone = tree_is_gone(story);
+    process_signal(&story->service.batond.process, SIGCONT);
+    terminal_says(&story->terminal, code, 76, "baton: silent: ", __FILE__, __LINE__);
+    assert_true(is_gone);
+}
+
+static void killed_front_ends_the_whole_tree(void **state)
+{
+    struct story *story = *state;
+    start_tree(story, "front", "");
+    process_signal(&story->terminal.process, SIGKILL);
+    assert_true(clock_wait_until(tree_is_gone, story, CLOCK_HANG_MS));
+    assert_int_equal(terminal_await(&story->terminal), 128 + SIGKILL);
+}
+
+static void stopped_front_ends_the_whole_tree(void **state)
+{
+    struct story *story = *state;
+    start_tree(story, "stopped", "exit 1"); /* without a need for SIGKILL, at any load */
+    process_signal(&story->terminal.process, SIGSTOP);
+    bool is_gone = clock_wait_until(tree_is_gone, story, CLOCK_HANG_MS);
+    process_signal(&story->terminal.process, SIGCONT);
+    assert_true(is_gone);
+    terminal_says(&story->terminal, terminal_await(&story->terminal), 76, NULL, __FILE__, __LINE__);
+}
+
+static void killed_guard_ends_the_whole_tree(void **state)
+{
+    struct story *story = *state;
+    start_tree(story, "guard", "");
+    kill(story->guard, SIGKILL);
+    terminal_says(&story->terminal, terminal_await(&story->terminal), 70, "guard", __FILE__,
+                  __LINE__);
+    assert_true(tree_is_gone(story));
+    assert_true(is_free(client_of(state), "guard"));
+}
+
+/* The kernel kills a guard that does not move its own alarm on. */
+static void stopped_guard_ends_the_whole_tree(void **state)
+{
+    struct story *story = *state;
+    start_tree(story, "frozen", "");
+    kill(story->guard, SIGSTOP);
+    terminal_says(&story->terminal, terminal_await(&story->terminal), 70, "guard", __FILE__,
+                  __LINE__);
+    assert_true(tree_is_gone(story));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exit_status_is_that_of_the_command),
+        cmocka_unit_test(command_has_input_name_and_fence),
+        cmocka_unit_test(wrong_use_of_run_is_refused),
+        cmocka_unit_test(run_waits_for_the_lock_or_is_silent_with_n),
+        cmocka_unit_test(lock_is_held_until_the_last_descendant_ends),
+        cmocka_unit_test(signal_to_baton_reaches_the_command),
+        cmocka_unit_test(broken_lock_ends_the_whole_tree),
+        cmocka_unit_test(silent_batond_ends_the_whole_tree),
+        cmocka_unit_test(killed_front_ends_the_whole_tree),
+        cmocka_unit_test(stopped_front_ends_the_whole_tree),
+        cmocka_unit_test(killed_guard_ends_the_whole_tree),
+        cmocka_unit_test(stopped_guard_ends_the_whole_tree),
+    };
+    return cmocka_run_group_tests(tests, story_open, story_close);
+}
