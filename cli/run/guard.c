@@ -42,17 +42,26 @@ static void guard_exec(const struct guard_plan *plan, pid_t guard)
     _exit(error == ENOENT ? NOT_FOUND : NOT_RUN);
 }
 
-/* Sets the alarm of the phase, and the switch by which the kernel kills this process even while it
- * is stopped: the command dies with it. Half the margin is left to the front then; a guard that is
- * killing needs none. */
+/* When the kernel kills this process, even while it is stopped: the command dies with it. Half the
+ * margin is left to the front then. A guard that is killing puts it off with each pass: only one
+ * that does not get on is killed. */
+static int64_t watch_dies_at(const struct watch *watch)
+{
+    const struct guard_plan *plan = &watch->plan;
+    if (watch->phase != PHASE_KILLING)
+        return plan->expires_ns - plan->margin_ns / 2;
+    int64_t put_off_ns = boottime_ns() + plan->margin_ns;
+    return put_off_ns > plan->expires_ns ? put_off_ns : plan->expires_ns;
+}
+
+/* Sets the alarm of the phase and the switch of the kernel. */
 static void watch_set_clocks(struct watch *watch)
 {
     const struct guard_plan *plan = &watch->plan;
     int64_t asks_ns = plan->expires_ns - plan->margin_ns - plan->kill_after_ns;
     struct itimerspec alarm = {
         .it_value = boottime_spec(watch->phase == PHASE_RUNNING ? asks_ns : watch->next_ns)};
-    int64_t spared_ns = watch->phase == PHASE_KILLING ? 0 : plan->margin_ns / 2;
-    struct itimerspec dead = {.it_value = boottime_spec(plan->expires_ns - spared_ns)};
+    struct itimerspec dead = {.it_value = boottime_spec(watch_dies_at(watch))};
     timerfd_settime(watch->clock, TFD_TIMER_ABSTIME, &alarm, NULL);
     timer_settime(watch->switch_, TIMER_ABSTIME, &dead, NULL);
 }
