@@ -9,7 +9,6 @@
 #include "tests/support/watched.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -480,7 +479,6 @@ static void over_tls_all_are_verified(void **state)
     struct redis_url url;
     struct store_fixture store;
     (void)state;
-    signal(SIGPIPE, SIG_IGN);
     watched_start(&watched, &(struct watched_options){.tls = true});
     assert_int_equal(preflight(watched.url, &failure), -EPROTO); /* who vouches for them? */
     expect_says(&failure, "certificate");
