@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 static bool has_name(pid_t process, const char *thread, const char *name)
@@ -50,6 +51,29 @@ static pid_t find_soon(pid_t process, const char *name)
     return found;
 }
 
+/* Whether the stopped thread was in epoll_wait. */
+static bool waits_for_events(pid_t process, pid_t thread)
+{
+    char path[64];
+    long call = -1;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)process, (int)thread);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%ld", &call), 1);
+    fclose(file);
+#ifdef SYS_epoll_wait
+    if (call == SYS_epoll_wait)
+        return true;
+#endif
+    return call == SYS_epoll_pwait;
+}
+
+static void stop(pid_t thread)
+{
+    assert_int_equal(ptrace(PTRACE_INTERRUPT, thread, NULL, NULL), 0);
+    assert_int_equal(waitpid(thread, NULL, __WALL), thread);
+}
+
 pid_t stuck_thread_begin(pid_t process, const char *name)
 {
     pid_t thread = find_soon(process, name);
@@ -57,8 +81,12 @@ pid_t stuck_thread_begin(pid_t process, const char *name)
         assert_int_equal(errno, EPERM);
         return 0;
     }
-    assert_int_equal(ptrace(PTRACE_INTERRUPT, thread, NULL, NULL), 0);
-    assert_int_equal(waitpid(thread, NULL, __WALL), thread);
+    stop(thread);
+    while (!waits_for_events(process, thread)) {
+        assert_int_equal(ptrace(PTRACE_CONT, thread, NULL, NULL), 0);
+        clock_sleep_ms(1);
+        stop(thread);
+    }
     return thread;
 }
 
