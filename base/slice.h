@@ -23,6 +23,13 @@ static inline bool slice_equals(struct slice slice, const char *text)
     return slice.length == length && (length == 0 || memcmp(slice.bytes, text, length) == 0);
 }
 
+/* Whether both have the same bytes. */
+static inline bool slice_same(struct slice one, struct slice other)
+{
+    return one.length == other.length &&
+           (one.length == 0 || memcmp(one.bytes, other.bytes, one.length) == 0);
+}
+
 /* Takes the text up to the next space off the front of `rest`, and the space. */
 static inline struct slice slice_take_word(struct slice *rest)
 {

@@ -49,7 +49,7 @@ static const struct row {
     {TTL, FOR_ACQUIRE | FOR_RENEW | FOR_RUN, "ttl", "DURATION",
      "how long the hold lasts unless renewed"},
     {OWNER, FOR_ACQUIRE | FOR_RUN, "owner", "TEXT",
-     "holds of one owner do not exclude each other (default: USER@HOST/RANDOM)"},
+     "for whom the lock is held, a label (default: USER@HOST)"},
     {META, FOR_ACQUIRE | FOR_RUN, "meta", "KEY=VALUE", "a note for others; may be repeated"},
     {TOKEN_FILE, FOR_ACQUIRE | FOR_RENEW | FOR_RELEASE, "token-file", "FILE",
      "the file of the token; -: standard output of acquire, standard input of the others"},

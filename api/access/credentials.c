@@ -35,8 +35,7 @@ static struct principal *credentials_find_token(const struct exchange *exchange,
 
 static bool is_name_of(const struct principal *principal, struct slice name)
 {
-    return principal->name.length == name.length &&
-           memcmp(principal->name.bytes, name.bytes, name.length) == 0;
+    return slice_same(principal->name, name);
 }
 
 /* Basic: the token is the password. The user may be empty. A name that is not the token's is

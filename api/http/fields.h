@@ -27,6 +27,7 @@ enum field_id {
     FIELD_TTL,
     FIELD_WAIT,
     FIELD_OWNER,
+    FIELD_REENTRANT,
     FIELD_LOCK_MODE,
     FIELD_LIMIT,
     FIELD_LOCK_TOKEN,

@@ -207,7 +207,7 @@ static bool set_object(const struct input *input, const json_t *value, struct sl
 static bool is_among(struct slice name, const struct slice *names, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (names[i].length == name.length && memcmp(names[i].bytes, name.bytes, name.length) == 0)
+        if (slice_same(names[i], name))
             return true;
     return false;
 }

@@ -13,7 +13,7 @@ static struct slice own_name(const struct exchange *exchange, struct slice name)
 {
     const struct slice *names = exchange->parameters.names;
     size_t i = 0;
-    while (names[i].length != name.length || memcmp(names[i].bytes, name.bytes, name.length) != 0)
+    while (!slice_same(names[i], name))
         i++;
     return names[i];
 }

@@ -20,7 +20,7 @@ static const char LOCKS[] = "/locks/";
 enum {
     RETRY_LONGEST_MS = 10000,
     WAIT_SHOWN_MS = 30000, /* the example in a problem, if max-wait allows it */
-    STATE_SENTENCE = STATE_TEXT + 2,
+    STATE_SENTENCES = STATE_TEXT + 160,
 };
 
 struct slice acquisition_token(const struct exchange *exchange)
@@ -39,12 +39,20 @@ int64_t acquisition_replicas(const struct exchange *exchange)
 static bool are_compatible(struct exchange *exchange)
 {
     const struct parameters *parameters = &exchange->parameters;
-    if (!field_given(parameters, FIELD_LIMIT) ||
-        parameters->numbers[FIELD_LOCK_MODE] == LOCK_SHARED)
-        return true;
-    field_refuse(exchange, FIELD_LIMIT,
-                 "only with the mode \"shared\". Send mode=shared, or leave the limit out.");
-    return false;
+    if (field_given(parameters, FIELD_LIMIT) &&
+        parameters->numbers[FIELD_LOCK_MODE] != LOCK_SHARED) {
+        field_refuse(exchange, FIELD_LIMIT,
+                     "only with the mode \"shared\". Send mode=shared, or leave the limit out.");
+        return false;
+    }
+    if (parameters->numbers[FIELD_REENTRANT] && !field_given(parameters, FIELD_OWNER)) {
+        field_refuse(
+            exchange, FIELD_REENTRANT,
+            "only with an owner, whose holds let the request in. Send owner=NAME, or leave "
+            "reentrant out.");
+        return false;
+    }
+    return true;
 }
 
 bool acquisition_read(struct exchange *exchange, struct acquire *ret)
@@ -71,6 +79,7 @@ bool acquisition_read(struct exchange *exchange, struct acquire *ret)
         .token = exchange->holder.token,
         .token_is_new = token_is_new,
         .owner = exchange->holder.owner,
+        .is_reentrant = parameters->numbers[FIELD_REENTRANT] != 0,
         .mode = (enum lock_mode)parameters->numbers[FIELD_LOCK_MODE],
         .limit = parameters->numbers[FIELD_LIMIT],
         .ttl_ms = parameters->numbers[FIELD_TTL],
@@ -134,24 +143,41 @@ static void add_holders(struct exchange *exchange, json_t *document, const struc
     add_retry(exchange, document, acquisition_end_ms(view));
 }
 
-/* Says who holds the lock, and how many wait for it, as a sentence; "" if nobody does either. */
-static void describe_state(const struct lock_view *view, char text[STATE_SENTENCE])
+/* Whether a hold of the same owner would have let the request in. */
+static bool may_reenter(const struct exchange *exchange, const struct lock_view *view)
+{
+    const struct parameters *parameters = &exchange->parameters;
+    if (!field_given(parameters, FIELD_OWNER) || parameters->numbers[FIELD_REENTRANT])
+        return false;
+    for (size_t i = 0; i < view->holder_count; i++)
+        if (slice_same(view->holders[i].owner, exchange->holder.owner))
+            return true;
+    return false;
+}
+
+/* Says who holds the lock, and how many wait for it, in sentences; "" if nobody does either. */
+static void describe_state(const struct exchange *exchange, const struct lock_view *view,
+                           char text[STATE_SENTENCES])
 {
     char state[STATE_TEXT];
     text[0] = '\0';
     if (view->holder_count == 0 && view->queue_length == 0)
         return;
     state_text(view, state);
-    snprintf(text, STATE_SENTENCE, "%c%s. ", toupper((unsigned char)state[0]), state + 1);
+    snprintf(text, STATE_SENTENCES, "%c%s. %s", toupper((unsigned char)state[0]), state + 1,
+             may_reenter(exchange, view)
+                 ? "A holder has the same owner name: with reentrant=true, an owner enters its own "
+                   "lock. "
+                 : "");
 }
 
 /* The answer to a request without a wait. It does not overtake waiters, so the lock may be free. */
 static json_t *locked(struct exchange *exchange, const struct lock_view *view)
 {
     int64_t most_ms = exchange->api->max_wait_ms;
-    char wait[DURATION_TEXT], state[STATE_SENTENCE];
+    char wait[DURATION_TEXT], state[STATE_SENTENCES];
     duration_format(most_ms < WAIT_SHOWN_MS ? most_ms : WAIT_SHOWN_MS, wait);
-    describe_state(view, state);
+    describe_state(exchange, view, state);
     json_t *document = problem_new(
         exchange, PROBLEM_LOCKED, "%sWait for it with wait=%s, or try again after %lld s.", state,
         wait, state_seconds_left(acquisition_retry_ms(acquisition_end_ms(view))));
@@ -161,11 +187,11 @@ static json_t *locked(struct exchange *exchange, const struct lock_view *view)
 
 static json_t *timed_out(struct exchange *exchange, const struct lock_view *view)
 {
-    char kept[DURATION_TEXT], longest[DURATION_TEXT], state[STATE_SENTENCE];
+    char kept[DURATION_TEXT], longest[DURATION_TEXT], state[STATE_SENTENCES];
     json_t *document;
     duration_format(exchange->api->max_wait_ms, longest);
     duration_format(exchange->wait.keep_ms, kept);
-    describe_state(view, state);
+    describe_state(exchange, view, state);
     if (exchange->wait.keep_ms > 0)
         document = problem_new(exchange, PROBLEM_WAIT_TIMEOUT,
                                "%sYour place in the queue is kept for %s. Repeat the request with "

@@ -33,15 +33,13 @@ struct acquisition {
     bool is_last;                              /* of the requests that the wait allows */
 };
 
-/* Unique, since holds of one owner do not exclude each other. */
 static void acquire_name_owner(char owner[OWNER_TEXT])
 {
-    char host[65] = "", unique[TOKEN_SIZE];
+    char host[65] = "";
     /* cppcheck-suppress getpwuidCalled; there is one thread */
     const struct passwd *user = getpwuid(geteuid());
     gethostname(host, sizeof host - 1);
-    token_make(unique);
-    snprintf(owner, OWNER_TEXT, "%.32s@%s/%.8s", user ? user->pw_name : "user", host, unique);
+    snprintf(owner, OWNER_TEXT, "%.32s@%s", user ? user->pw_name : "user", host);
 }
 
 static json_t *acquire_body(const struct options *options)

@@ -68,7 +68,7 @@ static struct slice request_pack_hold(const struct request *request, char packed
         acquire->meta,
     };
     char *end = packed;
-    *end++ = (char)request->kind;
+    *end++ = (char)(request->kind + (acquire->is_reentrant ? REQUEST_REENTRANT : 0));
     end = packed_put(end, (double)acquire->ttl_ms);
     end = packed_put(end, (double)acquire->limit);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {

@@ -5,7 +5,8 @@
 
 #include "locks/calls/operation.h"
 
-/* What the script knows of the token; the script gets the number. */
+/* What the script knows of the token; the script gets the number, and REQUEST_REENTRANT more if the
+ * request is reentrant. */
 enum request_kind {
     REQUEST_NEW = 0,   /* no request can have used it before */
     REQUEST_FIRST = 1, /* this attempt comes for the first time, an earlier one may have used the
@@ -13,6 +14,7 @@ enum request_kind {
                         * of it has given it back */
     REQUEST_AGAIN = 2, /* this attempt came before: it claims its grant, or waits on */
 };
+enum { REQUEST_REENTRANT = 4 };
 
 /* The script's answer: a reply that ends the request, or that it waits. */
 struct request_answer {

@@ -227,27 +227,18 @@ static void unanswered(struct acquire_round *round)
 
 /* What a member says */
 
-/* Equal for equal owners: tells whether two members report the same one. */
-static uint64_t acquire_round_identify(struct slice owner)
-{
-    uint64_t hash = 14695981039346656037U;
-    for (size_t i = 0; i < owner.length; i++)
-        hash = (hash ^ (unsigned char)owner.bytes[i]) * 1099511628211U;
-    return hash;
-}
-
-/* The holds of its own owner would let it in. */
+/* The holds of its own owner would let in a request that is reentrant. */
 static void note_holders(const struct acquire_round *round, struct vote *vote,
                          const struct lock_view *view)
 {
-    uint64_t own = acquire_round_identify(round->acquire.owner);
+    const struct acquire *acquire = &round->acquire;
     vote->is_crowd = view->hold_count > (int64_t)view->holder_count;
     for (size_t i = 0; i < view->holder_count; i++) {
-        uint64_t holder = acquire_round_identify(view->holders[i].owner);
-        if (holder == own)
+        const struct holder *holder = &view->holders[i];
+        if (acquire->is_reentrant && slice_same(holder->owner, acquire->owner))
             continue;
-        vote->holders[vote->holder_count++] = holder;
-        vote->ends_ms = view->holders[i].ttl_ms; /* in the order in which they end */
+        vote->holders[vote->holder_count++] = holder->fence;
+        vote->ends_ms = holder->ttl_ms; /* in the order in which they end */
     }
 }
 

@@ -43,8 +43,7 @@ struct lock_view *view_copy(const struct lock_view *view)
 
 static bool views_is_alike(const struct holder *one, const struct holder *other)
 {
-    return one->mode == other->mode && one->owner.length == other->owner.length &&
-           memcmp(one->owner.bytes, other->owner.bytes, one->owner.length) == 0;
+    return one->mode == other->mode && slice_same(one->owner, other->owner);
 }
 
 static bool views_is_same(const struct holder *one, const struct holder *other)

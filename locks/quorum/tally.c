@@ -189,7 +189,7 @@ int64_t tally_proposal(const struct tally *tally, int64_t now)
     return tally_above(greatest, now);
 }
 
-static bool names(const struct vote *vote, uint64_t holder)
+static bool names(const struct vote *vote, int64_t holder)
 {
     bool is_named = vote->is_crowd;
     for (unsigned i = 0; i < vote->holder_count; i++)
@@ -198,7 +198,7 @@ static bool names(const struct vote *vote, uint64_t holder)
 }
 
 /* How many refuse because of this one. */
-static unsigned behind(const struct tally *tally, uint64_t holder)
+static unsigned behind(const struct tally *tally, int64_t holder)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < tally->members; i++)

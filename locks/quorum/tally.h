@@ -37,7 +37,7 @@ struct vote {
     bool is_exclusive;
     int64_t version; /* of the name there, with any answer */
     /* With VOTE_LOCKED, of the holds there that exclude this one: */
-    uint64_t holders[TALLY_HOLDERS]; /* one number per owner */
+    int64_t holders[TALLY_HOLDERS]; /* by their fences */
     unsigned holder_count;
     bool is_crowd;   /* there are more than the member reported */
     int64_t ends_ms; /* until the last of them ends; -1: unknown */

@@ -144,9 +144,8 @@ static void ticket_worker_on_woken(uv_async_t *woken)
 
 static bool excludes(const struct ticket *ticket, const struct hold *hold)
 {
-    bool is_own = ticket->owner.length == hold->owner.length &&
-                  memcmp(ticket->owner.bytes, hold->owner.bytes, hold->owner.length) == 0;
-    return !is_own && (hold->mode == LOCK_EXCLUSIVE || ticket->mode == LOCK_EXCLUSIVE);
+    bool enters = ticket->is_reentrant && slice_same(ticket->owner, hold->owner);
+    return !enters && (hold->mode == LOCK_EXCLUSIVE || ticket->mode == LOCK_EXCLUSIVE);
 }
 
 /* If another ticket is the first now, behind the hold `got` or NULL, its worker is told. */

@@ -45,8 +45,9 @@ struct ticket {
     struct slice owner; /* both live for as long as the ticket, */
     uint64_t since;     /* as uv_now; */
     void *context;
-    enum lock_mode mode; /* and all these are constant */
-    bool is_present;     /* this and the rest are for tickets.c alone */
+    enum lock_mode mode;
+    bool is_reentrant; /* and all these are constant */
+    bool is_present;   /* this and the rest are for tickets.c alone */
     bool has_notice;
     struct ticket_worker *worker; /* NULL: it never joined */
     struct ticket_queue *queue;   /* NULL: it has left */

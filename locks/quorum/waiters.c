@@ -29,7 +29,7 @@ struct quorum_waiter {
     bool is_kept;
     bool waits;
     bool is_reading; /* an inspect of the name is under way */
-    bool is_own;     /* its owner has a hold already */
+    bool is_own;     /* it has a hold already, or its owner has one that lets it in */
     bool is_queued;  /* `acquirer.queued` has run */
     bool is_refused; /* the queue was full */
     bool is_over;    /* the wait has ended, or the tries after a split vote have */
@@ -61,6 +61,7 @@ static enum ticket_joined quorum_waiter_join(struct quorum_waiter *waiter)
     waiter->ticket = (struct ticket){.token = quorum_waiter_token(waiter),
                                      .owner = waiter->acquire.owner,
                                      .mode = waiter->acquire.mode,
+                                     .is_reentrant = waiter->acquire.is_reentrant,
                                      .since = waiter->begun,
                                      .context = waiter};
     enum ticket_joined joined = ticket_join(&waiter->ticket, &awaited->locks->quorum->ticket_worker,
@@ -187,8 +188,8 @@ static void quorum_waiter_note_queued(struct quorum_waiter *waiter)
     waiter->is_queued = true;
 }
 
-/* A refused request that waits keeps its place. An owner that has a hold already goes to the front:
- * no other waiter can get the lock before that hold ends. */
+/* A refused request that waits keeps its place. One that has a hold already, or re-enters, goes to
+ * the front: no other waiter can get the lock before that hold ends. */
 static void stay(struct quorum_waiter *waiter, const struct tally *tally)
 {
     if (waiter->is_own)
@@ -260,12 +261,10 @@ void quorum_waiters_ask(struct awaited_name *awaited)
 
 static bool quorum_waiter_is_own(const struct quorum_waiter *waiter, const struct lock_view *view)
 {
-    for (size_t i = 0; i < view->holder_count; i++)
-        if (view->holders[i].owner.length == waiter->acquire.owner.length &&
-            memcmp(view->holders[i].owner.bytes, waiter->acquire.owner.bytes,
-                   waiter->acquire.owner.length) == 0)
-            return true;
-    return view->mine;
+    bool is_own = view->mine;
+    for (size_t i = 0; waiter->acquire.is_reentrant && i < view->holder_count; i++)
+        is_own |= slice_same(view->holders[i].owner, waiter->acquire.owner);
+    return is_own;
 }
 
 static void name_read(void *context, const struct locks_reply *reply)

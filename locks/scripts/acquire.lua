@@ -2,8 +2,9 @@
 --
 -- ARGV  2 packed: a byte: 0 the token is new, 1 it may have been sent before: this request takes over its
 --         place in the queue, and shares its hold, 2 this very request (by its attempt) looks again: it
---         yields to a later one; TTL in ms, limit (0: none), and the texts of the hold, each ended by a
---         NUL: token, owner, mode, attempt, meta,
+--         yields to a later one; 4 more if it re-enters: the holds of its owner let it in;
+--         TTL in ms, limit (0: none), and the texts of the hold, each ended by a NUL: token, owner, mode,
+--         attempt, meta,
 --       and of a request that waits: 3 server, 4 its lease in ms, 5 claim window in ms,
 --       6 how long to keep the place in ms, 7 how many may wait
 -- Returns {'granted', fence, holds}, or for a lone hold the fence alone;
@@ -17,11 +18,13 @@ local NUMBERS = '<Bdd'
 local REQUEST = NUMBERS .. TEXTS
 local REQUEST_HEAD = NUMBERS .. 'sss' -- to the mode
 local NEW, MAY_BE_OLD, AGAIN = 0, 1, 2
+local REENTER = 4
 
 local function request_of(argv)
     local sent, ttl, limit, token, owner, mode, attempt, meta = parse(REQUEST, argv[2])
     local request = {token = token, owner = owner, mode = mode, attempt = attempt, meta = meta,
-                     limit = limit, ttl = ttl, sent = sent, server = argv[3]}
+                     limit = limit, ttl = ttl, sent = sent % REENTER, reenters = sent >= REENTER,
+                     server = argv[3]}
     if request.server then
         request.lease, request.claim = tonumber(argv[4]), tonumber(argv[5])
         request.keep, request.waiters_most = tonumber(argv[6]), tonumber(argv[7])
@@ -76,7 +79,7 @@ local function new_waiter(state, request, is_upgrade)
     state.past = false
     return waiter_of(request.token, request.owner, request.mode, request.attempt, request.meta, arrival,
                      request.ttl, request.limit, request.claim, request.keep,
-                     is_upgrade and arrival - FRONT or arrival, request.server)
+                     is_upgrade and arrival - FRONT or arrival, request.server, request.reenters and 1 or 0)
 end
 
 local function wait(state, request, is_upgrade)
@@ -98,11 +101,12 @@ end
 -- The token has neither a hold nor a place in the queue.
 local function ask_anew(state, request)
     local owner, mode, limit = request.owner, request.mode, request.limit
-    local is_of_owner = holds.owned(state, owner) > 0
+    local own = request.reenters and holds.owned(state, owner) or 0
+    local is_of_owner = own > 0
     if mode == 'shared' and state[COUNT] > state[EXCLUSIVES] and state[LIMIT] ~= limit then
         return finish(state, {'limit_mismatch', state[LIMIT], view.name(state, '')})
     end
-    local is_admitted = holds.admits(state, owner, mode, limit)
+    local is_admitted = holds.admits(state, own, mode, limit)
     local is_open = is_admitted and era.may_grant()
     if is_admitted and not is_open and (is_of_owner or not request.server) then
         return finish(state, {'quarantined', ceil((opens - now) / 1000), era.reason})
@@ -133,8 +137,7 @@ end
 
 -- The token waits already, and this is its request now.
 local function ask_again(state, waiter, request)
-    if holds.owned(state, waiter[OWNER]) > 0 and
-       holds.admits(state, waiter[OWNER], waiter[MODE], waiter[WANTED]) and era.may_grant() then
+    if holds.own_of(state, waiter) > 0 and holds.admits_waiter(state, waiter) and era.may_grant() then
         return grant_upgrade(state, waiter, request.attempt)
     elseif not request.server then
         return finish(state, {'locked', view.name(state, '')})
@@ -157,9 +160,8 @@ end
 -- The common case of a refusal: a plain name, and one of both is exclusive. Returns the reply, or nil.
 local function refuse_at_once(record, packed)
     local version, expires, fence, since, _, limit, _, holder, held_mode, _, meta, behind = read_held(record)
-    local sent, _, _, _, owner, mode = parse(REQUEST_HEAD, packed)
-    if not version or now >= expires or sent ~= NEW or owner == holder or
-       not holds.excludes(mode, held_mode) then
+    local sent, _, _, _, _, mode = parse(REQUEST_HEAD, packed)
+    if not version or now >= expires or sent ~= NEW or not holds.excludes(mode, held_mode) then
         return nil
     end
     local _, _, last_fence, at, _, _, reason = parse(PAST_TYPES, record, behind)
@@ -190,7 +192,7 @@ end
 local function wait_among(state, request)
     local hold = state[ONLY]
     return request.server and request.sent ~= AGAIN and not is_full and hold and state[SERVERS] > 0 and
-           hold[TOKEN] ~= request.token and hold[OWNER] ~= request.owner and
+           hold[TOKEN] ~= request.token and not request.reenters and
            (state[EXCLUSIVES] == 1 or request.mode == 'exclusive') and
            state[WAITERS] < request.waiters_most and queue.is_calm(state) and
            not (request.sent == MAY_BE_OLD and holds.find_ended(state, request.token)) and

@@ -13,10 +13,13 @@
 -- Returns {'left'}; of a timeout {'claimed' | 'holding', ...} or {'released'} as acquire does, or
 --         {'timeout', view}.
 
--- A place for whom has a hold, and gives it back until its client comes again: in order of the grants.
+-- A place for whom has a hold, and gives it back until its client comes again: in order of the grants. It
+-- re-enters if it has entered, or was entered.
 local function place_of(state, hold, claim_ms, keep)
-    return waiter_of(hold[TOKEN], hold[OWNER], hold[MODE], '', hold[META], 0, hold[TTL],
-                     hold[MODE] == 'shared' and state[LIMIT] or 0, claim_ms, keep, hold[FENCE] - PAST, '')
+    local limit = hold[MODE] == 'shared' and state[LIMIT] or 0
+    local reenters = state[EXCLUSIVES] > 0 and state[COUNT] > 1 and 1 or 0
+    return waiter_of(hold[TOKEN], hold[OWNER], hold[MODE], '', hold[META], 0, hold[TTL], limit, claim_ms,
+                     keep, hold[FENCE] - PAST, '', reenters)
 end
 
 -- Makes a hold one that its client may claim within the claim window.

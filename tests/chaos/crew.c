@@ -120,6 +120,7 @@ static struct event *note(struct member *member, enum operation operation)
                        .name = member->part.name,
                        .token = member->number,
                        .owner = owner_of(member),
+                       .reentrant = member->part.owner != 0,
                        .shared = member->part.shared,
                        .limit = member->part.limit,
                        .server = member->part.way <= TO_SECOND ? (int)member->part.way + 1 : 0};
@@ -160,8 +161,9 @@ static void ask_for_it(struct member *member)
     if (part->limit)
         snprintf(limit, sizeof limit, ",\"limit\":%d", part->limit);
     int length =
-        snprintf(body, sizeof body, "{\"owner\":\"o%d\",\"mode\":\"%s\"%s,\"ttl_ms\":%" PRId64,
-                 owner_of(member), part->shared ? "shared" : "exclusive", limit, part->ttl_ms);
+        snprintf(body, sizeof body, "{\"owner\":\"o%d\",\"mode\":\"%s\"%s%s,\"ttl_ms\":%" PRId64,
+                 owner_of(member), part->shared ? "shared" : "exclusive", limit,
+                 part->owner ? ",\"reentrant\":true" : "", part->ttl_ms);
     if (event->wait_ms > 0)
         length += snprintf(body + length, sizeof body - (size_t)length, ",\"wait_ms\":%" PRId64,
                            event->wait_ms);

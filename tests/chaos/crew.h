@@ -18,7 +18,7 @@ struct part {
     enum way way; /* may be changed while it plays: for its next request */
     bool shared;
     int limit;
-    int owner; /* 0: its own */
+    int owner; /* 0: its own; else its holds let it in */
     int64_t ttl_ms;
     int64_t wait_ms;
     int64_t keep_ms;

@@ -88,8 +88,8 @@ static void two_acquires_of_one_user_exclude_each_other(void **state)
     struct terminal *terminal = terminal_of(state);
     says(terminal, 0, NULL, "$BATON acquire -n user");
     says(terminal, 75, NULL, "$BATON acquire -n user");
-    says(terminal, 0, NULL, "$BATON acquire -n --owner=me reentrant");
-    says(terminal, 0, NULL, "$BATON acquire -n --owner=me reentrant");
+    says(terminal, 0, NULL, "$BATON acquire -n --owner=me label");
+    says(terminal, 75, NULL, "$BATON acquire -n --owner=me label");
 }
 
 static void options_of_acquire_reach_batond(void **state)

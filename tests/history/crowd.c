@@ -40,6 +40,7 @@ struct wish {
     int token;
     int name;
     int owner;
+    bool reentrant;
     bool shared;
     int limit;
     int64_t ttl_ms;
@@ -97,6 +98,7 @@ static struct wish wish_of(const struct client *client, int token)
         wish.name = BUSY_NAMES + token / TOKENS_PER_THREAD;
     hash = seed_mix(hash);
     wish.owner = flavour->owners ? (int)(hash % flavour->owners) : OWN_OWNER + token;
+    wish.reentrant = flavour->owners && (hash >> 44) % 3 > 0;
     wish.shared = (hash >> 8) % 100 >= flavour->exclusive_percent;
     wish.limit = wish.shared ? flavour->limits[(hash >> 16) % 4] : 0;
     wish.ttl_ms = 100 + (int64_t)((hash >> 20) % (quiet ? 50 : (hash >> 32) % 4 ? 300 : 900));
@@ -178,6 +180,8 @@ static void write_body(const struct event *event, const char *token, char *body,
     if (event->operation == ACQUIRE) {
         fprintf(out, "%s\"owner\":\"o%d\"", separator, event->owner);
         fprintf(out, ",\"mode\":\"%s\"", event->shared ? "shared" : "exclusive");
+        if (event->reentrant)
+            fprintf(out, ",\"reentrant\":true");
         if (event->limit > 0)
             fprintf(out, ",\"limit\":%d", event->limit);
         separator = ",";
@@ -285,6 +289,7 @@ static void perform(struct client *client, const struct step *step, const struct
                                      : bare                   ? NOBODY
                                                               : wish->token,
                             .owner = wish->owner,
+                            .reentrant = wish->reentrant,
                             .shared = wish->shared,
                             .limit = wish->limit,
                             .ttl_ms = step->operation == ACQUIRE ? wish->ttl_ms

@@ -45,6 +45,7 @@ struct event {
     int name;
     int token; /* EVERYBODY: of a break */
     int owner;
+    bool reentrant;
     int limit;  /* 0: none */
     int server; /* which one was asked, from 1; 0: any */
     /* What the reply said; 0 or NOBODY where it did not. */

@@ -24,12 +24,13 @@ static bool was_there(const struct story *story, const struct hold *other, const
     return hold->begin < hold->end && other->begin <= hold->begin && hold->begin < other->end;
 }
 
+/* `other` has the lesser fence, so it was granted first. */
 static void check_with(const struct story *story, const struct hold *hold, const struct hold *other,
                        struct findings *findings)
 {
     if (!met(story, hold, other))
         return;
-    if (!go_together(hold->owner, hold->shared, other->owner, other->shared))
+    if (!goes_with(hold->reentrant, hold->owner, hold->shared, other->owner, other->shared))
         finding(findings, COMPATIBLE, "%s and %s", hold_text(other), hold_text(hold));
     else if (hold->shared && other->shared && hold->limit != other->limit)
         finding(findings, ONE_LIMIT, "%s and %s", hold_text(other), hold_text(hold));

@@ -174,8 +174,21 @@ static bool shows(const struct event *event, int64_t fence)
     return false;
 }
 
+/* Whether both may be there: the later one must have been granted beside the earlier one. A hold of
+ * which nothing else is known may be reentrant. */
+static bool go_together(const struct story *story, const struct shown *one,
+                        const struct shown *other)
+{
+    const struct shown *later = one->fence > other->fence ? one : other;
+    const struct shown *earlier = later == one ? other : one;
+    const struct hold *hold = story_hold(story, later->fence);
+    return goes_with(!hold || hold->reentrant, later->owner, later->shared, earlier->owner,
+                     earlier->shared);
+}
+
 /* All that is shown is there at one instant, so all of it must go together. */
-static void check_picture(const struct event *event, struct findings *findings)
+static void check_picture(const struct story *story, const struct event *event,
+                          struct findings *findings)
 {
     int shared = 0;
     for (size_t i = 0; i < event->shown_count; i++) {
@@ -183,7 +196,7 @@ static void check_picture(const struct event *event, struct findings *findings)
         shared += one->shared;
         for (size_t j = 0; j < i; j++) {
             const struct shown *other = &event->shown[j];
-            if (!go_together(one->owner, one->shared, other->owner, other->shared))
+            if (!go_together(story, one, other))
                 finding(findings, COMPATIBLE, "%s shows %" PRId64 " and %" PRId64,
                         event_text(event), other->fence, one->fence);
             if (one->fence == other->fence)
@@ -224,7 +237,7 @@ static bool hindered(const struct event *event)
     for (size_t i = 0; i < event->shown_count; i++) {
         const struct shown *shown = &event->shown[i];
         shared += shown->shared;
-        if (!go_together(event->owner, event->shared, shown->owner, shown->shared))
+        if (!goes_with(event->reentrant, event->owner, event->shared, shown->owner, shown->shared))
             return true;
     }
     return event->shared && event->limit > 0 && shared >= event->limit;
@@ -238,7 +251,7 @@ void check_shown(const struct story *story, struct findings *findings)
         if (!refused && (event->operation != INSPECT || event->outcome != DONE))
             continue;
         bool complete = event->shown_count < SHOWN_MOST;
-        check_picture(event, findings);
+        check_picture(story, event, findings);
         check_picture_of(story, event, complete, findings);
         bool forgotten = event->outcome == TIMED_OUT && story_is_disturbed(story, event);
         if (refused && complete && event->queue == 0 && !hindered(event) && !forgotten)

@@ -115,11 +115,14 @@ static void date_grant(const struct story *story, const struct hold *hold, int64
     }
 }
 
-/* Whether the hold's owner may have had another when it was granted: it need not wait then. */
+/* Whether the hold's owner may have had another when it was granted, which let it in: it need not
+ * wait then. */
 static bool enters_again(const struct story *story, const struct hold *hold, int64_t earliest,
                          int64_t latest)
 {
     size_t first, last;
+    if (!hold->reentrant)
+        return false;
     story_window(story, earliest, latest, &first, &last);
     for (size_t i = first; i < last; i++) {
         const struct hold *other = &story->holds[i];

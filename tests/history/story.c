@@ -245,6 +245,7 @@ static void tell_holds(struct story *story)
         story->holds[story->hold_count++] = (struct hold){.fence = event->fence,
                                                           .token = event->token,
                                                           .owner = event->hold_owner,
+                                                          .reentrant = event->reentrant,
                                                           .shared = event->hold_shared,
                                                           .limit = event->hold_limit,
                                                           .proof = i,

@@ -18,6 +18,7 @@ struct hold {
     int64_t fence;
     int token;
     int owner;
+    bool reentrant; /* as its request asked for */
     bool shared;
     int limit;
     int64_t asked; /* it was granted no earlier; -1: nobody can have asked for it */
@@ -82,10 +83,11 @@ int64_t story_latest_expiry(const struct story *story, const struct hold *hold, 
 /* Whether something was disturbed while the request was under way. */
 bool story_is_disturbed(const struct story *story, const struct event *event);
 
-/* Whether two holds may live at the same time, but for a limit. */
-static inline bool go_together(int owner, bool shared, int other_owner, bool other_shared)
+/* Whether a hold may be granted beside another one, but for a limit. */
+static inline bool goes_with(bool reentrant, int owner, bool shared, int other_owner,
+                             bool other_shared)
 {
-    return owner == other_owner || (shared && other_shared);
+    return (reentrant && owner == other_owner) || (shared && other_shared);
 }
 
 #endif

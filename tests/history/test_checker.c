@@ -39,8 +39,20 @@ static void two_holds_of_a_picture_that_do_not_go_together_are_found(void **stat
 static void one_owner_and_readers_go_together(void **state)
 {
     (void)state;
-    assert_good(HISTORY(GRANT(0, 1, 10), GRANT(20, 2, 20, .hold_owner = 1, .holds = 2),
+    assert_good(HISTORY(GRANT(0, 1, 10),
+                        GRANT(20, 2, 20, .hold_owner = 1, .reentrant = true, .holds = 2),
                         SHARED(200, 3, 200, 0), SHARED(210, 4, 210, 0)));
+}
+
+static void second_hold_of_an_owner_without_reentry_is_found(void **state)
+{
+    (void)state;
+    assert_breaks(COMPATIBLE, HISTORY(GRANT(0, 1, 10, .reentrant = true),
+                                      GRANT(20, 2, 20, .hold_owner = 1, .holds = 2)));
+    assert_breaks(COMPATIBLE,
+                  HISTORY(GRANT(0, 1, 10), GRANT(20, 2, 20, .hold_owner = 1, .holds = 2),
+                          SEEN(30, 20, .count = 2, .shown_count = 2,
+                               .shown = {{20, 1, false}, {10, 1, false}})));
 }
 
 /* A hold is certain only until its TTL may have ended, counted from when it was asked for, or until
@@ -190,7 +202,7 @@ static void a_repeat_with_a_hold_of_its_own_is_found(void **state)
 {
     (void)state;
     assert_good(HISTORY(GRANT(0, 1, 10), AGAIN(20, 1, 10, 80)));
-    assert_breaks(NO_SECOND_HOLD, HISTORY(GRANT(0, 1, 10), GRANT(20, 1, 30)));
+    assert_breaks(NO_SECOND_HOLD, HISTORY(GRANT(0, 1, 10), GRANT(20, 1, 30, .reentrant = true)));
     assert_good(HISTORY(GRANT(0, 1, 10), GRANT(120, 1, 130)));
 }
 
@@ -227,7 +239,8 @@ static void a_released_token_that_locks_again_is_found(void **state)
 static void a_wrong_number_of_holds_is_found(void **state)
 {
     (void)state;
-#define HELD(at, who, number, count) GRANT(at, who, number, .hold_owner = 7, .holds = (count))
+#define HELD(at, who, number, count)                                                               \
+    GRANT(at, who, number, .hold_owner = 7, .reentrant = true, .holds = (count))
     assert_good(
         HISTORY(HELD(0, 1, 10, 1), HELD(10, 2, 20, 2), HELD(95, 3, 105, 3), HELD(198, 4, 198, 2)));
     assert_breaks(HOLDS_COUNTED, HISTORY(HELD(0, 1, 10, 2)));
@@ -290,7 +303,9 @@ static void a_refusal_without_a_cause_is_found(void **state)
                                               .shown = {{10, 5, true}})));
     assert_breaks(REFUSED_WITH_CAUSE, HISTORY(LOCKED_BY(10)));
     assert_breaks(REFUSED_WITH_CAUSE,
-                  HISTORY(LOST(0, 5), LOCKED_BY(10, .shown_count = 1, .shown = {{10, 5, false}})));
+                  HISTORY(LOST(0, 5), LOCKED_BY(10, .reentrant = true, .shown_count = 1,
+                                                .shown = {{10, 5, false}})));
+    assert_good(HISTORY(LOST(0, 5), LOCKED_BY(10, .shown_count = 1, .shown = {{10, 5, false}})));
     assert_breaks(REFUSED_WITH_CAUSE,
                   HISTORY(LOST(0, 1), LOCKED_BY(10, .shared = true, .limit = 2, .shown_count = 1,
                                                 .shown = {{10, 1, true}})));
@@ -311,6 +326,7 @@ int main(void)
         cmocka_unit_test(two_exclusive_holds_at_once_are_found),
         cmocka_unit_test(two_holds_of_a_picture_that_do_not_go_together_are_found),
         cmocka_unit_test(one_owner_and_readers_go_together),
+        cmocka_unit_test(second_hold_of_an_owner_without_reentry_is_found),
         cmocka_unit_test(what_need_not_have_met_is_good),
         cmocka_unit_test(a_renewal_prolongs_what_is_certain),
         cmocka_unit_test(more_than_the_limit_is_found),

@@ -71,9 +71,9 @@ static void what_may_have_been_in_order_is_good(void **state)
     assert_good(HISTORY(WAITED(10, 40, 2, 40, .queued = MS(12), .received = MS(170)),
                         GRANT(150, 3, 150, .granted = MS(151))));
     /* the other's owner has a hold already */
-    assert_good(HISTORY(IN_VAIN(10, 500, 2, .queued = MS(12)),
-                        GRANT(0, 3, 5, .ttl_ms = 400, .left_ms = 400),
-                        GRANT(80, 4, 80, .owner = 3, .hold_owner = 3, .holds = 2)));
+    assert_good(HISTORY(
+        IN_VAIN(10, 500, 2, .queued = MS(12)), GRANT(0, 3, 5, .ttl_ms = 400, .left_ms = 400),
+        GRANT(80, 4, 80, .owner = 3, .hold_owner = 3, .reentrant = true, .holds = 2)));
     /* it lost its request, with which its place went, and queued anew */
     assert_good(HISTORY(LEFT(10, 40, 2, .hung_up = 0, .queued = MS(12)), WAITED(20, 1200, 3, 1200),
                         WAITED(50, 1300, 2, 1300, .queued = MS(60))));

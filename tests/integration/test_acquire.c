@@ -62,6 +62,37 @@ static void refusal_shows_the_holder_and_when_to_retry(void **state)
     assert_null(strstr(client->reply.body, token));
 }
 
+/* Three hosts that give the same label exclude each other. */
+static void same_owner_is_refused_and_told_how_to_enter(void **state)
+{
+    static const char HINT[] = "A holder has the same owner name: with reentrant=true";
+    struct http_client *client = client_of(state);
+    answers(client, "POST /locks/label?owner=nightly-report&ttl=60s", NULL, 201, NULL);
+    for (int i = 0; i < 2; i++) {
+        answers(client, "POST /locks/label?owner=nightly-report", NULL, 409, "locked");
+        assert_non_null(strstr(http_text(client, "detail"), HINT));
+    }
+    answers(client, "POST /locks/label?owner=nightly-report&wait=1ms", NULL, 409, "wait_timeout");
+    assert_non_null(strstr(http_text(client, "detail"), HINT));
+    answers(client, "POST /locks/label?owner=other&reentrant", NULL, 409, "locked");
+    assert_null(strstr(http_text(client, "detail"), HINT));
+    answers(client, "POST /locks/label", NULL, 409, "locked");
+    assert_null(strstr(http_text(client, "detail"), HINT));
+    answers(client, "POST /locks/label", "{\"owner\": \"nightly-report\", \"reentrant\": true}",
+            201, NULL);
+    assert_int_equal(http_integer(client, "holds"), 2);
+}
+
+static void reentry_without_owner_is_refused(void **state)
+{
+    struct http_client *client = client_of(state);
+    answers(client, "POST /locks/nobody?reentrant", NULL, 400, "invalid_parameter");
+    assert_string_equal(http_text(client, "parameter"), "reentrant");
+    answers(client, "POST /locks", "{\"names\": [\"nobody\"], \"reentrant\": true}", 400,
+            "invalid_parameter");
+    answers(client, "POST /locks/nobody?reentrant=false", NULL, 201, NULL);
+}
+
 /* Asks once more, with the wait that the problem has named. */
 static void asks_as_the_detail_says(struct http_client *client, const char *name)
 {
@@ -223,6 +254,8 @@ int main(void)
         cmocka_unit_test(empty_post_takes_the_lock),
         cmocka_unit_test(body_query_and_header_may_be_mixed),
         cmocka_unit_test(refusal_shows_the_holder_and_when_to_retry),
+        cmocka_unit_test(same_owner_is_refused_and_told_how_to_enter),
+        cmocka_unit_test(reentry_without_owner_is_refused),
         cmocka_unit_test(refusal_says_how_to_wait),
         cmocka_unit_test(refusal_names_no_wait_beyond_max_wait),
         cmocka_unit_test(retry_after_is_at_least_a_second),

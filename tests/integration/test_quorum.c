@@ -298,7 +298,8 @@ static void waiter_that_comes_while_three_are_away_gets_503(void **state)
     for (int i = 0; i < 3; i++)
         redis_process_freeze(&story->servers.members[i]);
     answers(story->client, "POST /locks/line?wait=50s", NULL, 503, "store_unavailable");
-    answers(story->client, "POST /locks/line?wait=50s&owner=me", NULL, 503, "store_unavailable");
+    answers(story->client, "POST /locks/line?wait=50s&owner=me&reentrant", NULL, 503,
+            "store_unavailable");
     for (int i = 0; i < 3; i++)
         redis_process_thaw(&story->servers.members[i]);
     await_all(story);
@@ -407,6 +408,27 @@ static void hold_that_a_majority_lost_is_granted_anew(void **state)
     await_held(story, "anew", 5);
     answers_token(story->client, TOKEN, "DELETE /locks/anew", NULL, 200, NULL);
     await_held(story, "anew", 0);
+}
+
+/* An owner is a label, which only a request that re-enters is let in by. */
+static void same_owner_is_refused_unless_it_reenters(void **state)
+{
+    struct on_quorum *story = story_of(state);
+    static const char WAITS[] = "POST /locks/label?wait=50s&owner=me";
+    answers_token(story->client, TOKEN, "POST /locks/label?ttl=60s&owner=me", NULL, 201, NULL);
+    answers_token(story->other, OTHER, "POST /locks/label?owner=me", NULL, 409, "locked");
+    struct parked *waiter = parked_send_token(story->batond.port, OTHER, WAITS);
+    comes_to_queue(story->client, "label", 1);
+    answers(story->other, "POST /locks/label?owner=me&reentrant", NULL, 201, NULL);
+    assert_int_equal(http_integer(story->other, "holds"), 2);
+    char token[TOKEN_TEXT];
+    keep_token(story->other, token);
+    answers_token(story->client, token, "DELETE /locks/label", NULL, 200, NULL);
+    assert_true(parked_waits(waiter, 0));
+    answers_token(story->client, TOKEN, "DELETE /locks/label", NULL, 200, NULL);
+    assert_int_equal(parked_answer(waiter, PATIENCE_MS), 201);
+    parked_close(waiter);
+    answers_token(story->client, OTHER, "DELETE /locks/label", NULL, 200, NULL);
 }
 
 /* Of a token that is exclusive at some and shared at others, a majority has neither. */
@@ -610,6 +632,7 @@ int main(void)
         cmocka_unit_test(repeat_restores_the_hold_at_an_emptied_member),
         cmocka_unit_test(release_of_a_hold_that_a_majority_lost_is_refused),
         cmocka_unit_test(hold_that_a_majority_lost_is_granted_anew),
+        cmocka_unit_test(same_owner_is_refused_unless_it_reenters),
         cmocka_unit_test(modes_are_not_counted_together),
         cmocka_unit_test(released_token_is_refused_by_members_that_missed_it),
         cmocka_unit_test(a_new_batond_learns_of_a_loss_from_the_others),

@@ -183,7 +183,7 @@ static void an_upgrade_comes_first(void **state)
         comes_to_queue(story->client, "upgrade", i + 1);
     }
     struct parked *upgrade = parked_send_token(story->batond.port, "a-token-that-is-an-upgrade",
-                                               "POST /locks/upgrade?wait=50s&owner=me");
+                                               "POST /locks/upgrade?wait=50s&owner=me&reentrant");
     comes_to_queue(story->client, "upgrade", TIMES + 1);
     answers_anew(story, "a-token-of-another-reader", "DELETE /locks/upgrade", 200, NULL);
     assert_int_equal(parked_answer(upgrade, PATIENCE_MS), 201);

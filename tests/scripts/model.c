@@ -60,15 +60,23 @@ static int64_t limit_of(const struct model *model)
     return 0;
 }
 
-static bool go_together(const struct model_hold *a, const struct model_hold *b)
+/* How many holds let this one in. */
+static size_t count_own(const struct model *model, const struct model_hold *hold)
 {
-    return !strcmp(a->owner, b->owner) || (a->shared && b->shared);
+    return hold->reenters ? count_owned(model, hold->owner) : 0;
+}
+
+/* Whether `hold` goes with one that is there. */
+static bool goes_with(const struct model_hold *hold, const struct model_hold *other)
+{
+    return (hold->shared && other->shared) ||
+           (hold->reenters && !strcmp(hold->owner, other->owner));
 }
 
 static bool admits(const struct model *model, const struct model_hold *hold)
 {
     for (size_t i = 0; i < model->hold_count; i++)
-        if (!go_together(&model->holds[i], hold))
+        if (!goes_with(hold, &model->holds[i]))
             return false;
     if (!hold->shared)
         return true;
@@ -80,8 +88,9 @@ static bool admits(const struct model *model, const struct model_hold *hold)
 bool model_is_compatible(const struct model *model)
 {
     for (size_t i = 0; i < model->hold_count; i++)
-        for (size_t j = 0; j < i; j++)
-            if (!go_together(&model->holds[i], &model->holds[j]))
+        for (size_t j = 0; j < model->hold_count; j++)
+            if (model->holds[j].fence < model->holds[i].fence &&
+                !goes_with(&model->holds[i], &model->holds[j]))
                 return false;
     int64_t limit = limit_of(model);
     return limit == 0 || (int64_t)count_shared(model) <= limit;
@@ -610,7 +619,7 @@ static struct answer queue(struct model *model, int64_t now, const struct model_
 static struct answer acquire_new(struct model *model, int64_t now, const struct model_hold *hold,
                                  const struct acquiring *acquiring)
 {
-    bool holds = count_owned(model, hold->owner) > 0;
+    bool holds = count_own(model, hold) > 0;
     if (hold->shared && count_shared(model) > 0 && limit_of(model) != hold->limit)
         return refuse(model, now, "limit_mismatch");
     bool is_admitted = admits(model, hold);
@@ -635,7 +644,7 @@ static struct answer acquire_waiter(struct model *model, int64_t now, struct mod
                                     const struct acquiring *acquiring)
 {
     struct model_hold hold = waiter->hold;
-    if (!is_closed(model, now) && count_owned(model, hold.owner) > 0 && admits(model, &hold)) {
+    if (!is_closed(model, now) && count_own(model, &hold) > 0 && admits(model, &hold)) {
         drop(model, waiter);
         strcpy(hold.attempt, acquiring->attempt);
         add(model, now, hold, hold.ttl_ms);
@@ -691,6 +700,7 @@ static struct answer acquire_settled(struct model *model, int64_t now,
 struct answer model_acquire(struct model *model, int64_t now, const struct acquiring *acquiring)
 {
     struct model_hold hold = {.shared = !strcmp(acquiring->mode, "shared"),
+                              .reenters = acquiring->reenters,
                               .ttl_ms = acquiring->ttl_ms,
                               .limit = acquiring->limit};
     strcpy(hold.token, acquiring->token);
@@ -805,6 +815,7 @@ static void give_back(struct model *model, int64_t now, struct model_hold *hold,
                                         .arrival = hold->fence - (INT64_C(1) << 50),
                                         .claim_ms = claim_ms,
                                         .keep_ms = keep_ms};
+        waiter->hold.reenters = model->hold_count > 1 && count_shared(model) < model->hold_count;
     }
     waiter->hold.attempt[0] = '\0';
     waiter->place = GRANTED;

@@ -12,6 +12,7 @@ struct model_hold {
     char owner[MODEL_TOKEN];
     char attempt[MODEL_TOKEN]; /* all it was told to; "" while unclaimed, "known" once renewed */
     bool shared;
+    bool reenters; /* the holds of its owner have let it in, or will */
     int64_t fence;
     int64_t since;
     int64_t ends;
@@ -129,7 +130,7 @@ void model_go_back(struct model *model);
 /* As milliseconds; of a time before its beginning, since a clock went back, the one below. */
 int64_t model_ms(int64_t us);
 
-/* Invariant 1: the holds go together. */
+/* Invariant 1: each hold goes together with those that were there at its grant. */
 bool model_is_compatible(const struct model *model);
 
 #endif

@@ -701,7 +701,8 @@ static size_t pack_request(struct scripts *scripts, const struct acquiring *acqu
     const char *texts[] = {token, or_else(acquiring->owner, token),
                            or_else(acquiring->mode, "exclusive"),
                            or_else(acquiring->attempt, fresh), or_else(acquiring->meta, "")};
-    packed[0] = acquiring->token_is_new ? 0 : acquiring->again ? 2 : 1;
+    int sent = acquiring->token_is_new ? 0 : acquiring->again ? 2 : 1;
+    packed[0] = (char)(sent + (acquiring->reenters ? 4 : 0));
     packed_put(packed_put(packed + 1, (double)ttl_ms), (double)acquiring->limit);
     size_t length = 1 + 2 * PACKED_NUMBER;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {

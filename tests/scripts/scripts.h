@@ -110,6 +110,7 @@ struct acquiring {
     const char *name;  /* NULL: "n" */
     const char *token; /* NULL: "token" */
     const char *owner; /* NULL: the token */
+    bool reenters;     /* the holds of its owner let it in */
     const char *mode;  /* NULL: exclusive */
     int64_t limit;
     int64_t ttl_ms;      /* 0: 30000 */

@@ -134,10 +134,12 @@ static void a_limit_counts_the_holds_of_one_owner_too(void **state)
 static void an_own_exclusive_hold_takes_no_place_of_the_limit(void **state)
 {
     struct scripts *scripts = *state;
-    acquire(scripts, .token = "x", .owner = "A");
-    assert_status(acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 1),
+    acquire(scripts, .token = "x", .owner = "A", .reenters = true);
+    assert_status(acquire(scripts, .token = "a", .owner = "A", .reenters = true, .mode = "shared",
+                          .limit = 1),
                   "granted");
-    assert_status(acquire(scripts, .token = "b", .owner = "A", .mode = "shared", .limit = 1),
+    assert_status(acquire(scripts, .token = "b", .owner = "A", .reenters = true, .mode = "shared",
+                          .limit = 1),
                   "locked");
 }
 
@@ -150,7 +152,8 @@ static void another_limit_is_a_mismatch(void **state)
     assert_int_equal(other.limit, 3);
     assert_int_equal(other.view.holds, 1);
     assert_status(acquire(scripts, .token = "b", .mode = "shared"), "limit_mismatch");
-    assert_status(acquire(scripts, .token = "b", .owner = "a", .mode = "shared", .limit = 4),
+    assert_status(acquire(scripts, .token = "b", .owner = "a", .reenters = true, .mode = "shared",
+                          .limit = 4),
                   "limit_mismatch");
     assert_status(acquire(scripts, .token = "b"), "locked");
 }
@@ -158,11 +161,12 @@ static void another_limit_is_a_mismatch(void **state)
 static void a_limit_is_gone_with_the_last_shared_hold(void **state)
 {
     struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 3);
-    acquire(scripts, .token = "x", .owner = "A");
+    acquire(scripts, .token = "a", .owner = "A", .reenters = true, .mode = "shared", .limit = 3);
+    acquire(scripts, .token = "x", .owner = "A", .reenters = true);
     release(scripts, "n", "a");
     assert_int_equal(inspect(scripts, "n", "").limit, 0);
-    assert_status(acquire(scripts, .token = "b", .owner = "A", .mode = "shared", .limit = 4),
+    assert_status(acquire(scripts, .token = "b", .owner = "A", .reenters = true, .mode = "shared",
+                          .limit = 4),
                   "granted");
     release(scripts, "n", "b");
     release(scripts, "n", "x");
@@ -172,9 +176,10 @@ static void a_limit_is_gone_with_the_last_shared_hold(void **state)
 static void an_owner_enters_again(void **state)
 {
     struct scripts *scripts = *state;
-    struct answer one = acquire(scripts, .token = "a", .owner = "A", .ttl_ms = 10000);
-    struct answer two =
-        acquire(scripts, .token = "b", .owner = "A", .ttl_ms = 20000, .token_is_new = true);
+    struct answer one =
+        acquire(scripts, .token = "a", .owner = "A", .reenters = true, .ttl_ms = 10000);
+    struct answer two = acquire(scripts, .token = "b", .owner = "A", .reenters = true,
+                                .ttl_ms = 20000, .token_is_new = true);
     assert_status(two, "granted");
     assert_int_equal(two.holds, 2);
     assert_int_equal(two.ttl_ms, 20000);
@@ -183,48 +188,97 @@ static void an_owner_enters_again(void **state)
     assert_int_equal(seen.holds, 2);
     assert_in_range(seen.shown_holds[0].ttl_ms, 5000, 10000);
     assert_in_range(seen.shown_holds[1].ttl_ms, 15000, 20000);
-    assert_status(acquire(scripts, .token = "c", .owner = "B"), "locked");
+    assert_status(acquire(scripts, .token = "c", .owner = "B", .reenters = true), "locked");
     assert_status(release(scripts, "n", "a"), "released");
-    assert_status(acquire(scripts, .token = "c", .owner = "B"), "locked");
+    assert_status(acquire(scripts, .token = "c", .owner = "B", .reenters = true), "locked");
     assert_status(release(scripts, "n", "b"), "released");
-    assert_status(acquire(scripts, .token = "c", .owner = "B"), "granted");
+    assert_status(acquire(scripts, .token = "c", .owner = "B", .reenters = true), "granted");
+}
+
+/* An owner is a label: with the same one, two clients exclude each other. */
+static void same_owner_without_reentry_is_refused(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A");
+    for (int is_new = 0; is_new < 2; is_new++)
+        assert_status(acquire(scripts, .token = "b", .owner = "A", .token_is_new = is_new),
+                      "locked");
+    assert_status(acquire(scripts, .token = "s", .owner = "A", .mode = "shared"), "locked");
+    assert_status(acquire(scripts, .token = "c", .owner = "A", .reenters = true), "granted");
+    assert_status(acquire(scripts, .token = "b", .owner = "A"), "locked");
+    assert_status(release(scripts, "n", "a"), "released");
+    assert_status(acquire(scripts, .token = "b", .owner = "A"), "locked");
+    assert_status(release(scripts, "n", "c"), "released");
+    assert_status(acquire(scripts, .token = "b", .owner = "A"), "granted");
+}
+
+static void only_reader_of_same_owner_without_reentry_is_refused(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
+    assert_status(acquire(scripts, .token = "x", .owner = "A"), "locked");
+    assert_status(acquire(scripts, .token = "x", .owner = "A", .reenters = true), "granted");
+}
+
+/* Both wait; only who re-enters passes the queue. */
+static void waiters_of_same_owner_are_granted_in_turn_unless_they_reenter(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A");
+    assert_status(acquire(scripts, .token = "b", .owner = "A", .server = "one"), "waiting");
+    assert_status(acquire(scripts, .token = "c", .owner = "A", .server = "one"), "waiting");
+    assert_status(acquire(scripts, .token = "d", .owner = "A", .reenters = true, .server = "one"),
+                  "granted");
+    release(scripts, "n", "a");
+    assert_int_equal(inspect(scripts, "n", "b").mine, 0);
+    release(scripts, "n", "d");
+    assert_int_equal(inspect(scripts, "n", "b").mine, 1);
+    assert_int_equal(inspect(scripts, "n", "").holds, 1);
+    release(scripts, "n", "b");
+    assert_int_equal(inspect(scripts, "n", "c").mine, 1);
 }
 
 static void only_that_owner_enters_again(void **state)
 {
     struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "owner");
-    assert_status(acquire(scripts, .token = "b", .owner = "owner2"), "locked");
-    assert_status(acquire(scripts, .token = "b", .owner = "Owner"), "locked");
-    assert_status(acquire(scripts, .token = "b", .owner = "owne"), "locked");
-    assert_status(acquire(scripts, .token = "b", .owner = "a"), "locked");
+    acquire(scripts, .token = "a", .owner = "owner", .reenters = true);
+    assert_status(acquire(scripts, .token = "b", .owner = "owner2", .reenters = true), "locked");
+    assert_status(acquire(scripts, .token = "b", .owner = "Owner", .reenters = true), "locked");
+    assert_status(acquire(scripts, .token = "b", .owner = "owne", .reenters = true), "locked");
+    assert_status(acquire(scripts, .token = "b", .owner = "a", .reenters = true), "locked");
 }
 
 static void an_upgrade_needs_no_other_owner(void **state)
 {
     struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
-    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
-    assert_status(acquire(scripts, .token = "x", .owner = "A"), "locked");
+    acquire(scripts, .token = "a", .owner = "A", .reenters = true, .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "B", .reenters = true, .mode = "shared");
+    assert_status(acquire(scripts, .token = "x", .owner = "A", .reenters = true), "locked");
     release(scripts, "n", "b");
-    struct answer upgraded = acquire(scripts, .token = "x", .owner = "A");
+    struct answer upgraded = acquire(scripts, .token = "x", .owner = "A", .reenters = true);
     assert_status(upgraded, "granted");
     assert_int_equal(upgraded.holds, 2);
-    assert_status(acquire(scripts, .token = "b2", .owner = "B", .mode = "shared"), "locked");
-    assert_status(acquire(scripts, .token = "a2", .owner = "A", .mode = "shared"), "granted");
+    assert_status(acquire(scripts, .token = "b2", .owner = "B", .reenters = true, .mode = "shared"),
+                  "locked");
+    assert_status(acquire(scripts, .token = "a2", .owner = "A", .reenters = true, .mode = "shared"),
+                  "granted");
     release(scripts, "n", "x");
-    assert_status(acquire(scripts, .token = "b2", .owner = "B", .mode = "shared"), "granted");
+    assert_status(acquire(scripts, .token = "b2", .owner = "B", .reenters = true, .mode = "shared"),
+                  "granted");
 }
 
 static void a_downgrade_lets_others_share(void **state)
 {
     struct scripts *scripts = *state;
-    acquire(scripts, .token = "x", .owner = "A");
-    assert_status(acquire(scripts, .token = "a", .owner = "A", .mode = "shared"), "granted");
-    assert_status(acquire(scripts, .token = "b", .owner = "B", .mode = "shared"), "locked");
+    acquire(scripts, .token = "x", .owner = "A", .reenters = true);
+    assert_status(acquire(scripts, .token = "a", .owner = "A", .reenters = true, .mode = "shared"),
+                  "granted");
+    assert_status(acquire(scripts, .token = "b", .owner = "B", .reenters = true, .mode = "shared"),
+                  "locked");
     release(scripts, "n", "x");
-    assert_status(acquire(scripts, .token = "b", .owner = "B", .mode = "shared"), "granted");
-    assert_status(acquire(scripts, .token = "y", .owner = "A"), "locked");
+    assert_status(acquire(scripts, .token = "b", .owner = "B", .reenters = true, .mode = "shared"),
+                  "granted");
+    assert_status(acquire(scripts, .token = "y", .owner = "A", .reenters = true), "locked");
 }
 
 static void a_repeat_tells_the_hold_as_it_is(void **state)
@@ -369,6 +423,9 @@ int main(void)
         TEST(another_limit_is_a_mismatch),
         TEST(a_limit_is_gone_with_the_last_shared_hold),
         TEST(an_owner_enters_again),
+        TEST(same_owner_without_reentry_is_refused),
+        TEST(only_reader_of_same_owner_without_reentry_is_refused),
+        TEST(waiters_of_same_owner_are_granted_in_turn_unless_they_reenter),
         TEST(only_that_owner_enters_again),
         TEST(an_upgrade_needs_no_other_owner),
         TEST(a_downgrade_lets_others_share),

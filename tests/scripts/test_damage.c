@@ -201,7 +201,7 @@ static void wait_elsewhere(struct scripts *scripts)
 
 static void upgrade(struct scripts *scripts)
 {
-    acquire(scripts, .token = "x", .owner = "a", .server = "one");
+    acquire(scripts, .token = "x", .owner = "a", .reenters = true, .server = "one");
 }
 
 static void share_x(struct scripts *scripts)

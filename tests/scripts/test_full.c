@@ -52,7 +52,8 @@ static void a_failed_acquire_changes_nothing(void **state)
         int64_t keys = key_count(scripts);
         fill(scripts);
         assert_oom(acquire(scripts, .token = "x", .mode = "shared"));
-        assert_oom(acquire(scripts, .token = "x", .owner = "a", .mode = "shared"));
+        assert_oom(
+            acquire(scripts, .token = "x", .owner = "a", .reenters = true, .mode = "shared"));
         assert_status(acquire(scripts, .token = "x"), "locked");
         assert_oom(
             acquire(scripts, .token = "x", .server = "one", .lease_ms = 1000, .claim_ms = 100));
@@ -90,7 +91,7 @@ static void a_second_release_within_seconds_works_too(void **state)
         release(scripts, "n", token);
     }
     acquire(scripts, .token = "c");
-    struct answer last = acquire(scripts, .token = "d", .owner = "c");
+    struct answer last = acquire(scripts, .token = "d", .owner = "c", .reenters = true);
     fill(scripts);
     assert_status(release(scripts, "n", "c"), "released");
     assert_status(release(scripts, "n", "d"), "released");

@@ -210,14 +210,33 @@ static void waiters_behind_a_lone_one_move_up(void **state)
 static void waiter_of_the_same_owner_is_granted_with_the_lone_one(void **state)
 {
     struct scripts *scripts = *state;
-    park(scripts, "a", "one", .owner = "A");
-    park(scripts, "b", "one", .owner = "A");
+    park(scripts, "a", "one", .owner = "A", .reenters = true);
+    park(scripts, "b", "one", .owner = "A", .reenters = true);
     park(scripts, "c", "one", .ttl_ms = 0);
     release_at(scripts, "n", "x", "one");
     struct seen seen = inspect(scripts, "n", "b");
     assert_int_equal(seen.mine, 1);
     assert_int_equal(seen.holds, 2);
     assert_line(scripts, "c");
+}
+
+/* With the label of the front, and of the hold, they wait as all others. */
+static void waiters_of_the_same_owner_stay_in_front(void **state)
+{
+    struct scripts *scripts = *state;
+    park(scripts, "a", "one", .owner = "x");
+    park(scripts, "b", "one", .owner = "x");
+    park(scripts, "c", "one", .owner = "x");
+    assert_false(has_servers(scripts));
+    assert_int_equal(inspect(scripts, "n", "").line, 3);
+    release_at(scripts, "n", "x", "one");
+    assert_int_equal(inspect(scripts, "n", "a").mine, 1);
+    assert_int_equal(inspect(scripts, "n", "").holds, 1);
+    assert_false(has_servers(scripts));
+    leave(scripts, .token = "b", .attempt = "b1", .why = "gone");
+    assert_int_equal(inspect(scripts, "n", "c").mine, 0);
+    release_at(scripts, "n", "a", "one");
+    assert_int_equal(inspect(scripts, "n", "c").mine, 1);
 }
 
 /* Others come to it, leave, and come again: the queue is the same, wherever it is kept. */
@@ -258,9 +277,9 @@ static void the_queue_stays_the_same_as_others_come_and_go(void **state)
 static void waiter_that_leaves_lets_in_the_owner_of_the_hold(void **state)
 {
     struct scripts *scripts = *state;
-    park(scripts, "a", "one", .owner = "A");
-    park(scripts, "b", "one", .owner = "B");
-    park(scripts, "c", "one", .owner = "A");
+    park(scripts, "a", "one", .owner = "A", .reenters = true);
+    park(scripts, "b", "one", .owner = "B", .reenters = true);
+    park(scripts, "c", "one", .owner = "A", .reenters = true);
     release_at(scripts, "n", "x", "one");
     leave(scripts, .token = "b", .attempt = "b1", .why = "gone");
     assert_int_equal(inspect(scripts, "n", "c").mine, 1);
@@ -404,6 +423,7 @@ int main(void)
         TEST(waiters_behind_a_lone_one_move_up),
         TEST(waiter_of_the_same_owner_is_granted_with_the_lone_one),
         TEST(the_queue_stays_the_same_as_others_come_and_go),
+        TEST(waiters_of_the_same_owner_stay_in_front),
         TEST(waiter_that_leaves_lets_in_the_owner_of_the_hold),
         TEST(waiter_that_leaves_lets_in_whom_a_shared_hold_admits),
         TEST(a_wait_that_is_over_tells_of_the_holder),

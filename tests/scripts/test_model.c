@@ -405,6 +405,7 @@ static void step_acquire(struct run *run)
     struct acquiring acquiring = {.name = run->name,
                                   .token = token,
                                   .owner = OWNERS[below(run, run->is_calm ? 10 : 3)],
+                                  .reenters = chance(run, run->is_calm ? 10 : 50),
                                   .mode = some_mode(run),
                                   .ttl_ms = some_ms(run),
                                   .attempt = ATTEMPTS[below(run, 3)],

@@ -40,13 +40,14 @@ static void nothing_is_granted_before_its_time(void **state)
 static void quarantine_refuses_another_hold_of_an_owner(void **state)
 {
     struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "me", .token_is_new = true);
+    acquire(scripts, .token = "a", .owner = "me", .reenters = true, .token_is_new = true);
     begin(scripts, 10);
-    assert_status(acquire(scripts, .token = "b", .owner = "me"), "quarantined");
-    assert_status(acquire(scripts, .token = "b", .owner = "me", .server = "one"), "quarantined");
-    assert_status(acquire(scripts, .token = "c", .owner = "you"), "locked");
+    assert_status(acquire(scripts, .token = "b", .owner = "me", .reenters = true), "quarantined");
+    assert_status(acquire(scripts, .token = "b", .owner = "me", .reenters = true, .server = "one"),
+                  "quarantined");
+    assert_status(acquire(scripts, .token = "c", .owner = "you", .reenters = true), "locked");
     assert_status(renew(scripts, "n", "a", 60000), "renewed");
-    assert_status(acquire(scripts, .token = "a", .owner = "me"), "holding");
+    assert_status(acquire(scripts, .token = "a", .owner = "me", .reenters = true), "holding");
     assert_status(release(scripts, "n", "a"), "released");
 }
 
@@ -67,21 +68,21 @@ static void quarantine_queues_a_newcomer(void **state)
 static void quarantine_refuses_upgrade(void **state)
 {
     struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "me", .mode = "shared");
-    acquire(scripts, .token = "b", .owner = "you", .mode = "shared");
-    assert_status(acquire(scripts, .token = "w", .owner = "me", .attempt = "w", .server = "one",
-                          .lease_ms = 600000),
+    acquire(scripts, .token = "a", .owner = "me", .reenters = true, .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "you", .reenters = true, .mode = "shared");
+    assert_status(acquire(scripts, .token = "w", .owner = "me", .reenters = true, .attempt = "w",
+                          .server = "one", .lease_ms = 600000),
                   "waiting");
     begin(scripts, 10);
     release(scripts, "n", "b");
     for (int again = 0; again < 2; again++)
-        assert_status(acquire(scripts, .token = "w", .owner = "me", .attempt = "w", .server = "one",
-                              .lease_ms = 600000, .again = again),
+        assert_status(acquire(scripts, .token = "w", .owner = "me", .reenters = true,
+                              .attempt = "w", .server = "one", .lease_ms = 600000, .again = again),
                       "waiting");
     assert_int_equal(inspect(scripts, "n", "w").mine, 0);
     pass(scripts, 10);
-    assert_status(acquire(scripts, .token = "w", .owner = "me", .attempt = "w", .server = "one",
-                          .lease_ms = 600000, .again = true),
+    assert_status(acquire(scripts, .token = "w", .owner = "me", .reenters = true, .attempt = "w",
+                          .server = "one", .lease_ms = 600000, .again = true),
                   "claimed");
 }
 
@@ -200,13 +201,15 @@ static void on_other_data_nothing_is_granted(void **state)
     for (int way = 0; way < 4; way++) {
         bool is_new = way % 2;
         know_the_era(scripts);
-        assert_status(acquire(scripts, .name = "m", .token = "m", .owner = "me"), "granted");
+        assert_status(acquire(scripts, .name = "m", .token = "m", .owner = "me", .reenters = true),
+                      "granted");
         replace_data(scripts, way / 2);
         struct answer answer = acquire(scripts, .token = "a", .token_is_new = is_new);
         assert_status(answer, "quarantined");
         assert_in_range(answer.next_ms, 999, 1000);
         assert_string_equal(answer.reason, "epoch");
-        assert_status(acquire(scripts, .name = "m", .token = "b", .owner = "me"), "quarantined");
+        assert_status(acquire(scripts, .name = "m", .token = "b", .owner = "me", .reenters = true),
+                      "quarantined");
         assert_status(acquire(scripts, .name = "m", .token = "c", .token_is_new = is_new),
                       "locked");
         assert_status(renew(scripts, "m", "m", 60000), "renewed");

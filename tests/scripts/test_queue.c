@@ -92,10 +92,11 @@ static void a_newcomer_does_not_pass_a_waiter(void **state)
 static void an_owner_passes_the_waiters(void **state)
 {
     struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "A");
+    acquire(scripts, .token = "a", .owner = "A", .reenters = true);
     wait_for(scripts, .token = "x");
-    assert_status(acquire(scripts, .token = "a2", .owner = "A"), "granted");
-    assert_status(acquire(scripts, .token = "a3", .owner = "A", .mode = "shared"), "granted");
+    assert_status(acquire(scripts, .token = "a2", .owner = "A", .reenters = true), "granted");
+    assert_status(acquire(scripts, .token = "a3", .owner = "A", .reenters = true, .mode = "shared"),
+                  "granted");
     release(scripts, "n", "a");
     release(scripts, "n", "a2");
     assert_int_equal(inspect(scripts, "n", "x").mine, 0);
@@ -217,13 +218,13 @@ static void a_repeat_renews_the_lease(void **state)
 static void a_waiter_that_enters_again_leaves_the_queue(void **state)
 {
     struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
-    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    acquire(scripts, .token = "a", .owner = "A", .reenters = true, .mode = "shared");
+    acquire(scripts, .token = "b", .owner = "B", .reenters = true, .mode = "shared");
     wait_for(scripts, .token = "x");
-    wait_for(scripts, .token = "b2", .owner = "B");
+    wait_for(scripts, .token = "b2", .owner = "B", .reenters = true);
     release(scripts, "n", "a");
-    assert_status(acquire(scripts, .token = "b2", .owner = "B", .server = "one", .lease_ms = LEASE,
-                          .claim_ms = CLAIM),
+    assert_status(acquire(scripts, .token = "b2", .owner = "B", .reenters = true, .server = "one",
+                          .lease_ms = LEASE, .claim_ms = CLAIM),
                   "claimed");
     assert_int_equal(inspect(scripts, "n", "").waiters, 1);
     release(scripts, "n", "b");

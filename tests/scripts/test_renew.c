@@ -75,7 +75,7 @@ static void without_a_ttl_it_is_the_one_last_given(void **state)
     assert_int_equal(renew(scripts, "n", "a", 0).ttl_ms, 7000);
     acquire(scripts, .token = "a", .ttl_ms = 9000);
     assert_int_equal(renew(scripts, "n", "a", 0).ttl_ms, 7000);
-    acquire(scripts, .token = "b", .owner = "a", .ttl_ms = 9000);
+    acquire(scripts, .token = "b", .owner = "a", .reenters = true, .ttl_ms = 9000);
     assert_int_equal(renew(scripts, "n", "a", 0).ttl_ms, 7000);
     assert_int_equal(renew(scripts, "n", "b", 0).ttl_ms, 9000);
 }

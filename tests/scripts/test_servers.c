@@ -312,7 +312,7 @@ static void an_upgrade_waits_in_front(void **state)
     struct scripts *scripts = *state;
     share(scripts, 2);
     park(scripts, "x", "one", .ttl_ms = 0);
-    park(scripts, "up", "two", .owner = "A");
+    park(scripts, "up", "two", .owner = "A", .reenters = true);
     release(scripts, "n", "b");
     assert_holds(scripts, "up");
     assert_waits(scripts, "x");
@@ -327,19 +327,21 @@ static void a_second_upgrade_is_a_conflict_until_the_first_is_done(void **state)
 {
     struct scripts *scripts = *state;
     share(scripts, 2);
-    park(scripts, "up", "one", .owner = "A");
-    assert_status(acquire(scripts, .token = "u2", .owner = "B"), "upgrade_conflict");
-    assert_status(acquire(scripts, .token = "u2", .owner = "B", .server = "one"),
+    park(scripts, "up", "one", .owner = "A", .reenters = true);
+    assert_status(acquire(scripts, .token = "u2", .owner = "B", .reenters = true),
                   "upgrade_conflict");
-    assert_status(acquire(scripts, .token = "u2", .owner = "A"), "locked");
-    assert_status(look_again(scripts, "up", "one", .owner = "A"), "waiting");
-    assert_status(acquire(scripts, .token = "b2", .owner = "B", .mode = "shared"), "granted");
+    assert_status(acquire(scripts, .token = "u2", .owner = "B", .reenters = true, .server = "one"),
+                  "upgrade_conflict");
+    assert_status(acquire(scripts, .token = "u2", .owner = "A", .reenters = true), "locked");
+    assert_status(look_again(scripts, "up", "one", .owner = "A", .reenters = true), "waiting");
+    assert_status(acquire(scripts, .token = "b2", .owner = "B", .reenters = true, .mode = "shared"),
+                  "granted");
     assert_status(acquire(scripts, .token = "c", .mode = "shared"), "locked");
     release(scripts, "n", "up");
-    assert_status(acquire(scripts, .token = "u2", .owner = "B"), "locked");
-    park(scripts, "u3", "one", .owner = "B");
+    assert_status(acquire(scripts, .token = "u2", .owner = "B", .reenters = true), "locked");
+    park(scripts, "u3", "one", .owner = "B", .reenters = true);
     leave(scripts, .token = "u3", .attempt = "u3", .why = "timeout");
-    park(scripts, "u4", "one", .owner = "A");
+    park(scripts, "u4", "one", .owner = "A", .reenters = true);
 }
 
 /* One thread of an owner does not know of the other's upgrade: all are let in by the same. */
@@ -348,17 +350,17 @@ static void further_upgrades_of_an_owner_wait_behind_its_first(void **state)
     struct scripts *scripts = *state;
     share(scripts, 2);
     park(scripts, "x", "one", .ttl_ms = 0);
-    park(scripts, "z", "one", .owner = "A");
-    park(scripts, "u", "two", .owner = "A");
-    park(scripts, "v", "two", .owner = "A");
-    assert_status(acquire(scripts, .token = "w", .owner = "B", .server = "one"),
+    park(scripts, "z", "one", .owner = "A", .reenters = true);
+    park(scripts, "u", "two", .owner = "A", .reenters = true);
+    park(scripts, "v", "two", .owner = "A", .reenters = true);
+    assert_status(acquire(scripts, .token = "w", .owner = "B", .reenters = true, .server = "one"),
                   "upgrade_conflict");
     release(scripts, "n", "z");
-    assert_status(acquire(scripts, .token = "w", .owner = "B", .server = "one"),
+    assert_status(acquire(scripts, .token = "w", .owner = "B", .reenters = true, .server = "one"),
                   "upgrade_conflict");
     release(scripts, "n", "b");
-    struct answer first = look_again(scripts, "u", "two", .owner = "A");
-    struct answer second = look_again(scripts, "v", "two", .owner = "A");
+    struct answer first = look_again(scripts, "u", "two", .owner = "A", .reenters = true);
+    struct answer second = look_again(scripts, "v", "two", .owner = "A", .reenters = true);
     assert_status(first, "claimed");
     assert_status(second, "claimed");
     assert_true(first.fence < second.fence);
@@ -375,11 +377,12 @@ static void further_upgrades_wait_at_their_arrival_without_a_hold(void **state)
     struct scripts *scripts = *state;
     share(scripts, 3);
     park(scripts, "x", "one", .ttl_ms = 0);
-    park(scripts, "u", "one", .owner = "A");
-    park(scripts, "v", "two", .owner = "A");
+    park(scripts, "u", "one", .owner = "A", .reenters = true);
+    park(scripts, "v", "two", .owner = "A", .reenters = true);
     release(scripts, "n", "a");
-    park(scripts, "w", "two", .owner = "B");
-    assert_status(acquire(scripts, .token = "y", .owner = "C"), "upgrade_conflict");
+    park(scripts, "w", "two", .owner = "B", .reenters = true);
+    assert_status(acquire(scripts, .token = "y", .owner = "C", .reenters = true),
+                  "upgrade_conflict");
     release(scripts, "n", "c");
     assert_holds(scripts, "w");
     release(scripts, "n", "w");
@@ -392,13 +395,13 @@ static void an_upgrade_that_was_not_claimed_is_in_front_again(void **state)
     struct scripts *scripts = *state;
     share(scripts, 2);
     park(scripts, "x", "two", .ttl_ms = 0);
-    park(scripts, "up", "one", .owner = "A", .claim_ms = 20);
+    park(scripts, "up", "one", .owner = "A", .reenters = true, .claim_ms = 20);
     release(scripts, "n", "b");
     assert_holds(scripts, "up");
     miss_turns(scripts, 20);
     assert_waits(scripts, "x");
     assert_waits(scripts, "up");
-    assert_status(look_again(scripts, "up", "one", .owner = "A"), "claimed");
+    assert_status(look_again(scripts, "up", "one", .owner = "A", .reenters = true), "claimed");
 }
 
 static void an_upgrade_that_comes_back_without_its_hold_is_not_in_front(void **state)
@@ -406,12 +409,13 @@ static void an_upgrade_that_comes_back_without_its_hold_is_not_in_front(void **s
     struct scripts *scripts = *state;
     share(scripts, 3);
     park(scripts, "x", "one", .ttl_ms = 0);
-    park(scripts, "up", "two", .owner = "A");
+    park(scripts, "up", "two", .owner = "A", .reenters = true);
     leave(scripts, .token = "up", .attempt = "up", .why = "timeout", .keep_ms = 9000);
     release(scripts, "n", "a");
-    park(scripts, "u2", "two", .owner = "B", .claim_ms = 20);
-    assert_status(look_again(scripts, "up", "one", .owner = "A"), "waiting");
-    assert_status(acquire(scripts, .token = "u3", .owner = "C"), "upgrade_conflict");
+    park(scripts, "u2", "two", .owner = "B", .reenters = true, .claim_ms = 20);
+    assert_status(look_again(scripts, "up", "one", .owner = "A", .reenters = true), "waiting");
+    assert_status(acquire(scripts, .token = "u3", .owner = "C", .reenters = true),
+                  "upgrade_conflict");
     release(scripts, "n", "u2");
     release(scripts, "n", "c");
     release(scripts, "n", "b");

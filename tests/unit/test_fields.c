@@ -222,6 +222,8 @@ static const struct number {
     {"acquireLock", "mode=%73hared", NULL, FIELD_LOCK_MODE, LOCK_SHARED},
     {"releaseLock", "force=true", "{\"force\":true}", FIELD_FORCE, 1},
     {"releaseLock", "force", NULL, FIELD_FORCE, 1},
+    {"acquireLock", "reentrant", "{\"reentrant\":true}", FIELD_REENTRANT, 1},
+    {"acquireLock", "reentrant=false", "{\"reentrant\":false}", FIELD_REENTRANT, 0},
     {"releaseLock", "force=false", "{\"force\":false}", FIELD_FORCE, 0},
     {"releaseLocks", "limit=7", "{\"limit\":7}", FIELD_PAGE, 7},
     {"getReadiness", "verbose", NULL, FIELD_VERBOSE, 1},
@@ -364,17 +366,19 @@ static const struct wrong {
     {"listLocks", "pre_fixe=a", NULL, "pre_fixe", "Did you mean prefix?"},
     {"listLocks", "pre_fixes=a", NULL, "pre_fixes", "unknown query parameter. Known here"},
     {"acquireLock", "x=1", NULL, "x",
-     "unknown query parameter. Known here: ttl, ttl_ms, wait, wait_ms, owner, mode, limit, meta, "
+     "unknown query parameter. Known here: ttl, ttl_ms, wait, wait_ms, owner, reentrant, mode, "
+     "limit, meta, "
      "keep, keep_ms, hold, confirm."},
     {"acquireLock", "=1", NULL, "query", "a query parameter has no name. Known here: ttl"},
     {"acquireLock", "%74tl=5s", NULL, "%74tl", "unknown query parameter"},
     {"acquireLock", "force=true", NULL, "force", "unknown query parameter"},
     {"acquireLock", NULL, "{\"x\":5}", "x",
-     "unknown field. Known here: ttl, ttl_ms, wait, wait_ms, owner, mode, limit, token, meta, "
+     "unknown field. Known here: ttl, ttl_ms, wait, wait_ms, owner, reentrant, mode, limit, token, "
+     "meta, "
      "keep, keep_ms, hold, confirm."},
     {"acquireLock", NULL, "{\"names\":[\"a\"]}", "names", "unknown field"},
     {"acquireLocks", NULL, "{\"keep_ms\":0}", "keep_ms", "limit, token, meta, names, confirm."},
-    {"acquireLocks", "keep=0", NULL, "keep", "owner, mode, limit, meta, confirm."},
+    {"acquireLocks", "keep=0", NULL, "keep", "owner, reentrant, mode, limit, meta, confirm."},
     {"acquireLocks", "hold=connection", NULL, "hold", "unknown query parameter"},
     {"renewLocks", NULL, "{\"wait_ms\":0}", "wait_ms", "Known here: ttl, ttl_ms, token, names"},
     {"releaseLocks", "ttl=5s", NULL, "ttl", "Known here: force, prefix, limit, cursor, reason"},

@@ -231,7 +231,7 @@ static void name_holders(struct tally *tally, const char *const *holders)
             if (*holder == '*')
                 vote->is_crowd = true;
             else
-                vote->holders[vote->holder_count++] = (uint64_t)*holder;
+                vote->holders[vote->holder_count++] = *holder;
         }
     }
 }

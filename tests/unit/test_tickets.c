@@ -223,11 +223,16 @@ static void the_next_hears_of_the_hold_before_it(void **state)
     static const struct {
         enum lock_mode mode, next_mode;
         const char *owner;
+        bool reenters;
         bool excludes;
     } CASES[] = {
-        {LOCK_EXCLUSIVE, LOCK_EXCLUSIVE, "a", true}, {LOCK_EXCLUSIVE, LOCK_EXCLUSIVE, "b", false},
-        {LOCK_SHARED, LOCK_EXCLUSIVE, "a", true},    {LOCK_EXCLUSIVE, LOCK_SHARED, "a", true},
-        {LOCK_SHARED, LOCK_SHARED, "a", false},
+        {LOCK_EXCLUSIVE, LOCK_EXCLUSIVE, "a", false, true},
+        {LOCK_EXCLUSIVE, LOCK_EXCLUSIVE, "a", true, true},
+        {LOCK_EXCLUSIVE, LOCK_EXCLUSIVE, "b", false, true},
+        {LOCK_EXCLUSIVE, LOCK_EXCLUSIVE, "b", true, false},
+        {LOCK_SHARED, LOCK_EXCLUSIVE, "a", false, true},
+        {LOCK_EXCLUSIVE, LOCK_SHARED, "a", false, true},
+        {LOCK_SHARED, LOCK_SHARED, "a", false, false},
     };
     struct scene *scene = *state;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
@@ -235,6 +240,7 @@ static void the_next_hears_of_the_hold_before_it(void **state)
         struct hold hold = {
             .version = 7, .ttl_ms = 1000, .mode = CASES[i].mode, .owner = slice_of(CASES[i].owner)};
         next.mode = CASES[i].next_mode;
+        next.is_reentrant = CASES[i].reenters;
         ticket_join(&first, &scene->desks[0], name(), MOST);
         ticket_join(&next, &scene->desks[1], name(), MOST);
         uint64_t now = uv_now(&scene->loops[0]);

@@ -25,16 +25,16 @@ for file; do
 }
 s/^    state\[ONLY\] = hold -- in place/    state[MORE] = 7 -- D\n&/
 /^ .*'', '', false)\$/s/false)/7, false) -- E/
-/^local WAITER = format_of('waiter', 1, HOLD)/{
-    s/1/2/
+/^local WAITER = format_of('waiter', 2, HOLD)/{
+    s/2/3/
     s/\$/ -- F/
 }
 /^local SERVER = field(WAITER/{
-    i local BEFORE_WAITER = WAITER.types .. 's'
+    i local BEFORE_WAITER = WAITER.types .. 'sB'
     a local EXTRA = field(WAITER, 'd') -- G
-    a earlier(WAITER, 1, BEFORE_WAITER, function(old) old[EXTRA] = 7 return old end)
 }
-s/^            server}\$/            server, 7} -- H/
+/^local VOUCHED/i earlier(WAITER, 2, BEFORE_WAITER, function(old) old[REENTERS], old[EXTRA] = old[EXTRA], 7 return old end)
+s/^            server, reenters}\$/            server, 7, reenters} -- H/
 " "$file" >"$dir/$file"
     shift
     set -- "$@" "$dir/$file"

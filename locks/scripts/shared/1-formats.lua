@@ -172,23 +172,30 @@ local CONNECTION = '='          -- begins the attempt of a request whose connect
 local TOLD_LONGEST = 100        -- bytes of all attempts of a hold; where there are more, it is KNOWN
 
 -- A waiter: its first values are those of the hold that it will have.
-local WAITER = format_of('waiter', 1, HOLD)
+local WAITER = format_of('waiter', 2, HOLD)
 local MISSED = FENCE             -- how often its turn has come and gone without a claim
 local WANTED = field(WAITER, 'd') -- its limit
 local CLAIM = field(WAITER, 'd')  -- its claim window in milliseconds
 local KEEP = field(WAITER, 'd')   -- milliseconds for which it lives on without a parked request
 local PLACE = field(WAITER, 'd')  -- the waiter with the least is first; its arrival, or one further in front
 local SERVER = field(WAITER, 's') -- which server has its request parked; '': it is away
+local REENTERS = field(WAITER, 'B') -- 1: the holds of its owner let it in; the last byte of a record
 local VOUCHED = WAITER.last + 1  -- not in the record, but behind that of the front: its server lives
                                  -- while now < VOUCHED
 -- The claim window has so many parts. The server of a parked request gets a message in each part, since
 -- one may be lost. A server that misses all of them counts as gone.
 local TURNS = 2
 
+-- An owner was let in by its holds without asking for it.
+earlier(WAITER, 1, '<Bsssssdddddddds', function(old)
+    old[REENTERS] = old[PLACE] < 0 and 1 or 0
+    return old
+end)
+
 local function waiter_of(token, owner, mode, attempt, meta, since, ttl, limit, claim_ms, keep_ms, place,
-                         server)
+                         server, reenters)
     return {WAITER.mark, token, owner, mode, attempt, meta, 0, since, 0, ttl, limit, claim_ms, keep_ms, place,
-            server}
+            server, reenters}
 end
 
 -- A server's standing with a name, in the hash `:servers` by id. The array has the id in place of the

@@ -32,11 +32,10 @@ function holds.excludes(one, other)
     return one == 'exclusive' or other == 'exclusive'
 end
 
--- Whether the holds admit another one. Holds of one owner always go together. Otherwise an exclusive
--- hold excludes all others, and shared holds admit one another up to the limit.
-function holds.admits(state, owner, mode, limit)
-    local others = state[COUNT] - holds.owned(state, owner)
-    if others > 0 and holds.excludes(mode, state[EXCLUSIVES] > 0 and 'exclusive' or 'shared') then
+-- Whether the holds admit another one. An exclusive hold excludes all others but the `own` ones, which are
+-- those of its owner if the request re-enters, and shared holds admit one another up to the limit.
+function holds.admits(state, own, mode, limit)
+    if state[COUNT] > own and holds.excludes(mode, state[EXCLUSIVES] > 0 and 'exclusive' or 'shared') then
         return false -- where one hold is exclusive, all are of its owner
     elseif mode == 'exclusive' then
         return true
@@ -46,6 +45,15 @@ function holds.admits(state, owner, mode, limit)
         return false
     end
     return limit == 0 or shared < limit
+end
+
+-- How many holds let this waiter in.
+function holds.own_of(state, waiter)
+    return waiter[REENTERS] == 1 and holds.owned(state, waiter[OWNER]) or 0
+end
+
+function holds.admits_waiter(state, waiter)
+    return holds.admits(state, holds.own_of(state, waiter), waiter[MODE], waiter[WANTED])
 end
 
 function holds.add(state, hold)

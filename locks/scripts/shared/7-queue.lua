@@ -333,7 +333,7 @@ function queue.claims_at_once(state, waiter, line)
     end
     local next_line = state[WAITERS] > 0 and queue.pick(state)
     local behind = next_line and queue.head_of(state, next_line)
-    return not (behind and behind[OWNER] == waiter[OWNER])
+    return not (behind and behind[REENTERS] == 1 and behind[OWNER] == waiter[OWNER])
 end
 
 -- Grants to a waiter for its claim window, or for a part of it if a message tells its server.
@@ -370,7 +370,7 @@ function queue.hand_over(state)
         local waiter = queue.head_of(state, line)
         if not waiter then -- a record that was lost
             queue.take(state, line[HEAD][1], line[ID])
-        elseif holds.admits(state, waiter[OWNER], waiter[MODE], waiter[WANTED]) and era.may_grant() then
+        elseif holds.admits_waiter(state, waiter) and era.may_grant() then
             queue.hand_to(state, waiter, line)
         else
             return

@@ -1,8 +1,8 @@
 -- The front. If all waiters of a lone hold are parked at one server, the first waiter is in the main
 -- key, with the lease of its server, and the name has no other server. A waiter that was alone stays
 -- there until it claims. The other waiters are in the keys of the queue. If all of them are, the front
--- is vacant: its TOKEN is ''. The state counts all of them. The waiter behind the front has another
--- owner, since it would be granted with the front otherwise.
+-- is vacant: its TOKEN is ''. The state counts all of them. The waiter behind the front does not
+-- re-enter, since it might be granted with the front otherwise.
 --
 -- These functions do the same as those of the queue (7-queue.lua), with fewer calls of Redis. In any
 -- other case the front lines up: it moves into the queue, and the queue goes on.
@@ -43,7 +43,7 @@ function front.line_up(state)
 end
 
 function front.nobody(server, vouched)
-    local nobody = waiter_of('', '', '', '', '', 0, 0, 0, 0, 0, 0, server)
+    local nobody = waiter_of('', '', '', '', '', 0, 0, 0, 0, 0, 0, server, 0)
     nobody[VOUCHED] = vouched
     return nobody
 end
@@ -57,7 +57,7 @@ function front.vacate(state)
     end
 end
 
--- The first waiter in the line of this server, and the owner of the second; nil if there is none.
+-- The first waiter in the line of this server, and REENTERS of the second; nil if there is none.
 function front.next_two(server)
     local heads = call('zrange', line_key(server), 0, 1)
     if not heads[1] then
@@ -65,8 +65,7 @@ function front.next_two(server)
     end
     local found = call('hmget', waiters_key(), heads[1], heads[2] or heads[1])
     local second = heads[2] and found[2]
-    local owner = second and select(OWNER, read_head(WAITER, second, OWNER))
-    return found[1] and read(WAITER, found[1], 1), owner
+    return found[1] and read(WAITER, found[1], 1), second and byte(second, -1) or nil
 end
 
 function front.take_out(server, token)
@@ -77,7 +76,7 @@ end
 -- Whether the lone hold admits this waiter, so that it is to be granted at once, or at the end of a
 -- quarantine. The front, and the first in the queue behind a vacant one, wait for the end of the hold.
 function front.goes_with_hold(state, waiter)
-    return holds.admits(state, waiter[OWNER], waiter[MODE], waiter[WANTED])
+    return holds.admits_waiter(state, waiter)
 end
 
 -- Makes the keys of the queue live long enough, and a little longer, so that not every waiter moves
@@ -120,10 +119,10 @@ function front.wait_first(state, waiter, lease_ms)
     state[WAITERS], state[SERVERS], state[ARRIVAL] = 1, 1, waiter[PLACE]
 end
 
--- The front is vacant. The first in the queue moves there if the second has another owner.
-function front.move_up(state, one, owner_behind)
+-- The front is vacant. The first in the queue moves there if the second does not re-enter.
+function front.move_up(state, one, behind_reenters)
     local vacant = state.front
-    if one and one[OWNER] ~= owner_behind then
+    if one and behind_reenters ~= 1 then
         front.take_out(vacant[SERVER], one[TOKEN])
         one[VOUCHED] = vacant[VOUCHED]
         state.front = one
@@ -135,22 +134,19 @@ end
 function front.wait_behind(state, waiter, lease_ms)
     local first = state.front
     local is_vacant, behind = first[TOKEN] == '', front.behind(state)
-    if not is_vacant and behind == 0 and first[OWNER] == waiter[OWNER] then
-        return false
-    end
-    local one, owner
+    local one, behind_reenters
     if is_vacant then
-        one, owner = front.next_two(first[SERVER])
+        one, behind_reenters = front.next_two(first[SERVER])
     elseif behind == 0 then
         call('unlink', waiters_key(), line_key(first[SERVER])) -- what is left of a lost main key
     end
-    local are_new = front.keep_queue(state, lease_ms) or not owner
+    local are_new = front.keep_queue(state, lease_ms) or not behind_reenters
     if not front.put_behind(state, waiter, are_new) then
         return false
     end
     first[VOUCHED] = max(first[VOUCHED], now + lease_ms * 1000)
     if is_vacant then
-        front.move_up(state, one, owner or waiter[OWNER])
+        front.move_up(state, one, behind_reenters)
     end
     return true
 end
@@ -158,7 +154,7 @@ end
 -- A new waiter that the lone hold does not admit. Returns false if this is no simple case.
 function front.wait(state, waiter, lease_ms)
     local hold, first = state[ONLY], state.front
-    local is_simple = hold and hold[OWNER] ~= waiter[OWNER] and state[UNCLAIMED] == 0 and
+    local is_simple = hold and waiter[REENTERS] == 0 and state[UNCLAIMED] == 0 and
                       (state[EXCLUSIVES] == 1 or waiter[MODE] == 'exclusive')
     if is_simple and state[WAITERS] + state[SERVERS] == 0 then
         front.wait_first(state, waiter, lease_ms)
@@ -175,20 +171,20 @@ function front.wait_among(state, waiter, lease_ms)
     if not server then
         return false
     end
-    local one, owner
+    local one, behind_reenters
     if #all == 1 and server[WATCHING] == 0 and state[AWAY] + state[UNCLAIMED] == 0 then
-        one, owner = front.next_two(server[ID])
+        one, behind_reenters = front.next_two(server[ID])
     end
     local is_only = one and not front.goes_with_hold(state, one)
     local is_moved = front.keep_queue(state, lease_ms)
-    if not front.put_behind(state, waiter, is_moved or not owner) then
+    if not front.put_behind(state, waiter, is_moved or not behind_reenters) then
         return false
     end
     server[UNTIL] = max(server[UNTIL], now + lease_ms * 1000)
     if is_only then
         call('unlink', servers_key())
         state.front = front.nobody(server[ID], server[UNTIL])
-        front.move_up(state, one, owner or waiter[OWNER])
+        front.move_up(state, one, behind_reenters)
         return true
     end
     servers.write(server)
@@ -234,11 +230,11 @@ function front.hand_over(state)
         end
         return can
     end
-    local waiter, owner_behind = first, nil
+    local waiter, behind_reenters = first, nil
     if first[TOKEN] == '' then
-        waiter, owner_behind = front.next_two(first[SERVER])
+        waiter, behind_reenters = front.next_two(first[SERVER])
     end
-    can = waiter and waiter[MODE] == 'exclusive' and owner_behind ~= waiter[OWNER] and
+    can = waiter and waiter[MODE] == 'exclusive' and behind_reenters ~= 1 and
           (now < state[TICK] or state[WAITERS] == 1)
     if can then
         front.grant_claimed(state, waiter)
@@ -246,8 +242,8 @@ function front.hand_over(state)
     return can
 end
 
--- The waiter goes for good. The waiter that moves up must not have the owner of the one before it, nor go
--- with the hold. Returns false if this is no simple case.
+-- The waiter goes for good. The waiter that moves up must not re-enter behind another one, nor go with the
+-- hold. Returns false if this is no simple case.
 function front.leave(state, waiter)
     local first = state.front
     local server, is_first = first[SERVER], waiter == first
@@ -257,7 +253,7 @@ function front.leave(state, waiter)
     local is_behind_hold = is_first or first[TOKEN] == ''
     if next_token and not behind or
        behind and is_behind_hold and front.goes_with_hold(state, behind) or
-       behind and not is_behind_hold and behind[OWNER] == first[OWNER] then
+       behind and not is_behind_hold and behind[REENTERS] == 1 then
         return false
     end
     state[WAITERS] = state[WAITERS] - 1
