@@ -19,14 +19,15 @@ enum {
     INSPECT = TOKEN | FIELD_BIT(FIELD_WAITERS),
     WATCH = FIELD_BIT(FIELD_AFTER) | WAIT,
     WATCH_ALL = WATCH | FIELD_BIT(FIELD_PREFIX) | FIELD_BIT(FIELD_PAGE),
-    RELEASE = TOKEN | FIELD_BIT(FIELD_FORCE),
-    RELEASE_SEVERAL = RELEASE | NAMES | LIST | FIELD_BIT(FIELD_REASON),
+    RELEASE = TOKEN | FIELD_BIT(FIELD_FORCE) | FIELD_BIT(FIELD_REASON),
+    RELEASE_ONE = RELEASE | FIELD_BIT(FIELD_FENCE),
+    RELEASE_SEVERAL = RELEASE | NAMES | LIST,
 };
 
 const struct route ROUTES[] = {
     {"POST", "/locks/{name}", "acquireLock", ACQUIRE_ONE, VERB_ACQUIRE, acquire_lock},
     {"PUT", "/locks/{name}", "renewLock", RENEW, VERB_ACQUIRE, renew_lock},
-    {"DELETE", "/locks/{name}", "releaseLock", RELEASE, VERB_ACQUIRE, release_lock},
+    {"DELETE", "/locks/{name}", "releaseLock", RELEASE_ONE, VERB_ACQUIRE, release_lock},
     {"GET", "/locks/{name}", "inspectLock", INSPECT, VERB_READ, inspect_lock},
     {"GET", "/locks/{name}/events", "watchLock", WATCH | TOKEN, VERB_READ, watch_lock},
     {"GET", "/locks", "listLocks", LIST, VERB_READ, list_locks},

@@ -95,9 +95,9 @@ char *client_path(const char *name, const char *rest)
     return memory_checked(length < 0 ? NULL : path);
 }
 
-char *client_query(const char *const *fields)
+char *client_query(char *path, const char *const *fields)
 {
-    char *query = memory_checked(strdup("/locks")), *longer;
+    char *query = path, *longer;
     for (char between = '?'; fields[0]; fields += 2) {
         if (!fields[1])
             continue;

@@ -40,9 +40,9 @@ void client_close(struct client *client);
 /* Returns "/locks/NAME" and what follows, with the name percent-encoded. */
 char *client_path(const char *name, const char *rest);
 
-/* Returns "/locks?", and the fields (NULL-terminated: name, value, ...) with their values encoded.
- * A field whose value is NULL is left out. */
-char *client_query(const char *const *fields);
+/* Returns "?" behind the path, which this frees, and the fields (NULL-terminated: name, value, ...)
+ * with their values encoded. A field whose value is NULL is left out. */
+char *client_query(char *path, const char *const *fields);
 
 /* Sends it and waits for the reply. Goes on with the next URL where no batond answers, or where one
  * answers that it is stopping or has no Redis. */

@@ -20,6 +20,7 @@ enum code {
     TOKEN_FILE,
     PREFIX,
     REASON,
+    FENCE,
     JSON,
     URL,
     AUTH_FILE,
@@ -54,7 +55,9 @@ static const struct row {
     {TOKEN_FILE, FOR_ACQUIRE | FOR_RENEW | FOR_RELEASE, "token-file", "FILE",
      "the file of the token; -: standard output of acquire, standard input of the others"},
     {PREFIX, FOR_BREAK, "prefix", "TEXT", "break all locks whose names begin so"},
-    {REASON, FOR_BREAK, "reason", "TEXT", "why, for the audit log; required with --prefix"},
+    {FENCE, FOR_BREAK, "fence", "N", "end the hold with this fence, and no other"},
+    {REASON, FOR_BREAK, "reason", "TEXT",
+     "why, for the last release and the audit log; required with --prefix"},
     {JSON, FOR_ALL & ~FOR_RUN, "json", NULL, "print one JSON object a line"},
     {URL, FOR_ALL, "url", "URLS", "where batond is; several are tried in turn"},
     {AUTH_FILE, FOR_ALL, "auth-file", "FILE", "the file of your API key"},
@@ -145,6 +148,8 @@ static const char **options_text(struct options *options, int code)
         return &options->prefix;
     case REASON:
         return &options->reason;
+    case FENCE:
+        return &options->fence;
     case URL:
         return &options->url;
     case AUTH_FILE:

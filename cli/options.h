@@ -31,7 +31,7 @@ struct options {
     int64_t limit; /* 0: none */
     int64_t kill_after_ms;
     int refused_status;
-    const char *ttl, *owner, *token_file, *prefix, *reason;
+    const char *ttl, *owner, *token_file, *prefix, *reason, *fence;
     json_t *meta; /* NULL: none */
     const char *url, *auth_file, *ca, *cert, *key;
     char **names; /* the arguments that are no options */

@@ -28,6 +28,7 @@ static const struct {
     {"locked", STATUS_REFUSED, "Without -n, baton acquire waits for it."},
     {"wait_timeout", STATUS_REFUSED, "Wait longer with -w, or see who holds it with baton show."},
     {"not_held", STATUS_LOST, NULL},
+    {"hold_ended", STATUS_REFUSED, "baton show tells the fences of now."},
     {"unauthorized", STATUS_DENIED,
      "Name the file of your API key with --auth-file or BATON_AUTH_FILE."},
     {"quarantined", STATUS_REFUSED, NULL},

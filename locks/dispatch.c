@@ -52,9 +52,10 @@ void locks_release_connection(struct locks *locks, struct slice name, struct sli
     locks->engine->release(locks, name, token, attempt, done, context);
 }
 
-void locks_break(struct locks *locks, struct slice name, locks_done *done, void *context)
+void locks_break(struct locks *locks, struct slice name, int64_t fence,
+                 const struct breaker *breaker, locks_done *done, void *context)
 {
-    locks->engine->break_all(locks, name, done, context);
+    locks->engine->break_holds(locks, name, fence, breaker, done, context);
 }
 
 void locks_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,

@@ -21,6 +21,8 @@ enum {
     LOCK_WAITERS_SHOWN = 10,
     LOCK_WAITERS_MOST = 200,        /* at most, on request */
     LOCK_ATTEMPT_LENGTH = 16,       /* characters */
+    LOCK_CLIENT_LENGTH = 45,        /* characters of an address, at most */
+    LOCK_REASON_LENGTH = 256,       /* bytes, at most */
     LOCKS_COUNT_CURSOR_LENGTH = 32, /* characters, at most */
     LOCKS_LIST_LONGEST = 1000,      /* locks in a page, at most */
     LOCKS_SEVERAL_MOST = 64,        /* names acquired together, at most */
@@ -78,6 +80,13 @@ struct waiter_view {
     int64_t waited_ms;
 };
 
+/* Who breaks holds, from where and why. Each text is clean, and may be empty. */
+struct breaker {
+    struct slice principal; /* OWNER_REALM_LENGTH bytes at most */
+    struct slice client;    /* the address; LOCK_CLIENT_LENGTH at most */
+    struct slice reason;    /* LOCK_REASON_LENGTH at most */
+};
+
 /* The state of a name, for anybody. */
 struct lock_view {
     int64_t version;
@@ -91,6 +100,8 @@ struct lock_view {
         int64_t fence; /* 0: no earlier hold is known */
         struct slice reason;
         int64_t ago_ms;
+        struct slice owner;     /* empty: not known */
+        struct breaker breaker; /* if it was broken */
     } last_release;
     struct holder holders[LOCK_HOLDERS_SHOWN]; /* the one that ends soonest first */
     size_t holder_count;                       /* of those shown */
@@ -147,7 +158,7 @@ struct locks_reply {
     uint64_t heard; /* waiting: when a message told this server of the grant, by uv_hrtime; 0: no
                      * message did */
     struct {
-        int64_t count; /* holds ended */
+        int64_t count; /* holds ended; `view.holders` has the first of them */
         int64_t version;
         bool cleared; /* `count` is unknown: the record could not be read */
     } broken;
@@ -470,9 +481,10 @@ void locks_release(struct locks *locks, struct slice name, struct slice token, l
 void locks_release_connection(struct locks *locks, struct slice name, struct slice token,
                               const struct attempt *attempt, locks_done *done, void *context);
 
-/* Ends every hold of the name. If its record in Redis cannot be read, deletes that. LOCKS_DONE sets
- * `broken`. */
-void locks_break(struct locks *locks, struct slice name, locks_done *done, void *context);
+/* Ends the hold with this fence and no other; 0: every hold of the name, and if its record in Redis
+ * cannot be read, deletes that. LOCKS_DONE sets `broken` and `view.holders`. */
+void locks_break(struct locks *locks, struct slice name, int64_t fence,
+                 const struct breaker *breaker, locks_done *done, void *context);
 
 /* LOCKS_DONE sets `view`. `token` may be absent. The view has LOCK_WAITERS_SHOWN waiters at most;
  * if `waiters` is another number, that many, LOCK_WAITERS_MOST at most (a quorum shows as many as

@@ -33,9 +33,10 @@ const struct field FIELDS[FIELD_COUNT] = {
     [FIELD_AFTER] = {"after", NULL, FIELD_INTEGER, 0, VERSION_HIGHEST, NULL},
     [FIELD_NAMES] = {"names", NULL, FIELD_LIST, 1, LOCKS_SEVERAL_MOST, NULL},
     [FIELD_VERBOSE] = {"verbose", NULL, FIELD_FLAG, 0, 1, NULL},
-    [FIELD_REASON] = {"reason", NULL, FIELD_TEXT, 1, REASON_LENGTH, NULL},
+    [FIELD_REASON] = {"reason", NULL, FIELD_TEXT, 1, LOCK_REASON_LENGTH, NULL},
     [FIELD_CONFIRM] = {"confirm", NULL, FIELD_REPLICAS, 1, STORE_REPLICAS_MOST, NULL},
     [FIELD_WAITERS] = {"waiters", NULL, FIELD_INTEGER, 1, LOCK_WAITERS_MOST, NULL},
+    [FIELD_FENCE] = {"fence", NULL, FIELD_INTEGER, 1, VERSION_HIGHEST, NULL},
 };
 
 /* The client's name for a field; `name` for one that it did not give. */

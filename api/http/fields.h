@@ -44,6 +44,7 @@ enum field_id {
     FIELD_CONFIRM,
     FIELD_REASON,
     FIELD_WAITERS,
+    FIELD_FENCE,
     FIELD_COUNT,
 };
 
@@ -65,8 +66,6 @@ static inline bool field_is_in_query(const struct field *field)
 {
     return field->kind != FIELD_TOKEN && field->kind != FIELD_LIST;
 }
-
-enum { REASON_LENGTH = 256 }; /* bytes */
 
 #define VERSION_HIGHEST INT64_C(9007199254740991) /* the highest exact integer in JSON */
 

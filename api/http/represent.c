@@ -27,6 +27,12 @@ static void represent_set(json_t *object, const char *key, json_t *value)
         abort();
 }
 
+static void set_known(json_t *object, const char *key, struct slice text)
+{
+    if (text.length > 0)
+        represent_set(object, key, represent_text(text));
+}
+
 static void set_limit(json_t *object, int64_t limit)
 {
     if (limit > 0)
@@ -139,8 +145,7 @@ static json_t *represent_other(struct slice stored_owner, enum lock_mode mode)
     json_t *object = required(json_object());
     struct slice realm, owner = represent_name_of(stored_owner, &realm);
     represent_set(object, "owner", represent_text(owner));
-    if (realm.length > 0)
-        represent_set(object, "principal", represent_text(realm));
+    set_known(object, "principal", realm);
     represent_set(object, "mode", json_string(mode_name(mode)));
     return object;
 }
@@ -177,14 +182,28 @@ static json_t *represent_waiters(const struct lock_view *view)
     return array;
 }
 
-static json_t *last_release(const struct lock_view *view)
+static json_t *represent_breaker(const struct breaker *breaker)
+{
+    json_t *object = required(json_object());
+    set_known(object, "principal", breaker->principal);
+    set_known(object, "client", breaker->client);
+    set_known(object, "reason", breaker->reason);
+    return object;
+}
+
+json_t *represent_last_release(const struct lock_view *view)
 {
     if (view->last_release.fence == 0)
         return json_null();
+    struct slice realm, owner = represent_name_of(view->last_release.owner, &realm);
     json_t *object = required(json_object());
     represent_set(object, "fence", json_integer(view->last_release.fence));
+    set_known(object, "owner", owner);
+    set_known(object, "principal", realm);
     represent_set(object, "reason", represent_text(view->last_release.reason));
     represent_set(object, "ago_ms", json_integer(view->last_release.ago_ms));
+    if (slice_equals(view->last_release.reason, "forced"))
+        represent_set(object, "broken", represent_breaker(&view->last_release.breaker));
     return object;
 }
 
@@ -198,7 +217,7 @@ json_t *represent_view(struct slice name, const struct lock_view *view)
     represent_set(object, "holders", represent_holders(view));
     represent_set(object, "queue_length", json_integer(view->queue_length));
     represent_set(object, "waiters", represent_waiters(view));
-    represent_set(object, "last_release", last_release(view));
+    represent_set(object, "last_release", represent_last_release(view));
     set_limit(object, view->limit);
     return object;
 }

@@ -32,6 +32,9 @@ void reply_view_line(struct exchange *exchange, const struct lock_view *view);
 /* The holders alone, for the client that is refused. */
 json_t *represent_holders(const struct lock_view *view);
 
+/* How the last hold ended; null if that is not known. */
+json_t *represent_last_release(const struct lock_view *view);
+
 /* The owner by the client's name, without its realm. */
 json_t *represent_owner(struct slice owner);
 

@@ -31,12 +31,27 @@ static void describe_owner(struct slice stored, enum lock_mode mode, char text[O
              is_of_principal ? principal.bytes : "", mode == LOCK_SHARED ? " (shared)" : "");
 }
 
+/* ", and 2 more"; "" if there are none. */
+static void describe_others(int64_t count, char text[COUNT_TEXT])
+{
+    text[0] = '\0';
+    if (count > 1)
+        snprintf(text, COUNT_TEXT, ", and %lld more", (long long)count - 1);
+}
+
+void state_text_holders(const struct lock_view *view, int64_t count, char text[STATE_TEXT])
+{
+    char owner[OWNER_TEXT], others[COUNT_TEXT];
+    describe_owner(view->holders[0].owner, view->holders[0].mode, owner);
+    describe_others(count, others);
+    snprintf(text, STATE_TEXT, "%s%s", owner, others);
+}
+
 void state_text(const struct lock_view *view, char text[STATE_TEXT])
 {
     const struct holder *first = &view->holders[0];
-    char owner[OWNER_TEXT], others[COUNT_TEXT] = "", waiters[COUNT_TEXT] = "";
-    if (view->hold_count > 1)
-        snprintf(others, sizeof others, ", and %lld more", (long long)view->hold_count - 1);
+    char owner[OWNER_TEXT], others[COUNT_TEXT], waiters[COUNT_TEXT] = "";
+    describe_others(view->hold_count, others);
     if (view->queue_length > 0)
         snprintf(waiters, sizeof waiters, ", %lld waiting", (long long)view->queue_length);
     if (view->holder_count == 0) {

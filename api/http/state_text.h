@@ -12,6 +12,9 @@ void state_text(const struct lock_view *view, char text[STATE_TEXT]);
 /* A hold, for its owner. */
 void state_text_hold(const struct hold *hold, char text[STATE_TEXT]);
 
+/* The hold of somebody, and of how many more: "alice (shared), and 2 more". */
+void state_text_holders(const struct lock_view *view, int64_t count, char text[STATE_TEXT]);
+
 /* A release. */
 void state_text_release(const struct release *release, char text[STATE_TEXT]);
 

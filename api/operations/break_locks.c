@@ -6,6 +6,7 @@
 #include "api/http/represent.h"
 #include "api/http/state_text.h"
 #include "api/http/text_line.h"
+#include "api/operations/breaker.h"
 #include "api/operations/operations.h"
 #include "api/stats/lock_event.h"
 
@@ -73,7 +74,7 @@ static void portion_on_broken(void *context, const struct locks_reply *reply)
     struct exchange *exchange = portion->exchange;
     if (reply->result == LOCKS_DONE) {
         exchange->name = lock->name;
-        lock_event_forced(exchange, reply->broken.count, reply->broken.cleared);
+        lock_event_forced(exchange, reply);
         exchange->name = slice_of("");
         portion->broken_locks += reply->broken.count > 0 || reply->broken.cleared;
         portion->broken_holds += reply->broken.count;
@@ -100,14 +101,15 @@ static void portion_add_held(void *context, struct slice name, const struct lock
 static void portion_break(struct portion *portion)
 {
     size_t count = json_array_size(portion->names);
+    const struct breaker breaker = breaker_of(portion->exchange);
     portion->locks = memory_checked(calloc(count + 1, sizeof *portion->locks));
     portion->waited_for = count;
     for (size_t i = 0; i < count; i++) {
         json_t *name = json_array_get(portion->names, i);
         portion->locks[i] =
             (struct portion_lock){portion, {json_string_value(name), json_string_length(name)}};
-        locks_break(portion->exchange->api->locks, portion->locks[i].name, portion_on_broken,
-                    &portion->locks[i]);
+        locks_break(portion->exchange->api->locks, portion->locks[i].name, 0, &breaker,
+                    portion_on_broken, &portion->locks[i]);
     }
     if (count == 0)
         portion_answer(portion);

@@ -233,16 +233,29 @@ void lock_event_expired(const struct api *api, const struct expiry *expiry)
     lock_event_tell(api, &event, NULL);
 }
 
-void lock_event_forced(struct exchange *exchange, int64_t count, bool is_cleared)
+static void lock_event_set_holder(struct lock_event *event, const struct holder *holder)
 {
-    if (count == 0 && !is_cleared)
-        return;
-    struct lock_event event = lock_event_of(LOCK_EVENT_FORCED, exchange->name);
-    event.request_id = slice_of(exchange->head.request_id);
-    event.trace_id = slice_of(exchange->head.trace_id);
+    lock_event_set_owner(event, holder->owner);
+    event->mode = holder->mode;
+    event->fence = holder->fence;
+    event->held_ms = holder->held_ms;
+}
+
+void lock_event_forced(struct exchange *exchange, const struct locks_reply *reply)
+{
+    const struct lock_view *ended = &reply->view;
+    int64_t others = reply->broken.count - (int64_t)ended->holder_count;
+    struct lock_event event = lock_event_begin(exchange, LOCK_EVENT_FORCED, exchange->name);
     event.reason = exchange->parameters.texts[FIELD_REASON];
-    event.count = count;
-    lock_event_tell(exchange->api, &event, exchange);
+    for (size_t i = 0; i < ended->holder_count; i++) {
+        struct lock_event one = event;
+        lock_event_set_holder(&one, &ended->holders[i]);
+        lock_event_tell(exchange->api, &one, exchange);
+    }
+    event.principal = slice_of(NULL);
+    event.count = others;
+    if (others > 0 || reply->broken.cleared)
+        lock_event_tell(exchange->api, &event, exchange);
 }
 
 void lock_event_reopened(struct exchange *exchange, int64_t count)

@@ -54,8 +54,8 @@ struct lock_event {
     enum lock_event_kind kind;
     struct slice name;
     struct slice owner;     /* as the client gave it */
-    struct slice principal; /* of the hold or request, absent without a name; for a break, the
-                               exchange has the one that asked for it */
+    struct slice principal; /* of the hold or request, absent without a name; of a break: of the
+                             * hold, and the exchange has the one that asked for it */
     struct slice reason;    /* as given */
     struct slice request_id;
     struct slice trace_id;
@@ -118,8 +118,8 @@ void lock_event_released(struct exchange *exchange, struct slice name, enum lock
 /* A hold has expired. */
 void lock_event_expired(const struct api *api, const struct expiry *expiry);
 
-/* The lock was broken, which ended `count` holds. `is_cleared`: their number could not be read. */
-void lock_event_forced(struct exchange *exchange, int64_t count, bool is_cleared);
+/* The lock was broken: an event for each hold whose owner is told, and one for the others. */
+void lock_event_forced(struct exchange *exchange, const struct locks_reply *reply);
 
 /* An operator has ended the quarantine of `count` servers of Redis. */
 void lock_event_reopened(struct exchange *exchange, int64_t count);

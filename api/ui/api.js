@@ -35,8 +35,9 @@ async function inspect(name, { signal, isLong = false } = {}) {
   return readJson(await (await ask(pathOf(name) + (isLong ? "?waiters=" + WAITERS_MOST : ""), { signal })).text());
 }
 
-async function breakLock(name) {
-  return (await ask(pathOf(name) + "?force=true", { method: "DELETE" })).json();
+async function breakHold(name, fence, reason) {
+  const query = new URLSearchParams({ force: true, fence, ...(reason ? { reason } : {}) });
+  return (await ask(pathOf(name) + "?" + query, { method: "DELETE" })).json();
 }
 
 async function stats() {

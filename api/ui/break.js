@@ -1,9 +1,6 @@
-// Breaking a lock: what it would end is looked up at the last moment, shown, and ended if it still
-// is what was shown.
+// Breaking a lock: the holds are looked up, shown, and ended by their fences: no other hold ends.
 
-const breaking = { name: "", fences: "", refusedFor: new Map() };
-
-const fencesOf = (view) => view.holders.map((hold) => hold.fence).join();
+const breaking = { name: "", fences: [], refusedFor: new Map() };
 
 function showBreakButton(lock) {
   const refused = breaking.refusedFor.get(lock.name) ?? null;
@@ -24,11 +21,12 @@ function showTrouble(text) {
 
 function fillBreakDialog(view) {
   const next = view.waiters?.[0];
-  breaking.fences = fencesOf(view);
+  const hidden = view.hold_count - view.holders.length;
+  breaking.fences = view.holders.map((hold) => hold.fence);
   at("break-name").replaceChildren(foreign(view.name));
   at("break-holds").replaceChildren(element("ul", { class: "holds" }, ...view.holders.map(holdLine)));
-  at("break-what").replaceChildren("This ends " + count(view.hold_count, "hold") + " now. ",
-    ...(next ? ["The lock goes to ", ownerOf({ owner: next.owner, principal: next.principal ?? "" }), ", the next in the queue."]
+  at("break-what").replaceChildren("This ends " + count(view.holders.length, "hold") + " now. ",
+    ...(hidden > 0 ? [count(hidden, "more hold") + (hidden === 1 ? " stays." : " stay.")] : next ? ["The lock goes to ", ownerOf({ owner: next.owner, principal: next.principal ?? "" }), ", the next in the queue."]
       : ["Nobody waits for it."]));
   at("break-confirm").hidden = view.hold_count === 0;
   if (view.hold_count === 0) showTrouble("It is free by now: there is nothing to break.");
@@ -43,6 +41,7 @@ function showRefusedToBreak(text) {
 async function askToBreak() {
   breaking.name = details.name;
   showTrouble("");
+  at("break-reason").value = "";
   try {
     fillBreakDialog(await inspect(breaking.name));
     at("break-dialog").showModal();
@@ -63,20 +62,29 @@ function refuseBreak(error) {
   if (details.last) showBreakButton(details.last);
 }
 
+// A hold that was shown and has ended is none to break: what is there now is shown instead.
+async function breakShown() {
+  let broken = 0;
+  try {
+    for (const fence of breaking.fences) {
+      broken += (await breakHold(breaking.name, fence, at("break-reason").value.trim())).broken;
+    }
+  } catch (error) {
+    if (error.code !== "hold_ended") throw error;
+    fillBreakDialog(await inspect(breaking.name));
+    showTrouble("The holds have changed meanwhile. These are those of now.");
+    return;
+  }
+  at("break-dialog").close();
+  announce(count(broken, "hold") + " of " + plain(breaking.name) + " broken");
+  learn(await inspect(breaking.name));
+}
+
 async function breakIt() {
   at("break-confirm").disabled = true;
   showTrouble("");
   try {
-    const view = await inspect(breaking.name);
-    if (fencesOf(view) !== breaking.fences) {
-      fillBreakDialog(view);
-      showTrouble("The holds have changed meanwhile. These are those of now.");
-      return;
-    }
-    const broken = await breakLock(breaking.name);
-    at("break-dialog").close();
-    announce(count(broken.broken, "hold") + " of " + plain(breaking.name) + " broken");
-    learn(await inspect(breaking.name));
+    await breakShown();
   } catch (error) {
     refuseBreak(error);
   } finally {

@@ -113,10 +113,18 @@ function chainPart(links) {
   return links.length === 0 ? [] : [heading("Its holder waits for"), chainList(links)];
 }
 
+// Who broke a hold, from where and why, as far as it is known.
+function breakerOf(broken) {
+  if (!broken) return "";
+  const { principal, client, reason } = broken;
+  const part = (before, text) => (text ? before + plain(text) : "");
+  return part(" by ", principal) + part(" from ", client) + part(": ", reason);
+}
+
 function eventItem(event) {
   const time = element("time", { datetime: new Date(event.at).toISOString() }, clock.format(event.at));
   const whom = event.owner === null ? [] : [event.what === "granted" ? " to " : ", of ", foreign(event.owner)];
-  return element("li", { class: event.what }, time, element("div", {}, element("span", {}, WORDS[event.what], ...whom), " ",
+  return element("li", { class: event.what }, time, element("div", {}, element("span", {}, WORDS[event.what], ...whom, breakerOf(event.broken)), " ",
     element("code", {}, String(event.fence))));
 }
 
@@ -128,8 +136,10 @@ function eventsPart(name) {
 
 function stateOf(lock) {
   if (lock.holdCount > 0) return "";
-  return lock.lastRelease ? "Free. The last hold was " + WORDS[lock.lastRelease.reason] + "."
-    : "Free, and not held in the last hour or so.";
+  const last = lock.lastRelease;
+  if (!last) return "Free, and not held in the last hour or so.";
+  const whose = last.owner === null ? "" : ", of " + plain(last.owner) + (last.principal ? " (" + plain(last.principal) + ")" : "") + ",";
+  return "Free. The last hold" + whose + " was " + WORDS[last.reason] + breakerOf(last.broken) + ".";
 }
 
 const keyOfHolds = (lock) => lock.holders.map((hold) => hold.fence).join() + lock.holdCount;

@@ -19,8 +19,7 @@ function endsBetween(before, after) {
   const others = gone.filter((one) => one.fence !== last?.fence)
     .map((one) => ({ at: after.seenAt, what: "ended", fence: one.fence, owner: one.owner }));
   if (!isNews) return others;
-  const owner = gone.find((one) => one.fence === last.fence)?.owner ?? null;
-  return [...others, { at: last.at, what: last.reason, fence: last.fence, owner }];
+  return [...others, { at: last.at, what: last.reason, fence: last.fence, owner: last.owner, broken: last.broken }];
 }
 
 function grantsBetween(before, after) {

@@ -46,7 +46,10 @@ function readLock(view, now, known) {
     waiters: (view.waiters ?? []).map((waiter) => readWaiter(waiter, now)),
     lastRelease: view.last_release && {
       fence: view.last_release.fence,
+      owner: view.last_release.owner ?? null,
+      principal: view.last_release.principal ?? "",
       reason: view.last_release.reason,
+      broken: view.last_release.broken ?? null,
       at: now - view.last_release.ago_ms,
     },
     seenAt: now,

@@ -79,8 +79,7 @@ static enum status break_some(const struct context *context, char *path, const c
     if (status == STATUS_DONE && context->options->json)
         print_json(reply.json);
     else if (status == STATUS_DONE)
-        printf("%s: ended %" JSON_INTEGER_FORMAT " hold%s\n", subject, broken,
-               broken == 1 ? "" : "s");
+        print_broken(subject, broken, json_object_get(reply.json, "holders"));
     reply_free(&reply);
     return status;
 }
@@ -94,7 +93,7 @@ static enum status break_prefix(const struct context *context)
         const char *const fields[] = {"force",         "true",   "prefix",
                                       options->prefix, "reason", options->reason,
                                       "cursor",        cursor,   NULL};
-        char *path = client_query(fields);
+        char *path = client_query(memory_checked(strdup("/locks")), fields);
         free(cursor);
         status = break_some(context, path, options->prefix[0] ? options->prefix : "all", &cursor);
     } while (status == STATUS_DONE && cursor);
@@ -109,14 +108,18 @@ enum status command_break(const struct context *context)
     char *cursor = NULL;
     if (!options->prefix == !options->name_count)
         return problem_print(STATUS_USAGE, "Give the names to break, or --prefix.");
-    if (!options->prefix != !options->reason)
-        return problem_print(STATUS_USAGE, "--prefix and --reason go together: --prefix=job: "
+    if (options->prefix && !options->reason)
+        return problem_print(STATUS_USAGE, "--prefix needs a reason: --prefix=job: "
                                            "--reason='site closed'");
+    if (options->fence && options->name_count != 1)
+        return problem_print(STATUS_USAGE, "--fence is of a hold of one lock. Give one name.");
     if (options->prefix)
         return break_prefix(context);
     for (size_t i = 0; status == STATUS_DONE && i < options->name_count; i++) {
-        status = break_some(context, client_path(options->names[i], "?force=true"),
-                            options->names[i], &cursor);
+        const char *const fields[] = {"force",  "true",          "fence", options->fence,
+                                      "reason", options->reason, NULL};
+        char *path = client_query(client_path(options->names[i], ""), fields);
+        status = break_some(context, path, options->names[i], &cursor);
         free(cursor);
     }
     return status;

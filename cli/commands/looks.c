@@ -68,7 +68,8 @@ enum status command_list(const struct context *context)
     do {
         const char *const fields[] = {"prefix", options->name_count ? options->names[0] : NULL,
                                       "cursor", cursor, NULL};
-        struct reply reply = looks_get(context, client_query(fields), 0);
+        struct reply reply =
+            looks_get(context, client_query(memory_checked(strdup("/locks")), fields), 0);
         free(cursor);
         status = problem_report(&reply, "");
         const char *next = json_string_value(json_object_get(reply.json, "cursor"));

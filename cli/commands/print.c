@@ -24,6 +24,21 @@ void print_json(const json_t *object)
     fflush(stdout);
 }
 
+void print_broken(const char *subject, json_int_t count, const json_t *holders)
+{
+    const json_t *one;
+    size_t i;
+    printf("%s: ended %" JSON_INTEGER_FORMAT " hold%s", subject, count, count == 1 ? "" : "s");
+    json_array_foreach (holders, i, one) {
+        char owner[CELL_TEXT];
+        const char *text = json_string_value(json_object_get(one, "owner"));
+        utf8_show_all(slice_of(text ? text : ""), owner, sizeof owner);
+        printf("%s%s (fence %" JSON_INTEGER_FORMAT ")", i > 0 ? ", " : ", of ", owner,
+               json_integer_value(json_object_get(one, "fence")));
+    }
+    putchar('\n');
+}
+
 void print_heading(void)
 {
     printf("%-24s %-9s %-28s %-17s %8s %8s\n", "NAME", "STATE", "OWNER", "FENCE", "SINCE", "LEFT");

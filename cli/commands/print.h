@@ -7,6 +7,9 @@
 /* The object as a line, or each of its `locks` if it has some. Writes it out at once. */
 void print_json(const json_t *object);
 
+/* What a break has ended, and whose holds the first were, which may be NULL. */
+void print_broken(const char *subject, json_int_t count, const json_t *holders);
+
 /* The columns of print_lock. */
 void print_heading(void);
 

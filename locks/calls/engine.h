@@ -22,7 +22,8 @@ struct engine {
     /* `attempt` is NULL, or that of a connection that has ended. */
     void (*release)(struct locks *locks, struct slice name, struct slice token,
                     const struct attempt *attempt, locks_done *done, void *context);
-    void (*break_all)(struct locks *locks, struct slice name, locks_done *done, void *context);
+    void (*break_holds)(struct locks *locks, struct slice name, int64_t fence,
+                        const struct breaker *breaker, locks_done *done, void *context);
     void (*inspect)(struct locks *locks, struct slice name, struct slice token, size_t waiters,
                     locks_done *done, void *context);
     struct watch *(*watch)(struct locks *locks, struct slice name, struct slice token,

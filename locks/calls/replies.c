@@ -1,5 +1,6 @@
 #include "locks/calls/replies.h"
 
+#include "locks/calls/breaking.h"
 #include "locks/types/packed.h"
 
 /* A packed reply is a text that begins with its word. */
@@ -177,14 +178,24 @@ bool reply_read_opening(const struct value *value, struct lock_view *ret)
     return true;
 }
 
+/* How the last hold has ended. Its owner is empty if an earlier release has noted that. */
+static bool reply_take_last_end(struct slice *rest, struct lock_view *ret)
+{
+    if (!packed_take(rest, &ret->last_release.fence) ||
+        !reply_take_passed(rest, &ret->last_release.ago_ms) ||
+        !packed_take_text(rest, &ret->last_release.reason) ||
+        !packed_take_text(rest, &ret->last_release.owner))
+        return false;
+    breaking_split(&ret->last_release.reason, &ret->last_release.breaker);
+    return ret->last_release.owner.length == 0 || owner_is_valid(ret->last_release.owner);
+}
+
 static bool reply_take_view_head(struct slice *rest, struct lock_view *ret)
 {
     int64_t mine;
     if (!packed_take(rest, &ret->version) || !packed_take(rest, &ret->hold_count) ||
         !packed_take(rest, &ret->limit) || !packed_take(rest, &ret->queue_length) ||
-        !packed_take(rest, &mine) || !packed_take(rest, &ret->last_release.fence) ||
-        !reply_take_passed(rest, &ret->last_release.ago_ms) ||
-        !packed_take_text(rest, &ret->last_release.reason))
+        !packed_take(rest, &mine) || !reply_take_last_end(rest, ret))
         return false;
     ret->mine = mine != 0;
     return true;
@@ -202,14 +213,24 @@ bool reply_read_view_version(const struct value *value, int64_t *ret)
     return reply_read_name(value, &rest) && packed_take(&rest, ret);
 }
 
-bool reply_read_view(const struct value *value, struct lock_view *ret)
+static bool reply_take_holders(struct slice rest, struct lock_view *ret)
 {
-    struct slice rest;
-    if (!reply_read_name(value, &rest) || !reply_take_view_head(&rest, ret))
-        return false;
     for (ret->holder_count = 0; rest.length > 0; ret->holder_count++)
         if (ret->holder_count == LOCK_HOLDERS_SHOWN ||
             !reply_take_holder(&rest, &ret->holders[ret->holder_count]))
             return false;
-    return reply_read_waiters(value_at(value, 1), ret);
+    return true;
+}
+
+bool reply_read_holders(const struct value *value, struct lock_view *ret)
+{
+    struct slice text;
+    return value_text(value, &text) && reply_take_holders(text, ret);
+}
+
+bool reply_read_view(const struct value *value, struct lock_view *ret)
+{
+    struct slice rest;
+    return reply_read_name(value, &rest) && reply_take_view_head(&rest, ret) &&
+           reply_take_holders(rest, ret) && reply_read_waiters(value_at(value, 1), ret);
 }

@@ -28,6 +28,9 @@ bool reply_read_expiry(const struct value *value, struct expiry *ret, struct sli
 bool reply_read_opening(const struct value *value, struct lock_view *ret);
 bool reply_read_view(const struct value *value, struct lock_view *ret);
 
+/* Only the holders of a view, without its head. */
+bool reply_read_holders(const struct value *value, struct lock_view *ret);
+
 /* The version of a view, whatever else of it can be read. */
 bool reply_read_view_version(const struct value *value, int64_t *ret);
 

@@ -13,7 +13,8 @@ void central_renew(struct locks *locks, struct slice name, struct slice token, i
                    int64_t replicas, struct slice by, locks_done *done, void *context);
 void central_release(struct locks *locks, struct slice name, struct slice token,
                      const struct attempt *attempt, locks_done *done, void *context);
-void central_break(struct locks *locks, struct slice name, locks_done *done, void *context);
+void central_break(struct locks *locks, struct slice name, int64_t fence,
+                   const struct breaker *breaker, locks_done *done, void *context);
 void central_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
                      locks_done *done, void *context);
 struct watch *central_watch(struct locks *locks, struct slice name, struct slice token,

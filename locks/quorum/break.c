@@ -1,32 +1,41 @@
 /* A member that is away keeps its hold, which is no majority, until it ends. If the member were
  * told of the break later, it might end what was granted since. */
+#include "locks/calls/breaking.h"
+#include "locks/quorum/member_views.h"
 #include "locks/quorum/state.h"
 #include "locks/quorum/version_agreement.h"
 #include "locks/quorum/write.h"
 #include "locks/scripts/scripts.h"
+
+#include <stdlib.h>
 
 static void hear_broken(struct broadcast *broadcast, unsigned member,
                         const struct store_result *result)
 {
     struct quorum_write *write = (struct quorum_write *)broadcast;
     struct vote *vote = &write->tally.votes[member];
-    int64_t count;
+    struct locks_reply reply = {.result = LOCKS_DONE};
     vote->kind = broadcast_silence(result);
-    if (result->outcome != STORE_REPLIED || !value_integer(value_at(result->reply, 0), &count) ||
-        !value_integer(value_at(result->reply, 1), &vote->version))
+    if (result->outcome != STORE_REPLIED || !breaking_read(result->reply, &reply))
         return;
     vote->kind = VOTE_HOLDING;
-    if (!broadcast->is_decided && count > write->broken)
-        write->broken = count;
+    vote->version = reply.broken.version;
+    if (broadcast->is_decided || reply.broken.count <= write->broken)
+        return;
+    write->broken = reply.broken.count;
+    free(write->ended);
+    write->ended = view_copy(&reply.view);
 }
 
 static void broken_version_agreed(void *context, bool is_known)
 {
     struct quorum_write *write = context;
+    struct locks_reply reply = {.result = LOCKS_DONE,
+                                .broken = {.count = write->broken, .version = write->version}};
+    if (write->ended)
+        reply.view = *write->ended;
     if (is_known)
-        quorum_write_tell(write, &(struct locks_reply){.result = LOCKS_DONE,
-                                                       .broken = {.count = write->broken,
-                                                                  .version = write->version}});
+        quorum_write_tell(write, &reply);
     else
         quorum_write_fail(write);
     quorum_write_leave(write);
@@ -49,11 +58,15 @@ static bool decide_broken(struct broadcast *broadcast, bool is_last)
     return true;
 }
 
-void quorum_break(struct locks *locks, struct slice name, locks_done *done, void *context)
+void quorum_break(struct locks *locks, struct slice name, int64_t fence,
+                  const struct breaker *breaker, locks_done *done, void *context)
 {
     static const struct broadcast_kind KIND = {hear_broken, decide_broken, quorum_write_end};
     struct quorum_write *write =
         quorum_write_begin(locks, name, slice_of(NULL), &KIND, done, context);
-    const struct slice arguments[] = {stamp_placeholder()};
-    broadcast_send_all(&write->broadcast, &script_break, arguments, 1);
+    struct breaking breaking;
+    breaking_write(fence, breaker, &breaking);
+    const struct slice arguments[] = {stamp_placeholder(), breaking.arguments[0],
+                                      breaking.arguments[1]};
+    broadcast_send_all(&write->broadcast, &script_break, arguments, 1 + BREAKING_ARGUMENTS);
 }

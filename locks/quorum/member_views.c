@@ -4,9 +4,25 @@
 
 /* Keeping one */
 
-static size_t texts_length(const struct lock_view *view)
+/* The texts of the last end, beside those of holds and waiters. */
+enum { LAST_TEXTS = 5 };
+
+static void last_texts(struct lock_view *view, struct slice *ret[LAST_TEXTS])
 {
-    size_t length = view->last_release.fence ? view->last_release.reason.length : 0;
+    ret[0] = &view->last_release.reason;
+    ret[1] = &view->last_release.owner;
+    ret[2] = &view->last_release.breaker.principal;
+    ret[3] = &view->last_release.breaker.client;
+    ret[4] = &view->last_release.breaker.reason;
+}
+
+static size_t texts_length(struct lock_view *view)
+{
+    struct slice *last[LAST_TEXTS];
+    size_t length = 0;
+    last_texts(view, last);
+    for (size_t i = 0; view->last_release.fence && i < LAST_TEXTS; i++)
+        length += last[i]->length;
     for (size_t i = 0; i < view->holder_count; i++)
         length += view->holders[i].owner.length + view->holders[i].meta.length;
     for (size_t i = 0; i < view->waiter_count; i++)
@@ -25,11 +41,14 @@ static void keep_text(char **end, struct slice *text)
 
 struct lock_view *view_copy(const struct lock_view *view)
 {
-    struct lock_view *kept = memory_checked(malloc(sizeof *kept + texts_length(view)));
+    struct lock_view copy = *view;
+    struct lock_view *kept = memory_checked(malloc(sizeof *kept + texts_length(&copy)));
     char *end = (char *)(kept + 1);
-    *kept = *view;
-    if (kept->last_release.fence)
-        keep_text(&end, &kept->last_release.reason);
+    struct slice *last[LAST_TEXTS];
+    *kept = copy;
+    last_texts(kept, last);
+    for (size_t i = 0; kept->last_release.fence && i < LAST_TEXTS; i++)
+        keep_text(&end, last[i]);
     for (size_t i = 0; i < kept->holder_count; i++) {
         keep_text(&end, &kept->holders[i].owner);
         keep_text(&end, &kept->holders[i].meta);

@@ -25,8 +25,10 @@ struct quorum_write *quorum_write_begin(struct locks *locks, struct slice name, 
 
 void quorum_write_leave(struct quorum_write *write)
 {
-    if (--write->users == 0)
-        free(write);
+    if (--write->users > 0)
+        return;
+    free(write->ended);
+    free(write);
 }
 
 void quorum_write_end(struct broadcast *broadcast)

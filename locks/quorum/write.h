@@ -14,7 +14,8 @@ void quorum_renew(struct locks *locks, struct slice name, struct slice token, in
                   int64_t replicas, struct slice by, locks_done *done, void *context);
 void quorum_release(struct locks *locks, struct slice name, struct slice token,
                     const struct attempt *attempt, locks_done *done, void *context);
-void quorum_break(struct locks *locks, struct slice name, locks_done *done, void *context);
+void quorum_break(struct locks *locks, struct slice name, int64_t fence,
+                  const struct breaker *breaker, locks_done *done, void *context);
 void quorum_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context);
 void quorum_take_back(struct locks *locks, struct slice name, struct slice token,
                       const struct attempt *attempt, int64_t keep_ms);
@@ -34,10 +35,11 @@ struct quorum_write {
     struct hold hold;    /* renewing: as the first member told of it */
     struct tally agreed; /* renewing: the members that have it by the fence that is told */
     struct release releases[TALLY_MEMBERS];
-    bool was_waiting;       /* releasing: in this process */
-    struct attempt attempt; /* of a connection that has ended; "": the hold's owner asks */
-    int64_t broken;         /* breaking: the greatest count of any member */
-    int64_t version;        /* breaking: the greatest version of all members */
+    bool was_waiting;        /* releasing: in this process */
+    struct attempt attempt;  /* of a connection that has ended; "": the hold's owner asks */
+    int64_t broken;          /* breaking: the greatest count of any member */
+    struct lock_view *ended; /* breaking: as the first of them has told; NULL: none has */
+    int64_t version;         /* breaking: the greatest version of all members */
     char owner[OWNER_LENGTH];
     size_t token_length;
     char token[TOKEN_LONGEST];

@@ -164,8 +164,8 @@ local function refuse_at_once(record, packed)
     if not version or now >= expires or sent ~= NEW or not holds.excludes(mode, held_mode) then
         return nil
     end
-    local _, _, last_fence, at, _, _, reason = parse(PAST_TYPES, record, behind)
-    return {'locked', view.head(version, 1, limit, 0, 0, last_fence, at, reason) ..
+    local _, _, last_fence, at, _, _, reason, _, last_owner = parse(PAST_TYPES, record, behind)
+    return {'locked', view.head(version, 1, limit, 0, 0, last_fence, at, reason, last_owner) ..
                       view.hold(fence, expires, since, holder, held_mode, meta)}
 end
 

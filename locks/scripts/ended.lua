@@ -12,7 +12,8 @@ local function expire_at_once(record)
     if not version then
         return false
     end
-    holds.retire_plain(record, behind, number_of_end(version, expires), fence, since, expires, 'expired', '')
+    holds.retire_plain(record, behind, number_of_end(version, expires), fence, since, expires, 'expired', '',
+                       owner)
     expired = expired or {}
     expired[#expired + 1] = holds.expiry(fence, expires, since, owner, mode)
     return true

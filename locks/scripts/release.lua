@@ -82,7 +82,8 @@ local function release_at_once(record, token, connection)
         return nil
     end
     version = next_number(version)
-    local held_ms = holds.retire_plain(record, behind, version, fence, since, now, 'released', token)
+    local held_ms = holds.retire_plain(record, behind, version, fence, since, now, 'released', token,
+                                        owner)
     return tell_end('released', fence, held_ms, 0, version, owner)
 end
 

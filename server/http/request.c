@@ -115,7 +115,7 @@ static bool request_is_connected(struct exchange *exchange)
     return !has_disconnected(client->fd, client->tls.session);
 }
 
-/* For the log. A proxy adds its field after those that the client has sent. */
+/* A proxy adds its field after those that the client has sent. */
 static void request_note_origin(struct http_request *request, const struct headers *headers)
 {
     const char *traceparent = headers->first[HEADER_TRACEPARENT];
@@ -123,8 +123,10 @@ static void request_note_origin(struct http_request *request, const struct heade
     bool is_proxy = !request->client->address;
     if (traceparent && !headers_repeat(headers, HEADER_TRACEPARENT))
         forwarded_trace_id(traceparent, request->exchange.head.trace_id);
-    if (is_proxy && forwarded_for && journal_wants_requests(context_of(request)->log))
+    if (is_proxy && forwarded_for)
         forwarded_client(forwarded_for, request->forwarded_for);
+    request->exchange.head.client =
+        request->forwarded_for[0] ? request->forwarded_for : request->client->address_text;
 }
 
 /* The announced length of the body; 0: none is announced. */

@@ -123,13 +123,17 @@ static const char *const MESSAGES[LOCK_EVENT_KINDS] = {
     [LOCK_EVENT_TAKEN_BACK] = "lock taken back", [LOCK_EVENT_REOPENED] = "quarantine ended",
 };
 
-/* For a break, the principal that asked for it. */
-static struct slice journal_principal(const struct lock_event *event,
-                                      const struct exchange *exchange)
+/* Adds who has asked for what an operator may do, and from where. Of a break `event->principal` is
+ * that of the hold. */
+static void journal_add_operator(struct line *line, const struct lock_event *event,
+                                 const struct exchange *exchange)
 {
-    if (event->kind == LOCK_EVENT_FORCED && exchange && exchange->principal)
-        return exchange->principal->name;
-    return event->principal;
+    bool is_break = event->kind == LOCK_EVENT_FORCED;
+    if (is_break && exchange->principal)
+        journal_add_text(line, "principal", exchange->principal->name);
+    journal_add_word(line, "client", slice_of(exchange->head.client));
+    if (is_break)
+        journal_add_text(line, "owner_principal", event->principal);
 }
 
 void journal_happened(const struct log *log, const struct lock_event *event,
@@ -140,7 +144,10 @@ void journal_happened(const struct log *log, const struct lock_event *event,
     if (!log || !log->audit || !message || !log_begin(log, LOG_INFO, message, &line))
         return;
     journal_add_text(&line, "lock", event->name);
-    journal_add_text(&line, "principal", journal_principal(event, exchange));
+    if (exchange && (event->kind == LOCK_EVENT_FORCED || event->kind == LOCK_EVENT_REOPENED))
+        journal_add_operator(&line, event, exchange);
+    if (event->kind != LOCK_EVENT_FORCED)
+        journal_add_text(&line, "principal", event->principal);
     journal_add_text(&line, "owner", event->owner);
     journal_add_number(&line, "fence", event->fence);
     if (event->owner.length > 0 && event->kind != LOCK_EVENT_RELEASED)

@@ -254,13 +254,33 @@ static void watch_prints_each_change_and_survives_a_restart(void **state)
     assert_true(process_wait_line(process, "\"forced\"", &offset, NULL, 0, CLOCK_HANG_MS));
 }
 
+static void break_by_fence_ends_that_hold_with_the_reason(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    struct http_client *client = client_of(state);
+    char fence[24], text[160], command[160];
+    answers(client, "POST /locks/exact?mode=shared&owner=ann", NULL, 201, NULL);
+    snprintf(fence, sizeof fence, "%lld", (long long)member_integer(client, "fence"));
+    answers(client, "POST /locks/exact?mode=shared&owner=bob", NULL, 201, NULL);
+    snprintf(text, sizeof text, "exact: ended 1 hold, of ann (fence %s)\n", fence);
+    snprintf(command, sizeof command, "$BATON break --fence=%s --reason='ann is gone' exact",
+             fence);
+    says(terminal, 0, text, "%s", command);
+    answers(client, "GET /locks/exact", NULL, 200, NULL);
+    assert_int_equal(member_integer(client, "hold_count"), 1);
+    assert_string_equal(member_text(client, "last_release.owner"), "ann");
+    assert_string_equal(member_text(client, "last_release.broken.reason"), "ann is gone");
+    says(terminal, 75, "The hold to break has ended", "%s", command);
+    says(terminal, 64, "--fence is of a hold of one lock", "$BATON break --fence=1 a b");
+}
+
 static void break_ends_holds_by_name_and_by_prefix(void **state)
 {
     struct terminal *terminal = terminal_of(state);
     answers(client_of(state), "POST /locks/job:1", NULL, 201, NULL);
     answers(client_of(state), "POST /locks/job:2", NULL, 201, NULL);
-    says(terminal, 0, "job:1: ended 1 hold\n", "$BATON break job:1");
-    says(terminal, 64, "--prefix and --reason", "$BATON break --prefix=job:");
+    says(terminal, 0, "job:1: ended 1 hold, of ", "$BATON break job:1");
+    says(terminal, 64, "--prefix needs a reason", "$BATON break --prefix=job:");
     says(terminal, 64, "names to break, or --prefix", "$BATON break");
     says(terminal, 0, "job:: ended 1 hold\n", "$BATON break --prefix=job: --reason='site closed'");
 }
@@ -291,6 +311,7 @@ int main(void)
         cmocka_unit_test(list_prints_all_pages),
         cmocka_unit_test(show_prints_holders_and_waiters),
         cmocka_unit_test(watch_prints_each_change_and_survives_a_restart),
+        cmocka_unit_test(break_by_fence_ends_that_hold_with_the_reason),
         cmocka_unit_test(break_ends_holds_by_name_and_by_prefix),
         cmocka_unit_test(what_batond_refuses_is_usage),
     };

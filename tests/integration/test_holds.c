@@ -156,20 +156,47 @@ static void last_release_says_how_the_hold_ended(void **state)
     assert_string_equal(member_text(client, "last_release.reason"), "released");
     assert_int_equal(member_integer(client, "last_release.fence"), fence);
     assert_in_range(member_integer(client, "last_release.ago_ms"), 0, CLOCK_HANG_MS);
+    assert_null(member(client, "last_release.broken"));
 
-    answers(client, "POST /locks/ends?ttl=100ms", NULL, 201, NULL);
+    answers(client, "POST /locks/ends?ttl=100ms&owner=ann", NULL, 201, NULL);
     fence = http_integer(client, "fence");
     wait_until_free(client, "ends");
     assert_string_equal(member_text(client, "last_release.reason"), "expired");
+    assert_string_equal(member_text(client, "last_release.owner"), "ann");
     assert_int_equal(member_integer(client, "last_release.fence"), fence);
     assert_in_range(member_integer(client, "last_release.ago_ms"), 0, CLOCK_HANG_MS);
 
-    answers(client, "POST /locks/ends", NULL, 201, NULL);
+    answers(client, "POST /locks/ends?owner=bob", NULL, 201, NULL);
     fence = http_integer(client, "fence");
-    answers(client, "DELETE /locks/ends?force=true", NULL, 200, NULL);
+    answers(client, "DELETE /locks/ends?force=true&reason=bob%20is%20gone", NULL, 200, NULL);
+    assert_string_equal(member_text(client, "holders.0.owner"), "bob");
     state_of(client, "ends");
     assert_string_equal(member_text(client, "last_release.reason"), "forced");
+    assert_string_equal(member_text(client, "last_release.owner"), "bob");
     assert_int_equal(member_integer(client, "last_release.fence"), fence);
+    assert_string_equal(member_text(client, "last_release.broken.client"), "127.0.0.1");
+    assert_string_equal(member_text(client, "last_release.broken.reason"), "bob is gone");
+    assert_null(member(client, "last_release.broken.principal"));
+}
+
+static void break_by_fence_ends_that_hold_alone(void **state)
+{
+    struct http_client *client = client_of(state);
+    char request[80];
+    answers(client, "POST /locks/exact?mode=shared&owner=ann", NULL, 201, NULL);
+    answers(client, "POST /locks/exact?mode=shared&owner=bob", NULL, 201, NULL);
+    int64_t fence = http_integer(client, "fence");
+    snprintf(request, sizeof request, "DELETE /locks/exact?force&fence=%lld", (long long)fence);
+    answers(client, request, NULL, 200, NULL);
+    assert_int_equal(member_integer(client, "broken"), 1);
+    assert_int_equal(member_integer(client, "holders.0.fence"), fence);
+    answers(client, request, NULL, 409, "hold_ended");
+    assert_string_equal(member_text(client, "holders.0.owner"), "ann");
+    assert_int_equal(member_integer(client, "last_release.fence"), fence);
+    assert_non_null(strstr(member_text(client, "detail"), "held by ann (shared)"));
+    answers(client, "GET /locks/exact", NULL, 200, NULL);
+    assert_int_equal(member_integer(client, "hold_count"), 1);
+    answers(client, "DELETE /locks/exact?force&fence=0", NULL, 400, "invalid_parameter");
 }
 
 static void inspection_shows_all_but_tokens(void **state)
@@ -229,6 +256,7 @@ int main(void)
         cmocka_unit_test(release_can_be_repeated),
         cmocka_unit_test(force_breaks_every_hold),
         cmocka_unit_test(last_release_says_how_the_hold_ended),
+        cmocka_unit_test(break_by_fence_ends_that_hold_alone),
         cmocka_unit_test(inspection_shows_all_but_tokens),
         cmocka_unit_test(etag_changes_with_the_holds),
     };

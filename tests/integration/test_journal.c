@@ -352,11 +352,19 @@ static void hold_has_a_line_at_begin_and_end(void **state)
     json_decref(line);
 
     asks_for(service->client, AS("ci"), "POST /locks/two?owner=me", 201);
+    fence = http_integer(service->client, "fence");
     struct as boss = {.principal = "boss", .header = "X-Request-Id: the-break"};
-    asks_for(service->client, boss, "DELETE /locks/two?force=true", 200);
-    line = audited(service, "lock broken", "two", "boss", -1);
+    asks_for(service->client, boss, "DELETE /locks/two?force=true&reason=over", 200);
+    line = audited(service, "lock broken", "two", "boss", fence);
     assert_string_equal(text_in(line, "request_id"), "the-break");
+    assert_string_equal(text_in(line, "client"), "127.0.0.1");
+    assert_string_equal(text_in(line, "owner"), "me");
+    assert_string_equal(text_in(line, "owner_principal"), "ci");
+    assert_string_equal(text_in(line, "reason"), "over");
     json_decref(line);
+    asks_for(service->client, AS("ci"), "GET /locks/two", 200);
+    assert_string_equal(member_text(service->client, "last_release.principal"), "ci");
+    assert_string_equal(member_text(service->client, "last_release.broken.principal"), "boss");
 
     asks_for(service->client, AS("ci"), "POST /locks/three?owner=me&ttl=100ms", 201);
     fence = http_integer(service->client, "fence");

@@ -93,6 +93,25 @@ static void very_many_that_ended_hold_nobody_up(void **state)
     answers_token(story->client, TOKEN, "DELETE /locks/many", NULL, 200, NULL);
 }
 
+static void break_by_fence_ends_that_hold_everywhere(void **state)
+{
+    struct on_quorum *story = story_of(state);
+    char request[80];
+    answers(story->client, "POST /locks/exact?mode=shared&owner=ann", NULL, 201, NULL);
+    answers(story->client, "POST /locks/exact?mode=shared&owner=bob", NULL, 201, NULL);
+    snprintf(request, sizeof request, "DELETE /locks/exact?force&reason=gone&fence=%lld",
+             (long long)member_integer(story->client, "fence"));
+    answers(story->other, request, NULL, 200, NULL);
+    assert_int_equal(member_integer(story->other, "broken"), 1);
+    assert_string_equal(member_text(story->other, "holders.0.owner"), "bob");
+    answers(story->client, request, NULL, 409, "hold_ended");
+    assert_string_equal(member_text(story->client, "holders.0.owner"), "ann");
+    assert_string_equal(member_text(story->client, "last_release.owner"), "bob");
+    assert_string_equal(member_text(story->client, "last_release.broken.reason"), "gone");
+    answers(story->client, "GET /locks/exact", NULL, 200, NULL);
+    assert_int_equal(member_integer(story->client, "hold_count"), 1);
+}
+
 static void a_break_ends_it_everywhere(void **state)
 {
     struct on_quorum *story = story_of(state);
@@ -618,6 +637,7 @@ int main(void)
         cmocka_unit_test(a_lock_is_held_by_all_members_and_let_go),
         cmocka_unit_test(very_many_that_ended_hold_nobody_up),
         cmocka_unit_test(a_break_ends_it_everywhere),
+        cmocka_unit_test(break_by_fence_ends_that_hold_everywhere),
         cmocka_unit_test(a_release_by_way_of_another_batond_wakes),
         cmocka_unit_test(an_expiry_wakes),
         cmocka_unit_test(a_wait_ends_and_can_be_cancelled),

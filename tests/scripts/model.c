@@ -168,6 +168,7 @@ static void end(struct model *model, size_t i, int64_t now, const char *reason, 
                                          .holds = (int64_t)count_owned(model, hold.owner)};
     strcpy(model->last.token, hold.token);
     strcpy(model->last_reason, reason);
+    strcpy(model->last_owner, hold.owner);
     model->last_is_repeatable = repeatable;
 }
 
@@ -413,6 +414,7 @@ static struct seen view(const struct model *model, int64_t now, const char *toke
                         .last_fence = model->last.fence};
     if (seen.last_fence) {
         strcpy(seen.last_reason, model->last_reason);
+        strcpy(seen.last_owner, model->last_owner);
         seen.last_ago_ms = model_ms(now - model->last.at);
     }
     for (size_t i = 0; i < model->hold_count; i++) {
@@ -907,15 +909,20 @@ struct answer model_leave(struct model *model, int64_t now, const struct leaving
     return answer;
 }
 
-struct answer model_break(struct model *model, int64_t now)
+struct answer model_break(struct model *model, int64_t now, int64_t fence)
 {
     struct answer answer = say("broken");
-    open_name(model, now);
-    answer.count = (int64_t)model->hold_count;
     struct model_hold broken[MODEL_MOST];
-    memcpy(broken, model->holds, model->hold_count * sizeof broken[0]);
-    while (model->hold_count > 0)
-        end(model, 0, now, "forced", false);
+    open_name(model, now);
+    for (size_t i = 0; i < model->hold_count;) {
+        if (fence && model->holds[i].fence != fence) {
+            i++;
+            continue;
+        }
+        broken[answer.count++] = model->holds[i];
+        end(model, i, now, BROKEN, false);
+    }
+    strcpy(answer.owner, answer.count > 0 ? broken[0].owner : "");
     for (int64_t i = 0; i < answer.count; i++)
         if (broken[i].attempt[0] == '\0')
             put_back(model, now, &broken[i], false);

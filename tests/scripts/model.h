@@ -75,7 +75,7 @@ struct model {
     int64_t arrival;
     struct model_server servers[MODEL_SERVERS];
     struct model_release last;
-    char last_reason[16];
+    char last_reason[48], last_owner[MODEL_TOKEN];
     bool last_is_repeatable;
     struct model_release released[MODEL_MOST]; /* a ring of those before the last */
     size_t released_count;
@@ -98,7 +98,7 @@ struct answer model_release(struct model *model, int64_t now, const char *token)
 void model_claim_at_release(struct model *model, int64_t now, size_t server, struct answer *answer);
 
 struct answer model_leave(struct model *model, int64_t now, const struct leaving *leaving);
-struct answer model_break(struct model *model, int64_t now);
+struct answer model_break(struct model *model, int64_t now, int64_t fence); /* 0: all */
 struct seen model_inspect(struct model *model, int64_t now, const char *token);
 int64_t model_tick(struct model *model, int64_t now);
 struct seen model_watch(struct model *model, int64_t now, size_t server, int64_t lease_ms);

@@ -457,7 +457,7 @@ static const char CHECK[] =
     "if string.byte(packed, 2) ~= 0 then return {all, ''} end " /* a plain name */
     "local _, _, _, _, _, _, waiters, away, unclaimed, servers = "
     "struct.unpack('<BBdI4I4I4I4I4I4I4', packed) "
-    "local held = select(24, struct.unpack('<BBdI4I4I4I4I4I4I4ddddsddddddss', packed)) "
+    "local held = select(25, struct.unpack('<BBdI4I4I4I4I4I4I4ddddsddddddsss', packed)) "
     "local rest = held <= #packed and select(11, struct.unpack('<Bsssssdddd', packed, held)) "
     "if rest and rest <= #packed then "
     "local _, front = struct.unpack('<Bs', packed, rest) "
@@ -538,6 +538,20 @@ static void read_line(const redisReply *line, struct seen *ret)
     }
 }
 
+static void read_holds(struct slice rest, struct seen *ret)
+{
+    for (ret->shown = 0; rest.length > 0; ret->shown++) {
+        assert_true(ret->shown < SHOWN);
+        struct seen_hold *hold = &ret->shown_holds[ret->shown];
+        hold->fence = take(&rest);
+        hold->ttl_ms = take(&rest);
+        hold->held_ms = take(&rest);
+        take_text(&rest, hold->owner, sizeof hold->owner);
+        take_text(&rest, hold->mode, sizeof hold->mode);
+        take_text(&rest, hold->meta, sizeof hold->meta);
+    }
+}
+
 static void read_name(const redisReply *reply, struct seen *ret)
 {
     struct slice rest = packed_of(reply);
@@ -549,16 +563,8 @@ static void read_name(const redisReply *reply, struct seen *ret)
     ret->last_fence = take(&rest);
     ret->last_ago_ms = take(&rest);
     take_text(&rest, ret->last_reason, sizeof ret->last_reason);
-    for (ret->shown = 0; rest.length > 0; ret->shown++) {
-        assert_true(ret->shown < SHOWN);
-        struct seen_hold *hold = &ret->shown_holds[ret->shown];
-        hold->fence = take(&rest);
-        hold->ttl_ms = take(&rest);
-        hold->held_ms = take(&rest);
-        take_text(&rest, hold->owner, sizeof hold->owner);
-        take_text(&rest, hold->mode, sizeof hold->mode);
-        take_text(&rest, hold->meta, sizeof hold->meta);
-    }
+    take_text(&rest, ret->last_owner, sizeof ret->last_owner);
+    read_holds(rest, ret);
 }
 
 static void read_seen(const redisReply *reply, struct seen *ret)
@@ -875,12 +881,14 @@ void vouch(struct scripts *scripts, const char *server, int64_t lease_ms, size_t
     free(keys);
 }
 
-struct answer break_all(struct scripts *scripts, const char *name)
+static struct answer break_by(struct scripts *scripts, const char *name, const char *fence)
 {
     struct name_key key = key_of(name, "");
-    struct arguments none = {0};
+    struct arguments arguments = {0};
     struct answer answer = {.status = "broken"};
-    redisReply *reply = eval(scripts, &script_break, key.text, &none);
+    push(&arguments, fence);
+    push(&arguments, BREAKER);
+    redisReply *reply = eval(scripts, &script_break, key.text, &arguments);
     if (reply->type == REDIS_REPLY_ERROR) {
         snprintf(answer.status, sizeof answer.status, "%s", reply->str);
     } else if (is_unfinished(reply)) {
@@ -888,10 +896,25 @@ struct answer break_all(struct scripts *scripts, const char *name)
     } else {
         answer.count = integer(reply, 0);
         answer.version = integer(reply, 1);
+        struct seen ended;
+        read_holds(packed_of(reply->element[2]), &ended);
+        strcpy(answer.owner, ended.shown > 0 ? ended.shown_holds[0].owner : "");
     }
     freeReplyObject(reply);
     look_at_keys(scripts, key.text, answer.version);
     return answer;
+}
+
+struct answer break_all(struct scripts *scripts, const char *name)
+{
+    return break_by(scripts, name, "");
+}
+
+struct answer break_hold(struct scripts *scripts, const char *name, int64_t fence)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)fence);
+    return break_by(scripts, name, text);
 }
 
 struct answer try_inspect(struct scripts *scripts, const char *name, const char *token)

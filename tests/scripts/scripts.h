@@ -67,7 +67,8 @@ struct seen {
     int64_t waiters;
     int64_t mine;
     int64_t last_fence; /* 0: no last release */
-    char last_reason[16];
+    char last_reason[TEXT];
+    char last_owner[TEXT];
     int64_t last_ago_ms;
     size_t shown;
     struct seen_hold shown_holds[SHOWN];
@@ -171,6 +172,14 @@ struct answer watch(struct scripts *scripts, const char *name, const char *serve
 void vouch(struct scripts *scripts, const char *server, int64_t lease_ms, size_t count,
            const char *const *names, struct standing *ret);
 struct answer break_all(struct scripts *scripts, const char *name);
+
+/* Both break as BREAKER, and so the reason is BROKEN. `owner` is whose the first hold was; "":
+ * there was none. Here the hold with this fence ends, and no other. */
+#define BREAKER                                                                                    \
+    "root\x1fhere\x1f"                                                                             \
+    "because"
+#define BROKEN "forced\x1f" BREAKER
+struct answer break_hold(struct scripts *scripts, const char *name, int64_t fence);
 
 /* At a member of a quorum: the hold of the token is to have this number as its fence. `known`: the
  * fence that it had here, where a majority has agreed on the number; 0: it has not. */

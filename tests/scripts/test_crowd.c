@@ -114,6 +114,21 @@ static void thousands_end_together(void **state)
     assert_true(next.fence > broken.version);
 }
 
+/* One call looks at a batch of them. */
+static void break_by_fence_finds_hold_among_thousands(void **state)
+{
+    struct scripts *scripts = *state;
+    share(scripts, 0, MANY, 60000);
+    int64_t fence = acquire(scripts, .token = "last", .mode = "shared", .ttl_ms = 90000).fence;
+    assert_int_equal(break_hold(scripts, "n", fence + 1).count, 0);
+    assert_true(scripts->turns >= MANY / 1000);
+    struct answer broken = break_hold(scripts, "n", fence);
+    assert_true(scripts->turns >= MANY / 1000);
+    assert_int_equal(broken.count, 1);
+    assert_string_equal(broken.owner, "last");
+    assert_int_equal(inspect(scripts, "n", "").holds, MANY);
+}
+
 /* All are told of, but only some by themselves: a reply stays short. */
 static void assert_expired(const struct scripts *scripts, int64_t expected)
 {
@@ -402,6 +417,7 @@ int main(void)
         TEST(a_crowd_shrinks_to_one_and_grows_again),
         TEST(ten_are_shown_and_those_that_end_soonest),
         TEST(thousands_end_together),
+        TEST(break_by_fence_finds_hold_among_thousands),
         TEST(a_crowd_that_ends_as_a_whole_costs_few_commands),
         TEST(all_that_end_are_told_of),
         TEST(thousands_of_holds_cost_no_more_than_one),

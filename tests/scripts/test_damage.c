@@ -182,6 +182,48 @@ static void a_state_of_format_1_is_read_and_written_anew(void **state)
     assert_int_equal(inspect(scripts, "n", "").last_fence, now);
 }
 
+/* An earlier build has not noted whose the last hold was. */
+static void a_plain_record_of_format_2_is_read_and_written_anew(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t now = redis_now(scripts);
+    redisReply *reply = redis_process_command(
+        &scripts->redis, "EVAL %s 1 baton:{n} %lld",
+        "local now = tonumber(ARGV[1]) local ends = now + 30000000 "
+        "return redis.call('set', KEYS[1], struct.pack('<BBdddddI4sssssddddddss', 3, 2, now, ends, "
+        "now, now, 30000, 0, 'a', 'A', 'exclusive', 'known', 'm', 0, 0, now - 9, now - 8, 7, 0, "
+        "'released', 'before'), 'px', 4000000)",
+        (long long)now);
+    freeReplyObject(reply);
+    assert_int_equal(count_holds(scripts, 100, NULL), 1);
+    struct seen seen = inspect(scripts, "n", "a");
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(seen.last_fence, now - 9);
+    assert_string_equal(seen.last_owner, "");
+    assert_status(acquire(scripts, .token = "x", .token_is_new = true), "locked");
+    assert_int_equal(release(scripts, "n", "before").fence, now - 9);
+    assert_int_equal(release(scripts, "n", "a").fence, now);
+    assert_string_equal(inspect(scripts, "n", "").last_owner, "A");
+}
+
+static void a_free_record_of_format_2_is_granted(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t now = redis_now(scripts);
+    redisReply *reply = redis_process_command(
+        &scripts->redis, "EVAL %s 1 baton:{n} %lld",
+        "local now = tonumber(ARGV[1]) return redis.call('set', KEYS[1], "
+        "struct.pack('<BBdddddddss', 3, 1, now, 0, 0, now - 9, now - 8, 7, 0, 'released', "
+        "'before'), 'px', 4000000)",
+        (long long)now);
+    freeReplyObject(reply);
+    assert_int_equal(count_holds(scripts, 100, NULL), 0);
+    struct answer held = acquire(scripts, .token = "x", .token_is_new = true);
+    assert_status(held, "granted");
+    assert_true(held.fence > now);
+    assert_int_equal(inspect(scripts, "n", "x").last_fence, now - 9);
+}
+
 /* Cut off */
 
 static void acquire_new(struct scripts *scripts)
@@ -476,6 +518,8 @@ int main(void)
                                scripts_clean_with_own_clock),
         cmocka_unit_test_setup(a_record_without_an_expiry_is_used_and_gets_one, scripts_clean),
         cmocka_unit_test_setup(a_state_of_format_1_is_read_and_written_anew, scripts_clean),
+        cmocka_unit_test_setup(a_plain_record_of_format_2_is_read_and_written_anew, scripts_clean),
+        cmocka_unit_test_setup(a_free_record_of_format_2_is_granted, scripts_clean),
         cmocka_unit_test_setup(wherever_a_script_is_cut_off_each_key_ends, scripts_clean),
         cmocka_unit_test_setup(an_end_that_was_cut_off_frees_nobody_else, scripts_clean),
     };

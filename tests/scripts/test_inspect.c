@@ -58,7 +58,7 @@ static void a_token_is_told_whether_it_holds(void **state)
     assert_int_equal(inspect(scripts, "n", "a").mine, 0);
 }
 
-static void the_last_release_is_told_with_its_reason(void **state)
+static void the_last_release_is_told_with_its_reason_and_its_owner(void **state)
 {
     struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a");
@@ -68,19 +68,24 @@ static void the_last_release_is_told_with_its_reason(void **state)
     struct seen seen = inspect(scripts, "n", "");
     assert_int_equal(seen.last_fence, held.fence);
     assert_string_equal(seen.last_reason, "released");
+    assert_string_equal(seen.last_owner, "a");
     assert_in_range(seen.last_ago_ms, 10, 10000);
 
     held = acquire(scripts, .token = "b");
+    seen = acquire(scripts, .token = "refused", .token_is_new = true).view;
+    assert_string_equal(seen.last_owner, "a");
     break_all(scripts, "n");
     seen = inspect(scripts, "n", "");
     assert_int_equal(seen.last_fence, held.fence);
-    assert_string_equal(seen.last_reason, "forced");
+    assert_string_equal(seen.last_reason, BROKEN);
+    assert_string_equal(seen.last_owner, "b");
 
     held = acquire(scripts, .token = "c", .ttl_ms = 20);
     sleep_until(scripts, held.fence + 40000);
     seen = inspect(scripts, "n", "");
     assert_int_equal(seen.last_fence, held.fence);
     assert_string_equal(seen.last_reason, "expired");
+    assert_string_equal(seen.last_owner, "c");
     assert_in_range(seen.last_ago_ms, 20, 10000);
 }
 
@@ -154,6 +159,44 @@ static void a_break_ends_every_hold(void **state)
         assert_status(release(scripts, "n", token), "not_held");
     }
     assert_status(acquire(scripts, .token = "x"), "granted");
+}
+
+static void break_by_fence_ends_that_hold_alone(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t gone = acquire(scripts, .token = "gone").fence;
+    release(scripts, "n", "gone");
+    for (int many = 1; many <= 3; many++) {
+        char token[24];
+        int64_t fence = 0;
+        for (int i = 0; i < many; i++) {
+            snprintf(token, sizeof token, "t%d.%d", many, i);
+            fence = acquire(scripts, .token = token, .mode = "shared").fence;
+        }
+        int64_t version = inspect(scripts, "n", "").version;
+        struct answer broken = break_hold(scripts, "n", gone);
+        assert_int_equal(broken.count, 0);
+        assert_int_equal(broken.version, version);
+        broken = break_hold(scripts, "n", fence);
+        assert_int_equal(broken.count, 1);
+        assert_string_equal(broken.owner, token);
+        assert_status(release(scripts, "n", token), "not_held");
+        struct seen seen = inspect(scripts, "n", "");
+        assert_int_equal(seen.holds, many - 1);
+        assert_string_equal(seen.last_reason, BROKEN);
+        assert_string_equal(seen.last_owner, token);
+        assert_int_equal(break_hold(scripts, "n", fence).count, 0);
+        assert_int_equal(break_all(scripts, "n").count, many - 1);
+    }
+}
+
+static void break_by_fence_hands_over(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t fence = acquire(scripts, .token = "a").fence;
+    acquire(scripts, .token = "b", .server = "one");
+    break_hold(scripts, "n", fence);
+    assert_string_equal(inspect(scripts, "n", "").shown_holds[0].owner, "b");
 }
 
 static void a_break_of_a_free_name_ends_nothing(void **state)
@@ -306,10 +349,12 @@ int main(void)
         ON_REDIS_TIME(a_name_never_used_is_free),
         TEST(a_hold_is_shown_without_its_token),
         TEST(a_token_is_told_whether_it_holds),
-        TEST(the_last_release_is_told_with_its_reason),
+        TEST(the_last_release_is_told_with_its_reason_and_its_owner),
         ON_REDIS_TIME(waiters_are_shown_in_the_order_of_their_turns),
         TEST(ten_waiters_are_shown),
         TEST(a_break_ends_every_hold),
+        TEST(break_by_fence_ends_that_hold_alone),
+        TEST(break_by_fence_hands_over),
         ON_REDIS_TIME(a_break_of_a_free_name_ends_nothing),
         TEST(every_held_name_is_listed),
         TEST(a_page_of_names_with_queues_ends_early),

@@ -184,6 +184,7 @@ static void compare_views(const struct run *run, const char *what, const struct 
     differ(run, what, "last fence", is->last_fence, should_be->last_fence);
     differ(run, what, "last ago", is->last_ago_ms, should_be->last_ago_ms);
     differ_in_text(run, what, "last reason", is->last_reason, should_be->last_reason);
+    differ_in_text(run, what, "last owner", is->last_owner, should_be->last_owner);
     differ(run, what, "shown", (int64_t)is->shown, (int64_t)should_be->shown);
     for (size_t i = 0; i < is->shown; i++) {
         const struct seen_hold *a = &is->shown_holds[i], *b = &should_be->shown_holds[i];
@@ -517,8 +518,12 @@ static void step_leave(struct run *run)
 
 static void step_break(struct run *run)
 {
-    struct answer is = break_all(run->scripts, run->name);
-    struct answer should_be = model_break(run->model, run->now);
+    const struct model *model = run->model;
+    size_t which = model->hold_count > 0 ? below(run, (uint32_t)model->hold_count) : 0;
+    int64_t fence = chance(run, 50) ? 0 : model->hold_count > 0 ? model->holds[which].fence : 1;
+    struct answer is =
+        fence ? break_hold(run->scripts, run->name, fence) : break_all(run->scripts, run->name);
+    struct answer should_be = model_break(run->model, run->now, fence);
     compare(run, "break", &is, &should_be);
 }
 
@@ -582,7 +587,7 @@ static const struct {
     uint32_t percent, when_calm;
     void (*run)(struct run *run);
 } KINDS[] = {{42, 50, step_acquire}, {6, 3, step_renew}, {14, 31, step_release},
-             {14, 10, step_leave},   {1, 0, step_break}, {7, 1, step_inspect},
+             {14, 10, step_leave},   {2, 0, step_break}, {6, 1, step_inspect},
              {6, 2, step_tick},      {2, 0, step_watch}, {8, 3, step_vouch}};
 
 /* What comes too late changes nothing, and says what time it is. */

@@ -12,16 +12,16 @@ trap 'rm -rf "$dir"' EXIT
 for file; do
     mkdir -p "$dir/$(dirname "$file")"
     sed -e "
-/^local STATE = format_of('state', 2)/{
-    s/2/3/
+/^local STATE = format_of('state', 3)/{
+    s/3/4/
     s/\$/ -- A/
 }
-/^local LAST_TOKEN = field(STATE/{
+/^local LAST_OWNER = field(STATE/{
     i local BEFORE_STATE = STATE.types .. 's'
     a local MORE = field(STATE, 'd') -- B
 }
 /^earlier(STATE, 1/{
-    i earlier(STATE, 2, BEFORE_STATE, function(old) old[MORE] = 7 return old end) -- C
+    i earlier(STATE, 3, BEFORE_STATE, function(old) old[MORE] = 7 return old end) -- C
 }
 s/^    state\[ONLY\] = hold -- in place/    state[MORE] = 7 -- D\n&/
 /^ .*'', '', false)\$/s/false)/7, false) -- E/

@@ -112,7 +112,7 @@ end
 local WHOLE = 0 -- a layout
 local FREE = 1 -- a layout
 local HELD = 2 -- a layout
-local STATE = format_of('state', 2)
+local STATE = format_of('state', 3)
 local LAYOUT = field(STATE, 'B')      -- WHOLE
 local VERSION = field(STATE, 'd')     -- the last number issued, be it as a fence or for the end of a hold
 local COUNT = field(STATE, 'I4')      -- how many holds there are
@@ -133,8 +133,10 @@ local LAST_FENCE = field(STATE, 'd')  -- the last end of a hold: its fence, 0 wh
 local LAST_AT = field(STATE, 'd')
 local LAST_HELD = field(STATE, 'd')   -- milliseconds
 local LAST_HOLDS = field(STATE, 'd')  -- how many holds its owner had left
-local LAST_REASON = field(STATE, 's') -- 'released', 'expired' or 'forced'
+local LAST_REASON = field(STATE, 's') -- 'released', 'expired' or 'forced'; of a break: see BROKEN
 local LAST_TOKEN = field(STATE, 's')  -- '' unless its release may be asked for again
+local LAST_OWNER = field(STATE, 's')  -- '' where none has ended, or an earlier version has noted the end
+local BROKEN = 'forced\31'            -- begins the reason of a break: who broke it, from where and why follow
 local ONLY = STATE.last + 1 -- not in the record: the hold, where there is just one; else false
 STATE.is_oldest = 120       -- bytes that a record of release 0.1 has at least
 
@@ -146,10 +148,16 @@ earlier(STATE, 1, '<BdI4I4I4I4I4I4I4ddddddddddsss', function(old)
         state[i + 1] = old[i]
     end
     for i, value in ipairs({kept, tick, queue_kept, upgrader, generation, arrival, fence, at, held, left,
-                            reason, token}) do
+                            reason, token, ''}) do
         state[KEPT + i - 1] = value
     end
     return state
+end)
+
+-- For its plain records see 3-state.lua.
+earlier(STATE, 2, '<BBdI4I4I4I4I4I4I4ddddsddddddss', function(old)
+    old[LAST_OWNER] = ''
+    return old
 end)
 
 -- A hold. acquire is given its texts packed.

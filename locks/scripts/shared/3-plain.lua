@@ -38,15 +38,15 @@ end
 
 -- Such records have the version of STATE, and have not changed since this one. Two bytes, the version and
 -- LAYOUT, come first, then VERSION. A held name has EXPIRES, FENCE, SINCE, TTL, LIMIT and the texts of its
--- hold. The past, GENERATION to LAST_TOKEN, is at the end.
-local PLAIN_SINCE = mark_of(2)
-local PAST_TYPES, FREE_TYPES, HELD_NUMBERS = '<ddddddss', '<BBd', '<BBdddddI4'
+-- hold. The past, GENERATION to LAST_OWNER, is at the end.
+local PLAIN_SINCE = mark_of(3)
+local PAST_TYPES, FREE_TYPES, HELD_NUMBERS = '<ddddddsss', '<BBd', '<BBdddddI4'
 local FREE_PAST_TYPES, HELD_TYPES = FREE_TYPES .. PAST_TYPES, HELD_NUMBERS .. TEXTS
 
 local HELD_HEAD = '<BBdd' -- to EXPIRES
 
 local NO_PAST = '' -- of a name without a record
-for _ = 1, 6 * 8 + 2 do
+for _ = 1, 6 * 8 + 3 do
     NO_PAST = NO_PAST .. '\0'
 end
 

@@ -5,7 +5,9 @@
 local ENDS = {[''] = true, released = true, expired = true, forced = true}
 
 local function check_record(state, hold)
-    local is_ours = is_version(state[VERSION]) and ENDS[state[LAST_REASON]] and
+    local reason = state[LAST_REASON]
+    local is_ours = is_version(state[VERSION]) and
+                    (ENDS[reason] or sub(reason, 1, #BROKEN) == BROKEN) and
                     (not hold or state[COUNT] == 1 and hold[TOKEN] ~= '')
     if not is_ours then
         error('not a record of Baton')
@@ -84,13 +86,24 @@ local function read_whole(packed)
     return state
 end
 
+-- The record, if it is a plain one of version 2, in the present version: it had no LAST_OWNER at its end.
+local function present(packed)
+    local mark, layout = byte(packed, 1, 2)
+    if mark ~= mark_of(2) or layout == WHOLE then
+        return packed
+    end
+    return pack('<B', STATE.mark) .. sub(packed, 2) .. '\0'
+end
+
 local function read_state(packed)
+    packed = present(packed)
     local layout = plain_layout(packed)
     return layout and read_plain(packed, layout) or read_whole(packed)
 end
 
 -- How many holds a record counts, and the time before which none of them ends.
 local function read_holds(packed)
+    packed = present(packed)
     local layout = plain_layout(packed)
     if layout == FREE then
         return 0, 0
@@ -107,7 +120,7 @@ local function state_by(packed)
     if packed then
         return read_state(packed)
     end
-    return plain_state_of(false, NO_PAST, free_version(), 0, false, 0, 0, 0, 0, 0, 0, '', '', false)
+    return plain_state_of(false, NO_PAST, free_version(), 0, false, 0, 0, 0, 0, 0, 0, '', '', '', false)
 end
 
 local function load()
@@ -117,9 +130,9 @@ end
 local function write_plain(state)
     local hold = state[ONLY]
     if not hold then
-        return write_free(state[VERSION], unpack(state, GENERATION, LAST_TOKEN))
+        return write_free(state[VERSION], unpack(state, GENERATION, LAST_OWNER))
     end
-    local past = state.past or pack(PAST_TYPES, unpack(state, GENERATION, LAST_TOKEN))
+    local past = state.past or pack(PAST_TYPES, unpack(state, GENERATION, LAST_OWNER))
     return write_held(state[VERSION], hold[EXPIRES], hold[FENCE], hold[SINCE], hold[TTL], state[LIMIT],
                       pack(TEXTS, unpack(hold, TOKEN, META)), past)
 end

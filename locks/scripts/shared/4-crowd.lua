@@ -3,6 +3,7 @@
 -- hold; `:owners`, a hash that counts the holds of each owner. So no operation takes longer with more
 -- holds. They stay there until the last hold has ended.
 local crowd = {}
+local SOUGHT_MS = 10000
 
 function crowd.holds_key()
     return beside(':holds')
@@ -31,6 +32,32 @@ end
 function crowd.find(token)
     local packed = call('hget', crowd.holds_key(), token)
     return packed and read(HOLD, packed, 1)
+end
+
+-- The hold with this fence, or nil. One call looks at a batch of holds, those that end soonest first. If
+-- there may be more, it notes where the next call goes on, and returns nil and true: at the end of the last
+-- hold, behind so many that end with it. A hold that is renewed meanwhile comes behind.
+function crowd.find_fence(fence)
+    local place = beside(':sought:' .. digits(fence))
+    local from, skipped = match(call('get', place) or '-inf 0', '(.*) (.*)')
+    local found = call('zrangebyscore', crowd.expiries_key(), from, '+inf', 'withscores', 'limit', skipped,
+                       BATCH)
+    local tokens, last = {}, found[#found]
+    skipped = last == from and skipped or 0
+    for i = 1, #found, 2 do
+        tokens[#tokens + 1] = found[i]
+        skipped = skipped + (found[i + 1] == last and 1 or 0)
+    end
+    for _, hold in ipairs(crowd.holds_of(tokens)) do
+        if hold[FENCE] == fence then
+            return hold
+        end
+    end
+    if #tokens == BATCH then
+        call('set', place, last .. ' ' .. skipped, 'px', SOUGHT_MS)
+        return nil, true
+    end
+    return nil
 end
 
 function crowd.owned(owner)

@@ -11,6 +11,17 @@ function holds.find(state, token)
     return state[COUNT] > 0 and crowd.find(token) or nil
 end
 
+-- The live hold with this fence, or nil. nil and true: call again to look further (see crowd.find_fence).
+function holds.find_fence(state, fence)
+    local only = state[ONLY]
+    if only then
+        return only[FENCE] == fence and only or nil
+    elseif state[COUNT] > 0 then
+        return crowd.find_fence(fence)
+    end
+    return nil
+end
+
 -- How many holds this owner has.
 function holds.owned(state, owner)
     if state[ONLY] then
@@ -179,6 +190,7 @@ function holds.retire(state, gone, reason, repeatable)
         state[LAST_FENCE], state[LAST_AT] = hold[FENCE], at
         state[LAST_HELD], state[LAST_HOLDS] = round_down((at - hold[SINCE]) / 1000), 0
         state[LAST_REASON], state[LAST_TOKEN] = reason, repeatable and hold[TOKEN] or ''
+        state[LAST_OWNER] = hold[OWNER]
     end
     if state[COUNT] == state[EXCLUSIVES] then
         state[LIMIT] = 0
@@ -187,14 +199,15 @@ end
 
 -- Ends the hold of a plain name: what `retire` does, on the values of its record. Returns for how long it
 -- was held.
-function holds.retire_plain(record, behind, version, fence, since, at, reason, token)
+function holds.retire_plain(record, behind, version, fence, since, at, reason, token, owner)
     local generation, arrival, last_fence, last_at, last_held, last_left, _, last_token =
         parse(PAST_TYPES, record, behind)
     if is_recent(last_token, last_at) then
         generation = holds.store_end(generation, last_token, last_fence, last_at, last_held, last_left)
     end
     local held_ms = round_down((at - since) / 1000)
-    set(write_free(version, generation, arrival, fence, at, held_ms, 0, reason, token), max(version, now))
+    set(write_free(version, generation, arrival, fence, at, held_ms, 0, reason, token, owner),
+        max(version, now))
     return held_ms
 end
 

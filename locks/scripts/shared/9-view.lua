@@ -6,13 +6,13 @@ local HOLDS_SHOWN = 10
 local WAITERS_SHOWN = 10 -- where nobody asks for more
 
 -- The head of a view: version, holds, limit, waiters, 1 if the token holds, and of the last end the fence
--- (0: there was none), how many ms ago, and the reason.
-function view.head(version, count, limit, waiters, mine, fence, at, reason)
+-- (0: there was none), how many ms ago, the reason and the owner.
+function view.head(version, count, limit, waiters, mine, fence, at, reason, owner)
     if fence == 0 then
         at, reason = now, ''
     end
     local ago_ms = round_down((now - at) / 1000)
-    return pack('<ddddddds', version, count, limit, waiters, mine, fence, ago_ms, reason)
+    return pack('<dddddddss', version, count, limit, waiters, mine, fence, ago_ms, reason, owner)
 end
 
 function view.hold(fence, expires, since, owner, mode, meta)
@@ -20,16 +20,20 @@ function view.hold(fence, expires, since, owner, mode, meta)
     return pack('<dddsss', fence, ttl_ms, held_ms, owner, mode, meta)
 end
 
+function view.holds(all)
+    local seen = {}
+    for i, hold in ipairs(all) do
+        seen[i] = view.hold(hold[FENCE], hold[EXPIRES], hold[SINCE], hold[OWNER], hold[MODE], hold[META])
+    end
+    return concat(seen)
+end
+
 -- A name without its waiters, packed: the head, and each of its first holds.
 function view.name(state, token)
     local mine = token ~= '' and holds.find(state, token) and 1 or 0
-    local seen = {view.head(state[VERSION], state[COUNT], state[LIMIT], state[WAITERS], mine,
-                            state[LAST_FENCE], state[LAST_AT], state[LAST_REASON])}
-    for i, hold in ipairs(holds.first(state, HOLDS_SHOWN)) do
-        seen[i + 1] = view.hold(hold[FENCE], hold[EXPIRES], hold[SINCE], hold[OWNER], hold[MODE],
-                                hold[META])
-    end
-    return concat(seen)
+    return view.head(state[VERSION], state[COUNT], state[LIMIT], state[WAITERS], mine, state[LAST_FENCE],
+                     state[LAST_AT], state[LAST_REASON], state[LAST_OWNER]) ..
+           view.holds(holds.first(state, HOLDS_SHOWN))
 end
 
 -- The keys of all lines, each with 1 if its waiters are passed over now.

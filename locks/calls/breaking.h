@@ -1,0 +1,29 @@
+/* breaking.h: the script that breaks holds: its arguments, its reply, and the trace that a break
+ * leaves. Internal to locks/. */
+#ifndef BATON_LOCKS_CALLS_BREAKING_H
+#define BATON_LOCKS_CALLS_BREAKING_H
+
+#include "locks/locks.h"
+#include "locks/types/number_text.h"
+
+enum {
+    BREAKING_ARGUMENTS = 2,
+    BREAKER_TEXT = OWNER_REALM_LENGTH + LOCK_CLIENT_LENGTH + LOCK_REASON_LENGTH + 2,
+};
+
+/* The arguments behind the stamp, with the texts that they point to. */
+struct breaking {
+    char fence[NUMBER_TEXT];
+    char breaker[BREAKER_TEXT];
+    struct slice arguments[BREAKING_ARGUMENTS];
+};
+
+void breaking_write(int64_t fence, const struct breaker *breaker, struct breaking *ret);
+
+/* Reads the script's reply: an operation_reader. */
+bool breaking_read(const struct value *value, struct locks_reply *ret);
+
+/* Splits the reason of a last end into its word and who has broken the hold, if it was broken. */
+void breaking_split(struct slice *reason, struct breaker *ret);
+
+#endif
