@@ -20,7 +20,7 @@ enum {
     LOCK_HOLDERS_SHOWN = 10,
     LOCK_WAITERS_SHOWN = 10,
     LOCK_WAITERS_MOST = 200,        /* at most, on request */
-    LOCK_ATTEMPT_LENGTH = 16,       /* characters */
+    LOCK_ATTEMPT_LENGTH = 33,       /* characters, at most */
     LOCK_CLIENT_LENGTH = 45,        /* characters of an address, at most */
     LOCK_REASON_LENGTH = 256,       /* bytes, at most */
     LOCKS_COUNT_CURSOR_LENGTH = 32, /* characters, at most */
@@ -386,7 +386,8 @@ struct prefix_watch *locks_watch_prefix(struct locks *locks, struct slice prefix
 void locks_unwatch_prefix(struct prefix_watch *watch);
 
 /* Renews a hold every third of its TTL until renewer_stop, or until the hold is lost. While Redis
- * cannot be asked, it tries again every tenth of the TTL. */
+ * cannot be asked, it tries again every tenth of the TTL. Renews at once when messages may have
+ * been lost; and, if the hold is of a connection, when another request has ended it. */
 struct renewer;
 
 struct renewer_events {

@@ -6,6 +6,7 @@
 #include "locks/calls/operation.h"
 #include "locks/quarantine/guard.h"
 #include "locks/store_events.h"
+#include "locks/waiting/renewer.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -38,12 +39,14 @@ static void serve_shard(void *context, unsigned shard)
     if (locks->events.serving)
         locks->events.serving(locks->events.context, shard);
     locks->engine->serve(locks, shard);
+    renewers_check(locks);
 }
 
 static void replace_shard(void *context, unsigned shard)
 {
     struct locks *locks = context;
     locks->engine->replaced(locks, shard);
+    renewers_check(locks);
 }
 
 /* Without a quarantine nothing waits for the end of what an old primary granted, so no lease of it

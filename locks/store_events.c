@@ -6,6 +6,7 @@
 #include "locks/quarantine/guard.h"
 #include "locks/quarantine/horizon.h"
 #include "locks/quarantine/identity.h"
+#include "locks/waiting/renewer.h"
 #include "locks/watching/prefix.h"
 
 /* The shard is asked for rights and for the identity of its data, then what is in doubt there is
@@ -53,12 +54,13 @@ static void locks_on_taken(void *context, unsigned to, unsigned from)
         observer->taken(observer->context, to, from);
 }
 
-/* Every waiter and watch is checked again. */
+/* Every waiter, watch and hold of a connection is checked again. */
 static void locks_on_listening(void *context)
 {
     struct locks *locks = context;
     const struct store_events *observer = &locks->events.store;
     locks->engine->listening(locks);
+    renewers_check(locks);
     if (observer->listening)
         observer->listening(observer->context);
 }

@@ -8,7 +8,8 @@ enum {
     MODE_LENGTH = 9, /* "exclusive" */
     PACKED_LENGTH = 1 + 2 * PACKED_NUMBER + TOKEN_LONGEST + OWNER_LENGTH + MODE_LENGTH +
                     LOCK_ATTEMPT_LENGTH + LOCK_META_LENGTH + 5,
-    ARGUMENTS_MOST = 7, /* of a request that waits */
+    ARGUMENTS_MOST = 7,  /* of a request that waits */
+    ATTEMPT_DIGITS = 16, /* of its number */
 };
 
 /* The arguments of the script, with the texts that they point to. */
@@ -19,14 +20,16 @@ struct request_arguments {
     size_t count;
 };
 
+/* See CONNECTION in scripts/shared/1-formats.lua. */
 struct attempt request_attempt(struct locks *locks, bool of_connection)
 {
     struct attempt attempt = {.text = ""};
-    uint64_t number = locks->next_attempt++;
-    for (size_t i = LOCK_ATTEMPT_LENGTH; i > 0; number >>= 4)
-        attempt.text[--i] = "0123456789abcdef"[number & 0xf];
+    char *digits = attempt.text;
     if (of_connection)
-        attempt.text[0] = '='; /* see CONNECTION in scripts/shared/1-formats.lua */
+        digits = stpcpy(stpcpy(digits, "="), locks->server);
+    uint64_t number = locks->next_attempt++;
+    for (size_t i = ATTEMPT_DIGITS; i > 0; number >>= 4)
+        digits[--i] = "0123456789abcdef"[number & 0xf];
     return attempt;
 }
 

@@ -7,6 +7,8 @@
 #include "locks/types/number_text.h"
 #include "locks/types/server_name.h"
 
+#include <sys/queue.h>
+
 struct engine;
 struct expiries;
 struct guard;
@@ -14,6 +16,12 @@ struct libraries;
 struct quorum_state;
 struct prefixes;
 struct subscriptions;
+
+/* The names with a renewer: see waiting/renewer.c. */
+struct renewed_names {
+    void *by_key; /* of base/tree.h */
+    LIST_HEAD(, renewed_name) list;
+};
 
 struct locks {
     const struct engine *engine; /* see engine.h */
@@ -43,6 +51,7 @@ struct locks {
     struct redeliveries redeliveries;
     struct subscriptions *subscriptions;
     struct expiries *expiries;
+    struct renewed_names renewed_names;
     struct libraries *libraries; /* NULL: it does not look after them */
     struct quorum_state *quorum; /* of the quorum engine: see quorum/state.h */
     struct prefixes *prefixes;   /* NULL until a prefix is watched */

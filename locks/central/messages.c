@@ -1,6 +1,7 @@
 /* Messages in this server's inbox. The scripts that other servers run publish them. */
 #include "locks/calls/operation.h"
 #include "locks/central/central.h"
+#include "locks/waiting/renewer.h"
 #include "locks/waiting/subscription.h"
 #include "locks/waiting/waiting.h"
 
@@ -73,6 +74,12 @@ static void message_suspected(struct locks *locks, struct slice key)
         subscription_check(subscription);
 }
 
+/* e KEY: another request has ended a hold of a connection to this server. */
+static void message_ended(struct locks *locks, struct slice key)
+{
+    renewers_check_name(locks, key);
+}
+
 void central_message(struct locks *locks, struct slice text)
 {
     static const struct {
@@ -80,7 +87,7 @@ void central_message(struct locks *locks, struct slice text)
         void (*handle)(struct locks *locks, struct slice rest);
     } MESSAGES[] = {
         {"g", message_granted}, {"x", message_cancelled}, {"n", message_next_end},
-        {"c", message_changed}, {"s", message_suspected},
+        {"c", message_changed}, {"s", message_suspected}, {"e", message_ended},
     };
     struct slice kind = slice_take_word(&text);
     for (size_t i = 0; i < sizeof MESSAGES / sizeof MESSAGES[0]; i++)

@@ -26,6 +26,7 @@
 #include "locks/quorum/waiters.h"
 #include "locks/quorum/watches.h"
 #include "locks/quorum/write.h"
+#include "locks/waiting/renewer.h"
 
 #include <stdlib.h>
 
@@ -97,12 +98,16 @@ static int64_t take_number(struct slice *rest)
     return strtoll(text, NULL, 10);
 }
 
-/* As central/messages.c: of its messages, members send only these two to a server without a place
+/* As central/messages.c: of its messages, members send only these three to a server without a place
  * in a queue. */
 static void quorum_engine_message(struct locks *locks, struct slice text)
 {
     unsigned member = store_telling(locks->store);
     struct slice kind = slice_take_word(&text);
+    if (slice_equals(kind, "e")) { /* e KEY: a hold of a connection has ended there */
+        renewers_check_name(locks, text);
+        return;
+    }
     int64_t number = take_number(&text);
     struct awaited_name *awaited = awaited_name_find(locks, text);
     if (!awaited || number < 0)

@@ -63,6 +63,7 @@ local function break_all(reason)
     end
     local count, seen = so_far + state[COUNT], view.holds(holds.first(state, HOLDS_SHOWN))
     if state[COUNT] > BATCH and state[UNCLAIMED] == 0 then
+        state.streams = holds.first(state, BATCH)
         holds.drop_first(state, state[COUNT] - 1)
     elseif state[COUNT] > BATCH then
         local before = state[COUNT]

@@ -25,8 +25,9 @@ local function release_connection(state, hold, attempt)
     return finish(state, {'not_held'})
 end
 
-local function release_hold(state, hold, server)
+local function release_hold(state, hold, server, connection)
     holds.retire(state, {hold}, 'released', true)
+    hold[ATTEMPT] = connection and others_told(hold, connection) or hold[ATTEMPT]
     state[LAST_HOLDS] = holds.owned(state, hold[OWNER])
     local held, left = state[LAST_HELD], state[LAST_HOLDS]
     state.asks = server
@@ -77,8 +78,8 @@ end
 
 -- The common case: the hold of a plain name. Returns the reply, or nil.
 local function release_at_once(record, token, connection)
-    local version, expires, fence, since, _, _, own, owner, _, _, _, behind = read_held(record)
-    if own ~= token or connection or now >= expires then
+    local version, expires, fence, since, _, _, own, owner, _, attempt, _, behind = read_held(record)
+    if own ~= token or connection or now >= expires or connection_of(attempt) then
         return nil
     end
     version = next_number(version)
@@ -102,7 +103,7 @@ local function release(argv)
     if connection and not (hold and connection_of(hold[ATTEMPT]) == connection) then
         return release_connection(state, hold, connection)
     elseif hold and hold[ATTEMPT] ~= '' then
-        return release_hold(state, hold, argv[3])
+        return release_hold(state, hold, argv[3], connection)
     end
     local waiter = find_waiter(state, token)
     if hold or waiter then

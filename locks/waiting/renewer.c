@@ -1,8 +1,21 @@
+#include "locks/waiting/renewer.h"
+
 #include "base/memory.h"
+#include "base/tree.h"
 #include "locks/calls/engine.h"
-#include "locks/calls/state.h"
+#include "locks/calls/operation.h"
+
+/* The renewers of one name. */
+struct renewed_name {
+    struct slice key; /* the first member: as base/tree.h wants */
+    LIST_ENTRY(renewed_name) others;
+    LIST_HEAD(, renewer) renewers;
+    char bytes[];
+};
 
 struct renewer {
+    LIST_ENTRY(renewer) others;
+    struct renewed_name *of; /* NULL: it was stopped */
     struct locks *locks;
     struct renewer_events events;
     uv_timer_t timer;
@@ -16,15 +29,19 @@ struct renewer {
     uint64_t silence_ms; /* see renewer_beat; 0: it may be silent for ever */
     void (*silent)(void *context, int64_t left_ms);
     int64_t replicas;
-    bool asking;  /* a renewal is under way */
-    bool stopped; /* the caller wants no more events */
-    bool closed;  /* the timer is */
+    bool asking; /* a renewal is under way */
+    bool again;  /* and the hold may have ended since */
+    bool closed; /* the timer is */
     size_t name_length;
     size_t token_length;
     char name_and_token[];
 };
 
-enum { AGAIN_PART = 10, RENEW_PART = 3 };
+enum {
+    AGAIN_PART = 10,
+    RENEW_PART = 3,
+    CHECKS_A_MS = 20, /* of all holds, so that their renewals do not come to Redis together */
+};
 
 static uint64_t renewer_earlier(uint64_t one, uint64_t other)
 {
@@ -45,11 +62,36 @@ static void renewer_on_closed(uv_handle_t *timer)
     free_if_unknown(renewer);
 }
 
+static struct renewed_name *renewed_name_join(struct locks *locks, struct slice key)
+{
+    struct renewed_names *names = &locks->renewed_names;
+    struct renewed_name *name = tree_find(&names->by_key, key);
+    if (name)
+        return name;
+    name = memory_checked(malloc(sizeof *name + key.length));
+    name->key = (struct slice){memcpy(name->bytes, key.bytes, key.length), key.length};
+    LIST_INIT(&name->renewers);
+    LIST_INSERT_HEAD(&names->list, name, others);
+    tree_add(&names->by_key, name);
+    return name;
+}
+
+static void renewed_name_leave(struct locks *locks, struct renewed_name *name)
+{
+    if (!LIST_EMPTY(&name->renewers))
+        return;
+    tree_remove(&locks->renewed_names.by_key, name);
+    LIST_REMOVE(name, others);
+    free(name);
+}
+
 void renewer_stop(struct renewer *renewer)
 {
-    if (renewer->stopped)
+    if (!renewer->of)
         return;
-    renewer->stopped = true;
+    LIST_REMOVE(renewer, others);
+    renewed_name_leave(renewer->locks, renewer->of);
+    renewer->of = NULL;
     uv_close((uv_handle_t *)&renewer->timer, renewer_on_closed);
 }
 
@@ -90,7 +132,7 @@ static void renewed(struct renewer *renewer, const struct hold *hold, int64_t co
 {
     renewer->ttl_ms = (uint64_t)(hold->ttl_ms + confirmed_ms);
     renewer->ends = renewer->sent + renewer->ttl_ms;
-    renewer->ask_at = renewer->sent + renewer_pause(renewer);
+    renewer->ask_at = renewer->again ? 0 : renewer->sent + renewer_pause(renewer);
     renewer->told_at = uv_now(renewer->locks->loop);
     renewer_sleep(renewer);
     if (renewer->events.renewed)
@@ -101,7 +143,7 @@ static void renewer_answered(void *context, const struct locks_reply *reply)
 {
     struct renewer *renewer = context;
     renewer->asking = false;
-    if (renewer->stopped)
+    if (!renewer->of)
         free_if_unknown(renewer);
     else if (reply->result == LOCKS_DONE)
         renewed(renewer, &reply->hold, reply->confirmed_ms);
@@ -117,6 +159,7 @@ static void renewer_answered(void *context, const struct locks_reply *reply)
 static void renewer_ask(struct renewer *renewer)
 {
     renewer->asking = true;
+    renewer->again = false;
     renewer->sent = uv_now(renewer->locks->loop);
     renewer->locks->engine->renew(
         renewer->locks, (struct slice){renewer->name_and_token, renewer->name_length},
@@ -151,6 +194,31 @@ static void renewer_on_timer(uv_timer_t *timer)
         renewer_sleep(renewer);
 }
 
+static void renewer_check(struct renewer *renewer, uint64_t at)
+{
+    renewer->again = renewer->asking;
+    renewer->ask_at = renewer_earlier(renewer->ask_at, at);
+    renewer_sleep(renewer);
+}
+
+void renewers_check_name(struct locks *locks, struct slice key)
+{
+    const struct renewed_name *name = tree_find(&locks->renewed_names.by_key, key);
+    struct renewer *renewer = name ? LIST_FIRST(&name->renewers) : NULL;
+    for (; renewer; renewer = LIST_NEXT(renewer, others))
+        renewer_check(renewer, 0);
+}
+
+void renewers_check(struct locks *locks)
+{
+    uint64_t now = uv_now(locks->loop), count = 0;
+    struct renewed_name *name = LIST_FIRST(&locks->renewed_names.list);
+    for (; name; name = LIST_NEXT(name, others))
+        for (struct renewer *renewer = LIST_FIRST(&name->renewers); renewer;
+             renewer = LIST_NEXT(renewer, others))
+            renewer_check(renewer, now + count++ / CHECKS_A_MS);
+}
+
 struct renewer *renewer_start(struct locks *locks, struct slice name, struct slice token,
                               int64_t ttl_ms, int64_t replicas, const struct renewer_events *events)
 {
@@ -162,6 +230,9 @@ struct renewer *renewer_start(struct locks *locks, struct slice name, struct sli
                                 .replicas = replicas,
                                 .name_length = name.length,
                                 .token_length = token.length};
+    char key[KEY_LENGTH];
+    renewer->of = renewed_name_join(locks, operation_key(locks, name, key));
+    LIST_INSERT_HEAD(&renewer->of->renewers, renewer, others);
     renewer->ends = renewer->sent + renewer->ttl_ms;
     memcpy(renewer->name_and_token, name.bytes, name.length);
     memcpy(renewer->name_and_token + name.length, token.bytes, token.length);

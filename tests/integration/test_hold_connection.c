@@ -91,14 +91,14 @@ static void hang_up_hands_the_lock_to_a_waiter(void **state)
 static void lost_hold_is_reported(void **state)
 {
     struct service *service = service_of(state);
-    struct parked *stream = hold(service->batond.port, "broken?hold=connection&ttl=2s");
+    struct parked *stream = hold(service->batond.port, "broken?hold=connection&ttl=1h");
     is_granted(stream, 201);
     answers(service->client, "DELETE /locks/broken?force=true", NULL, 200, NULL);
     assert_true(parked_hears(stream, "{\"event\":\"lost\",\"detail\":\"", CLOCK_HANG_MS));
     assert_true(parked_ends(stream, CLOCK_HANG_MS));
     assert_non_null(strstr(stream->text, "\r\n0\r\n\r\n"));
     parked_close(stream);
-    stream = hold(service->batond.port, "released?hold=connection&ttl=2s");
+    stream = hold(service->batond.port, "released?hold=connection&ttl=1h");
     is_granted(stream, 201);
     answers_token(service->client, TOKEN, "DELETE /locks/released", NULL, 200, NULL);
     assert_true(parked_hears(stream, "{\"event\":\"lost\"", CLOCK_HANG_MS));

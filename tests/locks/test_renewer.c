@@ -45,12 +45,18 @@ static void on_lost(void *context, const char *why)
     kept->renewer = NULL;
 }
 
-static void keep(struct kept *kept, struct locks_fixture *fixture, int64_t remaining_ms)
+static void keep_for(struct kept *kept, struct locks_fixture *fixture, const char *token,
+                     int64_t remaining_ms)
 {
     const struct renewer_events events = {kept, on_renewed, on_lost};
     kept->fixture = fixture;
-    kept->renewer = renewer_start(fixture->here.locks, slice_of("n"), slice_of(TOKEN), remaining_ms,
+    kept->renewer = renewer_start(fixture->here.locks, slice_of("n"), slice_of(token), remaining_ms,
                                   0, &events);
+}
+
+static void keep(struct kept *kept, struct locks_fixture *fixture, int64_t remaining_ms)
+{
+    keep_for(kept, fixture, TOKEN, remaining_ms);
 }
 
 static void stop(struct kept *kept)
@@ -105,6 +111,64 @@ static void a_hold_that_was_broken_is_lost(void **state)
     assert_non_null(strstr(kept.why, "ended"));
     fixture_settle(&fixture->here);
     assert_int_equal(kept.lost, 1);
+}
+
+/* With FIXTURE_TTL_MS no renewal is due while a test goes on. */
+static void connection_is_told_at_once_who_else_ends_its_hold(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct acquire request = fixture_request("n", TOKEN, FIXTURE_TTL_MS);
+    request.of_connection = true;
+    for (int i = 0; i < 2; i++) {
+        struct kept kept = {0};
+        fixture_acquire(&fixture->here, &request);
+        keep(&kept, fixture, FIXTURE_TTL_MS);
+        if (i == 0)
+            fixture_break(&fixture->there, "n");
+        else
+            fixture_release(&fixture->there, "n", TOKEN);
+        fixture_await(fixture, &kept.lost, 1);
+        assert_int_equal(kept.renewed, 0);
+    }
+}
+
+static void hold_of_connection_in_crowd_is_lost_at_once(void **state)
+{
+    static const char OTHER[] = "another-token-0123456789";
+    struct locks_fixture *fixture = *state;
+    struct kept broken = {0}, released = {0};
+    const char *const tokens[] = {TOKEN, OTHER};
+    struct kept *const all[] = {&broken, &released};
+    for (int i = 0; i < 2; i++) {
+        struct acquire request = fixture_request("n", tokens[i], FIXTURE_TTL_MS);
+        request.of_connection = true;
+        request.mode = LOCK_SHARED;
+        fixture_acquire(&fixture->here, &request);
+        keep_for(all[i], fixture, tokens[i], FIXTURE_TTL_MS);
+    }
+    fixture_release(&fixture->there, "n", OTHER);
+    fixture_await(fixture, &released.lost, 1);
+    fixture_await(fixture, &broken.renewed, 1); /* of the same name: it asks, too */
+    assert_int_equal(broken.lost, 0);
+    fixture_break(&fixture->there, "n");
+    fixture_await(fixture, &broken.lost, 1);
+}
+
+static void hold_that_redis_has_lost_is_lost_when_it_is_back(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    static const char *const TYPES[] = {"normal", "pubsub"};
+    for (int i = 0; i < 2; i++) {
+        char kill[40];
+        struct kept kept = {0};
+        fixture_lock(&fixture->here, "n", TOKEN, FIXTURE_TTL_MS);
+        keep(&kept, fixture, FIXTURE_TTL_MS);
+        freeReplyObject(redis_process_command(&fixture->redis, "DEL baton:{n}"));
+        snprintf(kill, sizeof kill, "CLIENT KILL TYPE %s", TYPES[i]);
+        redis_process_integer(&fixture->redis, kill);
+        fixture_await(fixture, &kept.lost, 1);
+        assert_int_equal(kept.renewed, 0);
+    }
 }
 
 static void a_short_loss_of_redis_loses_nothing(void **state)
@@ -213,6 +277,9 @@ int main(void)
         IN_FIXTURE(a_hold_lives_as_long_as_it_is_kept),
         IN_FIXTURE(a_hold_with_little_left_is_renewed_soon),
         IN_FIXTURE(a_hold_that_was_broken_is_lost),
+        IN_FIXTURE(connection_is_told_at_once_who_else_ends_its_hold),
+        IN_FIXTURE(hold_of_connection_in_crowd_is_lost_at_once),
+        IN_FIXTURE(hold_that_redis_has_lost_is_lost_when_it_is_back),
         IN_FIXTURE(a_short_loss_of_redis_loses_nothing),
         IN_FIXTURE(a_hold_is_lost_when_it_could_not_be_renewed_in_time),
         IN_FIXTURE(a_renewer_can_be_stopped_in_its_own_event),

@@ -769,6 +769,17 @@ struct answer release(struct scripts *scripts, const char *name, const char *tok
     return release_at(scripts, name, token, NULL);
 }
 
+struct answer release_connection(struct scripts *scripts, const char *name, const char *token,
+                                 const char *attempt)
+{
+    struct arguments arguments = {0};
+    push(&arguments, token);
+    push(&arguments, "");
+    push(&arguments, "");
+    push(&arguments, attempt);
+    return operate(scripts, &script_release, name, &arguments);
+}
+
 struct answer leave_with(struct scripts *scripts, const struct leaving *leaving)
 {
     struct arguments arguments = {0};

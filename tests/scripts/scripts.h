@@ -138,6 +138,11 @@ struct answer release(struct scripts *scripts, const char *name, const char *tok
 struct answer release_at(struct scripts *scripts, const char *name, const char *token,
                          const char *server);
 
+/* The same for the hold of a connection that has ended: only if the connection of this attempt has
+ * it. */
+struct answer release_connection(struct scripts *scripts, const char *name, const char *token,
+                                 const char *attempt);
+
 /* The request of this attempt ends: `why` is "timeout", "gone" or "drain". */
 struct leaving {
     const char *name; /* NULL: "n" */

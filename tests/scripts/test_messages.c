@@ -136,6 +136,71 @@ static void a_cancellation_is_remembered_for_half_a_minute(void **state)
     assert_status(release(scripts, "n", "a"), "cancelled");
 }
 
+/* What servers are told of the holds of their connections. An attempt is as batond writes it: "=",
+ * the server, a number. */
+#define ONE                           "0011223344556677"
+#define TWO                           "8899aabbccddeeff"
+#define OF_CONNECTION(server, number) "=" server "000000000000000" number
+
+static void end_of_hold_is_told_to_server_of_its_connection(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int crowd = 0; crowd < 2; crowd++) {
+        for (int breaks = 0; breaks < 2; breaks++) {
+            scripts_clean_with_own_clock(state);
+            acquire(scripts, .token = "a", .mode = "shared", .attempt = OF_CONNECTION(ONE, "1"));
+            acquire(scripts, .token = "a", .mode = "shared", .attempt = OF_CONNECTION(TWO, "1"));
+            if (crowd)
+                acquire(scripts, .token = "b", .mode = "shared",
+                        .attempt = OF_CONNECTION(TWO, "2"));
+            renew(scripts, "n", "a", 0);
+            assert_told_nothing(inboxes);
+            if (breaks)
+                break_all(scripts, "n");
+            else
+                release(scripts, "n", "a");
+            /* The client itself has renewed, so of the two only the later one counts. */
+            assert_told(inboxes, TWO " e baton:{n}");
+        }
+    }
+}
+
+static void connection_that_releases_its_hold_tells_earlier_ones_alone(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .attempt = OF_CONNECTION(ONE, "1"));
+    acquire(scripts, .token = "a", .attempt = OF_CONNECTION(TWO, "1"));
+    assert_status(release_connection(scripts, "n", "a", OF_CONNECTION(TWO, "1")), "released");
+    assert_told(inboxes, ONE " e baton:{n}");
+    acquire(scripts, .token = "b", .attempt = OF_CONNECTION(ONE, "2"));
+    assert_status(release_connection(scripts, "n", "b", OF_CONNECTION(ONE, "2")), "released");
+    assert_told_nothing(inboxes);
+}
+
+static void break_of_many_tells_each_server_once(void **state)
+{
+    enum { MANY = 1100 };
+    struct scripts *scripts = *state;
+    scripts->unwatched = true; /* there is nothing new to see after each of so many */
+    for (int i = 0; i < MANY; i++) {
+        char token[20];
+        snprintf(token, sizeof token, "t%d", i);
+        acquire(scripts, .token = token, .mode = "shared",
+                .attempt = i % 2 ? OF_CONNECTION(ONE, "1") : OF_CONNECTION(TWO, "1"));
+    }
+    assert_int_equal(break_all(scripts, "n").count, MANY);
+    assert_told(inboxes, ONE " e baton:{n}", TWO " e baton:{n}");
+}
+
+static void expiry_of_hold_of_connection_is_told_to_nobody(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .ttl_ms = 20, .attempt = OF_CONNECTION(ONE, "1"));
+    sleep_past(scripts, 20);
+    tick(scripts, "n", "one");
+    assert_told_nothing(inboxes);
+}
+
 static void nobody_is_told_of_an_absent_waiter(void **state)
 {
     struct scripts *scripts = *state;
@@ -455,6 +520,10 @@ int main(void)
         TEST(a_server_that_is_suspected_with_another_is_told),
         TEST(a_cancelled_request_is_told),
         TEST(a_cancellation_is_remembered_for_half_a_minute),
+        TEST(end_of_hold_is_told_to_server_of_its_connection),
+        TEST(connection_that_releases_its_hold_tells_earlier_ones_alone),
+        TEST(break_of_many_tells_each_server_once),
+        TEST(expiry_of_hold_of_connection_is_told_to_nobody),
         TEST(nobody_is_told_of_an_absent_waiter),
         TEST(a_request_whose_place_was_taken_is_told),
         TEST(every_new_version_is_told_to_those_who_watch),

@@ -39,6 +39,25 @@ static void a_release_at_another_batond_wakes_at_once(void **state)
     assert_in_range(quantile(took, ROUNDS, 50), 0, SOON_MS);
 }
 
+static void broken_hold_of_connection_is_reported_at_once(void **state)
+{
+    struct on_quorum *story = *state;
+    int64_t took[ROUNDS];
+    char path[80];
+    for (int i = 0; i < ROUNDS; i++) {
+        snprintf(path, sizeof path, "POST /locks/broken-%d?hold=connection&ttl=1h", i);
+        struct parked *stream = parked_send(story->other_batond.port, NULL, path, NULL);
+        assert_true(parked_hears(stream, "\"granted\"", PATIENCE_MS));
+        snprintf(path, sizeof path, "DELETE /locks/broken-%d?force=true", i);
+        int64_t begun = clock_ms();
+        answers(story->client, path, NULL, 200, NULL);
+        assert_true(parked_hears(stream, "{\"event\":\"lost\"", PATIENCE_MS));
+        took[i] = clock_ms() - begun;
+        parked_close(stream);
+    }
+    assert_in_range(quantile(took, ROUNDS, 50), 0, SOON_MS);
+}
+
 static void three_away_is_503_within_a_second(void **state)
 {
     static const char *const REQUESTS[] = {"POST /locks/more", "POST /locks/more?wait=50s",
@@ -65,6 +84,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_release_at_another_batond_wakes_at_once),
+        cmocka_unit_test(broken_hold_of_connection_is_reported_at_once),
         cmocka_unit_test(three_away_is_503_within_a_second),
     };
     return cmocka_run_group_tests_name("quorum", tests, begin, on_quorum_stop);

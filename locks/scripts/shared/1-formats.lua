@@ -12,7 +12,7 @@
 -- Globals of Redis. They do not exist while Redis loads the library, and a look-up takes time, so the
 -- first call keeps them here.
 local call, pcall_redis, error, ipairs, pcall, select, tonumber, type, unpack
-local byte, find_text, lower, match, print_text, sub
+local byte, find_text, gmatch, lower, match, print_text, sub
 local ceil, round_down, huge, max, min
 local pack, parse
 local concat, insert, remove, sort
@@ -21,8 +21,8 @@ local function take_globals()
     call, pcall_redis = redis.call, redis.pcall
     error, ipairs, pcall, select = _G.error, _G.ipairs, _G.pcall, _G.select
     tonumber, type, unpack = _G.tonumber, _G.type, _G.unpack
-    byte, find_text, lower, match = string.byte, string.find, string.lower, string.match
-    print_text, sub = string.format, string.sub
+    byte, find_text, gmatch, lower = string.byte, string.find, string.gmatch, string.lower
+    match, print_text, sub = string.match, string.format, string.sub
     ceil, round_down, huge, max, min = math.ceil, math.floor, math.huge, math.max, math.min
     pack, parse = struct.pack, struct.unpack
     concat, insert, remove, sort = table.concat, table.insert, table.remove, table.sort
@@ -176,7 +176,9 @@ local SINCE = field(HOLD, 'd')   -- when it was granted; of a waiter: its arriva
 local EXPIRES = field(HOLD, 'd') -- it lives while now < EXPIRES; so does a waiter that is away
 local TTL = field(HOLD, 'd')     -- milliseconds that it was last given
 local KNOWN = 'known'           -- equals no attempt, so that nothing is taken back any more
-local CONNECTION = '='          -- begins the attempt of a request whose connection is to have the hold
+local CONNECTION = '='          -- begins the attempt of a request whose connection is to have the hold.
+                                -- The id of its server follows, in so many characters
+local SERVER_LENGTH = 16
 local TOLD_LONGEST = 100        -- bytes of all attempts of a hold; where there are more, it is KNOWN
 
 -- A waiter: its first values are those of the hold that it will have.

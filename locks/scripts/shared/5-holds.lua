@@ -159,7 +159,8 @@ end
 
 -- Ends these holds. Each end takes a number. The state keeps the last end, with its token if the release
 -- is `repeatable`. Holds that their waiters have neither claimed nor given back go into state.lapsed:
--- see 7-queue.lua.
+-- see 7-queue.lua. Holds of connections that are to hear of the end go into state.streams: see
+-- servers.tell_streams. If the hold has expired, they know by the time.
 function holds.retire(state, gone, reason, repeatable)
     local are_counted = true
     if state[ONLY] then
@@ -177,6 +178,10 @@ function holds.retire(state, gone, reason, repeatable)
                 state.lapsed = state.lapsed or {}
                 insert(state.lapsed, hold)
             end
+        end
+        if not is_expired and find_text(hold[ATTEMPT], CONNECTION, 1, true) then
+            state.streams = state.streams or {}
+            insert(state.streams, hold)
         end
         local at = is_expired and hold[EXPIRES] or now
         state[VERSION] = is_expired and number_of_end(state[VERSION], at) or

@@ -129,9 +129,26 @@ function servers.drop(state, server)
     state[SERVERS] = #all
 end
 
+-- Notes a message to each server whose connections have one of these holds.
+function servers.tell_streams(state)
+    local told = {}
+    for _, hold in ipairs(state.streams) do
+        for attempt in gmatch(hold[ATTEMPT], CONNECTION .. '(%x+)') do
+            local id = sub(attempt, 1, SERVER_LENGTH)
+            if not told[id] then
+                told[id] = true
+                servers.tell(state, {id}, 'e')
+            end
+        end
+    end
+end
+
 -- Sends the messages. The reply tells the calling server by when the others have to act (`due`: {key,
 -- ms, ...}). It checks that they did, since a message may be lost.
 function servers.send(state)
+    if state.streams then
+        servers.tell_streams(state)
+    end
     if state.expected then
         due = due or {}
         due[#due + 1], due[#due + 2] = key, state.expected
