@@ -14,6 +14,8 @@ struct client {
     CURL *curl;
     int64_t timeout_ms;
     size_t current; /* the URL that answered last */
+    void (*idle)(void *context);
+    void *idle_context;
     char trouble[CURL_ERROR_SIZE];
 };
 
@@ -39,6 +41,24 @@ void client_set_timeout(struct client *client, int64_t ms)
 {
     client->timeout_ms = ms;
     curl_easy_setopt(client->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)ms);
+}
+
+static int client_idle(void *context, curl_off_t down, curl_off_t so_far, curl_off_t up,
+                       curl_off_t sent)
+{
+    const struct client *client = context;
+    (void)down, (void)so_far, (void)up, (void)sent;
+    client->idle(client->idle_context);
+    return 0;
+}
+
+void client_on_idle(struct client *client, void (*idle)(void *context), void *context)
+{
+    client->idle = idle;
+    client->idle_context = context;
+    curl_easy_setopt(client->curl, CURLOPT_XFERINFOFUNCTION, client_idle);
+    curl_easy_setopt(client->curl, CURLOPT_XFERINFODATA, client);
+    curl_easy_setopt(client->curl, CURLOPT_NOPROGRESS, 0L);
 }
 
 /* Nothing of a curl handle that lasts can fail, except where libcurl was built without it. */

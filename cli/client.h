@@ -34,6 +34,9 @@ int client_open(struct client **ret, const struct client_settings *settings,
 /* How long each batond may take to answer from now on. */
 void client_set_timeout(struct client *client, int64_t ms);
 
+/* Lets a request call `idle` about once a second while it waits for its reply. */
+void client_on_idle(struct client *client, void (*idle)(void *context), void *context);
+
 /* Takes NULL. */
 void client_close(struct client *client);
 

@@ -25,13 +25,14 @@ enum { OPTIONS_WAIT_FOREVER = -1 };
 
 /* Texts belong to argv. */
 struct options {
-    bool wants_help, json, quiet, shared;
-    int64_t wait_ms; /* OPTIONS_WAIT_FOREVER, 0, or how long */
-    int64_t connect_timeout_ms;
-    int64_t limit; /* 0: none */
-    int64_t kill_after_ms;
-    int refused_status;
-    const char *ttl, *owner, *token_file, *prefix, *reason, *fence;
+    bool wants_help, json, quiet, verbose, shared;
+    bool ignores_loss;  /* --on-lost=ignore */
+    bool runs_unlocked; /* --if-unavailable=run */
+    int64_t wait_ms;    /* OPTIONS_WAIT_FOREVER, 0, or how long */
+    int64_t connect_timeout_ms, ttl_ms, kill_after_ms;
+    int64_t limit, max_held_ms; /* 0: none */
+    int64_t refused_status, signal;
+    const char *owner, *token_file, *prefix, *reason, *fence;
     json_t *meta; /* NULL: none */
     const char *url, *auth_file, *ca, *cert, *key;
     char **names; /* the arguments that are no options */

@@ -11,11 +11,13 @@ enum { SHOWN_TEXT = 2048 };
 enum status problem_print(enum status status, const char *format, ...)
 {
     va_list arguments;
+    flockfile(stderr); /* the thread that renews prints as well */
     fputs("baton: ", stderr);
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
     fputc('\n', stderr);
+    funlockfile(stderr);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include "base/monotonic.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/print.h"
+#include "cli/commands/waiting.h"
 #include "cli/problem.h"
 #include "cli/run/boottime.h"
 #include "cli/token.h"
@@ -42,20 +43,35 @@ static void acquire_name_owner(char owner[OWNER_TEXT])
     snprintf(owner, OWNER_TEXT, "%.32s@%s", user ? user->pw_name : "user", host);
 }
 
+/* What tells others which process has the lock. The arguments of a command may be secret. */
+static json_t *acquire_meta(const struct options *options)
+{
+    const char *command = options->shell_line ? "sh"
+                          : options->command  ? basename(options->command[0])
+                                              : NULL;
+    json_t *meta = options->meta ? json_copy(options->meta) : json_object();
+    if (command && !json_object_get(meta, "pid"))
+        json_object_set_new(meta, "pid", json_integer(getpid()));
+    if (command && !json_object_get(meta, "command"))
+        json_object_set_new(meta, "command", json_string(command));
+    return memory_checked(meta);
+}
+
 static json_t *acquire_body(const struct options *options)
 {
     char owner[OWNER_TEXT];
     acquire_name_owner(owner);
-    json_t *body = memory_checked(json_object());
+    json_t *body = memory_checked(json_object()), *meta = acquire_meta(options);
     json_object_set_new(body, "owner", json_string(options->owner ? options->owner : owner));
     if (options->shared)
         json_object_set_new(body, "mode", json_string("shared"));
     if (options->limit)
         json_object_set_new(body, "limit", json_integer(options->limit));
-    if (options->ttl)
-        json_object_set_new(body, "ttl", json_string(options->ttl));
-    if (options->meta)
-        json_object_set(body, "meta", options->meta);
+    if (options->ttl_ms)
+        json_object_set_new(body, "ttl_ms", json_integer(options->ttl_ms));
+    if (json_object_size(meta) > 0)
+        json_object_set(body, "meta", meta);
+    json_decref(meta);
     return body;
 }
 
@@ -120,15 +136,19 @@ static bool acquire_goes_on(struct acquisition *acquisition, const struct reply 
 
 static struct reply acquire_until_decided(struct acquisition *acquisition)
 {
-    bool has_connected = false;
-    for (;;) {
-        struct reply reply = acquire_send(acquisition);
-        has_connected |= reply.connected;
-        reply.connected = has_connected;
-        if (!acquire_goes_on(acquisition, &reply))
-            return reply;
+    const struct options *options = acquisition->context->options;
+    const char *owner = json_string_value(json_object_get(acquisition->body, "owner"));
+    bool is_silent = options->quiet || options->wait_ms == 0;
+    pid_t waiting = is_silent ? -1 : waiting_start(acquisition->context, owner);
+    struct reply reply = acquire_send(acquisition);
+    while (acquire_goes_on(acquisition, &reply)) {
+        bool has_connected = reply.connected;
         reply_free(&reply);
+        reply = acquire_send(acquisition);
+        reply.connected |= has_connected;
     }
+    waiting_stop(waiting, acquisition->begun_ms);
+    return reply;
 }
 
 struct reply acquire_lock(const struct context *context, char token[TOKEN_SIZE],
@@ -171,6 +191,9 @@ void command_release_token(const struct context *context, const char *token)
                                                        .path = command_path(context->options, body),
                                                        .token = token,
                                                        .body = body});
+    if (context->options->verbose)
+        problem_print(STATUS_DONE, "%s: %s", context->options->names[0],
+                      problem_status(&reply) == STATUS_DONE ? "released" : "not released");
     reply_free(&reply);
     json_decref(body);
 }

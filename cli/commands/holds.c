@@ -47,8 +47,8 @@ static enum status holds_send(const struct context *context, const char *method,
 enum status command_renew(const struct context *context)
 {
     json_t *body = memory_checked(json_object());
-    if (context->options->ttl)
-        json_object_set_new(body, "ttl", json_string(context->options->ttl));
+    if (context->options->ttl_ms)
+        json_object_set_new(body, "ttl_ms", json_integer(context->options->ttl_ms));
     enum status status = holds_send(context, "PUT", body);
     json_decref(body);
     return status;

@@ -76,7 +76,7 @@ static void watch_ask(struct watch *watch)
     watch->next_ns = boottime_ns() + watch->plan.kill_after_ns;
     if (watch->next_ns > latest_ns)
         watch->next_ns = latest_ns;
-    tree_signal(watch->plan.signal);
+    watch->report.asked = tree_signal(watch->plan.signal);
     tree_signal(SIGCONT);
 }
 
@@ -90,10 +90,13 @@ static void watch_alarm(struct watch *watch)
         watch_ask(watch);
         return;
     }
+    bool is_first = watch->phase != PHASE_KILLING;
     watch->phase = PHASE_KILLING;
     watch->next_ns = boottime_ns() + PASS_MS * MS_IN_NS;
     watch_set_clocks(watch);
-    tree_signal(SIGKILL);
+    int killed = tree_signal(SIGKILL);
+    if (is_first)
+        watch->report.killed = killed;
 }
 
 static void watch_obey(struct watch *watch)
@@ -105,7 +108,8 @@ static void watch_obey(struct watch *watch)
     if (length == 0) { /* the front is gone, and nobody renews */
         close(watch->orders);
         watch->orders = -1;
-        watch_ask(watch);
+        if (!watch->plan.outlives_front)
+            watch_ask(watch);
     } else if (order > 0) {
         watch->plan.expires_ns = order;
     } else if (order == GUARD_END) {
@@ -172,7 +176,7 @@ static void guard_main(const struct guard_plan *plan, int orders, int reports)
         _exit(NOT_RUN);
     setpgid(0, 0); /* so that what the terminal sends to the command does not reach this process */
     watch_run(&watch);
-    watch.report.spare_ns = watch.plan.expires_ns - boottime_ns();
+    watch.report.ended_ns = boottime_ns();
     ssize_t written = write(reports, &watch.report, sizeof watch.report);
     _exit(written < 0 ? NOT_RUN : 0);
 }

@@ -9,10 +9,11 @@
 #include <sys/types.h>
 
 struct guard_plan {
-    int64_t expires_ns;    /* E: when the lock may end, by CLOCK_BOOTTIME */
+    int64_t expires_ns;    /* E: when the lock may end, by CLOCK_BOOTTIME, or GUARD_NEVER */
     int64_t kill_after_ns; /* between the signal and SIGKILL */
     int64_t margin_ns;     /* between SIGKILL and E */
     int signal;            /* that asks the command to end */
+    bool outlives_front;   /* the command is not ended if the front is */
     char *const *command;
     sigset_t mask;                 /* of the command */
     struct sigaction child_action; /* of the command, for SIGCHLD */
@@ -22,7 +23,9 @@ struct guard_plan {
 struct guard_report {
     int status;       /* of the command, as waitpid(2) has it */
     bool was_ended;   /* by the guard */
-    int64_t spare_ns; /* what was left until E */
+    int asked;        /* how many processes had the signal */
+    int killed;       /* how many of them were still there for SIGKILL */
+    int64_t ended_ns; /* when the last descendant was gone */
 };
 
 struct guard {
@@ -31,7 +34,8 @@ struct guard {
     int reports; /* read a struct guard_report; the end of the file if the guard was killed */
 };
 
-#define GUARD_END INT64_C(0)
+#define GUARD_END   INT64_C(0)
+#define GUARD_NEVER (INT64_MAX / 2)
 
 /* Starts the guard and the command. Returns 0, or a negative errno. */
 int guard_start(struct guard *ret, const struct guard_plan *plan);

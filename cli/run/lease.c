@@ -1,6 +1,7 @@
 #include "cli/run/lease.h"
 
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "cli/problem.h"
 #include "cli/run/boottime.h"
 #include "cli/run/guard.h"
@@ -35,6 +36,63 @@ static void lease_order(const struct lease *lease, int64_t order)
     (void)written; /* a guard that is gone has ended the command */
 }
 
+int64_t lease_end(const struct lease *lease)
+{
+    int64_t expires_ns = lease->ignores_loss ? GUARD_NEVER : lease->expires_ns;
+    return expires_ns < lease->held_until_ns ? expires_ns : lease->held_until_ns;
+}
+
+static void lease_note_trouble(struct lease *lease, const struct reply *reply)
+{
+    const char *title = json_string_value(json_object_get(reply->json, "title"));
+    const char *text = reply->status == 0 ? reply->trouble : title ? title : "";
+    pthread_mutex_lock(&lease->mutex);
+    utf8_show_all((struct slice){text, strcspn(text, "\n")}, lease->trouble, LEASE_TROUBLE);
+    pthread_mutex_unlock(&lease->mutex);
+}
+
+void lease_trouble(struct lease *lease, char ret[LEASE_TROUBLE])
+{
+    pthread_mutex_lock(&lease->mutex);
+    memcpy(ret, lease->trouble, LEASE_TROUBLE);
+    pthread_mutex_unlock(&lease->mutex);
+}
+
+static void lease_lose(struct lease *lease)
+{
+    lease->is_lost = true;
+    if (lease->ignores_loss)
+        problem_print(STATUS_LOST, "%s: the lock is lost (%s). The command runs on.", lease->name,
+                      lease->trouble);
+    else
+        lease_order(lease, GUARD_END);
+}
+
+static void lease_move(struct lease *lease, int64_t sent_ns, int64_t expires_ns)
+{
+    if (lease->is_verbose)
+        problem_print(STATUS_DONE, "%s: renewed, %lld s left", lease->name,
+                      (long long)(expires_ns - boottime_ns()) / (1000 * MS_IN_NS));
+    lease->renewed_ns = sent_ns;
+    lease->expires_ns = expires_ns;
+    lease->is_overdue_said = false;
+    if (!lease->ignores_loss)
+        lease_order(lease, lease_end(lease));
+}
+
+/* A renewal has failed, and the next may come in time. */
+static void lease_miss(struct lease *lease)
+{
+    bool is_over = lease->ignores_loss && boottime_ns() > lease->expires_ns;
+    if (lease->is_verbose)
+        problem_print(STATUS_DONE, "%s: not renewed: %s", lease->name, lease->trouble);
+    if (is_over && !lease->is_overdue_said)
+        problem_print(STATUS_LOST,
+                      "%s: no batond has renewed the lock in time (%s). The command runs on.",
+                      lease->name, lease->trouble);
+    lease->is_overdue_said |= is_over;
+}
+
 bool lease_renew(struct lease *lease)
 {
     int64_t sent_ns = boottime_ns();
@@ -44,14 +102,13 @@ bool lease_renew(struct lease *lease)
                                                      .token = lease->token,
                                                      .body = lease->body});
     int64_t expires_ns = lease_expiry(&reply, sent_ns, &lease->ttl_ms);
-    if (problem_status(&reply) == STATUS_LOST) {
-        problem_report(&reply, lease->name);
-        lease->is_lost = true;
-        lease_order(lease, GUARD_END);
-    } else if (expires_ns > lease->expires_ns) {
-        lease->expires_ns = expires_ns;
-        lease_order(lease, expires_ns);
-    }
+    lease_note_trouble(lease, &reply);
+    if (problem_status(&reply) == STATUS_LOST)
+        lease_lose(lease);
+    else if (expires_ns > lease->expires_ns)
+        lease_move(lease, sent_ns, expires_ns);
+    else
+        lease_miss(lease);
     reply_free(&reply);
     return !lease->is_lost;
 }
@@ -83,7 +140,6 @@ static void *lease_run(void *context)
 int lease_start(struct lease *lease)
 {
     pthread_condattr_t attributes;
-    pthread_mutex_init(&lease->mutex, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&lease->condition, &attributes);

@@ -9,18 +9,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { LEASE_TROUBLE = 1024 };
+
 struct lease {
     struct client *client; /* of this thread alone */
     const char *path, *token, *name;
     const json_t *body;
+    bool is_verbose, ignores_loss;
     int64_t ttl_ms;             /* of the latest answer */
+    int64_t held_until_ns;      /* what the guard is told at most, by CLOCK_BOOTTIME */
     _Atomic int64_t expires_ns; /* E, by CLOCK_BOOTTIME */
+    _Atomic int64_t renewed_ns; /* when the latest renewal that was answered was sent */
     atomic_bool is_lost;        /* batond says so */
-    int orders;                 /* of the guard */
+    bool is_overdue_said;
+    int orders; /* of the guard */
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t condition;
     bool stops;
+    char trouble[LEASE_TROUBLE]; /* why it was not renewed; under the mutex */
 };
 
 /* When a hold ends at the earliest: what is left of it in a reply to a request sent then, less 1 %
@@ -29,6 +36,12 @@ int64_t lease_expiry(const struct reply *reply, int64_t sent_ns, int64_t *ret_tt
 
 /* Renews once, at once. Returns false if the lock is lost. */
 bool lease_renew(struct lease *lease);
+
+/* When the command has to be dead. */
+int64_t lease_end(const struct lease *lease);
+
+/* Copies why the latest renewal failed; "" if it did not. */
+void lease_trouble(struct lease *lease, char ret[LEASE_TROUBLE]);
 
 /* Starts the thread. Returns 0, or a negative errno. */
 int lease_start(struct lease *lease);

@@ -86,15 +86,17 @@ static void processes_mark(struct processes *all)
     }
 }
 
-void tree_signal(int signal)
+int tree_signal(int signal)
 {
     struct processes all = {0};
+    int count = 0;
     processes_read(&all);
     processes_mark(&all);
     for (size_t i = 0; i < all.count; i++)
         if (all.members[i].is_ours)
-            kill(all.members[i].pid, signal);
+            count += kill(all.members[i].pid, signal) == 0;
     free(all.members);
+    return count;
 }
 
 void tree_end(void)

@@ -3,8 +3,8 @@
 #define BATON_CLI_RUN_TREE_H
 
 /* Sends a signal to each descendant that /proc shows. Those that they fork meanwhile are missed:
- * call it again. */
-void tree_signal(int signal);
+ * call it again. Returns how many they are. */
+int tree_signal(int signal);
 
 /* Kills and reaps all of them, and returns when there is none. */
 void tree_end(void);

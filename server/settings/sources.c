@@ -210,6 +210,13 @@ static void sources_name(const char *variable, char name[NAME_TEXT])
     free(whole);
 }
 
+/* What `baton run --token-file` tells its command, which may be a batond. Without BATON_NAME it is a
+ * typo of BATON_TOKENS_FILE. */
+static bool sources_is_of_run(const char *variable)
+{
+    return strcmp(variable, "BATON_TOKEN_FILE") == 0 && getenv("BATON_NAME");
+}
+
 /* With a typo in BATON_REDIS_URL each replica would silently start a Redis of its own. Other
  * programs use this prefix, too: Kubernetes sets BATON_SERVICE_HOST. */
 static int check_variables(struct failure *failure)
@@ -218,7 +225,7 @@ static int check_variables(struct failure *failure)
     int result = 0;
     for (char **variable = environ; result == 0 && *variable; variable++) {
         sources_name(*variable, written);
-        if (written[0])
+        if (written[0] && !sources_is_of_run(written))
             result = check_variable(written, failure);
     }
     return result;

@@ -1,47 +1,11 @@
 /* The commands of baton against a batond: what they do, what they print, and how they exit. */
-#include "tests/cli/terminal.h"
-#include "tests/support/fixtures/service.h"
+#include "tests/cli/story.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-struct story {
-    struct service service;
-    struct terminal terminal;
-};
-
-static int story_open(void **state)
-{
-    struct story *story = calloc(1, sizeof *story);
-    if (!story)
-        abort();
-    *state = story;
-    service_open(&story->service, NULL, NULL);
-    terminal_open(&story->terminal, story->service.batond.url);
-    return 0;
-}
-
-static int story_close(void **state)
-{
-    struct story *story = *state;
-    terminal_close(&story->terminal);
-    service_close(&story->service);
-    free(story);
-    return 0;
-}
-
-static struct terminal *terminal_of(void **state)
-{
-    return &((struct story *)*state)->terminal;
-}
-
-static struct http_client *client_of(void **state)
-{
-    return ((struct story *)*state)->service.client;
-}
 
 static size_t lines_of(const char *text)
 {
@@ -288,7 +252,7 @@ static void break_ends_holds_by_name_and_by_prefix(void **state)
 static void what_batond_refuses_is_usage(void **state)
 {
     struct terminal *terminal = terminal_of(state);
-    says(terminal, 64, "ttl: expected a duration", "$BATON acquire --ttl=1day long");
+    says(terminal, 64, "ttl_ms: expected", "$BATON acquire --ttl=1000h long");
     says(terminal, 64, "name is not valid", "$BATON show ''");
     says(terminal, 78, NULL, "$BATON show --url=$BATON_URL/elsewhere x");
 }

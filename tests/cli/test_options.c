@@ -46,7 +46,7 @@ static void options_are_read_before_and_behind_names(void **state)
     (void)state;
     assert_int_equal(read_them(&options, FOR_ACQUIRE, ARGV, NULL), 0);
     assert_int_equal(options.wait_ms, 300000);
-    assert_string_equal(options.ttl, "9s");
+    assert_int_equal(options.ttl_ms, 9000);
     assert_true(options.shared);
     assert_int_equal(options.refused_status, 4);
     assert_string_equal(json_string_value(json_object_get(options.meta, "k")), "v");
@@ -65,12 +65,12 @@ static void wrong_option_is_refused_with_what_is_expected(void **state)
         {"--reason=x", "\"--reason\" is not an option of baton acquire"},
         {"--ttl", "--ttl needs a value: --ttl=DURATION"},
         {"-w", "--wait needs a value: --wait=DURATION"},
-        {"--wait=soon", "\"soon\" is not a duration"},
-        {"--connect-timeout=1.5s", "\"1.5s\" is not a duration"},
+        {"--wait=soon", "\"soon\" is not valid. Give a duration from 0s"},
+        {"--connect-timeout=1.5s", "\"1.5s\" is not valid"},
         {"--limit=0", "Give a whole number from 1"},
         {"--limit=3x", "\"3x\" is not valid"},
         {"-E256", "from 0 to 255"},
-        {"--connect-timeout=0", "Give 1ms to 1h"},
+        {"--connect-timeout=0", "Give a duration from 1ms to 1h"},
         {"--meta=x", "Write KEY=VALUE"},
         {"--meta==x", "Write KEY=VALUE"},
         {"--meta=x=\xff", "is not UTF-8"},

@@ -1,85 +1,10 @@
 /* baton run: the command has the lock as long as it runs, and does not outlive it. */
-#include "tests/cli/terminal.h"
-#include "tests/support/fixtures/service.h"
+#include "tests/cli/story.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct story {
-    struct service service;
-    struct terminal terminal;
-    pid_t guard, near, far; /* a command, and a child of it in another session */
-};
-
-static int story_open(void **state)
-{
-    struct story *story = calloc(1, sizeof *story);
-    if (!story)
-        abort();
-    *state = story;
-    service_open(&story->service, NULL, NULL);
-    terminal_open(&story->terminal, story->service.batond.url);
-    return 0;
-}
-
-static int story_close(void **state)
-{
-    struct story *story = *state;
-    terminal_close(&story->terminal);
-    service_close(&story->service);
-    free(story);
-    return 0;
-}
-
-static struct terminal *terminal_of(void **state)
-{
-    return &((struct story *)*state)->terminal;
-}
-
-static struct http_client *client_of(void **state)
-{
-    return ((struct story *)*state)->service.client;
-}
-
-static pid_t pid_said(struct story *story, const char *word)
-{
-    char line[200];
-    if (!process_wait_line(&story->terminal.process, word, NULL, line, sizeof line, CLOCK_HANG_MS))
-        fail_msg("no `%s` in %s", word, process_output(&story->terminal.process));
-    return (pid_t)strtol(line + strlen(word), NULL, 10);
-}
-
-/* `trap` is what the tree does at SIGTERM. */
-static void start_tree(struct story *story, const char *name, const char *trap)
-{
-    char command[600];
-    snprintf(command, sizeof command,
-             "exec $BATON run --ttl=3s %s -c '"
-             "trap \"%s\" TERM; echo \"guard $PPID\"; echo \"near $$\"; "
-             "setsid sh -c \"echo far \\$\\$; exec sleep 600\" & sleep 600; sleep 600'",
-             name, trap);
-    terminal_start(&story->terminal, command);
-    story->guard = pid_said(story, "guard ");
-    story->near = pid_said(story, "near ");
-    story->far = pid_said(story, "far ");
-}
-
-static bool tree_is_gone(void *context)
-{
-    const struct story *story = context;
-    return kill(story->near, 0) < 0 && errno == ESRCH && kill(story->far, 0) < 0 && errno == ESRCH;
-}
-
-static bool is_free(struct http_client *client, const char *name)
-{
-    char request[80];
-    snprintf(request, sizeof request, "GET /locks/%s", name);
-    answers(client, request, NULL, 200, NULL);
-    return strcmp(member_text(client, "state"), "free") == 0;
-}
 
 static void exit_status_is_that_of_the_command(void **state)
 {

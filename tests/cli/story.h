@@ -1,0 +1,38 @@
+/* story.h: a batond, and a terminal whose baton asks it. */
+#ifndef BATON_TESTS_CLI_STORY_H
+#define BATON_TESTS_CLI_STORY_H
+
+#include "tests/cli/terminal.h"
+#include "tests/support/fixtures/service.h"
+
+struct story {
+    struct service service;
+    struct terminal terminal;
+    pid_t guard, near, far; /* of start_tree: a command, and a child of it in another session */
+};
+
+int story_open(void **state);
+int story_close(void **state);
+
+struct terminal *terminal_of(void **state);
+struct http_client *client_of(void **state);
+
+bool is_free(struct http_client *client, const char *name);
+
+/* Takes a lock for an hour, as ann. */
+void hold_as_ann(struct http_client *client, const char *name, char token[TOKEN_TEXT]);
+void release(struct http_client *client, const char *name, const char *token);
+
+/* Waits for the output to have the text, which need not end a line. */
+void comes_to_say(struct terminal *terminal, const char *text);
+
+/* Waits for a line with the word. Returns the number behind it. */
+pid_t pid_said(struct story *story, const char *word);
+
+/* Starts `baton run` with a TTL of 3 s. `trap` is what the tree does at SIGTERM. */
+void start_tree(struct story *story, const char *name, const char *trap);
+
+/* Whether `near` and `far` are dead. Takes a struct story. */
+bool tree_is_gone(void *context);
+
+#endif

@@ -1,0 +1,150 @@
+/* The options of baton run: what ends the command, what does not, and what it is told. */
+#include "tests/cli/story.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void wrong_value_is_refused(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 64, "Give kill or ignore", "$BATON run --on-lost=stay x -- true");
+    says(terminal, 64, "Give fail or run", "$BATON run --if-unavailable=r x -- true");
+    says(terminal, 64, "such as TERM", "$BATON run --signal=TERMINATE x -- true");
+    says(terminal, 64, "from 1s", "$BATON run --max-held=10ms x -- true");
+    says(terminal, 64, "needs the name of a file", "$BATON run --token-file=- x -- true");
+}
+
+static void signal_option_ends_the_command(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    terminal_start(terminal,
+                   "exec $BATON run --signal=SIGINT --ttl=12s asked -c '"
+                   "trap : TERM; trap \"echo interrupted; exit\" INT; echo ready; while :; do "
+                   "sleep 0.05; done'");
+    comes_to_say(terminal, "ready");
+    answers(client_of(state), "DELETE /locks/asked?force=true", NULL, 200, NULL);
+    terminal_says(terminal, terminal_await(terminal), 76, "interrupted", __FILE__, __LINE__);
+}
+
+static void max_held_ends_the_command_with_124(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 124, "--max-held is over\n  Ended sh (",
+         "$BATON run --max-held=1s brief -c 'sleep 600 & sleep 600'");
+    assert_true(is_free(client_of(state), "brief"));
+}
+
+static void lost_lock_is_ignored_if_asked(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    terminal_start(terminal, "exec $BATON run --ttl=3s --on-lost=ignore kept -c 'echo ready; until "
+                             "test -e go; do sleep 0.05; done; exit 5'");
+    comes_to_say(terminal, "ready");
+    answers(client_of(state), "DELETE /locks/kept?force=true", NULL, 200, NULL);
+    comes_to_say(terminal, "kept: the lock is lost (");
+    struct terminal other = {.dir = terminal->dir, .count = 100};
+    says(&other, 0, NULL, "touch go");
+    free(other.output);
+    terminal_says(terminal, terminal_await(terminal), 5, "The command runs on.", __FILE__,
+                  __LINE__);
+}
+
+static void silent_batond_is_ignored_if_asked(void **state)
+{
+    struct story *story = *state;
+    struct terminal *terminal = &story->terminal;
+    terminal_start(terminal, "exec $BATON run --ttl=3s --on-lost=ignore quiet -c 'echo ready; "
+                             "until test -e gone; do sleep 0.05; done; exit 6'");
+    comes_to_say(terminal, "ready");
+    process_signal(&story->service.batond.process, SIGSTOP);
+    comes_to_say(terminal, "no batond has renewed the lock in time (");
+    process_signal(&story->service.batond.process, SIGCONT);
+    struct terminal other = {.dir = terminal->dir, .count = 200};
+    says(&other, 0, NULL, "touch gone");
+    free(other.output);
+    terminal_says(terminal, terminal_await(terminal), 6, NULL, __FILE__, __LINE__);
+}
+
+static void command_runs_without_batond_if_asked(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 69, NULL, "$BATON run --url=http://127.0.0.1:1 x -- echo hello");
+    assert_null(strstr(terminal->output, "hello"));
+    says(terminal, 4, "without the lock",
+         "$BATON run --url=http://127.0.0.1:1 --if-unavailable=run x -c 'exit 4'");
+    says(terminal, 124, "--max-held is over",
+         "$BATON run --url=http://127.0.0.1:1 --if-unavailable=run --max-held=1s x -- sleep 600");
+    says(terminal, 75, NULL, "$BATON acquire -n y && $BATON run -n --if-unavailable=run y -- true");
+}
+
+static void token_file_is_for_the_command_alone(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 0, " mode 600",
+         "$BATON run --token-file=kept told -c 'echo fence $BATON_FENCE mode $(stat -c %%a "
+         "$BATON_TOKEN_FILE); $BATON renew --token-file=$BATON_TOKEN_FILE told'");
+    says(terminal, 0, "none", "test -e kept || echo none");
+    says(terminal, 0, "unset", "$BATON run told -c 'echo ${BATON_TOKEN_FILE-unset}'");
+    says(terminal, 78, "cannot write", "$BATON run --token-file=nowhere/token told -- true");
+}
+
+static void verbose_run_tells_grant_and_renewal(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    terminal_start(terminal, "exec $BATON run -v --ttl=3s verbose -- sleep 600");
+    comes_to_say(terminal, "verbose: granted, fence 1");
+    comes_to_say(terminal, "verbose: renewed, ");
+    process_signal(&terminal->process, SIGTERM);
+    terminal_says(terminal, terminal_await(terminal), 128 + SIGTERM, "verbose: released", __FILE__,
+                  __LINE__);
+}
+
+static void holder_names_process_and_not_its_arguments(void **state)
+{
+    struct http_client *client = client_of(state);
+    struct terminal *terminal = terminal_of(state);
+    terminal_start(terminal, "exec $BATON run --meta job=7 named -- /bin/sleep 600.125");
+    struct process *process = &terminal->process;
+    while (is_free(client, "named"))
+        clock_sleep_ms(2);
+    answers(client, "GET /locks/named", NULL, 200, NULL);
+    assert_string_equal(member_text(client, "holders.0.meta.command"), "sleep");
+    assert_string_equal(member_text(client, "holders.0.meta.job"), "7");
+    assert_int_equal(member_integer(client, "holders.0.meta.pid"), process->pid);
+}
+
+/* batond refuses variables BATON_... that it does not know. */
+static void batond_starts_under_run(void **state)
+{
+    struct story *story = *state;
+    struct terminal *terminal = &story->terminal;
+    char command[600];
+    snprintf(command, sizeof command,
+             "echo key >key; export BATON_AUTH_FILE=key BATON_CA=%s BATON_CERT= BATON_KEY=; exec "
+             "$BATON run --token-file=kept service -- %s --listen=127.0.0.1:0 --redis-url=%s",
+             "/etc/hostname", getenv("BATON_TEST_BATOND"), story->service.redis.url);
+    terminal_start(terminal, command);
+    comes_to_say(terminal, "\"msg\":\"listening\"");
+    process_signal(&terminal->process, SIGTERM);
+    terminal_says(terminal, terminal_await(terminal), 0, NULL, __FILE__, __LINE__);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_value_is_refused),
+        cmocka_unit_test(signal_option_ends_the_command),
+        cmocka_unit_test(max_held_ends_the_command_with_124),
+        cmocka_unit_test(lost_lock_is_ignored_if_asked),
+        cmocka_unit_test(silent_batond_is_ignored_if_asked),
+        cmocka_unit_test(command_runs_without_batond_if_asked),
+        cmocka_unit_test(token_file_is_for_the_command_alone),
+        cmocka_unit_test(verbose_run_tells_grant_and_renewal),
+        cmocka_unit_test(holder_names_process_and_not_its_arguments),
+        cmocka_unit_test(batond_starts_under_run),
+    };
+    return cmocka_run_group_tests(tests, story_open, story_close);
+}

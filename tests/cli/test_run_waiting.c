@@ -1,0 +1,91 @@
+/* What baton run prints while it waits for the lock. */
+#include "tests/cli/story.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t count_of(const char *text, const char *word)
+{
+    size_t count = 0;
+    for (const char *found = text; (found = strstr(found, word)); found += strlen(word))
+        count++;
+    return count;
+}
+
+static void waiting_prints_a_line_and_then_only_changes(void **state)
+{
+    struct http_client *client = client_of(state);
+    struct terminal *terminal = terminal_of(state);
+    char ann[TOKEN_TEXT];
+    hold_as_ann(client, "lines", ann);
+    terminal_start(terminal, "exec $BATON run lines -- echo runs");
+    comes_to_say(terminal, "baton: waiting. lines: held by ann for ");
+    answers_token(client, ann, "PUT /locks/lines", NULL, 200, NULL); /* a change of no interest */
+    release(client, "lines", ann);
+    terminal_says(terminal, terminal_await(terminal), 0, "runs", __FILE__, __LINE__);
+    assert_int_equal(count_of(terminal->output, "waiting"), 1);
+}
+
+static void waiting_names_process_and_place(void **state)
+{
+    struct http_client *client = client_of(state);
+    struct terminal *terminal = terminal_of(state), holder;
+    terminal_open(&holder, ((struct story *)*state)->service.batond.url);
+    terminal_start(&holder, "exec $BATON run --owner=root@web2 place -- /bin/sleep 600");
+    while (is_free(client, "place"))
+        clock_sleep_ms(2);
+    struct terminal before;
+    terminal_open(&before, ((struct story *)*state)->service.batond.url);
+    terminal_start(&before, "exec $BATON acquire place");
+    comes_to_queue(client, "place", 1);
+    terminal_start(terminal, "exec $BATON run place -- echo runs");
+    char expected[160];
+    snprintf(expected, sizeof expected, "place: held by root@web2 (pid %d, sleep) for ",
+             holder.process.pid);
+    comes_to_say(terminal, expected);
+    comes_to_say(terminal, "; 1 before you\n");
+    terminal_close(&before);
+    terminal_close(&holder);
+    process_stop(&terminal->process);
+}
+
+static void terminal_has_one_line_that_is_cleared(void **state)
+{
+    struct http_client *client = client_of(state);
+    struct terminal *terminal = terminal_of(state);
+    char ann[TOKEN_TEXT];
+    hold_as_ann(client, "tty", ann);
+    terminal_start(terminal, "TERM=xterm exec script -qec '$BATON run tty -- echo runs' /dev/null");
+    comes_to_say(terminal, "\r\033[Ktty: held by ann for 2 s");
+    comes_to_say(terminal, "\r\033[Ktty: held by ann for 4 s");
+    release(client, "tty", ann);
+    terminal_says(terminal, terminal_await(terminal), 0, "\r\033[Kruns", __FILE__, __LINE__);
+}
+
+static void quiet_run_waits_silently(void **state)
+{
+    struct http_client *client = client_of(state);
+    struct terminal *terminal = terminal_of(state);
+    char ann[TOKEN_TEXT];
+    hold_as_ann(client, "silent", ann);
+    says(terminal, 75, NULL, "$BATON run -q -w 2s silent -- echo runs");
+    assert_string_equal(terminal->output, "");
+    says(terminal, 75, "held by ann", "$BATON run -w 2s silent -- echo runs");
+    says(terminal, 75, "The wait ended", "$BATON run -w 500ms silent -- echo runs");
+    says(terminal, 75, "several:taken: held by ann",
+         "$BATON acquire -n several:taken --owner=ann; $BATON run -w 2s several:free "
+         "several:taken -- echo runs");
+    release(client, "silent", ann);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waiting_prints_a_line_and_then_only_changes),
+        cmocka_unit_test(waiting_names_process_and_place),
+        cmocka_unit_test(terminal_has_one_line_that_is_cleared),
+        cmocka_unit_test(quiet_run_waits_silently),
+    };
+    return cmocka_run_group_tests(tests, story_open, story_close);
+}
