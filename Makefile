@@ -86,7 +86,7 @@ prefix := $(DESTDIR)$(PREFIX)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run image container test test-programs timing nightly deploy-test ui-test fuzz fuzz-programs model chaos guarantees bench-tool bench bench-redis figures budget budget-tool lint format install uninstall deb deb-test bare-test clean help FORCE
+.PHONY: all run image container test test-programs clients-test timing nightly deploy-test ui-test fuzz fuzz-programs model chaos guarantees bench-tool bench bench-redis figures budget budget-tool lint format install uninstall deb deb-test bare-test clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -121,6 +121,12 @@ ui-test: ## test the page in a headless Chromium; pictures of it go to build/ui 
 	@$(packages) build run ui
 	@$(submake) all
 	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) tests/ui/run.sh build '$(ONLY)'
+
+clients-test: ## run clients/cases.yaml with each client, and print a table (2 minutes; QUICK=1: a part; CLIENTS='python go', ONLY=words)
+	@$(packages) build run test cases
+	@$(submake) $(BUILD)/batond
+	@clients/conformance/run.py $(abspath $(BUILD)/batond) $(abspath $(BUILD)/clients) \
+	    $(if $(QUICK),--quick) --clients '$(CLIENTS)' --only '$(ONLY)'
 
 fuzz: ## send in what nobody would (SECONDS=n for each target, 30; 0 only replays the corpus; ONLY=pattern)
 	@$(packages) build fuzz

@@ -13,7 +13,7 @@ nightly() { # WHAT COMMAND...
     [[ $1 != *"$word"* ]] || step "$@"
 }
 
-nightly "packages" deploy/install-packages.sh build run test deploy ui lint fuzz valgrind budget bare-test deb-test container \
+nightly "packages" deploy/install-packages.sh build run test cases deploy ui lint fuzz valgrind budget bare-test deb-test container \
     model bench
 nightly "timing: how soon things happen" make timing
 nightly "lint: all analyzers over all files" make lint
@@ -23,6 +23,7 @@ nightly "tests under valgrind, a part" make test VALGRIND=1 \
     ONLY="test_fields test_rate test_tokens_file test_principal test_acquire test_parameters test_holds test_several test_hold_conn"
 nightly "bare roots: all tests in Debian 12 and 13" make bare-test
 nightly "page in a headless Chromium" make ui-test
+nightly "clients: all cases" make clients-test
 nightly "model: the hand-over" make model
 nightly "fuzz: 60 s for each target" make fuzz SECONDS=60
 nightly "chaos" make chaos

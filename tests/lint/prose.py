@@ -25,8 +25,8 @@ import subprocess
 import sys
 
 LONGEST = 30
-TEXTS = ["*.md", "docs/*.md", "openapi.yaml", "Dockerfile", "deploy/man/*.[1i]*", "deploy/*.c*f*g*", "deploy/compose/*.*",
-         "deploy/*/*.yml", "deploy/grafana/*.json", "deploy/kubernetes/**/*.yaml", "deploy/systemd/*.s*",
+TEXTS = ["*.md", "docs/*.md", "clients/**/*.md", "openapi.yaml", "Dockerfile", "deploy/man/*.[1i]*", "deploy/*.c*f*g*",
+         "deploy/compose/*.*", "deploy/*/*.yml", "deploy/grafana/*.json", "deploy/kubernetes/**/*.yaml", "deploy/systemd/*.s*",
          *(f"{layer}/**/*.[ch]" for layer in ("api", "base", "cli", "locks", "redis", "server")), "api/ui/*.js", "api/ui/*.html"]
 FEWEST = 4  # words of a string in a program: a shorter one is a name, a field, a piece of a sentence
 

@@ -13,7 +13,7 @@ flags=("${@:2}")
 mapfile -t sources < <(find base redis locks api server cli tests -name '*.c' | sort)
 mapfile -t headers < <(find base redis locks api server cli tests -name '*.h' ! -path 'tests/lint/*' | sort)
 mapfile -t shell < <(grep -rlE --exclude-dir={build,.git,node_modules} --exclude='*.md' '^#!.*\b(ba)?sh$' . | sort)
-mapfile -t python < <(find tests -name '*.py' | sort)
+mapfile -t python < <(find tests clients -name '*.py' | sort)
 
 last_passed() { # prints the tree that passed the gate last, here or where this clone comes from
     local folder tree origin

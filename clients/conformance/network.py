@@ -1,0 +1,92 @@
+"""What lies between the clients and haproxy: passes everything on, or loses it as a case wants."""
+import re
+import select
+import socket
+import threading
+import time
+
+
+class Network:
+    """It runs on threads of its own, two for each connection."""
+
+    def __init__(self, target):
+        self.target = target
+        self.changed = threading.Condition()
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=100)
+        self.port = self.listener.getsockname()[1]
+        self.reset()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def reset(self):
+        with self.changed:
+            self.mode, self.loses, self.cut_after, self.delay = "open", None, None, 0
+            self.counts = {}  # "passed PUT", "answered 503", "lost", "cuts", "refused": how often
+            self.changed.notify_all()
+
+    def set_mode(self, mode):
+        with self.changed:
+            self.mode = mode
+            self.changed.notify_all()
+
+    def count(self, what):
+        with self.changed:
+            self.counts[what] = self.counts.get(what, 0) + 1
+            self.changed.notify_all()
+
+    def accept(self):
+        while True:
+            client, _ = self.listener.accept()
+            if self.mode == "closed":
+                self.count("refused")
+                client.close()
+                continue
+            threading.Thread(target=self.carry, args=(client,), daemon=True).start()
+
+    def carry(self, client):
+        """Both ways, until an end or a fault."""
+        end = time.monotonic() + (self.cut_after or 1e6)
+        with client, socket.create_connection(self.target) as server:
+            method = ""
+            while self.mode == "open":
+                if time.monotonic() > end:
+                    self.count("cuts")
+                    return
+                readable, _, _ = select.select([client, server], [], [], 0.05)
+                if self.mode != "open":
+                    break
+                for source in readable:
+                    data = source.recv(65536)
+                    if not data:
+                        return
+                    if source is client:
+                        method = self.look_at_request(data) or method
+                        server.sendall(data)
+                        continue
+                    if self.takes_away(method):
+                        return
+                    self.look_at_reply(data)
+                    time.sleep(self.delay)
+                    client.sendall(data)
+            # What is silent stays so for this connection, even when the network is back.
+            with self.changed:
+                self.changed.wait_for(lambda: self.mode != "silent")
+
+    def look_at_request(self, data):
+        match = re.match(rb"(POST|PUT|DELETE|GET) ", data)
+        return match and match[1].decode()
+
+    def takes_away(self, method):
+        with self.changed:
+            if not method or method != self.loses:
+                # A reply to this method has come through.
+                key = f"passed {method}"
+                self.counts[key] = self.counts.get(key, 0) + 1
+                self.changed.notify_all()
+                return False
+            self.loses = None
+        self.count("lost")
+        return True
+
+    def look_at_reply(self, data):
+        if match := re.match(rb"HTTP/1\.1 (\d+)", data):
+            self.count(f"answered {match[1].decode()}")

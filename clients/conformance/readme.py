@@ -1,0 +1,37 @@
+"""Runs the first lines of a client's README, and compares what they print with what it shows."""
+import os
+import re
+import subprocess
+
+from stack import HANGS, ROOT
+
+CLIENTS = ROOT / "clients"
+
+
+def prepare_python(_folder, _build):
+    return ["/usr/bin/python3", "example.py"], "example.py", {"PYTHONPATH": str(CLIENTS / "python")}
+
+
+# A client, its folder, and what makes its lines a program: a command, the name of the file, and variables.
+EXAMPLES = {"python": ("python", prepare_python)}
+
+
+def blocks(page):
+    """The first block of code of a page, and the block of text behind it."""
+    return re.search(r"^```\w+\n(.*?)^```\n```text\n(.*?)^```", page.read_text(), re.S | re.M).groups()
+
+
+def wrong_with(client, url, build, folder):
+    """Returns what is wrong with the README of a client, or None."""
+    name, prepare = EXAMPLES[client]
+    code, shown = blocks(CLIENTS / name / "README.md")
+    if len(code.splitlines()) > 10:
+        return "The example has more than ten lines."
+    command, file, variables = prepare(folder, build)
+    (folder / file).write_text(code.replace("http://127.0.0.1:7420", url))
+    ran = subprocess.run(command, cwd=folder, env=os.environ | variables, text=True, timeout=HANGS, check=False,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    pattern = ".*".join(map(re.escape, shown.split("…")))
+    if ran.returncode or not re.fullmatch(pattern, ran.stdout):
+        return f"The example ended with {ran.returncode} and printed:\n{ran.stdout}"
+    return None

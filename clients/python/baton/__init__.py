@@ -1,0 +1,17 @@
+"""Locks of Baton: renewed by themselves, and given up before they end.
+
+>>> import baton
+>>> client = baton.Client("http://127.0.0.1:7420")
+>>> with client.lock("deploy", wait=60) as lock:
+...     print(lock.fence)
+"""
+from .aio import AsyncClient, AsyncLock
+from .blocking import Client, Lock
+from .errors import (BatonError, Damaged, Forbidden, Invalid, LimitMismatch, Locked, LockLost, NotHeld, Problem,
+                     Quarantined, Superseded, TooMany, Unauthorized, Unavailable, Unreachable, UpgradeConflict,
+                     WaitTimeout)
+
+__version__ = "0.1.0"
+__all__ = ["AsyncClient", "AsyncLock", "BatonError", "Client", "Damaged", "Forbidden", "Invalid", "LimitMismatch",
+           "Lock", "LockLost", "Locked", "NotHeld", "Problem", "Quarantined", "Superseded", "TooMany", "Unauthorized",
+           "Unavailable", "Unreachable", "UpgradeConflict", "WaitTimeout"]

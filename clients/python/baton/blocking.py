@@ -1,0 +1,159 @@
+"""The blocking client: a thread for each lock renews it."""
+import http.client
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from urllib.parse import urlsplit
+
+from . import core
+from .errors import LockLost
+
+
+class Lock:
+    """A lock, from `Client.lock`. Use it with `with`."""
+
+    def __init__(self, client: "Client", lease: core.Lease, wait: float, on_lost: Callable[[], object] | None):
+        self._client, self._lease, self._wait, self._on_lost = client, lease, wait, on_lost
+        self._over = threading.Event()
+        self._why = "it was released"
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self._lease.names
+
+    @property
+    def token(self) -> str:
+        return self._lease.token
+
+    @property
+    def fence(self) -> int:
+        """The fence; of several locks, that of the first name."""
+        return self.fences[self.names[0]]
+
+    @property
+    def fences(self) -> dict[str, int]:
+        return {hold["name"]: hold["fence"] for hold in self._lease.holds}
+
+    @property
+    def mode(self) -> str:
+        return self._lease.holds[0]["mode"]
+
+    @property
+    def left(self) -> float:
+        """Seconds for which you may count on the lock, unless a renewal adds to them; 0 if it is lost."""
+        return 0.0 if self._over.is_set() else max(0.0, self._lease.left)
+
+    def check(self):
+        """Raises LockLost if the lock may be another's. Call it before each step of the work."""
+        if not self.left:
+            raise LockLost(f"{', '.join(self.names)}: {self._why}")
+
+    def acquire(self) -> "Lock":
+        try:
+            self._client._run(core.acquire(self._client._config, self._lease, self._wait))
+        except BaseException:
+            self._end()  # leaves the queue; a grant whose answer was lost ends, too
+            raise
+        self._why = "no batond has renewed the lock in time"
+        threading.Thread(target=self._keep, name="baton-renew", daemon=True).start()
+        if self._on_lost:
+            threading.Thread(target=self._watch, name="baton-watch", daemon=True).start()
+        return self
+
+    def release(self):
+        """Ends the hold. Raises LockLost if it was lost before, so that the work may have been in vain."""
+        is_lost = not self.left
+        self._over.set()
+        self._end()
+        if is_lost:
+            raise LockLost(f"{', '.join(self.names)}: {self._why}")
+
+    def __enter__(self) -> "Lock":
+        return self.acquire()
+
+    def __exit__(self, kind, error, trace):
+        try:
+            self.release()
+        except LockLost:
+            if kind is None:
+                raise
+
+    def _end(self):
+        self._client._run(core.release(self._client._config, self._lease))
+
+    def _keep(self):
+        why = self._client._run(core.keep(self._client._config, self._lease), self._over)
+        if why:
+            self._why = why
+
+    def _watch(self):
+        """A renewal that hangs does not keep this thread from being in time."""
+        while self._lease.left > 0:
+            # At most 50 ms, since a renewal may say that the lock is lost.
+            if self._over.wait(min(self._lease.left, 0.05)):
+                return
+        self._on_lost()
+
+
+class Client:
+    """Talks to one batond, or to several that share a Redis."""
+
+    def __init__(self, urls: str | Sequence[str] = "http://127.0.0.1:7420", *, bearer: str | None = None,
+                 ssl_context: ssl.SSLContext | None = None, **options):
+        self._config = core.Config(urls, bearer, **options)
+        self._ssl = ssl_context
+
+    def lock(self, names: str | Sequence[str], *, wait: core.Duration = 0, on_lost: Callable[[], object] | None = None,
+             **fields) -> Lock:
+        """A lock of one name, or of several at once. `wait` is for all requests together, in seconds or as
+        "5m"; `math.inf` waits for ever. All other fields are those of the API: ttl, owner, mode, limit, meta ..."""
+        names = [names] if isinstance(names, str) else list(names)
+        return Lock(self, core.Lease(names, fields), core.seconds(wait), on_lost)
+
+    def inspect(self, name: str) -> dict:
+        return self._run(core.request(self._config, "GET", "/locks/" + core.quote(name, safe=""))).document
+
+    def break_lock(self, name: str) -> dict:
+        """Ends all holds of the name, whoever has them."""
+        path = "/locks/" + core.quote(name, safe="")
+        return self._run(core.request(self._config, "DELETE", path, force="true")).document
+
+    def events(self, name: str | None = None, *, prefix: str = "", after: int | None = None) -> Iterator[dict]:
+        """Yields the lock as it is, and whenever it changes; without a name, what changes under a prefix."""
+        while True:
+            document = self._run(core.next_change(self._config, name, prefix, after)).document
+            after = document["version"]
+            if document["changed"]:
+                yield document
+
+    def _run(self, steps, over: threading.Event | None = None):
+        """Does what the steps say, until they return, or `over` is set."""
+        answer = None
+        while True:
+            try:
+                step = steps.send(answer)
+            except StopIteration as end:
+                return end.value
+            answer = None
+            if isinstance(step, core.Send):
+                answer = self._send(step)
+            elif over is None:
+                time.sleep(step.seconds)
+            elif over.wait(step.seconds):
+                return None
+
+    def _send(self, step: core.Send) -> core.Reply:
+        url = urlsplit(step.url)
+        if url.scheme == "https":
+            connection = http.client.HTTPSConnection(url.netloc, timeout=step.timeout, context=self._ssl)
+        else:
+            connection = http.client.HTTPConnection(url.netloc, timeout=step.timeout)
+        try:
+            connection.request(step.method, url.path + step.path, step.body, step.headers | {"Connection": "close"})
+            response = connection.getresponse()
+            return core.Reply.of_body(response.status, response.read())
+        except (OSError, http.client.HTTPException) as error:
+            return core.Reply(0, {"detail": f"{step.url}: {error or type(error).__name__}"})
+        finally:
+            connection.close()

@@ -1,0 +1,236 @@
+"""The rules of a client, without any input or output.
+
+Each rule is a generator. It yields a Send or a Sleep, and is resumed with the Reply or with None. The
+blocking client and that of asyncio differ only in how they do the two.
+"""
+import json
+import math
+import re
+import secrets
+import time
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from urllib.parse import quote, urlencode
+
+from .errors import NotHeld, Problem, Quarantined, TooMany, Unavailable, WaitTimeout, problem
+
+KEEP_MS = 10_000  # for the place in the queue between two requests
+SHORTEST_PORTION = 1.0  # seconds; a batond with a shorter max-wait is not waited at
+SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "": 1}
+
+now = time.monotonic
+Duration = float | str
+
+
+def seconds(duration: Duration) -> float:
+    """A number is seconds; a text is what the API takes: 500ms, 30s, 5m, 2h."""
+    if isinstance(duration, str):
+        if not (match := re.fullmatch(r"(\d+)(ms|s|m|h|)", duration)):
+            raise ValueError(f"{duration!r} is no duration; send 500ms, 30s, 5m or 2h")
+        return int(match[1]) * SECONDS[match[2]]
+    return float(duration)
+
+
+def json_fields(fields: dict) -> dict:
+    """Fields of a request. Durations that are numbers become milliseconds; all others stay as they are."""
+    durations = ("ttl", "wait", "keep", "at_least", "max_held")
+    return {f"{name}_ms" if name in durations and isinstance(value, (int, float)) else name:
+            round(value * 1000) if name in durations and isinstance(value, (int, float)) else value
+            for name, value in fields.items() if value is not None}
+
+
+class Send(NamedTuple):
+    url: str
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes | None
+    timeout: float
+
+
+class Sleep(NamedTuple):
+    seconds: float
+
+
+@dataclass
+class Reply:
+    status: int  # 0: no answer
+    document: dict
+    sent: float = 0  # by the monotonic clock
+
+    @property
+    def is_done(self) -> bool:
+        return 200 <= self.status < 300
+
+    @staticmethod
+    def of_body(status: int, body: bytes) -> "Reply":
+        """A server of another kind may answer anything."""
+        try:
+            document = json.loads(body)
+        except ValueError:
+            document = None
+        if isinstance(document, dict) and (200 <= status < 300 or "code" in document):
+            return Reply(status, document)
+        away = status if status in (502, 503, 504) else 0
+        return Reply(away, {"detail": f"the answer ({status}) is not one of batond"})
+
+
+Steps = Generator[Send | Sleep, Reply | None, Reply]
+
+
+@dataclass
+class Config:
+    """Where batond is, who asks, and how patient the client is; times in seconds."""
+    urls: Sequence[str]
+    bearer: str | None = None
+    timeout: float = 5.0  # for an answer, beside the wait
+    portion: float = 25.0  # how long one request waits: less than any proxy allows
+    patience: float = 10.0  # how long a request is repeated that nobody answers
+    current: int = 0  # the URL that answered last
+
+    def __post_init__(self):
+        self.urls = [url.rstrip("/") for url in ([self.urls] if isinstance(self.urls, str) else self.urls)]
+
+    def ask(self, method: str, path: str, *, token=None, body=None, timeout=None) -> Steps:
+        """Asks one URL after another until a batond can serve."""
+        headers = {"Accept": "application/json"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        if token:
+            headers["Lock-Token"] = token
+        if self.bearer:
+            headers["Authorization"] = f"Bearer {self.bearer}"
+        encoded = None if body is None else json.dumps(body).encode()
+        for _ in self.urls:
+            sent = now()
+            reply = yield Send(self.urls[self.current], method, path, headers, encoded, timeout or self.timeout)
+            reply.sent = sent
+            if reply.is_done or not isinstance(problem(reply.status, reply.document), Unavailable):
+                break
+            self.current = (self.current + 1) % len(self.urls)
+        return reply
+
+
+@dataclass
+class Lease:
+    """A hold of one name or several, and how long this client counts on it."""
+    names: Sequence[str]
+    fields: dict
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
+    document: dict = field(default_factory=dict)
+    ttl: float = 0.0
+    expires: float = -math.inf  # by the monotonic clock, before it ends in Redis
+    renew_at: float = 0.0
+
+    def __post_init__(self):
+        self.fields = json_fields(self.fields)
+        if len(self.names) == 1:
+            self.path, self.body = "/locks/" + quote(self.names[0], safe=""), {}
+        else:
+            self.path, self.body = "/locks", {"names": list(self.names)}
+
+    @property
+    def holds(self) -> list[dict]:
+        return self.document.get("locks") or [self.document]
+
+    @property
+    def left(self) -> float:
+        return self.expires - now()
+
+    def count(self, reply: Reply):
+        """From when the request was sent: it may have been on its way for any part of the time since. A
+        hundredth is for clocks that differ, the rest for a program that is slow to stop."""
+        self.document = reply.document
+        self.ttl = min(hold["ttl_ms"] for hold in self.holds) / 1000
+        self.expires = reply.sent + self.ttl * 0.99 - min(self.ttl / 10, 1.0)
+        self.renew_at = reply.sent + self.ttl / 3
+
+
+def acquire(config: Config, lease: Lease, wait: float) -> Steps:
+    """Takes the lock, in as many requests as it needs: all have one token, and so one place in the queue."""
+    begun = now()
+    end_of_wait, end_of_trouble = begun + wait, begun + max(wait, config.patience)
+    portion, is_granted = config.portion, False
+    while True:
+        waits = 0.0 if is_granted else max(0.0, min(portion, end_of_wait - now()))
+        body = lease.body | lease.fields
+        if waits:
+            body["wait_ms"] = round(waits * 1000)
+            if len(lease.names) == 1 and "keep" not in body:
+                body.setdefault("keep_ms", KEEP_MS)
+        reply = yield from config.ask("POST", lease.path, token=lease.token, body=body, timeout=waits + config.timeout)
+        if reply.is_done:
+            lease.count(reply)
+            # A wait counts as time on the way. The same request again, without one, says what is left.
+            if lease.left > lease.ttl / 2 or (is_granted and lease.left > 0):
+                return reply
+            is_granted = True
+            error: Problem = problem(0, {"detail": "the answers come too late for this TTL"})
+        else:
+            error, is_granted = problem(reply.status, reply.document), False
+        if reply.status == 400 and reply.document.get("parameter", "").startswith("wait") and \
+                portion / 2 >= SHORTEST_PORTION:
+            portion /= 2  # the max-wait of batond is shorter
+            continue
+        is_in_trouble = is_granted or (isinstance(error, Unavailable) and not isinstance(error, Quarantined))
+        end = end_of_trouble if is_in_trouble else end_of_wait
+        if now() >= end or not (is_in_trouble or isinstance(error, (WaitTimeout, Quarantined, TooMany))):
+            raise error
+        if not is_granted and not isinstance(error, WaitTimeout):
+            yield Sleep(min(error.retry_after or 0.3, 1.0, end - now()))
+
+
+def keep(config: Config, lease: Lease) -> Generator[Send | Sleep, Reply | None, str]:
+    """Renews the lease for as long as it can, and returns why it cannot any more."""
+    why = "no batond has renewed the lock in time"
+    while lease.left > 0:
+        if (pause := min(lease.renew_at - now(), lease.left)) > 0:
+            yield Sleep(pause)
+            continue
+        timeout = min(config.timeout, lease.ttl / 4, lease.left)
+        reply = yield from config.ask("PUT", lease.path, token=lease.token, body=lease.body, timeout=timeout)
+        if reply.is_done:
+            lease.count(reply)
+            continue
+        error = problem(reply.status, reply.document)
+        if isinstance(error, NotHeld):
+            lease.expires = -math.inf
+            return str(error)
+        why = f"no batond has renewed the lock in time; at last: {error}"
+        lease.renew_at = now() + lease.ttl / 20
+    return why
+
+
+def release(config: Config, lease: Lease) -> Steps:
+    """Ends the hold, or the wait. If nobody answers, the hold ends with its TTL."""
+    end = min(lease.expires, now() + config.patience)
+    while True:
+        timeout = min(config.timeout, max(lease.left, 1.0))
+        reply = yield from config.ask("DELETE", lease.path, token=lease.token, body=lease.body or None, timeout=timeout)
+        if reply.status not in (0, 502, 503, 504) or now() >= end:
+            return reply
+        yield Sleep(0.2)
+
+
+def request(config: Config, method: str, path: str, *, waits=0.0, **fields) -> Steps:
+    """Any other request; repeats it while nobody answers."""
+    fields = json_fields(fields)
+    path += "?" + urlencode(fields) if fields else ""
+    end = now() + waits + config.patience
+    while True:
+        reply = yield from config.ask(method, path, timeout=waits + config.timeout)
+        if reply.is_done:
+            return reply
+        error = problem(reply.status, reply.document)
+        if not isinstance(error, (Unavailable, TooMany)) or now() >= end:
+            raise error
+        yield Sleep(0.3)
+
+
+def next_change(config: Config, name: str | None, prefix: str, after: int | None) -> Steps:
+    """Waits for a change after a version."""
+    if name is None:
+        return request(config, "GET", "/events", waits=config.portion, wait=config.portion, prefix=prefix, after=after)
+    path = f"/locks/{quote(name, safe='')}/events"
+    return request(config, "GET", path, waits=config.portion, wait=config.portion, after=after)

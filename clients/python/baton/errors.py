@@ -1,0 +1,97 @@
+"""What can go wrong: a class for each kind of problem document."""
+
+
+class BatonError(Exception):
+    """All errors of this package."""
+
+
+class LockLost(BatonError):
+    """The lock may be another's from now on. Stop the work that it protects."""
+
+
+class Problem(BatonError):
+    """batond, or the proxy in front of it, has refused a request."""
+
+    def __init__(self, status: int, document: dict):
+        self.status, self.document = status, document
+        self.code: str = document.get("code", "")
+        self.detail: str = document.get("detail", "")
+        super().__init__(f"{self.code or status}: {self.detail}")
+
+    @property
+    def retry_after(self) -> float:
+        """Seconds after which it makes sense to ask again; 0 if unknown."""
+        return self.document.get("retry_after_ms", 0) / 1000
+
+
+class Locked(Problem):
+    """Others hold the lock, or wait for it."""
+
+    @property
+    def holders(self) -> list[dict]:
+        return self.document.get("holders", [])
+
+
+class WaitTimeout(Locked):
+    """The wait has ended before the lock was granted."""
+
+
+class NotHeld(Problem):
+    """The token has no live hold."""
+
+
+class LimitMismatch(Problem):
+    """The semaphore is held with another limit."""
+
+
+class UpgradeConflict(Problem):
+    """Another owner of a shared hold waits to make it exclusive."""
+
+
+class Superseded(Problem):
+    """A later request with this token waits in place of this one."""
+
+
+class Invalid(Problem):
+    """The request itself is wrong; repeating it does not help."""
+
+
+class Unauthorized(Problem):
+    """The API key is missing or unknown."""
+
+
+class Forbidden(Problem):
+    """The API key does not have the right to do this."""
+
+
+class TooMany(Problem):
+    """Too many requests wait, or were sent in a second."""
+
+
+class Damaged(Problem):
+    """The record of the lock in Redis cannot be read."""
+
+
+class Unavailable(Problem):
+    """No batond can serve now, or the outcome is unknown. Repeating the request is safe."""
+
+
+class Quarantined(Unavailable):
+    """New locks are paused, because Redis may have lost some."""
+
+
+class Unreachable(Unavailable):
+    """No batond has answered."""
+
+
+OF_CODE = {"locked": Locked, "wait_timeout": WaitTimeout, "not_held": NotHeld, "limit_mismatch": LimitMismatch,
+           "upgrade_conflict": UpgradeConflict, "superseded": Superseded, "damaged": Damaged,
+           "quarantined": Quarantined}
+OF_STATUS = {0: Unreachable, 401: Unauthorized, 403: Forbidden, 408: Unavailable, 409: Problem, 429: TooMany,
+             500: Problem, 502: Unavailable, 503: Unavailable, 504: Unavailable}
+
+
+def problem(status: int, document: dict) -> Problem:
+    """The error that a reply stands for; `status` is 0 if nobody has answered."""
+    kind = OF_CODE.get(document.get("code", "")) or OF_STATUS.get(status) or Invalid
+    return kind(status, document)
