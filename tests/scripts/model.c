@@ -912,7 +912,7 @@ struct answer model_leave(struct model *model, int64_t now, const struct leaving
 struct answer model_break(struct model *model, int64_t now, int64_t fence)
 {
     struct answer answer = say("broken");
-    struct model_hold broken[MODEL_MOST];
+    struct model_hold broken[MODEL_MOST] = {0};
     open_name(model, now);
     for (size_t i = 0; i < model->hold_count;) {
         if (fence && model->holds[i].fence != fence) {

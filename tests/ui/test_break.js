@@ -30,8 +30,9 @@ module.exports = {
     const told = await stage.browser.text("#break-dialog");
     for (const part of ["stuck", "gone", String(fence), "goes to next"]) assert.ok(told.includes(part), told);
     assert.equal(await stage.browser.focused(), "Keep it");
+    await stage.browser.type("#break-reason", "host is gone");
     await stage.browser.click("#break-confirm");
-    await stage.shows("#details-events", "broken, of gone");
+    await stage.shows("#details-events", "broken, of gone from 127.0.0.1: host is gone");
     await stage.shows("#announcement", "1 hold of stuck broken");
     assert.equal((await stage.batond.ask("GET", "/locks/stuck")).last_release.reason, "forced");
     await stage.hadNoTrouble();
