@@ -2,14 +2,14 @@
 --
 -- ARGV  2 packed: a byte: 0 the token is new, 1 it may have been sent before: this request takes over its
 --         place in the queue, and shares its hold, 2 this very request (by its attempt) looks again: it
---         yields to a later one; 4 more if it re-enters: the holds of its owner let it in;
---         TTL in ms, limit (0: none), and the texts of the hold, each ended by a NUL: token, owner, mode,
---         attempt, meta,
+--         yields to a later one; 4 more if it re-enters: the holds of its owner let it in; 16 more if more
+--         follows behind the texts; TTL in ms, limit (0: none), and the texts of the hold, each ended by a
+--         NUL: token, owner, mode, attempt, meta; then AT_LEAST and MAX_HELD in ms (0: none),
 --       and of a request that waits: 3 server, 4 its lease in ms, 5 claim window in ms,
 --       6 how long to keep the place in ms, 7 how many may wait
 -- Returns {'granted', fence, holds}, or for a lone hold the fence alone;
---         packed 'claimed' or 'holding', fence, ttl_ms, holds, version, limit, owner, mode: the token
---         has the hold, and this request is the first to be told, or not;
+--         packed 'claimed' or 'holding', fence, ttl_ms, holds, version, limit, owner, mode, and more (see
+--         told_of): the token has the hold, and this request is the first to be told, or not;
 --         {'waiting', next_ms}, {'locked', view}, {'limit_mismatch', limit, view},
 --         {'too_many_waiters', length}, {'upgrade_conflict'}, {'released'}, {'superseded'}, or where
 --         it would be granted if anything were now, {'quarantined', for how many ms, reason}.
@@ -18,12 +18,17 @@ local NUMBERS = '<Bdd'
 local REQUEST = NUMBERS .. TEXTS
 local REQUEST_HEAD = NUMBERS .. 'sss' -- to the mode
 local NEW, MAY_BE_OLD, AGAIN = 0, 1, 2
-local REENTER = 4
+local REENTER, TERMS_FOLLOW = 4, 16
 
 local function request_of(argv)
-    local sent, ttl, limit, token, owner, mode, attempt, meta = parse(REQUEST, argv[2])
+    local sent, ttl, limit, token, owner, mode, attempt, meta, behind = parse(REQUEST, argv[2])
+    local at_least, max_held = 0, 0
+    if sent >= TERMS_FOLLOW then
+        sent, at_least, max_held = sent - TERMS_FOLLOW, parse('<dd', argv[2], behind)
+    end
     local request = {token = token, owner = owner, mode = mode, attempt = attempt, meta = meta,
-                     limit = limit, ttl = ttl, sent = sent % REENTER, reenters = sent >= REENTER,
+                     limit = limit, ttl = ttl, at_least = at_least, max_held = max_held,
+                     sent = sent % REENTER, reenters = sent >= REENTER,
                      server = argv[3]}
     if request.server then
         request.lease, request.claim = tonumber(argv[4]), tonumber(argv[5])
@@ -43,6 +48,7 @@ end
 -- A waiter that came again: its place, owner and mode stay, the rest is this request's.
 local function attach(state, waiter, request)
     waiter[META], waiter[TTL] = request.meta, request.ttl
+    waiter[AT_LEAST], waiter[MAX_HELD] = request.at_least, request.max_held
     if request.server then
         local before = waiter[ATTEMPT] ~= request.attempt and servers.find(state, waiter[SERVER])
         if before then -- it looks again, and finds itself superseded
@@ -71,15 +77,16 @@ end
 
 local function new_hold(request)
     return {HOLD.mark, request.token, request.owner, request.mode, request.attempt, request.meta, 0, 0, 0,
-            request.ttl}
+            request.ttl, request.at_least, request.max_held}
 end
 
 local function new_waiter(state, request, is_upgrade)
     local arrival = max(state[ARRIVAL] + 1, now)
     state.past = false
     return waiter_of(request.token, request.owner, request.mode, request.attempt, request.meta, arrival,
-                     request.ttl, request.limit, request.claim, request.keep,
-                     is_upgrade and arrival - FRONT or arrival, request.server, request.reenters and 1 or 0)
+                     request.ttl, request.at_least, request.max_held, request.limit, request.claim,
+                     request.keep, is_upgrade and arrival - FRONT or arrival, request.server,
+                     request.reenters and 1 or 0)
 end
 
 local function wait(state, request, is_upgrade)
@@ -175,7 +182,7 @@ local function claim_plainly(state, request)
     local hold = state[ONLY]
     if request.sent ~= AGAIN or now < opens or not hold or hold[TOKEN] ~= request.token or
        hold[ATTEMPT] ~= '' or now >= hold[EXPIRES] or now >= state[TICK] or
-       state[TICK] > now + hold[TTL] * 1000 or state.front and state[WAITERS] > 0 then
+       not is_plain(hold) or state[TICK] > now + hold[TTL] * 1000 or state.front and state[WAITERS] > 0 then
         return false
     end
     local waiter = queue.find(state, request.token)

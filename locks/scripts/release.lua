@@ -1,5 +1,6 @@
 -- Release: ends the hold of this token and hands over, or takes its waiter out of the queue. A hold
--- that was handed over and not claimed is a waiter's: its client knows of no hold.
+-- that was handed over and not claimed is a waiter's: its client knows of no hold. The name stays taken
+-- until the AT_LEAST of the hold is over.
 --
 -- ARGV  2 token, 3 the server that asks, 4 '1' at a member of a quorum: the token is remembered even if
 --       it has nothing here, so that what was sent before and comes late is not granted; else '',
@@ -9,7 +10,8 @@
 --         For a repeated release, as long as it is remembered, packed 'repeated', fence, held_ms, holds,
 --         version, '', or 'cancelled' again. Three more may follow on 'released': the attempt of a
 --         request parked at that server which has got an exclusive hold, with `version` as its fence,
---         the owner, and the TTL in ms.
+--         the owner, the TTL in ms, and more (see told_of). Or one number: for how many ms the name stays
+--         taken.
 
 local function tell_end(status, fence, held_ms, left, version, owner)
     return pack('<sdddds', status, fence, held_ms, left, version, owner)
@@ -25,20 +27,31 @@ local function release_connection(state, hold, attempt)
     return finish(state, {'not_held'})
 end
 
+-- The same where the name may stay taken.
+local function tell_free(state, token, ...)
+    local free_in, told = holds.free_in(state, token), tell_end(...)
+    return free_in > 0 and told .. pack('<d', free_in) or told
+end
+
+-- The hold of the next waiter.
+local function tell_claimed(claimed)
+    local told = pack('<ssd', claimed[ATTEMPT], claimed[OWNER], ms_until(claimed[EXPIRES]))
+    return is_plain(claimed) and told or told .. pack('<dd', holds.terms_of(claimed))
+end
+
 local function release_hold(state, hold, server, connection)
+    local limit = state[LIMIT]
     holds.retire(state, {hold}, 'released', true)
     hold[ATTEMPT] = connection and others_told(hold, connection) or hold[ATTEMPT]
     state[LAST_HOLDS] = holds.owned(state, hold[OWNER])
+    holds.stay_taken(state, hold, limit)
     local held, left = state[LAST_HELD], state[LAST_HOLDS]
     state.asks = server
     hand_over(state)
     close(state)
-    local reply = tell_end('released', hold[FENCE], held, left, state[VERSION], hold[OWNER])
-    local claimed = state.claimed
-    if claimed then
-        reply = reply .. pack('<ssd', claimed[ATTEMPT], claimed[OWNER], claimed[TTL])
-    end
-    return answer(reply)
+    local reply = tell_free(state, hold[TOKEN], 'released', hold[FENCE], held, left, state[VERSION],
+                            hold[OWNER])
+    return answer(state.claimed and reply .. tell_claimed(state.claimed) or reply)
 end
 
 -- The token waits, or has a hold that it has not claimed.
@@ -72,8 +85,8 @@ local function repeat_release(state, token, is_member)
     elseif last[ENDED_FENCE] == 0 then
         return answer({'cancelled', state[VERSION]})
     end
-    return answer(tell_end('repeated', last[ENDED_FENCE], last[ENDED_HELD], last[ENDED_HOLDS],
-                           state[VERSION], ''))
+    return answer(tell_free(state, token, 'repeated', last[ENDED_FENCE], last[ENDED_HELD],
+                            last[ENDED_HOLDS], state[VERSION], ''))
 end
 
 -- The common case: the hold of a plain name. Returns the reply, or nil.

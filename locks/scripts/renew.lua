@@ -1,8 +1,10 @@
--- Renew: sets what remains of a live hold. Never adds to it, never revives one.
+-- Renew: sets what remains of a live hold. Never adds to it, never revives one, and never carries it
+-- beyond its MAX_HELD.
 --
 -- ARGV  2 token, 3 TTL in ms, or '' for the TTL it was last given, 4 'server' where a server keeps
 --       the hold alive for a client that need not know of it yet: it may still be taken back
--- Returns packed 'renewed', fence, ttl_ms, holds, version, limit, owner, mode; or {'not_held'}.
+-- Returns packed 'renewed', fence, ttl_ms, holds, version, limit, owner, mode, and more (see told_of); the
+--         same with 'final' if the hold ends with its MAX_HELD, as it did before; or {'not_held'}.
 
 -- The common case: the hold of a plain name. Returns the reply, or nil.
 local function renew_at_once(record, argv)
@@ -40,10 +42,11 @@ local function renew(argv)
         end
         hold[ATTEMPT] = known_by(hold[ATTEMPT])
     end
-    hold[EXPIRES] = now + hold[TTL] * 1000
+    local was_final = holds.is_final(hold)
+    hold[EXPIRES] = holds.end_of(hold, hold[TTL])
     holds.update(state, hold)
     close(state)
-    return answer(told_of(state, 'renewed', hold))
+    return answer(told_of(state, was_final and holds.is_final(hold) and 'final' or 'renewed', hold))
 end
 
 register('renew', renew)

@@ -44,11 +44,20 @@ static size_t count_shared(const struct model *model)
     return count;
 }
 
+/* Without those that were released. */
+static size_t count_live(const struct model *model)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < model->hold_count; i++)
+        count += !model->holds[i].released;
+    return count;
+}
+
 static size_t count_owned(const struct model *model, const char *owner)
 {
     size_t count = 0;
     for (size_t i = 0; i < model->hold_count; i++)
-        count += !strcmp(model->holds[i].owner, owner);
+        count += !model->holds[i].released && !strcmp(model->holds[i].owner, owner);
     return count;
 }
 
@@ -73,11 +82,13 @@ static bool goes_with(const struct model_hold *hold, const struct model_hold *ot
            (hold->reenters && !strcmp(hold->owner, other->owner));
 }
 
+/* What keeps the name taken is of nobody: its owner does not enter past it. */
 static bool admits(const struct model *model, const struct model_hold *hold)
 {
-    for (size_t i = 0; i < model->hold_count; i++)
-        if (!goes_with(hold, &model->holds[i]))
-            return false;
+    size_t others = model->hold_count - count_own(model, hold);
+    size_t exclusive = model->hold_count - count_shared(model);
+    if (others > 0 && (!hold->shared || exclusive > 0))
+        return false;
     if (!hold->shared)
         return true;
     size_t shared = count_shared(model);
@@ -99,18 +110,34 @@ bool model_is_compatible(const struct model *model)
 static struct model_hold *find_hold(struct model *model, const char *token)
 {
     for (size_t i = 0; i < model->hold_count; i++)
-        if (!strcmp(model->holds[i].token, token))
+        if (!model->holds[i].released && !strcmp(model->holds[i].token, token))
             return &model->holds[i];
     return NULL;
 }
 
-/* Ends the soonest first; of those that end together, by token. */
+/* What keeps the name taken after a release of this token. */
+static const struct model_hold *find_released(const struct model *model, const char *token)
+{
+    for (size_t i = 0; i < model->hold_count; i++)
+        if (model->holds[i].released && !strcmp(model->holds[i].token, token))
+            return &model->holds[i];
+    return NULL;
+}
+
+static bool is_before(const struct model_hold *a, const struct model_hold *b)
+{
+    if (a->ends != b->ends)
+        return a->ends < b->ends;
+    return a->released != b->released ? a->released : strcmp(a->token, b->token) < 0;
+}
+
+/* Ends the soonest first; of those that end together, those that were released, then by token. */
 static void sort(struct model *model)
 {
     for (size_t i = 1; i < model->hold_count; i++)
         for (size_t j = i; j > 0; j--) {
             struct model_hold *a = &model->holds[j - 1], *b = &model->holds[j], swap = *a;
-            if (a->ends < b->ends || (a->ends == b->ends && strcmp(a->token, b->token) < 0))
+            if (is_before(a, b))
                 break;
             *a = *b;
             *b = swap;
@@ -124,13 +151,22 @@ static int64_t least(const struct model *model, int64_t now)
     return max(number, model->floor);
 }
 
+/* The end of a lease that begins now: at_least makes it longer, max_held shorter. */
+static int64_t end_of_lease(const struct model_hold *hold, int64_t now, int64_t ms)
+{
+    int64_t ends = now + ms * 1000;
+    if (hold->at_least_ms)
+        ends = max(ends, hold->since + hold->at_least_ms * 1000);
+    return hold->max_held_ms ? min(ends, hold->since + hold->max_held_ms * 1000) : ends;
+}
+
 static void add(struct model *model, int64_t now, struct model_hold hold, int64_t ms)
 {
     model->version = max(model->version + 1, least(model, now));
     model->known = true;
     hold.fence = model->version;
     hold.since = now;
-    hold.ends = now + ms * 1000;
+    hold.ends = hold.attempt[0] ? end_of_lease(&hold, now, ms) : now + ms * 1000;
     model->holds[model->hold_count++] = hold;
     sort(model);
 }
@@ -156,12 +192,14 @@ static void end(struct model *model, size_t i, int64_t now, const char *reason, 
 {
     struct model_hold hold = model->holds[i];
     int64_t at = min(hold.ends, now);
-    remember_last(model, now);
     model->hold_count--;
     memmove(model->holds + i, model->holds + i + 1, (model->hold_count - i) * sizeof hold);
     bool is_expired = strcmp(reason, "expired") == 0;
     model->version =
         max(model->version + 1, is_expired ? max(at, model->floor) : least(model, now));
+    if (hold.released && is_expired)
+        return; /* its end was told when it was released */
+    remember_last(model, now);
     model->last = (struct model_release){.fence = hold.fence,
                                          .at = at,
                                          .held_ms = model_ms(at - hold.since),
@@ -368,7 +406,7 @@ static void settle(struct model *model, int64_t now)
         end(model, 0, now, "expired", false);
         if (hold.attempt[0] == '\0')
             put_back(model, now, &hold, true);
-        else
+        else if (!hold.released)
             model->expired[model->expired_count++] = hold;
     }
     model->closed_until = max(model->opens, last_runs_on(model, now) ? model->last.at : 0);
@@ -405,6 +443,18 @@ static void close_name(struct model *model)
 
 /* Answers. */
 
+static int64_t at_least_left(const struct model_hold *hold, int64_t now)
+{
+    int64_t left = hold->since + hold->at_least_ms * 1000 - now;
+    return hold->at_least_ms ? max(left + 999, 0) / 1000 : 0;
+}
+
+static int64_t max_held_left(const struct model_hold *hold, int64_t now)
+{
+    int64_t left = model_ms(hold->since - now + hold->max_held_ms * 1000);
+    return hold->max_held_ms ? max(left, 1) : 0;
+}
+
 static struct seen view(const struct model *model, int64_t now, const char *token)
 {
     struct seen seen = {.version = model->version,
@@ -419,7 +469,7 @@ static struct seen view(const struct model *model, int64_t now, const char *toke
     }
     for (size_t i = 0; i < model->hold_count; i++) {
         const struct model_hold *hold = &model->holds[i];
-        seen.mine |= !strcmp(hold->token, token);
+        seen.mine |= !hold->released && !strcmp(hold->token, token);
         if (i >= SHOWN)
             continue;
         struct seen_hold *shown = &seen.shown_holds[seen.shown++];
@@ -428,6 +478,9 @@ static struct seen view(const struct model *model, int64_t now, const char *toke
         shown->fence = hold->fence;
         shown->ttl_ms = (hold->ends - now) / 1000;
         shown->held_ms = model_ms(now - hold->since);
+        shown->released = hold->released;
+        shown->at_least_ms = at_least_left(hold, now);
+        shown->max_held_ms = max_held_left(hold, now);
     }
     return seen;
 }
@@ -478,7 +531,9 @@ static struct answer told(const struct model *model, int64_t now, const char *st
                             .ttl_ms = (hold->ends - now) / 1000,
                             .holds = (int64_t)count_owned(model, hold->owner),
                             .version = model->version,
-                            .limit = hold->shared ? hold->limit : 0};
+                            .limit = hold->shared ? hold->limit : 0,
+                            .at_least_ms = at_least_left(hold, now),
+                            .max_held_ms = max_held_left(hold, now)};
     strcpy(answer.status, status);
     strcpy(answer.owner, hold->owner);
     strcpy(answer.mode, hold->shared ? "shared" : "exclusive");
@@ -529,7 +584,9 @@ static void claim(struct model *model, int64_t now, struct model_hold *hold, con
 {
     drop(model, find_waiter(model, hold->token));
     strcpy(hold->attempt, attempt);
-    hold->ends = now + hold->ttl_ms * 1000;
+    if (hold->at_least_ms || hold->max_held_ms)
+        hold->since = now;
+    hold->ends = end_of_lease(hold, now, hold->ttl_ms);
 }
 
 /* Attempts are one letter each. */
@@ -579,6 +636,8 @@ static void attach(struct model *model, struct model_waiter *waiter,
                    const struct acquiring *acquiring)
 {
     waiter->hold.ttl_ms = acquiring->ttl_ms;
+    waiter->hold.at_least_ms = acquiring->at_least_ms;
+    waiter->hold.max_held_ms = acquiring->max_held_ms;
     if (acquiring->server) {
         if (waiter->place == PARKED && strcmp(waiter->hold.attempt, acquiring->attempt) != 0)
             tell_of_grant(model, waiter->server, &waiter->hold);
@@ -704,6 +763,8 @@ struct answer model_acquire(struct model *model, int64_t now, const struct acqui
     struct model_hold hold = {.shared = !strcmp(acquiring->mode, "shared"),
                               .reenters = acquiring->reenters,
                               .ttl_ms = acquiring->ttl_ms,
+                              .at_least_ms = acquiring->at_least_ms,
+                              .max_held_ms = acquiring->max_held_ms,
                               .limit = acquiring->limit};
     strcpy(hold.token, acquiring->token);
     strcpy(hold.owner, acquiring->owner);
@@ -712,6 +773,12 @@ struct answer model_acquire(struct model *model, int64_t now, const struct acqui
     struct answer answer = acquire_settled(model, now, &hold, acquiring);
     close_name(model);
     return answer;
+}
+
+/* Whether no renewal makes it longer. */
+static bool is_final(const struct model_hold *hold)
+{
+    return hold->max_held_ms && hold->ends >= hold->since + hold->max_held_ms * 1000;
 }
 
 struct answer model_renew(struct model *model, int64_t now, const char *token, int64_t ttl_ms)
@@ -724,22 +791,36 @@ struct answer model_renew(struct model *model, int64_t now, const char *token, i
         if (hold->attempt[0] == '\0')
             claim(model, now, hold, "");
         strcpy(hold->attempt, "known");
-        hold->ends = now + hold->ttl_ms * 1000;
-        answer = told(model, now, "renewed", hold);
+        bool was_final = is_final(hold);
+        hold->ends = end_of_lease(hold, now, hold->ttl_ms);
+        answer = told(model, now, was_final && is_final(hold) ? "final" : "renewed", hold);
         sort(model);
     }
     close_name(model);
     return answer;
 }
 
+/* A hold was released. The name stays taken for the rest of its at_least. */
+static void stay_taken(struct model *model, int64_t now, struct model_hold hold)
+{
+    hold.ends = hold.since + hold.at_least_ms * 1000;
+    if (hold.at_least_ms == 0 || hold.ends <= now)
+        return;
+    hold.released = true;
+    model->holds[model->hold_count++] = hold;
+    sort(model);
+}
+
 static struct answer end_by_client(struct model *model, int64_t now, struct model_hold *hold)
 {
     struct answer answer = say("released");
+    struct model_hold gone = *hold;
     strcpy(answer.owner, hold->owner);
     end(model, (size_t)(hold - model->holds), now, "released", true);
     answer.fence = model->last.fence;
     answer.held_ms = model->last.held_ms;
     answer.holds = model->last.holds;
+    stay_taken(model, now, gone);
     return answer;
 }
 
@@ -777,6 +858,9 @@ struct answer model_release(struct model *model, int64_t now, const char *token)
     struct answer answer = waiter ? cancel(model, now, hold, waiter)
                            : hold ? end_by_client(model, now, hold)
                                   : repeat_release(model, now, token);
+    const struct model_hold *kept = find_released(model, token);
+    if (!strcmp(answer.status, "released") && kept)
+        answer.free_in_ms = at_least_left(kept, now);
     hand_over(model, now);
     if (strcmp(answer.status, "not_held") != 0)
         answer.version = model->version;
@@ -793,8 +877,10 @@ void model_claim_at_release(struct model *model, int64_t now, size_t server, str
         return;
     strcpy(answer->next_attempt, waiter->hold.attempt);
     strcpy(answer->next_owner, hold->owner);
-    answer->ttl_ms = hold->ttl_ms;
     claim(model, now, hold, answer->next_attempt);
+    answer->ttl_ms = (hold->ends - now) / 1000;
+    answer->at_least_ms = at_least_left(hold, now);
+    answer->max_held_ms = max_held_left(hold, now);
     model->messages.count = 0; /* it is told by the answer; watchers make it another release */
     for (size_t i = 0; i < MODEL_SERVERS; i++)
         model->servers[i].listed &= model->servers[i].watching || has_parked(model, i);
@@ -817,7 +903,7 @@ static void give_back(struct model *model, int64_t now, struct model_hold *hold,
                                         .arrival = hold->fence - (INT64_C(1) << 50),
                                         .claim_ms = claim_ms,
                                         .keep_ms = keep_ms};
-        waiter->hold.reenters = model->hold_count > 1 && count_shared(model) < model->hold_count;
+        waiter->hold.reenters = count_live(model) > 1 && count_shared(model) < model->hold_count;
     }
     waiter->hold.attempt[0] = '\0';
     waiter->place = GRANTED;

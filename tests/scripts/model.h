@@ -18,6 +18,9 @@ struct model_hold {
     int64_t ends;
     int64_t ttl_ms;
     int64_t limit;
+    int64_t at_least_ms;
+    int64_t max_held_ms;
+    bool released; /* it only keeps the name taken, and is of nobody */
 };
 
 /* Where a waiter is: at the server that has its request, away, or granted and not claimed. */

@@ -455,10 +455,10 @@ static const char CHECK[] =
     "local packed = redis.call('get', key) "
     "if not packed or ARGV[1] == '1' then return {all, ''} end "
     "if string.byte(packed, 2) ~= 0 then return {all, ''} end " /* a plain name */
-    "local _, _, _, _, _, _, waiters, away, unclaimed, servers = "
-    "struct.unpack('<BBdI4I4I4I4I4I4I4', packed) "
-    "local held = select(25, struct.unpack('<BBdI4I4I4I4I4I4I4ddddsddddddsss', packed)) "
-    "local rest = held <= #packed and select(11, struct.unpack('<Bsssssdddd', packed, held)) "
+    "local _, _, _, _, _, _, waiters, away, unclaimed, _, servers = "
+    "struct.unpack('<BBdI4I4I4I4I4I4I4I4', packed) "
+    "local held = select(26, struct.unpack('<BBdI4I4I4I4I4I4I4I4ddddsddddddsss', packed)) "
+    "local rest = held <= #packed and select(13, struct.unpack('<Bsssssdddddd', packed, held)) "
     "if rest and rest <= #packed then "
     "local _, front = struct.unpack('<Bs', packed, rest) "
     "local behind = math.max(waiters - (front ~= '' and 1 or 0), 0) "
@@ -549,6 +549,13 @@ static void read_holds(struct slice rest, struct seen *ret)
         take_text(&rest, hold->owner, sizeof hold->owner);
         take_text(&rest, hold->mode, sizeof hold->mode);
         take_text(&rest, hold->meta, sizeof hold->meta);
+        char *more = strchr(hold->mode, '+');
+        if (!more)
+            continue;
+        *more = '\0';
+        hold->released = take(&rest);
+        hold->at_least_ms = take(&rest);
+        hold->max_held_ms = take(&rest);
     }
 }
 
@@ -574,6 +581,14 @@ static void read_seen(const redisReply *reply, struct seen *ret)
         read_line(reply->element[1], ret);
 }
 
+static void read_terms(struct slice rest, struct answer *ret)
+{
+    if (rest.length == 0)
+        return;
+    ret->at_least_ms = take(&rest);
+    ret->max_held_ms = take(&rest);
+}
+
 static void read_told(struct slice rest, struct answer *ret)
 {
     ret->fence = take(&rest);
@@ -583,6 +598,7 @@ static void read_told(struct slice rest, struct answer *ret)
     ret->limit = take(&rest);
     take_text(&rest, ret->owner, sizeof ret->owner);
     take_text(&rest, ret->mode, sizeof ret->mode);
+    read_terms(rest, ret);
 }
 
 /* A new hold is told only what the request did not say. */
@@ -599,10 +615,13 @@ static void read_ended(struct slice rest, struct answer *ret)
     ret->holds = take(&rest);
     ret->version = take(&rest);
     take_text(&rest, ret->owner, sizeof ret->owner);
-    if (rest.length > 0) {
+    if (rest.length == PACKED_NUMBER) {
+        ret->free_in_ms = take(&rest);
+    } else if (rest.length > 0) {
         take_text(&rest, ret->next_attempt, sizeof ret->next_attempt);
         take_text(&rest, ret->next_owner, sizeof ret->next_owner);
         ret->ttl_ms = take(&rest);
+        read_terms(rest, ret);
     }
 }
 
@@ -697,6 +716,8 @@ static const char *or_else(const char *text, const char *otherwise)
     return text ? text : otherwise;
 }
 
+enum { TERMS_FOLLOW = 16 }; /* at_least and max_held */
+
 /* What a request for a hold is. Returns its length. */
 static size_t pack_request(struct scripts *scripts, const struct acquiring *acquiring,
                            int64_t ttl_ms, char *packed)
@@ -707,20 +728,33 @@ static size_t pack_request(struct scripts *scripts, const struct acquiring *acqu
     const char *texts[] = {token, or_else(acquiring->owner, token),
                            or_else(acquiring->mode, "exclusive"),
                            or_else(acquiring->attempt, fresh), or_else(acquiring->meta, "")};
+    bool has_terms = acquiring->at_least_ms || acquiring->max_held_ms;
     int sent = acquiring->token_is_new ? 0 : acquiring->again ? 2 : 1;
-    packed[0] = (char)(sent + (acquiring->reenters ? 4 : 0));
+    packed[0] = (char)(sent + (acquiring->reenters ? 4 : 0) + (has_terms ? TERMS_FOLLOW : 0));
     packed_put(packed_put(packed + 1, (double)ttl_ms), (double)acquiring->limit);
     size_t length = 1 + 2 * PACKED_NUMBER;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         memcpy(packed + length, texts[i], strlen(texts[i]) + 1);
         length += strlen(texts[i]) + 1;
     }
-    return length;
+    if (!has_terms)
+        return length;
+    packed_put(packed_put(packed + length, (double)acquiring->at_least_ms),
+               (double)acquiring->max_held_ms);
+    return length + 2 * PACKED_NUMBER;
+}
+
+/* Of a hold that was just granted. */
+static int64_t lease_of(const struct acquiring *acquiring, int64_t ttl_ms)
+{
+    int64_t least = acquiring->at_least_ms > ttl_ms ? acquiring->at_least_ms : ttl_ms;
+    return acquiring->max_held_ms && acquiring->max_held_ms < least ? acquiring->max_held_ms
+                                                                    : least;
 }
 
 struct answer acquire_with(struct scripts *scripts, const struct acquiring *acquiring)
 {
-    char packed[1 + 2 * PACKED_NUMBER + 5 * TEXT];
+    char packed[1 + 4 * PACKED_NUMBER + 5 * TEXT];
     struct arguments arguments = {0};
     int64_t ttl_ms = acquiring->ttl_ms ? acquiring->ttl_ms : 30000;
     push_bytes(&arguments, packed, pack_request(scripts, acquiring, ttl_ms, packed));
@@ -735,7 +769,9 @@ struct answer acquire_with(struct scripts *scripts, const struct acquiring *acqu
         operate(scripts, &script_acquire, or_else(acquiring->name, "n"), &arguments);
     if (strcmp(answer.status, "granted") == 0) {
         const char *token = or_else(acquiring->token, "token");
-        answer.ttl_ms = ttl_ms;
+        answer.ttl_ms = lease_of(acquiring, ttl_ms);
+        answer.at_least_ms = acquiring->at_least_ms;
+        answer.max_held_ms = acquiring->max_held_ms;
         answer.limit = acquiring->limit;
         snprintf(answer.owner, sizeof answer.owner, "%s", or_else(acquiring->owner, token));
         snprintf(answer.mode, sizeof answer.mode, "%s", or_else(acquiring->mode, "exclusive"));

@@ -52,6 +52,9 @@ struct seen_hold {
     int64_t ttl_ms;
     int64_t held_ms;
     char meta[TEXT];
+    int64_t released;    /* 1: it only keeps the name taken */
+    int64_t at_least_ms; /* what is left of these */
+    int64_t max_held_ms;
 };
 
 struct seen_waiter {
@@ -86,6 +89,9 @@ struct answer {
     int64_t holds;
     int64_t version;
     int64_t limit;
+    int64_t free_in_ms;  /* of a release: for how long the name stays taken */
+    int64_t at_least_ms; /* what is left of these */
+    int64_t max_held_ms;
     int64_t count;           /* of a break; of a refusal the waiters there are */
     int64_t next_ms;         /* when to tick */
     char next_attempt[TEXT]; /* of a release: whose turn it is, if that was claimed at once */
@@ -115,6 +121,8 @@ struct acquiring {
     const char *mode;  /* NULL: exclusive */
     int64_t limit;
     int64_t ttl_ms;      /* 0: 30000 */
+    int64_t at_least_ms; /* 0: none, */
+    int64_t max_held_ms; /* likewise */
     const char *attempt; /* NULL: one that was not used before */
     const char *meta;    /* NULL: "" */
     bool token_is_new;

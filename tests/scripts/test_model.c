@@ -32,6 +32,7 @@ struct run {
     int64_t
         minds[NAMES]; /* when who has told others of something looks after it; INT64_MAX: never */
     int claimed_at_release, with_others_behind, quarantined, late, jumps, lost, minded;
+    int stayed_taken, final;
 };
 
 /* xorshift64*: the same numbers on every machine. */
@@ -193,6 +194,9 @@ static void compare_views(const struct run *run, const char *what, const struct 
         differ(run, what, "a holder's fence", a->fence, b->fence);
         differ(run, what, "a holder's TTL", a->ttl_ms, b->ttl_ms);
         differ(run, what, "a holder's time", a->held_ms, b->held_ms);
+        differ(run, what, "a holder's release", a->released, b->released);
+        differ(run, what, "a holder's at_least", a->at_least_ms, b->at_least_ms);
+        differ(run, what, "a holder's max_held", a->max_held_ms, b->max_held_ms);
     }
     differ(run, what, "line", (int64_t)is->line, (int64_t)should_be->line);
     for (size_t i = 0; i < is->line; i++) {
@@ -213,6 +217,9 @@ static void compare(const struct run *run, const char *what, const struct answer
     differ(run, what, "holds", is->holds, should_be->holds);
     differ(run, what, "version", is->version, should_be->version);
     differ(run, what, "limit", is->limit, should_be->limit);
+    differ(run, what, "free in", is->free_in_ms, should_be->free_in_ms);
+    differ(run, what, "at_least", is->at_least_ms, should_be->at_least_ms);
+    differ(run, what, "max_held", is->max_held_ms, should_be->max_held_ms);
     differ(run, what, "count", is->count, should_be->count);
     differ_in_text(run, what, "next attempt", is->next_attempt, should_be->next_attempt);
     differ_in_text(run, what, "next owner", is->next_owner, should_be->next_owner);
@@ -414,6 +421,10 @@ static void step_acquire(struct run *run)
                                   .again = chance(run, 40)};
     if (acquiring.mode[0] == 's')
         acquiring.limit = run->is_calm ? 0 : LIMITS[below(run, 10)];
+    if (chance(run, 12))
+        acquiring.at_least_ms = some_ms(run);
+    if (chance(run, 12))
+        acquiring.max_held_ms = acquiring.at_least_ms + (chance(run, 50) ? 1 : some_ms(run));
     if (run->is_calm || chance(run, 70))
         make_wait(run, &acquiring);
     struct answer is = acquire_with(run->scripts, &acquiring);
@@ -437,14 +448,25 @@ static void step_acquire(struct run *run)
                 plan(run, i, is.next_ms);
 }
 
+/* Of a hold that cannot be carried on for ever, if there is one. */
+static void pick_bounded(const struct run *run, char token[MODEL_TOKEN])
+{
+    for (size_t i = 0; i < run->model->hold_count; i++)
+        if (run->model->holds[i].max_held_ms && !run->model->holds[i].released)
+            strcpy(token, run->model->holds[i].token);
+}
+
 static void step_renew(struct run *run)
 {
     char token[MODEL_TOKEN];
     pick_token(run, 5, token);
+    if (chance(run, 50))
+        pick_bounded(run, token);
     int64_t ttl_ms = chance(run, 30) ? 0 : some_ms(run);
     struct answer is = renew(run->scripts, run->name, token, ttl_ms);
     struct answer should_be = model_renew(run->model, run->now, token, ttl_ms);
     compare(run, "renew", &is, &should_be);
+    run->final += !strcmp(is.status, "final");
 }
 
 static void step_release(struct run *run)
@@ -471,6 +493,7 @@ static void step_release(struct run *run)
         run->with_others_behind += run->model->waiter_count > 0;
     }
     compare(run, "release", &is, &should_be);
+    run->stayed_taken += is.free_in_ms > 0;
     if (strcmp(is.status, "released") == 0)
         find_out_who_is_listed(run, before);
 }
@@ -723,6 +746,9 @@ static void the_scripts_do_what_the_model_says(void **state)
     print_message("quarantined: %d, late: %d, jumps of the clock: %d\n", run->quarantined,
                   run->late, run->jumps);
     assert_true(run->with_others_behind > 20); /* the commonest case is among all these */
+    print_message("names that stayed taken: %d, renewals at max_held: %d\n", run->stayed_taken,
+                  run->final);
+    assert_true(run->stayed_taken > 20 && run->final > 2);
     print_message("messages lost: %d, looked after: %d\n", run->lost, run->minded);
     assert_true(run->lost > 20 && run->minded > 20);
     assert_true(run->quarantined > 20 && run->late > 100 && run->jumps > 2);

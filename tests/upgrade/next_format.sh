@@ -20,7 +20,7 @@ for file; do
     i local BEFORE_STATE = STATE.types .. 's'
     a local MORE = field(STATE, 'd') -- B
 }
-/^earlier(STATE, 1/{
+/^local function state_from_2/{
     i earlier(STATE, 3, BEFORE_STATE, function(old) old[MORE] = 7 return old end) -- C
 }
 s/^    state\[ONLY\] = hold -- in place/    state[MORE] = 7 -- D\n&/
@@ -34,7 +34,7 @@ s/^    state\[ONLY\] = hold -- in place/    state[MORE] = 7 -- D\n&/
     a local EXTRA = field(WAITER, 'd') -- G
 }
 /^local VOUCHED/i earlier(WAITER, 2, BEFORE_WAITER, function(old) old[REENTERS], old[EXTRA] = old[EXTRA], 7 return old end)
-s/^            server, reenters}\$/            server, 7, reenters} -- H/
+s/^            claim_ms, keep_ms, place, server, reenters}\$/            claim_ms, keep_ms, place, server, 7, reenters} -- H/
 " "$file" >"$dir/$file"
     shift
     set -- "$@" "$dir/$file"

@@ -121,6 +121,7 @@ local LIMIT = field(STATE, 'I4')      -- at most so many shared holds; 0: any nu
 local WAITERS = field(STATE, 'I4')    -- how many wait (see 7-queue.lua)
 local AWAY = field(STATE, 'I4')       -- how many of them have no request that is parked now
 local UNCLAIMED = field(STATE, 'I4')  -- how many of the holds were handed over and have not been claimed
+local RELEASED_HOLDS = field(STATE, 'I4') -- how many of the holds are RELEASED
 local SERVERS = field(STATE, 'I4')    -- how many servers have waiters or watchers (see 6-servers.lua)
 local NEXT = field(STATE, 'd')        -- no hold ends before this time
 local KEPT = field(STATE, 'd')        -- the keys of a crowd (see 4-crowd.lua) outlive this by the retention
@@ -140,29 +141,29 @@ local BROKEN = 'forced\31'            -- begins the reason of a break: who broke
 local ONLY = STATE.last + 1 -- not in the record: the hold, where there is just one; else false
 STATE.is_oldest = 120       -- bytes that a record of release 0.1 has at least
 
+local function state_from_2(old)
+    insert(old, RELEASED_HOLDS, 0)
+    old[LAST_OWNER] = ''
+    return old
+end
+
+-- For its plain records see 3-state.lua.
+earlier(STATE, 2, '<BBdI4I4I4I4I4I4I4ddddsddddddss', state_from_2)
+
 earlier(STATE, 1, '<BdI4I4I4I4I4I4I4ddddddddddsss', function(old)
     local kept, generation, arrival, tick, queue_kept = unpack(old, 11, 15)
     local fence, at, held, left, upgrader, reason, token = unpack(old, 16, 22)
-    local state = {STATE.mark, WHOLE}
-    for i = 2, 10 do
-        state[i + 1] = old[i]
+    local state = {STATE.mark, WHOLE, unpack(old, 2, 10)}
+    for _, value in ipairs({kept, tick, queue_kept, upgrader, generation, arrival, fence, at, held, left,
+                            reason, token}) do
+        insert(state, value)
     end
-    for i, value in ipairs({kept, tick, queue_kept, upgrader, generation, arrival, fence, at, held, left,
-                            reason, token, ''}) do
-        state[KEPT + i - 1] = value
-    end
-    return state
-end)
-
--- For its plain records see 3-state.lua.
-earlier(STATE, 2, '<BBdI4I4I4I4I4I4I4ddddsddddddss', function(old)
-    old[LAST_OWNER] = ''
-    return old
+    return state_from_2(state)
 end)
 
 -- A hold. acquire is given its texts packed.
 local TEXTS = 'sssss'
-local HOLD = format_of('hold', 1)
+local HOLD = format_of('hold', 2)
 local TOKEN = field(HOLD, 's')
 local OWNER = field(HOLD, 's')
 local MODE = field(HOLD, 's')    -- 'exclusive' or 'shared'
@@ -175,6 +176,11 @@ local FENCE = field(HOLD, 'd')
 local SINCE = field(HOLD, 'd')   -- when it was granted; of a waiter: its arrival
 local EXPIRES = field(HOLD, 'd') -- it lives while now < EXPIRES; so does a waiter that is away
 local TTL = field(HOLD, 'd')     -- milliseconds that it was last given
+local AT_LEAST = field(HOLD, 'd') -- milliseconds from its grant for which the name stays taken, also if it
+                                 -- is released before; 0: no longer than it lives
+local MAX_HELD = field(HOLD, 'd') -- milliseconds from its grant beyond which no renewal carries it; 0: none
+local RELEASED = '\1'           -- begins token and owner of a hold that its client has released before its
+                                 -- AT_LEAST was over: so it is of nobody, and ends by itself
 local KNOWN = 'known'           -- equals no attempt, so that nothing is taken back any more
 local CONNECTION = '='          -- begins the attempt of a request whose connection is to have the hold.
                                 -- The id of its server follows, in so many characters
@@ -196,16 +202,23 @@ local VOUCHED = WAITER.last + 1  -- not in the record, but behind that of the fr
 -- one may be lost. A server that misses all of them counts as gone.
 local TURNS = 2
 
+earlier(HOLD, 1, '<Bsssssdddd', function(old)
+    old[AT_LEAST], old[MAX_HELD] = 0, 0
+    return old
+end)
+
 -- An owner was let in by its holds without asking for it.
 earlier(WAITER, 1, '<Bsssssdddddddds', function(old)
+    insert(old, AT_LEAST, 0)
+    insert(old, MAX_HELD, 0)
     old[REENTERS] = old[PLACE] < 0 and 1 or 0
     return old
 end)
 
-local function waiter_of(token, owner, mode, attempt, meta, since, ttl, limit, claim_ms, keep_ms, place,
-                         server, reenters)
-    return {WAITER.mark, token, owner, mode, attempt, meta, 0, since, 0, ttl, limit, claim_ms, keep_ms, place,
-            server, reenters}
+local function waiter_of(token, owner, mode, attempt, meta, since, ttl, at_least, max_held, limit, claim_ms,
+                         keep_ms, place, server, reenters)
+    return {WAITER.mark, token, owner, mode, attempt, meta, 0, since, 0, ttl, at_least, max_held, limit,
+            claim_ms, keep_ms, place, server, reenters}
 end
 
 -- A server's standing with a name, in the hash `:servers` by id. The array has the id in place of the

@@ -45,6 +45,11 @@ local FREE_PAST_TYPES, HELD_TYPES = FREE_TYPES .. PAST_TYPES, HELD_NUMBERS .. TE
 
 local HELD_HEAD = '<BBdd' -- to EXPIRES
 
+-- Whether the record of a plain name says all of this hold.
+local function is_plain(hold)
+    return hold[AT_LEAST] + hold[MAX_HELD] == 0
+end
+
 local NO_PAST = '' -- of a name without a record
 for _ = 1, 6 * 8 + 3 do
     NO_PAST = NO_PAST .. '\0'

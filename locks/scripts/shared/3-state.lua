@@ -44,10 +44,10 @@ end
 -- A plain name: its record, its past, its version and its hold, or false, and the values of the past.
 local function plain_state_of(packed, past, version, limit, hold, ...)
     if not hold then
-        return state_of(packed, past, version, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', ...)
+        return state_of(packed, past, version, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', ...)
     end
     local exclusives = hold[MODE] == 'exclusive' and 1 or 0
-    return state_of(packed, past, version, 1, exclusives, limit, 0, 0, 0, 0, hold[EXPIRES], 0, 0, 0, '', ...)
+    return state_of(packed, past, version, 1, exclusives, limit, 0, 0, 0, 0, 0, hold[EXPIRES], 0, 0, 0, '', ...)
 end
 
 local function read_plain(packed, layout)
@@ -58,7 +58,7 @@ local function read_plain(packed, layout)
     else
         _, _, version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind =
             parse(HELD_TYPES, packed)
-        hold = {HOLD.mark, token, owner, mode, attempt, meta, fence, since, expires, ttl}
+        hold = {HOLD.mark, token, owner, mode, attempt, meta, fence, since, expires, ttl, 0, 0}
     end
     local state = plain_state_of(packed, sub(packed, behind), version, limit, hold,
                                  parse(PAST_TYPES, packed, behind))
@@ -139,7 +139,8 @@ end
 
 local function write_state(state)
     local hold, first = state[ONLY], state.front
-    if state[COUNT] + state[WAITERS] + state[SERVERS] + state[UNCLAIMED] == (hold and 1 or 0) then
+    if state[COUNT] + state[WAITERS] + state[SERVERS] + state[UNCLAIMED] == (hold and 1 or 0) and
+       (not hold or is_plain(hold)) then
         return write_plain(state)
     end
     local packed = write(STATE, state)

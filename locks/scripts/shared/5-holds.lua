@@ -47,7 +47,7 @@ end
 -- those of its owner if the request re-enters, and shared holds admit one another up to the limit.
 function holds.admits(state, own, mode, limit)
     if state[COUNT] > own and holds.excludes(mode, state[EXCLUSIVES] > 0 and 'exclusive' or 'shared') then
-        return false -- where one hold is exclusive, all are of its owner
+        return false -- where one hold is exclusive, all are of its owner, but for those that were released
     elseif mode == 'exclusive' then
         return true
     end
@@ -67,8 +67,21 @@ function holds.admits_waiter(state, waiter)
     return holds.admits(state, holds.own_of(state, waiter), waiter[MODE], waiter[WANTED])
 end
 
+-- Whether its client has released it, and it keeps the name taken.
+function holds.is_released(hold)
+    return hold[AT_LEAST] > 0 and sub(hold[TOKEN], 1, 1) == RELEASED
+end
+
+-- Who has it, or has released it.
+function holds.owner_of(hold)
+    return holds.is_released(hold) and sub(hold[OWNER], #RELEASED + 1) or hold[OWNER]
+end
+
 function holds.add(state, hold)
     state[COUNT] = state[COUNT] + 1
+    if holds.is_released(hold) then
+        state[RELEASED_HOLDS] = state[RELEASED_HOLDS] + 1
+    end
     if hold[MODE] == 'exclusive' then
         state[EXCLUSIVES] = state[EXCLUSIVES] + 1
     end
@@ -82,10 +95,32 @@ function holds.add(state, hold)
     crowd.put(state, hold, true)
 end
 
--- Makes a hold that ends after `ms`. Its fence is the next number.
+-- When a hold ends that is given this TTL now: neither before its AT_LEAST nor after its MAX_HELD is over.
+function holds.end_of(hold, ttl)
+    local ends, since = now + ttl * 1000, hold[SINCE]
+    if hold[AT_LEAST] > 0 then
+        ends = max(ends, since + hold[AT_LEAST] * 1000)
+    end
+    return hold[MAX_HELD] > 0 and min(ends, since + hold[MAX_HELD] * 1000) or ends
+end
+
+-- Whether no renewal makes it longer.
+function holds.is_final(hold)
+    return hold[MAX_HELD] > 0 and hold[EXPIRES] >= hold[SINCE] + hold[MAX_HELD] * 1000
+end
+
+-- What is left of its AT_LEAST, 0 if that is over, and of its MAX_HELD; in ms; 0 of what it does not have.
+function holds.terms_of(hold)
+    local since, at_least, max_held = hold[SINCE], hold[AT_LEAST], hold[MAX_HELD]
+    return at_least > 0 and max(ms_until(since + at_least * 1000), 0) or 0,
+           max_held > 0 and max(round_down((since - now) / 1000 + max_held), 1) or 0
+end
+
+-- Makes a hold, which ends after `ms` while nobody has claimed it. Its fence is the next number.
 function holds.grant(state, hold, limit, ms)
     state[VERSION] = next_number(state[VERSION])
-    hold[1], hold[FENCE], hold[SINCE], hold[EXPIRES] = HOLD.mark, state[VERSION], now, now + ms * 1000
+    hold[1], hold[FENCE], hold[SINCE] = HOLD.mark, state[VERSION], now
+    hold[EXPIRES] = hold[ATTEMPT] == '' and now + ms * 1000 or holds.end_of(hold, ms)
     if hold[MODE] == 'shared' then
         state[LIMIT] = limit
     end
@@ -157,10 +192,19 @@ function holds.find_ended(state, token)
     return nil
 end
 
+-- Notes the end of a hold as the last one.
+function holds.note_end(state, hold, at, reason, repeatable)
+    holds.remember_last(state)
+    state[LAST_FENCE], state[LAST_AT] = hold[FENCE], at
+    state[LAST_HELD], state[LAST_HOLDS] = round_down((at - hold[SINCE]) / 1000), 0
+    state[LAST_REASON], state[LAST_TOKEN] = reason, repeatable and hold[TOKEN] or ''
+    state[LAST_OWNER] = holds.owner_of(hold)
+end
+
 -- Ends these holds. Each end takes a number. The state keeps the last end, with its token if the release
--- is `repeatable`. Holds that their waiters have neither claimed nor given back go into state.lapsed:
--- see 7-queue.lua. Holds of connections that are to hear of the end go into state.streams: see
--- servers.tell_streams. If the hold has expired, they know by the time.
+-- is `repeatable`; of a hold that was released it has that already. Holds that their waiters have neither
+-- claimed nor given back go into state.lapsed: see 7-queue.lua. Holds of connections that are to hear of the
+-- end go into state.streams: see servers.tell_streams. If the hold has expired, they know by the time.
 function holds.retire(state, gone, reason, repeatable)
     local are_counted = true
     if state[ONLY] then
@@ -170,7 +214,7 @@ function holds.retire(state, gone, reason, repeatable)
     end
     local is_expired = reason == 'expired'
     for _, hold in ipairs(gone) do
-        holds.remember_last(state)
+        local is_released = holds.is_released(hold)
         state.past = false
         if hold[ATTEMPT] == '' then
             state[UNCLAIMED] = state[UNCLAIMED] - 1
@@ -192,14 +236,35 @@ function holds.retire(state, gone, reason, repeatable)
         if are_counted and hold[MODE] == 'exclusive' then
             state[EXCLUSIVES] = max(state[EXCLUSIVES] - 1, 0)
         end
-        state[LAST_FENCE], state[LAST_AT] = hold[FENCE], at
-        state[LAST_HELD], state[LAST_HOLDS] = round_down((at - hold[SINCE]) / 1000), 0
-        state[LAST_REASON], state[LAST_TOKEN] = reason, repeatable and hold[TOKEN] or ''
-        state[LAST_OWNER] = hold[OWNER]
+        if is_released then
+            state[RELEASED_HOLDS] = max(state[RELEASED_HOLDS] - 1, 0)
+        end
+        if not (is_released and is_expired) then
+            holds.note_end(state, hold, at, reason, repeatable)
+        end
     end
     if state[COUNT] == state[EXCLUSIVES] then
         state[LIMIT] = 0
     end
+end
+
+-- A hold was released. If its AT_LEAST is not over, the name stays taken until then.
+function holds.stay_taken(state, hold, limit)
+    local ends = hold[SINCE] + hold[AT_LEAST] * 1000
+    if hold[AT_LEAST] == 0 or ends <= now then
+        return
+    end
+    local kept = {unpack(hold, 1, HOLD.last)}
+    kept[TOKEN], kept[OWNER] = RELEASED .. hold[TOKEN], RELEASED .. hold[OWNER]
+    kept[ATTEMPT], kept[EXPIRES] = KNOWN, ends
+    state[LIMIT] = limit
+    holds.add(state, kept)
+end
+
+-- For how many ms the name stays taken by what this token has released.
+function holds.free_in(state, token)
+    local kept = state[RELEASED_HOLDS] > 0 and holds.find(state, RELEASED .. token)
+    return kept and ms_until(kept[EXPIRES]) or 0
 end
 
 -- Ends the hold of a plain name: what `retire` does, on the values of its record. Returns for how long it
@@ -235,7 +300,7 @@ end
 
 -- `expired` has the holds that this call ends as expired, for metrics and the log: each packed, fence,
 -- held_ms, owner, mode and the key, and {key, count} for more of one crowd. Holds that were never claimed
--- are left out, since no client knows of them.
+-- are left out, since no client knows of them, and so are those that were released.
 local TOLD_MOST = 100
 
 function holds.expiry(fence, expires, since, owner, mode)
@@ -252,21 +317,23 @@ end
 function holds.note_expired(state, gone)
     local more = 0
     for _, hold in ipairs(gone) do
-        local noted = state.noted or 0
-        if hold[ATTEMPT] ~= '' and noted < TOLD_MOST then
+        local noted, is_known = state.noted or 0, hold[ATTEMPT] ~= '' and not holds.is_released(hold)
+        if is_known and noted < TOLD_MOST then
             expired, state.noted = expired or {}, noted + 1
             expired[#expired + 1] = holds.expiry(hold[FENCE], hold[EXPIRES], hold[SINCE], hold[OWNER],
                                                  hold[MODE])
-        elseif hold[ATTEMPT] ~= '' then
+        elseif is_known then
             more = more + 1
         end
     end
     holds.note_more(more)
 end
 
--- Whether more than a batch of holds have ended, all of them claimed, and less than a batch are left.
+-- Whether more than a batch of holds have ended, all of them claimed and none released, and less than a
+-- batch are left.
 function holds.few_of_many_are_left(state)
-    local overdue = state[COUNT] > BATCH and state[UNCLAIMED] == 0 and crowd.overdue(state[COUNT]) or 0
+    local overdue = state[COUNT] > BATCH and state[UNCLAIMED] + state[RELEASED_HOLDS] == 0 and
+                    crowd.overdue(state[COUNT]) or 0
     return overdue > BATCH and state[COUNT] - overdue < BATCH
 end
 

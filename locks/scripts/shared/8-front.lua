@@ -43,7 +43,7 @@ function front.line_up(state)
 end
 
 function front.nobody(server, vouched)
-    local nobody = waiter_of('', '', '', '', '', 0, 0, 0, 0, 0, 0, server, 0)
+    local nobody = waiter_of('', '', '', '', '', 0, 0, 0, 0, 0, 0, 0, 0, server, 0)
     nobody[VOUCHED] = vouched
     return nobody
 end
@@ -210,7 +210,7 @@ end
 -- Grants to the only waiter, which stays in front until it claims.
 function front.grant_unclaimed(state, first)
     local ms = ceil(first[CLAIM] / TURNS)
-    local hold = {unpack(first, 1, TTL)}
+    local hold = {unpack(first, 1, HOLD.last)}
     state[WAITERS], hold[ATTEMPT] = 0, ''
     holds.grant(state, hold, first[WANTED], ms)
     state[TICK] = hold[EXPIRES]

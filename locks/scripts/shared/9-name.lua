@@ -108,11 +108,12 @@ local function find_waiter(state, token)
     return state[WAITERS] + state[UNCLAIMED] > 0 and queue.find(state, token) or nil
 end
 
--- An unclaimed hold becomes that of this request: its TTL begins.
+-- An unclaimed hold becomes that of this request: its TTL begins, and with it what counts from its grant.
 local function claim(state, hold, attempt)
     queue.forget(state, hold[TOKEN])
     state[UNCLAIMED] = state[UNCLAIMED] - 1
-    hold[ATTEMPT], hold[EXPIRES] = attempt, now + hold[TTL] * 1000
+    hold[ATTEMPT], hold[SINCE] = attempt, is_plain(hold) and hold[SINCE] or now
+    hold[EXPIRES] = holds.end_of(hold, hold[TTL])
     holds.update(state, hold)
 end
 
@@ -137,15 +138,16 @@ end
 -- Replies that are asked for most are packed: one text takes less time than a table. The first value is
 -- the word that says which reply it is.
 
--- The reply about a hold to its owner.
+-- The reply about a hold to its owner. What is left of its AT_LEAST and of its MAX_HELD follows, if it has any.
 local function tell_of(status, fence, ttl_ms, count, version, limit, owner, mode)
     return pack('<sdddddss', status, fence, ttl_ms, count, version, limit, owner, mode)
 end
 
 local function told_of(state, status, hold)
-    return tell_of(status, hold[FENCE], round_down((hold[EXPIRES] - now) / 1000),
-                   holds.owned(state, hold[OWNER]), state[VERSION],
-                   hold[MODE] == 'shared' and state[LIMIT] or 0, hold[OWNER], hold[MODE])
+    local told = tell_of(status, hold[FENCE], round_down((hold[EXPIRES] - now) / 1000),
+                         holds.owned(state, hold[OWNER]), state[VERSION],
+                         hold[MODE] == 'shared' and state[LIMIT] or 0, hold[OWNER], hold[MODE])
+    return is_plain(hold) and told or told .. pack('<dd', holds.terms_of(hold))
 end
 
 -- Ends an operation whose request has the hold. batond takes a grant back once all requests that were

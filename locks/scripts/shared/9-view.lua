@@ -20,10 +20,23 @@ function view.hold(fence, expires, since, owner, mode, meta)
     return pack('<dddsss', fence, ttl_ms, held_ms, owner, mode, meta)
 end
 
+-- A mode that ends with this says that more follows the meta.
+local WITH_MORE = '+'
+
+-- Any hold. What is more: 1 if it was released, and what is left of its AT_LEAST and of its MAX_HELD.
+function view.any_hold(hold)
+    local mode, more = hold[MODE], ''
+    if not is_plain(hold) then
+        mode = mode .. WITH_MORE
+        more = pack('<ddd', holds.is_released(hold) and 1 or 0, holds.terms_of(hold))
+    end
+    return view.hold(hold[FENCE], hold[EXPIRES], hold[SINCE], holds.owner_of(hold), mode, hold[META]) .. more
+end
+
 function view.holds(all)
     local seen = {}
     for i, hold in ipairs(all) do
-        seen[i] = view.hold(hold[FENCE], hold[EXPIRES], hold[SINCE], hold[OWNER], hold[MODE], hold[META])
+        seen[i] = view.any_hold(hold)
     end
     return concat(seen)
 end

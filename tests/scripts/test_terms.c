@@ -1,0 +1,261 @@
+/* What bounds a hold besides its TTL, from its grant on: at_least, for which the name stays taken
+ * though it is released, and max_held, beyond which no renewal carries it. */
+#include "tests/scripts/scripts.h"
+#include "tests/support/cmocka.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* sleep_past sleeps a little more. */
+#define assert_left(ms, expected) assert_in_range(ms, (expected)-1, expected)
+
+static void at_least_keeps_a_released_name_taken(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer held = acquire(scripts, .token = "a", .owner = "A", .at_least_ms = 1000);
+    assert_int_equal(held.ttl_ms, 30000);
+    sleep_past(scripts, 300);
+    struct answer released = release(scripts, "n", "a");
+    assert_status(released, "released");
+    assert_left(released.free_in_ms, 700);
+    assert_int_equal(released.held_ms, 300);
+    assert_int_equal(released.holds, 0);
+    struct answer refused = acquire(scripts, .token = "b");
+    assert_status(refused, "locked");
+    assert_int_equal(refused.view.holds, 1);
+    assert_int_equal(refused.view.shown_holds[0].released, 1);
+    assert_left(refused.view.shown_holds[0].ttl_ms, 700);
+    assert_string_equal(refused.view.shown_holds[0].owner, "A");
+    assert_string_equal(refused.view.last_reason, "released");
+    sleep_past(scripts, 699);
+    assert_status(acquire(scripts, .token = "b"), "locked");
+    sleep_past(scripts, 1);
+    struct answer next = acquire(scripts, .token = "b");
+    assert_status(next, "granted");
+    assert_true(next.fence > released.version);
+}
+
+static void at_least_ends_as_a_release_and_not_as_an_expiry(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .at_least_ms = 1000);
+    struct answer released = release(scripts, "n", "a");
+    sleep_past(scripts, 1000);
+    struct seen seen = inspect(scripts, "n", "");
+    assert_int_equal(scripts->expired_count, 0);
+    assert_int_equal(seen.holds, 0);
+    assert_true(seen.version > released.version);
+    assert_string_equal(seen.last_reason, "released");
+    assert_int_equal(seen.last_fence, released.fence);
+    assert_int_equal(seen.last_ago_ms, 1000);
+}
+
+static void at_least_that_is_over_frees_the_name_at_once(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .at_least_ms = 1000);
+    sleep_past(scripts, 1000);
+    assert_int_equal(release(scripts, "n", "a").free_in_ms, 0);
+    assert_status(acquire(scripts, .token = "b"), "granted");
+}
+
+static void lease_is_never_shorter_than_at_least(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer held = acquire(scripts, .token = "a", .ttl_ms = 100, .at_least_ms = 1000);
+    assert_int_equal(inspect(scripts, "n", "").shown_holds[0].ttl_ms, 1000);
+    sleep_past(scripts, 500);
+    assert_left(inspect(scripts, "n", "").shown_holds[0].at_least_ms, 500);
+    struct answer renewed = renew(scripts, "n", "a", 100);
+    assert_status(renewed, "renewed");
+    assert_left(renewed.ttl_ms, 500);
+    sleep_past(scripts, 450);
+    assert_int_equal(renew(scripts, "n", "a", 0).ttl_ms, 100);
+    sleep_past(scripts, 100);
+    assert_status(acquire(scripts, .token = "b"), "granted");
+    assert_int_equal(scripts->expired_count, 1);
+    assert_int_equal(scripts->expired[0].fence, held.fence);
+}
+
+static void released_token_neither_renews_nor_releases_what_stays_taken(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .at_least_ms = 1000);
+    struct answer released = release(scripts, "n", "a");
+    assert_status(renew(scripts, "n", "a", 1000), "not_held");
+    assert_int_equal(inspect(scripts, "n", "a").mine, 0);
+    assert_status(acquire(scripts, .token = "a"), "released");
+    sleep_past(scripts, 400);
+    struct answer repeated = release(scripts, "n", "a");
+    assert_true(repeated.repeated);
+    assert_left(repeated.free_in_ms, 600);
+    assert_int_equal(repeated.fence, released.fence);
+    sleep_past(scripts, 600);
+    assert_int_equal(release(scripts, "n", "a").free_in_ms, 0);
+}
+
+static void owner_does_not_enter_what_stays_taken(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .at_least_ms = 1000);
+    release(scripts, "n", "a");
+    assert_status(acquire(scripts, .token = "b", .owner = "A"), "locked");
+}
+
+static void break_ends_what_stays_taken(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer held = acquire(scripts, .token = "a", .at_least_ms = 1000);
+    release(scripts, "n", "a");
+    assert_int_equal(break_all(scripts, "n").count, 1);
+    assert_string_equal(inspect(scripts, "n", "").last_reason, "forced");
+    assert_int_equal(inspect(scripts, "n", "").last_fence, held.fence);
+    assert_status(acquire(scripts, .token = "b"), "granted");
+}
+
+static void grant_that_is_taken_back_frees_the_name_at_once(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .attempt = "p", .at_least_ms = 1000);
+    take_back(scripts, "n", "a", "p");
+    assert_status(acquire(scripts, .token = "b"), "granted");
+}
+
+static void waiter_is_granted_when_at_least_is_over(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .at_least_ms = 1000);
+    acquire(scripts, .token = "b", .server = "one", .at_least_ms = 2000);
+    scripts->due_ms = -1;
+    release(scripts, "n", "a");
+    assert_int_equal(scripts->due_ms, 1000); /* its server is told when to look */
+    sleep_past(scripts, 999);
+    tick(scripts, "n", "one");
+    assert_int_equal(inspect(scripts, "n", "b").mine, 0);
+    sleep_past(scripts, 1);
+    tick(scripts, "n", "one");
+    sleep_past(scripts, 500);
+    struct answer claimed = acquire(scripts, .token = "b");
+    assert_status(claimed, "claimed");
+    assert_int_equal(claimed.at_least_ms, 2000); /* from when it has the hold */
+    assert_int_equal(release(scripts, "n", "b").free_in_ms, 2000);
+}
+
+static void waiter_that_is_granted_by_a_release_is_told_its_terms(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    acquire(scripts, .token = "b", .server = "one", .ttl_ms = 9000, .at_least_ms = 2000,
+            .max_held_ms = 5000);
+    struct answer released = release_at(scripts, "n", "a", "one");
+    assert_string_not_equal(released.next_attempt, "");
+    assert_int_equal(released.ttl_ms, 5000);
+    assert_int_equal(released.at_least_ms, 2000);
+    assert_int_equal(released.max_held_ms, 5000);
+}
+
+static void slot_of_a_semaphore_stays_taken(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .mode = "shared", .limit = 2, .at_least_ms = 1000);
+    acquire(scripts, .token = "b", .mode = "shared", .limit = 2);
+    assert_int_equal(release(scripts, "n", "a").free_in_ms, 1000);
+    assert_status(acquire(scripts, .token = "c", .mode = "shared", .limit = 2), "locked");
+    release(scripts, "n", "b");
+    assert_status(acquire(scripts, .token = "c", .mode = "shared", .limit = 2), "granted");
+    assert_status(acquire(scripts, .token = "d", .mode = "shared", .limit = 2), "locked");
+    sleep_past(scripts, 1000);
+    assert_status(acquire(scripts, .token = "d", .mode = "shared", .limit = 2), "granted");
+}
+
+/* A large crowd that ends at once is not looked at hold by hold, unless it has released ones. */
+static void released_among_very_many_are_not_told_as_expired(void **state)
+{
+    enum { MANY = 1100, RELEASED = 50 };
+    struct scripts *scripts = *state;
+    char token[24];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(token, sizeof token, "t%d", i);
+        acquire(scripts, .token = token, .mode = "shared", .ttl_ms = 5000, .at_least_ms = 5000);
+        if (i < RELEASED)
+            release(scripts, "n", token);
+    }
+    int64_t told = 0;
+    sleep_past(scripts, 5000);
+    scripts->expired_count = 0;
+    assert_int_equal(inspect(scripts, "n", "").holds, 0);
+    for (size_t i = 0; i < scripts->expired_count; i++)
+        told += scripts->expired[i].fence ? 1 : scripts->expired[i].count;
+    assert_int_equal(told, MANY - RELEASED);
+}
+
+static void max_held_bounds_the_lease(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer held = acquire(scripts, .token = "a", .ttl_ms = 5000, .max_held_ms = 1000);
+    assert_int_equal(held.ttl_ms, 1000);
+    assert_int_equal(inspect(scripts, "n", "").shown_holds[0].ttl_ms, 1000);
+    sleep_past(scripts, 1000);
+    assert_status(acquire(scripts, .token = "b"), "granted");
+}
+
+static void renewal_that_reaches_max_held_is_capped_and_the_next_is_refused(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .ttl_ms = 600, .max_held_ms = 1000);
+    sleep_past(scripts, 200);
+    struct answer renewed = renew(scripts, "n", "a", 0);
+    assert_status(renewed, "renewed");
+    assert_left(renewed.ttl_ms, 600);
+    assert_left(renewed.max_held_ms, 800);
+    sleep_past(scripts, 300);
+    renewed = renew(scripts, "n", "a", 0);
+    assert_status(renewed, "renewed");
+    assert_left(renewed.ttl_ms, 500);
+    assert_left(renewed.max_held_ms, 500);
+    sleep_past(scripts, 100);
+    renewed = renew(scripts, "n", "a", 0);
+    assert_status(renewed, "final");
+    assert_left(renewed.ttl_ms, 400);
+    assert_status(renew(scripts, "n", "a", 300), "renewed"); /* it may become shorter */
+    assert_status(renew(scripts, "n", "a", 600), "renewed");
+    assert_status(renew(scripts, "n", "a", 600), "final");
+    sleep_past(scripts, 400);
+    assert_status(renew(scripts, "n", "a", 600), "not_held");
+    assert_int_equal(scripts->expired_count, 1);
+}
+
+static void max_held_counts_from_the_claim_of_a_waiter(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    acquire(scripts, .token = "b", .server = "one", .claim_ms = 5000, .max_held_ms = 1000);
+    release(scripts, "n", "a");
+    sleep_past(scripts, 2000);
+    struct answer claimed = acquire(scripts, .token = "b");
+    assert_status(claimed, "claimed");
+    assert_int_equal(claimed.ttl_ms, 1000);
+}
+
+int main(void)
+{
+#define TERMS_TEST(test) cmocka_unit_test_setup(test, scripts_clean_with_own_clock)
+    const struct CMUnitTest tests[] = {
+        TERMS_TEST(at_least_keeps_a_released_name_taken),
+        TERMS_TEST(at_least_ends_as_a_release_and_not_as_an_expiry),
+        TERMS_TEST(at_least_that_is_over_frees_the_name_at_once),
+        TERMS_TEST(lease_is_never_shorter_than_at_least),
+        TERMS_TEST(released_token_neither_renews_nor_releases_what_stays_taken),
+        TERMS_TEST(owner_does_not_enter_what_stays_taken),
+        TERMS_TEST(break_ends_what_stays_taken),
+        TERMS_TEST(grant_that_is_taken_back_frees_the_name_at_once),
+        TERMS_TEST(waiter_is_granted_when_at_least_is_over),
+        TERMS_TEST(waiter_that_is_granted_by_a_release_is_told_its_terms),
+        TERMS_TEST(slot_of_a_semaphore_stays_taken),
+        TERMS_TEST(released_among_very_many_are_not_told_as_expired),
+        TERMS_TEST(max_held_bounds_the_lease),
+        TERMS_TEST(renewal_that_reaches_max_held_is_capped_and_the_next_is_refused),
+        TERMS_TEST(max_held_counts_from_the_claim_of_a_waiter),
+    };
+    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+}
