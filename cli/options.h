@@ -30,7 +30,7 @@ struct options {
     bool runs_unlocked; /* --if-unavailable=run */
     int64_t wait_ms;    /* OPTIONS_WAIT_FOREVER, 0, or how long */
     int64_t connect_timeout_ms, ttl_ms, kill_after_ms;
-    int64_t limit, max_held_ms; /* 0: none */
+    int64_t limit, at_least_ms, max_held_ms; /* 0: none */
     int64_t refused_status, signal;
     const char *owner, *token_file, *prefix, *reason, *fence;
     json_t *meta; /* NULL: none */

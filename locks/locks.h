@@ -43,13 +43,16 @@ struct acquire {
     struct slice owner; /* as owner_compose writes it, like every owner here */
     bool is_reentrant;  /* the holds of this owner let it in */
     enum lock_mode mode;
-    int64_t limit;      /* 0: none; only with LOCK_SHARED */
-    int64_t ttl_ms;     /* of the hold */
-    struct slice meta;  /* a JSON object as text, or absent */
-    int64_t wait_ms;    /* for locks_wait: the longest wait */
-    int64_t keep_ms;    /* for locks_wait: how long the queue keeps its place without a request */
-    int64_t replicas;   /* of Redis that must have the hold before the client is told; 0: none */
-    bool of_connection; /* the hold ends with the connection: see locks_release_connection */
+    int64_t limit;  /* 0: none; only with LOCK_SHARED */
+    int64_t ttl_ms; /* of the hold */
+    int64_t
+        at_least_ms; /* from the grant, for which the name stays taken, released or not; 0: none */
+    int64_t max_held_ms; /* from the grant, beyond which no renewal carries the hold; 0: none */
+    struct slice meta;   /* a JSON object as text, or absent */
+    int64_t wait_ms;     /* for locks_wait: the longest wait */
+    int64_t keep_ms;     /* for locks_wait: how long the queue keeps its place without a request */
+    int64_t replicas;    /* of Redis that must have the hold before the client is told; 0: none */
+    bool of_connection;  /* the hold ends with the connection: see locks_release_connection */
 };
 
 /* A hold, for its owner. */
@@ -61,6 +64,10 @@ struct hold {
     struct slice owner;
     enum lock_mode mode;
     int64_t limit; /* 0: none */
+    int64_t
+        at_least_ms; /* what is left of it: so long the name stays taken, if it is released now */
+    int64_t max_held_ms; /* what is left of it; 0: it has none */
+    bool is_final;       /* it ends with its max_held: no renewal makes it longer */
 };
 
 /* A hold, for others. */
@@ -70,7 +77,10 @@ struct holder {
     int64_t fence;
     int64_t ttl_ms;
     int64_t held_ms;
-    struct slice meta; /* empty: none was given */
+    struct slice meta;   /* empty: none was given */
+    bool released;       /* by its owner: it only keeps the name taken for `ttl_ms` */
+    int64_t at_least_ms; /* as of struct hold, */
+    int64_t max_held_ms; /* likewise */
 };
 
 /* A waiter, for others. */
@@ -118,6 +128,7 @@ struct release {
     int64_t held_ms;
     int64_t holds; /* that the owner still has */
     int64_t version;
+    int64_t free_in_ms; /* the name stays taken for so long, by the hold's at_least */
     struct slice owner; /* not set if `repeated` */
     bool repeated;      /* the client has sent this release before */
     bool cancelled;     /* the token was waiting and has left the queue; nothing else is set */
@@ -130,6 +141,7 @@ enum locks_result {
     LOCKS_LIMIT_MISMATCH,   /* acquire: the lock has another limit; `view` tells it */
     LOCKS_TOKEN_RELEASED,   /* acquire: this token's hold was released already */
     LOCKS_NOT_HELD,         /* renew, release: the token has no live hold */
+    LOCKS_MAX_HELD,         /* renew: the hold cannot get longer; `hold` is as it was */
     LOCKS_TIMEOUT,          /* waiting: the wait has ended; `view` tells the holders */
     LOCKS_CANCELLED,        /* waiting: a release with its token has ended it */
     LOCKS_SUPERSEDED,       /* waiting: a later request with the same token has taken its place */

@@ -16,6 +16,7 @@ enum { CURSOR_LONGEST = 32768, DETAIL_LENGTH = 128 };
 
 const struct field FIELDS[FIELD_COUNT] = {
     [FIELD_TTL] = {"ttl", "ttl_ms", FIELD_DURATION, 100, 86400000, NULL},
+    [FIELD_AT_LEAST] = {"at_least", "at_least_ms", FIELD_DURATION, 0, 86400000, NULL},
     [FIELD_WAIT] = {"wait", "wait_ms", FIELD_DURATION, 0, 3600000, NULL},
     [FIELD_OWNER] = {"owner", NULL, FIELD_TEXT, 1, OWNER_NAME_LENGTH, NULL},
     [FIELD_REENTRANT] = {"reentrant", NULL, FIELD_FLAG, 0, 1, NULL},
@@ -217,20 +218,21 @@ int64_t fields_longest_ttl(const struct exchange *exchange)
     return shortest;
 }
 
-/* Runs last: each of several names may have its own rule, and the TTL may be read before them. */
-static bool check_ttl(struct exchange *exchange)
+/* Runs last: each of several names may have its own rule, and the field may be read before them. */
+static bool check_longest(struct exchange *exchange, enum field_id id)
 {
     const struct parameters *parameters = &exchange->parameters;
     const struct input input = {.exchange = exchange,
-                                .id = FIELD_TTL,
-                                .name = name_given(parameters, FIELD_TTL),
-                                .in_ms = (parameters->in_ms & FIELD_BIT(FIELD_TTL)) != 0};
-    return !parameters->names || parameters->numbers[FIELD_TTL] <= fields_longest_ttl(exchange) ||
+                                .id = id,
+                                .name = name_given(parameters, id),
+                                .in_ms = (parameters->in_ms & FIELD_BIT(id)) != 0};
+    return !parameters->names || parameters->numbers[id] <= fields_longest_ttl(exchange) ||
            input_refuse(&input);
 }
 
 bool fields_read(struct exchange *exchange, unsigned accepted)
 {
     return read_query(exchange, accepted) && read_body(exchange, accepted) &&
-           read_header(exchange, accepted) && read_last_event(exchange) && check_ttl(exchange);
+           read_header(exchange, accepted) && read_last_event(exchange) &&
+           check_longest(exchange, FIELD_TTL) && check_longest(exchange, FIELD_AT_LEAST);
 }

@@ -25,6 +25,7 @@ enum field_kind {
 
 enum field_id {
     FIELD_TTL,
+    FIELD_AT_LEAST,
     FIELD_WAIT,
     FIELD_OWNER,
     FIELD_REENTRANT,

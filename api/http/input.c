@@ -20,7 +20,7 @@ enum {
 static int64_t highest_of(const struct input *input)
 {
     const struct api *api = input->exchange->api;
-    if (input->id == FIELD_TTL)
+    if (input->id == FIELD_TTL || input->id == FIELD_AT_LEAST)
         return fields_longest_ttl(input->exchange);
     return input->id == FIELD_WAIT ? api->max_wait_ms : FIELDS[input->id].highest;
 }
@@ -84,7 +84,7 @@ static const char *bounded_by(const struct input *input)
 {
     if (input->id == FIELD_WAIT)
         return " The longest is the setting max-wait.";
-    if (input->id != FIELD_TTL)
+    if (input->id != FIELD_TTL && input->id != FIELD_AT_LEAST)
         return "";
     return highest_of(input) == input->exchange->api->max_ttl_ms
                ? " The longest is the setting max-ttl."

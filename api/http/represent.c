@@ -33,10 +33,11 @@ static void set_known(json_t *object, const char *key, struct slice text)
         represent_set(object, key, represent_text(text));
 }
 
-static void set_limit(json_t *object, int64_t limit)
+/* Sets a number that is there only where it applies: above 0. */
+static void set_number(json_t *object, const char *key, int64_t number)
 {
-    if (limit > 0)
-        represent_set(object, "limit", json_integer(limit));
+    if (number > 0)
+        represent_set(object, key, json_integer(number));
 }
 
 /* Splits an owner into its name and its realm, the principal that it belongs to. */
@@ -68,7 +69,8 @@ json_t *represent_hold_document(struct slice name, struct slice token, const str
     represent_set(object, "fence", json_integer(hold->fence));
     represent_set(object, "ttl_ms", json_integer(hold->ttl_ms));
     represent_set(object, "holds", json_integer(hold->holds));
-    set_limit(object, hold->limit);
+    set_number(object, "limit", hold->limit);
+    set_number(object, "at_least_ms", hold->at_least_ms);
     return object;
 }
 
@@ -89,7 +91,7 @@ static char *represent_put(char *at, struct slice text)
 char *represent_hold(struct slice name, struct slice token, const struct hold *hold)
 {
     struct slice realm, owner = represent_name_of(hold->owner, &realm);
-    if (hold->limit > 0 || !is_plain(name) || !is_plain(owner))
+    if (hold->limit > 0 || hold->at_least_ms > 0 || !is_plain(name) || !is_plain(owner))
         return dump_line(represent_hold_document(name, token, hold));
     char *text = memory_checked(malloc(name.length + token.length + owner.length + HOLD_REST));
     char *at = represent_put(stpcpy(text, "{\"name\":\""), name);
@@ -115,13 +117,14 @@ json_t *represent_release_document(struct slice name, const struct release *rele
     represent_set(object, "fence", json_integer(release->fence));
     represent_set(object, "held_ms", json_integer(release->held_ms));
     represent_set(object, "holds", json_integer(release->holds));
+    set_number(object, "free_in_ms", release->free_in_ms);
     return object;
 }
 
 /* Written directly, for the same reason as a hold: a waiting client may get its answer next. */
 char *represent_release(struct slice name, const struct release *release)
 {
-    if (release->cancelled || !is_plain(name))
+    if (release->cancelled || release->free_in_ms > 0 || !is_plain(name))
         return dump_line(represent_release_document(name, release));
     char *text = memory_checked(malloc(name.length + RELEASE_REST));
     char *at = represent_put(stpcpy(text, "{\"name\":\""), name);
@@ -156,6 +159,9 @@ static json_t *represent_holder(const struct holder *holder)
     represent_set(object, "fence", json_integer(holder->fence));
     represent_set(object, "ttl_ms", json_integer(holder->ttl_ms));
     represent_set(object, "held_ms", json_integer(holder->held_ms));
+    if (holder->released)
+        represent_set(object, "released", json_true());
+    set_number(object, "at_least_ms", holder->at_least_ms);
     represent_set(object, "meta", meta(holder->meta));
     return object;
 }
@@ -218,7 +224,7 @@ json_t *represent_view(struct slice name, const struct lock_view *view)
     represent_set(object, "queue_length", json_integer(view->queue_length));
     represent_set(object, "waiters", represent_waiters(view));
     represent_set(object, "last_release", represent_last_release(view));
-    set_limit(object, view->limit);
+    set_number(object, "limit", view->limit);
     return object;
 }
 

@@ -50,7 +50,7 @@ void state_text_holders(const struct lock_view *view, int64_t count, char text[S
 void state_text(const struct lock_view *view, char text[STATE_TEXT])
 {
     const struct holder *first = &view->holders[0];
-    char owner[OWNER_TEXT], others[COUNT_TEXT], waiters[COUNT_TEXT] = "";
+    char owner[OWNER_TEXT], taken[STATE_TEXT], others[COUNT_TEXT], waiters[COUNT_TEXT] = "";
     describe_others(view->hold_count, others);
     if (view->queue_length > 0)
         snprintf(waiters, sizeof waiters, ", %lld waiting", (long long)view->queue_length);
@@ -59,8 +59,12 @@ void state_text(const struct lock_view *view, char text[STATE_TEXT])
         return;
     }
     describe_owner(first->owner, first->mode, owner);
-    snprintf(text, STATE_TEXT, "held by %s for %lld s, %lld s left%s%s", owner,
-             whole_seconds(first->held_ms), state_seconds_left(first->ttl_ms), others, waiters);
+    state_text_taken(first->ttl_ms, taken);
+    if (first->released)
+        snprintf(text, STATE_TEXT, "released by %s%s%s%s", owner, taken, others, waiters);
+    else
+        snprintf(text, STATE_TEXT, "held by %s for %lld s, %lld s left%s%s", owner,
+                 whole_seconds(first->held_ms), state_seconds_left(first->ttl_ms), others, waiters);
 }
 
 void state_text_hold(const struct hold *hold, char text[STATE_TEXT])
@@ -70,15 +74,23 @@ void state_text_hold(const struct hold *hold, char text[STATE_TEXT])
     snprintf(text, STATE_TEXT, "held by %s, %lld s left", owner, whole_seconds(hold->ttl_ms));
 }
 
+void state_text_taken(int64_t free_in_ms, char text[STATE_TEXT])
+{
+    text[0] = '\0';
+    if (free_in_ms > 0)
+        snprintf(text, STATE_TEXT, ", taken for %lld s more", state_seconds_left(free_in_ms));
+}
+
 void state_text_release(const struct release *release, char text[STATE_TEXT])
 {
-    char others[COUNT_TEXT + sizeof " of this owner left"] = "";
+    char others[COUNT_TEXT + sizeof " of this owner left"] = "", taken[STATE_TEXT];
+    state_text_taken(release->free_in_ms, taken);
     if (release->holds > 0)
         snprintf(others, sizeof others, "; %lld hold%s of this owner left",
                  (long long)release->holds, state_plural(release->holds));
     if (release->cancelled)
         strcpy(text, "left the queue");
     else
-        snprintf(text, STATE_TEXT, "released after %lld s%s", whole_seconds(release->held_ms),
-                 others);
+        snprintf(text, STATE_TEXT, "released after %lld s%s%s", whole_seconds(release->held_ms),
+                 taken, others);
 }

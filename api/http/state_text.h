@@ -18,6 +18,9 @@ void state_text_holders(const struct lock_view *view, int64_t count, char text[S
 /* A release. */
 void state_text_release(const struct release *release, char text[STATE_TEXT]);
 
+/* How much longer a name stays taken that was released: ", taken for 12 s more"; "" for 0. */
+void state_text_taken(int64_t free_in_ms, char text[STATE_TEXT]);
+
 /* A time in whole seconds, rounded up: after that it is over. */
 long long state_seconds_left(int64_t ms);
 

@@ -9,7 +9,7 @@
 
 enum {
     NAME_SHOWN = 60,    /* bytes */
-    KNOWN_LENGTH = 192, /* room for the names of all fields of a request */
+    KNOWN_LENGTH = 256, /* room for the names of all fields of a request */
     NAME_COUNT = 2 * FIELD_COUNT,
 };
 

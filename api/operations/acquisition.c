@@ -83,6 +83,7 @@ bool acquisition_read(struct exchange *exchange, struct acquire *ret)
         .mode = (enum lock_mode)parameters->numbers[FIELD_LOCK_MODE],
         .limit = parameters->numbers[FIELD_LIMIT],
         .ttl_ms = parameters->numbers[FIELD_TTL],
+        .at_least_ms = parameters->numbers[FIELD_AT_LEAST],
         .meta = parameters->texts[FIELD_META],
         .wait_ms = parameters->numbers[FIELD_WAIT],
         .keep_ms = parameters->numbers[FIELD_KEEP],
@@ -150,7 +151,8 @@ static bool may_reenter(const struct exchange *exchange, const struct lock_view 
     if (!field_given(parameters, FIELD_OWNER) || parameters->numbers[FIELD_REENTRANT])
         return false;
     for (size_t i = 0; i < view->holder_count; i++)
-        if (slice_same(view->holders[i].owner, exchange->holder.owner))
+        if (!view->holders[i].released &&
+            slice_same(view->holders[i].owner, exchange->holder.owner))
             return true;
     return false;
 }
@@ -339,6 +341,7 @@ static json_t *problem_of(struct exchange *exchange, enum locks_result result,
     case LOCKS_DONE:
     case LOCKS_REPEATED:
     case LOCKS_NOT_HELD:
+    case LOCKS_MAX_HELD:
     case LOCKS_UNAVAILABLE:
         break;
     }

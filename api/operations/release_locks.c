@@ -11,14 +11,21 @@
 
 static void release_locks_answer_line(struct exchange *exchange, const struct several_reply *reply)
 {
+    char taken[STATE_TEXT];
+    int64_t free_in_ms = 0;
     size_t cancelled = 0;
-    for (size_t i = 0; i < reply->count; i++)
-        cancelled += reply->each[i].release.cancelled;
+    for (size_t i = 0; i < reply->count; i++) {
+        const struct release *release = &reply->each[i].release;
+        cancelled += release->cancelled;
+        if (!release->cancelled && release->free_in_ms > free_in_ms)
+            free_in_ms = release->free_in_ms;
+    }
     size_t released = reply->count - cancelled;
-    char *line =
-        cancelled > 0
-            ? text_line("released: %zu of %zu; the others left the queue", released, reply->count)
-            : text_line("released: %zu lock%s", released, state_plural((int64_t)released));
+    state_text_taken(free_in_ms, taken);
+    char *line = cancelled > 0 ? text_line("released: %zu of %zu%s; the others left the queue",
+                                           released, reply->count, taken)
+                               : text_line("released: %zu lock%s%s", released,
+                                           state_plural((int64_t)released), taken);
     reply_text(exchange, 200, line);
 }
 

@@ -144,6 +144,7 @@ void lock_event_queued(struct exchange *exchange, struct slice name)
     X(LOCKS_LIMIT_MISMATCH, LOCK_EVENT_LIMIT_MISMATCH)                                             \
     X(LOCKS_TOKEN_RELEASED, LOCK_EVENT_SPENT)                                                      \
     X(LOCKS_NOT_HELD, LOCK_EVENT_NOT_HELD)                                                         \
+    X(LOCKS_MAX_HELD, LOCK_EVENT_NOT_HELD)                                                         \
     X(LOCKS_TIMEOUT, LOCK_EVENT_TIMEOUT)                                                           \
     X(LOCKS_CANCELLED, LOCK_EVENT_CANCELLED)                                                       \
     X(LOCKS_SUPERSEDED, LOCK_EVENT_SUPERSEDED)                                                     \

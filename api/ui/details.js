@@ -36,10 +36,13 @@ function holdCard(hold) {
   const meta = hold.meta === null ? null
     : row("Meta", element("pre", {}, foreignLines(JSON.stringify(hold.meta, null, 2))));
   return element("li", { class: "hold" },
-    element("p", {}, ownerOf(hold), element("span", { class: "mode" }, hold.mode)),
+    element("p", {}, ownerOf(hold), element("span", { class: "mode" }, hold.isReleased ? "released" : hold.mode)),
+    hold.isReleased ? element("p", { class: "hint" }, "Released, but taken for a least time.") : null,
     left,
     element("dl", {}, row("Fence", element("code", {}, String(hold.fence))),
-      row("Held for", element("span", { class: "since", "data-since": hold.since })), meta));
+      hold.takenUntil ? row("Taken at least until", clock.format(hold.takenUntil)) : null,
+      row(hold.isReleased ? "Granted before" : "Held for", element("span", { class: "since", "data-since": hold.since })),
+      meta));
 }
 
 function foreignLines(text) {
@@ -142,7 +145,7 @@ function stateOf(lock) {
   return "Free. The last hold" + whose + " was " + WORDS[last.reason] + breakerOf(last.broken) + ".";
 }
 
-const keyOfHolds = (lock) => lock.holders.map((hold) => hold.fence).join() + lock.holdCount;
+const keyOfHolds = (lock) => lock.holders.map((hold) => hold.fence + String(hold.isReleased)).join() + lock.holdCount;
 const keyOfLine = (lock) => lock.queueLength + waitersOf(lock).map((one) => keyOf(one) + one.mode).join() + details.isLineOpen;
 const keyOfChain = (links) => links.map((one) => keyOf(one.who) + one.lock.name + one.lock.version + one.closes + keyOfChain(one.deeper)).join();
 

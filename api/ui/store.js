@@ -20,6 +20,8 @@ function readHolder(holder, now, known) {
     mode: holder.mode,
     fence: holder.fence,
     meta: holder.meta,
+    isReleased: holder.released === true,
+    takenUntil: holder.at_least_ms ? now + holder.at_least_ms : 0,
     endsAt: now + holder.ttl_ms,
     since: now - holder.held_ms,
     span: Math.max(before ? before.span : ttl, holder.ttl_ms, 1),

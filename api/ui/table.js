@@ -42,6 +42,7 @@ function rowHeight() {
 }
 
 function modeOf(lock) {
+  if (lock.holders[0].isReleased) return "released";
   if (lock.holders[0].mode === "exclusive") return "exclusive";
   return lock.limit > 0 ? "shared " + lock.holdCount + "/" + lock.limit : "shared";
 }

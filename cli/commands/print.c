@@ -92,7 +92,9 @@ void print_lock(const json_t *lock)
         print_line(lock, "free", NULL, "");
     json_array_foreach (holders, i, one) {
         const char *mode = json_string_value(json_object_get(one, "mode"));
-        print_line(lock, mode && mode[0] == 's' ? "shared" : "exclusive", one, "held_ms");
+        const char *state = mode && mode[0] == 's' ? "shared" : "exclusive";
+        bool is_released = json_is_true(json_object_get(one, "released"));
+        print_line(lock, is_released ? "released" : state, one, "held_ms");
     }
     json_array_foreach (waiters, i, one)
         print_line(lock, "waiting", one, "waited_ms");

@@ -29,7 +29,7 @@ static void confirm_on_replicas(void *context, const char *error)
     if (locks->events.confirmed)
         locks->events.confirmed(locks->events.context, uv_hrtime() - confirm->mark.sent, !error);
     reply->confirmed_ms = (int64_t)(uv_now(locks->loop) - confirm->told);
-    reply->hold.ttl_ms -= reply->confirmed_ms;
+    hold_pass(&reply->hold, reply->confirmed_ms);
     if (!error && reply->hold.ttl_ms <= 0)
         error = "the hold ended before replicas had it";
     if (error) {

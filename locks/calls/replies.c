@@ -22,6 +22,19 @@ bool reply_holds(const struct locks_reply *reply)
     return reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
 }
 
+static int64_t reply_less(int64_t left_ms, int64_t ms)
+{
+    return left_ms > ms ? left_ms - ms : 0;
+}
+
+void hold_pass(struct hold *hold, int64_t ms)
+{
+    hold->ttl_ms = reply_less(hold->ttl_ms, ms);
+    hold->at_least_ms = reply_less(hold->at_least_ms, ms);
+    if (hold->max_held_ms > 0)
+        hold->max_held_ms = reply_less(hold->max_held_ms - 1, ms) + 1; /* 0: it has none */
+}
+
 static bool reply_read_mode(const struct value *value, enum lock_mode *ret)
 {
     struct slice mode;
@@ -80,13 +93,25 @@ static bool reply_take_owner(struct slice *rest, struct slice *ret)
     return true;
 }
 
+/* What is left of at_least and max_held, if the hold has any. */
+static bool reply_take_terms(struct slice *rest, struct hold *ret)
+{
+    ret->at_least_ms = ret->max_held_ms = 0;
+    if (rest->length > 0 &&
+        !(packed_take(rest, &ret->at_least_ms) && packed_take(rest, &ret->max_held_ms)))
+        return false;
+    ret->is_final = ret->max_held_ms > 0 && ret->ttl_ms >= ret->max_held_ms;
+    return true;
+}
+
 bool reply_read_hold(const struct value *value, struct hold *ret)
 {
     struct slice word, rest;
     return reply_take_word(value, &word, &rest) && reply_take_fence(&rest, &ret->fence) &&
            packed_take(&rest, &ret->ttl_ms) && packed_take(&rest, &ret->holds) &&
            packed_take(&rest, &ret->version) && packed_take(&rest, &ret->limit) &&
-           reply_take_owner(&rest, &ret->owner) && reply_take_mode(&rest, &ret->mode);
+           reply_take_owner(&rest, &ret->owner) && reply_take_mode(&rest, &ret->mode) &&
+           reply_take_terms(&rest, ret);
 }
 
 /* The owner of a hold whose end is repeated is not known any more. */
@@ -99,13 +124,15 @@ static bool reply_read_end(const struct value *value, struct release *ret, struc
     return (ret->repeated || slice_equals(word, "released")) &&
            reply_take_fence(rest, &ret->fence) && reply_take_passed(rest, &ret->held_ms) &&
            packed_take(rest, &ret->holds) && reply_take_fence(rest, &ret->version) &&
-           (ret->repeated || reply_take_owner(rest, &ret->owner));
+           (ret->repeated ? packed_take_text(rest, &word) : reply_take_owner(rest, &ret->owner));
 }
 
 bool reply_read_release(const struct value *value, struct release *ret)
 {
     struct slice rest;
-    return reply_read_end(value, ret, &rest);
+    ret->free_in_ms = 0;
+    return reply_read_end(value, ret, &rest) &&
+           (rest.length != PACKED_NUMBER || packed_take(&rest, &ret->free_in_ms));
 }
 
 bool reply_read_next(const struct value *value, struct slice *ret_attempt, struct hold *ret)
@@ -113,18 +140,45 @@ bool reply_read_next(const struct value *value, struct slice *ret_attempt, struc
     struct slice rest;
     struct release release;
     *ret = (struct hold){.holds = 1, .mode = LOCK_EXCLUSIVE};
-    if (!reply_read_end(value, &release, &rest) || release.repeated)
+    if (!reply_read_end(value, &release, &rest) || release.repeated || rest.length == PACKED_NUMBER)
         return false;
     ret->fence = ret->version = release.version;
     return packed_take_text(&rest, ret_attempt) && reply_take_owner(&rest, &ret->owner) &&
-           packed_take(&rest, &ret->ttl_ms);
+           packed_take(&rest, &ret->ttl_ms) && reply_take_terms(&rest, ret);
+}
+
+/* A mode that ends with WITH_MORE says that more follows the meta: see scripts/shared/9-view.lua.
+ */
+static bool reply_take_any_mode(struct slice *rest, enum lock_mode *ret, bool *ret_more)
+{
+    static const char WITH_MORE = '+';
+    struct slice mode;
+    if (!packed_take_text(rest, &mode))
+        return false;
+    *ret_more = mode.length > 0 && mode.bytes[mode.length - 1] == WITH_MORE;
+    mode.length -= *ret_more;
+    *ret = slice_equals(mode, "shared") ? LOCK_SHARED : LOCK_EXCLUSIVE;
+    return true;
+}
+
+static bool reply_take_more(struct slice *rest, struct holder *ret)
+{
+    int64_t released;
+    if (!packed_take(rest, &released))
+        return false;
+    ret->released = released != 0;
+    return packed_take(rest, &ret->at_least_ms) && packed_take(rest, &ret->max_held_ms);
 }
 
 static bool reply_take_holder(struct slice *rest, struct holder *ret)
 {
+    bool has_more;
+    ret->released = false;
+    ret->at_least_ms = ret->max_held_ms = 0;
     return reply_take_fence(rest, &ret->fence) && packed_take(rest, &ret->ttl_ms) &&
            reply_take_passed(rest, &ret->held_ms) && reply_take_owner(rest, &ret->owner) &&
-           reply_take_mode(rest, &ret->mode) && packed_take_text(rest, &ret->meta);
+           reply_take_any_mode(rest, &ret->mode, &has_more) && packed_take_text(rest, &ret->meta) &&
+           (!has_more || reply_take_more(rest, ret));
 }
 
 /* The key is what is left. */

@@ -8,6 +8,9 @@
 /* Whether the reply to an acquire or renewal tells of a hold. */
 bool reply_holds(const struct locks_reply *reply);
 
+/* So much time has passed since the hold was told of. */
+void hold_pass(struct hold *hold, int64_t ms);
+
 /* Whether this word says which reply it is: element 0, or the first text of a packed reply. */
 bool reply_says(const struct value *value, const char *word);
 

@@ -6,7 +6,7 @@
 
 enum {
     MODE_LENGTH = 9, /* "exclusive" */
-    PACKED_LENGTH = 1 + 2 * PACKED_NUMBER + TOKEN_LONGEST + OWNER_LENGTH + MODE_LENGTH +
+    PACKED_LENGTH = 1 + 4 * PACKED_NUMBER + TOKEN_LONGEST + OWNER_LENGTH + MODE_LENGTH +
                     LOCK_ATTEMPT_LENGTH + LOCK_META_LENGTH + 5,
     ARGUMENTS_MOST = 7,  /* of a request that waits */
     ATTEMPT_DIGITS = 16, /* of its number */
@@ -59,6 +59,13 @@ struct acquire request_copy(const struct acquire *acquire, char *bytes)
     return copy;
 }
 
+int64_t request_lease_ms(const struct acquire *acquire)
+{
+    int64_t least = acquire->at_least_ms, most = acquire->max_held_ms;
+    int64_t lease_ms = acquire->ttl_ms > least ? acquire->ttl_ms : least;
+    return most > 0 && most < lease_ms ? most : lease_ms;
+}
+
 /* What acquire.lua says. The texts are as Redis keeps them: a NUL ends each. */
 static struct slice request_pack_hold(const struct request *request, char packed[PACKED_LENGTH])
 {
@@ -70,14 +77,19 @@ static struct slice request_pack_hold(const struct request *request, char packed
         slice_of(request->attempt->text),
         acquire->meta,
     };
+    bool has_terms = acquire->at_least_ms > 0 || acquire->max_held_ms > 0;
     char *end = packed;
-    *end++ = (char)(request->kind + (acquire->is_reentrant ? REQUEST_REENTRANT : 0));
+    *end++ = (char)(request->kind + (acquire->is_reentrant ? REQUEST_REENTRANT : 0) +
+                    (has_terms ? REQUEST_WITH_TERMS : 0));
     end = packed_put(end, (double)acquire->ttl_ms);
     end = packed_put(end, (double)acquire->limit);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         request_append(&end, all[i]);
         *end++ = '\0';
     }
+    if (has_terms)
+        end =
+            packed_put(packed_put(end, (double)acquire->at_least_ms), (double)acquire->max_held_ms);
     return (struct slice){packed, (size_t)(end - packed)};
 }
 
@@ -124,7 +136,7 @@ void request_send(struct locks *locks, const struct request *request)
 void request_send_at(struct locks *locks, unsigned shard, const struct request *request)
 {
     struct request_arguments arguments;
-    horizon_move(locks->guard, shard, request->acquire->ttl_ms);
+    horizon_move(locks->guard, shard, request_lease_ms(request->acquire));
     request_pack(locks, request, &arguments);
     const struct script_call call = request_call(request, &arguments);
     script_call_send_at_once(locks, shard, &call);
@@ -134,14 +146,18 @@ void request_send_at(struct locks *locks, unsigned shard, const struct request *
 /* The only hold of its owner, as the request asked for it. */
 static void request_complete_hold(const struct acquire *acquire, int64_t fence, struct hold *ret)
 {
+    int64_t lease_ms = request_lease_ms(acquire);
     *ret = (struct hold){
         .fence = fence,
-        .ttl_ms = acquire->ttl_ms,
+        .ttl_ms = lease_ms,
         .holds = 1,
         .version = fence,
         .owner = acquire->owner,
         .mode = acquire->mode,
         .limit = acquire->limit,
+        .at_least_ms = acquire->at_least_ms,
+        .max_held_ms = acquire->max_held_ms,
+        .is_final = acquire->max_held_ms == lease_ms,
     };
 }
 

@@ -5,8 +5,8 @@
 
 #include "locks/calls/operation.h"
 
-/* What the script knows of the token; the script gets the number, and REQUEST_REENTRANT more if the
- * request is reentrant. */
+/* What the script knows of the token; the script gets the number, REQUEST_REENTRANT more if the
+ * request is reentrant, and REQUEST_WITH_TERMS more if it has at_least or max_held. */
 enum request_kind {
     REQUEST_NEW = 0,   /* no request can have used it before */
     REQUEST_FIRST = 1, /* this attempt comes for the first time, an earlier one may have used the
@@ -14,7 +14,7 @@ enum request_kind {
                         * of it has given it back */
     REQUEST_AGAIN = 2, /* this attempt came before: it claims its grant, or waits on */
 };
-enum { REQUEST_REENTRANT = 4 };
+enum { REQUEST_REENTRANT = 4, REQUEST_WITH_TERMS = 16 };
 
 /* The script's answer: a reply that ends the request, or that it waits. */
 struct request_answer {
@@ -29,6 +29,10 @@ struct attempt request_attempt(struct locks *locks, bool of_connection);
 /* A copy whose texts are in `bytes`, of request_length(acquire) bytes. */
 struct acquire request_copy(const struct acquire *acquire, char *bytes);
 size_t request_length(const struct acquire *acquire);
+
+/* How long a hold lives that is granted to this request, if nobody renews it, in ms: not less than
+ * its at_least, and not more than its max_held. */
+int64_t request_lease_ms(const struct acquire *acquire);
 
 /* One call of the script. The request queues if its `wait_ms` is not 0. */
 struct request {

@@ -38,7 +38,7 @@ static void release_answered(void *context, const struct store_result *result)
     /* After a repeated release another client may hold the lock. */
     const struct release *release = &reply.release;
     if (reply.result == LOCKS_DONE && !release->cancelled && !release->repeated &&
-        release->holds == 0)
+        release->holds == 0 && release->free_in_ms == 0)
         expiries_released(releasing->locks, key);
     if (reply.result == LOCKS_DONE && reply_read_next(result->reply, &attempt, &hold))
         waiting_claimed(releasing->locks, key, attempt, &hold);

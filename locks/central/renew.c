@@ -9,6 +9,10 @@ static bool renew_read(const struct value *value, struct locks_reply *ret)
 {
     if (reply_says(value, "renewed"))
         return reply_read_hold(value, &ret->hold);
+    if (reply_says(value, "final")) {
+        ret->result = LOCKS_MAX_HELD;
+        return reply_read_hold(value, &ret->hold);
+    }
     ret->result = LOCKS_NOT_HELD;
     return reply_says(value, "not_held");
 }

@@ -57,7 +57,8 @@ static int64_t lasts_ms(const struct acquire_round *round, unsigned member)
     int64_t found_ms = round->finds[member] ? vote->ttl_ms : 0;
     if (vote->kind == VOTE_NONE || vote->kind == VOTE_DOUBT)
         found_ms = round->broadcast.locks->quorum->longest_ttl_ms;
-    return found_ms > round->acquire.ttl_ms ? found_ms : round->acquire.ttl_ms;
+    int64_t lease_ms = request_lease_ms(&round->acquire);
+    return found_ms > lease_ms ? found_ms : lease_ms;
 }
 
 /* Also where the answer is still on its way: what is sent now is read after the question. And of
@@ -125,13 +126,16 @@ static void tell_won(struct acquire_round *round)
                  .holds = tally_holds(tally),
                  .version = round->version,
                  .owner = held ? round->earlier.owner : round->acquire.owner,
-                 .mode = is_exclusive ? LOCK_EXCLUSIVE : LOCK_SHARED}};
+                 .mode = is_exclusive ? LOCK_EXCLUSIVE : LOCK_SHARED,
+                 .at_least_ms = held ? round->earlier.at_least_ms : round->acquire.at_least_ms,
+                 .max_held_ms = held ? round->earlier.max_held_ms : round->acquire.max_held_ms,
+                 .is_final = tally_is_final(tally)}};
     if (reply.hold.ttl_ms <= 0) {
         acquire_round_fail(
             round, "the members of the quorum took longer to answer than the hold would last");
         return;
     }
-    quorum_note_ttl(round->broadcast.locks, round->acquire.ttl_ms);
+    quorum_note_ttl(round->broadcast.locks, request_lease_ms(&round->acquire));
     acquire_round_tell(round, &reply);
 }
 
@@ -235,7 +239,7 @@ static void note_holders(const struct acquire_round *round, struct vote *vote,
     vote->is_crowd = view->hold_count > (int64_t)view->holder_count;
     for (size_t i = 0; i < view->holder_count; i++) {
         const struct holder *holder = &view->holders[i];
-        if (acquire->is_reentrant && slice_same(holder->owner, acquire->owner))
+        if (acquire->is_reentrant && !holder->released && slice_same(holder->owner, acquire->owner))
             continue;
         vote->holders[vote->holder_count++] = holder->fence;
         vote->ends_ms = holder->ttl_ms; /* in the order in which they end */
@@ -272,6 +276,7 @@ static void note_hold(struct acquire_round *round, unsigned member, const struct
                                                .ttl_ms = reply->hold.ttl_ms,
                                                .holds = reply->hold.holds,
                                                .is_exclusive = reply->hold.mode == LOCK_EXCLUSIVE,
+                                               .is_final = reply->hold.is_final,
                                                .version = reply->hold.version,
                                                .ends_ms = reply->hold.ttl_ms};
     round->finds[member] = !is_new;

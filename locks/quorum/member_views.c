@@ -151,11 +151,23 @@ static size_t alike(const struct member_views *views, const struct holder *holde
     return most;
 }
 
+/* Whether most of those that know the hold say that it was released. */
+static bool is_released(const struct member_views *views, const struct holder *holder)
+{
+    unsigned released = 0;
+    for (unsigned i = 0; i < views->members; i++) {
+        const struct holder *one = views_find(views->of[i], holder);
+        released += one && one->released;
+    }
+    return 2 * released > known_to(views, holder);
+}
+
 /* The hold as the majority guarantees it: its TTL is the shortest among the longest TTLs that make
  * up a majority. */
 static struct holder views_together(const struct member_views *views, const struct holder *holder)
 {
     struct holder merged = *holder;
+    merged.released = is_released(views, holder);
     if (known_to(views, holder) + silent(views) >= majority(views))
         merged.ttl_ms = 0;
     for (unsigned i = 0; i < views->members; i++) {

@@ -51,11 +51,12 @@ static void hear_released(struct broadcast *broadcast, unsigned member,
 
 /* What is told is what most is known of: the end of a hold before a repetition, by its fence. Each
  * member has given its end another number, so no version of it is known to a majority: none is
- * told. */
+ * told. The name is free for certain when it is so at each of them. */
 static void tell_released(struct quorum_write *write)
 {
     struct locks_reply reply = {.result = LOCKS_DONE};
     struct release *best = &reply.release;
+    int64_t free_in_ms = 0;
     best->repeated = true;
     for (unsigned i = 0; i < write->tally.members; i++) {
         const struct release *release = &write->releases[i];
@@ -64,7 +65,10 @@ static void tell_released(struct quorum_write *write)
         if (best->repeated > release->repeated ||
             (best->repeated == release->repeated && best->fence < release->fence))
             *best = *release;
+        if (release->free_in_ms > free_in_ms)
+            free_in_ms = release->free_in_ms;
     }
+    best->free_in_ms = free_in_ms;
     quorum_write_tell(write, &reply);
 }
 

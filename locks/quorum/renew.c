@@ -11,15 +11,19 @@ static void hear_renewed(struct broadcast *broadcast, unsigned member,
     struct quorum_write *write = (struct quorum_write *)broadcast;
     struct vote *vote = &write->tally.votes[member];
     struct hold hold;
+    bool was_final = reply_says(result->reply, "final");
     if (result->outcome != STORE_REPLIED) {
         vote->kind = broadcast_silence(result);
-    } else if (!reply_says(result->reply, "renewed") || !reply_read_hold(result->reply, &hold)) {
+    } else if (!(was_final || reply_says(result->reply, "renewed")) ||
+               !reply_read_hold(result->reply, &hold)) {
         vote->kind = reply_says(result->reply, "not_held") ? VOTE_LOCKED : VOTE_DOUBT;
     } else {
         *vote = (struct vote){.kind = VOTE_HOLDING,
                               .fence = hold.fence,
                               .ttl_ms = hold.ttl_ms,
                               .holds = hold.holds,
+                              .is_final = hold.is_final,
+                              .was_final = was_final,
                               .version = hold.version};
         horizon_move(broadcast->locks->guard, member,
                      hold.ttl_ms); /* the caller did not know it if it gave 0 */
@@ -35,6 +39,9 @@ static void tell_renewed(struct quorum_write *write)
 {
     struct locks_reply reply = {.result = LOCKS_DONE, .hold = write->hold};
     int64_t elapsed = broadcast_elapsed(&write->broadcast);
+    if (tally_was_final(&write->agreed))
+        reply.result = LOCKS_MAX_HELD;
+    reply.hold.is_final = tally_is_final(&write->agreed);
     reply.hold.holds = tally_holds(&write->agreed);
     reply.hold.ttl_ms = tally_validity(&write->agreed, elapsed);
     quorum_note_ttl(write->broadcast.locks, reply.hold.ttl_ms + elapsed);

@@ -129,6 +129,22 @@ int64_t tally_holds(const struct tally *tally)
     return reached(tally, offsetof(struct vote, holds));
 }
 
+bool tally_is_final(const struct tally *tally)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < tally->members; i++)
+        count += is_hold(&tally->votes[i]) && tally->votes[i].is_final;
+    return count >= tally_majority(tally);
+}
+
+bool tally_was_final(const struct tally *tally)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < tally->members; i++)
+        count += is_hold(&tally->votes[i]) && tally->votes[i].was_final;
+    return count >= tally_majority(tally);
+}
+
 bool tally_excludes(struct tally *tally)
 {
     unsigned exclusive = 0;

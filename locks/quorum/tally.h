@@ -35,6 +35,8 @@ struct vote {
     int64_t ttl_ms;
     int64_t holds;
     bool is_exclusive;
+    bool is_final;   /* no renewal makes it longer, */
+    bool was_final;  /* and this one has not */
     int64_t version; /* of the name there, with any answer */
     /* With VOTE_LOCKED, of the holds there that exclude this one: */
     int64_t holders[TALLY_HOLDERS]; /* by their fences */
@@ -75,6 +77,11 @@ enum verdict tally_release(const struct tally *tally, bool is_last);
  * time since the question was sent and what clocks may drift meanwhile. 0 or less: it may be over.
  */
 int64_t tally_validity(const struct tally *tally, int64_t elapsed_ms);
+
+/* Whether a majority of the members says that no renewal makes the hold longer, and that this one
+ * has not. */
+bool tally_is_final(const struct tally *tally);
+bool tally_was_final(const struct tally *tally);
 
 /* The fence that a majority of the holds shares: then it is the fence of the hold. */
 bool tally_agrees(const struct tally *tally, int64_t *ret_fence);

@@ -139,7 +139,7 @@ static void several_answer_held(struct several *several)
         struct several_entry *entry = &several->entries[i];
         if (entry->result == LOCKS_DONE)
             answer.result = LOCKS_DONE;
-        entry->hold.ttl_ms = several_remaining_ms(entry);
+        hold_pass(&entry->hold, (int64_t)(uv_now(several->locks->loop) - entry->told));
         answer.each[i].name = several_name(several, i);
         answer.each[i].result = entry->result;
         answer.each[i].attempt = entry->attempt;
@@ -235,7 +235,7 @@ static void several_on_extended(void *context, const struct locks_reply *reply)
             several_free(several);
         return;
     }
-    if (reply->result == LOCKS_DONE)
+    if (reply->result == LOCKS_DONE || reply->result == LOCKS_MAX_HELD)
         several_note_hold(entry, &reply->hold);
     else if (!several->failed) {
         several->failed =

@@ -24,20 +24,23 @@ struct together {
 };
 
 /* The worst result becomes the result of the whole. A Redis that is away is worse than a name that
- * is not held: a client that hears of such a name takes the other names for renewed. */
+ * is not held: a client that hears of such a name takes the other names for renewed. A hold that
+ * cannot get longer is there still. */
 static int together_weight(enum locks_result result)
 {
     switch (result) {
     case LOCKS_DONE:
         return 0;
-    case LOCKS_UNCONFIRMED:
-        return 2;
-    case LOCKS_DAMAGED:
-        return 3;
-    case LOCKS_UNAVAILABLE:
-        return 4;
-    default:
+    case LOCKS_MAX_HELD:
         return 1;
+    case LOCKS_UNCONFIRMED:
+        return 3;
+    case LOCKS_DAMAGED:
+        return 4;
+    case LOCKS_UNAVAILABLE:
+        return 5;
+    default:
+        return 2;
     }
 }
 
@@ -71,7 +74,7 @@ static void together_answered(void *context, const struct locks_reply *reply)
     together->reply.each[i].hold = reply->hold;
     together_keep_owner(entry, &together->reply.each[i].hold.owner);
     together_keep_owner(entry, &together->reply.each[i].release.owner);
-    if (together_weight(reply->result) > 1)
+    if (together_weight(reply->result) > 2)
         snprintf(together->error, sizeof together->error, "%s", reply->error);
     if (--together->asking == 0)
         together_conclude(together);

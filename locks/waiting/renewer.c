@@ -23,15 +23,16 @@ struct renewer {
      * sent, so `ends` is never too late. */
     uint64_t sent;
     uint64_t ends;
-    uint64_t ttl_ms; /* of the last renewal */
+    uint64_t ttl_ms; /* of the last renewal that made it longer */
     uint64_t ask_at;
     uint64_t told_at;    /* of the last event */
     uint64_t silence_ms; /* see renewer_beat; 0: it may be silent for ever */
     void (*silent)(void *context, int64_t left_ms);
     int64_t replicas;
-    bool asking; /* a renewal is under way */
-    bool again;  /* and the hold may have ended since */
-    bool closed; /* the timer is */
+    bool is_final; /* the hold ends with its max_held */
+    bool asking;   /* a renewal is under way */
+    bool again;    /* and the hold may have ended since */
+    bool closed;   /* the timer is */
     size_t name_length;
     size_t token_length;
     char name_and_token[];
@@ -97,8 +98,10 @@ void renewer_stop(struct renewer *renewer)
 
 static void renewer_lose(struct renewer *renewer, const char *why)
 {
+    bool is_over = renewer->is_final && uv_now(renewer->locks->loop) >= renewer->ends;
     renewer_stop(renewer);
-    renewer->events.lost(renewer->events.context, why);
+    renewer->events.lost(renewer->events.context,
+                         is_over ? "the hold has ended: it has reached its max_held" : why);
 }
 
 static void renewer_on_timer(uv_timer_t *timer);
@@ -128,10 +131,14 @@ static uint64_t renewer_pause_again(const struct renewer *renewer)
     return renewer->silence_ms > 0 ? renewer_earlier(pause, renewer->silence_ms / 3) : pause;
 }
 
-static void renewed(struct renewer *renewer, const struct hold *hold, int64_t confirmed_ms)
+static void renewed(struct renewer *renewer, const struct locks_reply *reply)
 {
-    renewer->ttl_ms = (uint64_t)(hold->ttl_ms + confirmed_ms);
-    renewer->ends = renewer->sent + renewer->ttl_ms;
+    const struct hold *hold = &reply->hold;
+    uint64_t left_ms = (uint64_t)(hold->ttl_ms + reply->confirmed_ms);
+    if (reply->result == LOCKS_DONE)
+        renewer->ttl_ms = left_ms;
+    renewer->ends = renewer->sent + left_ms;
+    renewer->is_final = hold->is_final;
     renewer->ask_at = renewer->again ? 0 : renewer->sent + renewer_pause(renewer);
     renewer->told_at = uv_now(renewer->locks->loop);
     renewer_sleep(renewer);
@@ -145,8 +152,8 @@ static void renewer_answered(void *context, const struct locks_reply *reply)
     renewer->asking = false;
     if (!renewer->of)
         free_if_unknown(renewer);
-    else if (reply->result == LOCKS_DONE)
-        renewed(renewer, &reply->hold, reply->confirmed_ms);
+    else if (reply->result == LOCKS_DONE || reply->result == LOCKS_MAX_HELD)
+        renewed(renewer, reply);
     else if (reply->result == LOCKS_NOT_HELD)
         renewer_lose(renewer,
                      "the hold has ended: it expired, was released, or was broken by force");

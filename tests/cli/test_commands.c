@@ -69,6 +69,15 @@ static void options_of_acquire_reach_batond(void **state)
     assert_true(member_integer(client, "holders.0.ttl_ms") > 3000000);
 }
 
+static void released_lock_that_stays_taken_is_shown_so(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 0, NULL, "$BATON acquire -n --at-least=1h --token-file=token least");
+    says(terminal, 0, "\"free_in_ms\":3", "$BATON release --json --token-file=token least");
+    says(terminal, 0, "released  ", "$BATON show least");
+    says(terminal, 75, "taken for", "$BATON acquire -n least");
+}
+
 static void acquire_waits_until_the_lock_is_released(void **state)
 {
     struct terminal *terminal = terminal_of(state);
@@ -265,6 +274,7 @@ int main(void)
         cmocka_unit_test(held_lock_is_refused_without_a_wait),
         cmocka_unit_test(two_acquires_of_one_user_exclude_each_other),
         cmocka_unit_test(options_of_acquire_reach_batond),
+        cmocka_unit_test(released_lock_that_stays_taken_is_shown_so),
         cmocka_unit_test(acquire_waits_until_the_lock_is_released),
         cmocka_unit_test(acquire_waits_over_a_restart_of_batond),
         cmocka_unit_test(wait_longer_than_max_wait_keeps_its_place),

@@ -56,6 +56,9 @@ const struct contract_case CASES[] = {
          "POST /locks/new-shared" BODY(
              "{\"ttl_ms\":5000,\"wait_ms\":0,\"owner\":\"me\",\"mode\":\"shared\",\"limit\":3,"
              "\"token\":\"" ONE "\",\"meta\":{\"a\":[1,null,{\"b\":2.5}]}}")),
+    CASE("acquireLock 201", "POST /locks/least?at_least=1h"),
+    CASE("acquireLock 201", "POST /locks/least-body" BODY("{\"at_least_ms\":0}")),
+    CASE("acquireLock 400 invalid_parameter", "POST /locks/bad?at_least=25h"),
     AFTER("POST /locks/again" WITH_ONE, "acquireLock 200", "POST /locks/again" WITH_ONE),
     AFTER("POST /locks/text" WITH_ONE, "acquireLock 200", "POST /locks/text" WITH_ONE AS_TEXT),
     CASE("acquireLock 400 invalid_request", "POST /locks/odd" NO_HOST),
@@ -134,6 +137,13 @@ const struct contract_case CASES[] = {
           "DELETE /locks/released" BODY("{\"token\":\"" ONE "\"}")),
     AFTER("POST /locks/released-text" WITH_ONE, "releaseLock 200",
           "DELETE /locks/released-text" WITH_ONE AS_TEXT),
+    AFTER("POST /locks/released-early?at_least=1h" WITH_ONE, "releaseLock 200",
+          "DELETE /locks/released-early" WITH_ONE),
+    AFTER_2("POST /locks/stays-taken?at_least=1h" WITH_ONE, "DELETE /locks/stays-taken" WITH_ONE,
+            "inspectLock 200", "GET /locks/stays-taken"),
+    AFTER_2("POST /locks/stays-taken-2?at_least=1h" WITH_ONE,
+            "DELETE /locks/stays-taken-2" WITH_ONE, "acquireLock 409 locked",
+            "POST /locks/stays-taken-2"),
     AFTER("POST /locks/broken-text", "releaseLock 200",
           "DELETE /locks/broken-text?force=true" AS_TEXT),
     AFTER_2("POST /locks/cancelled-text", "POST /locks/cancelled-text" IN_VAIN WITH_ONE,

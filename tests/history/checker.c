@@ -18,10 +18,10 @@ static const struct {
 };
 
 static rule_check *const CHECKS[] = {
-    check_compatible, check_revival,  check_origin,   check_releases_in_time,
-    check_fences,     check_versions, check_changes,  check_own_replies,
-    check_counts,     check_ttls,     check_shown,    check_released,
-    check_order,      check_wake_ups, check_phantoms, check_waits,
+    check_compatible, check_revival,  check_origin,      check_releases_in_time, check_fences,
+    check_versions,   check_changes,  check_own_replies, check_counts,           check_ttls,
+    check_shown,      check_released, check_order,       check_wake_ups,         check_phantoms,
+    check_waits,      check_taken,
 };
 
 const char *rule_text(enum rule rule)

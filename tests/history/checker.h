@@ -15,6 +15,7 @@
     X(VERSIONS_GROW, "the version went back")                                                      \
     X(CHANGES_SHOW, "something changed and the version did not")                                   \
     X(UNCHANGED_IS_TRUE, "a 304 although something changed")                                       \
+    X(STAYS_TAKEN, "a name was granted though at_least of a released hold was not over")           \
     X(NO_REVIVAL, "a hold lived on after its certain end")                                         \
     X(NO_LOSS, "a hold was gone before it can have ended")                                         \
     X(NO_SECOND_HOLD, "a repeated acquire got another hold while the first one lived")             \

@@ -44,6 +44,7 @@ struct wish {
     bool shared;
     int limit;
     int64_t ttl_ms;
+    int64_t at_least_ms;
     bool made_by_server;
     bool ghost; /* its requests may be abandoned; its owner is one of the ghosts */
 };
@@ -102,6 +103,7 @@ static struct wish wish_of(const struct client *client, int token)
     wish.shared = (hash >> 8) % 100 >= flavour->exclusive_percent;
     wish.limit = wish.shared ? flavour->limits[(hash >> 16) % 4] : 0;
     wish.ttl_ms = 100 + (int64_t)((hash >> 20) % (quiet ? 50 : (hash >> 32) % 4 ? 300 : 900));
+    wish.at_least_ms = (hash >> 48) % 5 == 0 ? 20 + (int64_t)((hash >> 52) % 500) : 0;
     wish.ghost = (hash >> 36) % 10 == 0;
     wish.made_by_server = !wish.ghost && (hash >> 40) % 5 < 2;
     if (wish.ghost && flavour->owners)
@@ -182,6 +184,8 @@ static void write_body(const struct event *event, const char *token, char *body,
         fprintf(out, ",\"mode\":\"%s\"", event->shared ? "shared" : "exclusive");
         if (event->reentrant)
             fprintf(out, ",\"reentrant\":true");
+        if (event->at_least_ms > 0)
+            fprintf(out, ",\"at_least_ms\":%" PRId64, event->at_least_ms);
         if (event->limit > 0)
             fprintf(out, ",\"limit\":%d", event->limit);
         separator = ",";
@@ -292,6 +296,7 @@ static void perform(struct client *client, const struct step *step, const struct
                             .reentrant = wish->reentrant,
                             .shared = wish->shared,
                             .limit = wish->limit,
+                            .at_least_ms = wish->at_least_ms,
                             .ttl_ms = step->operation == ACQUIRE ? wish->ttl_ms
                                       : step->operation == RENEW ? step->ttl_ms
                                                                  : 0};

@@ -32,6 +32,7 @@ struct shown {
     int64_t fence;
     int owner;
     bool shared;
+    bool released; /* it only keeps the name taken */
 };
 
 /* Names, tokens and owners are numbers here. Times are microseconds of the monotonic clock. */
@@ -54,8 +55,9 @@ struct event {
     bool hold_shared;
     bool not_mine;
 
-    bool shared;    /* asked for */
-    int64_t ttl_ms; /* 0: none given */
+    bool shared;         /* asked for */
+    int64_t ttl_ms;      /* 0: none given */
+    int64_t at_least_ms; /* what an acquire with this token asks for; 0: nothing */
     int64_t wait_ms;
     int64_t keep_ms;
     int64_t hung_up; /* the client began to, and had done so at `received`; 0: it did not */

@@ -35,7 +35,8 @@ static void read_shown(struct event *event, const json_t *body)
             break;
         event->shown[event->shown_count++] =
             (struct shown){json_integer_value(json_object_get(holder, "fence")),
-                           owner_number(text_in(holder, "owner")), is_shared(holder)};
+                           owner_number(text_in(holder, "owner")), is_shared(holder),
+                           json_is_true(json_object_get(holder, "released"))};
     }
 }
 

@@ -17,7 +17,7 @@ const char *event_text(const struct event *event);
 typedef void rule_check(const struct story *story, struct findings *findings);
 
 /* rules_holds.c: what holds did, by their dates */
-rule_check check_compatible, check_revival, check_origin, check_releases_in_time;
+rule_check check_compatible, check_taken, check_revival, check_origin, check_releases_in_time;
 
 /* rules_numbers.c: fences and versions */
 rule_check check_fences, check_versions, check_changes;

@@ -57,6 +57,58 @@ void check_compatible(const struct story *story, struct findings *findings)
     }
 }
 
+/* When a reply has told that the hold was released; INT64_MAX: never. */
+static int64_t released_at(const struct story *story, const struct hold *hold)
+{
+    size_t first, last;
+    story_token(story, hold->token, &first, &last);
+    for (size_t i = first; i < last; i++) {
+        const struct event *event = &story->events[story->by_token[i]];
+        if (event->operation == RELEASE && event->outcome == DONE && event->fence == hold->fence)
+            return event->received;
+    }
+    return INT64_MAX;
+}
+
+/* Whether somebody may have broken the lock from `from` to `to`. */
+static bool may_be_broken(const struct story *story, int64_t from, int64_t to)
+{
+    size_t first, last;
+    story_token(story, EVERYBODY, &first, &last);
+    for (size_t i = first; i < last; i++) {
+        const struct event *event = &story->events[story->by_token[i]];
+        if (event->received >= from && event->sent <= to)
+            return true;
+    }
+    return false;
+}
+
+/* From its release on, the name is not granted to another one until its at_least is over. */
+static void check_taken_by(const struct story *story, const struct hold *hold, int64_t from,
+                           int64_t to, struct findings *findings)
+{
+    size_t first, last;
+    story_window(story, from, to, &first, &last);
+    for (size_t i = first; i < last; i++) {
+        const struct hold *other = &story->holds[i];
+        const struct event *grant = other->grant == NO_EVENT ? NULL : &story->events[other->grant];
+        if (grant && other->asked >= from && grant->received <= to &&
+            !(hold->shared && other->shared) && !may_be_broken(story, hold->asked, grant->received))
+            finding(findings, STAYS_TAKEN, "%s and %s", hold_text(hold), hold_text(other));
+    }
+}
+
+void check_taken(const struct story *story, struct findings *findings)
+{
+    for (size_t i = 0; i < story->hold_count; i++) {
+        const struct hold *hold = &story->holds[i];
+        int64_t from = hold->at_least > 0 ? released_at(story, hold) : INT64_MAX;
+        int64_t to = hold->asked + hold->at_least - TOLERANCE_US;
+        if (from < to && hold->asked >= 0)
+            check_taken_by(story, hold, from, to, findings);
+    }
+}
+
 /* Whether a request that was answered before `sent` had certainly ended the hold. */
 static const struct event *ended_by(const struct story *story, const struct hold *hold, int token,
                                     int64_t sent)

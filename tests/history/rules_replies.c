@@ -156,11 +156,12 @@ void check_ttls(const struct story *story, struct findings *findings)
         const struct event *event = &story->events[i];
         if (event->operation != ACQUIRE && event->operation != RENEW)
             continue;
+        int64_t most = event->at_least_ms > event->ttl_ms ? event->at_least_ms : event->ttl_ms;
+        int64_t least = event->operation == ACQUIRE ? most : event->ttl_ms;
         if (event->outcome == DONE && event->ttl_ms > 0 &&
-            (event->left_ms > event->ttl_ms ||
-             event->left_ms < event->ttl_ms - told_late(story, event)))
+            (event->left_ms > most || event->left_ms < least - told_late(story, event)))
             finding(findings, TTL_AS_ASKED, "%" PRId64 " ms instead of %" PRId64 ": %s",
-                    event->left_ms, event->ttl_ms, event_text(event));
+                    event->left_ms, most, event_text(event));
         if (event->outcome == HOLDING)
             check_left(story, event, findings);
     }
@@ -169,7 +170,7 @@ void check_ttls(const struct story *story, struct findings *findings)
 static bool shows(const struct event *event, int64_t fence)
 {
     for (size_t i = 0; i < event->shown_count; i++)
-        if (event->shown[i].fence == fence)
+        if (event->shown[i].fence == fence && !event->shown[i].released)
             return true;
     return false;
 }
@@ -209,6 +210,15 @@ static void check_picture(const struct story *story, const struct event *event,
                 event->hold_limit);
 }
 
+/* Whether the hold may live, or may be released and keep the name taken, as it is shown. */
+static bool may_be_shown(const struct hold *hold, const struct shown *shown,
+                         const struct event *event)
+{
+    bool may_be = shown->released ? hold->at_least > 0 && event->sent <= hold_taken_until(hold)
+                                  : hold_may_meet(hold, event);
+    return may_be && hold->owner == shown->owner && hold->shared == shown->shared;
+}
+
 /* What is shown may live, and what lives is shown. */
 static void check_picture_of(const struct story *story, const struct event *event, bool complete,
                              struct findings *findings)
@@ -216,8 +226,7 @@ static void check_picture_of(const struct story *story, const struct event *even
     for (size_t i = 0; i < event->shown_count; i++) {
         const struct shown *shown = &event->shown[i];
         const struct hold *hold = story_hold(story, shown->fence);
-        if (hold && (!hold_may_meet(hold, event) || hold->owner != shown->owner ||
-                     hold->shared != shown->shared))
+        if (hold && !may_be_shown(hold, shown, event))
             finding(findings, SHOWN_LIVES, "%s shows %s", event_text(event), hold_text(hold));
     }
     size_t first, last;
@@ -230,14 +239,18 @@ static void check_picture_of(const struct story *story, const struct event *even
     }
 }
 
-/* Whether one of the holds shown keeps this request from being granted. */
+/* Whether one of the holds shown keeps this request from being granted. An owner does not re-enter
+ * while a hold that was released keeps the name taken. */
 static bool hindered(const struct event *event)
 {
+    bool reentrant = event->reentrant;
     int shared = 0;
+    for (size_t i = 0; i < event->shown_count; i++)
+        reentrant &= !event->shown[i].released;
     for (size_t i = 0; i < event->shown_count; i++) {
         const struct shown *shown = &event->shown[i];
         shared += shown->shared;
-        if (!goes_with(event->reentrant, event->owner, event->shared, shown->owner, shown->shared))
+        if (!goes_with(reentrant, event->owner, event->shared, shown->owner, shown->shared))
             return true;
     }
     return event->shared && event->limit > 0 && shared >= event->limit;

@@ -204,7 +204,7 @@ static struct span *busy_spans(const struct story *story, size_t *count)
     for (size_t i = 0; i < story->hold_count; i++) {
         struct span *span = &spans[(*count)++];
         date_grant(story, &story->holds[i], &span->from, &latest);
-        span->to = most(story->holds[i].dead, story->holds[i].begin);
+        span->to = most(hold_taken_until(&story->holds[i]), story->holds[i].begin);
     }
     for (size_t i = 0; i < story->maybe_count; i++)
         spans[(*count)++] = (struct span){story->maybes[i].asked, story->maybes[i].dead};

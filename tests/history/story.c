@@ -66,6 +66,12 @@ void story_token(const struct story *story, int token, size_t *first, size_t *la
     *last = low;
 }
 
+/* How long a hold lasts that gets its TTL by this event, at most. */
+static int64_t most_ms(const struct event *event)
+{
+    return event->at_least_ms > event->ttl_ms ? event->at_least_ms : event->ttl_ms;
+}
+
 /* Collects the setters that were sent before `sent`, in that order. */
 static size_t collect(const struct story *story, const struct hold *hold, int64_t sent,
                       struct setter *setters)
@@ -84,7 +90,7 @@ static size_t collect(const struct story *story, const struct hold *hold, int64_
                                   event->left_ms * 1000 + 1000, sure};
         if (unsure) {
             setter->least = event->ttl_ms * 1000;
-            setter->most = event->ttl_ms > 0 ? event->ttl_ms * 1000 : TTL_HIGHEST_US;
+            setter->most = event->ttl_ms > 0 ? most_ms(event) * 1000 : TTL_HIGHEST_US;
         }
     }
     return count;
@@ -248,6 +254,7 @@ static void tell_holds(struct story *story)
                                                           .reentrant = event->reentrant,
                                                           .shared = event->hold_shared,
                                                           .limit = event->hold_limit,
+                                                          .at_least = event->at_least_ms * 1000,
                                                           .proof = i,
                                                           .proof_count = 1};
     }
@@ -274,7 +281,7 @@ static int64_t unclaimed_until(const struct story *story, const struct event *ev
     const struct event *next = next_acquire(story, event);
     int64_t dead = event->received + event->keep_ms * 1000 + terms->claim_us + terms->slack_us;
     if (event->outcome == UNKNOWN && !event->hung_up)
-        dead += event->ttl_ms * 1000; /* claimed, and the reply was lost */
+        dead += most_ms(event) * 1000; /* claimed, and the reply was lost */
     if (!next)
         return dead;
     int64_t told = next->sent + terms->settle_us + terms->claim_us;
@@ -289,7 +296,7 @@ static int64_t unheard_until(const struct story *story, const struct event *even
     story_token(story, event->token, &first, &last);
     for (size_t j = first; j < last; j++) {
         const struct event *other = &story->events[story->by_token[j]];
-        int64_t ttl = other->ttl_ms > 0 ? other->ttl_ms * 1000 : TTL_HIGHEST_US;
+        int64_t ttl = other->ttl_ms > 0 ? most_ms(other) * 1000 : TTL_HIGHEST_US;
         if ((other->operation == ACQUIRE || other->operation == RENEW) &&
             other->outcome == UNKNOWN && other->received + ttl + TOLERANCE_US > dead)
             dead = other->received + ttl + TOLERANCE_US;
@@ -395,6 +402,12 @@ bool hold_spans(const struct hold *hold, const struct event *event)
 bool hold_may_meet(const struct hold *hold, const struct event *event)
 {
     return hold->asked <= event->received && event->sent <= hold->dead;
+}
+
+int64_t hold_taken_until(const struct hold *hold)
+{
+    int64_t until = hold->begin + hold->at_least + TOLERANCE_US;
+    return hold->at_least > 0 && until > hold->dead ? until : hold->dead;
 }
 
 bool story_is_disturbed(const struct story *story, const struct event *event)

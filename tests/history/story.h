@@ -21,8 +21,9 @@ struct hold {
     bool reentrant; /* as its request asked for */
     bool shared;
     int limit;
-    int64_t asked; /* it was granted no earlier; -1: nobody can have asked for it */
-    int64_t begin; /* it certainly lived from begin until before end; end <= begin: never */
+    int64_t at_least; /* 0: none */
+    int64_t asked;    /* it was granted no earlier; -1: nobody can have asked for it */
+    int64_t begin;    /* it certainly lived from begin until before end; end <= begin: never */
     int64_t end;
     int64_t dead;       /* it had certainly ended by then */
     int64_t expired;    /* the same if nobody ended it: the latest end of its TTL */
@@ -79,6 +80,9 @@ void story_token(const struct story *story, int token, size_t *first, size_t *la
  * by what was sent before it, of which only what was answered by then had certainly happened. -1
  * where nothing tells. */
 int64_t story_latest_expiry(const struct story *story, const struct hold *hold, int64_t sent);
+
+/* The latest time at which the hold, or what its release has left, keeps the name taken. */
+int64_t hold_taken_until(const struct hold *hold);
 
 /* Whether something was disturbed while the request was under way. */
 bool story_is_disturbed(const struct story *story, const struct event *event);

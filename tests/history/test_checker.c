@@ -92,6 +92,27 @@ static void a_renewal_prolongs_what_is_certain(void **state)
                           GRANT(30, 2, 30), AGAIN(90, 1, 10, 10, .version = 0)));
 }
 
+static void grant_before_at_least_is_over_is_found(void **state)
+{
+    (void)state;
+    assert_breaks(STAYS_TAKEN, HISTORY(GRANT(0, 1, 10, .at_least_ms = 80), RELEASED(20, 1, 10, 20),
+                                       GRANT(30, 2, 30)));
+    assert_breaks(STAYS_TAKEN, HISTORY(GRANT(0, 1, 10, .at_least_ms = 80), RELEASED(20, 1, 10, 20),
+                                       GRANT(30, 2, 30, .hold_owner = 1, .reentrant = true)));
+    assert_good(HISTORY(
+        GRANT(0, 1, 10, .at_least_ms = 80), RELEASED(20, 1, 10, 20),
+        SEEN(30, 20, .count = 1, .shown_count = 1, .shown = {{10, 1, false, .released = true}}),
+        GRANT(81, 2, 81)));
+    assert_good(HISTORY(GRANT(0, 1, 10, .at_least_ms = 80), RELEASED(20, 1, 10, 20),
+                        BROKEN(25, 25, 1), GRANT(30, 2, 30)));
+    assert_breaks(SHOWN_LIVES, HISTORY(GRANT(0, 1, 10, .at_least_ms = 80), RELEASED(20, 1, 10, 20),
+                                       SEEN(90, 90, .count = 1, .shown_count = 1,
+                                            .shown = {{10, 1, false, .released = true}})));
+    assert_breaks(SHOWN_LIVES, HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20),
+                                       SEEN(30, 20, .count = 1, .shown_count = 1,
+                                            .shown = {{10, 1, false, .released = true}})));
+}
+
 static void more_than_the_limit_is_found(void **state)
 {
     (void)state;
@@ -329,6 +350,7 @@ int main(void)
         cmocka_unit_test(second_hold_of_an_owner_without_reentry_is_found),
         cmocka_unit_test(what_need_not_have_met_is_good),
         cmocka_unit_test(a_renewal_prolongs_what_is_certain),
+        cmocka_unit_test(grant_before_at_least_is_over_is_found),
         cmocka_unit_test(more_than_the_limit_is_found),
         cmocka_unit_test(different_limits_at_once_are_found),
         cmocka_unit_test(fences_that_do_not_grow_are_found),

@@ -99,7 +99,7 @@ static void owner_does_not_enter_what_stays_taken(void **state)
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .at_least_ms = 1000);
     release(scripts, "n", "a");
-    assert_status(acquire(scripts, .token = "b", .owner = "A"), "locked");
+    assert_status(acquire(scripts, .token = "b", .owner = "A", .reenters = true), "locked");
 }
 
 static void break_ends_what_stays_taken(void **state)

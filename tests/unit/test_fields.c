@@ -203,6 +203,9 @@ static const struct number {
     {"acquireLock", "wait=0ms", "{\"wait\":\"0ms\"}", FIELD_WAIT, 0},
     {"acquireLock", "wait=1m", "{\"wait\":\"1m\"}", FIELD_WAIT, 60000},
     {"acquireLock", "wait_ms=60000", "{\"wait_ms\":60000}", FIELD_WAIT, 60000},
+    {"acquireLock", "at_least=24h", "{\"at_least\":\"24h\"}", FIELD_AT_LEAST, 86400000},
+    {"acquireLock", "at_least_ms=1", "{\"at_least_ms\":1}", FIELD_AT_LEAST, 1},
+    {"acquireLocks", "at_least=0", "{\"at_least_ms\":0}", FIELD_AT_LEAST, 0},
     {"acquireLock", "keep=30s", "{\"keep\":\"30s\"}", FIELD_KEEP, 30000},
     {"acquireLock", "keep_ms=30000", "{\"keep_ms\":30000.0}", FIELD_KEEP, 30000},
     {"acquireLock", "keep=0", "{\"keep_ms\":0}", FIELD_KEEP, 0},
@@ -366,16 +369,14 @@ static const struct wrong {
     {"listLocks", "pre_fixe=a", NULL, "pre_fixe", "Did you mean prefix?"},
     {"listLocks", "pre_fixes=a", NULL, "pre_fixes", "unknown query parameter. Known here"},
     {"acquireLock", "x=1", NULL, "x",
-     "unknown query parameter. Known here: ttl, ttl_ms, wait, wait_ms, owner, reentrant, mode, "
-     "limit, meta, "
-     "keep, keep_ms, hold, confirm."},
+     "unknown query parameter. Known here: ttl, ttl_ms, at_least, at_least_ms, wait, wait_ms, "
+     "owner, reentrant, mode, limit, meta, keep, keep_ms, hold, confirm."},
     {"acquireLock", "=1", NULL, "query", "a query parameter has no name. Known here: ttl"},
     {"acquireLock", "%74tl=5s", NULL, "%74tl", "unknown query parameter"},
     {"acquireLock", "force=true", NULL, "force", "unknown query parameter"},
     {"acquireLock", NULL, "{\"x\":5}", "x",
-     "unknown field. Known here: ttl, ttl_ms, wait, wait_ms, owner, reentrant, mode, limit, token, "
-     "meta, "
-     "keep, keep_ms, hold, confirm."},
+     "unknown field. Known here: ttl, ttl_ms, at_least, at_least_ms, wait, wait_ms, owner, "
+     "reentrant, mode, limit, token, meta, keep, keep_ms, hold, confirm."},
     {"acquireLock", NULL, "{\"names\":[\"a\"]}", "names", "unknown field"},
     {"acquireLocks", NULL, "{\"keep_ms\":0}", "keep_ms", "limit, token, meta, names, confirm."},
     {"acquireLocks", "keep=0", NULL, "keep", "owner, reentrant, mode, limit, meta, confirm."},

@@ -64,6 +64,19 @@ static void held_is_what_a_majority_has(void **state)
     assert_int_equal(scene.merged.version, 104);
 }
 
+static void hold_is_released_where_most_that_know_it_say_so(void **state)
+{
+    struct scene scene;
+    (void)state;
+    say(&scene, (const char *const[]){"a", "a", "a", "a", ""});
+    scene.views[0].holders[0].released = scene.views[1].holders[0].released = true;
+    shows(&scene, "a");
+    assert_false(scene.merged.holders[0].released);
+    scene.views[2].holders[0].released = true;
+    shows(&scene, "a");
+    assert_true(scene.merged.holders[0].released);
+}
+
 static void what_nobody_knows_is_waited_for_and_shown(void **state)
 {
     struct scene scene;
@@ -181,6 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(held_is_what_a_majority_has),
+        cmocka_unit_test(hold_is_released_where_most_that_know_it_say_so),
         cmocka_unit_test(what_nobody_knows_is_waited_for_and_shown),
         cmocka_unit_test(a_hold_is_shown_once_whatever_its_fence),
         cmocka_unit_test(it_is_mine_where_a_majority_says_so),

@@ -113,6 +113,7 @@ static void a_release_is_written_as_its_document_is(void **state)
     static const struct release RELEASES[] = {
         {.fence = INT64_C(9007199254740991), .held_ms = 86400000, .holds = 3, .version = 7},
         {.fence = 1},
+        {.fence = 1, .free_in_ms = 2},
         {.cancelled = true, .version = 8},
     };
     (void)state;
@@ -136,16 +137,28 @@ static void a_lock_shows_its_holders_and_its_last_release(void **state)
                              .last_release = {8, slice_of("expired"), 1500},
                              .holder_count = 2,
                              .waiter_count = 2};
-    view.holders[0] = (struct holder){slice_of("me"), LOCK_SHARED, 5, 100, 200, slice_of("{}")};
-    view.holders[1] =
-        (struct holder){slice_of("\"you\""), LOCK_EXCLUSIVE, 6, 300, 400, slice_of("{\"a\":[1]}")};
+    view.holders[0] = (struct holder){.owner = slice_of("me"),
+                                      .mode = LOCK_SHARED,
+                                      .fence = 5,
+                                      .ttl_ms = 100,
+                                      .held_ms = 200,
+                                      .meta = slice_of("{}"),
+                                      .released = true,
+                                      .at_least_ms = 100};
+    view.holders[1] = (struct holder){.owner = slice_of("\"you\""),
+                                      .mode = LOCK_EXCLUSIVE,
+                                      .fence = 6,
+                                      .ttl_ms = 300,
+                                      .held_ms = 400,
+                                      .meta = slice_of("{\"a\":[1]}")};
     view.waiters[0] = (struct waiter_view){slice_of("she"), LOCK_SHARED, 700};
     view.waiters[1] = (struct waiter_view){slice_of("ci\x1fhe"), LOCK_EXCLUSIVE, 0};
     (void)state;
     assert_view(&view,
                 "{\"name\":\"n\",\"state\":\"held\",\"version\":9,\"hold_count\":12,\"limit\":20,"
                 "\"holders\":[{\"owner\":\"me\",\"mode\":\"shared\",\"fence\":5,\"ttl_ms\":100,"
-                "\"held_ms\":200,\"meta\":{}},{\"owner\":\"\\\"you\\\"\",\"mode\":\"exclusive\","
+                "\"held_ms\":200,\"released\":true,\"at_least_ms\":100,\"meta\":{}},{\"owner\":"
+                "\"\\\"you\\\"\",\"mode\":\"exclusive\","
                 "\"fence\":6,\"ttl_ms\":300,\"held_ms\":400,\"meta\":{\"a\":[1]}}],"
                 "\"queue_length\":4,\"waiters\":["
                 "{\"owner\":\"she\",\"mode\":\"shared\",\"waited_ms\":700},"

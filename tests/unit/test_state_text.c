@@ -24,6 +24,8 @@ static void lock_is_free_or_has_holders_and_waiters(void **state)
     view.holders[0].mode = LOCK_SHARED;
     view.hold_count = 12;
     says(&view, "held by alice (shared) for 3 s, 27 s left, and 11 more");
+    view.holders[0].released = true;
+    says(&view, "released by alice (shared), taken for 27 s more, and 11 more");
 }
 
 static void longest_owner_of_principal_fits(void **state)
@@ -59,6 +61,8 @@ static void release_says_how_long_hold_lasted(void **state)
     assert_string_equal(text, "released after 0 s; 2 holds of this owner left");
     state_text_release(&(struct release){.cancelled = true}, text);
     assert_string_equal(text, "left the queue");
+    state_text_release(&(struct release){.held_ms = 1000, .free_in_ms = 3001, .holds = 1}, text);
+    assert_string_equal(text, "released after 1 s, taken for 4 s more; 1 hold of this owner left");
 }
 
 int main(void)

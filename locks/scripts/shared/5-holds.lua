@@ -47,7 +47,8 @@ end
 -- those of its owner if the request re-enters, and shared holds admit one another up to the limit.
 function holds.admits(state, own, mode, limit)
     if state[COUNT] > own and holds.excludes(mode, state[EXCLUSIVES] > 0 and 'exclusive' or 'shared') then
-        return false -- where one hold is exclusive, all are of its owner, but for those that were released
+        return false -- where one hold is exclusive, all are of its owner, unless one was RELEASED: then
+                     -- nobody re-enters
     elseif mode == 'exclusive' then
         return true
     end

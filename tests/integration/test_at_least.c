@@ -1,0 +1,227 @@
+/* at_least: the name stays taken for so long from the grant, though its holder has released it. */
+#include "tests/support/fixtures/on_quorum.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HOUR_MS = 3600 * 1000, SOON_MS = 600 };
+
+static const char TOKEN[] = "a-token-for-at-least-01";
+static const char OTHER[] = "a-token-for-at-least-02";
+
+/* No message that is repeated, and no look at all who wait, comes within these. */
+static const char *const SETTINGS[] = {"--claim-window=60s", "--waiter-lease=10m", NULL};
+
+static int start(void **state)
+{
+    static struct service service;
+    service_open(&service, NULL, SETTINGS);
+    *state = &service;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    service_close(*state);
+    return 0;
+}
+
+static struct http_client *client_of(void **state)
+{
+    const struct service *service = *state;
+    return service->client;
+}
+
+static void assert_nearly(int64_t ms, int64_t expected)
+{
+    assert_in_range(ms, expected - 5 * CLOCK_HANG_MS, expected);
+}
+
+static void early_release_tells_when_the_name_is_free(void **state)
+{
+    struct http_client *client = client_of(state);
+    answers_token(client, TOKEN, "POST /locks/early?at_least=1h&ttl=10m&owner=job", NULL, 201,
+                  NULL);
+    assert_int_equal(http_integer(client, "ttl_ms"), HOUR_MS);
+    assert_int_equal(http_integer(client, "at_least_ms"), HOUR_MS);
+    int64_t fence = http_integer(client, "fence");
+    answers_token(client, TOKEN, "DELETE /locks/early", NULL, 200, NULL);
+    assert_true(json_is_true(member(client, "released")));
+    assert_nearly(http_integer(client, "free_in_ms"), HOUR_MS);
+    answers_token(client, TOKEN, "DELETE /locks/early", NULL, 200, NULL);
+    assert_nearly(http_integer(client, "free_in_ms"), HOUR_MS);
+    assert_int_equal(http_integer(client, "fence"), fence);
+    answers_token(client, TOKEN, "PUT /locks/early", NULL, 409, "not_held");
+    answers_token(client, TOKEN, "POST /locks/early", NULL, 409, "not_held");
+}
+
+/* Three hosts whose clocks differ start a job that takes no time. */
+static void job_on_three_hosts_runs_once(void **state)
+{
+    struct http_client *client = client_of(state);
+    answers_token(client, TOKEN, "POST /locks/nightly?at_least=1h", NULL, 201, NULL);
+    answers_token(client, TOKEN, "DELETE /locks/nightly", NULL, 200, NULL);
+    for (int host = 0; host < 2; host++)
+        answers(client, "POST /locks/nightly?at_least=1h", NULL, 409, "locked");
+}
+
+static void shows_a_released_hold_as_what_it_is(void **state)
+{
+    struct http_client *client = client_of(state);
+    answers_token(client, TOKEN, "POST /locks/shown?at_least=1h&owner=job", NULL, 201, NULL);
+    answers(client, "GET /locks/shown", NULL, 200, NULL);
+    assert_nearly(member_integer(client, "holders.0.at_least_ms"), HOUR_MS);
+    assert_null(member(client, "holders.0.released"));
+    int64_t version = http_integer(client, "version");
+    answers_token(client, TOKEN, "DELETE /locks/shown", NULL, 200, NULL);
+    char watch[100];
+    snprintf(watch, sizeof watch, "GET /locks/shown/events?wait=10s&after=%lld",
+             (long long)version);
+    answers_token(client, TOKEN, watch, NULL, 200, NULL);
+    assert_true(json_is_true(member(client, "changed")));
+    assert_string_equal(http_text(client, "state"), "held");
+    assert_true(json_is_false(member(client, "mine")));
+    assert_string_equal(member_text(client, "holders.0.owner"), "job");
+    assert_true(json_is_true(member(client, "holders.0.released")));
+    assert_string_equal(member_text(client, "last_release.reason"), "released");
+    answers(client, "GET /locks?prefix=shown", NULL, 200, NULL);
+    assert_true(json_is_true(member(client, "locks.0.holders.0.released")));
+    answers(client, "POST /locks/shown?owner=job&reentrant=true", NULL, 409, "locked");
+    assert_non_null(strstr(http_text(client, "detail"), "Released by job, taken for 3600 s more."));
+    answers_with(client, "Accept: text/plain", "GET /locks/shown", NULL, 200, NULL);
+    assert_string_equal(client->reply.body, "released by job, taken for 3600 s more\n");
+}
+
+static void break_ends_it(void **state)
+{
+    struct http_client *client = client_of(state);
+    answers_token(client, TOKEN, "POST /locks/broken?at_least=1h", NULL, 201, NULL);
+    answers_token(client, TOKEN, "DELETE /locks/broken", NULL, 200, NULL);
+    answers(client, "DELETE /locks/broken?force=true", NULL, 200, NULL);
+    assert_int_equal(http_integer(client, "broken"), 1);
+    answers(client, "POST /locks/broken", NULL, 201, NULL);
+}
+
+/* The counter of holds that have ended so. */
+static long ends_of(struct http_client *client, const char *how)
+{
+    char line[80];
+    snprintf(line, sizeof line, "\nbaton_holds_ended_total{reason=\"%s\"} ", how);
+    answers(client, "GET /metrics", NULL, 200, NULL);
+    const char *at = strstr(client->reply.body, line);
+    if (!at)
+        fail_msg("no %s in %s", line, client->reply.body);
+    return strtol(at + strlen(line), NULL, 10);
+}
+
+static void waiter_is_granted_as_soon_as_it_is_over(void **state)
+{
+    struct service *service = *state;
+    struct http_client *client = service->client;
+    long released = ends_of(client, "released"), expired = ends_of(client, "expired");
+    int64_t begun = clock_ms();
+    answers_token(client, TOKEN, "POST /locks/awaited?at_least_ms=600", NULL, 201, NULL);
+    struct parked *parked =
+        parked_send_token(service->batond.port, OTHER, "POST /locks/awaited?wait=50s");
+    comes_to_queue(client, "awaited", 1);
+    answers_token(client, TOKEN, "DELETE /locks/awaited", NULL, 200, NULL);
+    assert_int_equal(parked_answer(parked, CLOCK_HANG_MS), 201);
+    assert_true(clock_ms() - begun >= SOON_MS);
+    parked_close(parked);
+    assert_int_equal(ends_of(client, "released"), released + 1);
+    assert_int_equal(ends_of(client, "expired"), expired);
+}
+
+static void each_of_several_stays_taken(void **state)
+{
+    struct http_client *client = client_of(state);
+    answers_token(client, TOKEN, "POST /locks", "{\"names\":[\"one\",\"two\"],\"at_least\":\"1h\"}",
+                  201, NULL);
+    assert_nearly(member_integer(client, "locks.0.at_least_ms"), HOUR_MS);
+    assert_nearly(member_integer(client, "locks.1.ttl_ms"), HOUR_MS);
+    answers_token(client, TOKEN, "DELETE /locks", "{\"names\":[\"one\",\"two\"]}", 200, NULL);
+    assert_nearly(member_integer(client, "locks.0.free_in_ms"), HOUR_MS);
+    answers(client, "POST /locks/one", NULL, 409, "locked");
+    answers(client, "POST /locks/two", NULL, 409, "locked");
+    answers_with(client, "Accept: text/plain", "GET /locks/two", NULL, 200, NULL);
+    assert_non_null(strstr(client->reply.body, "taken for 3600 s more"));
+}
+
+/* What one request of several names gave back, no client has had. */
+static void refused_request_for_several_leaves_nothing_taken(void **state)
+{
+    struct http_client *client = client_of(state);
+    answers(client, "POST /locks/zz-taken", NULL, 201, NULL);
+    answers(client, "POST /locks", "{\"names\":[\"aa-free\",\"zz-taken\"],\"at_least\":\"1h\"}",
+            409, "locked");
+    answers(client, "POST /locks/aa-free?wait=10s", NULL, 201, NULL);
+}
+
+static void longest_is_that_of_a_ttl(void **state)
+{
+    struct http_client *client = client_of(state);
+    answers(client, "POST /locks/long?at_least=61m", NULL, 400, "invalid_parameter");
+    assert_string_equal(http_text(client, "parameter"), "at_least");
+    assert_non_null(strstr(http_text(client, "detail"), "max-ttl"));
+    answers(client, "POST /locks", "{\"at_least_ms\":3600001,\"names\":[\"long\"]}", 400,
+            "invalid_parameter");
+    answers(client, "POST /locks/long?at_least=0", NULL, 201, NULL);
+    assert_null(member(client, "at_least_ms"));
+}
+
+static void end_of_a_connection_leaves_the_name_taken(void **state)
+{
+    struct service *service = *state;
+    struct parked *parked = parked_send_token(
+        service->batond.port, TOKEN, "POST /locks/connected?hold=connection&at_least=1h&owner=job");
+    assert_true(parked_hears(parked, "\"event\":\"granted\"", CLOCK_HANG_MS));
+    parked_close(parked);
+    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
+    do {
+        answers(service->client, "GET /locks/connected", NULL, 200, NULL);
+        assert_true(clock_ms() < deadline);
+    } while (!member(service->client, "holders.0.released"));
+    answers(service->client, "POST /locks/connected", NULL, 409, "locked");
+}
+
+static void quorum_keeps_the_name_taken(void **state)
+{
+    static const char *const FLAGS[] = {"--workers=1", NULL};
+    struct on_quorum story;
+    (void)state;
+    on_quorum_open(&story, 2, FLAGS);
+    answers_token(story.client, TOKEN, "POST /locks/q?ttl=10s&at_least=1h&owner=job", NULL, 201,
+                  NULL);
+    assert_true(http_integer(story.client, "ttl_ms") > HOUR_MS / 2);
+    await_held_at(&story.servers, "q", 5);
+    answers_token(story.other, TOKEN, "DELETE /locks/q", NULL, 200, NULL);
+    assert_nearly(http_integer(story.other, "free_in_ms"), HOUR_MS);
+    answers(story.client, "POST /locks/q?owner=job&reentrant=true", NULL, 409, "locked");
+    assert_true(json_is_true(member(story.client, "holders.0.released")));
+    answers(story.client, "GET /locks/q", NULL, 200, NULL);
+    assert_true(json_is_true(member(story.client, "holders.0.released")));
+    int64_t begun = clock_ms();
+    answers_token(story.client, TOKEN, "POST /locks/soon?at_least_ms=600", NULL, 201, NULL);
+    answers_token(story.client, TOKEN, "DELETE /locks/soon", NULL, 200, NULL);
+    answers(story.other, "POST /locks/soon?wait=20s", NULL, 201, NULL);
+    assert_true(clock_ms() - begun >= SOON_MS);
+    on_quorum_close(&story);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(early_release_tells_when_the_name_is_free),
+        cmocka_unit_test(job_on_three_hosts_runs_once),
+        cmocka_unit_test(shows_a_released_hold_as_what_it_is),
+        cmocka_unit_test(break_ends_it),
+        cmocka_unit_test(waiter_is_granted_as_soon_as_it_is_over),
+        cmocka_unit_test(each_of_several_stays_taken),
+        cmocka_unit_test(refused_request_for_several_leaves_nothing_taken),
+        cmocka_unit_test(longest_is_that_of_a_ttl),
+        cmocka_unit_test(end_of_a_connection_leaves_the_name_taken),
+        cmocka_unit_test(quorum_keeps_the_name_taken),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
