@@ -141,7 +141,7 @@ static struct reply acquire_until_decided(struct acquisition *acquisition)
     const struct options *options = acquisition->context->options;
     const char *owner = json_string_value(json_object_get(acquisition->body, "owner"));
     bool is_silent = options->quiet || options->wait_ms == 0;
-    pid_t waiting = is_silent ? -1 : waiting_start(acquisition->context, owner);
+    pid_t waiting = is_silent ? -1 : waiting_start(acquisition->context, owner, acquisition->token);
     struct reply reply = acquire_send(acquisition);
     while (acquire_goes_on(acquisition, &reply)) {
         bool has_connected = reply.connected;

@@ -26,8 +26,9 @@ static const char CLEAR[] = "\r\033[K";
 
 struct waiting {
     const struct context *context;
-    const char *owner;
+    const char *owner, *token;
     bool is_terminal;
+    int64_t begun_ms;
     struct reply reply; /* a lock */
     int64_t asked_ms;   /* when it was so, by the monotonic clock */
     char said[LINE_TEXT];
@@ -55,39 +56,38 @@ static void waiting_write_process(FILE *to, const json_t *meta)
     fputc(')', to);
 }
 
-/* "; 2 before you", if one waiter alone has the owner. */
-static void waiting_write_place(FILE *to, const json_t *waiters, const char *own)
+/* "; 2 before you". Of waiters with the same label, this one has waited as long as it has run. */
+static void waiting_write_place(FILE *to, const json_t *waiters, const struct waiting *waiting)
 {
     const json_t *waiter;
-    size_t i, found = 0, place = 0;
+    size_t i, place = 0;
+    int64_t nearest_ms = INT64_MAX, waited_ms = waiting->asked_ms - waiting->begun_ms;
     json_array_foreach (waiters, i, waiter) {
         const char *owner = json_string_value(json_object_get(waiter, "owner"));
-        if (!owner || strcmp(owner, own) != 0)
+        json_int_t other_ms = json_integer_value(json_object_get(waiter, "waited_ms"));
+        if (!owner || strcmp(owner, waiting->owner) != 0 ||
+            llabs(other_ms - waited_ms) >= nearest_ms)
             continue;
-        found++;
+        nearest_ms = llabs(other_ms - waited_ms);
         place = i;
     }
-    if (found == 1 && place > 0)
+    if (place > 0)
         fprintf(to, "; %zu before you", place);
 }
 
-/* The first holder that is not this acquire, which takes several names one after the other. */
-static const json_t *waiting_holder(const struct waiting *waiting)
+/* Whether another holds the lock: one that takes several names may hold this one itself. */
+static bool waiting_is_held(const struct waiting *waiting)
 {
-    const json_t *holder;
-    size_t i;
-    json_array_foreach (json_object_get(waiting->reply.json, "holders"), i, holder) {
-        const char *owner = json_string_value(json_object_get(holder, "owner"));
-        if (!owner || strcmp(owner, waiting->owner) != 0)
-            return holder;
-    }
-    return NULL;
+    const json_t *lock = waiting->reply.json;
+    return json_array_size(json_object_get(lock, "holders")) > 0 &&
+           !json_is_true(json_object_get(lock, "mine"));
 }
 
 /* Writes the line, without the time if it is only to be compared. */
 static void waiting_describe(const struct waiting *waiting, bool has_time, char line[LINE_TEXT])
 {
-    const json_t *lock = waiting->reply.json, *first = waiting_holder(waiting);
+    const json_t *lock = waiting->reply.json,
+                 *first = json_array_get(json_object_get(lock, "holders"), 0);
     json_int_t count = json_integer_value(json_object_get(lock, "hold_count"));
     int64_t held_ms = json_integer_value(json_object_get(first, "held_ms"));
     char held[DURATION_SPOKEN];
@@ -101,7 +101,7 @@ static void waiting_describe(const struct waiting *waiting, bool has_time, char 
     duration_speak(held_ms + monotonic_ms() - waiting->asked_ms, held);
     if (has_time)
         fprintf(to, " for %s", held);
-    waiting_write_place(to, json_object_get(lock, "waiters"), waiting->owner);
+    waiting_write_place(to, json_object_get(lock, "waiters"), waiting);
     fclose(to);
 }
 
@@ -116,7 +116,7 @@ static void waiting_print(void *context)
 {
     struct waiting *waiting = context;
     char line[LINE_TEXT], compared[LINE_TEXT];
-    if (!waiting_holder(waiting))
+    if (!waiting_is_held(waiting))
         return;
     waiting_describe(waiting, true, line);
     waiting_describe(waiting, waiting->is_terminal, compared);
@@ -131,8 +131,10 @@ static void waiting_print(void *context)
 
 static struct reply waiting_get(const struct waiting *waiting, char *path, int64_t wait_ms)
 {
-    return client_send(waiting->context->client,
-                       &(struct request){.method = "GET", .path = path, .wait_ms = wait_ms});
+    return client_send(waiting->context->client, &(struct request){.method = "GET",
+                                                                   .path = path,
+                                                                   .token = waiting->token,
+                                                                   .wait_ms = wait_ms});
 }
 
 /* Prints a lock, and waits until it has changed. */
@@ -160,7 +162,7 @@ static void waiting_run(struct waiting *waiting)
         *reply = waiting_get(waiting, client_path(options->names[i], "?waiters=200"), 0);
         waiting->asked_ms = monotonic_ms();
         is_refused = reply->status >= 400 && reply->status < 500;
-        if (waiting_holder(waiting)) {
+        if (waiting_is_held(waiting)) {
             waiting_watch(waiting, options->names[i]);
         } else {
             i = (i + 1) % options->name_count;
@@ -176,10 +178,13 @@ static bool waiting_has_terminal(void)
     return isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0;
 }
 
-pid_t waiting_start(const struct context *context, const char *owner)
+pid_t waiting_start(const struct context *context, const char *owner, const char *token)
 {
-    struct waiting waiting = {
-        .context = context, .owner = owner, .is_terminal = waiting_has_terminal()};
+    struct waiting waiting = {.context = context,
+                              .owner = owner,
+                              .token = token,
+                              .is_terminal = waiting_has_terminal(),
+                              .begun_ms = monotonic_ms()};
     pid_t parent = getpid(), pid = fork();
     if (pid != 0)
         return pid;

@@ -37,7 +37,7 @@ static void waiting_names_process_and_place(void **state)
         clock_sleep_ms(2);
     struct terminal before;
     terminal_open(&before, ((struct story *)*state)->service.batond.url);
-    terminal_start(&before, "exec $BATON acquire --owner=bob place");
+    terminal_start(&before, "exec $BATON acquire place");
     comes_to_queue(client, "place", 1);
     terminal_start(terminal, "exec $BATON run place -- echo runs");
     char expected[160];
