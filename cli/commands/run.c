@@ -6,6 +6,7 @@
 #include "cli/run/guard.h"
 #include "cli/run/lease.h"
 #include "cli/run/tree.h"
+#include "cli/run/waker.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -141,8 +142,7 @@ static enum status run_conclude(struct run *run)
     struct guard_report report;
     if (read(run->guard.reports, &report, sizeof report) != sizeof report) {
         tree_end();
-        bool is_late = boottime_ns() > lease_end(&run->lease) - run->plan.margin_ns;
-        return problem_print(is_late ? STATUS_LOST : STATUS_FAULT,
+        return problem_print(STATUS_FAULT,
                              "%s: the guard of the command was killed, and the command with it",
                              run->lease.name);
     }
@@ -195,8 +195,11 @@ static enum status run_guarded(struct run *run, char *const *command)
     int result = guard_start(&run->guard, &run->plan);
     if (result < 0)
         return problem_print(STATUS_FAULT, "cannot start a process: %s", strerror(-result));
-    run->lease.orders = run->guard.orders;
     sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
+    run->lease.orders = run->guard.orders;
+    run->lease.margin_ns = run->plan.margin_ns;
+    if (waker_make(&run->lease.waker) == 0)
+        lease_tell_end(&run->lease);
     bool renews = run->has_lock && lease_start(&run->lease) == 0;
     if (run->has_lock && !renews)
         close(run->guard.orders); /* so that the guard ends the command */

@@ -1,7 +1,7 @@
 #include "cli/run/guard.h"
 
-#include "cli/run/boottime.h"
 #include "cli/run/tree.h"
+#include "cli/run/waker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ struct watch {
     enum phase phase;
     int64_t next_ns; /* when the phase ends */
     int orders, reports, children, clock;
-    timer_t switch_;
+    timer_t waker;
     struct guard_report report;
 };
 
@@ -42,28 +42,16 @@ static void guard_exec(const struct guard_plan *plan, pid_t guard)
     _exit(error == ENOENT ? NOT_FOUND : NOT_RUN);
 }
 
-/* When the kernel kills this process, even while it is stopped: the command dies with it. Half the
- * margin is left to the front then. A guard that is killing puts it off with each pass: only one
- * that does not get on is killed. */
-static int64_t watch_dies_at(const struct watch *watch)
-{
-    const struct guard_plan *plan = &watch->plan;
-    if (watch->phase != PHASE_KILLING)
-        return plan->expires_ns - plan->margin_ns / 2;
-    int64_t put_off_ns = boottime_ns() + plan->margin_ns;
-    return put_off_ns > plan->expires_ns ? put_off_ns : plan->expires_ns;
-}
-
-/* Sets the alarm of the phase and the switch of the kernel. */
+/* When something has to be done without an order. The kernel continues this process then, if it is
+ * stopped. */
 static void watch_set_clocks(struct watch *watch)
 {
     const struct guard_plan *plan = &watch->plan;
     int64_t asks_ns = plan->expires_ns - plan->margin_ns - plan->kill_after_ns;
-    struct itimerspec alarm = {
-        .it_value = boottime_spec(watch->phase == PHASE_RUNNING ? asks_ns : watch->next_ns)};
-    struct itimerspec dead = {.it_value = boottime_spec(watch_dies_at(watch))};
+    int64_t next_ns = watch->phase == PHASE_RUNNING ? asks_ns : watch->next_ns;
+    struct itimerspec alarm = {.it_value = boottime_spec(next_ns)};
     timerfd_settime(watch->clock, TFD_TIMER_ABSTIME, &alarm, NULL);
-    timer_settime(watch->switch_, TIMER_ABSTIME, &dead, NULL);
+    waker_set(watch->waker, next_ns);
 }
 
 static void watch_ask(struct watch *watch)
@@ -145,8 +133,10 @@ static void watch_run(struct watch *watch)
         watch_set_clocks(watch);
         if (poll(polled, 3, -1) < 0)
             continue;
-        if (polled[0].revents)
+        if (polled[0].revents) { /* all of them first: one may put the alarm off */
             watch_obey(watch);
+            continue;
+        }
         if (polled[2].revents)
             watch_alarm(watch);
         if (polled[1].revents && !watch_reap(watch))
@@ -158,7 +148,6 @@ static void guard_main(const struct guard_plan *plan, int orders, int reports)
 {
     pid_t guard = getpid();
     sigset_t all, children;
-    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
     struct watch watch = {.plan = *plan, .orders = orders, .reports = reports};
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
@@ -166,13 +155,12 @@ static void guard_main(const struct guard_plan *plan, int orders, int reports)
     sigaddset(&children, SIGCHLD);
     watch.children = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
     watch.clock = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || watch.children < 0 || watch.clock < 0 ||
-        timer_create(CLOCK_BOOTTIME, &event, &watch.switch_) < 0)
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || watch.children < 0 || watch.clock < 0)
         _exit(NOT_RUN);
     watch.command = fork();
     if (watch.command == 0)
         guard_exec(plan, guard);
-    if (watch.command < 0)
+    if (watch.command < 0 || waker_make(&watch.waker) < 0)
         _exit(NOT_RUN);
     setpgid(0, 0); /* so that what the terminal sends to the command does not reach this process */
     watch_run(&watch);

@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "cli/problem.h"
-#include "cli/run/boottime.h"
 #include "cli/run/guard.h"
+#include "cli/run/waker.h"
 
 #include <errno.h>
 #include <string.h>
@@ -42,6 +42,13 @@ int64_t lease_end(const struct lease *lease)
     return expires_ns < lease->held_until_ns ? expires_ns : lease->held_until_ns;
 }
 
+void lease_tell_end(const struct lease *lease)
+{
+    int64_t end_ns = lease_end(lease);
+    lease_order(lease, end_ns);
+    waker_set(lease->waker, end_ns - lease->margin_ns);
+}
+
 static void lease_note_trouble(struct lease *lease, const struct reply *reply)
 {
     const char *title = json_string_value(json_object_get(reply->json, "title"));
@@ -76,8 +83,8 @@ static void lease_move(struct lease *lease, int64_t sent_ns, int64_t expires_ns)
     lease->renewed_ns = sent_ns;
     lease->expires_ns = expires_ns;
     lease->is_overdue_said = false;
-    if (!lease->ignores_loss)
-        lease_order(lease, lease_end(lease));
+    if (lease->orders >= 0 && !lease->ignores_loss)
+        lease_tell_end(lease);
 }
 
 /* A renewal has failed, and the next may come in time. */

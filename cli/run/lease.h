@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 enum { LEASE_TROUBLE = 1024 };
 
@@ -22,7 +23,9 @@ struct lease {
     _Atomic int64_t renewed_ns; /* when the latest renewal that was answered was sent */
     atomic_bool is_lost;        /* batond says so */
     bool is_overdue_said;
-    int orders; /* of the guard */
+    int orders;        /* of the guard; -1: there is none yet */
+    timer_t waker;     /* of the front */
+    int64_t margin_ns; /* before the end, the front is continued if it is stopped */
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t condition;
@@ -39,6 +42,9 @@ bool lease_renew(struct lease *lease);
 
 /* When the command has to be dead. */
 int64_t lease_end(const struct lease *lease);
+
+/* Tells the guard the end, and the kernel when to continue the front. */
+void lease_tell_end(const struct lease *lease);
 
 /* Copies why the latest renewal failed; "" if it did not. */
 void lease_trouble(struct lease *lease, char ret[LEASE_TROUBLE]);

@@ -135,15 +135,72 @@ static void killed_guard_ends_the_whole_tree(void **state)
     assert_true(is_free(client_of(state), "guard"));
 }
 
-/* The kernel kills a guard that does not move its own alarm on. */
+/* The kernel continues it when there is something to do. */
 static void stopped_guard_ends_the_whole_tree(void **state)
 {
     struct story *story = *state;
     start_tree(story, "frozen", "");
+    process_signal(&story->service.batond.process, SIGSTOP);
     kill(story->guard, SIGSTOP);
+    int code = terminal_await(&story->terminal);
+    bool is_gone = tree_is_gone(story);
+    process_signal(&story->service.batond.process, SIGCONT);
+    terminal_says(&story->terminal, code, 76, "of them by SIGKILL", __FILE__, __LINE__);
+    assert_true(is_gone);
+}
+
+/* Nobody renews, and nobody but the kernel can wake the guard: the tree is dead before the TTL is
+ * over, on any machine that runs anything in an eighth of it. */
+static void stopped_front_and_guard_end_the_whole_tree(void **state)
+{
+    struct story *story = *state;
+    start_tree(story, "both", "");
+    process_signal(&story->terminal.process, SIGSTOP);
+    kill(story->guard, SIGSTOP);
+    assert_true(clock_wait_until(tree_is_gone, story, CLOCK_HANG_MS));
+    terminal_says(&story->terminal, terminal_await(&story->terminal), 76, "of them by SIGKILL",
+                  __FILE__, __LINE__);
+}
+
+/* What the guard leaves comes to the front, which the kernel continues. */
+static void stopped_front_ends_what_a_killed_guard_leaves(void **state)
+{
+    struct story *story = *state;
+    start_tree(story, "left", "");
+    process_signal(&story->terminal.process, SIGSTOP);
+    kill(story->guard, SIGKILL);
     terminal_says(&story->terminal, terminal_await(&story->terminal), 70, "guard", __FILE__,
                   __LINE__);
     assert_true(tree_is_gone(story));
+}
+
+static bool guard_is_stopped(void *context)
+{
+    const struct story *story = context;
+    char path[64], state = '?';
+    snprintf(path, sizeof path, "/proc/%d/stat", story->guard);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+    fclose(file);
+    return state == 'T';
+}
+
+static bool guard_goes_on(void *context)
+{
+    return !guard_is_stopped(context);
+}
+
+static void stopped_guard_is_continued_for_a_command_whose_lock_is_renewed(void **state)
+{
+    struct story *story = *state;
+    start_tree(story, "renewed", "");
+    kill(story->guard, SIGSTOP);
+    assert_true(clock_wait_until(guard_is_stopped, story, CLOCK_HANG_MS));
+    assert_true(clock_wait_until(guard_goes_on, story, CLOCK_HANG_MS));
+    answers(client_of(state), "DELETE /locks/renewed?force=true", NULL, 200, NULL);
+    terminal_says(&story->terminal, terminal_await(&story->terminal), 76, "the lock is lost",
+                  __FILE__, __LINE__);
 }
 
 int main(void)
@@ -161,6 +218,9 @@ int main(void)
         cmocka_unit_test(stopped_front_ends_the_whole_tree),
         cmocka_unit_test(killed_guard_ends_the_whole_tree),
         cmocka_unit_test(stopped_guard_ends_the_whole_tree),
+        cmocka_unit_test(stopped_front_and_guard_end_the_whole_tree),
+        cmocka_unit_test(stopped_front_ends_what_a_killed_guard_leaves),
+        cmocka_unit_test(stopped_guard_is_continued_for_a_command_whose_lock_is_renewed),
     };
     return cmocka_run_group_tests(tests, story_open, story_close);
 }
