@@ -108,7 +108,7 @@ static void break_ends_what_stays_taken(void **state)
     struct answer held = acquire(scripts, .token = "a", .at_least_ms = 1000);
     release(scripts, "n", "a");
     assert_int_equal(break_all(scripts, "n").count, 1);
-    assert_string_equal(inspect(scripts, "n", "").last_reason, "forced");
+    assert_string_equal(inspect(scripts, "n", "").last_reason, BROKEN);
     assert_int_equal(inspect(scripts, "n", "").last_fence, held.fence);
     assert_status(acquire(scripts, .token = "b"), "granted");
 }
