@@ -91,7 +91,7 @@ static const struct row {
      "what to do if no batond answers (default: fail); run: without a lock"},
     {TTL, FOR_ACQUIRE | FOR_RENEW | FOR_RUN, KIND_DURATION, AT(ttl_ms), 1, YEAR_MS, "ttl",
      "DURATION", "how long the hold lasts unless renewed"},
-    {AT_LEAST, FOR_ACQUIRE, KIND_DURATION, AT(at_least_ms), 0, YEAR_MS, "at-least", "DURATION",
+    {AT_LEAST, LOCKS, KIND_DURATION, AT(at_least_ms), 0, YEAR_MS, "at-least", "DURATION",
      "how long the name stays taken, even if it is released before"},
     {OWNER, LOCKS, KIND_TEXT, AT(owner), 0, 0, "owner", "TEXT",
      "for whom the lock is held, a label (default: USER@HOST)"},
