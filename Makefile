@@ -189,10 +189,17 @@ format: ## lay out all C files by .clang-format
 	@$(packages) lint
 	find $(layers) cli tests -name '*.[ch]' -exec clang-format -i {} +
 
-install: all $(BUILD)/batond.8 $(BUILD)/baton.conf ## install under PREFIX (default /usr/local), staged in DESTDIR
+# Where zsh of Debian looks for what packages bring, and elsewhere.
+zsh_folder := share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
+completions := $(addprefix $(BUILD)/completions/,bash zsh fish)
+
+install: all $(BUILD)/batond.8 $(BUILD)/baton.conf $(completions) ## install under PREFIX (default /usr/local), staged in DESTDIR
 	install -D -m 755 -t $(prefix)/bin $(BUILD)/batond $(BUILD)/baton
 	install -D -m 644 -t $(prefix)/share/man/man8 $(BUILD)/batond.8
 	install -D -m 644 -t $(prefix)/share/man/man1 deploy/man/baton.1
+	install -D -m 644 $(BUILD)/completions/bash $(prefix)/share/bash-completion/completions/baton
+	install -D -m 644 $(BUILD)/completions/zsh $(prefix)/$(zsh_folder)/_baton
+	install -D -m 644 $(BUILD)/completions/fish $(prefix)/share/fish/vendor_completions.d/baton.fish
 	install -D -m 644 -t $(prefix)/share/doc/baton README.md CHANGELOG.md LICENSE openapi.yaml
 	install -D -m 644 -t $(prefix)/share/doc/baton/docs docs/*.md
 	install -D -m 644 -t $(prefix)/share/doc/baton/docs/images docs/images/*
@@ -206,6 +213,7 @@ install: all $(BUILD)/batond.8 $(BUILD)/baton.conf ## install under PREFIX (defa
 uninstall: $(BUILD)/baton.conf ## remove what install has put there, but no secrets and no baton.conf that was changed
 	rm -f $(prefix)/bin/batond $(prefix)/share/man/man8/batond.8 $(prefix)/lib/sysusers.d/baton.conf
 	rm -f $(prefix)/bin/baton $(prefix)/share/man/man1/baton.1
+	rm -f $(prefix)/share/bash-completion/completions/baton $(prefix)/$(zsh_folder)/_baton $(prefix)/share/fish/vendor_completions.d/baton.fish
 	rm -f $(prefix)/lib/systemd/system/baton.service $(prefix)/lib/systemd/system/baton.socket
 	rm -rf $(prefix)/share/doc/baton
 	! cmp -s $(BUILD)/baton.conf $(DESTDIR)/etc/baton/baton.conf || rm $(DESTDIR)/etc/baton/baton.conf
@@ -335,6 +343,11 @@ $(BUILD)/batond.8: deploy/man/batond.8.in deploy/settings.awk $(BUILD)/batond
 	$(BUILD)/batond --help | awk -v form=manual -f deploy/settings.awk $< - > $@
 $(BUILD)/baton.conf: deploy/systemd/baton.conf.in deploy/systemd/baton.service deploy/settings.awk $(BUILD)/batond
 	$(BUILD)/batond --help | awk -v form=conf -v unit=deploy/systemd/baton.service -f deploy/settings.awk $< - > $@
+
+# Completions of shells, from what baton says of its options.
+$(completions): $(BUILD)/completions/%: deploy/completions.awk $(BUILD)/baton
+	@mkdir -p $(@D)
+	awk -v baton=$(BUILD)/baton -v form=$* -f $< > $@
 
 # The page is one document, put together from files that are easier to read.
 $(BUILD)/generated/ui.c: locks/scripts/embed.sh $(wildcard api/ui/*)

@@ -71,6 +71,7 @@ client_needs_no_redis() {
     install_it baton-client.deb
     ! command -v redis-server >/dev/null || fail "the client brings Redis along"
     [[ -e /usr/share/man/man1/baton.1.gz ]] || fail "there is no manual page of the client"
+    [[ -e /usr/share/zsh/vendor-completions/_baton ]] || fail "there is no completion for zsh"
     baton show x >/tmp/reply 2>&1 && fail "somebody answers: $(cat /tmp/reply)"
     grep -q 'no batond answered' /tmp/reply || fail "baton: $(cat /tmp/reply)"
     ok "the client installs alone"

@@ -43,12 +43,15 @@ make_it install
 644 opt/baton/lib/systemd/system/baton.service
 644 opt/baton/lib/systemd/system/baton.socket
 644 opt/baton/lib/sysusers.d/baton.conf
+644 opt/baton/share/bash-completion/completions/baton
 644 opt/baton/share/doc/baton/CHANGELOG.md
 644 opt/baton/share/doc/baton/LICENSE
 644 opt/baton/share/doc/baton/README.md
 644 opt/baton/share/doc/baton/openapi.yaml
+644 opt/baton/share/fish/vendor_completions.d/baton.fish
 644 opt/baton/share/man/man1/baton.1
 644 opt/baton/share/man/man8/batond.8
+644 opt/baton/share/zsh/site-functions/_baton
 END
 expect "is not what install should put there" "$folder/installed"
 grep -qx 'ExecStart=/opt/baton/bin/batond' "$folder/root/opt/baton/lib/systemd/system/baton.service" ||
