@@ -83,6 +83,7 @@ container jq                  jq                    reads what podman tells
 container curl                curl                  asks the container
 cases  python3               python3               runs the cases of clients/, and the client for Python
 cases  python3-yaml          /usr/lib/python3/dist-packages/yaml/__init__.py  reads them
+cases  nodejs                node                  runs the client for Node
 ui     chromium              chromium              shows the page to the tests
 ui     chromium-driver       chromedriver          drives it
 ui     nodejs                node                  runs the tests of the page

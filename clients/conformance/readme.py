@@ -12,8 +12,14 @@ def prepare_python(_folder, _build):
     return ["/usr/bin/python3", "example.py"], "example.py", {"PYTHONPATH": str(CLIENTS / "python")}
 
 
+def prepare_node(folder, _build):
+    (folder / "node_modules").mkdir(exist_ok=True)
+    (folder / "node_modules/baton-client").symlink_to(CLIENTS / "node")
+    return ["node", "example.mjs"], "example.mjs", {}
+
+
 # A client, its folder, and what makes its lines a program: a command, the name of the file, and variables.
-EXAMPLES = {"python": ("python", prepare_python)}
+EXAMPLES = {"python": ("python", prepare_python), "node": ("node", prepare_node)}
 
 
 def blocks(page):

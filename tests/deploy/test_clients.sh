@@ -1,6 +1,6 @@
 #!/bin/bash
 # Clients that openapi-typescript, @hey-api/openapi-ts and orval generate from openapi.yaml: they compile, have
-# the types that somebody would write, and reach a lock by its name.
+# the types that somebody would write, and reach a lock by its name. The types of clients/node fit what it does.
 # shellcheck source=tests/deploy/common.sh
 source "${0%/*}/common.sh"
 bin=$tools/node_modules/.bin
@@ -23,4 +23,15 @@ expect "The types of a generated client are not as they should be:" \
     --types node --outDir built check.ts
 ((failed == 0)) || exit 1
 expect "A generated client does not work:" node built/check.js
+
+# tsc looks for a package in the folder above, too: there are the tools.
+mkdir -p library/node_modules
+ln -s "$root/clients/node" library/node_modules/baton-client
+mv library.ts library
+echo '{"type": "module"}' >library/package.json
+expect "The types of clients/node are not as they should be:" \
+    "$bin/tsc" --strict --noUncheckedIndexedAccess --target es2022 --lib es2022,dom,dom.iterable --module node16 \
+    --types node --outDir library/built library/library.ts
+((failed == 0)) || exit 1
+expect "clients/node does not do what its types say:" node library/built/library.js
 exit "$failed"

@@ -1,0 +1,76 @@
+// conformance.mjs: does what clients/conformance/run.py says on standard input, and reports what it saw.
+import { createInterface } from "node:readline";
+import { setTimeout as pause } from "node:timers/promises";
+import { Client, LockLost, Problem } from "./index.js";
+
+const ACT = 10; // milliseconds between two steps of the work in a block
+const time = () => performance.timeOrigin + performance.now();
+
+function report(saw, fields) {
+  console.log(JSON.stringify({ saw, at: time(), ...fields }));
+}
+
+let client, over, cancels;
+
+async function hold({ names, wait_ms: wait, fields }) {
+  let lastAct = 0;
+  let ended = 0;
+  try {
+    await client.withLock(names, { ...fields, wait, signal: cancels.signal }, async (lock) => {
+      const { token, fence, fences, mode } = lock;
+      report("granted", { token, fence, fences, mode });
+      lock.signal.addEventListener("abort", () => {
+        ended = time();
+      });
+      try {
+        while (!over.aborted) {
+          lock.check();
+          lastAct = time();
+          await pause(ACT, undefined, { signal: lock.signal }).catch(() => {});
+        }
+      } finally {
+        ended ||= time();
+      }
+    });
+    report("ended", { why: "released", last_act: lastAct });
+  } catch (error) {
+    if (error instanceof LockLost) {
+      const code = error.message.includes("not_held") ? "not_held" : "";
+      report("ended", { why: "lost", last_act: lastAct, at: ended, code });
+    } else if (error instanceof Problem) {
+      report("refused", { error: error.name, code: error.code, holder: error.holders?.[0]?.owner ?? null });
+    } else {
+      report("cancelled", { error: String(error) });
+    }
+  }
+}
+
+async function watch({ name, count }) {
+  for await (const { state, version } of client.events(name)) {
+    report("change", { state, version });
+    if (--count === 0) return;
+  }
+}
+
+const COMMANDS = {
+  open({ urls, bearer, timeout_ms: timeout, portion_ms: portion, patience_ms: patience }) {
+    client = new Client(urls, { bearer, timeout, portion, patience });
+  },
+  hold(command) {
+    over = { aborted: false };
+    cancels = new AbortController();
+    hold(command);
+  },
+  release() {
+    over.aborted = true;
+  },
+  cancel() {
+    cancels.abort();
+  },
+  watch,
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const command = JSON.parse(line);
+  COMMANDS[command.do](command);
+}

@@ -1,0 +1,281 @@
+// index.js: a client of Baton. It renews locks by itself, and their blocks end before they do.
+import { setTimeout as pause } from "node:timers/promises";
+import { LockLost, NotHeld, Quarantined, TooMany, Unavailable, WaitTimeout, problemOf } from "./errors.js";
+import { Lease, apiFields, milliseconds, now } from "./lease.js";
+
+export * from "./errors.js";
+
+const KEEP = 10_000; // for the place in the queue between two requests
+const SHORTEST_PORTION = 1000; // a batond with a shorter max-wait is not waited at
+const AWAY = new Set([0, 502, 503, 504]);
+
+// A server of another kind may answer anything.
+function replyOf(status, text) {
+  let document;
+  try {
+    document = JSON.parse(text);
+  } catch {
+    document = null;
+  }
+  const isDone = status >= 200 && status < 300;
+  if (document && typeof document === "object" && (isDone || "code" in document)) return { status, document, isDone };
+  const detail = `the answer (${status}) is not one of batond`;
+  return { status: AWAY.has(status) ? status : 0, document: { detail }, isDone: false };
+}
+
+/** A lock that is held. It ends by `release`, or with `await using`. */
+export class Lock {
+  #client;
+  #lease;
+  #lost = new AbortController();
+  #over = new AbortController();
+
+  constructor(client, lease) {
+    this.#client = client;
+    this.#lease = lease;
+    this.#keep();
+  }
+
+  get names() {
+    return this.#lease.names;
+  }
+  get token() {
+    return this.#lease.token;
+  }
+  get mode() {
+    return this.#lease.holds[0].mode;
+  }
+
+  /** The fence of each name. */
+  get fences() {
+    return Object.fromEntries(this.#lease.holds.map((hold) => [hold.name, hold.fence]));
+  }
+
+  /** The fence; of several locks, that of the first name. */
+  get fence() {
+    return this.fences[this.names[0]];
+  }
+
+  /** Aborts when the lock is lost, with a LockLost as its reason. */
+  get signal() {
+    return this.#lost.signal;
+  }
+
+  /** Milliseconds for which you may count on the lock, unless a renewal adds to them; 0 if it is lost. */
+  get left() {
+    return this.signal.aborted || this.#over.signal.aborted ? 0 : Math.max(0, this.#lease.left);
+  }
+
+  /** Throws if the lock may be another's. A program that was stopped learns of it here before its signal aborts. */
+  check() {
+    this.signal.throwIfAborted();
+    if (!this.left) throw this.#loss("no batond has renewed the lock in time");
+  }
+
+  /** Ends the hold. Throws if it was lost before, so that the work may have been in vain. */
+  async release() {
+    if (this.#over.signal.aborted) return;
+    const isLost = !this.left;
+    this.#over.abort();
+    await this.#client._release(this.#lease);
+    if (isLost) throw this.signal.reason ?? this.#loss("no batond has renewed the lock in time");
+  }
+
+  #loss(why) {
+    return new LockLost(`${this.names.join(", ")}: ${why}`);
+  }
+
+  async #keep() {
+    const why = await this.#client._keep(this.#lease, this.#over.signal);
+    if (!this.#over.signal.aborted) this.#lost.abort(this.#loss(why));
+  }
+}
+
+// For `await using`, where the language has it.
+if (Symbol.asyncDispose) Lock.prototype[Symbol.asyncDispose] = Lock.prototype.release;
+
+/** Talks to one batond, or to several that share a Redis. */
+export class Client {
+  #urls;
+  #current = 0; // the URL that answered last
+  #options;
+
+  constructor(urls = "http://127.0.0.1:7420", options = {}) {
+    this.#urls = [urls].flat().map((url) => url.replace(/\/$/, ""));
+    this.#options = { timeout: 5000, portion: 25_000, patience: 10_000, ...options };
+  }
+
+  /** Runs a function while it holds the lock. If the lock is lost, `lock.signal` aborts, and this throws LockLost. */
+  async withLock(names, options, body) {
+    const lock = await this.acquire(names, options);
+    let result;
+    try {
+      result = await body(lock);
+    } catch (error) {
+      await lock.release().catch(() => {});
+      throw error;
+    }
+    await lock.release();
+    return result;
+  }
+
+  /** Takes the lock. `wait` is for all requests together; all fields but `wait` and `signal` are those of the API. */
+  async acquire(names, { wait = 0, signal, ...fields } = {}) {
+    const lease = new Lease([names].flat(), fields);
+    try {
+      await this.#acquire(lease, milliseconds(wait), signal);
+    } catch (error) {
+      await this._release(lease); // leaves the queue; a grant whose answer was lost ends, too
+      throw error;
+    }
+    return new Lock(this, lease);
+  }
+
+  async inspect(name) {
+    return (await this.#request("GET", `/locks/${encodeURIComponent(name)}`)).document;
+  }
+
+  /** Ends all holds of the name, whoever has them. */
+  async breakLock(name) {
+    return (await this.#request("DELETE", `/locks/${encodeURIComponent(name)}`, { force: true })).document;
+  }
+
+  /** Yields the lock as it is, and whenever it changes; with a prefix in place of a name, what changes under it. */
+  async *events(name, { prefix, after, signal } = {}) {
+    const path = name === undefined || name === null ? "/events" : `/locks/${encodeURIComponent(name)}/events`;
+    for (;;) {
+      const wait = this.#options.portion;
+      const { document } = await this.#request("GET", path, { wait, prefix, after }, signal);
+      after = document.version;
+      if (document.changed) yield document;
+    }
+  }
+
+  // All requests of an acquire have one token, and so one place in the queue.
+  async #acquire(lease, wait, signal) {
+    const begun = now();
+    const endOfWait = begun + wait;
+    const endOfTrouble = begun + Math.max(wait, this.#options.patience);
+    let { portion } = this.#options;
+    let isGranted = false;
+    for (;;) {
+      const waits = isGranted ? 0 : Math.max(0, Math.min(portion, endOfWait - now()));
+      const body = { ...lease.body, ...lease.fields };
+      if (waits) {
+        body.wait_ms = Math.round(waits);
+        if (lease.names.length === 1 && !("keep" in body)) body.keep_ms ??= KEEP;
+      }
+      const timeout = waits + this.#options.timeout;
+      const reply = await this.#ask("POST", lease.path, { token: lease.token, body, timeout, signal });
+      signal?.throwIfAborted();
+      let error;
+      if (reply.isDone) {
+        lease.count(reply);
+        // A wait counts as time on the way. The same request again, without one, says what is left.
+        if (lease.left > lease.ttl / 2 || (isGranted && lease.left > 0)) return;
+        error = problemOf({ status: 0, document: { detail: "the answers come too late for this TTL" } });
+      } else {
+        error = problemOf(reply);
+      }
+      isGranted = reply.isDone;
+      if (error.status === 400 && error.document.parameter?.startsWith("wait") && portion / 2 >= SHORTEST_PORTION) {
+        portion /= 2; // the max-wait of batond is shorter
+        continue;
+      }
+      const isTrouble = error instanceof Unavailable && !(error instanceof Quarantined);
+      const mayGoOn = isTrouble || [WaitTimeout, Quarantined, TooMany].some((Kind) => error instanceof Kind);
+      const end = isTrouble ? endOfTrouble : endOfWait;
+      if (!mayGoOn || now() >= end) throw error;
+      if (!isGranted && !(error instanceof WaitTimeout)) {
+        await pause(Math.max(0, Math.min(error.retryAfter || 300, 1000, end - now())), undefined, { signal });
+      }
+    }
+  }
+
+  /** Renews the lease for as long as it can, and says why it cannot any more. For Lock. */
+  async _keep(lease, over) {
+    let why = "no batond has renewed the lock in time";
+    while (lease.left > 0 && !over.aborted) {
+      const wait = Math.min(lease.renewAt - now(), lease.left);
+      if (wait > 0) {
+        await pause(wait, undefined, { signal: over }).catch(() => {});
+        continue;
+      }
+      const timeout = Math.min(this.#options.timeout, lease.ttl / 4, lease.left);
+      const reply = await this.#ask("PUT", lease.path, { token: lease.token, body: lease.body, timeout, signal: over });
+      if (reply.isDone) {
+        lease.count(reply);
+        continue;
+      }
+      const error = problemOf(reply);
+      if (error instanceof NotHeld) {
+        lease.expires = -Infinity;
+        return error.message;
+      }
+      why = `no batond has renewed the lock in time; at last: ${error.message}`;
+      lease.renewAt = now() + lease.ttl / 20;
+    }
+    return why;
+  }
+
+  /** Ends the hold, or the wait. If nobody answers, the hold ends with its TTL. For Lock. */
+  async _release(lease) {
+    const end = Math.min(lease.expires, now() + this.#options.patience);
+    for (;;) {
+      const timeout = Math.min(this.#options.timeout, Math.max(lease.left, 1000));
+      const reply = await this.#ask("DELETE", lease.path, { token: lease.token, body: lease.body, timeout });
+      if (!AWAY.has(reply.status) || now() >= end) return;
+      await pause(200);
+    }
+  }
+
+  // Any other request; repeats it while nobody answers.
+  async #request(method, path, fields = {}, signal) {
+    const query = new URLSearchParams(apiFields(fields)).toString();
+    const waits = fields.wait ?? 0;
+    const end = now() + waits + this.#options.patience;
+    for (;;) {
+      const timeout = waits + this.#options.timeout;
+      const reply = await this.#ask(method, query ? `${path}?${query}` : path, { timeout, signal });
+      signal?.throwIfAborted();
+      if (reply.isDone) return reply;
+      const error = problemOf(reply);
+      if (!(error instanceof Unavailable || error instanceof TooMany) || now() >= end) throw error;
+      await pause(300, undefined, { signal });
+    }
+  }
+
+  // Asks one URL after another until a batond can serve.
+  async #ask(method, path, { token, body, timeout, signal }) {
+    const headers = { Accept: "application/json" };
+    if (body) headers["Content-Type"] = "application/json";
+    if (token) headers["Lock-Token"] = token;
+    if (this.#options.bearer) headers.Authorization = `Bearer ${this.#options.bearer}`;
+    let reply;
+    for (let i = 0; i < this.#urls.length && !signal?.aborted; i++) {
+      const url = this.#urls[this.#current];
+      const sent = now();
+      reply = await this.#send(url, { method, path, headers, body: body && JSON.stringify(body) }, timeout, signal);
+      reply.sent = sent;
+      if (reply.isDone || !(problemOf(reply) instanceof Unavailable)) break;
+      this.#current = (this.#current + 1) % this.#urls.length;
+    }
+    return reply ?? { status: 0, document: { detail: "the request was cancelled" }, isDone: false };
+  }
+
+  async #send(url, { method, path, headers, body }, timeout, signal) {
+    const ends = new AbortController();
+    const cancel = () => ends.abort(signal.reason);
+    const timer = setTimeout(() => ends.abort(new Error("no answer in time")), timeout);
+    signal?.addEventListener("abort", cancel);
+    try {
+      const response = await fetch(url + path, { method, headers, body, signal: ends.signal });
+      return replyOf(response.status, await response.text());
+    } catch (error) {
+      return { status: 0, document: { detail: `${url}: ${error.cause?.message ?? error.message}` }, isDone: false };
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", cancel);
+    }
+  }
+}
