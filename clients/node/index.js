@@ -159,7 +159,8 @@ export class Client {
     let { portion } = this.#options;
     let isGranted = false;
     for (;;) {
-      const waits = isGranted ? 0 : Math.max(0, Math.min(portion, endOfWait - now()));
+      const left = endOfWait - now();
+      const waits = isGranted ? 0 : Math.max(0, Math.min(portion, left));
       const body = { ...lease.body, ...lease.fields };
       if (waits) {
         body.wait_ms = Math.round(waits);
@@ -185,7 +186,8 @@ export class Client {
       const isTrouble = error instanceof Unavailable && !(error instanceof Quarantined);
       const mayGoOn = isTrouble || [WaitTimeout, Quarantined, TooMany].some((Kind) => error instanceof Kind);
       const end = isTrouble ? endOfTrouble : endOfWait;
-      if (!mayGoOn || now() >= end) throw error;
+      const isOver = now() >= end || (error instanceof WaitTimeout && left <= portion);
+      if (!mayGoOn || isOver) throw error;
       if (!isGranted && !(error instanceof WaitTimeout)) {
         await pause(Math.max(0, Math.min(error.retryAfter || 300, 1000, end - now())), undefined, { signal });
       }

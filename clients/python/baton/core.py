@@ -153,7 +153,8 @@ def acquire(config: Config, lease: Lease, wait: float) -> Steps:
     end_of_wait, end_of_trouble = begun + wait, begun + max(wait, config.patience)
     portion, is_granted = config.portion, False
     while True:
-        waits = 0.0 if is_granted else max(0.0, min(portion, end_of_wait - now()))
+        left = end_of_wait - now()
+        waits = 0.0 if is_granted else max(0.0, min(portion, left))
         body = lease.body | lease.fields
         if waits:
             body["wait_ms"] = round(waits * 1000)
@@ -175,7 +176,8 @@ def acquire(config: Config, lease: Lease, wait: float) -> Steps:
             continue
         is_in_trouble = is_granted or (isinstance(error, Unavailable) and not isinstance(error, Quarantined))
         end = end_of_trouble if is_in_trouble else end_of_wait
-        if now() >= end or not (is_in_trouble or isinstance(error, (WaitTimeout, Quarantined, TooMany))):
+        is_over = now() >= end or (isinstance(error, WaitTimeout) and left <= portion)
+        if is_over or not (is_in_trouble or isinstance(error, (WaitTimeout, Quarantined, TooMany))):
             raise error
         if not is_granted and not isinstance(error, WaitTimeout):
             yield Sleep(min(error.retry_after or 0.3, 1.0, end - now()))
