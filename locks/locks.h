@@ -103,7 +103,8 @@ struct lock_view {
     int64_t hold_count;
     int64_t limit; /* of the shared holds; 0: none */
     int64_t queue_length;
-    bool mine;        /* the token of the request has a hold */
+    bool mine;        /* the token of the request has a hold, */
+    int64_t position; /* or waits, at this place in the queue, from 1; 0: it does not */
     int64_t opens_ms; /* LOCKS_QUARANTINED: until it may be granted, as far as Redis knows, */
     enum quarantine_reason opens_reason; /* and why not before */
     struct {

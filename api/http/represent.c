@@ -5,8 +5,12 @@
 #include "base/decimal.h"
 #include "base/memory.h"
 
+#include <stdio.h>
+
 /* Bytes of the text of each, beside name, token and owner. */
 enum { HOLD_REST = 160, RELEASE_REST = 128 };
+
+enum { STANDING_TEXT = 64 };
 
 static json_t *required(json_t *json)
 {
@@ -228,22 +232,29 @@ json_t *represent_view(struct slice name, const struct lock_view *view)
     return object;
 }
 
+void represent_position(json_t *document, const struct lock_view *view)
+{
+    if (view->position > 0)
+        represent_set(document, "position", json_integer(view->position));
+}
+
 json_t *represent_view_for(const struct exchange *exchange, const struct lock_view *view)
 {
     json_t *object = represent_view(exchange->name, view);
     if (field_given(&exchange->parameters, FIELD_LOCK_TOKEN))
         represent_set(object, "mine", json_boolean(view->mine));
+    represent_position(object, view);
     return object;
 }
 
 void reply_view_line(struct exchange *exchange, const struct lock_view *view)
 {
-    char text[STATE_TEXT];
-    bool has_token = field_given(&exchange->parameters, FIELD_LOCK_TOKEN);
+    char text[STATE_TEXT], standing[STANDING_TEXT] = "";
     state_text(view, text);
-    reply_text(exchange, 200,
-               text_line("%s%s", text,
-                         !has_token   ? ""
-                         : view->mine ? "; this token holds it"
-                                      : "; this token does not hold it"));
+    if (view->position > 0)
+        snprintf(standing, sizeof standing, "; this token is number %lld in the queue",
+                 (long long)view->position);
+    else if (field_given(&exchange->parameters, FIELD_LOCK_TOKEN))
+        strcpy(standing, view->mine ? "; this token holds it" : "; this token does not hold it");
+    reply_text(exchange, 200, text_line("%s%s", text, standing));
 }

@@ -23,8 +23,12 @@ char *represent_release(struct slice name, const struct release *release);
 /* A lock as every reader sees it. */
 json_t *represent_view(struct slice name, const struct lock_view *view);
 
-/* The same for the client of this exchange: with `mine`, if it has sent a token. */
+/* The same for the client of this exchange: with `mine`, if it has sent a token, and `position`, if
+ * that waits. */
 json_t *represent_view_for(const struct exchange *exchange, const struct lock_view *view);
+
+/* Adds the position of the token's waiter to a document, if it waits. */
+void represent_position(json_t *document, const struct lock_view *view);
 
 /* Answers with the lock as a line of text, likewise. */
 void reply_view_line(struct exchange *exchange, const struct lock_view *view);

@@ -141,6 +141,7 @@ static void add_holders(struct exchange *exchange, json_t *document, const struc
 {
     json_object_set_new(document, "holders", represent_holders(view));
     json_object_set_new(document, "queue_length", json_integer(view->queue_length));
+    represent_position(document, view);
     add_retry(exchange, document, acquisition_end_ms(view));
 }
 

@@ -246,12 +246,13 @@ static bool reply_take_last_end(struct slice *rest, struct lock_view *ret)
 
 static bool reply_take_view_head(struct slice *rest, struct lock_view *ret)
 {
-    int64_t mine;
+    int64_t standing; /* 1: it holds; less than 0: it waits */
     if (!packed_take(rest, &ret->version) || !packed_take(rest, &ret->hold_count) ||
         !packed_take(rest, &ret->limit) || !packed_take(rest, &ret->queue_length) ||
-        !packed_take(rest, &mine) || !reply_take_last_end(rest, ret))
+        !packed_take(rest, &standing) || !reply_take_last_end(rest, ret))
         return false;
-    ret->mine = mine != 0;
+    ret->mine = standing > 0;
+    ret->position = standing < 0 ? -standing : 0;
     return true;
 }
 

@@ -15,6 +15,8 @@ struct quorum_read {
     struct lock_view *kept[TALLY_MEMBERS];
     struct lock_view told; /* once all is decided; its texts are those of `kept` */
     unsigned users;        /* questions under way */
+    size_t token_length;
+    char token[TOKEN_LONGEST];
 };
 
 static void quorum_read_leave(struct quorum_read *read)
@@ -31,7 +33,8 @@ static void quorum_read_tell(struct quorum_read *read)
     const struct locks *locks = read->broadcast.locks;
     struct ticket_owners owners;
     tickets_show(locks->quorum->ticket_worker.tickets, broadcast_key(&read->broadcast),
-                 uv_now(locks->loop), &read->told, &owners);
+                 (struct slice){read->token, read->token_length}, uv_now(locks->loop), &read->told,
+                 &owners);
     read->done(read->context, &(struct locks_reply){.result = LOCKS_DONE, .view = read->told});
 }
 
@@ -140,6 +143,9 @@ void quorum_inspect(struct locks *locks, struct slice name, struct slice token, 
     read->done = done;
     read->context = context;
     read->views.members = store_shard_count(locks->store);
+    read->token_length = token.length;
+    if (token.length > 0)
+        memcpy(read->token, token.bytes, token.length);
     const struct slice arguments[] = {stamp_placeholder(), token};
     broadcast_begin(&read->broadcast, &locks->quorum->broadcasts, operation_key(locks, name, key),
                     &KIND);

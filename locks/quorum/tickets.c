@@ -344,15 +344,32 @@ static void tickets_show_some(const struct ticket_queue *queue, bool is_present,
     }
 }
 
-void tickets_show(struct tickets *tickets, struct slice key, uint64_t now, struct lock_view *view,
-                  struct ticket_owners *ret_owners)
+/* Behind those before it, and if it is absent, behind all that are present. 0: it does not wait. */
+static int64_t tickets_position(const struct ticket_queue *queue, struct slice token)
+{
+    const struct ticket *sought = token.length > 0 ? tree_find(&queue->tokens, token) : NULL;
+    int64_t before = 0;
+    bool is_passed = false;
+    for (const struct ticket *each = sought ? TAILQ_FIRST(&queue->list) : NULL; each;
+         each = TAILQ_NEXT(each, others)) {
+        is_passed |= each == sought;
+        before += is_passed ? each->is_present && !sought->is_present
+                            : each->is_present || !sought->is_present;
+    }
+    return sought ? before + 1 : 0;
+}
+
+void tickets_show(struct tickets *tickets, struct slice key, struct slice token, uint64_t now,
+                  struct lock_view *view, struct ticket_owners *ret_owners)
 {
     struct ticket_queue *queue = enter(tickets, key);
     view->queue_length = 0;
     view->waiter_count = 0;
+    view->position = 0;
     if (!queue)
         return;
     view->queue_length = queue->count;
+    view->position = tickets_position(queue, token);
     tickets_show_some(queue, true, now, view, ret_owners);
     tickets_show_some(queue, false, now, view, ret_owners);
     unlock(tickets);

@@ -92,11 +92,12 @@ bool tickets_wait(struct tickets *tickets, struct slice key);
 /* Ends the ticket with this token, of any worker. Returns false if none waits with it. */
 bool tickets_cancel(struct tickets *tickets, struct slice key, struct slice token);
 
-/* Sets queue_length and the waiters of the view, whose owners point to `ret_owners`. */
+/* Sets queue_length and the waiters of the view, whose owners point to `ret_owners`, and the
+ * position of the token's waiter. */
 struct ticket_owners {
     char of[LOCK_WAITERS_SHOWN][OWNER_LENGTH];
 };
-void tickets_show(struct tickets *tickets, struct slice key, uint64_t now, struct lock_view *view,
-                  struct ticket_owners *ret_owners);
+void tickets_show(struct tickets *tickets, struct slice key, struct slice token, uint64_t now,
+                  struct lock_view *view, struct ticket_owners *ret_owners);
 
 #endif

@@ -134,9 +134,11 @@ static void quorum_waiter_finish(struct quorum_waiter *waiter, const struct lock
     locks_done *done = waiter->done;
     struct locks_reply told = *reply;
     struct ticket_owners owners;
+    bool is_kept = reply->result == LOCKS_TIMEOUT && waiter->acquire.keep_ms > 0;
     if (reply->result == LOCKS_LOCKED || reply->result == LOCKS_TIMEOUT ||
         reply->result == LOCKS_TOO_MANY_WAITERS)
         tickets_show(tickets_of(waiter), waiter->awaited->key,
+                     is_kept ? quorum_waiter_token(waiter) : slice_of(NULL),
                      uv_now(quorum_waiter_locks(waiter)->loop), &told.view, &owners);
     waiter->done = NULL;
     done(waiter->acquirer.context, &told);

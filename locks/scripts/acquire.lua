@@ -147,7 +147,7 @@ local function ask_again(state, waiter, request)
     if holds.own_of(state, waiter) > 0 and holds.admits_waiter(state, waiter) and era.may_grant() then
         return grant_upgrade(state, waiter, request.attempt)
     elseif not request.server then
-        return finish(state, {'locked', view.name(state, '')})
+        return finish(state, {'locked', view.name(state, request.token)})
     end
     return answer({'waiting', close(state, request.server)})
 end

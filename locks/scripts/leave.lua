@@ -81,7 +81,7 @@ local function leave(argv)
     local reply = {'left'}
     if why == 'timeout' then
         local is_over = not hold and not waiter and holds.find_ended(state, token)
-        reply = is_over and {'released'} or {'timeout', view.name(state, '')}
+        reply = is_over and {'released'} or {'timeout', view.name(state, keep > 0 and token or '')}
     end
     return finish(state, reply)
 end

@@ -245,6 +245,31 @@ static void last_request_of_a_wait_may_keep_its_place(void **state)
     release(service->client, TOKEN, "hasty");
 }
 
+static void waiter_is_told_its_position(void **state)
+{
+    struct service *service = service_of(state);
+    char token[TOKEN_TEXT];
+    hold(service->client, "placed", token);
+    struct parked *first = wait_as(service, OTHER, "placed?wait=20s", 1);
+    answers_token(service->client, TOKEN, "POST /locks/placed?wait=1ms&keep=30s", NULL, 409,
+                  "wait_timeout");
+    assert_int_equal(http_integer(service->client, "position"), 2);
+    answers_token(service->client, TOKEN, "POST /locks/placed?wait=0", NULL, 409, "locked");
+    assert_int_equal(http_integer(service->client, "position"), 2);
+    answers_token(service->client, TOKEN, "GET /locks/placed", NULL, 200, NULL);
+    assert_int_equal(http_integer(service->client, "position"), 2);
+    answers_token(service->client, OTHER, "GET /locks/placed", NULL, 200, NULL);
+    assert_int_equal(http_integer(service->client, "position"), 1);
+    answers_token(service->client, token, "GET /locks/placed", NULL, 200, NULL);
+    assert_null(member(service->client, "position"));
+    answers(service->client, "POST /locks/placed?wait=1ms", NULL, 409, "wait_timeout");
+    assert_null(member(service->client, "position"));
+    release(service->client, token, "placed");
+    is_granted(first);
+    parked_close(first);
+    release(service->client, TOKEN, "placed");
+}
+
 static void a_wait_can_be_cancelled(void **state)
 {
     struct service *service = service_of(state);
@@ -276,6 +301,7 @@ int main(void)
         cmocka_unit_test(a_grant_to_a_client_that_goes_is_handed_on),
         cmocka_unit_test(a_hang_up_keeps_the_place_where_that_was_asked_for),
         cmocka_unit_test(last_request_of_a_wait_may_keep_its_place),
+        cmocka_unit_test(waiter_is_told_its_position),
         cmocka_unit_test(a_wait_can_be_cancelled),
     };
     return cmocka_run_group_tests_name("waiting", tests, start, stop);

@@ -443,6 +443,28 @@ static void close_name(struct model *model)
 
 /* Answers. */
 
+/* Who waits goes before another: nobody is granted before whoever stands in front, but for those
+ * who are passed over. */
+static bool goes_before(const struct model *model, const struct model_waiter *a,
+                        const struct model_waiter *b)
+{
+    bool in_line = is_in_line(model, a);
+    if (in_line != is_in_line(model, b))
+        return in_line;
+    return a->arrival != b->arrival ? a->arrival < b->arrival
+                                    : strcmp(a->hold.token, b->hold.token) < 0;
+}
+
+static size_t position(const struct model *model, const struct model_waiter *waiter)
+{
+    size_t before = 0;
+    for (size_t i = 0; i < model->waiter_count; i++) {
+        const struct model_waiter *other = &model->waiters[i];
+        before += other->place != GRANTED && other != waiter && goes_before(model, other, waiter);
+    }
+    return before;
+}
+
 static int64_t at_least_left(const struct model_hold *hold, int64_t now)
 {
     int64_t left = hold->since + hold->at_least_ms * 1000 - now;
@@ -467,6 +489,11 @@ static struct seen view(const struct model *model, int64_t now, const char *toke
         strcpy(seen.last_owner, model->last_owner);
         seen.last_ago_ms = model_ms(now - model->last.at);
     }
+    for (size_t i = 0; i < model->waiter_count; i++) {
+        const struct model_waiter *waiter = &model->waiters[i];
+        if (waiter->place != GRANTED && !strcmp(waiter->hold.token, token))
+            seen.position = (int64_t)position(model, waiter) + 1;
+    }
     for (size_t i = 0; i < model->hold_count; i++) {
         const struct model_hold *hold = &model->holds[i];
         seen.mine |= !hold->released && !strcmp(hold->token, token);
@@ -483,28 +510,6 @@ static struct seen view(const struct model *model, int64_t now, const char *toke
         shown->max_held_ms = max_held_left(hold, now);
     }
     return seen;
-}
-
-/* Who waits goes before another: nobody is granted before whoever stands in front, but for those
- * who are passed over. */
-static bool goes_before(const struct model *model, const struct model_waiter *a,
-                        const struct model_waiter *b)
-{
-    bool in_line = is_in_line(model, a);
-    if (in_line != is_in_line(model, b))
-        return in_line;
-    return a->arrival != b->arrival ? a->arrival < b->arrival
-                                    : strcmp(a->hold.token, b->hold.token) < 0;
-}
-
-static size_t position(const struct model *model, const struct model_waiter *waiter)
-{
-    size_t before = 0;
-    for (size_t i = 0; i < model->waiter_count; i++) {
-        const struct model_waiter *other = &model->waiters[i];
-        before += other->place != GRANTED && other != waiter && goes_before(model, other, waiter);
-    }
-    return before;
 }
 
 /* Those who wait are shown to whoever looks, not to whoever is refused. */
@@ -540,9 +545,10 @@ static struct answer told(const struct model *model, int64_t now, const char *st
     return answer;
 }
 
-static struct answer refuse(const struct model *model, int64_t now, const char *status)
+static struct answer refuse(const struct model *model, int64_t now, const char *status,
+                            const char *token)
 {
-    struct answer answer = {.version = model->version, .view = view(model, now, "")};
+    struct answer answer = {.version = model->version, .view = view(model, now, token)};
     strcpy(answer.status, status);
     if (!strcmp(status, "limit_mismatch"))
         answer.limit = answer.view.limit;
@@ -682,7 +688,7 @@ static struct answer acquire_new(struct model *model, int64_t now, const struct 
 {
     bool holds = count_own(model, hold) > 0;
     if (hold->shared && count_shared(model) > 0 && limit_of(model) != hold->limit)
-        return refuse(model, now, "limit_mismatch");
+        return refuse(model, now, "limit_mismatch", "");
     bool is_admitted = admits(model, hold);
     if (is_admitted && is_closed(model, now) && (holds || !acquiring->server))
         return say("quarantined");
@@ -692,7 +698,7 @@ static struct answer acquire_new(struct model *model, int64_t now, const struct 
     if (upgrades && upgrade_waits(model, hold->owner))
         return say("upgrade_conflict");
     if (!acquiring->server)
-        return refuse(model, now, "locked");
+        return refuse(model, now, "locked", "");
     if ((int64_t)count_waiting(model) >= acquiring->bound) {
         struct answer answer = say("too_many_waiters");
         answer.count = (int64_t)count_waiting(model);
@@ -711,7 +717,7 @@ static struct answer acquire_waiter(struct model *model, int64_t now, struct mod
         add(model, now, hold, hold.ttl_ms);
         return told(model, now, "claimed", find_hold(model, hold.token));
     }
-    return acquiring->server ? say("waiting") : refuse(model, now, "locked");
+    return acquiring->server ? say("waiting") : refuse(model, now, "locked", hold.token);
 }
 
 static bool is_anothers(const struct model_hold *hold, const struct model_waiter *waiter,
@@ -944,7 +950,7 @@ static struct answer leave_at_timeout(struct model *model, int64_t now,
     if (!hold && is_own)
         leave_queue(model, now, waiter, leaving->keep_ms);
     hand_over(model, now);
-    return refuse(model, now, "timeout");
+    return refuse(model, now, "timeout", leaving->keep_ms > 0 ? leaving->token : "");
 }
 
 /* Its server has forgotten it: nothing is claimed yet, or nothing happens. */

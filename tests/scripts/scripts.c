@@ -566,7 +566,9 @@ static void read_name(const redisReply *reply, struct seen *ret)
     ret->holds = take(&rest);
     ret->limit = take(&rest);
     ret->waiters = take(&rest);
-    ret->mine = take(&rest);
+    int64_t standing = take(&rest);
+    ret->mine = standing > 0;
+    ret->position = standing < 0 ? -standing : 0;
     ret->last_fence = take(&rest);
     ret->last_ago_ms = take(&rest);
     take_text(&rest, ret->last_reason, sizeof ret->last_reason);

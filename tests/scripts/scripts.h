@@ -69,6 +69,7 @@ struct seen {
     int64_t limit;
     int64_t waiters;
     int64_t mine;
+    int64_t position;   /* of the token's waiter */
     int64_t last_fence; /* 0: no last release */
     char last_reason[TEXT];
     char last_owner[TEXT];

@@ -93,8 +93,11 @@ static void check_line(struct scripts *scripts, const char *owners)
 {
     char line[256] = "";
     struct seen seen = inspect(scripts, "n", "");
-    for (size_t i = 0; i < seen.line; i++)
-        strcat(line, seen.in_line[i].owner);
+    for (size_t i = 0; i < seen.line; i++) {
+        const char *owner = seen.in_line[i].owner; /* and the token, too */
+        strcat(line, owner);
+        assert_int_equal(inspect(scripts, "n", owner).position, i + 1);
+    }
     assert_string_equal(line, owners);
 }
 

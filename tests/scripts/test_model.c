@@ -182,6 +182,7 @@ static void compare_views(const struct run *run, const char *what, const struct 
     differ(run, what, "limit", is->limit, should_be->limit);
     differ(run, what, "waiters", is->waiters, should_be->waiters);
     differ(run, what, "mine", is->mine, should_be->mine);
+    differ(run, what, "position", is->position, should_be->position);
     differ(run, what, "last fence", is->last_fence, should_be->last_fence);
     differ(run, what, "last ago", is->last_ago_ms, should_be->last_ago_ms);
     differ_in_text(run, what, "last reason", is->last_reason, should_be->last_reason);

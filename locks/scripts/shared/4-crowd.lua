@@ -70,20 +70,25 @@ function crowd.first(limit)
                                'limit', 0, limit))
 end
 
--- How many of `count` holds have ended and are still here. ZCOUNT would be one more command that
--- batond's user in Redis needs.
-function crowd.overdue(count)
+-- How many of the first `count` in a sorted set have a score of at most `last`. ZCOUNT would be one more
+-- command that batond's user in Redis needs.
+function crowd.count_up_to(set, last, count)
     local from, to = 0, count
     while from < to do
         local middle = round_down((from + to) / 2)
-        local ends = tonumber(call('zrange', crowd.expiries_key(), middle, middle, 'withscores')[2])
-        if ends and ends <= now then
+        local score = tonumber(call('zrange', set, middle, middle, 'withscores')[2])
+        if score and score <= last then
             from = middle + 1
         else
             to = middle
         end
     end
     return from
+end
+
+-- How many of `count` holds have ended and are still here.
+function crowd.overdue(count)
+    return crowd.count_up_to(crowd.expiries_key(), now, count)
 end
 
 function crowd.ended_tokens()

@@ -5,14 +5,14 @@ local view = {}
 local HOLDS_SHOWN = 10
 local WAITERS_SHOWN = 10 -- where nobody asks for more
 
--- The head of a view: version, holds, limit, waiters, 1 if the token holds, and of the last end the fence
--- (0: there was none), how many ms ago, the reason and the owner.
-function view.head(version, count, limit, waiters, mine, fence, at, reason, owner)
+-- The head of a view: version, holds, limit, waiters, the standing of the token, and of the last end the
+-- fence (0: there was none), how many ms ago, the reason and the owner.
+function view.head(version, count, limit, waiters, standing, fence, at, reason, owner)
     if fence == 0 then
         at, reason = now, ''
     end
     local ago_ms = round_down((now - at) / 1000)
-    return pack('<dddddddss', version, count, limit, waiters, mine, fence, ago_ms, reason, owner)
+    return pack('<dddddddss', version, count, limit, waiters, standing, fence, ago_ms, reason, owner)
 end
 
 function view.hold(fence, expires, since, owner, mode, meta)
@@ -41,14 +41,6 @@ function view.holds(all)
     return concat(seen)
 end
 
--- A name without its waiters, packed: the head, and each of its first holds.
-function view.name(state, token)
-    local mine = token ~= '' and holds.find(state, token) and 1 or 0
-    return view.head(state[VERSION], state[COUNT], state[LIMIT], state[WAITERS], mine, state[LAST_FENCE],
-                     state[LAST_AT], state[LAST_REASON], state[LAST_OWNER]) ..
-           view.holds(holds.first(state, HOLDS_SHOWN))
-end
-
 -- The keys of all lines, each with 1 if its waiters are passed over now.
 function view.lines(state)
     if state.front then
@@ -63,6 +55,45 @@ function view.lines(state)
         found[#found + 1] = {line_key('missed'), 1}
     end
     return found
+end
+
+-- Where a waiter stands in the order of turns, from 1. Waiters that are passed over stand behind all
+-- others.
+function view.position(state, waiter)
+    if waiter == state.front then
+        return 1
+    end
+    local first = state.front and state.front[TOKEN] ~= '' and 1 or 0
+    local before, others, passed_over = {[0] = first, [1] = 0}, 0, 0
+    for _, line in ipairs(view.lines(state)) do
+        local name, is_passed_over = line[1], line[2]
+        local count = crowd.count_up_to(name, waiter[PLACE] - 1, state[WAITERS])
+        before[is_passed_over] = before[is_passed_over] + count
+        others = others + (is_passed_over == 0 and call('zcard', name) or 0)
+        if call('zrange', name, count, count)[1] == waiter[TOKEN] then
+            passed_over = is_passed_over
+        end
+    end
+    return before[passed_over] + passed_over * others + 1
+end
+
+-- 1 if the token holds; its position with a minus if it waits; else 0.
+function view.standing(state, token)
+    if token == '' then
+        return 0
+    elseif holds.find(state, token) then
+        return 1
+    end
+    local waiter = state[WAITERS] > 0 and queue.find(state, token)
+    return waiter and -view.position(state, waiter) or 0
+end
+
+-- A name without its waiters, packed: the head, and each of its first holds.
+function view.name(state, token)
+    local standing = view.standing(state, token)
+    return view.head(state[VERSION], state[COUNT], state[LIMIT], state[WAITERS], standing, state[LAST_FENCE],
+                     state[LAST_AT], state[LAST_REASON], state[LAST_OWNER]) ..
+           view.holds(holds.first(state, HOLDS_SHOWN))
 end
 
 local function stands_before(one, other)
