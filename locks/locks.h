@@ -49,6 +49,7 @@ struct acquire {
         at_least_ms; /* from the grant, for which the name stays taken, released or not; 0: none */
     int64_t max_held_ms; /* from the grant, beyond which no renewal carries the hold; 0: none */
     struct slice meta;   /* a JSON object as text, or absent */
+    struct slice client; /* its address, or absent; LOCK_CLIENT_LENGTH at most */
     int64_t wait_ms;     /* for locks_wait: the longest wait */
     int64_t keep_ms;     /* for locks_wait: how long the queue keeps its place without a request */
     int64_t replicas;    /* of Redis that must have the hold before the client is told; 0: none */
@@ -77,6 +78,8 @@ struct holder {
     int64_t fence;
     int64_t ttl_ms;
     int64_t held_ms;
+    int64_t since_us;    /* when it was granted, by the clock of Redis, since 1970 */
+    struct slice client; /* empty: not known */
     struct slice meta;   /* empty: none was given */
     bool released;       /* by its owner: it only keeps the name taken for `ttl_ms` */
     int64_t at_least_ms; /* as of struct hold, */
@@ -88,6 +91,8 @@ struct waiter_view {
     struct slice owner;
     enum lock_mode mode;
     int64_t waited_ms;
+    int64_t since_us;    /* in a quorum by the clock of this batond */
+    struct slice client; /* empty: not known */
 };
 
 /* Who breaks holds, from where and why. Each text is clean, and may be empty. */

@@ -2,6 +2,7 @@
 
 #include "api/http/state_text.h"
 #include "api/http/text_line.h"
+#include "base/date.h"
 #include "base/decimal.h"
 #include "base/memory.h"
 
@@ -11,6 +12,7 @@
 enum { HOLD_REST = 160, RELEASE_REST = 128 };
 
 enum { STANDING_TEXT = 64 };
+enum { MS_PER_SECOND = 1000, US_PER_MS = 1000, SECONDS_PER_DAY = 86400, MOMENT_TEXT = 48 };
 
 static json_t *required(json_t *json)
 {
@@ -23,6 +25,17 @@ json_t *represent_text(struct slice text)
 {
     json_t *string = json_stringn(text.bytes, text.length);
     return string ? string : required(json_string(""));
+}
+
+json_t *represent_moment(int64_t us)
+{
+    char text[MOMENT_TEXT];
+    int64_t ms = us / US_PER_MS, s = ms / MS_PER_SECOND;
+    struct date date = date_of(s / SECONDS_PER_DAY);
+    int second = (int)(s % SECONDS_PER_DAY);
+    snprintf(text, sizeof text, "%04u-%02u-%02uT%02d:%02d:%02d.%03dZ", date.year, date.month,
+             date.day, second / 3600, second / 60 % 60, second % 60, (int)(ms % MS_PER_SECOND));
+    return required(json_string(text));
 }
 
 static void represent_set(json_t *object, const char *key, json_t *value)
@@ -146,23 +159,26 @@ static json_t *meta(struct slice text)
     return object ? object : json_null();
 }
 
-/* A holder or waiter as others see it: its owner, its principal and its mode. */
-static json_t *represent_other(struct slice stored_owner, enum lock_mode mode)
+/* A holder or waiter as others see it: its owner, its principal, its client's address and its mode.
+ */
+static json_t *represent_other(struct slice stored_owner, struct slice client, enum lock_mode mode)
 {
     json_t *object = required(json_object());
     struct slice realm, owner = represent_name_of(stored_owner, &realm);
     represent_set(object, "owner", represent_text(owner));
     set_known(object, "principal", realm);
+    set_known(object, "client", client);
     represent_set(object, "mode", json_string(mode_name(mode)));
     return object;
 }
 
 static json_t *represent_holder(const struct holder *holder)
 {
-    json_t *object = represent_other(holder->owner, holder->mode);
+    json_t *object = represent_other(holder->owner, holder->client, holder->mode);
     represent_set(object, "fence", json_integer(holder->fence));
     represent_set(object, "ttl_ms", json_integer(holder->ttl_ms));
     represent_set(object, "held_ms", json_integer(holder->held_ms));
+    represent_set(object, "since", represent_moment(holder->since_us));
     if (holder->released)
         represent_set(object, "released", json_true());
     set_number(object, "at_least_ms", holder->at_least_ms);
@@ -184,8 +200,9 @@ static json_t *represent_waiters(const struct lock_view *view)
     json_t *array = required(json_array());
     struct waiter_view waiter;
     for (size_t i = 0; locks_waiter(view, i, &waiter); i++) {
-        json_t *object = represent_other(waiter.owner, waiter.mode);
+        json_t *object = represent_other(waiter.owner, waiter.client, waiter.mode);
         represent_set(object, "waited_ms", json_integer(waiter.waited_ms));
+        represent_set(object, "since", represent_moment(waiter.since_us));
         if (json_array_append_new(array, object) < 0)
             abort();
     }

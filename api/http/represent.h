@@ -39,6 +39,9 @@ json_t *represent_holders(const struct lock_view *view);
 /* How the last hold ended; null if that is not known. */
 json_t *represent_last_release(const struct lock_view *view);
 
+/* A time in microseconds since 1970, in the format of RFC 3339. */
+json_t *represent_moment(int64_t us);
+
 /* The owner by the client's name, without its realm. */
 json_t *represent_owner(struct slice owner);
 

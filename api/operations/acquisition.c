@@ -85,6 +85,7 @@ bool acquisition_read(struct exchange *exchange, struct acquire *ret)
         .ttl_ms = parameters->numbers[FIELD_TTL],
         .at_least_ms = parameters->numbers[FIELD_AT_LEAST],
         .meta = parameters->texts[FIELD_META],
+        .client = slice_of(exchange->head.client),
         .wait_ms = parameters->numbers[FIELD_WAIT],
         .keep_ms = parameters->numbers[FIELD_KEEP],
         .replicas = acquisition_replicas(exchange),

@@ -35,9 +35,12 @@ async function inspect(name, { signal, isLong = false } = {}) {
   return readJson(await (await ask(pathOf(name) + (isLong ? "?waiters=" + WAITERS_MOST : ""), { signal })).text());
 }
 
+// In a query batond takes a plus for itself, which URLSearchParams writes for a space.
+const queryOf = (fields) => "?" + new URLSearchParams(fields).toString().replaceAll("+", "%20");
+
 async function breakHold(name, fence, reason) {
-  const query = new URLSearchParams({ force: true, fence, ...(reason ? { reason } : {}) });
-  return (await ask(pathOf(name) + "?" + query, { method: "DELETE" })).json();
+  const query = queryOf({ force: true, fence, ...(reason ? { reason } : {}) });
+  return (await ask(pathOf(name) + query, { method: "DELETE" })).json();
 }
 
 async function stats() {
@@ -45,7 +48,6 @@ async function stats() {
 }
 
 async function listPage(prefix, limit, cursor, signal) {
-  const query = new URLSearchParams({ prefix, limit });
-  if (cursor) query.set("cursor", cursor);
-  return readJson(await (await ask("locks?" + query, { signal })).text());
+  const query = queryOf({ prefix, limit, ...(cursor ? { cursor } : {}) });
+  return readJson(await (await ask("locks" + query, { signal })).text());
 }

@@ -40,6 +40,7 @@ function holdCard(hold) {
     hold.isReleased ? element("p", { class: "hint" }, "Released, but taken for a least time.") : null,
     left,
     element("dl", {}, row("Fence", element("code", {}, String(hold.fence))),
+      hold.client ? row("From", element("code", {}, plain(hold.client))) : null,
       hold.takenUntil ? row("Taken at least until", clock.format(hold.takenUntil)) : null,
       row(hold.isReleased ? "Granted before" : "Held for", element("span", { class: "since", "data-since": hold.since })),
       meta));
@@ -98,7 +99,7 @@ function restOfLine(lock, shown) {
 function linePart(lock) {
   if (lock.queueLength === 0) return [];
   const waiters = waitersOf(lock);
-  const items = waiters.map((waiter) => element("li", {}, ownerOf(waiter),
+  const items = waiters.map((waiter) => element("li", waiter.client ? { title: "from " + plain(waiter.client) } : {}, ownerOf(waiter),
     waiter.mode === "exclusive" ? null : element("span", { class: "mode" }, waiter.mode),
     element("span", { class: "since", "data-since": waiter.since })));
   return [heading("Waiting: " + lock.queueLength), element("ol", { class: "line" }, ...items), restOfLine(lock, waiters.length)];

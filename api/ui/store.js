@@ -17,6 +17,7 @@ function readHolder(holder, now, known) {
   return {
     owner: holder.owner,
     principal: holder.principal ?? "",
+    client: holder.client ?? "",
     mode: holder.mode,
     fence: holder.fence,
     meta: holder.meta,
@@ -32,6 +33,7 @@ function readWaiter(waiter, now) {
   return {
     owner: waiter.owner,
     principal: waiter.principal ?? "",
+    client: waiter.client ?? "",
     mode: waiter.mode,
     since: now - waiter.waited_ms,
   };

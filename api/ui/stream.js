@@ -88,7 +88,7 @@ class LiveLine {
     this.abort = new AbortController();
     const headers = { Accept: "text/event-stream" };
     if (this.latest) headers["Last-Event-ID"] = this.latest;
-    const query = new URLSearchParams({ prefix: this.prefix, limit: 200 });
+    const query = queryOf({ prefix: this.prefix, limit: 200 });
     let silence;
     const alive = () => {
       clearTimeout(silence);
@@ -96,7 +96,7 @@ class LiveLine {
     };
     alive();
     try {
-      const response = await ask("events?" + query, { headers, signal: this.abort.signal });
+      const response = await ask("events" + query, { headers, signal: this.abort.signal });
       this.failures = 0;
       this.listener.live();
       await readAll(response, alive, new EventReader((event) => this.hear(event)));

@@ -41,7 +41,8 @@ void print_broken(const char *subject, json_int_t count, const json_t *holders)
 
 void print_heading(void)
 {
-    printf("%-24s %-9s %-28s %-17s %8s %8s\n", "NAME", "STATE", "OWNER", "FENCE", "SINCE", "LEFT");
+    printf("%-24s %-9s %-28s %-15s %-17s %8s %8s\n", "NAME", "STATE", "OWNER", "CLIENT", "FENCE",
+           "SINCE", "LEFT");
 }
 
 /* Whole seconds, or the milliseconds of a time below that. An absent one is "-". */
@@ -77,6 +78,7 @@ static void print_line(const json_t *lock, const char *state, const json_t *one,
     print_text(lock, "name", 24);
     printf("%-9s ", state);
     print_text(one, "owner", 28);
+    print_text(one, "client", 15);
     print_fence(json_object_get(one, "fence"));
     print_time(one, since);
     print_time(one, "ttl_ms");

@@ -1,5 +1,6 @@
 #include "locks/calls/replies.h"
 
+#include "base/utf8.h"
 #include "locks/calls/breaking.h"
 #include "locks/types/packed.h"
 
@@ -56,6 +57,11 @@ static bool reply_read_owner(const struct value *value, struct slice *ret)
         return false;
     *ret = owner;
     return true;
+}
+
+static bool reply_is_client(struct slice text)
+{
+    return text.length <= LOCK_CLIENT_LENGTH && utf8_is_clean(text);
 }
 
 /* The same, packed. */
@@ -170,14 +176,29 @@ static bool reply_take_more(struct slice *rest, struct holder *ret)
     return packed_take(rest, &ret->at_least_ms) && packed_take(rest, &ret->max_held_ms);
 }
 
+/* The client's address, and behind it its JSON object. */
+static bool reply_take_client(struct slice *rest, struct slice *ret_client, struct slice *ret_meta)
+{
+    struct slice text;
+    if (!packed_take_text(rest, &text))
+        return false;
+    const char *object = text.length > 0 ? memchr(text.bytes, '{', text.length) : NULL;
+    size_t length = object ? (size_t)(object - text.bytes) : text.length;
+    *ret_client = (struct slice){text.bytes, length};
+    *ret_meta = (struct slice){text.bytes + length, text.length - length};
+    return reply_is_client(*ret_client);
+}
+
 static bool reply_take_holder(struct slice *rest, struct holder *ret)
 {
     bool has_more;
     ret->released = false;
     ret->at_least_ms = ret->max_held_ms = 0;
     return reply_take_fence(rest, &ret->fence) && packed_take(rest, &ret->ttl_ms) &&
-           reply_take_passed(rest, &ret->held_ms) && reply_take_owner(rest, &ret->owner) &&
-           reply_take_any_mode(rest, &ret->mode, &has_more) && packed_take_text(rest, &ret->meta) &&
+           reply_take_passed(rest, &ret->held_ms) && packed_take(rest, &ret->since_us) &&
+           reply_take_owner(rest, &ret->owner) &&
+           reply_take_any_mode(rest, &ret->mode, &has_more) &&
+           reply_take_client(rest, &ret->client, &ret->meta) &&
            (!has_more || reply_take_more(rest, ret));
 }
 
@@ -196,7 +217,9 @@ static bool reply_read_waiter(const struct value *value, struct waiter_view *ret
 {
     return reply_read_owner(value_at(value, 0), &ret->owner) &&
            reply_read_mode(value_at(value, 1), &ret->mode) &&
-           value_integer(value_at(value, 2), &ret->waited_ms);
+           value_integer(value_at(value, 2), &ret->waited_ms) &&
+           value_integer(value_at(value, 3), &ret->since_us) &&
+           value_text(value_at(value, 4), &ret->client) && reply_is_client(ret->client);
 }
 
 /* The waiters are the last element of a view; it may be missing. */

@@ -7,7 +7,7 @@
 enum {
     MODE_LENGTH = 9, /* "exclusive" */
     PACKED_LENGTH = 1 + 4 * PACKED_NUMBER + TOKEN_LONGEST + OWNER_LENGTH + MODE_LENGTH +
-                    LOCK_ATTEMPT_LENGTH + LOCK_META_LENGTH + 5,
+                    LOCK_ATTEMPT_LENGTH + LOCK_CLIENT_LENGTH + LOCK_META_LENGTH + 5,
     ARGUMENTS_MOST = 7,  /* of a request that waits */
     ATTEMPT_DIGITS = 16, /* of its number */
 };
@@ -46,7 +46,7 @@ static struct slice request_append(char **end, struct slice text)
 size_t request_length(const struct acquire *acquire)
 {
     return acquire->name.length + acquire->token.length + acquire->owner.length +
-           acquire->meta.length;
+           acquire->client.length + acquire->meta.length;
 }
 
 struct acquire request_copy(const struct acquire *acquire, char *bytes)
@@ -55,6 +55,7 @@ struct acquire request_copy(const struct acquire *acquire, char *bytes)
     copy.name = request_append(&bytes, acquire->name);
     copy.token = request_append(&bytes, acquire->token);
     copy.owner = request_append(&bytes, acquire->owner);
+    copy.client = request_append(&bytes, acquire->client);
     copy.meta = request_append(&bytes, acquire->meta);
     return copy;
 }
@@ -75,7 +76,6 @@ static struct slice request_pack_hold(const struct request *request, char packed
         acquire->owner,
         slice_of(acquire->mode == LOCK_SHARED ? "shared" : "exclusive"),
         slice_of(request->attempt->text),
-        acquire->meta,
     };
     bool has_terms = acquire->at_least_ms > 0 || acquire->max_held_ms > 0;
     char *end = packed;
@@ -87,6 +87,9 @@ static struct slice request_pack_hold(const struct request *request, char packed
         request_append(&end, all[i]);
         *end++ = '\0';
     }
+    request_append(&end, acquire->client);
+    request_append(&end, acquire->meta);
+    *end++ = '\0';
     if (has_terms)
         end =
             packed_put(packed_put(end, (double)acquire->at_least_ms), (double)acquire->max_held_ms);

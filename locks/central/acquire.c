@@ -11,7 +11,7 @@ struct acquiring {
     locks_done *done;
     void *context;
     struct attempt attempt;
-    struct acquire acquire; /* without the meta; its slices point to `bytes` */
+    struct acquire acquire; /* without meta and client; its slices point to `bytes` */
     char bytes[];
 };
 
@@ -63,7 +63,7 @@ void central_acquire(struct locks *locks, const struct acquire *acquire, locks_d
                      void *context)
 {
     struct acquire kept = *acquire;
-    kept.meta = slice_of(NULL);
+    kept.meta = kept.client = slice_of(NULL);
     struct acquiring *acquiring = memory_checked(malloc(sizeof *acquiring + request_length(&kept)));
     *acquiring = (struct acquiring){locks, done, context,
                                     .attempt = request_attempt(locks, acquire->of_connection)};

@@ -374,7 +374,7 @@ struct acquire_round *acquire_round_begin(struct locks *locks, const struct acqu
                                                acquire_round_end};
     char key[KEY_LENGTH];
     struct acquire kept = *acquire, sent = *acquire;
-    kept.meta = slice_of(NULL);
+    kept.meta = kept.client = slice_of(NULL);
     sent.wait_ms = 0;
     struct acquire_round *round = memory_checked(calloc(1, sizeof *round + request_length(&kept)));
     round->done = done;

@@ -24,9 +24,10 @@ static size_t texts_length(struct lock_view *view)
     for (size_t i = 0; view->last_release.fence && i < LAST_TEXTS; i++)
         length += last[i]->length;
     for (size_t i = 0; i < view->holder_count; i++)
-        length += view->holders[i].owner.length + view->holders[i].meta.length;
+        length += view->holders[i].owner.length + view->holders[i].client.length +
+                  view->holders[i].meta.length;
     for (size_t i = 0; i < view->waiter_count; i++)
-        length += view->waiters[i].owner.length;
+        length += view->waiters[i].owner.length + view->waiters[i].client.length;
     return length;
 }
 
@@ -51,10 +52,13 @@ struct lock_view *view_copy(const struct lock_view *view)
         keep_text(&end, last[i]);
     for (size_t i = 0; i < kept->holder_count; i++) {
         keep_text(&end, &kept->holders[i].owner);
+        keep_text(&end, &kept->holders[i].client);
         keep_text(&end, &kept->holders[i].meta);
     }
-    for (size_t i = 0; i < kept->waiter_count; i++)
+    for (size_t i = 0; i < kept->waiter_count; i++) {
         keep_text(&end, &kept->waiters[i].owner);
+        keep_text(&end, &kept->waiters[i].client);
+    }
     return kept;
 }
 
@@ -179,8 +183,10 @@ static struct holder views_together(const struct member_views *views, const stru
         }
         if (one && count >= majority(views) && one->ttl_ms > merged.ttl_ms)
             merged.ttl_ms = one->ttl_ms;
-        if (one && one->held_ms > merged.held_ms)
+        if (one && one->held_ms > merged.held_ms) {
             merged.held_ms = one->held_ms;
+            merged.since_us = one->since_us;
+        }
     }
     return merged;
 }

@@ -31,10 +31,10 @@ static void quorum_read_leave(struct quorum_read *read)
 static void quorum_read_tell(struct quorum_read *read)
 {
     const struct locks *locks = read->broadcast.locks;
-    struct ticket_owners owners;
+    struct ticket_texts texts;
     tickets_show(locks->quorum->ticket_worker.tickets, broadcast_key(&read->broadcast),
                  (struct slice){read->token, read->token_length}, uv_now(locks->loop), &read->told,
-                 &owners);
+                 &texts);
     read->done(read->context, &(struct locks_reply){.result = LOCKS_DONE, .view = read->told});
 }
 

@@ -327,20 +327,31 @@ bool tickets_cancel(struct tickets *tickets, struct slice key, struct slice toke
     return ticket != NULL;
 }
 
+static struct slice tickets_copy(struct slice text, char *to)
+{
+    if (text.length > 0)
+        memcpy(to, text.bytes, text.length);
+    return (struct slice){to, text.length};
+}
+
 /* Adds the present waiters, or the absent ones, as far as the view has space. */
 static void tickets_show_some(const struct ticket_queue *queue, bool is_present, uint64_t now,
-                              struct lock_view *view, struct ticket_owners *owners)
+                              struct lock_view *view, struct ticket_texts *texts)
 {
     const struct ticket *ticket = TAILQ_FIRST(&queue->list);
     for (; ticket && view->waiter_count < LOCK_WAITERS_SHOWN; ticket = TAILQ_NEXT(ticket, others)) {
-        char *owner = owners->of[view->waiter_count];
+        char *owner = texts->owners[view->waiter_count],
+             *client = texts->clients[view->waiter_count];
         if (ticket->is_present != is_present)
             continue;
-        memcpy(owner, ticket->owner.bytes, ticket->owner.length);
-        view->waiters[view->waiter_count++] =
-            (struct waiter_view){{owner, ticket->owner.length},
-                                 ticket->mode,
-                                 now > ticket->since ? (int64_t)(now - ticket->since) : 0};
+        int64_t waited_ms = now > ticket->since ? (int64_t)(now - ticket->since) : 0;
+        view->waiters[view->waiter_count++] = (struct waiter_view){
+            .owner = tickets_copy(ticket->owner, owner),
+            .mode = ticket->mode,
+            .waited_ms = waited_ms,
+            .since_us = ticket->since_us,
+            .client = tickets_copy(ticket->client, client),
+        };
     }
 }
 
@@ -360,7 +371,7 @@ static int64_t tickets_position(const struct ticket_queue *queue, struct slice t
 }
 
 void tickets_show(struct tickets *tickets, struct slice key, struct slice token, uint64_t now,
-                  struct lock_view *view, struct ticket_owners *ret_owners)
+                  struct lock_view *view, struct ticket_texts *ret_texts)
 {
     struct ticket_queue *queue = enter(tickets, key);
     view->queue_length = 0;
@@ -370,7 +381,7 @@ void tickets_show(struct tickets *tickets, struct slice key, struct slice token,
         return;
     view->queue_length = queue->count;
     view->position = tickets_position(queue, token);
-    tickets_show_some(queue, true, now, view, ret_owners);
-    tickets_show_some(queue, false, now, view, ret_owners);
+    tickets_show_some(queue, true, now, view, ret_texts);
+    tickets_show_some(queue, false, now, view, ret_texts);
     unlock(tickets);
 }

@@ -42,8 +42,10 @@ struct ticket_worker {
 /* One waiter. Its owner embeds it, zeroed, and sets the first members before it joins. */
 struct ticket {
     struct slice token; /* the first member: as base/tree.h wants */
-    struct slice owner; /* both live for as long as the ticket, */
-    uint64_t since;     /* as uv_now; */
+    struct slice owner;
+    struct slice client; /* all live for as long as the ticket, */
+    uint64_t since;      /* as uv_now, */
+    int64_t since_us;    /* and by the wall clock, since 1970; */
     void *context;
     enum lock_mode mode;
     bool is_reentrant; /* and all these are constant */
@@ -92,12 +94,13 @@ bool tickets_wait(struct tickets *tickets, struct slice key);
 /* Ends the ticket with this token, of any worker. Returns false if none waits with it. */
 bool tickets_cancel(struct tickets *tickets, struct slice key, struct slice token);
 
-/* Sets queue_length and the waiters of the view, whose owners point to `ret_owners`, and the
- * position of the token's waiter. */
-struct ticket_owners {
-    char of[LOCK_WAITERS_SHOWN][OWNER_LENGTH];
+/* Sets queue_length and the waiters of the view, whose texts point to `ret_texts`, and the position
+ * of the token's waiter. */
+struct ticket_texts {
+    char owners[LOCK_WAITERS_SHOWN][OWNER_LENGTH];
+    char clients[LOCK_WAITERS_SHOWN][LOCK_CLIENT_LENGTH];
 };
 void tickets_show(struct tickets *tickets, struct slice key, struct slice token, uint64_t now,
-                  struct lock_view *view, struct ticket_owners *ret_owners);
+                  struct lock_view *view, struct ticket_texts *ret_texts);
 
 #endif

@@ -55,14 +55,23 @@ static struct slice quorum_waiter_token(const struct quorum_waiter *waiter)
 
 /* Queueing */
 
+static int64_t wall_clock_us(void)
+{
+    uv_timeval64_t now;
+    uv_gettimeofday(&now);
+    return now.tv_sec * INT64_C(1000000) + now.tv_usec;
+}
+
 static enum ticket_joined quorum_waiter_join(struct quorum_waiter *waiter)
 {
     struct awaited_name *awaited = waiter->awaited;
     waiter->ticket = (struct ticket){.token = quorum_waiter_token(waiter),
                                      .owner = waiter->acquire.owner,
+                                     .client = waiter->acquire.client,
                                      .mode = waiter->acquire.mode,
                                      .is_reentrant = waiter->acquire.is_reentrant,
                                      .since = waiter->begun,
+                                     .since_us = wall_clock_us(),
                                      .context = waiter};
     enum ticket_joined joined = ticket_join(&waiter->ticket, &awaited->locks->quorum->ticket_worker,
                                             awaited->key, awaited->locks->most_waiters);
@@ -133,13 +142,13 @@ static void quorum_waiter_finish(struct quorum_waiter *waiter, const struct lock
 {
     locks_done *done = waiter->done;
     struct locks_reply told = *reply;
-    struct ticket_owners owners;
+    struct ticket_texts texts;
     bool is_kept = reply->result == LOCKS_TIMEOUT && waiter->acquire.keep_ms > 0;
     if (reply->result == LOCKS_LOCKED || reply->result == LOCKS_TIMEOUT ||
         reply->result == LOCKS_TOO_MANY_WAITERS)
         tickets_show(tickets_of(waiter), waiter->awaited->key,
                      is_kept ? quorum_waiter_token(waiter) : slice_of(NULL),
-                     uv_now(quorum_waiter_locks(waiter)->loop), &told.view, &owners);
+                     uv_now(quorum_waiter_locks(waiter)->loop), &told.view, &texts);
     waiter->done = NULL;
     done(waiter->acquirer.context, &told);
     quorum_waiter_leave(waiter,

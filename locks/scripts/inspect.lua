@@ -2,7 +2,7 @@
 --
 -- ARGV  2 a token to look for among the holds, or ''
 --       3 how many of those who wait to tell, or '' for as many as ever
--- Returns {name, {{owner, mode, waited_ms}, ...}}: the name as view.name packs it, and where somebody waits
+-- Returns {name, {{owner, mode, waited_ms, since, client}, ...}}: the name as view.name packs it, and where somebody waits
 --         the first in the queue.
 
 local function inspect(argv)

@@ -365,7 +365,7 @@ struct several *locks_acquire_several(struct locks *locks, const struct slice *n
     several->acquire.keep_ms = 0;
     several->deadline = uv_now(locks->loop) + (uint64_t)acquire->wait_ms;
     struct slice *texts[] = {&several->acquire.token, &several->acquire.owner,
-                             &several->acquire.meta};
+                             &several->acquire.client, &several->acquire.meta};
     several->names = names_sorted(names, count, texts, sizeof texts / sizeof texts[0]);
     several_ask(several);
     return several;

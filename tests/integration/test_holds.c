@@ -222,6 +222,9 @@ static void inspection_shows_all_but_tokens(void **state)
     assert_int_equal(member_integer(client, "holders.0.fence"), fence);
     assert_in_range(member_integer(client, "holders.0.ttl_ms"), 1, 9000);
     assert_in_range(member_integer(client, "holders.0.held_ms"), 0, 9000);
+    assert_string_equal(member_text(client, "holders.0.client"), "127.0.0.1");
+    assert_int_equal(strlen(member_text(client, "holders.0.since")),
+                     strlen("2026-11-22T20:56:37.204Z"));
     assert_true(json_is_null(member(client, "holders.1.meta")));
     assert_null(member(client, "mine"));
     assert_null(strstr(client->reply.body, token));

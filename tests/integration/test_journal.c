@@ -262,7 +262,7 @@ static void access_and_audit_log_can_be_switched_off(void **state)
 }
 
 /* Two fields, the first of them the client's own, as haproxy passes them on. */
-static void trusted_proxy_names_its_client(void **state)
+static void trusted_proxy_names_its_client_in_the_log_and_of_a_hold(void **state)
 {
     static const char *const TRUST[] = {"--trusted-proxies=127.0.0.0/8", "--trusted-proxies="};
     (void)state;
@@ -278,6 +278,13 @@ static void trusted_proxy_names_its_client(void **state)
         assert_string_equal(text_in(line, "client"), "127.0.0.1");
         assert_string_equal(text_in(line, "forwarded_for"), i == 0 ? "192.0.2.7" : "");
         json_decref(line);
+        assert_int_equal(http_request(service.client, &(struct http_call){.method = "POST",
+                                                                          .path = "/locks/behind",
+                                                                          .headers = headers}),
+                         201);
+        answers(service.client, "GET /locks/behind", NULL, 200, NULL);
+        assert_string_equal(member_text(service.client, "holders.0.client"),
+                            i == 0 ? "192.0.2.7" : "127.0.0.1");
         service_close(&service);
     }
 }
@@ -427,7 +434,7 @@ int main(void)
         cmocka_unit_test(incomplete_request_has_no_duration),
         cmocka_unit_test(probes_are_logged_at_debug),
         cmocka_unit_test(access_and_audit_log_can_be_switched_off),
-        cmocka_unit_test(trusted_proxy_names_its_client),
+        cmocka_unit_test(trusted_proxy_names_its_client_in_the_log_and_of_a_hold),
         cmocka_unit_test(proxies_of_deploy_name_their_client),
         cmocka_unit_test(hold_has_a_line_at_begin_and_end),
         cmocka_unit_test(each_of_several_holds_has_its_lines),

@@ -106,6 +106,7 @@ static void break_by_fence_ends_that_hold_everywhere(void **state)
     assert_string_equal(member_text(story->other, "holders.0.owner"), "bob");
     answers(story->client, request, NULL, 409, "hold_ended");
     assert_string_equal(member_text(story->client, "holders.0.owner"), "ann");
+    assert_string_equal(member_text(story->client, "holders.0.client"), "127.0.0.1");
     assert_string_equal(member_text(story->client, "last_release.owner"), "bob");
     assert_string_equal(member_text(story->client, "last_release.broken.reason"), "gone");
     answers(story->client, "GET /locks/exact", NULL, 200, NULL);

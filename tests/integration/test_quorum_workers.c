@@ -141,6 +141,8 @@ static void a_place_is_resumed_at_any_worker(void **state)
         snprintf(path, sizeof path, "kept-%d", i);
         comes_to_queue(story->client, path, 2);
         assert_string_equal(member_text(story->client, "waiters.0.owner"), "second");
+        assert_string_equal(member_text(story->client, "waiters.0.client"), "127.0.0.1");
+        assert_non_null(member_text(story->client, "waiters.0.since"));
         snprintf(path, sizeof path, "POST /locks/kept-%d?wait=50s&owner=first", i);
         struct parked *first = parked_send_token(story->batond.port, first_token, path);
         snprintf(path, sizeof path, "kept-%d", i);

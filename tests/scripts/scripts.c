@@ -535,6 +535,8 @@ static void read_line(const redisReply *line, struct seen *ret)
         text(from, 0, ret->in_line[i].owner, sizeof ret->in_line[i].owner);
         text(from, 1, ret->in_line[i].mode, sizeof ret->in_line[i].mode);
         ret->in_line[i].waited_ms = integer(from, 2);
+        ret->in_line[i].since_us = integer(from, 3);
+        text(from, 4, ret->in_line[i].client, sizeof ret->in_line[i].client);
     }
 }
 
@@ -546,6 +548,7 @@ static void read_holds(struct slice rest, struct seen *ret)
         hold->fence = take(&rest);
         hold->ttl_ms = take(&rest);
         hold->held_ms = take(&rest);
+        hold->since_us = take(&rest);
         take_text(&rest, hold->owner, sizeof hold->owner);
         take_text(&rest, hold->mode, sizeof hold->mode);
         take_text(&rest, hold->meta, sizeof hold->meta);

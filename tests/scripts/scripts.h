@@ -51,7 +51,8 @@ struct seen_hold {
     int64_t fence;
     int64_t ttl_ms;
     int64_t held_ms;
-    char meta[TEXT];
+    int64_t since_us;
+    char meta[TEXT];     /* the client's address, and its object */
     int64_t released;    /* 1: it only keeps the name taken */
     int64_t at_least_ms; /* what is left of these */
     int64_t max_held_ms;
@@ -61,6 +62,8 @@ struct seen_waiter {
     char owner[TEXT];
     char mode[16];
     int64_t waited_ms;
+    int64_t since_us;
+    char client[TEXT];
 };
 
 struct seen {
@@ -125,7 +128,7 @@ struct acquiring {
     int64_t at_least_ms; /* 0: none, */
     int64_t max_held_ms; /* likewise */
     const char *attempt; /* NULL: one that was not used before */
-    const char *meta;    /* NULL: "" */
+    const char *meta;    /* the client's address, and its object; NULL: "" */
     bool token_is_new;
     bool again;         /* the same request looks again */
     const char *server; /* where it waits; NULL: it does not */

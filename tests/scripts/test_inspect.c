@@ -127,6 +127,21 @@ static void waiters_are_shown_in_the_order_of_their_turns(void **state)
     check_line(scripts, "cda"); /* b holds it */
 }
 
+static void holds_and_waiters_show_their_client_and_since_when(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t before = redis_now(scripts);
+    struct answer held = acquire(scripts, .token = "a", .meta = "10.0.0.1{\"b\":1}");
+    acquire(scripts, .token = "b", .server = "one", .meta = "::1{}");
+    acquire(scripts, .token = "c", .server = "one", .meta = "10.0.0.3");
+    struct seen seen = inspect(scripts, "n", "");
+    assert_string_equal(seen.shown_holds[0].meta, "10.0.0.1{\"b\":1}");
+    assert_in_range(seen.shown_holds[0].since_us, before, held.fence);
+    assert_string_equal(seen.in_line[0].client, "::1");
+    assert_string_equal(seen.in_line[1].client, "10.0.0.3");
+    assert_in_range(seen.in_line[0].since_us, before, redis_now(scripts));
+}
+
 static void ten_waiters_are_shown(void **state)
 {
     struct scripts *scripts = *state;
@@ -354,6 +369,7 @@ int main(void)
         TEST(a_token_is_told_whether_it_holds),
         TEST(the_last_release_is_told_with_its_reason_and_its_owner),
         ON_REDIS_TIME(waiters_are_shown_in_the_order_of_their_turns),
+        ON_REDIS_TIME(holds_and_waiters_show_their_client_and_since_when),
         TEST(ten_waiters_are_shown),
         TEST(a_break_ends_every_hold),
         TEST(break_by_fence_ends_that_hold_alone),

@@ -142,6 +142,8 @@ static void a_lock_shows_its_holders_and_its_last_release(void **state)
                                       .fence = 5,
                                       .ttl_ms = 100,
                                       .held_ms = 200,
+                                      .since_us = 1,
+                                      .client = slice_of("::1"),
                                       .meta = slice_of("{}"),
                                       .released = true,
                                       .at_least_ms = 100};
@@ -150,19 +152,23 @@ static void a_lock_shows_its_holders_and_its_last_release(void **state)
                                       .fence = 6,
                                       .ttl_ms = 300,
                                       .held_ms = 400,
+                                      .since_us = 1000,
                                       .meta = slice_of("{\"a\":[1]}")};
-    view.waiters[0] = (struct waiter_view){slice_of("she"), LOCK_SHARED, 700};
-    view.waiters[1] = (struct waiter_view){slice_of("ci\x1fhe"), LOCK_EXCLUSIVE, 0};
+    view.waiters[0] = (struct waiter_view){slice_of("she"), LOCK_SHARED, 700, 1763715600000000,
+                                           slice_of("10.0.0.1")};
+    view.waiters[1] = (struct waiter_view){.owner = slice_of("ci\x1fhe")};
     (void)state;
     assert_view(&view,
                 "{\"name\":\"n\",\"state\":\"held\",\"version\":9,\"hold_count\":12,\"limit\":20,"
-                "\"holders\":[{\"owner\":\"me\",\"mode\":\"shared\",\"fence\":5,\"ttl_ms\":100,"
-                "\"held_ms\":200,\"released\":true,\"at_least_ms\":100,\"meta\":{}},{\"owner\":"
-                "\"\\\"you\\\"\",\"mode\":\"exclusive\","
-                "\"fence\":6,\"ttl_ms\":300,\"held_ms\":400,\"meta\":{\"a\":[1]}}],"
-                "\"queue_length\":4,\"waiters\":["
-                "{\"owner\":\"she\",\"mode\":\"shared\",\"waited_ms\":700},"
-                "{\"owner\":\"he\",\"principal\":\"ci\",\"mode\":\"exclusive\",\"waited_ms\":0}],"
+                "\"holders\":[{\"owner\":\"me\",\"client\":\"::1\",\"mode\":\"shared\",\"fence\":5,"
+                "\"ttl_ms\":100,\"held_ms\":200,\"since\":\"1970-01-01T00:00:00.000Z\","
+                "\"released\":true,\"at_least_ms\":100,\"meta\":{}},"
+                "{\"owner\":\"\\\"you\\\"\",\"mode\":\"exclusive\",\"fence\":6,\"ttl_ms\":300,"
+                "\"held_ms\":400,\"since\":\"1970-01-01T00:00:00.001Z\",\"meta\":{\"a\":[1]}}],"
+                "\"queue_length\":4,\"waiters\":[{\"owner\":\"she\",\"client\":\"10.0.0.1\","
+                "\"mode\":\"shared\",\"waited_ms\":700,\"since\":\"2025-11-21T09:00:00.000Z\"},"
+                "{\"owner\":\"he\",\"principal\":\"ci\",\"mode\":\"exclusive\",\"waited_ms\":0,"
+                "\"since\":\"1970-01-01T00:00:00.000Z\"}],"
                 "\"last_release\":{\"fence\":8,\"reason\":\"expired\",\"ago_ms\":1500}}");
 }
 

@@ -76,16 +76,16 @@ static struct ticket ticket_of(const char *token)
 static void shows(struct scene *scene, const char *expected)
 {
     struct lock_view view;
-    struct ticket_owners owners;
+    struct ticket_texts texts;
     char text[200] = "";
-    tickets_show(scene->tickets, name(), slice_of("nobody's"), 0, &view, &owners);
+    tickets_show(scene->tickets, name(), slice_of("nobody's"), 0, &view, &texts);
     assert_int_equal(view.position, 0);
     for (size_t i = 0; i < view.waiter_count; i++)
         strncat(text, view.waiters[i].owner.bytes, view.waiters[i].owner.length);
     assert_string_equal(text, expected);
     assert_int_equal(view.queue_length, strlen(expected));
     for (size_t i = 0; expected[i]; i++) {
-        tickets_show(scene->tickets, name(), (struct slice){expected + i, 1}, 0, &view, &owners);
+        tickets_show(scene->tickets, name(), (struct slice){expected + i, 1}, 0, &view, &texts);
         assert_int_equal(view.position, i + 1);
     }
 }

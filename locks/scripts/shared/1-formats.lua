@@ -171,7 +171,7 @@ local ATTEMPT = field(HOLD, 's') -- the requests that were told of it, with a sp
                                 -- unclaimed, KNOWN: a client is sure to know; the last that is of a
                                 -- CONNECTION has the hold; of a waiter: its last request, '' if that
                                 -- has left
-local META = field(HOLD, 's')
+local META = field(HOLD, 's')    -- what others see of the client: its address, and its JSON object behind
 local FENCE = field(HOLD, 'd')
 local SINCE = field(HOLD, 'd')   -- when it was granted; of a waiter: its arrival
 local EXPIRES = field(HOLD, 'd') -- it lives while now < EXPIRES; so does a waiter that is away

@@ -17,7 +17,7 @@ end
 
 function view.hold(fence, expires, since, owner, mode, meta)
     local ttl_ms, held_ms = round_down((expires - now) / 1000), round_down((now - since) / 1000)
-    return pack('<dddsss', fence, ttl_ms, held_ms, owner, mode, meta)
+    return pack('<ddddsss', fence, ttl_ms, held_ms, since, owner, mode, meta)
 end
 
 -- A mode that ends with this says that more follows the meta.
@@ -120,7 +120,8 @@ end
 
 function view.waiter(waiter)
     local waited = max(now - waiter[SINCE], 0) -- arrivals may be a little ahead of time
-    return {waiter[OWNER], waiter[MODE], round_down(waited / 1000)}
+    local client = match(waiter[META], '^[^{]*')
+    return {waiter[OWNER], waiter[MODE], round_down(waited / 1000), waiter[SINCE], client}
 end
 
 -- The first waiters in the order of their turns, those that are passed over now behind the others:
