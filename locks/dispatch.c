@@ -28,10 +28,10 @@ void locks_abandon(struct waiter *waiter)
     parked->give_up(parked);
 }
 
-struct watch *locks_watch(struct locks *locks, struct slice name, struct slice token, int64_t after,
+struct watch *locks_watch(struct locks *locks, struct slice name, const struct watch_for *what,
                           int64_t wait_ms, locks_done *done, void *context)
 {
-    return locks->engine->watch(locks, name, token, after, wait_ms, done, context);
+    return locks->engine->watch(locks, name, what, wait_ms, done, context);
 }
 
 void locks_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,

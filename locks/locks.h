@@ -353,9 +353,18 @@ void locks_abandon(struct waiter *waiter);
 /* A request that waits for a name to change. */
 struct watch;
 
-/* Answers LOCKS_DONE with `view` and `changed` as soon as the name's version is greater than
- * `after`, or after `wait_ms` with `changed` false. `token` may be absent. */
-struct watch *locks_watch(struct locks *locks, struct slice name, struct slice token, int64_t after,
+/* What it waits for, and what its client knows. */
+struct watch_for {
+    int64_t after;      /* a version: waits for a greater one. Not used with a token: */
+    struct slice token; /* then waits until it is known wrongly */
+    bool mine;          /* whether the token has a hold, */
+    bool wanted;        /* or whether somebody waits for the name, */
+    bool until_ended;   /* which does not count if this is set */
+};
+
+/* Answers LOCKS_DONE with `view` and `changed` as soon as that is so, or after `wait_ms` with
+ * `changed` false. Copies the token. */
+struct watch *locks_watch(struct locks *locks, struct slice name, const struct watch_for *what,
                           int64_t wait_ms, locks_done *done, void *context);
 
 /* Ends the watch; `done` is not called. */

@@ -4,11 +4,15 @@
 #include "api/http/represent.h"
 #include "api/http/route.h"
 
-/* Breaking needs another verb than releasing. */
+/* Breaking needs another verb than releasing, and watching one's own hold another than watching. */
 static enum verb permission_verb(const struct exchange *exchange)
 {
-    if (exchange->parameters.numbers[FIELD_FORCE])
+    const struct parameters *parameters = &exchange->parameters;
+    if (parameters->numbers[FIELD_FORCE])
         return VERB_BREAK;
+    if ((exchange->route->fields & FIELD_BIT(FIELD_UNTIL)) &&
+        field_given(parameters, FIELD_LOCK_TOKEN))
+        return VERB_ACQUIRE;
     return exchange->route->needs;
 }
 

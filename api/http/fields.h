@@ -45,6 +45,7 @@ enum field_id {
     FIELD_CONFIRM,
     FIELD_REASON,
     FIELD_WAITERS,
+    FIELD_UNTIL,
     FIELD_FENCE,
     FIELD_COUNT,
 };

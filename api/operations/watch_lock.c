@@ -11,7 +11,8 @@
 
 struct watching {
     struct events events;
-    struct watch *watch; /* NULL while nothing is under way */
+    struct watch *watch;   /* NULL while nothing is under way */
+    struct watch_for what; /* and what the client knows */
 };
 
 static void watch_lock_look(struct watching *watching);
@@ -44,13 +45,16 @@ static void watch_lock_answer(struct exchange *exchange, const struct locks_repl
         reply_json(exchange, 200, "application/json", represent_change(exchange, reply));
 }
 
+/* A stream about a hold begins with the lock as it is, whatever the client knows. */
 static void watch_lock_send_round(struct watching *watching, const struct locks_reply *reply)
 {
     struct events *events = &watching->events;
-    if (reply->changed) {
+    if (reply->changed || (watching->what.token.length > 0 && !events->begun)) {
         char id[DECIMAL_LONGEST + 1], *line = dump_line(represent_change(events->exchange, reply));
         *decimal_put(id, reply->view.version) = '\0';
-        events->after = reply->view.version;
+        watching->what.after = reply->view.version;
+        watching->what.mine = reply->view.mine;
+        watching->what.wanted = reply->view.queue_length > 0;
         events_event(events, "lock", id, (struct slice){line, strlen(line) - 1});
         free(line);
     } else {
@@ -80,9 +84,8 @@ static void watch_lock_on_looked(void *context, const struct locks_reply *reply)
 static void watch_lock_look(struct watching *watching)
 {
     const struct exchange *exchange = watching->events.exchange;
-    watching->watch = locks_watch(exchange->api->locks, exchange->name, exchange->holder.token,
-                                  watching->events.after, events_wait(&watching->events),
-                                  watch_lock_on_looked, watching);
+    watching->watch = locks_watch(exchange->api->locks, exchange->name, &watching->what,
+                                  events_wait(&watching->events), watch_lock_on_looked, watching);
 }
 
 /* The client has read the last round, so the next one begins. */
@@ -95,8 +98,17 @@ static void watch_lock_on_drained(struct exchange *exchange)
 
 enum handling watch_lock(struct exchange *exchange)
 {
+    bool until_ended = field_given(&exchange->parameters, FIELD_UNTIL);
+    if (until_ended && !field_given(&exchange->parameters, FIELD_LOCK_TOKEN)) {
+        field_refuse(exchange, FIELD_UNTIL, "only with the token of the hold, as Lock-Token");
+        return ANSWERED;
+    }
     struct watching *watching = memory_checked(calloc(1, sizeof *watching));
     events_read(&watching->events, exchange);
+    watching->what = (struct watch_for){.after = watching->events.after,
+                                        .token = exchange->holder.token,
+                                        .mine = true,
+                                        .until_ended = until_ended};
     exchange->below = watching;
     exchange->hung_up = watch_lock_let_go;
     exchange->drained = watch_lock_on_drained;

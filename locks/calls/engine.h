@@ -26,8 +26,8 @@ struct engine {
                         const struct breaker *breaker, locks_done *done, void *context);
     void (*inspect)(struct locks *locks, struct slice name, struct slice token, size_t waiters,
                     locks_done *done, void *context);
-    struct watch *(*watch)(struct locks *locks, struct slice name, struct slice token,
-                           int64_t after, int64_t wait_ms, locks_done *done, void *context);
+    struct watch *(*watch)(struct locks *locks, struct slice name, const struct watch_for *what,
+                           int64_t wait_ms, locks_done *done, void *context);
     void (*ready)(struct locks *locks, int64_t replicas, locks_done *done, void *context);
     void (*try_again)(struct locks *locks);
     bool (*are_settled)(const struct locks *locks);

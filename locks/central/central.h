@@ -17,8 +17,8 @@ void central_break(struct locks *locks, struct slice name, int64_t fence,
                    const struct breaker *breaker, locks_done *done, void *context);
 void central_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
                      locks_done *done, void *context);
-struct watch *central_watch(struct locks *locks, struct slice name, struct slice token,
-                            int64_t after, int64_t wait_ms, locks_done *done, void *context);
+struct watch *central_watch(struct locks *locks, struct slice name, const struct watch_for *what,
+                            int64_t wait_ms, locks_done *done, void *context);
 void central_message(struct locks *locks, struct slice text);
 void central_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context);
 

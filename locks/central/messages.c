@@ -65,6 +65,14 @@ static void message_changed(struct locks *locks, struct slice rest)
         watched_changed(&subscription->watched, version);
 }
 
+/* w KEY: somebody waits for the name, or nobody does any more. */
+static void message_wanted(struct locks *locks, struct slice key)
+{
+    struct subscription *subscription = subscription_find(locks, key);
+    if (subscription && subscription->watched.of_holds > 0)
+        watched_check(&subscription->watched);
+}
+
 /* s KEY: the queue passes over this server, because another server of its process did not claim in
  * time. */
 static void message_suspected(struct locks *locks, struct slice key)
@@ -88,6 +96,7 @@ void central_message(struct locks *locks, struct slice text)
     } MESSAGES[] = {
         {"g", message_granted}, {"x", message_cancelled}, {"n", message_next_end},
         {"c", message_changed}, {"s", message_suspected}, {"e", message_ended},
+        {"w", message_wanted},
     };
     struct slice kind = slice_take_word(&text);
     for (size_t i = 0; i < sizeof MESSAGES / sizeof MESSAGES[0]; i++)

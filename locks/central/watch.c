@@ -60,10 +60,10 @@ const struct watched_kind central_watched = {
     .can_ask = central_watch_can_ask,
 };
 
-struct watch *central_watch(struct locks *locks, struct slice name, struct slice token,
-                            int64_t after, int64_t wait_ms, locks_done *done, void *context)
+struct watch *central_watch(struct locks *locks, struct slice name, const struct watch_for *what,
+                            int64_t wait_ms, locks_done *done, void *context)
 {
     char key[KEY_LENGTH];
     struct subscription *subscription = subscription_join(locks, operation_key(locks, name, key));
-    return watch_begin(&subscription->watched, token, after, wait_ms, done, context);
+    return watch_begin(&subscription->watched, what, wait_ms, done, context);
 }

@@ -14,7 +14,7 @@ static void quorum_watch_read(void *context, const struct locks_reply *reply)
     awaited_name_leave(awaited);
 }
 
-/* The next look makes up for a lost message. */
+/* The next look makes up for a lost message. No message says that somebody waits here. */
 static void quorum_watch_look(struct watched *watched)
 {
     struct awaited_name *awaited = watched->owner;
@@ -24,7 +24,7 @@ static void quorum_watch_look(struct watched *watched)
     quorum_inspect(locks, operation_name(locks, watched->key, name), slice_of(NULL),
                    LOCK_WAITERS_SHOWN, quorum_watch_read, awaited);
     awaited->read_at = 0;
-    awaited_name_plan_read(awaited, 10L * AWAITED_FALLBACK_MS);
+    awaited_name_plan_read(awaited, (watched->of_holds > 0 ? 1L : 10L) * AWAITED_FALLBACK_MS);
 }
 
 static void quorum_watch_leave(struct watched *watched)
@@ -44,12 +44,12 @@ const struct watched_kind quorum_watched = {
     .tells_failures = true,
 };
 
-struct watch *quorum_watch(struct locks *locks, struct slice name, struct slice token,
-                           int64_t after, int64_t wait_ms, locks_done *done, void *context)
+struct watch *quorum_watch(struct locks *locks, struct slice name, const struct watch_for *what,
+                           int64_t wait_ms, locks_done *done, void *context)
 {
     char key[KEY_LENGTH];
     struct awaited_name *awaited = awaited_name_join(locks, operation_key(locks, name, key));
     if (!locks->draining && wait_ms > 0)
         awaited_name_enlist(awaited);
-    return watch_begin(&awaited->watched, token, after, wait_ms, done, context);
+    return watch_begin(&awaited->watched, what, wait_ms, done, context);
 }

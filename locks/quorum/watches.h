@@ -5,8 +5,8 @@
 #include "locks/watching/watch.h"
 
 /* The operation of engine.h. */
-struct watch *quorum_watch(struct locks *locks, struct slice name, struct slice token,
-                           int64_t after, int64_t wait_ms, locks_done *done, void *context);
+struct watch *quorum_watch(struct locks *locks, struct slice name, const struct watch_for *what,
+                           int64_t wait_ms, locks_done *done, void *context);
 
 extern const struct watched_kind quorum_watched;
 

@@ -216,7 +216,9 @@ local function acquire(argv)
     local token, server = request.token, request.server
     if wait_among(state, request) then
         holds.remember_last(state)
+        servers.tell_watchers(state)
         save(state)
+        servers.send(state)
         return {'waiting', ms_until(state[TICK])}
     end
     if claim_plainly(state, request) then

@@ -153,7 +153,7 @@ static void compare_with(struct subscription *subscription, const struct value *
     const struct subscription_users *users = subscription->locks->subscriptions->users;
     if (waits < 0 || (uint64_t)waits < users->count_waiters(subscription))
         subscription_check(subscription);
-    else if (version > subscription->watched.version)
+    else if (version > subscription->watched.version || subscription->watched.of_holds > 0)
         watched_check(&subscription->watched);
     subscription_plan(subscription, next_ms);
 }

@@ -9,21 +9,27 @@
 enum { LINGER_MS = 200 };
 
 /* A watch with a token must say whether the token holds the lock: it inspects the name for itself
- * when it is due. */
+ * when a look shows that this may have changed. */
 struct watch {
     LIST_ENTRY(watch) others; /* of the same name */
     struct watched *watched;
     locks_done *done; /* NULL: the client has gone or has its answer */
     void *context;
-    uv_timer_t timer; /* the end of the wait, then of lingering */
-    int64_t after;
-    uint64_t needs; /* number of the first look after the request came */
-    bool is_over;   /* the wait has ended: the next look answers it in any case */
+    uv_timer_t timer;      /* the end of the wait, then of lingering */
+    struct watch_for what; /* its text is `token` */
+    int64_t inspected;     /* the version that the token was last looked for at */
+    uint64_t needs;        /* number of the first look after the request came */
+    bool is_over;          /* the wait has ended: the next look answers it in any case */
     bool is_inspecting;
+    bool inspect_again;
     bool is_changed;
-    size_t token_length;
     char token[];
 };
+
+static bool watch_has_token(const struct watch *watch)
+{
+    return watch->what.token.length > 0;
+}
 
 static void watch_on_closed(uv_handle_t *timer)
 {
@@ -68,29 +74,63 @@ static void watch_answer(struct watch *watch, struct locks_reply *reply)
         done(watch->context, reply);
 }
 
+/* Takes it off the list: no look and no timer finds it any more. */
+static void watch_take_off(struct watch *watch)
+{
+    uv_timer_stop(&watch->timer);
+    LIST_REMOVE(watch, others);
+    watch->watched->of_holds -= watch_has_token(watch);
+}
+
+static bool watch_is_wanted(const struct watch *watch, const struct lock_view *view)
+{
+    return !watch->what.until_ended && (view->queue_length > 0) != watch->what.wanted;
+}
+
+static void watch_inspect(struct watch *watch);
+
 static void watch_on_inspected(void *context, const struct locks_reply *reply)
 {
+    struct watch *watch = context;
     struct locks_reply told = *reply;
-    watch_answer(context, &told);
+    const struct lock_view *view = &reply->view;
+    watch->is_inspecting = false;
+    watch->is_changed = reply->result == LOCKS_DONE &&
+                        (view->mine != watch->what.mine || watch_is_wanted(watch, view));
+    if (!watch->done) {
+        watch_end(watch);
+    } else if (watch->is_changed || watch->is_over || reply->result != LOCKS_DONE) {
+        watch_take_off(watch);
+        watch_answer(watch, &told);
+    } else {
+        watch->inspected = view->version;
+        if (watch->inspect_again)
+            watch_inspect(watch);
+    }
+}
+
+static void watch_inspect(struct watch *watch)
+{
+    struct locks *locks = watch->watched->locks;
+    char name[NAME_LENGTH];
+    watch->inspect_again = watch->is_inspecting;
+    if (watch->is_inspecting)
+        return;
+    watch->is_inspecting = true;
+    locks->engine->inspect(locks, operation_name(locks, watch->watched->key, name),
+                           watch->what.token, LOCK_WAITERS_SHOWN, watch_on_inspected, watch);
 }
 
 /* The look answers all questions except whether the token holds the lock. */
 static void watch_settle(struct watch *watch, struct locks_reply *reply)
 {
-    const struct watched *watched = watch->watched;
-    struct locks *locks = watched->locks;
-    watch->is_changed = reply->result == LOCKS_DONE && reply->view.version > watch->after;
-    uv_timer_stop(&watch->timer);
-    LIST_REMOVE(watch, others);
-    if (watch->token_length == 0 || reply->result != LOCKS_DONE) {
-        watch_answer(watch, reply);
+    if (watch_has_token(watch) && reply->result == LOCKS_DONE) {
+        watch_inspect(watch);
         return;
     }
-    char name[NAME_LENGTH];
-    watch->is_inspecting = true;
-    locks->engine->inspect(locks, operation_name(locks, watched->key, name),
-                           (struct slice){watch->token, watch->token_length}, LOCK_WAITERS_SHOWN,
-                           watch_on_inspected, watch);
+    watch->is_changed = reply->result == LOCKS_DONE && reply->view.version > watch->what.after;
+    watch_take_off(watch);
+    watch_answer(watch, reply);
 }
 
 static bool watch_is_due(const struct watch *watch, uint64_t look, const struct locks_reply *reply)
@@ -99,7 +139,11 @@ static bool watch_is_due(const struct watch *watch, uint64_t look, const struct 
         return false;
     if (reply->result != LOCKS_DONE)
         return watch->is_over || look == watch->needs || watch->watched->kind->tells_failures;
-    return watch->is_over || reply->view.version > watch->after;
+    if (watch->is_over)
+        return true;
+    return watch_has_token(watch)
+               ? reply->view.version > watch->inspected || watch_is_wanted(watch, &reply->view)
+               : reply->view.version > watch->what.after;
 }
 
 static void watched_look(struct watched *watched)
@@ -163,32 +207,31 @@ static void watch_on_over(uv_timer_t *timer)
 void locks_unwatch(struct watch *watch)
 {
     watch->done = NULL;
-    if (watch->is_inspecting)
-        return; /* the reply of Redis ends it */
-    LIST_REMOVE(watch, others);
-    watch_end(watch);
+    watch_take_off(watch);
+    if (!watch->is_inspecting) /* else the reply of Redis ends it */
+        watch_end(watch);
 }
 
-struct watch *watch_begin(struct watched *watched, struct slice token, int64_t after,
-                          int64_t wait_ms, locks_done *done, void *context)
+struct watch *watch_begin(struct watched *watched, const struct watch_for *what, int64_t wait_ms,
+                          locks_done *done, void *context)
 {
-    struct watch *watch = memory_checked(calloc(1, sizeof *watch + token.length));
+    struct watch *watch = memory_checked(calloc(1, sizeof *watch + what->token.length));
     watch->watched = watched;
     watch->done = done;
     watch->context = context;
-    watch->after = after;
+    watch->what = *what;
     watch->needs = watched->looks + 1;
     watch->is_over = watched->locks->draining || wait_ms == 0;
-    watch->token_length = token.length;
-    if (token.length > 0)
-        memcpy(watch->token, token.bytes, token.length);
+    if (watch_has_token(watch))
+        watch->what.token.bytes = memcpy(watch->token, what->token.bytes, what->token.length);
     LIST_INSERT_HEAD(&watched->watches, watch, others);
+    watched->of_holds += watch_has_token(watch);
     uv_timer_init(watched->locks->loop, &watch->timer);
     watch->timer.data = watch;
     if (!watch->is_over)
         uv_timer_start(&watch->timer, watch_on_over, (uint64_t)wait_ms, 0);
-    if (watch->is_over || !watched->is_current || after < watched->version ||
-        !watched->kind->can_ask(watched))
+    if (watch->is_over || watch_has_token(watch) || !watched->is_current ||
+        what->after < watched->version || !watched->kind->can_ask(watched))
         watched_check(watched);
     else
         watch->needs = watched->looks; /* the last look serves as its first */

@@ -29,6 +29,7 @@ struct watched {
     struct locks *locks;
     struct slice key; /* of the name; the owner's */
     LIST_HEAD(watch_list, watch) watches;
+    unsigned of_holds;       /* watches that have a token */
     struct watch *lingering; /* keeps the name for the next watch; NULL: none */
     uint64_t looks;          /* that have begun */
     int64_t version;         /* that was seen last */
@@ -37,10 +38,10 @@ struct watched {
     bool look_again;
 };
 
-/* As locks_watch; the watch becomes a user of the name. Sends no script if the last known version
- * is current: the watch hears of each later one. */
-struct watch *watch_begin(struct watched *watched, struct slice token, int64_t after,
-                          int64_t wait_ms, locks_done *done, void *context);
+/* As locks_watch; the watch becomes a user of the name. Without a token, sends no script if the
+ * last known version is current: the watch hears of each later one. */
+struct watch *watch_begin(struct watched *watched, const struct watch_for *what, int64_t wait_ms,
+                          locks_done *done, void *context);
 
 /* Call this if the name may have changed: looks at it if it has a watch. */
 void watched_check(struct watched *watched);

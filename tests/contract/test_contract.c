@@ -620,7 +620,7 @@ static bool is_spelled_otherwise(const json_t *parameters, const char *name, boo
 }
 
 /* The query with the examples of all parameters at once, but for a hold by connection, whose answer
- * has no end, and the fence of a break, which no hold has. */
+ * has no end, the fence of a break, which no hold has, and the end of a hold, which needs a token. */
 static void fill_query(const struct spec *spec, const struct spec_operation *operation, bool in_ms,
                        char *query, size_t size)
 {
@@ -630,7 +630,8 @@ static void fill_query(const struct spec *spec, const struct spec_operation *ope
     json_array_foreach (parameters, i, parameter) {
         const char *name = json_string_value(json_object_get(parameter, "name"));
         if (is_in_query(parameter, name) && strcmp(name, "hold") != 0 &&
-            strcmp(name, "fence") != 0 && !is_spelled_otherwise(parameters, name, in_ms))
+            strcmp(name, "fence") != 0 && strcmp(name, "until") != 0 &&
+            !is_spelled_otherwise(parameters, name, in_ms))
             append_example(query, size, parameter);
     }
     json_decref(parameters);

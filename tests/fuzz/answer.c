@@ -97,7 +97,9 @@ static void judge_right(const struct exchange *exchange)
     CLAIM(principal);
     CLAIM(principals_everybody(exchange->api->principals) || exchange->head.authorization);
     bool breaks = exchange->parameters.numbers[FIELD_FORCE];
-    enum verb verb = breaks ? VERB_BREAK : exchange->route->needs;
+    bool watches_own = (exchange->route->fields & FIELD_BIT(FIELD_UNTIL)) &&
+                       field_given(&exchange->parameters, FIELD_LOCK_TOKEN);
+    enum verb verb = breaks ? VERB_BREAK : watches_own ? VERB_ACQUIRE : exchange->route->needs;
     CLAIM(exchange->name.length > 0 ? principal_may(principal, verb, exchange->name)
                                     : principal_may_somewhere(principal, verb));
 }

@@ -73,10 +73,9 @@ static void watch_without_version_is_answered_at_once(void **state)
     assert_null(member(client, "mine"));
     hold(client, "at-once", token);
     int64_t fence = http_integer(client, "fence");
-    answers_token(client, token, "GET /locks/at-once/events?after=1", NULL, 200, NULL);
+    answers(client, "GET /locks/at-once/events?after=1", NULL, 200, NULL);
     assert_string_equal(http_text(client, "state"), "held");
     assert_int_equal(http_integer(client, "version"), fence);
-    assert_true(json_is_true(member(client, "mine")));
     assert_null(strstr(client->reply.body, token));
 }
 
@@ -106,6 +105,59 @@ static void waiting_watch_is_answered_with_the_change(void **state)
     hold(service->client, "told", token);
     tells(parked, service->client, "held");
     parked_close(parked);
+}
+
+static void watch_of_hold_is_answered_when_somebody_waits_or_it_ends(void **state)
+{
+    static const char ENDED[] = "GET /locks/own/events?wait=50s&until=ended";
+    struct service *service = service_of(state);
+    struct http_client *client = service->client;
+    char token[TOKEN_TEXT];
+    hold(client, "own", token);
+    answers_token(client, token, "GET /locks/own/events?wait=1ms", NULL, 200, NULL);
+    assert_true(json_is_false(member(client, "changed")));
+    struct parked *wanted =
+        parked_send_token(service->batond.port, token, "GET /locks/own/events?wait=50s");
+    struct parked *ended = parked_send_token(service->batond.port, token, ENDED);
+    struct parked *waiter =
+        parked_send(service->batond.port, NULL, "POST /locks/own?wait=50s", NULL);
+    assert_int_equal(parked_answer(wanted, CLOCK_HANG_MS), 200);
+    assert_true(json_is_true(member(&wanted->client, "changed")));
+    assert_true(json_is_true(member(&wanted->client, "mine")));
+    assert_int_equal(http_integer(&wanted->client, "queue_length"), 1);
+    assert_true(parked_waits(ended, 0));
+    answers(client, "DELETE /locks/own?force=true", NULL, 200, NULL);
+    assert_int_equal(parked_answer(ended, CLOCK_HANG_MS), 200);
+    assert_true(json_is_false(member(&ended->client, "mine")));
+    answers(client, "GET /locks/own/events?until=ended", NULL, 400, "invalid_parameter");
+    assert_string_equal(http_text(client, "parameter"), "until");
+    parked_close(wanted);
+    parked_close(ended);
+    parked_close(waiter);
+}
+
+static void stream_of_hold_tells_of_waiters_and_of_its_end(void **state)
+{
+    static const char *const LEFT[] = {"\"queue_length\":0", "\"queue_length\":1"};
+    struct service *service = service_of(state);
+    struct http_client *client = service->client;
+    char token[TOKEN_TEXT], headers[200];
+    hold(client, "own-stream", token);
+    snprintf(headers, sizeof headers, "Lock-Token: %s\r\nAccept: text/event-stream", token);
+    struct parked *stream =
+        parked_send(service->batond.port, headers, "GET /locks/own-stream/events", NULL);
+    for (int i = 0; i < 3; i++) {
+        struct parked *waiter =
+            i % 2 ? parked_send(service->batond.port, NULL, "POST /locks/own-stream?wait=50s", NULL)
+                  : NULL;
+        assert_true(parked_hears(stream, LEFT[i % 2], CLOCK_HANG_MS));
+        assert_true(parked_hears(stream, "\"mine\":true", CLOCK_HANG_MS));
+        if (waiter)
+            parked_close(waiter);
+    }
+    release(client, token, "own-stream");
+    assert_true(parked_hears(stream, "\"mine\":false", CLOCK_HANG_MS));
+    parked_close(stream);
 }
 
 static void stream_has_the_state_and_then_each_change(void **state)
@@ -339,6 +391,8 @@ int main(void)
         cmocka_unit_test(watch_without_version_is_answered_at_once),
         cmocka_unit_test(wait_without_change_ends),
         cmocka_unit_test(waiting_watch_is_answered_with_the_change),
+        cmocka_unit_test(watch_of_hold_is_answered_when_somebody_waits_or_it_ends),
+        cmocka_unit_test(stream_of_hold_tells_of_waiters_and_of_its_end),
         cmocka_unit_test(stream_has_the_state_and_then_each_change),
         cmocka_unit_test(stream_resumes_at_last_event_id),
         cmocka_unit_test(stream_ends_after_its_wait),

@@ -167,6 +167,26 @@ static void a_lost_word_of_a_change_is_found_by_vouching(void **state)
     parked_close(watcher);
 }
 
+static void lost_word_of_waiter_is_found_by_vouching(void **state)
+{
+    struct proxied *scene = *state;
+    char token[TOKEN_TEXT];
+    take(scene, "wanted", "ttl=5m", token);
+    struct parked *watcher =
+        parked_send_token(scene->batond.port, token, "GET /locks/wanted/events?wait=50s");
+    for (int i = 0; i < 2; i++) /* behind its look */
+        answers(scene->client, "GET /locks/wanted", NULL, 200, NULL);
+    assert_true(parked_waits(watcher, 0));
+    proxied_lose(scene, "w ", 1);
+    struct parked *waiter =
+        parked_send(scene->other_batond.port, NULL, "POST /locks/wanted?wait=50s", NULL);
+    await(watcher, 200);
+    assert_int_equal(http_integer(&watcher->client, "queue_length"), 1);
+    assert_lost(scene, 1);
+    parked_close(watcher);
+    parked_close(waiter);
+}
+
 static const char CANCELLED[] = "token-of-the-cancelled-one";
 
 /* Another one waits there as well, so that the server is known to Redis all the time. */
@@ -198,6 +218,7 @@ int main(void)
         FOUND_BY(claim, a_lost_word_of_an_earlier_end),
         FOUND_BY(lease, a_lost_word_of_an_end_that_is_far),
         FOUND_BY(lease, a_lost_word_of_a_change_is_found_by_vouching),
+        FOUND_BY(lease, lost_word_of_waiter_is_found_by_vouching),
         FOUND_BY(lease, a_lost_cancellation_is_found_by_vouching),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

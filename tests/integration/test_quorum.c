@@ -214,6 +214,32 @@ static void a_connection_holds(void **state)
     await_held(story, "stream", 0);
 }
 
+static void own_hold_is_watched(void **state)
+{
+    static const char WAITS[] = "a-token-that-waits-here-1";
+    struct on_quorum *story = story_of(state);
+    int port = story->batond.port;
+    answers_token(story->client, TOKEN, "POST /locks/own", NULL, 201, NULL);
+    struct parked *wanted = parked_send_token(port, TOKEN, "GET /locks/own/events?wait=50s");
+    struct parked *ended =
+        parked_send_token(port, TOKEN, "GET /locks/own/events?wait=50s&until=ended");
+    assert_true(parked_waits(ended, 100));
+    answers_token(story->client, WAITS, "POST /locks/own?wait=1ms&keep=30s", NULL, 409,
+                  "wait_timeout");
+    assert_int_equal(http_integer(story->client, "position"), 1);
+    answers_token(story->client, WAITS, "GET /locks/own", NULL, 200, NULL);
+    assert_int_equal(http_integer(story->client, "position"), 1);
+    assert_int_equal(parked_answer(wanted, PATIENCE_MS), 200);
+    assert_true(json_is_true(member(&wanted->client, "mine")));
+    assert_int_equal(http_integer(&wanted->client, "queue_length"), 1);
+    answers(story->other, "DELETE /locks/own?force=true", NULL, 200, NULL);
+    assert_int_equal(parked_answer(ended, PATIENCE_MS), 200);
+    assert_true(json_is_false(member(&ended->client, "mine")));
+    answers_token(story->client, WAITS, "DELETE /locks/own", NULL, 200, NULL);
+    parked_close(wanted);
+    parked_close(ended);
+}
+
 static void a_change_is_told(void **state)
 {
     struct on_quorum *story = story_of(state);
@@ -643,6 +669,7 @@ int main(void)
         cmocka_unit_test(an_expiry_wakes),
         cmocka_unit_test(a_wait_ends_and_can_be_cancelled),
         cmocka_unit_test(hang_up_leaves_no_hold),
+        cmocka_unit_test(own_hold_is_watched),
         cmocka_unit_test(a_change_is_told),
         cmocka_unit_test(a_change_after_a_look_without_wait_is_told),
         cmocka_unit_test(a_connection_holds),

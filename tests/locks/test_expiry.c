@@ -59,8 +59,8 @@ static void wait(struct site *site)
 static void watch(struct site *site)
 {
     struct answer answer = {0};
-    locks_watch(site->locks, slice_of("n"), slice_of(NULL), 1, FIXTURE_TTL_MS, fixture_answered,
-                &answer);
+    locks_watch(site->locks, slice_of("n"), &(struct watch_for){.after = 1}, FIXTURE_TTL_MS,
+                fixture_answered, &answer);
     fixture_await(site->fixture, &answer.count, 1);
     assert_int_equal(answer.reply.result, LOCKS_DONE);
 }

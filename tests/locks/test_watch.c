@@ -10,12 +10,12 @@ static const char HOLDER[] = "holder-0123456789012345";
 
 enum { PATIENCE_MS = FIXTURE_TTL_MS };
 
-static struct watch *watch(struct site *site, struct answer *answer, const char *token,
-                           int64_t after, int64_t wait_ms)
+static struct watch *watch(struct site *site, struct answer *answer, int64_t after, int64_t wait_ms)
 {
     *answer = (struct answer){0};
-    struct watch *watch = locks_watch(site->locks, slice_of("n"), slice_of(token), after, wait_ms,
-                                      fixture_answered, answer);
+    struct watch *watch =
+        locks_watch(site->locks, slice_of("n"), &(struct watch_for){.after = after}, wait_ms,
+                    fixture_answered, answer);
     assert_int_equal(answer->count, 0);
     return watch;
 }
@@ -38,7 +38,7 @@ static void watch_of_an_older_version_is_answered_at_once(void **state)
     struct answer answer;
     int64_t before = version_of(fixture);
     fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    watch(&fixture->there, &answer, NULL, before, PATIENCE_MS);
+    watch(&fixture->there, &answer, before, PATIENCE_MS);
     assert_told(fixture, &answer, true);
     assert_int_equal(answer.reply.view.hold_count, 1);
 }
@@ -48,7 +48,7 @@ static void nothing_new_is_told_at_the_end_of_the_wait(void **state)
     struct locks_fixture *fixture = *state;
     struct answer answer;
     int64_t begun = clock_ms();
-    watch(&fixture->here, &answer, NULL, version_of(fixture), 200);
+    watch(&fixture->here, &answer, version_of(fixture), 200);
     assert_told(fixture, &answer, false);
     assert_true(clock_ms() - begun >= 199);
 }
@@ -60,12 +60,12 @@ static void every_change_is_told_as_it_happens(void **state)
     struct answer answer;
     struct site *sites[] = {&fixture->here, &fixture->there};
     for (size_t i = 0; i < 2; i++) {
-        watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
+        watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
         fixture_settle(&fixture->here);
         fixture_lock(sites[i], "n", HOLDER, FIXTURE_TTL_MS);
         assert_told(fixture, &answer, true);
 
-        watch(&fixture->here, &answer, NULL, answer.reply.view.version, PATIENCE_MS);
+        watch(&fixture->here, &answer, answer.reply.view.version, PATIENCE_MS);
         fixture_renew(sites[i], "n", HOLDER, FIXTURE_TTL_MS / 2);
         fixture_settle(&fixture->here);
         assert_int_equal(answer.count, 0);
@@ -74,7 +74,7 @@ static void every_change_is_told_as_it_happens(void **state)
         assert_int_equal(answer.reply.view.hold_count, 0); /* it was this that was told */
 
         fixture_lock(sites[i], "n", "another-0123456789012345", FIXTURE_TTL_MS);
-        watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
+        watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
         fixture_settle(&fixture->here);
         fixture_break(sites[i], "n");
         assert_told(fixture, &answer, true);
@@ -88,29 +88,11 @@ static void an_expiry_is_told(void **state)
     struct answer answer;
     int64_t begun = clock_ms();
     struct answer hold = fixture_lock_and_close(fixture, "n", HOLDER, 300);
-    watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
+    watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
     assert_told(fixture, &answer, true);
     assert_true(clock_ms() - begun >= 295);
     assert_int_equal(answer.reply.view.hold_count, 0);
     assert_int_equal(answer.reply.view.last_release.fence, hold.reply.hold.fence);
-}
-
-static void whose_token_holds_is_told(void **state)
-{
-    struct locks_fixture *fixture = *state;
-    struct answer mine, other, gone;
-    int64_t before = version_of(fixture);
-    watch(&fixture->here, &mine, HOLDER, before, PATIENCE_MS);
-    watch(&fixture->here, &other, "another-0123456789012345", before, PATIENCE_MS);
-    struct watch *unwatched = watch(&fixture->here, &gone, HOLDER, before, PATIENCE_MS);
-    fixture_settle(&fixture->here);
-    locks_unwatch(unwatched);
-    fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
-    assert_told(fixture, &mine, true);
-    assert_told(fixture, &other, true);
-    assert_true(mine.reply.view.mine);
-    assert_false(other.reply.view.mine);
-    assert_int_equal(gone.count, 0);
 }
 
 /* One look serves them all. */
@@ -121,7 +103,7 @@ static void many_watches_cost_one_look(void **state)
     struct answer *answers = calloc(COUNT, sizeof *answers);
     int64_t before = version_of(fixture);
     for (int i = 0; i < COUNT; i++)
-        watch(&fixture->here, &answers[i], NULL, before, PATIENCE_MS);
+        watch(&fixture->here, &answers[i], before, PATIENCE_MS);
     fixture_settle(&fixture->here);
     uint64_t calls = store_figures(fixture->here.store).calls;
     fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
@@ -140,7 +122,7 @@ static void watches_that_follow_each_other_cost_one_look_a_change(void **state)
     struct watch *watches[STREAMS];
     int64_t known = version_of(fixture);
     for (int i = 0; i < STREAMS; i++)
-        watches[i] = watch(&fixture->here, &answers[i], NULL, known, PATIENCE_MS);
+        watches[i] = watch(&fixture->here, &answers[i], known, PATIENCE_MS);
     fixture_settle(&fixture->here);
     uint64_t calls = store_figures(fixture->here.store).calls;
     for (int change = 0; change < CHANGES; change++) {
@@ -151,7 +133,7 @@ static void watches_that_follow_each_other_cost_one_look_a_change(void **state)
         for (int i = 0; i < STREAMS; i++) {
             assert_told(fixture, &answers[i], true);
             known = answers[i].reply.view.version;
-            watches[i] = watch(&fixture->here, &answers[i], NULL, known, PATIENCE_MS);
+            watches[i] = watch(&fixture->here, &answers[i], known, PATIENCE_MS);
         }
     }
     assert_in_range(store_figures(fixture->here.store).calls - calls, CHANGES, CHANGES + 1);
@@ -165,14 +147,14 @@ static void a_change_between_two_watches_is_told(void **state)
     struct answer answer;
     int64_t known = version_of(fixture);
     for (int pause_ms = 0; pause_ms < 50; pause_ms += 10) {
-        watch(&fixture->here, &answer, NULL, known, PATIENCE_MS);
+        watch(&fixture->here, &answer, known, PATIENCE_MS);
         fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
         assert_told(fixture, &answer, true);
         known = answer.reply.view.version;
         fixture_break(&fixture->there, "n");
         if (pause_ms > 0)
             fixture_idle(fixture, pause_ms);
-        watch(&fixture->here, &answer, NULL, known, PATIENCE_MS);
+        watch(&fixture->here, &answer, known, PATIENCE_MS);
         assert_told(fixture, &answer, true);
         assert_int_equal(answer.reply.view.hold_count, 0);
         known = answer.reply.view.version;
@@ -183,7 +165,7 @@ static void a_server_that_stops_does_not_wait_for_the_next_watch(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
-    watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
+    watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
     fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
     assert_told(fixture, &answer, true);
     assert_false(locks_are_settled(fixture->here.locks));
@@ -196,11 +178,11 @@ static void a_change_while_the_inbox_was_cut_is_told_to_a_watch_that_follows(voi
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
-    watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
+    watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
     fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
     assert_told(fixture, &answer, true);
     uint64_t calls = store_figures(fixture->here.store).calls;
-    watch(&fixture->here, &answer, NULL, answer.reply.view.version, PATIENCE_MS);
+    watch(&fixture->here, &answer, answer.reply.view.version, PATIENCE_MS);
     assert_int_equal(store_figures(fixture->here.store).calls, calls);
     redis_process_integer(&fixture->redis, "CLIENT KILL TYPE pubsub");
     fixture_break(&fixture->there, "n");
@@ -219,15 +201,15 @@ static void a_change_heard_of_while_nobody_watches_makes_the_next_one_look(void 
 {
     struct locks_fixture *fixture = *state;
     struct answer answer, gone;
-    watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
+    watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
     fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
     assert_told(fixture, &answer, true);
     int64_t known = answer.reply.view.version;
-    locks_unwatch(watch(&fixture->here, &gone, NULL, known, 0)); /* its look is under way */
+    locks_unwatch(watch(&fixture->here, &gone, known, 0)); /* its look is under way */
     tell(fixture->here.locks, "c 9000000000000000 baton:{n}");
     fixture_settle(&fixture->here);
     uint64_t calls = store_figures(fixture->here.store).calls;
-    struct watch *next = watch(&fixture->here, &answer, NULL, known, PATIENCE_MS);
+    struct watch *next = watch(&fixture->here, &answer, known, PATIENCE_MS);
     assert_int_equal(store_figures(fixture->here.store).calls, calls + 1);
     locks_unwatch(next);
     fixture_settle(&fixture->here);
@@ -238,10 +220,10 @@ static void a_watch_that_did_not_look_outlives_a_look_that_failed(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
-    watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
+    watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
     fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
     assert_told(fixture, &answer, true);
-    watch(&fixture->here, &answer, NULL, answer.reply.view.version, PATIENCE_MS);
+    watch(&fixture->here, &answer, answer.reply.view.version, PATIENCE_MS);
     redis_process_freeze(&fixture->redis);
     tell(fixture->here.locks, "c 9000000000000000 baton:{n}");
     fixture_await(fixture, &fixture->here.downs, 1);
@@ -260,7 +242,7 @@ static void a_watch_outlives_the_lease(void **state)
     struct locks_fixture *fixture = *state;
     struct answer answer;
     fixture_reopen(fixture, FIXTURE_CLAIM_MS, 400);
-    watch(&fixture->here, &answer, NULL, version_of(fixture), PATIENCE_MS);
+    watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
     fixture_await_calls(&fixture->here, store_figures(fixture->here.store).calls + 5);
     fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
     assert_told(fixture, &answer, true);
@@ -271,11 +253,11 @@ static void a_drain_answers_who_watches(void **state)
     struct locks_fixture *fixture = *state;
     struct answer answer, late;
     int64_t version = version_of(fixture);
-    watch(&fixture->here, &answer, NULL, version, PATIENCE_MS);
+    watch(&fixture->here, &answer, version, PATIENCE_MS);
     fixture_settle(&fixture->here);
     locks_drain(fixture->here.locks);
     assert_told(fixture, &answer, false);
-    watch(&fixture->here, &late, NULL, version, PATIENCE_MS);
+    watch(&fixture->here, &late, version, PATIENCE_MS);
     assert_told(fixture, &late, false);
 }
 
@@ -284,7 +266,7 @@ static void without_redis_a_watch_is_refused_at_once(void **state)
     struct locks_fixture *fixture = *state;
     struct answer answer;
     redis_process_freeze(&fixture->redis);
-    watch(&fixture->here, &answer, NULL, 0, PATIENCE_MS);
+    watch(&fixture->here, &answer, 0, PATIENCE_MS);
     fixture_await(fixture, &answer.count, 1);
     assert_int_equal(answer.reply.result, LOCKS_UNAVAILABLE);
     redis_process_thaw(&fixture->redis);
@@ -299,7 +281,6 @@ int main(void)
         TEST(nothing_new_is_told_at_the_end_of_the_wait),
         TEST(every_change_is_told_as_it_happens),
         TEST(an_expiry_is_told),
-        TEST(whose_token_holds_is_told),
         TEST(many_watches_cost_one_look),
         TEST(watches_that_follow_each_other_cost_one_look_a_change),
         TEST(a_change_between_two_watches_is_told),

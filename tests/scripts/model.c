@@ -401,6 +401,7 @@ static void settle(struct model *model, int64_t now)
     if (!model->known)
         model->version = max(model->floor, now - now % model->retention_us);
     model->version_before = model->version;
+    model->was_wanted = count_waiting(model) > 0;
     while (model->hold_count > 0 && model->holds[0].ends <= now) {
         struct model_hold hold = model->holds[0];
         end(model, 0, now, "expired", false);
@@ -433,11 +434,14 @@ static void close_name(struct model *model)
         struct model_server *server = &model->servers[i];
         if (!server->watching && !has_parked(model, i) && count_granted(model) == 0)
             server->listed = false;
-        if (server->listed && server->watching && model->version != model->version_before) {
-            char version[24];
-            snprintf(version, sizeof version, "%lld", (long long)model->version);
+        if (!server->listed || !server->watching)
+            continue;
+        char version[24];
+        snprintf(version, sizeof version, "%lld", (long long)model->version);
+        if (model->version != model->version_before)
             tell(model, i, "c", version);
-        }
+        else if (model->was_wanted != (count_waiting(model) > 0))
+            tell(model, i, "w", "");
     }
 }
 

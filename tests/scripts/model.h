@@ -85,7 +85,8 @@ struct model {
     struct model_messages messages;        /* of the last operation */
     struct model_hold expired[MODEL_MOST]; /* that it has to tell of */
     size_t expired_count;
-    int64_t version_before; /* the last operation */
+    int64_t version_before; /* the last operation, */
+    bool was_wanted;        /* and whether somebody waited then */
 };
 
 /* The names of the servers, by number. */

@@ -293,6 +293,22 @@ static void what_changes_no_version_is_not_told(void **state)
     assert_told_nothing(inboxes);
 }
 
+static void watchers_are_told_when_waiting_begins_and_ends(void **state)
+{
+    struct scripts *scripts = *state;
+    scripts_clean_with_own_clock(state);
+    acquire(scripts, .token = "h");
+    watch(scripts, "n", "one", 0);
+    inboxes_read(inboxes);
+    park(scripts, "a", "two");
+    assert_int_equal((inboxes_read(inboxes), inboxes_count(inboxes, "one w baton:{n}")), 1);
+    park(scripts, "b", "two");
+    leave(scripts, .token = "a", .attempt = "a1", .why = "timeout");
+    assert_told_nothing(inboxes);
+    leave(scripts, .token = "b", .attempt = "b1", .why = "timeout");
+    assert_told(inboxes, "one w baton:{n}");
+}
+
 static void a_watcher_hears_nothing_after_its_lease(void **state)
 {
     struct scripts *scripts = *state;
@@ -528,6 +544,7 @@ int main(void)
         TEST(a_request_whose_place_was_taken_is_told),
         TEST(every_new_version_is_told_to_those_who_watch),
         TEST(what_changes_no_version_is_not_told),
+        TEST(watchers_are_told_when_waiting_begins_and_ends),
         TEST(a_watcher_hears_nothing_after_its_lease),
         TEST(watching_stores_no_new_version),
         TEST(the_next_end_is_told_in_the_reply),

@@ -92,8 +92,9 @@ static int64_t expiry_to_watch(struct locks_fixture *fixture, int round)
     int64_t begun = clock_ms();
     (void)round;
     struct answer held = fixture_lock(&fixture->there, name, "holder", TTL_MS);
-    locks_watch(fixture->here.locks, slice_of(name), slice_of(NULL), held.reply.hold.fence,
-                FIXTURE_TTL_MS, fixture_answered, &answer);
+    locks_watch(fixture->here.locks, slice_of(name),
+                &(struct watch_for){.after = held.reply.hold.fence}, FIXTURE_TTL_MS,
+                fixture_answered, &answer);
     fixture_await(fixture, &answer.count, 1);
     assert_int_equal(answer.reply.view.hold_count, 0);
     return clock_ms() - begun - TTL_MS;
@@ -188,9 +189,10 @@ static int64_t change_after_leases(struct locks_fixture *fixture, int round)
 {
     struct answer answer = {0};
     (void)round;
-    locks_watch(fixture->here.locks, slice_of(name), slice_of(NULL),
-                fixture_inspect(&fixture->here, name).reply.view.version, FIXTURE_TTL_MS,
-                fixture_answered, &answer);
+    const struct watch_for what = {.after =
+                                       fixture_inspect(&fixture->here, name).reply.view.version};
+    locks_watch(fixture->here.locks, slice_of(name), &what, FIXTURE_TTL_MS, fixture_answered,
+                &answer);
     fixture_idle(fixture, 5 * LEASE_MS / 2);
     int64_t begun = clock_ms();
     fixture_lock(&fixture->there, name, "holder", FIXTURE_TTL_MS);

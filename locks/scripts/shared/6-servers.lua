@@ -189,10 +189,19 @@ function servers.can_all_go(state)
     return true
 end
 
+local function had_waiters(state)
+    local packed = state.loaded
+    return packed and not plain_layout(packed) and select(WAITERS, read_head(STATE, packed, WAITERS)) > 0
+end
+
+-- Tells the watchers of a new version; or else, that somebody waits, or nobody does any more.
 function servers.tell_watchers(state)
+    local has_changed = state[VERSION] ~= state.version
     for _, server in ipairs(state.servers) do
-        if server[WATCHING] == 1 then
+        if server[WATCHING] == 1 and has_changed then
             servers.tell(state, server, 'c', digits(state[VERSION]))
+        elseif server[WATCHING] == 1 and had_waiters(state) ~= (state[WAITERS] > 0) then
+            servers.tell(state, server, 'w')
         end
     end
 end

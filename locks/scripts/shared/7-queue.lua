@@ -429,8 +429,6 @@ function queue.close(state, told)
     end
     local next_end = queue.next_end_of(state)
     servers.plan_tick(state, next_end, told)
-    if state[VERSION] ~= state.version then
-        servers.tell_watchers(state)
-    end
+    servers.tell_watchers(state)
     return next_end and ms_until(next_end) or -1
 end
