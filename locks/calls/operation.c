@@ -48,10 +48,14 @@ const char *operation_unavailable_because(const struct store_result *result)
     return "Redis gave a reply that the functions of this version never give";
 }
 
+/* A script does not check each text and number of a record: a reply that cannot be read has one
+ * that Baton never writes. */
 struct locks_reply operation_unanswered(const struct store_result *result)
 {
-    return (struct locks_reply){.result = result->damaged ? LOCKS_DAMAGED : LOCKS_UNAVAILABLE,
-                                .error = operation_unavailable_because(result)};
+    bool is_unread = result->outcome == STORE_REPLIED;
+    return (struct locks_reply){
+        .result = result->damaged || is_unread ? LOCKS_DAMAGED : LOCKS_UNAVAILABLE,
+        .error = is_unread ? REPLY_UNREADABLE : operation_unavailable_because(result)};
 }
 
 void operation_read(const struct store_result *result, operation_reader *read,

@@ -12,7 +12,7 @@
 typedef bool operation_reader(const struct value *value, struct locks_reply *ret);
 
 /* Runs `script` for `name` with the stamp and `arguments` as ARGV. `done` gets what `read` makes of
- * the reply, or LOCKS_UNAVAILABLE without one. */
+ * the reply, or what operation_unanswered does. */
 void operation_run(struct locks *locks, const struct script *script, struct slice name,
                    const struct slice *arguments, size_t argument_count, operation_reader *read,
                    locks_done *done, void *context);
@@ -25,8 +25,8 @@ void operation_read(const struct store_result *result, operation_reader *read,
 /* Why there is no answer, for clients: only batond's log says where Redis is and what ails it. */
 const char *operation_unavailable_because(const struct store_result *result);
 
-/* LOCKS_DAMAGED or _UNAVAILABLE with `error`, for a result without a reply, or with an unreadable
- * one. */
+/* LOCKS_UNAVAILABLE or _DAMAGED with `error`: for a result without a reply, or with one that cannot
+ * be read. */
 struct locks_reply operation_unanswered(const struct store_result *result);
 
 /* Tells the guard of the greatest number (fence or version) in a reply, and of a refusal because of

@@ -14,8 +14,8 @@ void hold_pass(struct hold *hold, int64_t ms);
 /* Whether this word says which reply it is: element 0, or the first text of a packed reply. */
 bool reply_says(const struct value *value, const char *word);
 
-/* The error for a record that a script could read, and reply_read_view cannot. */
-#define VIEW_UNREADABLE STORE_UNREADABLE " (a text or a number in it is malformed)"
+/* The error for a record that a script could read, and batond cannot read what it tells. */
+#define REPLY_UNREADABLE STORE_UNREADABLE " (a text or a number in it is malformed)"
 
 /* Each reads one value as scripts/shared/9-name.lua, 9-view.lua and release.lua write it. Holds,
  * releases and views are packed. False: something is missing, is of another kind, or is text that

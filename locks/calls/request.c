@@ -243,6 +243,6 @@ void request_read(const struct store_result *result, const struct acquire *acqui
 /* A reply that cannot be read hides the outcome, as a lost one does. */
 bool request_is_in_doubt(const struct store_result *result, const struct request_answer *answer)
 {
-    bool unread = result->outcome == STORE_REPLIED && answer->reply.result == LOCKS_UNAVAILABLE;
+    bool unread = result->outcome == STORE_REPLIED && answer->reply.result == LOCKS_DAMAGED;
     return result->outcome == STORE_IN_DOUBT || unread;
 }

@@ -6,11 +6,7 @@
 
 static bool inspect_read(const struct value *value, struct locks_reply *ret)
 {
-    if (reply_read_view(value, &ret->view))
-        return true;
-    int64_t version;
-    *ret = (struct locks_reply){.result = LOCKS_DAMAGED, .error = VIEW_UNREADABLE};
-    return reply_read_view_version(value, &version);
+    return reply_read_view(value, &ret->view);
 }
 
 void central_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,

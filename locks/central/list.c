@@ -70,7 +70,7 @@ static bool list_tell(struct listing *listing, const struct value *entry)
     if (!value_text(value_at(entry, 0), &key))
         return false;
     if (!reply_read_view(value_at(entry, 1), &view)) {
-        script_call_tell_damaged(listing->locks, key, VIEW_UNREADABLE);
+        script_call_tell_damaged(listing->locks, key, REPLY_UNREADABLE);
         list_skip(listing, key);
         return true;
     }

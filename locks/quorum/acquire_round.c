@@ -311,7 +311,7 @@ static void acquire_round_hear(struct broadcast *broadcast, unsigned member,
     vote->ends_ms = -1;
     if (reply_holds(&answer.reply)) {
         note_hold(round, member, &answer.reply);
-    } else if (!result->damaged && answer.reply.result != LOCKS_UNAVAILABLE) {
+    } else if (answer.reply.result != LOCKS_DAMAGED && answer.reply.result != LOCKS_UNAVAILABLE) {
         note_refusal(round, member, &answer.reply);
     } else {
         vote->kind = request_is_in_doubt(result, &answer) ? VOTE_DOUBT : VOTE_AWAY;

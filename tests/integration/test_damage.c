@@ -65,13 +65,18 @@ static void a_watch_of_all_goes_on(struct service *service)
     parked_close(watch);
 }
 
-static void each_request_says_what_to_do(struct http_client *client)
+/* A release is last: it ends the hold, if the record has one. */
+static void each_request_says_what_to_do(struct http_client *client, const char *name)
 {
-    static const char *const REQUESTS[] = {"GET /locks/junk",          "PUT /locks/junk",
-                                           "DELETE /locks/junk",       "POST /locks/junk",
-                                           "POST /locks/junk?wait=1s", "GET /locks/junk/events"};
+    static const struct {
+        const char *method, *rest;
+    } REQUESTS[] = {{"GET", ""},           {"GET", "/events"}, {"POST", ""},
+                    {"POST", "?wait=1ms"}, {"PUT", ""},        {"DELETE", ""}};
     for (size_t i = 0; i < sizeof REQUESTS / sizeof REQUESTS[0]; i++) {
-        answers_token(client, TOKEN, REQUESTS[i], NULL, 500, "damaged");
+        char request[60];
+        snprintf(request, sizeof request, "%s /locks/%s%s", REQUESTS[i].method, name,
+                 REQUESTS[i].rest);
+        answers_token(client, TOKEN, request, NULL, 500, "damaged");
         assert_non_null(strstr(member_text(client, "detail"), "force=true"));
         assert_null(http_header(client, "Retry-After"));
     }
@@ -86,7 +91,7 @@ static void one_bad_record_is_the_matter_of_its_name_alone(void **state)
     command(service, "SET baton:{junk} x");
     the_others_are_listed(service);
     a_watch_of_all_goes_on(service);
-    each_request_says_what_to_do(client);
+    each_request_says_what_to_do(client, "junk");
     for (int i = 0; i < 5; i++)
         the_others_are_listed(service);
     assert_int_equal(times_in_log(service, "baton:{junk}"), 1);
@@ -115,7 +120,7 @@ static void a_record_that_only_batond_cannot_read_is_the_matter_of_its_name_too(
     struct http_client *client = service->client;
     char change[80];
     answers(client, "DELETE /locks/junk?force=true", NULL, 200, NULL);
-    answers(client, "POST /locks/torn?owner=nobody-else&ttl=5m", NULL, 201, NULL);
+    answers_token(client, TOKEN, "POST /locks/torn?owner=nobody-else&ttl=5m", NULL, 201, NULL);
     redisReply *record = redis_process_command(&service->redis, "GET baton:{torn}");
     assert_int_equal(record->type, REDIS_REPLY_STRING);
     const char *owner = memmem(record->str, record->len, "nobody-else", strlen("nobody-else"));
@@ -125,7 +130,9 @@ static void a_record_that_only_batond_cannot_read_is_the_matter_of_its_name_too(
     command(service, change);
     the_others_are_listed(service);
     assert_true(clock_wait_until(torn_is_logged, service, PATIENCE_MS));
-    answers(client, "GET /locks/torn", NULL, 500, "damaged");
+    answers(client, "POST /locks/torn", NULL, 500, "damaged");
+    answers(client, "POST /locks/torn?wait=1ms", NULL, 500, "damaged");
+    each_request_says_what_to_do(client, "torn");
     answers(client, "DELETE /locks/torn?force=true", NULL, 200, NULL);
     answers(client, "GET /locks", NULL, 200, NULL);
     assert_null(member(client, "skipped"));
