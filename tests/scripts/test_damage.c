@@ -45,6 +45,11 @@ static const struct {
     {none, "call('hset', k, 'x', 'y')"},
     {none, "call('set', k, string.rep('\\0', 200))"},
     {hold, "call('setrange', k, 0, '\\255\\255\\255\\255\\255\\255\\239\\127')"},
+    {hold, "call('setrange', k, 1, '\\3')"}, /* a layout that there is not */
+    {hold, "call('setrange', k, 1, '\\255')"},
+    {hold, "call('setrange', k, 10, struct.pack('<d', 0 / 0))"}, /* its end */
+    {hold, "call('setrange', k, 10, struct.pack('<d', 1 / 0))"},
+    {hold, "call('setrange', k, 10, struct.pack('<d', -1))"},
     {hold, "call('set', k, string.sub(r, 1, 60))"},
     {hold, "call('set', k, string.sub(r, 1, #r - 3))"},
     {share, "call('set', k .. ':holds', 'x')"},
@@ -117,6 +122,41 @@ static void what_cannot_be_read_is_left_out_and_cleared(void **state)
         assert_list(scripts, 2);
         assert_false(was_named(scripts));
     }
+}
+
+/* Each looks at the head of a record, though the common cases look at no more than they need. */
+static void damaged_record_of_plain_name_is_refused_by_each_operation(void **state)
+{
+    struct scripts *scripts = *state;
+    for (size_t i = 0; i < sizeof DAMAGES / sizeof DAMAGES[0]; i++) {
+        if (!strstr(DAMAGES[i].script, "setrange"))
+            continue;
+        damage(scripts, i);
+        const struct answer answers[] = {
+            acquire(scripts, .name = "bad", .token = "x", .token_is_new = true),
+            acquire(scripts, .name = "bad", .token = "x", .server = "one"),
+            renew(scripts, "bad", "a", 1000),
+            release(scripts, "bad", "a"),
+            tick(scripts, "bad", "one"),
+        };
+        for (size_t j = 0; j < sizeof answers / sizeof answers[0]; j++)
+            if (!strstr(answers[j].status, "ERR") && !strstr(answers[j].status, "user_function"))
+                fail_msg("damage %zu, operation %zu: %s", i, j, answers[j].status);
+    }
+}
+
+/* Its version is in another place. */
+static void break_of_damaged_record_of_format_1_goes_on_from_its_number(void **state)
+{
+    const int64_t SECOND = 1000000;
+    struct scripts *scripts = *state;
+    scripts->unwatched = true;
+    int64_t now = redis_now(scripts);
+    damage_by(scripts, "call('set', k, '\\1' .. "
+                       "struct.pack('<d', (call('time')[1] + 5000) * 1e6) .. 'x')");
+    struct answer broken = break_all(scripts, "bad");
+    assert_status(broken, "broken");
+    assert_in_range(broken.version, now + 4999 * SECOND, now + 5060 * SECOND);
 }
 
 static void those_who_wait_are_told_to_ask_again(void **state)
@@ -513,6 +553,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(what_cannot_be_read_is_left_out_and_cleared, scripts_clean),
+        cmocka_unit_test_setup(damaged_record_of_plain_name_is_refused_by_each_operation,
+                               scripts_clean),
+        cmocka_unit_test_setup(break_of_damaged_record_of_format_1_goes_on_from_its_number,
+                               scripts_clean),
         cmocka_unit_test_setup(those_who_wait_are_told_to_ask_again, scripts_clean),
         cmocka_unit_test_setup(an_expiry_that_cannot_be_stored_is_not_told,
                                scripts_clean_with_own_clock),

@@ -22,9 +22,15 @@ local function number_of_end(version, at)
     return max(version + 1, at, floor)
 end
 
--- Whether a record may have this as its version.
+-- Whether a record may have this as its version, or as the end of a hold. NaN is less than no number.
 local function is_version(number)
     return number >= 0 and number < 2 ^ 53
+end
+
+-- Other programs may write to the keys. This refuses a record that cannot be of Baton. Lua refuses a record
+-- that is too short, and Redis a key of another type: see is_damage.
+local function refuse_record()
+    error('not a record of Baton')
 end
 
 -- The version of a name without keys. Such a name has had no event for at least the retention. So the
@@ -58,7 +64,11 @@ end
 -- FREE or HELD, or false if the record is no plain one.
 local function plain_layout(packed)
     local mark, layout = byte(packed, 1, 2)
-    return layout and mark >= PLAIN_SINCE and mark <= STATE.mark and layout ~= WHOLE and layout
+    local is_plain_record = layout and mark >= PLAIN_SINCE and mark <= STATE.mark and layout ~= WHOLE
+    if is_plain_record and layout > HELD then
+        refuse_record()
+    end
+    return is_plain_record and layout
 end
 
 -- The version to the last text of a plain name that is held, and the position of its past; nil if it is none.
@@ -68,7 +78,7 @@ local function read_held(packed)
     end
     local _, _, version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind =
         parse(HELD_TYPES, packed)
-    if not is_version(version) then
+    if not is_version(version) or not is_version(expires) then
         return nil
     end
     return version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind

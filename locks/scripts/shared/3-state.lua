@@ -1,16 +1,14 @@
 -- Reading and writing the main key of a name.
 
--- Other programs may write to these keys. This error refuses a record that cannot be of Baton. Lua
--- refuses a record that is too short, and Redis a key of another type: see is_damage.
 local ENDS = {[''] = true, released = true, expired = true, forced = true}
 
 local function check_record(state, hold)
     local reason = state[LAST_REASON]
     local is_ours = is_version(state[VERSION]) and
                     (ENDS[reason] or sub(reason, 1, #BROKEN) == BROKEN) and
-                    (not hold or state[COUNT] == 1 and hold[TOKEN] ~= '')
+                    (not hold or state[COUNT] == 1 and hold[TOKEN] ~= '' and is_version(hold[EXPIRES]))
     if not is_ours then
-        error('not a record of Baton')
+        refuse_record()
     end
 end
 
@@ -109,6 +107,9 @@ local function read_holds(packed)
         return 0, 0
     elseif layout then
         local _, _, _, expires = parse(HELD_HEAD, packed)
+        if not is_version(expires) then
+            refuse_record()
+        end
         return 1, expires
     end
     local head = {read_head(STATE, packed, NEXT)}
