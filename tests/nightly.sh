@@ -21,6 +21,7 @@ nightly "tests on this machine" make test
 nightly "tests under ThreadSanitizer" make test SANITIZE=thread
 nightly "tests under valgrind, a part" make test VALGRIND=1 \
     ONLY="test_fields test_rate test_tokens_file test_principal test_acquire test_parameters test_holds test_several test_hold_conn"
+nightly "oracle: 500 runs of baton run" env BATON_ORACLE_RUNS=500 BATON_TEST_LIMIT=7200 make test ONLY=test_oracle
 nightly "bare roots: all tests in Debian 12 and 13" make bare-test
 nightly "page in a headless Chromium" make ui-test
 nightly "clients: all cases" make clients-test

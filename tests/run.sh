@@ -10,6 +10,7 @@ TIMEFORMAT='%U %S'
 
 # Begun first: else one of them would run on when all others have ended.
 longest='
+cli/test_oracle
 integration/test_cluster_losses
 integration/test_cluster_clocks
 integration/test_cluster_promoted

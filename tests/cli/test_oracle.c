@@ -1,0 +1,365 @@
+/* The promise of baton run, seen from outside: a second run waits for the lock of the first, and
+ * something goes wrong with the first. No process of the first tree has done anything after the
+ * second command began. The oracle knows no internals but which process is which.
+ *
+ * BATON_ORACLE_RUNS says how many runs, each with another fault, tree and environment. */
+#include "tests/cli/beat.h"
+#include "tests/cli/story.h"
+#include "tests/support/faults/silent_names.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { SHORT_FORM = 14, BUILD_MS = 60000, LONGER_THAN_TTL_MS = 3500 };
+
+struct oracle;
+
+static void end_tree(struct oracle *oracle);
+static void kill_batond(struct oracle *oracle);
+static void freeze_batond(struct oracle *oracle);
+static void freeze_redis(struct oracle *oracle);
+static void break_lock(struct oracle *oracle);
+
+enum { FAULTS = 14 };
+
+/* Signals for each process of the first run, and what else goes wrong. */
+static const struct fault {
+    const char *name;
+    int front, guard, command;
+    void (*other)(struct oracle *oracle);
+    bool is_beside; /* the first run has a batond of its own */
+    bool has_names; /* and a second one, whose name nobody resolves */
+    bool goes_on;   /* the lock is renewed, and the command goes on */
+    bool is_open;   /* the manual says that it is not covered */
+} KINDS[FAULTS] = {
+    {.name = "nothing", .other = end_tree},
+    {.name = "STOP of front", .front = SIGSTOP},
+    {.name = "KILL of front", .front = SIGKILL},
+    {.name = "STOP of guard", .guard = SIGSTOP, .goes_on = true},
+    {.name = "KILL of guard", .guard = SIGKILL},
+    {.name = "STOP of command", .command = SIGSTOP, .goes_on = true},
+    {.name = "KILL of command", .command = SIGKILL, .other = end_tree},
+    {.name = "STOP of front and guard", .front = SIGSTOP, .guard = SIGSTOP},
+    {.name = "STOP of front, KILL of guard", .front = SIGSTOP, .guard = SIGKILL},
+    {.name = "batond killed", .other = kill_batond, .is_beside = true},
+    {.name = "batond frozen", .other = freeze_batond, .is_beside = true},
+    {.name = "Redis frozen", .other = freeze_redis},
+    {.name = "resolver dead", .other = kill_batond, .is_beside = true, .has_names = true},
+    {.name = "break", .other = break_lock, .is_open = true},
+};
+
+enum place { BY_PIPE, BY_PTY, BY_CRON, AS_PID_1, PLACES };
+
+/* Around a command, which the environment variable RUN has. */
+static const struct {
+    const char *name, *command;
+} PLACED[PLACES] = {
+    [BY_PIPE] = {"pipe", "exec bash -c \"exec $RUN\" > >(cat)"},
+    [BY_PTY] = {"pty", "exec script -qec \"$RUN\" /dev/null"},
+    [BY_CRON] = {"cron", "exec env -i HOME=\"$HOME\" PATH=/usr/bin:/bin BATON_URL=\"$BATON_URL\" "
+                         "setsid -w sh -c \"exec $RUN\" </dev/null"},
+    [AS_PID_1] = {"PID 1", "exec unshare --pid --fork --mount-proc sh -c \"exec $RUN\""},
+};
+
+struct tally {
+    int runs, overlaps;
+    int64_t least_ns;
+};
+
+struct oracle {
+    struct story *story;
+    struct beat_page *page;
+    char page_path[120], program[400], name[40];
+    struct batond_process beside;
+    struct terminal first, second;
+    struct silent_names names;
+    bool has_names;
+    struct tally tallies[FAULTS];
+};
+
+static pid_t parent_of(pid_t pid, char name[32])
+{
+    char path[64];
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "re");
+    if (file && fscanf(file, "%*d (%31[^)]) %*c %d", name, &parent) != 2)
+        parent = 0;
+    if (file)
+        fclose(file);
+    return parent;
+}
+
+/* The first child with this name (NULL: any), or the process itself if it has the name. 0: none. */
+static pid_t child_of(pid_t parent, const char *name)
+{
+    pid_t found = 0;
+    DIR *proc = opendir("/proc");
+    assert_non_null(proc);
+    for (const struct dirent *entry; (entry = readdir(proc));) {
+        char own[32] = "";
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (!isdigit((unsigned char)entry->d_name[0]) || parent_of(pid, own) != parent)
+            continue;
+        if ((!name || strcmp(own, name) == 0) && (!found || pid < found))
+            found = pid;
+    }
+    closedir(proc);
+    return found;
+}
+
+static pid_t front_of(pid_t root)
+{
+    char name[32] = "";
+    while (root && (parent_of(root, name), strcmp(name, "baton") != 0))
+        root = child_of(root, NULL);
+    return root;
+}
+
+static bool has_begun(void *context)
+{
+    const struct oracle *oracle = context;
+    return oracle->page->runs[0].processes >= 1 && oracle->page->runs[0].last;
+}
+
+/* All processes of the tree that begin by themselves. */
+static bool tree_has_begun(void *context)
+{
+    const struct oracle *oracle = context;
+    return oracle->page->runs[0].processes >= 2;
+}
+
+static void oracle_start(struct oracle *oracle, const struct fault *fault, enum beat_tree tree,
+                         enum place place, const char *careless)
+{
+    char run[700], url[200];
+    const struct service *service = &oracle->story->service;
+    struct batond_options options = {.redis_url = service->redis.url};
+    if (fault->is_beside)
+        batond_process_start(&oracle->beside, &options);
+    snprintf(url, sizeof url, "%s%s", fault->is_beside ? oracle->beside.url : service->batond.url,
+             fault->has_names ? ",http://nobody.baton.example:7420" : "");
+    terminal_open(&oracle->first, url);
+    terminal_open(&oracle->second, service->batond.url);
+    snprintf(run, sizeof run, "export RUN=\"$BATON run --ttl=3s %s -- %s --beat %s 0 %d\"; %s%s",
+             oracle->name, oracle->program, oracle->page_path, (int)tree, careless,
+             PLACED[place].command);
+    terminal_start(&oracle->first, run);
+    assert_true(
+        clock_wait_until(tree == BEAT_PLAIN ? has_begun : tree_has_begun, oracle, CLOCK_HANG_MS));
+    snprintf(run, sizeof run, "exec $BATON run -q --ttl=3s %s -- %s --beat %s 1 0", oracle->name,
+             oracle->program, oracle->page_path);
+    terminal_start(&oracle->second, run);
+    comes_to_queue(oracle->story->service.client, oracle->name, 1);
+}
+
+static void end_tree(struct oracle *oracle)
+{
+    oracle->page->is_over = true;
+}
+
+static void kill_batond(struct oracle *oracle)
+{
+    process_kill(&oracle->beside.process);
+}
+
+static void freeze_batond(struct oracle *oracle)
+{
+    process_signal(&oracle->beside.process, SIGSTOP);
+}
+
+static void freeze_redis(struct oracle *oracle)
+{
+    const struct process *redis = &oracle->story->service.redis.process;
+    process_signal(redis, SIGSTOP);
+    clock_sleep_ms(LONGER_THAN_TTL_MS);
+    process_signal(redis, SIGCONT);
+}
+
+static void break_lock(struct oracle *oracle)
+{
+    char request[80];
+    snprintf(request, sizeof request, "DELETE /locks/%s?force=true", oracle->name);
+    answers(oracle->story->service.client, request, NULL, 200, NULL);
+}
+
+static void oracle_strike(struct oracle *oracle, const struct fault *fault)
+{
+    pid_t front = front_of(oracle->first.process.pid), guard = child_of(front, "baton"),
+          command = child_of(guard, NULL);
+    assert_true(front && guard && command);
+    kill(front, fault->front); /* 0: none */
+    kill(guard, fault->guard);
+    kill(command, fault->command);
+    if (fault->other)
+        fault->other(oracle);
+    if (!fault->goes_on)
+        return;
+    clock_sleep_ms(LONGER_THAN_TTL_MS);
+    assert_true(oracle->page->runs[1].first == 0);
+    kill(command, SIGCONT);
+    end_tree(oracle);
+}
+
+/* Leaves nothing running, and nothing of the lock. */
+static void oracle_clear(struct oracle *oracle, const struct fault *fault)
+{
+    oracle->page->is_over = true;
+    if (fault->is_beside) {
+        process_signal(&oracle->beside.process, SIGCONT);
+        batond_process_stop(&oracle->beside);
+    }
+    terminal_close(&oracle->first);
+    terminal_close(&oracle->second);
+}
+
+/* Returns the first beat of the second tree less the last one of the first. */
+static int64_t oracle_run(struct oracle *oracle, const struct fault *fault, enum beat_tree tree,
+                          enum place place, const char *careless)
+{
+    struct beat_page *page = oracle->page;
+    static int count;
+    memset(page, 0, sizeof *page);
+    snprintf(oracle->name, sizeof oracle->name, "oracle-%d", ++count);
+    oracle_start(oracle, fault, tree, place, careless);
+    oracle_strike(oracle, fault);
+    int code = terminal_await(&oracle->second);
+    clock_sleep_ms(20); /* a process that lives on beats again */
+    int64_t gap_ns = page->runs[1].first - page->runs[0].last;
+    terminal_says(&oracle->second, code, 0, NULL, __FILE__, __LINE__);
+    oracle_clear(oracle, fault);
+    return gap_ns;
+}
+
+static void print_tallies(const struct tally tallies[FAULTS])
+{
+    print_message("%-30s %6s %9s %14s\n", "fault", "runs", "overlaps", "least gap, ms");
+    for (int fault = 0; fault < FAULTS; fault++)
+        if (tallies[fault].runs)
+            print_message("%-30s %6d %9d %14.1f%s\n", KINDS[fault].name, tallies[fault].runs,
+                          tallies[fault].overlaps, (double)tallies[fault].least_ns / 1e6,
+                          KINDS[fault].is_open ? "  (not covered)" : "");
+}
+
+static void tally_run(struct oracle *oracle, int number)
+{
+    int kind = number % FAULTS;
+    const struct fault *fault = &KINDS[kind];
+    enum beat_tree tree = (number + number / FAULTS) % BEAT_TREES;
+    enum place place = (number + number / (FAULTS * BEAT_TREES)) % PLACES;
+    struct tally *tally = &oracle->tallies[kind];
+    if ((place == AS_PID_1 && geteuid() != 0) || (fault->has_names && !oracle->has_names))
+        return;
+    int64_t gap_ns = oracle_run(oracle, fault, tree, place, "");
+    tally->least_ns = tally->runs == 0 || gap_ns < tally->least_ns ? gap_ns : tally->least_ns;
+    tally->runs++;
+    tally->overlaps += gap_ns < 0;
+    if (gap_ns < 0 && !fault->is_open)
+        print_error("%s, %s, %s: %.1f ms\n", fault->name, beat_trees[tree], PLACED[place].name,
+                    (double)gap_ns / 1e6);
+}
+
+/* The faults go round fastest, so that a few runs have them all. */
+static void no_beat_of_the_first_tree_comes_after_one_of_the_second(void **state)
+{
+    struct oracle *oracle = *state;
+    const char *wanted = getenv("BATON_ORACLE_RUNS");
+    int runs = wanted ? (int)strtol(wanted, NULL, 10) : SHORT_FORM;
+    for (int i = 0; i < runs; i++)
+        tally_run(oracle, i);
+    print_tallies(oracle->tallies);
+    for (int i = 0; i < FAULTS; i++)
+        assert_true(KINDS[i].is_open || oracle->tallies[i].overlaps == 0);
+}
+
+static void build_careless(const char *library, const char *dir)
+{
+    char source[200], log[120];
+    struct process compiler;
+    const char *cc = getenv("CC"), *slash = strstr(__FILE__, "cli/");
+    snprintf(source, sizeof source, "%.*ssupport/faults/preload/careless_run.c",
+             (int)(slash - __FILE__), __FILE__);
+    snprintf(log, sizeof log, "%s/log", dir);
+    const char *const arguments[] = {cc ? cc : "cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o",
+                                     library,        source,          "-ldl",    NULL};
+    process_start(&compiler, arguments, NULL, log);
+    assert_true(process_wait(&compiler, BUILD_MS));
+    assert_int_equal(process_exit_code(&compiler), 0);
+}
+
+/* The oracle sees what the promise rests on: without it, trees overlap. */
+static void run_that_lacks_a_means_overlaps(void **state)
+{
+    static const struct {
+        const char *means;
+        struct fault fault;
+        enum beat_tree tree;
+    } CARELESS[] = {
+        {"waker", {.front = SIGSTOP, .guard = SIGSTOP}, BEAT_PLAIN},
+        {"subreaper", {.guard = SIGKILL}, BEAT_SETSID},
+        {"pipe", {.front = SIGKILL}, BEAT_PLAIN},
+    };
+    struct oracle *oracle = *state;
+    struct temp_dir dir;
+    char library[100];
+    if (strstr(getenv("BATON_TEST_BATON"), "address") ||
+        strstr(getenv("BATON_TEST_BATON"), "thread"))
+        skip(); /* a sanitizer wants to be loaded first */
+    temp_dir_make(&dir);
+    snprintf(library, sizeof library, "%s/careless.so", dir.path);
+    build_careless(library, dir.path);
+    for (size_t i = 0; i < sizeof CARELESS / sizeof CARELESS[0]; i++) {
+        char careless[200];
+        snprintf(careless, sizeof careless, "export LD_PRELOAD=%s CARELESS_RUN=%s; ", library,
+                 CARELESS[i].means);
+        int64_t gap_ns =
+            oracle_run(oracle, &CARELESS[i].fault, CARELESS[i].tree, BY_PIPE, careless);
+        print_message("without its %s: %.1f ms\n", CARELESS[i].means, (double)gap_ns / 1e6);
+        assert_true(gap_ns < 0);
+    }
+    temp_dir_remove(&dir);
+}
+
+static int oracle_open(void **state)
+{
+    struct oracle *oracle = calloc(1, sizeof *oracle);
+    if (!oracle || story_open((void **)&oracle->story) != 0)
+        abort();
+    *state = oracle;
+    oracle->has_names = silent_names_open(&oracle->names);
+    ssize_t length = readlink("/proc/self/exe", oracle->program, sizeof oracle->program - 1);
+    assert_true(length > 0);
+    snprintf(oracle->page_path, sizeof oracle->page_path, "%s/page",
+             oracle->story->terminal.dir.path);
+    oracle->page = beat_map(oracle->page_path);
+    return 0;
+}
+
+static int oracle_close(void **state)
+{
+    struct oracle *oracle = *state;
+    munmap(oracle->page, sizeof *oracle->page);
+    if (oracle->has_names)
+        silent_names_close(&oracle->names);
+    story_close((void **)&oracle->story);
+    free(oracle);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_beat_of_the_first_tree_comes_after_one_of_the_second),
+        cmocka_unit_test(run_that_lacks_a_means_overlaps),
+    };
+    if (argc == 5 && strcmp(argv[1], "--beat") == 0)
+        return beat_main(argv[2], (int)strtol(argv[3], NULL, 10),
+                         (enum beat_tree)strtol(argv[4], NULL, 10));
+    return cmocka_run_group_tests(tests, oracle_open, oracle_close);
+}
