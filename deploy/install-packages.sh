@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs the Debian packages of the named groups, those that are missing only, without asking.
-#   deploy/install-packages.sh build run test deploy ui fuzz valgrind model bench budget lint deb deb-test
+#   deploy/install-packages.sh build run test deploy ui fuzz valgrind model bench budget lint deb deb-test cases
 set -euo pipefail
 
 # group, package, what makes it needless: a command, /a/file or lib:NAME of pkg-config; what it is for
@@ -84,6 +84,7 @@ container curl                curl                  asks the container
 cases  python3               python3               runs the cases of clients/, and the client for Python
 cases  python3-yaml          /usr/lib/python3/dist-packages/yaml/__init__.py  reads them
 cases  nodejs                node                  runs the client for Node
+client-go golang-go           go                    compiles the client for Go
 ui     chromium              chromium              shows the page to the tests
 ui     chromium-driver       chromedriver          drives it
 ui     nodejs                node                  runs the tests of the page

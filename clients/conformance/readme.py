@@ -18,8 +18,35 @@ def prepare_node(folder, _build):
     return ["node", "example.mjs"], "example.mjs", {}
 
 
+GO = """package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	baton "baton.example/client"
+)
+
+func main() {
+	ctx := context.Background()
+%s}
+"""
+
+
+def prepare_go(folder, _build):
+    (folder / "go.mod").write_text("module example\n\ngo 1.19\n\nrequire baton.example/client v0.1.0\n\n"
+                                   f"replace baton.example/client => {CLIENTS / 'go'}\n")
+    return ["go", "run", "example.go"], "example.go", {}
+
+
+# What stands around the lines in languages that need it.
+FRAMES = {"go": GO}
+
 # A client, its folder, and what makes its lines a program: a command, the name of the file, and variables.
-EXAMPLES = {"python": ("python", prepare_python), "node": ("node", prepare_node)}
+EXAMPLES = {"python": ("python", prepare_python), "node": ("node", prepare_node),
+            "go": ("go", prepare_go)}
 
 
 def blocks(page):
@@ -34,6 +61,7 @@ def wrong_with(client, url, build, folder):
     if len(code.splitlines()) > 10:
         return "The example has more than ten lines."
     command, file, variables = prepare(folder, build)
+    code = FRAMES.get(client, "%s").replace("%s", code)
     (folder / file).write_text(code.replace("http://127.0.0.1:7420", url))
     ran = subprocess.run(command, cwd=folder, env=os.environ | variables, text=True, timeout=HANGS, check=False,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

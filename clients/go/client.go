@@ -1,0 +1,300 @@
+// Package baton holds locks of Baton. It renews them by itself, and ends their context before they end.
+package baton
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	keepMS          = 10_000      // for the place in the queue between two requests
+	shortestPortion = time.Second // a batond with a shorter max-wait is not waited at
+	lastAnswer      = 16 << 20    // bytes of an answer
+)
+
+// Forever is a wait without an end.
+const Forever time.Duration = 1<<63 - 1
+
+// Client talks to one batond, or to several that share a Redis. Change nothing in it once it is in use.
+type Client struct {
+	URLs     []string
+	Bearer   string        // the API key
+	Timeout  time.Duration // for an answer, beside the wait
+	Portion  time.Duration // how long one request waits: less than any proxy allows
+	Patience time.Duration // how long a request is repeated while no batond can serve
+	HTTP     *http.Client
+
+	current atomic.Uint32 // the URL that answered last
+}
+
+// New makes a client with the usual patience.
+func New(urls ...string) *Client {
+	return &Client{URLs: urls, Timeout: 5 * time.Second, Portion: 25 * time.Second, Patience: 10 * time.Second,
+		HTTP: &http.Client{}}
+}
+
+// call is one request.
+type call struct {
+	method, path, token string
+	body                map[string]any
+	timeout             time.Duration
+}
+
+// reply is an answer of batond. Its problem is nil if the request was done.
+type reply struct {
+	document []byte
+	problem  *Problem
+	sent     time.Time
+}
+
+// ask asks one URL after another until a batond can serve.
+func (c *Client) ask(ctx context.Context, request call) reply {
+	var answer reply
+	for range c.URLs {
+		current := c.current.Load()
+		sent := time.Now()
+		answer = c.send(ctx, c.URLs[int(current)%len(c.URLs)], request)
+		answer.sent = sent
+		if answer.problem == nil || !answer.problem.Is(ErrUnavailable) || ctx.Err() != nil {
+			break
+		}
+		c.current.CompareAndSwap(current, current+1)
+	}
+	return answer
+}
+
+func (c *Client) send(ctx context.Context, base string, request call) reply {
+	ctx, cancel := context.WithTimeout(ctx, request.timeout)
+	defer cancel()
+	var body io.Reader
+	if request.body != nil {
+		encoded, err := json.Marshal(request.body)
+		if err != nil {
+			return reply{problem: (&Problem{Detail: err.Error()}).sort(400)}
+		}
+		body = bytes.NewReader(encoded)
+	}
+	message, err := http.NewRequestWithContext(ctx, request.method, strings.TrimRight(base, "/")+request.path, body)
+	if err != nil {
+		return reply{problem: noAnswer(0, err.Error())}
+	}
+	message.Header.Set("Accept", "application/json")
+	if body != nil {
+		message.Header.Set("Content-Type", "application/json")
+	}
+	if request.token != "" {
+		message.Header.Set("Lock-Token", request.token)
+	}
+	if c.Bearer != "" {
+		message.Header.Set("Authorization", "Bearer "+c.Bearer)
+	}
+	response, err := c.HTTP.Do(message)
+	if err != nil {
+		return reply{problem: noAnswer(0, err.Error())}
+	}
+	defer response.Body.Close()
+	document, err := io.ReadAll(io.LimitReader(response.Body, lastAnswer))
+	if err != nil {
+		return reply{problem: noAnswer(0, err.Error())}
+	}
+	return replyOf(response.StatusCode, document)
+}
+
+// replyOf reads an answer: a server of another kind may answer anything.
+func replyOf(status int, document []byte) reply {
+	if status >= 200 && status < 300 && len(document) > 0 && document[0] == '{' && json.Valid(document) {
+		return reply{document: document}
+	}
+	problem := problemOf(status, document)
+	if problem == nil {
+		problem = noAnswer(status, fmt.Sprintf("the answer (%d) is not one of batond", status))
+	}
+	return reply{document: document, problem: problem}
+}
+
+// acquire takes the lock, in as many requests as it needs: all have one token, and so one place in the queue.
+func (c *Client) acquire(ctx context.Context, l *lease, wait time.Duration, fields map[string]any) error {
+	begun, portion, granted := time.Now(), c.Portion, false
+	for {
+		leftOfWait := wait
+		if wait != Forever {
+			leftOfWait = wait - time.Since(begun)
+		}
+		last := leftOfWait <= portion
+		waits := least(portion, leftOfWait)
+		if granted || waits < time.Millisecond {
+			waits = 0
+		}
+		answer := c.ask(ctx, call{"POST", l.path, l.token, acquireBody(l, fields, waits), waits + c.Timeout})
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		problem := answer.problem
+		if problem == nil {
+			if err := l.count(answer.document, answer.sent); err != nil {
+				return err
+			}
+			// A wait counts as time on the way. The same request again, without one, says what is left.
+			left, _, ttl := l.left()
+			if left > ttl/2 || (granted && left > 0) {
+				return nil
+			}
+			problem = noAnswer(0, "the answers come too late for this TTL")
+		}
+		granted = answer.problem == nil
+		if problem.Status == 400 && strings.HasPrefix(problem.Parameter, "wait") && portion/2 >= shortestPortion {
+			portion /= 2 // the max-wait of batond is shorter
+			continue
+		}
+		trouble := problem.Is(ErrUnavailable) && !problem.Is(ErrQuarantined)
+		end := wait
+		if trouble && end < c.Patience {
+			end = c.Patience
+		}
+		mayGoOn := trouble || problem.Is(ErrWaitTimeout) || problem.Is(ErrQuarantined) || problem.Is(ErrTooMany)
+		if !mayGoOn || time.Since(begun) >= end || (last && problem.Is(ErrWaitTimeout)) {
+			return problem
+		}
+		if granted || problem.Is(ErrWaitTimeout) {
+			continue
+		}
+		pause := problem.retryAfter()
+		if pause == 0 {
+			pause = 300 * time.Millisecond
+		}
+		if err := sleep(ctx, least(pause, time.Second, end-time.Since(begun))); err != nil {
+			return err
+		}
+	}
+}
+
+func acquireBody(l *lease, fields map[string]any, waits time.Duration) map[string]any {
+	body := map[string]any{}
+	for _, more := range []map[string]any{l.body, fields} {
+		for name, value := range more {
+			body[name] = value
+		}
+	}
+	if waits == 0 {
+		return body
+	}
+	body["wait_ms"] = waits.Milliseconds()
+	_, keeps := body["keep"]
+	_, keepsMS := body["keep_ms"]
+	if len(l.names) == 1 && !keeps && !keepsMS {
+		body["keep_ms"] = keepMS
+	}
+	return body
+}
+
+// keep renews the lease for as long as it can, and says why it cannot any more; nil if ctx has ended.
+func (c *Client) keep(ctx context.Context, l *lease) error {
+	why := errors.New("no batond has renewed it in time")
+	for {
+		left, pause, ttl := l.left()
+		if left <= 0 {
+			return why
+		}
+		if pause > 0 {
+			if sleep(ctx, least(pause, left)) != nil {
+				return nil
+			}
+			continue
+		}
+		answer := c.ask(ctx, call{"PUT", l.path, l.token, l.body, least(c.Timeout, ttl/4, left)})
+		if ctx.Err() != nil {
+			return nil
+		}
+		if answer.problem == nil && l.count(answer.document, answer.sent) == nil {
+			continue
+		}
+		if answer.problem != nil && answer.problem.Is(ErrNotHeld) {
+			l.lose()
+			return answer.problem
+		}
+		why = fmt.Errorf("no batond has renewed it in time; at last: %w", answer.problem)
+		l.retry()
+	}
+}
+
+// release ends the hold, or the wait. If nobody answers, the hold ends with its TTL.
+func (c *Client) release(l *lease) {
+	begun := time.Now()
+	for {
+		left, _, _ := l.left()
+		timeout := time.Second
+		if left > timeout {
+			timeout = least(left, c.Timeout)
+		}
+		answer := c.ask(context.Background(), call{"DELETE", l.path, l.token, l.body, timeout})
+		if answer.problem == nil || !answer.problem.Is(ErrUnavailable) || left <= 0 || time.Since(begun) > c.Patience {
+			return
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+// request sends any other request, and repeats it while nobody answers.
+func (c *Client) request(ctx context.Context, method, path string, waits time.Duration, into any) error {
+	begun := time.Now()
+	for {
+		answer := c.ask(ctx, call{method: method, path: path, timeout: waits + c.Timeout})
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if answer.problem == nil {
+			return json.Unmarshal(answer.document, into)
+		}
+		mayGoOn := answer.problem.Is(ErrUnavailable) || answer.problem.Is(ErrTooMany)
+		if !mayGoOn || time.Since(begun) >= waits+c.Patience {
+			return answer.problem
+		}
+		if err := sleep(ctx, 300*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func sleep(ctx context.Context, pause time.Duration) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// Inspect shows a lock.
+func (c *Client) Inspect(ctx context.Context, name string) (State, error) {
+	var state State
+	return state, c.request(ctx, "GET", lockPath(name), 0, &state)
+}
+
+// Break ends all holds of the name, whoever has them.
+func (c *Client) Break(ctx context.Context, name string) error {
+	return c.request(ctx, "DELETE", lockPath(name)+"?force=true", 0, &State{})
+}
+
+// watchPath asks for the next change.
+func (c *Client) watchPath(path string, prefix string, after int64) string {
+	query := url.Values{"wait_ms": {strconv.FormatInt(c.Portion.Milliseconds(), 10)}}
+	if prefix != "" {
+		query.Set("prefix", prefix)
+	}
+	if after >= 0 {
+		query.Set("after", strconv.FormatInt(after, 10))
+	}
+	return path + "?" + query.Encode()
+}

@@ -1,0 +1,127 @@
+package baton
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrLost says that the lock may be another's from now on. Stop the work that it protects.
+var ErrLost = errors.New("the lock is lost")
+
+// kind is a kind of problem; the parent has it too.
+type kind struct {
+	name   string
+	parent *kind
+}
+
+func (k *kind) Error() string { return k.name }
+
+func newKind(name string, parent *kind) *kind { return &kind{name, parent} }
+
+var (
+	locked      = newKind("Locked", nil)
+	waitTimeout = newKind("WaitTimeout", locked)
+	unavailable = newKind("Unavailable", nil)
+	quarantined = newKind("Quarantined", unavailable)
+	unreachable = newKind("Unreachable", unavailable)
+	notHeld     = newKind("NotHeld", nil)
+	tooMany     = newKind("TooMany", nil)
+	invalid     = newKind("Invalid", nil)
+	other       = newKind("Problem", nil)
+)
+
+// The kinds of problems, for errors.Is.
+var (
+	ErrLocked          error = locked      // others hold the lock, or wait for it
+	ErrWaitTimeout     error = waitTimeout // an ErrLocked at the end of the wait
+	ErrUnavailable     error = unavailable // no batond can serve now; repeating the request is safe
+	ErrQuarantined     error = quarantined // an ErrUnavailable: new locks are paused
+	ErrUnreachable     error = unreachable // an ErrUnavailable: no batond has answered
+	ErrNotHeld         error = notHeld     // the token has no live hold
+	ErrTooMany         error = tooMany     // too many requests wait, or were sent in a second
+	ErrInvalid         error = invalid     // the request itself is wrong
+	ErrLimitMismatch   error = newKind("LimitMismatch", nil)
+	ErrUpgradeConflict error = newKind("UpgradeConflict", nil)
+	ErrSuperseded      error = newKind("Superseded", nil)
+	ErrUnauthorized    error = newKind("Unauthorized", nil)
+	ErrForbidden       error = newKind("Forbidden", nil)
+	ErrDamaged         error = newKind("Damaged", nil)
+)
+
+var ofCode = map[string]error{
+	"locked": ErrLocked, "wait_timeout": ErrWaitTimeout, "not_held": ErrNotHeld, "damaged": ErrDamaged,
+	"limit_mismatch": ErrLimitMismatch, "upgrade_conflict": ErrUpgradeConflict, "superseded": ErrSuperseded,
+	"quarantined": ErrQuarantined,
+}
+
+var ofStatus = map[int]error{
+	0: ErrUnreachable, 401: ErrUnauthorized, 403: ErrForbidden, 408: ErrUnavailable, 409: other, 429: ErrTooMany,
+	500: other, 502: ErrUnavailable, 503: ErrUnavailable, 504: ErrUnavailable,
+}
+
+// Problem is a refusal by batond, or by the proxy in front of it. Status is 0 if nobody has answered.
+type Problem struct {
+	Status       int
+	Code         string          `json:"code"`
+	Detail       string          `json:"detail"`
+	Parameter    string          `json:"parameter"`
+	RetryAfterMS int64           `json:"retry_after_ms"`
+	Holders      []Holder        `json:"holders"`
+	Document     json.RawMessage `json:"-"` // all of it
+	kind         *kind
+}
+
+func (p *Problem) Error() string {
+	if p.Code == "" {
+		return p.Detail
+	}
+	return fmt.Sprintf("%s: %s", p.Code, p.Detail)
+}
+
+// Kind is the name of the most exact kind, such as WaitTimeout.
+func (p *Problem) Kind() string { return p.kind.name }
+
+// Is makes errors.Is work with the kinds.
+func (p *Problem) Is(target error) bool {
+	for k := p.kind; k != nil; k = k.parent {
+		if error(k) == target {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Problem) retryAfter() time.Duration { return time.Duration(p.RetryAfterMS) * time.Millisecond }
+
+// problemOf reads a problem document; nil if the body is none.
+func problemOf(status int, body []byte) *Problem {
+	problem := &Problem{}
+	if json.Unmarshal(body, problem) != nil || problem.Code == "" {
+		return nil
+	}
+	problem.Document = body
+	return problem.sort(status)
+}
+
+// noAnswer is the problem of a request that no batond has answered.
+func noAnswer(status int, detail string) *Problem {
+	if status < 502 || status > 504 {
+		status = 0
+	}
+	return (&Problem{Detail: detail}).sort(status)
+}
+
+func (p *Problem) sort(status int) *Problem {
+	p.Status = status
+	found, ok := ofCode[p.Code]
+	if !ok {
+		found, ok = ofStatus[status]
+	}
+	if !ok {
+		found = ErrInvalid
+	}
+	p.kind = found.(*kind)
+	return p
+}

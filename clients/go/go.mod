@@ -1,0 +1,3 @@
+module baton.example/client
+
+go 1.19

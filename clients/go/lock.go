@@ -1,0 +1,162 @@
+package baton
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options of a lock. All are optional.
+type Options struct {
+	Wait   time.Duration // for all requests together; Forever has no end
+	TTL    time.Duration
+	Owner  string
+	Mode   string // "exclusive" or "shared"
+	Limit  int    // of a semaphore, with the mode "shared"
+	Meta   any
+	Fields map[string]any // further fields of the API, by their names, such as "confirm"
+}
+
+func (o Options) fields() map[string]any {
+	fields := map[string]any{}
+	for name, value := range o.Fields {
+		if duration, ok := value.(time.Duration); ok {
+			name, value = name+"_ms", duration.Milliseconds()
+		}
+		fields[name] = value
+	}
+	if o.TTL != 0 {
+		fields["ttl_ms"] = o.TTL.Milliseconds()
+	}
+	if o.Owner != "" {
+		fields["owner"] = o.Owner
+	}
+	if o.Mode != "" {
+		fields["mode"] = o.Mode
+	}
+	if o.Limit != 0 {
+		fields["limit"] = o.Limit
+	}
+	if o.Meta != nil {
+		fields["meta"] = o.Meta
+	}
+	return fields
+}
+
+// Lock is a lock that is held. It ends by Unlock.
+type Lock struct {
+	client  *Client
+	lease   *lease
+	ctx     context.Context
+	cancel  context.CancelFunc
+	over    context.Context // ends with Unlock
+	unlock  context.CancelFunc
+	mutex   sync.Mutex
+	why     error // it is lost
+	release sync.Once
+	result  error
+}
+
+// Lock takes one lock, or several, all or none. ctx cancels the wait, and is the parent of the lock's context.
+func (c *Client) Lock(ctx context.Context, options Options, names ...string) (*Lock, error) {
+	l, err := newLease(names)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.acquire(ctx, l, options.Wait, options.fields()); err != nil {
+		c.release(l) // leaves the queue; a grant whose answer was lost ends, too
+		return nil, err
+	}
+	lock := &Lock{client: c, lease: l}
+	lock.ctx, lock.cancel = context.WithCancel(ctx)
+	lock.over, lock.unlock = context.WithCancel(context.Background())
+	go lock.keep()
+	return lock, nil
+}
+
+// Do runs a function while it holds the lock. If the lock is lost, the function's context ends, and the error is
+// an ErrLost unless the function has another one.
+func (c *Client) Do(ctx context.Context, options Options, body func(context.Context, *Lock) error, names ...string) error {
+	lock, err := c.Lock(ctx, options, names...)
+	if err != nil {
+		return err
+	}
+	err = body(lock.Context(), lock)
+	lost := lock.Unlock()
+	if lost != nil && (err == nil || errors.Is(err, context.Canceled)) {
+		return lost
+	}
+	return err
+}
+
+func (l *Lock) keep() {
+	if why := l.client.keep(l.over, l.lease); why != nil {
+		l.mutex.Lock()
+		l.why = fmt.Errorf("%s: %w: %v", strings.Join(l.lease.names, ", "), ErrLost, why)
+		l.mutex.Unlock()
+		l.cancel()
+	}
+}
+
+// Context ends when the lock is lost or unlocked.
+func (l *Lock) Context() context.Context { return l.ctx }
+
+// Err is nil while you may count on the lock. A program that was stopped learns of the loss here before the
+// context ends: ask before what must not happen twice.
+func (l *Lock) Err() error {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.why != nil {
+		return l.why
+	}
+	if left, _, _ := l.lease.left(); left <= 0 {
+		return fmt.Errorf("%s: %w: no batond has renewed it in time", strings.Join(l.lease.names, ", "), ErrLost)
+	}
+	return l.over.Err()
+}
+
+// Left is for how long you may count on the lock, unless a renewal adds to it.
+func (l *Lock) Left() time.Duration {
+	if left, _, _ := l.lease.left(); left > 0 && l.Err() == nil {
+		return left
+	}
+	return 0
+}
+
+// Token is the token of the hold. Keep it secret.
+func (l *Lock) Token() string { return l.lease.token }
+
+// Mode is "exclusive" or "shared".
+func (l *Lock) Mode() string { return l.holds()[0].Mode }
+
+// Fence is the fence; of several locks, that of the first name.
+func (l *Lock) Fence() int64 { return l.Fences()[l.lease.names[0]] }
+
+// Fences are the fences of all names.
+func (l *Lock) Fences() map[string]int64 {
+	fences := map[string]int64{}
+	for _, h := range l.holds() {
+		fences[h.Name] = h.Fence
+	}
+	return fences
+}
+
+func (l *Lock) holds() []hold {
+	l.lease.mutex.Lock()
+	defer l.lease.mutex.Unlock()
+	return l.lease.holds
+}
+
+// Unlock ends the hold. The error is an ErrLost if it was lost before, so that the work may have been in vain.
+func (l *Lock) Unlock() error {
+	l.release.Do(func() {
+		l.result = l.Err()
+		l.unlock()
+		l.cancel()
+		l.client.release(l.lease)
+	})
+	return l.result
+}
