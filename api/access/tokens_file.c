@@ -117,11 +117,11 @@ static bool read_verb(const struct reading *reading, const struct place *place, 
     return true;
 }
 
-/* Reads a duration with the syntax of settings. */
-static bool read_max_ttl(const struct reading *reading, const struct place *place,
-                         const json_t *value, int64_t *ret)
+/* Reads a duration with the syntax of settings, in the range of a field. */
+static bool read_longest(const struct reading *reading, const struct place *place,
+                         const json_t *value, enum field_id id, int64_t *ret)
 {
-    const struct field *field = &FIELDS[FIELD_TTL];
+    const struct field *field = &FIELDS[id];
     struct slice text = {json_string_value(value), json_string_length(value)};
     char expected[DURATION_RANGE];
     if (!value || (text.bytes && duration_parse(text, ret) == 0 && *ret >= field->lowest &&
@@ -134,16 +134,18 @@ static bool read_max_ttl(const struct reading *reading, const struct place *plac
 static bool read_rule(const struct reading *reading, const struct place *place, const json_t *value,
                       struct principal *principal, size_t index)
 {
-    static const char *const KNOWN[] = {"prefix", "verbs", "max_ttl", NULL};
+    static const char *const KNOWN[] = {"prefix", "verbs", "max_ttl", "max_held", NULL};
     struct place at = place_in("%s.prefix", place->text);
-    struct place longest = place_in("%s.max_ttl", place->text);
-    struct slice prefix = slice_of(NULL);
-    unsigned verbs = 0;
-    int64_t max_ttl_ms = 0;
+    struct place ttl = place_in("%s.max_ttl", place->text);
+    struct place held = place_in("%s.max_held", place->text);
+    struct rule rule = {.verbs = 0};
     if (!tokens_file_check_members(reading, place, value, KNOWN,
-                                   "\"prefix\", \"verbs\" and \"max_ttl\"") ||
-        !read_text(reading, &at, json_object_get(value, "prefix"), 0, NAME_LENGTH, &prefix) ||
-        !read_max_ttl(reading, &longest, json_object_get(value, "max_ttl"), &max_ttl_ms))
+                                   "\"prefix\", \"verbs\", \"max_ttl\" and \"max_held\"") ||
+        !read_text(reading, &at, json_object_get(value, "prefix"), 0, NAME_LENGTH, &rule.prefix) ||
+        !read_longest(reading, &ttl, json_object_get(value, "max_ttl"), FIELD_TTL,
+                      &rule.max_ttl_ms) ||
+        !read_longest(reading, &held, json_object_get(value, "max_held"), FIELD_MAX_HELD,
+                      &rule.max_held_ms))
         return false;
     const json_t *list = json_object_get(value, "verbs");
     at = place_in("%s.verbs", place->text);
@@ -153,10 +155,10 @@ static bool read_rule(const struct reading *reading, const struct place *place, 
                                   "\"metrics\", one of them at least");
     for (size_t i = 0; i < json_array_size(list); i++) {
         at = place_in("%s.verbs[%zu]", place->text, i);
-        if (!read_verb(reading, &at, json_array_get(list, i), &verbs))
+        if (!read_verb(reading, &at, json_array_get(list, i), &rule.verbs))
             return false;
     }
-    principal_set_rule(principal, index, prefix, verbs, max_ttl_ms);
+    principal_set_rule(principal, index, &rule);
     return true;
 }
 

@@ -33,6 +33,7 @@ struct api {
     const struct health *health;         /* of the process; NULL: always healthy */
     int64_t default_ttl_ms;
     int64_t max_ttl_ms;
+    int64_t max_held_ms; /* 0: none */
     int64_t max_wait_ms;
     bool serves_https;
     bool quorum;      /* a quorum of Redis keeps the locks; offered.h refuses what it lacks */

@@ -17,6 +17,7 @@ enum { CURSOR_LONGEST = 32768, DETAIL_LENGTH = 128 };
 const struct field FIELDS[FIELD_COUNT] = {
     [FIELD_TTL] = {"ttl", "ttl_ms", FIELD_DURATION, 100, 86400000, NULL},
     [FIELD_AT_LEAST] = {"at_least", "at_least_ms", FIELD_DURATION, 0, 86400000, NULL},
+    [FIELD_MAX_HELD] = {"max_held", "max_held_ms", FIELD_DURATION, 100, 2592000000, NULL},
     [FIELD_WAIT] = {"wait", "wait_ms", FIELD_DURATION, 0, 3600000, NULL},
     [FIELD_OWNER] = {"owner", NULL, FIELD_TEXT, 1, OWNER_NAME_LENGTH, NULL},
     [FIELD_REENTRANT] = {"reentrant", NULL, FIELD_FLAG, 0, 1, NULL},
@@ -203,37 +204,56 @@ static bool read_last_event(struct exchange *exchange)
     return input_set_integer(&input, after);
 }
 
-int64_t fields_longest_ttl(const struct exchange *exchange)
+typedef int64_t longest_of(const struct principal *principal, struct slice name, int64_t setting);
+
+/* What the rules allow for the requested lock, or for each of the names. */
+static int64_t fields_longest(const struct exchange *exchange, longest_of *longest, int64_t setting)
 {
     const struct parameters *parameters = &exchange->parameters;
     const struct principal *principal = exchange->principal;
-    int64_t setting = exchange->api->max_ttl_ms;
     if (!parameters->names)
-        return principal_longest_ttl(
-            principal, exchange->name.length > 0 ? exchange->name : slice_of(NULL), setting);
+        return longest(principal, exchange->name.length > 0 ? exchange->name : slice_of(NULL),
+                       setting);
     int64_t shortest = INT64_MAX;
     for (int64_t i = 0; i < parameters->numbers[FIELD_NAMES]; i++) {
-        int64_t longest = principal_longest_ttl(principal, parameters->names[i], setting);
-        shortest = longest < shortest ? longest : shortest;
+        int64_t allowed = longest(principal, parameters->names[i], setting);
+        shortest = allowed < shortest ? allowed : shortest;
     }
     return shortest;
 }
 
-/* Runs last: each of several names may have its own rule, and the field may be read before them. */
-static bool check_longest(struct exchange *exchange, enum field_id id)
+int64_t fields_longest_ttl(const struct exchange *exchange)
 {
+    return fields_longest(exchange, principal_longest_ttl, exchange->api->max_ttl_ms);
+}
+
+int64_t fields_longest_held(const struct exchange *exchange)
+{
+    int64_t setting = exchange->api->max_held_ms;
+    int64_t longest =
+        fields_longest(exchange, principal_longest_held, setting > 0 ? setting : INT64_MAX);
+    return longest < INT64_MAX ? longest : 0;
+}
+
+/* Runs last: each of several names may have its own rule, and the field may be read before them. */
+static bool check_longest(struct exchange *exchange)
+{
+    static const enum field_id IDS[] = {FIELD_TTL, FIELD_AT_LEAST, FIELD_MAX_HELD};
     const struct parameters *parameters = &exchange->parameters;
-    const struct input input = {.exchange = exchange,
-                                .id = id,
-                                .name = name_given(parameters, id),
-                                .in_ms = (parameters->in_ms & FIELD_BIT(id)) != 0};
-    return !parameters->names || parameters->numbers[id] <= fields_longest_ttl(exchange) ||
-           input_refuse(&input);
+    for (size_t i = 0; parameters->names && i < sizeof IDS / sizeof IDS[0]; i++) {
+        const struct input input = {.exchange = exchange,
+                                    .id = IDS[i],
+                                    .name = name_given(parameters, IDS[i]),
+                                    .in_ms = (parameters->in_ms & FIELD_BIT(IDS[i])) != 0};
+        if (field_given(parameters, IDS[i]) &&
+            !input_set_number(&input, parameters->numbers[IDS[i]]))
+            return false;
+    }
+    return true;
 }
 
 bool fields_read(struct exchange *exchange, unsigned accepted)
 {
     return read_query(exchange, accepted) && read_body(exchange, accepted) &&
-           read_header(exchange, accepted) && read_last_event(exchange) &&
-           check_longest(exchange, FIELD_TTL) && check_longest(exchange, FIELD_AT_LEAST);
+           read_header(exchange, accepted) && read_last_event(exchange) && check_longest(exchange);
 }

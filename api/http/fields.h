@@ -26,6 +26,7 @@ enum field_kind {
 enum field_id {
     FIELD_TTL,
     FIELD_AT_LEAST,
+    FIELD_MAX_HELD,
     FIELD_WAIT,
     FIELD_OWNER,
     FIELD_REENTRANT,
@@ -89,6 +90,10 @@ bool fields_read(struct exchange *exchange, unsigned accepted);
 /* The longest TTL, in ms, that the principal may give to the requested lock, or to each of the
  * names read so far; if no name has been read, to any lock. */
 int64_t fields_longest_ttl(const struct exchange *exchange);
+
+/* The longest time, in ms, for which the principal may hold the requested lock, or each of the
+ * names read so far, by renewals; 0: for ever. */
+int64_t fields_longest_held(const struct exchange *exchange);
 
 /* Answers invalid_parameter for a field whose value does not fit. */
 void field_refuse(struct exchange *exchange, enum field_id id, const char *expected);

@@ -20,9 +20,14 @@ enum {
 static int64_t highest_of(const struct input *input)
 {
     const struct api *api = input->exchange->api;
+    int64_t longest = 0;
     if (input->id == FIELD_TTL || input->id == FIELD_AT_LEAST)
-        return fields_longest_ttl(input->exchange);
-    return input->id == FIELD_WAIT ? api->max_wait_ms : FIELDS[input->id].highest;
+        longest = fields_longest_ttl(input->exchange);
+    else if (input->id == FIELD_MAX_HELD)
+        longest = fields_longest_held(input->exchange);
+    else if (input->id == FIELD_WAIT)
+        longest = api->max_wait_ms;
+    return longest > 0 ? longest : FIELDS[input->id].highest;
 }
 
 static void describe_range(const struct input *input, char text[EXPECTED_LENGTH])
@@ -82,13 +87,19 @@ static void describe_range(const struct input *input, char text[EXPECTED_LENGTH]
 /* What bounds a value here, other than the field. */
 static const char *bounded_by(const struct input *input)
 {
+    const struct api *api = input->exchange->api;
+    int64_t highest = highest_of(input);
     if (input->id == FIELD_WAIT)
         return " The longest is the setting max-wait.";
-    if (input->id != FIELD_TTL && input->id != FIELD_AT_LEAST)
+    if (input->id == FIELD_TTL || input->id == FIELD_AT_LEAST)
+        return highest == api->max_ttl_ms
+                   ? " The longest is the setting max-ttl."
+                   : " No rule of yours in the tokens-file allows more (max_ttl).";
+    if (input->id != FIELD_MAX_HELD || highest == FIELDS[FIELD_MAX_HELD].highest)
         return "";
-    return highest_of(input) == input->exchange->api->max_ttl_ms
-               ? " The longest is the setting max-ttl."
-               : " No rule of yours in the tokens-file allows more (max_ttl).";
+    return highest == api->max_held_ms
+               ? " The longest is the setting max-held."
+               : " No rule of yours in the tokens-file allows more (max_held).";
 }
 
 bool input_refuse(const struct input *input)
@@ -104,7 +115,7 @@ bool input_refuse(const struct input *input)
     return false;
 }
 
-static bool input_set_number(const struct input *input, int64_t number)
+bool input_set_number(const struct input *input, int64_t number)
 {
     if (number < FIELDS[input->id].lowest || number > highest_of(input))
         return input_refuse(input);

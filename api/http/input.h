@@ -18,6 +18,7 @@ bool input_set_from_query(const struct input *input, struct slice text);
 bool input_set_from_json(const struct input *input, const json_t *value);
 bool input_set_text(const struct input *input, struct slice text);
 bool input_set_integer(const struct input *input, struct slice text);
+bool input_set_number(const struct input *input, int64_t number);
 
 /* Answers that the value does not fit. Returns false. */
 bool input_refuse(const struct input *input);

@@ -88,6 +88,9 @@ json_t *represent_hold_document(struct slice name, struct slice token, const str
     represent_set(object, "holds", json_integer(hold->holds));
     set_number(object, "limit", hold->limit);
     set_number(object, "at_least_ms", hold->at_least_ms);
+    set_number(object, "max_held_ms", hold->max_held_ms);
+    if (hold->is_final)
+        represent_set(object, "renewable", json_false());
     return object;
 }
 
@@ -108,7 +111,8 @@ static char *represent_put(char *at, struct slice text)
 char *represent_hold(struct slice name, struct slice token, const struct hold *hold)
 {
     struct slice realm, owner = represent_name_of(hold->owner, &realm);
-    if (hold->limit > 0 || hold->at_least_ms > 0 || !is_plain(name) || !is_plain(owner))
+    bool is_usual = hold->limit == 0 && hold->at_least_ms == 0 && hold->max_held_ms == 0;
+    if (!is_usual || !is_plain(name) || !is_plain(owner))
         return dump_line(represent_hold_document(name, token, hold));
     char *text = memory_checked(malloc(name.length + token.length + owner.length + HOLD_REST));
     char *at = represent_put(stpcpy(text, "{\"name\":\""), name);
@@ -182,6 +186,7 @@ static json_t *represent_holder(const struct holder *holder)
     if (holder->released)
         represent_set(object, "released", json_true());
     set_number(object, "at_least_ms", holder->at_least_ms);
+    set_number(object, "max_held_ms", holder->max_held_ms);
     represent_set(object, "meta", meta(holder->meta));
     return object;
 }

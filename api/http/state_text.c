@@ -71,7 +71,8 @@ void state_text_hold(const struct hold *hold, char text[STATE_TEXT])
 {
     char owner[OWNER_TEXT];
     describe_owner(hold->owner, hold->mode, owner);
-    snprintf(text, STATE_TEXT, "held by %s, %lld s left", owner, whole_seconds(hold->ttl_ms));
+    snprintf(text, STATE_TEXT, "held by %s, %lld s left%s", owner, whole_seconds(hold->ttl_ms),
+             hold->is_final ? ", not renewable" : "");
 }
 
 void state_text_taken(int64_t free_in_ms, char text[STATE_TEXT])

@@ -19,6 +19,7 @@ static const char LOCKS[] = "/locks/";
 
 enum {
     RETRY_LONGEST_MS = 10000,
+    DETAIL_LENGTH = 128,
     WAIT_SHOWN_MS = 30000, /* the example in a problem, if max-wait allows it */
     STATE_SENTENCES = STATE_TEXT + 160,
 };
@@ -55,10 +56,27 @@ static bool are_compatible(struct exchange *exchange)
     return true;
 }
 
+/* Sets how long the hold may be carried by renewals, if the request does not say. Returns false if
+ * it has answered that the name cannot stay taken for longer. */
+static bool set_max_held(struct exchange *exchange)
+{
+    struct parameters *parameters = &exchange->parameters;
+    char most[DURATION_TEXT], expected[DETAIL_LENGTH];
+    if (!field_given(parameters, FIELD_MAX_HELD))
+        parameters->numbers[FIELD_MAX_HELD] = fields_longest_held(exchange);
+    int64_t most_ms = parameters->numbers[FIELD_MAX_HELD];
+    if (most_ms == 0 || parameters->numbers[FIELD_AT_LEAST] <= most_ms)
+        return true;
+    duration_format(most_ms, most);
+    snprintf(expected, sizeof expected, "longer than max_held, which is %s for this hold.", most);
+    field_refuse(exchange, FIELD_AT_LEAST, expected);
+    return false;
+}
+
 bool acquisition_read(struct exchange *exchange, struct acquire *ret)
 {
     struct parameters *parameters = &exchange->parameters;
-    if (!are_compatible(exchange))
+    if (!are_compatible(exchange) || !set_max_held(exchange))
         return false;
     if (!field_given(parameters, FIELD_TTL)) {
         int64_t longest = fields_longest_ttl(exchange), set = exchange->api->default_ttl_ms;
@@ -84,6 +102,7 @@ bool acquisition_read(struct exchange *exchange, struct acquire *ret)
         .limit = parameters->numbers[FIELD_LIMIT],
         .ttl_ms = parameters->numbers[FIELD_TTL],
         .at_least_ms = parameters->numbers[FIELD_AT_LEAST],
+        .max_held_ms = parameters->numbers[FIELD_MAX_HELD],
         .meta = parameters->texts[FIELD_META],
         .client = slice_of(exchange->head.client),
         .wait_ms = parameters->numbers[FIELD_WAIT],

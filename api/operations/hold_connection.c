@@ -21,6 +21,7 @@ struct connection_hold {
     struct renewer *renewer;           /* NULL before the stream begins */
     struct attempt attempt;            /* of the request whose connection this is */
     int64_t fence;
+    bool is_final; /* no renewal makes the hold longer */
 };
 
 static void hold_connection_write_line(struct exchange *exchange, const char *format, ...)
@@ -71,9 +72,10 @@ static void lost(void *context, const char *why)
 
 static void hold_connection_beat(struct connection_hold *held, int64_t ttl_ms)
 {
-    hold_connection_write_line(
-        held->exchange, "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64 "}\n",
-        held->fence, ttl_ms);
+    hold_connection_write_line(held->exchange,
+                               "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64
+                               "%s}\n",
+                               held->fence, ttl_ms, held->is_final ? ",\"renewable\":false" : "");
 }
 
 /* After SIGHUP read a new tokens-file, a caller whose PUT would be refused loses the stream. */
@@ -92,6 +94,7 @@ static void hold_connection_on_renewed(void *context, const struct hold *hold)
     if (!hold_connection_lasts(held))
         return;
     lock_event_renewed(held->exchange, held->exchange->name, LOCKS_DONE, hold);
+    held->is_final = hold->is_final;
     hold_connection_beat(held, hold->ttl_ms);
 }
 
@@ -164,6 +167,7 @@ static void hold_connection_begin(struct connection_hold *held, unsigned status,
                                   acquisition_replicas(exchange), &events);
     renewer_beat(held->renewer, EVENTS_SILENCE_MS, hold_connection_on_silent);
     held->fence = hold->fence;
+    held->is_final = hold->is_final;
     LIST_INSERT_HEAD(&api->connection_holds, held, entry);
     exchange->below = held;
     exchange->hung_up = hold_connection_on_hung_up;
@@ -191,7 +195,7 @@ static void prolonged(void *context, const struct locks_reply *reply)
     struct exchange *exchange = held->exchange;
     if (!exchange) {
         free(held);
-    } else if (reply->result == LOCKS_DONE) {
+    } else if (reply->result == LOCKS_DONE || reply->result == LOCKS_MAX_HELD) {
         lock_event_renewed(exchange, exchange->name, reply->result, &reply->hold);
         hold_connection_begin(held, 200, &reply->hold);
     } else {

@@ -52,10 +52,9 @@ static void release_locks_on_done(void *context, const struct several_reply *rep
     if (reply->result == LOCKS_DONE) {
         release_locks_answer(exchange, reply);
     } else if (reply->result == LOCKS_NOT_HELD) {
-        several_not_held(
-            exchange, reply,
-            "This token has no live hold of these names: it never had one, or the hold "
-            "has expired or was broken. The others were released.");
+        several_refuse(exchange, PROBLEM_NOT_HELD, reply,
+                       "This token has no live hold of these names: it never had one, or the hold "
+                       "has expired or was broken. The others were released.");
     } else {
         problem_unanswered(exchange, reply->result, reply->error);
     }

@@ -25,6 +25,17 @@ static void renew_answer(struct exchange *exchange, const struct hold *hold)
     }
 }
 
+static void renew_refuse_final(struct exchange *exchange, const struct hold *hold)
+{
+    json_t *document = problem_new(
+        exchange, PROBLEM_MAX_HELD,
+        "No renewal carries this hold beyond its max_held. It ends in %lld s: finish the work that "
+        "the lock protects until then, and acquire the lock again.",
+        state_seconds_left(hold->ttl_ms));
+    json_object_set_new(document, "ttl_ms", json_integer(hold->ttl_ms));
+    problem_answer(exchange, PROBLEM_MAX_HELD, document);
+}
+
 static void renew_on_done(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
@@ -36,6 +47,8 @@ static void renew_on_done(void *context, const struct locks_reply *reply)
             exchange, PROBLEM_NOT_HELD,
             "This token has no live hold, so nothing was renewed. Stop the work that the "
             "lock protects, and acquire the lock again.");
+    } else if (reply->result == LOCKS_MAX_HELD) {
+        renew_refuse_final(exchange, &reply->hold);
     } else if (reply->result == LOCKS_UNCONFIRMED) {
         problem_unconfirmed_renewal(exchange, reply->error);
     } else {

@@ -35,10 +35,14 @@ static void renew_locks_on_done(void *context, const struct several_reply *reply
     if (reply->result == LOCKS_DONE) {
         renew_locks_answer(exchange, reply);
     } else if (reply->result == LOCKS_NOT_HELD) {
-        several_not_held(
-            exchange, reply,
-            "This token has no live hold of these names; the others were renewed. Stop "
-            "the work that these locks protect, and acquire them again.");
+        several_refuse(exchange, PROBLEM_NOT_HELD, reply,
+                       "This token has no live hold of these names; the others were renewed. Stop "
+                       "the work that these locks protect, and acquire them again.");
+    } else if (reply->result == LOCKS_MAX_HELD) {
+        several_refuse(
+            exchange, PROBLEM_MAX_HELD, reply,
+            "No renewal carries these holds beyond their max_held; the others were renewed. Finish "
+            "the work that these locks protect before they end, and acquire them again.");
     } else if (reply->result == LOCKS_UNCONFIRMED) {
         problem_unconfirmed_renewal(exchange, reply->error);
     } else {

@@ -1,6 +1,5 @@
 #include "api/operations/several.h"
 
-#include "api/http/problem.h"
 #include "api/http/represent.h"
 #include "api/operations/acquisition.h"
 
@@ -38,14 +37,14 @@ json_t *several_holds(const struct exchange *exchange, const struct several_repl
     return document;
 }
 
-void several_not_held(struct exchange *exchange, const struct several_reply *reply,
-                      const char *detail)
+void several_refuse(struct exchange *exchange, enum problem problem,
+                    const struct several_reply *reply, const char *detail)
 {
-    json_t *document = problem_new(exchange, PROBLEM_NOT_HELD, "%s", detail);
+    json_t *document = problem_new(exchange, problem, "%s", detail);
     json_t *names = json_array();
     for (size_t i = 0; i < reply->count; i++)
-        if (reply->each[i].result == LOCKS_NOT_HELD)
+        if (reply->each[i].result == reply->result)
             json_array_append_new(names, represent_text(reply->each[i].name));
     json_object_set_new(document, "names", names);
-    problem_answer(exchange, PROBLEM_NOT_HELD, document);
+    problem_answer(exchange, problem, document);
 }

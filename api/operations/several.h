@@ -3,6 +3,7 @@
 #define BATON_API_OPERATIONS_SEVERAL_H
 
 #include "api/http/exchange.h"
+#include "api/http/problem.h"
 
 /* Whether the request has names, and a token if `needs_token`. Returns false if it has answered
  * that one of them is missing. */
@@ -14,8 +15,8 @@ size_t several_count(const struct exchange *exchange);
 /* The document of the holds, each of them as in the reply to one name. */
 json_t *several_holds(const struct exchange *exchange, const struct several_reply *reply);
 
-/* Answers not_held with the names that the token does not hold. */
-void several_not_held(struct exchange *exchange, const struct several_reply *reply,
-                      const char *detail);
+/* Answers the problem with the names that it is about: those whose result is that of the whole. */
+void several_refuse(struct exchange *exchange, enum problem problem,
+                    const struct several_reply *reply, const char *detail);
 
 #endif

@@ -47,11 +47,11 @@ struct principal *principal_new(struct slice name, size_t rule_count,
     return principal;
 }
 
-void principal_set_rule(struct principal *principal, size_t index, struct slice prefix,
-                        unsigned verbs, int64_t max_ttl_ms)
+void principal_set_rule(struct principal *principal, size_t index, const struct rule *rule)
 {
     principal_free_copy(principal->rules[index].prefix);
-    principal->rules[index] = (struct rule){principal_copy(prefix), verbs, max_ttl_ms};
+    principal->rules[index] = *rule;
+    principal->rules[index].prefix = principal_copy(rule->prefix);
 }
 
 struct principal *principal_keep(struct principal *principal)
@@ -93,17 +93,31 @@ bool principal_may(const struct principal *principal, enum verb verb, struct sli
     return false;
 }
 
-int64_t principal_longest_ttl(const struct principal *principal, struct slice name, int64_t setting)
+/* The most that a rule allows by the member at this offset. */
+static int64_t principal_longest(const struct principal *principal, struct slice name,
+                                 size_t member_at, int64_t setting)
 {
     int64_t longest = 0;
     for (size_t i = 0; principal && i < principal->rule_count; i++) {
         const struct rule *rule = &principal->rules[i];
-        int64_t allowed = rule->max_ttl_ms ? rule->max_ttl_ms : setting;
+        int64_t own = *(const int64_t *)(const void *)((const char *)rule + member_at);
+        int64_t allowed = own ? own : setting;
         if ((rule->verbs & VERB_BIT(VERB_ACQUIRE)) && allowed > longest &&
             (!name.bytes || begins_with(name, rule->prefix)))
             longest = allowed;
     }
     return longest ? longest : setting;
+}
+
+int64_t principal_longest_ttl(const struct principal *principal, struct slice name, int64_t setting)
+{
+    return principal_longest(principal, name, offsetof(struct rule, max_ttl_ms), setting);
+}
+
+int64_t principal_longest_held(const struct principal *principal, struct slice name,
+                               int64_t setting)
+{
+    return principal_longest(principal, name, offsetof(struct rule, max_held_ms), setting);
 }
 
 static struct slice principal_common_part(struct slice one, struct slice other)
@@ -143,7 +157,8 @@ bool principal_may_the_same(const struct principal *one, const struct principal 
     for (size_t i = 0; same && i < one->rule_count; i++) {
         const struct rule *a = &one->rules[i], *b = &other->rules[i];
         same = a->verbs == b->verbs && a->max_ttl_ms == b->max_ttl_ms &&
-               a->prefix.length == b->prefix.length && begins_with(a->prefix, b->prefix);
+               a->max_held_ms == b->max_held_ms && a->prefix.length == b->prefix.length &&
+               begins_with(a->prefix, b->prefix);
     }
     return same;
 }

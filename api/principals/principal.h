@@ -31,8 +31,9 @@ extern const char *const VERB_WORDS[VERB_COUNT];
 /* Allows the verbs for names that begin with the prefix. */
 struct rule {
     struct slice prefix;
-    unsigned verbs;     /* VERB_BIT of each */
-    int64_t max_ttl_ms; /* the longest TTL that it allows; 0: the setting of batond applies */
+    unsigned verbs;      /* VERB_BIT of each */
+    int64_t max_ttl_ms;  /* the longest TTL that it allows; 0: the setting of batond applies */
+    int64_t max_held_ms; /* for how long renewals may carry a hold; the same */
 };
 
 /* Counts what a principal uses in the whole process, from any thread. It belongs to the name: after
@@ -69,9 +70,8 @@ struct principal {
 struct principal *principal_new(struct slice name, size_t rule_count,
                                 const struct principal *before);
 
-/* Sets a rule and copies the prefix. `max_ttl_ms` is as in struct rule. */
-void principal_set_rule(struct principal *principal, size_t index, struct slice prefix,
-                        unsigned verbs, int64_t max_ttl_ms);
+/* Sets a rule and copies the prefix. */
+void principal_set_rule(struct principal *principal, size_t index, const struct rule *rule);
 
 /* Takes another reference. */
 struct principal *principal_keep(struct principal *principal);
@@ -92,6 +92,10 @@ bool principal_narrow(const struct principal *principal, enum verb verb, struct 
  * max_ttl, and is the result if no rule applies. */
 int64_t principal_longest_ttl(const struct principal *principal, struct slice name,
                               int64_t setting);
+
+/* The same for how long a hold may last by renewals (max_held). */
+int64_t principal_longest_held(const struct principal *principal, struct slice name,
+                               int64_t setting);
 
 /* Whether both have the same rules in the same order. */
 bool principal_may_the_same(const struct principal *one, const struct principal *other);

@@ -33,7 +33,7 @@ struct principals *principals_new(void)
 static struct principal *new_almighty(struct slice name)
 {
     struct principal *principal = principal_new(name, 1, NULL);
-    principal_set_rule(principal, 0, slice_of(""), VERB_BIT(VERB_COUNT) - 1, 0);
+    principal_set_rule(principal, 0, &(struct rule){.verbs = VERB_BIT(VERB_COUNT) - 1});
     return principal;
 }
 

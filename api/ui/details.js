@@ -41,6 +41,7 @@ function holdCard(hold) {
     left,
     element("dl", {}, row("Fence", element("code", {}, String(hold.fence))),
       hold.client ? row("From", element("code", {}, plain(hold.client))) : null,
+      hold.mostUntil ? row("Held until, at most", clock.format(hold.mostUntil)) : null,
       hold.takenUntil ? row("Taken at least until", clock.format(hold.takenUntil)) : null,
       row(hold.isReleased ? "Granted before" : "Held for", element("span", { class: "since", "data-since": hold.since })),
       meta));

@@ -23,6 +23,7 @@ function readHolder(holder, now, known) {
     meta: holder.meta,
     isReleased: holder.released === true,
     takenUntil: holder.at_least_ms ? now + holder.at_least_ms : 0,
+    mostUntil: holder.max_held_ms ? now + holder.max_held_ms : 0,
     endsAt: now + holder.ttl_ms,
     since: now - holder.held_ms,
     span: Math.max(before ? before.span : ttl, holder.ttl_ms, 1),

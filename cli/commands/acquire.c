@@ -71,6 +71,8 @@ static json_t *acquire_body(const struct options *options)
         json_object_set_new(body, "ttl_ms", json_integer(options->ttl_ms));
     if (options->at_least_ms)
         json_object_set_new(body, "at_least_ms", json_integer(options->at_least_ms));
+    if (options->hold_max_held_ms)
+        json_object_set_new(body, "max_held_ms", json_integer(options->hold_max_held_ms));
     if (json_object_size(meta) > 0)
         json_object_set(body, "meta", meta);
     json_decref(meta);

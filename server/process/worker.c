@@ -347,6 +347,7 @@ static int worker_open_layers(struct worker *worker, int listen_fd)
         .health = worker->options->health,
         .default_ttl_ms = settings->default_ttl_ms,
         .max_ttl_ms = settings->max_ttl_ms,
+        .max_held_ms = settings->max_held_ms,
         .max_wait_ms = settings->max_wait_ms,
         .serves_https = settings->tls_cert != NULL,
         .quorum = worker_is_quorum(worker),

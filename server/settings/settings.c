@@ -106,6 +106,10 @@ const struct setting SETTINGS[] = {
      "the longest TTL that a request may ask for, unless a rule of the tokens-file says "
      "max_ttl",
      100, 86400000, NULL},
+    {"Locks", "max-held", DURATION, AT(max_held_ms), "0", "DURATION",
+     "the longest that renewals may carry a hold from its grant, unless a rule of the tokens-file "
+     "says max_held; 0: for ever",
+     0, 2592000000, NULL},
     {"Locks", "retention", DURATION, AT(retention_ms), "1h", "DURATION",
      "how long Redis remembers a free name: its last release and its version; the same for "
      "all batonds that share a Redis",

@@ -31,6 +31,7 @@ struct settings {
     int64_t workers; /* 0: half the processors */
     int64_t default_ttl_ms;
     int64_t max_ttl_ms;
+    int64_t max_held_ms; /* 0: none */
     int64_t retention_ms;
     int64_t max_wait_ms;
     int64_t max_waiters;                /* of one name */

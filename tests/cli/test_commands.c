@@ -78,6 +78,14 @@ static void released_lock_that_stays_taken_is_shown_so(void **state)
     says(terminal, 75, "taken for", "$BATON acquire -n least");
 }
 
+static void renewal_beyond_max_held_is_refused(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 0, NULL, "$BATON acquire -n --ttl=1h --max-held=1h --token-file=token most");
+    says(terminal, 75, "cannot be renewed any more", "$BATON renew --token-file=token most");
+    says(terminal, 0, "\"max_held_ms\":3", "$BATON renew --json --ttl=1m --token-file=token most");
+}
+
 static void acquire_waits_until_the_lock_is_released(void **state)
 {
     struct terminal *terminal = terminal_of(state);
@@ -275,6 +283,7 @@ int main(void)
         cmocka_unit_test(two_acquires_of_one_user_exclude_each_other),
         cmocka_unit_test(options_of_acquire_reach_batond),
         cmocka_unit_test(released_lock_that_stays_taken_is_shown_so),
+        cmocka_unit_test(renewal_beyond_max_held_is_refused),
         cmocka_unit_test(acquire_waits_until_the_lock_is_released),
         cmocka_unit_test(acquire_waits_over_a_restart_of_batond),
         cmocka_unit_test(wait_longer_than_max_wait_keeps_its_place),

@@ -15,6 +15,7 @@
 #define BRIEF                                                                                      \
     "[{\"prefix\":\"brief/\",\"verbs\":[\"acquire\"],\"max_ttl\":\"25s\"},"                        \
     "{\"prefix\":\"long/\",\"verbs\":[\"acquire\"],\"max_ttl\":\"24h\"},"                          \
+    "{\"prefix\":\"bound/\",\"verbs\":[\"acquire\"],\"max_held\":\"20m\"},"                        \
     "{\"prefix\":\"usual/\",\"verbs\":[\"acquire\"]}]"
 
 static const struct file_principal PRINCIPALS[] = {
@@ -85,6 +86,30 @@ static void refuses_ttl(struct http_client *client, struct as as, const char *re
     assert_string_equal(http_text(client, "parameter"), as.body ? "ttl_ms" : "ttl");
     if (!strstr(http_text(client, "detail"), expected))
         fail_msg("%s: %s", request, http_text(client, "detail"));
+}
+
+static void rule_bounds_what_renewals_can_do(void **state)
+{
+    struct http_client *client = client_of(state);
+    char token[TOKEN_TEXT];
+    asks_for(client, AS("brief"), "POST /locks/bound%2Fa?ttl=10m", 201);
+    assert_int_equal(http_integer(client, "max_held_ms"), 1200000);
+    keep_token(client, token);
+    asks_for(client, AS_WITH("brief", token), "PUT /locks/bound%2Fa?ttl=30m", 200);
+    assert_in_range(http_integer(client, "ttl_ms"), 1, 1200000);
+    asks_for(client, AS_WITH("brief", token), "PUT /locks/bound%2Fa?ttl=30m", 409);
+    asks_for(client, AS("brief"), "POST /locks/bound%2Fb?max_held=21m", 400);
+    if (!strstr(http_text(client, "detail"),
+                "No rule of yours in the tokens-file allows more (max_held)."))
+        fail_msg("%s", http_text(client, "detail"));
+    struct as body = AS("brief");
+    body.body = "{\"max_held_ms\": 1200001, \"names\": [\"usual/c\", \"bound/c\"]}";
+    asks_for(client, body, "POST /locks", 400);
+    body.body = "{\"names\": [\"usual/c\", \"bound/c\"]}";
+    asks_for(client, body, "POST /locks", 201);
+    assert_in_range(member_integer(client, "locks.1.max_held_ms"), 1, 1200000);
+    asks_for(client, AS("brief"), "POST /locks/usual%2Fd", 201);
+    assert_null(member(client, "max_held_ms"));
 }
 
 static void rule_bounds_ttl(void **state)
@@ -217,6 +242,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH(rule_bounds_ttl),
+        WITH(rule_bounds_what_renewals_can_do),
         WITH(owner_of_another_principal_is_another_owner),
         WITH(token_of_another_principal_is_another_token),
         WITH(redis_gets_owner_but_no_token),

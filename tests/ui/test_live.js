@@ -49,6 +49,20 @@ module.exports = {
     await until("the new time", async () => seconds((await stage.row("renewed"))[4]) > 40);
   }),
 
+  "a released lock that stays taken is shown as what it is": (driver) => withStage(driver, async (stage) => {
+    await stage.visit();
+    const { token } = await stage.batond.take("least", { at_least_ms: 50000, max_held_ms: 3600000, owner: "job" });
+    await until("the row", () => stage.row("least"));
+    await stage.look("least");
+    await stage.shows("#details-holders", "Taken at least until");
+    await stage.shows("#details-holders", "Held until, at most");
+    await stage.batond.ask("DELETE", "/locks/least", { headers: { "Lock-Token": token } });
+    await until("the release", async () => (await stage.row("least"))[2] === "released");
+    await stage.shows("#details-holders", "Released, but taken");
+    await stage.shows("#details-events", "released");
+    await stage.hadNoTrouble();
+  }),
+
   "who waits appears, in the order of their turns": (driver) => withStage(driver, async (stage) => {
     await stage.visit();
     const { token } = await stage.batond.take("queue", { owner: "first" });

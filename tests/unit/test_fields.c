@@ -206,6 +206,8 @@ static const struct number {
     {"acquireLock", "at_least=24h", "{\"at_least\":\"24h\"}", FIELD_AT_LEAST, 86400000},
     {"acquireLock", "at_least_ms=1", "{\"at_least_ms\":1}", FIELD_AT_LEAST, 1},
     {"acquireLocks", "at_least=0", "{\"at_least_ms\":0}", FIELD_AT_LEAST, 0},
+    {"acquireLock", "max_held=720h", "{\"max_held\":\"720h\"}", FIELD_MAX_HELD, 2592000000},
+    {"acquireLocks", "max_held_ms=100", "{\"max_held_ms\":100}", FIELD_MAX_HELD, 100},
     {"acquireLock", "keep=30s", "{\"keep\":\"30s\"}", FIELD_KEEP, 30000},
     {"acquireLock", "keep_ms=30000", "{\"keep_ms\":30000.0}", FIELD_KEEP, 30000},
     {"acquireLock", "keep=0", "{\"keep_ms\":0}", FIELD_KEEP, 0},
@@ -369,13 +371,15 @@ static const struct wrong {
     {"listLocks", "pre_fixe=a", NULL, "pre_fixe", "Did you mean prefix?"},
     {"listLocks", "pre_fixes=a", NULL, "pre_fixes", "unknown query parameter. Known here"},
     {"acquireLock", "x=1", NULL, "x",
-     "unknown query parameter. Known here: ttl, ttl_ms, at_least, at_least_ms, wait, wait_ms, "
+     "unknown query parameter. Known here: ttl, ttl_ms, at_least, at_least_ms, max_held, "
+     "max_held_ms, wait, wait_ms, "
      "owner, reentrant, mode, limit, meta, keep, keep_ms, hold, confirm."},
     {"acquireLock", "=1", NULL, "query", "a query parameter has no name. Known here: ttl"},
     {"acquireLock", "%74tl=5s", NULL, "%74tl", "unknown query parameter"},
     {"acquireLock", "force=true", NULL, "force", "unknown query parameter"},
     {"acquireLock", NULL, "{\"x\":5}", "x",
-     "unknown field. Known here: ttl, ttl_ms, at_least, at_least_ms, wait, wait_ms, owner, "
+     "unknown field. Known here: ttl, ttl_ms, at_least, at_least_ms, max_held, max_held_ms, wait, "
+     "wait_ms, owner, "
      "reentrant, mode, limit, token, meta, keep, keep_ms, hold, confirm."},
     {"acquireLock", NULL, "{\"names\":[\"a\"]}", "names", "unknown field"},
     {"acquireLocks", NULL, "{\"keep_ms\":0}", "keep_ms", "limit, token, meta, names, confirm."},

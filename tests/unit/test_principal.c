@@ -25,7 +25,8 @@ static struct principal *make(void)
 {
     struct principal *principal = principal_new(slice_of("ci"), LENGTH(RULES) + 1, NULL);
     for (size_t i = 0; i < LENGTH(RULES); i++)
-        principal_set_rule(principal, i, slice_of(RULES[i].prefix), RULES[i].verbs, 0);
+        principal_set_rule(principal, i,
+                           &(struct rule){slice_of(RULES[i].prefix), RULES[i].verbs, 0, 0});
     return principal; /* the last rule was never set, and allows nothing */
 }
 
@@ -60,7 +61,7 @@ static void the_empty_prefix_is_for_all_names(void **state)
 {
     struct principal *principal = principal_new(slice_of("x"), 1, NULL);
     (void)state;
-    principal_set_rule(principal, 0, slice_of(""), VERB_BIT(VERB_READ), 0);
+    principal_set_rule(principal, 0, &(struct rule){slice_of(""), VERB_BIT(VERB_READ), 0, 0});
     assert_true(principal_may(principal, VERB_READ, slice_of("a")));
     assert_true(principal_may(principal, VERB_READ, slice_of("")));
     assert_true(principal_may(principal, VERB_READ, slice_of(NULL)));
@@ -121,22 +122,31 @@ static void the_rule_that_allows_most_says_how_long_a_hold_may_be(void **state)
     struct principal *principal = principal_new(slice_of("x"), 4, NULL);
     struct principal *other = principal_new(slice_of("x"), 1, NULL);
     (void)state;
-    principal_set_rule(principal, 0, slice_of("a"), VERB_BIT(VERB_ACQUIRE), 300);
-    principal_set_rule(principal, 1, slice_of("ab"), VERB_BIT(VERB_ACQUIRE), 2000);
-    principal_set_rule(principal, 2, slice_of("b"), VERB_BIT(VERB_ACQUIRE), 0);
-    principal_set_rule(principal, 3, slice_of(""), VERB_BIT(VERB_READ), 9000);
+    principal_set_rule(principal, 0,
+                       &(struct rule){slice_of("a"), VERB_BIT(VERB_ACQUIRE), 300, 70});
+    principal_set_rule(principal, 1,
+                       &(struct rule){slice_of("ab"), VERB_BIT(VERB_ACQUIRE), 2000, 90});
+    principal_set_rule(principal, 2, &(struct rule){slice_of("b"), VERB_BIT(VERB_ACQUIRE), 0, 0});
+    principal_set_rule(principal, 3, &(struct rule){slice_of(""), VERB_BIT(VERB_READ), 9000, 0});
     assert_int_equal(principal_longest_ttl(principal, slice_of("a"), SETTING), 300);
     assert_int_equal(principal_longest_ttl(principal, slice_of("abc"), SETTING), 2000);
     assert_int_equal(principal_longest_ttl(principal, slice_of("b"), SETTING), SETTING);
     assert_int_equal(principal_longest_ttl(principal, slice_of("c"), SETTING), SETTING);
     assert_int_equal(principal_longest_ttl(principal, slice_of(NULL), SETTING), 2000);
     assert_int_equal(principal_longest_ttl(NULL, slice_of("a"), SETTING), SETTING);
+    assert_int_equal(principal_longest_held(principal, slice_of("a"), SETTING), 70);
+    assert_int_equal(principal_longest_held(principal, slice_of("ab"), SETTING), 90);
+    assert_int_equal(principal_longest_held(principal, slice_of("b"), INT64_MAX), INT64_MAX);
 
-    principal_set_rule(other, 0, slice_of("a"), VERB_BIT(VERB_ACQUIRE), 300);
+    principal_set_rule(other, 0, &(struct rule){slice_of("a"), VERB_BIT(VERB_ACQUIRE), 300, 70});
     assert_true(principal_may_the_same(other, other));
     principal_drop(principal);
     principal = principal_new(slice_of("x"), 1, NULL);
-    principal_set_rule(principal, 0, slice_of("a"), VERB_BIT(VERB_ACQUIRE), 301);
+    principal_set_rule(principal, 0,
+                       &(struct rule){slice_of("a"), VERB_BIT(VERB_ACQUIRE), 301, 70});
+    assert_false(principal_may_the_same(principal, other));
+    principal_set_rule(principal, 0,
+                       &(struct rule){slice_of("a"), VERB_BIT(VERB_ACQUIRE), 300, 71});
     assert_false(principal_may_the_same(principal, other));
     principal_drop(principal);
     principal_drop(other);

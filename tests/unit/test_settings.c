@@ -86,6 +86,7 @@ static const struct given {
     NUMBER("workers", workers, "256", 256, 0),
     NUMBER("default-ttl", default_ttl_ms, "100ms", 100, 30000),
     NUMBER("max-ttl", max_ttl_ms, "1h", 3600000, 3600000),
+    NUMBER("max-held", max_held_ms, "720h", 2592000000, 0),
     NUMBER("retention", retention_ms, "1", 1000, 3600000),
     NUMBER("max-wait", max_wait_ms, "1001ms", 1001, 50000),
     NUMBER("max-waiters", max_waiters, "1000000", 1000000, 10000),

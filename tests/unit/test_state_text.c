@@ -49,6 +49,9 @@ static void hold_says_what_is_left_of_it(void **state)
     (void)state;
     state_text_hold(&(struct hold){.owner = slice_of("bob"), .ttl_ms = 29999}, text);
     assert_string_equal(text, "held by bob, 29 s left");
+    state_text_hold(&(struct hold){.owner = slice_of("bob"), .ttl_ms = 29999, .is_final = true},
+                    text);
+    assert_string_equal(text, "held by bob, 29 s left, not renewable");
 }
 
 static void release_says_how_long_hold_lasted(void **state)

@@ -46,7 +46,8 @@ static void names_rules_and_limits_are_read(void **state)
 {
     struct principals *principals = parsed(
         FILE_OF("{\"name\":\"ci\",\"sha256\":\"" ZEROS "\",\"rules\":["
-                "{\"prefix\":\"deploy/\",\"verbs\":[\"acquire\",\"read\"],\"max_ttl\":\"5m\"},"
+                "{\"prefix\":\"deploy/\",\"verbs\":[\"acquire\",\"read\"],\"max_ttl\":\"5m\","
+                "\"max_held\":\"48h\"},"
                 "{\"prefix\":\"\",\"verbs\":[\"metrics\"]}],"
                 "\"rate_limit\":100,\"max_waiters\":0.0,\"max_streams\":7e0,"
                 "\"max_connection_holds\":8}," ENTRY("Jos\\u00e9 & co", ONES)),
@@ -60,6 +61,8 @@ static void names_rules_and_limits_are_read(void **state)
     assert_int_equal(ci->rules[0].verbs, VERB_BIT(VERB_ACQUIRE) | VERB_BIT(VERB_READ));
     assert_int_equal(ci->rules[0].max_ttl_ms, 300000);
     assert_int_equal(ci->rules[1].max_ttl_ms, 0);
+    assert_int_equal(ci->rules[0].max_held_ms, 172800000);
+    assert_int_equal(ci->rules[1].max_held_ms, 0);
     assert_int_equal(ci->rules[1].prefix.length, 0);
     assert_int_equal(ci->rules[1].verbs, VERB_BIT(VERB_METRICS));
     assert_int_equal(ci->rate_limit, 100);
@@ -178,6 +181,8 @@ static const struct {
     {TTL("\"1m30s\""), "rules[0].max_ttl", "as one number and one unit"},
     {TTL("\"99ms\""), "rules[0].max_ttl", "from 100ms to 24h"},
     {TTL("\"25h\""), "rules[0].max_ttl", "from 100ms to 24h"},
+    {RULES("{\"prefix\":\"\",\"verbs\":[\"acquire\"],\"max_held\":\"721h\"}"), "rules[0].max_held",
+     "from 100ms to 720h"},
     {RULES("{\"prefix\":\"\",\"verbs\":[\"read\"]},[]"), "principals[0].rules[1]", "an object"},
     {RULES("{\"verbs\":[\"read\"]}"), "rules[0].prefix", "0 to 255 bytes"},
     {RULES("{\"prefix\":null,\"verbs\":[\"read\"]}"), "rules[0].prefix", "expected a text"},
