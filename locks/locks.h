@@ -41,6 +41,7 @@ struct acquire {
     struct slice token;
     bool token_is_new;  /* this server has made it for this request: no earlier one has used it */
     struct slice owner; /* as owner_compose writes it, like every owner here */
+    bool owner_is_made; /* the client gave none: the owner of a repeat may differ */
     bool is_reentrant;  /* the holds of this owner let it in */
     enum lock_mode mode;
     int64_t limit;  /* 0: none; only with LOCK_SHARED */
@@ -54,6 +55,7 @@ struct acquire {
     int64_t keep_ms;     /* for locks_wait: how long the queue keeps its place without a request */
     int64_t replicas;    /* of Redis that must have the hold before the client is told; 0: none */
     bool of_connection;  /* the hold ends with the connection: see locks_release_connection */
+    int64_t set;         /* set by locks_acquire_several: equal for equal sets of names; else 0 */
 };
 
 /* A hold, for its owner. */
@@ -108,9 +110,10 @@ struct lock_view {
     int64_t hold_count;
     int64_t limit; /* of the shared holds; 0: none */
     int64_t queue_length;
-    bool mine;        /* the token of the request has a hold, */
-    int64_t position; /* or waits, at this place in the queue, from 1; 0: it does not */
-    int64_t opens_ms; /* LOCKS_QUARANTINED: until it may be granted, as far as Redis knows, */
+    bool mine;         /* the token of the request has a hold, */
+    int64_t position;  /* or waits, at this place in the queue, from 1; 0: it does not */
+    bool is_other_set; /* LOCKS_TOKEN_IN_USE: the token was used for other names */
+    int64_t opens_ms;  /* LOCKS_QUARANTINED: until it may be granted, as far as Redis knows, */
     enum quarantine_reason opens_reason; /* and why not before */
     struct {
         int64_t fence; /* 0: no earlier hold is known */
@@ -146,6 +149,8 @@ enum locks_result {
     LOCKS_LOCKED,           /* acquire: other holds prevent it; `view` tells which */
     LOCKS_LIMIT_MISMATCH,   /* acquire: the lock has another limit; `view` tells it */
     LOCKS_TOKEN_RELEASED,   /* acquire: this token's hold was released already */
+    LOCKS_TOKEN_IN_USE,     /* acquire: the token was used for another request; the first holder and
+                             * the limit of `view` tell for what */
     LOCKS_NOT_HELD,         /* renew, release: the token has no live hold */
     LOCKS_MAX_HELD,         /* renew: the hold cannot get longer; `hold` is as it was */
     LOCKS_TIMEOUT,          /* waiting: the wait has ended; `view` tells the holders */

@@ -82,6 +82,22 @@ void state_text_taken(int64_t free_in_ms, char text[STATE_TEXT])
         snprintf(text, STATE_TEXT, ", taken for %lld s more", state_seconds_left(free_in_ms));
 }
 
+void state_text_use(const struct lock_view *view, char text[STATE_TEXT])
+{
+    const struct holder *holder = &view->holders[0];
+    char owner[OWNER_TEXT], limit[COUNT_TEXT] = "";
+    if (view->holder_count == 0) {
+        strcpy(text, "another request");
+        return;
+    }
+    describe_owner(holder->owner, LOCK_EXCLUSIVE, owner);
+    if (view->limit > 0)
+        snprintf(limit, sizeof limit, " with limit=%lld", (long long)view->limit);
+    snprintf(text, STATE_TEXT, "%s hold of %s%s%s",
+             holder->mode == LOCK_SHARED ? "a shared" : "an exclusive", owner, limit,
+             view->is_other_set ? ", with other names" : "");
+}
+
 void state_text_release(const struct release *release, char text[STATE_TEXT])
 {
     char others[COUNT_TEXT + sizeof " of this owner left"] = "", taken[STATE_TEXT];

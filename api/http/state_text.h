@@ -21,6 +21,9 @@ void state_text_release(const struct release *release, char text[STATE_TEXT]);
 /* How much longer a name stays taken that was released: ", taken for 12 s more"; "" for 0. */
 void state_text_taken(int64_t free_in_ms, char text[STATE_TEXT]);
 
+/* What a token was used for, by the view of LOCKS_TOKEN_IN_USE: "a shared hold of bob". */
+void state_text_use(const struct lock_view *view, char text[STATE_TEXT]);
+
 /* A time in whole seconds, rounded up: after that it is over. */
 long long state_seconds_left(int64_t ms);
 

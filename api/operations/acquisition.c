@@ -97,6 +97,7 @@ bool acquisition_read(struct exchange *exchange, struct acquire *ret)
         .token = exchange->holder.token,
         .token_is_new = token_is_new,
         .owner = exchange->holder.owner,
+        .owner_is_made = !field_given(parameters, FIELD_OWNER),
         .is_reentrant = parameters->numbers[FIELD_REENTRANT] != 0,
         .mode = (enum lock_mode)parameters->numbers[FIELD_LOCK_MODE],
         .limit = parameters->numbers[FIELD_LIMIT],
@@ -240,6 +241,16 @@ static json_t *limit_mismatch(struct exchange *exchange, const struct lock_view 
                        limit);
 }
 
+static json_t *token_in_use(struct exchange *exchange, const struct lock_view *view)
+{
+    char use[STATE_TEXT];
+    state_text_use(view, use);
+    return problem_new(exchange, PROBLEM_TOKEN_IN_USE,
+                       "This token was used for %s. Repeat that request as it was, or send another "
+                       "token with this one.",
+                       use);
+}
+
 static json_t *too_many(struct exchange *exchange, const struct lock_view *view)
 {
     json_t *document = problem_new(exchange, PROBLEM_TOO_MANY_WAITERS,
@@ -330,6 +341,9 @@ static json_t *problem_of(struct exchange *exchange, enum locks_result result,
             exchange, *ret,
             "Another owner waits to upgrade its shared hold, and each would wait for the "
             "other. Release your shared hold, then acquire the lock again.");
+    case LOCKS_TOKEN_IN_USE:
+        *ret = PROBLEM_TOKEN_IN_USE;
+        return token_in_use(exchange, view);
     case LOCKS_TOKEN_RELEASED:
         *ret = PROBLEM_NOT_HELD;
         return problem_new(exchange, *ret,

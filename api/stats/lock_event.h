@@ -18,6 +18,7 @@
     X(LOCK_EVENT_TOO_MANY_WAITERS, "too_many_waiters") /* the queue is full */                     \
     X(LOCK_EVENT_LIMIT_MISMATCH, "limit_mismatch")                                                 \
     X(LOCK_EVENT_UPGRADE_CONFLICT, "upgrade_conflict")                                             \
+    X(LOCK_EVENT_IN_USE, "token_in_use") /* its token was used for another request */              \
     X(LOCK_EVENT_SPENT, "spent") /* its token was released, or its wait cancelled, before */       \
     X(LOCK_EVENT_UNCONFIRMED, "unconfirmed") /* too few replicas had it: what was granted is taken \
                                               * back */                                            \

@@ -267,6 +267,20 @@ static bool reply_take_last_end(struct slice *rest, struct lock_view *ret)
     return ret->last_release.owner.length == 0 || owner_is_valid(ret->last_release.owner);
 }
 
+bool reply_read_use(const struct value *value, struct lock_view *ret)
+{
+    struct holder *holder = &ret->holders[0];
+    int64_t is_other_set;
+    if (!reply_read_mode(value_at(value, 1), &holder->mode) ||
+        !value_integer(value_at(value, 2), &ret->limit) ||
+        !reply_read_owner(value_at(value, 3), &holder->owner) ||
+        !value_integer(value_at(value, 4), &is_other_set))
+        return false;
+    ret->holder_count = 1;
+    ret->is_other_set = is_other_set != 0;
+    return true;
+}
+
 static bool reply_take_view_head(struct slice *rest, struct lock_view *ret)
 {
     int64_t standing; /* 1: it holds; less than 0: it waits */

@@ -6,7 +6,7 @@
 
 enum {
     MODE_LENGTH = 9, /* "exclusive" */
-    PACKED_LENGTH = 1 + 4 * PACKED_NUMBER + TOKEN_LONGEST + OWNER_LENGTH + MODE_LENGTH +
+    PACKED_LENGTH = 1 + 5 * PACKED_NUMBER + TOKEN_LONGEST + OWNER_LENGTH + MODE_LENGTH +
                     LOCK_ATTEMPT_LENGTH + LOCK_CLIENT_LENGTH + LOCK_META_LENGTH + 5,
     ARGUMENTS_MOST = 7,  /* of a request that waits */
     ATTEMPT_DIGITS = 16, /* of its number */
@@ -67,6 +67,21 @@ int64_t request_lease_ms(const struct acquire *acquire)
     return most > 0 && most < lease_ms ? most : lease_ms;
 }
 
+static bool request_has_terms(const struct acquire *acquire)
+{
+    return acquire->at_least_ms > 0 || acquire->max_held_ms > 0;
+}
+
+/* A request with a new token has no earlier one to differ from. */
+static int request_flags(const struct request *request)
+{
+    const struct acquire *acquire = request->acquire;
+    bool differs = acquire->owner_is_made && request->kind != REQUEST_NEW;
+    return (acquire->is_reentrant ? REQUEST_REENTRANT : 0) | (differs ? REQUEST_MADE_OWNER : 0) |
+           (request_has_terms(acquire) ? REQUEST_WITH_TERMS : 0) |
+           (acquire->set ? REQUEST_WITH_SET : 0);
+}
+
 /* What acquire.lua says. The texts are as Redis keeps them: a NUL ends each. */
 static struct slice request_pack_hold(const struct request *request, char packed[PACKED_LENGTH])
 {
@@ -77,10 +92,8 @@ static struct slice request_pack_hold(const struct request *request, char packed
         slice_of(acquire->mode == LOCK_SHARED ? "shared" : "exclusive"),
         slice_of(request->attempt->text),
     };
-    bool has_terms = acquire->at_least_ms > 0 || acquire->max_held_ms > 0;
     char *end = packed;
-    *end++ = (char)(request->kind + (acquire->is_reentrant ? REQUEST_REENTRANT : 0) +
-                    (has_terms ? REQUEST_WITH_TERMS : 0));
+    *end++ = (char)((int)request->kind | request_flags(request));
     end = packed_put(end, (double)acquire->ttl_ms);
     end = packed_put(end, (double)acquire->limit);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -90,9 +103,11 @@ static struct slice request_pack_hold(const struct request *request, char packed
     request_append(&end, acquire->client);
     request_append(&end, acquire->meta);
     *end++ = '\0';
-    if (has_terms)
+    if (request_has_terms(acquire))
         end =
             packed_put(packed_put(end, (double)acquire->at_least_ms), (double)acquire->max_held_ms);
+    if (acquire->set)
+        end = packed_put(end, (double)acquire->set);
     return (struct slice){packed, (size_t)(end - packed)};
 }
 
@@ -198,6 +213,10 @@ static bool request_read_ended(const struct value *value, struct locks_reply *re
     if (reply_says(value, "limit_mismatch")) {
         ret->result = LOCKS_LIMIT_MISMATCH;
         return reply_read_view(value_at(value, 2), &ret->view);
+    }
+    if (reply_says(value, "token_in_use")) {
+        ret->result = LOCKS_TOKEN_IN_USE;
+        return reply_read_use(value, &ret->view);
     }
     if (reply_says(value, "too_many_waiters")) {
         ret->result = LOCKS_TOO_MANY_WAITERS;

@@ -5,8 +5,7 @@
 
 #include "locks/calls/operation.h"
 
-/* What the script knows of the token; the script gets the number, REQUEST_REENTRANT more if the
- * request is reentrant, and REQUEST_WITH_TERMS more if it has at_least or max_held. */
+/* What the script knows of the token; the script gets the number, plus flags of the request. */
 enum request_kind {
     REQUEST_NEW = 0,   /* no request can have used it before */
     REQUEST_FIRST = 1, /* this attempt comes for the first time, an earlier one may have used the
@@ -14,7 +13,12 @@ enum request_kind {
                         * of it has given it back */
     REQUEST_AGAIN = 2, /* this attempt came before: it claims its grant, or waits on */
 };
-enum { REQUEST_REENTRANT = 4, REQUEST_WITH_TERMS = 16 };
+enum request_flag {
+    REQUEST_REENTRANT = 4,
+    REQUEST_MADE_OWNER = 8,
+    REQUEST_WITH_TERMS = 16, /* it has at_least or max_held */
+    REQUEST_WITH_SET = 32,
+};
 
 /* The script's answer: a reply that ends the request, or that it waits. */
 struct request_answer {

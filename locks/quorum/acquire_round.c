@@ -25,8 +25,7 @@ struct acquire_round {
     int64_t fence;                 /* that the majority has agreed on; 0: not yet */
     int64_t version;               /* that is told with it */
     bool is_agreed[TALLY_MEMBERS]; /* its hold is looked after by fence_agreement.c */
-    bool finds[TALLY_MEMBERS];     /* the token has a hold there from before, */
-    bool differs[TALLY_MEMBERS];   /* of another mode */
+    bool finds[TALLY_MEMBERS];     /* the token has a hold there from before */
     struct attempt attempt;
     struct tally tally;
     struct tally agreed;                    /* the members that have it by `fence` */
@@ -114,8 +113,7 @@ static void adopt_fence_at_others(struct acquire_round *round)
  * lock: it is a new one. */
 static void tell_won(struct acquire_round *round)
 {
-    struct tally *tally = &round->agreed;
-    bool is_exclusive = tally_excludes(tally);
+    const struct tally *tally = &round->agreed;
     unsigned held = tally_count(tally, VOTE_HOLDING);
     bool is_repeated = held >= tally_majority(tally);
     struct locks_reply reply = {
@@ -126,7 +124,7 @@ static void tell_won(struct acquire_round *round)
                  .holds = tally_holds(tally),
                  .version = round->version,
                  .owner = held ? round->earlier.owner : round->acquire.owner,
-                 .mode = is_exclusive ? LOCK_EXCLUSIVE : LOCK_SHARED,
+                 .mode = round->acquire.mode,
                  .at_least_ms = held ? round->earlier.at_least_ms : round->acquire.at_least_ms,
                  .max_held_ms = held ? round->earlier.max_held_ms : round->acquire.max_held_ms,
                  .is_final = tally_is_final(tally)}};
@@ -202,6 +200,7 @@ static void view_refusals(const struct acquire_round *round, unsigned member, st
     X(VOTE_LOCKED, LOCKS_LOCKED)                                                                   \
     X(VOTE_LIMIT, LOCKS_LIMIT_MISMATCH)                                                            \
     X(VOTE_UPGRADE, LOCKS_UPGRADE_CONFLICT)                                                        \
+    X(VOTE_IN_USE, LOCKS_TOKEN_IN_USE)                                                             \
     X(VOTE_RELEASED, LOCKS_TOKEN_RELEASED)
 
 static void acquire_round_lose(struct acquire_round *round, unsigned member)
@@ -210,7 +209,9 @@ static void acquire_round_lose(struct acquire_round *round, unsigned member)
     TABLE_IS_COMPLETE(REASONS, VOTE_KINDS);
     struct locks_reply reply = {.result = RESULTS[round->tally.votes[member].kind],
                                 .attempt = round->attempt};
-    if (round->views[member])
+    if (reply.result == LOCKS_TOKEN_IN_USE)
+        reply.view = *round->views[member];
+    else if (round->views[member])
         view_refusals(round, member, &reply.view);
     take_back(round);
     acquire_round_tell(round, &reply);
@@ -253,6 +254,7 @@ static void note_refusal(struct acquire_round *round, unsigned member,
         [LOCKS_LOCKED] = VOTE_LOCKED,
         [LOCKS_LIMIT_MISMATCH] = VOTE_LIMIT,
         [LOCKS_UPGRADE_CONFLICT] = VOTE_UPGRADE,
+        [LOCKS_TOKEN_IN_USE] = VOTE_IN_USE,
         [LOCKS_TOKEN_RELEASED] = VOTE_RELEASED,
     };
     struct vote *vote = &round->tally.votes[member];
@@ -261,9 +263,10 @@ static void note_refusal(struct acquire_round *round, unsigned member,
     vote->kind = reply->result < known ? KINDS[reply->result] : VOTE_NONE;
     if (vote->kind == VOTE_NONE)
         vote->kind = VOTE_AWAY;
+    if (vote->kind == VOTE_LOCKED || vote->kind == VOTE_LIMIT || vote->kind == VOTE_IN_USE)
+        round->views[member] = view_copy(&reply->view);
     if (vote->kind != VOTE_LOCKED && vote->kind != VOTE_LIMIT)
         return;
-    round->views[member] = view_copy(&reply->view);
     vote->version = reply->view.version;
     note_holders(round, vote, &reply->view);
 }
@@ -275,30 +278,15 @@ static void note_hold(struct acquire_round *round, unsigned member, const struct
                                                .fence = reply->hold.fence,
                                                .ttl_ms = reply->hold.ttl_ms,
                                                .holds = reply->hold.holds,
-                                               .is_exclusive = reply->hold.mode == LOCK_EXCLUSIVE,
                                                .is_final = reply->hold.is_final,
                                                .version = reply->hold.version,
                                                .ends_ms = reply->hold.ttl_ms};
     round->finds[member] = !is_new;
-    round->differs[member] = !is_new && reply->hold.mode != round->acquire.mode;
     if (is_new || round->earlier.owner.bytes)
         return;
     round->earlier = reply->hold;
     memcpy(round->earlier_owner, reply->hold.owner.bytes, reply->hold.owner.length);
     round->earlier.owner.bytes = round->earlier_owner;
-}
-
-/* A shared hold at one member and an exclusive hold at another make no majority of either. Holds of
- * the token in another mode count if a majority has them; else they refuse. */
-static void weigh_those_that_differ(struct acquire_round *round)
-{
-    unsigned count = 0;
-    for (unsigned i = 0; i < round->tally.members; i++)
-        count += round->differs[i];
-    for (unsigned i = 0; i < round->tally.members; i++)
-        if (round->differs[i])
-            round->tally.votes[i].kind =
-                count >= tally_majority(&round->tally) ? VOTE_HOLDING : VOTE_LOCKED;
 }
 
 static void acquire_round_hear(struct broadcast *broadcast, unsigned member,
@@ -318,7 +306,6 @@ static void acquire_round_hear(struct broadcast *broadcast, unsigned member,
         if ((result->outcome == STORE_REFUSED && result->error) || result->damaged)
             snprintf(round->error, sizeof round->error, "%s", result->error);
     }
-    weigh_those_that_differ(round);
     if (round->fence)
         adopt_fence_at(round, member);
 }

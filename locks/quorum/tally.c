@@ -145,19 +145,6 @@ bool tally_was_final(const struct tally *tally)
     return count >= tally_majority(tally);
 }
 
-bool tally_excludes(struct tally *tally)
-{
-    unsigned exclusive = 0;
-    for (unsigned i = 0; i < tally->members; i++)
-        exclusive += is_hold(&tally->votes[i]) && tally->votes[i].is_exclusive;
-    if (exclusive < tally_majority(tally))
-        return false;
-    for (unsigned i = 0; i < tally->members; i++)
-        if (is_hold(&tally->votes[i]) && !tally->votes[i].is_exclusive)
-            tally->votes[i].kind = VOTE_LOCKED;
-    return true;
-}
-
 int64_t tally_version(const struct tally *tally)
 {
     int64_t greatest = 0;

@@ -25,6 +25,7 @@ enum vote_kind {
     VOTE_LOCKED,  /* from here on: it refuses; of several reasons the last of these counts */
     VOTE_LIMIT,
     VOTE_UPGRADE,
+    VOTE_IN_USE,
     VOTE_RELEASED,
     VOTE_KINDS /* the number of kinds */
 };
@@ -34,7 +35,6 @@ struct vote {
     int64_t fence; /* of the hold, with VOTE_GRANTED and VOTE_HOLDING; */
     int64_t ttl_ms;
     int64_t holds;
-    bool is_exclusive;
     bool is_final;   /* no renewal makes it longer, */
     bool was_final;  /* and this one has not */
     int64_t version; /* of the name there, with any answer */
@@ -94,10 +94,6 @@ int64_t tally_above(int64_t number, int64_t now);
 
 /* The fence to propose to the members: above every number that they know. */
 int64_t tally_proposal(const struct tally *tally, int64_t now);
-
-/* Whether a majority holds exclusively. Then the votes of all other members become VOTE_LOCKED;
- * else the hold as a whole is shared. */
-bool tally_excludes(struct tally *tally);
 
 /* The greatest version of all members; and whether a majority knows this version. */
 int64_t tally_version(const struct tally *tally);

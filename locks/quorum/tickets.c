@@ -220,6 +220,13 @@ struct ticket *ticket_worker_first(const struct ticket_worker *worker, struct sl
 
 /* One waiter */
 
+/* Whether both can come from the same request. */
+static bool ticket_repeats(const struct ticket *ticket, const struct ticket *earlier)
+{
+    return ticket->mode == earlier->mode && ticket->set == earlier->set &&
+           (ticket->owner_is_made || slice_same(ticket->owner, earlier->owner));
+}
+
 static enum ticket_joined join(struct ticket *ticket, struct slice key, int64_t most)
 {
     struct tickets *tickets = ticket->worker->tickets;
@@ -227,6 +234,8 @@ static enum ticket_joined join(struct ticket *ticket, struct slice key, int64_t 
     struct ticket *earlier = queue ? tree_find(&queue->tokens, ticket->token) : NULL;
     if (queue && !earlier && queue->count >= most)
         return TICKET_REFUSED;
+    if (earlier && !ticket_repeats(ticket, earlier))
+        return TICKET_IN_USE;
     if (!queue)
         queue = ticket_queue_new(tickets, key);
     put_behind(queue, ticket, earlier ? earlier : TAILQ_LAST(&queue->list, ticket_list));

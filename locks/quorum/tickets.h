@@ -48,8 +48,10 @@ struct ticket {
     int64_t since_us;    /* and by the wall clock, since 1970; */
     void *context;
     enum lock_mode mode;
-    bool is_reentrant; /* and all these are constant */
-    bool is_present;   /* this and the rest are for tickets.c alone */
+    bool is_reentrant;
+    bool owner_is_made;
+    int64_t set;     /* and all these are constant */
+    bool is_present; /* this and the rest are for tickets.c alone */
     bool has_notice;
     struct ticket_worker *worker; /* NULL: it never joined */
     struct ticket_queue *queue;   /* NULL: it has left */
@@ -69,10 +71,11 @@ void ticket_worker_close(struct ticket_worker *worker, uv_close_cb closed);
 /* The first present waiter for the name, if it is this worker's; else NULL. */
 struct ticket *ticket_worker_first(const struct ticket_worker *worker, struct slice key);
 
-enum ticket_joined { TICKET_FIRST, TICKET_BEHIND, TICKET_REFUSED };
+enum ticket_joined { TICKET_FIRST, TICKET_BEHIND, TICKET_REFUSED, TICKET_IN_USE };
 
 /* The ticket waits for the name from now on: behind all others, or in the place of an earlier
- * ticket with its token, which is ended. TICKET_REFUSED: `most` tickets wait already. */
+ * ticket with its token, which is ended. TICKET_REFUSED: `most` tickets wait already.
+ * TICKET_IN_USE: the earlier one waits for something else, and goes on. */
 enum ticket_joined ticket_join(struct ticket *ticket, struct ticket_worker *worker,
                                struct slice key, int64_t most);
 

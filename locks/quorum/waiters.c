@@ -28,12 +28,12 @@ struct quorum_waiter {
     bool is_in_line;
     bool is_kept;
     bool waits;
-    bool is_reading; /* an inspect of the name is under way */
-    bool is_own;     /* it has a hold already, or its owner has one that lets it in */
-    bool is_queued;  /* `acquirer.queued` has run */
-    bool is_refused; /* the queue was full */
-    bool is_over;    /* the wait has ended, or the tries after a split vote have */
-    uint64_t begun;  /* loop time, ms */
+    bool is_reading;           /* an inspect of the name is under way */
+    bool is_own;               /* it has a hold already, or its owner has one that lets it in */
+    bool is_queued;            /* `acquirer.queued` has run */
+    enum locks_result refusal; /* LOCKS_DONE: none; else the queue has not taken it, and why */
+    bool is_over;              /* the wait has ended, or the tries after a split vote have */
+    uint64_t begun;            /* loop time, ms */
     struct acquire acquire;
     char bytes[];
 };
@@ -70,12 +70,14 @@ static enum ticket_joined quorum_waiter_join(struct quorum_waiter *waiter)
                                      .client = waiter->acquire.client,
                                      .mode = waiter->acquire.mode,
                                      .is_reentrant = waiter->acquire.is_reentrant,
+                                     .owner_is_made = waiter->acquire.owner_is_made,
+                                     .set = waiter->acquire.set,
                                      .since = waiter->begun,
                                      .since_us = wall_clock_us(),
                                      .context = waiter};
     enum ticket_joined joined = ticket_join(&waiter->ticket, &awaited->locks->quorum->ticket_worker,
                                             awaited->key, awaited->locks->most_waiters);
-    if (joined == TICKET_REFUSED)
+    if (joined == TICKET_REFUSED || joined == TICKET_IN_USE)
         return joined;
     waiter->is_in_line = true;
     LIST_INSERT_HEAD(&awaited->waiters, waiter, others);
@@ -316,8 +318,8 @@ static void quorum_waiter_on_over(uv_timer_t *timer)
 {
     struct quorum_waiter *waiter = timer->data;
     waiter->is_over = true;
-    if (waiter->is_refused)
-        quorum_waiter_finish(waiter, &(struct locks_reply){.result = LOCKS_TOO_MANY_WAITERS});
+    if (waiter->refusal != LOCKS_DONE)
+        quorum_waiter_finish(waiter, &(struct locks_reply){.result = waiter->refusal});
     else if (quorum_waiter_locks(waiter)->draining)
         quorum_waiter_finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
     else if (waiter->round || waiter->is_reading)
@@ -350,6 +352,13 @@ static struct quorum_waiter *quorum_waiter_new(struct locks *locks, const struct
     return waiter;
 }
 
+static enum locks_result quorum_waiter_refusal(enum ticket_joined joined)
+{
+    if (joined == TICKET_REFUSED)
+        return LOCKS_TOO_MANY_WAITERS;
+    return joined == TICKET_IN_USE ? LOCKS_TOKEN_IN_USE : LOCKS_DONE;
+}
+
 struct waiter *quorum_wait(struct locks *locks, const struct acquire *acquire,
                            const struct acquirer *acquirer, locks_done *done)
 {
@@ -358,9 +367,9 @@ struct waiter *quorum_wait(struct locks *locks, const struct acquire *acquire,
     waiter->waits = true;
     if (!locks->draining && acquirer->is_connected(acquirer->context)) {
         joined = quorum_waiter_join(waiter);
-        waiter->is_refused = joined == TICKET_REFUSED;
+        waiter->refusal = quorum_waiter_refusal(joined);
     }
-    bool is_told_at_once = locks->draining || waiter->is_refused;
+    bool is_told_at_once = locks->draining || waiter->refusal != LOCKS_DONE;
     uv_timer_start(&waiter->timer, quorum_waiter_on_over,
                    is_told_at_once ? 0 : (uint64_t)acquire->wait_ms, 0);
     if (joined == TICKET_FIRST) {

@@ -2,15 +2,18 @@
 --
 -- ARGV  2 packed: a byte: 0 the token is new, 1 it may have been sent before: this request takes over its
 --         place in the queue, and shares its hold, 2 this very request (by its attempt) looks again: it
---         yields to a later one; 4 more if it re-enters: the holds of its owner let it in; 16 more if more
---         follows behind the texts; TTL in ms, limit (0: none), and the texts of the hold, each ended by a
---         NUL: token, owner, mode, attempt, meta; then AT_LEAST and MAX_HELD in ms (0: none),
+--         yields to a later one; 4 more if it re-enters: the holds of its owner let it in; 8 more if its
+--         owner was made up, so that another one of its token is none; 16 more if AT_LEAST and MAX_HELD
+--         follow the texts, 32 more if SET follows then;
+--         TTL in ms, limit (0: none), and the texts of the hold, each ended by a NUL: token, owner, mode,
+--         attempt, meta; then AT_LEAST and MAX_HELD in ms (0: none), and SET,
 --       and of a request that waits: 3 server, 4 its lease in ms, 5 claim window in ms,
 --       6 how long to keep the place in ms, 7 how many may wait
 -- Returns {'granted', fence, holds}, or for a lone hold the fence alone;
 --         packed 'claimed' or 'holding', fence, ttl_ms, holds, version, limit, owner, mode, and more (see
 --         told_of): the token has the hold, and this request is the first to be told, or not;
 --         {'waiting', next_ms}, {'locked', view}, {'limit_mismatch', limit, view},
+--         {'token_in_use', mode, limit, owner, 1 if for other names}: the token was used for that,
 --         {'too_many_waiters', length}, {'upgrade_conflict'}, {'released'}, {'superseded'}, or where
 --         it would be granted if anything were now, {'quarantined', for how many ms, reason}.
 
@@ -18,18 +21,25 @@ local NUMBERS = '<Bdd'
 local REQUEST = NUMBERS .. TEXTS
 local REQUEST_HEAD = NUMBERS .. 'sss' -- to the mode
 local NEW, MAY_BE_OLD, AGAIN = 0, 1, 2
-local REENTER, TERMS_FOLLOW = 4, 16
+local KINDS, REENTER, MADE_OWNER, TERMS_FOLLOW, SET_FOLLOWS = 4, 4, 8, 16, 32
+
+local function has(flags, flag)
+    return flags % (2 * flag) >= flag
+end
 
 local function request_of(argv)
-    local sent, ttl, limit, token, owner, mode, attempt, meta, behind = parse(REQUEST, argv[2])
-    local at_least, max_held = 0, 0
-    if sent >= TERMS_FOLLOW then
-        sent, at_least, max_held = sent - TERMS_FOLLOW, parse('<dd', argv[2], behind)
+    local flags, ttl, limit, token, owner, mode, attempt, meta, behind = parse(REQUEST, argv[2])
+    local at_least, max_held, set = 0, 0, 0
+    if has(flags, TERMS_FOLLOW) then
+        at_least, max_held, behind = parse('<dd', argv[2], behind)
+    end
+    if has(flags, SET_FOLLOWS) then
+        set = parse('<d', argv[2], behind)
     end
     local request = {token = token, owner = owner, mode = mode, attempt = attempt, meta = meta,
-                     limit = limit, ttl = ttl, at_least = at_least, max_held = max_held,
-                     sent = sent % REENTER, reenters = sent >= REENTER,
-                     server = argv[3]}
+                     limit = limit, ttl = ttl, at_least = at_least, max_held = max_held, set = set,
+                     sent = flags % KINDS, reenters = has(flags, REENTER),
+                     owner_is_made = has(flags, MADE_OWNER), server = argv[3]}
     if request.server then
         request.lease, request.claim = tonumber(argv[4]), tonumber(argv[5])
         request.keep, request.waiters_most = tonumber(argv[6]), tonumber(argv[7])
@@ -43,6 +53,27 @@ local function is_anothers(hold, waiter, attempt)
         return not others_told(hold, attempt)
     end
     return waiter and waiter[ATTEMPT] ~= attempt and waiter[ATTEMPT] ~= ''
+end
+
+-- The reply if the token was used for something else, by its hold or waiter; else nil.
+local function other_use(state, used, request)
+    local limit = limit_of(state, used)
+    if used[MODE] == request.mode and limit == request.limit and used[SET] == request.set and
+       (used[OWNER] == request.owner or request.owner_is_made) then
+        return nil
+    end
+    return {'token_in_use', used[MODE], limit, used[OWNER], used[SET] == request.set and 0 or 1}
+end
+
+-- The reply if what the token has, or had, refuses this request; else nil.
+local function refuse_token(state, request, hold, waiter)
+    local used = hold or waiter
+    if not used then
+        return holds.find_ended(state, request.token) and {'released'} or nil
+    elseif request.sent == AGAIN then
+        return is_anothers(hold, waiter, request.attempt) and {'superseded'} or nil
+    end
+    return other_use(state, used, request)
 end
 
 -- A waiter that came again: its place, owner and mode stay, the rest is this request's.
@@ -70,23 +101,23 @@ end
 local function grant_upgrade(state, waiter, attempt)
     queue.remove(state, waiter[TOKEN], waiter[SERVER])
     waiter[ATTEMPT] = attempt
-    holds.grant(state, waiter, waiter[WANTED], waiter[TTL])
+    holds.grant(state, waiter, waiter[TTL])
     hand_over(state) -- it lets nobody in, but shows which servers have waiters left
     return tell_hold(state, waiter, attempt)
 end
 
 local function new_hold(request)
     return {HOLD.mark, request.token, request.owner, request.mode, request.attempt, request.meta, 0, 0, 0,
-            request.ttl, request.at_least, request.max_held}
+            request.ttl, request.at_least, request.max_held, request.limit, request.set}
 end
 
 local function new_waiter(state, request, is_upgrade)
     local arrival = max(state[ARRIVAL] + 1, now)
     state.past = false
     return waiter_of(request.token, request.owner, request.mode, request.attempt, request.meta, arrival,
-                     request.ttl, request.at_least, request.max_held, request.limit, request.claim,
-                     request.keep, is_upgrade and arrival - FRONT or arrival, request.server,
-                     request.reenters and 1 or 0)
+                     request.ttl, request.at_least, request.max_held, request.limit, request.set,
+                     request.claim, request.keep, is_upgrade and arrival - FRONT or arrival,
+                     request.server, request.reenters and 1 or 0)
 end
 
 local function wait(state, request, is_upgrade)
@@ -123,7 +154,7 @@ local function ask_anew(state, request)
         return refuse_full(state)
     elseif is_granted then
         local hold = new_hold(request)
-        holds.grant(state, hold, limit, request.ttl)
+        holds.grant(state, hold, request.ttl)
         return finish(state, state[ONLY] and hold[FENCE] or
                              {'granted', hold[FENCE], holds.owned(state, owner)})
     end
@@ -182,7 +213,7 @@ local function claim_plainly(state, request)
     local hold = state[ONLY]
     if request.sent ~= AGAIN or now < opens or not hold or hold[TOKEN] ~= request.token or
        hold[ATTEMPT] ~= '' or now >= hold[EXPIRES] or now >= state[TICK] or
-       not is_plain(hold) or state[TICK] > now + hold[TTL] * 1000 or state.front and state[WAITERS] > 0 then
+       has_terms(hold) or state[TICK] > now + hold[TTL] * 1000 or state.front and state[WAITERS] > 0 then
         return false
     end
     local waiter = queue.find(state, request.token)
@@ -232,12 +263,10 @@ local function acquire(argv)
     local hold, waiter
     if request.sent ~= NEW then
         hold, waiter = holds.find(state, token), find_waiter(state, token)
-        if request.sent == AGAIN and is_anothers(hold, waiter, request.attempt) then
+        local refusal = refuse_token(state, request, hold, waiter)
+        if refusal then
             hand_over(state)
-            return finish(state, {'superseded'})
-        elseif not hold and not waiter and holds.find_ended(state, token) then
-            hand_over(state)
-            return finish(state, {'released'})
+            return finish(state, refusal)
         elseif hold and hold[ATTEMPT] == '' and now < opens then
             queue.ungrant(state, hold)
             hold, waiter = nil, find_waiter(state, token)

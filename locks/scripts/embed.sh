@@ -19,7 +19,8 @@ length() {
     wc -c < "$1" | tr -d ' '
 }
 
-# Replaces the names that stand for a number: what field() declares, what is made of that, and layouts.
+# Replaces the names that stand for a number: what field() declares, what is made of that, layouts, and what is
+# "a value".
 number() {
     awk '
         function indexed(text,    out, word) {

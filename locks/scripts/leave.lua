@@ -16,10 +16,10 @@
 -- A place for whom has a hold, and gives it back until its client comes again: in order of the grants. It
 -- re-enters if it has entered, or was entered.
 local function place_of(state, hold, claim_ms, keep)
-    local limit = hold[MODE] == 'shared' and state[LIMIT] or 0
     local reenters = state[EXCLUSIVES] > 0 and state[COUNT] - state[RELEASED_HOLDS] > 1 and 1 or 0
     return waiter_of(hold[TOKEN], hold[OWNER], hold[MODE], '', hold[META], 0, hold[TTL], hold[AT_LEAST],
-                     hold[MAX_HELD], limit, claim_ms, keep, hold[FENCE] - PAST, '', reenters)
+                     hold[MAX_HELD], limit_of(state, hold), hold[SET], claim_ms, keep, hold[FENCE] - PAST, '',
+                     reenters)
 end
 
 -- Makes a hold one that its client may claim within the claim window.

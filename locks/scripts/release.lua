@@ -36,7 +36,7 @@ end
 -- The hold of the next waiter.
 local function tell_claimed(claimed)
     local told = pack('<ssd', claimed[ATTEMPT], claimed[OWNER], ms_until(claimed[EXPIRES]))
-    return is_plain(claimed) and told or told .. pack('<dd', holds.terms_of(claimed))
+    return has_terms(claimed) and told .. pack('<dd', holds.terms_of(claimed)) or told
 end
 
 local function release_hold(state, hold, server, connection)

@@ -367,6 +367,7 @@ struct several *locks_acquire_several(struct locks *locks, const struct slice *n
     struct slice *texts[] = {&several->acquire.token, &several->acquire.owner,
                              &several->acquire.client, &several->acquire.meta};
     several->names = names_sorted(names, count, texts, sizeof texts / sizeof texts[0]);
+    several->acquire.set = names_number(several->names);
     several_ask(several);
     return several;
 }

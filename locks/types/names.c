@@ -42,3 +42,18 @@ struct names *names_sorted(const struct slice *names, size_t count, struct slice
         names_move(texts[i], &end);
     return copy;
 }
+
+int64_t names_number(const struct names *names)
+{
+    static const uint64_t EXACT = (UINT64_C(1) << 52) - 1; /* a double has it exactly */
+    uint64_t hash = 14695981039346656037U;
+    if (names->count == 1)
+        return 0;
+    for (size_t i = 0; i < names->count; i++) {
+        const struct slice *name = &names->each[i];
+        for (size_t j = 0; j < name->length; j++)
+            hash = (hash ^ (unsigned char)name->bytes[j]) * 1099511628211U;
+        hash *= 1099511628211U; /* as of a NUL, which no name has */
+    }
+    return (int64_t)((hash ^ hash >> 52) & EXACT) | 1;
+}

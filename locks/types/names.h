@@ -4,6 +4,8 @@
 
 #include "base/slice.h"
 
+#include <stdint.h>
+
 struct names {
     size_t count;
     struct slice each[]; /* in the order of their bytes */
@@ -13,5 +15,9 @@ struct names {
  * free(3). */
 struct names *names_sorted(const struct slice *names, size_t count, struct slice *const *texts,
                            size_t text_count);
+
+/* A number for these names together: equal for the same ones, and most likely for no others. 0 for
+ * a single name, so that it is the same name alone. */
+int64_t names_number(const struct names *names);
 
 #endif

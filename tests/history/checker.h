@@ -19,6 +19,7 @@
     X(NO_REVIVAL, "a hold lived on after its certain end")                                         \
     X(NO_LOSS, "a hold was gone before it can have ended")                                         \
     X(NO_SECOND_HOLD, "a repeated acquire got another hold while the first one lived")             \
+    X(ONE_USE, "a token was taken for another use than its own, or refused for its own")           \
     X(OWN_RELEASE, "a release ended the hold of another token")                                    \
     X(SAME_RELEASE, "a repeated release answered otherwise")                                       \
     X(STAYS_RELEASED, "a token that was released locked again, or was forgotten")                  \

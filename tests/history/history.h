@@ -20,6 +20,7 @@ enum outcome {
     CANCELLED,        /* 200 of a release that took a waiter out of the queue */
     FULL,             /* 429 too_many_waiters */
     UPGRADE_CONFLICT, /* 409 upgrade_conflict */
+    TOKEN_IN_USE,     /* 409 token_in_use */
     SUPERSEDED,       /* 409 superseded: a later request of the token waits in its place */
     STRANGE,          /* any other */
     OUTCOMES

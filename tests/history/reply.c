@@ -69,6 +69,7 @@ static enum outcome refused(const struct event *event, const char *code)
         {"wait_timeout", TIMED_OUT, true},
         {"superseded", SUPERSEDED, true},
         {"upgrade_conflict", UPGRADE_CONFLICT, true},
+        {"token_in_use", TOKEN_IN_USE, true},
     };
     for (size_t i = 0; code && i < sizeof REFUSALS / sizeof REFUSALS[0]; i++)
         if (!strcmp(code, REFUSALS[i].code))

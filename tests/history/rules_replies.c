@@ -4,6 +4,13 @@
 
 enum { REMEMBERED_US = 25000000, TOKENS_MOST = 4096 };
 
+/* Whether the request asked for something else than the hold. */
+static bool is_other_use(const struct event *event, const struct hold *hold)
+{
+    return event->owner != hold->owner || event->shared != hold->shared ||
+           event->limit != hold->limit;
+}
+
 /* A request with a token whose hold certainly lived all the while must have found that hold. */
 static void check_found(const struct event *event, const struct hold *hold,
                         struct findings *findings)
@@ -11,7 +18,11 @@ static void check_found(const struct event *event, const struct hold *hold,
     bool found = event->outcome == DONE && event->fence == hold->fence;
     switch (event->operation) {
     case ACQUIRE:
-        if (event->outcome == DONE)
+        if (event->outcome == (is_other_use(event, hold) ? HOLDING : TOKEN_IN_USE))
+            finding(findings, ONE_USE, "%s had %s", event_text(event), hold_text(hold));
+        else if (event->outcome == TOKEN_IN_USE)
+            break;
+        else if (event->outcome == DONE)
             finding(findings, NO_SECOND_HOLD, "%s had %s", event_text(event), hold_text(hold));
         else if (event->outcome != HOLDING || event->fence != hold->fence)
             finding(findings, NO_LOSS, "%s had %s", event_text(event), hold_text(hold));

@@ -227,6 +227,17 @@ static void a_repeat_with_a_hold_of_its_own_is_found(void **state)
     assert_good(HISTORY(GRANT(0, 1, 10), GRANT(120, 1, 130)));
 }
 
+static void token_taken_for_another_use_is_found(void **state)
+{
+    (void)state;
+#define IN_USE(at, who, ...)                                                                       \
+    EVENT(at, .operation = ACQUIRE, .outcome = TOKEN_IN_USE, .token = (who), __VA_ARGS__)
+    assert_good(HISTORY(GRANT(0, 1, 10), IN_USE(20, 1, .owner = 2),
+                        IN_USE(30, 1, .owner = 1, .shared = true)));
+    assert_breaks(ONE_USE, HISTORY(GRANT(0, 1, 10), IN_USE(20, 1, .owner = 1)));
+    assert_breaks(ONE_USE, HISTORY(GRANT(0, 1, 10), AGAIN(20, 1, 10, 80, .owner = 2)));
+}
+
 static void a_release_of_anothers_hold_is_found(void **state)
 {
     (void)state;
@@ -362,6 +373,7 @@ int main(void)
         cmocka_unit_test(a_release_after_the_end_is_found),
         cmocka_unit_test(a_hold_that_is_gone_too_early_is_found),
         cmocka_unit_test(a_repeat_with_a_hold_of_its_own_is_found),
+        cmocka_unit_test(token_taken_for_another_use_is_found),
         cmocka_unit_test(a_release_of_anothers_hold_is_found),
         cmocka_unit_test(a_repeated_release_that_differs_is_found),
         cmocka_unit_test(a_released_token_that_locks_again_is_found),

@@ -161,13 +161,39 @@ static void repeated_acquire_returns_its_hold(void **state)
     assert_in_range(http_integer(client, "ttl_ms"), 1, ttl_ms - 15);
     assert_string_equal(http_header(client, "Location"), "/locks/again");
 
-    /* Whatever else it asks for: the hold is as it is, and nothing is renewed. */
-    answers_token(client, MINE, "POST /locks/again?owner=b&mode=shared&ttl=1h", NULL, 200, NULL);
+    /* Without an owner it has no other one, and whatever the TTL, nothing is renewed. */
+    answers_token(client, MINE, "POST /locks/again?ttl=1h", NULL, 200, NULL);
     assert_string_equal(http_text(client, "owner"), "a");
-    assert_string_equal(http_text(client, "mode"), "exclusive");
     assert_in_range(http_integer(client, "ttl_ms"), 1, ttl_ms - 15);
     answers(client, "GET /locks/again", NULL, 200, NULL);
     assert_int_equal(http_integer(client, "hold_count"), 1);
+}
+
+static void token_for_another_request_is_refused_with_what_it_was_used_for(void **state)
+{
+    static const char USED[] = "This token was used for a shared hold of ann with limit=3.",
+                      SEVERAL[] =
+                          "This token was used for an exclusive hold of bob, with other names.",
+                      OTHER_TOKEN[] = "another-token-0123456789";
+    static const char *const OTHERS[] = {"owner=bob&mode=shared&limit=3", "owner=ann",
+                                         "owner=ann&mode=shared&limit=4", "owner=ann&mode=shared"};
+    struct http_client *client = client_of(state);
+    answers_token(client, MINE, "POST /locks/used?owner=ann&mode=shared&limit=3", NULL, 201, NULL);
+    for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++) {
+        char request[100];
+        snprintf(request, sizeof request, "POST /locks/used?%s", OTHERS[i]);
+        answers_token(client, MINE, request, NULL, 409, "token_in_use");
+        assert_non_null(strstr(http_text(client, "detail"), USED));
+    }
+    answers_token(client, MINE, "POST /locks/used?owner=ann&mode=shared&limit=3", NULL, 200, NULL);
+
+    answers_token(client, OTHER_TOKEN, "POST /locks?owner=bob", "{\"names\": [\"u1\", \"u2\"]}",
+                  201, NULL);
+    answers_token(client, OTHER_TOKEN, "POST /locks?owner=bob", "{\"names\": [\"u2\", \"u3\"]}",
+                  409, "token_in_use");
+    assert_string_equal(http_text(client, "name"), "u2");
+    assert_non_null(strstr(http_text(client, "detail"), SEVERAL));
+    answers_token(client, OTHER_TOKEN, "POST /locks/u1?owner=bob", NULL, 409, "token_in_use");
 }
 
 static void limit_mismatch_names_the_limit(void **state)
@@ -261,6 +287,7 @@ int main(void)
         cmocka_unit_test(retry_after_is_at_least_a_second),
         cmocka_unit_test(refusal_shows_at_most_ten_holders),
         cmocka_unit_test(repeated_acquire_returns_its_hold),
+        cmocka_unit_test(token_for_another_request_is_refused_with_what_it_was_used_for),
         cmocka_unit_test(limit_mismatch_names_the_limit),
         cmocka_unit_test(text_reply_is_the_bare_token),
         cmocka_unit_test(text_problem_is_one_line),

@@ -203,7 +203,7 @@ static void grant_of_a_minority_is_taken_back_when_it_returns(void **state)
 }
 
 /* Three have it shared, and two, who answer first, exclusive from before. */
-static void reply_has_the_mode_of_a_majority(void **state)
+static void token_counts_for_what_a_majority_has_it_for(void **state)
 {
     struct on_quorum *story = *state;
     answers_token(story->client, TOKEN, "POST /locks/mixed?ttl=60s&owner=me", NULL, 201, NULL);
@@ -222,9 +222,12 @@ static void reply_has_the_mode_of_a_majority(void **state)
     for (int i = 0; i < 3; i++)
         redis_process_thaw(&story->servers.members[i]);
     assert_true(is_asked);
-    assert_int_equal(parked_answer(parked, PATIENCE_MS), 200);
-    assert_string_equal(http_text(&parked->client, "mode"), "shared");
+    assert_int_equal(parked_answer(parked, PATIENCE_MS), 409);
+    assert_string_equal(http_text(&parked->client, "code"), "token_in_use");
     parked_close(parked);
+    answers_token(story->client, TOKEN, "POST /locks/mixed?ttl=60s&owner=me&mode=shared", NULL, 200,
+                  NULL);
+    assert_string_equal(http_text(story->client, "mode"), "shared");
 }
 
 /* Until all members have this key. */
@@ -280,7 +283,7 @@ int main(void)
         TEST(reply_has_the_ttl_of_the_members_that_agreed),
         TEST(hold_found_by_two_requests_at_a_minority_is_taken_back),
         TEST(grant_of_a_minority_is_taken_back_when_it_returns),
-        TEST(reply_has_the_mode_of_a_majority),
+        TEST(token_counts_for_what_a_majority_has_it_for),
         TEST(change_without_any_message_reaches_watcher),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));

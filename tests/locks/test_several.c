@@ -170,8 +170,10 @@ static void a_repeat_lengthens_but_never_shortens(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
-    fixture_lock(&fixture->here, "a", TOKEN, 2 * FIXTURE_TTL_MS);
-    fixture_lock(&fixture->here, "b", TOKEN, FIXTURE_CLAIM_MS / 2);
+    acquire(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN);
+    fixture_renew(&fixture->here, "a", TOKEN, 2 * FIXTURE_TTL_MS);
+    fixture_renew(&fixture->here, "b", TOKEN, FIXTURE_CLAIM_MS / 2);
+    fixture_break(&fixture->here, "c");
     acquire(&outcome, &fixture->there, NAMES("a", "b", "c"), TOKEN);
     assert_int_equal(outcome.reply.result, LOCKS_DONE);
     assert_int_equal(outcome.reply.each[0].result, LOCKS_REPEATED);
@@ -186,12 +188,35 @@ static void a_refusal_keeps_what_was_held_before(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
-    fixture_lock(&fixture->here, "a", TOKEN, FIXTURE_TTL_MS);
+    acquire(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN);
+    fixture_break(&fixture->here, "b");
+    fixture_break(&fixture->here, "c");
     fixture_lock(&fixture->here, "c", OTHER, FIXTURE_TTL_MS);
     acquire(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN);
     assert_int_equal(outcome.reply.result, LOCKS_LOCKED);
     assert_true(fixture_remaining(&fixture->here, "a") >= WHOLE_LEAST_MS);
     assert_int_equal(fixture_remaining(&fixture->here, "b"), 0);
+}
+
+/* The set of names belongs to the token, too, in any order. */
+static void token_of_another_set_of_names_is_in_use(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome outcome;
+    acquire(&outcome, &fixture->here, NAMES("a", "b"), TOKEN);
+    acquire(&outcome, &fixture->there, NAMES("c", "a"), TOKEN);
+    assert_int_equal(outcome.reply.result, LOCKS_TOKEN_IN_USE);
+    assert_string_equal(outcome.name[outcome.reply.refused], "a");
+    assert_true(outcome.reply.view.is_other_set);
+    acquire(&outcome, &fixture->there, NAMES("a"), TOKEN);
+    assert_int_equal(outcome.reply.result, LOCKS_TOKEN_IN_USE);
+    acquire(&outcome, &fixture->there, NAMES("b", "a"), TOKEN);
+    assert_int_equal(outcome.reply.result, LOCKS_REPEATED);
+    acquire(&outcome, &fixture->here, NAMES("d"), OTHER);
+    acquire(&outcome, &fixture->there, NAMES("d", "e"), OTHER);
+    assert_int_equal(outcome.reply.result, LOCKS_TOKEN_IN_USE);
+    acquire(&outcome, &fixture->there, NAMES("d"), OTHER);
+    assert_int_equal(outcome.reply.result, LOCKS_REPEATED);
 }
 
 static void each_is_renewed_or_released_by_itself(void **state)
@@ -495,6 +520,7 @@ int main(void)
         IN_FIXTURE(a_repeat_lengthens_but_never_shortens),
         IN_FIXTURE(a_refusal_keeps_what_was_held_before),
         IN_FIXTURE(each_is_renewed_or_released_by_itself),
+        IN_FIXTURE(token_of_another_set_of_names_is_in_use),
         IN_FIXTURE(damage_counts_more_than_not_held),
         IN_FIXTURE(without_redis_all_are_unavailable),
         IN_FIXTURE(a_client_that_goes_leaves_nothing_behind),

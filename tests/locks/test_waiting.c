@@ -296,17 +296,33 @@ static void a_repeated_request_gets_what_it_has_queued_for(void **state)
         second = first;
         second.request.token = slice_of(second.token);
         second.request.owner = slice_of("another");
-        second.request.mode = LOCK_SHARED;
-        second.request.limit = 7;
+        second.request.owner_is_made = true;
         request_lock(&second);
         assert_result(fixture, &first, LOCKS_SUPERSEDED);
         fixture_release(i ? &fixture->there : &fixture->here, "n", HOLDERS[i]);
         assert_granted(fixture, &second);
         assert_string_equal(second.answer.owner, first.token);
-        assert_int_equal(second.answer.reply.hold.mode, LOCK_EXCLUSIVE);
-        assert_int_equal(second.answer.reply.hold.limit, 0);
         fixture_release(&fixture->here, "n", second.token);
     }
+}
+
+/* Its first request waits on. */
+static void request_for_something_else_with_a_token_that_waits_is_refused(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest first, second;
+    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
+    queue_up(&first, &fixture->here, 0, 1);
+    second = first;
+    second.request.token = slice_of(second.token);
+    second.request.mode = LOCK_SHARED;
+    second.request.limit = 7;
+    request_lock(&second);
+    assert_result(fixture, &second, LOCKS_TOKEN_IN_USE);
+    assert_int_equal(second.answer.reply.view.holders[0].mode, LOCK_EXCLUSIVE);
+    fixture_release(&fixture->here, "n", HOLDER);
+    assert_granted(fixture, &first);
+    fixture_release(&fixture->here, "n", first.token);
 }
 
 static void an_abandoned_waiter_is_passed_at_once(void **state)
@@ -737,6 +753,7 @@ int main(void)
         HELD(a_wait_that_ends_leaves_the_queue),
         HELD(a_kept_place_is_found_again_elsewhere),
         TEST(a_repeated_request_gets_what_it_has_queued_for),
+        TEST(request_for_something_else_with_a_token_that_waits_is_refused),
         HELD(an_abandoned_waiter_is_passed_at_once),
         TEST(a_waiter_may_be_abandoned_while_redis_is_asked),
         HELD(a_grant_is_not_claimed_for_a_client_that_has_gone),

@@ -732,6 +732,24 @@ static bool is_anothers(const struct model_hold *hold, const struct model_waiter
     return waiter && waiter->hold.attempt[0] != '\0' && strcmp(waiter->hold.attempt, attempt) != 0;
 }
 
+/* Whether the token was used for something else than this. */
+static bool is_other_use(const struct model_hold *used, const struct model_hold *wanted,
+                         bool made_owner)
+{
+    return used->shared != wanted->shared || used->limit != wanted->limit ||
+           used->set != wanted->set || (!made_owner && strcmp(used->owner, wanted->owner) != 0);
+}
+
+static struct answer tell_use(const struct model_hold *used, const struct model_hold *wanted)
+{
+    struct answer answer = say("token_in_use");
+    strcpy(answer.mode, used->shared ? "shared" : "exclusive");
+    strcpy(answer.owner, used->owner);
+    answer.limit = used->limit;
+    answer.count = used->set != wanted->set;
+    return answer;
+}
+
 static struct answer acquire_settled(struct model *model, int64_t now,
                                      const struct model_hold *wanted,
                                      const struct acquiring *acquiring)
@@ -742,7 +760,13 @@ static struct answer acquire_settled(struct model *model, int64_t now,
         hand_over(model, now);
         return say("superseded");
     }
-    if (!hold && !waiter && was_released(model, now, wanted->token)) {
+    const struct model_hold *used = hold ? hold : waiter ? &waiter->hold : NULL;
+    if (used && !acquiring->again && is_other_use(used, wanted, acquiring->made_owner)) {
+        struct answer answer = tell_use(used, wanted);
+        hand_over(model, now);
+        return answer;
+    }
+    if (!used && was_released(model, now, wanted->token)) {
         hand_over(model, now);
         return say("released");
     }
@@ -775,7 +799,8 @@ struct answer model_acquire(struct model *model, int64_t now, const struct acqui
                               .ttl_ms = acquiring->ttl_ms,
                               .at_least_ms = acquiring->at_least_ms,
                               .max_held_ms = acquiring->max_held_ms,
-                              .limit = acquiring->limit};
+                              .limit = acquiring->limit,
+                              .set = acquiring->set};
     strcpy(hold.token, acquiring->token);
     strcpy(hold.owner, acquiring->owner);
     strcpy(hold.attempt, acquiring->attempt);

@@ -21,6 +21,7 @@ struct model_hold {
     int64_t at_least_ms;
     int64_t max_held_ms;
     bool released; /* it only keeps the name taken, and is of nobody */
+    int64_t set;
 };
 
 /* Where a waiter is: at the server that has its request, away, or granted and not claimed. */

@@ -458,7 +458,7 @@ static const char CHECK[] =
     "local _, _, _, _, _, _, waiters, away, unclaimed, _, servers = "
     "struct.unpack('<BBdI4I4I4I4I4I4I4I4', packed) "
     "local held = select(26, struct.unpack('<BBdI4I4I4I4I4I4I4I4ddddsddddddsss', packed)) "
-    "local rest = held <= #packed and select(13, struct.unpack('<Bsssssdddddd', packed, held)) "
+    "local rest = held <= #packed and select(15, struct.unpack('<BsssssddddddI4d', packed, held)) "
     "if rest and rest <= #packed then "
     "local _, front = struct.unpack('<Bs', packed, rest) "
     "local behind = math.max(waiters - (front ~= '' and 1 or 0), 0) "
@@ -664,6 +664,14 @@ static void read_quarantined(const redisReply *reply, struct answer *ret)
     text(reply, 2, ret->reason, sizeof ret->reason);
 }
 
+static void read_use(const redisReply *reply, struct answer *ret)
+{
+    text(reply, 1, ret->mode, sizeof ret->mode);
+    ret->limit = integer(reply, 2);
+    text(reply, 3, ret->owner, sizeof ret->owner);
+    ret->count = integer(reply, 4);
+}
+
 static void read_too_many(const redisReply *reply, struct answer *ret)
 {
     ret->count = integer(reply, 1);
@@ -682,6 +690,7 @@ static const struct {
     {"waiting", read_waiting},           {"locked", read_refusal},
     {"timeout", read_refusal},           {"limit_mismatch", read_refusal},
     {"too_many_waiters", read_too_many}, {"quarantined", read_quarantined},
+    {"token_in_use", read_use},
 };
 
 /* `released` from an acquire says nothing else. */
@@ -721,7 +730,10 @@ static const char *or_else(const char *text, const char *otherwise)
     return text ? text : otherwise;
 }
 
-enum { TERMS_FOLLOW = 16 }; /* at_least and max_held */
+enum {
+    TERMS_FOLLOW = 16,
+    SET_FOLLOWS = 32
+}; /* at_least and max_held; the number of a set of names */
 
 /* What a request for a hold is. Returns its length. */
 static size_t pack_request(struct scripts *scripts, const struct acquiring *acquiring,
@@ -735,18 +747,21 @@ static size_t pack_request(struct scripts *scripts, const struct acquiring *acqu
                            or_else(acquiring->attempt, fresh), or_else(acquiring->meta, "")};
     bool has_terms = acquiring->at_least_ms || acquiring->max_held_ms;
     int sent = acquiring->token_is_new ? 0 : acquiring->again ? 2 : 1;
-    packed[0] = (char)(sent + (acquiring->reenters ? 4 : 0) + (has_terms ? TERMS_FOLLOW : 0));
+    packed[0] = (char)(sent + (acquiring->reenters ? 4 : 0) + (acquiring->made_owner ? 8 : 0) +
+                       (has_terms ? TERMS_FOLLOW : 0) + (acquiring->set ? SET_FOLLOWS : 0));
     packed_put(packed_put(packed + 1, (double)ttl_ms), (double)acquiring->limit);
     size_t length = 1 + 2 * PACKED_NUMBER;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         memcpy(packed + length, texts[i], strlen(texts[i]) + 1);
         length += strlen(texts[i]) + 1;
     }
-    if (!has_terms)
-        return length;
-    packed_put(packed_put(packed + length, (double)acquiring->at_least_ms),
-               (double)acquiring->max_held_ms);
-    return length + 2 * PACKED_NUMBER;
+    char *end = packed + length;
+    if (has_terms)
+        end = packed_put(packed_put(end, (double)acquiring->at_least_ms),
+                         (double)acquiring->max_held_ms);
+    if (acquiring->set)
+        end = packed_put(end, (double)acquiring->set);
+    return (size_t)(end - packed);
 }
 
 /* Of a hold that was just granted. */
@@ -759,7 +774,7 @@ static int64_t lease_of(const struct acquiring *acquiring, int64_t ttl_ms)
 
 struct answer acquire_with(struct scripts *scripts, const struct acquiring *acquiring)
 {
-    char packed[1 + 4 * PACKED_NUMBER + 5 * TEXT];
+    char packed[1 + 5 * PACKED_NUMBER + 5 * TEXT];
     struct arguments arguments = {0};
     int64_t ttl_ms = acquiring->ttl_ms ? acquiring->ttl_ms : 30000;
     push_bytes(&arguments, packed, pack_request(scripts, acquiring, ttl_ms, packed));

@@ -96,8 +96,9 @@ struct answer {
     int64_t free_in_ms;  /* of a release: for how long the name stays taken */
     int64_t at_least_ms; /* what is left of these */
     int64_t max_held_ms;
-    int64_t count;           /* of a break; of a refusal the waiters there are */
-    int64_t next_ms;         /* when to tick */
+    int64_t count;   /* of a break; of a refusal the waiters there are; 1 if a token was used
+                      * for other names */
+    int64_t next_ms; /* when to tick */
     char next_attempt[TEXT]; /* of a release: whose turn it is, if that was claimed at once */
     char next_owner[TEXT];   /* the same: whose it is then */
     char owner[TEXT];
@@ -122,6 +123,8 @@ struct acquiring {
     const char *token; /* NULL: "token" */
     const char *owner; /* NULL: the token */
     bool reenters;     /* the holds of its owner let it in */
+    bool made_owner;   /* another owner of this token is none */
+    int64_t set;       /* of names that are asked for together; 0: one */
     const char *mode;  /* NULL: exclusive */
     int64_t limit;
     int64_t ttl_ms;      /* 0: 30000 */

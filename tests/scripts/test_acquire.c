@@ -288,7 +288,8 @@ static void a_repeat_tells_the_hold_as_it_is(void **state)
         acquire(scripts, .token = "t", .owner = "A", .mode = "shared", .limit = 7, .ttl_ms = 20000);
     sleep_past(scripts, 20);
     struct answer repeat =
-        acquire(scripts, .token = "t", .owner = "B", .ttl_ms = 90000, .meta = "{\"x\":1}");
+        acquire(scripts, .token = "t", .owner = "B", .made_owner = true, .mode = "shared",
+                .limit = 7, .ttl_ms = 90000, .meta = "{\"x\":1}");
     assert_status(repeat, "holding");
     assert_int_equal(repeat.fence, granted.fence);
     assert_int_equal(repeat.version, granted.version);
@@ -301,6 +302,69 @@ static void a_repeat_tells_the_hold_as_it_is(void **state)
     assert_int_equal(seen.holds, 1);
     assert_int_equal(seen.version, granted.version);
     assert_string_equal(seen.shown_holds[0].meta, "");
+}
+
+/* What a token was used for, and what differs from that in a later request. */
+static const struct {
+    struct acquiring later;
+    bool is_other;
+} USES[] = {
+    {{.owner = "A", .mode = "shared", .limit = 7, .set = 5}, false},
+    {{.owner = "A", .mode = "shared", .limit = 7, .set = 5, .reenters = true}, false},
+    {{.owner = "B", .made_owner = true, .mode = "shared", .limit = 7, .set = 5}, false},
+    {{.owner = "B", .mode = "shared", .limit = 7, .set = 5}, true},
+    {{.owner = "A", .limit = 0, .set = 5}, true},
+    {{.owner = "A", .mode = "shared", .limit = 6, .set = 5}, true},
+    {{.owner = "A", .mode = "shared", .limit = 0, .set = 5}, true},
+    {{.owner = "A", .mode = "shared", .limit = 7, .set = 6}, true},
+    {{.owner = "A", .mode = "shared", .limit = 7, .set = 0}, true},
+};
+
+static void check_use(struct scripts *scripts, size_t i, const char *token, const char *usual)
+{
+    struct acquiring later = USES[i].later;
+    later.token = token;
+    later.server = strcmp(usual, "waiting") == 0 ? "one" : NULL;
+    struct answer answer = acquire_with(scripts, &later);
+    assert_status(answer, USES[i].is_other ? "token_in_use" : usual);
+    if (!USES[i].is_other)
+        return;
+    assert_string_equal(answer.mode, "shared");
+    assert_string_equal(answer.owner, "A");
+    assert_int_equal(answer.limit, 7);
+    assert_int_equal(answer.count, later.set != 5);
+}
+
+static void token_that_holds_is_refused_for_another_use(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int crowd = 0; crowd < 2; crowd++) {
+        acquire(scripts, .token = "t", .owner = "A", .mode = "shared", .limit = 7, .set = 5);
+        for (int i = 0; i < crowd; i++)
+            acquire(scripts, .token = "other", .mode = "shared", .limit = 7);
+        for (size_t i = 0; i < sizeof USES / sizeof USES[0]; i++)
+            check_use(scripts, i, "t", "holding");
+        assert_int_equal(inspect(scripts, "n", "t").holds, 1 + crowd);
+        assert_status(renew(scripts, "n", "t", 0), "renewed");
+        check_use(scripts, 0, "t", "holding");
+        release(scripts, "n", "t");
+        scripts_clean(state);
+    }
+}
+
+static void token_that_waits_is_refused_for_another_use(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x");
+    assert_status(acquire(scripts, .token = "t", .owner = "A", .mode = "shared", .limit = 7,
+                          .set = 5, .server = "one"),
+                  "waiting");
+    for (size_t i = 0; i < sizeof USES / sizeof USES[0]; i++)
+        check_use(scripts, i, "t", "waiting");
+    release(scripts, "n", "x");
+    for (size_t i = 3; i < sizeof USES / sizeof USES[0]; i++)
+        check_use(scripts, i, "t", "claimed");
+    check_use(scripts, 0, "t", "claimed");
 }
 
 static void a_repeat_among_many_holds_counts_once(void **state)
@@ -430,6 +494,8 @@ int main(void)
         TEST(an_upgrade_needs_no_other_owner),
         TEST(a_downgrade_lets_others_share),
         TEST(a_repeat_tells_the_hold_as_it_is),
+        TEST(token_that_holds_is_refused_for_another_use),
+        TEST(token_that_waits_is_refused_for_another_use),
         TEST(a_repeat_among_many_holds_counts_once),
         TEST(a_released_token_is_refused),
         TEST(a_refusal_changes_nothing),

@@ -264,6 +264,54 @@ static void a_free_record_of_format_2_is_granted(void **state)
     assert_int_equal(inspect(scripts, "n", "x").last_fence, now - 9);
 }
 
+/* As the release before has written them: a shared hold with a limit, and two waiters, one of which
+ * is in front. */
+static void hold_and_waiters_of_format_1_are_read(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t now = redis_now(scripts);
+    redisReply *reply = redis_process_command(
+        &scripts->redis, "EVAL %s 1 baton:{n} %lld",
+        "local now = tonumber(ARGV[1]) local ends = now + 30000000 "
+        "local state = struct.pack('<BBdI4I4I4I4I4I4I4ddddsddddddss', 3, 0, now, 1, 0, 3, 2, 0, 0, "
+        "1, "
+        "ends, 0, ends, now + 180000000, '', 0, now + 2, 0, 0, 0, 0, '', '') "
+        "local hold = struct.pack('<Bsssssdddd', 1, 'a', 'A', 'shared', 'known', '', now, now, "
+        "ends, "
+        "30000) "
+        "local function waiter(token, mode, limit, place) return "
+        "struct.pack('<Bsssssdddddddds', 1, token, token, mode, token, '', 0, place, 0, 30000, "
+        "limit, "
+        "5000, 0, place, 'one') end "
+        "redis.call('set', KEYS[1], state .. hold .. waiter('b', 'exclusive', 0, now + 1) .. "
+        "struct.pack('<d', now + 60000000), 'px', 4000000) "
+        "redis.call('hset', KEYS[1] .. ':waiters', 'c', waiter('c', 'shared', 3, now + 2)) "
+        "redis.call('zadd', KEYS[1] .. ':queue:one', string.format('%d', now + 2), 'c') "
+        "redis.call('pexpire', KEYS[1] .. ':waiters', 180000) "
+        "redis.call('pexpire', KEYS[1] .. ':queue:one', 180000) return 1",
+        (long long)now);
+    assert_int_equal(reply->type, REDIS_REPLY_INTEGER);
+    freeReplyObject(reply);
+    struct seen seen = inspect(scripts, "n", "a");
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(seen.limit, 3);
+    assert_int_equal(seen.line, 2);
+    struct answer repeat =
+        acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 3);
+    assert_status(repeat, "holding");
+    assert_int_equal(repeat.limit, 3);
+    assert_status(acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 2),
+                  "token_in_use");
+    release(scripts, "n", "a");
+    assert_status(acquire(scripts, .token = "b", .attempt = "b", .again = true, .server = "one"),
+                  "claimed");
+    release(scripts, "n", "b");
+    struct answer last = acquire(scripts, .token = "c", .attempt = "c", .mode = "shared",
+                                 .limit = 3, .again = true, .server = "one");
+    assert_status(last, "claimed");
+    assert_int_equal(last.limit, 3);
+}
+
 /* Cut off */
 
 static void acquire_new(struct scripts *scripts)
@@ -564,6 +612,7 @@ int main(void)
         cmocka_unit_test_setup(a_state_of_format_1_is_read_and_written_anew, scripts_clean),
         cmocka_unit_test_setup(a_plain_record_of_format_2_is_read_and_written_anew, scripts_clean),
         cmocka_unit_test_setup(a_free_record_of_format_2_is_granted, scripts_clean),
+        cmocka_unit_test_setup(hold_and_waiters_of_format_1_are_read, scripts_clean),
         cmocka_unit_test_setup(wherever_a_script_is_cut_off_each_key_ends, scripts_clean),
         cmocka_unit_test_setup(an_end_that_was_cut_off_frees_nobody_else, scripts_clean),
     };

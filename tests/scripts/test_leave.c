@@ -235,8 +235,8 @@ static void two_that_have_gone_come_back_in_the_order_of_their_grants(void **sta
     leave(scripts, .token = "z", .attempt = "z", .why = "gone", .keep_ms = 20000, .claim_ms = 10);
     sleep_past(scripts, 10);
     assert_status(acquire(scripts, .token = "x"), "granted");
-    acquire(scripts, .token = "y", .server = "one");
-    acquire(scripts, .token = "z", .server = "one");
+    acquire(scripts, .token = "y", .mode = "shared", .server = "one");
+    acquire(scripts, .token = "z", .mode = "shared", .server = "one");
     assert_int_equal(count_waiters(scripts), 2);
     release(scripts, "n", "x");
     struct seen seen = inspect(scripts, "n", "");

@@ -403,11 +403,31 @@ static const char *some_mode(struct run *run)
     return chance(run, percent_shared) ? "shared" : "exclusive";
 }
 
+/* What the token was used for before, if it has anything. */
+static void ask_as_before(const struct run *run, struct acquiring *acquiring, char *owner)
+{
+    const struct model *model = run->model;
+    const struct model_hold *used = NULL;
+    for (size_t i = 0; i < model->waiter_count; i++)
+        if (!strcmp(model->waiters[i].hold.token, acquiring->token))
+            used = &model->waiters[i].hold;
+    for (size_t i = 0; i < model->hold_count; i++)
+        if (!strcmp(model->holds[i].token, acquiring->token))
+            used = &model->holds[i];
+    if (!used)
+        return;
+    strcpy(owner, used->owner);
+    acquiring->owner = owner;
+    acquiring->mode = used->shared ? "shared" : "exclusive";
+    acquiring->limit = used->limit;
+    acquiring->set = used->set;
+}
+
 static void step_acquire(struct run *run)
 {
     static const char *const OWNERS[] = {"A", "B", "C", "D", "E", "F", "G", "H", "I", "J"};
     static const int64_t LIMITS[] = {0, 0, 0, 0, 0, 2, 2, 2, 2, 3};
-    char token[MODEL_TOKEN];
+    char token[MODEL_TOKEN], owner[MODEL_TOKEN];
     bool is_new = pick_token(run, run->is_calm ? 70 : 25, token);
     if (is_in_doubt(run, token))
         return;
@@ -426,6 +446,10 @@ static void step_acquire(struct run *run)
         acquiring.at_least_ms = some_ms(run);
     if (chance(run, 12))
         acquiring.max_held_ms = acquiring.at_least_ms + (chance(run, 50) ? 1 : some_ms(run));
+    acquiring.set = chance(run, 90) ? 0 : 7;
+    acquiring.made_owner = chance(run, 10);
+    if (!chance(run, 10))
+        ask_as_before(run, &acquiring, owner);
     if (run->is_calm || chance(run, 70))
         make_wait(run, &acquiring);
     struct answer is = acquire_with(run->scripts, &acquiring);

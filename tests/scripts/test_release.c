@@ -265,7 +265,7 @@ static void a_doubtful_grant_in_a_crowd_is_taken_back_alone(void **state)
     acquire(scripts, .token = "a", .mode = "shared", .attempt = "one");
     acquire(scripts, .token = "b", .mode = "shared", .attempt = "one");
     acquire(scripts, .token = "c", .mode = "shared", .attempt = "one");
-    assert_status(acquire(scripts, .token = "c", .attempt = "two"), "holding");
+    assert_status(acquire(scripts, .token = "c", .mode = "shared", .attempt = "two"), "holding");
     assert_status(take_back(scripts, "n", "b", "one"), "released");
     assert_status(take_back(scripts, "n", "c", "one"), "not_held");
     assert_int_equal(inspect(scripts, "n", "a").holds, 2);

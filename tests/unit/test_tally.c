@@ -170,42 +170,6 @@ static void numbers_do_not_run_away_from_the_clocks(void **state)
     }
 }
 
-/* An X is a hold that is exclusive, an s one that is not. */
-static const struct {
-    const char *holds;
-    bool is_exclusive;
-    int64_t validity; /* of the first two holds 30 s are left, of the others one */
-} MODES[] = {
-    {"XXXXX", true, 1000 - 12},  {"sssss", false, 1000 - 12}, {"XXX..", true, 1000 - 12},
-    {"XX.ss", false, 1000 - 12}, {"XXss.", false, 1000 - 12}, {"ssXXX", true, 1000 - 12},
-    {"XsXXX", true, 1000 - 12},
-};
-
-static void what_some_share_is_exclusive_where_a_majority_has_it_so(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < LENGTH(MODES); i++) {
-        struct tally tally = tally_of(".....");
-        for (unsigned j = 0; j < 5; j++) {
-            struct vote *vote = &tally.votes[j];
-            vote->kind = MODES[i].holds[j] == '.' ? VOTE_NONE : VOTE_HOLDING;
-            vote->is_exclusive = MODES[i].holds[j] == 'X';
-            vote->ttl_ms = j < 2 ? 30000 : 1000;
-        }
-        if (tally_excludes(&tally) != MODES[i].is_exclusive ||
-            tally_validity(&tally, 0) != MODES[i].validity)
-            fail_msg("%s", MODES[i].holds);
-    }
-    struct tally tally = tally_of("hh+++");
-    tally.votes[2].is_exclusive = tally.votes[3].is_exclusive = true;
-    assert_false(tally_excludes(&tally));
-    assert_int_equal(tally_count(&tally, VOTE_HOLDING), 2);
-    tally.votes[4].is_exclusive = true;
-    assert_true(tally_excludes(&tally));
-    assert_int_equal(tally_count(&tally, VOTE_HOLDING), 0);
-    assert_int_equal(tally_count(&tally, VOTE_LOCKED), 2);
-}
-
 static void a_version_is_known_when_a_majority_has_told_of_it(void **state)
 {
     (void)state;
@@ -290,7 +254,6 @@ int main(void)
         cmocka_unit_test(a_fence_is_agreed_on_by_a_majority_of_holds),
         cmocka_unit_test(a_fence_is_proposed_above_all_that_is_known),
         cmocka_unit_test(numbers_do_not_run_away_from_the_clocks),
-        cmocka_unit_test(what_some_share_is_exclusive_where_a_majority_has_it_so),
         cmocka_unit_test(a_version_is_known_when_a_majority_has_told_of_it),
         cmocka_unit_test(a_split_vote_is_one_that_nobody_can_have_won),
         cmocka_unit_test(who_was_refused_comes_again_when_enough_have_ended),

@@ -258,6 +258,27 @@ static void the_next_hears_of_the_hold_before_it(void **state)
     }
 }
 
+/* The earlier one goes on. */
+static void ticket_of_another_use_of_its_token_is_refused(void **state)
+{
+    struct scene *scene = *state;
+    struct ticket first = ticket_of("a"), other = ticket_of("a");
+    ticket_join(&first, &scene->desks[0], name(), MOST);
+    other.mode = LOCK_SHARED;
+    assert_int_equal(ticket_join(&other, &scene->desks[1], name(), MOST), TICKET_IN_USE);
+    other = ticket_of("a");
+    other.set = 5;
+    assert_int_equal(ticket_join(&other, &scene->desks[1], name(), MOST), TICKET_IN_USE);
+    other = ticket_of("a");
+    other.owner = slice_of("b");
+    assert_int_equal(ticket_join(&other, &scene->desks[1], name(), MOST), TICKET_IN_USE);
+    calls(scene, "");
+    other.owner_is_made = true;
+    assert_int_equal(ticket_join(&other, &scene->desks[1], name(), MOST), TICKET_FIRST);
+    calls(scene, "a=");
+    ticket_leave(&other, NULL);
+}
+
 /* On threads: each worker draws a ticket again and again, and who is first alone may change what
  * all share. */
 
@@ -336,6 +357,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_has_left_is_not_called, begin, finish),
         cmocka_unit_test_setup_teardown(who_steps_aside_is_passed_over, begin, finish),
         cmocka_unit_test_setup_teardown(a_repetition_takes_the_place_of_the_earlier_one, begin,
+                                        finish),
+        cmocka_unit_test_setup_teardown(ticket_of_another_use_of_its_token_is_refused, begin,
                                         finish),
         cmocka_unit_test_setup_teardown(no_more_wait_than_may, begin, finish),
         cmocka_unit_test_setup_teardown(any_worker_cancels, begin, finish),

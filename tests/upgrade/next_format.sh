@@ -34,7 +34,7 @@ s/^    state\[ONLY\] = hold -- in place/    state[MORE] = 7 -- D\n&/
     a local EXTRA = field(WAITER, 'd') -- G
 }
 /^local VOUCHED/i earlier(WAITER, 2, BEFORE_WAITER, function(old) old[REENTERS], old[EXTRA] = old[EXTRA], 7 return old end)
-s/^            claim_ms, keep_ms, place, server, reenters}\$/            claim_ms, keep_ms, place, server, 7, reenters} -- H/
+s/server, reenters}\$/server, 7, reenters} -- H/
 " "$file" >"$dir/$file"
     shift
     set -- "$@" "$dir/$file"

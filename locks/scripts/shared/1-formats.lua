@@ -40,7 +40,7 @@ end
 -- The byte is odd and less than 32. So it is no letter or digit of a foreign text, and differs from the
 -- first byte of release 0.1, which had no version: its states begin with a whole number of
 -- microseconds as a double, whose first byte is even.
-local VERSIONS_MOST = 16
+local VERSIONS_MOST = 16 -- a value
 
 local function mark_of(version)
     return 2 * version - 1
@@ -179,18 +179,20 @@ local TTL = field(HOLD, 'd')     -- milliseconds that it was last given
 local AT_LEAST = field(HOLD, 'd') -- milliseconds from its grant for which the name stays taken, also if it
                                  -- is released before; 0: no longer than it lives
 local MAX_HELD = field(HOLD, 'd') -- milliseconds from its grant beyond which no renewal carries it; 0: none
+local WANTED = field(HOLD, 'I4') -- its limit; 0: none; NOT_TOLD: see limit_of
+local SET = field(HOLD, 'd')     -- a number for the names that its token was to hold together; 0: one
+local NOT_TOLD = 4294967295 -- a value, in records of the release before
 local RELEASED = '\1'           -- begins token and owner of a hold that its client has released before its
                                  -- AT_LEAST was over: so it is of nobody, and ends by itself
 local KNOWN = 'known'           -- equals no attempt, so that nothing is taken back any more
 local CONNECTION = '='          -- begins the attempt of a request whose connection is to have the hold.
                                 -- The id of its server follows, in so many characters
-local SERVER_LENGTH = 16
-local TOLD_LONGEST = 100        -- bytes of all attempts of a hold; where there are more, it is KNOWN
+local SERVER_LENGTH = 16 -- a value
+local TOLD_LONGEST = 100 -- a value: bytes of all attempts of a hold; where there are more, it is KNOWN
 
 -- A waiter: its first values are those of the hold that it will have.
 local WAITER = format_of('waiter', 2, HOLD)
 local MISSED = FENCE             -- how often its turn has come and gone without a claim
-local WANTED = field(WAITER, 'd') -- its limit
 local CLAIM = field(WAITER, 'd')  -- its claim window in milliseconds
 local KEEP = field(WAITER, 'd')   -- milliseconds for which it lives on without a parked request
 local PLACE = field(WAITER, 'd')  -- the waiter with the least is first; its arrival, or one further in front
@@ -200,24 +202,25 @@ local VOUCHED = WAITER.last + 1  -- not in the record, but behind that of the fr
                                  -- while now < VOUCHED
 -- The claim window has so many parts. The server of a parked request gets a message in each part, since
 -- one may be lost. A server that misses all of them counts as gone.
-local TURNS = 2
+local TURNS = 2 -- a value
 
 earlier(HOLD, 1, '<Bsssssdddd', function(old)
-    old[AT_LEAST], old[MAX_HELD] = 0, 0
+    old[AT_LEAST], old[MAX_HELD], old[WANTED], old[SET] = 0, 0, NOT_TOLD, 0
     return old
 end)
 
 -- An owner was let in by its holds without asking for it.
 earlier(WAITER, 1, '<Bsssssdddddddds', function(old)
-    insert(old, AT_LEAST, 0)
-    insert(old, MAX_HELD, 0)
-    old[REENTERS] = old[PLACE] < 0 and 1 or 0
+    local limit, claim_ms, keep_ms, place, server = unpack(old, 11, 15)
+    old[AT_LEAST], old[MAX_HELD], old[WANTED], old[SET] = 0, 0, limit, 0
+    old[CLAIM], old[KEEP], old[PLACE], old[SERVER] = claim_ms, keep_ms, place, server
+    old[REENTERS] = place < 0 and 1 or 0
     return old
 end)
 
-local function waiter_of(token, owner, mode, attempt, meta, since, ttl, at_least, max_held, limit, claim_ms,
-                         keep_ms, place, server, reenters)
-    return {WAITER.mark, token, owner, mode, attempt, meta, 0, since, 0, ttl, at_least, max_held, limit,
+local function waiter_of(token, owner, mode, attempt, meta, since, ttl, at_least, max_held, limit, set,
+                         claim_ms, keep_ms, place, server, reenters)
+    return {WAITER.mark, token, owner, mode, attempt, meta, 0, since, 0, ttl, at_least, max_held, limit, set,
             claim_ms, keep_ms, place, server, reenters}
 end
 
@@ -241,4 +244,4 @@ local ENDED_HOLDS = field(ENDED, 'd') -- how many holds its owner had left
 local NOTHING = -1
 
 -- So many holds or waiters are read or removed at once. Lua could unpack more onto its stack.
-local BATCH = 1000
+local BATCH = 1000 -- a value

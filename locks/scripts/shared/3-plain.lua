@@ -53,7 +53,12 @@ local HELD_HEAD = '<BBdd' -- to EXPIRES
 
 -- Whether the record of a plain name says all of this hold.
 local function is_plain(hold)
-    return hold[AT_LEAST] + hold[MAX_HELD] == 0
+    return hold[AT_LEAST] + hold[MAX_HELD] + hold[SET] == 0
+end
+
+-- Whether it has an AT_LEAST or a MAX_HELD.
+local function has_terms(hold)
+    return hold[AT_LEAST] + hold[MAX_HELD] > 0
 end
 
 local NO_PAST = '' -- of a name without a record

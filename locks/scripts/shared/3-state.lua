@@ -56,7 +56,8 @@ local function read_plain(packed, layout)
     else
         _, _, version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind =
             parse(HELD_TYPES, packed)
-        hold = {HOLD.mark, token, owner, mode, attempt, meta, fence, since, expires, ttl, 0, 0}
+        hold = {HOLD.mark, token, owner, mode, attempt, meta, fence, since, expires, ttl, 0, 0,
+                limit, 0}
     end
     local state = plain_state_of(packed, sub(packed, behind), version, limit, hold,
                                  parse(PAST_TYPES, packed, behind))
@@ -128,14 +129,22 @@ local function load()
     return state_by(call('get', key))
 end
 
+-- The limit of a hold.
+local function limit_of(state, hold)
+    if hold[WANTED] ~= NOT_TOLD then
+        return hold[WANTED]
+    end
+    return hold[MODE] == 'shared' and state[LIMIT] or 0
+end
+
 local function write_plain(state)
     local hold = state[ONLY]
     if not hold then
         return write_free(state[VERSION], unpack(state, GENERATION, LAST_OWNER))
     end
     local past = state.past or pack(PAST_TYPES, unpack(state, GENERATION, LAST_OWNER))
-    return write_held(state[VERSION], hold[EXPIRES], hold[FENCE], hold[SINCE], hold[TTL], state[LIMIT],
-                      pack(TEXTS, unpack(hold, TOKEN, META)), past)
+    return write_held(state[VERSION], hold[EXPIRES], hold[FENCE], hold[SINCE], hold[TTL],
+                      limit_of(state, hold), pack(TEXTS, unpack(hold, TOKEN, META)), past)
 end
 
 local function write_state(state)

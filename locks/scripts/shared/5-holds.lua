@@ -118,12 +118,12 @@ function holds.terms_of(hold)
 end
 
 -- Makes a hold, which ends after `ms` while nobody has claimed it. Its fence is the next number.
-function holds.grant(state, hold, limit, ms)
+function holds.grant(state, hold, ms)
     state[VERSION] = next_number(state[VERSION])
     hold[1], hold[FENCE], hold[SINCE] = HOLD.mark, state[VERSION], now
     hold[EXPIRES] = hold[ATTEMPT] == '' and now + ms * 1000 or holds.end_of(hold, ms)
     if hold[MODE] == 'shared' then
-        state[LIMIT] = limit
+        state[LIMIT] = hold[WANTED]
     end
     if hold[ATTEMPT] == '' then
         state[UNCLAIMED] = state[UNCLAIMED] + 1
@@ -142,7 +142,7 @@ end
 
 -- Ended holds, kept for repeated releases. The state keeps the last one; the others go into a hash. Two
 -- hashes take turns, so an end is known for 30 to 60 s, and memory stays bounded.
-local GENERATION_SPAN = 30000000
+local GENERATION_SPAN = 30000000 -- a value
 
 function holds.generation_key(generation)
     return beside(':released:' .. generation % 2)
@@ -302,7 +302,7 @@ end
 -- `expired` has the holds that this call ends as expired, for metrics and the log: each packed, fence,
 -- held_ms, owner, mode and the key, and {key, count} for more of one crowd. Holds that were never claimed
 -- are left out, since no client knows of them, and so are those that were released.
-local TOLD_MOST = 100
+local TOLD_MOST = 100 -- a value
 
 function holds.expiry(fence, expires, since, owner, mode)
     return pack('<ddss', fence, round_down((expires - since) / 1000), owner, mode) .. key

@@ -4,7 +4,7 @@
 local servers, front = {}, {} -- front: see 8-front.lua
 
 -- The keys of the queue outlive two leases by this, however short the retention is.
-local KEPT_LEAST = 60000000
+local KEPT_LEAST = 60000000 -- a value
 
 local function servers_key()
     return beside(':servers')

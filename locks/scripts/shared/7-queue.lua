@@ -11,8 +11,8 @@ local queue = {}
 -- Places before all arrivals. An upgrade waits first, as long as its owner has a hold: its place is its
 -- arrival less FRONT, which is below 0. Several upgrades are of one owner, and go together. A waiter
 -- that gives back a grant stands behind them, in the order of grants: its place is its fence less PAST.
-local FRONT = 4503599627370496
-local PAST = 1125899906842624
+local FRONT = 4503599627370496 -- a value
+local PAST = 1125899906842624 -- a value
 
 -- Returns the servers of the name, and makes state.away, the line of the absent. Functions that look at
 -- the queue call this first.
@@ -350,7 +350,7 @@ function queue.hand_to(state, waiter, line)
         servers.expect(state, line, ms, 'g', waiter[ATTEMPT], waiter[TOKEN], digits(ms))
         waiter[ATTEMPT] = ''
     end
-    holds.grant(state, waiter, waiter[WANTED], ms)
+    holds.grant(state, waiter, ms)
 end
 
 -- Grants to the next waiter as long as the holds admit it. A run of shared waiters is granted together.

@@ -43,7 +43,7 @@ function front.line_up(state)
 end
 
 function front.nobody(server, vouched)
-    local nobody = waiter_of('', '', '', '', '', 0, 0, 0, 0, 0, 0, 0, 0, server, 0)
+    local nobody = waiter_of('', '', '', '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0, server, 0)
     nobody[VOUCHED] = vouched
     return nobody
 end
@@ -203,7 +203,7 @@ function front.grant_claimed(state, waiter)
     end
     front.vacate(state)
     state.asks, state.claimed = nil, waiter
-    holds.grant(state, waiter, waiter[WANTED], waiter[TTL])
+    holds.grant(state, waiter, waiter[TTL])
     state[TICK] = min(state[TICK], waiter[EXPIRES]) -- the server plans that by the reply
 end
 
@@ -212,7 +212,7 @@ function front.grant_unclaimed(state, first)
     local ms = ceil(first[CLAIM] / TURNS)
     local hold = {unpack(first, 1, HOLD.last)}
     state[WAITERS], hold[ATTEMPT] = 0, ''
-    holds.grant(state, hold, first[WANTED], ms)
+    holds.grant(state, hold, ms)
     state[TICK] = hold[EXPIRES]
     servers.expect(state, {first[SERVER]}, ms, 'g', first[ATTEMPT], first[TOKEN], digits(ms))
 end

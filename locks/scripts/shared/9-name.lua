@@ -112,7 +112,7 @@ end
 local function claim(state, hold, attempt)
     queue.forget(state, hold[TOKEN])
     state[UNCLAIMED] = state[UNCLAIMED] - 1
-    hold[ATTEMPT], hold[SINCE] = attempt, is_plain(hold) and hold[SINCE] or now
+    hold[ATTEMPT], hold[SINCE] = attempt, has_terms(hold) and now or hold[SINCE]
     hold[EXPIRES] = holds.end_of(hold, hold[TTL])
     holds.update(state, hold)
 end
@@ -145,9 +145,9 @@ end
 
 local function told_of(state, status, hold)
     local told = tell_of(status, hold[FENCE], round_down((hold[EXPIRES] - now) / 1000),
-                         holds.owned(state, hold[OWNER]), state[VERSION],
-                         hold[MODE] == 'shared' and state[LIMIT] or 0, hold[OWNER], hold[MODE])
-    return is_plain(hold) and told or told .. pack('<dd', holds.terms_of(hold))
+                         holds.owned(state, hold[OWNER]), state[VERSION], limit_of(state, hold),
+                         hold[OWNER], hold[MODE])
+    return has_terms(hold) and told .. pack('<dd', holds.terms_of(hold)) or told
 end
 
 -- Ends an operation whose request has the hold. batond takes a grant back once all requests that were

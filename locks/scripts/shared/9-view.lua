@@ -2,8 +2,8 @@
 
 local view = {}
 
-local HOLDS_SHOWN = 10
-local WAITERS_SHOWN = 10 -- where nobody asks for more
+local HOLDS_SHOWN = 10 -- a value
+local WAITERS_SHOWN = 10 -- a value, where nobody asks for more
 
 -- The head of a view: version, holds, limit, waiters, the standing of the token, and of the last end the
 -- fence (0: there was none), how many ms ago, the reason and the owner.
@@ -26,7 +26,7 @@ local WITH_MORE = '+'
 -- Any hold. What is more: 1 if it was released, and what is left of its AT_LEAST and of its MAX_HELD.
 function view.any_hold(hold)
     local mode, more = hold[MODE], ''
-    if not is_plain(hold) then
+    if has_terms(hold) then
         mode = mode .. WITH_MORE
         more = pack('<ddd', holds.is_released(hold) and 1 or 0, holds.terms_of(hold))
     end
