@@ -114,10 +114,10 @@ static void page_of_another_site_reads_but_changes_nothing(void **state)
 {
     struct service *service = *state;
     for (size_t i = 0; i < LENGTH(PAGES); i++) {
-        answers(service->client, "POST /locks/a?owner=me", NULL, 201, NULL);
+        answers(service->client, "POST /locks/a?owner=me&reentrant", NULL, 201, NULL);
         is_told(service, &(struct story){PAGES[i].header, PAGES[i].other, false}, NULL, "GET",
                 "/locks/a");
-        is_told(service, &PAGES[i], NULL, "POST", "/locks/b?owner=me");
+        is_told(service, &PAGES[i], NULL, "POST", "/locks/b?owner=me&reentrant");
         is_told(service, &PAGES[i], NULL, "DELETE", "/locks/a?force=true");
         answers(service->client, "GET /locks/a", NULL, 200, NULL);
         assert_int_equal(http_integer(service->client, "hold_count") > 0, PAGES[i].is_refused);
@@ -128,7 +128,7 @@ static void host_of_another_site_is_refused(void **state)
 {
     struct service *service = *state;
     for (size_t i = 0; i < LENGTH(HOSTS); i++) {
-        is_told(service, &HOSTS[i], NULL, "POST", "/locks/b?owner=me");
+        is_told(service, &HOSTS[i], NULL, "POST", "/locks/b?owner=me&reentrant");
         is_told(service, &HOSTS[i], NULL, "GET", "/locks/b");
         is_told(service, &HOSTS[i], NULL, "GET", "/metrics");
         is_told(service, &(struct story){HOSTS[i].header, NULL, false}, NULL, "GET", "/readyz");
@@ -144,7 +144,7 @@ static void are_told(const char *first, const char *second, const struct story *
     struct service service;
     service_open(&service, NULL, (const char *const[]){first, second, NULL});
     for (size_t i = 0; i < count; i++)
-        is_told(&service, &stories[i], NULL, "POST", "/locks/b?owner=me");
+        is_told(&service, &stories[i], NULL, "POST", "/locks/b?owner=me&reentrant");
     is_told(&service, &PAGES[0], NULL, "POST", "/locks/b");
     service_close(&service);
 }
@@ -174,7 +174,7 @@ static void credentials_do_not_help_pages_of_other_sites(void **state)
     guarded_open(&guarded, principals, 1, 1);
     principal_header("ci", header);
     for (size_t i = 0; i < LENGTH(PAGES); i++)
-        is_told(&guarded.service, &PAGES[i], header, "POST", "/locks/a?owner=me");
+        is_told(&guarded.service, &PAGES[i], header, "POST", "/locks/a?owner=me&reentrant");
     for (size_t i = 0; i < LENGTH(HOSTS); i++) /* they do not know it themselves */
         is_told(&guarded.service, &(struct story){HOSTS[i].header, NULL, false}, header, "GET",
                 "/locks/a");

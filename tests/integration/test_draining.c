@@ -69,10 +69,10 @@ static void readiness_is_denied_and_all_else_served(void **state)
     answers(stage.client, "GET /livez", NULL, 200, NULL);
     answers(stage.client, "GET /metrics", NULL, 200, NULL);
     assert_non_null(strstr(stage.client->reply.body, "\nbaton_draining 1\n"));
-    answers(stage.client, "POST /locks/late?owner=me", NULL, 201, NULL);
+    answers(stage.client, "POST /locks/late?owner=me&reentrant", NULL, 201, NULL);
     assert_string_equal(http_header(stage.client, "Connection"), "close");
     struct http_client *newcomer = http_client_new(stage.stopping.url);
-    answers(newcomer, "POST /locks/late?owner=me", NULL, 201, NULL);
+    answers(newcomer, "POST /locks/late?owner=me&reentrant", NULL, 201, NULL);
     http_client_free(newcomer);
     end_draining(&stage);
     ends_after(&stage, 0);
