@@ -21,9 +21,10 @@ void breaking_write(int64_t fence, const struct breaker *breaker, struct breakin
 bool breaking_read(const struct value *value, struct locks_reply *ret)
 {
     ret->broken.cleared = value_count(value) > 3;
+    if (!reply_read_holders(value_at(value, 2), &ret->view))
+        ret->view.holder_count = 0; /* a damaged record is broken all the same */
     return value_integer(value_at(value, 0), &ret->broken.count) &&
-           value_integer(value_at(value, 1), &ret->broken.version) &&
-           reply_read_holders(value_at(value, 2), &ret->view);
+           value_integer(value_at(value, 1), &ret->broken.version);
 }
 
 /* Takes the text before the next separator off the front of `rest`. */

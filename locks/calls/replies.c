@@ -255,7 +255,8 @@ bool reply_read_opening(const struct value *value, struct lock_view *ret)
     return true;
 }
 
-/* How the last hold has ended. Its owner is empty if an earlier release has noted that. */
+/* How the last hold has ended. Its owner is empty if an earlier release has noted that, or if it
+ * cannot be read: a name is not damaged for good because one hold was. */
 static bool reply_take_last_end(struct slice *rest, struct lock_view *ret)
 {
     if (!packed_take(rest, &ret->last_release.fence) ||
@@ -264,7 +265,9 @@ static bool reply_take_last_end(struct slice *rest, struct lock_view *ret)
         !packed_take_text(rest, &ret->last_release.owner))
         return false;
     breaking_split(&ret->last_release.reason, &ret->last_release.breaker);
-    return ret->last_release.owner.length == 0 || owner_is_valid(ret->last_release.owner);
+    if (!owner_is_valid(ret->last_release.owner))
+        ret->last_release.owner.length = 0;
+    return true;
 }
 
 bool reply_read_use(const struct value *value, struct lock_view *ret)
