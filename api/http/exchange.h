@@ -92,7 +92,6 @@ struct exchange_holder {
     struct slice owner;
     struct ownership *ownership;
     char made_token[TOKEN_SHORTEST + 1];
-    char made_owner[TOKEN_SHORTEST + 1];
 };
 
 /* The wait for a lock, if there is one. */
