@@ -22,8 +22,7 @@ static const struct command {
     {"release", "NAME...", "end a hold", FOR_RELEASE, 1, ANY, command_release},
     {"show", "NAME...", "show who holds a lock and who waits for it", FOR_OTHERS, 1, ANY,
      command_show},
-    {"list", "[PREFIX]", "show all held locks whose names begin so", FOR_OTHERS, 0, 1,
-     command_list},
+    {"list", "[PREFIX]", "show all held locks whose names begin so", FOR_LIST, 0, 1, command_list},
     {"watch", "NAME", "show a lock whenever it changes", FOR_OTHERS, 1, 1, command_watch},
     {"break", "NAME...", "end the holds of all owners", FOR_BREAK, 0, ANY, command_break},
 };

@@ -18,7 +18,8 @@ enum {
     FOR_BREAK = 1 << 3,
     FOR_OTHERS = 1 << 4,
     FOR_RUN = 1 << 5,
-    FOR_ALL = (1 << 6) - 1,
+    FOR_LIST = 1 << 6,
+    FOR_ALL = (1 << 7) - 1,
 };
 
 enum { OPTIONS_WAIT_FOREVER = -1 };
@@ -33,7 +34,7 @@ struct options {
     int64_t limit, at_least_ms, max_held_ms; /* 0: none */
     int64_t hold_max_held_ms; /* of the hold, where max_held_ms is of a command; 0: none */
     int64_t refused_status, signal;
-    const char *owner, *token_file, *prefix, *reason, *fence;
+    const char *owner, *token_file, *prefix, *reason, *fence, *held_for;
     json_t *meta; /* NULL: none */
     const char *url, *auth_file, *ca, *cert, *key;
     char **names; /* the arguments that are no options */

@@ -548,12 +548,19 @@ struct locks_listener {
     void (*done)(void *context, enum locks_result result, struct slice next, const char *error);
 };
 
-/* Lists the held locks whose names begin with `prefix`. `cursor` is absent for the first page;
+/* Which holds a list is of. */
+struct list_filter {
+    struct slice owner; /* by its name, whatever its realm; absent: any */
+    int64_t held_ms;    /* at least, by the clock of Redis; 0: for any time */
+};
+
+/* Lists the held locks whose names begin with `prefix`. With a `filter` (NULL: none), only those
+ * with a hold that fits; of their holds only such are shown. `cursor` is absent for the first page;
  * `limit` is 1 to LOCKS_LIST_LONGEST. A name that is held all the time is never missed; one that is
  * acquired or released meanwhile may be. The listener is copied. Returns 0, or -EINVAL for a cursor
  * that no listing gave: then the listener hears nothing. */
-int locks_list(struct locks *locks, struct slice prefix, struct slice cursor, size_t limit,
-               const struct locks_listener *listener);
+int locks_list(struct locks *locks, struct slice prefix, const struct list_filter *filter,
+               struct slice cursor, size_t limit, const struct locks_listener *listener);
 
 /* A portion of a count of all holds. */
 struct locks_count {

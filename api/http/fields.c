@@ -39,6 +39,7 @@ const struct field FIELDS[FIELD_COUNT] = {
     [FIELD_CONFIRM] = {"confirm", NULL, FIELD_REPLICAS, 1, STORE_REPLICAS_MOST, NULL},
     [FIELD_UNTIL] = {"until", NULL, FIELD_CHOICE, 0, 0, "ended"},
     [FIELD_WAITERS] = {"waiters", NULL, FIELD_INTEGER, 1, LOCK_WAITERS_MOST, NULL},
+    [FIELD_HELD_FOR] = {"held_for", "held_for_ms", FIELD_DURATION, 0, 31536000000, NULL},
     [FIELD_FENCE] = {"fence", NULL, FIELD_INTEGER, 1, VERSION_HIGHEST, NULL},
 };
 

@@ -48,6 +48,7 @@ enum field_id {
     FIELD_WAITERS,
     FIELD_UNTIL,
     FIELD_FENCE,
+    FIELD_HELD_FOR,
     FIELD_COUNT,
 };
 

@@ -168,7 +168,7 @@ enum handling break_locks(struct exchange *exchange)
     portion->names = json_array();
     const struct locks_listener listener = {portion, NULL, portion_add_held, portion_add,
                                             portion_on_listed};
-    if (locks_list(exchange->api->locks, parameters->texts[FIELD_PREFIX],
+    if (locks_list(exchange->api->locks, parameters->texts[FIELD_PREFIX], NULL,
                    parameters->texts[FIELD_CURSOR], (size_t)(limit ? limit : PORTION_DEFAULT),
                    &listener) < 0) {
         portion_end(portion);

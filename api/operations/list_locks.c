@@ -87,9 +87,11 @@ enum handling list_locks(struct exchange *exchange)
     const struct parameters *parameters = &exchange->parameters;
     const struct locks_listener listener = {exchange, list_locks_list_wants, list_add_lock,
                                             count_skipped, listed};
+    const struct list_filter filter = {parameters->texts[FIELD_OWNER],
+                                       parameters->numbers[FIELD_HELD_FOR]};
     int64_t limit = parameters->numbers[FIELD_PAGE];
     exchange->kept.json = json_array();
-    if (locks_list(exchange->api->locks, parameters->texts[FIELD_PREFIX],
+    if (locks_list(exchange->api->locks, parameters->texts[FIELD_PREFIX], &filter,
                    parameters->texts[FIELD_CURSOR], (size_t)(limit ? limit : PAGE_DEFAULT),
                    &listener) < 0) {
         input_refuse(&(struct input){exchange, FIELD_CURSOR, "cursor", false});

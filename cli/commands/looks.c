@@ -66,8 +66,11 @@ enum status command_list(const struct context *context)
     enum status status;
     bool is_first = true;
     do {
-        const char *const fields[] = {"prefix", options->name_count ? options->names[0] : NULL,
-                                      "cursor", cursor, NULL};
+        const char *const fields[] = {"prefix",   options->name_count ? options->names[0] : NULL,
+                                      "owner",    options->owner,
+                                      "held_for", options->held_for,
+                                      "cursor",   cursor,
+                                      NULL};
         struct reply reply =
             looks_get(context, client_query(memory_checked(strdup("/locks")), fields), 0);
         free(cursor);

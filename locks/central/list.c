@@ -8,6 +8,7 @@
 
 enum {
     KEYS_LOOKED_AT = 2000, /* by one script, in about 1 ms of Redis */
+    ARGUMENTS = 7,         /* before the keys */
     /* The longest time to fill a page: an empty page is of no use to a client. */
     PATIENCE_MS = 300,
 };
@@ -21,6 +22,9 @@ struct listing {
     unsigned position; /* of the shard that replies next */
     size_t prefix_length;
     char prefix[NAME_LENGTH];
+    int64_t held_ms;
+    size_t owner_length;
+    char owner[OWNER_NAME_LENGTH];
 };
 
 static void list_ask(struct listing *listing, const struct cursor *from);
@@ -167,30 +171,32 @@ static void list_ask(struct listing *listing, const struct cursor *from)
         cursor.scan = slice_of("0");
     listing->position = cursor.position;
     struct slice beginning = {listing->prefix, listing->prefix_length};
-    char pattern[KEY_PATTERN_LENGTH], limit[NUMBER_TEXT], budget[NUMBER_TEXT];
+    char pattern[KEY_PATTERN_LENGTH], limit[NUMBER_TEXT], budget[NUMBER_TEXT], held[NUMBER_TEXT];
     char keys[CURSOR_NAMES][KEY_LENGTH];
-    struct slice arguments[5 + CURSOR_NAMES] = {
+    struct slice arguments[ARGUMENTS + CURSOR_NAMES] = {
         stamp_placeholder(),
         cursor.scan,
         {pattern, name_to_pattern(list_key_prefix(listing), beginning, pattern)},
         number_text((int64_t)(listing->limit - listing->told), limit),
         number_text(KEYS_LOOKED_AT, budget),
+        {listing->owner, listing->owner_length},
+        number_text(listing->held_ms, held),
     };
     for (size_t i = 0; i < cursor.name_count; i++)
-        arguments[5 + i] = operation_key(listing->locks, cursor.names[i], keys[i]);
+        arguments[ARGUMENTS + i] = operation_key(listing->locks, cursor.names[i], keys[i]);
     const struct script_call call = {
         .script = &script_list,
         .key = list_key_prefix(listing),
         .arguments = arguments,
-        .argument_count = 5 + cursor.name_count,
+        .argument_count = ARGUMENTS + cursor.name_count,
         .done = list_answered,
         .context = listing,
     };
     script_call_send_at(listing->locks, shard, &call);
 }
 
-int locks_list(struct locks *locks, struct slice prefix, struct slice cursor, size_t limit,
-               const struct locks_listener *listener)
+int locks_list(struct locks *locks, struct slice prefix, const struct list_filter *filter,
+               struct slice cursor, size_t limit, const struct locks_listener *listener)
 {
     struct cursor from = {.scan = slice_of("0")};
     char bytes[CURSOR_BYTES];
@@ -205,6 +211,12 @@ int locks_list(struct locks *locks, struct slice prefix, struct slice cursor, si
                                 .prefix_length = prefix.length};
     if (prefix.length > 0)
         memcpy(listing->prefix, prefix.bytes, prefix.length);
+    if (filter) {
+        listing->held_ms = filter->held_ms;
+        listing->owner_length = filter->owner.length;
+    }
+    if (listing->owner_length > 0)
+        memcpy(listing->owner, filter->owner.bytes, filter->owner.length);
     list_ask(listing, &from);
     return 0;
 }

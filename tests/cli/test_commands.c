@@ -235,6 +235,18 @@ static void watch_prints_each_change_and_survives_a_restart(void **state)
     assert_true(process_wait_line(process, "\"forced\"", &offset, NULL, 0, CLOCK_HANG_MS));
 }
 
+static void list_shows_the_holds_of_an_owner_and_of_a_time(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    answers(client_of(state), "POST /locks/kept:1?owner=ann", NULL, 201, NULL);
+    answers(client_of(state), "POST /locks/kept:2?owner=bob", NULL, 201, NULL);
+    says(terminal, 0, "kept:2", "$BATON list --owner=bob kept:");
+    assert_int_equal(lines_of(terminal->output), 2);
+    says(terminal, 0, "127.0.0.1", "$BATON list kept:");
+    says(terminal, 0, NULL, "$BATON list --json --held-for=1h kept:");
+    assert_string_equal(terminal->output, "");
+}
+
 static void break_by_fence_ends_that_hold_with_the_reason(void **state)
 {
     struct terminal *terminal = terminal_of(state);
@@ -294,6 +306,7 @@ int main(void)
         cmocka_unit_test(list_prints_all_pages),
         cmocka_unit_test(show_prints_holders_and_waiters),
         cmocka_unit_test(watch_prints_each_change_and_survives_a_restart),
+        cmocka_unit_test(list_shows_the_holds_of_an_owner_and_of_a_time),
         cmocka_unit_test(break_by_fence_ends_that_hold_with_the_reason),
         cmocka_unit_test(break_ends_holds_by_name_and_by_prefix),
         cmocka_unit_test(what_batond_refuses_is_usage),

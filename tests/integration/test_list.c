@@ -63,6 +63,32 @@ static json_t *list_all(struct http_client *client, const char *query, size_t li
     return seen;
 }
 
+static void list_is_filtered_by_owner_and_time(void **state)
+{
+    struct http_client *client = client_of(state);
+    int pages;
+    for (int i = 0; i < 300; i++)
+        hold(client, "other", i);
+    answers(client, "POST /locks/old?owner=ann", NULL, 201, NULL);
+    answers(client, "POST /locks/shared?mode=shared&owner=bob", NULL, 201, NULL);
+    answers(client, "POST /locks/shared?mode=shared&owner=ann", NULL, 201, NULL);
+    json_t *seen = list_all(client, "&owner=ann", 10, &pages);
+    assert_int_equal(json_object_size(seen), 2);
+    json_decref(seen);
+    answers(client, "GET /locks?owner=ann&prefix=sha", NULL, 200, NULL);
+    assert_int_equal(member_integer(client, "locks.0.hold_count"), 2);
+    assert_int_equal(json_array_size(member(client, "locks.0.holders")), 1);
+    assert_string_equal(member_text(client, "locks.0.holders.0.owner"), "ann");
+    seen = list_all(client, "&held_for=1h", 1000, &pages);
+    assert_int_equal(json_object_size(seen), 0);
+    json_decref(seen);
+    seen = list_all(client, "&held_for_ms=1", 1000, &pages);
+    assert_int_equal(json_object_size(seen), 302);
+    json_decref(seen);
+    answers(client, "GET /locks?held_for=1", NULL, 200, NULL);
+    answers(client, "GET /locks?held_for=soon", NULL, 400, "invalid_parameter");
+}
+
 static void a_lock_is_listed_as_it_is_inspected(void **state)
 {
     struct http_client *client = client_of(state);
@@ -197,6 +223,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_lock_is_listed_as_it_is_inspected, forget_all),
+        cmocka_unit_test_setup(list_is_filtered_by_owner_and_time, forget_all),
         cmocka_unit_test_setup(all_of_hundreds_are_listed_page_by_page, forget_all),
         cmocka_unit_test_setup(page_with_large_locks_ends_early, forget_all),
         cmocka_unit_test_setup(odd_names_are_listed_and_odd_prefixes_taken_literally, forget_all),

@@ -31,7 +31,8 @@ static void list(struct site *site)
 {
     struct told told = {{.each = ignore_lock, .done = on_listed}, 0};
     told.listener.context = &told;
-    assert_int_equal(locks_list(site->locks, slice_of(""), slice_of(NULL), 10, &told.listener), 0);
+    assert_int_equal(
+        locks_list(site->locks, slice_of(""), NULL, slice_of(NULL), 10, &told.listener), 0);
     fixture_await(site->fixture, &told.done, 1);
 }
 

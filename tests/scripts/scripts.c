@@ -1045,6 +1045,8 @@ struct page *list(struct scripts *scripts, const char *cursor, const char *patte
     push(&arguments, pattern);
     push_number(&arguments, limit);
     push_number(&arguments, budget);
+    push(&arguments, scripts->list_owner ? scripts->list_owner : "");
+    push_number(&arguments, scripts->list_held_ms);
     for (size_t i = 0; i < rest_count; i++)
         push(&arguments, rest[i]);
     redisReply *reply = eval(scripts, &script_list, "baton:", &arguments);

@@ -38,8 +38,10 @@ struct scripts {
     unsigned turns;       /* that the last operation took */
     size_t expired_count; /* what it has told of */
     struct seen_expiry expired[EXPIRIES];
-    int64_t due_ms;       /* when it has told a server to act, at the latest; -1: none */
-    size_t damaged_count; /* what it could not read */
+    int64_t due_ms;         /* when it has told a server to act, at the latest; -1: none */
+    const char *list_owner; /* NULL: a list is of all owners, */
+    int64_t list_held_ms;   /* and 0: of all times */
+    size_t damaged_count;   /* what it could not read */
     char damaged[EXPIRIES][TEXT];
 };
 

@@ -288,6 +288,50 @@ static void every_held_name_is_listed(void **state)
 }
 
 /* They take Redis five times as long as plain ones, and all else waits meanwhile. */
+/* How many locks a listing by owner and time shows, and the owner of the first hold shown. */
+static size_t list_by(struct scripts *scripts, const char *owner, int64_t held_ms, char *ret_first)
+{
+    scripts->list_owner = owner;
+    scripts->list_held_ms = held_ms;
+    struct page *page = list(scripts, "0", "baton:{*}", 10, 2000, NULL, 0);
+    size_t count = page->count;
+    assert_string_equal(page->cursor, "");
+    if (ret_first)
+        strcpy(ret_first, count > 0 ? page->views[0].shown_holds[0].owner : "");
+    free(page);
+    scripts->list_owner = NULL;
+    scripts->list_held_ms = 0;
+    return count;
+}
+
+static void list_by_owner_and_time_shows_the_holds_that_fit(void **state)
+{
+    struct scripts *scripts = *state;
+    char first[TEXT];
+    acquire(scripts, .name = "x", .token = "1", .owner = "ann", .ttl_ms = 100000);
+    acquire(scripts, .name = "y", .token = "2",
+            .owner = "ci\x1f"
+                     "ann",
+            .ttl_ms = 100000);
+    acquire(scripts, .name = "z", .token = "3", .owner = "joann", .ttl_ms = 100000);
+    for (int i = 0; i < 20; i++) {
+        char token[24];
+        snprintf(token, sizeof token, "t%02d", i);
+        acquire(scripts, .name = "s", .token = token, .mode = "shared", .ttl_ms = 50000 + i);
+    }
+    assert_int_equal(list_by(scripts, "", 0, NULL), 4);
+    assert_int_equal(list_by(scripts, "ann", 0, NULL), 2);
+    assert_int_equal(list_by(scripts, "ci", 0, NULL), 0);
+    assert_int_equal(list_by(scripts, "t19", 0, first), 1);
+    assert_string_equal(first, "t19");
+    sleep_past(scripts, 1000);
+    acquire(scripts, .name = "late", .token = "4", .owner = "ann");
+    assert_int_equal(list_by(scripts, "", 1000, NULL), 4);
+    assert_int_equal(list_by(scripts, "ann", 1000, NULL), 2);
+    assert_int_equal(list_by(scripts, "ann", 0, NULL), 3);
+    assert_int_equal(list_by(scripts, "", 5000, NULL), 0);
+}
+
 static void a_page_of_names_with_queues_ends_early(void **state)
 {
     struct scripts *scripts = *state;
@@ -376,6 +420,7 @@ int main(void)
         TEST(break_by_fence_hands_over),
         ON_REDIS_TIME(a_break_of_a_free_name_ends_nothing),
         TEST(every_held_name_is_listed),
+        TEST(list_by_owner_and_time_shows_the_holds_that_fit),
         TEST(a_page_of_names_with_queues_ends_early),
         TEST(free_or_other_names_are_not_listed),
         TEST(a_page_that_overflows_hands_the_rest_back),

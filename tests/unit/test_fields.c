@@ -399,7 +399,7 @@ static const struct wrong {
     {"releaseLock", NULL, "{\"x\":true}", "x", "unknown field. Known here: token, force"},
     {"inspectLock", "ttl=5s", NULL, "ttl", "unknown query parameter. Known here: waiters"},
     {"inspectLock", "waiters=201", NULL, "waiters", "1 to 200"},
-    {"listLocks", "owner=me", NULL, "owner", "Known here: prefix, limit, cursor"},
+    {"listLocks", "mode=shared", NULL, "mode", "Known here: owner, prefix, limit, cursor"},
     {"getLiveness", "x", NULL, "x", "this request takes no query parameters"},
     {"getOpenapi", "x", NULL, "x", "this request takes no query parameters"},
     /* No token in a URL. */

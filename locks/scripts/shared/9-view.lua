@@ -88,12 +88,12 @@ function view.standing(state, token)
     return waiter and -view.position(state, waiter) or 0
 end
 
--- A name without its waiters, packed: the head, and each of its first holds.
-function view.name(state, token)
+-- A name without its waiters, packed: the head, and each of its first holds, or of those `shown`.
+function view.name(state, token, shown)
     local standing = view.standing(state, token)
     return view.head(state[VERSION], state[COUNT], state[LIMIT], state[WAITERS], standing, state[LAST_FENCE],
                      state[LAST_AT], state[LAST_REASON], state[LAST_OWNER]) ..
-           view.holds(holds.first(state, HOLDS_SHOWN))
+           view.holds(shown or holds.first(state, HOLDS_SHOWN))
 end
 
 local function stands_before(one, other)
@@ -144,7 +144,7 @@ function view.queue(state, most)
 end
 
 -- A name with its first waiters, `most` of them: {name, waiters}.
-function view.whole(state, token, most)
+function view.whole(state, token, most, shown)
     local waiters = state[WAITERS] > 0 and view.queue(state, most or WAITERS_SHOWN) or nil
-    return {view.name(state, token), waiters}
+    return {view.name(state, token, shown), waiters}
 end
