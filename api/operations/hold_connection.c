@@ -6,14 +6,13 @@
 #include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "api/http/represent.h"
+#include "api/http/text_line.h"
 #include "api/operations/acquisition.h"
 #include "api/operations/events.h"
 #include "api/stats/lock_event.h"
 #include "base/memory.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 struct connection_hold {
     LIST_ENTRY(connection_hold) entry; /* in the API's list while there is a renewer */
@@ -24,19 +23,10 @@ struct connection_hold {
     bool is_final; /* no renewal makes the hold longer */
 };
 
-static void hold_connection_write_line(struct exchange *exchange, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void hold_connection_write_line(struct exchange *exchange, const char *format, ...)
+/* Frees the line. */
+static void hold_connection_write(struct exchange *exchange, char *line)
 {
-    char *line;
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vasprintf(&line, format, arguments);
-    va_end(arguments);
-    if (length < 0)
-        abort();
-    exchange_write(exchange, line, (size_t)length);
+    exchange_write(exchange, line, strlen(line));
     free(line);
 }
 
@@ -63,19 +53,17 @@ static void lost(void *context, const char *why)
     struct connection_hold *held = context;
     struct exchange *exchange = held->exchange;
     json_t *line = json_pack("{s:s, s:s}", "event", "lost", "detail", why);
-    char *text = dump_line(line);
-    exchange_write(exchange, text, strlen(text));
-    free(text);
+    hold_connection_write(exchange, dump_line(line));
     hold_connection_end(held);
     exchange_finish(exchange);
 }
 
 static void hold_connection_beat(struct connection_hold *held, int64_t ttl_ms)
 {
-    hold_connection_write_line(held->exchange,
-                               "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64
-                               "%s}\n",
-                               held->fence, ttl_ms, held->is_final ? ",\"renewable\":false" : "");
+    char *line =
+        text_line("{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":%" PRId64 "%s}",
+                  held->fence, ttl_ms, held->is_final ? ",\"renewable\":false" : "");
+    hold_connection_write(held->exchange, line);
 }
 
 /* After SIGHUP read a new tokens-file, a caller whose PUT would be refused loses the stream. */
