@@ -19,7 +19,9 @@ static const char *skip_authority(const char *target)
 void target_split(const char *target, struct slice *ret_path, struct slice *ret_query)
 {
     const char *path = skip_authority(target);
-    *ret_path = (struct slice){path, *path == '/' ? strcspn(path, "?") : 0};
+    bool is_root = path != target && (*path == '\0' || *path == '?');
+    *ret_path =
+        is_root ? slice_of("/") : (struct slice){path, *path == '/' ? strcspn(path, "?") : 0};
     const char *mark = strchr(path, '?');
     *ret_query = slice_of(mark ? mark + 1 : NULL);
 }

@@ -5,8 +5,9 @@
 #include "base/slice.h"
 
 /* The path and the query of a raw target, in origin form ("/locks/a?ttl=5s") or absolute form
- * ("http://host/locks/a"); both point into `target`. Anything else has an empty path. The query is
- * absent where there is no question mark. */
+ * ("http://host/locks/a"). "http://host" has the path "/", a constant (RFC 9110, 4.2.3); else both
+ * point into `target`. Anything else has an empty path. The query is absent where there is no
+ * question mark. */
 void target_split(const char *target, struct slice *ret_path, struct slice *ret_query);
 
 /* Decodes %XX into `bytes`, which has room for text.length bytes. Returns 0 and sets *ret_length,

@@ -39,7 +39,7 @@ static void claim_parts(const char *target)
 {
     struct slice path, query, name, value;
     target_split(target, &path, &query);
-    CLAIM(is_within(path, target) && is_within(query, target));
+    CLAIM((is_within(path, target) || slice_equals(path, "/")) && is_within(query, target));
     CLAIM(path.length == 0 || path.bytes[0] == '/');
     claim_round_trip(path);
     while (query_next(&query, &name, &value)) {
