@@ -41,9 +41,9 @@ static void refuse_on_admin_address(struct exchange *exchange)
 
 /* Says which call the client has in mind. */
 static void refuse_last_segment(struct exchange *exchange, const struct last_segment *last,
-                                struct slice path)
+                                struct slice path, size_t last_length)
 {
-    size_t length = path.length - strlen(last->text);
+    size_t length = path.length - last_length;
     problem_simply(exchange, PROBLEM_NOT_FOUND,
                    "There is no path with %s at its end: send %s %.*s%s. %s", last->text,
                    last->method, (int)(length < PATH_SHOWN ? length : PATH_SHOWN), path.bytes,
@@ -52,7 +52,8 @@ static void refuse_last_segment(struct exchange *exchange, const struct last_seg
 
 static void refuse_route(struct exchange *exchange, struct slice path, const char *allowed)
 {
-    const struct last_segment *last = route_last_segment(path);
+    size_t last_length;
+    const struct last_segment *last = route_last_segment(path, &last_length);
     if (!is_method(exchange->head.method)) {
         problem_simply(exchange, PROBLEM_UNSUPPORTED,
                        "\"%.*s\" is not a known method. Use GET, HEAD, POST, PUT or DELETE, in "
@@ -63,7 +64,7 @@ static void refuse_route(struct exchange *exchange, struct slice path, const cha
         problem_simply(exchange, PROBLEM_METHOD_NOT_ALLOWED, "Use %s here%s%s", allowed,
                        last ? ". " : ".", last ? NAME_ENDS_SO : "");
     } else if (last) {
-        refuse_last_segment(exchange, last, path);
+        refuse_last_segment(exchange, last, path, last_length);
     } else {
         problem_simply(exchange, PROBLEM_NOT_FOUND,
                        "Locks are at /locks/{name}, and /ui shows them. /openapi.yaml describes "

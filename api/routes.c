@@ -1,6 +1,7 @@
 #include "api/routes.h"
 
 #include "api/http/fields.h"
+#include "api/http/target.h"
 #include "api/operations/operations.h"
 
 #include <stdio.h>
@@ -56,21 +57,22 @@ static const struct last_segment LAST_SEGMENTS[] = {
     {"/renew", "PUT"},  {"/release", "DELETE"}, {"/unlock", "DELETE"},
 };
 
-static bool ends_with(struct slice text, const char *end)
-{
-    size_t length = strlen(end);
-    return text.length >= length && memcmp(text.bytes + text.length - length, end, length) == 0;
-}
+enum { SEGMENT_LONGEST = 3 * sizeof "/acquire" }; /* percent-encoded */
 
-const struct last_segment *route_last_segment(struct slice path)
+const struct last_segment *route_last_segment(struct slice path, size_t *ret_length)
 {
     static const char LOCKS[] = "/locks/";
-    size_t before = sizeof LOCKS - 1;
-    if (path.length < before || memcmp(path.bytes, LOCKS, before) != 0)
+    const size_t before = sizeof LOCKS - 1;
+    const char *slash = memrchr(path.bytes, '/', path.length);
+    const struct slice raw = {slash, slash ? path.length - (size_t)(slash - path.bytes) : 0};
+    char decoded[SEGMENT_LONGEST];
+    struct slice text = {decoded, 0};
+    if (path.length < before + raw.length || memcmp(path.bytes, LOCKS, before) != 0 ||
+        raw.length > sizeof decoded || percent_decode(raw, decoded, &text.length) < 0)
         return NULL;
-    const struct slice name = {path.bytes + before, path.length - before};
+    *ret_length = raw.length;
     for (size_t i = 0; i < sizeof LAST_SEGMENTS / sizeof LAST_SEGMENTS[0]; i++)
-        if (ends_with(name, LAST_SEGMENTS[i].text))
+        if (slice_equals(text, LAST_SEGMENTS[i].text))
             return &LAST_SEGMENTS[i];
     return NULL;
 }
@@ -81,15 +83,17 @@ static bool path_fits(const char *pattern, struct slice path, struct slice *ret_
     const char *brace = strchr(pattern, '{');
     if (!brace)
         return slice_equals(path, pattern);
-    size_t literal = (size_t)(brace - pattern);
+    size_t literal = (size_t)(brace - pattern), last_length;
     const char *tail = strchr(brace, '}') + 1;
-    if (path.length < literal + strlen(tail) || memcmp(path.bytes, pattern, literal) != 0 ||
-        !ends_with(path, tail))
+    if (path.length < literal || memcmp(path.bytes, pattern, literal) != 0)
         return false;
-    struct slice name = {path.bytes + literal, path.length - literal - strlen(tail)};
+    struct slice name = {path.bytes + literal, path.length - literal};
     bool has_slash = memchr(name.bytes, '/', name.length);
-    if (!tail[0] && has_slash && route_last_segment(path))
+    const struct last_segment *last = has_slash ? route_last_segment(path, &last_length) : NULL;
+    if (tail[0] ? !last || strcmp(last->text, tail) != 0 : last != NULL)
         return false;
+    if (last)
+        name.length -= last_length;
     *ret_name = name;
     return true;
 }

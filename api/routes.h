@@ -21,8 +21,9 @@ struct last_segment {
     const char *method; /* of the call that the client has in mind */
 };
 
-/* Returns NULL unless the raw path ends so, below /locks/. */
-const struct last_segment *route_last_segment(struct slice path);
+/* Returns NULL unless the path ends so, below /locks/. The path is raw: a letter counts also if it
+ * is percent-encoded, but a slash does not. Sets *ret_length to that of the raw text. */
+const struct last_segment *route_last_segment(struct slice path, size_t *ret_length);
 
 /* Whether it is one that monitors ask for: health and metrics. Takes NULL. */
 bool route_is_probe(const struct route *route);
