@@ -620,7 +620,8 @@ static bool is_spelled_otherwise(const json_t *parameters, const char *name, boo
 }
 
 /* The query with the examples of all parameters at once, but for a hold by connection, whose answer
- * has no end, the fence of a break, which no hold has, and the end of a hold, which needs a token. */
+ * has no end, the fence of a break, which no hold has, and the end of a hold, which needs a token.
+ */
 static void fill_query(const struct spec *spec, const struct spec_operation *operation, bool in_ms,
                        char *query, size_t size)
 {

@@ -300,9 +300,9 @@ static void watchers_are_told_when_waiting_begins_and_ends(void **state)
     acquire(scripts, .token = "h");
     watch(scripts, "n", "one", 0);
     inboxes_read(inboxes);
-    park(scripts, "a", "two");
+    park(scripts, "a", "two", .ttl_ms = 0);
     assert_int_equal((inboxes_read(inboxes), inboxes_count(inboxes, "one w baton:{n}")), 1);
-    park(scripts, "b", "two");
+    park(scripts, "b", "two", .ttl_ms = 0);
     leave(scripts, .token = "a", .attempt = "a1", .why = "timeout");
     assert_told_nothing(inboxes);
     leave(scripts, .token = "b", .attempt = "b1", .why = "timeout");
