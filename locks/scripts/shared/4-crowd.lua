@@ -70,13 +70,13 @@ function crowd.first(limit)
                                'limit', 0, limit))
 end
 
--- How many of the first `count` in a sorted set have a score of at most `last`. ZCOUNT would be one more
--- command that batond's user in Redis needs.
-function crowd.count_up_to(set, last, count)
+-- How many of the first `count` in the sorted set with this name have a score of at most `last`. ZCOUNT would
+-- be one more command that batond's user in Redis needs.
+function crowd.count_up_to(name, last, count)
     local from, to = 0, count
     while from < to do
         local middle = round_down((from + to) / 2)
-        local score = tonumber(call('zrange', set, middle, middle, 'withscores')[2])
+        local score = tonumber(call('zrange', name, middle, middle, 'withscores')[2])
         if score and score <= last then
             from = middle + 1
         else
