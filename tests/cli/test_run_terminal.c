@@ -1,0 +1,223 @@
+/* baton run in an interactive bash on a terminal: what a user does with keys works as without it.
+ */
+#include "tests/cli/story.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SCREEN_TEXT = 1 << 16 };
+
+#define CTRL_C "\x03"
+#define CTRL_D "\x04"
+#define CTRL_Z "\x1a"
+
+/* A terminal with a shell that has job control. */
+struct window {
+    int master;
+    pid_t shell;
+    size_t length, seen; /* of the screen */
+    char screen[SCREEN_TEXT];
+};
+
+struct desk {
+    struct story *story;
+    struct window window;
+};
+
+static void window_type(const struct window *window, const char *keys)
+{
+    assert_int_equal(write(window->master, keys, strlen(keys)), strlen(keys));
+}
+
+/* Reads until the text is there, behind what was seen before. */
+static void window_await(struct window *window, const char *text)
+{
+    char *found;
+    while (!(found = strstr(window->screen + window->seen, text))) {
+        struct pollfd polled = {.fd = window->master, .events = POLLIN};
+        ssize_t got = 0;
+        if (poll(&polled, 1, CLOCK_HANG_MS) == 1 && window->length < SCREEN_TEXT - 1)
+            got = read(window->master, window->screen + window->length,
+                       SCREEN_TEXT - 1 - window->length);
+        if (got <= 0)
+            fail_msg("no `%s` in %s", text, window->screen + window->seen);
+        window->length += (size_t)got;
+        window->screen[window->length] = '\0';
+    }
+    window->seen = (size_t)(found - window->screen) + strlen(text);
+}
+
+/* The line that bash prints of a job that has stopped has the command, as that of fg has. */
+static void window_await_stop(struct window *window)
+{
+    window_await(window, "Stopped");
+    window_await(window, "BATON run");
+}
+
+static void window_continue(struct window *window)
+{
+    window_type(window, "fg; echo status $?\n");
+    window_await(window, "fg; echo status");
+    window_await(window, "BATON run");
+}
+
+/* Without a line editor, so that what is typed is echoed as it is. */
+static void window_open(struct window *window, const struct story *story)
+{
+    *window = (struct window){.master = -1};
+    window->shell = forkpty(&window->master, NULL, NULL, NULL);
+    if (window->shell == 0) {
+        setenv("HOME", story->terminal.dir.path, 1);
+        setenv("BATON", getenv("BATON_TEST_BATON"), 1);
+        setenv("BATON_URL", story->service.batond.url, 1);
+        setenv("PS1", "$ ", 1);
+        setenv("TERM", "dumb", 1);
+        execlp("bash", "bash", "--norc", "--noprofile", "--noediting", "-i", NULL);
+        _exit(1);
+    }
+    assert_true(window->shell > 0);
+    window_type(window, "cd; echo rea''dy\n");
+    window_await(window, "ready");
+}
+
+static int desk_open(void **state)
+{
+    struct desk *desk = calloc(1, sizeof *desk);
+    if (!desk || story_open((void **)&desk->story) != 0)
+        abort();
+    window_open(&desk->window, desk->story);
+    *state = desk;
+    return 0;
+}
+
+static int desk_close(void **state)
+{
+    struct desk *desk = *state;
+    close(desk->window.master);
+    kill(desk->window.shell, SIGHUP);
+    waitpid(desk->window.shell, NULL, 0);
+    story_close((void **)&desk->story);
+    free(desk);
+    return 0;
+}
+
+static bool lock_is_free(void *context)
+{
+    return is_free(context, "held");
+}
+
+static void ctrl_c_ends_the_command(void **state)
+{
+    struct window *window = &((struct desk *)*state)->window;
+    window_type(window, "$BATON run held -c 'echo beg''un; exec sleep 600'\n");
+    window_await(window, "begun\r\n");
+    window_type(window, CTRL_C);
+    window_type(window, "echo status $?\n");
+    window_await(window, "status 130");
+}
+
+static void command_that_takes_ctrl_c_goes_on(void **state)
+{
+    struct window *window = &((struct desk *)*state)->window;
+    window_type(window, "$BATON run held -c 'trap \"echo tak\"\"en\" INT; echo beg''un; read x; "
+                        "read x; echo \"got $x\"'\n");
+    window_await(window, "begun\r\n");
+    window_type(window, CTRL_C);
+    window_await(window, "taken\r\n");
+    window_type(window, "word\nword\n");
+    window_await(window, "got word");
+}
+
+static void ctrl_z_stops_the_job_and_fg_continues_it(void **state)
+{
+    struct window *window = &((struct desk *)*state)->window;
+    window_type(window, "$BATON run --ttl=1h held -c 'echo beg''un; read x; echo \"got $x\"'\n");
+    window_await(window, "begun\r\n");
+    window_type(window, CTRL_Z);
+    window_await(window, "held: nobody renews the lock of a stopped job");
+    window_await_stop(window);
+    window_continue(window);
+    window_type(window, "word\n");
+    window_await(window, "got word");
+    window_await(window, "status 0");
+}
+
+static void stopped_job_is_told_once_and_ended_in_time(void **state)
+{
+    struct window *window = &((struct desk *)*state)->window;
+    window_type(window, "$BATON run --ttl=3s held -c 'trap \"echo ag\"\"ain\" CONT; echo beg''un; "
+                        "while :; do sleep 0.05; done'\n");
+    window_await(window, "begun\r\n");
+    window_type(window, CTRL_Z);
+    window_await(window, "nobody renews");
+    window_await_stop(window);
+    window_continue(window);
+    window_await(window, "again\r\n"); /* SIGCONT would take a stop back that came before it */
+    size_t before = window->seen;
+    window_type(window, CTRL_Z);
+    window_await_stop(window);
+    window_await(window, "no batond has renewed the lock in time");
+    assert_null(strstr(window->screen + before, "nobody renews"));
+    window_type(window, "wait %1; echo status $?\n");
+    window_await(window, "status 76");
+}
+
+static void pipeline_has_the_command_in_its_middle(void **state)
+{
+    struct window *window = &((struct desk *)*state)->window;
+    window_type(window, "echo typed | $BATON run held -- cat | tr a-z A-Z\n");
+    window_await(window, "TYPED");
+    window_type(window, "$BATON run held -- yes | head -n 1; echo status ${PIPESTATUS[0]}\n");
+    window_await(window, "status 141");
+}
+
+static void background_job_reads_the_terminal_after_fg(void **state)
+{
+    struct window *window = &((struct desk *)*state)->window;
+    window_type(window, "$BATON run --ttl=1h held -- cat &\n");
+    window_type(window, "until jobs | grep -q Stop''ped; do sleep 0.1; done; echo fo''und\n");
+    window_await(window, "found\r\n");
+    window_continue(window);
+    window_type(window, "word\n");
+    window_await(window, "word\r\n"); /* the echo */
+    window_await(window, "word\r\n");
+    window_type(window, CTRL_D);
+    window_await(window, "status 0");
+}
+
+static void hangup_ends_command_and_lock(void **state)
+{
+    struct desk *desk = *state;
+    struct window *window = &desk->window;
+    window_type(window, "$BATON run --ttl=1h held -c 'echo beg''un; sleep 600'\n");
+    window_await(window, "begun\r\n");
+    close(window->master);
+    window->master = -1;
+    assert_true(clock_wait_until(lock_is_free, desk->story->service.client, CLOCK_HANG_MS));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(ctrl_c_ends_the_command, desk_open, desk_close),
+        cmocka_unit_test_setup_teardown(command_that_takes_ctrl_c_goes_on, desk_open, desk_close),
+        cmocka_unit_test_setup_teardown(ctrl_z_stops_the_job_and_fg_continues_it, desk_open,
+                                        desk_close),
+        cmocka_unit_test_setup_teardown(stopped_job_is_told_once_and_ended_in_time, desk_open,
+                                        desk_close),
+        cmocka_unit_test_setup_teardown(pipeline_has_the_command_in_its_middle, desk_open,
+                                        desk_close),
+        cmocka_unit_test_setup_teardown(background_job_reads_the_terminal_after_fg, desk_open,
+                                        desk_close),
+        cmocka_unit_test_setup_teardown(hangup_ends_command_and_lock, desk_open, desk_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
