@@ -32,7 +32,6 @@ struct options {
     int64_t wait_ms;    /* OPTIONS_WAIT_FOREVER, 0, or how long */
     int64_t connect_timeout_ms, ttl_ms, kill_after_ms;
     int64_t limit, at_least_ms, max_held_ms; /* 0: none */
-    int64_t hold_max_held_ms; /* of the hold, where max_held_ms is of a command; 0: none */
     int64_t refused_status, signal;
     const char *owner, *token_file, *prefix, *reason, *fence, *held_for;
     json_t *meta; /* NULL: none */

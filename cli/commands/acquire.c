@@ -71,8 +71,8 @@ static json_t *acquire_body(const struct options *options)
         json_object_set_new(body, "ttl_ms", json_integer(options->ttl_ms));
     if (options->at_least_ms)
         json_object_set_new(body, "at_least_ms", json_integer(options->at_least_ms));
-    if (options->hold_max_held_ms)
-        json_object_set_new(body, "max_held_ms", json_integer(options->hold_max_held_ms));
+    if (options->max_held_ms)
+        json_object_set_new(body, "max_held_ms", json_integer(options->max_held_ms));
     if (json_object_size(meta) > 0)
         json_object_set(body, "meta", meta);
     json_decref(meta);
@@ -141,9 +141,8 @@ static bool acquire_goes_on(struct acquisition *acquisition, const struct reply 
 static struct reply acquire_until_decided(struct acquisition *acquisition)
 {
     const struct options *options = acquisition->context->options;
-    const char *owner = json_string_value(json_object_get(acquisition->body, "owner"));
     bool is_silent = options->quiet || options->wait_ms == 0;
-    pid_t waiting = is_silent ? -1 : waiting_start(acquisition->context, owner, acquisition->token);
+    pid_t waiting = is_silent ? -1 : waiting_start(acquisition->context, acquisition->token);
     struct reply reply = acquire_send(acquisition);
     while (acquire_goes_on(acquisition, &reply)) {
         bool has_connected = reply.connected;

@@ -129,8 +129,8 @@ static enum status run_report_end(struct run *run, const struct guard_report *re
         return problem_print(STATUS_LOST,
                              "%s: the lock is lost: %s\n  It was last renewed %.1f s ago. %s",
                              lease->name, trouble, ago_s, end);
-    if (lease->held_until_ns <= lease->expires_ns || lease->ignores_loss)
-        return problem_print(STATUS_OVERDUE, "%s: --max-held is over\n  %s", lease->name, end);
+    if (lease->held_until_ns < lease->expires_ns + run->plan.margin_ns || lease->ignores_loss)
+        return problem_print(STATUS_OVERDUE, "%s: max-held is over\n  %s", lease->name, end);
     return problem_print(STATUS_LOST,
                          "%s: no batond has renewed the lock in time%s%s\n  It was last renewed "
                          "%.1f s ago. %s",
@@ -162,9 +162,10 @@ static int64_t least(int64_t a, int64_t b)
 static void run_plan(struct run *run, char *const *command)
 {
     const struct options *options = run->context->options;
-    int64_t ttl_ms = run->lease.ttl_ms, now_ns = boottime_ns();
-    run->lease.held_until_ns =
-        options->max_held_ms ? now_ns + options->max_held_ms * MS_IN_NS : GUARD_NEVER;
+    int64_t ttl_ms = run->lease.ttl_ms;
+    int64_t held_until_ns = boottime_ns() + options->max_held_ms * MS_IN_NS;
+    if (options->max_held_ms > 0)
+        run->lease.held_until_ns = least(run->lease.held_until_ns, held_until_ns);
     run->plan.expires_ns = lease_end(&run->lease);
     run->plan.kill_after_ns = least(options->kill_after_ms, ttl_ms / 4) * MS_IN_NS;
     run->plan.margin_ns = least(LONGEST_MARGIN_MS, ttl_ms / 8) * MS_IN_NS;
@@ -225,6 +226,7 @@ static enum status run_begin_lease(struct run *run, const struct reply *reply, i
     struct lease *lease = &run->lease;
     lease->expires_ns = lease_expiry(reply, sent_ns, &lease->ttl_ms);
     lease->renewed_ns = sent_ns;
+    lease_bound(lease, reply, sent_ns);
     bool is_fresh = boottime_ns() - sent_ns < lease->ttl_ms * MS_IN_NS / 10;
     if (!is_fresh && !lease_renew(lease))
         return problem_print(STATUS_LOST, "%s: the lock is lost: %s", lease->name, lease->trouble);

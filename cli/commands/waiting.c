@@ -26,9 +26,8 @@ static const char CLEAR[] = "\r\033[K";
 
 struct waiting {
     const struct context *context;
-    const char *owner, *token;
+    const char *token;
     bool is_terminal;
-    int64_t begun_ms;
     struct reply reply; /* a lock */
     int64_t asked_ms;   /* when it was so, by the monotonic clock */
     char said[LINE_TEXT];
@@ -56,25 +55,6 @@ static void waiting_write_process(FILE *to, const json_t *meta)
     fputc(')', to);
 }
 
-/* "; 2 before you". Of waiters with the same label, this one has waited as long as it has run. */
-static void waiting_write_place(FILE *to, const json_t *waiters, const struct waiting *waiting)
-{
-    const json_t *waiter;
-    size_t i, place = 0;
-    int64_t nearest_ms = INT64_MAX, waited_ms = waiting->asked_ms - waiting->begun_ms;
-    json_array_foreach (waiters, i, waiter) {
-        const char *owner = json_string_value(json_object_get(waiter, "owner"));
-        json_int_t other_ms = json_integer_value(json_object_get(waiter, "waited_ms"));
-        if (!owner || strcmp(owner, waiting->owner) != 0 ||
-            llabs(other_ms - waited_ms) >= nearest_ms)
-            continue;
-        nearest_ms = llabs(other_ms - waited_ms);
-        place = i;
-    }
-    if (place > 0)
-        fprintf(to, "; %zu before you", place);
-}
-
 /* Whether another holds the lock: one that takes several names may hold this one itself. */
 static bool waiting_is_held(const struct waiting *waiting)
 {
@@ -89,6 +69,7 @@ static void waiting_describe(const struct waiting *waiting, bool has_time, char 
     const json_t *lock = waiting->reply.json,
                  *first = json_array_get(json_object_get(lock, "holders"), 0);
     json_int_t count = json_integer_value(json_object_get(lock, "hold_count"));
+    json_int_t position = json_integer_value(json_object_get(lock, "position"));
     int64_t held_ms = json_integer_value(json_object_get(first, "held_ms"));
     char held[DURATION_SPOKEN];
     memset(line, 0, LINE_TEXT);
@@ -101,7 +82,8 @@ static void waiting_describe(const struct waiting *waiting, bool has_time, char 
     duration_speak(held_ms + monotonic_ms() - waiting->asked_ms, held);
     if (has_time)
         fprintf(to, " for %s", held);
-    waiting_write_place(to, json_object_get(lock, "waiters"), waiting);
+    if (position > 1)
+        fprintf(to, "; %" JSON_INTEGER_FORMAT " before you", position - 1);
     fclose(to);
 }
 
@@ -159,7 +141,7 @@ static void waiting_run(struct waiting *waiting)
     client_on_idle(waiting->context->client, waiting_print, waiting);
     while (!is_refused) {
         struct reply *reply = &waiting->reply;
-        *reply = waiting_get(waiting, client_path(options->names[i], "?waiters=200"), 0);
+        *reply = waiting_get(waiting, client_path(options->names[i], "?waiters=1"), 0);
         waiting->asked_ms = monotonic_ms();
         is_refused = reply->status >= 400 && reply->status < 500;
         if (waiting_is_held(waiting)) {
@@ -178,13 +160,10 @@ static bool waiting_has_terminal(void)
     return isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0;
 }
 
-pid_t waiting_start(const struct context *context, const char *owner, const char *token)
+pid_t waiting_start(const struct context *context, const char *token)
 {
-    struct waiting waiting = {.context = context,
-                              .owner = owner,
-                              .token = token,
-                              .is_terminal = waiting_has_terminal(),
-                              .begun_ms = monotonic_ms()};
+    struct waiting waiting = {
+        .context = context, .token = token, .is_terminal = waiting_has_terminal()};
     pid_t parent = getpid(), pid = fork();
     if (pid != 0)
         return pid;

@@ -9,8 +9,8 @@
 
 /* Starts the process, before the first request of the client. It prints after a second: on a
  * terminal one line, which it keeps current; elsewhere a line, and another when it changes.
- * `owner` and `token` are those of the acquire. Returns its pid, or -1. */
-pid_t waiting_start(const struct context *context, const char *owner, const char *token);
+ * `token` is that of the acquire. Returns its pid, or -1. */
+pid_t waiting_start(const struct context *context, const char *token);
 
 /* Ends it, and clears the line if it can have printed one since then. Takes -1. */
 void waiting_stop(pid_t pid, int64_t begun_ms);

@@ -12,22 +12,33 @@
 
 enum { STOP_SECONDS = 2 };
 
+/* The least of a member of the hold, or of the holds of several names; 0 if there is none. */
+static int64_t lease_least(const json_t *reply, const char *member)
+{
+    const json_t *locks = json_object_get(reply, "locks"), *lock;
+    int64_t least = json_integer_value(json_object_get(reply, member));
+    size_t i;
+    json_array_foreach (locks, i, lock) {
+        int64_t other = json_integer_value(json_object_get(lock, member));
+        least = other > 0 && (least == 0 || other < least) ? other : least;
+    }
+    return least;
+}
+
 int64_t lease_expiry(const struct reply *reply, int64_t sent_ns, int64_t *ret_ttl_ms)
 {
-    const json_t *locks = json_object_get(reply->json, "locks"), *lock;
-    json_int_t ttl_ms = json_integer_value(json_object_get(reply->json, "ttl_ms"));
-    size_t i;
-    if (json_is_array(locks))
-        ttl_ms = json_integer_value(json_object_get(json_array_get(locks, 0), "ttl_ms"));
-    json_array_foreach (locks, i, lock) {
-        json_int_t other_ms = json_integer_value(json_object_get(lock, "ttl_ms"));
-        ttl_ms = other_ms < ttl_ms ? other_ms : ttl_ms;
-    }
+    int64_t ttl_ms = lease_least(reply->json, "ttl_ms");
     if (problem_status(reply) != STATUS_DONE || ttl_ms <= 0)
         return 0;
-    if (ret_ttl_ms)
-        *ret_ttl_ms = ttl_ms;
+    *ret_ttl_ms = ttl_ms;
     return sent_ns + ttl_ms * MS_IN_NS / 100 * 99;
+}
+
+void lease_bound(struct lease *lease, const struct reply *reply, int64_t sent_ns)
+{
+    int64_t left_ms = lease_least(reply->json, "max_held_ms");
+    if (left_ms > 0 && !lease->ignores_loss)
+        lease->held_until_ns = sent_ns + left_ms * MS_IN_NS / 100 * 99;
 }
 
 static void lease_order(const struct lease *lease, int64_t order)
@@ -110,6 +121,8 @@ bool lease_renew(struct lease *lease)
                                                      .body = lease->body});
     int64_t expires_ns = lease_expiry(&reply, sent_ns, &lease->ttl_ms);
     lease_note_trouble(lease, &reply);
+    if (expires_ns > lease->expires_ns)
+        lease_bound(lease, &reply, sent_ns);
     if (problem_status(&reply) == STATUS_LOST)
         lease_lose(lease);
     else if (expires_ns > lease->expires_ns)

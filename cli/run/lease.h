@@ -18,7 +18,7 @@ struct lease {
     const json_t *body;
     bool is_verbose, ignores_loss;
     int64_t ttl_ms;             /* of the latest answer */
-    int64_t held_until_ns;      /* what the guard is told at most, by CLOCK_BOOTTIME */
+    int64_t held_until_ns;      /* by --max-held, or batond's max-held; or GUARD_NEVER */
     _Atomic int64_t expires_ns; /* E, by CLOCK_BOOTTIME */
     _Atomic int64_t renewed_ns; /* when the latest renewal that was answered was sent */
     atomic_bool is_lost;        /* batond says so */
@@ -34,8 +34,11 @@ struct lease {
 };
 
 /* When a hold ends at the earliest: what is left of it in a reply to a request sent then, less 1 %
- * for clocks that differ. Sets *ret_ttl_ms, unless it is NULL. 0 if the reply is none. */
+ * for clocks that differ. Sets *ret_ttl_ms. 0 if the reply is none. */
 int64_t lease_expiry(const struct reply *reply, int64_t sent_ns, int64_t *ret_ttl_ms);
+
+/* Takes over from a reply how long renewals may carry the hold. */
+void lease_bound(struct lease *lease, const struct reply *reply, int64_t sent_ns);
 
 /* Renews once, at once. Returns false if the lock is lost. */
 bool lease_renew(struct lease *lease);

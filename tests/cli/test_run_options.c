@@ -32,9 +32,20 @@ static void signal_option_ends_the_command(void **state)
 static void max_held_ends_the_command_with_124(void **state)
 {
     struct terminal *terminal = terminal_of(state);
-    says(terminal, 124, "--max-held is over\n  Ended sh (",
+    says(terminal, 124, "max-held is over\n  Ended sh (",
          "$BATON run --max-held=1s brief -c 'sleep 600 & sleep 600'");
     assert_true(is_free(client_of(state), "brief"));
+}
+
+static void max_held_of_batond_ends_the_command_with_124(void **state)
+{
+    struct story *story = *state;
+    static const char *const FLAGS[] = {"--max-held=4s", NULL};
+    struct batond_process batond;
+    struct http_client *client = batond_open(&batond, story->service.redis.url, FLAGS);
+    says(&story->terminal, 124, "max-held is over",
+         "$BATON run --ttl=3s --url=%s bounded -- sleep 600", batond.url);
+    batond_close(&batond, client);
 }
 
 static void lost_lock_is_ignored_if_asked(void **state)
@@ -75,7 +86,7 @@ static void command_runs_without_batond_if_asked(void **state)
     assert_null(strstr(terminal->output, "hello"));
     says(terminal, 4, "without the lock",
          "$BATON run --url=http://127.0.0.1:1 --if-unavailable=run x -c 'exit 4'");
-    says(terminal, 124, "--max-held is over",
+    says(terminal, 124, "max-held is over",
          "$BATON run --url=http://127.0.0.1:1 --if-unavailable=run --max-held=1s x -- sleep 600");
     says(terminal, 75, NULL, "$BATON acquire -n y && $BATON run -n --if-unavailable=run y -- true");
 }
@@ -138,6 +149,7 @@ int main(void)
         cmocka_unit_test(wrong_value_is_refused),
         cmocka_unit_test(signal_option_ends_the_command),
         cmocka_unit_test(max_held_ends_the_command_with_124),
+        cmocka_unit_test(max_held_of_batond_ends_the_command_with_124),
         cmocka_unit_test(lost_lock_is_ignored_if_asked),
         cmocka_unit_test(silent_batond_is_ignored_if_asked),
         cmocka_unit_test(command_runs_without_batond_if_asked),
