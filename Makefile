@@ -258,7 +258,7 @@ $(BUILD)/next/batond: $(BUILD)/server/main.o $(BUILD)/generated/next/scripts.o $
 
 fuzz-programs: $(fuzz_programs)
 
-$(fuzzers:%.c=$(BUILD)/%): $(BUILD)/%: $(BUILD)/%.o $(fuzz_helpers:%.c=$(BUILD)/%.o) $(BUILD)/libbaton.a
+$(fuzzers:%.c=$(BUILD)/%): $(BUILD)/%: $(BUILD)/%.o $(fuzz_helpers:%.c=$(BUILD)/%.o) $(BUILD)/libcli.a $(BUILD)/libbaton.a
 	$(call say,link $@) $(link) -fsanitize=fuzzer $(test_ldlibs)
 
 # What the tests run in place of batond.

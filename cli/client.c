@@ -9,6 +9,8 @@
 
 enum { REPLY_LONGEST = 16 << 20, HEADER_TEXT = 4200 };
 
+#define LONGEST_MS (INT64_C(366) * 86400000)
+
 struct client {
     const struct client_settings *settings;
     CURL *curl;
@@ -182,9 +184,21 @@ const char *reply_code(const struct reply *reply)
 }
 
 /* A proxy answers for a batond that is away, and a server of another kind answers anything. */
-static bool reply_is_of_batond(const struct reply *reply)
+bool reply_read(struct reply *reply, const char *bytes, size_t length)
 {
-    return json_is_object(reply->json) && (reply->status < 300 || reply_code(reply)[0]);
+    reply->json = json_loadb(bytes ? bytes : "", length, 0, NULL);
+    if (json_is_object(reply->json) && (reply->status < 300 || reply_code(reply)[0]))
+        return true;
+    json_decref(reply->json);
+    reply->json = NULL;
+    reply->status = 0;
+    return false;
+}
+
+int64_t reply_ms(const json_t *object, const char *member)
+{
+    json_int_t ms = json_integer_value(json_object_get(object, member));
+    return ms < 0 ? 0 : ms < LONGEST_MS ? ms : LONGEST_MS;
 }
 
 bool reply_is_away(const struct reply *reply)
@@ -207,19 +221,16 @@ static void client_ask(struct client *client, const char *url, const struct requ
     curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &reply->status);
     curl_easy_getinfo(client->curl, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
     reply->connected |= connected_us > 0;
-    if (code == CURLE_OK)
-        reply->json = json_loadb(body.bytes ? body.bytes : "", body.length, 0, NULL);
-    free(body.bytes);
-    if (code == CURLE_OK && reply_is_of_batond(reply))
-        return;
     snprintf(text, sizeof text, "the answer (%ld) is not one of batond", reply->status);
+    bool is_read = code == CURLE_OK && reply_read(reply, body.bytes, body.length);
+    free(body.bytes);
+    if (is_read)
+        return;
+    reply->status = 0;
     reply_add_trouble(reply, url,
                       code == CURLE_OK     ? text
                       : client->trouble[0] ? client->trouble
                                            : curl_easy_strerror(code));
-    json_decref(reply->json);
-    reply->json = NULL;
-    reply->status = 0;
 }
 
 struct reply client_send(struct client *client, const struct request *request)

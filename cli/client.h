@@ -57,6 +57,13 @@ bool reply_is_away(const struct reply *reply);
 /* The `code` of a problem document; "" if the reply is none. */
 const char *reply_code(const struct reply *reply);
 
+/* Reads the body of a reply that has a status. Returns false, with status 0, if it is not of a
+ * batond. */
+bool reply_read(struct reply *reply, const char *bytes, size_t length);
+
+/* A time in a reply: from 0 to a year, whatever a server sends. */
+int64_t reply_ms(const json_t *object, const char *member);
+
 void reply_free(struct reply *reply);
 
 #endif

@@ -70,7 +70,7 @@ static void waiting_describe(const struct waiting *waiting, bool has_time, char 
                  *first = json_array_get(json_object_get(lock, "holders"), 0);
     json_int_t count = json_integer_value(json_object_get(lock, "hold_count"));
     json_int_t position = json_integer_value(json_object_get(lock, "position"));
-    int64_t held_ms = json_integer_value(json_object_get(first, "held_ms"));
+    int64_t held_ms = reply_ms(first, "held_ms");
     char held[DURATION_SPOKEN];
     memset(line, 0, LINE_TEXT);
     FILE *to = memory_checked(fmemopen(line, LINE_TEXT - 1, "w"));

@@ -16,10 +16,10 @@ enum { STOP_SECONDS = 2 };
 static int64_t lease_least(const json_t *reply, const char *member)
 {
     const json_t *locks = json_object_get(reply, "locks"), *lock;
-    int64_t least = json_integer_value(json_object_get(reply, member));
+    int64_t least = reply_ms(reply, member);
     size_t i;
     json_array_foreach (locks, i, lock) {
-        int64_t other = json_integer_value(json_object_get(lock, member));
+        int64_t other = reply_ms(lock, member);
         least = other > 0 && (least == 0 || other < least) ? other : least;
     }
     return least;
