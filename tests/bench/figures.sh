@@ -21,6 +21,7 @@
 #             and webdis; with BEFORE=/another/batond also beside that one; ROUNDS=5
 #   confirm   acquires a second and their median latency, confirmed by replicas beside not confirmed
 #   engines   acquire and release on a single Redis, with Sentinel, on a Cluster and with a quorum
+#   cli       what `baton run` costs beside flock(1): time, memory, and how often it wakes up
 #   code      lengths of functions, sizes of files, what includes what
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -451,8 +452,51 @@ part_code() {
         awk '$1 != $2' | sort | uniq -c | sed 's/^ */  /; s/ \([a-z]*\) \([a-z]*\)$/ \1 -> \2/'
 }
 
+elapsed_us() { # COMMAND...
+    local from=${EPOCHREALTIME/./}
+    "$@"
+    echo $((${EPOCHREALTIME/./} - from))
+}
+
+switches() { # PID...: how often their threads have been woken up
+    local pid
+    for pid in "$@"; do
+        cat "/proc/$pid"/task/*/status
+    done | awk '/^voluntary_ctxt/ { sum += $2 } END { print sum }'
+}
+
+part_cli() {
+    local i flock baton front guard before pairs=200 seconds=60
+    launch cli
+    export BATON_URL=$launched
+    for ((i = 0; i < pairs; i++)); do # in turn, so that both have the same machine
+        elapsed_us flock "$dir/lock" true >>"$dir/flock.us"
+        elapsed_us build/baton run -n cost -- true >>"$dir/baton.us"
+    done
+    flock=$(median <"$dir/flock.us") baton=$(median <"$dir/baton.us")
+    awk -v flock="$flock" -v baton="$baton" -v pairs=$pairs 'BEGIN {
+        printf "medians of %d pairs: flock x true %.1f ms, baton run -n x -- true %.1f ms: %.1f ms more (at most 8)\n",
+            pairs, flock / 1000, baton / 1000, (baton - flock) / 1000
+        exit baton - flock > 8000 }' || missed=1
+    build/baton run --ttl=30s cost -- sleep $((seconds + 10)) &
+    front=$!
+    until_ok pgrep -P "$front" baton >/dev/null
+    guard=$(pgrep -P "$front" baton)
+    until_ok pgrep -P "$guard" sleep >/dev/null
+    cat "/proc/$front/smaps_rollup" "/proc/$guard/smaps_rollup" |
+        awk '/^Pss:/ { sum += $2 } END {
+            printf "PSS of both processes: %.1f MiB (at most 9)\n", sum / 1024; exit sum > 9 * 1024 }' || missed=1
+    sleep 1
+    before=$(switches "$front" "$guard")
+    sleep $seconds
+    echo "woken up in $seconds s, of which are $((seconds / 10)) renewals: $(($(switches "$front" "$guard") - before)) times"
+    kill "$front"
+    wait "$front" || true
+    end "$launched_pid"
+}
+
 parts=("$@")
-((${#parts[@]})) || parts=(start command crowd handover cost parked contended slow kill metrics logs redis processor confirm engines code)
+((${#parts[@]})) || parts=(start command crowd handover cost parked contended slow kill metrics logs redis processor confirm engines cli code)
 start_redis
 for part in "${parts[@]}"; do
     echo "== $part"
