@@ -46,8 +46,8 @@ fuzzers      := $(wildcard tests/fuzz/fuzz_*.c)
 fuzz_helpers := $(filter-out $(fuzzers),$(wildcard tests/fuzz/*.c))
 fuzz_programs := $(patsubst %.c,$(BUILD)/%,$(foreach fuzzer,$(fuzzers),$(if $(ONLY),$(if $(call has_a_word,$(fuzzer)),$(fuzzer)),$(fuzzer))))
 test_objects := $(fuzzers:%.c=$(BUILD)/%.o) $(fuzz_helpers:%.c=$(BUILD)/%.o) $(tests:%.c=$(BUILD)/%.o) $(chaos:%.c=$(BUILD)/%.o) $(timing:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.o)
-clients      := $(or $(CLIENTS),python asyncio node go)
-client_programs := $(patsubst %,$(BUILD)/clients/%/conformance,$(filter go,$(clients)))
+clients      := $(or $(CLIENTS),python asyncio node go java)
+client_programs := $(patsubst %,$(BUILD)/clients/%/conformance,$(filter go java,$(clients)))
 
 # Compiler and libraries. pkg-config is asked when something is compiled, not before: `make run`
 # may have to install it first.
@@ -278,6 +278,11 @@ build/deploy-tools/installed: tests/deploy/package.json
 # The programs that the cases of clients/ talk to. A warning is an error.
 $(BUILD)/clients/go/conformance: $(wildcard clients/go/*.go clients/go/*/*.go) clients/go/go.mod
 	$(call say,go $@) cd clients/go && test -z "`gofmt -l .`" && go vet ./... && go build -o $(abspath $@) ./conformance
+
+$(BUILD)/clients/java/conformance: $(shell find clients/java -name '*.java')
+	@rm -rf $(@D) && mkdir -p $(@D)
+	$(call say,javac $@) javac -Xlint:all -Werror --release 17 -d $(@D) $^
+	@touch $@
 
 bench-tool: $(BUILD)/bench/load $(BUILD)/bench/floor
 

@@ -85,6 +85,7 @@ cases  python3               python3               runs the cases of clients/, a
 cases  python3-yaml          /usr/lib/python3/dist-packages/yaml/__init__.py  reads them
 cases  nodejs                node                  runs the client for Node
 client-go golang-go           go                    compiles the client for Go
+client-java default-jdk-headless  javac                 compiles the client for Java
 ui     chromium              chromium              shows the page to the tests
 ui     chromium-driver       chromedriver          drives it
 ui     nodejs                node                  runs the tests of the page

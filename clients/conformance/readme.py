@@ -41,12 +41,27 @@ def prepare_go(folder, _build):
     return ["go", "run", "example.go"], "example.go", {}
 
 
+JAVA = """import baton.client.*;
+import java.time.Duration;
+import java.util.List;
+
+class Example {
+    public static void main(String[] arguments) throws Exception {
+%s    }
+}
+"""
+
+
+def prepare_java(_folder, build):
+    return ["java", "-cp", build / "java", "Example.java"], "Example.java", {}
+
+
 # What stands around the lines in languages that need it.
-FRAMES = {"go": GO}
+FRAMES = {"go": GO, "java": JAVA}
 
 # A client, its folder, and what makes its lines a program: a command, the name of the file, and variables.
 EXAMPLES = {"python": ("python", prepare_python), "node": ("node", prepare_node),
-            "go": ("go", prepare_go)}
+            "go": ("go", prepare_go), "java": ("java", prepare_java)}
 
 
 def blocks(page):

@@ -38,7 +38,7 @@ def programs(build):
     return {"python": [*python, "blocking"], "asyncio": [*python, "asyncio"],
             "node": ["node", CLIENTS / "node/conformance.mjs"],
             "go": [build / "go/conformance"],
-            "java": ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", build / "java", "Conformance"]}
+            "java": ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", build / "java", "baton.client.Conformance"]}
 
 
 def milliseconds(text):

@@ -1,0 +1,120 @@
+package baton.client;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/** Does what clients/conformance/run.py says on standard input, and reports what it saw. */
+public final class Conformance {
+    private static final long ACT_MS = 10; // between two steps of the work in a block
+
+    private Client client;
+    private CountDownLatch over;
+    private Thread holder;
+
+    private static double now() {
+        Instant now = Instant.now();
+        return now.getEpochSecond() * 1e3 + now.getNano() / 1e6;
+    }
+
+    private static synchronized void report(String saw, Map<String, Object> fields) {
+        Map<String, Object> line = new HashMap<>(Map.of("saw", saw, "at", now()));
+        line.putAll(fields);
+        System.out.println(Json.write(line));
+        System.out.flush();
+    }
+
+    private static Duration milliseconds(Map<String, Object> command, String name) {
+        return Duration.ofMillis((Long) command.get(name));
+    }
+
+    @SuppressWarnings("unchecked")
+    private void hold(Map<String, Object> command, CountDownLatch isOver) {
+        double[] lastAct = {0, 0};
+        LockOptions options = new LockOptions().waitFor(milliseconds(command, "wait_ms"));
+        ((Map<String, Object>) command.get("fields")).forEach(options::field);
+        try (Lock lock = client.lock(options, ((List<String>) command.get("names")).toArray(String[]::new))) {
+            report("granted", Map.of("token", lock.token(), "fence", lock.fence(), "fences", lock.fences(),
+                    "mode", lock.mode()));
+            try {
+                while (!isOver.await(ACT_MS, TimeUnit.MILLISECONDS)) {
+                    lock.check();
+                    lastAct[0] = now();
+                }
+            } finally {
+                lastAct[1] = now();
+            }
+        } catch (BatonException.LockLost error) {
+            String code = error.getMessage().contains("not_held") ? "not_held" : "";
+            report("ended", Map.of("why", "lost", "last_act", lastAct[0], "at", lastAct[1], "code", code));
+            return;
+        } catch (Problem problem) {
+            report("refused", refusal(problem));
+            return;
+        } catch (InterruptedException error) {
+            report("cancelled", Map.of());
+            return;
+        }
+        report("ended", Map.of("why", "released", "last_act", lastAct[0]));
+    }
+
+    private static Map<String, Object> refusal(Problem problem) {
+        Map<String, Object> fields = new HashMap<>();
+        fields.put("error", problem.getClass().getSimpleName());
+        fields.put("code", problem.code());
+        if (problem instanceof Problem.Locked locked && !locked.holders().isEmpty()) {
+            fields.put("holder", locked.holders().get(0).get("owner"));
+        }
+        return fields;
+    }
+
+    private void watch(Map<String, Object> command) {
+        Iterator<Map<String, Object>> events = client.events((String) command.get("name"));
+        for (long i = 0; i < (Long) command.get("count"); i++) {
+            Map<String, Object> change = events.next();
+            report("change", Map.of("state", change.get("state"), "version", change.get("version")));
+        }
+    }
+
+    private static Thread start(Runnable task) {
+        Thread thread = new Thread(task);
+        thread.setDaemon(true);
+        thread.start();
+        return thread;
+    }
+
+    @SuppressWarnings("unchecked")
+    private void obey(Map<String, Object> command) {
+        switch ((String) command.get("do")) {
+            case "open" -> client = Client.builder(((List<String>) command.get("urls")).toArray(String[]::new))
+                    .bearer((String) command.get("bearer")).timeout(milliseconds(command, "timeout_ms"))
+                    .portion(milliseconds(command, "portion_ms")).patience(milliseconds(command, "patience_ms")).build();
+            case "hold" -> {
+                CountDownLatch latch = new CountDownLatch(1);
+                over = latch;
+                holder = start(() -> hold(command, latch));
+            }
+            case "release" -> over.countDown();
+            case "cancel" -> holder.interrupt();
+            default -> start(() -> watch(command));
+        }
+    }
+
+    @SuppressWarnings("unchecked")
+    public static void main(String[] arguments) throws IOException {
+        Conformance conformance = new Conformance();
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            conformance.obey((Map<String, Object>) Json.read(line));
+        }
+    }
+}

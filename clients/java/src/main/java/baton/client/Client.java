@@ -1,0 +1,252 @@
+package baton.client;
+
+import java.net.http.HttpClient;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+
+/** Talks to one batond, or to several that share a Redis. Threads may share it. */
+public final class Client {
+    private static final long KEEP_MS = 10_000; // for the place in the queue between two requests
+    private static final long SHORTEST_PORTION = 1_000_000_000; // a batond with a shorter max-wait is not waited at
+    private static final long PAUSE = 300_000_000;
+
+    private final Transport transport;
+    private final long timeout;
+    private final long portion;
+    private final long patience;
+
+    public Client(String... urls) {
+        this(builder(urls));
+    }
+
+    private Client(Builder builder) {
+        transport = new Transport(builder.urls, builder.bearer, builder.http);
+        timeout = builder.timeout.toNanos();
+        portion = builder.portion.toNanos();
+        patience = builder.patience.toNanos();
+    }
+
+    public static Builder builder(String... urls) {
+        return new Builder(List.of(urls));
+    }
+
+    /** How to reach batond, and how patient to be. */
+    public static final class Builder {
+        private final List<String> urls;
+        private String bearer;
+        private Duration timeout = Duration.ofSeconds(5);
+        private Duration portion = Duration.ofSeconds(25);
+        private Duration patience = Duration.ofSeconds(10);
+        private HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+
+        private Builder(List<String> urls) {
+            this.urls = urls;
+        }
+
+        /** The API key. */
+        public Builder bearer(String key) {
+            bearer = key;
+            return this;
+        }
+
+        /** For an answer, beside the wait. */
+        public Builder timeout(Duration duration) {
+            timeout = duration;
+            return this;
+        }
+
+        /** How long one request waits: less than any proxy allows. */
+        public Builder portion(Duration duration) {
+            portion = duration;
+            return this;
+        }
+
+        /** How long a request is repeated while no batond can serve. */
+        public Builder patience(Duration duration) {
+            patience = duration;
+            return this;
+        }
+
+        /** For certificates, for example. Let it use HTTP/1.1. */
+        public Builder http(HttpClient client) {
+            http = client;
+            return this;
+        }
+
+        public Client build() {
+            return new Client(this);
+        }
+    }
+
+    /** Takes one lock, or several, all or none, without a wait. */
+    public Lock lock(String... names) throws InterruptedException {
+        return lock(new LockOptions(), names);
+    }
+
+    /** Takes one lock, or several, all or none. An interrupt cancels the wait. */
+    public Lock lock(LockOptions options, String... names) throws InterruptedException {
+        Lease lease = new Lease(List.of(names));
+        boolean isHeld = false;
+        try {
+            acquire(lease, options.waitFor.toNanos(), options.fields);
+            isHeld = true;
+        } finally {
+            if (!isHeld) {
+                release(lease); // leaves the queue; a grant whose answer was lost ends, too
+            }
+        }
+        return new Lock(this, lease, options.onLost);
+    }
+
+    /** Shows a lock, as GET /locks/NAME does. */
+    public Map<String, Object> inspect(String name) throws InterruptedException {
+        return request("GET", Lease.path(name), 0);
+    }
+
+    /** Ends all holds of the name, whoever has them. */
+    public void breakLock(String name) throws InterruptedException {
+        request("DELETE", Lease.path(name) + "?force=true", 0);
+    }
+
+    /** The lock as it is, and then whenever it changes: next() waits. */
+    public Iterator<Map<String, Object>> events(String name) {
+        return new Events(this, Lease.path(name) + "/events?wait_ms=" + portion / 1_000_000);
+    }
+
+    /** What is held under a prefix, and then what changes there, as GET /events shows it: next() waits. */
+    public Iterator<Map<String, Object>> eventsUnder(String prefix) {
+        String encoded = Lease.path(prefix).substring("/locks/".length());
+        return new Events(this, "/events?prefix=" + encoded + "&wait_ms=" + portion / 1_000_000);
+    }
+
+    Map<String, Object> nextChange(String path) throws InterruptedException {
+        return request("GET", path, portion);
+    }
+
+    /** In as many requests as it needs: all have one token, and so one place in the queue. */
+    private void acquire(Lease lease, long wait, Map<String, Object> fields) throws InterruptedException {
+        long begun = System.nanoTime();
+        long part = portion;
+        boolean isGranted = false;
+        while (true) {
+            long leftOfWait = wait - (System.nanoTime() - begun);
+            boolean isLast = leftOfWait <= part;
+            long waits = isGranted ? 0 : Math.max(0, Math.min(part, leftOfWait));
+            Reply reply = transport.ask("POST", lease.path, lease.token, acquireBody(lease, fields, waits), waits + timeout);
+            isGranted = reply.isDone();
+            if (isGranted) {
+                boolean isRepeated = waits == 0;
+                lease.count(reply);
+                // A wait counts as time on the way. The same request again, without one, says what is left.
+                if (lease.left() > lease.ttl() / 2 || (isRepeated && lease.left() > 0)) {
+                    return;
+                }
+            }
+            Problem problem = isGranted ? Reply.none("the answers come too late for this TTL", 0).problem() : reply.problem();
+            if (problem.status() == 400 && String.valueOf(problem.document().get("parameter")).startsWith("wait")
+                    && part / 2 >= SHORTEST_PORTION) {
+                part /= 2; // the max-wait of batond is shorter
+                continue;
+            }
+            long end = begun + (isTrouble(problem) ? Math.max(wait, patience) : wait);
+            boolean isTimeout = problem instanceof Problem.WaitTimeout;
+            boolean mayGoOn = isTrouble(problem) || (isTimeout && !isLast) || problem instanceof Problem.Quarantined
+                    || problem instanceof Problem.TooMany;
+            if (!mayGoOn || System.nanoTime() - end >= 0) {
+                throw problem;
+            }
+            if (!isGranted && !isTimeout) {
+                long pause = problem.retryAfter().isZero() ? PAUSE : problem.retryAfter().toNanos();
+                sleep(Math.min(Math.min(pause, SHORTEST_PORTION), end - System.nanoTime()));
+            }
+        }
+    }
+
+    private static boolean isTrouble(Problem problem) {
+        return problem instanceof Problem.Unavailable && !(problem instanceof Problem.Quarantined);
+    }
+
+    private static Map<String, Object> acquireBody(Lease lease, Map<String, Object> fields, long waits) {
+        Map<String, Object> body = new HashMap<>(lease.body);
+        body.putAll(fields);
+        if (waits > 0) {
+            body.put("wait_ms", (waits + 999_999) / 1_000_000);
+            if (lease.names.size() == 1 && !body.containsKey("keep")) {
+                body.putIfAbsent("keep_ms", KEEP_MS);
+            }
+        }
+        return body;
+    }
+
+    /** Renews the lease for as long as it can, and says why it cannot any more. */
+    String keep(Lease lease) throws InterruptedException {
+        String why = "no batond has renewed the lock in time";
+        for (long left = lease.left(); left > 0; left = lease.left()) {
+            if (lease.untilRenewal() > 0) {
+                sleep(Math.min(lease.untilRenewal(), left));
+                continue;
+            }
+            long limit = Math.min(Math.min(timeout, lease.ttl() / 4), left);
+            Reply reply = transport.ask("PUT", lease.path, lease.token, lease.body, limit);
+            if (reply.isDone()) {
+                lease.count(reply);
+                continue;
+            }
+            Problem problem = reply.problem();
+            if (problem instanceof Problem.NotHeld) {
+                lease.lose();
+                return problem.getMessage();
+            }
+            why = "no batond has renewed the lock in time; at last: " + problem.getMessage();
+            lease.retry();
+        }
+        return why;
+    }
+
+    /** Ends the hold, or the wait, even of a thread that is interrupted. If nobody answers, its TTL ends it. */
+    void release(Lease lease) {
+        boolean isInterrupted = Thread.interrupted();
+        try {
+            long begun = System.nanoTime();
+            for (long left = lease.left();; left = lease.left()) {
+                long limit = Math.min(timeout, Math.max(left, SHORTEST_PORTION));
+                Reply reply = transport.ask("DELETE", lease.path, lease.token, lease.body, limit);
+                boolean isAway = !reply.isDone() && reply.problem() instanceof Problem.Unavailable;
+                if (!isAway || left <= 0 || System.nanoTime() - begun > patience) {
+                    return;
+                }
+                sleep(PAUSE);
+            }
+        } catch (InterruptedException error) {
+            isInterrupted = true;
+        } finally {
+            if (isInterrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    /** Any other request; repeats it while nobody answers. */
+    private Map<String, Object> request(String method, String path, long waits) throws InterruptedException {
+        long begun = System.nanoTime();
+        while (true) {
+            Reply reply = transport.ask(method, path, null, null, waits + timeout);
+            if (reply.isDone()) {
+                return reply.document();
+            }
+            Problem problem = reply.problem();
+            boolean mayGoOn = problem instanceof Problem.Unavailable || problem instanceof Problem.TooMany;
+            if (!mayGoOn || System.nanoTime() - begun > waits + patience) {
+                throw problem;
+            }
+            sleep(PAUSE);
+        }
+    }
+
+    private static void sleep(long nanoseconds) throws InterruptedException {
+        Thread.sleep(Math.max(0, nanoseconds) / 1_000_000, (int) (Math.max(0, nanoseconds) % 1_000_000));
+    }
+}

@@ -1,0 +1,77 @@
+package baton.client;
+
+import java.net.URLEncoder;
+import java.nio.charset.StandardCharsets;
+import java.security.SecureRandom;
+import java.util.Base64;
+import java.util.List;
+import java.util.Map;
+
+/** A hold of one name or several, and how long this client counts on it. Times are in nanoseconds. */
+final class Lease {
+    private static final SecureRandom RANDOM = new SecureRandom();
+    private static final long SECOND = 1_000_000_000;
+
+    final List<String> names;
+    final String token;
+    final String path;
+    final Map<String, Object> body;
+    private List<Map<String, Object>> holds = List.of();
+    private long ttl;
+    private long expires; // by System.nanoTime(), before it ends in Redis
+    private long renewAt;
+    private boolean lives;
+
+    Lease(List<String> names) {
+        byte[] bytes = new byte[16];
+        RANDOM.nextBytes(bytes);
+        token = Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
+        this.names = names;
+        path = names.size() == 1 ? path(names.get(0)) : "/locks";
+        body = names.size() == 1 ? Map.of() : Map.of("names", names);
+    }
+
+    static String path(String name) {
+        return "/locks/" + URLEncoder.encode(name, StandardCharsets.UTF_8).replace("+", "%20");
+    }
+
+    /**
+     * From when the request was sent: it may have been on its way for any part of the time since. A hundredth is for
+     * clocks that differ, the rest for a program that is slow to stop.
+     */
+    @SuppressWarnings("unchecked")
+    synchronized void count(Reply reply) {
+        Object locks = reply.document().get("locks");
+        holds = locks == null ? List.of(reply.document()) : (List<Map<String, Object>>) locks;
+        ttl = holds.stream().mapToLong(hold -> (Long) hold.get("ttl_ms")).min().orElse(0) * 1_000_000;
+        expires = reply.sent() + ttl / 100 * 99 - Math.min(ttl / 10, SECOND);
+        renewAt = reply.sent() + ttl / 3;
+        lives = true;
+    }
+
+    synchronized List<Map<String, Object>> holds() {
+        return holds;
+    }
+
+    synchronized long ttl() {
+        return ttl;
+    }
+
+    /** 0 or less: do not count on it. */
+    synchronized long left() {
+        return lives ? expires - System.nanoTime() : 0;
+    }
+
+    synchronized long untilRenewal() {
+        return renewAt - System.nanoTime();
+    }
+
+    /** Renews soon again. */
+    synchronized void retry() {
+        renewAt = System.nanoTime() + ttl / 20;
+    }
+
+    synchronized void lose() {
+        lives = false;
+    }
+}

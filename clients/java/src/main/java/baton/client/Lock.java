@@ -1,0 +1,88 @@
+package baton.client;
+
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** A lock that is held, and renewed by a thread. Use it in a try-with-resources. */
+public final class Lock implements AutoCloseable {
+    private final Client client;
+    private final Lease lease;
+    private final Runnable onLost;
+    private final Thread keeper;
+    private volatile boolean isOver;
+    private volatile String why = "no batond has renewed the lock in time";
+
+    Lock(Client client, Lease lease, Runnable onLost) {
+        this.client = client;
+        this.lease = lease;
+        this.onLost = onLost;
+        keeper = new Thread(this::keep, "baton-renew");
+        keeper.setDaemon(true);
+        keeper.start();
+    }
+
+    private void keep() {
+        try {
+            why = client.keep(lease);
+            if (!isOver) {
+                onLost.run();
+            }
+        } catch (InterruptedException error) {
+            // It is closed.
+        }
+    }
+
+    public List<String> names() {
+        return lease.names;
+    }
+
+    /** The token of the hold. Keep it secret. */
+    public String token() {
+        return lease.token;
+    }
+
+    public String mode() {
+        return (String) lease.holds().get(0).get("mode");
+    }
+
+    /** The fence; of several locks, that of the first name. */
+    public long fence() {
+        return fences().get(names().get(0));
+    }
+
+    /** The fence of each name. */
+    public Map<String, Long> fences() {
+        Map<String, Long> fences = new HashMap<>();
+        lease.holds().forEach(hold -> fences.put((String) hold.get("name"), (Long) hold.get("fence")));
+        return fences;
+    }
+
+    /** For how long you may count on the lock, unless a renewal adds to it; zero if it is lost. */
+    public Duration left() {
+        return Duration.ofNanos(isOver ? 0 : Math.max(0, lease.left()));
+    }
+
+    /** Throws if the lock may be another's. Call it before each step of the work. */
+    public void check() {
+        if (left().isZero()) {
+            throw new BatonException.LockLost(String.join(", ", names()) + ": " + (isOver ? "it was closed" : why));
+        }
+    }
+
+    /** Ends the hold. Throws if it was lost before, so that the work may have been in vain. */
+    @Override
+    public void close() {
+        if (isOver) {
+            return;
+        }
+        try {
+            check();
+        } finally {
+            isOver = true;
+            keeper.interrupt();
+            client.release(lease);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+package baton.client;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Sends requests to one URL after another until a batond can serve. */
+final class Transport {
+    private final List<String> urls;
+    private final String bearer;
+    private final HttpClient http;
+    private final AtomicInteger current = new AtomicInteger(); // the URL that answered last
+
+    Transport(List<String> urls, String bearer, HttpClient http) {
+        this.urls = urls.stream().map(url -> url.replaceAll("/$", "")).toList();
+        this.bearer = bearer;
+        this.http = http;
+    }
+
+    /** `token` and `body` may be null. */
+    Reply ask(String method, String path, String token, Map<String, Object> body, long timeout)
+            throws InterruptedException {
+        Reply reply = null;
+        for (int i = 0; i < urls.size(); i++) {
+            int at = current.get();
+            reply = send(urls.get(at % urls.size()), method, path, token, body, timeout);
+            if (reply.isDone() || !(reply.problem() instanceof Problem.Unavailable)) {
+                break;
+            }
+            current.compareAndSet(at, (at + 1) % urls.size());
+        }
+        return reply;
+    }
+
+    private Reply send(String url, String method, String path, String token, Map<String, Object> body, long timeout)
+            throws InterruptedException {
+        HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(url + path)).header("Accept", "application/json")
+                .method(method, body == null ? BodyPublishers.noBody() : BodyPublishers.ofString(Json.write(body)));
+        if (body != null) {
+            request.header("Content-Type", "application/json");
+        }
+        if (token != null) {
+            request.header("Lock-Token", token);
+        }
+        if (bearer != null) {
+            request.header("Authorization", "Bearer " + bearer);
+        }
+        long sent = System.nanoTime();
+        CompletableFuture<HttpResponse<String>> answer = http.sendAsync(request.build(), BodyHandlers.ofString());
+        try {
+            HttpResponse<String> response = answer.get(timeout, TimeUnit.NANOSECONDS);
+            return Reply.of(response.statusCode(), response.body(), sent);
+        } catch (TimeoutException error) {
+            return Reply.none(url + ": no answer in time", sent);
+        } catch (ExecutionException error) {
+            if (error.getCause() instanceof IOException) {
+                return Reply.none(url + ": " + error.getCause(), sent);
+            }
+            throw new IllegalStateException(error.getCause());
+        } finally {
+            answer.cancel(true);
+        }
+    }
+}
