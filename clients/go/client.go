@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -197,33 +196,30 @@ func acquireBody(l *lease, fields map[string]any, waits time.Duration) map[strin
 	return body
 }
 
-// keep renews the lease for as long as it can, and says why it cannot any more; nil if ctx has ended.
-func (c *Client) keep(ctx context.Context, l *lease) error {
-	why := errors.New("no batond has renewed it in time")
+// keep renews the lease for as long as it can. It is true if the lease has ended, false if ctx has.
+func (c *Client) keep(ctx context.Context, l *lease) bool {
 	for {
 		left, pause, ttl := l.left()
 		if left <= 0 {
-			return why
+			return true
 		}
 		if pause > 0 {
 			if sleep(ctx, least(pause, left)) != nil {
-				return nil
+				return false
 			}
 			continue
 		}
 		answer := c.ask(ctx, call{"PUT", l.path, l.token, l.body, least(c.Timeout, ttl/4, left)})
 		if ctx.Err() != nil {
-			return nil
+			return false
 		}
-		if answer.problem == nil && l.count(answer.document, answer.sent) == nil {
-			continue
+		if answer.problem == nil {
+			if err := l.count(answer.document, answer.sent); err == nil {
+				continue
+			}
+			answer.problem = noAnswer(0, "the answer is not one of batond")
 		}
-		if answer.problem != nil && answer.problem.Is(ErrNotHeld) {
-			l.lose()
-			return answer.problem
-		}
-		why = fmt.Errorf("no batond has renewed it in time; at last: %w", answer.problem)
-		l.retry()
+		l.refuse(answer.problem)
 	}
 }
 

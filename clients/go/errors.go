@@ -27,6 +27,7 @@ var (
 	quarantined = newKind("Quarantined", unavailable)
 	unreachable = newKind("Unreachable", unavailable)
 	notHeld     = newKind("NotHeld", nil)
+	maxHeld     = newKind("MaxHeld", nil)
 	tooMany     = newKind("TooMany", nil)
 	invalid     = newKind("Invalid", nil)
 	other       = newKind("Problem", nil)
@@ -40,6 +41,7 @@ var (
 	ErrQuarantined     error = quarantined // an ErrUnavailable: new locks are paused
 	ErrUnreachable     error = unreachable // an ErrUnavailable: no batond has answered
 	ErrNotHeld         error = notHeld     // the token has no live hold
+	ErrMaxHeld         error = maxHeld     // the hold has reached its max_held, and cannot get longer
 	ErrTooMany         error = tooMany     // too many requests wait, or were sent in a second
 	ErrInvalid         error = invalid     // the request itself is wrong
 	ErrLimitMismatch   error = newKind("LimitMismatch", nil)
@@ -51,9 +53,9 @@ var (
 )
 
 var ofCode = map[string]error{
-	"locked": ErrLocked, "wait_timeout": ErrWaitTimeout, "not_held": ErrNotHeld, "damaged": ErrDamaged,
+	"locked": ErrLocked, "wait_timeout": ErrWaitTimeout, "not_held": ErrNotHeld, "max_held": ErrMaxHeld,
 	"limit_mismatch": ErrLimitMismatch, "upgrade_conflict": ErrUpgradeConflict, "superseded": ErrSuperseded,
-	"quarantined": ErrQuarantined,
+	"quarantined": ErrQuarantined, "damaged": ErrDamaged,
 }
 
 var ofStatus = map[int]error{

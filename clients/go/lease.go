@@ -4,10 +4,14 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 )
+
+const late = "no batond has renewed it in time"
 
 // hold is one name of a lock, as batond answers it.
 type hold struct {
@@ -29,6 +33,7 @@ type lease struct {
 	ttl     time.Duration
 	expires time.Time // by the monotonic clock, before it ends in Redis
 	renewAt time.Time
+	why     string // it is lost, if it is
 }
 
 func newLease(names []string) (*lease, error) {
@@ -71,6 +76,7 @@ func (l *lease) count(document []byte, sent time.Time) error {
 	l.holds, l.ttl = holds, time.Duration(shortest)*time.Millisecond
 	l.expires = sent.Add(l.ttl*99/100 - least(l.ttl/10, time.Second))
 	l.renewAt = sent.Add(l.ttl / 3)
+	l.why = late
 	return nil
 }
 
@@ -81,18 +87,27 @@ func (l *lease) left() (left, pause, ttl time.Duration) {
 	return time.Until(l.expires), time.Until(l.renewAt), l.ttl
 }
 
-// lose ends it at once.
-func (l *lease) lose() {
+// refuse notes why a renewal was refused: the lease has ended, ends soon, or may be renewed yet.
+func (l *lease) refuse(problem *Problem) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.expires = time.Time{}
+	l.why = problem.Error()
+	switch {
+	case problem.Is(ErrNotHeld):
+		l.expires = time.Time{}
+	case problem.Is(ErrMaxHeld):
+		l.renewAt = l.expires.Add(time.Hour)
+	default:
+		l.why = late + "; at last: " + l.why
+		l.renewAt = time.Now().Add(l.ttl / 20)
+	}
 }
 
-// retry renews soon again.
-func (l *lease) retry() {
+// lost is the error of a lease that has ended.
+func (l *lease) lost() error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.renewAt = time.Now().Add(l.ttl / 20)
+	return fmt.Errorf("%s: %w: %s", strings.Join(l.names, ", "), ErrLost, l.why)
 }
 
 func least(durations ...time.Duration) time.Duration {

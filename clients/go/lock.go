@@ -3,8 +3,6 @@ package baton
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"sync"
 	"time"
 )
@@ -54,8 +52,6 @@ type Lock struct {
 	cancel  context.CancelFunc
 	over    context.Context // ends with Unlock
 	unlock  context.CancelFunc
-	mutex   sync.Mutex
-	why     error // it is lost
 	release sync.Once
 	result  error
 }
@@ -93,10 +89,7 @@ func (c *Client) Do(ctx context.Context, options Options, body func(context.Cont
 }
 
 func (l *Lock) keep() {
-	if why := l.client.keep(l.over, l.lease); why != nil {
-		l.mutex.Lock()
-		l.why = fmt.Errorf("%s: %w: %v", strings.Join(l.lease.names, ", "), ErrLost, why)
-		l.mutex.Unlock()
+	if l.client.keep(l.over, l.lease) {
 		l.cancel()
 	}
 }
@@ -107,13 +100,8 @@ func (l *Lock) Context() context.Context { return l.ctx }
 // Err is nil while you may count on the lock. A program that was stopped learns of the loss here before the
 // context ends: ask before what must not happen twice.
 func (l *Lock) Err() error {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if l.why != nil {
-		return l.why
-	}
 	if left, _, _ := l.lease.left(); left <= 0 {
-		return fmt.Errorf("%s: %w: no batond has renewed it in time", strings.Join(l.lease.names, ", "), ErrLost)
+		return l.lease.lost()
 	}
 	return l.over.Err()
 }

@@ -35,7 +35,7 @@ async function hold({ names, wait_ms: wait, fields }) {
     report("ended", { why: "released", last_act: lastAct });
   } catch (error) {
     if (error instanceof LockLost) {
-      const code = error.message.includes("not_held") ? "not_held" : "";
+      const code = ["not_held", "max_held"].find((word) => error.message.includes(word)) ?? "";
       report("ended", { why: "lost", last_act: lastAct, at: ended, code });
     } else if (error instanceof Problem) {
       report("refused", { error: error.name, code: error.code, holder: error.holders?.[0]?.owner ?? null });

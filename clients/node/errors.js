@@ -36,6 +36,8 @@ export class Locked extends Problem {
 
 export class WaitTimeout extends Locked {}
 export class NotHeld extends Problem {}
+/** The hold has reached its max_held, and cannot get longer. */
+export class MaxHeld extends Problem {}
 export class LimitMismatch extends Problem {}
 export class UpgradeConflict extends Problem {}
 export class Superseded extends Problem {}
@@ -59,6 +61,7 @@ const OF_CODE = new Map(
     locked: Locked,
     wait_timeout: WaitTimeout,
     not_held: NotHeld,
+    max_held: MaxHeld,
     limit_mismatch: LimitMismatch,
     upgrade_conflict: UpgradeConflict,
     superseded: Superseded,

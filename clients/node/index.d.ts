@@ -104,6 +104,7 @@ export class Locked extends Problem {
 }
 export class WaitTimeout extends Locked {}
 export class NotHeld extends Problem {}
+export class MaxHeld extends Problem {}
 export class LimitMismatch extends Problem {}
 export class UpgradeConflict extends Problem {}
 export class Superseded extends Problem {}

@@ -1,7 +1,7 @@
 // index.js: a client of Baton. It renews locks by itself, and their blocks end before they do.
 import { setTimeout as pause } from "node:timers/promises";
-import { LockLost, NotHeld, Quarantined, TooMany, Unavailable, WaitTimeout, problemOf } from "./errors.js";
-import { Lease, apiFields, milliseconds, now } from "./lease.js";
+import { LockLost, MaxHeld, NotHeld, Quarantined, TooMany, Unavailable, WaitTimeout, problemOf } from "./errors.js";
+import { LATE, Lease, apiFields, milliseconds, now } from "./lease.js";
 
 export * from "./errors.js";
 
@@ -69,7 +69,7 @@ export class Lock {
   /** Throws if the lock may be another's. A program that was stopped learns of it here before its signal aborts. */
   check() {
     this.signal.throwIfAborted();
-    if (!this.left) throw this.#loss("no batond has renewed the lock in time");
+    if (!this.left) throw this.#loss();
   }
 
   /** Ends the hold. Throws if it was lost before, so that the work may have been in vain. */
@@ -78,16 +78,16 @@ export class Lock {
     const isLost = !this.left;
     this.#over.abort();
     await this.#client._release(this.#lease);
-    if (isLost) throw this.signal.reason ?? this.#loss("no batond has renewed the lock in time");
+    if (isLost) throw this.signal.reason ?? this.#loss();
   }
 
-  #loss(why) {
-    return new LockLost(`${this.names.join(", ")}: ${why}`);
+  #loss() {
+    return new LockLost(`${this.names.join(", ")}: ${this.#lease.why}`);
   }
 
   async #keep() {
-    const why = await this.#client._keep(this.#lease, this.#over.signal);
-    if (!this.#over.signal.aborted) this.#lost.abort(this.#loss(why));
+    await this.#client._keep(this.#lease, this.#over.signal);
+    if (!this.#over.signal.aborted) this.#lost.abort(this.#loss());
   }
 }
 
@@ -194,9 +194,8 @@ export class Client {
     }
   }
 
-  /** Renews the lease for as long as it can, and says why it cannot any more. For Lock. */
+  /** Renews the lease for as long as it can. For Lock. */
   async _keep(lease, over) {
-    let why = "no batond has renewed the lock in time";
     while (lease.left > 0 && !over.aborted) {
       const wait = Math.min(lease.renewAt - now(), lease.left);
       if (wait > 0) {
@@ -210,14 +209,16 @@ export class Client {
         continue;
       }
       const error = problemOf(reply);
+      lease.why = error.message;
       if (error instanceof NotHeld) {
         lease.expires = -Infinity;
-        return error.message;
+      } else if (error instanceof MaxHeld) {
+        lease.renewAt = Infinity;
+      } else {
+        lease.why = `${LATE}; at last: ${error.message}`;
+        lease.renewAt = now() + lease.ttl / 20;
       }
-      why = `no batond has renewed the lock in time; at last: ${error.message}`;
-      lease.renewAt = now() + lease.ttl / 20;
     }
-    return why;
   }
 
   /** Ends the hold, or the wait. If nobody answers, the hold ends with its TTL. For Lock. */

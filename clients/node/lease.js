@@ -4,6 +4,8 @@ import { randomBytes } from "node:crypto";
 const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, "": 1000 };
 const DURATIONS = new Set(["ttl", "wait", "keep", "at_least", "max_held"]);
 
+export const LATE = "no batond has renewed the lock in time";
+
 export const now = () => performance.now();
 
 /** A number is milliseconds; a text is what the API takes: 500ms, 30s, 5m, 2h. */
@@ -35,6 +37,7 @@ export class Lease {
     this.ttl = 0;
     this.expires = -Infinity; // by the monotonic clock, before it ends in Redis
     this.renewAt = 0;
+    this.why = ""; // it is lost, if it is
   }
 
   get holds() {
@@ -52,5 +55,6 @@ export class Lease {
     this.ttl = Math.min(...this.holds.map((hold) => hold.ttl_ms));
     this.expires = reply.sent + this.ttl * 0.99 - Math.min(this.ttl / 10, 1000);
     this.renewAt = reply.sent + this.ttl / 3;
+    this.why = LATE;
   }
 }

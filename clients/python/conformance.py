@@ -25,7 +25,8 @@ def report_refusal(error):
 
 
 def report_loss(lost, last_act, over):
-    report("ended", why="lost", last_act=last_act, at=over, code="not_held" if "not_held" in str(lost) else "")
+    code = next((code for code in ("not_held", "max_held") if code in str(lost)), "")
+    report("ended", why="lost", last_act=last_act, at=over, code=code)
 
 
 def options(command):

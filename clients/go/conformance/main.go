@@ -73,8 +73,10 @@ func hold(ctx context.Context, client *baton.Client, c command, over <-chan stru
 		report("ended", map[string]any{"why": "released", "last_act": lastAct})
 	case errors.Is(err, baton.ErrLost):
 		code := ""
-		if strings.Contains(err.Error(), "not_held") {
-			code = "not_held"
+		for _, word := range []string{"not_held", "max_held"} {
+			if strings.Contains(err.Error(), word) {
+				code = word
+			}
 		}
 		report("ended", map[string]any{"why": "lost", "last_act": lastAct, "at": ended, "code": code})
 	case errors.As(err, &problem):

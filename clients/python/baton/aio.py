@@ -17,7 +17,7 @@ class AsyncLock:
     def __init__(self, client: "AsyncClient", lease: core.Lease, wait: float):
         self._client, self._lease, self._wait = client, lease, wait
         self._keeper: asyncio.Task | None = None
-        self._why = ""
+        self._is_lost = False
 
     @property
     def names(self) -> Sequence[str]:
@@ -43,7 +43,7 @@ class AsyncLock:
     @property
     def left(self) -> float:
         """Seconds for which you may count on the lock, unless a renewal adds to them; 0 if it is lost."""
-        return max(0.0, self._lease.left) if self._keeper and not self._why else 0.0
+        return max(0.0, self._lease.left) if self._keeper and not self._is_lost else 0.0
 
     def check(self):
         """Raises LockLost if the lock may be another's. A program that was stopped learns of it here
@@ -66,20 +66,21 @@ class AsyncLock:
         is_lost = not self.left
         self._keeper.cancel()
         # As asyncio.timeout does it: only if nobody else has cancelled the task as well.
-        is_ours = bool(self._why) and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError
+        is_ours = self._is_lost and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError
         await self._end()
         if is_ours or (is_lost and kind is None):
             raise self._lost() from error
 
     def _lost(self) -> LockLost:
-        return LockLost(f"{', '.join(self.names)}: {self._why or 'no batond has renewed the lock in time'}")
+        return LockLost(f"{', '.join(self.names)}: {self._lease.why}")
 
     async def _end(self):
         """In a task of its own, since this one may be cancelled."""
         await asyncio.shield(asyncio.create_task(self._client._run(core.release(self._client._config, self._lease))))
 
     async def _keep(self):
-        self._why = await self._client._run(core.keep(self._client._config, self._lease))
+        await self._client._run(core.keep(self._client._config, self._lease))
+        self._is_lost = True
         self._task.cancel()
 
 

@@ -16,7 +16,6 @@ class Lock:
     def __init__(self, client: "Client", lease: core.Lease, wait: float, on_lost: Callable[[], object] | None):
         self._client, self._lease, self._wait, self._on_lost = client, lease, wait, on_lost
         self._over = threading.Event()
-        self._why = "it was released"
 
     @property
     def names(self) -> Sequence[str]:
@@ -47,7 +46,7 @@ class Lock:
     def check(self):
         """Raises LockLost if the lock may be another's. Call it before each step of the work."""
         if not self.left:
-            raise LockLost(f"{', '.join(self.names)}: {self._why}")
+            raise self._lost()
 
     def acquire(self) -> "Lock":
         try:
@@ -55,7 +54,6 @@ class Lock:
         except BaseException:
             self._end()  # leaves the queue; a grant whose answer was lost ends, too
             raise
-        self._why = "no batond has renewed the lock in time"
         threading.Thread(target=self._keep, name="baton-renew", daemon=True).start()
         if self._on_lost:
             threading.Thread(target=self._watch, name="baton-watch", daemon=True).start()
@@ -63,11 +61,11 @@ class Lock:
 
     def release(self):
         """Ends the hold. Raises LockLost if it was lost before, so that the work may have been in vain."""
-        is_lost = not self.left
+        lost = None if self.left else self._lost()
         self._over.set()
         self._end()
-        if is_lost:
-            raise LockLost(f"{', '.join(self.names)}: {self._why}")
+        if lost:
+            raise lost
 
     def __enter__(self) -> "Lock":
         return self.acquire()
@@ -79,13 +77,14 @@ class Lock:
             if kind is None:
                 raise
 
+    def _lost(self) -> LockLost:
+        return LockLost(f"{', '.join(self.names)}: {'it was released' if self._over.is_set() else self._lease.why}")
+
     def _end(self):
         self._client._run(core.release(self._client._config, self._lease))
 
     def _keep(self):
-        why = self._client._run(core.keep(self._client._config, self._lease), self._over)
-        if why:
-            self._why = why
+        self._client._run(core.keep(self._client._config, self._lease), self._over)
 
     def _watch(self):
         """A renewal that hangs does not keep this thread from being in time."""

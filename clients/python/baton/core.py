@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
-from .errors import NotHeld, Problem, Quarantined, TooMany, Unavailable, WaitTimeout, problem
+from .errors import MaxHeld, NotHeld, Problem, Quarantined, TooMany, Unavailable, WaitTimeout, problem
 
+LATE = "no batond has renewed the lock in time"
 KEEP_MS = 10_000  # for the place in the queue between two requests
 SHORTEST_PORTION = 1.0  # seconds; a batond with a shorter max-wait is not waited at
 SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "": 1}
@@ -122,6 +123,7 @@ class Lease:
     ttl: float = 0.0
     expires: float = -math.inf  # by the monotonic clock, before it ends in Redis
     renew_at: float = 0.0
+    why: str = ""  # it is lost, if it is
 
     def __post_init__(self):
         self.fields = json_fields(self.fields)
@@ -145,6 +147,7 @@ class Lease:
         self.ttl = min(hold["ttl_ms"] for hold in self.holds) / 1000
         self.expires = reply.sent + self.ttl * 0.99 - min(self.ttl / 10, 1.0)
         self.renew_at = reply.sent + self.ttl / 3
+        self.why = LATE
 
 
 def acquire(config: Config, lease: Lease, wait: float) -> Steps:
@@ -183,9 +186,8 @@ def acquire(config: Config, lease: Lease, wait: float) -> Steps:
             yield Sleep(min(error.retry_after or 0.3, 1.0, end - now()))
 
 
-def keep(config: Config, lease: Lease) -> Generator[Send | Sleep, Reply | None, str]:
-    """Renews the lease for as long as it can, and returns why it cannot any more."""
-    why = "no batond has renewed the lock in time"
+def keep(config: Config, lease: Lease) -> Generator[Send | Sleep, Reply | None, None]:
+    """Renews the lease for as long as it can."""
     while lease.left > 0:
         if (pause := min(lease.renew_at - now(), lease.left)) > 0:
             yield Sleep(pause)
@@ -197,11 +199,11 @@ def keep(config: Config, lease: Lease) -> Generator[Send | Sleep, Reply | None, 
             continue
         error = problem(reply.status, reply.document)
         if isinstance(error, NotHeld):
-            lease.expires = -math.inf
-            return str(error)
-        why = f"no batond has renewed the lock in time; at last: {error}"
-        lease.renew_at = now() + lease.ttl / 20
-    return why
+            lease.why, lease.expires = str(error), -math.inf
+        elif isinstance(error, MaxHeld):
+            lease.why, lease.renew_at = str(error), math.inf
+        else:
+            lease.why, lease.renew_at = f"{LATE}; at last: {error}", now() + lease.ttl / 20
 
 
 def release(config: Config, lease: Lease) -> Steps:

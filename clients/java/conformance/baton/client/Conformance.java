@@ -54,7 +54,7 @@ public final class Conformance {
                 lastAct[1] = now();
             }
         } catch (BatonException.LockLost error) {
-            String code = error.getMessage().contains("not_held") ? "not_held" : "";
+            String code = List.of("not_held", "max_held").stream().filter(error.getMessage()::contains).findFirst().orElse("");
             report("ended", Map.of("why", "lost", "last_act", lastAct[0], "at", lastAct[1], "code", code));
             return;
         } catch (Problem problem) {

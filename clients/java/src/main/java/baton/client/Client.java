@@ -181,9 +181,8 @@ public final class Client {
         return body;
     }
 
-    /** Renews the lease for as long as it can, and says why it cannot any more. */
-    String keep(Lease lease) throws InterruptedException {
-        String why = "no batond has renewed the lock in time";
+    /** Renews the lease for as long as it can. */
+    void keep(Lease lease) throws InterruptedException {
         for (long left = lease.left(); left > 0; left = lease.left()) {
             if (lease.untilRenewal() > 0) {
                 sleep(Math.min(lease.untilRenewal(), left));
@@ -193,17 +192,10 @@ public final class Client {
             Reply reply = transport.ask("PUT", lease.path, lease.token, lease.body, limit);
             if (reply.isDone()) {
                 lease.count(reply);
-                continue;
+            } else {
+                lease.refuse(reply.problem());
             }
-            Problem problem = reply.problem();
-            if (problem instanceof Problem.NotHeld) {
-                lease.lose();
-                return problem.getMessage();
-            }
-            why = "no batond has renewed the lock in time; at last: " + problem.getMessage();
-            lease.retry();
         }
-        return why;
     }
 
     /** Ends the hold, or the wait, even of a thread that is interrupted. If nobody answers, its TTL ends it. */

@@ -10,6 +10,7 @@ import java.util.Map;
 /** A hold of one name or several, and how long this client counts on it. Times are in nanoseconds. */
 final class Lease {
     private static final SecureRandom RANDOM = new SecureRandom();
+    private static final String LATE = "no batond has renewed the lock in time";
     private static final long SECOND = 1_000_000_000;
 
     final List<String> names;
@@ -21,6 +22,7 @@ final class Lease {
     private long expires; // by System.nanoTime(), before it ends in Redis
     private long renewAt;
     private boolean lives;
+    private String why = "";
 
     Lease(List<String> names) {
         byte[] bytes = new byte[16];
@@ -47,6 +49,7 @@ final class Lease {
         expires = reply.sent() + ttl / 100 * 99 - Math.min(ttl / 10, SECOND);
         renewAt = reply.sent() + ttl / 3;
         lives = true;
+        why = LATE;
     }
 
     synchronized List<Map<String, Object>> holds() {
@@ -66,12 +69,21 @@ final class Lease {
         return renewAt - System.nanoTime();
     }
 
-    /** Renews soon again. */
-    synchronized void retry() {
-        renewAt = System.nanoTime() + ttl / 20;
+    /** A renewal was refused: the lease has ended, ends soon, or may be renewed yet. */
+    synchronized void refuse(Problem problem) {
+        why = problem.getMessage();
+        if (problem instanceof Problem.NotHeld) {
+            lives = false;
+        } else if (problem instanceof Problem.MaxHeld) {
+            renewAt = expires + ttl; // never
+        } else {
+            why = LATE + "; at last: " + why;
+            renewAt = System.nanoTime() + ttl / 20;
+        }
     }
 
-    synchronized void lose() {
-        lives = false;
+    /** Why it is lost, if it is. */
+    synchronized String why() {
+        return why;
     }
 }

@@ -12,7 +12,6 @@ public final class Lock implements AutoCloseable {
     private final Runnable onLost;
     private final Thread keeper;
     private volatile boolean isOver;
-    private volatile String why = "no batond has renewed the lock in time";
 
     Lock(Client client, Lease lease, Runnable onLost) {
         this.client = client;
@@ -25,7 +24,7 @@ public final class Lock implements AutoCloseable {
 
     private void keep() {
         try {
-            why = client.keep(lease);
+            client.keep(lease);
             if (!isOver) {
                 onLost.run();
             }
@@ -67,7 +66,7 @@ public final class Lock implements AutoCloseable {
     /** Throws if the lock may be another's. Call it before each step of the work. */
     public void check() {
         if (left().isZero()) {
-            throw new BatonException.LockLost(String.join(", ", names()) + ": " + (isOver ? "it was closed" : why));
+            throw new BatonException.LockLost(String.join(", ", names()) + ": " + (isOver ? "it was closed" : lease.why()));
         }
     }
 

@@ -10,7 +10,7 @@ public class Problem extends BatonException {
     private static final long serialVersionUID = 1;
 
     private static final Map<String, BiFunction<Integer, Map<String, Object>, Problem>> OF_CODE = Map.of(
-            "locked", Locked::new, "wait_timeout", WaitTimeout::new, "not_held", NotHeld::new,
+            "locked", Locked::new, "wait_timeout", WaitTimeout::new, "not_held", NotHeld::new, "max_held", MaxHeld::new,
             "limit_mismatch", LimitMismatch::new, "upgrade_conflict", UpgradeConflict::new,
             "superseded", Superseded::new, "damaged", Damaged::new, "quarantined", Quarantined::new);
     private static final Map<Integer, BiFunction<Integer, Map<String, Object>, Problem>> OF_STATUS = Map.of(
@@ -83,6 +83,15 @@ public class Problem extends BatonException {
         private static final long serialVersionUID = 1;
 
         NotHeld(int status, Map<String, Object> document) {
+            super(status, document);
+        }
+    }
+
+    /** The hold has reached its max_held, and cannot get longer. */
+    public static final class MaxHeld extends Problem {
+        private static final long serialVersionUID = 1;
+
+        MaxHeld(int status, Map<String, Object> document) {
             super(status, document);
         }
     }
