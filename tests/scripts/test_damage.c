@@ -246,6 +246,38 @@ static void a_plain_record_of_format_2_is_read_and_written_anew(void **state)
     assert_string_equal(inspect(scripts, "n", "").last_owner, "A");
 }
 
+/* An earlier build has written the whole of it: no state counts what was released, and neither the
+ * hold nor the waiter has at_least or max_held. */
+static void waiter_of_format_1_is_granted_by_a_state_of_format_2(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t now = redis_now(scripts);
+    redisReply *reply = redis_process_command(
+        &scripts->redis, "EVAL %s 1 baton:{n} %lld",
+        "local now = tonumber(ARGV[1]) local ends, far = now + 30000000, now + 600000000 "
+        "local state = struct.pack('<BBdI4I4I4I4I4I4I4ddddsddddddss', 3, 0, now, 1, 1, 0, 1, 0, 0, "
+        "1, ends, 0, ends, far, '', 0, now, now - 9, now - 8, 7, 0, 'released', 'before') "
+        "local hold = struct.pack('<Bsssssdddd', 1, 'a', 'A', 'exclusive', 'known', 'm', now, "
+        "now, ends, 30000) "
+        "local waiter = struct.pack('<Bsssssdddddddds', 1, 'b', 'B', 'exclusive', 'q', '', 0, now, "
+        "0, 9000, 0, 5000, 0, now, 'one') "
+        "return redis.call('set', KEYS[1], state .. hold .. waiter .. struct.pack('<d', far), "
+        "'px', 4000000)",
+        (long long)now);
+    freeReplyObject(reply);
+    struct seen seen = inspect(scripts, "n", "a");
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(seen.waiters, 1);
+    assert_string_equal(seen.in_line[0].owner, "B");
+    assert_int_equal(seen.last_fence, now - 9);
+    assert_int_equal(release(scripts, "n", "a").free_in_ms, 0);
+    struct answer claimed = acquire(scripts, .token = "b", .attempt = "q", .again = true,
+                                    .server = "one", .ttl_ms = 9000);
+    assert_status(claimed, "claimed");
+    assert_int_equal(claimed.ttl_ms, 9000);
+    assert_int_equal(claimed.max_held_ms, 0);
+}
+
 static void a_free_record_of_format_2_is_granted(void **state)
 {
     struct scripts *scripts = *state;
@@ -613,6 +645,7 @@ int main(void)
         cmocka_unit_test_setup(a_plain_record_of_format_2_is_read_and_written_anew, scripts_clean),
         cmocka_unit_test_setup(a_free_record_of_format_2_is_granted, scripts_clean),
         cmocka_unit_test_setup(hold_and_waiters_of_format_1_are_read, scripts_clean),
+        cmocka_unit_test_setup(waiter_of_format_1_is_granted_by_a_state_of_format_2, scripts_clean),
         cmocka_unit_test_setup(wherever_a_script_is_cut_off_each_key_ends, scripts_clean),
         cmocka_unit_test_setup(an_end_that_was_cut_off_frees_nobody_else, scripts_clean),
     };
