@@ -142,8 +142,10 @@ static void a_key_that_is_none_of_ours_is_complained_about(void **state)
     freeReplyObject(redis_process_command(&scene->redis, "DEL baton:{foreign}"));
 }
 
-/* Sends an acquire, and goes away: by a reset where `abort_it`. */
-static void ask_and_go(int port, const char *name, const char *headers, bool abort_it)
+/* Sends an acquire to the batond of this client, and goes away: by a reset where `abort_it`. A
+ * batond whose loop has turned since it read the request has sent it to Redis. */
+static void ask_and_go(struct http_client *client, int port, const char *name, const char *headers,
+                       bool abort_it)
 {
     char request[200];
     snprintf(request, sizeof request, "POST /locks/%s?ttl=10m HTTP/1.1\r\nHost: h\r\n%s\r\n", name,
@@ -151,6 +153,8 @@ static void ask_and_go(int port, const char *name, const char *headers, bool abo
     int fd = raw_connect(port);
     assert_true(raw_send(fd, request, strlen(request)));
     assert_true(raw_comes_to_be_read(fd, CLOCK_HANG_MS));
+    for (int i = 0; i < 2; i++)
+        answers(client, "GET /livez", NULL, 200, NULL);
     if (abort_it) {
         struct linger at_once = {.l_onoff = 1};
         setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -171,7 +175,7 @@ static void thaw_and_become_free(struct proxied *scene, const char *name)
 static void hang_up_before_the_grant(struct proxied *scene, const char *name, bool abort_it)
 {
     redis_process_freeze(&scene->redis);
-    ask_and_go(scene->other_batond.port, name, "", abort_it);
+    ask_and_go(scene->other, scene->other_batond.port, name, "", abort_it);
     thaw_and_become_free(scene, name);
 }
 
@@ -193,8 +197,8 @@ static void hang_up_at_two_batonds_leaves_no_hold(void **state)
 {
     struct proxied *scene = *state;
     redis_process_freeze(&scene->redis);
-    ask_and_go(scene->batond.port, "twice", WITH_TOKEN, false);
-    ask_and_go(scene->other_batond.port, "twice", WITH_TOKEN, false);
+    ask_and_go(scene->client, scene->batond.port, "twice", WITH_TOKEN, false);
+    ask_and_go(scene->other, scene->other_batond.port, "twice", WITH_TOKEN, false);
     thaw_and_become_free(scene, "twice");
 }
 
@@ -204,7 +208,7 @@ static void hang_up_at_one_of_two_batonds_keeps_the_hold(void **state)
     struct proxied *scene = *state;
     answers_token(scene->client, TOKEN, "POST /locks/once?ttl=10m", NULL, 201, NULL);
     redis_process_freeze(&scene->redis);
-    ask_and_go(scene->other_batond.port, "once", WITH_TOKEN, false);
+    ask_and_go(scene->other, scene->other_batond.port, "once", WITH_TOKEN, false);
     redis_process_thaw(&scene->redis);
     for (int i = 0; i < 2; i++) /* behind the second acquire, and behind what it would give back */
         assert_int_equal(hold_count(scene, "once"), 1);

@@ -163,7 +163,7 @@ static void token_of_another_principal_is_another_token(void **state)
         long others, own; /* statuses */
     } ROWS[] = {
         {"PUT /locks", 409, 200},    {"POST /locks", 409, 200},  {"PUT /locks/a", 409, 200},
-        {"POST /locks/a", 409, 200}, {"GET /locks/a", 200, 200}, {"GET /locks/a/events", 200, 200},
+        {"POST /locks/a", 409, 200}, {"GET /locks/a", 200, 200}, {"GET /locks/a/events", 200, 0},
         {"DELETE /locks", 409, 200},
     };
     struct http_client *client = client_of(state);
@@ -175,6 +175,8 @@ static void token_of_another_principal_is_another_token(void **state)
         as.body = is_of_names ? "{\"names\":[\"a\"]}" : NULL;
         asks_for(client, as, ROWS[i].request, ROWS[i].others);
         assert_true(!is_read || json_is_false(member(client, "mine")));
+        if (!ROWS[i].own)
+            continue;
         as.principal = "ci";
         asks_for(client, as, ROWS[i].request, ROWS[i].own);
         assert_true(!is_read || json_is_true(member(client, "mine")));
