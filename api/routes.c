@@ -45,6 +45,7 @@ const struct route ROUTES[] = {
     {"GET", "/stats", "getStats", FIELD_BIT(FIELD_PAGE), VERB_READ, get_stats},
     {"GET", "/quarantine", "getQuarantine", 0, VERB_READ, get_quarantine},
     {"DELETE", "/quarantine", "endQuarantine", FIELD_BIT(FIELD_REASON), VERB_BREAK, end_quarantine},
+    {"GET", "/whoami", "getCaller", 0, VERB_ANY, get_caller},
     {"GET", "/openapi.yaml", "getOpenapi", 0, VERB_NONE, get_openapi},
     {"GET", "/ui", "getUi", 0, VERB_NONE, get_ui},
     {"GET", "/", "getStart", 0, VERB_NONE, get_start},

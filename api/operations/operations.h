@@ -22,6 +22,7 @@ enum handling get_metrics(struct exchange *exchange);
 enum handling get_stats(struct exchange *exchange);
 enum handling get_quarantine(struct exchange *exchange);
 enum handling end_quarantine(struct exchange *exchange);
+enum handling get_caller(struct exchange *exchange);
 enum handling get_openapi(struct exchange *exchange);
 enum handling get_ui(struct exchange *exchange);
 enum handling get_start(struct exchange *exchange);

@@ -21,7 +21,7 @@ enum {
     X(VERB_METRICS, "metrics") /* the figures of the process; whatever the rule's prefix */
 
 #define VERB_NAME(name, word) name,
-enum verb { VERBS(VERB_NAME) VERB_COUNT, VERB_NONE = VERB_COUNT };
+enum verb { VERBS(VERB_NAME) VERB_COUNT, VERB_NONE = VERB_COUNT, VERB_ANY };
 #undef VERB_NAME
 
 extern const char *const VERB_WORDS[VERB_COUNT];

@@ -20,6 +20,7 @@ enum status command_break(const struct context *context);
 enum status command_show(const struct context *context);
 enum status command_list(const struct context *context);
 enum status command_watch(const struct context *context);
+enum status command_whoami(const struct context *context);
 
 /* The path for the names of the command line: one lock's, or that of several, whose names are added
  * to the body. */

@@ -45,6 +45,18 @@ enum status command_show(const struct context *context)
     return status;
 }
 
+enum status command_whoami(const struct context *context)
+{
+    struct reply reply = looks_get(context, memory_checked(strdup("/whoami")), 0);
+    enum status status = problem_report(&reply, "");
+    if (status == STATUS_DONE && context->options->json)
+        print_json(reply.json);
+    else if (status == STATUS_DONE)
+        print_caller(reply.json);
+    reply_free(&reply);
+    return status;
+}
+
 static void list_print_page(const struct context *context, const json_t *page)
 {
     const json_t *lock;

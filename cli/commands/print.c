@@ -39,6 +39,34 @@ void print_broken(const char *subject, json_int_t count, const json_t *holders)
     putchar('\n');
 }
 
+static void print_shown(const json_t *object, const char *member, const char *absent)
+{
+    char shown[CELL_TEXT];
+    const char *text = json_string_value(json_object_get(object, member));
+    utf8_show_all(slice_of(text ? text : absent), shown, sizeof shown);
+    fputs(shown, stdout);
+}
+
+void print_caller(const json_t *caller)
+{
+    const json_t *rule, *verb;
+    size_t i, j;
+    print_shown(caller, "principal", "anybody (this batond has no tokens-file)");
+    fputs(" from ", stdout);
+    print_shown(caller, "client", "a Unix socket");
+    fputs(", batond ", stdout);
+    print_shown(caller, "version", "");
+    putchar('\n');
+    json_array_foreach (json_object_get(caller, "rules"), i, rule) {
+        const char *prefix = json_string_value(json_object_get(rule, "prefix"));
+        fputs("  ", stdout);
+        print_shown(rule, prefix && *prefix ? "prefix" : "", "all names");
+        json_array_foreach (json_object_get(rule, "verbs"), j, verb)
+            printf("%s%s", j > 0 ? ", " : ": ", json_string_value(verb));
+        putchar('\n');
+    }
+}
+
 void print_heading(void)
 {
     printf("%-24s %-9s %-28s %-15s %-17s %8s %8s\n", "NAME", "STATE", "OWNER", "CLIENT", "FENCE",

@@ -10,6 +10,9 @@ void print_json(const json_t *object);
 /* What a break has ended, and whose holds the first were, which may be NULL. */
 void print_broken(const char *subject, json_int_t count, const json_t *holders);
 
+/* Whom batond takes the caller for: a line, and one for each rule. */
+void print_caller(const json_t *caller);
+
 /* The columns of print_lock. */
 void print_heading(void);
 

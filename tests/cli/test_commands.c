@@ -235,6 +235,15 @@ static void watch_prints_each_change_and_survives_a_restart(void **state)
     assert_true(process_wait_line(process, "\"forced\"", &offset, NULL, 0, CLOCK_HANG_MS));
 }
 
+static void whoami_shows_the_address_and_the_rules(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 0, "anybody (this batond has no tokens-file) from 127.0.0.1, batond ",
+         "$BATON whoami");
+    says(terminal, 0, "  all names: acquire, read, break, metrics\n", "$BATON whoami");
+    says(terminal, 0, "\"client\":\"127.0.0.1\"", "$BATON whoami --json");
+}
+
 static void list_shows_the_holds_of_an_owner_and_of_a_time(void **state)
 {
     struct terminal *terminal = terminal_of(state);
@@ -306,6 +315,7 @@ int main(void)
         cmocka_unit_test(list_prints_all_pages),
         cmocka_unit_test(show_prints_holders_and_waiters),
         cmocka_unit_test(watch_prints_each_change_and_survives_a_restart),
+        cmocka_unit_test(whoami_shows_the_address_and_the_rules),
         cmocka_unit_test(list_shows_the_holds_of_an_owner_and_of_a_time),
         cmocka_unit_test(break_by_fence_ends_that_hold_with_the_reason),
         cmocka_unit_test(break_ends_holds_by_name_and_by_prefix),

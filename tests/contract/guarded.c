@@ -33,7 +33,8 @@ size_t guarded_cases(struct guarded_case cases[GUARDED_MOST])
             continue;
         snprintf(known, sizeof known, "\n%s", header);
         fill(&cases[count++], route, "401 unauthorized", "");
-        fill(&cases[count++], route, "403 forbidden", known);
+        if (route->needs != VERB_ANY)
+            fill(&cases[count++], route, "403 forbidden", known);
         if (strcmp(route->method, "GET") != 0)
             fill(&cases[count++], route, "403 untrusted_origin", "\nOrigin: https://example.com");
     }

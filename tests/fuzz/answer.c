@@ -100,8 +100,9 @@ static void judge_right(const struct exchange *exchange)
     bool watches_own = (exchange->route->fields & FIELD_BIT(FIELD_UNTIL)) &&
                        field_given(&exchange->parameters, FIELD_LOCK_TOKEN);
     enum verb verb = breaks ? VERB_BREAK : watches_own ? VERB_ACQUIRE : exchange->route->needs;
-    CLAIM(exchange->name.length > 0 ? principal_may(principal, verb, exchange->name)
-                                    : principal_may_somewhere(principal, verb));
+    CLAIM(verb == VERB_ANY ||
+          (exchange->name.length > 0 ? principal_may(principal, verb, exchange->name)
+                                     : principal_may_somewhere(principal, verb)));
 }
 
 static void judge_field(const struct parameters *parameters, enum field_id id)

@@ -229,6 +229,23 @@ static void unknown_principal_gets_401_from_each_route(void **state)
     assert_int_equal(lock_calls(*state), before);
 }
 
+static void known_caller_learns_who_it_is(void **state)
+{
+    struct http_client *client = client_of(state);
+    asks_for(client, AS("read"), "GET /whoami", 200);
+    assert_string_equal(http_text(client, "principal"), "read");
+    assert_string_equal(member_text(client, "rules.0.prefix"), "team/");
+    assert_string_equal(member_text(client, "rules.0.verbs.0"), "read");
+    assert_null(member(client, "rules.0.max_ttl_ms"));
+    assert_null(member(client, "rules.1"));
+    assert_string_equal(http_text(client, "client"), "127.0.0.1");
+    assert_non_null(http_text(client, "version"));
+    asks_for(client, AS("none"), "GET /whoami", 200);
+    assert_int_equal(json_array_size(member(client, "rules")), 0);
+    asks_for(client, AS("stranger"), "GET /whoami", 401);
+    asks_for(client, AS(NULL), "GET /whoami", 401);
+}
+
 /* The reply is a stream, so these are sent one by one. */
 static void hold_by_connection_needs_acquire(void **state)
 {
@@ -288,6 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(route_needs_its_verb_for_its_name),
         cmocka_unit_test(unknown_principal_gets_401_from_each_route),
+        cmocka_unit_test(known_caller_learns_who_it_is),
         cmocka_unit_test(hold_by_connection_needs_acquire),
         cmocka_unit_test(one_forbidden_name_refuses_all_names),
         cmocka_unit_test(credentials_are_checked_before_parameters),

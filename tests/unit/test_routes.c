@@ -59,6 +59,7 @@ static const struct request {
     {"GET", "/metrics", "getMetrics", NULL},
     {"HEAD", "/metrics", "getMetrics", NULL},
     {"GET", "/stats", "getStats", NULL},
+    {"GET", "/whoami", "getCaller", NULL},
     {"GET", "/quarantine", "getQuarantine", NULL},
     {"HEAD", "/quarantine", "getQuarantine", NULL},
     {"DELETE", "/quarantine", "endQuarantine", NULL},
