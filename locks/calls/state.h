@@ -20,7 +20,7 @@ struct subscriptions;
 /* The names with a renewer: see waiting/renewer.c. */
 struct renewed_names {
     void *by_key; /* of base/tree.h */
-    LIST_HEAD(, renewed_name) list;
+    LIST_HEAD(renewed_name_list, renewed_name) list;
 };
 
 struct locks {

@@ -9,7 +9,7 @@
 struct renewed_name {
     struct slice key; /* the first member: as base/tree.h wants */
     LIST_ENTRY(renewed_name) others;
-    LIST_HEAD(, renewer) renewers;
+    LIST_HEAD(renewer_list, renewer) renewers;
     char bytes[];
 };
 
