@@ -111,15 +111,17 @@ static void waiting_print(void *context)
         dprintf(STDERR_FILENO, "baton: waiting. %s\n", line);
 }
 
-static struct reply waiting_get(const struct waiting *waiting, char *path, int64_t wait_ms)
+/* `token` may be NULL. */
+static struct reply waiting_get(const struct waiting *waiting, char *path, const char *token,
+                                int64_t wait_ms)
 {
-    return client_send(waiting->context->client, &(struct request){.method = "GET",
-                                                                   .path = path,
-                                                                   .token = waiting->token,
-                                                                   .wait_ms = wait_ms});
+    return client_send(
+        waiting->context->client,
+        &(struct request){.method = "GET", .path = path, .token = token, .wait_ms = wait_ms});
 }
 
-/* Prints a lock, and waits until it has changed. */
+/* Prints a lock, and waits until it has changed. With a token, it would watch the hold that this
+ * has, or has not yet. */
 static void waiting_watch(struct waiting *waiting, const char *name)
 {
     char rest[96];
@@ -127,7 +129,7 @@ static void waiting_watch(struct waiting *waiting, const char *name)
     waiting_print(waiting);
     snprintf(rest, sizeof rest, "/events?after=%" JSON_INTEGER_FORMAT "&wait_ms=%d", version,
              PORTION_MS);
-    struct reply reply = waiting_get(waiting, client_path(name, rest), PORTION_MS);
+    struct reply reply = waiting_get(waiting, client_path(name, rest), NULL, PORTION_MS);
     reply_free(&reply);
 }
 
@@ -141,7 +143,8 @@ static void waiting_run(struct waiting *waiting)
     client_on_idle(waiting->context->client, waiting_print, waiting);
     while (!is_refused) {
         struct reply *reply = &waiting->reply;
-        *reply = waiting_get(waiting, client_path(options->names[i], "?waiters=1"), 0);
+        *reply =
+            waiting_get(waiting, client_path(options->names[i], "?waiters=1"), waiting->token, 0);
         waiting->asked_ms = monotonic_ms();
         is_refused = reply->status >= 400 && reply->status < 500;
         if (waiting_is_held(waiting)) {
