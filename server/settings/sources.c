@@ -210,8 +210,8 @@ static void sources_name(const char *variable, char name[NAME_TEXT])
     free(whole);
 }
 
-/* What `baton run --token-file` tells its command, which may be a batond. Without BATON_NAME it is a
- * typo of BATON_TOKENS_FILE. */
+/* What `baton run --token-file` tells its command, which may be a batond. Without BATON_NAME it is
+ * a typo of BATON_TOKENS_FILE. */
 static bool sources_is_of_run(const char *variable)
 {
     return strcmp(variable, "BATON_TOKEN_FILE") == 0 && getenv("BATON_NAME");
