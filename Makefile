@@ -46,7 +46,7 @@ fuzzers      := $(wildcard tests/fuzz/fuzz_*.c)
 fuzz_helpers := $(filter-out $(fuzzers),$(wildcard tests/fuzz/*.c))
 fuzz_programs := $(patsubst %.c,$(BUILD)/%,$(foreach fuzzer,$(fuzzers),$(if $(ONLY),$(if $(call has_a_word,$(fuzzer)),$(fuzzer)),$(fuzzer))))
 test_objects := $(fuzzers:%.c=$(BUILD)/%.o) $(fuzz_helpers:%.c=$(BUILD)/%.o) $(tests:%.c=$(BUILD)/%.o) $(chaos:%.c=$(BUILD)/%.o) $(timing:%.c=$(BUILD)/%.o) $(test_helpers:%.c=$(BUILD)/%.o)
-clients      := $(or $(CLIENTS),python asyncio node go java)
+clients      := $(or $(CLIENTS),python asyncio node go java php ruby)
 client_programs := $(patsubst %,$(BUILD)/clients/%/conformance,$(filter go java,$(clients)))
 
 # Compiler and libraries. pkg-config is asked when something is compiled, not before: `make run`

@@ -25,6 +25,7 @@ test   libcmocka-dev         lib:cmocka            the test framework
 test   openssl               openssl               makes the certificates of docs/security.md
 test   haproxy               /usr/sbin/haproxy     a proxy in front of the replicas under test
 test   nginx-light           /usr/sbin/nginx       another one
+test   sqlite3               sqlite3               a database that docs/recipes.md writes to
 test   nftables              /usr/sbin/nft         cuts a connection without either side noticing
 test   iproute2              /usr/sbin/ip          joins hosts of their own, which can be cut off
 test   prometheus            promtool              checks the format of the figures
@@ -85,6 +86,8 @@ cases  python3               python3               runs the cases of clients/, a
 cases  python3-yaml          /usr/lib/python3/dist-packages/yaml/__init__.py  reads them
 cases  nodejs                node                  runs the client for Node
 client-go golang-go           go                    compiles the client for Go
+client-php php-cli           php                   runs docs/recipes.md
+client-ruby ruby             ruby                  runs docs/recipes.md
 client-java default-jdk-headless  javac                 compiles the client for Java
 ui     chromium              chromium              shows the page to the tests
 ui     chromium-driver       chromedriver          drives it

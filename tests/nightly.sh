@@ -13,8 +13,8 @@ nightly() { # WHAT COMMAND...
     [[ $1 != *"$word"* ]] || step "$@"
 }
 
-nightly "packages" deploy/install-packages.sh build run test cases client-go client-java deploy ui lint fuzz valgrind budget \
-    bare-test deb-test container model bench
+nightly "packages" deploy/install-packages.sh build run test cases client-go client-java client-php client-ruby deploy ui lint \
+    fuzz valgrind budget bare-test deb-test container model bench
 nightly "timing: how soon things happen" make timing
 nightly "lint: all analyzers over all files" make lint
 nightly "tests on this machine" make test

@@ -1,4 +1,4 @@
-"""Runs the first lines of a client's README, and compares what they print with what it shows."""
+"""Runs the first lines of a client's README, or a recipe, and compares what they print with what the page shows."""
 import os
 import re
 import subprocess
@@ -56,25 +56,41 @@ def prepare_java(_folder, build):
     return ["java", "-cp", build / "java", "Example.java"], "Example.java", {}
 
 
+def prepare_php(_folder, _build):
+    return ["php", "example.php"], "example.php", {}
+
+
+def prepare_ruby(_folder, _build):
+    return ["ruby", "example.rb"], "example.rb", {}
+
+
 # What stands around the lines in languages that need it.
 FRAMES = {"go": GO, "java": JAVA}
 
-# A client, its folder, and what makes its lines a program: a command, the name of the file, and variables.
-EXAMPLES = {"python": ("python", prepare_python), "node": ("node", prepare_node),
-            "go": ("go", prepare_go), "java": ("java", prepare_java)}
+# Where a client shows an example, in which language, and what makes its lines a program: a command, the name of the
+# file, and variables. Languages without a client have a recipe.
+EXAMPLES = {
+    "python": ("clients/python/README.md", "python", prepare_python),
+    "node": ("clients/node/README.md", "js", prepare_node),
+    "go": ("clients/go/README.md", "go", prepare_go),
+    "java": ("clients/java/README.md", "java", prepare_java),
+    "php": ("docs/recipes.md", "php", prepare_php),
+    "ruby": ("docs/recipes.md", "ruby", prepare_ruby),
+}
+LONGEST = {"php": 16, "ruby": 15}  # lines; the others have at most ten
 
 
-def blocks(page):
-    """The first block of code of a page, and the block of text behind it."""
-    return re.search(r"^```\w+\n(.*?)^```\n```text\n(.*?)^```", page.read_text(), re.S | re.M).groups()
+def blocks(page, language):
+    """The first block of a language in a page, and the block of text behind it."""
+    return re.search(rf"^```{language}\n(.*?)^```\n```text\n(.*?)^```", page.read_text(), re.S | re.M).groups()
 
 
 def wrong_with(client, url, build, folder):
-    """Returns what is wrong with the README of a client, or None."""
-    name, prepare = EXAMPLES[client]
-    code, shown = blocks(CLIENTS / name / "README.md")
-    if len(code.splitlines()) > 10:
-        return "The example has more than ten lines."
+    """Returns what is wrong with the example of a client, or None."""
+    page, language, prepare = EXAMPLES[client]
+    code, shown = blocks(ROOT / page, language)
+    if len(code.splitlines()) > LONGEST.get(client, 10):
+        return "The example has too many lines."
     command, file, variables = prepare(folder, build)
     code = FRAMES.get(client, "%s").replace("%s", code)
     (folder / file).write_text(code.replace("http://127.0.0.1:7420", url))

@@ -6,7 +6,8 @@
 # anything and a number of four or more digits for any number; line breaks and the indentation behind
 # them do not count. A comment above a block, <!-- not run: WHY -->, is for what a test cannot do as
 # it stands; what such a block says is checked by the tests below. The addresses of batond
-# and Redis are replaced by those of servers that this test starts.
+# and Redis are replaced by those of servers that this test starts. Blocks of PHP and Ruby, and their output, are for
+# clients/conformance/readme.py.
 set -euo pipefail
 shopt -s inherit_errexit
 export LC_ALL=C
@@ -87,15 +88,15 @@ split_into_blocks() { # PAGE
         /^```sh$/   { file = dir "/" sprintf("%03d", ++n) ".sh"; printf "%s", mark > (dir "/" sprintf("%03d", n) ".mark") }
         /^```text$/ {
             if (!follows) { print page ":" NR ": output of no command"; exit 1 }
-            file = dir "/" sprintf("%03d", n) ".text"
+            file = follows == "sh" ? dir "/" sprintf("%03d", n) ".text" : "/dev/null"
         }
         /^```/ {
-            open = NR; shell = /^```sh$/
+            open = NR; language = /^```(sh|php|ruby)$/ ? substr($0, 4) : ""
             if (!/^```(sh|text)$/) file = "/dev/null"
             next
         }
-        open { print > file; follows = shell; next }
-        { follows = 0; mark = /^<!-- / ? $0 : "" }
+        open { print > file; follows = language; next }
+        { follows = ""; mark = /^<!-- / ? $0 : "" }
         END { if (open) { print page ":" open ": a block without end"; exit 1 } }' "$1"
 }
 
