@@ -89,7 +89,7 @@ prefix := $(DESTDIR)$(PREFIX)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run image container test test-programs clients-test timing nightly deploy-test ui-test fuzz fuzz-programs model chaos guarantees bench-tool bench bench-redis figures budget budget-tool lint format install uninstall deb deb-test bare-test clean help FORCE
+.PHONY: all run image container test test-programs clients-test timing nightly deploy-test ui-test fuzz fuzz-programs model chaos guarantees bench-tool bench bench-redis figures budget budget-tool lint format install uninstall deb deb-test bare-test dist clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -233,6 +233,9 @@ deb-test: ## build, install, run, upgrade and purge the package in Debian 12 and
 bare-test: ## `make run` and `make test` in bare roots of Debian 12 and 13 (RELEASES=13 for one; QUICK=1: unit tests alone in 12)
 	@$(packages) bare-test
 	@QUICK='$(QUICK)' tests/package/bare_roots.sh $(RELEASES)
+
+dist: ## pack the last commit as a tarball that builds without git, and its checksum, into build/dist
+	@deploy/dist.sh '$(or $(DIST),build/dist)' $(VERSION)
 
 clean: ## remove all that was built
 	rm -rf build

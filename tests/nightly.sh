@@ -31,5 +31,6 @@ nightly "chaos" make chaos
 nightly "bench: comparison, the short form" make bench QUICK=1
 nightly "image, run as containers" make container
 nightly "Debian package, in clean roots of 12 and 13" make deb-test
+nightly "dist: the tarball builds without git" tests/package/dist_builds.sh
 nightly "upgrade from the last release" tests/upgrade/last_release.sh
 steps_close

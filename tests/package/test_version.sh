@@ -1,0 +1,23 @@
+#!/bin/bash
+# The version is the one of the Makefile wherever it is told. A release changes it there and in these places.
+set -euo pipefail
+export LC_ALL=C
+
+version=$(sed -n 's/^VERSION *:= *//p' Makefile)
+[[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || { echo "The Makefile has no version" >&2 && exit 1; }
+failed=0
+while IFS=: read -r file text; do
+    grep -qF -- "${text//VERSION/$version}" "$file" && continue
+    echo "$file: expected \"${text//VERSION/$version}\"" >&2
+    failed=1
+done <<'END_OF_TABLE'
+openapi.yaml:  version: VERSION
+deploy/debian/changelog:baton (VERSION)
+deploy/kubernetes/example/kustomization.yaml:    newTag: VERSION
+clients/python/baton/__init__.py:__version__ = "VERSION"
+clients/node/package.json:  "version": "VERSION"
+clients/java/pom.xml:  <version>VERSION</version>
+clients/go/README.md:baton.example/client@vVERSION -replace
+CHANGELOG.md:## VERSION
+END_OF_TABLE
+exit $failed
