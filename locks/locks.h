@@ -108,7 +108,7 @@ struct breaker {
 struct lock_view {
     int64_t version;
     int64_t hold_count;
-    int64_t limit; /* of the shared holds; 0: none */
+    int64_t limit; /* of the newest shared hold; 0: none */
     int64_t queue_length;
     bool mine;         /* the token of the request has a hold, */
     int64_t position;  /* or waits, at this place in the queue, from 1; 0: it does not */
@@ -147,7 +147,6 @@ enum locks_result {
     LOCKS_DONE,
     LOCKS_REPEATED,         /* acquire: the token had the hold already */
     LOCKS_LOCKED,           /* acquire: other holds prevent it; `view` tells which */
-    LOCKS_LIMIT_MISMATCH,   /* acquire: the lock has another limit; `view` tells it */
     LOCKS_TOKEN_RELEASED,   /* acquire: this token's hold was released already */
     LOCKS_TOKEN_IN_USE,     /* acquire: the token was used for another request; the first holder and
                              * the limit of `view` tell for what */
@@ -221,6 +220,8 @@ struct locks_events {
     /* Redis keeps something under this key, of a lock or of Baton's own, that cannot be read;
      * `error` says why. Comes each time. */
     void (*damaged)(void *context, struct slice key, const char *error);
+    /* A request with this limit found shared holds of the name by another one. 0: without. */
+    void (*limits_differ)(void *context, struct slice name, int64_t limit, int64_t other);
     /* The store's own events, with their own context: each comes after the locks have dealt with
      * it. */
     struct store_events store;

@@ -41,6 +41,7 @@ static int main_start_workers(struct process *process, struct failure *failure)
         .contention = &process->contention,
         .tickets = process->tickets,
         .damages = &process->damages,
+        .limits_named = &process->limits_named,
         .health = &process->health,
         .log = &process->log,
         .connection_limits = process->connection_limits,

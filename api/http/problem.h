@@ -25,7 +25,6 @@ struct exchange;
     X(PROBLEM_NOT_HELD, "not_held", 409, "The token does not hold the lock")                       \
     X(PROBLEM_HOLD_ENDED, "hold_ended", 409, "The hold to break has ended")                        \
     X(PROBLEM_MAX_HELD, "max_held", 409, "The hold cannot be renewed any more")                    \
-    X(PROBLEM_LIMIT_MISMATCH, "limit_mismatch", 409, "The lock has another limit")                 \
     X(PROBLEM_WAIT_TIMEOUT, "wait_timeout", 409, "The wait ended before your turn came")           \
     X(PROBLEM_SUPERSEDED, "superseded", 409, "A later request with this token replaces this one")  \
     X(PROBLEM_UPGRADE_CONFLICT, "upgrade_conflict", 409, "Another owner is waiting to upgrade")    \

@@ -82,6 +82,16 @@ void state_text_taken(int64_t free_in_ms, char text[STATE_TEXT])
         snprintf(text, STATE_TEXT, ", taken for %lld s more", state_seconds_left(free_in_ms));
 }
 
+void state_text_semaphore(const struct lock_view *view, int64_t limit, char text[STATE_TEXT])
+{
+    char waiters[COUNT_TEXT] = "";
+    if (view->queue_length > 0)
+        snprintf(waiters, sizeof waiters, ", %lld waiting", (long long)view->queue_length);
+    snprintf(text, STATE_TEXT, "%lld of %lld taken, the next ends in %lld s at the latest%s",
+             (long long)view->hold_count, (long long)limit,
+             state_seconds_left(view->holders[0].ttl_ms), waiters);
+}
+
 void state_text_use(const struct lock_view *view, char text[STATE_TEXT])
 {
     const struct holder *holder = &view->holders[0];

@@ -184,6 +184,13 @@ static bool may_reenter(const struct exchange *exchange, const struct lock_view 
     return false;
 }
 
+/* Whether it is the number of shared holds that counts for the request, and not who has them. */
+static bool goes_by_limit(const struct exchange *exchange, const struct lock_view *view)
+{
+    return field_given(&exchange->parameters, FIELD_LIMIT) && view->holder_count > 0 &&
+           view->holders[0].mode == LOCK_SHARED;
+}
+
 /* Says who holds the lock, and how many wait for it, in sentences; "" if nobody does either. */
 static void describe_state(const struct exchange *exchange, const struct lock_view *view,
                            char text[STATE_SENTENCES])
@@ -192,7 +199,10 @@ static void describe_state(const struct exchange *exchange, const struct lock_vi
     text[0] = '\0';
     if (view->holder_count == 0 && view->queue_length == 0)
         return;
-    state_text(view, state);
+    if (goes_by_limit(exchange, view))
+        state_text_semaphore(view, exchange->parameters.numbers[FIELD_LIMIT], state);
+    else
+        state_text(view, state);
     snprintf(text, STATE_SENTENCES, "%c%s. %s", toupper((unsigned char)state[0]), state + 1,
              may_reenter(exchange, view)
                  ? "A holder has the same owner name: with reentrant=true, an owner enters its own "
@@ -234,16 +244,6 @@ static json_t *timed_out(struct exchange *exchange, const struct lock_view *view
     add_token(exchange, document);
     add_holders(exchange, document, view);
     return document;
-}
-
-static json_t *limit_mismatch(struct exchange *exchange, const struct lock_view *view)
-{
-    char limit[32] = "no limit";
-    if (view->limit > 0)
-        snprintf(limit, sizeof limit, "the limit %lld", (long long)view->limit);
-    return problem_new(exchange, PROBLEM_LIMIT_MISMATCH,
-                       "The lock is held with %s. Ask for the same, or wait until it is free.",
-                       limit);
 }
 
 static json_t *token_in_use(struct exchange *exchange, const struct lock_view *view)
@@ -337,9 +337,6 @@ static json_t *problem_of(struct exchange *exchange, enum locks_result result,
     case LOCKS_TIMEOUT:
         *ret = PROBLEM_WAIT_TIMEOUT;
         return timed_out(exchange, view);
-    case LOCKS_LIMIT_MISMATCH:
-        *ret = PROBLEM_LIMIT_MISMATCH;
-        return limit_mismatch(exchange, view);
     case LOCKS_UPGRADE_CONFLICT:
         *ret = PROBLEM_UPGRADE_CONFLICT;
         return problem_new(

@@ -141,7 +141,6 @@ void lock_event_queued(struct exchange *exchange, struct slice name)
     X(LOCKS_DONE, LOCK_EVENT_GRANTED)                                                              \
     X(LOCKS_REPEATED, LOCK_EVENT_REPEATED)                                                         \
     X(LOCKS_LOCKED, LOCK_EVENT_LOCKED)                                                             \
-    X(LOCKS_LIMIT_MISMATCH, LOCK_EVENT_LIMIT_MISMATCH)                                             \
     X(LOCKS_TOKEN_RELEASED, LOCK_EVENT_SPENT)                                                      \
     X(LOCKS_TOKEN_IN_USE, LOCK_EVENT_IN_USE)                                                       \
     X(LOCKS_NOT_HELD, LOCK_EVENT_NOT_HELD)                                                         \

@@ -16,7 +16,6 @@
     X(LOCK_EVENT_SUPERSEDED, "superseded") /* a later request with its token waits in its place */ \
     X(LOCK_EVENT_DRAINED, "drained")       /* this batond stops; the place in the queue is kept */ \
     X(LOCK_EVENT_TOO_MANY_WAITERS, "too_many_waiters") /* the queue is full */                     \
-    X(LOCK_EVENT_LIMIT_MISMATCH, "limit_mismatch")                                                 \
     X(LOCK_EVENT_UPGRADE_CONFLICT, "upgrade_conflict")                                             \
     X(LOCK_EVENT_IN_USE, "token_in_use") /* its token was used for another request */              \
     X(LOCK_EVENT_SPENT, "spent") /* its token was released, or its wait cancelled, before */       \

@@ -44,7 +44,7 @@ var (
 	ErrMaxHeld         error = maxHeld     // the hold has reached its max_held, and cannot get longer
 	ErrTooMany         error = tooMany     // too many requests wait, or were sent in a second
 	ErrInvalid         error = invalid     // the request itself is wrong
-	ErrLimitMismatch   error = newKind("LimitMismatch", nil)
+	ErrTokenInUse      error = newKind("TokenInUse", nil)
 	ErrUpgradeConflict error = newKind("UpgradeConflict", nil)
 	ErrSuperseded      error = newKind("Superseded", nil)
 	ErrUnauthorized    error = newKind("Unauthorized", nil)
@@ -54,7 +54,7 @@ var (
 
 var ofCode = map[string]error{
 	"locked": ErrLocked, "wait_timeout": ErrWaitTimeout, "not_held": ErrNotHeld, "max_held": ErrMaxHeld,
-	"limit_mismatch": ErrLimitMismatch, "upgrade_conflict": ErrUpgradeConflict, "superseded": ErrSuperseded,
+	"token_in_use": ErrTokenInUse, "upgrade_conflict": ErrUpgradeConflict, "superseded": ErrSuperseded,
 	"quarantined": ErrQuarantined, "damaged": ErrDamaged,
 }
 

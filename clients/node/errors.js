@@ -38,7 +38,7 @@ export class WaitTimeout extends Locked {}
 export class NotHeld extends Problem {}
 /** The hold has reached its max_held, and cannot get longer. */
 export class MaxHeld extends Problem {}
-export class LimitMismatch extends Problem {}
+export class TokenInUse extends Problem {}
 export class UpgradeConflict extends Problem {}
 export class Superseded extends Problem {}
 /** The request itself is wrong; repeating it does not help. */
@@ -62,7 +62,7 @@ const OF_CODE = new Map(
     wait_timeout: WaitTimeout,
     not_held: NotHeld,
     max_held: MaxHeld,
-    limit_mismatch: LimitMismatch,
+    token_in_use: TokenInUse,
     upgrade_conflict: UpgradeConflict,
     superseded: Superseded,
     damaged: Damaged,

@@ -105,7 +105,7 @@ export class Locked extends Problem {
 export class WaitTimeout extends Locked {}
 export class NotHeld extends Problem {}
 export class MaxHeld extends Problem {}
-export class LimitMismatch extends Problem {}
+export class TokenInUse extends Problem {}
 export class UpgradeConflict extends Problem {}
 export class Superseded extends Problem {}
 export class Invalid extends Problem {}

@@ -210,10 +210,6 @@ static bool request_read_ended(const struct value *value, struct locks_reply *re
         ret->result = LOCKS_TIMEOUT;
         return reply_read_view(value_at(value, 1), &ret->view);
     }
-    if (reply_says(value, "limit_mismatch")) {
-        ret->result = LOCKS_LIMIT_MISMATCH;
-        return reply_read_view(value_at(value, 2), &ret->view);
-    }
     if (reply_says(value, "token_in_use")) {
         ret->result = LOCKS_TOKEN_IN_USE;
         return reply_read_use(value, &ret->view);
@@ -249,13 +245,35 @@ static bool request_read_answer(const struct value *value, const struct acquire 
            request_read_ended(value, &ret->reply);
 }
 
+/* Behind what else the reply says. */
+static int64_t request_read_other_limit(const struct value *value)
+{
+    int64_t limit;
+    size_t last = reply_says(value, "granted") ? 3 : 2;
+    bool may_have = last == 3 || reply_says(value, "waiting") || reply_says(value, "locked");
+    return may_have && value_integer(value_at(value, last), &limit) ? limit : -1;
+}
+
+void request_note_limits(const struct locks *locks, const struct acquire *acquire,
+                         const struct request_answer *answer)
+{
+    const struct locks_events *events = &locks->events;
+    if (answer->other_limit >= 0 && events->limits_differ)
+        events->limits_differ(events->context, acquire->name, acquire->limit, answer->other_limit);
+}
+
 void request_read(const struct store_result *result, const struct acquire *acquire,
                   const struct attempt *attempt, struct request_answer *ret)
 {
-    *ret = (struct request_answer){.next_ms = -1, .reply = {.attempt = *attempt}};
-    if (result->outcome == STORE_REPLIED && request_read_answer(result->reply, acquire, ret))
+    *ret =
+        (struct request_answer){.next_ms = -1, .other_limit = -1, .reply = {.attempt = *attempt}};
+    if (result->outcome == STORE_REPLIED && request_read_answer(result->reply, acquire, ret)) {
+        if (acquire->mode == LOCK_SHARED)
+            ret->other_limit = request_read_other_limit(result->reply);
         return;
-    *ret = (struct request_answer){.next_ms = -1, .reply = operation_unanswered(result)};
+    }
+    *ret = (struct request_answer){
+        .next_ms = -1, .other_limit = -1, .reply = operation_unanswered(result)};
     ret->reply.attempt = *attempt;
 }
 

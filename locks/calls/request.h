@@ -22,8 +22,10 @@ enum request_flag {
 
 /* The script's answer: a reply that ends the request, or that it waits. */
 struct request_answer {
-    bool waits;      /* the request is in the queue: only `next_ms` is set */
-    int64_t next_ms; /* until the next hold of the name ends; -1: there is none */
+    bool waits;          /* the request is in the queue: only `next_ms` is set */
+    int64_t next_ms;     /* until the next hold of the name ends; -1: there is none */
+    int64_t other_limit; /* by which shared holds of the name were granted; -1: by that of the
+                            request */
     struct locks_reply reply;
 };
 
@@ -54,6 +56,10 @@ void request_send(struct locks *locks, const struct request *request);
 /* The same at one shard. A call that came too late is not sent again: by then the request may have
  * been taken back. See script_call_send_at_once. */
 void request_send_at(struct locks *locks, unsigned shard, const struct request *request);
+
+/* Tells the owner of the locks if the limits of a name differ. */
+void request_note_limits(const struct locks *locks, const struct acquire *acquire,
+                         const struct request_answer *answer);
 
 /* What an answer means; without an answer, LOCKS_UNAVAILABLE. */
 void request_read(const struct store_result *result, const struct acquire *acquire,

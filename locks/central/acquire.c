@@ -52,6 +52,7 @@ static void acquire_done(void *context, const struct store_result *result)
     struct request_answer answer;
     request_read(result, &acquiring->acquire, &acquiring->attempt, &answer);
     operation_note(locks, &answer.reply);
+    request_note_limits(locks, &acquiring->acquire, &answer);
     if (request_is_in_doubt(result, &answer))
         acquire_take_back(acquiring);
     if (!confirm_reply(locks, &answer.reply, store_mark(locks->store), acquiring->acquire.replicas,

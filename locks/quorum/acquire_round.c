@@ -198,7 +198,6 @@ static void view_refusals(const struct acquire_round *round, unsigned member, st
     X(VOTE_GRANTED, LOCKS_UNAVAILABLE)                                                             \
     X(VOTE_HOLDING, LOCKS_UNAVAILABLE)                                                             \
     X(VOTE_LOCKED, LOCKS_LOCKED)                                                                   \
-    X(VOTE_LIMIT, LOCKS_LIMIT_MISMATCH)                                                            \
     X(VOTE_UPGRADE, LOCKS_UPGRADE_CONFLICT)                                                        \
     X(VOTE_IN_USE, LOCKS_TOKEN_IN_USE)                                                             \
     X(VOTE_RELEASED, LOCKS_TOKEN_RELEASED)
@@ -252,7 +251,6 @@ static void note_refusal(struct acquire_round *round, unsigned member,
 {
     static const enum vote_kind KINDS[] = {
         [LOCKS_LOCKED] = VOTE_LOCKED,
-        [LOCKS_LIMIT_MISMATCH] = VOTE_LIMIT,
         [LOCKS_UPGRADE_CONFLICT] = VOTE_UPGRADE,
         [LOCKS_TOKEN_IN_USE] = VOTE_IN_USE,
         [LOCKS_TOKEN_RELEASED] = VOTE_RELEASED,
@@ -263,9 +261,9 @@ static void note_refusal(struct acquire_round *round, unsigned member,
     vote->kind = reply->result < known ? KINDS[reply->result] : VOTE_NONE;
     if (vote->kind == VOTE_NONE)
         vote->kind = VOTE_AWAY;
-    if (vote->kind == VOTE_LOCKED || vote->kind == VOTE_LIMIT || vote->kind == VOTE_IN_USE)
+    if (vote->kind == VOTE_LOCKED || vote->kind == VOTE_IN_USE)
         round->views[member] = view_copy(&reply->view);
-    if (vote->kind != VOTE_LOCKED && vote->kind != VOTE_LIMIT)
+    if (vote->kind != VOTE_LOCKED)
         return;
     vote->version = reply->view.version;
     note_holders(round, vote, &reply->view);

@@ -23,7 +23,6 @@ enum vote_kind {
     VOTE_GRANTED, /* it granted a new hold */
     VOTE_HOLDING, /* the token had a hold there before */
     VOTE_LOCKED,  /* from here on: it refuses; of several reasons the last of these counts */
-    VOTE_LIMIT,
     VOTE_UPGRADE,
     VOTE_IN_USE,
     VOTE_RELEASED,

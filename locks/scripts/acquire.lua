@@ -9,10 +9,11 @@
 --         attempt, meta; then AT_LEAST and MAX_HELD in ms (0: none), and SET,
 --       and of a request that waits: 3 server, 4 its lease in ms, 5 claim window in ms,
 --       6 how long to keep the place in ms, 7 how many may wait
--- Returns {'granted', fence, holds}, or for a lone hold the fence alone;
+-- Returns {'granted', fence, holds, other}, or for a lone hold the fence alone;
 --         packed 'claimed' or 'holding', fence, ttl_ms, holds, version, limit, owner, mode, and more (see
 --         told_of): the token has the hold, and this request is the first to be told, or not;
---         {'waiting', next_ms}, {'locked', view}, {'limit_mismatch', limit, view},
+--         {'waiting', next_ms, other}, {'locked', view, other}; other, if there is one: the limit of a
+--         shared hold that has another one than the request;
 --         {'token_in_use', mode, limit, owner, 1 if for other names}: the token was used for that,
 --         {'too_many_waiters', length}, {'upgrade_conflict'}, {'released'}, {'superseded'}, or where
 --         it would be granted if anything were now, {'quarantined', for how many ms, reason}.
@@ -141,9 +142,8 @@ local function ask_anew(state, request)
     local owner, mode, limit = request.owner, request.mode, request.limit
     local own = request.reenters and holds.owned(state, owner) or 0
     local is_of_owner = own > 0
-    if mode == 'shared' and state[COUNT] > state[EXCLUSIVES] and state[LIMIT] ~= limit then
-        return finish(state, {'limit_mismatch', state[LIMIT], view.name(state, '')})
-    end
+    local other_limit = mode == 'shared' and state[COUNT] > state[EXCLUSIVES] and
+                        state[LIMIT] ~= limit and state[LIMIT] or nil
     local is_admitted = holds.admits(state, own, mode, limit)
     local is_open = is_admitted and era.may_grant()
     if is_admitted and not is_open and (is_of_owner or not request.server) then
@@ -156,21 +156,21 @@ local function ask_anew(state, request)
         local hold = new_hold(request)
         holds.grant(state, hold, request.ttl)
         return finish(state, state[ONLY] and hold[FENCE] or
-                             {'granted', hold[FENCE], holds.owned(state, owner)})
+                             {'granted', hold[FENCE], holds.owned(state, owner), other_limit})
     end
     local is_upgrade = is_of_owner and mode == 'exclusive'
     if is_upgrade and state[UPGRADER] ~= '' and
        (find_waiter(state, state[UPGRADER]) or {})[OWNER] ~= owner then
         return finish(state, {'upgrade_conflict'})
     elseif not request.server then
-        return finish(state, {'locked', view.name(state, '')})
+        return finish(state, {'locked', view.name(state, ''), other_limit})
     elseif state[WAITERS] >= request.waiters_most then
         return finish(state, {'too_many_waiters', state[WAITERS]})
     elseif is_full then
         return refuse_full(state)
     end
     wait(state, request, is_upgrade)
-    return answer({'waiting', close(state, request.server)})
+    return answer({'waiting', close(state, request.server), other_limit})
 end
 
 -- The token waits already, and this is its request now.

@@ -213,6 +213,7 @@ static void waiting_answered(void *context, const struct store_result *result)
     struct request_answer answer;
     request_read(result, &waiter->acquire, &waiter->attempt, &answer);
     operation_note(waiting_locks(waiter), &answer.reply);
+    request_note_limits(waiting_locks(waiter), &waiter->acquire, &answer);
     if (answer.waits) {
         waiting_note_queued(waiter);
         subscription_plan(waiter->subscription, answer.next_ms);

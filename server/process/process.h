@@ -12,6 +12,7 @@
 #include "server/http/https.h"
 #include "server/log/damages.h"
 #include "server/log/log.h"
+#include "server/log/seldom.h"
 #include "server/metrics/metrics.h"
 #include "server/net/connection_limits.h"
 #include "server/net/listener.h"
@@ -46,6 +47,7 @@ struct process {
     struct contention contention;
     struct tickets *tickets; /* the waiters for locks of a quorum */
     struct damages damages;
+    struct seldom limits_named; /* the locks whose limits differ */
     struct health health;
     struct worker_options worker_options;
     struct worker *workers[WORKERS_MOST];

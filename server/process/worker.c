@@ -184,6 +184,20 @@ static void worker_on_damaged(void *context, struct slice key, const char *error
              "key", text, "because", error, NULL);
 }
 
+static void worker_on_limits_differ(void *context, struct slice name, int64_t limit, int64_t other)
+{
+    struct worker *worker = context;
+    char lock[NAME_LENGTH + 1], asked[24], there[24];
+    if (!seldom_note(worker->options->limits_named, name, uv_now(&worker->loop)))
+        return;
+    snprintf(lock, sizeof lock, "%.*s", (int)name.length, name.bytes);
+    snprintf(asked, sizeof asked, "%lld", (long long)limit);
+    snprintf(there, sizeof there, "%lld", (long long)other);
+    log_line(worker->options->log, LOG_WARN,
+             "a semaphore is asked for with different limits, each request goes by its own", "lock",
+             lock, "limit", asked, "other", there, NULL);
+}
+
 /* Serves from the first second on, even if Redis answers but is not ready for use. Reports that the
  * loop turns, and repeats take-backs that failed. */
 static void worker_on_again(uv_timer_t *timer)
@@ -326,6 +340,7 @@ static int worker_open_layers(struct worker *worker, int listen_fd)
                    .confirmed = worker_on_confirmed,
                    .warning = worker_on_locks_warning,
                    .damaged = worker_on_damaged,
+                   .limits_differ = worker_on_limits_differ,
                    .store = {.context = worker,
                              .up = worker_on_redis_up,
                              .down = worker_on_redis_down,

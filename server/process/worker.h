@@ -8,6 +8,7 @@
 #include "server/http/https.h"
 #include "server/log/damages.h"
 #include "server/log/log.h"
+#include "server/log/seldom.h"
 #include "server/metrics/metrics.h"
 #include "server/settings/settings.h"
 
@@ -27,6 +28,7 @@ struct worker_options {
     struct limits *limits; /* the workers change this and the next five */
     struct hold_counter *hold_counter;
     struct damages *damages;
+    struct seldom *limits_named;
     struct tickets *tickets;       /* the waiters of a quorum */
     struct contention *contention; /* each worker has its part */
     struct health *health;

@@ -68,9 +68,9 @@ const char *event_text(const struct event *event)
     static const char *const OPERATION_TEXTS[] = {"acquire", "renew", "release", "break",
                                                   "inspect"};
     static const char *const OUTCOME_TEXTS[] = {
-        "no reply",         "done",         "holding",    "locked",    "limit_mismatch",
-        "not_held",         "unchanged",    "timed out",  "cancelled", "too many waiters",
-        "upgrade_conflict", "token_in_use", "superseded", "?"};
+        "no reply",     "done",       "holding",   "locked",           "not_held",
+        "unchanged",    "timed out",  "cancelled", "too many waiters", "upgrade_conflict",
+        "token_in_use", "superseded", "?"};
     char *text = next_text();
     snprintf(text, 160,
              "%s of name %d by token %d at %" PRId64 "-%" PRId64 ": %s, fence %" PRId64

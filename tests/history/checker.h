@@ -9,7 +9,6 @@
 #define RULES(X)                                                                                   \
     X(COMPATIBLE, "two holds lived at once that do not go together")                               \
     X(WITHIN_LIMIT, "more shared holds lived at once than the limit allows")                       \
-    X(ONE_LIMIT, "shared holds with different limits lived at once")                               \
     X(FENCES_GROW, "a later grant has no greater fence")                                           \
     X(FENCES_DIFFER, "two holds have the same fence")                                              \
     X(VERSIONS_GROW, "the version went back")                                                      \

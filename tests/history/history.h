@@ -13,7 +13,6 @@ enum outcome {
     DONE,             /* 201 of an acquire, else 200 */
     HOLDING,          /* 200 of an acquire: the token has the hold already */
     LOCKED,           /* 409 locked */
-    LIMIT_MISMATCH,   /* 409 limit_mismatch */
     NOT_HELD,         /* 409 not_held */
     UNCHANGED,        /* 304 */
     TIMED_OUT,        /* 409 wait_timeout */

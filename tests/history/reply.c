@@ -65,7 +65,6 @@ static enum outcome refused(const struct event *event, const char *code)
     } REFUSALS[] = {
         {"not_held", NOT_HELD, false},
         {"locked", LOCKED, true},
-        {"limit_mismatch", LIMIT_MISMATCH, true},
         {"wait_timeout", TIMED_OUT, true},
         {"superseded", SUPERSEDED, true},
         {"upgrade_conflict", UPGRADE_CONFLICT, true},

@@ -32,8 +32,6 @@ static void check_with(const struct story *story, const struct hold *hold, const
         return;
     if (!goes_with(hold->reentrant, hold->owner, hold->shared, other->owner, other->shared))
         finding(findings, COMPATIBLE, "%s and %s", hold_text(other), hold_text(hold));
-    else if (hold->shared && other->shared && hold->limit != other->limit)
-        finding(findings, ONE_LIMIT, "%s and %s", hold_text(other), hold_text(hold));
 }
 
 void check_compatible(const struct story *story, struct findings *findings)
@@ -50,7 +48,7 @@ void check_compatible(const struct story *story, struct findings *findings)
                 continue;
             if (j < i)
                 check_with(story, hold, other, findings);
-            shared += other->shared && was_there(story, other, hold);
+            shared += j < i && other->shared && was_there(story, other, hold);
         }
         if (hold->shared && hold->limit > 0 && shared > hold->limit)
             finding(findings, WITHIN_LIMIT, "%d at once with %s", shared, hold_text(hold));

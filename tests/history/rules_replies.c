@@ -198,14 +198,26 @@ static bool go_together(const struct story *story, const struct shown *one,
                      earlier->shared);
 }
 
+/* Those that were there at its grant, and are there still, were within its limit. */
+static void check_limit_of_shown(const struct story *story, const struct event *event,
+                                 const struct shown *shown, struct findings *findings)
+{
+    const struct hold *hold = story_hold(story, shown->fence);
+    int shared = 0;
+    for (size_t i = 0; i < event->shown_count; i++)
+        shared += event->shown[i].shared && event->shown[i].fence <= shown->fence;
+    if (hold && shown->shared && hold->limit > 0 && shared > hold->limit)
+        finding(findings, WITHIN_LIMIT, "%s shows %d with %s", event_text(event), shared,
+                hold_text(hold));
+}
+
 /* All that is shown is there at one instant, so all of it must go together. */
 static void check_picture(const struct story *story, const struct event *event,
                           struct findings *findings)
 {
-    int shared = 0;
     for (size_t i = 0; i < event->shown_count; i++) {
         const struct shown *one = &event->shown[i];
-        shared += one->shared;
+        check_limit_of_shown(story, event, one, findings);
         for (size_t j = 0; j < i; j++) {
             const struct shown *other = &event->shown[j];
             if (!go_together(story, one, other))
@@ -216,9 +228,6 @@ static void check_picture(const struct story *story, const struct event *event,
                         one->fence);
         }
     }
-    if (event->hold_limit > 0 && shared > event->hold_limit)
-        finding(findings, WITHIN_LIMIT, "%s shows %d of %d", event_text(event), shared,
-                event->hold_limit);
 }
 
 /* Whether the hold may live, or may be released and keep the name taken, as it is shown. */

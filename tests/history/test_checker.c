@@ -120,16 +120,21 @@ static void more_than_the_limit_is_found(void **state)
                         SHARED(30, 3, 40, 2)));
     assert_breaks(WITHIN_LIMIT,
                   HISTORY(SHARED(0, 1, 10, 2), SHARED(10, 2, 20, 2), SHARED(20, 3, 30, 2)));
-    assert_breaks(WITHIN_LIMIT, HISTORY(LOST(0, 2), LOST(0, 3),
-                                        SEEN(10, 30, .count = 2, .hold_limit = 1, .shown_count = 2,
+    assert_breaks(WITHIN_LIMIT, HISTORY(LOST(0, 2), SHARED(0, 3, 30, 1),
+                                        SEEN(10, 30, .count = 2, .shown_count = 2,
                                              .shown = {{20, 2, true}, {30, 3, true}})));
 }
 
-static void different_limits_at_once_are_found(void **state)
+/* Each goes by its own limit, at its grant. */
+static void different_limits_at_once_are_good(void **state)
 {
     (void)state;
-    assert_breaks(ONE_LIMIT, HISTORY(SHARED(0, 1, 10, 2), SHARED(10, 2, 20, 3)));
-    assert_good(HISTORY(SHARED(0, 1, 10, 2), RELEASED(5, 1, 10, 15), SHARED(10, 2, 20, 3)));
+    assert_good(HISTORY(SHARED(0, 1, 10, 2), SHARED(10, 2, 20, 3), SHARED(20, 3, 30, 3)));
+    assert_good(HISTORY(SHARED(0, 1, 10, 2), SHARED(10, 2, 20, 0), SHARED(20, 3, 30, 0),
+                        SEEN(30, 30, .count = 3, .hold_limit = 2, .shown_count = 3,
+                             .shown = {{10, 1, true}, {20, 2, true}, {30, 3, true}})));
+    assert_breaks(WITHIN_LIMIT,
+                  HISTORY(SHARED(0, 1, 10, 3), SHARED(10, 2, 20, 3), SHARED(20, 3, 30, 2)));
 }
 
 static void fences_that_do_not_grow_are_found(void **state)
@@ -207,7 +212,7 @@ static void a_hold_that_is_gone_too_early_is_found(void **state)
     (void)state;
     assert_breaks(NO_LOSS, HISTORY(GRANT(0, 1, 10), REFUSED(50, RENEW, NOT_HELD, 1)));
     assert_breaks(NO_LOSS, HISTORY(GRANT(0, 1, 10), REFUSED(50, RELEASE, NOT_HELD, 1)));
-    assert_breaks(NO_LOSS, HISTORY(GRANT(0, 1, 10), REFUSED(50, ACQUIRE, LIMIT_MISMATCH, 1)));
+    assert_breaks(NO_LOSS, HISTORY(GRANT(0, 1, 10), REFUSED(50, ACQUIRE, UPGRADE_CONFLICT, 1)));
     assert_breaks(NO_LOSS, HISTORY(GRANT(0, 1, 10), REFUSED(20, RELEASE, NOT_HELD, 2),
                                    REFUSED(50, RENEW, NOT_HELD, 1)));
     assert_breaks(NO_LOSS,
@@ -363,7 +368,7 @@ int main(void)
         cmocka_unit_test(a_renewal_prolongs_what_is_certain),
         cmocka_unit_test(grant_before_at_least_is_over_is_found),
         cmocka_unit_test(more_than_the_limit_is_found),
-        cmocka_unit_test(different_limits_at_once_are_found),
+        cmocka_unit_test(different_limits_at_once_are_good),
         cmocka_unit_test(fences_that_do_not_grow_are_found),
         cmocka_unit_test(a_fence_of_two_holds_is_found),
         cmocka_unit_test(a_version_that_goes_back_is_found),

@@ -42,7 +42,6 @@ static void assert_all_happened(const struct crowd_history *history)
         {ACQUIRE, DONE, "acquired"},
         {ACQUIRE, HOLDING, "acquire repeated"},
         {ACQUIRE, LOCKED, "locked"},
-        {ACQUIRE, LIMIT_MISMATCH, "limit mismatch"},
         {ACQUIRE, TOKEN_IN_USE, "token in use"},
         {ACQUIRE, NOT_HELD, "acquire after release"},
         {ACQUIRE, UNKNOWN, "acquire without a reply"},

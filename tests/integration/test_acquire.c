@@ -195,15 +195,39 @@ static void token_for_another_request_is_refused_with_what_it_was_used_for(void 
     answers_token(client, OTHER_TOKEN, "POST /locks/u1?owner=bob", NULL, 409, "token_in_use");
 }
 
-static void limit_mismatch_names_the_limit(void **state)
+static void refusal_of_a_semaphore_says_how_many_are_taken(void **state)
 {
     struct http_client *client = client_of(state);
-    answers(client, "POST /locks/limit?mode=shared&limit=5", NULL, 201, NULL);
-    answers(client, "POST /locks/limit?mode=shared&limit=6", NULL, 409, "limit_mismatch");
-    assert_non_null(strstr(http_text(client, "detail"), "the limit 5"));
-    answers(client, "POST /locks/nolimit?mode=shared", NULL, 201, NULL);
-    answers(client, "POST /locks/nolimit?mode=shared&limit=6", NULL, 409, "limit_mismatch");
-    assert_non_null(strstr(http_text(client, "detail"), "no limit"));
+    answers(client, "POST /locks/pool?mode=shared&limit=2&ttl=12s", NULL, 201, NULL);
+    answers(client, "POST /locks/pool?mode=shared&limit=2&ttl=60s", NULL, 201, NULL);
+    answers(client, "POST /locks/pool?mode=shared&limit=2", NULL, 409, "locked");
+    assert_non_null(strstr(http_text(client, "detail"),
+                           "2 of 2 taken, the next ends in 12 s at the latest. Wait for it"));
+    answers(client, "POST /locks/pool?mode=shared&limit=2&wait=1ms", NULL, 409, "wait_timeout");
+    assert_non_null(strstr(http_text(client, "detail"), "2 of 2 taken, the next ends in 12 s"));
+    answers(client, "POST /locks/pool", NULL, 409, "locked");
+    assert_null(strstr(http_text(client, "detail"), "taken, "));
+}
+
+/* The log names the lock, once a minute. */
+static void limit_changes_while_the_lock_is_busy(void **state)
+{
+    static const char LINE[] = "different limits";
+    struct service *service = *state;
+    struct http_client *client = service->client;
+    const struct process *process = &service->batond.process;
+    char line[512];
+    size_t offset = 0;
+    answers(client, "POST /locks/grown?mode=shared&limit=1", NULL, 201, NULL);
+    answers(client, "POST /locks/grown?mode=shared&limit=2", NULL, 201, NULL);
+    assert_int_equal(http_integer(client, "limit"), 2);
+    assert_true(process_wait_line(process, LINE, &offset, line, sizeof line, CLOCK_HANG_MS));
+    assert_non_null(strstr(line, "\"lock\":\"grown\",\"limit\":\"2\",\"other\":\"1\""));
+    answers(client, "POST /locks/grown?mode=shared&limit=1", NULL, 409, "locked");
+    answers(client, "POST /locks/shrunk?mode=shared", NULL, 201, NULL);
+    answers(client, "POST /locks/shrunk?mode=shared&limit=1", NULL, 409, "locked");
+    assert_true(process_wait_line(process, LINE, &offset, line, sizeof line, CLOCK_HANG_MS));
+    assert_non_null(strstr(line, "\"lock\":\"shrunk\",\"limit\":\"1\",\"other\":\"0\""));
 }
 
 static void text_reply_is_the_bare_token(void **state)
@@ -241,7 +265,6 @@ static void text_problem_is_one_line(void **state)
         {"POST /locks/line", "{\"a\\nb\\u007f\\u2028\": 1}",
          "invalid_parameter: a\\u000ab\\u007f\\u2028: ", 400},
         {"POST /locks/%00", NULL, "invalid_name: ", 400},
-        {"POST /locks/shared?mode=shared", NULL, "limit_mismatch: ", 409},
     };
     struct http_client *client = client_of(state);
     answers(client, "POST /locks/line", NULL, 201, NULL);
@@ -287,7 +310,8 @@ int main(void)
         cmocka_unit_test(refusal_shows_at_most_ten_holders),
         cmocka_unit_test(repeated_acquire_returns_its_hold),
         cmocka_unit_test(token_for_another_request_is_refused_with_what_it_was_used_for),
-        cmocka_unit_test(limit_mismatch_names_the_limit),
+        cmocka_unit_test(refusal_of_a_semaphore_says_how_many_are_taken),
+        cmocka_unit_test(limit_changes_while_the_lock_is_busy),
         cmocka_unit_test(text_reply_is_the_bare_token),
         cmocka_unit_test(text_problem_is_one_line),
         cmocka_unit_test(text_is_for_clients_that_prefer_it),

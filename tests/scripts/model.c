@@ -61,12 +61,10 @@ static size_t count_owned(const struct model *model, const char *owner)
     return count;
 }
 
+/* That of the newest grant of a shared hold. */
 static int64_t limit_of(const struct model *model)
 {
-    for (size_t i = 0; i < model->hold_count; i++)
-        if (model->holds[i].shared)
-            return model->holds[i].limit;
-    return 0;
+    return count_shared(model) > 0 ? model->limit : 0;
 }
 
 /* How many holds let this one in. */
@@ -91,20 +89,30 @@ static bool admits(const struct model *model, const struct model_hold *hold)
         return false;
     if (!hold->shared)
         return true;
-    size_t shared = count_shared(model);
-    return (shared == 0 || limit_of(model) == hold->limit) &&
-           (hold->limit == 0 || (int64_t)shared < hold->limit);
+    return hold->limit == 0 || (int64_t)count_shared(model) < hold->limit;
+}
+
+/* Whether it was granted beside those that were there before and are there still. */
+static bool was_admitted(const struct model *model, const struct model_hold *hold)
+{
+    int64_t shared = hold->shared;
+    for (size_t i = 0; i < model->hold_count; i++) {
+        const struct model_hold *other = &model->holds[i];
+        if (other->fence >= hold->fence)
+            continue;
+        if (!goes_with(hold, other))
+            return false;
+        shared += other->shared;
+    }
+    return !hold->shared || hold->limit == 0 || shared <= hold->limit;
 }
 
 bool model_is_compatible(const struct model *model)
 {
     for (size_t i = 0; i < model->hold_count; i++)
-        for (size_t j = 0; j < model->hold_count; j++)
-            if (model->holds[j].fence < model->holds[i].fence &&
-                !goes_with(&model->holds[i], &model->holds[j]))
-                return false;
-    int64_t limit = limit_of(model);
-    return limit == 0 || (int64_t)count_shared(model) <= limit;
+        if (!was_admitted(model, &model->holds[i]))
+            return false;
+    return true;
 }
 
 static struct model_hold *find_hold(struct model *model, const char *token)
@@ -168,6 +176,8 @@ static void add(struct model *model, int64_t now, struct model_hold hold, int64_
     hold.since = now;
     hold.ends = hold.attempt[0] ? end_of_lease(&hold, now, ms) : now + ms * 1000;
     model->holds[model->hold_count++] = hold;
+    if (hold.shared)
+        model->limit = hold.limit;
     sort(model);
 }
 
@@ -554,8 +564,6 @@ static struct answer refuse(const struct model *model, int64_t now, const char *
 {
     struct answer answer = {.version = model->version, .view = view(model, now, token)};
     strcpy(answer.status, status);
-    if (!strcmp(status, "limit_mismatch"))
-        answer.limit = answer.view.limit;
     return answer;
 }
 
@@ -687,12 +695,10 @@ static struct answer queue(struct model *model, int64_t now, const struct model_
 }
 
 /* A token that has nothing yet. */
-static struct answer acquire_new(struct model *model, int64_t now, const struct model_hold *hold,
-                                 const struct acquiring *acquiring)
+static struct answer ask_anew(struct model *model, int64_t now, const struct model_hold *hold,
+                              const struct acquiring *acquiring)
 {
     bool holds = count_own(model, hold) > 0;
-    if (hold->shared && count_shared(model) > 0 && limit_of(model) != hold->limit)
-        return refuse(model, now, "limit_mismatch", "");
     bool is_admitted = admits(model, hold);
     if (is_admitted && is_closed(model, now) && (holds || !acquiring->server))
         return say("quarantined");
@@ -709,6 +715,19 @@ static struct answer acquire_new(struct model *model, int64_t now, const struct 
         return answer;
     }
     return queue(model, now, hold, acquiring, upgrades);
+}
+
+/* The same, with the limit of shared holds that have another one. */
+static struct answer acquire_new(struct model *model, int64_t now, const struct model_hold *hold,
+                                 const struct acquiring *acquiring)
+{
+    bool differs = hold->shared && count_shared(model) > 0 && limit_of(model) != hold->limit;
+    int64_t limit = limit_of(model);
+    struct answer answer = ask_anew(model, now, hold, acquiring);
+    bool tells = !strcmp(answer.status, "granted") || !strcmp(answer.status, "waiting") ||
+                 !strcmp(answer.status, "locked");
+    answer.other_limit = differs && tells ? limit + 1 : 0;
+    return answer;
 }
 
 static struct answer acquire_waiter(struct model *model, int64_t now, struct model_waiter *waiter,

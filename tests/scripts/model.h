@@ -74,6 +74,7 @@ struct model {
     int64_t version;
     struct model_hold holds[MODEL_MOST]; /* the one that ends soonest first */
     size_t hold_count;
+    int64_t limit; /* of the newest grant of a shared hold */
     struct model_waiter waiters[MODEL_MOST];
     size_t waiter_count; /* those granted and not claimed are among them */
     int64_t arrival;

@@ -606,11 +606,17 @@ static void read_told(struct slice rest, struct answer *ret)
     read_terms(rest, ret);
 }
 
+static void read_other_limit(const redisReply *reply, size_t i, struct answer *ret)
+{
+    ret->other_limit = reply->elements > i ? integer(reply, i) + 1 : 0;
+}
+
 /* A new hold is told only what the request did not say. */
 static void read_granted(const redisReply *reply, struct answer *ret)
 {
     ret->fence = ret->version = integer(reply, 1);
     ret->holds = integer(reply, 2);
+    read_other_limit(reply, 3, ret);
 }
 
 static void read_ended(struct slice rest, struct answer *ret)
@@ -646,16 +652,15 @@ static void read_packed(const redisReply *reply, struct answer *ret)
 
 static void read_refusal(const redisReply *reply, struct answer *ret)
 {
-    bool mismatch = !strcmp(ret->status, "limit_mismatch");
-    if (mismatch)
-        ret->limit = integer(reply, 1);
-    read_name(reply->element[mismatch ? 2 : 1], &ret->view);
+    read_name(reply->element[1], &ret->view);
+    read_other_limit(reply, 2, ret);
     ret->version = ret->view.version;
 }
 
 static void read_waiting(const redisReply *reply, struct answer *ret)
 {
     ret->next_ms = integer(reply, 1);
+    read_other_limit(reply, 2, ret);
 }
 
 static void read_quarantined(const redisReply *reply, struct answer *ret)
@@ -686,11 +691,10 @@ static const struct {
     const char *status;
     void (*read)(const redisReply *reply, struct answer *ret);
 } READERS[] = {
-    {"granted", read_granted},           {"cancelled", read_cancelled},
-    {"waiting", read_waiting},           {"locked", read_refusal},
-    {"timeout", read_refusal},           {"limit_mismatch", read_refusal},
-    {"too_many_waiters", read_too_many}, {"quarantined", read_quarantined},
-    {"token_in_use", read_use},
+    {"granted", read_granted},         {"cancelled", read_cancelled},
+    {"waiting", read_waiting},         {"locked", read_refusal},
+    {"timeout", read_refusal},         {"too_many_waiters", read_too_many},
+    {"quarantined", read_quarantined}, {"token_in_use", read_use},
 };
 
 /* `released` from an acquire says nothing else. */

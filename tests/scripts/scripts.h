@@ -98,9 +98,10 @@ struct answer {
     int64_t free_in_ms;  /* of a release: for how long the name stays taken */
     int64_t at_least_ms; /* what is left of these */
     int64_t max_held_ms;
-    int64_t count;   /* of a break; of a refusal the waiters there are; 1 if a token was used
-                      * for other names */
-    int64_t next_ms; /* when to tick */
+    int64_t count;       /* of a break; of a refusal the waiters there are; 1 if a token was used
+                          * for other names */
+    int64_t next_ms;     /* when to tick */
+    int64_t other_limit; /* 1 more than that of shared holds that have another one; 0: none has */
     char next_attempt[TEXT]; /* of a release: whose turn it is, if that was claimed at once */
     char next_owner[TEXT];   /* the same: whose it is then */
     char owner[TEXT];

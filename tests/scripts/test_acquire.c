@@ -143,19 +143,49 @@ static void an_own_exclusive_hold_takes_no_place_of_the_limit(void **state)
                   "locked");
 }
 
-static void another_limit_is_a_mismatch(void **state)
+/* So a limit can change while the lock is busy. */
+static void each_request_goes_by_its_own_limit(void **state)
 {
     struct scripts *scripts = *state;
-    acquire(scripts, .token = "a", .mode = "shared", .limit = 3);
-    struct answer other = acquire(scripts, .token = "b", .mode = "shared", .limit = 4);
-    assert_status(other, "limit_mismatch");
-    assert_int_equal(other.limit, 3);
-    assert_int_equal(other.view.holds, 1);
-    assert_status(acquire(scripts, .token = "b", .mode = "shared"), "limit_mismatch");
-    assert_status(acquire(scripts, .token = "b", .owner = "a", .reenters = true, .mode = "shared",
-                          .limit = 4),
-                  "limit_mismatch");
-    assert_status(acquire(scripts, .token = "b"), "locked");
+    acquire(scripts, .token = "a", .mode = "shared", .limit = 2);
+    acquire(scripts, .token = "b", .mode = "shared", .limit = 2);
+    struct answer other = acquire(scripts, .token = "c", .mode = "shared", .limit = 3);
+    assert_status(other, "granted");
+    assert_int_equal(other.other_limit, 2 + 1);
+    assert_int_equal(inspect(scripts, "n", "").limit, 3);
+    other = acquire(scripts, .token = "d", .mode = "shared", .limit = 2);
+    assert_status(other, "locked");
+    assert_int_equal(other.other_limit, 3 + 1);
+    assert_int_equal(other.view.holds, 3);
+    assert_status(acquire(scripts, .token = "d", .mode = "shared"), "granted");
+    assert_status(acquire(scripts, .token = "e", .mode = "shared", .limit = 4), "locked");
+    struct answer repeat =
+        acquire(scripts, .token = "a", .made_owner = true, .mode = "shared", .limit = 2);
+    assert_status(repeat, "holding");
+    assert_int_equal(repeat.limit, 2);
+    release(scripts, "n", "b");
+    release(scripts, "n", "c");
+    assert_status(acquire(scripts, .token = "e", .mode = "shared", .limit = 2), "locked");
+    assert_status(acquire(scripts, .token = "e", .mode = "shared", .limit = 3), "granted");
+}
+
+static void waiters_are_served_in_order_each_by_its_own_limit(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .mode = "shared", .limit = 2);
+    acquire(scripts, .token = "b", .mode = "shared", .limit = 2);
+    struct answer first =
+        acquire(scripts, .token = "w1", .mode = "shared", .limit = 1, .server = "one");
+    assert_status(first, "waiting");
+    assert_int_equal(first.other_limit, 2 + 1);
+    assert_status(acquire(scripts, .token = "w2", .mode = "shared", .limit = 3, .server = "one"),
+                  "waiting");
+    assert_status(acquire(scripts, .token = "c", .mode = "shared", .limit = 9), "locked");
+    release(scripts, "n", "a");
+    assert_int_equal(inspect(scripts, "n", "w2").mine, 0);
+    release(scripts, "n", "b");
+    assert_int_equal(inspect(scripts, "n", "w1").mine, 1);
+    assert_int_equal(inspect(scripts, "n", "w2").mine, 1);
 }
 
 static void a_limit_is_gone_with_the_last_shared_hold(void **state)
@@ -484,7 +514,8 @@ int main(void)
         TEST(a_limit_admits_so_many),
         TEST(a_limit_counts_the_holds_of_one_owner_too),
         TEST(an_own_exclusive_hold_takes_no_place_of_the_limit),
-        TEST(another_limit_is_a_mismatch),
+        TEST(each_request_goes_by_its_own_limit),
+        TEST(waiters_are_served_in_order_each_by_its_own_limit),
         TEST(a_limit_is_gone_with_the_last_shared_hold),
         TEST(an_owner_enters_again),
         TEST(same_owner_without_reentry_is_refused),

@@ -327,7 +327,7 @@ static void a_shared_one_brings_its_limit(void **state)
     struct seen seen = inspect(scripts, "n", "a");
     assert_int_equal(seen.mine, 1);
     assert_int_equal(seen.limit, 2);
-    assert_status(acquire(scripts, .token = "b", .mode = "shared"), "limit_mismatch");
+    assert_int_equal(acquire(scripts, .token = "b", .mode = "shared").other_limit, 2 + 1);
 }
 
 /* What was released stays known though somebody waits for the next release already. */

@@ -222,6 +222,7 @@ static void compare(const struct run *run, const char *what, const struct answer
     differ(run, what, "at_least", is->at_least_ms, should_be->at_least_ms);
     differ(run, what, "max_held", is->max_held_ms, should_be->max_held_ms);
     differ(run, what, "count", is->count, should_be->count);
+    differ(run, what, "other limit", is->other_limit, should_be->other_limit);
     differ_in_text(run, what, "next attempt", is->next_attempt, should_be->next_attempt);
     differ_in_text(run, what, "next owner", is->next_owner, should_be->next_owner);
     differ_in_text(run, what, "owner", is->owner, should_be->owner);

@@ -44,7 +44,7 @@ class MaxHeld(Problem):
     """The hold has reached its max_held, and cannot get longer."""
 
 
-class LimitMismatch(Problem):
+class TokenInUse(Problem):
     """The semaphore is held with another limit."""
 
 
@@ -89,7 +89,7 @@ class Unreachable(Unavailable):
 
 
 OF_CODE = {"locked": Locked, "wait_timeout": WaitTimeout, "not_held": NotHeld, "max_held": MaxHeld,
-           "limit_mismatch": LimitMismatch, "upgrade_conflict": UpgradeConflict, "superseded": Superseded,
+           "token_in_use": TokenInUse, "upgrade_conflict": UpgradeConflict, "superseded": Superseded,
            "damaged": Damaged, "quarantined": Quarantined}
 OF_STATUS = {0: Unreachable, 401: Unauthorized, 403: Forbidden, 408: Unavailable, 409: Problem, 429: TooMany,
              500: Problem, 502: Unavailable, 503: Unavailable, 504: Unavailable}

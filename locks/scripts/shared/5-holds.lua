@@ -44,7 +44,7 @@ function holds.excludes(one, other)
 end
 
 -- Whether the holds admit another one. An exclusive hold excludes all others but the `own` ones, which are
--- those of its owner if the request re-enters, and shared holds admit one another up to the limit.
+-- those of its owner if the request re-enters, and a request for a shared one goes by its own limit.
 function holds.admits(state, own, mode, limit)
     if state[COUNT] > own and holds.excludes(mode, state[EXCLUSIVES] > 0 and 'exclusive' or 'shared') then
         return false -- where one hold is exclusive, all are of its owner, unless one was RELEASED: then
@@ -52,11 +52,7 @@ function holds.admits(state, own, mode, limit)
     elseif mode == 'exclusive' then
         return true
     end
-    local shared = state[COUNT] - state[EXCLUSIVES]
-    if shared > 0 and limit ~= state[LIMIT] then
-        return false
-    end
-    return limit == 0 or shared < limit
+    return limit == 0 or state[COUNT] - state[EXCLUSIVES] < limit
 end
 
 -- How many holds let this waiter in.

@@ -11,7 +11,7 @@ public class Problem extends BatonException {
 
     private static final Map<String, BiFunction<Integer, Map<String, Object>, Problem>> OF_CODE = Map.of(
             "locked", Locked::new, "wait_timeout", WaitTimeout::new, "not_held", NotHeld::new, "max_held", MaxHeld::new,
-            "limit_mismatch", LimitMismatch::new, "upgrade_conflict", UpgradeConflict::new,
+            "token_in_use", TokenInUse::new, "upgrade_conflict", UpgradeConflict::new,
             "superseded", Superseded::new, "damaged", Damaged::new, "quarantined", Quarantined::new);
     private static final Map<Integer, BiFunction<Integer, Map<String, Object>, Problem>> OF_STATUS = Map.of(
             0, Unreachable::new, 401, Unauthorized::new, 403, Forbidden::new, 408, Unavailable::new, 409, Problem::new,
@@ -97,10 +97,10 @@ public class Problem extends BatonException {
     }
 
     /** The semaphore is held with another limit. */
-    public static final class LimitMismatch extends Problem {
+    public static final class TokenInUse extends Problem {
         private static final long serialVersionUID = 1;
 
-        LimitMismatch(int status, Map<String, Object> document) {
+        TokenInUse(int status, Map<String, Object> document) {
             super(status, document);
         }
     }
