@@ -7,11 +7,11 @@
 """
 from .aio import AsyncClient, AsyncLock
 from .blocking import Client, Lock
-from .errors import (BatonError, Damaged, Forbidden, Invalid, TokenInUse, Locked, LockLost, MaxHeld, NotHeld, Problem,
-                     Quarantined, Superseded, TooMany, Unauthorized, Unavailable, Unreachable, UpgradeConflict,
+from .errors import (BatonError, Damaged, Forbidden, Invalid, Locked, LockLost, MaxHeld, NotHeld, Problem,
+                     Quarantined, Superseded, TokenInUse, TooMany, Unauthorized, Unavailable, Unreachable, UpgradeConflict,
                      WaitTimeout)
 
 __version__ = "0.1.0"
-__all__ = ["AsyncClient", "AsyncLock", "BatonError", "Client", "Damaged", "Forbidden", "Invalid", "TokenInUse",
-           "Lock", "LockLost", "Locked", "MaxHeld", "NotHeld", "Problem", "Quarantined", "Superseded", "TooMany", "Unauthorized",
+__all__ = ["AsyncClient", "AsyncLock", "BatonError", "Client", "Damaged", "Forbidden", "Invalid",
+           "Lock", "LockLost", "Locked", "MaxHeld", "NotHeld", "Problem", "Quarantined", "Superseded", "TokenInUse", "TooMany", "Unauthorized",
            "Unavailable", "Unreachable", "UpgradeConflict", "WaitTimeout"]

@@ -96,7 +96,7 @@ public class Problem extends BatonException {
         }
     }
 
-    /** The semaphore is held with another limit. */
+    /** The token was used for another request. */
     public static final class TokenInUse extends Problem {
         private static final long serialVersionUID = 1;
 
