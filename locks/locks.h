@@ -363,8 +363,8 @@ struct watch;
 struct watch_for {
     int64_t after;      /* a version: waits for a greater one. Not used with a token: */
     struct slice token; /* then waits until it is known wrongly */
-    bool mine;          /* whether the token has a hold, */
-    bool wanted;        /* or whether somebody waits for the name, */
+    bool mine;          /* whether the token has a hold (or waits for it, which is as good), */
+    bool wanted;        /* or, while it has, whether somebody waits for the name, */
     bool until_ended;   /* which does not count if this is set */
 };
 

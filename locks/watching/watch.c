@@ -17,7 +17,8 @@ struct watch {
     void *context;
     uv_timer_t timer;      /* the end of the wait, then of lingering */
     struct watch_for what; /* its text is `token` */
-    int64_t inspected;     /* the version that the token was last looked for at */
+    int64_t inspected;     /* the version that the token was last looked for at, */
+    bool waited;           /* and whether it waited then: its place may go without a new version */
     uint64_t needs;        /* number of the first look after the request came */
     bool is_over;          /* the wait has ended: the next look answers it in any case */
     bool is_inspecting;
@@ -87,6 +88,14 @@ static bool watch_is_wanted(const struct watch *watch, const struct lock_view *v
     return !watch->what.until_ended && (view->queue_length > 0) != watch->what.wanted;
 }
 
+/* A token that waits has not lost its hold, and who else waits is no news to it. */
+static bool watch_has_news(const struct watch *watch, const struct lock_view *view)
+{
+    if (view->mine != watch->what.mine)
+        return view->mine || view->position == 0;
+    return view->mine && watch_is_wanted(watch, view);
+}
+
 static void watch_inspect(struct watch *watch);
 
 static void watch_on_inspected(void *context, const struct locks_reply *reply)
@@ -95,8 +104,7 @@ static void watch_on_inspected(void *context, const struct locks_reply *reply)
     struct locks_reply told = *reply;
     const struct lock_view *view = &reply->view;
     watch->is_inspecting = false;
-    watch->is_changed = reply->result == LOCKS_DONE &&
-                        (view->mine != watch->what.mine || watch_is_wanted(watch, view));
+    watch->is_changed = reply->result == LOCKS_DONE && watch_has_news(watch, view);
     if (!watch->done) {
         watch_end(watch);
     } else if (watch->is_changed || watch->is_over || reply->result != LOCKS_DONE) {
@@ -104,6 +112,7 @@ static void watch_on_inspected(void *context, const struct locks_reply *reply)
         watch_answer(watch, &told);
     } else {
         watch->inspected = view->version;
+        watch->waited = view->position > 0;
         if (watch->inspect_again)
             watch_inspect(watch);
     }
@@ -141,9 +150,10 @@ static bool watch_is_due(const struct watch *watch, uint64_t look, const struct 
         return watch->is_over || look == watch->needs || watch->watched->kind->tells_failures;
     if (watch->is_over)
         return true;
-    return watch_has_token(watch)
-               ? reply->view.version > watch->inspected || watch_is_wanted(watch, &reply->view)
-               : reply->view.version > watch->what.after;
+    if (!watch_has_token(watch))
+        return reply->view.version > watch->what.after;
+    return watch->waited || reply->view.version > watch->inspected ||
+           watch_is_wanted(watch, &reply->view);
 }
 
 static void watched_look(struct watched *watched)

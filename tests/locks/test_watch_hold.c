@@ -31,15 +31,20 @@ static void share(struct site *site, const char *token)
 }
 
 /* A waiter at this site, which is in the queue when this returns. */
-static struct waiter *queue_up(struct site *site, struct answer *answer)
+static struct waiter *queue_up_as(struct site *site, const char *token, struct answer *answer)
 {
-    struct acquire request = fixture_request("n", "waiter-012345678901234", FIXTURE_TTL_MS);
+    struct acquire request = fixture_request("n", token, FIXTURE_TTL_MS);
     request.wait_ms = PATIENCE_MS;
     *answer = (struct answer){0};
     const struct acquirer acquirer = {answer, fixture_is_connected, .queued = NULL};
     struct waiter *waiter = locks_wait(site->locks, &request, &acquirer, fixture_answered);
     fixture_await_queue(site, "n", 1);
     return waiter;
+}
+
+static struct waiter *queue_up(struct site *site, struct answer *answer)
+{
+    return queue_up_as(site, "waiter-012345678901234", answer);
 }
 
 static void watch_of_hold_is_answered_when_that_hold_ends(void **state)
@@ -72,6 +77,30 @@ static void watch_of_token_without_hold_is_answered_at_once(void **state)
     share(&fixture->there, OTHER);
     watch_mine(&fixture->here, &answer, (struct watch_for){.mine = true});
     assert_told(fixture, &answer, false, 0);
+}
+
+static void watch_of_token_that_waits_is_answered_when_place_or_hold_is_over(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    for (int i = 0; i < 2; i++) {
+        struct answer answer, waiting;
+        fixture_lock(&fixture->there, "n", OTHER, FIXTURE_TTL_MS);
+        struct waiter *waiter = queue_up_as(&fixture->there, MINE, &waiting);
+        watch_mine(&fixture->here, &answer, (struct watch_for){.mine = true});
+        fixture_settle(&fixture->here);
+        assert_int_equal(answer.count, 0);
+        if (i == 0) {
+            locks_abandon(waiter);
+        } else {
+            fixture_break(&fixture->there, "n");
+            fixture_await(fixture, &waiting.count, 1);
+            fixture_settle(&fixture->here);
+            assert_int_equal(answer.count, 0);
+            fixture_break(&fixture->there, "n");
+        }
+        assert_told(fixture, &answer, false, 0);
+        fixture_break(&fixture->there, "n");
+    }
 }
 
 static void watch_of_hold_is_answered_when_waiting_begins_and_ends(void **state)
@@ -146,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(watch_of_hold_is_answered_when_that_hold_ends),
         TEST(watch_of_token_without_hold_is_answered_at_once),
+        TEST(watch_of_token_that_waits_is_answered_when_place_or_hold_is_over),
         TEST(watch_of_hold_is_answered_when_waiting_begins_and_ends),
         TEST(watch_until_hold_has_ended_does_not_mind_waiters),
         TEST(watch_that_was_ended_is_not_answered),
