@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 enum {
-    PAUSE_US = 1000000,
+    PAUSE_US = 999999,  /* the most that usleep(3) takes */
     PORTION_MS = 10000, /* a change in the queue ends no wait for changes of the lock */
     PART_TEXT = 400,
     LINE_TEXT = 1200,
@@ -101,10 +101,11 @@ static void waiting_print(void *context)
     if (!waiting_is_held(waiting))
         return;
     waiting_describe(waiting, true, line);
-    waiting_describe(waiting, waiting->is_terminal, compared);
-    if (strcmp(compared, waiting->said) == 0)
+    waiting_describe(waiting, false, compared);
+    const char *said = waiting->is_terminal ? line : compared;
+    if (strcmp(said, waiting->said) == 0)
         return;
-    memcpy(waiting->said, compared, sizeof waiting->said);
+    memcpy(waiting->said, said, sizeof waiting->said);
     if (waiting->is_terminal)
         dprintf(STDERR_FILENO, "%s%.*s", CLEAR, waiting_width(), line);
     else

@@ -72,11 +72,13 @@ static void window_continue(struct window *window)
 /* Without a line editor, so that what is typed is echoed as it is. */
 static void window_open(struct window *window, const struct story *story)
 {
+    const char *program = getenv("BATON_TEST_BATON");
     *window = (struct window){.master = -1};
+    assert_non_null(program);
     window->shell = forkpty(&window->master, NULL, NULL, NULL);
     if (window->shell == 0) {
         setenv("HOME", story->terminal.dir.path, 1);
-        setenv("BATON", getenv("BATON_TEST_BATON"), 1);
+        setenv("BATON", program, 1);
         setenv("BATON_URL", story->service.batond.url, 1);
         setenv("PS1", "$ ", 1);
         setenv("TERM", "dumb", 1);

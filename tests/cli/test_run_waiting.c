@@ -75,6 +75,14 @@ static void waiting_names_process_and_place(void **state)
     process_stop(&terminal->process);
 }
 
+static bool line_was_kept_current(void *context)
+{
+    char *output = process_output(&((struct terminal *)context)->process);
+    size_t count = count_of(output, "\r\033[Ktty: held by ann for ");
+    free(output);
+    return count >= 3;
+}
+
 static void terminal_has_one_line_that_is_cleared(void **state)
 {
     struct http_client *client = client_of(state);
@@ -82,10 +90,10 @@ static void terminal_has_one_line_that_is_cleared(void **state)
     char ann[TOKEN_TEXT];
     hold_as_ann(client, "tty", ann);
     terminal_start(terminal, "TERM=xterm exec script -qec '$BATON run tty -- echo runs' /dev/null");
-    comes_to_say(terminal, "\r\033[Ktty: held by ann for 2 s");
-    comes_to_say(terminal, "\r\033[Ktty: held by ann for 4 s");
+    assert_true(clock_wait_until(line_was_kept_current, terminal, CLOCK_HANG_MS));
     release(client, "tty", ann);
     terminal_says(terminal, terminal_await(terminal), 0, "\r\033[Kruns", __FILE__, __LINE__);
+    assert_int_equal(count_of(terminal->output, "\n"), 1);
 }
 
 static void quiet_run_waits_silently(void **state)
