@@ -12,23 +12,29 @@
 
 enum { STOP_SECONDS = 2 };
 
-/* The least of a member of the hold, or of the holds of several names; 0 if there is none. */
-static int64_t lease_least(const json_t *reply, const char *member)
+static int64_t lease_member(const json_t *hold, const char *member, int64_t absent_ms)
+{
+    return json_is_integer(json_object_get(hold, member)) ? reply_ms(hold, member) : absent_ms;
+}
+
+/* The least of a member of the hold, or of the holds of several names. */
+static int64_t lease_least(const json_t *reply, const char *member, int64_t absent_ms)
 {
     const json_t *locks = json_object_get(reply, "locks"), *lock;
-    int64_t least = reply_ms(reply, member);
+    int64_t least_ms =
+        lease_member(json_is_array(locks) ? json_array_get(locks, 0) : reply, member, absent_ms);
     size_t i;
     json_array_foreach (locks, i, lock) {
-        int64_t other = reply_ms(lock, member);
-        least = other > 0 && (least == 0 || other < least) ? other : least;
+        int64_t other_ms = lease_member(lock, member, absent_ms);
+        least_ms = other_ms < least_ms ? other_ms : least_ms;
     }
-    return least;
+    return least_ms;
 }
 
 int64_t lease_expiry(const struct reply *reply, int64_t sent_ns, int64_t *ret_ttl_ms)
 {
-    int64_t ttl_ms = lease_least(reply->json, "ttl_ms");
-    if (problem_status(reply) != STATUS_DONE || ttl_ms <= 0)
+    int64_t ttl_ms = lease_least(reply->json, "ttl_ms", 0);
+    if (problem_status(reply) != STATUS_DONE || ttl_ms == 0)
         return 0;
     *ret_ttl_ms = ttl_ms;
     return sent_ns + ttl_ms * MS_IN_NS / 100 * 99;
@@ -36,8 +42,8 @@ int64_t lease_expiry(const struct reply *reply, int64_t sent_ns, int64_t *ret_tt
 
 void lease_bound(struct lease *lease, const struct reply *reply, int64_t sent_ns)
 {
-    int64_t left_ms = lease_least(reply->json, "max_held_ms");
-    if (left_ms > 0 && !lease->ignores_loss)
+    int64_t left_ms = lease_least(reply->json, "max_held_ms", INT64_MAX);
+    if (left_ms < INT64_MAX && !lease->ignores_loss)
         lease->held_until_ns = sent_ns + left_ms * MS_IN_NS / 100 * 99;
 }
 

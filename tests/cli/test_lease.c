@@ -1,0 +1,72 @@
+/* How long baton run takes a hold to last, by the reply of batond. */
+#include "cli/run/lease.h"
+#include "tests/support/cmocka.h"
+
+#include <string.h>
+
+static struct reply reply_of(const char *body)
+{
+    struct reply reply = {.status = 200};
+    assert_true(reply_read(&reply, body, strlen(body)));
+    return reply;
+}
+
+static int64_t expiry_ms(const char *body)
+{
+    int64_t ttl_ms = 0;
+    struct reply reply = reply_of(body);
+    int64_t expires_ns = lease_expiry(&reply, 0, &ttl_ms);
+    reply_free(&reply);
+    return expires_ns / 1000000;
+}
+
+static int64_t bound_ms(const char *body)
+{
+    struct lease lease = {.held_until_ns = -1000000};
+    struct reply reply = reply_of(body);
+    lease_bound(&lease, &reply, 0);
+    reply_free(&reply);
+    return lease.held_until_ns / 1000000;
+}
+
+static void hold_lasts_one_percent_less_than_the_reply_says(void **state)
+{
+    (void)state;
+    assert_int_equal(expiry_ms("{\"ttl_ms\":30000}"), 29700);
+    assert_int_equal(expiry_ms("{\"locks\":[{\"ttl_ms\":30000},{\"ttl_ms\":20000}]}"), 19800);
+}
+
+static void reply_without_a_ttl_for_each_name_is_no_hold(void **state)
+{
+    static const char *const BAD[] = {
+        "{}",
+        "{\"ttl_ms\":0}",
+        "{\"ttl_ms\":-5}",
+        "{\"ttl_ms\":\"30s\"}",
+        "{\"ttl_ms\":30000,\"locks\":[]}",
+        "{\"locks\":[{\"ttl_ms\":30000},{}]}",
+        "{\"locks\":[{\"ttl_ms\":30000},7]}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++)
+        assert_int_equal(expiry_ms(BAD[i]), 0);
+}
+
+static void bound_is_the_least_of_those_that_have_one(void **state)
+{
+    (void)state;
+    assert_int_equal(bound_ms("{\"ttl_ms\":1}"), -1);
+    assert_int_equal(bound_ms("{\"max_held_ms\":10000}"), 9900);
+    assert_int_equal(bound_ms("{\"locks\":[{},{\"max_held_ms\":9000},{\"max_held_ms\":10000}]}"),
+                     8910);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hold_lasts_one_percent_less_than_the_reply_says),
+        cmocka_unit_test(reply_without_a_ttl_for_each_name_is_no_hold),
+        cmocka_unit_test(bound_is_the_least_of_those_that_have_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
