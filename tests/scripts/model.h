@@ -12,6 +12,7 @@ struct model_hold {
     char owner[MODEL_TOKEN];
     char attempt[MODEL_TOKEN]; /* all it was told to; "" while unclaimed, "known" once renewed */
     bool shared;
+    bool released; /* it only keeps the name taken, and is of nobody */
     bool reenters; /* the holds of its owner have let it in, or will */
     int64_t fence;
     int64_t since;
@@ -20,7 +21,6 @@ struct model_hold {
     int64_t limit;
     int64_t at_least_ms;
     int64_t max_held_ms;
-    bool released; /* it only keeps the name taken, and is of nobody */
     int64_t set;
 };
 
