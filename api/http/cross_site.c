@@ -14,8 +14,8 @@ enum { SHOWN_LENGTH = 100 }; /* of what the request says */
 static bool cross_site_refuse(struct exchange *exchange, const char *field, const char *value,
                               const char *what_to_do)
 {
-    problem_simply(exchange, PROBLEM_UNTRUSTED_ORIGIN, "%s is %.*s: %s", field, SHOWN_LENGTH, value,
-                   what_to_do);
+    problem_simply(exchange, PROBLEM_UNTRUSTED_ORIGIN, "The header %s is %.*s: %s", field,
+                   SHOWN_LENGTH, value, what_to_do);
     return false;
 }
 
