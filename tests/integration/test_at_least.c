@@ -185,6 +185,20 @@ static void end_of_a_connection_leaves_the_name_taken(void **state)
     answers(service->client, "POST /locks/connected", NULL, 409, "locked");
 }
 
+/* Nothing is granted after a loss of Redis' data until the name would have been free. */
+static void quarantine_lasts_as_long_as_a_name_stays_taken(void **state)
+{
+    static const char *const FLAGS[] = {"--quarantine=auto", "--workers=1", NULL};
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, FLAGS);
+    answers_token(service.client, TOKEN, "POST /locks/lost?ttl=10s&at_least=1h", NULL, 201, NULL);
+    answers_token(service.client, TOKEN, "DELETE /locks/lost", NULL, 200, NULL);
+    answers(service.client, "GET /quarantine", NULL, 200, NULL);
+    assert_true(http_integer(service.client, "loss_would_cost_ms") > HOUR_MS - CLOCK_HANG_MS);
+    service_close(&service);
+}
+
 static void quorum_keeps_the_name_taken(void **state)
 {
     static const char *const FLAGS[] = {"--workers=1", NULL};
@@ -221,6 +235,7 @@ int main(void)
         cmocka_unit_test(refused_request_for_several_leaves_nothing_taken),
         cmocka_unit_test(longest_is_that_of_a_ttl),
         cmocka_unit_test(end_of_a_connection_leaves_the_name_taken),
+        cmocka_unit_test(quarantine_lasts_as_long_as_a_name_stays_taken),
         cmocka_unit_test(quorum_keeps_the_name_taken),
     };
     return cmocka_run_group_tests(tests, start, stop);
