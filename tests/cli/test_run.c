@@ -82,6 +82,23 @@ static void signal_to_baton_reaches_the_command(void **state)
     terminal_says(terminal, terminal_await(terminal), 9, NULL, __FILE__, __LINE__);
 }
 
+/* As systemd stops a unit: each process of it gets SIGTERM. */
+static void signal_to_all_processes_ends_the_command_alone(void **state)
+{
+    struct story *story = *state;
+    struct terminal *terminal = &story->terminal;
+    terminal_start(terminal, "exec $BATON run unit -c 'echo \"guard $PPID\"; echo \"near $$\"; "
+                             "exec sleep 600'");
+    story->guard = pid_said(story, "guard ");
+    story->near = pid_said(story, "near ");
+    kill(story->guard, SIGTERM);
+    kill(story->near, SIGTERM);
+    process_signal(&terminal->process, SIGTERM);
+    terminal_says(terminal, terminal_await(terminal), 128 + SIGTERM, NULL, __FILE__, __LINE__);
+    assert_null(strstr(terminal->output, "baton: "));
+    assert_true(is_free(client_of(state), "unit"));
+}
+
 static void broken_lock_ends_the_whole_tree(void **state)
 {
     struct story *story = *state;
@@ -212,6 +229,7 @@ int main(void)
         cmocka_unit_test(run_waits_for_the_lock_or_is_silent_with_n),
         cmocka_unit_test(lock_is_held_until_the_last_descendant_ends),
         cmocka_unit_test(signal_to_baton_reaches_the_command),
+        cmocka_unit_test(signal_to_all_processes_ends_the_command_alone),
         cmocka_unit_test(broken_lock_ends_the_whole_tree),
         cmocka_unit_test(silent_batond_ends_the_whole_tree),
         cmocka_unit_test(killed_front_ends_the_whole_tree),
