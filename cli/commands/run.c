@@ -174,13 +174,16 @@ static void run_plan(struct run *run, char *const *command)
     run->plan.command = command;
 }
 
-/* What the command can tell its database. */
-static void run_export(const struct options *options, const struct reply *reply)
+/* Tells the command its lock, and nothing of a run around this one. `hold` is NULL without a lock.
+ */
+static void run_export(const struct options *options, const json_t *hold)
 {
     char fence[24];
-    json_int_t number = json_integer_value(json_object_get(reply->json, "fence"));
+    json_int_t number = json_integer_value(json_object_get(hold, "fence"));
     snprintf(fence, sizeof fence, "%" JSON_INTEGER_FORMAT, number);
     setenv("BATON_NAME", options->names[0], 1);
+    unsetenv("BATON_TOKEN_FILE");
+    unsetenv("BATON_FENCE");
     if (number)
         setenv("BATON_FENCE", fence, 1);
 }
@@ -216,7 +219,7 @@ static enum status run_without_lock(struct run *run, char *const *command)
     problem_print(STATUS_UNANSWERED, "%s: the command runs without the lock", run->lease.name);
     run->has_lock = false;
     run->lease.ignores_loss = true;
-    unsetenv("BATON_FENCE");
+    run_export(run->context->options, NULL);
     return run_guarded(run, command);
 }
 
@@ -260,7 +263,7 @@ static enum status run_with_lock(struct run *run, char *const *command, const st
     run->has_lock = true;
     run->lease.path = path;
     run->lease.body = body;
-    run_export(options, reply);
+    run_export(options, reply->json);
     if (options->verbose)
         problem_print(STATUS_DONE, "%s: granted, fence %s", run->lease.name,
                       getenv("BATON_FENCE") ? getenv("BATON_FENCE") : "-");

@@ -102,6 +102,17 @@ static void token_file_is_for_the_command_alone(void **state)
     says(terminal, 78, "cannot write", "$BATON run --token-file=nowhere/token told -- true");
 }
 
+static void run_within_a_run_tells_its_own_lock_alone(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 0, "two, no fence, no file",
+         "$BATON run --token-file=kept one -- $BATON run two three -c 'echo $BATON_NAME, "
+         "${BATON_FENCE-no fence}, ${BATON_TOKEN_FILE-no file}'");
+    says(terminal, 0, "four, no fence",
+         "$BATON run one -- $BATON run --url=http://127.0.0.1:1 --if-unavailable=run four -c "
+         "'echo $BATON_NAME, ${BATON_FENCE-no fence}'");
+}
+
 static void verbose_run_tells_grant_and_renewal(void **state)
 {
     struct terminal *terminal = terminal_of(state);
@@ -154,6 +165,7 @@ int main(void)
         cmocka_unit_test(silent_batond_is_ignored_if_asked),
         cmocka_unit_test(command_runs_without_batond_if_asked),
         cmocka_unit_test(token_file_is_for_the_command_alone),
+        cmocka_unit_test(run_within_a_run_tells_its_own_lock_alone),
         cmocka_unit_test(verbose_run_tells_grant_and_renewal),
         cmocka_unit_test(holder_names_process_and_not_its_arguments),
         cmocka_unit_test(batond_starts_under_run),
