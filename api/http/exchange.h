@@ -73,9 +73,9 @@ struct request_head {
     const char *origin;
     const char *fetch_site; /* Sec-Fetch-Site */
     const char *authorization;
-    const char *client;       /* its address, or the one that a trusted proxy names; "": of no IP */
-    const char *certificate;  /* the common name in the client's verified certificate */
-    bool lock_token_repeated; /* the request has more than one Lock-Token field */
+    const char *client;          /* its IP address, or the one that a trusted proxy names */
+    const char *certificate;     /* the common name in the client's verified certificate */
+    bool lock_token_repeated;    /* the request has more than one Lock-Token field */
     bool authorization_repeated; /* the request has more than one Authorization field */
     bool has_x_lock_token;       /* X-Lock-Token, which batond does not read */
     bool has_idempotency_key;    /* Idempotency-Key, likewise */

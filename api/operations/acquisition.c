@@ -73,13 +73,6 @@ static bool set_max_held(struct exchange *exchange)
     return false;
 }
 
-/* The client's address says more than nothing. A Unix socket has none. */
-static struct slice default_owner(const struct exchange *exchange)
-{
-    const struct slice client = slice_of(exchange->head.client);
-    return client.length > 0 ? client : slice_of("local");
-}
-
 bool acquisition_read(struct exchange *exchange, struct acquire *ret)
 {
     struct parameters *parameters = &exchange->parameters;
@@ -96,7 +89,7 @@ bool acquisition_read(struct exchange *exchange, struct acquire *ret)
         ownership_set_token(exchange);
     }
     if (!field_given(parameters, FIELD_OWNER))
-        parameters->texts[FIELD_OWNER] = default_owner(exchange);
+        parameters->texts[FIELD_OWNER] = slice_of(exchange->head.client);
     ownership_set_owner(exchange);
     *ret = (struct acquire){
         .token = exchange->holder.token,

@@ -38,13 +38,11 @@ static json_t *rules_of(const struct principal *principal)
 enum handling get_caller(struct exchange *exchange)
 {
     const struct principal *principal = exchange->principal;
-    const struct slice client = slice_of(exchange->head.client);
     json_t *document = json_object();
     json_object_set_new(document, "principal",
                         principal->name.length > 0 ? represent_text(principal->name) : json_null());
     json_object_set_new(document, "rules", rules_of(principal));
-    json_object_set_new(document, "client",
-                        client.length > 0 ? represent_text(client) : json_null());
+    json_object_set_new(document, "client", json_string(exchange->head.client));
     json_object_set_new(document, "version", json_string(BATON_VERSION));
     reply_json(exchange, 200, "application/json", document);
     return ANSWERED;

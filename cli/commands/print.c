@@ -53,7 +53,7 @@ void print_caller(const json_t *caller)
     size_t i, j;
     print_shown(caller, "principal", "anybody (this batond has no tokens-file)");
     fputs(" from ", stdout);
-    print_shown(caller, "client", "a Unix socket");
+    print_shown(caller, "client", "");
     fputs(", batond ", stdout);
     print_shown(caller, "version", "");
     putchar('\n');

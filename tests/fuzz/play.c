@@ -136,6 +136,7 @@ void play_ask(struct play *play, struct question *question)
     play->callers[place] = caller;
     caller->exchange = (struct exchange){
         .head.method = question->method,
+        .head.client = "192.0.2.1",
         .head.target = question->target,
         .body = {question->body, question->body_length},
         .head.has_body = question->body_length > 0,
