@@ -3,7 +3,8 @@
 # The last stage starts from nothing and gets batond, redis-server and baton, and their needs: the shared
 # libraries that ldd names, the trusted certificates, a user. It has no shell and no package manager,
 # and a third of the size of debian:trixie-slim with the same packages. The libraries come from Debian
-# with the records of their packages, so that scanners know them. To update them, build again.
+# with the records of their packages, so that scanners know them, and /usr/share/doc/baton/sbom.spdx.json
+# lists them. To update them, build again.
 
 FROM docker.io/library/debian:trixie-slim AS packages
 WORKDIR /src
@@ -19,8 +20,11 @@ RUN make -s -j"$(nproc)" build/batond build/baton && \
     mkdir -m 700 /state
 ARG VERSION=unknown
 ARG REVISION=unknown
+ARG CREATED=0
 # Labels alone do not suffice: if only labels differ, buildah takes the image for the same.
-RUN printf '%s\n' IMAGE_ID=baton "IMAGE_VERSION=$VERSION" "BUILD_ID=$REVISION" >>/image/etc/os-release
+RUN printf '%s\n' IMAGE_ID=baton "IMAGE_VERSION=$VERSION" "BUILD_ID=$REVISION" >>/image/etc/os-release && \
+    SOURCE_DATE_EPOCH=$CREATED deploy/container/sbom.sh /image "$VERSION" "$REVISION" \
+        >/image/usr/share/doc/baton/sbom.spdx.json
 
 FROM scratch
 COPY --from=build /image/ /

@@ -30,8 +30,9 @@ nothing_is_there_that_is_not_needed() {
     engine export --output "$dir/files.tar" files
     files=$(tar -tf "$dir/files.tar")
     grep -qx 'usr/share/doc/baton/LICENSE' <<<"$files"
+    tar -xOf "$dir/files.tar" usr/share/doc/baton/sbom.spdx.json | jq -e '.packages | any(.name == "redis-server")' >/dev/null
     grep -E '(^|/)s?bin/[^/]' <<<"$files" | sort >"$dir/programs"
-    diff "$dir/programs" <(printf 'usr/bin/%s\n' batond redis-server)
+    diff "$dir/programs" <(printf 'usr/bin/%s\n' baton batond redis-server)
     for package in libmicrohttpd12 libssl3 redis-server; do
         grep -q "^var/lib/dpkg/status.d/$package" <<<"$files"
         grep -q "^usr/share/doc/$package.*/copyright" <<<"$files"
