@@ -7,7 +7,7 @@ import time
 
 
 class Network:
-    """It runs on threads of its own, two for each connection."""
+    """It runs on threads of its own, one for each connection."""
 
     def __init__(self, target):
         self.target = target
@@ -40,7 +40,13 @@ class Network:
                 self.count("refused")
                 client.close()
                 continue
-            threading.Thread(target=self.carry, args=(client,), daemon=True).start()
+            threading.Thread(target=self.carry_until_reset, args=(client,), daemon=True).start()
+
+    def carry_until_reset(self, client):
+        try:
+            self.carry(client)
+        except OSError:
+            pass  # one side has gone; so does the other
 
     def carry(self, client):
         """Both ways, until an end or a fault."""
