@@ -17,8 +17,8 @@
 #   logs      what access and audit log cost a request, written to a file, or where nobody reads
 #   redis     what each operation takes of Redis' time beside a bare SET NX at the same pace; with
 #             BEFORE=/another/batond also beside that one
-#   processor what an acquire takes of batond's processor time, beside a bare server on libmicrohttpd
-#             and webdis; with BEFORE=/another/batond also beside that one; ROUNDS=5
+#   processor what an acquire takes of batond's processor time and of Redis', beside a bare server on
+#             libmicrohttpd and webdis; with BEFORE=/another/batond also beside that one; ROUNDS=5
 #   confirm   acquires a second and their median latency, confirmed by replicas beside not confirmed
 #   engines   acquire and release on a single Redis, with Sentinel, on a Cluster and with a quorum
 #   cli       what `baton run` costs beside flock(1): time, memory, and how often it wakes up

@@ -39,18 +39,26 @@ END
     contend webdis $! "http://127.0.0.1:$port/EVALSHA/$sha/1/NAME/0123456789012345678901/60000" GET
 }
 
+scripted_us() { # that Redis has spent in scripts and functions since the last reset
+    redis info commandstats | awk -F '[=,]' '/^cmdstat_(fcall|evalsha):/ { us += $4 } END { print us + 0 }'
+}
+
 processor_ns() { # PID: of all its threads so far
     cat "/proc/$1"/task/*/schedstat | awk '{ ns += $1 } END { printf "%.0f\n", ns }'
 }
 
-# One line of a round: the server, requests a second, and its microseconds for each.
+# One line of a round: the server, requests a second, and for each the microseconds of the server, of
+# its Redis, and of Redis in the script or function alone.
 take_turn() { # NAME
-    local before after rate target=${contender_targets[$1]}
+    local before after of_redis rate target=${contender_targets[$1]}
+    redis config resetstat >/dev/null
+    of_redis=$(processor_ns "$redis_pid")
     before=$(processor_ns "${contender_pids[$1]}")
     rate=$(rate "$target" tests/bench/acquire.lua "/${target#*//*/}" "${contender_methods[$1]}")
     after=$(processor_ns "${contender_pids[$1]}")
-    echo "$1 $rate $(sed -n 's/^ *\([0-9]*\) requests in.*/\1/p' "$dir/wrk.log") $before $after" |
-        awk '{ print $1, $2, ($5 - $4) / $3 / 1000 }'
+    echo "$1 $rate $(sed -n 's/^ *\([0-9]*\) requests in.*/\1/p' "$dir/wrk.log") $before $after" \
+        "$of_redis $(processor_ns "$redis_pid") $(scripted_us)" |
+        awk '{ print $1, $2, ($5 - $4) / $3 / 1000, ($7 - $6) / $3 / 1000, $8 / $3 }'
     redis flushall >/dev/null
 }
 
@@ -66,11 +74,12 @@ part_processor() {
             take_turn "$name"
         done
     done >"$dir/turns"
-    echo "medians of ${ROUNDS:-5} rounds: requests a second, us of the server's processor for each, and the ratio"
-    echo "of that to the floor's and to batond's of the same round"
+    echo "medians of ${ROUNDS:-5} rounds: requests a second, us of the server's processor for each, the ratio of"
+    echo "that to the floor's and to batond's of the same round, us of Redis' processor, us of Redis in the script"
     for name in "${contenders[@]}"; do
-        printf '  %-8s %6.0f %6.1f %6.2f %6.2f\n' "$name" "$(of_turns "$name" rate)" "$(of_turns "$name" us)" \
-            "$(of_turns "$name" 'us / of_floor')" "$(of_turns "$name" 'us / of_batond')"
+        printf '  %-8s %6.0f %6.1f %6.2f %6.2f %6.1f %6.1f\n' "$name" "$(of_turns "$name" rate)" \
+            "$(of_turns "$name" us)" "$(of_turns "$name" 'us / of_floor')" "$(of_turns "$name" 'us / of_batond')" \
+            "$(of_turns "$name" redis)" "$(of_turns "$name" scripted)"
     done
     end "${contender_pids[@]}"
 }
@@ -80,6 +89,6 @@ of_turns() { # NAME EXPRESSION: its median over the rounds, which each begin wit
         function round_ends() { print '"$2"' }
         $1 == "floor" { if (NR > 1) round_ends(); of_floor = $3 }
         $1 == "batond" { of_batond = $3 }
-        $1 == name { rate = $2; us = $3 }
+        $1 == name { rate = $2; us = $3; redis = $4; scripted = $5 }
         END { round_ends() }' "$dir/turns" | median
 }
