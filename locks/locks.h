@@ -44,8 +44,9 @@ struct acquire {
     bool owner_is_made; /* the client gave none: the owner of a repeat may differ */
     bool is_reentrant;  /* the holds of this owner let it in */
     enum lock_mode mode;
-    int64_t limit;  /* 0: none; only with LOCK_SHARED */
-    int64_t ttl_ms; /* of the hold */
+    int64_t limit;   /* 0: none; only with LOCK_SHARED */
+    int64_t permits; /* for how many it counts by the limits; 0 or 1: one */
+    int64_t ttl_ms;  /* of the hold */
     int64_t
         at_least_ms; /* from the grant, for which the name stays taken, released or not; 0: none */
     int64_t max_held_ms; /* from the grant, beyond which no renewal carries the hold; 0: none */
@@ -66,7 +67,8 @@ struct hold {
     int64_t version;
     struct slice owner;
     enum lock_mode mode;
-    int64_t limit; /* 0: none */
+    int64_t limit;   /* 0: none */
+    int64_t permits; /* 0 or 1: one */
     int64_t
         at_least_ms; /* what is left of it: so long the name stays taken, if it is released now */
     int64_t max_held_ms; /* what is left of it; 0: it has none */
@@ -85,7 +87,8 @@ struct holder {
     struct slice meta;   /* empty: none was given */
     bool released;       /* by its owner: it only keeps the name taken for `ttl_ms` */
     int64_t at_least_ms; /* as of struct hold, */
-    int64_t max_held_ms; /* likewise */
+    int64_t max_held_ms; /* likewise, */
+    int64_t permits;     /* and this */
 };
 
 /* A waiter, for others. */
@@ -108,7 +111,8 @@ struct breaker {
 struct lock_view {
     int64_t version;
     int64_t hold_count;
-    int64_t limit; /* of the newest shared hold; 0: none */
+    int64_t extra_permits; /* of all holds, beyond one for each */
+    int64_t limit;         /* of the newest shared hold; 0: none */
     int64_t queue_length;
     bool mine;         /* the token of the request has a hold, */
     int64_t position;  /* or waits, at this place in the queue, from 1; 0: it does not */

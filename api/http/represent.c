@@ -100,6 +100,8 @@ json_t *represent_hold_document(struct slice name, struct slice token, const str
     represent_set(object, "ttl_ms", json_integer(hold->ttl_ms));
     represent_set(object, "holds", json_integer(hold->holds));
     set_number(object, "limit", hold->limit);
+    if (hold->permits > 1)
+        set_number(object, "permits", hold->permits);
     set_number(object, "at_least_ms", hold->at_least_ms);
     set_number(object, "max_held_ms", hold->max_held_ms);
     if (hold->is_final)
@@ -198,6 +200,8 @@ static json_t *represent_holder(const struct holder *holder)
     represent_set(object, "since", represent_moment(holder->since_us));
     if (holder->released)
         represent_set(object, "released", json_true());
+    if (holder->permits > 1)
+        set_number(object, "permits", holder->permits);
     set_number(object, "at_least_ms", holder->at_least_ms);
     set_number(object, "max_held_ms", holder->max_held_ms);
     represent_set(object, "meta", meta(holder->meta));

@@ -82,20 +82,23 @@ void state_text_taken(int64_t free_in_ms, char text[STATE_TEXT])
         snprintf(text, STATE_TEXT, ", taken for %lld s more", state_seconds_left(free_in_ms));
 }
 
-void state_text_semaphore(const struct lock_view *view, int64_t limit, char text[STATE_TEXT])
+void state_text_semaphore(const struct lock_view *view, int64_t limit, int64_t permits,
+                          char text[STATE_TEXT])
 {
-    char waiters[COUNT_TEXT] = "";
+    char waiters[COUNT_TEXT] = "", wanted[COUNT_TEXT] = "";
     if (view->queue_length > 0)
         snprintf(waiters, sizeof waiters, ", %lld waiting", (long long)view->queue_length);
-    snprintf(text, STATE_TEXT, "%lld of %lld taken, the next ends in %lld s at the latest%s",
-             (long long)view->hold_count, (long long)limit,
+    if (permits > 1)
+        snprintf(wanted, sizeof wanted, " and %lld wanted", (long long)permits);
+    snprintf(text, STATE_TEXT, "%lld of %lld taken%s, the next ends in %lld s at the latest%s",
+             (long long)(view->hold_count + view->extra_permits), (long long)limit, wanted,
              state_seconds_left(view->holders[0].ttl_ms), waiters);
 }
 
 void state_text_use(const struct lock_view *view, char text[STATE_TEXT])
 {
     const struct holder *holder = &view->holders[0];
-    char owner[OWNER_TEXT], limit[COUNT_TEXT] = "";
+    char owner[OWNER_TEXT], limit[COUNT_TEXT] = "", permits[COUNT_TEXT] = "";
     if (view->holder_count == 0) {
         strcpy(text, "another request");
         return;
@@ -103,8 +106,10 @@ void state_text_use(const struct lock_view *view, char text[STATE_TEXT])
     describe_owner(holder->owner, LOCK_EXCLUSIVE, owner);
     if (view->limit > 0)
         snprintf(limit, sizeof limit, " with limit=%lld", (long long)view->limit);
-    snprintf(text, STATE_TEXT, "%s hold of %s%s%s",
-             holder->mode == LOCK_SHARED ? "a shared" : "an exclusive", owner, limit,
+    if (holder->permits > 1)
+        snprintf(permits, sizeof permits, " and permits=%lld", (long long)holder->permits);
+    snprintf(text, STATE_TEXT, "%s hold of %s%s%s%s",
+             holder->mode == LOCK_SHARED ? "a shared" : "an exclusive", owner, limit, permits,
              view->is_other_set ? ", with other names" : "");
 }
 

@@ -21,9 +21,10 @@ void state_text_release(const struct release *release, char text[STATE_TEXT]);
 /* How much longer a name stays taken that was released: ", taken for 12 s more"; "" for 0. */
 void state_text_taken(int64_t free_in_ms, char text[STATE_TEXT]);
 
-/* A lock with shared holds, for a request with this limit: "5 of 5 taken, the next ends in 12 s at
- * the latest". */
-void state_text_semaphore(const struct lock_view *view, int64_t limit, char text[STATE_TEXT]);
+/* A lock with shared holds, for a request of so many permits (0: one) with this limit: "5 of 5
+ * taken, the next ends in 12 s at the latest". */
+void state_text_semaphore(const struct lock_view *view, int64_t limit, int64_t permits,
+                          char text[STATE_TEXT]);
 
 /* What a token was used for, by the view of LOCKS_TOKEN_IN_USE: "a shared hold of bob". */
 void state_text_use(const struct lock_view *view, char text[STATE_TEXT]);

@@ -46,6 +46,12 @@ static bool are_compatible(struct exchange *exchange)
                      "only with the mode \"shared\". Send mode=shared, or leave the limit out.");
         return false;
     }
+    if (parameters->numbers[FIELD_PERMITS] > parameters->numbers[FIELD_LIMIT]) {
+        field_refuse(exchange, FIELD_PERMITS,
+                     "only with a limit, and at most as many as that. Send limit=NUMBER, or leave "
+                     "the permits out.");
+        return false;
+    }
     if (parameters->numbers[FIELD_REENTRANT] && !field_given(parameters, FIELD_OWNER)) {
         field_refuse(
             exchange, FIELD_REENTRANT,
@@ -99,6 +105,7 @@ bool acquisition_read(struct exchange *exchange, struct acquire *ret)
         .is_reentrant = parameters->numbers[FIELD_REENTRANT] != 0,
         .mode = (enum lock_mode)parameters->numbers[FIELD_LOCK_MODE],
         .limit = parameters->numbers[FIELD_LIMIT],
+        .permits = parameters->numbers[FIELD_PERMITS],
         .ttl_ms = parameters->numbers[FIELD_TTL],
         .at_least_ms = parameters->numbers[FIELD_AT_LEAST],
         .max_held_ms = parameters->numbers[FIELD_MAX_HELD],
@@ -193,7 +200,8 @@ static void describe_state(const struct exchange *exchange, const struct lock_vi
     if (view->holder_count == 0 && view->queue_length == 0)
         return;
     if (goes_by_limit(exchange, view))
-        state_text_semaphore(view, exchange->parameters.numbers[FIELD_LIMIT], state);
+        state_text_semaphore(view, exchange->parameters.numbers[FIELD_LIMIT],
+                             exchange->parameters.numbers[FIELD_PERMITS], state);
     else
         state_text(view, state);
     snprintf(text, STATE_SENTENCES, "%c%s. %s", toupper((unsigned char)state[0]), state + 1,

@@ -103,8 +103,11 @@ static bool reply_take_owner(struct slice *rest, struct slice *ret)
 static bool reply_take_terms(struct slice *rest, struct hold *ret)
 {
     ret->at_least_ms = ret->max_held_ms = 0;
+    ret->permits = 1;
     if (rest->length > 0 &&
         !(packed_take(rest, &ret->at_least_ms) && packed_take(rest, &ret->max_held_ms)))
+        return false;
+    if (rest->length > 0 && !packed_take(rest, &ret->permits))
         return false;
     ret->is_final = ret->max_held_ms > 0 && ret->ttl_ms >= ret->max_held_ms;
     return true;
@@ -170,7 +173,7 @@ static bool reply_take_any_mode(struct slice *rest, enum lock_mode *ret, bool *r
 static bool reply_take_more(struct slice *rest, struct holder *ret)
 {
     int64_t released;
-    if (!packed_take(rest, &released))
+    if (!packed_take(rest, &ret->permits) || !packed_take(rest, &released))
         return false;
     ret->released = released != 0;
     return packed_take(rest, &ret->at_least_ms) && packed_take(rest, &ret->max_held_ms);
@@ -194,6 +197,7 @@ static bool reply_take_holder(struct slice *rest, struct holder *ret)
     bool has_more;
     ret->released = false;
     ret->at_least_ms = ret->max_held_ms = 0;
+    ret->permits = 1;
     return reply_take_fence(rest, &ret->fence) && packed_take(rest, &ret->ttl_ms) &&
            reply_take_passed(rest, &ret->held_ms) && packed_take(rest, &ret->since_us) &&
            reply_take_owner(rest, &ret->owner) &&
@@ -277,7 +281,8 @@ bool reply_read_use(const struct value *value, struct lock_view *ret)
     if (!reply_read_mode(value_at(value, 1), &holder->mode) ||
         !value_integer(value_at(value, 2), &ret->limit) ||
         !reply_read_owner(value_at(value, 3), &holder->owner) ||
-        !value_integer(value_at(value, 4), &is_other_set))
+        !value_integer(value_at(value, 4), &is_other_set) ||
+        !value_integer(value_at(value, 5), &holder->permits))
         return false;
     ret->holder_count = 1;
     ret->is_other_set = is_other_set != 0;
@@ -288,8 +293,9 @@ static bool reply_take_view_head(struct slice *rest, struct lock_view *ret)
 {
     int64_t standing; /* 1: it holds; less than 0: it waits */
     if (!packed_take(rest, &ret->version) || !packed_take(rest, &ret->hold_count) ||
-        !packed_take(rest, &ret->limit) || !packed_take(rest, &ret->queue_length) ||
-        !packed_take(rest, &standing) || !reply_take_last_end(rest, ret))
+        !packed_take(rest, &ret->extra_permits) || !packed_take(rest, &ret->limit) ||
+        !packed_take(rest, &ret->queue_length) || !packed_take(rest, &standing) ||
+        !reply_take_last_end(rest, ret))
         return false;
     ret->mine = standing > 0;
     ret->position = standing < 0 ? -standing : 0;

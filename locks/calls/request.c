@@ -6,7 +6,7 @@
 
 enum {
     MODE_LENGTH = 9, /* "exclusive" */
-    PACKED_LENGTH = 1 + 5 * PACKED_NUMBER + TOKEN_LONGEST + OWNER_LENGTH + MODE_LENGTH +
+    PACKED_LENGTH = 1 + 6 * PACKED_NUMBER + TOKEN_LONGEST + OWNER_LENGTH + MODE_LENGTH +
                     LOCK_ATTEMPT_LENGTH + LOCK_CLIENT_LENGTH + LOCK_META_LENGTH + 5,
     ARGUMENTS_MOST = 7,  /* of a request that waits */
     ATTEMPT_DIGITS = 16, /* of its number */
@@ -79,7 +79,8 @@ static int request_flags(const struct request *request)
     bool differs = acquire->owner_is_made && request->kind != REQUEST_NEW;
     return (acquire->is_reentrant ? REQUEST_REENTRANT : 0) | (differs ? REQUEST_MADE_OWNER : 0) |
            (request_has_terms(acquire) ? REQUEST_WITH_TERMS : 0) |
-           (acquire->set ? REQUEST_WITH_SET : 0);
+           (acquire->set ? REQUEST_WITH_SET : 0) |
+           (acquire->permits > 1 ? REQUEST_WITH_PERMITS : 0);
 }
 
 /* What acquire.lua says. The texts are as Redis keeps them: a NUL ends each. */
@@ -108,6 +109,8 @@ static struct slice request_pack_hold(const struct request *request, char packed
             packed_put(packed_put(end, (double)acquire->at_least_ms), (double)acquire->max_held_ms);
     if (acquire->set)
         end = packed_put(end, (double)acquire->set);
+    if (acquire->permits > 1)
+        end = packed_put(end, (double)acquire->permits);
     return (struct slice){packed, (size_t)(end - packed)};
 }
 
@@ -173,6 +176,7 @@ static void request_complete_hold(const struct acquire *acquire, int64_t fence, 
         .owner = acquire->owner,
         .mode = acquire->mode,
         .limit = acquire->limit,
+        .permits = acquire->permits,
         .at_least_ms = acquire->at_least_ms,
         .max_held_ms = acquire->max_held_ms,
         .is_final = acquire->max_held_ms == lease_ms,

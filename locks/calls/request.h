@@ -18,6 +18,7 @@ enum request_flag {
     REQUEST_MADE_OWNER = 8,
     REQUEST_WITH_TERMS = 16, /* it has at_least or max_held */
     REQUEST_WITH_SET = 32,
+    REQUEST_WITH_PERMITS = 64,
 };
 
 /* The script's answer: a reply that ends the request, or that it waits. */

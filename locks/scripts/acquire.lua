@@ -4,7 +4,8 @@
 --         place in the queue, and shares its hold, 2 this very request (by its attempt) looks again: it
 --         yields to a later one; 4 more if it re-enters: the holds of its owner let it in; 8 more if its
 --         owner was made up, so that another one of its token is none; 16 more if AT_LEAST and MAX_HELD
---         follow the texts, 32 more if SET follows then;
+--         follow the texts, 32 more if SET follows then, 64 more if
+--         PERMITS follow then;
 --         TTL in ms, limit (0: none), and the texts of the hold, each ended by a NUL: token, owner, mode,
 --         attempt, meta; then AT_LEAST and MAX_HELD in ms (0: none), and SET,
 --       and of a request that waits: 3 server, 4 its lease in ms, 5 claim window in ms,
@@ -14,7 +15,7 @@
 --         told_of): the token has the hold, and this request is the first to be told, or not;
 --         {'waiting', next_ms, other}, {'locked', view, other}; other, if there is one: the limit of a
 --         shared hold that has another one than the request;
---         {'token_in_use', mode, limit, owner, 1 if for other names}: the token was used for that,
+--         {'token_in_use', mode, limit, owner, 1 if for other names, PERMITS}: it was used for that,
 --         {'too_many_waiters', length}, {'upgrade_conflict'}, {'released'}, {'superseded'}, or where
 --         it would be granted if anything were now, {'quarantined', for how many ms, reason}.
 
@@ -23,6 +24,7 @@ local REQUEST = NUMBERS .. TEXTS
 local REQUEST_HEAD = NUMBERS .. 'sss' -- to the mode
 local NEW, MAY_BE_OLD, AGAIN = 0, 1, 2
 local KINDS, REENTER, MADE_OWNER, TERMS_FOLLOW, SET_FOLLOWS = 4, 4, 8, 16, 32
+local PERMITS_FOLLOW = 64
 
 local function has(flags, flag)
     return flags % (2 * flag) >= flag
@@ -30,16 +32,19 @@ end
 
 local function request_of(argv)
     local flags, ttl, limit, token, owner, mode, attempt, meta, behind = parse(REQUEST, argv[2])
-    local at_least, max_held, set = 0, 0, 0
+    local at_least, max_held, names, permits = 0, 0, 0, 1
     if has(flags, TERMS_FOLLOW) then
         at_least, max_held, behind = parse('<dd', argv[2], behind)
     end
     if has(flags, SET_FOLLOWS) then
-        set = parse('<d', argv[2], behind)
+        names, behind = parse('<d', argv[2], behind)
+    end
+    if has(flags, PERMITS_FOLLOW) then
+        permits = parse('<d', argv[2], behind)
     end
     local request = {token = token, owner = owner, mode = mode, attempt = attempt, meta = meta,
-                     limit = limit, ttl = ttl, at_least = at_least, max_held = max_held, set = set,
-                     sent = flags % KINDS, reenters = has(flags, REENTER),
+                     limit = limit, ttl = ttl, at_least = at_least, max_held = max_held, set = names,
+                     permits = permits, sent = flags % KINDS, reenters = has(flags, REENTER),
                      owner_is_made = has(flags, MADE_OWNER), server = argv[3]}
     if request.server then
         request.lease, request.claim = tonumber(argv[4]), tonumber(argv[5])
@@ -60,10 +65,12 @@ end
 local function other_use(state, used, request)
     local limit = limit_of(state, used)
     if used[MODE] == request.mode and limit == request.limit and used[SET] == request.set and
+       used[PERMITS] == request.permits and
        (used[OWNER] == request.owner or request.owner_is_made) then
         return nil
     end
-    return {'token_in_use', used[MODE], limit, used[OWNER], used[SET] == request.set and 0 or 1}
+    return {'token_in_use', used[MODE], limit, used[OWNER], used[SET] == request.set and 0 or 1,
+            used[PERMITS]}
 end
 
 -- The reply if what the token has, or had, refuses this request; else nil.
@@ -109,7 +116,8 @@ end
 
 local function new_hold(request)
     return {HOLD.mark, request.token, request.owner, request.mode, request.attempt, request.meta, 0, 0, 0,
-            request.ttl, request.at_least, request.max_held, request.limit, request.set}
+            request.ttl, request.at_least, request.max_held, request.limit, request.set,
+            request.permits}
 end
 
 local function new_waiter(state, request, is_upgrade)
@@ -117,7 +125,7 @@ local function new_waiter(state, request, is_upgrade)
     state.past = false
     return waiter_of(request.token, request.owner, request.mode, request.attempt, request.meta, arrival,
                      request.ttl, request.at_least, request.max_held, request.limit, request.set,
-                     request.claim, request.keep, is_upgrade and arrival - FRONT or arrival,
+                     request.permits, request.claim, request.keep, is_upgrade and arrival - FRONT or arrival,
                      request.server, request.reenters and 1 or 0)
 end
 
@@ -144,7 +152,7 @@ local function ask_anew(state, request)
     local is_of_owner = own > 0
     local other_limit = mode == 'shared' and state[COUNT] > state[EXCLUSIVES] and
                         state[LIMIT] ~= limit and state[LIMIT] or nil
-    local is_admitted = holds.admits(state, own, mode, limit)
+    local is_admitted = holds.admits(state, own, mode, limit, request.permits)
     local is_open = is_admitted and era.may_grant()
     if is_admitted and not is_open and (is_of_owner or not request.server) then
         return finish(state, {'quarantined', ceil((opens - now) / 1000), era.reason})
@@ -203,7 +211,7 @@ local function refuse_at_once(record, packed)
         return nil
     end
     local _, _, last_fence, at, _, _, reason, _, last_owner = parse(PAST_TYPES, record, behind)
-    return {'locked', view.head(version, 1, limit, 0, 0, last_fence, at, reason, last_owner) ..
+    return {'locked', view.head(version, 1, 0, limit, 0, 0, last_fence, at, reason, last_owner) ..
                       view.hold(fence, expires, since, holder, held_mode, meta)}
 end
 

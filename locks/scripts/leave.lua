@@ -18,8 +18,8 @@
 local function place_of(state, hold, claim_ms, keep)
     local reenters = state[EXCLUSIVES] > 0 and state[COUNT] - state[RELEASED_HOLDS] > 1 and 1 or 0
     return waiter_of(hold[TOKEN], hold[OWNER], hold[MODE], '', hold[META], 0, hold[TTL], hold[AT_LEAST],
-                     hold[MAX_HELD], limit_of(state, hold), hold[SET], claim_ms, keep, hold[FENCE] - PAST, '',
-                     reenters)
+                     hold[MAX_HELD], limit_of(state, hold), hold[SET], hold[PERMITS], claim_ms, keep,
+                     hold[FENCE] - PAST, '', reenters)
 end
 
 -- Makes a hold one that its client may claim within the claim window.

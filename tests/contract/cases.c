@@ -52,10 +52,10 @@ const struct contract_case CASES[] = {
     CASE("acquireLock 400 invalid_name", "POST /locks/shop/"),
     CASE("acquireLock 201",
          "POST /locks/a%2Fb%20%C3%A4?ttl=2m&wait=0&owner=me&reentrant&mode=exclusive"),
-    CASE("acquireLock 201",
-         "POST /locks/new-shared" BODY(
-             "{\"ttl_ms\":5000,\"wait_ms\":0,\"owner\":\"me\",\"mode\":\"shared\",\"limit\":3,"
-             "\"token\":\"" ONE "\",\"meta\":{\"a\":[1,null,{\"b\":2.5}]}}")),
+    CASE("acquireLock 201", "POST /locks/new-shared" BODY(
+                                "{\"ttl_ms\":5000,\"wait_ms\":0,\"owner\":\"me\",\"mode\":"
+                                "\"shared\",\"limit\":3,\"permits\":2,"
+                                "\"token\":\"" ONE "\",\"meta\":{\"a\":[1,null,{\"b\":2.5}]}}")),
     CASE("acquireLock 201", "POST /locks/least?at_least=1h"),
     CASE("acquireLock 201", "POST /locks/most?max_held=10m&ttl=1h"),
     CASE("acquireLock 400 invalid_parameter", "POST /locks/bad?max_held=721h"),
@@ -244,7 +244,8 @@ const struct contract_case CASES[] = {
 
     CASE("acquireLocks 201", "POST /locks" NAMES("\"set-b\",\"set/a\",\"set \\u00e4\"")),
     CASE("acquireLocks 201",
-         "POST /locks?ttl=1m&wait=1s&owner=me&mode=shared&limit=3" NAMES("\"set-shared\"")),
+         "POST /locks?ttl=1m&wait=1s&owner=me&mode=shared&limit=3&permits=2" NAMES(
+             "\"set-shared\"")),
     AFTER("POST /locks" WITH_ONE NAMES("\"set-1\",\"set-2\""), "acquireLocks 200",
           "POST /locks" WITH_ONE NAMES("\"set-2\",\"set-1\"")),
     CASE("acquireLocks 201", "POST /locks" WITH_ONE AS_TEXT NAMES("\"set-text\"")),

@@ -43,6 +43,7 @@ struct wish {
     bool reentrant;
     bool shared;
     int limit;
+    int permits;
     int64_t ttl_ms;
     int64_t at_least_ms;
     bool made_by_server;
@@ -102,6 +103,7 @@ static struct wish wish_of(const struct client *client, int token)
     wish.reentrant = flavour->owners && (hash >> 44) % 3 > 0;
     wish.shared = (hash >> 8) % 100 >= flavour->exclusive_percent;
     wish.limit = wish.shared ? flavour->limits[(hash >> 16) % 4] : 0;
+    wish.permits = wish.limit > 1 && (hash >> 48) % 4 == 0 ? 2 : 0;
     wish.ttl_ms = 100 + (int64_t)((hash >> 20) % (quiet ? 50 : (hash >> 32) % 4 ? 300 : 900));
     wish.at_least_ms = (hash >> 48) % 5 == 0 ? 20 + (int64_t)((hash >> 52) % 500) : 0;
     wish.ghost = (hash >> 36) % 10 == 0;
@@ -188,6 +190,8 @@ static void write_body(const struct event *event, const char *token, char *body,
             fprintf(out, ",\"at_least_ms\":%" PRId64, event->at_least_ms);
         if (event->limit > 0)
             fprintf(out, ",\"limit\":%d", event->limit);
+        if (event->permits > 0)
+            fprintf(out, ",\"permits\":%d", event->permits);
         separator = ",";
     }
     if (token[0] && event->operation != INSPECT) {
@@ -296,6 +300,7 @@ static void perform(struct client *client, const struct step *step, const struct
                             .reentrant = wish->reentrant,
                             .shared = wish->shared,
                             .limit = wish->limit,
+                            .permits = wish->permits,
                             .at_least_ms = wish->at_least_ms,
                             .ttl_ms = step->operation == ACQUIRE ? wish->ttl_ms
                                       : step->operation == RENEW ? step->ttl_ms
@@ -329,7 +334,7 @@ static struct wish choose(struct client *client, const struct step *step)
     if (step->disguised && !wish.ghost) {
         wish.owner++;
         wish.shared = !wish.shared;
-        wish.limit = 0;
+        wish.limit = wish.permits = 0;
     }
     return wish;
 }

@@ -33,7 +33,14 @@ struct shown {
     int owner;
     bool shared;
     bool released; /* it only keeps the name taken */
+    int permits;   /* 0: 1 */
 };
+
+/* For how many a hold counts by a limit. */
+static inline int count_of(int permits)
+{
+    return permits > 0 ? permits : 1;
+}
 
 /* Names, tokens and owners are numbers here. Times are microseconds of the monotonic clock. */
 struct event {
@@ -47,11 +54,13 @@ struct event {
     int token; /* EVERYBODY: of a break */
     int owner;
     bool reentrant;
-    int limit;  /* 0: none */
-    int server; /* which one was asked, from 1; 0: any */
+    int limit;   /* 0: none */
+    int permits; /* 0: 1 */
+    int server;  /* which one was asked, from 1; 0: any */
     /* What the reply said; 0 or NOBODY where it did not. */
     int hold_owner;
     int hold_limit;
+    int hold_permits;
     bool hold_shared;
     bool not_mine;
 

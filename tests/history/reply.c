@@ -33,10 +33,10 @@ static void read_shown(struct event *event, const json_t *body)
     json_array_foreach (holders, index, holder) {
         if (event->shown_count == SHOWN_MOST)
             break;
-        event->shown[event->shown_count++] =
-            (struct shown){json_integer_value(json_object_get(holder, "fence")),
-                           owner_number(text_in(holder, "owner")), is_shared(holder),
-                           json_is_true(json_object_get(holder, "released"))};
+        event->shown[event->shown_count++] = (struct shown){
+            json_integer_value(json_object_get(holder, "fence")),
+            owner_number(text_in(holder, "owner")), is_shared(holder),
+            json_is_true(json_object_get(holder, "released")), (int)count_in(holder, "permits")};
     }
 }
 
@@ -52,6 +52,7 @@ void reply_read(struct event *event, const char *etag, const json_t *body)
     event->hold_owner = owner_number(text_in(body, "owner"));
     event->hold_shared = is_shared(body);
     event->hold_limit = (int)count_in(body, "limit");
+    event->hold_permits = (int)count_in(body, "permits");
     event->not_mine = json_is_false(json_object_get(body, "mine"));
     read_shown(event, body);
 }

@@ -39,7 +39,7 @@ void check_compatible(const struct story *story, struct findings *findings)
     for (size_t i = 0; i < story->hold_count; i++) {
         const struct hold *hold = &story->holds[i];
         int64_t until = hold->end > hold->begin ? hold->end : hold->begin;
-        int shared = hold->shared;
+        int shared = count_of(hold->permits);
         size_t first, last;
         story_window(story, hold->asked, until, &first, &last);
         for (size_t j = first; j < last; j++) {
@@ -48,7 +48,8 @@ void check_compatible(const struct story *story, struct findings *findings)
                 continue;
             if (j < i)
                 check_with(story, hold, other, findings);
-            shared += j < i && other->shared && was_there(story, other, hold);
+            if (j < i && other->shared && was_there(story, other, hold))
+                shared += count_of(other->permits);
         }
         if (hold->shared && hold->limit > 0 && shared > hold->limit)
             finding(findings, WITHIN_LIMIT, "%d at once with %s", shared, hold_text(hold));
@@ -158,7 +159,8 @@ void check_origin(const struct story *story, struct findings *findings)
             const struct event *proof = &story->events[story->proofs[hold->proof + j]];
             grants += proof->operation == ACQUIRE && proof->outcome == DONE;
             if (proof->token != hold->token || proof->hold_owner != hold->owner ||
-                proof->hold_shared != hold->shared || proof->hold_limit != hold->limit)
+                proof->hold_shared != hold->shared || proof->hold_limit != hold->limit ||
+                proof->hold_permits != hold->permits)
                 finding(findings, FENCES_DIFFER, "%s and %s", hold_text(hold), event_text(proof));
         }
         if (grants > 1)

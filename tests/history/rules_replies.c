@@ -8,7 +8,7 @@ enum { REMEMBERED_US = 25000000, TOKENS_MOST = 4096 };
 static bool is_other_use(const struct event *event, const struct hold *hold)
 {
     return event->owner != hold->owner || event->shared != hold->shared ||
-           event->limit != hold->limit;
+           event->limit != hold->limit || count_of(event->permits) != count_of(hold->permits);
 }
 
 /* A request with a token whose hold certainly lived all the while must have found that hold. */
@@ -205,7 +205,8 @@ static void check_limit_of_shown(const struct story *story, const struct event *
     const struct hold *hold = story_hold(story, shown->fence);
     int shared = 0;
     for (size_t i = 0; i < event->shown_count; i++)
-        shared += event->shown[i].shared && event->shown[i].fence <= shown->fence;
+        if (event->shown[i].shared && event->shown[i].fence <= shown->fence)
+            shared += count_of(event->shown[i].permits);
     if (hold && shown->shared && hold->limit > 0 && shared > hold->limit)
         finding(findings, WITHIN_LIMIT, "%s shows %d with %s", event_text(event), shared,
                 hold_text(hold));
@@ -269,11 +270,11 @@ static bool hindered(const struct event *event)
         reentrant &= !event->shown[i].released;
     for (size_t i = 0; i < event->shown_count; i++) {
         const struct shown *shown = &event->shown[i];
-        shared += shown->shared;
+        shared += shown->shared ? count_of(shown->permits) : 0;
         if (!goes_with(reentrant, event->owner, event->shared, shown->owner, shown->shared))
             return true;
     }
-    return event->shared && event->limit > 0 && shared >= event->limit;
+    return event->shared && event->limit > 0 && shared + count_of(event->permits) > event->limit;
 }
 
 void check_shown(const struct story *story, struct findings *findings)

@@ -254,6 +254,7 @@ static void tell_holds(struct story *story)
                                                           .reentrant = event->reentrant,
                                                           .shared = event->hold_shared,
                                                           .limit = event->hold_limit,
+                                                          .permits = event->hold_permits,
                                                           .at_least = event->at_least_ms * 1000,
                                                           .proof = i,
                                                           .proof_count = 1};

@@ -21,6 +21,7 @@ struct hold {
     bool reentrant; /* as its request asked for */
     bool shared;
     int limit;
+    int permits;
     int64_t at_least; /* 0: none */
     int64_t asked;    /* it was granted no earlier; -1: nobody can have asked for it */
     int64_t begin;    /* it certainly lived from begin until before end; end <= begin: never */

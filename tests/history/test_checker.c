@@ -125,6 +125,19 @@ static void more_than_the_limit_is_found(void **state)
                                              .shown = {{20, 2, true}, {30, 3, true}})));
 }
 
+static void permits_beyond_the_limit_are_found(void **state)
+{
+    (void)state;
+#define MANY(at, who, number, most, many)                                                          \
+    GRANT(at, who, number, .shared = true, .hold_shared = true, .limit = (most),                   \
+          .hold_limit = (most), .permits = (many), .hold_permits = (many))
+    assert_good(HISTORY(MANY(0, 1, 10, 5, 3), MANY(10, 2, 20, 5, 2)));
+    assert_breaks(WITHIN_LIMIT, HISTORY(MANY(0, 1, 10, 5, 3), MANY(10, 2, 20, 5, 3)));
+    assert_breaks(FENCES_DIFFER,
+                  HISTORY(MANY(0, 1, 10, 5, 3), RENEWED(10, 1, 10, 100, .hold_shared = true,
+                                                        .hold_limit = 5, .hold_permits = 2)));
+}
+
 /* Each goes by its own limit, at its grant. */
 static void different_limits_at_once_are_good(void **state)
 {
@@ -368,6 +381,7 @@ int main(void)
         cmocka_unit_test(a_renewal_prolongs_what_is_certain),
         cmocka_unit_test(grant_before_at_least_is_over_is_found),
         cmocka_unit_test(more_than_the_limit_is_found),
+        cmocka_unit_test(permits_beyond_the_limit_are_found),
         cmocka_unit_test(different_limits_at_once_are_good),
         cmocka_unit_test(fences_that_do_not_grow_are_found),
         cmocka_unit_test(a_fence_of_two_holds_is_found),

@@ -209,6 +209,30 @@ static void refusal_of_a_semaphore_says_how_many_are_taken(void **state)
     assert_null(strstr(http_text(client, "detail"), "taken, "));
 }
 
+static void permits_count_by_the_limit(void **state)
+{
+    static const char *const WRONG[] = {"POST /locks/p?permits=2",
+                                        "POST /locks/p?mode=shared&permits=2",
+                                        "POST /locks/p?mode=shared&limit=2&permits=3"};
+    struct http_client *client = client_of(state);
+    for (size_t i = 0; i < sizeof WRONG / sizeof WRONG[0]; i++) {
+        answers(client, WRONG[i], NULL, 400, "invalid_parameter");
+        assert_string_equal(http_text(client, "parameter"), "permits");
+    }
+    answers_token(client, MINE, "POST /locks/p?owner=ann&mode=shared&limit=5&permits=4&ttl=12s",
+                  NULL, 201, NULL);
+    assert_int_equal(http_integer(client, "permits"), 4);
+    answers(client, "POST /locks/p?mode=shared&limit=5&permits=2", NULL, 409, "locked");
+    assert_int_equal(member_integer(client, "holders.0.permits"), 4);
+    assert_non_null(strstr(http_text(client, "detail"),
+                           "4 of 5 taken and 2 wanted, the next ends in 12 s at the latest"));
+    answers_token(client, MINE, "POST /locks/p?mode=shared&limit=5", NULL, 409, "token_in_use");
+    assert_non_null(strstr(http_text(client, "detail"), "with limit=5 and permits=4"));
+    answers_token(client, MINE, "POST /locks/p?mode=shared&limit=5&permits=4", NULL, 200, NULL);
+    assert_int_equal(http_integer(client, "permits"), 4);
+    answers(client, "POST /locks/p?mode=shared&limit=5", NULL, 201, NULL);
+}
+
 /* The log names the lock, once a minute. */
 static void limit_changes_while_the_lock_is_busy(void **state)
 {
@@ -311,6 +335,7 @@ int main(void)
         cmocka_unit_test(repeated_acquire_returns_its_hold),
         cmocka_unit_test(token_for_another_request_is_refused_with_what_it_was_used_for),
         cmocka_unit_test(refusal_of_a_semaphore_says_how_many_are_taken),
+        cmocka_unit_test(permits_count_by_the_limit),
         cmocka_unit_test(limit_changes_while_the_lock_is_busy),
         cmocka_unit_test(text_reply_is_the_bare_token),
         cmocka_unit_test(text_problem_is_one_line),

@@ -61,6 +61,15 @@ static size_t count_owned(const struct model *model, const char *owner)
     return count;
 }
 
+/* What counts by a limit. */
+static int64_t count_permits(const struct model *model)
+{
+    int64_t permits = 0;
+    for (size_t i = 0; i < model->hold_count; i++)
+        permits += model->holds[i].shared ? model->holds[i].permits : 0;
+    return permits;
+}
+
 /* That of the newest grant of a shared hold. */
 static int64_t limit_of(const struct model *model)
 {
@@ -89,20 +98,20 @@ static bool admits(const struct model *model, const struct model_hold *hold)
         return false;
     if (!hold->shared)
         return true;
-    return hold->limit == 0 || (int64_t)count_shared(model) < hold->limit;
+    return hold->limit == 0 || count_permits(model) + hold->permits <= hold->limit;
 }
 
 /* Whether it was granted beside those that were there before and are there still. */
 static bool was_admitted(const struct model *model, const struct model_hold *hold)
 {
-    int64_t shared = hold->shared;
+    int64_t shared = hold->permits;
     for (size_t i = 0; i < model->hold_count; i++) {
         const struct model_hold *other = &model->holds[i];
         if (other->fence >= hold->fence)
             continue;
         if (!goes_with(hold, other))
             return false;
-        shared += other->shared;
+        shared += other->shared ? other->permits : 0;
     }
     return !hold->shared || hold->limit == 0 || shared <= hold->limit;
 }
@@ -495,6 +504,7 @@ static struct seen view(const struct model *model, int64_t now, const char *toke
 {
     struct seen seen = {.version = model->version,
                         .holds = (int64_t)model->hold_count,
+                        .extra_permits = count_permits(model) - (int64_t)count_shared(model),
                         .limit = limit_of(model),
                         .waiters = (int64_t)count_waiting(model),
                         .last_fence = model->last.fence};
@@ -551,6 +561,7 @@ static struct answer told(const struct model *model, int64_t now, const char *st
                             .holds = (int64_t)count_owned(model, hold->owner),
                             .version = model->version,
                             .limit = hold->shared ? hold->limit : 0,
+                            .permits = hold->permits > 1 ? hold->permits : 0,
                             .at_least_ms = at_least_left(hold, now),
                             .max_held_ms = max_held_left(hold, now)};
     strcpy(answer.status, status);
@@ -756,7 +767,8 @@ static bool is_other_use(const struct model_hold *used, const struct model_hold 
                          bool made_owner)
 {
     return used->shared != wanted->shared || used->limit != wanted->limit ||
-           used->set != wanted->set || (!made_owner && strcmp(used->owner, wanted->owner) != 0);
+           used->set != wanted->set || used->permits != wanted->permits ||
+           (!made_owner && strcmp(used->owner, wanted->owner) != 0);
 }
 
 static struct answer tell_use(const struct model_hold *used, const struct model_hold *wanted)
@@ -766,6 +778,7 @@ static struct answer tell_use(const struct model_hold *used, const struct model_
     strcpy(answer.owner, used->owner);
     answer.limit = used->limit;
     answer.count = used->set != wanted->set;
+    answer.permits = used->permits;
     return answer;
 }
 
@@ -819,7 +832,8 @@ struct answer model_acquire(struct model *model, int64_t now, const struct acqui
                               .at_least_ms = acquiring->at_least_ms,
                               .max_held_ms = acquiring->max_held_ms,
                               .limit = acquiring->limit,
-                              .set = acquiring->set};
+                              .set = acquiring->set,
+                              .permits = acquiring->permits ? acquiring->permits : 1};
     strcpy(hold.token, acquiring->token);
     strcpy(hold.owner, acquiring->owner);
     strcpy(hold.attempt, acquiring->attempt);

@@ -22,6 +22,7 @@ struct model_hold {
     int64_t at_least_ms;
     int64_t max_held_ms;
     int64_t set;
+    int64_t permits;
 };
 
 /* Where a waiter is: at the server that has its request, away, or granted and not claimed. */

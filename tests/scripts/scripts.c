@@ -455,10 +455,11 @@ static const char CHECK[] =
     "local packed = redis.call('get', key) "
     "if not packed or ARGV[1] == '1' then return {all, ''} end "
     "if string.byte(packed, 2) ~= 0 then return {all, ''} end " /* a plain name */
-    "local _, _, _, _, _, _, waiters, away, unclaimed, _, servers = "
-    "struct.unpack('<BBdI4I4I4I4I4I4I4I4', packed) "
-    "local held = select(26, struct.unpack('<BBdI4I4I4I4I4I4I4I4ddddsddddddsss', packed)) "
-    "local rest = held <= #packed and select(15, struct.unpack('<BsssssddddddI4d', packed, held)) "
+    "local _, _, _, _, _, _, waiters, away, unclaimed, _, _, servers = "
+    "struct.unpack('<BBdI4I4I4I4I4I4I4I4I4', packed) "
+    "local held = select(27, struct.unpack('<BBdI4I4I4I4I4I4I4I4I4ddddsddddddsss', packed)) "
+    "local rest = held <= #packed and select(16, struct.unpack('<BsssssddddddI4dI4', packed, "
+    "held)) "
     "if rest and rest <= #packed then "
     "local _, front = struct.unpack('<Bs', packed, rest) "
     "local behind = math.max(waiters - (front ~= '' and 1 or 0), 0) "
@@ -556,6 +557,7 @@ static void read_holds(struct slice rest, struct seen *ret)
         if (!more)
             continue;
         *more = '\0';
+        hold->permits = take(&rest);
         hold->released = take(&rest);
         hold->at_least_ms = take(&rest);
         hold->max_held_ms = take(&rest);
@@ -567,6 +569,7 @@ static void read_name(const redisReply *reply, struct seen *ret)
     struct slice rest = packed_of(reply);
     *ret = (struct seen){.version = take(&rest)};
     ret->holds = take(&rest);
+    ret->extra_permits = take(&rest);
     ret->limit = take(&rest);
     ret->waiters = take(&rest);
     int64_t standing = take(&rest);
@@ -592,6 +595,8 @@ static void read_terms(struct slice rest, struct answer *ret)
         return;
     ret->at_least_ms = take(&rest);
     ret->max_held_ms = take(&rest);
+    if (rest.length > 0)
+        ret->permits = take(&rest);
 }
 
 static void read_told(struct slice rest, struct answer *ret)
@@ -675,6 +680,7 @@ static void read_use(const redisReply *reply, struct answer *ret)
     ret->limit = integer(reply, 2);
     text(reply, 3, ret->owner, sizeof ret->owner);
     ret->count = integer(reply, 4);
+    ret->permits = integer(reply, 5);
 }
 
 static void read_too_many(const redisReply *reply, struct answer *ret)
@@ -736,7 +742,8 @@ static const char *or_else(const char *text, const char *otherwise)
 
 enum {
     TERMS_FOLLOW = 16,
-    SET_FOLLOWS = 32
+    SET_FOLLOWS = 32,
+    PERMITS_FOLLOW = 64
 }; /* at_least and max_held; the number of a set of names */
 
 /* What a request for a hold is. Returns its length. */
@@ -752,7 +759,8 @@ static size_t pack_request(struct scripts *scripts, const struct acquiring *acqu
     bool has_terms = acquiring->at_least_ms || acquiring->max_held_ms;
     int sent = acquiring->token_is_new ? 0 : acquiring->again ? 2 : 1;
     packed[0] = (char)(sent + (acquiring->reenters ? 4 : 0) + (acquiring->made_owner ? 8 : 0) +
-                       (has_terms ? TERMS_FOLLOW : 0) + (acquiring->set ? SET_FOLLOWS : 0));
+                       (has_terms ? TERMS_FOLLOW : 0) + (acquiring->set ? SET_FOLLOWS : 0) +
+                       (acquiring->permits ? PERMITS_FOLLOW : 0));
     packed_put(packed_put(packed + 1, (double)ttl_ms), (double)acquiring->limit);
     size_t length = 1 + 2 * PACKED_NUMBER;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -765,6 +773,8 @@ static size_t pack_request(struct scripts *scripts, const struct acquiring *acqu
                          (double)acquiring->max_held_ms);
     if (acquiring->set)
         end = packed_put(end, (double)acquiring->set);
+    if (acquiring->permits)
+        end = packed_put(end, (double)acquiring->permits);
     return (size_t)(end - packed);
 }
 
@@ -778,7 +788,7 @@ static int64_t lease_of(const struct acquiring *acquiring, int64_t ttl_ms)
 
 struct answer acquire_with(struct scripts *scripts, const struct acquiring *acquiring)
 {
-    char packed[1 + 5 * PACKED_NUMBER + 5 * TEXT];
+    char packed[1 + 6 * PACKED_NUMBER + 5 * TEXT];
     struct arguments arguments = {0};
     int64_t ttl_ms = acquiring->ttl_ms ? acquiring->ttl_ms : 30000;
     push_bytes(&arguments, packed, pack_request(scripts, acquiring, ttl_ms, packed));
@@ -797,6 +807,7 @@ struct answer acquire_with(struct scripts *scripts, const struct acquiring *acqu
         answer.at_least_ms = acquiring->at_least_ms;
         answer.max_held_ms = acquiring->max_held_ms;
         answer.limit = acquiring->limit;
+        answer.permits = acquiring->permits;
         snprintf(answer.owner, sizeof answer.owner, "%s", or_else(acquiring->owner, token));
         snprintf(answer.mode, sizeof answer.mode, "%s", or_else(acquiring->mode, "exclusive"));
     }

@@ -58,6 +58,7 @@ struct seen_hold {
     int64_t released;    /* 1: it only keeps the name taken */
     int64_t at_least_ms; /* what is left of these */
     int64_t max_held_ms;
+    int64_t permits; /* 0: 1 */
 };
 
 struct seen_waiter {
@@ -71,6 +72,7 @@ struct seen_waiter {
 struct seen {
     int64_t version;
     int64_t holds;
+    int64_t extra_permits;
     int64_t limit;
     int64_t waiters;
     int64_t mine;
@@ -101,6 +103,7 @@ struct answer {
     int64_t count;       /* of a break; of a refusal the waiters there are; 1 if a token was used
                           * for other names */
     int64_t next_ms;     /* when to tick */
+    int64_t permits;     /* if more than 1; in use: those that the token has */
     int64_t other_limit; /* 1 more than that of shared holds that have another one; 0: none has */
     char next_attempt[TEXT]; /* of a release: whose turn it is, if that was claimed at once */
     char next_owner[TEXT];   /* the same: whose it is then */
@@ -128,6 +131,7 @@ struct acquiring {
     bool reenters;     /* the holds of its owner let it in */
     bool made_owner;   /* another owner of this token is none */
     int64_t set;       /* of names that are asked for together; 0: one */
+    int64_t permits;   /* 0: 1 */
     const char *mode;  /* NULL: exclusive */
     int64_t limit;
     int64_t ttl_ms;      /* 0: 30000 */

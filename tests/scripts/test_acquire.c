@@ -169,6 +169,64 @@ static void each_request_goes_by_its_own_limit(void **state)
     assert_status(acquire(scripts, .token = "e", .mode = "shared", .limit = 3), "granted");
 }
 
+static void permits_are_granted_all_or_none(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer three =
+        acquire(scripts, .token = "a", .mode = "shared", .limit = 5, .permits = 3);
+    assert_status(three, "granted");
+    assert_int_equal(acquire(scripts, .token = "a", .made_owner = true, .mode = "shared",
+                             .limit = 5, .permits = 3)
+                         .permits,
+                     3);
+    assert_status(acquire(scripts, .token = "b", .mode = "shared", .limit = 5, .permits = 3),
+                  "locked");
+    assert_status(acquire(scripts, .token = "b", .mode = "shared", .limit = 5, .permits = 2),
+                  "granted");
+    struct answer none = acquire(scripts, .token = "c", .mode = "shared", .limit = 5);
+    assert_status(none, "locked");
+    assert_int_equal(none.view.holds + none.view.extra_permits, 5);
+    struct answer other =
+        acquire(scripts, .token = "b", .made_owner = true, .mode = "shared", .limit = 5);
+    assert_status(other, "token_in_use");
+    assert_int_equal(other.permits, 2);
+    release(scripts, "n", "a");
+    assert_int_equal(inspect(scripts, "n", "").extra_permits, 1);
+    assert_status(acquire(scripts, .token = "d", .mode = "shared", .limit = 5, .permits = 4),
+                  "locked");
+    assert_status(acquire(scripts, .token = "d", .mode = "shared", .limit = 5, .permits = 3),
+                  "granted");
+    break_all(scripts, "n");
+    assert_int_equal(inspect(scripts, "n", "").extra_permits, 0);
+    assert_status(acquire(scripts, .token = "e", .mode = "shared", .limit = 5, .permits = 5),
+                  "granted");
+}
+
+/* Those that want few do not pass the one that wants many. */
+static void waiter_for_many_permits_is_not_passed(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .mode = "shared", .limit = 4, .permits = 2);
+    acquire(scripts, .token = "b", .mode = "shared", .limit = 4);
+    assert_status(acquire(scripts, .token = "many", .mode = "shared", .limit = 4, .permits = 4,
+                          .server = "one"),
+                  "waiting");
+    assert_status(acquire(scripts, .token = "few", .mode = "shared", .limit = 4), "locked");
+    assert_status(acquire(scripts, .token = "few", .mode = "shared", .limit = 4, .server = "one"),
+                  "waiting");
+    release(scripts, "n", "b");
+    assert_int_equal(inspect(scripts, "n", "few").mine, 0);
+    release(scripts, "n", "a");
+    assert_int_equal(inspect(scripts, "n", "many").mine, 1);
+    assert_int_equal(inspect(scripts, "n", "few").mine, 0);
+    assert_int_equal(acquire(scripts, .token = "many", .made_owner = true, .mode = "shared",
+                             .limit = 4, .permits = 4, .attempt = "m")
+                         .permits,
+                     4);
+    release(scripts, "n", "many");
+    assert_int_equal(inspect(scripts, "n", "few").mine, 1);
+}
+
 static void waiters_are_served_in_order_each_by_its_own_limit(void **state)
 {
     struct scripts *scripts = *state;
@@ -516,6 +574,8 @@ int main(void)
         TEST(an_own_exclusive_hold_takes_no_place_of_the_limit),
         TEST(each_request_goes_by_its_own_limit),
         TEST(waiters_are_served_in_order_each_by_its_own_limit),
+        TEST(permits_are_granted_all_or_none),
+        TEST(waiter_for_many_permits_is_not_passed),
         TEST(a_limit_is_gone_with_the_last_shared_hold),
         TEST(an_owner_enters_again),
         TEST(same_owner_without_reentry_is_refused),

@@ -179,6 +179,7 @@ static void compare_views(const struct run *run, const char *what, const struct 
 {
     differ(run, what, "version", is->version, should_be->version);
     differ(run, what, "holds", is->holds, should_be->holds);
+    differ(run, what, "extra permits", is->extra_permits, should_be->extra_permits);
     differ(run, what, "limit", is->limit, should_be->limit);
     differ(run, what, "waiters", is->waiters, should_be->waiters);
     differ(run, what, "mine", is->mine, should_be->mine);
@@ -222,6 +223,7 @@ static void compare(const struct run *run, const char *what, const struct answer
     differ(run, what, "at_least", is->at_least_ms, should_be->at_least_ms);
     differ(run, what, "max_held", is->max_held_ms, should_be->max_held_ms);
     differ(run, what, "count", is->count, should_be->count);
+    differ(run, what, "permits", is->permits, should_be->permits);
     differ(run, what, "other limit", is->other_limit, should_be->other_limit);
     differ_in_text(run, what, "next attempt", is->next_attempt, should_be->next_attempt);
     differ_in_text(run, what, "next owner", is->next_owner, should_be->next_owner);
@@ -422,6 +424,7 @@ static void ask_as_before(const struct run *run, struct acquiring *acquiring, ch
     acquiring->mode = used->shared ? "shared" : "exclusive";
     acquiring->limit = used->limit;
     acquiring->set = used->set;
+    acquiring->permits = used->permits > 1 ? used->permits : 0;
 }
 
 static void step_acquire(struct run *run)
@@ -448,6 +451,8 @@ static void step_acquire(struct run *run)
     if (chance(run, 12))
         acquiring.max_held_ms = acquiring.at_least_ms + (chance(run, 50) ? 1 : some_ms(run));
     acquiring.set = chance(run, 90) ? 0 : 7;
+    if (acquiring.limit > 0 && chance(run, 30))
+        acquiring.permits = 2 + below(run, (uint32_t)acquiring.limit - 1);
     acquiring.made_owner = chance(run, 10);
     if (!chance(run, 10))
         ask_as_before(run, &acquiring, owner);

@@ -222,6 +222,7 @@ static const struct number {
     {"watchLocks", "limit=1000", NULL, FIELD_PAGE, 1000},
     {"acquireLock", "limit=1", "{\"limit\":1}", FIELD_LIMIT, 1},
     {"acquireLock", "limit=1000000", "{\"limit\":1000000}", FIELD_LIMIT, 1000000},
+    {"acquireLock", "permits=3", "{\"permits\":3}", FIELD_PERMITS, 3},
     {"acquireLock", "mode=exclusive", "{\"mode\":\"exclusive\"}", FIELD_LOCK_MODE, LOCK_EXCLUSIVE},
     {"acquireLock", "mode=shared", "{\"mode\":\"shared\"}", FIELD_LOCK_MODE, LOCK_SHARED},
     {"acquireLock", "mode=%73hared", NULL, FIELD_LOCK_MODE, LOCK_SHARED},
@@ -373,17 +374,19 @@ static const struct wrong {
     {"acquireLock", "x=1", NULL, "x",
      "unknown query parameter. Known here: ttl, ttl_ms, at_least, at_least_ms, max_held, "
      "max_held_ms, wait, wait_ms, "
-     "owner, reentrant, mode, limit, meta, keep, keep_ms, hold, confirm."},
+     "owner, reentrant, mode, limit, permits, meta, keep, keep_ms, hold, confirm."},
     {"acquireLock", "=1", NULL, "query", "a query parameter has no name. Known here: ttl"},
     {"acquireLock", "%74tl=5s", NULL, "%74tl", "unknown query parameter"},
     {"acquireLock", "force=true", NULL, "force", "unknown query parameter"},
     {"acquireLock", NULL, "{\"x\":5}", "x",
      "unknown field. Known here: ttl, ttl_ms, at_least, at_least_ms, max_held, max_held_ms, wait, "
      "wait_ms, owner, "
-     "reentrant, mode, limit, token, meta, keep, keep_ms, hold, confirm."},
+     "reentrant, mode, limit, permits, token, meta, keep, keep_ms, hold, confirm."},
     {"acquireLock", NULL, "{\"names\":[\"a\"]}", "names", "unknown field"},
-    {"acquireLocks", NULL, "{\"keep_ms\":0}", "keep_ms", "limit, token, meta, names, confirm."},
-    {"acquireLocks", "keep=0", NULL, "keep", "owner, reentrant, mode, limit, meta, confirm."},
+    {"acquireLocks", NULL, "{\"keep_ms\":0}", "keep_ms",
+     "limit, permits, token, meta, names, confirm."},
+    {"acquireLocks", "keep=0", NULL, "keep",
+     "owner, reentrant, mode, limit, permits, meta, confirm."},
     {"acquireLocks", "hold=connection", NULL, "hold", "unknown query parameter"},
     {"renewLocks", NULL, "{\"wait_ms\":0}", "wait_ms", "Known here: ttl, ttl_ms, token, names"},
     {"releaseLocks", "ttl=5s", NULL, "ttl", "Known here: force, prefix, limit, cursor, reason"},

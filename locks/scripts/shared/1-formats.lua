@@ -122,6 +122,7 @@ local WAITERS = field(STATE, 'I4')    -- how many wait (see 7-queue.lua)
 local AWAY = field(STATE, 'I4')       -- how many of them have no request that is parked now
 local UNCLAIMED = field(STATE, 'I4')  -- how many of the holds were handed over and have not been claimed
 local RELEASED_HOLDS = field(STATE, 'I4') -- how many of the holds are RELEASED
+local EXTRA_PERMITS = field(STATE, 'I4') -- PERMITS of all holds, beyond one for each
 local SERVERS = field(STATE, 'I4')    -- how many servers have waiters or watchers (see 6-servers.lua)
 local NEXT = field(STATE, 'd')        -- no hold ends before this time
 local KEPT = field(STATE, 'd')        -- the keys of a crowd (see 4-crowd.lua) outlive this by the retention
@@ -143,6 +144,7 @@ STATE.is_oldest = 120       -- bytes that a record of release 0.1 has at least
 
 local function state_from_2(old)
     insert(old, RELEASED_HOLDS, 0)
+    insert(old, EXTRA_PERMITS, 0)
     old[LAST_OWNER] = ''
     return old
 end
@@ -181,6 +183,7 @@ local AT_LEAST = field(HOLD, 'd') -- milliseconds from its grant for which the n
 local MAX_HELD = field(HOLD, 'd') -- milliseconds from its grant beyond which no renewal carries it; 0: none
 local WANTED = field(HOLD, 'I4') -- its limit; 0: none; NOT_TOLD: see limit_of
 local SET = field(HOLD, 'd')     -- a number for the names that its token was to hold together; 0: one
+local PERMITS = field(HOLD, 'I4') -- for how many it counts by a limit
 local NOT_TOLD = 4294967295 -- a value, in records of the release before
 local RELEASED = '\1'           -- begins token and owner of a hold that its client has released before its
                                  -- AT_LEAST was over: so it is of nobody, and ends by itself
@@ -205,23 +208,23 @@ local VOUCHED = WAITER.last + 1  -- not in the record, but behind that of the fr
 local TURNS = 2 -- a value
 
 earlier(HOLD, 1, '<Bsssssdddd', function(old)
-    old[AT_LEAST], old[MAX_HELD], old[WANTED], old[SET] = 0, 0, NOT_TOLD, 0
+    old[AT_LEAST], old[MAX_HELD], old[WANTED], old[SET], old[PERMITS] = 0, 0, NOT_TOLD, 0, 1
     return old
 end)
 
 -- An owner was let in by its holds without asking for it.
 earlier(WAITER, 1, '<Bsssssdddddddds', function(old)
     local limit, claim_ms, keep_ms, place, server = unpack(old, 11, 15)
-    old[AT_LEAST], old[MAX_HELD], old[WANTED], old[SET] = 0, 0, limit, 0
+    old[AT_LEAST], old[MAX_HELD], old[WANTED], old[SET], old[PERMITS] = 0, 0, limit, 0, 1
     old[CLAIM], old[KEEP], old[PLACE], old[SERVER] = claim_ms, keep_ms, place, server
     old[REENTERS] = place < 0 and 1 or 0
     return old
 end)
 
 local function waiter_of(token, owner, mode, attempt, meta, since, ttl, at_least, max_held, limit, set,
-                         claim_ms, keep_ms, place, server, reenters)
+                         permits, claim_ms, keep_ms, place, server, reenters)
     return {WAITER.mark, token, owner, mode, attempt, meta, 0, since, 0, ttl, at_least, max_held, limit, set,
-            claim_ms, keep_ms, place, server, reenters}
+            permits, claim_ms, keep_ms, place, server, reenters}
 end
 
 -- A server's standing with a name, in the hash `:servers` by id. The array has the id in place of the

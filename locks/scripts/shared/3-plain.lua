@@ -53,7 +53,7 @@ local HELD_HEAD = '<BBdd' -- to EXPIRES
 
 -- Whether the record of a plain name says all of this hold.
 local function is_plain(hold)
-    return hold[AT_LEAST] + hold[MAX_HELD] + hold[SET] == 0
+    return hold[AT_LEAST] + hold[MAX_HELD] + hold[SET] == 0 and hold[PERMITS] == 1
 end
 
 -- Whether it has an AT_LEAST or a MAX_HELD.

@@ -42,10 +42,11 @@ end
 -- A plain name: its record, its past, its version and its hold, or false, and the values of the past.
 local function plain_state_of(packed, past, version, limit, hold, ...)
     if not hold then
-        return state_of(packed, past, version, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', ...)
+        return state_of(packed, past, version, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', ...)
     end
     local exclusives = hold[MODE] == 'exclusive' and 1 or 0
-    return state_of(packed, past, version, 1, exclusives, limit, 0, 0, 0, 0, 0, hold[EXPIRES], 0, 0, 0, '', ...)
+    return state_of(packed, past, version, 1, exclusives, limit, 0, 0, 0, 0, 0, 0, hold[EXPIRES], 0, 0, 0, '',
+                    ...)
 end
 
 local function read_plain(packed, layout)
@@ -57,7 +58,7 @@ local function read_plain(packed, layout)
         _, _, version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind =
             parse(HELD_TYPES, packed)
         hold = {HOLD.mark, token, owner, mode, attempt, meta, fence, since, expires, ttl, 0, 0,
-                limit, 0}
+                limit, 0, 1}
     end
     local state = plain_state_of(packed, sub(packed, behind), version, limit, hold,
                                  parse(PAST_TYPES, packed, behind))

@@ -180,6 +180,6 @@ end
 function crowd.give_up(state)
     crowd.clear()
     state[COUNT], state[EXCLUSIVES], state[LIMIT], state[UNCLAIMED] = 0, 0, 0, 0
-    state[RELEASED_HOLDS] = 0
+    state[RELEASED_HOLDS], state[EXTRA_PERMITS] = 0, 0
     state[VERSION] = next_number(state[VERSION])
 end

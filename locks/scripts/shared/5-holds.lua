@@ -45,14 +45,14 @@ end
 
 -- Whether the holds admit another one. An exclusive hold excludes all others but the `own` ones, which are
 -- those of its owner if the request re-enters, and a request for a shared one goes by its own limit.
-function holds.admits(state, own, mode, limit)
+function holds.admits(state, own, mode, limit, permits)
     if state[COUNT] > own and holds.excludes(mode, state[EXCLUSIVES] > 0 and 'exclusive' or 'shared') then
         return false -- where one hold is exclusive, all are of its owner, unless one was RELEASED: then
                      -- nobody re-enters
     elseif mode == 'exclusive' then
         return true
     end
-    return limit == 0 or state[COUNT] - state[EXCLUSIVES] < limit
+    return limit == 0 or state[COUNT] - state[EXCLUSIVES] + state[EXTRA_PERMITS] + permits <= limit
 end
 
 -- How many holds let this waiter in.
@@ -61,7 +61,7 @@ function holds.own_of(state, waiter)
 end
 
 function holds.admits_waiter(state, waiter)
-    return holds.admits(state, holds.own_of(state, waiter), waiter[MODE], waiter[WANTED])
+    return holds.admits(state, holds.own_of(state, waiter), waiter[MODE], waiter[WANTED], waiter[PERMITS])
 end
 
 -- Whether its client has released it, and it keeps the name taken.
@@ -82,6 +82,7 @@ function holds.add(state, hold)
     if hold[MODE] == 'exclusive' then
         state[EXCLUSIVES] = state[EXCLUSIVES] + 1
     end
+    state[EXTRA_PERMITS] = state[EXTRA_PERMITS] + hold[PERMITS] - 1
     if state[COUNT] == 1 then
         state[ONLY], state[NEXT], state.hold_packed = hold, hold[EXPIRES], false
         return
@@ -229,6 +230,7 @@ function holds.retire(state, gone, reason, repeatable)
                          next_number(state[VERSION])
         if are_counted then
             state[COUNT] = max(state[COUNT] - 1, 0)
+            state[EXTRA_PERMITS] = max(state[EXTRA_PERMITS] - hold[PERMITS] + 1, 0)
         end
         if are_counted and hold[MODE] == 'exclusive' then
             state[EXCLUSIVES] = max(state[EXCLUSIVES] - 1, 0)

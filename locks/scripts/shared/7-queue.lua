@@ -380,10 +380,10 @@ function queue.hand_over(state)
 end
 
 -- Whether nobody can be granted now. Nothing has ended by itself since the last operation, since no tick
--- is due, and all servers live and are in good standing.
+-- is due, and all servers live and are in good standing. In a quarantine the end of that may have changed.
 function queue.is_calm(state)
     local hold = state[ONLY]
-    if state.front or not hold or now >= hold[EXPIRES] or now >= state[TICK] or
+    if state.front or not hold or now >= hold[EXPIRES] or now >= state[TICK] or now < opens or
        state[WAITERS] + state[UNCLAIMED] == 0 then
         return false
     end

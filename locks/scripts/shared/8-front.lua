@@ -43,7 +43,7 @@ function front.line_up(state)
 end
 
 function front.nobody(server, vouched)
-    local nobody = waiter_of('', '', '', '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0, server, 0)
+    local nobody = waiter_of('', '', '', '', '', 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, server, 0)
     nobody[VOUCHED] = vouched
     return nobody
 end

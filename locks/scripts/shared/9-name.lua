@@ -138,7 +138,8 @@ end
 -- Replies that are asked for most are packed: one text takes less time than a table. The first value is
 -- the word that says which reply it is.
 
--- The reply about a hold to its owner. What is left of its AT_LEAST and of its MAX_HELD follows, if it has any.
+-- The reply about a hold to its owner. What is left of its AT_LEAST and of its MAX_HELD follows, if it has any,
+-- and its PERMITS, if they are more than one.
 local function tell_of(status, fence, ttl_ms, count, version, limit, owner, mode)
     return pack('<sdddddss', status, fence, ttl_ms, count, version, limit, owner, mode)
 end
@@ -147,6 +148,10 @@ local function told_of(state, status, hold)
     local told = tell_of(status, hold[FENCE], round_down((hold[EXPIRES] - now) / 1000),
                          holds.owned(state, hold[OWNER]), state[VERSION], limit_of(state, hold),
                          hold[OWNER], hold[MODE])
+    if hold[PERMITS] > 1 then
+        local at_least, max_held = holds.terms_of(hold)
+        return told .. pack('<ddd', at_least, max_held, hold[PERMITS])
+    end
     return has_terms(hold) and told .. pack('<dd', holds.terms_of(hold)) or told
 end
 

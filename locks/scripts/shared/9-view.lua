@@ -5,14 +5,14 @@ local view = {}
 local HOLDS_SHOWN = 10 -- a value
 local WAITERS_SHOWN = 10 -- a value, where nobody asks for more
 
--- The head of a view: version, holds, limit, waiters, the standing of the token, and of the last end the
--- fence (0: there was none), how many ms ago, the reason and the owner.
-function view.head(version, count, limit, waiters, standing, fence, at, reason, owner)
+-- The head of a view: version, holds, EXTRA_PERMITS, limit, waiters, the standing of the token, and of the
+-- last end the fence (0: there was none), how many ms ago, the reason and the owner.
+function view.head(version, count, extra, limit, waiters, standing, fence, at, reason, owner)
     if fence == 0 then
         at, reason = now, ''
     end
     local ago_ms = round_down((now - at) / 1000)
-    return pack('<dddddddss', version, count, limit, waiters, standing, fence, ago_ms, reason, owner)
+    return pack('<ddddddddss', version, count, extra, limit, waiters, standing, fence, ago_ms, reason, owner)
 end
 
 function view.hold(fence, expires, since, owner, mode, meta)
@@ -23,12 +23,13 @@ end
 -- A mode that ends with this says that more follows the meta.
 local WITH_MORE = '+'
 
--- Any hold. What is more: 1 if it was released, and what is left of its AT_LEAST and of its MAX_HELD.
+-- Any hold. What is more: its PERMITS, 1 if it was released, and what is left of its AT_LEAST and of its
+-- MAX_HELD.
 function view.any_hold(hold)
     local mode, more = hold[MODE], ''
-    if has_terms(hold) then
+    if has_terms(hold) or hold[PERMITS] > 1 then
         mode = mode .. WITH_MORE
-        more = pack('<ddd', holds.is_released(hold) and 1 or 0, holds.terms_of(hold))
+        more = pack('<dddd', hold[PERMITS], holds.is_released(hold) and 1 or 0, holds.terms_of(hold))
     end
     return view.hold(hold[FENCE], hold[EXPIRES], hold[SINCE], holds.owner_of(hold), mode, hold[META]) .. more
 end
@@ -91,8 +92,8 @@ end
 -- A name without its waiters, packed: the head, and each of its first holds, or of those `shown`.
 function view.name(state, token, shown)
     local standing = view.standing(state, token)
-    return view.head(state[VERSION], state[COUNT], state[LIMIT], state[WAITERS], standing, state[LAST_FENCE],
-                     state[LAST_AT], state[LAST_REASON], state[LAST_OWNER]) ..
+    return view.head(state[VERSION], state[COUNT], state[EXTRA_PERMITS], state[LIMIT], state[WAITERS],
+                     standing, state[LAST_FENCE], state[LAST_AT], state[LAST_REASON], state[LAST_OWNER]) ..
            view.holds(shown or holds.first(state, HOLDS_SHOWN))
 end
 
