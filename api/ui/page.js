@@ -114,7 +114,7 @@ function pickLocks(most) {
   const now = Date.now();
   const due = [...store.locks.values()].filter((lock) => endOf(lock) < now).map((lock) => lock.name);
   const names = [...(details.name ? [details.name] : []), ...due, ...mostWaitedFor()];
-  return [...new Set(names)].filter(isAddressable).slice(0, most);
+  return [...new Set(names)].slice(0, most);
 }
 
 function connect() {
