@@ -1,7 +1,7 @@
 /* The operations of locks.h that the engines do differently. */
 #include "locks/calls/engine.h"
 #include "locks/calls/state.h"
-#include "locks/quarantine/identity.h"
+#include "locks/quarantine/guard.h"
 #include "locks/waiting/parked.h"
 
 void locks_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
@@ -71,7 +71,7 @@ void locks_ready(struct locks *locks, int64_t replicas, locks_done *done, void *
 
 void locks_try_again(struct locks *locks)
 {
-    identity_check(locks->guard);
+    guard_look(locks->guard);
     locks->engine->try_again(locks);
 }
 

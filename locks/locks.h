@@ -219,8 +219,6 @@ struct locks_events {
     void (*serving)(void *context, unsigned shard);
     /* Replicas have confirmed a hold, or have not, so long after Redis was asked for it. */
     void (*confirmed)(void *context, uint64_t nanoseconds, bool is_confirmed);
-    /* The store is not fit for locks, and how to mend it. Comes once. */
-    void (*warning)(void *context, const char *text);
     /* Redis keeps something under this key, of a lock or of Baton's own, that cannot be read;
      * `error` says why. Comes each time. */
     void (*damaged)(void *context, struct slice key, const char *error);
@@ -246,7 +244,8 @@ struct locks_options {
     struct tickets *tickets; /* of all workers of the process, which they outlive; for a quorum */
     uint32_t process;        /* a random number; those that have the same one die together */
     int64_t quarantine_ms;   /* how long a quarantine is, or QUARANTINE_AUTO, _OFF */
-    bool keeps_all; /* this Redis has all that it ever answered, also when it was started anew */
+    bool is_embedded;        /* batond's own Redis: it keeps on disk all that it ever answered */
+    bool keeps_all;          /* the operator says the same of this Redis */
     struct locks_events events;
 };
 
@@ -303,10 +302,6 @@ bool locks_end_quarantines(struct locks *locks, locks_quarantines_ended *done, v
 /* How many servers of several (a Cluster, a quorum) are in quarantine; 0 if there is but one
  * server. */
 unsigned locks_quarantined(const struct locks *locks);
-
-/* By how many milliseconds the clocks of the nodes of a Redis Cluster differ at least; 0: they
- * agree well enough. */
-int64_t locks_clocks_apart(const struct locks *locks);
 
 /* How many grants and renewals this worker has not noted, for want of memory: when such a hold
  * expires, `expired` comes only after somebody has asked for its name. */

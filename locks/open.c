@@ -69,13 +69,13 @@ static int open_guard(struct locks *locks, const struct locks_options *options)
         .retention_ms = options->retention_ms,
         .quarantine_ms = options->quarantine_ms,
         .replicas = options->replicas,
+        .is_embedded = options->is_embedded,
         .keeps_all = options->keeps_all,
         .members_share_holds = locks->engine == &engine_quorum,
         .serve = serve_shard,
         .replaced = replace_shard,
         .context = locks,
         .quarantined = options->events.quarantined,
-        .warning = options->events.warning,
         .observer = options->events.context,
     };
     return guard_open(&locks->guard, locks->store, &guard);

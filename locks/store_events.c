@@ -4,19 +4,17 @@
 #include "locks/calls/rights.h"
 #include "locks/calls/state.h"
 #include "locks/quarantine/guard.h"
-#include "locks/quarantine/horizon.h"
-#include "locks/quarantine/identity.h"
 #include "locks/waiting/renewer.h"
 #include "locks/watching/prefix.h"
 
-/* The shard is asked for rights and for the identity of its data, then what is in doubt there is
+/* The shard is asked for rights and for its record, then what is in doubt there is
  * taken back. */
 static void locks_on_up(void *context, unsigned shard)
 {
     struct locks *locks = context;
     const struct store_events *observer = &locks->events.store;
     rights_ask(locks, shard);
-    identity_connected(locks->guard, shard);
+    guard_connected(locks->guard, shard);
     if (observer->up)
         observer->up(observer->context, shard);
 }
@@ -39,7 +37,6 @@ static void locks_on_moved(void *context)
 {
     struct locks *locks = context;
     const struct store_events *observer = &locks->events.store;
-    horizon_level(locks->guard);
     locks->engine->moved(locks);
     if (observer->moved)
         observer->moved(observer->context);
@@ -49,7 +46,7 @@ static void locks_on_taken(void *context, unsigned to, unsigned from)
 {
     struct locks *locks = context;
     const struct store_events *observer = &locks->events.store;
-    identity_taken(locks->guard, to, from);
+    guard_taken(locks->guard, to, from);
     if (observer->taken)
         observer->taken(observer->context, to, from);
 }

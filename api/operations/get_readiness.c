@@ -124,18 +124,6 @@ static void describe_redis(const struct exchange *exchange, const char *trouble,
     snprintf(text + length, DETAIL_SIZE - (size_t)length, "%s%s", length > 0 ? "; " : "", trouble);
 }
 
-/* A difference does no harm while no slot moves. */
-static void check_clocks(const struct exchange *exchange, struct verdict *verdict)
-{
-    char detail[192];
-    int64_t apart_ms = locks_clocks_apart(exchange->api->locks);
-    if (apart_ms == 0)
-        return;
-    snprintf(detail, sizeof detail, "the clocks of the nodes of Redis differ by %lld ms",
-             (long long)apart_ms);
-    readiness_list(verdict, "clocks", true, detail);
-}
-
 static void readiness_on_asked(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
@@ -150,7 +138,6 @@ static void readiness_on_asked(void *context, const struct locks_reply *reply)
         readiness_check(&verdict, "replicas", is_confirmed, PROBLEM_UNCONFIRMED,
                         is_confirmed ? "" : trouble);
     check_quarantine(exchange, &verdict);
-    check_clocks(exchange, &verdict);
     readiness_answer(exchange, &verdict);
     exchange_resume(exchange);
 }

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "locks/calls/operation.h"
-#include "locks/quarantine/horizon.h"
+#include "locks/quarantine/guard.h"
 
 struct confirm {
     struct locks *locks;
@@ -45,7 +45,7 @@ static void confirm_ask_replicas(struct confirm *confirm)
                   confirm->locks->confirm_timeout_ms, confirm_on_replicas, confirm);
 }
 
-static void confirm_on_horizon(void *context, const char *error)
+static void confirm_on_covered(void *context, const char *error)
 {
     struct confirm *confirm = context;
     if (!error && confirm->replicas > 0) {
@@ -63,8 +63,7 @@ bool confirm_reply(struct locks *locks, const struct locks_reply *reply, struct 
                    int64_t replicas, locks_done *done, void *context)
 {
     bool holds = reply_holds(reply);
-    bool is_covered =
-        !holds || horizon_covers(locks->guard, mark.shard, reply->hold.ttl_ms, replicas);
+    bool is_covered = !holds || guard_covers(locks->guard, mark.shard, reply->hold.ttl_ms);
     if (!holds || (is_covered && replicas == 0))
         return false;
     struct confirm *confirm = memory_checked(calloc(1, sizeof *confirm));
@@ -84,6 +83,6 @@ bool confirm_reply(struct locks *locks, const struct locks_reply *reply, struct 
     if (is_covered)
         confirm_ask_replicas(confirm);
     else
-        horizon_await(locks->guard, mark.shard, confirm_on_horizon, confirm);
+        guard_await(locks->guard, mark.shard, confirm_on_covered, confirm);
     return true;
 }

@@ -1,5 +1,5 @@
 /* confirm.h: holds back the reply that tells of a hold until Redis' record covers the hold
- * (horizon.h) and enough replicas have it. Internal to locks/. */
+ * (guard.h) and enough replicas have it. Internal to locks/. */
 #ifndef BATON_LOCKS_CALLS_CONFIRM_H
 #define BATON_LOCKS_CALLS_CONFIRM_H
 

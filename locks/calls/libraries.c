@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "locks/calls/state.h"
-#include "locks/quarantine/identity_record.h"
+#include "locks/quarantine/guard.h"
 #include "locks/scripts/scripts.h"
 #include "locks/types/number_text.h"
 #include "locks/types/stamp.h"
@@ -60,7 +60,7 @@ static void libraries_ask(struct locks *locks, unsigned shard)
 {
     char tag[STORE_TAG_SIZE], key[KEY_LENGTH], kept[NUMBER_TEXT];
     store_first_tag(locks->store, shard, tag);
-    struct slice whole = identity_record_key(locks->guard, tag, key);
+    struct slice whole = guard_record_key(locks->guard, tag, key);
     whole.length += (size_t)snprintf(key + whole.length, sizeof key - whole.length, "%s", SUFFIX);
     const struct slice arguments[] = {
         stamp_placeholder(),

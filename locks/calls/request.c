@@ -1,6 +1,6 @@
 #include "locks/calls/request.h"
 
-#include "locks/quarantine/horizon.h"
+#include "locks/quarantine/guard.h"
 #include "locks/scripts/scripts.h"
 #include "locks/types/packed.h"
 
@@ -157,7 +157,7 @@ void request_send(struct locks *locks, const struct request *request)
 void request_send_at(struct locks *locks, unsigned shard, const struct request *request)
 {
     struct request_arguments arguments;
-    horizon_move(locks->guard, shard, request_lease_ms(request->acquire));
+    guard_raise(locks->guard, shard, request_lease_ms(request->acquire));
     request_pack(locks, request, &arguments);
     const struct script_call call = request_call(request, &arguments);
     script_call_send_at_once(locks, shard, &call);

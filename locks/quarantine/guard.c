@@ -1,7 +1,6 @@
 #include "locks/quarantine/guard.h"
 
-#include "locks/quarantine/fence_floor.h"
-#include "locks/quarantine/identity.h"
+#include "base/memory.h"
 #include "locks/quarantine/shard.h"
 #include "locks/types/stamp.h"
 
@@ -40,71 +39,306 @@ void guard_close(struct guard *guard)
     free(guard);
 }
 
+/* Stamps */
+
 /* Without quarantines a loss changes nothing. While the key of the record changes, the record under
  * the new key may be another shard's, or none. */
-static void guard_stamp_era(const struct shard *shard, struct stamp *stamp)
+static void guard_stamp_epoch(const struct shard *shard, struct stamp *stamp)
 {
+    const struct shard_epoch *epoch = &shard->epoch;
     bool is_off = shard->guard->options.quarantine_ms == QUARANTINE_OFF;
-    bool is_text = strlen(shard->identity.era) == sizeof stamp->era; /* else it is not ours */
-    if (is_off || !is_text || !shard->identity.serves || shard->key.is_moved)
+    bool is_text = strlen(epoch->id) == sizeof stamp->epoch; /* else it is not ours */
+    if (is_off || !is_text || !epoch->is_known || epoch->is_moved)
         return;
-    memcpy(stamp->era, shard->identity.era, sizeof stamp->era);
-    memcpy(stamp->tag, shard->key.tag, sizeof stamp->tag);
+    memcpy(stamp->epoch, epoch->id, sizeof stamp->epoch);
+    memcpy(stamp->tag, epoch->tag, sizeof stamp->tag);
 }
 
 void guard_stamp(const struct guard *guard, unsigned number, uint64_t now,
                  char stamp[STORE_STAMP_LENGTH])
 {
     static const struct shard UNKNOWN = {0};
-    const struct shard *shard = shard_find(guard, number);
-    if (!shard)
-        shard = &UNKNOWN;
-    int64_t latest =
-        clock_theirs(&shard->clock, (int64_t)(now / NS_PER_US)) + LATE_US + shard->slack;
+    const struct shard *known = shard_find(guard, number), *shard = known ? known : &UNKNOWN;
+    const struct redis_clock *clock = &shard->clock.now;
+    int64_t latest = clock_theirs(clock, (int64_t)(now / NS_PER_US)) + LATE_US + shard->clock.slack;
     struct stamp now_is = {
         .retention = (double)(guard->options.retention_ms * US_PER_MS),
-        .latest = shard->clock.is_known ? (double)latest : INFINITY,
+        .latest = clock->is_known ? (double)latest : INFINITY,
         .opens = (double)shard->quarantine.opens,
-        .floor = (double)shard->fences.floor,
-        .level = (double)shard->fences.level,
+        .floor = (double)shard->numbers.floor,
+        .level = (double)shard->numbers.level,
     };
-    if (shard != &UNKNOWN)
-        guard_stamp_era(shard, &now_is);
+    if (known)
+        guard_stamp_epoch(shard, &now_is);
     stamp_write(&now_is, stamp);
 }
+
+/* Looking at the records */
+
+void guard_open_gate(struct shard *shard)
+{
+    struct guard *guard = shard->guard;
+    shard->connection.gate_is_closed = shard->connection.may_open = false;
+    store_open_gate(guard->store, shard->number);
+    guard->options.serve(guard->options.context, shard->number);
+}
+
+/* Call this only while the shard is not being asked. */
+static void guard_look_at(struct shard *shard)
+{
+    struct store *store = shard->guard->store;
+    if (store_is_closing(store)) /* it ends its calls shard by shard: no reason to look at others */
+        return;
+    if (store_shard_serves(store, shard->number)) {
+        record_ask(shard, guard_hear);
+        return;
+    }
+    /* The shard has no data that could be lost. */
+    shard->epoch.is_known = shard->epoch.is_moved = shard->epoch.has_come = false;
+    if (shard->connection.gate_is_closed)
+        guard_open_gate(shard);
+}
+
+static void guard_look_if_moved(struct shard *shard)
+{
+    if (store_shard_serves(shard->guard->store, shard->number) && !shard->connection.is_asking &&
+        (!shard->epoch.is_known || record_has_moved(shard)))
+        guard_look_at(shard);
+}
+
+void guard_look(struct guard *guard)
+{
+    shard_wake_all(guard);
+    for (struct shard *shard = shard_first(guard); shard; shard = shard_after(shard)) {
+        if (shard->quarantine.opens && shard_left_us(shard, clock_now()) == 0)
+            shard_set_quarantine(shard, 0, QUARANTINE_NONE, false, guard->process);
+        if (!shard->connection.is_asking)
+            guard_look_at(shard);
+    }
+}
+
+void guard_connected(struct guard *guard, unsigned number)
+{
+    struct shard *shard = shard_at(guard, number);
+    shard->connection = (struct shard_connection){.gate_is_closed = true};
+    if (!guard->began)
+        guard->began = clock_now();
+    store_close_gate(guard->store, number);
+    guard_look_at(shard);
+}
+
+static void guard_note_jump(struct shard *shard)
+{
+    int64_t now = clock_theirs(&shard->clock.now, shard->clock.heard);
+    int64_t length = judge_length(shard->guard, QUARANTINE_CLOCK, shard_longest_span(shard->guard));
+    if (length > 0)
+        shard_raise(&shard->quarantine.opens, now + length);
+    if (!shard->connection.is_asking)
+        guard_look_at(shard);
+}
+
+/* When the question was sent that the shard has answered last; our time. */
+static int64_t guard_sent(const struct shard *shard)
+{
+    return (int64_t)(store_mark_at(shard->guard->store, shard->number).sent / NS_PER_US);
+}
+
+/* After a change of servers the shard may be looked at more than once before the new run is
+ * adopted: only at the first look its clock is another one. */
+static void guard_measure(struct shard *shard, int64_t time)
+{
+    const char *run = store_peer(shard->guard->store, shard->number)->run_id;
+    struct shard_clock *clock = &shard->clock;
+    shard_wake_all(shard->guard);
+    if (shard_measure(shard, guard_sent(shard), time,
+                      clock->run[0] && run[0] && strcmp(clock->run, run) != 0))
+        guard_note_jump(shard);
+    snprintf(clock->run, sizeof clock->run, "%s", run);
+}
+
+/* One more member was heard: others may have waited for that (judge_waits_for_members). */
+static void guard_look_at_waiting(const struct guard *guard)
+{
+    for (struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
+        if (shard->clock.now.is_known && !shard->epoch.is_known && !shard->connection.is_asking)
+            guard_look_at(shard);
+}
+
+void guard_hear(void *context, const struct store_result *result)
+{
+    struct shard *shard = context;
+    struct record record;
+    bool is_first = !shard->clock.now.is_known;
+    if (result->outcome != STORE_REPLIED || !record_read(result->reply, &record)) {
+        shard->connection.is_asking = false;
+        return; /* the shard is asked again in a second */
+    }
+    shard->clock.slack /= 2;
+    guard_measure(shard, record.time);
+    shard->connection.is_asking = false;
+    judge_record(shard, &record);
+    if (is_first && shard->guard->options.members_share_holds)
+        guard_look_at_waiting(shard->guard);
+    if (shard->epoch.is_known)
+        guard_look_if_moved(shard);
+}
+
+/* If Redis could not be asked, the next look tries again. */
+static void guard_on_extended(void *context, const struct store_result *result)
+{
+    struct shard *shard = context;
+    if (result->outcome == STORE_REPLIED && !record_is_still(shard, result))
+        guard_look(shard->guard);
+}
+
+void guard_extend(struct shard *shard, enum quarantine_reason reason)
+{
+    if (shard->epoch.is_known)
+        record_extend(shard, reason, guard_on_extended);
+}
+
+/* What scripts say */
 
 void guard_late(struct guard *guard, unsigned number, const char *error)
 {
     struct shard *shard = shard_at(guard, number);
-    int64_t sent = (int64_t)(store_mark_at(guard->store, number).sent / NS_PER_US);
-    int64_t heard = clock_now();
-    shard_wake_all(guard);
+    int64_t took = clock_now() - guard_sent(shard);
     int64_t time = strtoll(error + strcspn(error, "0123456789"), NULL, 10);
     if (time <= 0)
         return;
-    if (heard - sent > shard->slack)
-        shard->slack = heard - sent < LATEST_US ? heard - sent : LATEST_US;
-    if (shard_measure(shard, sent, heard, time))
-        identity_note_jump(shard);
+    shard_raise(&shard->clock.slack, took < LATEST_US ? took : LATEST_US);
+    guard_measure(shard, time);
 }
 
 void guard_refused(struct guard *guard)
 {
     const struct shard *shard = shard_find(guard, store_mark(guard->store).shard);
     if (shard && shard_left_us(shard, clock_now()) == 0)
-        identity_check(guard);
+        guard_look(guard);
 }
 
 void guard_heard_number(struct guard *guard, int64_t number)
 {
     int64_t now = (int64_t)uv_now(guard->options.loop) * US_PER_MS;
-    /* Members number their holds by one another's clocks: see succession_learn. */
+    /* Members number their holds by one another's clocks: see judge_learn_numbers. */
     if (guard->options.members_share_holds || number == 0)
         return;
     struct shard *shard = shard_find(guard, store_mark(guard->store).shard);
-    if (!shard || !shard->clock.is_known || number <= clock_theirs(&shard->clock, now) + SOON_US ||
-        number <= fence_floor_now(shard))
+    if (!shard || !shard->clock.now.is_known ||
+        number <= clock_theirs(&shard->clock.now, now) + SOON_US ||
+        number <= shard_number_now(shard))
         return;
-    fence_floor_raise(shard, number);
-    identity_extend(shard);
+    shard_raise_numbers(shard, number);
+    guard_extend(shard, shard->quarantine.reason);
+}
+
+int64_t guard_latest_number(const struct guard *guard)
+{
+    int64_t latest = 0;
+    for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
+        if (shard->clock.now.is_known)
+            shard_raise(&latest, shard_number_now(shard));
+    return latest;
+}
+
+/* What comes from other shards */
+
+/* If `from` is away, its holds may not have come with its names; a quarantine of it comes along. */
+void guard_taken(struct guard *guard, unsigned to, unsigned from)
+{
+    struct shard *before = shard_find(guard, from);
+    if (!before || !before->clock.now.is_known || before->span.seen == 0)
+        return;
+    struct shard *shard = shard_at(guard, to);
+    int64_t now = clock_now(), left = shard_left_us(before, now);
+    shard_raise(&shard->taken_numbers, shard_number_now(before) + shard_headroom(guard));
+    if (!store_shard_is_up(guard->store, from))
+        left = judge_length(guard, QUARANTINE_IDENTITY, shard_longest_span(guard));
+    if (left > 0)
+        shard_raise(&shard->quarantine.owed, now + left);
+    if (shard->clock.now.is_known && left > 0 && guard->options.quarantine_ms != QUARANTINE_OFF) {
+        int64_t opens = clock_theirs(&shard->clock.now, now + left);
+        if (opens > shard->quarantine.opens)
+            shard_set_quarantine(shard, opens, QUARANTINE_IDENTITY, true, guard->process);
+        guard_extend(shard, QUARANTINE_IDENTITY);
+    }
+    guard_look_if_moved(shard);
+    guard_look_if_moved(before);
+}
+
+/* The span */
+
+/* A span that is being written, with the answers that wait for it. */
+struct raising {
+    struct shard *shard;
+    int64_t span;
+    struct answers answers;
+};
+
+/* If the epoch is another by now, the record is looked at, and what is remembered here is written
+ * to it then. */
+static void guard_on_raised(void *context, const struct store_result *result)
+{
+    struct raising *raising = context;
+    struct shard *shard = raising->shard;
+    bool is_replied = result->outcome == STORE_REPLIED;
+    bool is_known = is_replied || result->outcome == STORE_REFUSED;
+    struct record record;
+    if (shard->raising == raising)
+        shard->raising = NULL;
+    if (is_replied && !record_is_still(shard, result))
+        guard_look(shard->guard);
+    else if (is_replied && record_read(result->reply, &record))
+        span_see(&shard->span, record.span, record.before, record.turns - shard->clock.now.high,
+                 clock_now());
+    answers_run(&raising->answers, is_known
+                                       ? NULL
+                                       : "the connection to Redis was lost before it was certain "
+                                         "that Redis would remember the hold");
+    free(raising);
+}
+
+bool guard_write_span(struct shard *shard, int64_t span)
+{
+    if (!shard->epoch.is_known || store_is_closing(shard->guard->store))
+        return false;
+    struct raising *raising = memory_checked(calloc(1, sizeof *raising));
+    raising->shard = shard;
+    raising->span = span;
+    answers_init(&raising->answers);
+    shard->raising = raising;
+    record_raise(shard, span, guard_on_raised, raising);
+    return true;
+}
+
+void guard_await(struct guard *guard, unsigned number, answers_done *done, void *context)
+{
+    answers_add(&shard_at(guard, number)->raising->answers, done, context);
+}
+
+bool guard_covers(struct guard *guard, unsigned number, int64_t ttl_ms)
+{
+    if (number >= store_shard_count(guard->store)) /* no shard serves the name now */
+        return true;
+    struct shard *shard = shard_at(guard, number);
+    int64_t now = (int64_t)uv_now(guard->options.loop) * US_PER_MS, ttl = ttl_ms * US_PER_MS;
+    if (span_covers(&shard->span, ttl, now))
+        return true;
+    if (!shard->raising || ttl > shard->raising->span) {
+        span_ask(&shard->span, ttl, now);
+        if (!guard_write_span(shard, shard->span.asked))
+            return true;
+    }
+    return guard->options.is_embedded || guard->options.quarantine_ms == QUARANTINE_OFF;
+}
+
+void guard_raise(struct guard *guard, unsigned number, int64_t ttl_ms)
+{
+    if (store_shard_is_up(guard->store, number)) /* else it is not asked for the hold */
+        guard_covers(guard, number, ttl_ms);
+}
+
+bool guard_is_closed(const struct guard *guard, struct slice key)
+{
+    return shard_left_ms(shard_find(guard, store_shard(guard->store, key))) > 0;
 }

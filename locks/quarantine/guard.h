@@ -1,28 +1,67 @@
-/* guard.h: keeps grants from being made while Redis may have lost holds that still run. Internal to
- * locks/. */
+/* guard.h: keeps grants from being made while Redis may have lost holds that still run: the
+ * quarantine. Internal to locks/. */
 #ifndef BATON_LOCKS_QUARANTINE_GUARD_H
 #define BATON_LOCKS_QUARANTINE_GUARD_H
 
-#include "locks/quarantine/guard_options.h"
+#include "locks/types/answers.h"
+#include "locks/types/name.h"
+#include "locks/types/quarantine.h"
 #include "redis/store.h"
 
-/* The guard of one store. It stamps every script with what the script may do, and knows until when
- * each shard (an independent primary behind the store) is in quarantine. Used on the thread of the
- * store's loop alone.
+#include <uv.h>
+
+/* The guard of one store, for one worker. A shard is an independent primary behind the store. Each
+ * shard has a record in Redis beside the locks (scripts/epoch.lua):
  *
- * How the guard knows that data was lost: identity.h. Until when there may be holds: horizon.h. */
+ * - the epoch, a random id of its data, and the run of the server that has it;
+ * - the span, the longest TTL that a client was told of in this window and in the one before. A
+ *   worker raises it before it tells a client of a longer one;
+ * - until when nothing is granted.
+ *
+ * The guard reads the record on each new connection before any other use of it, and then every
+ * second. If another run of the server answers, if the record is gone or has another epoch, or if
+ * the clock has jumped, nothing is granted for the span and some seconds. The worker that notices
+ * first writes a record with a new epoch; the others go by it, and make the quarantine longer if
+ * they remember a longer span, of whichever shard.
+ *
+ * "Our time" is this process' monotonic clock, "Redis' time" the clock of the shard's server; both
+ * in microseconds. Used on the thread of the store's loop alone. */
 struct guard;
 
-/* The store outlives the guard. Pass its events on: `up` to identity_connected, `taken` to
- * identity_taken, `moved` to horizon_level. Returns 0 or -ENOMEM. */
+struct guard_options {
+    uv_loop_t *loop;
+    struct slice key_prefix; /* outlives the guard */
+    const char *process;     /* PROCESS_LENGTH characters by which other processes know this one */
+    int64_t retention_ms;    /* how long a free name is remembered */
+    int64_t quarantine_ms;   /* how long a quarantine is, or QUARANTINE_AUTO, _OFF */
+    int64_t replicas;        /* that confirm each grant, at least */
+    bool is_embedded;        /* batond's own Redis: it keeps on disk all that it ever answered */
+    bool keeps_all;          /* the operator says the same of this Redis */
+    /* The shards are the members of a quorum: each has every hold, and numbers grow by the clocks
+     * of all. Else each name is of one shard. */
+    bool members_share_holds;
+    void *context; /* of the next two: the shard was looked at and may be used; or it has other data
+                    * than before, so that names may be gone */
+    void (*serve)(void *context, unsigned shard);
+    void (*replaced)(void *context, unsigned shard);
+    void *observer; /* of the next one: as in struct locks_options; may be NULL */
+    void (*quarantined)(void *observer, const struct quarantine *quarantine);
+};
+
+/* The store outlives the guard. Returns 0 or -ENOMEM. */
 int guard_open(struct guard **ret, struct store *store, const struct guard_options *options);
 
 /* Call this when the store is closed. Takes NULL. */
 void guard_close(struct guard *guard);
 
-/* The event `stamp` of the store. */
+/* Events of the store: `stamp`, `up` and `taken`. */
 void guard_stamp(const struct guard *guard, unsigned number, uint64_t now,
                  char stamp[STORE_STAMP_LENGTH]);
+void guard_connected(struct guard *guard, unsigned number);
+void guard_taken(struct guard *guard, unsigned to, unsigned from);
+
+/* Call this every second: looks at all records, and ends the quarantines whose time is over. */
+void guard_look(struct guard *guard);
 
 /* A script came too late, as its `error` says: either Redis was slow, or its clock has jumped. */
 void guard_late(struct guard *guard, unsigned number, const char *error);
@@ -32,8 +71,29 @@ void guard_late(struct guard *guard, unsigned number, const char *error);
 void guard_refused(struct guard *guard);
 
 /* Call this with each number (fence or version) that a client is about to be told, before Redis
- * answers anything else. The number may be ahead of what the guard knows, if the clock went back
- * while no batond was there. Then all numbers go on from it, and the record says so. */
+ * answers anything else. If the clock went back while no batond was there, it may be ahead of what
+ * the guard knows. Then all numbers go on from it, and the record says so. */
 void guard_heard_number(struct guard *guard, int64_t number);
+
+/* At least every number that any shard has given; 0: no clock is known. */
+int64_t guard_latest_number(const struct guard *guard);
+
+/* A hold was made just now, or renewed, and its client is about to be told of it. Returns whether
+ * the record covers it; if not, it is being raised. */
+bool guard_covers(struct guard *guard, unsigned number, int64_t ttl_ms);
+
+/* Call this right after guard_covers has returned false. `done` runs once, when the record has the
+ * span, from the loop and never before this has returned. With an error nobody knows whether Redis
+ * has it. */
+void guard_await(struct guard *guard, unsigned number, answers_done *done, void *context);
+
+/* Raises the span of a shard before a hold is asked for. No answer waits for that. */
+void guard_raise(struct guard *guard, unsigned number, int64_t ttl_ms);
+
+/* Whether the shard of this key is in quarantine. */
+bool guard_is_closed(const struct guard *guard, struct slice key);
+
+/* Writes the key of the record. In a Cluster it has the `tag` of store_first_tag. */
+struct slice guard_record_key(const struct guard *guard, const char *tag, char text[KEY_LENGTH]);
 
 #endif

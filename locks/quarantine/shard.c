@@ -1,15 +1,13 @@
 #include "locks/quarantine/shard.h"
 
 #include "base/memory.h"
-#include "locks/quarantine/fence_floor.h"
 
 #include <string.h>
-#include <time.h>
 
 enum {
-    NS_PER_US = 1000,
     CAUGHT_UP_US = 100000,
     SLEPT_US = 100000,
+    HEADROOM_US = 2000000,
 };
 
 struct shard *shard_at(struct guard *guard, unsigned number)
@@ -26,6 +24,11 @@ struct shard *shard_at(struct guard *guard, unsigned number)
         guard->shards[number]->number = number;
     }
     return guard->shards[number];
+}
+
+struct shard *shard_find(const struct guard *guard, unsigned number)
+{
+    return number < guard->count ? guard->shards[number] : NULL;
 }
 
 static struct shard *shard_from(const struct guard *guard, unsigned number)
@@ -45,11 +48,12 @@ struct shard *shard_after(const struct shard *shard)
     return shard_from(shard->guard, shard->number + 1);
 }
 
-void shard_open_gate(struct shard *shard)
+int64_t shard_longest_span(const struct guard *guard)
 {
-    shard->connection.gate_is_closed = shard->connection.may_open = false;
-    store_open_gate(shard->guard->store, shard->number);
-    shard->guard->options.serve(shard->guard->options.context, shard->number);
+    int64_t longest = 0, now = clock_now();
+    for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
+        shard_raise(&longest, span_longest(&shard->span, now));
+    return longest;
 }
 
 /* The clock */
@@ -59,72 +63,75 @@ void shard_open_gate(struct shard *shard)
  * without need would soon be undercut by a server that does not know of it. */
 static void shard_change_clock(struct shard *shard, const struct redis_clock *before)
 {
+    const struct shard_clock *clock = &shard->clock;
     if (!before->is_known)
         return;
-    int64_t greatest = fence_floor_at(shard, clock_theirs(before, shard->heard));
-    int64_t reached = fence_floor_at(shard, clock_theirs(&shard->clock, shard->heard));
+    int64_t greatest = numbers_at(&shard->numbers, clock_theirs(before, clock->heard));
+    int64_t reached = numbers_at(&shard->numbers, clock_theirs(&clock->now, clock->heard));
     if (reached + CAUGHT_UP_US < greatest)
-        fence_floor_raise(shard, greatest + fence_floor_headroom(shard->guard));
-    if (!shard->clock_history.has_jumped)
-        shard->clock_history.before = *before;
+        shard_raise_numbers(shard, greatest + shard_headroom(shard->guard));
+    if (!clock->has_jumped)
+        shard->clock.before = *before;
     /* A quarantine goes on for as long as it would have. */
     if (shard->quarantine.opens)
-        shard->quarantine.opens += shard->clock.high - before->low;
+        shard->quarantine.opens += clock->now.high - before->low;
 }
 
-bool shard_measure(struct shard *shard, int64_t sent, int64_t heard, int64_t time)
+bool shard_measure(struct shard *shard, int64_t sent, int64_t time, bool is_another)
 {
-    const struct redis_clock before = shard->clock;
-    shard->heard = heard;
-    if (clock_measure(&shard->clock, sent, heard, time) == CLOCK_STEADY)
+    const struct redis_clock before = shard->clock.now;
+    shard->clock.heard = clock_now();
+    if (is_another)
+        shard->clock.now = (struct redis_clock){0};
+    bool is_steady =
+        clock_measure(&shard->clock.now, sent, shard->clock.heard, time) == CLOCK_STEADY;
+    if (is_steady && !is_another)
         return false;
     shard_change_clock(shard, &before);
-    shard->clock_history.has_jumped = true;
-    return true;
-}
-
-void shard_forget_clock(struct shard *shard, int64_t sent, int64_t heard, int64_t time)
-{
-    const struct redis_clock before = shard->clock;
-    shard->clock = (struct redis_clock){0};
-    shard->heard = heard;
-    clock_measure(&shard->clock, sent, heard, time);
-    shard_change_clock(shard, &before);
-}
-
-static int64_t shard_slept_us(void)
-{
-    struct timespec all, awake;
-    clock_gettime(CLOCK_MONOTONIC, &awake);
-    clock_gettime(CLOCK_BOOTTIME, &all);
-    return (all.tv_sec - awake.tv_sec) * INT64_C(1000000) +
-           (all.tv_nsec - awake.tv_nsec) / NS_PER_US;
+    shard->clock.has_jumped |= !is_another;
+    return !is_another;
 }
 
 void shard_wake_all(struct guard *guard)
 {
-    int64_t asleep = shard_slept_us(), more = asleep - guard->asleep;
+    int64_t asleep = clock_slept(), more = asleep - guard->asleep;
     if (more < SLEPT_US)
         return;
     guard->asleep = asleep;
     for (struct shard *shard = shard_first(guard); shard; shard = shard_after(shard)) {
-        if (!shard->clock.is_known)
+        if (!shard->clock.now.is_known)
             continue;
-        shard->clock.low += more;
-        shard->clock.high += more;
-        for (size_t kind = 0; kind < HORIZONS; kind++) {
-            shard->horizon.ends[kind] -= more;
-            shard->horizon.written[kind] -= more;
-        }
+        shard->clock.now.low += more;
+        shard->clock.now.high += more;
+        shard->span.turns -= more;
+        shard->span.seen -= more;
+        shard->span.asked_at -= more;
     }
+}
+
+/* Numbers */
+
+int64_t shard_headroom(const struct guard *guard)
+{
+    return store_primary_lease_ms(guard->store) * US_PER_MS + HEADROOM_US;
+}
+
+int64_t shard_number_now(const struct shard *shard)
+{
+    return numbers_at(&shard->numbers, clock_theirs(&shard->clock.now, clock_now()));
+}
+
+void shard_raise_numbers(struct shard *shard, int64_t number)
+{
+    numbers_raise(&shard->numbers, number, clock_now() + shard->clock.now.low);
 }
 
 /* The quarantine */
 
 int64_t shard_left_us(const struct shard *shard, int64_t now)
 {
-    int64_t left =
-        shard->quarantine.opens ? shard->quarantine.opens - clock_theirs(&shard->clock, now) : 0;
+    int64_t opens = shard->quarantine.opens;
+    int64_t left = opens ? opens - clock_theirs(&shard->clock.now, now) : 0;
     return left > 0 ? left : 0;
 }
 
@@ -138,21 +145,22 @@ void shard_set_quarantine(struct shard *shard, int64_t opens, enum quarantine_re
                           bool is_first, const char *by)
 {
     struct guard *guard = shard->guard;
-    bool was_told = shard->quarantine.is_told;
+    struct shard_quarantine *quarantine = &shard->quarantine;
+    bool was_told = quarantine->is_told;
     int64_t now = clock_now(), left_before = shard_left_us(shard, now);
-    shard->quarantine.opens = opens;
+    quarantine->opens = opens;
     int64_t left = shard_left_us(shard, now);
     if (!was_told)
-        shard->quarantine.since = clock_theirs(&shard->clock, now);
-    shard->quarantine.is_told = left > 0;
-    shard->quarantine.reason = left > 0 ? reason : QUARANTINE_NONE;
+        quarantine->since = clock_theirs(&shard->clock.now, now);
+    quarantine->is_told = left > 0;
+    quarantine->reason = left > 0 ? reason : QUARANTINE_NONE;
     if (left == 0)
-        shard->quarantine.opens = 0;
-    if (shard->quarantine.is_told == was_told && !(is_first && left > 0))
+        quarantine->opens = 0;
+    if (quarantine->is_told == was_told && !(is_first && left > 0))
         return;
     const struct quarantine told = {
         .shard = shard->number,
-        .reason = shard->quarantine.reason,
+        .reason = quarantine->reason,
         .left_ms = shard_left_ms(shard),
         .is_first = is_first,
         .is_ended = left == 0 && left_before > 0,

@@ -1,127 +1,60 @@
-/* shard.h: what the guard knows of one shard: an independent primary behind the store. Internal to
- * locks/quarantine/. */
+/* shard.h: what the guard knows of one shard and of its record (guard.h). Internal to locks/. */
 #ifndef BATON_LOCKS_QUARANTINE_SHARD_H
 #define BATON_LOCKS_QUARANTINE_SHARD_H
 
-#include "locks/quarantine/clock.h"
-#include "locks/quarantine/guard_options.h"
-#include "locks/types/server_name.h"
-#include "redis/store.h"
-
-/* "Our time" is this process' monotonic clock, "Redis' time" the clock of the shard's server; both
- * in microseconds. */
-
-enum { IDENTITY_ID_LENGTH = 16, IDENTITY_RUN_SIZE = 48, IDENTITY_ERA_SIZE = 24 };
-
-/* See clock.h. */
-struct clock_history {
-    char run[IDENTITY_RUN_SIZE]; /* of the server whose clock is known */
-    struct redis_clock before;   /* the clock before it jumped, or of the server before */
-    bool has_jumped;             /* and the record in Redis does not say so yet */
-};
+#include "locks/quarantine/guard.h"
+#include "locks/types/clock.h"
+#include "locks/types/numbers.h"
+#include "locks/types/record.h"
+#include "locks/types/span.h"
 
 struct shard_connection {
-    int64_t opened_at;   /* our time */
     bool gate_is_closed; /* only the guard may ask Redis anything */
-    bool may_open;       /* its record is known, but succession_waits_at_start */
+    bool may_open;       /* its record is known, but judge_waits_at_start */
     bool is_asking;      /* the record is being read or replaced */
 };
 
 /* What the record of a shard said when it was last adopted. */
-struct identity {
+struct shard_epoch {
     bool is_known;
-    bool serves;        /* the shard serves some names */
-    int64_t adopted_at; /* when all this was last known to be so; our time */
-    char id[IDENTITY_ID_LENGTH + 1];
-    char era[IDENTITY_ERA_SIZE];
-    char run[IDENTITY_RUN_SIZE];     /* of the server that has the data */
-    char history[IDENTITY_RUN_SIZE]; /* of its replication */
+    bool is_moved;   /* another slot is the shard's first, and so the key of the record another: */
+    bool has_come;   /* a slot has come before the first one; else the first one has left */
+    int64_t adopted; /* when all this was last known to be so; our time */
+    char id[EPOCH_SIZE];
+    char run[RUN_SIZE];     /* of the server that has the data */
+    char history[RUN_SIZE]; /* of its replication */
     int followers; /* the most replicas that server has had: those that left may be promoted, too */
+    char tag[STORE_TAG_SIZE]; /* in the key of the record: see guard_record_key */
 };
 
-/* Where the record lies: in a Cluster its key has a tag, so that a slot of the shard has it. When
- * the first slot of the shard changes, so does the tag. */
-struct identity_key {
-    char tag[STORE_TAG_SIZE];
-    bool is_moved;                   /* the record under the new key was not adopted yet */
-    char before_tag[STORE_TAG_SIZE]; /* of the old key, until that record has said whether data
-                                      * was lost meanwhile; "": no need to ask */
-    char before_id[IDENTITY_ID_LENGTH + 1];
-};
-
-/* Holds that this shard should have taken over from others that are away, and may not have. */
-struct inheritance {
-    int64_t ends;             /* when the last of them ends; our time; 0: there are none */
-    const struct shard *from; /* NULL: several */
-};
-
-/* What has come to a shard with slots of others, or begins to. */
-struct arrivals {
-    int64_t at;          /* when the last of it came; our time; 0: nothing has */
-    int64_t ends;        /* when the last of its holds ends; our time */
-    int64_t clock_ahead; /* by how much the clock that it was made by is ahead of ours; the slowest
-                          * of several; us */
-    int64_t numbers;     /* all its numbers are below; Redis' time */
-    bool is_supposed;    /* something may have come before this process started, from any shard */
-};
-
-/* See slot_migration.h. */
-struct slot_migration {
-    /* The record of the shard is not judged before the others have said whether slots are on their
-     * way: this is called then. NULL: it does not wait for that. */
-    void (*look)(struct shard *shard);
-    bool is_under_way;           /* slots are on their way to the shard or from it, or may be */
-    bool is_asked;               /* the shard is being asked whether they are */
-    bool is_confirming;          /* what has arrived is being confirmed by replicas */
-    int64_t asked_at;            /* when it last answered, or could not be asked; our time */
-    unsigned arrivals;           /* how often slots have come to it, */
-    unsigned asked_arrivals;     /* how often they had when it was last asked, */
-    unsigned confirmed_arrivals; /* and how many of those all replicas have */
-};
-
-/* See horizon.h. */
-enum horizon_kind {
-    HORIZON_ALL,          /* of all holds */
-    HORIZON_UNREPLICATED, /* of those that a replica of this Redis may not have */
-    HORIZONS,
-};
-
-struct horizon {
-    int64_t ends[HORIZONS]; /* every hold that a client was told of has ended by then; our time */
-    int64_t written[HORIZONS]; /* what the record had of that when it was last read; our time */
-    int64_t span;              /* no recent hold lasts longer; us */
-    struct raising *raising;   /* the write that is under way; NULL: none is */
-};
-
-/* See fence_floor.h. Redis' time, in microseconds. */
-struct fence_floor {
-    int64_t floor; /* at least every number that was given and then lost */
-    int64_t level; /* until the clock has reached this, numbers are ahead of it */
+struct shard_clock {
+    struct redis_clock now;
+    char run[RUN_SIZE];        /* of the server whose clock is known */
+    struct redis_clock before; /* the clock before it jumped, or of the server before */
+    bool has_jumped;           /* and the record does not say so yet */
+    int64_t heard;             /* when Redis last told its time; our time */
+    int64_t slack; /* by how much calls may be late beyond LATE_US: grows when one was, and halves
+                    * with each answer; us */
 };
 
 struct shard_quarantine {
     int64_t opens; /* nothing is granted before this; Redis' time; 0: there is no quarantine */
     int64_t since; /* when the quarantine began; Redis' time */
     enum quarantine_reason reason;
+    int64_t owed; /* nothing is granted before this, of what has come from other shards; our time */
     bool is_told; /* `quarantined` was called for it */
 };
 
 struct shard {
     struct guard *guard;
     unsigned number;
-    int64_t heard; /* when Redis last answered with the record; our time */
-    int64_t slack; /* by how much calls may be late beyond LATE_US: grows when one was, and halves
-                    * with each answer; us */
-    struct redis_clock clock;
-    struct clock_history clock_history;
+    struct shard_clock clock;
     struct shard_connection connection;
-    struct identity identity;
-    struct identity_key key;
-    struct inheritance inheritance;
-    struct arrivals arrived;
-    struct slot_migration migration;
-    struct horizon horizon;
-    struct fence_floor fences;
+    struct shard_epoch epoch;
+    struct span span;
+    struct raising *raising; /* the write of the span that is under way; NULL: none is */
+    struct numbers numbers;
+    int64_t taken_numbers; /* at least every number of names that have come from other shards */
     struct shard_quarantine quarantine;
 };
 
@@ -131,45 +64,41 @@ struct guard {
     char process[PROCESS_LENGTH + 1];
     struct shard **shards; /* by number; NULL: not met yet */
     unsigned count;
-    bool is_apart;  /* clocks of its shards differ */
     int64_t began;  /* when the first shard was connected, our time; 0: none was */
     int64_t asleep; /* how long this machine has slept since it was started; us */
 };
 
-/* The shard of this number; the first call makes it. The guard owns it. */
+/* shard.c: the shard of this number: the first call makes it, and the guard owns it; or NULL if it
+ * was not met yet. Then those that were met, by their numbers; NULL: there are no more. */
 struct shard *shard_at(struct guard *guard, unsigned number);
-
-/* The same; NULL: it was not met yet. */
-static inline struct shard *shard_find(const struct guard *guard, unsigned number)
-{
-    return number < guard->count ? guard->shards[number] : NULL;
-}
-
-/* The shards that were met, by their numbers; NULL: there are no more. */
+struct shard *shard_find(const struct guard *guard, unsigned number);
 struct shard *shard_first(const struct guard *guard);
 struct shard *shard_after(const struct shard *shard);
 
-/* Makes *value at least `least`. */
 static inline void shard_raise(int64_t *value, int64_t least)
 {
     if (*value < least)
         *value = least;
 }
 
-/* The record of the shard was looked at: opens the gate of its connection, and calls `serve`. */
-void shard_open_gate(struct shard *shard);
+/* Redis' clock was at `time` between our moment `sent` and now; it is the clock of another server
+ * than before, or not. Returns whether the same clock has jumped. */
+bool shard_measure(struct shard *shard, int64_t sent, int64_t time, bool is_another);
 
-/* Takes account of an answer of Redis that has told its time: Redis' clock was at `time` between
- * two moments of ours. Returns whether the clock has jumped: then call
- * identity_note_jump. */
-bool shard_measure(struct shard *shard, int64_t sent, int64_t heard, int64_t time);
-
-/* The same if another server answers than before, which has its own clock. */
-void shard_forget_clock(struct shard *shard, int64_t sent, int64_t heard, int64_t time);
-
-/* While this machine sleeps its monotonic clock stands still, and holds go on: moves all times of
- * the guard by as much. */
+/* While this machine sleeps our clock stands still, and holds go on: moves all times by as much. */
 void shard_wake_all(struct guard *guard);
+
+/* New numbers are greater by this than all that were seen. A server that was replaced may go on for
+ * store_primary_lease_ms, with a clock that has gone faster than is known here. */
+int64_t shard_headroom(const struct guard *guard);
+
+/* At least every number that was given until now; and from now on, all new numbers are at least
+ * `number`. */
+int64_t shard_number_now(const struct shard *shard);
+void shard_raise_numbers(struct shard *shard, int64_t number);
+
+/* No hold that may still run has a longer TTL, in any shard, as far as is known; us. */
+int64_t shard_longest_span(const struct guard *guard);
 
 /* From now on nothing is granted before `opens` (Redis' time), and `quarantined` is called. With 0,
  * or a time that is past, the quarantine has ended. `is_first`: this worker was the first to
@@ -180,5 +109,52 @@ void shard_set_quarantine(struct shard *shard, int64_t opens, enum quarantine_re
 /* What is left of the shard's quarantine, as far as is known; 0: there is none. */
 int64_t shard_left_us(const struct shard *shard, int64_t now);
 int64_t shard_left_ms(const struct shard *shard); /* rounded up; takes NULL */
+
+/* record.c: whether the answer to one of the calls below has the epoch that is known. */
+bool record_is_still(const struct shard *shard, const struct store_result *result);
+
+/* Each of the following asks the shard ahead of all other calls, also while its gate is closed.
+ * `done` gets the record as it is then; its context is the shard, unless one is given. A store that
+ * is closing is not asked. */
+
+void record_ask(struct shard *shard, store_done *done);
+
+/* Whether the key of the record has changed, since another slot is the shard's first. */
+bool record_has_moved(const struct shard *shard);
+
+/* These write only if the record still has the epoch that is known here. */
+void record_raise(struct shard *shard, int64_t span, store_done *done, void *context);
+void record_extend(struct shard *shard, enum quarantine_reason reason, store_done *done);
+
+/* Replaces the record `found` by what is known of the shard, if Redis still has that record: with a
+ * new epoch, unless one is given. `span`: holds that may still run are no longer. */
+void record_begin(struct shard *shard, const struct record *found, const char *epoch, int64_t opens,
+                  enum quarantine_reason reason, int64_t span, store_done *done);
+
+/* Ends the quarantine of the shard early, whichever worker has begun it, by a new epoch at random.
+ * The reply has that epoch, or another one if there was no quarantine. */
+void record_make_epoch(char epoch[EPOCH_SIZE]);
+void record_end(struct shard *shard, const char *epoch, store_done *done, void *context);
+
+/* judge.c: takes account of a record that was just read, by whose answer the clock was measured:
+ * adopts it, or replaces it if this worker is the first to notice a loss. Sets the quarantine, and
+ * opens the gate of the shard when its record is settled. */
+void judge_record(struct shard *shard, const struct record *record);
+
+/* For how long nothing is granted if data is lost now for this reason, and no hold is longer; us.
+ */
+int64_t judge_length(const struct guard *guard, enum quarantine_reason reason, int64_t span);
+
+/* guard.c: a store_done for the questions above: takes account of the answer. `context` is the
+ * shard. */
+void guard_hear(void *context, const struct store_result *result);
+
+/* The shard may be used: calls `serve`. */
+void guard_open_gate(struct shard *shard);
+
+/* Both write to the record, if it still is the one that is known here: the end of the quarantine
+ * and the numbers, and the span. False: the shard cannot be asked now; the span is raised later. */
+void guard_extend(struct shard *shard, enum quarantine_reason reason);
+bool guard_write_span(struct shard *shard, int64_t span);
 
 #endif

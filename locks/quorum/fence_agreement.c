@@ -1,7 +1,7 @@
 #include "locks/quorum/fence_agreement.h"
 
 #include "base/memory.h"
-#include "locks/quarantine/fence_floor.h"
+#include "locks/quarantine/guard.h"
 #include "locks/quorum/state.h"
 #include "locks/scripts/scripts.h"
 
@@ -121,7 +121,7 @@ static void fence_agreement_begin(struct locks *locks, struct slice key, struct 
     agreement->done = done;
     agreement->context = context;
     agreement->tally = *tally;
-    agreement->fence = tally_proposal(tally, fence_floor_latest(locks->guard));
+    agreement->fence = tally_proposal(tally, guard_latest_number(locks->guard));
     agreement->rounds = rounds;
     agreement->token_length = token.length;
     memcpy(agreement->token, token.bytes, token.length);

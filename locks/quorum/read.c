@@ -1,7 +1,7 @@
 #include "locks/quorum/read.h"
 
 #include "base/memory.h"
-#include "locks/quarantine/fence_floor.h"
+#include "locks/quarantine/guard.h"
 #include "locks/quorum/member_views.h"
 #include "locks/quorum/state.h"
 #include "locks/quorum/version_agreement.h"
@@ -64,7 +64,7 @@ static void write_back(struct quorum_read *read)
     for (unsigned i = 0; i < read->views.members; i++)
         known[i] = read->views.of[i] ? read->views.of[i]->version : 0;
     read->told.version =
-        tally_above(read->told.version, fence_floor_latest(read->broadcast.locks->guard));
+        tally_above(read->told.version, guard_latest_number(read->broadcast.locks->guard));
     read->users++;
     version_agree(read->broadcast.locks, broadcast_key(&read->broadcast), known, read->told.version,
                   written, read);

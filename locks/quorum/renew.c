@@ -1,4 +1,4 @@
-#include "locks/quarantine/horizon.h"
+#include "locks/quarantine/guard.h"
 #include "locks/quorum/fence_agreement.h"
 #include "locks/quorum/state.h"
 #include "locks/quorum/version_agreement.h"
@@ -25,8 +25,8 @@ static void hear_renewed(struct broadcast *broadcast, unsigned member,
                               .is_final = hold.is_final,
                               .was_final = was_final,
                               .version = hold.version};
-        horizon_move(broadcast->locks->guard, member,
-                     hold.ttl_ms); /* the caller did not know it if it gave 0 */
+        guard_raise(broadcast->locks->guard, member,
+                    hold.ttl_ms); /* the caller did not know it if it gave 0 */
         if (write->hold.owner.bytes)
             return;
         write->hold = hold;
@@ -117,7 +117,7 @@ void quorum_renew(struct locks *locks, struct slice name, struct slice token, in
     char text[NUMBER_TEXT];
     const struct slice arguments[] = {stamp_placeholder(), token,
                                       ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
-    if (ttl_ms)
-        horizon_move_all(locks->guard, ttl_ms);
+    for (unsigned i = 0; ttl_ms && i < store_shard_count(locks->store); i++)
+        guard_raise(locks->guard, i, ttl_ms);
     broadcast_send_all(&write->broadcast, &script_renew, arguments, by.length > 0 ? 4 : 3);
 }

@@ -87,8 +87,8 @@ bool tally_agrees(const struct tally *tally, int64_t *ret_fence);
 
 /* A number above `number`, and above most numbers that silent members may have given meanwhile:
  * numbers are microseconds of a clock, so this one is a few milliseconds ahead. `now` is the latest
- * number of the shard whose numbers are furthest ahead (fence_floor.h). Beyond `now` a number grows
- * by one for each hold only, since the clocks must catch up with it (succession.c). */
+ * number of the shard whose numbers are furthest ahead (quarantine/shard.h). Beyond `now` a number
+ * grows by one for each hold only, since the clocks must catch up with it (judge_learn_numbers). */
 int64_t tally_above(int64_t number, int64_t now);
 
 /* The fence to propose to the members: above every number that they know. */

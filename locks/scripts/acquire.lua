@@ -153,9 +153,9 @@ local function ask_anew(state, request)
     local other_limit = mode == 'shared' and state[COUNT] > state[EXCLUSIVES] and
                         state[LIMIT] ~= limit and state[LIMIT] or nil
     local is_admitted = holds.admits(state, own, mode, limit, request.permits)
-    local is_open = is_admitted and era.may_grant()
+    local is_open = is_admitted and epoch.may_grant()
     if is_admitted and not is_open and (is_of_owner or not request.server) then
-        return finish(state, {'quarantined', ceil((opens - now) / 1000), era.reason})
+        return finish(state, {'quarantined', ceil((opens - now) / 1000), epoch.reason})
     end
     local is_granted = is_open and (is_of_owner or not state.next_line)
     if is_granted and is_full then
@@ -183,7 +183,7 @@ end
 
 -- The token waits already, and this is its request now.
 local function ask_again(state, waiter, request)
-    if holds.own_of(state, waiter) > 0 and holds.admits_waiter(state, waiter) and era.may_grant() then
+    if holds.own_of(state, waiter) > 0 and holds.admits_waiter(state, waiter) and epoch.may_grant() then
         return grant_upgrade(state, waiter, request.attempt)
     elseif not request.server then
         return finish(state, {'locked', view.name(state, request.token)})
@@ -195,7 +195,7 @@ end
 local function grant_at_once(record, packed)
     local sent, ttl, limit, behind = parse(NUMBERS, packed)
     local version, past = read_free(record)
-    if sent ~= NEW or limit > 0 or not version or is_full or not era.may_grant() then
+    if sent ~= NEW or limit > 0 or not version or is_full or not epoch.may_grant() then
         return nil
     end
     local fence, ends = next_number(version), now + ttl * 1000

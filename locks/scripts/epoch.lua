@@ -1,38 +1,39 @@
--- Epoch: the record of a part: what this data is called, which run of the server it belongs to, and
--- until when there may be holds. Who finds another one than it remembers, or none, knows that data
--- was lost: see locks/quarantine/identity.h. It has no stamp, since it is what tells the time: it is
--- never late.
+-- Epoch: the record of a shard: the random id of its data (the epoch), which run of the server has it,
+-- the longest TTLs that clients were told of, and until when nothing is granted. A worker that finds
+-- another epoch than it knows, or none, knows that data was lost: see locks/quarantine/guard.h. The
+-- record has no stamp, since it is what tells the time: it is never late.
 --
--- KEYS[1]  a hash, without an expiry; where there is none, no record is meant: for what a node of a
---          Cluster answers that has no slot, or can't tell who serves the others
--- ARGV  2 the id and 3 the era that the record is taken to have, '' where there is none: only if they
---       are right anything is written; 4 what:
---       'raise' at least 5 when the last hold ends, 6 the same of those that a replica may lack, and
---         7 how long a hold may be; times in us,
---       'extend' at least 5 when grants begin again, and 6 why not before; at least 7 what the
---         numbers of what was lost are below, and 8 when the clock has caught up with all,
---       'replace' 5... fields and values,
---       'end' whosever record it is, if it has a quarantine, or if it is the one of 2 and 3: 5 the
---         era that it begins, of which everybody knows by `ended` that what was lost before it
---         does not count any more, and 6 by whom
+-- The span is the longest TTL that a client was told of in this window, `before` that of the window
+-- before. A window lasts as long as that one, a minute at least, and 5 s more; then whoever raises the
+-- span moves on to the next. So a hold of which a client was told in one window has ended by the end of
+-- the next, and no hold that still runs is longer than the greater of the two. All times are in us.
+--
+-- KEYS[1]  a hash, without an expiry
+-- ARGV  2 the epoch that the record is taken to have, '' for none: otherwise nothing is written; 3 what:
+--       'raise'  the span at least 4,
+--       'extend' grants begin again at 4 at least, and 5 is why not before; at least 6 what the numbers
+--         of what was lost are below, and 7 when the clock has caught up with all,
+--       'begin'  a new record: 4 the span of what may still run, 5... fields and values,
+--       'end'    the quarantine of whichever record has one, also of the one of 2: 4 the epoch that it
+--         begins; by `ended` all know that what was lost before does not count any more; 5 by whom
 -- `epoch_read` only reads it: 2 '1' to be told how many replicas follow this server.
--- Both return {time in us, id, era, run, history, ends, loose, span, until, reason, floor, by, level,
---         since, ended, followers}, '' for what there is not or was not asked; `since` is when the
---         quarantine that lasts `until` began. Without a key epoch_read returns {time, '1' where slots
---         are on their way to this node or from it, else '', or '?' where this user may not know}.
+-- Both return {time, epoch, run, history, span, before, turns, until, reason, since, by, ended, floor,
+--         level, followers}, '' for what there is not or was not asked: the window ends at `turns`, and
+--         the quarantine that ends at `until` began at `since`.
 
-local EPOCH_VERSION = 1 -- of the record, in its field `format`
-local EPOCH_FIELDS = {'id', 'era', 'run', 'history', 'ends', 'loose', 'span', 'until', 'reason',
-                      'floor', 'by', 'level', 'since', 'ended', 'format'}
-local EPOCH_ID, EPOCH_ERA, EPOCH_UNTIL, EPOCH_FORMAT = 1, 2, 8, 15
+local EPOCH_VERSION = 2 -- of the record, in its field `format`
+local EPOCH_FIELDS = {'epoch', 'run', 'history', 'span', 'before', 'turns', 'until', 'reason', 'since',
+                      'by', 'ended', 'floor', 'level', 'format'}
+local EPOCH_ID, EPOCH_UNTIL, EPOCH_FORMAT = 1, 7, 14
+local WINDOW_LEAST, WINDOW_MORE = 60000000, 5000000
 
-local function read_epoch()
+local function read_record()
     local found = call('hmget', key, unpack(EPOCH_FIELDS))
     for i = 1, #EPOCH_FIELDS do
         found[i] = found[i] or ''
     end
     local version = tonumber(found[EPOCH_FORMAT]) or 0
-    if found[EPOCH_ID] ~= '' and version ~= EPOCH_VERSION then
+    if version ~= EPOCH_VERSION and (found[EPOCH_ID] ~= '' or version > 0) then
         error({err = print_text('FORMAT record %d %d', version, EPOCH_VERSION)})
     end
     return found
@@ -43,78 +44,75 @@ local function followers()
     return type(info) == 'string' and match(info, 'connected_slaves:(%d+)') or ''
 end
 
-local function slots_are_moving()
-    local nodes = pcall_redis('cluster', 'nodes')
-    if type(nodes) ~= 'string' then
-        return '?'
-    end
-    return find_text(match(nodes, '[^\n]*myself[^\n]*'), '%[%d+%-[<>]%-') and '1' or ''
+local function is_closed(record)
+    return (tonumber(record[EPOCH_UNTIL]) or 0) > now
 end
 
-local function is_closed(epoch)
-    return (tonumber(epoch[EPOCH_UNTIL]) or 0) > now
+local function number_of(name)
+    return tonumber(call('hget', key, name) or 0) or 0
 end
 
 local function raise_field(name, value)
-    if tonumber(value) > (tonumber(call('hget', key, name) or 0) or 0) then
+    if tonumber(value) > number_of(name) then
         call('hset', key, name, value)
         return true
     end
     return false
 end
 
+local function begin_window(before)
+    call('hset', key, 'before', before, 'span', 0, 'turns', now + max(before, WINDOW_LEAST) + WINDOW_MORE)
+end
+
 local EPOCH_CHANGES = {
     raise = function(argv)
-        if raise_field('ends', argv[5]) then
-            call('hset', key, 'span', argv[7])
+        if now >= number_of('turns') then
+            begin_window(number_of('span'))
         end
-        raise_field('loose', argv[6])
+        raise_field('span', argv[4])
     end,
     extend = function(argv)
-        if raise_field('until', argv[5]) then
-            call('hset', key, 'reason', argv[6])
+        if raise_field('until', argv[4]) then
+            call('hset', key, 'reason', argv[5])
         end
-        raise_field('floor', argv[7])
-        raise_field('level', argv[8])
+        raise_field('floor', argv[6])
+        raise_field('level', argv[7])
     end,
-    replace = function(argv)
+    begin = function(argv)
         call('hset', key, 'format', EPOCH_VERSION, unpack(argv, 5))
+        begin_window(tonumber(argv[4]))
     end,
     ['end'] = function(argv)
-        call('hset', key, 'until', 0, 'era', argv[5], 'ended', argv[5], 'by', argv[6])
+        call('hset', key, 'until', 0, 'epoch', argv[4], 'ended', argv[4], 'by', argv[5])
     end,
 }
 
-local function tell_epoch(found, followers_told)
+local function tell_record(found, followers_told)
     found[EPOCH_FORMAT] = followers_told
     insert(found, 1, now)
     return found
 end
 
 local function epoch_read(argv)
-    if not key then
-        return {now, slots_are_moving()}
-    end
-    return tell_epoch(read_epoch(), argv[2] == '1' and followers() or '')
+    return tell_record(read_record(), argv[2] == '1' and followers() or '')
 end
 
-local function epoch(argv)
-    local found, what = read_epoch(), argv[4]
-    local is_its = found[EPOCH_ID] == argv[2] and found[EPOCH_ERA] == argv[3]
+local function epoch_change(argv)
+    local found, what = read_record(), argv[3]
+    local was_closed, is_its = is_closed(found), found[EPOCH_ID] == argv[2]
     if what == 'end' then
-        is_its = found[EPOCH_ID] ~= '' and (is_its or is_closed(found))
+        is_its = found[EPOCH_ID] ~= '' and (is_its or was_closed)
     end
     if is_its then
-        local was_closed = is_closed(found)
         EPOCH_CHANGES[what](argv)
-        found = read_epoch()
-        if is_closed(found) and not was_closed then
+        found = read_record()
+        if is_closed(found) and (what == 'begin' or not was_closed) then
             call('hset', key, 'since', now)
-            found = read_epoch()
+            found = read_record()
         end
     end
-    return tell_epoch(found, '')
+    return tell_record(found, '')
 end
 
 register('epoch_read', epoch_read, READS_UNSTAMPED)
-register('epoch', epoch, UNSTAMPED)
+register('epoch', epoch_change, UNSTAMPED)

@@ -13,8 +13,7 @@
     X(QUARANTINE_IDENTITY, "identity",                                                             \
       "another server has taken the place of Redis, or Redis was started anew")                    \
     X(QUARANTINE_EPOCH, "epoch", "the data of Redis was emptied or replaced")                      \
-    X(QUARANTINE_CLOCK, "clock",                                                                   \
-      "the clock of Redis has jumped, or is ahead of that of another node")
+    X(QUARANTINE_CLOCK, "clock", "the clock of Redis has jumped")
 
 enum quarantine_reason {
     QUARANTINE_NONE,

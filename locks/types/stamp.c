@@ -15,6 +15,6 @@ void stamp_write(const struct stamp *stamp, char bytes[STORE_STAMP_LENGTH])
     bytes = packed_put(bytes, stamp->opens);
     bytes = packed_put(bytes, stamp->floor);
     bytes = packed_put(bytes, stamp->level);
-    memcpy(bytes, stamp->era, sizeof stamp->era);
-    memcpy(bytes + sizeof stamp->era, stamp->tag, sizeof stamp->tag);
+    memcpy(bytes, stamp->epoch, sizeof stamp->epoch);
+    memcpy(bytes + sizeof stamp->epoch, stamp->tag, sizeof stamp->tag);
 }

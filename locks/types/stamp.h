@@ -6,7 +6,7 @@
 #include "base/slice.h"
 #include "redis/types/events.h"
 
-enum { STAMP_ERA_LENGTH = 16, STAMP_TAG_SIZE = 8 };
+enum { STAMP_EPOCH_LENGTH = 16, STAMP_TAG_SIZE = 8 };
 
 /* Numbers as Lua has them, in microseconds: see scripts/shared/2-call.lua. */
 struct stamp {
@@ -15,7 +15,7 @@ struct stamp {
     double opens;
     double floor;
     double level;
-    char era[STAMP_ERA_LENGTH]; /* all 0: the script does not look at the record */
+    char epoch[STAMP_EPOCH_LENGTH]; /* all 0: the script does not look at the record */
     char tag[STAMP_TAG_SIZE];
 };
 

@@ -42,6 +42,8 @@ struct redis_url {
     char *user;     /* NULL for the default user */
     char *password; /* NULL for no login */
     bool tls;
+    bool keeps_all; /* Redis is said to lose nothing when it is restarted: batond looks if its
+                     * settings speak against that */
     /* Settings that the URL has no place for (redis/address/access.h); each may be NULL. */
     char *sentinel_user; /* for the sentinels; `user` and `password` are for Redis alone */
     char *sentinel_password;

@@ -54,8 +54,11 @@ static bool url_parts_copy_nodes(const struct redis_url *url, struct redis_url *
 
 int redis_url_copy(const struct redis_url *url, struct redis_url *ret)
 {
-    *ret = (struct redis_url){
-        .kind = url->kind, .port = url->port, .database = url->database, .tls = url->tls};
+    *ret = (struct redis_url){.kind = url->kind,
+                              .port = url->port,
+                              .database = url->database,
+                              .tls = url->tls,
+                              .keeps_all = url->keeps_all};
     bool is_whole = url_parts_copy_nodes(url, ret);
     for (size_t i = 0; is_whole && i < sizeof TEXTS / sizeof TEXTS[0]; i++)
         is_whole = url_parts_copy_text(*url_parts_text((struct redis_url *)(uintptr_t)url, i),

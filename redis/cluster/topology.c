@@ -242,14 +242,12 @@ static void topology_on_slots_refused(struct topology *topology, const char *err
     struct failure reason;
     bool forbidden = error_has_code(error, "NOPERM");
     bool disabled = strstr(error, "cluster support disabled") != NULL;
-    failure_set(
-        &reason, error_passes(error) ? -EAGAIN : -EPROTO,
-        "%s does not say which node serves which slots: %s%s", session_place(topology->session),
-        error,
-        forbidden
-            ? ". Allow it with `ACL SETUSER … +cluster|slots +cluster|info +cluster|nodes +asking`."
-        : disabled ? ". It is not a node of a Redis Cluster: write redis://host:port"
-                   : "");
+    failure_set(&reason, error_passes(error) ? -EAGAIN : -EPROTO,
+                "%s does not say which node serves which slots: %s%s",
+                session_place(topology->session), error,
+                forbidden ? ". Allow it with `ACL SETUSER … +cluster|slots +cluster|info +asking`."
+                : disabled ? ". It is not a node of a Redis Cluster: write redis://host:port"
+                           : "");
     session_lose(topology->session, error_passes(error) ? -EAGAIN : -EPROTO, reason.text);
 }
 

@@ -54,7 +54,8 @@ static void preflight_tracked(void *context, const char *error)
 
 static void preflight_warning(void *context, const char *text)
 {
-    (void)context, (void)text; /* the store that serves later gets the same warning, and logs it */
+    const struct preflight *preflight = context;
+    failure_set(preflight->failure, 0, "%s", text);
 }
 
 static int preflight_open(struct preflight *preflight, const struct redis_url *url)

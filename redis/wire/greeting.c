@@ -11,7 +11,7 @@ void greeting_begin(struct greeting *greeting, const struct redis_url *url, cons
                     void (*send)(void *context, const struct slice *words, size_t count),
                     void *context)
 {
-    *greeting = (struct greeting){.place = place, .kind = url->kind};
+    *greeting = (struct greeting){.place = place, .kind = url->kind, .keeps_all = url->keeps_all};
     enum greeting_step *step = greeting->steps;
     const struct slice auth[] = {slice_of("AUTH"), slice_of(url->user), slice_of(url->password)};
     if (url->user || url->password)
@@ -28,6 +28,11 @@ void greeting_begin(struct greeting *greeting, const struct redis_url *url, cons
     }
     *step++ = GREETING_ID;
     send(context, (struct slice[]){slice_of("CLIENT"), slice_of("ID")}, 2);
+    if (url->keeps_all) {
+        *step++ = GREETING_CONFIG;
+        send(context,
+             (struct slice[]){slice_of("CONFIG"), slice_of("GET"), slice_of("appendfsync")}, 3);
+    }
     *step++ = GREETING_INFO;
     send(context, (struct slice[]){slice_of("INFO")}, 1);
 }
@@ -70,6 +75,27 @@ static int greeting_id_answered(struct greeting *greeting, const redisReply *rep
     return -EINPROGRESS;
 }
 
+/* Many users may not ask that. */
+static int greeting_config_answered(struct greeting *greeting, const redisReply *reply)
+{
+    bool is_told =
+        reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 && reply->element[1]->str;
+    if (is_told)
+        snprintf(greeting->appendfsync, sizeof greeting->appendfsync, "%s", reply->element[1]->str);
+    return -EINPROGRESS;
+}
+
+static void greeting_warn_of_loss(struct greeting *greeting)
+{
+    bool has_no_file = greeting->info.has_no_file;
+    if (greeting->keeps_all && (has_no_file || strcmp(greeting->appendfsync, "no") == 0))
+        failure_set(&greeting->warning, 0,
+                    "redis-keeps is all, but %s is no, so a restart of Redis loses locks, and "
+                    "others are granted them. Set %s, or set redis-keeps to unknown.",
+                    has_no_file ? "appendonly" : "appendfsync",
+                    has_no_file ? "appendonly to yes" : "appendfsync to always");
+}
+
 /* Returns why the server is of another kind than the URL asks for, or NULL. */
 static const char *greeting_misplaced(const struct greeting *greeting)
 {
@@ -108,8 +134,8 @@ static int greeting_judge(struct greeting *greeting, const redisReply *reply,
     int result = server_info_check(&judged, &why);
     if (result < 0)
         return failure_set(failure, result, "cannot use %s: %s", greeting->place, why.text);
-    if (greeting->kind != REDIS_SENTINEL)
-        server_info_warn(&judged, &greeting->warning);
+    if (greeting->kind != REDIS_SENTINEL && !server_info_warn(&judged, &greeting->warning))
+        greeting_warn_of_loss(greeting);
     return 0;
 }
 
@@ -140,6 +166,8 @@ int greeting_answered(struct greeting *greeting, const redisReply *reply, struct
     enum greeting_step step = greeting->steps[greeting->answered++];
     if (step == GREETING_INFO)
         return greeting_info_answered(greeting, reply, failure);
+    if (step == GREETING_CONFIG)
+        return greeting_config_answered(greeting, reply);
     if (step == GREETING_ID)
         return greeting_id_answered(greeting, reply, failure);
     if (reply->type == REDIS_REPLY_ERROR)

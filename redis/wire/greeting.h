@@ -10,7 +10,14 @@
 
 struct redisReply;
 
-enum greeting_step { GREETING_AUTH, GREETING_SELECT, GREETING_ID, GREETING_INFO, GREETING_STEPS };
+enum greeting_step {
+    GREETING_AUTH,
+    GREETING_SELECT,
+    GREETING_ID,
+    GREETING_CONFIG,
+    GREETING_INFO,
+    GREETING_STEPS
+};
 
 struct greeting {
     const char *place;                        /* for messages */
@@ -20,12 +27,14 @@ struct greeting {
     enum greeting_step steps[GREETING_STEPS]; /* in the order of their replies */
     size_t answered;
     int64_t client_id;       /* the id that Redis gives this connection; 0 if Redis does not say */
+    bool keeps_all;          /* see struct redis_url */
+    char appendfsync[16];    /* "" if Redis does not say */
     struct server_info info; /* zeroed if Redis does not say */
     struct failure warning; /* how it can lose locks, or what could not be checked; "" if nothing */
 };
 
-/* Sends AUTH and SELECT (if the URL asks for them), CLIENT ID and INFO through `send`. `place`
- * outlives the greeting. */
+/* Sends AUTH and SELECT (if the URL asks for them), CLIENT ID, CONFIG (with `keeps_all`) and INFO
+ * through `send`. `place` outlives the greeting. */
 void greeting_begin(struct greeting *greeting, const struct redis_url *url, const char *place,
                     void (*send)(void *context, const struct slice *words, size_t count),
                     void *context);

@@ -2,6 +2,7 @@
 
 #include "base/monotonic.h"
 #include "base/slice.h"
+#include "redis/store.h"
 #include "server/process/prepare.h"
 
 #include <arpa/inet.h>
@@ -174,12 +175,23 @@ static int check_readiness(const struct process *process, struct failure *failur
     return result;
 }
 
+/* What Redis says against `redis-keeps`. The batond that is asked has logged it as well. */
+static void check_redis_keeps_all(const struct process *process)
+{
+    struct failure warning = {0};
+    if (process->redis_url.keeps_all &&
+        store_preflight(&process->redis_url, CHECK_MS, &warning) == 0 && warning.text[0])
+        fprintf(stderr, "warning: %s\n", warning.text);
+}
+
 int check_run(struct process *process, struct failure *failure)
 {
     bool asks = process->settings.check == CHECK_READY;
     int result = prepare_read(process, failure);
     if (result == 0 && asks)
         result = check_readiness(process, failure);
+    if (result == 0 && asks)
+        check_redis_keeps_all(process);
     if (result == 0)
         puts(asks ? "ready" : "the settings are fine");
     return result;

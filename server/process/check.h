@@ -13,8 +13,10 @@ enum { CHECK_MS = DEADLINE_MS(3000) }; /* longer than batond takes to notice a s
  *
  * Then, unless it is --check=config, requests /readyz at `listen` or `admin-listen`, or on loopback
  * if that is any address. With a `tls-cert` it uses HTTPS. It does not check the certificate, which
- * is for the name that other hosts use, and it sends no secret. It is meant for the health check of
- * a container that has neither shell nor curl. Blocks for CHECK_MS at most.
+ * is for the name that other hosts use, and it sends no secret there. It is meant for the health
+ * check of a container that has neither shell nor curl. Blocks for CHECK_MS at most, or twice that.
+ *
+ * With redis-keeps=all, asks Redis whether its settings speak against it, and warns on stderr.
  *
  * Prints one line and returns 0 if all is well. Otherwise a negative errno with a failure that says
  * why: as of prepare_read, -EINVAL if the address has no port, or -EAGAIN if no batond answers that

@@ -211,6 +211,7 @@ static int prepare_read_redis_url(struct process *process, struct failure *failu
                         "has each hold, and their replicas do not count. Leave --confirm out.");
     if (result == 0)
         result = redis_access_add(url, &access, failure);
+    url->keeps_all = settings->redis_keeps == REDIS_KEEPS_ALL;
     return result < 0 ? result : prepare_check_redis_files(url, failure);
 }
 

@@ -164,13 +164,6 @@ static void worker_on_quarantined(void *context, const struct quarantine *quaran
         worker_log_quarantine(worker, quarantine);
 }
 
-static void worker_on_locks_warning(void *context, const char *text)
-{
-    struct worker *worker = context;
-    if (worker->index == 0) /* all workers get the warning */
-        worker_on_redis_warning(worker, text);
-}
-
 static void worker_on_damaged(void *context, struct slice key, const char *error)
 {
     struct worker *worker = context;
@@ -332,13 +325,13 @@ static int worker_open_layers(struct worker *worker, int listen_fd)
         .tickets = worker->options->tickets,
         .process = worker->options->process,
         .quarantine_ms = settings->quarantine_ms,
-        .keeps_all = !settings->redis_url,
+        .is_embedded = !settings->redis_url,
+        .keeps_all = settings->redis_keeps == REDIS_KEEPS_ALL,
         .events = {.context = worker,
                    .expired = worker_on_expired,
                    .quarantined = worker_on_quarantined,
                    .serving = worker_on_serving,
                    .confirmed = worker_on_confirmed,
-                   .warning = worker_on_locks_warning,
                    .damaged = worker_on_damaged,
                    .limits_differ = worker_on_limits_differ,
                    .store = {.context = worker,

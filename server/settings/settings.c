@@ -15,6 +15,7 @@
 enum { HELP_WIDTH = 80, HELP_INDENT = 6 }; /* columns */
 
 static const char *const LOG_FORMATS[] = {"json", "text", NULL};
+static const char *const REDIS_KEEPS[] = {"unknown", "all", NULL};
 static const char *const LOG_LEVELS[] = {"debug", "info", "warn", "error", NULL};
 
 const struct setting SETTINGS[] = {
@@ -100,6 +101,10 @@ const struct setting SETTINGS[] = {
      "how long nothing is granted after Redis may have lost locks; auto: until every lock "
      "that it may have lost has expired",
      QUARANTINE_AUTO, 86400000, NULL},
+    {"Redis", "redis-keeps", CHOICE, AT(redis_keeps), "unknown", "unknown|all",
+     "all: Redis loses nothing when it is restarted (appendfsync always, or everysec if its "
+     "machine goes on), so no quarantine follows",
+     0, 0, REDIS_KEEPS},
     {"Locks", "default-ttl", DURATION, AT(default_ttl_ms), "30s", "DURATION",
      "TTL of a hold if the request names none", 100, 86400000, NULL},
     {"Locks", "max-ttl", DURATION, AT(max_ttl_ms), "1h", "DURATION",

@@ -13,6 +13,9 @@
 /* What batond is to check instead of serving. */
 enum check { CHECK_NOTHING, CHECK_CONFIG, CHECK_READY };
 
+/* What the operator says of a Redis that is started anew. */
+enum redis_keeps { REDIS_KEEPS_UNKNOWN, REDIS_KEEPS_ALL };
+
 struct settings {
     char *listen;       /* ADDRESS:PORT; listener_init parses it */
     bool has_listen;    /* it was given, and is not the default */
@@ -42,8 +45,9 @@ struct settings {
     int64_t principal_connection_holds; /* 0: no limit */
     int64_t principal_bodies;           /* bodies of a principal under way; 0: no limit */
     int64_t claim_window_ms;
-    int64_t replicas;           /* that must confirm each grant; 0: none */
-    int64_t quarantine_ms;      /* or QUARANTINE_AUTO, _OFF */
+    int64_t replicas;      /* that must confirm each grant; 0: none */
+    int64_t quarantine_ms; /* or QUARANTINE_AUTO, _OFF */
+    enum redis_keeps redis_keeps;
     int64_t confirm_timeout_ms; /* for the replicas */
     int64_t waiter_lease_ms;
     int64_t drain_ms;

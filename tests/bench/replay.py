@@ -65,8 +65,8 @@ class Calls:
 
     def __init__(self, library):
         self.prefix = re.match(r"#!lua name=(\w+)", library).group(1) + "_"
-        self.era = b"0123456789abcdef"
-        self.stamp = struct.pack("<5d16s8s", HOUR_US, 2 ** 52, 0, 0, 0, self.era, b"")
+        self.epoch = b"0123456789abcdef"
+        self.stamp = struct.pack("<5d16s8s", HOUR_US, 2 ** 52, 0, 0, 0, self.epoch, b"")
 
     def function(self, name, key, *arguments):
         return ["FCALL", self.prefix + name, 1, key, self.stamp, *arguments]
@@ -113,7 +113,7 @@ class Site:
 
     def clear(self):
         self.redis.call("FLUSHALL")
-        self.redis.call("HSET", "baton:epoch", "era", self.calls.era)
+        self.redis.call("HSET", "baton:epoch", "epoch", self.calls.epoch)
 
     def record_length(self):
         """Of a lock that was just taken."""

@@ -137,8 +137,8 @@ void host_expect_time_to_pass(struct host *host)
     static const int64_t HOUR_US = 3600 * INT64_C(1000000);
     const struct guard *guard = host->locks->guard;
     for (unsigned i = 0; i < guard->count; i++) {
-        guard->shards[i]->clock.low += HOUR_US;
-        guard->shards[i]->clock.high += HOUR_US;
+        guard->shards[i]->clock.now.low += HOUR_US;
+        guard->shards[i]->clock.now.high += HOUR_US;
     }
 }
 

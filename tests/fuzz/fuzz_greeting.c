@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     struct greeting greeting;
     size_t sent = 0;
     greeting_begin(&greeting, &url, "redis://h:6379/1", send_nothing, &sent);
-    CLAIM(sent == GREETING_STEPS);
+    CLAIM(sent == GREETING_STEPS - 1); /* it is not asked for its CONFIG */
     for (size_t i = 1; i <= sent && answer(&greeting, &rest, i == sent) == -EINPROGRESS; i++)
         continue;
     return 0;

@@ -122,6 +122,65 @@ static void check_passes_on_why_redis_is_away(void **state)
     is_told(place_of(service), NULL, 0, "ready");
 }
 
+static void assert_check_warns(struct service *service, const char *warning)
+{
+    struct batond_process check;
+    batond_process_launch(
+        &check, &(struct batond_options){
+                    .redis_url = service->redis.url,
+                    .arguments = (const char *const[]){"--check", "--redis-keeps=all", "--listen",
+                                                       place_of(service), NULL}});
+    assert_true(process_wait(&check.process, CLOCK_HANG_MS));
+    char *output = process_output(&check.process);
+    if (process_exit_code(&check.process) != 0 || !strstr(output, "ready") ||
+        (warning ? !strstr(output, warning) : strstr(output, "warning") != NULL))
+        fail_msg("exit code %d, not \"%s\": %s", process_exit_code(&check.process),
+                 warning ? warning : "no warning", output);
+    free(output);
+    batond_process_stop(&check);
+}
+
+/* By redis-keeps=all, and by what Redis says of its file. */
+static void check_warns_of_redis_that_loses_holds_when_restarted(void **state)
+{
+    static const struct {
+        const char *appendonly, *appendfsync, *warning;
+    } CASES[] = {{"no", "always", "appendonly is no"},
+                 {"yes", "no", "appendfsync is no"},
+                 {"yes", "everysec", NULL},
+                 {"yes", "always", NULL}};
+    struct service *service = *state;
+    struct redis_process *redis = &service->redis;
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        freeReplyObject(
+            redis_process_command(redis, "CONFIG SET appendonly %s", CASES[i].appendonly));
+        freeReplyObject(
+            redis_process_command(redis, "CONFIG SET appendfsync %s", CASES[i].appendfsync));
+        assert_check_warns(service, CASES[i].warning);
+    }
+    freeReplyObject(redis_process_command(redis, "CONFIG SET appendonly no"));
+}
+
+/* The log says the same; a user that may not ask for the CONFIG is served all the same. */
+static void start_warns_of_redis_that_loses_holds_when_restarted(void **state)
+{
+    struct service *service = *state;
+    struct batond_process batond;
+    char url[200];
+    freeReplyObject(redis_process_command(&service->redis, "ACL SETUSER some on >p ~* &* +@all "
+                                                           "-config"));
+    snprintf(url, sizeof url, "unix://some:p@%s", service->redis.socket);
+    for (int may_ask = 0; may_ask < 2; may_ask++) {
+        batond_process_start(
+            &batond, &(struct batond_options){.redis_url = may_ask ? service->redis.url : url,
+                                              .arguments = (const char *const[]){
+                                                  "--workers=1", "--redis-keeps=all", NULL}});
+        assert_true(process_wait_line(&batond.process, "redis-keeps is all, but appendonly is no",
+                                      NULL, NULL, 0, CLOCK_HANG_MS));
+        assert_int_equal(batond_process_stop(&batond), 0);
+    }
+}
+
 static void check_without_batond_exits_with_1(void **state)
 {
     char listen[40];
@@ -191,6 +250,8 @@ int main(void)
         cmocka_unit_test(check_names_invalid_file),
         cmocka_unit_test(check_asks_by_ipv6),
         cmocka_unit_test(check_passes_on_why_redis_is_away),
+        cmocka_unit_test(check_warns_of_redis_that_loses_holds_when_restarted),
+        cmocka_unit_test(start_warns_of_redis_that_loses_holds_when_restarted),
         cmocka_unit_test(check_without_batond_exits_with_1),
         cmocka_unit_test(check_refuses_settings_that_stop_a_start),
         cmocka_unit_test(check_of_settings_alone_asks_no_batond),

@@ -1,5 +1,5 @@
-/* Nodes of a Redis Cluster whose clocks differ: what moves from one to another is judged by another
- * clock, and nobody is granted what somebody holds. */
+/* Nodes of a Redis Cluster whose clocks differ: a jump is that of its node, numbers grow, and a
+ * promoted replica ends nothing before its time. */
 #include "tests/support/fixtures/on_clocks.h"
 
 #include <stdio.h>
@@ -8,12 +8,7 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-enum { TTL_MS = 2000, LONG_MS = 4000, SHORT_MS = 100, STRANGE = 1 };
-
-static struct slot_move move_of(const char *name, int from, int to)
-{
-    return (struct slot_move){on_cluster_slot(name), from, to};
-}
+enum { LONG_MS = 4000, SHORT_MS = 100, LASTS_MS = 2500, STRANGE = 1 };
 
 /* Takes it, and returns the fence. Until `ret_ends` it is held for certain: that long after it was
  * asked for. */
@@ -89,52 +84,8 @@ static void a_jump_is_held_against_nobody_else(void **state)
     stage_close(&stage);
 }
 
-/* The very first who asks is sent away by the old node, and may not be granted it by the new one.
- */
-static void a_hold_that_moves_to_a_clock_that_is_ahead_ends_no_earlier(void **state)
-{
-    struct stage stage = {0};
-    char name[ON_CLUSTER_NAME];
-    int64_t ends;
-    (void)state;
-    stage_open(&stage, STRANGE, 60, true);
-    on_cluster_start_batonds(&stage.all, LIST("--workers=1", "--quarantine=auto"));
-    on_cluster_name(&stage.all, 0, "moves-", 0, name);
-    int64_t fence = hold(&stage, name, TTL_MS, &ends);
-    struct slot_move move = move_of(name, 0, STRANGE);
-    clustered_move(&stage.all.clustered, &move);
-    assert_true(is_granted_from(&stage, name, ends, fence));
-    stage_close(&stage);
-}
-
-/* Sent there as an exception, while the slot is on its way: to a node that has served nothing yet,
- * so that nobody has asked it for the time. */
-static void nor_one_that_is_on_its_way(void **state)
-{
-    struct stage stage = {0};
-    char name[ON_CLUSTER_NAME];
-    int64_t ends;
-    (void)state;
-    stage_open(&stage, CLUSTERED_PRIMARIES, 60, true);
-    int node = clustered_add(&stage.all.clustered);
-    on_cluster_start_batonds(&stage.all, LIST("--workers=1", "--quarantine=auto"));
-    on_cluster_name(&stage.all, 0, "goes-", 0, name);
-    int64_t fence = hold(&stage, name, LONG_MS, &ends);
-    struct slot_move move = move_of(name, 0, node);
-    clustered_begin_move(&stage.all.clustered, &move);
-    while (clustered_carry(&stage.all.clustered, &move, 1)) {
-    }
-    for (int i = 0; i < 4; i++) {
-        ask_for(stage.all.client[i % 2], name, ends);
-        clock_sleep_ms(SHORT_MS);
-    }
-    clustered_end_move(&stage.all.clustered, &move);
-    is_granted_from(&stage, name, ends, fence);
-    stage_close(&stage);
-}
-
-/* The other way round: a slot of a node that is lost with all that it had, and whose clock was
- * ahead, goes to one that numbers by its own. */
+/* A slot of a node that is lost with all that it had, and whose clock was ahead, goes to one that
+ * numbers by its own. */
 static void numbers_grow_where_the_clock_is_behind(void **state)
 {
     struct stage stage = {0};
@@ -157,13 +108,41 @@ static void numbers_grow_where_the_clock_is_behind(void **state)
     stage_close(&stage);
 }
 
+/* It has all that was granted, but ends it before its time. */
+static void a_promoted_replica_whose_clock_is_ahead_grants_nothing_early(void **state)
+{
+    struct stage stage = {0};
+    char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    (void)state;
+    stage_open(&stage, CLUSTERED_PRIMARIES, 3600, false); /* the replica of the first */
+    on_cluster_start_batonds(&stage.all,
+                             LIST("--workers=1", "--quarantine=auto", "--confirm=replicas:1"));
+    on_cluster_name(&stage.all, 0, "promoted-", 0, name);
+    on_cluster_acquire(stage.all.client[0], name, "?ttl=10m", token);
+    clock_sleep_ms(15L * SHORT_MS);
+    clustered_kill(&stage.all.clustered, 0);
+    clustered_await_other(&stage.all.clustered, on_cluster_slot(name), 0);
+    int64_t until = clock_ms() + LASTS_MS;
+    char target[ON_CLUSTER_LINE];
+    snprintf(target, sizeof target, "/locks/%s?confirm=none", name);
+    bool is_told = false;
+    while (clock_ms() < until || (!is_told && clock_ms() < until + CLOCK_HANG_MS)) {
+        struct http_client *client = stage.all.client[clock_ms() % 2];
+        assert_int_not_equal(http_call(client, "POST", target, NULL), 201);
+        const char *code = http_text(client, "code");
+        is_told |= code && strcmp(code, "quarantined") == 0;
+        clock_sleep_ms(SHORT_MS);
+    }
+    assert_true(is_told);
+    stage_close(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_jump_is_held_against_nobody_else),
-        cmocka_unit_test(a_hold_that_moves_to_a_clock_that_is_ahead_ends_no_earlier),
-        cmocka_unit_test(nor_one_that_is_on_its_way),
         cmocka_unit_test(numbers_grow_where_the_clock_is_behind),
+        cmocka_unit_test(a_promoted_replica_whose_clock_is_ahead_grants_nothing_early),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests_name("cluster_clocks", tests, NULL, NULL);

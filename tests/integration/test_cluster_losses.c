@@ -23,21 +23,23 @@ static void await_quarantine(struct on_cluster *all)
         }
 }
 
-/* Until when there may be holds, as the records of that node have it: from now, in ms. */
+/* No hold of that node that may still run has a longer TTL, as its records have it; in ms. */
 static int64_t remembered_ms(struct clustered *clustered, int node)
 {
-    redisReply *time = clustered_ask(clustered, node, "TIME");
-    int64_t now = strtoll(time->element[0]->str, NULL, 10) * 1000, latest = 0;
+    int64_t longest = 0;
     redisReply *keys = clustered_ask(clustered, node, "KEYS baton:epoch*");
     for (size_t i = 0; i < keys->elements; i++) {
-        redisReply *ends = clustered_ask(clustered, node, "HGET %s ends", keys->element[i]->str);
-        int64_t end = ends->str ? strtoll(ends->str, NULL, 10) / 1000 : 0;
-        latest = end > latest ? end : latest;
-        freeReplyObject(ends);
+        redisReply *reply =
+            clustered_ask(clustered, node, "HMGET %s span before", keys->element[i]->str);
+        for (size_t j = 0; j < reply->elements; j++) {
+            const char *text = reply->element[j]->str;
+            int64_t ms = text ? strtoll(text, NULL, 10) / 1000 : 0;
+            longest = ms > longest ? ms : longest;
+        }
+        freeReplyObject(reply);
     }
     freeReplyObject(keys);
-    freeReplyObject(time);
-    return latest - now;
+    return longest;
 }
 
 /* Until a hold of five minutes is on record there, and both batonds have had the time to look. */
@@ -160,12 +162,52 @@ static void a_quarantine_is_ended_at_all_primaries(void **state)
     on_cluster_close(&all);
 }
 
+/* Whether a record of that node says that there is a quarantine. */
+static bool is_closed_on_record(struct clustered *clustered, int node)
+{
+    bool is_closed = false;
+    redisReply *keys = clustered_ask(clustered, node, "KEYS baton:epoch*");
+    for (size_t i = 0; !is_closed && i < keys->elements; i++) {
+        redisReply *until = clustered_ask(clustered, node, "HGET %s until", keys->element[i]->str);
+        is_closed = until->type == REDIS_REPLY_STRING && strtoll(until->str, NULL, 10) > 0;
+        freeReplyObject(until);
+    }
+    freeReplyObject(keys);
+    return is_closed;
+}
+
+/* With the slot comes no record of this node: it may lack what another one has lost. A batond that
+ * comes later reads the same. */
+static void node_whose_first_slot_comes_from_elsewhere_is_quarantined(void **state)
+{
+    struct on_cluster all;
+    char name[ON_CLUSTER_NAME], token[TOKEN_TEXT], line[ON_CLUSTER_LINE];
+    struct batond_process late;
+    (void)state;
+    on_cluster_open(&all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
+                    LIST("--workers=1", "--quarantine=auto"));
+    on_cluster_name(&all, 0, "goes-", 0, name);
+    on_cluster_acquire(all.client[0], name, "?ttl=10m", token);
+    struct slot_move move = {on_cluster_slot(name), 0, 1};
+    clustered_move(&all.clustered, &move);
+    for (int64_t until = clock_ms() + CLOCK_HANG_MS; !is_closed_on_record(&all.clustered, 1);
+         clock_sleep_ms(20))
+        assert_true(clock_ms() < until); /* though nobody asks */
+    struct http_client *client = batond_open(&late, all.clustered.url, LIST("--quarantine=auto"));
+    assert_true(comes_to_answer(client, "/readyz", 200, CLOCK_HANG_MS));
+    answers_token(client, token, on_cluster_request(line, "DELETE", name, ""), NULL, 200, NULL);
+    answers(client, on_cluster_request(line, "POST", name, ""), NULL, 503, "quarantined");
+    batond_close(&late, client);
+    on_cluster_close(&all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_quarantine_is_ended_at_all_primaries),
         cmocka_unit_test(lost_hold_that_had_moved_begins_a_quarantine),
         cmocka_unit_test(lost_hold_that_has_just_moved_begins_a_quarantine),
+        cmocka_unit_test(node_whose_first_slot_comes_from_elsewhere_is_quarantined),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests_name("cluster_losses", tests, NULL, NULL);

@@ -116,55 +116,12 @@ static void what_has_just_come_may_be_lost(void **state)
     on_cluster_close(&all);
 }
 
-/* How often a node has answered how many replicas have all. */
-static long long waits_asked(struct clustered *clustered, int node)
-{
-    static const char FIELD[] = "cmdstat_wait:calls=";
-    redisReply *reply = clustered_ask(clustered, node, "INFO commandstats");
-    const char *found = strstr(reply->str, FIELD);
-    long long calls = found ? strtoll(found + strlen(FIELD), NULL, 10) : 0;
-    freeReplyObject(reply);
-    return calls;
-}
-
-/* Once the replica has it, all is as ever. */
-static void what_came_a_while_ago_is_there(void **state)
-{
-    struct on_cluster all;
-    char name[ON_CLUSTER_NAME], other[ON_CLUSTER_NAME], line[ON_CLUSTER_LINE], token[TOKEN_TEXT];
-    (void)state;
-    open_all(&all, false);
-    on_cluster_name(&all, 0, "came-", 0, name);
-    on_cluster_acquire(all.client[0], name, "?ttl=10m", token);
-    struct slot_move move = {on_cluster_slot(name), 0, 1};
-    long long before = waits_asked(&all.clustered, 1);
-    clustered_move(&all.clustered, &move);
-    on_cluster_answers_again(&all, name); /* both hear of it, and have it confirmed */
-    for (int64_t until = clock_ms() + CLOCK_HANG_MS;
-         waits_asked(&all.clustered, 1) < before + ON_CLUSTER_BATONDS; clock_sleep_ms(AGAIN_MS))
-        assert_true(clock_ms() < until);
-    clock_sleep_ms(LASTS_MS); /* they have heard the answer, and have looked again */
-    clustered_kill(&all.clustered, 1);
-    replace(&all, move.slot, 1);
-    on_cluster_name(&all, clustered_primary(&all.clustered, on_cluster_slot(name)), "free-", 0,
-                    other);
-    for (int i = 0; i < ON_CLUSTER_BATONDS; i++) {
-        on_cluster_acquire(all.client[i], other, "?ttl=100ms", token);
-        answers(all.client[i], on_cluster_request(line, "POST", name, ""), NULL, 409, "locked");
-        http_call(all.client[i], "GET", "/readyz?verbose", NULL);
-        assert_null(strstr(all.client[i]->reply.body, "\"quarantine\""));
-        clock_sleep_ms(AGAIN_MS * 10L);
-    }
-    on_cluster_close(&all);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_on_its_way_is_not_granted_again),
         cmocka_unit_test(nor_where_its_primary_steps_down),
         cmocka_unit_test(what_has_just_come_may_be_lost),
-        cmocka_unit_test(what_came_a_while_ago_is_there),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests_name("cluster_torn", tests, NULL, NULL);

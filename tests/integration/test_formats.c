@@ -78,12 +78,12 @@ static void release_0_1_is_named(void **state)
 /* The record of the whole Redis. */
 static void a_later_record_is_refused(void **state)
 {
-    static const char RECORD[] = "the record of this part of Redis has format 2";
+    static const char RECORD[] = "the record of this part of Redis has format 3";
     struct service service;
     (void)state;
     service_open(&service, NULL, NULL);
     answers(service.client, "POST /locks/a", NULL, 201, NULL);
-    freeReplyObject(redis_process_command(&service.redis, "HSET baton:epoch format 2"));
+    freeReplyObject(redis_process_command(&service.redis, "HSET baton:epoch format 3"));
     batond_process_stop(&service.batond);
     batond_process_start(&service.batond, &(struct batond_options){.redis_url = service.redis.url});
     http_client_free(service.client);
@@ -96,7 +96,7 @@ static void a_later_record_is_refused(void **state)
     assert_non_null(strstr(log, RECORD));
     free(log);
     assert_int_equal(redis_process_integer(&service.redis, "HEXISTS baton:epoch format"), 1);
-    freeReplyObject(redis_process_command(&service.redis, "HSET baton:epoch format 1"));
+    freeReplyObject(redis_process_command(&service.redis, "HSET baton:epoch format 2"));
     assert_true(comes_to_answer(service.client, "/readyz", 200, CLOCK_HANG_MS));
     answers(service.client, "POST /locks/b", NULL, 201, NULL);
     service_close(&service);

@@ -179,8 +179,11 @@ static void kill_all_but_one(struct replicated *all)
 
 static void a_promoted_replica_grants_nothing_unless_it_has_all(void **state)
 {
+    static const char *const FLAGS[] = {"--confirm=none", "--redis-keeps=all",
+                                        "--confirm=replicas:2"};
     (void)state;
-    for (int confirmed = 0; confirmed < 2; confirmed++) {
+    for (int i = 0; i < 3; i++) {
+        bool confirmed = i == 2;
         struct replicated all;
         char url[200];
         struct batond_process batond;
@@ -192,10 +195,8 @@ static void a_promoted_replica_grants_nothing_unless_it_has_all(void **state)
         snprintf(path, sizeof path, "%s/current", all.primary.dir.path);
         assert_int_equal(symlink(all.primary.socket, path), 0);
         batond_process_start(
-            &batond, &(struct batond_options){
-                         .redis_url = url,
-                         .arguments = LIST("--quarantine=auto",
-                                           confirmed ? "--confirm=replicas:2" : "--confirm=none")});
+            &batond, &(struct batond_options){.redis_url = url,
+                                              .arguments = LIST("--quarantine=auto", FLAGS[i])});
         struct http_client *client = http_client_new(batond.url);
         answers(client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
         /* A look, so that the end of the old one is known; and the replicas have been there for

@@ -9,9 +9,9 @@
 
 enum {
     TTL_MS = 3000,
-    LONGEST_MS =
-        TTL_MS * 9 / 8 + 2000 + 1500, /* of a quarantine after that, with what is rounded */
-    NOTICED_MS = 1300,                /* one look each second */
+    LONG_TTL_MS = 8000,
+    LONGEST_MS = TTL_MS + 2000 + 1500, /* of a quarantine after that, with what is rounded */
+    NOTICED_MS = 1300,                 /* one look each second */
     GRACE_MS = 3000,
     PATIENCE_MS = CLOCK_HANG_MS,
 };
@@ -76,8 +76,8 @@ static void who_waits_is_granted_at_its_end_in_order(void **state)
     struct parked *waits[3];
     (void)state;
     pair_open(&pair, NULL, AUTO);
-    int64_t ends = clock_ms() + TTL_MS; /* at least */
-    answers(pair.client[0], "POST /locks/n?ttl=3s", NULL, 201, NULL);
+    int64_t ends = clock_ms() + LONG_TTL_MS; /* at least; a busy machine takes some of it */
+    answers(pair.client[0], "POST /locks/n?ttl=8s", NULL, 201, NULL);
     waits[0] = parked_send(pair.batond[0].port, NULL, "POST /locks/n?ttl=500ms&wait=50s", NULL);
     assert_true(parked_waits(waits[0], 100)); /* since before the loss */
     pair_restart(&pair);
@@ -185,6 +185,28 @@ static void there_is_none_where_nothing_can_be_lost(void **state)
     pair_close(&pair);
 }
 
+/* What the operator says holds for a restart, and for nothing else. */
+static void redis_that_keeps_all_is_quarantined_only_without_its_record(void **state)
+{
+    struct pair pair;
+    char token[TOKEN_TEXT];
+    (void)state;
+    pair_open_with(&pair, &(struct redis_options){.durable = true},
+                   (const char *const[]){AUTO, "--redis-keeps=all", NULL});
+    answers(pair.client[0], "POST /locks/n?ttl=10m", NULL, 201, NULL);
+    keep_token(pair.client[0], token);
+    for (int i = 0; i < 2; i++) {
+        pair_restart(&pair);
+        answers(pair.client[i], "POST /locks/n", NULL, 409, "locked");
+        answers_token(pair.client[1 - i], token, "PUT /locks/n", NULL, 200, NULL);
+        assert_granted_without_quarantine(pair.client[i], i ? "/locks/m" : "/locks/o", 0);
+    }
+    redis_process_flush(&pair.redis);
+    for (int i = 0; i < 2; i++)
+        answers(pair.client[i], "POST /locks/n", NULL, 503, "quarantined");
+    pair_close(&pair);
+}
+
 static int64_t loss_would_cost(struct http_client *client)
 {
     answers(client, "GET /quarantine", NULL, 200, NULL);
@@ -194,7 +216,7 @@ static int64_t loss_would_cost(struct http_client *client)
 static bool costs_as_for_ten_minutes(void *client)
 {
     int64_t ms = loss_would_cost(client);
-    return ms > 600000 && ms <= 600000 + 30000 + 2000;
+    return ms > 600000 && ms <= 600000 + 2000;
 }
 
 /* What a loss would cost is known before, to all; and that is what it costs. */
@@ -208,7 +230,7 @@ static void what_a_loss_would_cost_is_told_before(void **state)
     for (int i = 0; i < 2; i++)
         assert_true(clock_wait_until(costs_as_for_ten_minutes, pair.client[i], PATIENCE_MS));
     clock_sleep_ms(NOTICED_MS);
-    int64_t begun = clock_ms(), cost = loss_would_cost(pair.client[0]), asked = clock_ms();
+    int64_t begun = clock_ms(), cost = loss_would_cost(pair.client[0]);
     answers(pair.client[0], "GET /metrics", NULL, 200, NULL);
     static const char METRIC[] = "\nbaton_loss_would_cost_seconds ";
     const char *line = strstr(pair.client[0]->reply.body, METRIC);
@@ -216,11 +238,10 @@ static void what_a_loss_would_cost_is_told_before(void **state)
     assert_in_range(atoi(line + strlen(METRIC)), (cost - (clock_ms() - begun)) / 1000 - 2,
                     cost / 1000 + 3);
     pair_restart(&pair);
-    int64_t refused = clock_ms();
     answers(pair.client[0], "POST /locks/n", NULL, 503, "quarantined");
     int64_t left = quarantine_left_ms(pair.client[0]);
     assert_true(left + clock_ms() - begun >= cost - 500);
-    assert_true(left + refused - asked <= cost + 500 + 1000); /* it is rounded up */
+    assert_true(left <= cost + 1000); /* it is rounded up */
     pair_close(&pair);
 }
 
@@ -234,7 +255,9 @@ int main(void)
         cmocka_unit_test(a_full_redis_takes_the_record),
         cmocka_unit_test(it_is_as_long_as_it_is_set_to_be),
         cmocka_unit_test(there_is_none_where_nothing_can_be_lost),
+        cmocka_unit_test(redis_that_keeps_all_is_quarantined_only_without_its_record),
         cmocka_unit_test(what_a_loss_would_cost_is_told_before),
     };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,7 +104,7 @@ static void who_is_second_to_say_so_is_heard(void **state)
     (void)state;
     open_scene(&scene);
     lose_a_lock(&scene);
-    scene.proxy.mark = WORD(7, "replace");
+    scene.proxy.mark = WORD(5, "begin");
     scene.proxy.mode = PROXY_LOSES_COMMAND;
     redis_process_resume(&scene.all.primary);
     assert_true(clock_wait_until(has_lost, &scene.proxy, PATIENCE_MS));

@@ -354,7 +354,7 @@ all_locks_can_be_deleted() {
 # log that is read first.
 holds_without_an_end_are_found() {
     local found line='{"time":"2026-11-26T20:00:0%s.000Z","msg":"lock %s","lock":"%s","owner":"me","fence":%s}\n'
-    find_holds=$(sed -n '/^cat \*\.log/,/^```/p' docs/quarantine.md | sed '$d')
+    find_holds=$(sed -n '/^cat \*\.log/,/^```/p' docs/lost-data.md | sed '$d')
     mkdir "$dir/audit"
     # shellcheck disable=SC2059 # it is a format
     printf "$line" 3 released a 1 4 granted a 3 6 expired b 1 7 'taken back' a 2 >"$dir/audit/1.log"

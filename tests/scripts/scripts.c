@@ -45,7 +45,7 @@ int scripts_clean(void **state)
     scripts->link = scripts->redis.link;
     scripts->retention_ms = HOUR_MS;
     scripts->latest_us = scripts->opens_us = scripts->floor_us = scripts->level_us = 0;
-    scripts->era = scripts->tag = NULL;
+    scripts->epoch = scripts->tag = NULL;
     scripts->unwatched = false;
     scripts->clock_us = 0;
     scripts->cut_at = 0;
@@ -323,8 +323,8 @@ static redisReply *run(struct scripts *scripts, const struct script *script, con
     char stamp_bytes[STORE_STAMP_LENGTH];
     if (scripts->latest_us)
         stamp.latest = (double)scripts->latest_us;
-    if (scripts->era)
-        memcpy(stamp.era, scripts->era, sizeof stamp.era);
+    if (scripts->epoch)
+        memcpy(stamp.epoch, scripts->epoch, sizeof stamp.epoch);
     if (scripts->tag)
         snprintf(stamp.tag, sizeof stamp.tag, "%s", scripts->tag);
     stamp_write(&stamp, stamp_bytes);
@@ -891,6 +891,34 @@ struct answer raise_to(struct scripts *scripts, const char *name, const char *to
     freeReplyObject(reply);
     look_at_keys(scripts, key.text, answer.version);
     return answer;
+}
+
+static int64_t number_in(const redisReply *reply, size_t i)
+{
+    char digits[NUMBER];
+    text(reply, i, digits, sizeof digits);
+    return strtoll(digits, NULL, 10);
+}
+
+struct record_seen change_record(struct scripts *scripts, const char *epoch,
+                                 const char *const *words)
+{
+    struct arguments arguments = {0};
+    struct record_seen seen;
+    push(&arguments, epoch);
+    for (; *words; words++)
+        push(&arguments, *words);
+    redisReply *reply = run(scripts, &script_epoch, "baton:epoch", &arguments);
+    if (reply->type == REDIS_REPLY_ERROR)
+        fail_msg("redis: %s", reply->str);
+    text(reply, 1, seen.epoch, sizeof seen.epoch);
+    seen.span = number_in(reply, 4);
+    seen.before = number_in(reply, 5);
+    seen.turns = number_in(reply, 6);
+    seen.until = number_in(reply, 7);
+    seen.since = number_in(reply, 9);
+    freeReplyObject(reply);
+    return seen;
 }
 
 struct answer tick(struct scripts *scripts, const char *name, const char *server)

@@ -25,7 +25,8 @@ struct scripts {
     int64_t latest_us;    /* 0: any time will do */
     int64_t opens_us;     /* 0: grants are made */
     int64_t floor_us, level_us;
-    const char *era; /* of the data, as operations know it; NULL: they do not look at the record, */
+    const char
+        *epoch;      /* of the data, as operations know it; NULL: they do not look at the record, */
     const char *tag; /* whose key has this hash tag; NULL: none */
     int64_t clock_us; /* 0: Redis's own clock; else the time that operations are told */
     bool is_full;     /* Redis may use no more memory */
@@ -212,6 +213,15 @@ struct answer break_hold(struct scripts *scripts, const char *name, int64_t fenc
  * fence that it had here, where a majority has agreed on the number; 0: it has not. */
 struct answer raise_to(struct scripts *scripts, const char *name, const char *token, int64_t number,
                        int64_t known);
+
+/* The record of Redis (epoch.lua), after this change of it if it has this epoch; NULL ends the
+ * words. Times are in us. */
+struct record_seen {
+    char epoch[32];
+    int64_t span, before, turns, until, since;
+};
+struct record_seen change_record(struct scripts *scripts, const char *epoch,
+                                 const char *const *words);
 
 /* The check whether a grant could be stored. */
 void ready(struct scripts *scripts);

@@ -178,21 +178,22 @@ static void quarantine_grants_nobody_whatever_ends_the_hold(void **state)
     }
 }
 
-/* From now on Redis has data of the era that operations know. */
-static void know_the_era(struct scripts *scripts)
+/* From now on Redis has data of the epoch that operations know. */
+static void know_the_epoch(struct scripts *scripts)
 {
     redis_process_flush(&scripts->redis);
-    scripts->era = "00000000000000e1";
+    scripts->epoch = "00000000000000e1";
     freeReplyObject(
-        redis_process_command(&scripts->redis, "HSET baton:epoch era %s", scripts->era));
+        redis_process_command(&scripts->redis, "HSET baton:epoch epoch %s", scripts->epoch));
 }
 
-/* Redis has other data than batond knows of, since its last look: with a record of another era, or
- * without any. */
+/* Redis has other data than batond knows of, since its last look: with a record of another epoch,
+ * or without any. */
 static void replace_data(struct scripts *scripts, bool has_record)
 {
-    freeReplyObject(redis_process_command(
-        &scripts->redis, has_record ? "HSET baton:epoch era 00000000000000e2" : "DEL baton:epoch"));
+    freeReplyObject(redis_process_command(&scripts->redis,
+                                          has_record ? "HSET baton:epoch epoch 00000000000000e2"
+                                                     : "DEL baton:epoch"));
 }
 
 static void on_other_data_nothing_is_granted(void **state)
@@ -200,7 +201,7 @@ static void on_other_data_nothing_is_granted(void **state)
     struct scripts *scripts = *state;
     for (int way = 0; way < 4; way++) {
         bool is_new = way % 2;
-        know_the_era(scripts);
+        know_the_epoch(scripts);
         assert_status(acquire(scripts, .name = "m", .token = "m", .owner = "me", .reenters = true),
                       "granted");
         replace_data(scripts, way / 2);
@@ -219,7 +220,7 @@ static void on_other_data_nothing_is_granted(void **state)
         assert_status(answer, "waiting");
         assert_in_range(answer.next_ms, 999, 1001);
         assert_int_equal(inspect(scripts, "n", "").holds, 0);
-        scripts->era = "00000000000000e2"; /* batond has looked */
+        scripts->epoch = "00000000000000e2"; /* batond has looked */
         replace_data(scripts, true);
         tick(scripts, "n", "one");
         assert_int_equal(inspect(scripts, "n", "w").mine, 1);
@@ -234,7 +235,7 @@ static void release_or_expiry_on_other_data_grants_nobody(void **state)
         char token[] = "w1";
         int waiters = 1 + way % 4;
         bool is_by_expiry = way / 4;
-        know_the_era(scripts);
+        know_the_epoch(scripts);
         acquire(scripts, .token = "a", .ttl_ms = 2000, .token_is_new = true);
         for (int i = 0; i < waiters; i++, token[1]++)
             assert_status(acquire(scripts, .token = token, .attempt = token,
@@ -249,7 +250,7 @@ static void release_or_expiry_on_other_data_grants_nobody(void **state)
         assert_in_range(tick(scripts, "n", "one").next_ms, 999, 1001);
         assert_int_equal(inspect(scripts, "n", "").holds, 0);
         assert_int_equal(inspect(scripts, "n", "").waiters, waiters);
-        scripts->era = "00000000000000e2";
+        scripts->epoch = "00000000000000e2";
         replace_data(scripts, true);
         tick(scripts, "n", "one");
         assert_int_equal(inspect(scripts, "n", "w1").mine, 1);
@@ -259,7 +260,7 @@ static void release_or_expiry_on_other_data_grants_nobody(void **state)
 static void in_a_cluster_the_record_has_a_tag(void **state)
 {
     struct scripts *scripts = *state;
-    know_the_era(scripts);
+    know_the_epoch(scripts);
     scripts->tag = "06S";
     assert_status(acquire(scripts, .token = "a", .token_is_new = true), "quarantined");
     freeReplyObject(redis_process_command(&scripts->redis, "RENAME baton:epoch baton:epoch:{06S}"));
@@ -270,7 +271,7 @@ static void in_a_cluster_the_record_has_a_tag(void **state)
 static void a_record_that_cannot_be_read_changes_nothing(void **state)
 {
     struct scripts *scripts = *state;
-    know_the_era(scripts);
+    know_the_epoch(scripts);
     freeReplyObject(redis_process_command(&scripts->redis, "SET baton:epoch text"));
     assert_status(acquire(scripts, .token = "a", .token_is_new = true), "granted");
 }

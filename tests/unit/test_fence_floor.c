@@ -1,6 +1,5 @@
 /* Which numbers a shard's Redis may have given, as far as is known of its clock: all new ones are
  * greater, and come back to the clock. */
-#include "locks/quarantine/fence_floor.h"
 #include "locks/quarantine/shard.h"
 #include "tests/support/cmocka.h"
 
@@ -30,7 +29,7 @@ static void scene_open(struct scene *scene, const char *text, int64_t ahead)
     redis_url_free(&url);
     store_require_primary_lease(scene->guard.store);
     scene->shard.guard = &scene->guard;
-    shard_measure(&scene->shard, scene->now - ROUND_TRIP_US, scene->now, scene->now + ahead);
+    shard_measure(&scene->shard, scene->now - ROUND_TRIP_US, scene->now + ahead, false);
 }
 
 static void scene_close(struct scene *scene)
@@ -44,7 +43,7 @@ static void scene_close(struct scene *scene)
 static void is_replaced(struct scene *scene, int64_t ahead)
 {
     scene->now = (int64_t)(uv_hrtime() / 1000);
-    shard_forget_clock(&scene->shard, scene->now - ROUND_TRIP_US, scene->now, scene->now + ahead);
+    shard_measure(&scene->shard, scene->now - ROUND_TRIP_US, scene->now + ahead, true);
 }
 
 /* It goes on granting for those who see it still, by a clock that may have gone ahead unseen. */
@@ -61,7 +60,7 @@ static void what_was_replaced_gives_no_number_that_its_successor_gives(void **st
         scene_open(&scene, CASES[i].url, ahead);
         is_replaced(&scene, 0);
         int64_t last = scene.now + ahead + CASES[i].lease + UNSEEN_JUMP_US;
-        assert_true(fence_floor_at(&scene.shard, scene.now) > last);
+        assert_true(numbers_at(&scene.shard.numbers, scene.now) > last);
         scene_close(&scene);
     }
 }
@@ -72,11 +71,11 @@ static void they_grow_with_time_until_the_clock_has_caught_up(void **state)
     const int64_t ahead = 60 * (int64_t)SECOND_US;
     (void)state;
     scene_open(&scene, ALONE, ahead);
-    assert_int_equal(fence_floor_at(&scene.shard, scene.now), scene.now);
+    assert_int_equal(numbers_at(&scene.shard.numbers, scene.now), scene.now);
     is_replaced(&scene, 0);
     int64_t before = scene.now + ahead;
     for (int64_t passed = 0; passed <= 4 * ahead; passed += SECOND_US) {
-        int64_t number = fence_floor_at(&scene.shard, scene.now + passed);
+        int64_t number = numbers_at(&scene.shard.numbers, scene.now + passed);
         assert_true(number > before);
         before = number;
     }
@@ -94,12 +93,12 @@ static void a_clock_that_goes_to_and_fro_takes_them_ahead_by_half_of_its_way(voi
     (void)state;
     scene_open(&scene, ALONE, ahead);
     is_replaced(&scene, 0);
-    const int64_t headroom = fence_floor_headroom(&scene.guard);
+    const int64_t headroom = shard_headroom(&scene.guard);
     for (int i = 0; i < TIMES; i++) {
         is_replaced(&scene, ahead);
         is_replaced(&scene, 0);
     }
-    assert_in_range(fence_floor_at(&scene.shard, scene.now) - scene.now, ahead,
+    assert_in_range(numbers_at(&scene.shard.numbers, scene.now) - scene.now, ahead,
                     ahead + TIMES * (ahead / 2 + headroom) + headroom + SECOND_US);
     scene_close(&scene);
 }
@@ -111,10 +110,10 @@ static void without_a_clock_that_went_back_they_are_the_clocks(void **state)
     scene_open(&scene, WATCHED, 0);
     for (int i = 0; i < 10; i++) {
         is_replaced(&scene, i * SECOND_US);
-        assert_int_equal(fence_floor_at(&scene.shard, scene.now), scene.now);
+        assert_int_equal(numbers_at(&scene.shard.numbers, scene.now), scene.now);
     }
-    assert_int_equal(scene.shard.fences.floor, 0);
-    assert_int_equal(scene.shard.fences.level, 0);
+    assert_int_equal(scene.shard.numbers.floor, 0);
+    assert_int_equal(scene.shard.numbers.level, 0);
     scene_close(&scene);
 }
 

@@ -15,8 +15,8 @@
 --          because the clock was set back or another clock was ahead. Until then numbers grow at half
 --          the clock's speed. So a name that Redis has lost begins above all its old numbers, even
 --          before a batond has noticed the loss;
---          the era of Redis' data that batond knows, and the hash tag of the record that says which era
---          it is (epoch.lua): see era.may_grant.
+--          the epoch of Redis' data that batond knows, and the hash tag of the record of the epoch
+--          (epoch.lua): see epoch.may_grant.
 --
 -- In a Cluster the slot of a name may be moving from one node to another, one key after the other.
 -- Redis checks only declared keys, so it would run a function whose main key is here and whose other
@@ -62,40 +62,40 @@ local function beside(suffix)
     return key .. suffix
 end
 
--- The era of Redis' data: what the stamp of this call and the record say of it.
-local era = {}
+-- What the stamp of this call and the record (epoch.lua) say of the epoch of Redis' data.
+local epoch = {}
 
--- The key of the record, if it is of another era than batond knows, or gone; else nil. Where it cannot
--- be read, all is as if nothing had changed: in a Cluster its slot may have left, and batond is about to
--- look.
-function era.find_other()
-    local stamp = era.stamp
+-- The key of the record, if its epoch is not the one that batond knows, or it is gone; else nil. Where it
+-- cannot be read, all is as if nothing had changed: in a Cluster its slot may have left, and batond is
+-- about to look.
+function epoch.find_other()
+    local stamp = epoch.stamp
     if byte(stamp, 41) == 0 then
         return nil
     end
     local known, tag = parse('c16s', stamp, 41)
     local prefix = sub(key, 1, find_text(key, '{', 1, true) - 1)
     local record = prefix .. 'epoch' .. (tag ~= '' and ':{' .. tag .. '}' or '')
-    local found = pcall_redis('hget', record, 'era')
+    local found = pcall_redis('hget', record, 'epoch')
     return type(found) ~= 'table' and found ~= known and record or nil
 end
 
 -- Nothing is granted as long as the other record says, and before batond has looked, which it does every
 -- second.
-function era.close(record)
+function epoch.close(record)
     local found = call('hmget', record, 'until', 'reason')
     stamped = max(now + 1000000, tonumber(found[1]) or 0)
-    opens, era.reason = max(opens, stamped), found[2] or 'epoch'
+    opens, epoch.reason = max(opens, stamped), found[2] or 'epoch'
 end
 
 -- Whether anything may be granted now. Redis may have lost its holds since batond last looked. The record
 -- is read once a call, so ask this last.
-function era.may_grant()
-    if now >= opens and not era.was_read then
-        local other = era.find_other()
-        era.was_read = true
+function epoch.may_grant()
+    if now >= opens and not epoch.was_read then
+        local other = epoch.find_other()
+        epoch.was_read = true
         if other then
-            era.close(other)
+            epoch.close(other)
         end
     end
     return now >= opens
@@ -107,7 +107,7 @@ local function begin(keys, argv, has_stamp)
         take_globals()
     end
     key, is_clustered = keys[1], #keys ~= 1
-    era.stamp, era.was_read, era.reason = argv[1], false, 'clock'
+    epoch.stamp, epoch.was_read, epoch.reason = argv[1], false, 'clock'
     expired, due, damaged, foreign, failed, undecided = nil, nil, nil, nil, nil, false
     local time = call('time')
     now = time[1] * 1000000 + time[2]

@@ -370,7 +370,7 @@ function queue.hand_over(state)
         local waiter = queue.head_of(state, line)
         if not waiter then -- a record that was lost
             queue.take(state, line[HEAD][1], line[ID])
-        elseif holds.admits_waiter(state, waiter) and era.may_grant() then
+        elseif holds.admits_waiter(state, waiter) and epoch.may_grant() then
             queue.hand_to(state, waiter, line)
         else
             return

@@ -220,7 +220,7 @@ end
 -- The lone hold has ended. Hands over to an exclusive waiter. Returns false if this is no simple case.
 function front.hand_over(state)
     local first = state.front
-    local can = state[COUNT] == 0 and state[WAITERS] > 0 and now < first[VOUCHED] and era.may_grant()
+    local can = state[COUNT] == 0 and state[WAITERS] > 0 and now < first[VOUCHED] and epoch.may_grant()
     if not can then
         return false
     elseif state.asks ~= first[SERVER] then

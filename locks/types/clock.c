@@ -1,5 +1,6 @@
-#include "locks/quarantine/clock.h"
+#include "locks/types/clock.h"
 
+#include <time.h>
 #include <uv.h>
 
 enum { NS_PER_US = 1000 };
@@ -7,6 +8,15 @@ enum { NS_PER_US = 1000 };
 int64_t clock_now(void)
 {
     return (int64_t)(uv_hrtime() / NS_PER_US);
+}
+
+int64_t clock_slept(void)
+{
+    struct timespec all, awake;
+    clock_gettime(CLOCK_MONOTONIC, &awake);
+    clock_gettime(CLOCK_BOOTTIME, &all);
+    return (all.tv_sec - awake.tv_sec) * INT64_C(1000000) +
+           (all.tv_nsec - awake.tv_nsec) / NS_PER_US;
 }
 
 enum clock_news clock_measure(struct redis_clock *clock, int64_t sent, int64_t heard, int64_t time)

@@ -1,7 +1,7 @@
 /* clock.h: what the answers of a Redis say of its clock, and whether that clock has jumped.
  * Internal to locks/. */
-#ifndef BATON_LOCKS_QUARANTINE_CLOCK_H
-#define BATON_LOCKS_QUARANTINE_CLOCK_H
+#ifndef BATON_LOCKS_TYPES_CLOCK_H
+#define BATON_LOCKS_TYPES_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +25,9 @@ enum clock_news { CLOCK_STEADY, CLOCK_AHEAD, CLOCK_BACK };
 
 /* This process' monotonic clock. */
 int64_t clock_now(void);
+
+/* How long this machine has slept since it was started: our clock stood still meanwhile. */
+int64_t clock_slept(void);
 
 /* Redis' clock was at `time` at some moment between our moments `sent` and `heard`. Returns whether
  * it has jumped since the last measurement. A difference that a delay on the way can explain is no

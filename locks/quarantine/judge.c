@@ -1,0 +1,290 @@
+/* What a record says of its shard: whether data was lost, and until when nothing is granted. */
+#include "locks/quarantine/shard.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    US_PER_S = 1000000,
+    MARGIN_US = 2000000, /* in this time the other workers have looked, and raised the span */
+    TOLERANCE_US = 1000000,
+    START_US = 500000,
+};
+
+int64_t judge_length(const struct guard *guard, enum quarantine_reason reason, int64_t span)
+{
+    int64_t lease_ms = reason == QUARANTINE_IDENTITY ? store_primary_lease_ms(guard->store) : 0;
+    if (reason == QUARANTINE_NONE || guard->options.quarantine_ms == QUARANTINE_OFF)
+        return 0;
+    if (guard->options.quarantine_ms > 0 && span > 0)
+        return guard->options.quarantine_ms * US_PER_MS;
+    return span + MARGIN_US + lease_ms * US_PER_MS;
+}
+
+/* Another server */
+
+static bool judge_is_another_run(const char *one, const char *other)
+{
+    return one[0] && other[0] && strcmp(one, other) != 0;
+}
+
+static bool judge_is_id(const char *history)
+{
+    return history[strspn(history, "0")] != '\0';
+}
+
+/* Whether the server that answers has been a replica, in the same run, since its history was
+ * `history`: then it has the data that it was given as a replica. It told its history when batond
+ * connected, and not since. A primary without replicas renames its history after a while, too, but
+ * follows no other. */
+static bool judge_was_replica(const struct shard *shard, const char *history)
+{
+    const struct store_peer *peer = store_peer(shard->guard->store, shard->number);
+    return shard->connection.gate_is_closed && history[0] && peer->history[0] &&
+           strcmp(history, peer->history) != 0 && judge_is_id(peer->history_before);
+}
+
+/* Whether the server was running already when the one before last answered. What it says of that is
+ * the difference of two times, both rounded down to whole seconds. */
+static bool judge_ran_before(const struct shard *shard, const struct store_peer *peer)
+{
+    int64_t up = peer->up_s > 0 ? (peer->up_s - 1) * US_PER_S : 0;
+    return shard->epoch.is_known && shard->clock.heard - up < shard->epoch.adopted;
+}
+
+/* Whether it is a replica that was promoted, and as many replicas as there were have confirmed all
+ * that any worker has granted. In a Cluster slots come with holds that nobody has confirmed. */
+static bool judge_all_is_confirmed(const struct shard *shard, const struct store_peer *peer)
+{
+    const struct shard_epoch *epoch = &shard->epoch;
+    return !epoch->tag[0] && epoch->followers > 0 &&
+           shard->guard->options.replicas >= epoch->followers && epoch->history[0] &&
+           strcmp(peer->history_before, epoch->history) == 0 && judge_ran_before(shard, peer);
+}
+
+/* Whether it is the same server with the same data, started anew. With Sentinel and in a Cluster it
+ * may be a replica that was promoted. */
+static bool judge_is_restarted(const struct shard *shard, const struct store_peer *peer,
+                               const char *history)
+{
+    const struct guard *guard = shard->guard;
+    bool has_followed = judge_is_id(peer->history_before) && history[0] &&
+                        strcmp(peer->history_before, history) != 0;
+    return guard->options.is_embedded ||
+           (guard->options.keeps_all && store_primary_lease_ms(guard->store) == 0 &&
+            !has_followed && !judge_ran_before(shard, peer));
+}
+
+/* Whether the server that answers has all that the one before it had granted, and no clock by which
+ * holds have ended that still run. */
+static bool judge_keeps_all(const struct shard *shard, const struct record *record)
+{
+    const struct store_peer *peer = store_peer(shard->guard->store, shard->number);
+    const struct redis_clock *before = &shard->clock.before;
+    const struct shard_epoch *epoch = &shard->epoch;
+    bool is_ahead = before->is_known && shard->clock.now.low > before->high + CLOCK_JUMP_US;
+    bool is_same = !epoch->is_known || strcmp(record->epoch, epoch->id) == 0;
+    bool is_another_run = judge_is_another_run(record->run, peer->run_id) ||
+                          judge_is_another_run(epoch->run, peer->run_id);
+    return is_same && is_another_run && !is_ahead &&
+           (judge_is_restarted(shard, peer, record->history) ||
+            judge_all_is_confirmed(shard, peer));
+}
+
+/* Whether another server answers than the one that the record names. */
+static bool judge_is_of_another(const struct shard *shard, const char *run, const char *history)
+{
+    const struct store_peer *peer = store_peer(shard->guard->store, shard->number);
+    return judge_is_another_run(run, peer->run_id) || judge_was_replica(shard, history);
+}
+
+/* The members of a quorum have numbered some of the same holds by their own clocks. A smaller
+ * difference is caught up when grants begin again. */
+static void judge_learn_numbers(struct shard *shard)
+{
+    const struct guard *guard = shard->guard;
+    for (const struct shard *other = shard_first(guard); other; other = shard_after(other)) {
+        if (!guard->options.members_share_holds || !other->clock.now.is_known)
+            continue;
+        int64_t numbers = shard_number_now(other) + CLOCK_JUMP_US;
+        if (numbers > shard_number_now(shard) + 2 * CLOCK_JUMP_US)
+            shard_raise_numbers(shard, numbers);
+    }
+}
+
+/* A member without a record may be new, or it may have lost its record when all workers that knew
+ * it were gone: more than half of the members can tell. */
+static bool judge_waits_for_members(const struct guard *guard)
+{
+    unsigned heard = 0;
+    for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
+        heard += shard->clock.now.is_known;
+    return guard->options.members_share_holds && guard->options.quarantine_ms != QUARANTINE_OFF &&
+           heard <= store_shard_count(guard->store) / 2;
+}
+
+/* If the first of new members granted a hold before the last one had its record, the last one would
+ * seem to have lost that hold: all wait for one another, or for half a second. */
+static bool judge_waits_at_start(const struct guard *guard)
+{
+    unsigned known = 0;
+    for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
+        known += shard->epoch.is_known;
+    return guard->options.members_share_holds && guard->options.quarantine_ms != QUARANTINE_OFF &&
+           known < store_shard_count(guard->store) && clock_now() < guard->began + START_US;
+}
+
+/* The verdict */
+
+static bool judge_is_off(const struct shard *shard)
+{
+    return shard->guard->options.quarantine_ms == QUARANTINE_OFF;
+}
+
+/* By Redis' clock; 0: nothing. */
+static int64_t judge_owed(const struct shard *shard)
+{
+    int64_t owed = shard->quarantine.owed;
+    bool counts = owed > shard->clock.heard && !judge_is_off(shard);
+    return counts ? clock_theirs(&shard->clock.now, owed) : 0;
+}
+
+/* What this worker knows becomes the record: with a new epoch if data was lost. */
+static void judge_begin(struct shard *shard, const struct record *record, const char *epoch,
+                        enum quarantine_reason reason)
+{
+    /* A record that was read from an old file counts as if its windows were the last. */
+    int64_t span = record_longest(record);
+    bool is_open = record->opens <= record->time;
+    shard_raise(&span, shard_longest_span(shard->guard));
+    judge_learn_numbers(shard);
+    if (reason != QUARANTINE_NONE) /* all lost numbers were given before now */
+        shard->numbers.floor = numbers_at(&shard->numbers, record->time);
+    int64_t length = judge_length(shard->guard, reason, span), owed = judge_owed(shard);
+    int64_t opens = length > 0 ? record->time + length : 0;
+    if (reason == QUARANTINE_NONE)
+        reason = owed > 0  ? QUARANTINE_IDENTITY
+                 : is_open ? shard->quarantine.reason
+                           : record_reason(record);
+    shard_raise(&opens, owed);
+    shard_raise(&opens, shard->quarantine.opens);
+    shard_raise(&opens, is_open ? 0 : record->opens);
+    shard_set_quarantine(shard, judge_is_off(shard) ? 0 : opens, reason, opens > 0 && !epoch,
+                         shard->guard->process);
+    record_begin(shard, record, epoch, opens, reason, span, guard_hear);
+}
+
+static void judge_begin_without_record(struct shard *shard, const struct record *none)
+{
+    const struct guard *guard = shard->guard;
+    const struct shard_epoch *epoch = &shard->epoch;
+    bool is_replaced = epoch->has_come || judge_is_of_another(shard, epoch->run, epoch->history);
+    if (epoch->is_known && epoch->is_moved && !is_replaced)
+        judge_begin(shard, none, epoch->id, QUARANTINE_NONE);
+    else if (epoch->is_known)
+        judge_begin(shard, none, NULL, is_replaced ? QUARANTINE_IDENTITY : QUARANTINE_EPOCH);
+    else if (guard->options.members_share_holds && shard_longest_span(guard) > 0)
+        judge_begin(shard, none, NULL, QUARANTINE_EPOCH);
+    else if (!judge_waits_for_members(guard))
+        judge_begin(shard, none, NULL, QUARANTINE_NONE);
+}
+
+static void judge_adopt(struct shard *shard, const struct record *record)
+{
+    struct shard_epoch *epoch = &shard->epoch;
+    int followers = store_peer(shard->guard->store, shard->number)->replicas;
+    if (record->followers > followers)
+        followers = record->followers;
+    if (epoch->followers < followers || judge_is_another_run(epoch->run, record->run))
+        epoch->followers = followers;
+    snprintf(epoch->id, sizeof epoch->id, "%s", record->epoch);
+    snprintf(epoch->run, sizeof epoch->run, "%s", record->run);
+    snprintf(epoch->history, sizeof epoch->history, "%s", record->history);
+    epoch->adopted = shard->clock.heard;
+    epoch->is_known = true;
+    epoch->is_moved = epoch->has_come = shard->clock.has_jumped = false;
+    shard->quarantine.owed = 0;
+}
+
+/* What this worker remembers and another record lacks is written to it, as well as what could not
+ * be written before. */
+static void judge_see_span(struct shard *shard, const struct record *record, bool is_other)
+{
+    int64_t now = shard->clock.heard, own = span_longest(&shard->span, now);
+    span_see(&shard->span, record->span, record->before, record->turns - shard->clock.now.high,
+             now);
+    if (is_other && own > record_longest(record))
+        span_ask(&shard->span, own, now);
+    if (!shard->raising && (shard->span.asked > 0 || now >= shard->span.turns))
+        guard_write_span(shard, shard->span.asked);
+}
+
+/* Nothing has happened, or another worker has noticed it. An operator who has ended a quarantine
+ * says that what was lost before does not count; a jump of the clock may have come later. */
+static void judge_follow(struct shard *shard, const struct record *record, bool is_other)
+{
+    bool is_off = judge_is_off(shard);
+    bool is_ended = is_other && !shard->clock.has_jumped && record_is_ended(record);
+    int64_t opens = record->opens > record->time && !is_off ? record->opens : 0, own = 0;
+    enum quarantine_reason reason = record_reason(record);
+    if (!is_other && shard->quarantine.opens > opens) {
+        own = shard->quarantine.opens; /* it is being written, or was lost on its way */
+        reason = shard->quarantine.reason;
+    } else if (is_other && !is_ended && !is_off) {
+        /* It was noticed since the record was last looked at, or is noticed now. */
+        int64_t looked = clock_theirs(&shard->clock.now, shard->epoch.adopted);
+        own = (record->since > looked ? record->since : record->time) - TOLERANCE_US +
+              judge_length(shard->guard, reason, shard_longest_span(shard->guard));
+        own = own > opens ? own + TOLERANCE_US : 0;
+    }
+    if (!is_ended && judge_owed(shard) > opens)
+        shard_raise(&own, judge_owed(shard));
+    judge_adopt(shard, record);
+    judge_see_span(shard, record, is_other);
+    shard_set_quarantine(shard, own > opens ? own : opens, reason, false, record->by);
+    if (record->since && opens > 0)
+        shard->quarantine.since = record->since;
+    if (own > opens || shard->numbers.floor > record->floor || shard->numbers.level > record->level)
+        guard_extend(shard, reason);
+}
+
+static void judge_start_serving(struct shard *shard, bool is_other)
+{
+    struct guard *guard = shard->guard;
+    shard->connection.may_open = shard->connection.gate_is_closed;
+    if (!shard->connection.gate_is_closed && is_other) /* names may be gone, with waiters */
+        guard->options.replaced(guard->options.context, shard->number);
+    if (!shard->connection.may_open || judge_waits_at_start(guard))
+        return;
+    for (shard = shard_first(guard); shard; shard = shard_after(shard))
+        if (shard->connection.may_open)
+            guard_open_gate(shard);
+}
+
+void judge_record(struct shard *shard, const struct record *record)
+{
+    const struct shard_epoch *epoch = &shard->epoch;
+    bool is_same = epoch->is_known && strcmp(record->epoch, epoch->id) == 0;
+    bool is_other = epoch->is_known && !is_same;
+    enum quarantine_reason reason = QUARANTINE_NONE;
+    numbers_learn(&shard->numbers, record->floor, record->level);
+    if (shard->taken_numbers >
+        shard_number_now(shard) + shard_headroom(shard->guard) + CLOCK_JUMP_US)
+        shard_raise_numbers(shard, shard->taken_numbers);
+    if (!record->epoch[0]) {
+        judge_begin_without_record(shard, record);
+        return;
+    }
+    bool is_of_another = judge_is_of_another(shard, record->run, record->history);
+    if ((is_of_another || (is_same && judge_is_of_another(shard, epoch->run, epoch->history))) &&
+        !judge_keeps_all(shard, record))
+        reason = QUARANTINE_IDENTITY;
+    else if (is_same && shard->clock.has_jumped)
+        reason = QUARANTINE_CLOCK;
+    if (reason != QUARANTINE_NONE || is_of_another) {
+        judge_begin(shard, record, reason == QUARANTINE_NONE ? record->epoch : NULL, reason);
+        return;
+    }
+    judge_follow(shard, record, is_other);
+    judge_start_serving(shard, is_other);
+}

@@ -1,0 +1,125 @@
+/* The record of Redis' data: the windows of the longest TTL, and what ends or begins a quarantine.
+ */
+#include "tests/scripts/scripts.h"
+#include "tests/support/cmocka.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const char EPOCH[] = "00000000000000e1", OTHER[] = "00000000000000e2";
+
+enum { SECOND = 1000000, MORE = 5 * SECOND };
+static const int64_t HOUR = INT64_C(3600) * SECOND, MINUTE = INT64_C(60) * SECOND;
+
+static struct record_seen begin(struct scripts *scripts, const char *epoch, const char *next,
+                                int64_t span, int64_t until)
+{
+    char longest[32], opens[32];
+    snprintf(longest, sizeof longest, "%" PRId64, span);
+    snprintf(opens, sizeof opens, "%" PRId64, until);
+    return change_record(scripts, epoch, WORDS("begin", longest, "epoch", next, "until", opens));
+}
+
+static struct record_seen raise(struct scripts *scripts, int64_t span)
+{
+    char longest[32];
+    snprintf(longest, sizeof longest, "%" PRId64, span);
+    return change_record(scripts, EPOCH, WORDS("raise", longest));
+}
+
+static void span_is_the_longest_ttl_of_its_window(void **state)
+{
+    struct scripts *scripts = *state;
+    begin(scripts, "", EPOCH, 0, 0);
+    assert_int_equal(raise(scripts, 30 * SECOND).span, 30 * SECOND);
+    assert_int_equal(raise(scripts, SECOND).span, 30 * SECOND);
+    struct record_seen seen = raise(scripts, HOUR);
+    assert_int_equal(seen.span, HOUR);
+    assert_int_equal(seen.turns, scripts->clock_us + MINUTE + MORE);
+}
+
+static void window_lasts_as_long_as_the_span_before_it(void **state)
+{
+    struct scripts *scripts = *state;
+    begin(scripts, "", EPOCH, 0, 0);
+    struct record_seen seen = raise(scripts, HOUR);
+    scripts->clock_us = seen.turns - 1;
+    assert_int_equal(raise(scripts, SECOND).before, 0);
+    scripts->clock_us++;
+    seen = raise(scripts, SECOND);
+    assert_int_equal(seen.span, SECOND);
+    assert_int_equal(seen.before, HOUR);
+    assert_int_equal(seen.turns, scripts->clock_us + HOUR + MORE);
+    scripts->clock_us = seen.turns;
+    seen = raise(scripts, 0);
+    assert_int_equal(seen.span, 0);
+    assert_int_equal(seen.before, SECOND);
+    assert_int_equal(seen.turns, scripts->clock_us + MINUTE + MORE);
+}
+
+static void new_epoch_begins_with_the_span_of_what_may_run(void **state)
+{
+    struct scripts *scripts = *state;
+    begin(scripts, "", EPOCH, 0, 0);
+    raise(scripts, SECOND);
+    struct record_seen seen = begin(scripts, EPOCH, OTHER, HOUR, 0);
+    assert_string_equal(seen.epoch, OTHER);
+    assert_int_equal(seen.span, 0);
+    assert_int_equal(seen.before, HOUR);
+    assert_int_equal(seen.turns, scripts->clock_us + HOUR + MORE);
+}
+
+static void record_of_another_epoch_is_left_alone(void **state)
+{
+    struct scripts *scripts = *state;
+    begin(scripts, "", OTHER, 0, 0);
+    assert_int_equal(raise(scripts, HOUR).span, 0);
+    assert_int_equal(change_record(scripts, EPOCH, WORDS("extend", "9", "epoch", "0", "0")).until,
+                     0);
+    assert_string_equal(begin(scripts, EPOCH, EPOCH, 0, 0).epoch, OTHER);
+    assert_string_equal(begin(scripts, "", EPOCH, 0, 0).epoch, OTHER);
+}
+
+/* A second loss in a quarantine: whoever looks later counts from the second. */
+static void quarantine_began_when_the_last_loss_was_noticed(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t first = scripts->clock_us, until = first + HOUR;
+    assert_int_equal(begin(scripts, "", EPOCH, 0, until).since, first);
+    scripts->clock_us += SECOND;
+    assert_int_equal(raise(scripts, 0).since, first);
+    assert_int_equal(begin(scripts, EPOCH, OTHER, 0, until).since, scripts->clock_us);
+}
+
+static void end_begins_an_epoch_where_there_is_a_quarantine(void **state)
+{
+    struct scripts *scripts = *state;
+    const char *const *end = WORDS("end", "00000000000000e3", "somebody");
+    assert_string_equal(change_record(scripts, "", end).epoch, ""); /* there is no record */
+    begin(scripts, "", OTHER, 0, 0);
+    assert_string_equal(change_record(scripts, EPOCH, end).epoch, OTHER);
+    begin(scripts, OTHER, EPOCH, 0, scripts->clock_us + HOUR);
+    struct record_seen seen = change_record(scripts, OTHER, end); /* whosever it is */
+    assert_string_equal(seen.epoch, end[1]);
+    assert_int_equal(seen.until, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(span_is_the_longest_ttl_of_its_window),
+        TEST(window_lasts_as_long_as_the_span_before_it),
+        TEST(new_epoch_begins_with_the_span_of_what_may_run),
+        TEST(record_of_another_epoch_is_left_alone),
+        TEST(quarantine_began_when_the_last_loss_was_noticed),
+        TEST(end_begins_an_epoch_where_there_is_a_quarantine),
+    };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
+    return cmocka_run_group_tests_name("epoch", tests, scripts_start, scripts_stop);
+}

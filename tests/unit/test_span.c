@@ -1,0 +1,236 @@
+/* The windows in which the longest TTL is remembered, with workers that are slow, stand still or
+ * come late: no hold that still runs is longer than what the record and its worker know. */
+#include "locks/types/span.h"
+#include "tests/support/cmocka.h"
+#include "tests/support/seed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORKERS = 3, HISTORIES = 100000, STEPS = 60, HOLDS = 4 * STEPS, SECOND = 1000000 };
+
+enum mistake {
+    NO_MISTAKE,
+    LOWERED_AFTER_ONE_WINDOW,
+    TOLD_BEFORE_RAISED,
+    WINDOW_OF_A_MINUTE,
+    MISTAKES
+};
+
+/* As scripts/epoch.lua keeps it, by a clock that is as ours. */
+struct record {
+    int64_t span, before, turns;
+};
+
+enum step { IDLE, ASKED, WRITTEN };
+
+struct worker {
+    struct span span;
+    enum step step;
+    int64_t ttl, granted; /* of the hold that waits until the record has its TTL */
+    struct record heard;  /* what the answer of the record says, that is on its way */
+};
+
+struct hold {
+    int64_t ttl, ends;
+    int worker;
+};
+
+struct history {
+    enum mistake mistake;
+    int64_t now;
+    struct record record;
+    struct worker workers[WORKERS];
+    struct hold holds[HOLDS];
+    int count, uncovered;
+};
+
+static uint64_t chance;
+
+static int64_t below(int64_t most)
+{
+    return (int64_t)(seed_mix(chance++) % (uint64_t)most);
+}
+
+/* Most are short, some last for up to a day. */
+static int64_t some_ttl(void)
+{
+    static const int64_t MOST[] = {SECOND, 30 * SECOND, 30 * SECOND, 600 * (int64_t)SECOND,
+                                   86400 * (int64_t)SECOND};
+    return 1 + below(MOST[below(sizeof MOST / sizeof MOST[0])]);
+}
+
+static int64_t greater(int64_t one, int64_t other)
+{
+    return one > other ? one : other;
+}
+
+static void record_raise(struct history *history, int64_t ttl)
+{
+    struct record *record = &history->record;
+    if (history->now >= record->turns) {
+        bool forgets = history->mistake == LOWERED_AFTER_ONE_WINDOW;
+        int64_t length = history->mistake == WINDOW_OF_A_MINUTE
+                             ? 60 * (int64_t)SECOND
+                             : greater(record->span, 60 * (int64_t)SECOND);
+        record->before = forgets ? 0 : record->span;
+        record->span = 0;
+        record->turns = history->now + length + 5 * SECOND;
+    }
+    record->span = greater(record->span, ttl);
+}
+
+static void hear(struct history *history, struct worker *worker, const struct record *record)
+{
+    span_see(&worker->span, record->span, record->before, record->turns, history->now);
+}
+
+static void tell(struct history *history, int worker, int64_t ttl, int64_t granted)
+{
+    if (history->count < HOLDS)
+        history->holds[history->count++] = (struct hold){ttl, granted + ttl, worker};
+}
+
+static void grant(struct history *history, int number)
+{
+    struct worker *worker = &history->workers[number];
+    worker->ttl = some_ttl();
+    worker->granted = history->now;
+    if (span_covers(&worker->span, worker->ttl, history->now)) {
+        tell(history, number, worker->ttl, history->now);
+        return;
+    }
+    if (history->mistake == TOLD_BEFORE_RAISED)
+        tell(history, number, worker->ttl, history->now);
+    span_ask(&worker->span, worker->ttl, history->now);
+    worker->step = ASKED;
+}
+
+/* What a worker does next: it looks, grants, or its question to the record goes on its way. */
+static void act(struct history *history, int number)
+{
+    struct worker *worker = &history->workers[number];
+    if (worker->step == ASKED) {
+        record_raise(history, worker->ttl);
+        worker->heard = history->record;
+        worker->step = WRITTEN;
+    } else if (worker->step == WRITTEN) {
+        hear(history, worker, &worker->heard);
+        if (history->mistake != TOLD_BEFORE_RAISED)
+            tell(history, number, worker->ttl, worker->granted);
+        worker->step = IDLE;
+    } else if (below(3) == 0) {
+        if (history->now >= history->record.turns)
+            record_raise(history, 0);
+        hear(history, worker, &history->record);
+    } else {
+        grant(history, number);
+    }
+}
+
+static void judge(struct history *history)
+{
+    const struct record *record = &history->record;
+    for (int i = 0; i < history->count; i++) {
+        const struct hold *hold = &history->holds[i];
+        const struct span *span = &history->workers[hold->worker].span;
+        if (hold->ends > history->now && (greater(record->span, record->before) < hold->ttl ||
+                                          span_longest(span, history->now) < hold->ttl))
+            history->uncovered++;
+    }
+}
+
+static void pass(struct history *history)
+{
+    static const int64_t MOST[] = {SECOND / 100, SECOND, 3 * SECOND, 40 * (int64_t)SECOND,
+                                   7200 * (int64_t)SECOND};
+    history->now += below(MOST[below(sizeof MOST / sizeof MOST[0])]);
+}
+
+/* Returns how many holds were not covered at some moment of so many histories. */
+static int play(enum mistake mistake, int histories)
+{
+    int uncovered = 0;
+    for (int i = 0; i < histories; i++) {
+        struct history history = {.mistake = mistake, .now = 1000 * (int64_t)SECOND};
+        for (int step = 0; step < STEPS; step++) {
+            pass(&history);
+            act(&history, (int)below(WORKERS));
+            judge(&history);
+        }
+        uncovered += history.uncovered;
+    }
+    return uncovered;
+}
+
+static void no_hold_is_longer_than_the_span(void **state)
+{
+    (void)state;
+    assert_int_equal(play(NO_MISTAKE, HISTORIES), 0);
+}
+
+static void each_mistake_is_found(void **state)
+{
+    (void)state;
+    for (enum mistake mistake = NO_MISTAKE + 1; mistake < MISTAKES; mistake++)
+        if (play(mistake, HISTORIES / 10) == 0)
+            fail_msg("mistake %d is not found", mistake);
+}
+
+static void span_of_a_window_is_forgotten_after_the_next(void **state)
+{
+    struct history history = {.now = 1000 * (int64_t)SECOND};
+    struct span *span = &history.workers[0].span;
+    const int64_t hour = 3600 * (int64_t)SECOND, more = 10 * (int64_t)SECOND;
+    (void)state;
+    record_raise(&history, hour);
+    hear(&history, &history.workers[0], &history.record);
+    assert_int_equal(span_longest(span, history.now), hour);
+    for (int window = 0; window < 2; window++) { /* until which it is remembered */
+        history.now = history.record.turns;
+        record_raise(&history, SECOND);
+        hear(&history, &history.workers[0], &history.record);
+        assert_int_equal(span_longest(span, history.now), window == 0 ? hour : SECOND);
+    }
+    /* A worker that cannot look any more forgets, too. */
+    assert_int_equal(span_longest(span, history.record.turns + SECOND + more), 0);
+}
+
+static void ttl_is_told_only_by_a_record_that_was_just_seen(void **state)
+{
+    struct span span = {0};
+    (void)state;
+    assert_false(span_covers(&span, SECOND, 10 * SECOND));
+    span_see(&span, 30 * SECOND, 0, 100 * SECOND, 10 * SECOND);
+    assert_true(span_covers(&span, 30 * SECOND, 11 * SECOND));
+    assert_false(span_covers(&span, 31 * SECOND, 11 * SECOND));
+    assert_false(span_covers(&span, SECOND, 12 * SECOND));
+    span_see(&span, 30 * SECOND, 0, 100 * SECOND, 99 * SECOND);
+    assert_false(span_covers(&span, SECOND, 100 * SECOND));
+}
+
+static void what_was_asked_for_is_remembered_until_the_record_has_it(void **state)
+{
+    struct span span = {0};
+    (void)state;
+    span_ask(&span, 60 * SECOND, SECOND);
+    assert_int_equal(span_longest(&span, 2 * SECOND), 60 * SECOND);
+    span_see(&span, 30 * SECOND, 0, 100 * SECOND, 3 * SECOND);
+    assert_int_equal(span_longest(&span, 4 * SECOND), 60 * SECOND);
+    span_see(&span, 60 * SECOND, 0, 100 * SECOND, 5 * SECOND);
+    assert_int_equal(span.asked, 0);
+}
+
+int main(void)
+{
+    chance = seed_choose();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_hold_is_longer_than_the_span),
+        cmocka_unit_test(each_mistake_is_found),
+        cmocka_unit_test(span_of_a_window_is_forgotten_after_the_next),
+        cmocka_unit_test(ttl_is_told_only_by_a_record_that_was_just_seen),
+        cmocka_unit_test(what_was_asked_for_is_remembered_until_the_record_has_it),
+    };
+    cmocka_set_test_filter(getenv("BATON_TEST"));
+    return cmocka_run_group_tests_name("span", tests, NULL, NULL);
+}
