@@ -212,13 +212,30 @@ static void print_double(const struct run *run, const struct verdict *verdict)
     }
 }
 
-static void print_row(const struct run *run, const struct verdict *verdict, size_t lost_by_one)
+/* How long it took at most until the first grant that was asked for after a switch; us. */
+static int64_t until_first_grant(const struct run *run, const struct ledger *all)
 {
-    print_message("| %s | %s | %d | %zu | %zu | %zu | %zu | %zu | %.1f s | %.1f s |\n",
+    int64_t longest = 0;
+    for (int i = 0; i < run->count; i++) {
+        int64_t switched = run->cycles[i].switched, first = INT64_MAX;
+        for (size_t j = 0; j < all->count; j++)
+            if (all->claims[j].sent >= switched && all->claims[j].told < first)
+                first = all->claims[j].told;
+        if (first != INT64_MAX && first - switched > longest)
+            longest = first - switched;
+    }
+    return longest;
+}
+
+static void print_row(const struct run *run, const struct ledger *ledger,
+                      const struct verdict *verdict, size_t lost_by_one)
+{
+    print_message("| %s | %s | %d | %zu | %zu | %zu | %zu | %zu | %.1f s | %.1f s | %.1f s |\n",
                   run->campaign->engine, run->setting->name, run->count, verdict->grants,
                   lost_by_one, verdict->lost - lost_by_one, verdict->doubles,
                   verdict->backward + verdict->twins, (double)verdict->longest_us / 1e6,
-                  (double)verdict->longest_of_name_us / 1e6);
+                  (double)verdict->longest_of_name_us / 1e6,
+                  (double)until_first_grant(run, ledger) / 1e6);
 }
 
 static void report(const struct run *run, struct ledger *ledger, struct verdict *ret)
@@ -243,7 +260,7 @@ static void report(const struct run *run, struct ledger *ledger, struct verdict 
                   run->holders.silent, run->holders.slowest_us / 1000);
     if (ret->doubles > 0)
         print_double(run, ret);
-    print_row(run, ret, by_one);
+    print_row(run, ledger, ret, by_one);
     assert_int_equal(broken, 0);
 }
 

@@ -12,7 +12,8 @@
 struct land {
     struct hosts hosts;
     struct sides sides;
-    struct watched watched; /* one of these three */
+    struct watched watched; /* one of these four */
+    struct redis_process one;
     struct clustered clustered;
     struct quorum_servers quorum;
     int slot;    /* of a Cluster: that the primary in trouble serves */
@@ -81,7 +82,8 @@ struct campaign {
  * faults where that is set, and of those alone whose name has the text BATON_TEST_FAULT. Returns
  * what main does. A test prints a row for each fault, and one of a table: engine, setting, faults,
  * grants, holds lost by faults without `more` and by those with it, doubles, fences that fell, the
- * longest time without a grant, and without one of the same name. */
+ * longest time without a grant, and without one of the same name, and the longest until the first
+ * grant after another server had taken the place, or Redis was started anew. */
 int campaign_run(const struct campaign *campaign);
 
 #endif

@@ -3,13 +3,13 @@
 # what docs/guarantees.md says of it, as two tables.
 #   tests/chaos/guarantees.sh FOLDER   where test_partitions* and test_clock_jumps are
 # Environment: CYCLES of each setting (100), JOBS side by side (2), ENGINES (test_partitions for Sentinel,
-# test_partitions_cluster, test_partitions_quorum, test_clock_jumps: all), LOGS (a folder, made if need be).
+# test_partitions_one, test_partitions_cluster, test_partitions_quorum, test_clock_jumps: all), LOGS (a folder, made if need be).
 set -euo pipefail
 export LC_ALL=C
 
 folder=$1
 logs=${LOGS:-$(mktemp -d)}
-read -ra engines <<<"${ENGINES:-test_partitions test_partitions_cluster test_partitions_quorum test_clock_jumps}"
+read -ra engines <<<"${ENGINES:-test_partitions test_partitions_one test_partitions_cluster test_partitions_quorum test_clock_jumps}"
 export BATON_TEST_CYCLES=${CYCLES:-100}
 mkdir -p "$logs"
 
@@ -27,8 +27,8 @@ done
     xargs -0 -P "${JOBS:-2}" -n 2 bash -c 'BATON_TEST=$4 "$1/$3" >"$2/$3 $4.log" 2>&1 ||
         { echo "not as promised: $2/$3 $4.log" >&2; exit 1; }' - "$folder" "$logs" || bad=1
 
-echo '| engine | setting | faults | grants | lost | lost, with a replica or a memory | double | fences that fell | longest without a grant | of one name |'
-echo '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |'
+echo '| engine | setting | faults | grants | lost | lost, with a replica or a memory | double | fences that fell | longest without a grant | of one name | until the first grant |'
+echo '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |'
 for ((i = 0; i < ${#runs[@]}; i += 2)); do
     sed -n 's/^| /| /p' "$logs/${runs[i]} ${runs[i + 1]}.log"
 done
