@@ -139,10 +139,10 @@ static void ending_on_reply(void *context, const struct store_result *result)
 {
     struct ending_shard *asked = context;
     struct ending *ending = asked->ending;
-    struct record record;
-    if (result->outcome == STORE_REPLIED && record_read(result->reply, &record)) {
+    struct epoch epoch;
+    if (result->outcome == STORE_REPLIED && epoch_read(result->reply, &epoch)) {
         ending->answered++;
-        ending->ended += strcmp(record.epoch, asked->epoch) == 0;
+        ending->ended += strcmp(epoch.id, asked->epoch) == 0;
         guard_hear(asked->shard, result);
     } else {
         snprintf(ending->error, sizeof ending->error, "%s",
@@ -157,9 +157,9 @@ static void ending_ask(struct ending *ending, struct shard *shard)
 {
     struct ending_shard *asked = memory_checked(malloc(sizeof *asked));
     *asked = (struct ending_shard){.ending = ending, .shard = shard};
-    record_make_epoch(asked->epoch);
+    epoch_make_id(asked->epoch);
     ending->asking++;
-    record_end(shard, asked->epoch, ending_on_reply, asked);
+    epoch_end(shard, asked->epoch, ending_on_reply, asked);
 }
 
 bool locks_end_quarantines(struct locks *locks, locks_quarantines_ended *done, void *context)

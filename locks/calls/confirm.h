@@ -1,4 +1,4 @@
-/* confirm.h: holds back the reply that tells of a hold until Redis' record covers the hold
+/* confirm.h: holds back the reply that tells of a hold until Redis' epoch covers the hold
  * (guard.h) and enough replicas have it. Internal to locks/. */
 #ifndef BATON_LOCKS_CALLS_CONFIRM_H
 #define BATON_LOCKS_CALLS_CONFIRM_H
@@ -22,7 +22,7 @@
  * If the client hangs up meanwhile, the grant is taken back as at any other moment. */
 
 /* `reply` tells of a hold (DONE or REPEATED) as of `mark`. `done` gets the same reply when the
- * record covers the hold and so many replicas have it; else LOCKS_UNCONFIRMED, or LOCKS_UNAVAILABLE
+ * epoch covers the hold and so many replicas have it; else LOCKS_UNCONFIRMED, or LOCKS_UNAVAILABLE
  * if the connection to Redis was lost meanwhile, with `error` and `attempt`. `done` runs once, from
  * the loop and never before this has returned. False: the reply need not wait, and `done` does not
  * run. */

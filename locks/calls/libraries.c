@@ -55,12 +55,12 @@ static void libraries_answered(void *context, const struct store_result *result)
     }
 }
 
-/* The hash lies beside the record of the shard, in the same slot of a Cluster. */
+/* The hash lies beside the epoch of the shard, in the same slot of a Cluster. */
 static void libraries_ask(struct locks *locks, unsigned shard)
 {
     char tag[STORE_TAG_SIZE], key[KEY_LENGTH], kept[NUMBER_TEXT];
     store_first_tag(locks->store, shard, tag);
-    struct slice whole = guard_record_key(locks->guard, tag, key);
+    struct slice whole = guard_epoch_key(locks->guard, tag, key);
     whole.length += (size_t)snprintf(key + whole.length, sizeof key - whole.length, "%s", SUFFIX);
     const struct slice arguments[] = {
         stamp_placeholder(),

@@ -41,17 +41,17 @@ void guard_close(struct guard *guard)
 
 /* Stamps */
 
-/* Without quarantines a loss changes nothing. While the key of the record changes, the record under
+/* Without quarantines a loss changes nothing. While the key of the epoch changes, the epoch under
  * the new key may be another shard's, or none. */
 static void guard_stamp_epoch(const struct shard *shard, struct stamp *stamp)
 {
-    const struct shard_epoch *epoch = &shard->epoch;
+    const struct shard_epoch *known = &shard->known;
     bool is_off = shard->guard->options.quarantine_ms == QUARANTINE_OFF;
-    bool is_text = strlen(epoch->id) == sizeof stamp->epoch; /* else it is not ours */
-    if (is_off || !is_text || !epoch->is_known || epoch->is_moved)
+    bool is_text = strlen(known->id) == sizeof stamp->epoch; /* else it is not ours */
+    if (is_off || !is_text || !known->is_known || known->is_moved)
         return;
-    memcpy(stamp->epoch, epoch->id, sizeof stamp->epoch);
-    memcpy(stamp->tag, epoch->tag, sizeof stamp->tag);
+    memcpy(stamp->epoch, known->id, sizeof stamp->epoch);
+    memcpy(stamp->tag, known->tag, sizeof stamp->tag);
 }
 
 void guard_stamp(const struct guard *guard, unsigned number, uint64_t now,
@@ -73,7 +73,7 @@ void guard_stamp(const struct guard *guard, unsigned number, uint64_t now,
     stamp_write(&now_is, stamp);
 }
 
-/* Looking at the records */
+/* Looking at the epochs */
 
 void guard_open_gate(struct shard *shard)
 {
@@ -90,11 +90,11 @@ static void guard_look_at(struct shard *shard)
     if (store_is_closing(store)) /* it ends its calls shard by shard: no reason to look at others */
         return;
     if (store_shard_serves(store, shard->number)) {
-        record_ask(shard, guard_hear);
+        epoch_ask(shard, guard_hear);
         return;
     }
     /* The shard has no data that could be lost. */
-    shard->epoch.is_known = shard->epoch.is_moved = shard->epoch.has_come = false;
+    shard->known.is_known = shard->known.is_moved = shard->known.has_come = false;
     if (shard->connection.gate_is_closed)
         guard_open_gate(shard);
 }
@@ -102,7 +102,7 @@ static void guard_look_at(struct shard *shard)
 static void guard_look_if_moved(struct shard *shard)
 {
     if (store_shard_serves(shard->guard->store, shard->number) && !shard->connection.is_asking &&
-        (!shard->epoch.is_known || record_has_moved(shard)))
+        (!shard->known.is_known || epoch_has_moved(shard)))
         guard_look_at(shard);
 }
 
@@ -160,26 +160,26 @@ static void guard_measure(struct shard *shard, int64_t time)
 static void guard_look_at_waiting(const struct guard *guard)
 {
     for (struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
-        if (shard->clock.now.is_known && !shard->epoch.is_known && !shard->connection.is_asking)
+        if (shard->clock.now.is_known && !shard->known.is_known && !shard->connection.is_asking)
             guard_look_at(shard);
 }
 
 void guard_hear(void *context, const struct store_result *result)
 {
     struct shard *shard = context;
-    struct record record;
+    struct epoch epoch;
     bool is_first = !shard->clock.now.is_known;
-    if (result->outcome != STORE_REPLIED || !record_read(result->reply, &record)) {
+    if (result->outcome != STORE_REPLIED || !epoch_read(result->reply, &epoch)) {
         shard->connection.is_asking = false;
         return; /* the shard is asked again in a second */
     }
     shard->clock.slack /= 2;
-    guard_measure(shard, record.time);
+    guard_measure(shard, epoch.time);
     shard->connection.is_asking = false;
-    judge_record(shard, &record);
+    judge_epoch(shard, &epoch);
     if (is_first && shard->guard->options.members_share_holds)
         guard_look_at_waiting(shard->guard);
-    if (shard->epoch.is_known)
+    if (shard->known.is_known)
         guard_look_if_moved(shard);
 }
 
@@ -187,14 +187,14 @@ void guard_hear(void *context, const struct store_result *result)
 static void guard_on_extended(void *context, const struct store_result *result)
 {
     struct shard *shard = context;
-    if (result->outcome == STORE_REPLIED && !record_is_still(shard, result))
+    if (result->outcome == STORE_REPLIED && !epoch_is_still(shard, result))
         guard_look(shard->guard);
 }
 
 void guard_extend(struct shard *shard, enum quarantine_reason reason)
 {
-    if (shard->epoch.is_known)
-        record_extend(shard, reason, guard_on_extended);
+    if (shard->known.is_known)
+        epoch_extend(shard, reason, guard_on_extended);
 }
 
 /* What scripts say */
@@ -275,21 +275,20 @@ struct raising {
     struct answers answers;
 };
 
-/* If the epoch is another by now, the record is looked at, and what is remembered here is written
- * to it then. */
+/* If the epoch is another by now, it is looked at, and what is remembered here is written to it. */
 static void guard_on_raised(void *context, const struct store_result *result)
 {
     struct raising *raising = context;
     struct shard *shard = raising->shard;
     bool is_replied = result->outcome == STORE_REPLIED;
     bool is_known = is_replied || result->outcome == STORE_REFUSED;
-    struct record record;
+    struct epoch epoch;
     if (shard->raising == raising)
         shard->raising = NULL;
-    if (is_replied && !record_is_still(shard, result))
+    if (is_replied && !epoch_is_still(shard, result))
         guard_look(shard->guard);
-    else if (is_replied && record_read(result->reply, &record))
-        span_see(&shard->span, record.span, record.before, record.turns - shard->clock.now.high,
+    else if (is_replied && epoch_read(result->reply, &epoch))
+        span_see(&shard->span, epoch.span, epoch.before, epoch.turns - shard->clock.now.high,
                  clock_now());
     answers_run(&raising->answers, is_known
                                        ? NULL
@@ -300,14 +299,14 @@ static void guard_on_raised(void *context, const struct store_result *result)
 
 bool guard_write_span(struct shard *shard, int64_t span)
 {
-    if (!shard->epoch.is_known || store_is_closing(shard->guard->store))
+    if (!shard->known.is_known || store_is_closing(shard->guard->store))
         return false;
     struct raising *raising = memory_checked(calloc(1, sizeof *raising));
     raising->shard = shard;
     raising->span = span;
     answers_init(&raising->answers);
     shard->raising = raising;
-    record_raise(shard, span, guard_on_raised, raising);
+    epoch_raise(shard, span, guard_on_raised, raising);
     return true;
 }
 

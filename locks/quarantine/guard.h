@@ -11,17 +11,17 @@
 #include <uv.h>
 
 /* The guard of one store, for one worker. A shard is an independent primary behind the store. Each
- * shard has a record in Redis beside the locks (scripts/epoch.lua):
+ * shard has an epoch in Redis beside the locks (scripts/epoch.lua):
  *
- * - the epoch, a random id of its data, and the run of the server that has it;
+ * - a random id of its data, and the run of the server that has it;
  * - the span, the longest TTL that a client was told of in this window and in the one before. A
  *   worker raises it before it tells a client of a longer one;
  * - until when nothing is granted.
  *
- * The guard reads the record on each new connection before any other use of it, and then every
- * second. If another run of the server answers, if the record is gone or has another epoch, or if
+ * The guard reads the epoch on each new connection before any other use of it, and then every
+ * second. If another run of the server answers, if the epoch is gone or has another id, or if
  * the clock has jumped, nothing is granted for the span and some seconds. The worker that notices
- * first writes a record with a new epoch; the others go by it, and make the quarantine longer if
+ * first writes a new epoch; the others go by it, and make the quarantine longer if
  * they remember a longer span, of whichever shard.
  *
  * "Our time" is this process' monotonic clock, "Redis' time" the clock of the shard's server; both
@@ -60,29 +60,29 @@ void guard_stamp(const struct guard *guard, unsigned number, uint64_t now,
 void guard_connected(struct guard *guard, unsigned number);
 void guard_taken(struct guard *guard, unsigned to, unsigned from);
 
-/* Call this every second: looks at all records, and ends the quarantines whose time is over. */
+/* Call this every second: looks at all epochs, and ends the quarantines whose time is over. */
 void guard_look(struct guard *guard);
 
 /* A script came too late, as its `error` says: either Redis was slow, or its clock has jumped. */
 void guard_late(struct guard *guard, unsigned number, const char *error);
 
 /* A script has granted nothing because of a quarantine. If none is known here, Redis has lost its
- * data since the last look at the record, and it is looked at now. */
+ * data since the last look at the epoch, and it is looked at now. */
 void guard_refused(struct guard *guard);
 
 /* Call this with each number (fence or version) that a client is about to be told, before Redis
  * answers anything else. If the clock went back while no batond was there, it may be ahead of what
- * the guard knows. Then all numbers go on from it, and the record says so. */
+ * the guard knows. Then all numbers go on from it, and the epoch says so. */
 void guard_heard_number(struct guard *guard, int64_t number);
 
 /* At least every number that any shard has given; 0: no clock is known. */
 int64_t guard_latest_number(const struct guard *guard);
 
 /* A hold was made just now, or renewed, and its client is about to be told of it. Returns whether
- * the record covers it; if not, it is being raised. */
+ * the epoch covers it; if not, it is being raised. */
 bool guard_covers(struct guard *guard, unsigned number, int64_t ttl_ms);
 
-/* Call this right after guard_covers has returned false. `done` runs once, when the record has the
+/* Call this right after guard_covers has returned false. `done` runs once, when the epoch has the
  * span, from the loop and never before this has returned. With an error nobody knows whether Redis
  * has it. */
 void guard_await(struct guard *guard, unsigned number, answers_done *done, void *context);
@@ -93,7 +93,7 @@ void guard_raise(struct guard *guard, unsigned number, int64_t ttl_ms);
 /* Whether the shard of this key is in quarantine. */
 bool guard_is_closed(const struct guard *guard, struct slice key);
 
-/* Writes the key of the record. In a Cluster it has the `tag` of store_first_tag. */
-struct slice guard_record_key(const struct guard *guard, const char *tag, char text[KEY_LENGTH]);
+/* Writes the key of the epoch. In a Cluster it has the `tag` of store_first_tag. */
+struct slice guard_epoch_key(const struct guard *guard, const char *tag, char text[KEY_LENGTH]);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a record says of its shard: whether data was lost, and until when nothing is granted. */
+/* What an epoch says of its shard: whether data was lost, and until when nothing is granted. */
 #include "locks/quarantine/shard.h"
 
 #include <stdio.h>
@@ -49,17 +49,17 @@ static bool judge_was_replica(const struct shard *shard, const char *history)
 static bool judge_ran_before(const struct shard *shard, const struct store_peer *peer)
 {
     int64_t up = peer->up_s > 0 ? (peer->up_s - 1) * US_PER_S : 0;
-    return shard->epoch.is_known && shard->clock.heard - up < shard->epoch.adopted;
+    return shard->known.is_known && shard->clock.heard - up < shard->known.adopted;
 }
 
 /* Whether it is a replica that was promoted, and as many replicas as there were have confirmed all
  * that any worker has granted. In a Cluster slots come with holds that nobody has confirmed. */
 static bool judge_all_is_confirmed(const struct shard *shard, const struct store_peer *peer)
 {
-    const struct shard_epoch *epoch = &shard->epoch;
-    return !epoch->tag[0] && epoch->followers > 0 &&
-           shard->guard->options.replicas >= epoch->followers && epoch->history[0] &&
-           strcmp(peer->history_before, epoch->history) == 0 && judge_ran_before(shard, peer);
+    const struct shard_epoch *known = &shard->known;
+    return !known->tag[0] && known->followers > 0 &&
+           shard->guard->options.replicas >= known->followers && known->history[0] &&
+           strcmp(peer->history_before, known->history) == 0 && judge_ran_before(shard, peer);
 }
 
 /* Whether it is the same server with the same data, started anew. With Sentinel and in a Cluster it
@@ -77,21 +77,20 @@ static bool judge_is_restarted(const struct shard *shard, const struct store_pee
 
 /* Whether the server that answers has all that the one before it had granted, and no clock by which
  * holds have ended that still run. */
-static bool judge_keeps_all(const struct shard *shard, const struct record *record)
+static bool judge_keeps_all(const struct shard *shard, const struct epoch *epoch)
 {
     const struct store_peer *peer = store_peer(shard->guard->store, shard->number);
     const struct redis_clock *before = &shard->clock.before;
-    const struct shard_epoch *epoch = &shard->epoch;
+    const struct shard_epoch *known = &shard->known;
     bool is_ahead = before->is_known && shard->clock.now.low > before->high + CLOCK_JUMP_US;
-    bool is_same = !epoch->is_known || strcmp(record->epoch, epoch->id) == 0;
-    bool is_another_run = judge_is_another_run(record->run, peer->run_id) ||
-                          judge_is_another_run(epoch->run, peer->run_id);
+    bool is_same = !known->is_known || strcmp(epoch->id, known->id) == 0;
+    bool is_another_run = judge_is_another_run(epoch->run, peer->run_id) ||
+                          judge_is_another_run(known->run, peer->run_id);
     return is_same && is_another_run && !is_ahead &&
-           (judge_is_restarted(shard, peer, record->history) ||
-            judge_all_is_confirmed(shard, peer));
+           (judge_is_restarted(shard, peer, epoch->history) || judge_all_is_confirmed(shard, peer));
 }
 
-/* Whether another server answers than the one that the record names. */
+/* Whether another server answers than the one that the epoch names. */
 static bool judge_is_of_another(const struct shard *shard, const char *run, const char *history)
 {
     const struct store_peer *peer = store_peer(shard->guard->store, shard->number);
@@ -112,7 +111,7 @@ static void judge_learn_numbers(struct shard *shard)
     }
 }
 
-/* A member without a record may be new, or it may have lost its record when all workers that knew
+/* A member without an epoch may be new, or it may have lost its epoch when all workers that knew
  * it were gone: more than half of the members can tell. */
 static bool judge_waits_for_members(const struct guard *guard)
 {
@@ -123,13 +122,13 @@ static bool judge_waits_for_members(const struct guard *guard)
            heard <= store_shard_count(guard->store) / 2;
 }
 
-/* If the first of new members granted a hold before the last one had its record, the last one would
+/* If the first of new members granted a hold before the last one had its epoch, the last one would
  * seem to have lost that hold: all wait for one another, or for half a second. */
 static bool judge_waits_at_start(const struct guard *guard)
 {
     unsigned known = 0;
     for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
-        known += shard->epoch.is_known;
+        known += shard->known.is_known;
     return guard->options.members_share_holds && guard->options.quarantine_ms != QUARANTINE_OFF &&
            known < store_shard_count(guard->store) && clock_now() < guard->began + START_US;
 }
@@ -149,39 +148,40 @@ static int64_t judge_owed(const struct shard *shard)
     return counts ? clock_theirs(&shard->clock.now, owed) : 0;
 }
 
-/* What this worker knows becomes the record: with a new epoch if data was lost. */
-static void judge_begin(struct shard *shard, const struct record *record, const char *epoch,
+/* What this worker knows becomes the epoch: with a new id if data was lost, and else the one that
+ * is kept. */
+static void judge_begin(struct shard *shard, const struct epoch *epoch, const char *kept,
                         enum quarantine_reason reason)
 {
-    /* A record that was read from an old file counts as if its windows were the last. */
-    int64_t span = record_longest(record);
-    bool is_open = record->opens <= record->time;
+    /* An epoch that was read from an old file counts as if its windows were the last. */
+    int64_t span = epoch_longest(epoch);
+    bool is_open = epoch->opens <= epoch->time;
     shard_raise(&span, shard_longest_span(shard->guard));
     judge_learn_numbers(shard);
     if (reason != QUARANTINE_NONE) /* all lost numbers were given before now */
-        shard->numbers.floor = numbers_at(&shard->numbers, record->time);
+        shard->numbers.floor = numbers_at(&shard->numbers, epoch->time);
     int64_t length = judge_length(shard->guard, reason, span), owed = judge_owed(shard);
-    int64_t opens = length > 0 ? record->time + length : 0;
+    int64_t opens = length > 0 ? epoch->time + length : 0;
     if (reason == QUARANTINE_NONE)
         reason = owed > 0  ? QUARANTINE_IDENTITY
                  : is_open ? shard->quarantine.reason
-                           : record_reason(record);
+                           : epoch_reason(epoch);
     shard_raise(&opens, owed);
     shard_raise(&opens, shard->quarantine.opens);
-    shard_raise(&opens, is_open ? 0 : record->opens);
-    shard_set_quarantine(shard, judge_is_off(shard) ? 0 : opens, reason, opens > 0 && !epoch,
+    shard_raise(&opens, is_open ? 0 : epoch->opens);
+    shard_set_quarantine(shard, judge_is_off(shard) ? 0 : opens, reason, opens > 0 && !kept,
                          shard->guard->process);
-    record_begin(shard, record, epoch, opens, reason, span, guard_hear);
+    epoch_begin(shard, epoch, kept, opens, reason, span, guard_hear);
 }
 
-static void judge_begin_without_record(struct shard *shard, const struct record *none)
+static void judge_begin_without_epoch(struct shard *shard, const struct epoch *none)
 {
     const struct guard *guard = shard->guard;
-    const struct shard_epoch *epoch = &shard->epoch;
-    bool is_replaced = epoch->has_come || judge_is_of_another(shard, epoch->run, epoch->history);
-    if (epoch->is_known && epoch->is_moved && !is_replaced)
-        judge_begin(shard, none, epoch->id, QUARANTINE_NONE);
-    else if (epoch->is_known)
+    const struct shard_epoch *known = &shard->known;
+    bool is_replaced = known->has_come || judge_is_of_another(shard, known->run, known->history);
+    if (known->is_known && known->is_moved && !is_replaced)
+        judge_begin(shard, none, known->id, QUARANTINE_NONE);
+    else if (known->is_known)
         judge_begin(shard, none, NULL, is_replaced ? QUARANTINE_IDENTITY : QUARANTINE_EPOCH);
     else if (guard->options.members_share_holds && shard_longest_span(guard) > 0)
         judge_begin(shard, none, NULL, QUARANTINE_EPOCH);
@@ -189,31 +189,30 @@ static void judge_begin_without_record(struct shard *shard, const struct record 
         judge_begin(shard, none, NULL, QUARANTINE_NONE);
 }
 
-static void judge_adopt(struct shard *shard, const struct record *record)
+static void judge_adopt(struct shard *shard, const struct epoch *epoch)
 {
-    struct shard_epoch *epoch = &shard->epoch;
+    struct shard_epoch *known = &shard->known;
     int followers = store_peer(shard->guard->store, shard->number)->replicas;
-    if (record->followers > followers)
-        followers = record->followers;
-    if (epoch->followers < followers || judge_is_another_run(epoch->run, record->run))
-        epoch->followers = followers;
-    snprintf(epoch->id, sizeof epoch->id, "%s", record->epoch);
-    snprintf(epoch->run, sizeof epoch->run, "%s", record->run);
-    snprintf(epoch->history, sizeof epoch->history, "%s", record->history);
-    epoch->adopted = shard->clock.heard;
-    epoch->is_known = true;
-    epoch->is_moved = epoch->has_come = shard->clock.has_jumped = false;
+    if (epoch->followers > followers)
+        followers = epoch->followers;
+    if (known->followers < followers || judge_is_another_run(known->run, epoch->run))
+        known->followers = followers;
+    snprintf(known->id, sizeof known->id, "%s", epoch->id);
+    snprintf(known->run, sizeof known->run, "%s", epoch->run);
+    snprintf(known->history, sizeof known->history, "%s", epoch->history);
+    known->adopted = shard->clock.heard;
+    known->is_known = true;
+    known->is_moved = known->has_come = shard->clock.has_jumped = false;
     shard->quarantine.owed = 0;
 }
 
-/* What this worker remembers and another record lacks is written to it, as well as what could not
+/* What this worker remembers and another epoch lacks is written to it, as well as what could not
  * be written before. */
-static void judge_see_span(struct shard *shard, const struct record *record, bool is_other)
+static void judge_see_span(struct shard *shard, const struct epoch *epoch, bool is_other)
 {
     int64_t now = shard->clock.heard, own = span_longest(&shard->span, now);
-    span_see(&shard->span, record->span, record->before, record->turns - shard->clock.now.high,
-             now);
-    if (is_other && own > record_longest(record))
+    span_see(&shard->span, epoch->span, epoch->before, epoch->turns - shard->clock.now.high, now);
+    if (is_other && own > epoch_longest(epoch))
         span_ask(&shard->span, own, now);
     if (!shard->raising && (shard->span.asked > 0 || now >= shard->span.turns))
         guard_write_span(shard, shard->span.asked);
@@ -221,30 +220,30 @@ static void judge_see_span(struct shard *shard, const struct record *record, boo
 
 /* Nothing has happened, or another worker has noticed it. An operator who has ended a quarantine
  * says that what was lost before does not count; a jump of the clock may have come later. */
-static void judge_follow(struct shard *shard, const struct record *record, bool is_other)
+static void judge_follow(struct shard *shard, const struct epoch *epoch, bool is_other)
 {
     bool is_off = judge_is_off(shard);
-    bool is_ended = is_other && !shard->clock.has_jumped && record_is_ended(record);
-    int64_t opens = record->opens > record->time && !is_off ? record->opens : 0, own = 0;
-    enum quarantine_reason reason = record_reason(record);
+    bool is_ended = is_other && !shard->clock.has_jumped && epoch_is_ended(epoch);
+    int64_t opens = epoch->opens > epoch->time && !is_off ? epoch->opens : 0, own = 0;
+    enum quarantine_reason reason = epoch_reason(epoch);
     if (!is_other && shard->quarantine.opens > opens) {
         own = shard->quarantine.opens; /* it is being written, or was lost on its way */
         reason = shard->quarantine.reason;
     } else if (is_other && !is_ended && !is_off) {
-        /* It was noticed since the record was last looked at, or is noticed now. */
-        int64_t looked = clock_theirs(&shard->clock.now, shard->epoch.adopted);
-        own = (record->since > looked ? record->since : record->time) - TOLERANCE_US +
+        /* It was noticed since the epoch was last looked at, or is noticed now. */
+        int64_t looked = clock_theirs(&shard->clock.now, shard->known.adopted);
+        own = (epoch->since > looked ? epoch->since : epoch->time) - TOLERANCE_US +
               judge_length(shard->guard, reason, shard_longest_span(shard->guard));
         own = own > opens ? own + TOLERANCE_US : 0;
     }
     if (!is_ended && judge_owed(shard) > opens)
         shard_raise(&own, judge_owed(shard));
-    judge_adopt(shard, record);
-    judge_see_span(shard, record, is_other);
-    shard_set_quarantine(shard, own > opens ? own : opens, reason, false, record->by);
-    if (record->since && opens > 0)
-        shard->quarantine.since = record->since;
-    if (own > opens || shard->numbers.floor > record->floor || shard->numbers.level > record->level)
+    judge_adopt(shard, epoch);
+    judge_see_span(shard, epoch, is_other);
+    shard_set_quarantine(shard, own > opens ? own : opens, reason, false, epoch->by);
+    if (epoch->since && opens > 0)
+        shard->quarantine.since = epoch->since;
+    if (own > opens || shard->numbers.floor > epoch->floor || shard->numbers.level > epoch->level)
         guard_extend(shard, reason);
 }
 
@@ -261,30 +260,30 @@ static void judge_start_serving(struct shard *shard, bool is_other)
             guard_open_gate(shard);
 }
 
-void judge_record(struct shard *shard, const struct record *record)
+void judge_epoch(struct shard *shard, const struct epoch *epoch)
 {
-    const struct shard_epoch *epoch = &shard->epoch;
-    bool is_same = epoch->is_known && strcmp(record->epoch, epoch->id) == 0;
-    bool is_other = epoch->is_known && !is_same;
+    const struct shard_epoch *known = &shard->known;
+    bool is_same = known->is_known && strcmp(epoch->id, known->id) == 0;
+    bool is_other = known->is_known && !is_same;
     enum quarantine_reason reason = QUARANTINE_NONE;
-    numbers_learn(&shard->numbers, record->floor, record->level);
+    numbers_learn(&shard->numbers, epoch->floor, epoch->level);
     if (shard->taken_numbers >
         shard_number_now(shard) + shard_headroom(shard->guard) + CLOCK_JUMP_US)
         shard_raise_numbers(shard, shard->taken_numbers);
-    if (!record->epoch[0]) {
-        judge_begin_without_record(shard, record);
+    if (!epoch->id[0]) {
+        judge_begin_without_epoch(shard, epoch);
         return;
     }
-    bool is_of_another = judge_is_of_another(shard, record->run, record->history);
-    if ((is_of_another || (is_same && judge_is_of_another(shard, epoch->run, epoch->history))) &&
-        !judge_keeps_all(shard, record))
+    bool is_of_another = judge_is_of_another(shard, epoch->run, epoch->history);
+    if ((is_of_another || (is_same && judge_is_of_another(shard, known->run, known->history))) &&
+        !judge_keeps_all(shard, epoch))
         reason = QUARANTINE_IDENTITY;
     else if (is_same && shard->clock.has_jumped)
         reason = QUARANTINE_CLOCK;
     if (reason != QUARANTINE_NONE || is_of_another) {
-        judge_begin(shard, record, reason == QUARANTINE_NONE ? record->epoch : NULL, reason);
+        judge_begin(shard, epoch, reason == QUARANTINE_NONE ? epoch->id : NULL, reason);
         return;
     }
-    judge_follow(shard, record, is_other);
+    judge_follow(shard, epoch, is_other);
     judge_start_serving(shard, is_other);
 }

@@ -1,37 +1,37 @@
-/* shard.h: what the guard knows of one shard and of its record (guard.h). Internal to locks/. */
+/* shard.h: what the guard knows of one shard and of its epoch (guard.h). Internal to locks/. */
 #ifndef BATON_LOCKS_QUARANTINE_SHARD_H
 #define BATON_LOCKS_QUARANTINE_SHARD_H
 
 #include "locks/quarantine/guard.h"
 #include "locks/types/clock.h"
+#include "locks/types/epoch.h"
 #include "locks/types/numbers.h"
-#include "locks/types/record.h"
 #include "locks/types/span.h"
 
 struct shard_connection {
     bool gate_is_closed; /* only the guard may ask Redis anything */
-    bool may_open;       /* its record is known, but judge_waits_at_start */
-    bool is_asking;      /* the record is being read or replaced */
+    bool may_open;       /* its epoch is known, but judge_waits_at_start */
+    bool is_asking;      /* the epoch is being read or replaced */
 };
 
-/* What the record of a shard said when it was last adopted. */
+/* What the epoch of a shard said when it was last adopted. */
 struct shard_epoch {
     bool is_known;
-    bool is_moved;   /* another slot is the shard's first, and so the key of the record another: */
+    bool is_moved;   /* another slot is the shard's first, and so the key of the epoch another: */
     bool has_come;   /* a slot has come before the first one; else the first one has left */
     int64_t adopted; /* when all this was last known to be so; our time */
     char id[EPOCH_SIZE];
     char run[RUN_SIZE];     /* of the server that has the data */
     char history[RUN_SIZE]; /* of its replication */
     int followers; /* the most replicas that server has had: those that left may be promoted, too */
-    char tag[STORE_TAG_SIZE]; /* in the key of the record: see guard_record_key */
+    char tag[STORE_TAG_SIZE]; /* in the key of the epoch: see guard_epoch_key */
 };
 
 struct shard_clock {
     struct redis_clock now;
     char run[RUN_SIZE];        /* of the server whose clock is known */
     struct redis_clock before; /* the clock before it jumped, or of the server before */
-    bool has_jumped;           /* and the record does not say so yet */
+    bool has_jumped;           /* and the epoch does not say so yet */
     int64_t heard;             /* when Redis last told its time; our time */
     int64_t slack; /* by how much calls may be late beyond LATE_US: grows when one was, and halves
                     * with each answer; us */
@@ -50,7 +50,7 @@ struct shard {
     unsigned number;
     struct shard_clock clock;
     struct shard_connection connection;
-    struct shard_epoch epoch;
+    struct shard_epoch known;
     struct span span;
     struct raising *raising; /* the write of the span that is under way; NULL: none is */
     struct numbers numbers;
@@ -110,36 +110,36 @@ void shard_set_quarantine(struct shard *shard, int64_t opens, enum quarantine_re
 int64_t shard_left_us(const struct shard *shard, int64_t now);
 int64_t shard_left_ms(const struct shard *shard); /* rounded up; takes NULL */
 
-/* record.c: whether the answer to one of the calls below has the epoch that is known. */
-bool record_is_still(const struct shard *shard, const struct store_result *result);
+/* epoch.c: whether the answer to one of the calls below has the id that is known. */
+bool epoch_is_still(const struct shard *shard, const struct store_result *result);
 
 /* Each of the following asks the shard ahead of all other calls, also while its gate is closed.
- * `done` gets the record as it is then; its context is the shard, unless one is given. A store that
+ * `done` gets the epoch as it is then; its context is the shard, unless one is given. A store that
  * is closing is not asked. */
 
-void record_ask(struct shard *shard, store_done *done);
+void epoch_ask(struct shard *shard, store_done *done);
 
-/* Whether the key of the record has changed, since another slot is the shard's first. */
-bool record_has_moved(const struct shard *shard);
+/* Whether the key of the epoch has changed, since another slot is the shard's first. */
+bool epoch_has_moved(const struct shard *shard);
 
-/* These write only if the record still has the epoch that is known here. */
-void record_raise(struct shard *shard, int64_t span, store_done *done, void *context);
-void record_extend(struct shard *shard, enum quarantine_reason reason, store_done *done);
+/* These write only if the epoch still has the id that is known here. */
+void epoch_raise(struct shard *shard, int64_t span, store_done *done, void *context);
+void epoch_extend(struct shard *shard, enum quarantine_reason reason, store_done *done);
 
-/* Replaces the record `found` by what is known of the shard, if Redis still has that record: with a
- * new epoch, unless one is given. `span`: holds that may still run are no longer. */
-void record_begin(struct shard *shard, const struct record *found, const char *epoch, int64_t opens,
-                  enum quarantine_reason reason, int64_t span, store_done *done);
+/* Replaces the epoch `found` by what is known of the shard, if Redis still has that epoch: with a
+ * new id, unless one is `kept`. `span`: holds that may still run are no longer. */
+void epoch_begin(struct shard *shard, const struct epoch *found, const char *kept, int64_t opens,
+                 enum quarantine_reason reason, int64_t span, store_done *done);
 
-/* Ends the quarantine of the shard early, whichever worker has begun it, by a new epoch at random.
- * The reply has that epoch, or another one if there was no quarantine. */
-void record_make_epoch(char epoch[EPOCH_SIZE]);
-void record_end(struct shard *shard, const char *epoch, store_done *done, void *context);
+/* Ends the quarantine of the shard early, whichever worker has begun it, by a new id at random. The
+ * reply has that id, or another one if there was no quarantine. */
+void epoch_make_id(char id[EPOCH_SIZE]);
+void epoch_end(struct shard *shard, const char *id, store_done *done, void *context);
 
-/* judge.c: takes account of a record that was just read, by whose answer the clock was measured:
+/* judge.c: takes account of an epoch that was just read, by whose answer the clock was measured:
  * adopts it, or replaces it if this worker is the first to notice a loss. Sets the quarantine, and
- * opens the gate of the shard when its record is settled. */
-void judge_record(struct shard *shard, const struct record *record);
+ * opens the gate of the shard when its epoch is settled. */
+void judge_epoch(struct shard *shard, const struct epoch *epoch);
 
 /* For how long nothing is granted if data is lost now for this reason, and no hold is longer; us.
  */
@@ -152,7 +152,7 @@ void guard_hear(void *context, const struct store_result *result);
 /* The shard may be used: calls `serve`. */
 void guard_open_gate(struct shard *shard);
 
-/* Both write to the record, if it still is the one that is known here: the end of the quarantine
+/* Both write to the epoch, if it still is the one that is known here: the end of the quarantine
  * and the numbers, and the span. False: the shard cannot be asked now; the span is raised later. */
 void guard_extend(struct shard *shard, enum quarantine_reason reason);
 bool guard_write_span(struct shard *shard, int64_t span);

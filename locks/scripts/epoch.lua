@@ -1,7 +1,7 @@
--- Epoch: the record of a shard: the random id of its data (the epoch), which run of the server has it,
--- the longest TTLs that clients were told of, and until when nothing is granted. A worker that finds
--- another epoch than it knows, or none, knows that data was lost: see locks/quarantine/guard.h. The
--- record has no stamp, since it is what tells the time: it is never late.
+-- Epoch: of the data of a shard: its random id, which run of the server has it, the longest TTLs that
+-- clients were told of, and until when nothing is granted. A worker that finds another id than it knows,
+-- or no epoch, knows that data was lost: see locks/quarantine/guard.h. Its functions have no stamp, since
+-- they tell the time: they are never late.
 --
 -- The span is the longest TTL that a client was told of in this window, `before` that of the window
 -- before. A window lasts as long as that one, a minute at least, and 5 s more; then whoever raises the
@@ -9,25 +9,25 @@
 -- the next, and no hold that still runs is longer than the greater of the two. All times are in us.
 --
 -- KEYS[1]  a hash, without an expiry
--- ARGV  2 the epoch that the record is taken to have, '' for none: otherwise nothing is written; 3 what:
+-- ARGV  2 the id that the epoch is taken to have, '' for none: otherwise nothing is written; 3 what:
 --       'raise'  the span at least 4,
 --       'extend' grants begin again at 4 at least, and 5 is why not before; at least 6 what the numbers
 --         of what was lost are below, and 7 when the clock has caught up with all,
---       'begin'  a new record: 4 the span of what may still run, 5... fields and values,
---       'end'    the quarantine of whichever record has one, also of the one of 2: 4 the epoch that it
---         begins; by `ended` all know that what was lost before does not count any more; 5 by whom
+--       'begin'  a new one: 4 the span of what may still run, 5... fields and values,
+--       'end'    the quarantine, whichever id has one, also that of 2: 4 the id that begins; by `ended`
+--         all know that what was lost before does not count any more; 5 by whom
 -- `epoch_read` only reads it: 2 '1' to be told how many replicas follow this server.
--- Both return {time, epoch, run, history, span, before, turns, until, reason, since, by, ended, floor,
+-- Both return {time, id, run, history, span, before, turns, until, reason, since, by, ended, floor,
 --         level, followers}, '' for what there is not or was not asked: the window ends at `turns`, and
 --         the quarantine that ends at `until` began at `since`.
 
-local EPOCH_VERSION = 2 -- of the record, in its field `format`
-local EPOCH_FIELDS = {'epoch', 'run', 'history', 'span', 'before', 'turns', 'until', 'reason', 'since',
+local EPOCH_VERSION = 2 -- in its field `format`
+local EPOCH_FIELDS = {'id', 'run', 'history', 'span', 'before', 'turns', 'until', 'reason', 'since',
                       'by', 'ended', 'floor', 'level', 'format'}
 local EPOCH_ID, EPOCH_UNTIL, EPOCH_FORMAT = 1, 7, 14
 local WINDOW_LEAST, WINDOW_MORE = 60000000, 5000000
 
-local function read_record()
+local function read_epoch()
     local found = call('hmget', key, unpack(EPOCH_FIELDS))
     for i = 1, #EPOCH_FIELDS do
         found[i] = found[i] or ''
@@ -44,8 +44,8 @@ local function followers()
     return type(info) == 'string' and match(info, 'connected_slaves:(%d+)') or ''
 end
 
-local function is_closed(record)
-    return (tonumber(record[EPOCH_UNTIL]) or 0) > now
+local function is_closed(found)
+    return (tonumber(found[EPOCH_UNTIL]) or 0) > now
 end
 
 local function number_of(name)
@@ -83,35 +83,35 @@ local EPOCH_CHANGES = {
         begin_window(tonumber(argv[4]))
     end,
     ['end'] = function(argv)
-        call('hset', key, 'until', 0, 'epoch', argv[4], 'ended', argv[4], 'by', argv[5])
+        call('hset', key, 'until', 0, 'id', argv[4], 'ended', argv[4], 'by', argv[5])
     end,
 }
 
-local function tell_record(found, followers_told)
+local function tell_epoch(found, followers_told)
     found[EPOCH_FORMAT] = followers_told
     insert(found, 1, now)
     return found
 end
 
 local function epoch_read(argv)
-    return tell_record(read_record(), argv[2] == '1' and followers() or '')
+    return tell_epoch(read_epoch(), argv[2] == '1' and followers() or '')
 end
 
 local function epoch_change(argv)
-    local found, what = read_record(), argv[3]
+    local found, what = read_epoch(), argv[3]
     local was_closed, is_its = is_closed(found), found[EPOCH_ID] == argv[2]
     if what == 'end' then
         is_its = found[EPOCH_ID] ~= '' and (is_its or was_closed)
     end
     if is_its then
         EPOCH_CHANGES[what](argv)
-        found = read_record()
+        found = read_epoch()
         if is_closed(found) and (what == 'begin' or not was_closed) then
             call('hset', key, 'since', now)
-            found = read_record()
+            found = read_epoch()
         end
     end
-    return tell_record(found, '')
+    return tell_epoch(found, '')
 end
 
 register('epoch_read', epoch_read, READS_UNSTAMPED)

@@ -10,7 +10,7 @@
  *
  * If the clock goes back, or if a server whose clock was ahead is replaced, numbers stay ahead of
  * the clock. They go on at half its speed until the clock has caught up with them, at `level`.
- * Every worker knows that from the record, and scripts get it with their stamp. So numbers grow
+ * Every worker knows that from the epoch, and scripts get it with their stamp. So numbers grow
  * with time by the same rule for all, also in the second before a loss is noticed. (Redis takes
  * more than two microseconds for each number. A jump of the clock counts as time, too.) All times
  * are Redis', in microseconds. */

@@ -1,7 +1,7 @@
 #include "locks/types/span.h"
 
 enum {
-    SEEN_US = 2000000,  /* a record that was last seen before this may be another by now */
+    SEEN_US = 2000000,  /* a epoch that was last seen before this may be another by now */
     MORE_US = 10000000, /* a hold may be made so long after its TTL was asked for */
 };
 
@@ -32,7 +32,7 @@ static int64_t span_greater(int64_t one, int64_t other)
     return one > other ? one : other;
 }
 
-/* If nobody looks at the record any more, its holds have ended at last. */
+/* If nobody looks at the epoch any more, its holds have ended at last. */
 int64_t span_longest(const struct span *span, int64_t now)
 {
     int64_t asked = now < span->asked_at + span->asked + MORE_US ? span->asked : 0;

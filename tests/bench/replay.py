@@ -113,7 +113,7 @@ class Site:
 
     def clear(self):
         self.redis.call("FLUSHALL")
-        self.redis.call("HSET", "baton:epoch", "epoch", self.calls.epoch)
+        self.redis.call("HSET", "baton:epoch", "id", self.calls.epoch)
 
     def record_length(self):
         """Of a lock that was just taken."""

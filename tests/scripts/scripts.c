@@ -900,18 +900,17 @@ static int64_t number_in(const redisReply *reply, size_t i)
     return strtoll(digits, NULL, 10);
 }
 
-struct record_seen change_record(struct scripts *scripts, const char *epoch,
-                                 const char *const *words)
+struct epoch_seen change_epoch(struct scripts *scripts, const char *id, const char *const *words)
 {
     struct arguments arguments = {0};
-    struct record_seen seen;
-    push(&arguments, epoch);
+    struct epoch_seen seen;
+    push(&arguments, id);
     for (; *words; words++)
         push(&arguments, *words);
     redisReply *reply = run(scripts, &script_epoch, "baton:epoch", &arguments);
     if (reply->type == REDIS_REPLY_ERROR)
         fail_msg("redis: %s", reply->str);
-    text(reply, 1, seen.epoch, sizeof seen.epoch);
+    text(reply, 1, seen.id, sizeof seen.id);
     seen.span = number_in(reply, 4);
     seen.before = number_in(reply, 5);
     seen.turns = number_in(reply, 6);

@@ -214,14 +214,13 @@ struct answer break_hold(struct scripts *scripts, const char *name, int64_t fenc
 struct answer raise_to(struct scripts *scripts, const char *name, const char *token, int64_t number,
                        int64_t known);
 
-/* The record of Redis (epoch.lua), after this change of it if it has this epoch; NULL ends the
- * words. Times are in us. */
-struct record_seen {
-    char epoch[32];
+/* The epoch of Redis (epoch.lua), after this change of it if it has this id; NULL ends the words.
+ * Times are in us. */
+struct epoch_seen {
+    char id[32];
     int64_t span, before, turns, until, since;
 };
-struct record_seen change_record(struct scripts *scripts, const char *epoch,
-                                 const char *const *words);
+struct epoch_seen change_epoch(struct scripts *scripts, const char *id, const char *const *words);
 
 /* The check whether a grant could be stored. */
 void ready(struct scripts *scripts);

@@ -1,4 +1,4 @@
-/* The record of Redis' data: the windows of the longest TTL, and what ends or begins a quarantine.
+/* The epoch of Redis' data: the windows of the longest TTL, and what ends or begins a quarantine.
  */
 #include "tests/scripts/scripts.h"
 #include "tests/support/cmocka.h"
@@ -15,20 +15,20 @@ static const char EPOCH[] = "00000000000000e1", OTHER[] = "00000000000000e2";
 enum { SECOND = 1000000, MORE = 5 * SECOND };
 static const int64_t HOUR = INT64_C(3600) * SECOND, MINUTE = INT64_C(60) * SECOND;
 
-static struct record_seen begin(struct scripts *scripts, const char *epoch, const char *next,
-                                int64_t span, int64_t until)
+static struct epoch_seen begin(struct scripts *scripts, const char *epoch, const char *next,
+                               int64_t span, int64_t until)
 {
     char longest[32], opens[32];
     snprintf(longest, sizeof longest, "%" PRId64, span);
     snprintf(opens, sizeof opens, "%" PRId64, until);
-    return change_record(scripts, epoch, WORDS("begin", longest, "epoch", next, "until", opens));
+    return change_epoch(scripts, epoch, WORDS("begin", longest, "id", next, "until", opens));
 }
 
-static struct record_seen raise(struct scripts *scripts, int64_t span)
+static struct epoch_seen raise(struct scripts *scripts, int64_t span)
 {
     char longest[32];
     snprintf(longest, sizeof longest, "%" PRId64, span);
-    return change_record(scripts, EPOCH, WORDS("raise", longest));
+    return change_epoch(scripts, EPOCH, WORDS("raise", longest));
 }
 
 static void span_is_the_longest_ttl_of_its_window(void **state)
@@ -37,7 +37,7 @@ static void span_is_the_longest_ttl_of_its_window(void **state)
     begin(scripts, "", EPOCH, 0, 0);
     assert_int_equal(raise(scripts, 30 * SECOND).span, 30 * SECOND);
     assert_int_equal(raise(scripts, SECOND).span, 30 * SECOND);
-    struct record_seen seen = raise(scripts, HOUR);
+    struct epoch_seen seen = raise(scripts, HOUR);
     assert_int_equal(seen.span, HOUR);
     assert_int_equal(seen.turns, scripts->clock_us + MINUTE + MORE);
 }
@@ -46,7 +46,7 @@ static void window_lasts_as_long_as_the_span_before_it(void **state)
 {
     struct scripts *scripts = *state;
     begin(scripts, "", EPOCH, 0, 0);
-    struct record_seen seen = raise(scripts, HOUR);
+    struct epoch_seen seen = raise(scripts, HOUR);
     scripts->clock_us = seen.turns - 1;
     assert_int_equal(raise(scripts, SECOND).before, 0);
     scripts->clock_us++;
@@ -66,22 +66,22 @@ static void new_epoch_begins_with_the_span_of_what_may_run(void **state)
     struct scripts *scripts = *state;
     begin(scripts, "", EPOCH, 0, 0);
     raise(scripts, SECOND);
-    struct record_seen seen = begin(scripts, EPOCH, OTHER, HOUR, 0);
-    assert_string_equal(seen.epoch, OTHER);
+    struct epoch_seen seen = begin(scripts, EPOCH, OTHER, HOUR, 0);
+    assert_string_equal(seen.id, OTHER);
     assert_int_equal(seen.span, 0);
     assert_int_equal(seen.before, HOUR);
     assert_int_equal(seen.turns, scripts->clock_us + HOUR + MORE);
 }
 
-static void record_of_another_epoch_is_left_alone(void **state)
+static void epoch_of_another_id_is_left_alone(void **state)
 {
     struct scripts *scripts = *state;
     begin(scripts, "", OTHER, 0, 0);
     assert_int_equal(raise(scripts, HOUR).span, 0);
-    assert_int_equal(change_record(scripts, EPOCH, WORDS("extend", "9", "epoch", "0", "0")).until,
+    assert_int_equal(change_epoch(scripts, EPOCH, WORDS("extend", "9", "epoch", "0", "0")).until,
                      0);
-    assert_string_equal(begin(scripts, EPOCH, EPOCH, 0, 0).epoch, OTHER);
-    assert_string_equal(begin(scripts, "", EPOCH, 0, 0).epoch, OTHER);
+    assert_string_equal(begin(scripts, EPOCH, EPOCH, 0, 0).id, OTHER);
+    assert_string_equal(begin(scripts, "", EPOCH, 0, 0).id, OTHER);
 }
 
 /* A second loss in a quarantine: whoever looks later counts from the second. */
@@ -99,12 +99,12 @@ static void end_begins_an_epoch_where_there_is_a_quarantine(void **state)
 {
     struct scripts *scripts = *state;
     const char *const *end = WORDS("end", "00000000000000e3", "somebody");
-    assert_string_equal(change_record(scripts, "", end).epoch, ""); /* there is no record */
+    assert_string_equal(change_epoch(scripts, "", end).id, ""); /* there is no epoch */
     begin(scripts, "", OTHER, 0, 0);
-    assert_string_equal(change_record(scripts, EPOCH, end).epoch, OTHER);
+    assert_string_equal(change_epoch(scripts, EPOCH, end).id, OTHER);
     begin(scripts, OTHER, EPOCH, 0, scripts->clock_us + HOUR);
-    struct record_seen seen = change_record(scripts, OTHER, end); /* whosever it is */
-    assert_string_equal(seen.epoch, end[1]);
+    struct epoch_seen seen = change_epoch(scripts, OTHER, end); /* whosever it is */
+    assert_string_equal(seen.id, end[1]);
     assert_int_equal(seen.until, 0);
 }
 
@@ -116,7 +116,7 @@ int main(void)
         TEST(span_is_the_longest_ttl_of_its_window),
         TEST(window_lasts_as_long_as_the_span_before_it),
         TEST(new_epoch_begins_with_the_span_of_what_may_run),
-        TEST(record_of_another_epoch_is_left_alone),
+        TEST(epoch_of_another_id_is_left_alone),
         TEST(quarantine_began_when_the_last_loss_was_noticed),
         TEST(end_begins_an_epoch_where_there_is_a_quarantine),
     };

@@ -184,7 +184,7 @@ static void know_the_epoch(struct scripts *scripts)
     redis_process_flush(&scripts->redis);
     scripts->epoch = "00000000000000e1";
     freeReplyObject(
-        redis_process_command(&scripts->redis, "HSET baton:epoch epoch %s", scripts->epoch));
+        redis_process_command(&scripts->redis, "HSET baton:epoch id %s", scripts->epoch));
 }
 
 /* Redis has other data than batond knows of, since its last look: with a record of another epoch,
@@ -192,7 +192,7 @@ static void know_the_epoch(struct scripts *scripts)
 static void replace_data(struct scripts *scripts, bool has_record)
 {
     freeReplyObject(redis_process_command(&scripts->redis,
-                                          has_record ? "HSET baton:epoch epoch 00000000000000e2"
+                                          has_record ? "HSET baton:epoch id 00000000000000e2"
                                                      : "DEL baton:epoch"));
 }
 

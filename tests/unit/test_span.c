@@ -1,5 +1,5 @@
 /* The windows in which the longest TTL is remembered, with workers that are slow, stand still or
- * come late: no hold that still runs is longer than what the record and its worker know. */
+ * come late: no hold that still runs is longer than what the epoch and its worker know. */
 #include "locks/types/span.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/seed.h"
@@ -18,7 +18,7 @@ enum mistake {
 };
 
 /* As scripts/epoch.lua keeps it, by a clock that is as ours. */
-struct record {
+struct epoch {
     int64_t span, before, turns;
 };
 
@@ -27,8 +27,8 @@ enum step { IDLE, ASKED, WRITTEN };
 struct worker {
     struct span span;
     enum step step;
-    int64_t ttl, granted; /* of the hold that waits until the record has its TTL */
-    struct record heard;  /* what the answer of the record says, that is on its way */
+    int64_t ttl, granted; /* of the hold that waits until the epoch has its TTL */
+    struct epoch heard;   /* what the answer of the epoch says, that is on its way */
 };
 
 struct hold {
@@ -39,7 +39,7 @@ struct hold {
 struct history {
     enum mistake mistake;
     int64_t now;
-    struct record record;
+    struct epoch epoch;
     struct worker workers[WORKERS];
     struct hold holds[HOLDS];
     int count, uncovered;
@@ -65,24 +65,24 @@ static int64_t greater(int64_t one, int64_t other)
     return one > other ? one : other;
 }
 
-static void record_raise(struct history *history, int64_t ttl)
+static void epoch_raise(struct history *history, int64_t ttl)
 {
-    struct record *record = &history->record;
-    if (history->now >= record->turns) {
+    struct epoch *epoch = &history->epoch;
+    if (history->now >= epoch->turns) {
         bool forgets = history->mistake == LOWERED_AFTER_ONE_WINDOW;
         int64_t length = history->mistake == WINDOW_OF_A_MINUTE
                              ? 60 * (int64_t)SECOND
-                             : greater(record->span, 60 * (int64_t)SECOND);
-        record->before = forgets ? 0 : record->span;
-        record->span = 0;
-        record->turns = history->now + length + 5 * SECOND;
+                             : greater(epoch->span, 60 * (int64_t)SECOND);
+        epoch->before = forgets ? 0 : epoch->span;
+        epoch->span = 0;
+        epoch->turns = history->now + length + 5 * SECOND;
     }
-    record->span = greater(record->span, ttl);
+    epoch->span = greater(epoch->span, ttl);
 }
 
-static void hear(struct history *history, struct worker *worker, const struct record *record)
+static void hear(struct history *history, struct worker *worker, const struct epoch *epoch)
 {
-    span_see(&worker->span, record->span, record->before, record->turns, history->now);
+    span_see(&worker->span, epoch->span, epoch->before, epoch->turns, history->now);
 }
 
 static void tell(struct history *history, int worker, int64_t ttl, int64_t granted)
@@ -106,13 +106,13 @@ static void grant(struct history *history, int number)
     worker->step = ASKED;
 }
 
-/* What a worker does next: it looks, grants, or its question to the record goes on its way. */
+/* What a worker does next: it looks, grants, or its question to the epoch goes on its way. */
 static void act(struct history *history, int number)
 {
     struct worker *worker = &history->workers[number];
     if (worker->step == ASKED) {
-        record_raise(history, worker->ttl);
-        worker->heard = history->record;
+        epoch_raise(history, worker->ttl);
+        worker->heard = history->epoch;
         worker->step = WRITTEN;
     } else if (worker->step == WRITTEN) {
         hear(history, worker, &worker->heard);
@@ -120,9 +120,9 @@ static void act(struct history *history, int number)
             tell(history, number, worker->ttl, worker->granted);
         worker->step = IDLE;
     } else if (below(3) == 0) {
-        if (history->now >= history->record.turns)
-            record_raise(history, 0);
-        hear(history, worker, &history->record);
+        if (history->now >= history->epoch.turns)
+            epoch_raise(history, 0);
+        hear(history, worker, &history->epoch);
     } else {
         grant(history, number);
     }
@@ -130,11 +130,11 @@ static void act(struct history *history, int number)
 
 static void judge(struct history *history)
 {
-    const struct record *record = &history->record;
+    const struct epoch *epoch = &history->epoch;
     for (int i = 0; i < history->count; i++) {
         const struct hold *hold = &history->holds[i];
         const struct span *span = &history->workers[hold->worker].span;
-        if (hold->ends > history->now && (greater(record->span, record->before) < hold->ttl ||
+        if (hold->ends > history->now && (greater(epoch->span, epoch->before) < hold->ttl ||
                                           span_longest(span, history->now) < hold->ttl))
             history->uncovered++;
     }
@@ -183,20 +183,20 @@ static void span_of_a_window_is_forgotten_after_the_next(void **state)
     struct span *span = &history.workers[0].span;
     const int64_t hour = 3600 * (int64_t)SECOND, more = 10 * (int64_t)SECOND;
     (void)state;
-    record_raise(&history, hour);
-    hear(&history, &history.workers[0], &history.record);
+    epoch_raise(&history, hour);
+    hear(&history, &history.workers[0], &history.epoch);
     assert_int_equal(span_longest(span, history.now), hour);
     for (int window = 0; window < 2; window++) { /* until which it is remembered */
-        history.now = history.record.turns;
-        record_raise(&history, SECOND);
-        hear(&history, &history.workers[0], &history.record);
+        history.now = history.epoch.turns;
+        epoch_raise(&history, SECOND);
+        hear(&history, &history.workers[0], &history.epoch);
         assert_int_equal(span_longest(span, history.now), window == 0 ? hour : SECOND);
     }
     /* A worker that cannot look any more forgets, too. */
-    assert_int_equal(span_longest(span, history.record.turns + SECOND + more), 0);
+    assert_int_equal(span_longest(span, history.epoch.turns + SECOND + more), 0);
 }
 
-static void ttl_is_told_only_by_a_record_that_was_just_seen(void **state)
+static void ttl_is_told_only_by_an_epoch_that_was_just_seen(void **state)
 {
     struct span span = {0};
     (void)state;
@@ -209,7 +209,7 @@ static void ttl_is_told_only_by_a_record_that_was_just_seen(void **state)
     assert_false(span_covers(&span, SECOND, 100 * SECOND));
 }
 
-static void what_was_asked_for_is_remembered_until_the_record_has_it(void **state)
+static void what_was_asked_for_is_remembered_until_the_epoch_has_it(void **state)
 {
     struct span span = {0};
     (void)state;
@@ -228,8 +228,8 @@ int main(void)
         cmocka_unit_test(no_hold_is_longer_than_the_span),
         cmocka_unit_test(each_mistake_is_found),
         cmocka_unit_test(span_of_a_window_is_forgotten_after_the_next),
-        cmocka_unit_test(ttl_is_told_only_by_a_record_that_was_just_seen),
-        cmocka_unit_test(what_was_asked_for_is_remembered_until_the_record_has_it),
+        cmocka_unit_test(ttl_is_told_only_by_an_epoch_that_was_just_seen),
+        cmocka_unit_test(what_was_asked_for_is_remembered_until_the_epoch_has_it),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests_name("span", tests, NULL, NULL);

@@ -15,7 +15,7 @@
 --          because the clock was set back or another clock was ahead. Until then numbers grow at half
 --          the clock's speed. So a name that Redis has lost begins above all its old numbers, even
 --          before a batond has noticed the loss;
---          the epoch of Redis' data that batond knows, and the hash tag of the record of the epoch
+--          the epoch of Redis' data that batond knows, and the hash tag of its key
 --          (epoch.lua): see epoch.may_grant.
 --
 -- In a Cluster the slot of a name may be moving from one node to another, one key after the other.
@@ -62,10 +62,10 @@ local function beside(suffix)
     return key .. suffix
 end
 
--- What the stamp of this call and the record (epoch.lua) say of the epoch of Redis' data.
+-- The epoch of Redis' data (epoch.lua), by the stamp of this call and in Redis.
 local epoch = {}
 
--- The key of the record, if its epoch is not the one that batond knows, or it is gone; else nil. Where it
+-- The key of the epoch, if its id is not the one that batond knows, or it is gone; else nil. Where it
 -- cannot be read, all is as if nothing had changed: in a Cluster its slot may have left, and batond is
 -- about to look.
 function epoch.find_other()
@@ -75,20 +75,20 @@ function epoch.find_other()
     end
     local known, tag = parse('c16s', stamp, 41)
     local prefix = sub(key, 1, find_text(key, '{', 1, true) - 1)
-    local record = prefix .. 'epoch' .. (tag ~= '' and ':{' .. tag .. '}' or '')
-    local found = pcall_redis('hget', record, 'epoch')
-    return type(found) ~= 'table' and found ~= known and record or nil
+    local other = prefix .. 'epoch' .. (tag ~= '' and ':{' .. tag .. '}' or '')
+    local found = pcall_redis('hget', other, 'id')
+    return type(found) ~= 'table' and found ~= known and other or nil
 end
 
--- Nothing is granted as long as the other record says, and before batond has looked, which it does every
+-- Nothing is granted as long as the other epoch says, and before batond has looked, which it does every
 -- second.
-function epoch.close(record)
-    local found = call('hmget', record, 'until', 'reason')
+function epoch.close(other)
+    local found = call('hmget', other, 'until', 'reason')
     stamped = max(now + 1000000, tonumber(found[1]) or 0)
     opens, epoch.reason = max(opens, stamped), found[2] or 'epoch'
 end
 
--- Whether anything may be granted now. Redis may have lost its holds since batond last looked. The record
+-- Whether anything may be granted now. Redis may have lost its holds since batond last looked. The epoch
 -- is read once a call, so ask this last.
 function epoch.may_grant()
     if now >= opens and not epoch.was_read then

@@ -1,0 +1,39 @@
+/* epoch.h: what a shard's epoch in Redis says: see scripts/epoch.lua. Internal to locks/. */
+#ifndef BATON_LOCKS_TYPES_EPOCH_H
+#define BATON_LOCKS_TYPES_EPOCH_H
+
+#include "locks/types/quarantine.h"
+#include "locks/types/server_name.h"
+#include "redis/types/value.h"
+
+enum { EPOCH_SIZE = 17, RUN_SIZE = 48 };
+
+/* All times are Redis', in microseconds. */
+struct epoch {
+    int64_t time;           /* when it was read */
+    char id[EPOCH_SIZE];    /* "": there is no epoch */
+    char run[RUN_SIZE];     /* of the server that has the data */
+    char history[RUN_SIZE]; /* of its replication */
+    int64_t span, before, turns;
+    int64_t opens; /* when its quarantine ends, which began at `since` because of `reason` */
+    char reason[16];
+    int64_t since;
+    char by[PROCESS_LENGTH + 1]; /* the process that has written it */
+    char ended[EPOCH_SIZE];      /* the id that an operator began by ending a quarantine, the last
+                                  * time; or "" */
+    int64_t floor, level;        /* see numbers.h */
+    int followers;               /* replicas of the server that has the data; 0: not asked */
+};
+
+/* False: Redis has answered something else. */
+bool epoch_read(const struct value *reply, struct epoch *ret);
+
+enum quarantine_reason epoch_reason(const struct epoch *epoch);
+
+/* The longest TTL of both windows. */
+int64_t epoch_longest(const struct epoch *epoch);
+
+/* Whether it began when an operator ended a quarantine. */
+bool epoch_is_ended(const struct epoch *epoch);
+
+#endif
