@@ -253,14 +253,14 @@ void guard_taken(struct guard *guard, unsigned to, unsigned from)
     int64_t now = clock_now(), left = shard_left_us(before, now);
     shard_raise(&shard->taken_numbers, shard_number_now(before) + shard_headroom(guard));
     if (!store_shard_is_up(guard->store, from))
-        left = judge_length(guard, QUARANTINE_IDENTITY, shard_longest_span(guard));
+        left = judge_length(guard, QUARANTINE_SERVER, shard_longest_span(guard));
     if (left > 0)
         shard_raise(&shard->quarantine.owed, now + left);
     if (shard->clock.now.is_known && left > 0 && guard->options.quarantine_ms != QUARANTINE_OFF) {
         int64_t opens = clock_theirs(&shard->clock.now, now + left);
         if (opens > shard->quarantine.opens)
-            shard_set_quarantine(shard, opens, QUARANTINE_IDENTITY, true, guard->process);
-        guard_extend(shard, QUARANTINE_IDENTITY);
+            shard_set_quarantine(shard, opens, QUARANTINE_SERVER, true, guard->process);
+        guard_extend(shard, QUARANTINE_SERVER);
     }
     guard_look_if_moved(shard);
     guard_look_if_moved(before);

@@ -13,7 +13,7 @@ enum {
 
 int64_t judge_length(const struct guard *guard, enum quarantine_reason reason, int64_t span)
 {
-    int64_t lease_ms = reason == QUARANTINE_IDENTITY ? store_primary_lease_ms(guard->store) : 0;
+    int64_t lease_ms = reason == QUARANTINE_SERVER ? store_primary_lease_ms(guard->store) : 0;
     if (reason == QUARANTINE_NONE || guard->options.quarantine_ms == QUARANTINE_OFF)
         return 0;
     if (guard->options.quarantine_ms > 0 && span > 0)
@@ -163,7 +163,7 @@ static void judge_begin(struct shard *shard, const struct epoch *epoch, const ch
     int64_t length = judge_length(shard->guard, reason, span), owed = judge_owed(shard);
     int64_t opens = length > 0 ? epoch->time + length : 0;
     if (reason == QUARANTINE_NONE)
-        reason = owed > 0  ? QUARANTINE_IDENTITY
+        reason = owed > 0  ? QUARANTINE_SERVER
                  : is_open ? shard->quarantine.reason
                            : epoch_reason(epoch);
     shard_raise(&opens, owed);
@@ -182,7 +182,7 @@ static void judge_begin_without_epoch(struct shard *shard, const struct epoch *n
     if (known->is_known && known->is_moved && !is_replaced)
         judge_begin(shard, none, known->id, QUARANTINE_NONE);
     else if (known->is_known)
-        judge_begin(shard, none, NULL, is_replaced ? QUARANTINE_IDENTITY : QUARANTINE_EPOCH);
+        judge_begin(shard, none, NULL, is_replaced ? QUARANTINE_SERVER : QUARANTINE_EPOCH);
     else if (guard->options.members_share_holds && shard_longest_span(guard) > 0)
         judge_begin(shard, none, NULL, QUARANTINE_EPOCH);
     else if (!judge_waits_for_members(guard))
@@ -277,7 +277,7 @@ void judge_epoch(struct shard *shard, const struct epoch *epoch)
     bool is_of_another = judge_is_of_another(shard, epoch->run, epoch->history);
     if ((is_of_another || (is_same && judge_is_of_another(shard, known->run, known->history))) &&
         !judge_keeps_all(shard, epoch))
-        reason = QUARANTINE_IDENTITY;
+        reason = QUARANTINE_SERVER;
     else if (is_same && shard->clock.has_jumped)
         reason = QUARANTINE_CLOCK;
     if (reason != QUARANTINE_NONE || is_of_another) {

@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The reasons: in the code, in the record in Redis and in metrics, and in words. */
+/* The reasons: in the code, in the epoch in Redis and in metrics, and in words. */
 #define QUARANTINE_REASONS(X)                                                                      \
-    X(QUARANTINE_IDENTITY, "identity",                                                             \
+    X(QUARANTINE_SERVER, "server",                                                                 \
       "another server has taken the place of Redis, or Redis was started anew")                    \
     X(QUARANTINE_EPOCH, "epoch", "the data of Redis was emptied or replaced")                      \
     X(QUARANTINE_CLOCK, "clock", "the clock of Redis has jumped")

@@ -62,13 +62,13 @@ static void who_was_a_replica_for_a_while_grants_nothing(void **state)
     assert_int_equal(redis_process_integer(&service.redis, "EXISTS baton:{n}"), 0);
     assert_true(comes_to_answer(service.client, "/readyz", 200, PATIENCE_MS));
     answers(service.client, "POST /locks/n", NULL, 503, "quarantined");
-    assert_string_equal(member_text(service.client, "reason"), "identity");
+    assert_string_equal(member_text(service.client, "reason"), "server");
     /* And not anew with every connection. */
     freeReplyObject(redis_process_command(&service.redis, "CLIENT KILL TYPE normal SKIPME yes"));
     assert_true(comes_to_answer(service.client, "/readyz", 200, PATIENCE_MS));
     answers(service.client, "GET /metrics", NULL, 200, NULL);
     assert_non_null(
-        strstr(service.client->reply.body, "baton_quarantines_total{reason=\"identity\"} 1\n"));
+        strstr(service.client->reply.body, "baton_quarantines_total{reason=\"server\"} 1\n"));
     redis_process_stop(&other);
     service_close(&service);
 }

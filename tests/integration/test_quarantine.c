@@ -31,7 +31,7 @@ static void a_redis_that_comes_back_empty_grants_nothing_for_a_while(void **stat
     pair_restart(&pair);
     for (int i = 0; i < 2; i++) {
         answers(pair.client[i], "POST /locks/n?ttl=1s", NULL, 503, "quarantined");
-        assert_string_equal(member_text(pair.client[i], "reason"), "identity");
+        assert_string_equal(member_text(pair.client[i], "reason"), "server");
         assert_in_range(atoi(http_header(pair.client[i], "Retry-After")), 1, 10);
         /* A worker that was not told of the hold yet says less, until it hears of it. */
         while (quarantine_left_ms(pair.client[i]) < ends - clock_ms())

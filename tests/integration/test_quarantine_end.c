@@ -209,12 +209,12 @@ static void it_is_told_of(void **state)
         struct http_client *client = pair.client[i];
         answers(client, "GET /quarantine", NULL, 200, NULL);
         assert_true(json_is_true(member(client, "quarantined")));
-        assert_string_equal(member_text(client, "reason"), "identity");
+        assert_string_equal(member_text(client, "reason"), "server");
         assert_non_null(strstr(member_text(client, "because"), "started anew"));
         assert_in_range(member_integer(client, "left_ms"), DAY_MS / 2, 2L * DAY_MS);
         assert_int_equal(json_array_size(member(client, "servers")), 1);
         assert_non_null(strstr(member_text(client, "servers.0.server"), pair.redis.socket));
-        assert_string_equal(member_text(client, "servers.0.reason"), "identity");
+        assert_string_equal(member_text(client, "servers.0.reason"), "server");
         assert_in_range(member_integer(client, "servers.0.left_ms"), DAY_MS / 2, 2L * DAY_MS);
         assert_true(strcmp(member_text(client, "servers.0.since"),
                            member_text(client, "servers.0.until")) < 0);
@@ -230,7 +230,7 @@ static void it_is_told_of(void **state)
         assert_non_null(
             strstr(json_string_value(json_object_get(check, "detail")), "started anew"));
         assert_string_equal(json_string_value(json_object_get(check, "because")),
-                            quarantine_text(QUARANTINE_IDENTITY));
+                            quarantine_text(QUARANTINE_SERVER));
         assert_in_range(json_integer_value(json_object_get(check, "left_ms")), DAY_MS / 2,
                         2L * DAY_MS);
     }
@@ -323,7 +323,7 @@ static const char *text_in(const json_t *line, const char *name)
 static void is_in_the_log(struct batond_process *batond)
 {
     json_t *line = logged(batond, "\"quarantine: no lock is granted");
-    assert_string_equal(text_in(line, "reason"), "identity");
+    assert_string_equal(text_in(line, "reason"), "server");
     assert_true(json_is_integer(json_object_get(line, "seconds")));
     assert_in_range(json_integer_value(json_object_get(line, "seconds")), DAY_MS / 2000,
                     DAY_MS / 500);
