@@ -13,8 +13,7 @@ enum {
     CONNECTION_MEMORY = 8 * 1024,
     DAEMON_CONNECTIONS = 64,
     DAEMON_DESCRIPTORS = 2, /* of a daemon itself */
-    HANDLES = 2,            /* of the pool, and of each daemon */
-    PARKED_MS = 1,
+    HANDLES = 2,
 };
 
 struct pooled_daemon {
@@ -24,7 +23,6 @@ struct pooled_daemon {
     unsigned connections;
     TAILQ_HEAD(pending, client) pending; /* clients that the daemon has not begun with */
     uv_poll_t events;                    /* readable: the daemon's epoll descriptor is */
-    uv_timer_t parked; /* makes it due: a parked request hides whether it has more to do */
     bool is_due;
     TAILQ_ENTRY(pooled_daemon) others_due;
     LIST_ENTRY(pooled_daemon) others;
@@ -81,11 +79,6 @@ static void pooled_daemon_on_events(uv_poll_t *events, int status, int what)
 {
     (void)status, (void)what;
     pooled_daemon_make_due(events->data); /* runs later in this turn */
-}
-
-static void pooled_daemon_on_parked(uv_timer_t *parked)
-{
-    pooled_daemon_make_due_now(parked->data);
 }
 
 /* The API splits and unescapes targets, from the request line as it was sent. */
@@ -191,9 +184,7 @@ static struct MHD_Daemon *pooled_daemon_start(struct pooled_daemon *pooled)
 static struct pooled_daemon *pooled_daemon_new(struct daemon_pool *pool)
 {
     struct pooled_daemon *pooled = memory_checked(calloc(1, sizeof *pooled));
-    pooled->context.shared = pool->shared;
-    pooled->context.resumed = daemon_pool_on_resumed;
-    TAILQ_INIT(&pooled->context.parked);
+    pooled->context = (struct daemon_context){pool->shared, daemon_pool_on_resumed};
     pooled->pool = pool;
     pooled->daemon = pooled_daemon_start(pooled);
     if (!pooled->daemon) {
@@ -202,8 +193,7 @@ static struct pooled_daemon *pooled_daemon_new(struct daemon_pool *pool)
     }
     int fd = MHD_get_daemon_info(pooled->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
     uv_poll_init(pool->loop, &pooled->events, fd);
-    uv_timer_init(pool->loop, &pooled->parked);
-    pooled->events.data = pooled->parked.data = pooled;
+    pooled->events.data = pooled;
     TAILQ_INIT(&pooled->pending);
     uv_poll_start(&pooled->events, UV_READABLE, pooled_daemon_on_events);
     LIST_INSERT_HEAD(&pool->daemons, pooled, others);
@@ -219,40 +209,22 @@ struct pooled_daemon *daemon_pool_available(struct daemon_pool *pool)
     return pooled_daemon_new(pool);
 }
 
-static void pooled_daemon_run_once(struct pooled_daemon *pooled)
-{
-    http_requests_settle(&pooled->context);
-    MHD_run(pooled->daemon);
-}
-
-/* Whether the library may have more to read or to send at once than it says by its events. */
-static bool daemon_pool_is_busy(const struct request_context *shared)
-{
-    return shared->under_way > shared->suspended || clients_arriving(shared->clients) > 0;
-}
-
-/* Leaves the daemon due if it has more to do at once. While a request is parked the library always
- * says so; then it runs when something happens, and soon if it may have more. The library has no
- * timeouts: clients.h keeps the deadlines. */
+/* Leaves the daemon due if it has more to do at once. The library has no timeouts: clients.h keeps
+ * the deadlines. */
 static void pooled_daemon_run(struct pooled_daemon *pooled)
 {
     unsigned long long timeout;
     struct client *client;
     bool begins = !TAILQ_EMPTY(&pooled->pending);
-    uv_timer_stop(&pooled->parked);
-    pooled_daemon_run_once(pooled);
+    MHD_run(pooled->daemon);
     while ((client = TAILQ_FIRST(&pooled->pending))) { /* the daemon could not begin with these */
         TAILQ_REMOVE(&pooled->pending, client, others);
         pooled_daemon_drop_client(pooled, client);
     }
     if (begins) /* it has read nothing yet of these clients, and closing may wait for that */
-        pooled_daemon_run_once(pooled);
-    if (MHD_get_timeout(pooled->daemon, &timeout) == MHD_NO)
-        return;
-    if (TAILQ_EMPTY(&pooled->context.parked))
+        MHD_run(pooled->daemon);
+    if (MHD_get_timeout(pooled->daemon, &timeout) == MHD_YES)
         pooled_daemon_make_due(pooled);
-    else if (daemon_pool_is_busy(pooled->pool->shared))
-        uv_timer_start(&pooled->parked, pooled_daemon_on_parked, PARKED_MS, 0);
 }
 
 static void daemon_pool_on_turn(uv_check_t *turn)
@@ -329,10 +301,9 @@ static void daemon_pool_on_handle_closed(uv_handle_t *handle)
 
 static void pooled_daemon_close(struct pooled_daemon *pooled)
 {
-    pooled->pool->open_handles += HANDLES;
-    pooled->events.data = pooled->parked.data = pooled->pool; /* for the callback */
+    pooled->pool->open_handles++;
+    pooled->events.data = pooled->pool; /* for the callback */
     uv_close((uv_handle_t *)&pooled->events, daemon_pool_on_handle_closed);
-    uv_close((uv_handle_t *)&pooled->parked, daemon_pool_on_handle_closed);
     MHD_stop_daemon(pooled->daemon);
 }
 

@@ -117,7 +117,6 @@ static void http_open_parts(struct http *http, uv_loop_t *loop, const struct htt
                      [DEADLINE_IDLE] = options->idle_timeout_ms},
         .too_slow = http->too_slow,
     });
-    http->shared.clients = http->clients;
     http->pool = daemon_pool_open(loop, &http->shared, options->https, http_on_turned, http);
     http->acceptor = acceptor_new(&(struct acceptor_options){
         .loop = loop,

@@ -43,20 +43,6 @@ void *http_request_new(void *context, const char *target, struct MHD_Connection 
     return request;
 }
 
-/* No deadline counts until the reply is queued. */
-static void request_park(struct http_request *request)
-{
-    client_expect(request->client, DEADLINE_NONE);
-    context_of(request)->suspended++;
-    TAILQ_INSERT_TAIL(&request->daemon->parked, request, wait.others);
-}
-
-static void request_unpark(struct http_request *request)
-{
-    context_of(request)->suspended--;
-    TAILQ_REMOVE(&request->daemon->parked, request, wait.others);
-}
-
 void http_request_suspend(struct http_request *request)
 {
     client_expect(request->client, DEADLINE_NONE);
@@ -99,15 +85,12 @@ static void request_stop_waiting(struct http_request *request)
     request->wait.waiting = false;
 }
 
-/* The API has answered a parked request. */
+/* The API has answered a suspended request. */
 static void request_on_answered(struct exchange *exchange)
 {
     struct http_request *request = (struct http_request *)exchange;
     request_stop_waiting(request);
-    if (request->wait.suspended)
-        request_resume(request);
-    else
-        request->daemon->resumed(request->daemon);
+    request_resume(request);
 }
 
 /* A stream has more to send, or is complete. A client that does not read what it is sent is
@@ -305,13 +288,11 @@ static enum MHD_Result request_handle(struct http_request *request)
     exchange->body = slice_of(NULL);
     if (handling == ANSWERED)
         return response_queue(request);
-    if (handling == PARKED) {
-        request_park(request);
-        return MHD_YES;
+    if (handling == WAITING) {
+        request->wait.waiting = request->wait.waited = true;
+        request_count_waiting(request, 1);
+        http_request_watch(request);
     }
-    request->wait.waiting = request->wait.waited = true;
-    request_count_waiting(request, 1);
-    http_request_watch(request);
     http_request_suspend(request);
     return MHD_YES;
 }
@@ -324,24 +305,6 @@ static enum MHD_Result request_send_reply(struct http_request *request)
         (api_has_granted(&request->exchange) && !request_is_connected(&request->exchange)))
         return MHD_NO;
     return response_queue(request);
-}
-
-/* A reply that cannot be queued here is left to the access handler, which can end the connection.
- * One that can is sent by the next run; the access handler would need a second run, for which the
- * requests of the first would be suspended. The request may be freed. */
-static void request_settle(struct http_request *request)
-{
-    request_unpark(request);
-    if (request->exchange.reply.status)
-        request_send_reply(request);
-    else
-        http_request_suspend(request);
-}
-
-void http_requests_settle(struct daemon_context *daemon)
-{
-    while (!TAILQ_EMPTY(&daemon->parked))
-        request_settle(TAILQ_FIRST(&daemon->parked));
 }
 
 /* libmicrohttpd calls this when the head is complete, for each piece of the body, when the body is

@@ -21,22 +21,17 @@ struct request_context {
     struct disconnect_watches *watches;
     const struct log *log; /* may be NULL */
     const struct connection_limits *connection_limits;
-    const struct clients *clients;
     char keep_alive[32]; /* the value of Keep-Alive; "": connections end too soon to tell */
     bool is_admin;       /* serves health and metrics only */
     bool closing;        /* each reply ends its connection */
     size_t under_way;    /* requests begun and not completed */
-    size_t suspended;    /* of them, those that are parked, or whose connection is suspended */
+    size_t suspended;    /* of them, those whose connection is suspended */
 };
 
 /* Shared by the requests of one daemon: the context of all callbacks below. */
 struct daemon_context {
     struct request_context *shared;
-    /* Those that the API works on, in their order. It often answers one before the daemon runs
-     * again; then its connection is never suspended, which would take three system calls. */
-    TAILQ_HEAD(parked_requests, http_request) parked;
-    /* A parked request has its reply, or a connection has been resumed: run the daemon before the
-     * loop sleeps. */
+    /* A connection has been resumed: run the daemon before the loop sleeps. */
     void (*resumed)(struct daemon_context *daemon);
 };
 
@@ -56,9 +51,8 @@ struct http_request {
     } body;
     struct {
         struct disconnect_watch watch;
-        TAILQ_ENTRY(http_request) others; /* while parked */
-        bool suspended;                   /* libmicrohttpd leaves the connection alone */
-        bool waiting;                     /* counted as a waiter or watcher */
+        bool suspended; /* libmicrohttpd leaves the connection alone */
+        bool waiting;   /* counted as a waiter or watcher */
         bool waited;
         bool disconnected; /* the client has gone, and the API knows */
     } wait;
@@ -84,10 +78,6 @@ void http_request_suspend(struct http_request *request);
 
 /* Watches the client: when it disconnects, the API is told and the connection ends. */
 void http_request_watch(struct http_request *request);
-
-/* Call this right before the daemon runs: queues the replies of parked requests, and suspends the
- * others. So libmicrohttpd never ends a request that the API works on. */
-void http_requests_settle(struct daemon_context *daemon);
 
 /* For MHD_OPTION_URI_LOG_CALLBACK, the access handler, and MHD_OPTION_NOTIFY_COMPLETED. */
 void *http_request_new(void *context, const char *target, struct MHD_Connection *connection);

@@ -2,7 +2,6 @@
 
 #include "api/access/completion.h"
 #include "api/operations/undelivered.h"
-#include "tests/server/wire.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 
@@ -12,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static void reply_with(struct exchange *exchange, unsigned status, const char *text)
+static void say(struct exchange *exchange, unsigned status, const char *text)
 {
     reply_text(exchange, status, strdup(text));
 }
@@ -47,19 +46,12 @@ static void on_emptied(struct exchange *exchange)
     stage_of(exchange)->emptied++;
 }
 
-static void note_grant(struct exchange *exchange, const char *targets)
-{
-    if (strncmp(exchange->head.target, targets, strlen(targets)) == 0)
-        strcpy(exchange->grant.attempt.text, "attempt");
-}
-
 static void on_turn(uv_timer_t *timer)
 {
     struct stage *stage = timer->data;
     struct exchange *exchange = stage->parked;
     stage->parked = NULL;
-    note_grant(exchange, "/turn/grant");
-    reply_with(exchange, 200, "turn");
+    say(exchange, 200, "turn");
     exchange_resume(exchange);
 }
 
@@ -84,7 +76,7 @@ bool api_admit(struct api *api, struct exchange *exchange)
     exchange->api = api;
     if (strcmp(exchange->head.target, "/nobody") != 0)
         return true;
-    reply_with(exchange, 401, "nobody");
+    say(exchange, 401, "nobody");
     return false;
 }
 
@@ -92,11 +84,8 @@ enum handling api_handle(struct exchange *exchange)
 {
     struct stage *stage = exchange->api->context;
     const char *target = exchange->head.target;
-    int leaver = atomic_exchange(&stage->leaver, 0);
-    if (leaver)
-        reset(leaver);
     if (stage->drained && !stage->deaf) {
-        reply_with(exchange, 503, "draining");
+        say(exchange, 503, "draining");
         return ANSWERED;
     }
     if (strncmp(target, "/wait/", 6) == 0 || strncmp(target, "/grant/", 7) == 0)
@@ -106,7 +95,7 @@ enum handling api_handle(struct exchange *exchange)
         exchange->hung_up = NULL;
         return PARKED;
     }
-    if (strncmp(target, "/turn", 5) == 0 && !stage->parked) {
+    if (strcmp(target, "/turn") == 0 && !stage->parked) {
         stage->parked = exchange;
         uv_timer_start(&stage->turn, on_turn, 0, 0);
         return PARKED;
@@ -122,26 +111,26 @@ enum handling api_handle(struct exchange *exchange)
         reply_constant(exchange, 200, "text/plain", large, sizeof large);
         return ANSWERED;
     }
-    reply_with(exchange, 200, "now");
+    say(exchange, 200, "now");
     return ANSWERED;
 }
 
 void api_refuse_request(struct api *api, struct exchange *exchange, const char *why)
 {
     (void)api;
-    reply_with(exchange, 400, why);
+    say(exchange, 400, why);
 }
 
 void api_refuse_head(struct api *api, struct exchange *exchange, size_t most)
 {
     (void)most;
     exchange->api = api;
-    reply_with(exchange, 431, "head too large");
+    say(exchange, 431, "head too large");
 }
 
 void api_refuse_body(struct exchange *exchange)
 {
-    reply_with(exchange, 413, "too large");
+    say(exchange, 413, "too large");
 }
 
 bool api_has_granted(const struct exchange *exchange)
@@ -377,11 +366,6 @@ void stage_await_emptied(struct stage *stage, int count)
     await(&stage->emptied, count, "streams were drained");
 }
 
-void stage_await_undelivered(struct stage *stage, int count)
-{
-    await(&stage->undelivered, count, "grants came back");
-}
-
 void stage_await_hung_up(struct stage *stage, int count)
 {
     await(&stage->hung_up, count, "have hung up");
@@ -399,8 +383,9 @@ void stage_answer_here(struct stage *stage, int place, const char *text)
     struct exchange *exchange = stage->places[place];
     if (!exchange)
         return;
-    note_grant(exchange, "/grant/");
-    reply_with(exchange, 200, text);
+    if (strncmp(exchange->head.target, "/grant/", 7) == 0)
+        strcpy(exchange->grant.attempt.text, "attempt");
+    say(exchange, 200, text);
     forget(stage, exchange);
     exchange_resume(exchange);
 }
@@ -422,7 +407,8 @@ static void stream(struct stage *stage, void *context)
     struct exchange *exchange = stage->places[act->place];
     if (!exchange)
         return;
-    note_grant(exchange, "/grant/");
+    if (strncmp(exchange->head.target, "/grant/", 7) == 0)
+        strcpy(exchange->grant.attempt.text, "attempt");
     exchange_stream(exchange, 200, "text/plain");
     if (act->text)
         exchange_write(exchange, act->text, strlen(act->text));

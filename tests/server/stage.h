@@ -10,7 +10,6 @@
 /* What the API of a stage does is in the target:
  *   GET /now           answers at once
  *   GET /turn          answers in the next turn of the loop (PARKED)
- *   GET /turn/grant    the same, and the answer is a grant
  *   GET /park/N        takes place N until the test answers it (PARKED)
  *   GET /wait/N        the same, for as long as the client stays (WAITING)
  *   GET /grant/N       the same, and the answer is a grant
@@ -30,7 +29,6 @@ struct stage {
     atomic_int hung_up;                    /* times that the API was told so */
     atomic_int undelivered;                /* grants that came back */
     atomic_int emptied;                    /* times that a stream was told to be drained */
-    atomic_int leaver; /* a client's socket, which the next request to be handled resets; 0: none */
     atomic_bool drained;
     atomic_bool deaf; /* waits on when it is drained */
     atomic_bool closed;
@@ -72,11 +70,10 @@ void stage_close_here(struct stage *stage);
 /* Runs a job on the loop's thread and waits until it has returned. */
 void stage_do(struct stage *stage, void (*job)(struct stage *stage, void *context), void *context);
 
-/* Waits until so many places are taken, hang-ups were told, grants came back or streams drained.
+/* Waits until so many places are taken, or so many hang-ups were told, or streams found drained.
  * Fails the test if they do not come to be. */
 void stage_await_waiting(struct stage *stage, int count);
 void stage_await_hung_up(struct stage *stage, int count);
-void stage_await_undelivered(struct stage *stage, int count);
 void stage_await_emptied(struct stage *stage, int count);
 
 /* What an operation does with the exchange in a place; nothing where it has gone. The last ones are

@@ -5,8 +5,6 @@
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -277,74 +275,6 @@ static void descriptors_are_used_again(void **state)
     stage_await_hung_up(stage, 150);
 }
 
-/* From inside libmicrohttpd: it sees the reset at the latest when it runs next. */
-static void ask_and_reset(struct stage *stage, const char *target)
-{
-    int fd = ask(stage, "/now");
-    hear(fd, "now");
-    stage->leaver = fd;
-    say(fd, target);
-}
-
-static void parked_request_outlives_reset_by_client(void **state)
-{
-    struct stage *stage = *state;
-    ask_and_reset(stage, "/park/0");
-    stage_await_waiting(stage, 1);
-    int other = ask(stage, "/now");
-    hear(other, "now");
-    close(other);
-    assert_int_equal(stage->waiting, 1);
-    assert_int_equal(stage->metrics.undelivered, 0);
-    stage_answer(stage, 0, "too late");
-    stage_close(stage);
-    assert_int_equal(stage->metrics.undelivered, 1);
-    stage_open(stage, CONNECTIONS);
-}
-
-static void waiter_reset_while_parked_is_noticed(void **state)
-{
-    struct stage *stage = *state;
-    ask_and_reset(stage, "/wait/0");
-    stage_await_hung_up(stage, 1);
-}
-
-static void parked_grant_to_client_that_reset_comes_back(void **state)
-{
-    struct stage *stage = *state;
-    ask_and_reset(stage, "/turn/grant");
-    stage_await_undelivered(stage, 1);
-}
-
-static void send_park_and_long_body(struct stage *stage, void *context)
-{
-    static char text[40000];
-    const int *fds = context;
-    (void)stage;
-    say(fds[0], "/park/0");
-    memset(text, 'x', sizeof text);
-    int length = sprintf(text, "POST /now HTTP/1.1\r\nHost: h\r\nContent-Length: 39000\r\n\r\n");
-    text[length] = 'x';
-    assert_int_equal(send(fds[1], text, (size_t)length + 39000, 0), length + 39000);
-}
-
-/* Both come in one turn of the loop, and the body needs several runs of libmicrohttpd, which says
- * of a parked request, too, that it should run again. */
-static void long_body_is_read_beside_parked_request(void **state)
-{
-    struct stage *stage = *state;
-    int fds[] = {ask(stage, "/now"), ask(stage, "/now")};
-    for (int i = 0; i < 2; i++)
-        hear(fds[i], "now");
-    stage_do(stage, send_park_and_long_body, fds);
-    hear(fds[1], "now");
-    assert_int_equal(stage->waiting, 1);
-    stage_answer(stage, 0, "parked");
-    hear(fds[0], "parked");
-    for (int i = 0; i < 2; i++)
-        close(fds[i]);
-}
-
 static void no_more_are_served_than_there_are_places(void **state)
 {
     struct stage few;
@@ -380,10 +310,6 @@ int main(void)
         TEST(a_thousand_may_be_answered_at_once),
         TEST(a_hang_up_may_answer_those_that_hang_up_with_it),
         TEST(descriptors_are_used_again),
-        TEST(parked_request_outlives_reset_by_client),
-        TEST(waiter_reset_while_parked_is_noticed),
-        TEST(parked_grant_to_client_that_reset_comes_back),
-        TEST(long_body_is_read_beside_parked_request),
         TEST(no_more_are_served_than_there_are_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
