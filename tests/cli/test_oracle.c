@@ -252,8 +252,8 @@ static void tally_run(struct oracle *oracle, int number)
 {
     int kind = number % FAULTS;
     const struct fault *fault = &KINDS[kind];
-    enum beat_tree tree = (number + number / FAULTS) % BEAT_TREES;
-    enum place place = (number + number / (FAULTS * BEAT_TREES)) % PLACES;
+    enum beat_tree tree = (enum beat_tree)((number + number / FAULTS) % BEAT_TREES);
+    enum place place = (enum place)((number + number / (FAULTS * BEAT_TREES)) % PLACES);
     struct tally *tally = &oracle->tallies[kind];
     if ((place == AS_PID_1 && geteuid() != 0) || (fault->has_names && !oracle->has_names))
         return;

@@ -47,6 +47,13 @@
 #define REFUSED(at, what, how, who) EVENT(at, .operation = (what), .token = (who), .outcome = (how))
 #define BROKEN(at, number, holds)                                                                  \
     EVENT(at, .operation = BREAK, .token = EVERYBODY, .version = (number), .count = (holds))
+
+/* A hold that is shown. */
+#define BY(fence_, owner_, shared_)                                                                \
+    {                                                                                              \
+        .fence = (fence_), .owner = (owner_), .shared = (shared_)                                  \
+    }
+
 #define SEEN(...)                  SEEN_WITH(__VA_ARGS__, .operation = INSPECT)
 #define SEEN_WITH(at, number, ...) EVENT(at, .token = NOBODY, .version = (number), __VA_ARGS__)
 

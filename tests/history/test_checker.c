@@ -12,7 +12,7 @@ static void one_after_the_other_is_good(void **state)
 {
     (void)state;
     assert_good(HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20), GRANT(30, 2, 30),
-                        SEEN(40, 30, .count = 1, .shown_count = 1, .shown = {{30, 2, false}}),
+                        SEEN(40, 30, .count = 1, .shown_count = 1, .shown = {BY(30, 2, false)}),
                         GRANT(140, 3, 140), RENEWED(200, 3, 140, 100), BROKEN(250, 250, 1),
                         GRANT(260, 4, 260)));
 }
@@ -33,7 +33,7 @@ static void two_holds_of_a_picture_that_do_not_go_together_are_found(void **stat
     (void)state;
     assert_breaks(COMPATIBLE, HISTORY(LOST(0, 2), LOST(0, 3),
                                       SEEN(10, 30, .count = 2, .shown_count = 2,
-                                           .shown = {{20, 2, false}, {30, 3, true}})));
+                                           .shown = {BY(20, 2, false), BY(30, 3, true)})));
 }
 
 static void one_owner_and_readers_go_together(void **state)
@@ -52,7 +52,7 @@ static void second_hold_of_an_owner_without_reentry_is_found(void **state)
     assert_breaks(COMPATIBLE,
                   HISTORY(GRANT(0, 1, 10), GRANT(20, 2, 20, .hold_owner = 1, .holds = 2),
                           SEEN(30, 20, .count = 2, .shown_count = 2,
-                               .shown = {{20, 1, false}, {10, 1, false}})));
+                               .shown = {BY(20, 1, false), BY(10, 1, false)})));
 }
 
 /* A hold is certain only until its TTL may have ended, counted from when it was asked for, or until
@@ -122,7 +122,7 @@ static void more_than_the_limit_is_found(void **state)
                   HISTORY(SHARED(0, 1, 10, 2), SHARED(10, 2, 20, 2), SHARED(20, 3, 30, 2)));
     assert_breaks(WITHIN_LIMIT, HISTORY(LOST(0, 2), SHARED(0, 3, 30, 1),
                                         SEEN(10, 30, .count = 2, .shown_count = 2,
-                                             .shown = {{20, 2, true}, {30, 3, true}})));
+                                             .shown = {BY(20, 2, true), BY(30, 3, true)})));
 }
 
 static void permits_beyond_the_limit_are_found(void **state)
@@ -145,7 +145,7 @@ static void different_limits_at_once_are_good(void **state)
     assert_good(HISTORY(SHARED(0, 1, 10, 2), SHARED(10, 2, 20, 3), SHARED(20, 3, 30, 3)));
     assert_good(HISTORY(SHARED(0, 1, 10, 2), SHARED(10, 2, 20, 0), SHARED(20, 3, 30, 0),
                         SEEN(30, 30, .count = 3, .hold_limit = 2, .shown_count = 3,
-                             .shown = {{10, 1, true}, {20, 2, true}, {30, 3, true}})));
+                             .shown = {BY(10, 1, true), BY(20, 2, true), BY(30, 3, true)})));
     assert_breaks(WITHIN_LIMIT,
                   HISTORY(SHARED(0, 1, 10, 3), SHARED(10, 2, 20, 3), SHARED(20, 3, 30, 2)));
 }
@@ -165,7 +165,7 @@ static void a_fence_of_two_holds_is_found(void **state)
     assert_breaks(FENCES_DIFFER, HISTORY(GRANT(0, 1, 10), AGAIN(10, 1, 10, 80, .hold_owner = 2)));
     assert_breaks(FENCES_DIFFER, HISTORY(LOST(0, 2), LOST(0, 3),
                                          SEEN(10, 30, .count = 2, .shown_count = 2,
-                                              .shown = {{30, 2, true}, {30, 3, true}})));
+                                              .shown = {BY(30, 2, true), BY(30, 3, true)})));
 }
 
 static void a_version_that_goes_back_is_found(void **state)
@@ -231,7 +231,7 @@ static void a_hold_that_is_gone_too_early_is_found(void **state)
     assert_breaks(NO_LOSS,
                   HISTORY(GRANT(0, 1, 10), EVENT(50, .operation = INSPECT, .token = 1,
                                                  .version = 10, .not_mine = true, .count = 1,
-                                                 .shown_count = 1, .shown = {{10, 1, false}})));
+                                                 .shown_count = 1, .shown = {BY(10, 1, false)})));
     assert_good(HISTORY(GRANT(0, 1, 10), REFUSED(97, RENEW, NOT_HELD, 1)));
     assert_good(HISTORY(GRANT(0, 1, 10), RELEASED(50, 1, 10, 50), REFUSED(51, RENEW, NOT_HELD, 1)));
     assert_good(HISTORY(GRANT(0, 1, 10), BROKEN(50, 50, 1), REFUSED(51, RENEW, NOT_HELD, 1)));
@@ -331,15 +331,15 @@ static void a_picture_that_cannot_be_is_found(void **state)
 {
     (void)state;
     assert_good(HISTORY(GRANT(0, 1, 10),
-                        SEEN(20, 10, .count = 1, .shown_count = 1, .shown = {{10, 1, false}})));
+                        SEEN(20, 10, .count = 1, .shown_count = 1, .shown = {BY(10, 1, false)})));
     /* a hold is missing, a dead one shown, another owner, a wrong count */
     assert_breaks(SHOWN_LIVES, HISTORY(GRANT(0, 1, 10), SEEN(20, 10)));
     assert_breaks(SHOWN_LIVES, HISTORY(GRANT(0, 1, 10), SEEN(150, 110, .count = 1, .shown_count = 1,
-                                                             .shown = {{10, 1, false}})));
+                                                             .shown = {BY(10, 1, false)})));
     assert_breaks(SHOWN_LIVES, HISTORY(GRANT(0, 1, 10), SEEN(20, 10, .count = 1, .shown_count = 1,
-                                                             .shown = {{10, 2, false}})));
+                                                             .shown = {BY(10, 2, false)})));
     assert_breaks(SHOWN_LIVES, HISTORY(GRANT(0, 1, 10), SEEN(20, 10, .count = 2, .shown_count = 1,
-                                                             .shown = {{10, 1, false}})));
+                                                             .shown = {BY(10, 1, false)})));
 }
 
 static void a_refusal_without_a_cause_is_found(void **state)
@@ -348,17 +348,17 @@ static void a_refusal_without_a_cause_is_found(void **state)
 #define LOCKED_BY(...)          LOCKED_BY_WITH(__VA_ARGS__, .operation = ACQUIRE)
 #define LOCKED_BY_WITH(at, ...) EVENT(at, .outcome = LOCKED, .token = 5, .owner = 5, __VA_ARGS__)
     assert_good(
-        HISTORY(GRANT(0, 1, 10), LOCKED_BY(10, .shown_count = 1, .shown = {{10, 1, false}})));
+        HISTORY(GRANT(0, 1, 10), LOCKED_BY(10, .shown_count = 1, .shown = {BY(10, 1, false)})));
     assert_good(HISTORY(LOST(0, 5), LOCKED_BY(10, .shared = true, .limit = 1, .shown_count = 1,
-                                              .shown = {{10, 5, true}})));
+                                              .shown = {BY(10, 5, true)})));
     assert_breaks(REFUSED_WITH_CAUSE, HISTORY(LOCKED_BY(10)));
     assert_breaks(REFUSED_WITH_CAUSE,
                   HISTORY(LOST(0, 5), LOCKED_BY(10, .reentrant = true, .shown_count = 1,
-                                                .shown = {{10, 5, false}})));
-    assert_good(HISTORY(LOST(0, 5), LOCKED_BY(10, .shown_count = 1, .shown = {{10, 5, false}})));
+                                                .shown = {BY(10, 5, false)})));
+    assert_good(HISTORY(LOST(0, 5), LOCKED_BY(10, .shown_count = 1, .shown = {BY(10, 5, false)})));
     assert_breaks(REFUSED_WITH_CAUSE,
                   HISTORY(LOST(0, 1), LOCKED_BY(10, .shared = true, .limit = 2, .shown_count = 1,
-                                                .shown = {{10, 1, true}})));
+                                                .shown = {BY(10, 1, true)})));
     assert_breaks(REFUSED_WITH_CAUSE, HISTORY(REFUSED(30, ACQUIRE, NOT_HELD, 1)));
 }
 

@@ -138,12 +138,12 @@ static void a_phantom_is_found(void **state)
     assert_breaks(NO_LOST_WAKE_UP, HISTORY(GRANT(0, 1, 10), LEFT(10, 50, 2, .queued = MS(12)),
                                            WAITED(20, 5000, 3, 5000, .queued = MS(30))));
     assert_good(HISTORY(LEFT(10, 50, 2),
-                        SEEN(2000, 60, .count = 1, .shown_count = 1, .shown = {{60, 2, false}})));
+                        SEEN(2000, 60, .count = 1, .shown_count = 1, .shown = {BY(60, 2, false)})));
     assert_breaks(NO_PHANTOM, HISTORY(LEFT(10, 50, 2), SEEN(3000, 60, .count = 1, .shown_count = 1,
-                                                            .shown = {{60, 2, false}})));
+                                                            .shown = {BY(60, 2, false)})));
     /* Its place was kept for 2 s: its turn may come within them. */
     assert_good(HISTORY(LEFT(10, 50, 2, .keep_ms = 2000),
-                        SEEN(3000, 60, .count = 1, .shown_count = 1, .shown = {{60, 2, false}})));
+                        SEEN(3000, 60, .count = 1, .shown_count = 1, .shown = {BY(60, 2, false)})));
     /* It came again and waited: what it had been granted before it would have been told. */
     assert_breaks(NO_LOST_WAKE_UP,
                   HISTORY(LEFT(10, 50, 2, .keep_ms = 30000), WAITED(60, 6000, 2, 6000)));

@@ -191,9 +191,8 @@ static void know_the_epoch(struct scripts *scripts)
  * or without any. */
 static void replace_data(struct scripts *scripts, bool has_record)
 {
-    freeReplyObject(redis_process_command(&scripts->redis,
-                                          has_record ? "HSET baton:epoch id 00000000000000e2"
-                                                     : "DEL baton:epoch"));
+    freeReplyObject(redis_process_command(
+        &scripts->redis, has_record ? "HSET baton:epoch id 00000000000000e2" : "DEL baton:epoch"));
 }
 
 static void on_other_data_nothing_is_granted(void **state)

@@ -130,13 +130,14 @@ static void a_release_is_written_as_its_document_is(void **state)
 
 static void a_lock_shows_its_holders_and_its_last_release(void **state)
 {
-    struct lock_view view = {.version = 9,
-                             .hold_count = 12,
-                             .limit = 20,
-                             .queue_length = 4,
-                             .last_release = {8, slice_of("expired"), 1500},
-                             .holder_count = 2,
-                             .waiter_count = 2};
+    struct lock_view view = {
+        .version = 9,
+        .hold_count = 12,
+        .limit = 20,
+        .queue_length = 4,
+        .last_release = {.fence = 8, .reason = slice_of("expired"), .ago_ms = 1500},
+        .holder_count = 2,
+        .waiter_count = 2};
     view.holders[0] = (struct holder){.owner = slice_of("me"),
                                       .mode = LOCK_SHARED,
                                       .fence = 5,

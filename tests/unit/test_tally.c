@@ -195,7 +195,7 @@ static void name_holders(struct tally *tally, const char *const *holders)
             if (*holder == '*')
                 vote->is_crowd = true;
             else
-                vote->holders[vote->holder_count++] = *holder;
+                vote->holders[vote->holder_count++] = (unsigned char)*holder;
         }
     }
 }

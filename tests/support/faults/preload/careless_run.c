@@ -2,6 +2,7 @@
  * which the kernel continues a stopped process; `subreaper`; or `pipe`, by which the guard hears
  * that the front is gone and until when the lock lasts. For a baton that this is preloaded into. */
 // NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): libc's names are reserved
+#undef _FORTIFY_SOURCE // with it, poll is an inline function
 #include <dlfcn.h>
 #include <poll.h>
 #include <stdarg.h>
