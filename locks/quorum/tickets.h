@@ -47,11 +47,11 @@ struct ticket {
     uint64_t since;      /* as uv_now, */
     int64_t since_us;    /* and by the wall clock, since 1970; */
     void *context;
+    int64_t set;
     enum lock_mode mode;
     bool is_reentrant;
-    bool owner_is_made;
-    int64_t set;     /* and all these are constant */
-    bool is_present; /* this and the rest are for tickets.c alone */
+    bool owner_is_made; /* and all these are constant */
+    bool is_present;    /* this and the rest are for tickets.c alone */
     bool has_notice;
     struct ticket_worker *worker; /* NULL: it never joined */
     struct ticket_queue *queue;   /* NULL: it has left */

@@ -23,24 +23,24 @@ struct stage {
     struct http *http;
     struct connection_limits *connection_limits;
     struct api api;
-    int port;
+    struct exchange *parked;
     struct exchange *places[STAGE_PLACES]; /* the loop's thread alone */
-    atomic_int waiting;                    /* places taken */
-    atomic_int hung_up;                    /* times that the API was told so */
-    atomic_int undelivered;                /* grants that came back */
-    atomic_int emptied;                    /* times that a stream was told to be drained */
-    atomic_bool drained;
-    atomic_bool deaf; /* waits on when it is drained */
-    atomic_bool closed;
     uv_loop_t loop;
     uv_async_t call;
     uv_timer_t turn;
-    struct exchange *parked;
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t done;
     void (*job)(struct stage *stage, void *context); /* guarded by the mutex, as the context is */
     void *context;
+    int port;
+    atomic_int waiting;     /* places taken */
+    atomic_int hung_up;     /* times that the API was told so */
+    atomic_int undelivered; /* grants that came back */
+    atomic_int emptied;     /* times that a stream was told to be drained */
+    atomic_bool drained;
+    atomic_bool deaf; /* waits on when it is drained */
+    atomic_bool closed;
     bool finishing;
 };
 
