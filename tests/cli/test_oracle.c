@@ -417,9 +417,10 @@ static int oracle_open(void **state)
     if (!oracle || story_open((void **)&oracle->story) != 0)
         abort();
     *state = oracle;
-    oracle->has_names = silent_names_open(&oracle->names);
+    /* The path is of this namespace of mounts, which silent_names_open leaves. */
     ssize_t length = readlink("/proc/self/exe", oracle->program, sizeof oracle->program - 1);
     assert_true(length > 0);
+    oracle->has_names = silent_names_open(&oracle->names);
     snprintf(oracle->page_path, sizeof oracle->page_path, "%s/page",
              oracle->story->terminal.dir.path);
     oracle->page = beat_map(oracle->page_path);
