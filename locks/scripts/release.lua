@@ -28,8 +28,8 @@ local function release_connection(state, hold, attempt)
 end
 
 -- The same where the name may stay taken.
-local function tell_free(state, token, ...)
-    local free_in, told = holds.free_in(state, token), tell_end(...)
+local function tell_free(state, status, fence, ...)
+    local free_in, told = holds.free_in(state, fence), tell_end(status, fence, ...)
     return free_in > 0 and told .. pack('<d', free_in) or told
 end
 
@@ -49,8 +49,7 @@ local function release_hold(state, hold, server, connection)
     state.asks = server
     hand_over(state)
     close(state)
-    local reply = tell_free(state, hold[TOKEN], 'released', hold[FENCE], held, left, state[VERSION],
-                            hold[OWNER])
+    local reply = tell_free(state, 'released', hold[FENCE], held, left, state[VERSION], hold[OWNER])
     return answer(state.claimed and reply .. tell_claimed(state.claimed) or reply)
 end
 
@@ -85,8 +84,8 @@ local function repeat_release(state, token, is_member)
     elseif last[ENDED_FENCE] == 0 then
         return answer({'cancelled', state[VERSION]})
     end
-    return answer(tell_free(state, token, 'repeated', last[ENDED_FENCE], last[ENDED_HELD],
-                            last[ENDED_HOLDS], state[VERSION], ''))
+    return answer(tell_free(state, 'repeated', last[ENDED_FENCE], last[ENDED_HELD], last[ENDED_HOLDS],
+                            state[VERSION], ''))
 end
 
 -- The common case: the hold of a plain name. Returns the reply, or nil.

@@ -168,6 +168,30 @@ static void slot_of_a_semaphore_stays_taken(void **state)
     assert_status(acquire(scripts, .token = "d", .mode = "shared", .limit = 2), "granted");
 }
 
+/* A token is forgotten sooner than what it has released may end. */
+static void token_that_comes_again_releases_another_hold(void **state)
+{
+    enum { FORGOTTEN_MS = 63000, AT_LEAST_MS = 2 * FORGOTTEN_MS };
+    static const char *const other[] = {"b", "c"};
+    struct scripts *scripts = *state;
+    for (int64_t i = 1; i <= 2; i++) {
+        struct answer held = acquire(scripts, .token = "a", .mode = "shared", .limit = 2,
+                                     .at_least_ms = AT_LEAST_MS);
+        assert_status(held, "granted");
+        assert_int_equal(release(scripts, "n", "a").free_in_ms, AT_LEAST_MS);
+        assert_int_equal(inspect(scripts, "n", "").holds, i);
+        assert_int_equal(inspect(scripts, "n", "").shown, i);
+        sleep_past(scripts, FORGOTTEN_MS);
+        acquire(scripts, .token = other[i - 1], .mode = "shared");
+        release(scripts, "n", other[i - 1]); /* it takes the place of the last one */
+    }
+    assert_int_equal(inspect(scripts, "n", "").holds, 1);
+    assert_status(acquire(scripts, .token = "d", .mode = "shared", .limit = 1), "locked");
+    sleep_past(scripts, FORGOTTEN_MS);
+    assert_int_equal(inspect(scripts, "n", "").holds, 0);
+    assert_status(acquire(scripts, .token = "d"), "granted");
+}
+
 /* A large crowd that ends at once is not looked at hold by hold, unless it has released ones. */
 static void released_among_very_many_are_not_told_as_expired(void **state)
 {
@@ -252,6 +276,7 @@ int main(void)
         TERMS_TEST(waiter_is_granted_when_at_least_is_over),
         TERMS_TEST(waiter_that_is_granted_by_a_release_is_told_its_terms),
         TERMS_TEST(slot_of_a_semaphore_stays_taken),
+        TERMS_TEST(token_that_comes_again_releases_another_hold),
         TERMS_TEST(released_among_very_many_are_not_told_as_expired),
         TERMS_TEST(max_held_bounds_the_lease),
         TERMS_TEST(renewal_that_reaches_max_held_is_capped_and_the_next_is_refused),

@@ -186,7 +186,8 @@ local SET = field(HOLD, 'd')     -- a number for the names that its token was to
 local PERMITS = field(HOLD, 'I4') -- for how many it counts by a limit
 local NOT_TOLD = 4294967295 -- a value, in records of the release before
 local RELEASED = '\1'           -- begins token and owner of a hold that its client has released before its
-                                 -- AT_LEAST was over: so it is of nobody, and ends by itself
+                                 -- AT_LEAST was over: so it is of nobody, and ends by itself. Its fence
+                                 -- stands for the token, which may release another hold meanwhile
 local KNOWN = 'known'           -- equals no attempt, so that nothing is taken back any more
 local CONNECTION = '='          -- begins the attempt of a request whose connection is to have the hold.
                                 -- The id of its server follows, in so many characters

@@ -254,15 +254,15 @@ function holds.stay_taken(state, hold, limit)
         return
     end
     local kept = {unpack(hold, 1, HOLD.last)}
-    kept[TOKEN], kept[OWNER] = RELEASED .. hold[TOKEN], RELEASED .. hold[OWNER]
+    kept[TOKEN], kept[OWNER] = RELEASED .. digits(hold[FENCE]), RELEASED .. hold[OWNER]
     kept[ATTEMPT], kept[EXPIRES] = KNOWN, ends
     state[LIMIT] = limit
     holds.add(state, kept)
 end
 
--- For how many ms the name stays taken by what this token has released.
-function holds.free_in(state, token)
-    local kept = state[RELEASED_HOLDS] > 0 and holds.find(state, RELEASED .. token)
+-- For how many ms the name stays taken by the released hold with this fence.
+function holds.free_in(state, fence)
+    local kept = state[RELEASED_HOLDS] > 0 and holds.find(state, RELEASED .. digits(fence))
     return kept and ms_until(kept[EXPIRES]) or 0
 end
 
