@@ -4,14 +4,20 @@
 #include "api/http/represent.h"
 #include "api/http/route.h"
 
-/* Breaking needs another verb than releasing, and watching one's own hold another than watching. */
+bool permission_to_read(const struct exchange *exchange, struct slice name)
+{
+    return principal_may(exchange->principal, VERB_READ, name);
+}
+
+/* Breaking needs another verb than releasing. Watching by a token is for who may read, and for who
+ * may acquire. */
 static enum verb permission_verb(const struct exchange *exchange)
 {
     const struct parameters *parameters = &exchange->parameters;
     if (parameters->numbers[FIELD_FORCE])
         return VERB_BREAK;
     if ((exchange->route->fields & FIELD_BIT(FIELD_UNTIL)) &&
-        field_given(parameters, FIELD_LOCK_TOKEN))
+        field_given(parameters, FIELD_LOCK_TOKEN) && !permission_to_read(exchange, exchange->name))
         return VERB_ACQUIRE;
     return exchange->route->needs;
 }
@@ -62,11 +68,6 @@ static bool permission_check_prefix(struct exchange *exchange, enum verb verb)
     struct slice *prefix = &exchange->parameters.texts[FIELD_PREFIX];
     return principal_narrow(exchange->principal, verb, prefix) ||
            permission_refuse(exchange, verb, *prefix, " for names with this prefix");
-}
-
-bool permission_to_read(const struct exchange *exchange, struct slice name)
-{
-    return principal_may(exchange->principal, VERB_READ, name);
 }
 
 bool permission_check(struct exchange *exchange)

@@ -30,7 +30,8 @@ void fence_reply(struct exchange *exchange, int64_t fence)
 void etag_reply_view(struct exchange *exchange, const struct lock_view *view)
 {
     etag_reply(exchange, view->version);
-    fence_reply(exchange, view->hold_count == 1 ? view->holders[0].fence : 0);
+    fence_reply(exchange,
+                view->hold_count == 1 && view->holder_count == 1 ? view->holders[0].fence : 0);
 }
 
 bool etag_matches(const char *if_none_match, int64_t version)

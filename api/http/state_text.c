@@ -55,7 +55,7 @@ void state_text(const struct lock_view *view, char text[STATE_TEXT])
     if (view->queue_length > 0)
         snprintf(waiters, sizeof waiters, ", %lld waiting", (long long)view->queue_length);
     if (view->holder_count == 0) {
-        snprintf(text, STATE_TEXT, "free%s", waiters);
+        snprintf(text, STATE_TEXT, "%s%s", view->hold_count > 0 ? "held" : "free", waiters);
         return;
     }
     describe_owner(first->owner, first->mode, owner);

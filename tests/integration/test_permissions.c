@@ -29,6 +29,7 @@ static const struct {
 };
 
 enum shape {
+    OF_HOLD,        /* the name stands in the path, and who may read it may ask, too */
     OF_NAME,        /* the name stands in the path */
     FORCED_IN_BODY, /* likewise, and force=true in the body */
     OF_NAMES,       /* in the body */
@@ -61,9 +62,9 @@ static const struct {
     {"read", OF_NAME, "GET /locks/%s", TOKEN, NULL, 200},
     {"read", OF_NAME, "HEAD /locks/%s", NULL, NULL, 200},
     {"read", OF_NAME, "GET /locks/%s/events?wait=0", NULL, NULL, 200},
-    {"acquire", OF_NAME, "GET /locks/%s/events?wait=0", TOKEN, NULL, 200},
-    {"acquire", OF_NAME, "GET /locks/%s/events?wait=0&until=ended", TOKEN, NULL, 200},
-    {"acquire", OF_NAME, "GET /locks/%s/events?wait=0", TOKEN, "Accept: text/event-stream", 200},
+    {"acquire", OF_HOLD, "GET /locks/%s/events?wait=0", TOKEN, NULL, 200},
+    {"acquire", OF_HOLD, "GET /locks/%s/events?wait=0&until=ended", TOKEN, NULL, 200},
+    {"acquire", OF_HOLD, "GET /locks/%s/events?wait=0", TOKEN, "Accept: text/event-stream", 200},
     {"read", OF_NAME, "GET /locks/%s/events?wait=0", NULL, "Accept: text/event-stream", 200},
     {"acquire", OF_NAMES, "POST /locks?ttl=10m", NULL, NULL, 0},
     {"acquire", OF_NAMES, "PUT /locks", TOKEN, NULL, 409},
@@ -104,7 +105,8 @@ static bool may(const char *person, size_t asked, const char *name)
 {
     enum shape shape = ASKED[asked].shape;
     return !ASKED[asked].verb ||
-           (strcmp(person, ASKED[asked].verb) == 0 &&
+           ((strcmp(person, ASKED[asked].verb) == 0 ||
+             (shape == OF_HOLD && strcmp(person, "read") == 0)) &&
             (shape == OF_NONE || strncmp(name, "team/", 5) == 0 ||
              (shape == OF_PREFIX && strncmp(name, "team/", strlen(name)) == 0)));
 }
@@ -262,6 +264,38 @@ static void hold_by_connection_needs_acquire(void **state)
     }
 }
 
+/* A token need not be of a hold. */
+static void watch_by_a_token_shows_others_only_to_who_may_read(void **state)
+{
+    static const char WATCH[] = "GET /locks/team%2Fwatched/events?wait=0";
+    static const char META[] = "{\"meta\":{\"secret\":1}}";
+    struct http_client *client = client_of(state);
+    const struct as by_read = {.principal = "read", .token = TOKEN};
+    const struct as by_acquire = {.principal = "acquire", .token = TOKEN};
+    struct as holder = {.principal = "acquire", .body = META};
+    asks_for(client, holder, "POST /locks/team%2Fwatched", 201);
+    asks_for(client, AS("break"), "DELETE /locks/team%2Fwatched?force=true&reason=secret", 200);
+    asks_for(client, holder, "POST /locks/team%2Fwatched", 201);
+    char *token = strdup(http_text(client, "token"));
+    asks_for(client, by_read, WATCH, 200);
+    assert_int_equal(json_array_size(member(client, "holders")), 1);
+    assert_non_null(member(client, "last_release.broken"));
+    asks_for(client, by_acquire, WATCH, 200);
+    assert_string_equal(http_text(client, "state"), "held");
+    assert_true(json_is_false(member(client, "mine")));
+    assert_int_equal(json_array_size(member(client, "holders")), 0);
+    assert_null(strstr(client->reply.body, "secret"));
+    assert_null(http_header(client, "Lock-Fence"));
+    asks_for(client,
+             ((struct as){.principal = "acquire", .token = TOKEN, .header = "Accept: text/plain"}),
+             WATCH, 200);
+    assert_string_equal(client->reply.body, "held; this token does not hold it\n");
+    asks_for(client, ((struct as){.principal = "acquire", .token = token}), WATCH, 200);
+    assert_int_equal(member_integer(client, "holders.0.meta.secret"), 1);
+    assert_true(json_is_null(member(client, "last_release")));
+    free(token);
+}
+
 static void one_forbidden_name_refuses_all_names(void **state)
 {
     static const char *const REQUESTS[] = {"POST /locks", "PUT /locks", "DELETE /locks"};
@@ -307,6 +341,7 @@ int main(void)
         cmocka_unit_test(unknown_principal_gets_401_from_each_route),
         cmocka_unit_test(known_caller_learns_who_it_is),
         cmocka_unit_test(hold_by_connection_needs_acquire),
+        cmocka_unit_test(watch_by_a_token_shows_others_only_to_who_may_read),
         cmocka_unit_test(one_forbidden_name_refuses_all_names),
         cmocka_unit_test(credentials_are_checked_before_parameters),
     };
