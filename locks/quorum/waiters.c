@@ -276,7 +276,8 @@ static bool quorum_waiter_is_own(const struct quorum_waiter *waiter, const struc
 {
     bool is_own = view->mine;
     for (size_t i = 0; waiter->acquire.is_reentrant && i < view->holder_count; i++)
-        is_own |= slice_same(view->holders[i].owner, waiter->acquire.owner);
+        is_own |=
+            !view->holders[i].released && slice_same(view->holders[i].owner, waiter->acquire.owner);
     return is_own;
 }
 

@@ -486,6 +486,27 @@ static void same_owner_is_refused_unless_it_reenters(void **state)
     answers_token(story->client, OTHER, "DELETE /locks/label", NULL, 200, NULL);
 }
 
+/* It lets nobody in, so its owner waits behind others. */
+static void released_hold_that_stays_taken_brings_its_owner_no_place_in_front(void **state)
+{
+    struct on_quorum *story = story_of(state);
+    static const char AGAIN[] = "POST /locks/behind?wait=50s&owner=me&reentrant";
+    answers_token(story->client, TOKEN, "POST /locks/behind?owner=me&at_least=1h", NULL, 201, NULL);
+    answers_token(story->client, TOKEN, "DELETE /locks/behind", NULL, 200, NULL);
+    struct parked *first =
+        parked_send(story->batond.port, NULL, "POST /locks/behind?wait=50s", NULL);
+    comes_to_queue(story->client, "behind", 1);
+    struct parked *again = parked_send_token(story->batond.port, OTHER, AGAIN);
+    comes_to_queue(story->client, "behind", 2);
+    for (int i = 0; i < 3; i++) /* asked after what it asked when it came */
+        answers(story->client, "GET /locks/behind", NULL, 200, NULL);
+    assert_string_equal(member_text(story->client, "waiters.1.owner"), "me");
+    parked_close(again);
+    parked_close(first);
+    comes_to_queue(story->client, "behind", 0);
+    answers(story->client, "DELETE /locks/behind?force=true", NULL, 200, NULL);
+}
+
 /* Of a token that is exclusive at some members and shared at others, a majority has neither. */
 static void modes_are_not_counted_together(void **state)
 {
@@ -690,6 +711,7 @@ int main(void)
         cmocka_unit_test(release_of_a_hold_that_a_majority_lost_is_refused),
         cmocka_unit_test(hold_that_a_majority_lost_is_granted_anew),
         cmocka_unit_test(same_owner_is_refused_unless_it_reenters),
+        cmocka_unit_test(released_hold_that_stays_taken_brings_its_owner_no_place_in_front),
         cmocka_unit_test(modes_are_not_counted_together),
         cmocka_unit_test(released_token_is_refused_by_members_that_missed_it),
         cmocka_unit_test(a_new_batond_learns_of_a_loss_from_the_others),
