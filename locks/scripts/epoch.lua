@@ -13,7 +13,8 @@
 --       'raise'  the span at least 4,
 --       'extend' grants begin again at 4 at least, and 5 is why not before; at least 6 what the numbers
 --         of what was lost are below, and 7 when the clock has caught up with all,
---       'begin'  a new one: 4 the span of what may still run, 5... fields and values,
+--       'begin'  a new one: 4 the span of what may still run, 5... fields and values. It makes no
+--         span and none of RAISED_FIELDS less than another worker has made it meanwhile,
 --       'end'    the quarantine, whichever id has one, also that of 2: 4 the id that begins; by `ended`
 --         all know that what was lost before does not count any more; 5 by whom
 -- `epoch_read` only reads it: 2 '1' to be told how many replicas follow this server.
@@ -25,6 +26,7 @@ local EPOCH_VERSION = 2 -- in its field `format`
 local EPOCH_FIELDS = {'id', 'run', 'history', 'span', 'before', 'turns', 'until', 'reason', 'since',
                       'by', 'ended', 'floor', 'level', 'format'}
 local EPOCH_ID, EPOCH_UNTIL, EPOCH_FORMAT = 1, 7, 14
+local RAISED_FIELDS = {['until'] = true, floor = true, level = true}
 local WINDOW_LEAST, WINDOW_MORE = 60000000, 5000000
 
 local function read_epoch()
@@ -61,7 +63,8 @@ local function raise_field(name, value)
 end
 
 local function begin_window(before)
-    call('hset', key, 'before', before, 'span', 0, 'turns', now + max(before, WINDOW_LEAST) + WINDOW_MORE)
+    call('hset', key, 'before', digits(before), 'span', 0,
+         'turns', digits(now + max(before, WINDOW_LEAST) + WINDOW_MORE))
 end
 
 local EPOCH_CHANGES = {
@@ -79,8 +82,15 @@ local EPOCH_CHANGES = {
         raise_field('level', argv[7])
     end,
     begin = function(argv)
-        call('hset', key, 'format', EPOCH_VERSION, unpack(argv, 5))
-        begin_window(tonumber(argv[4]))
+        call('hset', key, 'format', EPOCH_VERSION)
+        for i = 5, #argv, 2 do
+            if RAISED_FIELDS[argv[i]] then
+                raise_field(argv[i], argv[i + 1])
+            else
+                call('hset', key, argv[i], argv[i + 1])
+            end
+        end
+        begin_window(max(tonumber(argv[4]), number_of('span'), number_of('before')))
     end,
     ['end'] = function(argv)
         call('hset', key, 'until', 0, 'id', argv[4], 'ended', argv[4], 'by', argv[5])
@@ -107,7 +117,7 @@ local function epoch_change(argv)
         EPOCH_CHANGES[what](argv)
         found = read_epoch()
         if is_closed(found) and (what == 'begin' or not was_closed) then
-            call('hset', key, 'since', now)
+            call('hset', key, 'since', digits(now))
             found = read_epoch()
         end
     end

@@ -73,6 +73,31 @@ static void new_epoch_begins_with_the_span_of_what_may_run(void **state)
     assert_int_equal(seen.turns, scripts->clock_us + HOUR + MORE);
 }
 
+/* Both have read the epoch before: one tells a client of a TTL, then the other begins. */
+static void begin_after_a_raise_keeps_the_span(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int keeps_id = 0; keeps_id < 2; keeps_id++) {
+        redis_process_flush(&scripts->redis);
+        begin(scripts, "", EPOCH, 0, 0);
+        raise(scripts, HOUR);
+        struct epoch_seen seen = begin(scripts, EPOCH, keeps_id ? EPOCH : OTHER, SECOND, 0);
+        assert_int_equal(seen.before, HOUR);
+        assert_int_equal(seen.turns, scripts->clock_us + HOUR + MORE);
+        seen = begin(scripts, seen.id, seen.id, 0, 0);
+        assert_int_equal(seen.before, HOUR);
+    }
+}
+
+static void late_begin_ends_no_quarantine(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t until = scripts->clock_us + HOUR;
+    begin(scripts, "", EPOCH, 0, until);
+    assert_int_equal(begin(scripts, EPOCH, EPOCH, 0, until - SECOND).until, until);
+    assert_int_equal(begin(scripts, EPOCH, EPOCH, 0, until + SECOND).until, until + SECOND);
+}
+
 static void epoch_of_another_id_is_left_alone(void **state)
 {
     struct scripts *scripts = *state;
@@ -116,6 +141,8 @@ int main(void)
         TEST(span_is_the_longest_ttl_of_its_window),
         TEST(window_lasts_as_long_as_the_span_before_it),
         TEST(new_epoch_begins_with_the_span_of_what_may_run),
+        TEST(begin_after_a_raise_keeps_the_span),
+        TEST(late_begin_ends_no_quarantine),
         TEST(epoch_of_another_id_is_left_alone),
         TEST(quarantine_began_when_the_last_loss_was_noticed),
         TEST(end_begins_an_epoch_where_there_is_a_quarantine),
