@@ -206,13 +206,13 @@ static void judge_adopt(struct shard *shard, const struct epoch *epoch)
     shard->quarantine.owed = 0;
 }
 
-/* What this worker remembers and another epoch lacks is written to it, as well as what could not
- * be written before. */
-static void judge_see_span(struct shard *shard, const struct epoch *epoch, bool is_other)
+/* What this worker remembers and the epoch lacks is written to it, as well as what could not be
+ * written before. */
+static void judge_see_span(struct shard *shard, const struct epoch *epoch)
 {
     int64_t now = shard->clock.heard, own = span_longest(&shard->span, now);
     span_see(&shard->span, epoch->span, epoch->before, epoch->turns - shard->clock.now.high, now);
-    if (is_other && own > epoch_longest(epoch))
+    if (own > epoch_longest(epoch))
         span_ask(&shard->span, own, now);
     if (!shard->raising && (shard->span.asked > 0 || now >= shard->span.turns))
         guard_write_span(shard, shard->span.asked);
@@ -239,7 +239,7 @@ static void judge_follow(struct shard *shard, const struct epoch *epoch, bool is
     if (!is_ended && judge_owed(shard) > opens)
         shard_raise(&own, judge_owed(shard));
     judge_adopt(shard, epoch);
-    judge_see_span(shard, epoch, is_other);
+    judge_see_span(shard, epoch);
     shard_set_quarantine(shard, own > opens ? own : opens, reason, false, epoch->by);
     if (epoch->since && opens > 0)
         shard->quarantine.since = epoch->since;
