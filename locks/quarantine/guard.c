@@ -137,12 +137,6 @@ static void guard_note_jump(struct shard *shard)
         guard_look_at(shard);
 }
 
-/* When the question was sent that the shard has answered last; our time. */
-static int64_t guard_sent(const struct shard *shard)
-{
-    return (int64_t)(store_mark_at(shard->guard->store, shard->number).sent / NS_PER_US);
-}
-
 /* After a change of servers the shard may be looked at more than once before the new run is
  * adopted: only at the first look its clock is another one. */
 static void guard_measure(struct shard *shard, int64_t time)
@@ -150,7 +144,7 @@ static void guard_measure(struct shard *shard, int64_t time)
     const char *run = store_peer(shard->guard->store, shard->number)->run_id;
     struct shard_clock *clock = &shard->clock;
     shard_wake_all(shard->guard);
-    if (shard_measure(shard, guard_sent(shard), time,
+    if (shard_measure(shard, shard_sent(shard), time,
                       clock->run[0] && run[0] && strcmp(clock->run, run) != 0))
         guard_note_jump(shard);
     snprintf(clock->run, sizeof clock->run, "%s", run);
@@ -202,7 +196,7 @@ void guard_extend(struct shard *shard, enum quarantine_reason reason)
 void guard_late(struct guard *guard, unsigned number, const char *error)
 {
     struct shard *shard = shard_at(guard, number);
-    int64_t took = clock_now() - guard_sent(shard);
+    int64_t took = clock_now() - shard_sent(shard);
     int64_t time = strtoll(error + strcspn(error, "0123456789"), NULL, 10);
     if (time <= 0)
         return;
@@ -289,7 +283,7 @@ static void guard_on_raised(void *context, const struct store_result *result)
         guard_look(shard->guard);
     else if (is_replied && epoch_read(result->reply, &epoch))
         span_see(&shard->span, epoch.span, epoch.before, epoch.turns - shard->clock.now.high,
-                 clock_now());
+                 shard_sent(shard));
     answers_run(&raising->answers, is_known
                                        ? NULL
                                        : "the connection to Redis was lost before it was certain "

@@ -200,7 +200,7 @@ static void judge_adopt(struct shard *shard, const struct epoch *epoch)
     snprintf(known->id, sizeof known->id, "%s", epoch->id);
     snprintf(known->run, sizeof known->run, "%s", epoch->run);
     snprintf(known->history, sizeof known->history, "%s", epoch->history);
-    known->adopted = shard->clock.heard;
+    known->adopted = shard_sent(shard);
     known->is_known = true;
     known->is_moved = known->has_come = shard->clock.has_jumped = false;
     shard->quarantine.owed = 0;
@@ -211,7 +211,8 @@ static void judge_adopt(struct shard *shard, const struct epoch *epoch)
 static void judge_see_span(struct shard *shard, const struct epoch *epoch)
 {
     int64_t now = shard->clock.heard, own = span_longest(&shard->span, now);
-    span_see(&shard->span, epoch->span, epoch->before, epoch->turns - shard->clock.now.high, now);
+    span_see(&shard->span, epoch->span, epoch->before, epoch->turns - shard->clock.now.high,
+             shard_sent(shard));
     if (own > epoch_longest(epoch))
         span_ask(&shard->span, own, now);
     if (!shard->raising && (shard->span.asked > 0 || now >= shard->span.turns))

@@ -8,6 +8,7 @@ enum {
     CAUGHT_UP_US = 100000,
     SLEPT_US = 100000,
     HEADROOM_US = 2000000,
+    NS_PER_US = 1000,
 };
 
 struct shard *shard_at(struct guard *guard, unsigned number)
@@ -75,6 +76,11 @@ static void shard_change_clock(struct shard *shard, const struct redis_clock *be
     /* A quarantine goes on for as long as it would have. */
     if (shard->quarantine.opens)
         shard->quarantine.opens += clock->now.high - before->low;
+}
+
+int64_t shard_sent(const struct shard *shard)
+{
+    return (int64_t)(store_mark_at(shard->guard->store, shard->number).sent / NS_PER_US);
 }
 
 bool shard_measure(struct shard *shard, int64_t sent, int64_t time, bool is_another)

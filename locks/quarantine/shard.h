@@ -81,6 +81,9 @@ static inline void shard_raise(int64_t *value, int64_t least)
         *value = least;
 }
 
+/* When the question was sent that the shard has answered last; our time. */
+int64_t shard_sent(const struct shard *shard);
+
 /* Redis' clock was at `time` between our moment `sent` and now; it is the clock of another server
  * than before, or not. Returns whether the same clock has jumped. */
 bool shard_measure(struct shard *shard, int64_t sent, int64_t time, bool is_another);
