@@ -262,12 +262,28 @@ void guard_taken(struct guard *guard, unsigned to, unsigned from)
 
 /* The span */
 
-/* A span that is being written, with the answers that wait for it. */
+/* A span that is being written to the epoch of this id, with the answers that wait for it. */
 struct raising {
     struct shard *shard;
+    char id[EPOCH_SIZE];
     int64_t span;
     struct answers answers;
 };
+
+/* NULL: the epoch has the span now. */
+static const char *guard_why_not_raised(const struct raising *raising,
+                                        const struct store_result *result)
+{
+    struct epoch epoch;
+    if (result->outcome == STORE_IN_DOUBT || result->outcome == STORE_UNSENT)
+        return "the connection to Redis was lost before it was certain that Redis would remember "
+               "the hold";
+    if (result->outcome == STORE_REPLIED && epoch_read(result->reply, &epoch) &&
+        strcmp(epoch.id, raising->id) == 0 && epoch.span >= raising->span)
+        return NULL;
+    return "it is not certain that Redis remembers the hold: its data is other data by now, or it "
+           "takes no writes";
+}
 
 /* If the epoch is another by now, it is looked at, and what is remembered here is written to it. */
 static void guard_on_raised(void *context, const struct store_result *result)
@@ -275,7 +291,6 @@ static void guard_on_raised(void *context, const struct store_result *result)
     struct raising *raising = context;
     struct shard *shard = raising->shard;
     bool is_replied = result->outcome == STORE_REPLIED;
-    bool is_known = is_replied || result->outcome == STORE_REFUSED;
     struct epoch epoch;
     if (shard->raising == raising)
         shard->raising = NULL;
@@ -284,10 +299,7 @@ static void guard_on_raised(void *context, const struct store_result *result)
     else if (is_replied && epoch_read(result->reply, &epoch))
         span_see(&shard->span, epoch.span, epoch.before, epoch.turns - shard->clock.now.high,
                  shard_sent(shard));
-    answers_run(&raising->answers, is_known
-                                       ? NULL
-                                       : "the connection to Redis was lost before it was certain "
-                                         "that Redis would remember the hold");
+    answers_run(&raising->answers, guard_why_not_raised(raising, result));
     free(raising);
 }
 
@@ -297,6 +309,7 @@ bool guard_write_span(struct shard *shard, int64_t span)
         return false;
     struct raising *raising = memory_checked(calloc(1, sizeof *raising));
     raising->shard = shard;
+    memcpy(raising->id, shard->known.id, sizeof raising->id);
     raising->span = span;
     answers_init(&raising->answers);
     shard->raising = raising;
