@@ -123,6 +123,27 @@ static bool has_record(void *context)
     return found;
 }
 
+static bool has_span_of_an_hour(void *context)
+{
+    redisReply *reply = redis_process_command(context, "HGET baton:epoch span");
+    bool has = reply->type == REDIS_REPLY_STRING && strcmp(reply->str, "3600000000") == 0;
+    freeReplyObject(reply);
+    return has;
+}
+
+/* As if an older record had come back. */
+static void span_that_a_record_has_lost_is_written_again(void **state)
+{
+    struct pair pair;
+    (void)state;
+    pair_open(&pair, NULL, AUTO);
+    answers(pair.client[0], "POST /locks/n?ttl=1h", NULL, 201, NULL);
+    assert_true(has_span_of_an_hour(&pair.redis));
+    freeReplyObject(redis_process_command(&pair.redis, "HSET baton:epoch span 0 before 0"));
+    assert_true(clock_wait_until(has_span_of_an_hour, &pair.redis, PATIENCE_MS));
+    pair_close(&pair);
+}
+
 /* Else nobody could release what fills it. */
 static void a_full_redis_takes_the_record(void **state)
 {
@@ -252,6 +273,7 @@ int main(void)
         cmocka_unit_test(nobody_slips_in_while_it_is_found_out),
         cmocka_unit_test(who_waits_is_granted_at_its_end_in_order),
         cmocka_unit_test(redis_that_is_emptied_grants_nothing_from_then_on),
+        cmocka_unit_test(span_that_a_record_has_lost_is_written_again),
         cmocka_unit_test(a_full_redis_takes_the_record),
         cmocka_unit_test(it_is_as_long_as_it_is_set_to_be),
         cmocka_unit_test(there_is_none_where_nothing_can_be_lost),
