@@ -201,6 +201,35 @@ static void node_whose_first_slot_comes_from_elsewhere_is_quarantined(void **sta
     on_cluster_close(&all);
 }
 
+static bool has_record(struct clustered *clustered, int node)
+{
+    redisReply *keys = clustered_ask(clustered, node, "KEYS baton:epoch*");
+    bool has = keys->elements > 0;
+    freeReplyObject(keys);
+    return has;
+}
+
+/* The record that comes back is the one that this node had: nothing in it says that the slot was
+ * elsewhere. */
+static void node_whose_first_slot_comes_back_is_quarantined(void **state)
+{
+    struct on_cluster all;
+    struct slot_move move = {CLUSTERED_SLOTS / CLUSTERED_PRIMARIES, 1, 0}, back = {move.slot, 0, 1};
+    int64_t until = clock_ms() + CLOCK_HANG_MS;
+    (void)state;
+    on_cluster_open(&all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
+                    LIST("--workers=1", "--quarantine=auto"));
+    clustered_move(&all.clustered, &move);
+    for (; !has_record(&all.clustered, 1); clock_sleep_ms(20))
+        assert_true(clock_ms() < until);
+    clock_sleep_ms(LOOKS_MS);
+    assert_false(is_closed_on_record(&all.clustered, 1));
+    clustered_move(&all.clustered, &back);
+    for (; !is_closed_on_record(&all.clustered, 1); clock_sleep_ms(20))
+        assert_true(clock_ms() < until);
+    on_cluster_close(&all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +237,7 @@ int main(void)
         cmocka_unit_test(lost_hold_that_had_moved_begins_a_quarantine),
         cmocka_unit_test(lost_hold_that_has_just_moved_begins_a_quarantine),
         cmocka_unit_test(node_whose_first_slot_comes_from_elsewhere_is_quarantined),
+        cmocka_unit_test(node_whose_first_slot_comes_back_is_quarantined),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests_name("cluster_losses", tests, NULL, NULL);
