@@ -211,6 +211,7 @@ static enum status run_guarded(struct run *run, char *const *command)
     enum status status = run_conclude(run);
     if (renews && !lease_stop(&run->lease))
         _exit((int)status); /* a resolver that does not answer holds the thread up */
+    waker_end(run->lease.waker);
     return status;
 }
 

@@ -61,7 +61,7 @@ enum place { BY_PIPE, BY_PTY, BY_CRON, AS_PID_1, PLACES };
 static const struct {
     const char *name, *command;
 } PLACED[PLACES] = {
-    [BY_PIPE] = {"pipe", "bash -c \"exec $RUN\" | cat"},
+    [BY_PIPE] = {"pipe", "exec bash -c \"exec $RUN\" > >(cat)"},
     [BY_PTY] = {"pty", "exec script -qec \"$RUN\" /dev/null"},
     [BY_CRON] = {"cron", "exec env -i HOME=\"$HOME\" PATH=/usr/bin:/bin BATON_URL=\"$BATON_URL\" "
                          "setsid -w sh -c \"exec $RUN\" </dev/null"},
