@@ -276,11 +276,10 @@ void judge_epoch(struct shard *shard, const struct epoch *epoch)
         return;
     }
     bool is_of_another = judge_is_of_another(shard, epoch->run, epoch->history);
-    if (is_same && known->has_come) /* with an epoch that it had here before it left */
-        reason = QUARANTINE_SERVER;
-    else if ((is_of_another ||
-              (is_same && judge_is_of_another(shard, known->run, known->history))) &&
-             !judge_keeps_all(shard, epoch))
+    bool has_come = is_same && known->has_come; /* with an epoch that it had here before it left */
+    bool is_restarted =
+        is_of_another || (is_same && judge_is_of_another(shard, known->run, known->history));
+    if (has_come || (is_restarted && !judge_keeps_all(shard, epoch)))
         reason = QUARANTINE_SERVER;
     else if (is_same && shard->clock.has_jumped)
         reason = QUARANTINE_CLOCK;
