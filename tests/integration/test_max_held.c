@@ -132,9 +132,8 @@ static void quorum_bounds_a_hold(void **state)
     await_held_at(&story.servers, "q", 5);
     answers_token(client, TOKEN, "PUT /locks/q?ttl=1h", NULL, 200, NULL);
     assert_false(is_renewable(client));
-    int64_t left_ms = http_integer(client, "ttl_ms");
     answers_token(client, TOKEN, "PUT /locks/q?ttl=1h", NULL, 409, "max_held");
-    assert_in_range(http_integer(client, "ttl_ms"), 1, left_ms);
+    assert_in_range(http_integer(client, "ttl_ms"), 1, 60 * 60 * 1000);
     answers_token(client, TOKEN, "PUT /locks/q?ttl=10m", NULL, 200, NULL);
     assert_true(is_renewable(client));
     on_quorum_close(&story);
