@@ -175,7 +175,7 @@ figures: ## measure start, speed, waiting and size (PARTS='cost code' for some)
 	@$(submake) all bench-tool
 	@tests/bench/figures.sh $(PARTS)
 
-nightly: ## all that the gate, .ci/run, leaves out (three hours; ONLY=word of one step)
+nightly: ## all that the gate, .ci/run, leaves out (two hours; ONLY=word of one step)
 	@tests/nightly.sh '$(ONLY)'
 
 budget: ## count instructions, system calls and what Redis is asked, and compare (ACCEPT=1, PROFILE=acquire)

@@ -13,24 +13,41 @@ nightly() { # WHAT COMMAND...
     [[ $1 != *"$word"* ]] || step "$@"
 }
 
-nightly "packages" deploy/install-packages.sh build run test cases client-go client-java client-php client-ruby deploy ui lint \
+# What must have the machine for itself.
+alone() {
+    nightly "timing: how soon things happen" make timing
+    nightly "bench: comparison, the short form" make bench QUICK=1
+}
+
+# These need the processor all the time.
+busy() {
+    nightly "lint: all analyzers over all files" make lint
+    nightly "tests on this machine" make test
+    nightly "tests under ThreadSanitizer" make test SANITIZE=thread
+    nightly "tests under valgrind, a part" make test VALGRIND=1 \
+        ONLY="test_fields test_rate test_tokens_file test_principal test_acquire test_parameters test_holds test_several test_hold_conn"
+    nightly "bare roots: all tests in Debian 12 and 13" make bare-test
+    nightly "model: the hand-over" make model
+    nightly "fuzz: 60 s for each target" make fuzz SECONDS=60
+    nightly "dist: the tarball builds without git" tests/package/dist_builds.sh
+}
+
+# These wait for most of their time: for ends, restarts and timeouts.
+patient() {
+    nightly "oracle: 500 runs of baton run" env BATON_ORACLE_RUNS=500 BATON_TEST_LIMIT=7200 make test ONLY=test_oracle
+    nightly "chaos" make chaos
+    nightly "page in a headless Chromium" make ui-test
+    nightly "clients: all cases" make clients-test
+    nightly "image, run as containers" make container
+    nightly "Debian package, in clean roots of 12 and 13" make deb-test
+    nightly "upgrade from the last release" tests/upgrade/last_release.sh
+}
+
+step "Packages" deploy/install-packages.sh build run test cases client-go client-java client-php client-ruby deploy ui lint \
     fuzz valgrind budget bare-test deb-test container model bench
-nightly "timing: how soon things happen" make timing
-nightly "lint: all analyzers over all files" make lint
-nightly "tests on this machine" make test
-nightly "tests under ThreadSanitizer" make test SANITIZE=thread
-nightly "tests under valgrind, a part" make test VALGRIND=1 \
-    ONLY="test_fields test_rate test_tokens_file test_principal test_acquire test_parameters test_holds test_several test_hold_conn"
-nightly "oracle: 500 runs of baton run" env BATON_ORACLE_RUNS=500 BATON_TEST_LIMIT=7200 make test ONLY=test_oracle
-nightly "bare roots: all tests in Debian 12 and 13" make bare-test
-nightly "page in a headless Chromium" make ui-test
-nightly "clients: all cases" make clients-test
-nightly "model: the hand-over" make model
-nightly "fuzz: 60 s for each target" make fuzz SECONDS=60
-nightly "chaos" make chaos
-nightly "bench: comparison, the short form" make bench QUICK=1
-nightly "image, run as containers" make container
-nightly "Debian package, in clean roots of 12 and 13" make deb-test
-nightly "dist: the tarball builds without git" tests/package/dist_builds.sh
-nightly "upgrade from the last release" tests/upgrade/last_release.sh
+step "Build" make -s -j"$(nproc)" test-programs
+alone
+busy &
+patient &
+wait
 steps_close
