@@ -31,7 +31,7 @@ struct renewer {
     int64_t replicas;
     bool is_final; /* the hold ends with its max_held */
     bool asking;   /* a renewal is under way */
-    bool again;    /* and the hold may have ended since */
+    bool doubted;  /* somebody else may have ended the hold: see renewer_check */
     bool closed;   /* the timer is */
     size_t name_length;
     size_t token_length;
@@ -43,6 +43,8 @@ enum {
     RENEW_PART = 3,
     CHECKS_A_MS = 20, /* of all holds, so that their renewals do not come to Redis together */
 };
+
+static const uint64_t NEVER = UINT64_MAX;
 
 static uint64_t renewer_earlier(uint64_t one, uint64_t other)
 {
@@ -96,9 +98,11 @@ void renewer_stop(struct renewer *renewer)
     uv_close((uv_handle_t *)&renewer->timer, renewer_on_closed);
 }
 
+/* If nobody else may have ended it, a hold that no renewal made longer has lasted until its end.
+ * The clock of Redis says when that is, which may be before `ends`. */
 static void renewer_lose(struct renewer *renewer, const char *why)
 {
-    bool is_over = renewer->is_final && uv_now(renewer->locks->loop) >= renewer->ends;
+    bool is_over = renewer->is_final && !renewer->doubted;
     renewer_stop(renewer);
     renewer->events.lost(renewer->events.context,
                          is_over ? "the hold has ended: it has reached its max_held" : why);
@@ -139,7 +143,8 @@ static void renewed(struct renewer *renewer, const struct locks_reply *reply)
         renewer->ttl_ms = left_ms;
     renewer->ends = renewer->sent + left_ms;
     renewer->is_final = hold->is_final;
-    renewer->ask_at = renewer->again ? 0 : renewer->sent + renewer_pause(renewer);
+    renewer->doubted = renewer->ask_at != NEVER; /* since this renewal was sent */
+    renewer->ask_at = renewer_earlier(renewer->ask_at, renewer->sent + renewer_pause(renewer));
     renewer->told_at = uv_now(renewer->locks->loop);
     renewer_sleep(renewer);
     if (renewer->events.renewed)
@@ -166,7 +171,7 @@ static void renewer_answered(void *context, const struct locks_reply *reply)
 static void renewer_ask(struct renewer *renewer)
 {
     renewer->asking = true;
-    renewer->again = false;
+    renewer->ask_at = NEVER;
     renewer->sent = uv_now(renewer->locks->loop);
     renewer->locks->engine->renew(
         renewer->locks, (struct slice){renewer->name_and_token, renewer->name_length},
@@ -201,9 +206,10 @@ static void renewer_on_timer(uv_timer_t *timer)
         renewer_sleep(renewer);
 }
 
+/* Renews at `at`, since somebody else may have ended the hold. */
 static void renewer_check(struct renewer *renewer, uint64_t at)
 {
-    renewer->again = renewer->asking;
+    renewer->doubted = true;
     renewer->ask_at = renewer_earlier(renewer->ask_at, at);
     renewer_sleep(renewer);
 }

@@ -4,6 +4,7 @@
 #include "tests/support/fixtures/locks_fixture.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char TOKEN[] = "0123456789012345678901";
 
@@ -154,6 +155,41 @@ static void hold_of_connection_in_crowd_is_lost_at_once(void **state)
     fixture_await(fixture, &broken.lost, 1);
 }
 
+static void keep_bounded(struct kept *kept, struct locks_fixture *fixture, int64_t ttl_ms,
+                         int64_t max_held_ms)
+{
+    struct acquire request = fixture_request("n", TOKEN, ttl_ms);
+    request.of_connection = true;
+    request.max_held_ms = max_held_ms;
+    fixture_acquire(&fixture->here, &request);
+    keep(kept, fixture, 300);
+    fixture_await(fixture, &kept->renewed, 1);
+}
+
+/* It ends by the clock of Redis, which may be ahead: here by ten minutes. */
+static void end_by_max_held_is_told_before_own_clock_has_it(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct kept kept = {0};
+    keep_bounded(&kept, fixture, FIXTURE_TTL_MS, FIXTURE_TTL_MS);
+    freeReplyObject(redis_process_command(&fixture->redis, "DEL baton:{n}"));
+    fixture_await(fixture, &kept.lost, 1);
+    assert_non_null(strstr(kept.why, "max_held"));
+}
+
+/* Its first renewal is the last that makes it longer. */
+static void break_of_bounded_hold_is_not_told_as_its_end(void **state)
+{
+    enum { MORE_MS = 50 };
+    struct locks_fixture *fixture = *state;
+    struct kept kept = {0};
+    keep_bounded(&kept, fixture, FIXTURE_TTL_MS, FIXTURE_TTL_MS + MORE_MS);
+    assert_in_range(kept.ttl_ms, 1, FIXTURE_TTL_MS - 1);
+    fixture_break(&fixture->there, "n");
+    fixture_await(fixture, &kept.lost, 1);
+    assert_non_null(strstr(kept.why, "broken by force"));
+}
+
 static void hold_that_redis_has_lost_is_lost_when_it_is_back(void **state)
 {
     struct locks_fixture *fixture = *state;
@@ -279,6 +315,8 @@ int main(void)
         IN_FIXTURE(a_hold_that_was_broken_is_lost),
         IN_FIXTURE(connection_is_told_at_once_who_else_ends_its_hold),
         IN_FIXTURE(hold_of_connection_in_crowd_is_lost_at_once),
+        IN_FIXTURE(end_by_max_held_is_told_before_own_clock_has_it),
+        IN_FIXTURE(break_of_bounded_hold_is_not_told_as_its_end),
         IN_FIXTURE(hold_that_redis_has_lost_is_lost_when_it_is_back),
         IN_FIXTURE(a_short_loss_of_redis_loses_nothing),
         IN_FIXTURE(a_hold_is_lost_when_it_could_not_be_renewed_in_time),
