@@ -9,6 +9,17 @@ bool permission_to_read(const struct exchange *exchange, struct slice name)
     return principal_may(exchange->principal, VERB_READ, name);
 }
 
+void permission_hide_others(const struct exchange *exchange, struct lock_view *view)
+{
+    if (permission_to_read(exchange, exchange->name))
+        return;
+    if (!view->mine || view->hold_count > 1)
+        view->holder_count = 0;
+    view->waiter_count = 0;
+    view->all_waiters = NULL;
+    view->last_release.fence = 0;
+}
+
 /* Breaking needs another verb than releasing. Watching by a token is for who may read, and for who
  * may acquire. */
 static enum verb permission_verb(const struct exchange *exchange)

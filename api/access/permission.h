@@ -13,4 +13,8 @@ bool permission_check(struct exchange *exchange);
 /* Whether the principal may read this lock. Lists leave the other locks out. */
 bool permission_to_read(const struct exchange *exchange, struct slice name);
 
+/* If the principal may not read the lock of the request, leaves in the view what concerns the
+ * request's own token, and how many hold the lock and wait for it. */
+void permission_hide_others(const struct exchange *exchange, struct lock_view *view);
+
 #endif

@@ -1,4 +1,5 @@
 #include "api/access/completion.h"
+#include "api/access/permission.h"
 #include "api/http/context.h"
 #include "api/http/etag.h"
 #include "api/http/exchange.h"
@@ -75,13 +76,14 @@ static void break_answer(struct exchange *exchange, const struct locks_reply *re
 static void on_seen_instead(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;
-    const struct lock_view *view = &reply->view;
+    struct lock_view seen = reply->view, *view = &seen;
     char state[STATE_TEXT];
     if (reply->result != LOCKS_DONE) {
         problem_unanswered(exchange, reply->result, reply->error);
         exchange_resume(exchange);
         return;
     }
+    permission_hide_others(exchange, view);
     state_text(view, state);
     json_t *document =
         problem_new(exchange, PROBLEM_HOLD_ENDED,
@@ -105,8 +107,10 @@ static void broken(void *context, const struct locks_reply *reply)
                       on_seen_instead, exchange);
         return;
     } else {
+        struct locks_reply told = *reply;
         lock_event_forced(exchange, reply);
-        break_answer(exchange, reply);
+        permission_hide_others(exchange, &told.view);
+        break_answer(exchange, &told);
     }
     exchange_resume(exchange);
 }

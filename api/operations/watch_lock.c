@@ -64,24 +64,12 @@ static void watch_lock_send_round(struct watching *watching, const struct locks_
     events_end_round(events);
 }
 
-/* Who may not read and watches by a token sees of the lock what concerns that token. */
-static void watch_lock_hide_others(const struct exchange *exchange, struct lock_view *view)
-{
-    if (permission_to_read(exchange, exchange->name))
-        return;
-    if (!view->mine || view->hold_count > 1)
-        view->holder_count = 0;
-    view->waiter_count = 0;
-    view->all_waiters = NULL;
-    view->last_release.fence = 0;
-}
-
 static void watch_lock_on_looked(void *context, const struct locks_reply *seen)
 {
     struct watching *watching = context;
     struct exchange *exchange = watching->events.exchange;
     struct locks_reply told = *seen, *reply = &told;
-    watch_lock_hide_others(exchange, &told.view);
+    permission_hide_others(exchange, &told.view);
     watching->watch = NULL;
     if (reply->result == LOCKS_DAMAGED && !watching->events.begun) {
         problem_unanswered(exchange, reply->result, reply->error);

@@ -296,6 +296,26 @@ static void watch_by_a_token_shows_others_only_to_who_may_read(void **state)
     free(token);
 }
 
+static void break_tells_no_holders_to_who_may_not_read(void **state)
+{
+    static const char BREAK[] = "DELETE /locks/team%2Fbroken?force=true";
+    static const char BREAK_ONE[] = "DELETE /locks/team%2Fbroken?force=true&fence=1";
+    struct http_client *client = client_of(state);
+    struct as holder = {.principal = "acquire", .body = "{\"owner\":\"secret\"}"};
+    struct as in_text = {.principal = "break", .header = "Accept: text/plain"};
+    for (int i = 0; i < 2; i++) {
+        asks_for(client, holder, "POST /locks/team%2Fbroken", 201);
+        asks_for(client, AS("break"), BREAK_ONE, 409);
+        assert_string_equal(http_text(client, "code"), "hold_ended");
+        assert_int_equal(json_array_size(member(client, "holders")), 0);
+        assert_true(json_is_null(member(client, "last_release")));
+        assert_null(strstr(client->reply.body, "secret"));
+        asks_for(client, i == 0 ? AS("break") : in_text, BREAK, 200);
+        assert_null(strstr(client->reply.body, "secret"));
+    }
+    assert_string_equal(client->reply.body, "broken: 1 hold\n");
+}
+
 static void one_forbidden_name_refuses_all_names(void **state)
 {
     static const char *const REQUESTS[] = {"POST /locks", "PUT /locks", "DELETE /locks"};
@@ -342,6 +362,7 @@ int main(void)
         cmocka_unit_test(known_caller_learns_who_it_is),
         cmocka_unit_test(hold_by_connection_needs_acquire),
         cmocka_unit_test(watch_by_a_token_shows_others_only_to_who_may_read),
+        cmocka_unit_test(break_tells_no_holders_to_who_may_not_read),
         cmocka_unit_test(one_forbidden_name_refuses_all_names),
         cmocka_unit_test(credentials_are_checked_before_parameters),
     };
