@@ -120,6 +120,7 @@ static void break_by_fence_finds_hold_among_thousands(void **state)
     struct scripts *scripts = *state;
     share(scripts, 0, MANY, 60000);
     int64_t fence = acquire(scripts, .token = "last", .mode = "shared", .ttl_ms = 90000).fence;
+    int64_t keys = key_count(scripts);
     assert_int_equal(break_hold(scripts, "n", fence + 1).count, 0);
     assert_true(scripts->turns >= MANY / 1000);
     struct answer broken = break_hold(scripts, "n", fence);
@@ -127,6 +128,7 @@ static void break_by_fence_finds_hold_among_thousands(void **state)
     assert_int_equal(broken.count, 1);
     assert_string_equal(broken.owner, "last");
     assert_int_equal(inspect(scripts, "n", "").holds, MANY);
+    assert_int_equal(key_count(scripts), keys); /* where a search goes on is noted no more */
 }
 
 /* All are told of, but only some by themselves: a reply stays short. */

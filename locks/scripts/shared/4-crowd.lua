@@ -36,10 +36,12 @@ end
 
 -- The hold with this fence, or nil. One call looks at a batch of holds, those that end soonest first. If
 -- there may be more, it notes where the next call goes on, and returns nil and true: at the end of the last
--- hold, behind so many that end with it. A hold that is renewed meanwhile comes behind.
+-- hold, behind so many that end with it. A hold that is renewed meanwhile comes behind. The last call
+-- removes the note, so that a search that comes soon begins anew.
 function crowd.find_fence(fence)
     local place = beside(':sought:' .. digits(fence))
-    local from, skipped = match(call('get', place) or '-inf 0', '(.*) (.*)')
+    local noted = call('get', place)
+    local from, skipped = match(noted or '-inf 0', '(.*) (.*)')
     local found = call('zrangebyscore', crowd.expiries_key(), from, '+inf', 'withscores', 'limit', skipped,
                        BATCH)
     local tokens, last = {}, found[#found]
@@ -48,16 +50,17 @@ function crowd.find_fence(fence)
         tokens[#tokens + 1] = found[i]
         skipped = skipped + (found[i + 1] == last and 1 or 0)
     end
+    local sought = nil
     for _, hold in ipairs(crowd.holds_of(tokens)) do
-        if hold[FENCE] == fence then
-            return hold
-        end
+        sought = hold[FENCE] == fence and hold or sought
     end
-    if #tokens == BATCH then
+    local goes_on = not sought and #tokens == BATCH
+    if goes_on then
         call('set', place, last .. ' ' .. skipped, 'px', SOUGHT_MS)
-        return nil, true
+    elseif noted then
+        call('unlink', place)
     end
-    return nil
+    return sought, goes_on
 end
 
 function crowd.owned(owner)
