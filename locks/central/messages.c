@@ -82,10 +82,11 @@ static void message_suspected(struct locks *locks, struct slice key)
         subscription_check(subscription);
 }
 
-/* e KEY: another request has ended a hold of a connection to this server. */
-static void message_ended(struct locks *locks, struct slice key)
+/* e TOKEN KEY: another request has ended the hold of a connection to this server. */
+static void message_ended(struct locks *locks, struct slice rest)
 {
-    renewers_check_name(locks, key);
+    struct slice token = slice_take_word(&rest);
+    renewers_check_hold(locks, rest, token);
 }
 
 void central_message(struct locks *locks, struct slice text)

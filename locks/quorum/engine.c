@@ -104,8 +104,9 @@ static void quorum_engine_message(struct locks *locks, struct slice text)
 {
     unsigned member = store_telling(locks->store);
     struct slice kind = slice_take_word(&text);
-    if (slice_equals(kind, "e")) { /* e KEY: a hold of a connection has ended there */
-        renewers_check_name(locks, text);
+    if (slice_equals(kind, "e")) { /* e TOKEN KEY: the hold of a connection has ended there */
+        struct slice token = slice_take_word(&text);
+        renewers_check_hold(locks, text, token);
         return;
     }
     int64_t number = take_number(&text);

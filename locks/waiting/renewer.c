@@ -168,15 +168,20 @@ static void renewer_answered(void *context, const struct locks_reply *reply)
     }
 }
 
+static struct slice renewer_token(const struct renewer *renewer)
+{
+    return (struct slice){renewer->name_and_token + renewer->name_length, renewer->token_length};
+}
+
 static void renewer_ask(struct renewer *renewer)
 {
     renewer->asking = true;
     renewer->ask_at = NEVER;
     renewer->sent = uv_now(renewer->locks->loop);
-    renewer->locks->engine->renew(
-        renewer->locks, (struct slice){renewer->name_and_token, renewer->name_length},
-        (struct slice){renewer->name_and_token + renewer->name_length, renewer->token_length}, 0,
-        renewer->replicas, slice_of("server"), renewer_answered, renewer);
+    renewer->locks->engine->renew(renewer->locks,
+                                  (struct slice){renewer->name_and_token, renewer->name_length},
+                                  renewer_token(renewer), 0, renewer->replicas, slice_of("server"),
+                                  renewer_answered, renewer);
     renewer_sleep(renewer);
 }
 
@@ -214,12 +219,14 @@ static void renewer_check(struct renewer *renewer, uint64_t at)
     renewer_sleep(renewer);
 }
 
-void renewers_check_name(struct locks *locks, struct slice key)
+void renewers_check_hold(struct locks *locks, struct slice key, struct slice token)
 {
     const struct renewed_name *name = tree_find(&locks->renewed_names.by_key, key);
     struct renewer *renewer = name ? LIST_FIRST(&name->renewers) : NULL;
+    bool is_each = slice_equals(token, "*");
     for (; renewer; renewer = LIST_NEXT(renewer, others))
-        renewer_check(renewer, 0);
+        if (is_each || slice_same(renewer_token(renewer), token))
+            renewer_check(renewer, 0);
 }
 
 void renewers_check(struct locks *locks)

@@ -5,9 +5,9 @@
 
 #include "locks/locks.h"
 
-/* A hold of the name has ended: each renewer of the name renews at once, and so hears of it if it
- * was its own. */
-void renewers_check_name(struct locks *locks, struct slice key);
+/* Somebody else has ended the hold of this token: its renewers renew at once, and so hear of it. For
+ * the token "*", all renewers of the name do. */
+void renewers_check_hold(struct locks *locks, struct slice key, struct slice token);
 
 /* Messages or holds may have been lost: all renewers renew soon. */
 void renewers_check(struct locks *locks);

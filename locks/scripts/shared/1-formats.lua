@@ -192,6 +192,7 @@ local KNOWN = 'known'           -- equals no attempt, so that nothing is taken b
 local CONNECTION = '='          -- begins the attempt of a request whose connection is to have the hold.
                                 -- The id of its server follows, in so many characters
 local SERVER_LENGTH = 16 -- a value
+local EACH = '*' -- a value, in place of a token: each hold of the name
 local TOLD_LONGEST = 100 -- a value: bytes of all attempts of a hold; where there are more, it is KNOWN
 
 -- A waiter: its first values are those of the hold that it will have.

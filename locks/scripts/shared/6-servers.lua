@@ -129,15 +129,16 @@ function servers.drop(state, server)
     state[SERVERS] = #all
 end
 
--- Notes a message to each server whose connections have one of these holds.
+-- Notes a message to each server whose connections have one of these holds, with the token of the hold; if
+-- several have ended, EACH for all tokens.
 function servers.tell_streams(state)
-    local told = {}
+    local token, told = #state.streams == 1 and state.streams[1][TOKEN] or EACH, {}
     for _, hold in ipairs(state.streams) do
         for attempt in gmatch(hold[ATTEMPT], CONNECTION .. '(%x+)') do
             local id = sub(attempt, 1, SERVER_LENGTH)
             if not told[id] then
                 told[id] = true
-                servers.tell(state, {id}, 'e')
+                servers.tell(state, {id}, 'e', token)
             end
         end
     end
