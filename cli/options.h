@@ -26,12 +26,12 @@ enum { OPTIONS_WAIT_FOREVER = -1 };
 
 /* Texts belong to argv. */
 struct options {
-    bool wants_help, json, quiet, verbose, shared;
+    bool wants_help, json, quiet, verbose, shared, reentrant;
     bool ignores_loss;  /* --on-lost=ignore */
     bool runs_unlocked; /* --if-unavailable=run */
     int64_t wait_ms;    /* OPTIONS_WAIT_FOREVER, 0, or how long */
     int64_t connect_timeout_ms, ttl_ms, kill_after_ms;
-    int64_t limit, at_least_ms, max_held_ms; /* 0: none */
+    int64_t limit, permits, at_least_ms, max_held_ms; /* 0: none */
     int64_t refused_status, signal;
     const char *owner, *token_file, *prefix, *reason, *fence, *held_for;
     json_t *meta; /* NULL: none */

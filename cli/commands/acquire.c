@@ -59,20 +59,25 @@ static json_t *acquire_meta(const struct options *options)
 
 static json_t *acquire_body(const struct options *options)
 {
+    const struct {
+        const char *member;
+        int64_t value; /* 0: not given */
+    } numbers[] = {{"limit", options->limit},
+                   {"permits", options->permits},
+                   {"ttl_ms", options->ttl_ms},
+                   {"at_least_ms", options->at_least_ms},
+                   {"max_held_ms", options->max_held_ms}};
     char owner[OWNER_TEXT];
-    acquire_name_owner(owner);
     json_t *body = memory_checked(json_object()), *meta = acquire_meta(options);
+    acquire_name_owner(owner);
     json_object_set_new(body, "owner", json_string(options->owner ? options->owner : owner));
     if (options->shared)
         json_object_set_new(body, "mode", json_string("shared"));
-    if (options->limit)
-        json_object_set_new(body, "limit", json_integer(options->limit));
-    if (options->ttl_ms)
-        json_object_set_new(body, "ttl_ms", json_integer(options->ttl_ms));
-    if (options->at_least_ms)
-        json_object_set_new(body, "at_least_ms", json_integer(options->at_least_ms));
-    if (options->max_held_ms)
-        json_object_set_new(body, "max_held_ms", json_integer(options->max_held_ms));
+    if (options->reentrant)
+        json_object_set_new(body, "reentrant", json_true());
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (numbers[i].value)
+            json_object_set_new(body, numbers[i].member, json_integer(numbers[i].value));
     if (json_object_size(meta) > 0)
         json_object_set(body, "meta", meta);
     json_decref(meta);
@@ -231,6 +236,9 @@ enum status command_acquire(const struct context *context)
     struct token_file file = {0};
     struct failure failure;
     int64_t sent_ns;
+    if (context->options->reentrant && !context->options->owner)
+        return problem_print(STATUS_USAGE, "--reentrant is for the holds of one --owner. Name it: "
+                                           "--owner=TEXT.");
     if (path && strcmp(path, "-") != 0 && token_file_open(&file, path, &failure) < 0)
         return problem_print(STATUS_CONFIG, "%s", failure.text);
     struct reply reply = acquire_lock(context, token, &sent_ns);

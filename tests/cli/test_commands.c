@@ -69,6 +69,25 @@ static void options_of_acquire_reach_batond(void **state)
     assert_true(member_integer(client, "holders.0.ttl_ms") > 3000000);
 }
 
+static void permits_count_by_the_limit(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 0, NULL, "$BATON acquire -n --limit=5 --permits=3 pool");
+    says(terminal, 75, "3 of 5 taken", "$BATON acquire -n --limit=5 --permits=3 pool");
+    says(terminal, 75, NULL, "$BATON run -n --limit=5 --permits=3 pool -- true");
+    says(terminal, 0, "granted", "$BATON run -n --limit=5 --permits=2 pool -- echo granted");
+    says(terminal, 64, "permits: ", "$BATON acquire -n --permits=2 pool");
+}
+
+static void reentrant_acquire_joins_the_hold_of_its_owner(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 0, NULL, "$BATON acquire -n --owner=me nested");
+    says(terminal, 0, NULL, "$BATON acquire -n --owner=me --reentrant nested");
+    says(terminal, 75, "Held by me", "$BATON acquire -n --owner=you --reentrant nested");
+    says(terminal, 64, "Name it: --owner=TEXT", "$BATON acquire -n --reentrant nested");
+}
+
 static void released_lock_that_stays_taken_is_shown_so(void **state)
 {
     struct terminal *terminal = terminal_of(state);
@@ -303,6 +322,8 @@ int main(void)
         cmocka_unit_test(held_lock_is_refused_without_a_wait),
         cmocka_unit_test(two_acquires_of_one_user_exclude_each_other),
         cmocka_unit_test(options_of_acquire_reach_batond),
+        cmocka_unit_test(permits_count_by_the_limit),
+        cmocka_unit_test(reentrant_acquire_joins_the_hold_of_its_owner),
         cmocka_unit_test(released_lock_that_stays_taken_is_shown_so),
         cmocka_unit_test(renewal_beyond_max_held_is_refused),
         cmocka_unit_test(acquire_waits_until_the_lock_is_released),
