@@ -2,6 +2,7 @@
 #include "cli/client.h"
 #include "cli/commands/commands.h"
 #include "cli/problem.h"
+#include "cli/run/guard.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,13 +57,16 @@ static enum status run_with(const struct command *command, const struct options 
     struct client_settings settings;
     struct failure failure;
     struct client *client = NULL;
+    bool inherited[GUARD_DESCRIPTORS];
     enum status status;
+    guard_note_inherited(inherited);
     if (client_settings_read(&settings, options, &failure) < 0)
         status = problem_print(STATUS_CONFIG, "%s", failure.text);
     else if (client_open(&client, &settings, &failure) < 0)
         status = problem_print(STATUS_FAULT, "%s", failure.text);
     else
-        status = command->run(&(struct context){.options = options, .client = client});
+        status = command->run(
+            &(struct context){.options = options, .client = client, .inherited = inherited});
     client_close(client);
     client_settings_free(&settings);
     return status;

@@ -10,6 +10,7 @@
 struct context {
     const struct options *options;
     struct client *client;
+    const bool *inherited; /* descriptors, for the command of baton run */
 };
 
 enum status command_acquire(const struct context *context);

@@ -172,6 +172,7 @@ static void run_plan(struct run *run, char *const *command)
     run->plan.signal = (int)options->signal;
     run->plan.outlives_front = run->lease.ignores_loss;
     run->plan.command = command;
+    run->plan.inherited = run->context->inherited;
 }
 
 /* Tells the command its lock, and nothing of a run around this one. `hold` is NULL without a lock.

@@ -29,11 +29,20 @@ struct watch {
     struct guard_report report;
 };
 
+void guard_note_inherited(bool inherited[GUARD_DESCRIPTORS])
+{
+    for (int fd = 0; fd < GUARD_DESCRIPTORS; fd++)
+        inherited[fd] = fcntl(fd, F_GETFD) >= 0;
+}
+
 static void guard_exec(const struct guard_plan *plan, pid_t guard)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != guard)
         _exit(NOT_RUN);
+    for (int fd = 0; fd < GUARD_DESCRIPTORS; fd++)
+        if (!plan->inherited[fd])
+            close(fd);
     sigaction(SIGCHLD, &plan->child_action, NULL);
     sigprocmask(SIG_SETMASK, &plan->mask, NULL);
     execvp(plan->command[0], plan->command);

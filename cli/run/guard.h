@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum { GUARD_DESCRIPTORS = 256 };
+
 struct guard_plan {
     int64_t expires_ns;    /* E: when the lock may end, by CLOCK_BOOTTIME, or GUARD_NEVER */
     int64_t kill_after_ns; /* between the signal and SIGKILL */
@@ -15,6 +17,7 @@ struct guard_plan {
     int signal;            /* that asks the command to end */
     bool outlives_front;   /* the command is not ended if the front is */
     char *const *command;
+    const bool *inherited;         /* of the first descriptors: the command has those, no others */
     sigset_t mask;                 /* of the command */
     struct sigaction child_action; /* of the command, for SIGCHLD */
 };
@@ -36,6 +39,11 @@ struct guard {
 
 #define GUARD_END   INT64_C(0)
 #define GUARD_NEVER (INT64_MAX / 2)
+
+/* Notes which of the first descriptors are open. libcurl opens more, which it does not close on
+ * exec.
+ */
+void guard_note_inherited(bool inherited[GUARD_DESCRIPTORS]);
 
 /* Starts the guard and the command. Returns 0, or a negative errno. */
 int guard_start(struct guard *ret, const struct guard_plan *plan);

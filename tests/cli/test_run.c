@@ -26,6 +26,13 @@ static void command_has_input_name_and_fence(void **state)
          "$BATON run input -c 'echo name $BATON_NAME fence $BATON_FENCE'");
 }
 
+static void command_has_the_descriptors_of_its_caller_alone(void **state)
+{
+    says(terminal_of(state), 0, "the same",
+         "exec 7</dev/null 9</dev/null; shows='ls /proc/$$/fd; true'; sh -c \"$shows\" >before; "
+         "grep -q 9 before && $BATON run descriptors -c \"$shows\" | cmp before && echo the same");
+}
+
 static void wrong_use_of_run_is_refused(void **state)
 {
     struct terminal *terminal = terminal_of(state);
@@ -225,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exit_status_is_that_of_the_command),
         cmocka_unit_test(command_has_input_name_and_fence),
+        cmocka_unit_test(command_has_the_descriptors_of_its_caller_alone),
         cmocka_unit_test(wrong_use_of_run_is_refused),
         cmocka_unit_test(run_waits_for_the_lock_or_is_silent_with_n),
         cmocka_unit_test(lock_is_held_until_the_last_descendant_ends),
