@@ -1,7 +1,6 @@
 -- Epoch: of the data of a shard: its random id, which run of the server has it, the longest TTLs that
--- clients were told of, and until when nothing is granted. A worker that finds another id than it knows,
--- or no epoch, knows that data was lost: see locks/quarantine/guard.h. Its functions have no stamp, since
--- they tell the time: they are never late.
+-- clients were told of, and until when nothing is granted: see locks/quarantine/guard.h. Its functions have
+-- no stamp, since they tell the time: they are never late.
 --
 -- The span is the longest TTL that a client was told of in this window, `before` that of the window
 -- before. A window lasts as long as that one, a minute at least, and 5 s more; then whoever raises the
@@ -9,14 +8,14 @@
 -- the next, and no hold that still runs is longer than the greater of the two. All times are in us.
 --
 -- KEYS[1]  a hash, without an expiry
--- ARGV  2 the id that the epoch is taken to have, '' for none: otherwise nothing is written; 3 what:
+-- ARGV  2 the id that the epoch is taken to have: otherwise nothing is written; 3 what:
 --       'raise'  the span at least 4,
 --       'extend' grants begin again at 4 at least, and 5 is why not before; at least 6 what the numbers
 --         of what was lost are below, and 7 when the clock has caught up with all,
---       'begin'  a new one: 4 the span of what may still run, 5... fields and values. It makes no
---         span and none of RAISED_FIELDS less than another worker has made it meanwhile,
---       'end'    the quarantine, whichever id has one, also that of 2: 4 the id that begins; by `ended`
---         all know that what was lost before does not count any more; 5 by whom
+--       'begin'  a new one, also if there is none ('' in 2): 4 the span of what may still run, 5... fields
+--         and values. No span and none of RAISED_FIELDS gets less than another worker has made it,
+--       'end'    the quarantine, whichever id has one: 4 the id that begins; by `ended` all know that
+--         what was lost before does not count any more; 5 by whom
 -- `epoch_read` only reads it: 2 '1' to be told how many replicas follow this server.
 -- Both return {time, id, run, history, span, before, turns, until, reason, since, by, ended, floor,
 --         level, followers}, '' for what there is not or was not asked: the window ends at `turns`, and
@@ -25,7 +24,7 @@
 local EPOCH_VERSION = 2 -- in its field `format`
 local EPOCH_FIELDS = {'id', 'run', 'history', 'span', 'before', 'turns', 'until', 'reason', 'since',
                       'by', 'ended', 'floor', 'level', 'format'}
-local EPOCH_ID, EPOCH_UNTIL, EPOCH_FORMAT = 1, 7, 14
+local EPOCH_ID, EPOCH_FORMAT = 1, 14
 local RAISED_FIELDS = {['until'] = true, floor = true, level = true}
 local WINDOW_LEAST, WINDOW_MORE = 60000000, 5000000
 
@@ -41,17 +40,12 @@ local function read_epoch()
     return found
 end
 
-local function followers()
-    local info = pcall_redis('info', 'replication')
-    return type(info) == 'string' and match(info, 'connected_slaves:(%d+)') or ''
-end
-
-local function is_closed(found)
-    return (tonumber(found[EPOCH_UNTIL]) or 0) > now
-end
-
 local function number_of(name)
     return tonumber(call('hget', key, name) or 0) or 0
+end
+
+local function is_closed()
+    return number_of('until') > now
 end
 
 local function raise_field(name, value)
@@ -59,7 +53,6 @@ local function raise_field(name, value)
         call('hset', key, name, value)
         return true
     end
-    return false
 end
 
 local function begin_window(before)
@@ -97,31 +90,28 @@ local EPOCH_CHANGES = {
     end,
 }
 
-local function tell_epoch(found, followers_told)
+local function tell_epoch(followers_told)
+    local found = read_epoch()
     found[EPOCH_FORMAT] = followers_told
     insert(found, 1, now)
     return found
 end
 
 local function epoch_read(argv)
-    return tell_epoch(read_epoch(), argv[2] == '1' and followers() or '')
+    local info = argv[2] == '1' and pcall_redis('info', 'replication')
+    return tell_epoch(type(info) == 'string' and match(info, 'connected_slaves:(%d+)') or '')
 end
 
 local function epoch_change(argv)
-    local found, what = read_epoch(), argv[3]
-    local was_closed, is_its = is_closed(found), found[EPOCH_ID] == argv[2]
-    if what == 'end' then
-        is_its = found[EPOCH_ID] ~= '' and (is_its or was_closed)
-    end
-    if is_its then
+    local id, what, was_closed = read_epoch()[EPOCH_ID], argv[3], is_closed()
+    local is_its = id == argv[2] or (what == 'end' and was_closed)
+    if is_its and (id ~= '' or what == 'begin') then
         EPOCH_CHANGES[what](argv)
-        found = read_epoch()
-        if is_closed(found) and (what == 'begin' or not was_closed) then
+        if is_closed() and (what == 'begin' or not was_closed) then
             call('hset', key, 'since', digits(now))
-            found = read_epoch()
         end
     end
-    return tell_epoch(found, '')
+    return tell_epoch('')
 end
 
 register('epoch_read', epoch_read, READS_UNSTAMPED)

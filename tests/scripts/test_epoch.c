@@ -109,6 +109,16 @@ static void epoch_of_another_id_is_left_alone(void **state)
     assert_string_equal(begin(scripts, "", EPOCH, 0, 0).id, OTHER);
 }
 
+static void without_an_epoch_only_begin_writes(void **state)
+{
+    struct scripts *scripts = *state;
+    change_epoch(scripts, "", WORDS("raise", "9"));
+    change_epoch(scripts, "", WORDS("extend", "9", "epoch", "9", "9"));
+    change_epoch(scripts, "", WORDS("end", "00000000000000e3", "somebody"));
+    assert_int_equal(redis_process_integer(&scripts->redis, "EXISTS baton:epoch"), 0);
+    assert_string_equal(begin(scripts, "", EPOCH, 0, 0).id, EPOCH);
+}
+
 /* A second loss in a quarantine: whoever looks later counts from the second. */
 static void quarantine_began_when_the_last_loss_was_noticed(void **state)
 {
@@ -124,7 +134,6 @@ static void end_begins_an_epoch_where_there_is_a_quarantine(void **state)
 {
     struct scripts *scripts = *state;
     const char *const *end = WORDS("end", "00000000000000e3", "somebody");
-    assert_string_equal(change_epoch(scripts, "", end).id, ""); /* there is no epoch */
     begin(scripts, "", OTHER, 0, 0);
     assert_string_equal(change_epoch(scripts, EPOCH, end).id, OTHER);
     begin(scripts, OTHER, EPOCH, 0, scripts->clock_us + HOUR);
@@ -144,6 +153,7 @@ int main(void)
         TEST(begin_after_a_raise_keeps_the_span),
         TEST(late_begin_ends_no_quarantine),
         TEST(epoch_of_another_id_is_left_alone),
+        TEST(without_an_epoch_only_begin_writes),
         TEST(quarantine_began_when_the_last_loss_was_noticed),
         TEST(end_begins_an_epoch_where_there_is_a_quarantine),
     };
