@@ -303,10 +303,10 @@ static void guard_on_raised(void *context, const struct store_result *result)
     free(raising);
 }
 
-bool guard_write_span(struct shard *shard, int64_t span)
+void guard_write_span(struct shard *shard, int64_t span)
 {
-    if (!shard->known.is_known || store_is_closing(shard->guard->store))
-        return false;
+    if (store_is_closing(shard->guard->store))
+        return;
     struct raising *raising = memory_checked(calloc(1, sizeof *raising));
     raising->shard = shard;
     memcpy(raising->id, shard->known.id, sizeof raising->id);
@@ -314,7 +314,6 @@ bool guard_write_span(struct shard *shard, int64_t span)
     answers_init(&raising->answers);
     shard->raising = raising;
     epoch_raise(shard, span, guard_on_raised, raising);
-    return true;
 }
 
 void guard_await(struct guard *guard, unsigned number, answers_done *done, void *context)
@@ -324,18 +323,16 @@ void guard_await(struct guard *guard, unsigned number, answers_done *done, void 
 
 bool guard_covers(struct guard *guard, unsigned number, int64_t ttl_ms)
 {
-    if (number >= store_shard_count(guard->store)) /* no shard serves the name now */
-        return true;
     struct shard *shard = shard_at(guard, number);
     int64_t now = (int64_t)uv_now(guard->options.loop) * US_PER_MS, ttl = ttl_ms * US_PER_MS;
     if (span_covers(&shard->span, ttl, now))
         return true;
     if (!shard->raising || ttl > shard->raising->span) {
         span_ask(&shard->span, ttl, now);
-        if (!guard_write_span(shard, shard->span.asked))
-            return true;
+        guard_write_span(shard, shard->span.asked);
     }
-    return guard->options.is_embedded || guard->options.quarantine_ms == QUARANTINE_OFF;
+    return guard->options.is_embedded || guard->options.quarantine_ms == QUARANTINE_OFF ||
+           store_is_closing(guard->store); /* then no client is left */
 }
 
 void guard_raise(struct guard *guard, unsigned number, int64_t ttl_ms)

@@ -84,7 +84,7 @@ bool guard_covers(struct guard *guard, unsigned number, int64_t ttl_ms);
 
 /* Call this right after guard_covers has returned false. `done` runs once, when the epoch has the
  * span, from the loop and never before this has returned. With an error nobody knows whether Redis
- * has it. */
+ * has it; so also if the epoch is not known yet. */
 void guard_await(struct guard *guard, unsigned number, answers_done *done, void *context);
 
 /* Raises the span of a shard before a hold is asked for. No answer waits for that. */

@@ -156,8 +156,8 @@ void guard_hear(void *context, const struct store_result *result);
 void guard_open_gate(struct shard *shard);
 
 /* Both write to the epoch, if it still is the one that is known here: the end of the quarantine
- * and the numbers, and the span. False: the shard cannot be asked now; the span is raised later. */
+ * and the numbers, and the span. */
 void guard_extend(struct shard *shard, enum quarantine_reason reason);
-bool guard_write_span(struct shard *shard, int64_t span);
+void guard_write_span(struct shard *shard, int64_t span);
 
 #endif

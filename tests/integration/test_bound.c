@@ -142,6 +142,23 @@ static void what_redis_may_not_remember_is_not_told(void **state)
     far_close(&far);
 }
 
+/* As where Redis' data is other data by the time that it is to remember the hold. */
+static void epoch_that_cannot_be_written_covers_no_longer_hold(void **state)
+{
+    struct service service;
+    (void)state;
+    service_open(&service, NULL, LIST("--quarantine=auto", "--workers=1"));
+    answers(service.client, "POST /locks/n?ttl=2s", NULL, 201, NULL);
+    freeReplyObject(redis_process_command(
+        &service.redis, "ACL SETUSER default resetkeys ~baton:[^e]* %%R~baton:epoch"));
+    answers(service.client, "POST /locks/m?ttl=1m", NULL, 503, "store_unavailable");
+    assert_non_null(strstr(service.client->reply.body, "not certain that Redis remembers"));
+    answers(service.client, "GET /locks/m", NULL, 200, NULL); /* it was taken back */
+    assert_string_equal(member_text(service.client, "state"), "free");
+    answers(service.client, "POST /locks/m?ttl=1s", NULL, 201, NULL);
+    service_close(&service);
+}
+
 static void what_redis_refuses_makes_no_quarantine_longer(void **state)
 {
     struct service service;
@@ -175,6 +192,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_told_of_a_hold_is_remembered),
         cmocka_unit_test(what_redis_may_not_remember_is_not_told),
+        cmocka_unit_test(epoch_that_cannot_be_written_covers_no_longer_hold),
         cmocka_unit_test(what_redis_refuses_makes_no_quarantine_longer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
