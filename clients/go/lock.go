@@ -9,13 +9,15 @@ import (
 
 // Options of a lock. All are optional.
 type Options struct {
-	Wait   time.Duration // for all requests together; Forever has no end
-	TTL    time.Duration
-	Owner  string
-	Mode   string // "exclusive" or "shared"
-	Limit  int    // of a semaphore, with the mode "shared"
-	Meta   any
-	Fields map[string]any // further fields of the API, by their names, such as "confirm"
+	Wait      time.Duration // for all requests together; Forever has no end
+	TTL       time.Duration
+	Owner     string
+	Reentrant bool   // whether the owner's other holds let this one in
+	Mode      string // "exclusive" or "shared"
+	Limit     int    // of a semaphore, with the mode "shared"
+	Permits   int    // for how many the hold counts by the limit; 0 is 1
+	Meta      any
+	Fields    map[string]any // further fields of the API, by their names, such as "confirm"
 }
 
 func (o Options) fields() map[string]any {
@@ -32,11 +34,17 @@ func (o Options) fields() map[string]any {
 	if o.Owner != "" {
 		fields["owner"] = o.Owner
 	}
+	if o.Reentrant {
+		fields["reentrant"] = true
+	}
 	if o.Mode != "" {
 		fields["mode"] = o.Mode
 	}
 	if o.Limit != 0 {
 		fields["limit"] = o.Limit
+	}
+	if o.Permits != 0 {
+		fields["permits"] = o.Permits
 	}
 	if o.Meta != nil {
 		fields["meta"] = o.Meta

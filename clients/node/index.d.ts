@@ -20,7 +20,12 @@ export interface LockOptions {
   ttl?: Duration;
   owner?: string;
   mode?: "exclusive" | "shared";
+  /** Of a semaphore, with the mode shared. */
   limit?: number;
+  /** For how many the hold counts by the limit; 1 if absent. */
+  permits?: number;
+  /** Whether the owner's other holds let this one in. */
+  reentrant?: boolean;
   meta?: object;
   [field: string]: unknown;
 }

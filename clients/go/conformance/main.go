@@ -46,9 +46,18 @@ func report(saw string, fields map[string]any) {
 
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
+// take takes a field out, since Options has a name of its own for it.
+func take[T any](fields map[string]any, name string) T {
+	value, _ := fields[name].(T)
+	delete(fields, name)
+	return value
+}
+
 func hold(ctx context.Context, client *baton.Client, c command, over <-chan struct{}) {
 	var lastAct, ended float64
-	options := baton.Options{Wait: milliseconds(c.WaitMS), Fields: c.Fields}
+	options := baton.Options{Wait: milliseconds(c.WaitMS), Owner: take[string](c.Fields, "owner"),
+		Reentrant: take[bool](c.Fields, "reentrant"), Mode: take[string](c.Fields, "mode"),
+		Limit: int(take[float64](c.Fields, "limit")), Permits: int(take[float64](c.Fields, "permits")), Fields: c.Fields}
 	err := client.Do(ctx, options, func(ctx context.Context, lock *baton.Lock) error {
 		report("granted", map[string]any{"token": lock.Token(), "fence": lock.Fence(), "fences": lock.Fences(),
 			"mode": lock.Mode()})

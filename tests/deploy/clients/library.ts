@@ -8,7 +8,7 @@ async function main(): Promise<void> {
     lock.check();
     return lock.signal.aborted ? 0 : (lock.fences["library"] ?? 0);
   });
-  const held = await client.acquire(["library", "another"], { confirm: "none" }).catch((error: unknown) => {
+  const held = await client.acquire(["library", "another"], { reentrant: false, confirm: "none" }).catch((error: unknown) => {
     if (error instanceof Locked) return error.holders[0]?.owner;
     throw error;
   });

@@ -37,11 +37,21 @@ public final class Conformance {
         return Duration.ofMillis((Long) command.get(name));
     }
 
+    private static void set(LockOptions options, String name, Object value) {
+        switch (name) {
+            case "owner" -> options.owner((String) value);
+            case "reentrant" -> options.reentrant();
+            case "limit" -> options.semaphore(((Long) value).intValue());
+            case "permits" -> options.permits(((Long) value).intValue());
+            default -> options.field(name, value);
+        }
+    }
+
     @SuppressWarnings("unchecked")
     private void hold(Map<String, Object> command, CountDownLatch isOver) {
         double[] lastAct = {0, 0};
         LockOptions options = new LockOptions().waitFor(milliseconds(command, "wait_ms"));
-        ((Map<String, Object>) command.get("fields")).forEach(options::field);
+        ((Map<String, Object>) command.get("fields")).forEach((name, value) -> set(options, name, value));
         try (Lock lock = client.lock(options, ((List<String>) command.get("names")).toArray(String[]::new))) {
             report("granted", Map.of("token", lock.token(), "fence", lock.fence(), "fences", lock.fences(),
                     "mode", lock.mode()));

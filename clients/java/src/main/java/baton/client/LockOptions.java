@@ -33,6 +33,11 @@ public final class LockOptions {
         return field("owner", owner);
     }
 
+    /** The owner's other holds let this one in. */
+    public LockOptions reentrant() {
+        return field("reentrant", true);
+    }
+
     /** Holds that are shared exist together. */
     public LockOptions shared() {
         return field("mode", "shared");
@@ -41,6 +46,11 @@ public final class LockOptions {
     /** A semaphore: at most so many holds exist together. */
     public LockOptions semaphore(int limit) {
         return shared().field("limit", limit);
+    }
+
+    /** For how many the hold counts by the limit of a semaphore, all or none. */
+    public LockOptions permits(int permits) {
+        return field("permits", permits);
     }
 
     /** Any field of the API, by its name. A Duration goes as milliseconds. */
