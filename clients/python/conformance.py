@@ -61,7 +61,7 @@ class Blocking:
                         last_act = time.time() * 1000
                 finally:
                     over = time.time() * 1000
-            report("ended", why="released", last_act=last_act)
+            report("ended", why="still held" if lock.left else "released", last_act=last_act)
         except baton.LockLost as lost:
             report_loss(lost, last_act, over)
         except baton.BatonError as error:
@@ -107,7 +107,7 @@ class Asyncio:
                         await asyncio.sleep(ACT)
                 finally:
                     over = time.time() * 1000
-            report("ended", why="released", last_act=last_act)
+            report("ended", why="still held" if lock.left else "released", last_act=last_act)
         except asyncio.CancelledError:
             report("cancelled")
         except baton.LockLost as lost:

@@ -24,6 +24,12 @@ expect "The types of a generated client are not as they should be:" \
 ((failed == 0)) || exit 1
 expect "A generated client does not work:" node built/check.js
 
+# Both say which errors there are, and of which kind each is.
+errors_in() {
+    sed -n 's/^\(export class [A-Za-z]* extends [A-Za-z]*\) .*/\1/p' "$root/clients/node/$1" | sort
+}
+expect "The errors of clients/node have other types:" diff <(errors_in errors.js) <(errors_in index.d.ts)
+
 # tsc looks for a package in the folder above, too: there are the tools.
 mkdir -p library/node_modules
 ln -s "$root/clients/node" library/node_modules/baton-client

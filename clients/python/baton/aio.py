@@ -5,51 +5,18 @@ from collections.abc import AsyncIterator, Sequence
 from urllib.parse import urlsplit
 
 from . import core
-from .errors import LockLost
 
 
-class AsyncLock:
+class AsyncLock(core.Hold):
     """A lock, from `AsyncClient.lock`. Use it with `async with`.
 
     If the lock is lost, the task that entered the block is cancelled, and the block raises LockLost.
     """
 
     def __init__(self, client: "AsyncClient", lease: core.Lease, wait: float):
-        self._client, self._lease, self._wait = client, lease, wait
-        self._keeper: asyncio.Task | None = None
-        self._is_lost = False
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self._lease.names
-
-    @property
-    def token(self) -> str:
-        return self._lease.token
-
-    @property
-    def fence(self) -> int:
-        """The fence; of several locks, that of the first name."""
-        return self.fences[self.names[0]]
-
-    @property
-    def fences(self) -> dict[str, int]:
-        return {hold["name"]: hold["fence"] for hold in self._lease.holds}
-
-    @property
-    def mode(self) -> str:
-        return self._lease.holds[0]["mode"]
-
-    @property
-    def left(self) -> float:
-        """Seconds for which you may count on the lock, unless a renewal adds to them; 0 if it is lost."""
-        return max(0.0, self._lease.left) if self._keeper and not self._is_lost else 0.0
-
-    def check(self):
-        """Raises LockLost if the lock may be another's. A program that was stopped learns of it here
-        before the event loop gets to cancel it."""
-        if not self.left:
-            raise self._lost()
+        super().__init__(lease)
+        self._client, self._wait = client, wait
+        self._has_cancelled = False
 
     async def __aenter__(self) -> "AsyncLock":
         try:
@@ -63,16 +30,14 @@ class AsyncLock:
         return self
 
     async def __aexit__(self, kind, error, trace):
-        is_lost = not self.left
+        lost = None if self.left else self._lost()
+        self._is_released = True
         self._keeper.cancel()
         # As asyncio.timeout does it: only if nobody else has cancelled the task as well.
-        is_ours = self._is_lost and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError
+        is_ours = self._has_cancelled and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError
         await self._end()
-        if is_ours or (is_lost and kind is None):
-            raise self._lost() from error
-
-    def _lost(self) -> LockLost:
-        return LockLost(f"{', '.join(self.names)}: {self._lease.why}")
+        if lost and (is_ours or kind is None):
+            raise lost from error
 
     async def _end(self):
         """In a task of its own, since this one may be cancelled."""
@@ -80,7 +45,7 @@ class AsyncLock:
 
     async def _keep(self):
         await self._client._run(core.keep(self._client._config, self._lease))
-        self._is_lost = True
+        self._has_cancelled = True
         self._task.cancel()
 
 
@@ -95,16 +60,14 @@ class AsyncClient:
     def lock(self, names: str | Sequence[str], *, wait: core.Duration = 0, **fields) -> AsyncLock:
         """A lock of one name, or of several at once. `wait` is for all requests together, in seconds or as
         "5m"; `math.inf` waits for ever. All other fields are those of the API: ttl, owner, mode, limit, meta ..."""
-        names = [names] if isinstance(names, str) else list(names)
         return AsyncLock(self, core.Lease(names, fields), core.seconds(wait))
 
     async def inspect(self, name: str) -> dict:
-        return (await self._run(core.request(self._config, "GET", "/locks/" + core.quote(name, safe="")))).document
+        return (await self._run(core.inspect(self._config, name))).document
 
     async def break_lock(self, name: str) -> dict:
         """Ends all holds of the name, whoever has them."""
-        path = "/locks/" + core.quote(name, safe="")
-        return (await self._run(core.request(self._config, "DELETE", path, force="true"))).document
+        return (await self._run(core.break_lock(self._config, name))).document
 
     async def events(self, name: str | None = None, *, prefix: str = "",
                      after: int | None = None) -> AsyncIterator[dict]:

@@ -10,43 +10,13 @@ from . import core
 from .errors import LockLost
 
 
-class Lock:
+class Lock(core.Hold):
     """A lock, from `Client.lock`. Use it with `with`."""
 
     def __init__(self, client: "Client", lease: core.Lease, wait: float, on_lost: Callable[[], object] | None):
-        self._client, self._lease, self._wait, self._on_lost = client, lease, wait, on_lost
+        super().__init__(lease)
+        self._client, self._wait, self._on_lost = client, wait, on_lost
         self._over = threading.Event()
-
-    @property
-    def names(self) -> Sequence[str]:
-        return self._lease.names
-
-    @property
-    def token(self) -> str:
-        return self._lease.token
-
-    @property
-    def fence(self) -> int:
-        """The fence; of several locks, that of the first name."""
-        return self.fences[self.names[0]]
-
-    @property
-    def fences(self) -> dict[str, int]:
-        return {hold["name"]: hold["fence"] for hold in self._lease.holds}
-
-    @property
-    def mode(self) -> str:
-        return self._lease.holds[0]["mode"]
-
-    @property
-    def left(self) -> float:
-        """Seconds for which you may count on the lock, unless a renewal adds to them; 0 if it is lost."""
-        return 0.0 if self._over.is_set() else max(0.0, self._lease.left)
-
-    def check(self):
-        """Raises LockLost if the lock may be another's. Call it before each step of the work."""
-        if not self.left:
-            raise self._lost()
 
     def acquire(self) -> "Lock":
         try:
@@ -62,6 +32,7 @@ class Lock:
     def release(self):
         """Ends the hold. Raises LockLost if it was lost before, so that the work may have been in vain."""
         lost = None if self.left else self._lost()
+        self._is_released = True
         self._over.set()
         self._end()
         if lost:
@@ -76,9 +47,6 @@ class Lock:
         except LockLost:
             if kind is None:
                 raise
-
-    def _lost(self) -> LockLost:
-        return LockLost(f"{', '.join(self.names)}: {'it was released' if self._over.is_set() else self._lease.why}")
 
     def _end(self):
         self._client._run(core.release(self._client._config, self._lease))
@@ -107,16 +75,14 @@ class Client:
              **fields) -> Lock:
         """A lock of one name, or of several at once. `wait` is for all requests together, in seconds or as
         "5m"; `math.inf` waits for ever. All other fields are those of the API: ttl, owner, mode, limit, meta ..."""
-        names = [names] if isinstance(names, str) else list(names)
         return Lock(self, core.Lease(names, fields), core.seconds(wait), on_lost)
 
     def inspect(self, name: str) -> dict:
-        return self._run(core.request(self._config, "GET", "/locks/" + core.quote(name, safe=""))).document
+        return self._run(core.inspect(self._config, name)).document
 
     def break_lock(self, name: str) -> dict:
         """Ends all holds of the name, whoever has them."""
-        path = "/locks/" + core.quote(name, safe="")
-        return self._run(core.request(self._config, "DELETE", path, force="true")).document
+        return self._run(core.break_lock(self._config, name)).document
 
     def events(self, name: str | None = None, *, prefix: str = "", after: int | None = None) -> Iterator[dict]:
         """Yields the lock as it is, and whenever it changes; without a name, what changes under a prefix."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
-from .errors import MaxHeld, NotHeld, Problem, Quarantined, TooMany, Unavailable, WaitTimeout, problem
+from .errors import LockLost, MaxHeld, NotHeld, Problem, Quarantined, TooMany, Unavailable, WaitTimeout, problem
 
 LATE = "no batond has renewed the lock in time"
 KEEP_MS = 10_000  # for the place in the queue between two requests
@@ -31,6 +31,10 @@ def seconds(duration: Duration) -> float:
             raise ValueError(f"{duration!r} is no duration; send 500ms, 30s, 5m or 2h")
         return int(match[1]) * SECONDS[match[2]]
     return float(duration)
+
+
+def path_of(name: str) -> str:
+    return "/locks/" + quote(name, safe="")
 
 
 def json_fields(fields: dict) -> dict:
@@ -116,7 +120,7 @@ class Config:
 @dataclass
 class Lease:
     """A hold of one name or several, and how long this client counts on it."""
-    names: Sequence[str]
+    names: Sequence[str] | str
     fields: dict
     token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     document: dict = field(default_factory=dict)
@@ -127,10 +131,11 @@ class Lease:
 
     def __post_init__(self):
         self.fields = json_fields(self.fields)
+        self.names = [self.names] if isinstance(self.names, str) else list(self.names)
         if len(self.names) == 1:
-            self.path, self.body = "/locks/" + quote(self.names[0], safe=""), {}
+            self.path, self.body = path_of(self.names[0]), {}
         else:
-            self.path, self.body = "/locks", {"names": list(self.names)}
+            self.path, self.body = "/locks", {"names": self.names}
 
     @property
     def holds(self) -> list[dict]:
@@ -148,6 +153,48 @@ class Lease:
         self.expires = reply.sent + self.ttl * 0.99 - min(self.ttl / 10, 1.0)
         self.renew_at = reply.sent + self.ttl / 3
         self.why = LATE
+
+
+class Hold:
+    """What a lock tells of itself, whoever renews it."""
+
+    def __init__(self, lease: Lease):
+        self._lease, self._is_released = lease, False
+
+    @property
+    def names(self) -> Sequence[str]:
+        return self._lease.names
+
+    @property
+    def token(self) -> str:
+        return self._lease.token
+
+    @property
+    def fence(self) -> int:
+        """The fence; of several locks, that of the first name."""
+        return self.fences[self.names[0]]
+
+    @property
+    def fences(self) -> dict[str, int]:
+        return {hold["name"]: hold["fence"] for hold in self._lease.holds}
+
+    @property
+    def mode(self) -> str:
+        return self._lease.holds[0]["mode"]
+
+    @property
+    def left(self) -> float:
+        """Seconds for which you may count on the lock, unless a renewal adds to them; 0 if it is lost."""
+        return 0.0 if self._is_released else max(0.0, self._lease.left)
+
+    def check(self):
+        """Raises LockLost if the lock may be another's. Call it before each step of the work: a program that was
+        stopped learns of the loss here first."""
+        if not self.left:
+            raise self._lost()
+
+    def _lost(self) -> LockLost:
+        return LockLost(f"{', '.join(self.names)}: {'it was released' if self._is_released else self._lease.why}")
 
 
 def acquire(config: Config, lease: Lease, wait: float) -> Steps:
@@ -232,9 +279,16 @@ def request(config: Config, method: str, path: str, *, waits=0.0, **fields) -> S
         yield Sleep(0.3)
 
 
+def inspect(config: Config, name: str) -> Steps:
+    return request(config, "GET", path_of(name))
+
+
+def break_lock(config: Config, name: str) -> Steps:
+    return request(config, "DELETE", path_of(name), force="true")
+
+
 def next_change(config: Config, name: str | None, prefix: str, after: int | None) -> Steps:
     """Waits for a change after a version."""
     if name is None:
         return request(config, "GET", "/events", waits=config.portion, wait=config.portion, prefix=prefix, after=after)
-    path = f"/locks/{quote(name, safe='')}/events"
-    return request(config, "GET", path, waits=config.portion, wait=config.portion, after=after)
+    return request(config, "GET", path_of(name) + "/events", waits=config.portion, wait=config.portion, after=after)

@@ -6,9 +6,8 @@ import java.util.Map;
 import java.util.function.BiFunction;
 
 /** A refusal by batond, or by the proxy in front of it; a class below it for each kind. */
+@SuppressWarnings("serial") // nobody stores them
 public class Problem extends BatonException {
-    private static final long serialVersionUID = 1;
-
     private static final Map<String, BiFunction<Integer, Map<String, Object>, Problem>> OF_CODE = Map.of(
             "locked", Locked::new, "wait_timeout", WaitTimeout::new, "not_held", NotHeld::new, "max_held", MaxHeld::new,
             "token_in_use", TokenInUse::new, "upgrade_conflict", UpgradeConflict::new,
@@ -57,8 +56,6 @@ public class Problem extends BatonException {
 
     /** Others hold the lock, or wait for it. */
     public static class Locked extends Problem {
-        private static final long serialVersionUID = 1;
-
         Locked(int status, Map<String, Object> document) {
             super(status, document);
         }
@@ -71,8 +68,6 @@ public class Problem extends BatonException {
 
     /** The wait has ended before the lock was granted. */
     public static final class WaitTimeout extends Locked {
-        private static final long serialVersionUID = 1;
-
         WaitTimeout(int status, Map<String, Object> document) {
             super(status, document);
         }
@@ -80,8 +75,6 @@ public class Problem extends BatonException {
 
     /** The token has no live hold. */
     public static final class NotHeld extends Problem {
-        private static final long serialVersionUID = 1;
-
         NotHeld(int status, Map<String, Object> document) {
             super(status, document);
         }
@@ -89,8 +82,6 @@ public class Problem extends BatonException {
 
     /** The hold has reached its max_held, and cannot get longer. */
     public static final class MaxHeld extends Problem {
-        private static final long serialVersionUID = 1;
-
         MaxHeld(int status, Map<String, Object> document) {
             super(status, document);
         }
@@ -98,8 +89,6 @@ public class Problem extends BatonException {
 
     /** The token was used for another request. */
     public static final class TokenInUse extends Problem {
-        private static final long serialVersionUID = 1;
-
         TokenInUse(int status, Map<String, Object> document) {
             super(status, document);
         }
@@ -107,8 +96,6 @@ public class Problem extends BatonException {
 
     /** Another owner of a shared hold waits to make it exclusive. */
     public static final class UpgradeConflict extends Problem {
-        private static final long serialVersionUID = 1;
-
         UpgradeConflict(int status, Map<String, Object> document) {
             super(status, document);
         }
@@ -116,8 +103,6 @@ public class Problem extends BatonException {
 
     /** A later request with this token waits in place of this one. */
     public static final class Superseded extends Problem {
-        private static final long serialVersionUID = 1;
-
         Superseded(int status, Map<String, Object> document) {
             super(status, document);
         }
@@ -125,8 +110,6 @@ public class Problem extends BatonException {
 
     /** The request itself is wrong; repeating it does not help. */
     public static final class Invalid extends Problem {
-        private static final long serialVersionUID = 1;
-
         Invalid(int status, Map<String, Object> document) {
             super(status, document);
         }
@@ -134,8 +117,6 @@ public class Problem extends BatonException {
 
     /** The API key is missing or unknown. */
     public static final class Unauthorized extends Problem {
-        private static final long serialVersionUID = 1;
-
         Unauthorized(int status, Map<String, Object> document) {
             super(status, document);
         }
@@ -143,8 +124,6 @@ public class Problem extends BatonException {
 
     /** The API key does not have the right to do this. */
     public static final class Forbidden extends Problem {
-        private static final long serialVersionUID = 1;
-
         Forbidden(int status, Map<String, Object> document) {
             super(status, document);
         }
@@ -152,8 +131,6 @@ public class Problem extends BatonException {
 
     /** Too many requests wait, or were sent in a second. */
     public static final class TooMany extends Problem {
-        private static final long serialVersionUID = 1;
-
         TooMany(int status, Map<String, Object> document) {
             super(status, document);
         }
@@ -161,8 +138,6 @@ public class Problem extends BatonException {
 
     /** The record of the lock in Redis cannot be read. */
     public static final class Damaged extends Problem {
-        private static final long serialVersionUID = 1;
-
         Damaged(int status, Map<String, Object> document) {
             super(status, document);
         }
@@ -170,8 +145,6 @@ public class Problem extends BatonException {
 
     /** No batond can serve now, or the outcome is unknown. Repeating the request is safe. */
     public static class Unavailable extends Problem {
-        private static final long serialVersionUID = 1;
-
         Unavailable(int status, Map<String, Object> document) {
             super(status, document);
         }
@@ -179,8 +152,6 @@ public class Problem extends BatonException {
 
     /** New locks are paused, because Redis may have lost some. */
     public static final class Quarantined extends Unavailable {
-        private static final long serialVersionUID = 1;
-
         Quarantined(int status, Map<String, Object> document) {
             super(status, document);
         }
@@ -188,8 +159,6 @@ public class Problem extends BatonException {
 
     /** No batond has answered. */
     public static final class Unreachable extends Unavailable {
-        private static final long serialVersionUID = 1;
-
         Unreachable(int status, Map<String, Object> document) {
             super(status, document);
         }
