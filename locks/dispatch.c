@@ -37,7 +37,9 @@ struct watch *locks_watch(struct locks *locks, struct slice name, const struct w
 void locks_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
                  int64_t replicas, locks_done *done, void *context)
 {
-    locks->engine->renew(locks, name, token, ttl_ms, replicas, slice_of(NULL), done, context);
+    const struct renewal renewal = {
+        .name = name, .token = token, .ttl_ms = ttl_ms, .replicas = replicas};
+    locks->engine->renew(locks, &renewal, done, context);
 }
 
 void locks_release(struct locks *locks, struct slice name, struct slice token, locks_done *done,

@@ -5,6 +5,7 @@
 #ifndef BATON_LOCKS_CALLS_ENGINE_H
 #define BATON_LOCKS_CALLS_ENGINE_H
 
+#include "locks/calls/renewal.h"
 #include "locks/locks.h"
 
 struct engine {
@@ -15,10 +16,8 @@ struct engine {
                            const struct acquirer *acquirer, locks_done *done);
     void (*take_back)(struct locks *locks, struct slice name, struct slice token,
                       const struct attempt *attempt, int64_t keep_ms);
-    /* `by` is empty, or "server": the client need not know of the hold yet, so it may still be
-     * taken back. */
-    void (*renew)(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
-                  int64_t replicas, struct slice by, locks_done *done, void *context);
+    void (*renew)(struct locks *locks, const struct renewal *renewal, locks_done *done,
+                  void *context);
     /* `attempt` is NULL, or that of a connection that has ended. */
     void (*release)(struct locks *locks, struct slice name, struct slice token,
                     const struct attempt *attempt, locks_done *done, void *context);

@@ -3,14 +3,15 @@
 #ifndef BATON_LOCKS_CENTRAL_CENTRAL_H
 #define BATON_LOCKS_CENTRAL_CENTRAL_H
 
+#include "locks/calls/renewal.h"
 #include "locks/locks.h"
 
 void central_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
                      void *context);
 void central_take_back(struct locks *locks, struct slice name, struct slice token,
                        const struct attempt *attempt, int64_t keep_ms);
-void central_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
-                   int64_t replicas, struct slice by, locks_done *done, void *context);
+void central_renew(struct locks *locks, const struct renewal *renewal, locks_done *done,
+                   void *context);
 void central_release(struct locks *locks, struct slice name, struct slice token,
                      const struct attempt *attempt, locks_done *done, void *context);
 void central_break(struct locks *locks, struct slice name, int64_t fence,

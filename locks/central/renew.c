@@ -47,21 +47,21 @@ static void renew_answered(void *context, const struct store_result *result)
         renew_conclude(renewing, &reply);
 }
 
-void central_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
-                   int64_t replicas, struct slice by, locks_done *done, void *context)
+void central_renew(struct locks *locks, const struct renewal *renewal, locks_done *done,
+                   void *context)
 {
-    char bytes[KEY_LENGTH], text[NUMBER_TEXT];
-    struct slice key = operation_key(locks, name, bytes);
+    char bytes[KEY_LENGTH];
+    struct slice key = operation_key(locks, renewal->name, bytes);
+    struct renewal_arguments arguments;
     struct renewing *renewing = memory_checked(malloc(sizeof *renewing + key.length));
-    *renewing = (struct renewing){locks, done, context, replicas, key.length};
+    *renewing = (struct renewing){locks, done, context, renewal->replicas, key.length};
     memcpy(renewing->key, key.bytes, key.length);
-    const struct slice arguments[] = {stamp_placeholder(), token,
-                                      ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
+    renewal_pack(renewal, &arguments);
     const struct script_call call = {
         .script = &script_renew,
         .key = key,
-        .arguments = arguments,
-        .argument_count = by.length > 0 ? 4 : 3,
+        .arguments = arguments.all,
+        .argument_count = arguments.count,
         .done = renew_answered,
         .context = renewing,
     };

@@ -108,16 +108,18 @@ static bool decide_renewed(struct broadcast *broadcast, bool is_last)
     return true;
 }
 
-void quorum_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
-                  int64_t replicas, struct slice by, locks_done *done, void *context)
+/* A majority of the members confirms, whatever `replicas` says. */
+void quorum_renew(struct locks *locks, const struct renewal *renewal, locks_done *done,
+                  void *context)
 {
-    (void)replicas; /* a majority of the members confirms */
     static const struct broadcast_kind KIND = {hear_renewed, decide_renewed, quorum_write_end};
-    struct quorum_write *write = quorum_write_begin(locks, name, token, &KIND, done, context);
-    char text[NUMBER_TEXT];
-    const struct slice arguments[] = {stamp_placeholder(), token,
-                                      ttl_ms ? number_text(ttl_ms, text) : slice_of(""), by};
-    for (unsigned i = 0; ttl_ms && i < store_shard_count(locks->store); i++)
-        guard_raise(locks->guard, i, ttl_ms);
-    broadcast_send_all(&write->broadcast, &script_renew, arguments, by.length > 0 ? 4 : 3);
+    struct quorum_write *write =
+        quorum_write_begin(locks, renewal->name, renewal->token, &KIND, done, context);
+    struct renewal_arguments arguments;
+    int64_t least_ms = renewal->at_least_ms, ttl_ms = renewal->ttl_ms;
+    int64_t lease_ms = ttl_ms > least_ms ? ttl_ms : least_ms;
+    for (unsigned i = 0; lease_ms && i < store_shard_count(locks->store); i++)
+        guard_raise(locks->guard, i, lease_ms);
+    renewal_pack(renewal, &arguments);
+    broadcast_send_all(&write->broadcast, &script_renew, arguments.all, arguments.count);
 }

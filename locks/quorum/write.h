@@ -3,6 +3,7 @@
 #ifndef BATON_LOCKS_QUORUM_WRITE_H
 #define BATON_LOCKS_QUORUM_WRITE_H
 
+#include "locks/calls/renewal.h"
 #include "locks/locks.h"
 #include "locks/quorum/broadcast.h"
 #include "locks/quorum/tally.h"
@@ -10,8 +11,8 @@
 #include "locks/types/token.h"
 
 /* The operations of engine.h. */
-void quorum_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
-                  int64_t replicas, struct slice by, locks_done *done, void *context);
+void quorum_renew(struct locks *locks, const struct renewal *renewal, locks_done *done,
+                  void *context);
 void quorum_release(struct locks *locks, struct slice name, struct slice token,
                     const struct attempt *attempt, locks_done *done, void *context);
 void quorum_break(struct locks *locks, struct slice name, int64_t fence,

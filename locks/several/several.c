@@ -250,6 +250,22 @@ static void several_on_extended(void *context, const struct locks_reply *reply)
         several_confirm(several);
 }
 
+/* What counts from the grant counts from when all are held. A hold that the token had before keeps
+ * what it has. */
+static struct renewal several_extension(const struct several_entry *entry)
+{
+    const struct several *several = entry->several;
+    struct renewal renewal = {.name = several_name(several, several_index(entry)),
+                              .token = several->acquire.token,
+                              .ttl_ms = several->acquire.ttl_ms,
+                              .is_of_server = true};
+    if (entry->result == LOCKS_DONE || entry->hold.at_least_ms + entry->hold.max_held_ms == 0) {
+        renewal.at_least_ms = several->acquire.at_least_ms;
+        renewal.max_held_ms = several->acquire.max_held_ms;
+    }
+    return renewal;
+}
+
 /* All names are held: gives them the TTL that the client asked for. The last hold has it already. A
  * hold that the token had before keeps its time if it has more time left. */
 static void several_extend(struct several *several)
@@ -261,10 +277,9 @@ static void several_extend(struct several *several)
         bool is_last = i + 1 == several->held;
         if (entry->result == LOCKS_DONE ? is_last : several_remaining_ms(entry) >= acquire->ttl_ms)
             continue;
+        const struct renewal renewal = several_extension(entry);
         several->asking++;
-        several->locks->engine->renew(several->locks, several_name(several, i), acquire->token,
-                                      acquire->ttl_ms, 0, slice_of("server"), several_on_extended,
-                                      entry);
+        several->locks->engine->renew(several->locks, &renewal, several_on_extended, entry);
     }
     if (several->asking == 0)
         several_confirm(several);
@@ -330,8 +345,8 @@ static void several_queued(void *context, struct slice name)
         several->acquirer.queued(several->acquirer.context, name);
 }
 
-/* Asks for the next name. Every hold except the last has the claim window as its TTL, so that it
- * ends soon if this server dies on the way. */
+/* Asks for the next name. Every hold except the last has the claim window as its TTL, and no
+ * at_least, so that it ends soon if this server dies on the way. */
 static void several_ask(struct several *several)
 {
     struct locks *locks = several->locks;
@@ -339,8 +354,10 @@ static void several_ask(struct several *several)
     uint64_t now = uv_now(locks->loop);
     acquire.replicas = 0; /* replicas confirm once, when all names are held */
     acquire.name = several_name(several, several->held);
-    if (several->held + 1 < several->names->count)
+    if (several->held + 1 < several->names->count) {
         acquire.ttl_ms = locks->claim_window_ms;
+        acquire.at_least_ms = acquire.max_held_ms = 0;
+    }
     acquire.wait_ms = several->deadline > now ? (int64_t)(several->deadline - now) : 0;
     if (acquire.wait_ms > 0) {
         const struct acquirer acquirer = {several, several_client_is_connected,

@@ -178,10 +178,13 @@ static void renewer_ask(struct renewer *renewer)
     renewer->asking = true;
     renewer->ask_at = NEVER;
     renewer->sent = uv_now(renewer->locks->loop);
-    renewer->locks->engine->renew(renewer->locks,
-                                  (struct slice){renewer->name_and_token, renewer->name_length},
-                                  renewer_token(renewer), 0, renewer->replicas, slice_of("server"),
-                                  renewer_answered, renewer);
+    const struct renewal renewal = {
+        .name = {renewer->name_and_token, renewer->name_length},
+        .token = renewer_token(renewer),
+        .replicas = renewer->replicas,
+        .is_of_server = true,
+    };
+    renewer->locks->engine->renew(renewer->locks, &renewal, renewer_answered, renewer);
     renewer_sleep(renewer);
 }
 

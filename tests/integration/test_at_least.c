@@ -215,6 +215,10 @@ static void quorum_keeps_the_name_taken(void **state)
     assert_true(json_is_true(member(story.client, "holders.0.released")));
     answers(story.client, "GET /locks/q", NULL, 200, NULL);
     assert_true(json_is_true(member(story.client, "holders.0.released")));
+    answers_token(story.client, TOKEN, "POST /locks",
+                  "{\"names\":[\"qa\",\"qb\"],\"at_least\":\"1h\"}", 201, NULL);
+    assert_nearly(member_integer(story.client, "locks.0.at_least_ms"), HOUR_MS);
+    assert_nearly(member_integer(story.client, "locks.1.at_least_ms"), HOUR_MS);
     int64_t begun = clock_ms();
     answers_token(story.client, TOKEN, "POST /locks/soon?at_least_ms=600", NULL, 201, NULL);
     answers_token(story.client, TOKEN, "DELETE /locks/soon", NULL, 200, NULL);

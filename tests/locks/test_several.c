@@ -60,19 +60,24 @@ static size_t slices(const char *const *names, struct slice ret[LOCKS_SEVERAL_MO
     return count;
 }
 
-static void begin(struct outcome *outcome, struct site *site, const char *const *names,
-                  const char *token, int64_t wait_ms)
+static void begin_as(struct outcome *outcome, struct site *site, const char *const *names,
+                     const char *token, struct acquire acquire)
 {
     struct slice list[LOCKS_SEVERAL_MOST];
     size_t count = slices(names, list);
-    struct acquire acquire = fixture_request("", token, FIXTURE_TTL_MS);
-    acquire.owner = slice_of(token);
-    acquire.wait_ms = wait_ms;
+    acquire.token = acquire.owner = slice_of(token);
+    acquire.ttl_ms = FIXTURE_TTL_MS;
     *outcome = (struct outcome){0};
     const struct acquirer acquirer = {outcome, is_connected, .queued = NULL};
     outcome->several =
         locks_acquire_several(site->locks, list, count, &acquire, &acquirer, on_done);
     assert_int_equal(outcome->count, 0);
+}
+
+static void begin(struct outcome *outcome, struct site *site, const char *const *names,
+                  const char *token, int64_t wait_ms)
+{
+    begin_as(outcome, site, names, token, (struct acquire){.wait_ms = wait_ms});
 }
 
 static void acquire(struct outcome *outcome, struct site *site, const char *const *names,
@@ -380,6 +385,35 @@ static void a_wait_gets_all_and_keeps_what_it_has(void **state)
     }
 }
 
+/* A server that dies on the way leaves what it has for the claim window alone, and a wait may be
+ * longer than max_held. */
+static void terms_of_all_begin_when_the_last_is_held(void **state)
+{
+    struct locks_fixture *fixture = *state;
+    struct outcome outcome;
+    struct answer early;
+    fixture_lock(&fixture->there, "b", OTHER, FIXTURE_TTL_MS);
+    begin_as(&outcome, &fixture->here, NAMES("a", "b"), TOKEN,
+             (struct acquire){.wait_ms = FIXTURE_TTL_MS,
+                              .at_least_ms = FIXTURE_TTL_MS,
+                              .max_held_ms = 2 * FIXTURE_TTL_MS});
+    await_waiting(fixture, "b");
+    early = fixture_inspect(&fixture->there, "a");
+    assert_in_range(early.reply.view.holders[0].ttl_ms, 1, FIXTURE_CLAIM_MS);
+    assert_int_equal(early.reply.view.holders[0].at_least_ms, 0);
+    assert_int_equal(early.reply.view.holders[0].max_held_ms, 0);
+    fixture_release(&fixture->there, "b", OTHER);
+    fixture_await(fixture, &outcome.count, 1);
+    assert_int_equal(outcome.reply.result, LOCKS_DONE);
+    for (size_t i = 0; i < 2; i++) {
+        const struct hold *hold = &outcome.reply.each[i].hold;
+        assert_in_range(hold->at_least_ms, WHOLE_LEAST_MS, FIXTURE_TTL_MS);
+        assert_in_range(hold->max_held_ms, WHOLE_LEAST_MS + FIXTURE_TTL_MS, 2 * FIXTURE_TTL_MS);
+    }
+    release(&outcome, &fixture->here, NAMES("a", "b"), TOKEN);
+    assert_in_range(outcome.reply.each[0].release.free_in_ms, WHOLE_LEAST_MS, FIXTURE_TTL_MS);
+}
+
 static void the_wait_is_one_for_all(void **state)
 {
     struct locks_fixture *fixture = *state;
@@ -527,6 +561,7 @@ int main(void)
         IN_FIXTURE(what_was_granted_can_be_taken_back),
         IN_FIXTURE(a_lost_connection_leaves_nothing_behind),
         IN_FIXTURE(a_wait_gets_all_and_keeps_what_it_has),
+        IN_FIXTURE(terms_of_all_begin_when_the_last_is_held),
         IN_FIXTURE(the_wait_is_one_for_all),
         IN_FIXTURE(a_wait_that_ends_between_two_names_is_a_timeout),
         IN_FIXTURE(a_waiting_client_that_goes_leaves_nothing_behind),

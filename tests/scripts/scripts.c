@@ -17,6 +17,7 @@ enum {
     ARGUMENTS = 10 + PAGE,
     NUMBER = 24,
     HOUR_MS = 3600 * 1000,
+    TTL_MS = 30000,
     LEASE_MS = 60000,
     CLAIM_MS = 5000,
     BOUND = 10000
@@ -790,7 +791,7 @@ struct answer acquire_with(struct scripts *scripts, const struct acquiring *acqu
 {
     char packed[1 + 6 * PACKED_NUMBER + 5 * TEXT];
     struct arguments arguments = {0};
-    int64_t ttl_ms = acquiring->ttl_ms ? acquiring->ttl_ms : 30000;
+    int64_t ttl_ms = acquiring->ttl_ms ? acquiring->ttl_ms : TTL_MS;
     push_bytes(&arguments, packed, pack_request(scripts, acquiring, ttl_ms, packed));
     if (acquiring->server) {
         push(&arguments, acquiring->server);
@@ -822,6 +823,18 @@ struct answer renew(struct scripts *scripts, const char *name, const char *token
         push_number(&arguments, ttl_ms);
     else
         push(&arguments, "");
+    return operate(scripts, &script_renew, name, &arguments);
+}
+
+struct answer begin_terms(struct scripts *scripts, const char *name, const char *token,
+                          int64_t at_least_ms, int64_t max_held_ms)
+{
+    struct arguments arguments = {0};
+    push(&arguments, token);
+    push_number(&arguments, TTL_MS);
+    push(&arguments, "server");
+    push_number(&arguments, at_least_ms);
+    push_number(&arguments, max_held_ms);
     return operate(scripts, &script_renew, name, &arguments);
 }
 

@@ -157,6 +157,10 @@ struct answer acquire_with(struct scripts *scripts, const struct acquiring *acqu
 struct answer renew(struct scripts *scripts, const char *name, const char *token, int64_t ttl_ms);
 struct answer release(struct scripts *scripts, const char *name, const char *token);
 
+/* A renewal by a server, for 30000 ms, with which at_least and max_held begin. */
+struct answer begin_terms(struct scripts *scripts, const char *name, const char *token,
+                          int64_t at_least_ms, int64_t max_held_ms);
+
 /* The same through a server, whose own waiter may have the lock by the reply: `owner` then. */
 struct answer release_at(struct scripts *scripts, const char *name, const char *token,
                          const char *server);

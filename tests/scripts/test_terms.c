@@ -261,6 +261,33 @@ static void max_held_counts_from_the_claim_of_a_waiter(void **state)
     assert_int_equal(claimed.ttl_ms, 1000);
 }
 
+static void terms_begin_with_a_renewal(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    sleep_past(scripts, 500);
+    struct answer renewed = begin_terms(scripts, "n", "a", 1000, 20000);
+    assert_status(renewed, "renewed");
+    assert_int_equal(renewed.ttl_ms, 20000);
+    assert_int_equal(renewed.at_least_ms, 1000);
+    assert_int_equal(renewed.max_held_ms, 20000);
+    sleep_past(scripts, 400);
+    renewed = begin_terms(scripts, "n", "a", 1000, 20000); /* it has them already */
+    assert_left(renewed.at_least_ms, 600);
+    assert_left(renewed.max_held_ms, 19600);
+    assert_left(release(scripts, "n", "a").free_in_ms, 600);
+}
+
+static void terms_that_begin_do_not_lengthen_max_held(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .max_held_ms = 1000);
+    sleep_past(scripts, 400);
+    assert_left(begin_terms(scripts, "n", "a", 100, 0).max_held_ms, 600);
+    assert_status(acquire(scripts, .name = "m", .token = "a", .max_held_ms = 1000), "granted");
+    assert_int_equal(begin_terms(scripts, "m", "a", 0, 300).max_held_ms, 300);
+}
+
 int main(void)
 {
 #define TERMS_TEST(test) cmocka_unit_test_setup(test, scripts_clean_with_own_clock)
@@ -281,6 +308,8 @@ int main(void)
         TERMS_TEST(max_held_bounds_the_lease),
         TERMS_TEST(renewal_that_reaches_max_held_is_capped_and_the_next_is_refused),
         TERMS_TEST(max_held_counts_from_the_claim_of_a_waiter),
+        TERMS_TEST(terms_begin_with_a_renewal),
+        TERMS_TEST(terms_that_begin_do_not_lengthen_max_held),
     };
     return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
 }

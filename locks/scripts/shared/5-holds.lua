@@ -114,6 +114,13 @@ function holds.terms_of(hold)
            max_held > 0 and max(round_down((since - now) / 1000 + max_held), 1) or 0
 end
 
+-- They count from now on. A MAX_HELD that the hold has already stays, if it ends sooner.
+function holds.begin_terms(hold, at_least, max_held)
+    local _, left = holds.terms_of(hold)
+    hold[SINCE], hold[AT_LEAST] = now, at_least
+    hold[MAX_HELD] = left > 0 and max_held > 0 and min(left, max_held) or max(left, max_held)
+end
+
 -- Makes a hold, which ends after `ms` while nobody has claimed it. Its fence is the next number.
 function holds.grant(state, hold, ms)
     state[VERSION] = next_number(state[VERSION])
