@@ -132,11 +132,12 @@ static struct model_hold *find_hold(struct model *model, const char *token)
     return NULL;
 }
 
-/* What keeps the name taken after a release of this token. */
-static const struct model_hold *find_released(const struct model *model, const char *token)
+/* What keeps the name taken after this hold was released. Its token may have released another one
+ * since. */
+static const struct model_hold *find_released(const struct model *model, int64_t fence)
 {
     for (size_t i = 0; i < model->hold_count; i++)
-        if (model->holds[i].released && !strcmp(model->holds[i].token, token))
+        if (model->holds[i].released && model->holds[i].fence == fence)
             return &model->holds[i];
     return NULL;
 }
@@ -926,7 +927,7 @@ struct answer model_release(struct model *model, int64_t now, const char *token)
     struct answer answer = waiter ? cancel(model, now, hold, waiter)
                            : hold ? end_by_client(model, now, hold)
                                   : repeat_release(model, now, token);
-    const struct model_hold *kept = find_released(model, token);
+    const struct model_hold *kept = find_released(model, answer.fence);
     if (!strcmp(answer.status, "released") && kept)
         answer.free_in_ms = at_least_left(kept, now);
     hand_over(model, now);
