@@ -7,12 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { REPLY_LONGEST = 16 << 20, HEADER_TEXT = 4200 };
+enum { REPLY_LONGEST = 16 << 20, HEADER_TEXT = 4200, IDLE_MS = 1000, PAUSE_LONGEST_MS = 3600000 };
 
 #define LONGEST_MS (INT64_C(366) * 86400000)
 
 struct client {
     const struct client_settings *settings;
+    CURLM *multi; /* has the connections, and can be woken up */
     CURL *curl;
     int64_t timeout_ms;
     size_t current; /* the URL that answered last */
@@ -45,22 +46,22 @@ void client_set_timeout(struct client *client, int64_t ms)
     curl_easy_setopt(client->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)ms);
 }
 
-static int client_idle(void *context, curl_off_t down, curl_off_t so_far, curl_off_t up,
-                       curl_off_t sent)
-{
-    const struct client *client = context;
-    (void)down, (void)so_far, (void)up, (void)sent;
-    client->idle(client->idle_context);
-    return 0;
-}
-
 void client_on_idle(struct client *client, void (*idle)(void *context), void *context)
 {
     client->idle = idle;
     client->idle_context = context;
-    curl_easy_setopt(client->curl, CURLOPT_XFERINFOFUNCTION, client_idle);
-    curl_easy_setopt(client->curl, CURLOPT_XFERINFODATA, client);
-    curl_easy_setopt(client->curl, CURLOPT_NOPROGRESS, 0L);
+}
+
+void client_pause(struct client *client, int64_t ms)
+{
+    if (ms > 0)
+        curl_multi_poll(client->multi, NULL, 0,
+                        (int)(ms < PAUSE_LONGEST_MS ? ms : PAUSE_LONGEST_MS), NULL);
+}
+
+void client_wake(struct client *client)
+{
+    curl_multi_wakeup(client->multi);
 }
 
 /* Nothing of a curl handle that lasts can fail, except where libcurl was built without it. */
@@ -89,7 +90,8 @@ int client_open(struct client **ret, const struct client_settings *settings,
 {
     *ret = memory_checked(calloc(1, sizeof **ret));
     (*ret)->settings = settings;
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) || !((*ret)->curl = curl_easy_init()))
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) || !((*ret)->curl = curl_easy_init()) ||
+        !((*ret)->multi = curl_multi_init()))
         return failure_set(failure, -EINVAL, "libcurl cannot be set up");
     client_set_up(*ret);
     return 0;
@@ -100,6 +102,7 @@ void client_close(struct client *client)
     if (!client)
         return;
     curl_easy_cleanup(client->curl);
+    curl_multi_cleanup(client->multi);
     curl_global_cleanup();
     free(client);
 }
@@ -144,6 +147,26 @@ static struct curl_slist *client_headers(const struct request *request)
     return memory_checked(curl_slist_append(memory_checked(list), header));
 }
 
+/* Sends what is set up, and waits for the answer. */
+static CURLcode client_transfer(struct client *client, const atomic_bool *cancelled)
+{
+    CURLcode code = CURLE_ABORTED_BY_CALLBACK;
+    int running = 1, left;
+    curl_multi_add_handle(client->multi, client->curl);
+    while (curl_multi_perform(client->multi, &running) == CURLM_OK && running &&
+           !(cancelled && *cancelled)) {
+        /* libcurl knows when its own timeouts are. */
+        curl_multi_poll(client->multi, NULL, 0, client->idle ? IDLE_MS : PAUSE_LONGEST_MS, NULL);
+        if (client->idle)
+            client->idle(client->idle_context);
+    }
+    const CURLMsg *message = curl_multi_info_read(client->multi, &left);
+    if (message)
+        code = message->data.result;
+    curl_multi_remove_handle(client->multi, client->curl);
+    return code;
+}
+
 /* Sends it to one URL. */
 static CURLcode client_perform(struct client *client, const char *url,
                                const struct request *request, struct body *body)
@@ -156,14 +179,15 @@ static CURLcode client_perform(struct client *client, const char *url,
     curl_easy_setopt(client->curl, CURLOPT_URL, memory_checked(whole));
     curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, body);
-    curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS,
-                     (long)(request->wait_ms + client->timeout_ms));
+    curl_easy_setopt(
+        client->curl, CURLOPT_TIMEOUT_MS,
+        (long)(request->wait_ms + (request->slack_ms ? request->slack_ms : client->timeout_ms)));
     if (strcmp(request->method, "GET") == 0)
         curl_easy_setopt(client->curl, CURLOPT_HTTPGET, 1L);
     else
         curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, sent ? sent : "");
     curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, request->method);
-    CURLcode code = curl_easy_perform(client->curl);
+    CURLcode code = client_transfer(client, request->cancelled);
     curl_slist_free_all(headers);
     free(sent);
     free(whole);
@@ -248,6 +272,8 @@ struct reply client_send(struct client *client, const struct request *request)
         if ((next.status && !reply_is_away(&next)) || (request->cannot_repeat && next.connected))
             break;
         client->current = (client->current + 1) % settings->url_count;
+        if (request->slack_ms)
+            break;
     }
     free(request->path);
     return reply;

@@ -5,6 +5,7 @@
 #include "cli/client_settings.h"
 
 #include <jansson.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,6 +18,9 @@ struct request {
     const json_t *body; /* NULL: none */
     int64_t wait_ms;    /* for how long batond may keep the request waiting */
     bool cannot_repeat; /* another batond gets it only if this one cannot have it */
+    int64_t slack_ms;   /* 0: the client's; or how much later than wait_ms the answer may come, of
+                           the batond that answered last, and no other */
+    const atomic_bool *cancelled; /* NULL: never; has to be followed by client_wake */
 };
 
 /* What has come of a request. Free it with reply_free. */
@@ -36,6 +40,12 @@ void client_set_timeout(struct client *client, int64_t ms);
 
 /* Lets a request call `idle` about once a second while it waits for its reply. */
 void client_on_idle(struct client *client, void (*idle)(void *context), void *context);
+
+/* Waits for so long, or until client_wake. */
+void client_pause(struct client *client, int64_t ms);
+
+/* Has client_pause return, and a request look whether it is cancelled. Of any thread. */
+void client_wake(struct client *client);
 
 /* Takes NULL. */
 void client_close(struct client *client);

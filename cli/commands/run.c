@@ -264,6 +264,7 @@ static enum status run_with_lock(struct run *run, char *const *command, const st
     char *path = command_path(options, body);
     run->has_lock = true;
     run->lease.path = path;
+    run->lease.is_watched = options->name_count == 1;
     run->lease.body = body;
     run_export(options, reply->json);
     if (options->verbose)

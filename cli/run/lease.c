@@ -6,11 +6,16 @@
 #include "cli/run/guard.h"
 #include "cli/run/waker.h"
 
-#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { STOP_SECONDS = 2 };
+enum {
+    STOP_SECONDS = 2,
+    UNWATCHED_MS = 1000, /* a short command costs no watch */
+    WATCH_LEAST_MS = 500,
+    WATCH_MS = 25000, /* less than any proxy allows */
+};
 
 static int64_t lease_member(const json_t *hold, const char *member, int64_t absent_ms)
 {
@@ -139,47 +144,63 @@ bool lease_renew(struct lease *lease)
     return !lease->is_lost;
 }
 
-/* Renews when a third of the TTL is over, and after a failure soon again. */
+/* Waits for so long, or until batond says that the hold has ended: the next renewal tells that for
+ * sure. Returns whether it has said so. */
+static bool lease_watch(struct lease *lease, int64_t ms)
+{
+    int64_t end_ns = boottime_ns() + ms * MS_IN_NS, slack_ms = ms / 10 + 1;
+    struct reply reply = {0};
+    char rest[64];
+    snprintf(rest, sizeof rest, "/events?until=ended&wait_ms=%lld", (long long)(ms - slack_ms));
+    if (lease->is_watched && ms >= WATCH_LEAST_MS)
+        reply = client_send(lease->client, &(struct request){.method = "GET",
+                                                             .path = client_path(lease->name, rest),
+                                                             .token = lease->token,
+                                                             .wait_ms = ms - slack_ms,
+                                                             .slack_ms = slack_ms,
+                                                             .cancelled = &lease->stops});
+    bool has_ended = json_is_false(json_object_get(reply.json, "mine"));
+    reply_free(&reply);
+    lease->is_watched &= !has_ended; /* a batond that errs is not asked for ever */
+    if (!has_ended && !lease->stops)
+        client_pause(lease->client, (end_ns - boottime_ns()) / MS_IN_NS + 1);
+    return has_ended;
+}
+
+/* When the next renewal is due: when a third of the TTL is over, and after a failure soon again. */
+static int64_t lease_due(const struct lease *lease)
+{
+    int64_t now_ns = boottime_ns(), ttl_ns = lease->ttl_ms * MS_IN_NS;
+    int64_t third_ns = lease->expires_ns - ttl_ns * 2 / 3, soonest_ns = now_ns + ttl_ns / 20;
+    return third_ns > soonest_ns ? third_ns : soonest_ns;
+}
+
 static void *lease_run(void *context)
 {
     struct lease *lease = context;
-    bool goes_on = true;
-    pthread_mutex_lock(&lease->mutex);
-    while (!lease->stops && goes_on) {
-        int64_t left_ms = (lease->expires_ns - boottime_ns()) / MS_IN_NS;
-        int64_t third_ms = left_ms - lease->ttl_ms * 2 / 3, least_ms = lease->ttl_ms / 20;
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        int64_t ns = (int64_t)until.tv_sec * 1000000000 + until.tv_nsec +
-                     (third_ms > least_ms ? third_ms : least_ms) * MS_IN_NS;
-        until = boottime_spec(ns);
-        if (pthread_cond_timedwait(&lease->condition, &lease->mutex, &until) != ETIMEDOUT)
+    int64_t due_ns = lease_due(lease);
+    client_pause(lease->client, UNWATCHED_MS);
+    while (!lease->stops) {
+        int64_t left_ms = (due_ns - boottime_ns()) / MS_IN_NS;
+        if (left_ms > 0 && !lease_watch(lease, left_ms < WATCH_MS ? left_ms : WATCH_MS))
             continue;
-        pthread_mutex_unlock(&lease->mutex);
-        goes_on = lease_renew(lease);
-        pthread_mutex_lock(&lease->mutex);
+        if (!lease_renew(lease))
+            break;
+        due_ns = lease_due(lease);
     }
-    pthread_mutex_unlock(&lease->mutex);
     return NULL;
 }
 
 int lease_start(struct lease *lease)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&lease->condition, &attributes);
-    pthread_condattr_destroy(&attributes);
     return -pthread_create(&lease->thread, NULL, lease_run, lease);
 }
 
 bool lease_stop(struct lease *lease)
 {
     struct timespec until;
-    pthread_mutex_lock(&lease->mutex);
     lease->stops = true;
-    pthread_cond_signal(&lease->condition);
-    pthread_mutex_unlock(&lease->mutex);
+    client_wake(lease->client);
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += STOP_SECONDS;
     return pthread_timedjoin_np(lease->thread, NULL, &until) == 0;

@@ -15,6 +15,7 @@ enum { LEASE_TROUBLE = 1024 };
 struct lease {
     struct client *client; /* of this thread alone */
     const char *path, *token, *name;
+    bool is_watched; /* batond is asked to tell the end of the hold at once */
     const json_t *body;
     bool is_verbose, ignores_loss;
     int64_t ttl_ms;             /* of the latest answer */
@@ -28,8 +29,7 @@ struct lease {
     int64_t margin_ns; /* before the end, the front is continued if it is stopped */
     pthread_t thread;
     pthread_mutex_t mutex;
-    pthread_cond_t condition;
-    bool stops;
+    atomic_bool stops;
     char trouble[LEASE_TROUBLE]; /* why it was not renewed; under the mutex */
 };
 

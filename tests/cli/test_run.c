@@ -116,6 +116,23 @@ static void broken_lock_ends_the_whole_tree(void **state)
     assert_true(tree_is_gone(story));
 }
 
+static bool has_a_watcher(void *context)
+{
+    struct http_client *client = context;
+    answers(client, "GET /metrics", NULL, 200, NULL);
+    return strstr(client->reply.body, "\nbaton_watchers 1\n");
+}
+
+/* The first renewal is due after 20 minutes. */
+static void break_is_heard_before_the_next_renewal(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    terminal_start(terminal, "exec $BATON run --ttl=1h heard -- sleep 600");
+    assert_true(clock_wait_until(has_a_watcher, client_of(state), CLOCK_HANG_MS));
+    answers(client_of(state), "DELETE /locks/heard?force=true", NULL, 200, NULL);
+    terminal_says(terminal, terminal_await(terminal), 76, "the lock is lost", __FILE__, __LINE__);
+}
+
 static void silent_batond_ends_the_whole_tree(void **state)
 {
     struct story *story = *state;
@@ -239,6 +256,7 @@ int main(void)
         cmocka_unit_test(signal_to_baton_reaches_the_command),
         cmocka_unit_test(signal_to_all_processes_ends_the_command_alone),
         cmocka_unit_test(broken_lock_ends_the_whole_tree),
+        cmocka_unit_test(break_is_heard_before_the_next_renewal),
         cmocka_unit_test(silent_batond_ends_the_whole_tree),
         cmocka_unit_test(killed_front_ends_the_whole_tree),
         cmocka_unit_test(stopped_front_ends_the_whole_tree),
