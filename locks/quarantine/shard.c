@@ -112,6 +112,8 @@ void shard_wake_all(struct guard *guard)
         shard->span.turns -= more;
         shard->span.seen -= more;
         shard->span.asked_at -= more;
+        shard->known.adopted -= more;
+        shard->quarantine.owed -= more;
     }
 }
 

@@ -3,29 +3,41 @@
 #include "locks/quarantine/shard.h"
 #include "tests/support/cmocka.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SECOND_US = 1000000, TTL_MS = 30000 };
+
+static const char ALONE[] = "redis://127.0.0.1:1";
+static const char NOBODY[] = "0000", OLD[] = "old", NEW[] = "new";
 
 struct scene {
     uv_loop_t loop;
     struct store *store;
     struct guard *guard;
     struct shard *shard;
+    struct epoch epoch; /* as Redis has it */
 };
 
-static void scene_open(struct scene *scene, const struct guard_options *options)
+static void ignore_replaced(void *context, unsigned shard)
+{
+    (void)context, (void)shard;
+}
+
+static void scene_open(struct scene *scene, const char *text, const struct guard_options *options)
 {
     struct guard_options all = *options;
     struct redis_url url;
     *scene = (struct scene){0};
-    assert_int_equal(redis_url_parse("redis://127.0.0.1:1", &url, NULL), 0);
+    assert_int_equal(redis_url_parse(text, &url, NULL), 0);
     uv_loop_init(&scene->loop);
     assert_int_equal(store_open(&scene->store, &scene->loop, &url, &(struct store_events){0}), 0);
     redis_url_free(&url);
+    store_require_primary_lease(scene->store);
     all.loop = &scene->loop;
     all.process = "one";
+    all.replaced = ignore_replaced;
     assert_int_equal(guard_open(&scene->guard, scene->store, &all), 0);
     scene->shard = shard_at(scene->guard, 0);
 }
@@ -36,6 +48,51 @@ static void scene_close(struct scene *scene)
     uv_run(&scene->loop, UV_RUN_DEFAULT);
     guard_close(scene->guard);
     assert_int_equal(uv_loop_close(&scene->loop), 0);
+}
+
+/* A server that runs since `up_s`, and has followed one of the history `before`. */
+static void scene_meet(struct scene *scene, const char *run, const char *before, int64_t up_s)
+{
+    /* The peer of a link without a connection is what a test makes it. */
+    struct store_peer *peer = (struct store_peer *)(uintptr_t)store_peer(scene->store, 0);
+    *peer = (struct store_peer){.up_s = up_s};
+    snprintf(peer->run_id, sizeof peer->run_id, "%s", run);
+    snprintf(peer->history, sizeof peer->history, "of %s", run);
+    snprintf(peer->history_before, sizeof peer->history_before, "%s", before);
+}
+
+/* The epoch is read, by a clock that is as ours. */
+static void scene_look(struct scene *scene)
+{
+    const char *run = store_peer(scene->store, 0)->run_id;
+    struct shard *shard = scene->shard;
+    bool is_another = shard->clock.run[0] && strcmp(shard->clock.run, run) != 0;
+    scene->epoch.time = clock_now();
+    shard_measure(shard, scene->epoch.time, scene->epoch.time, is_another);
+    snprintf(shard->clock.run, sizeof shard->clock.run, "%s", run);
+    judge_epoch(shard, &scene->epoch);
+    shard->known.adopted = scene->epoch.time; /* there is no call from which it comes */
+}
+
+/* For half a minute the server OLD was there, with a span of 10 s. */
+static void scene_open_known(struct scene *scene, const char *url, struct guard_options options)
+{
+    options.quarantine_ms = QUARANTINE_AUTO;
+    scene_open(scene, url, &options);
+    scene_meet(scene, OLD, NOBODY, 30);
+    scene->epoch = (struct epoch){.id = "00000000000000e1",
+                                  .run = "old",
+                                  .history = "of old",
+                                  .span = 10 * SECOND_US,
+                                  .turns = clock_now() + 60 * (int64_t)SECOND_US,
+                                  .followers = 1};
+    scene_look(scene);
+    assert_int_equal(scene->shard->quarantine.opens, 0);
+}
+
+static int64_t left_us(const struct scene *scene)
+{
+    return shard_left_us(scene->shard, scene->epoch.time);
 }
 
 static void note_error(void *context, const char *error)
@@ -51,7 +108,7 @@ static void hold_under_an_unknown_epoch_is_not_reported(void **state)
     struct scene scene;
     const char *error = NULL;
     (void)state;
-    scene_open(&scene, &options);
+    scene_open(&scene, ALONE, &options);
     assert_false(guard_covers(scene.guard, 0, TTL_MS));
     guard_await(scene.guard, 0, note_error, &error);
     while (!error)
@@ -68,8 +125,30 @@ static void hold_needs_no_epoch_if_there_is_no_quarantine(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         struct scene scene;
-        scene_open(&scene, &CASES[i]);
+        scene_open(&scene, ALONE, &CASES[i]);
         assert_true(guard_covers(scene.guard, 0, TTL_MS));
+        scene_close(&scene);
+    }
+}
+
+/* Our clock stood still meanwhile: by it, the server that was started an hour ago seems to be older
+ * than what is known of the one before, as only a replica would be that has confirmed all. */
+static void server_that_was_started_in_our_sleep_is_none_that_was_promoted(void **state)
+{
+    (void)state;
+    for (int sleeps = 0; sleeps < 2; sleeps++) {
+        struct scene scene;
+        scene_open_known(&scene, ALONE, (struct guard_options){.replicas = 1});
+        shard_wake_all(scene.guard);
+        if (sleeps)
+            scene.guard->asleep -= 7200 * (int64_t)SECOND_US;
+        shard_wake_all(scene.guard);
+        scene_meet(&scene, NEW, "of old", 3600);
+        scene_look(&scene);
+        if (sleeps)
+            assert_true(left_us(&scene) > 0);
+        else
+            assert_int_equal(left_us(&scene), 0);
         scene_close(&scene);
     }
 }
@@ -79,6 +158,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hold_under_an_unknown_epoch_is_not_reported),
         cmocka_unit_test(hold_needs_no_epoch_if_there_is_no_quarantine),
+        cmocka_unit_test(server_that_was_started_in_our_sleep_is_none_that_was_promoted),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);
