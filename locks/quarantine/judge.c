@@ -227,6 +227,9 @@ static void judge_follow(struct shard *shard, const struct epoch *epoch, bool is
     bool is_ended = is_other && !shard->clock.has_jumped && epoch_is_ended(epoch);
     int64_t opens = epoch->opens > epoch->time && !is_off ? epoch->opens : 0, own = 0;
     enum quarantine_reason reason = epoch_reason(epoch);
+    /* A worker that knew nothing before cannot tell. */
+    if (is_other && judge_is_of_another(shard, shard->known.run, shard->known.history))
+        reason = QUARANTINE_SERVER;
     if (!is_other && shard->quarantine.opens > opens) {
         own = shard->quarantine.opens; /* it is being written, or was lost on its way */
         reason = shard->quarantine.reason;

@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECOND_US = 1000000, TTL_MS = 30000 };
+enum { SECOND_US = 1000000, TTL_MS = 30000, MARGIN_US = 2 * SECOND_US, LEASE_US = 2500000 };
 
 static const char ALONE[] = "redis://127.0.0.1:1";
+static const char WATCHED[] = "redis+sentinel://127.0.0.1:1,127.0.0.1:2/master";
 static const char NOBODY[] = "0000", OLD[] = "old", NEW[] = "new";
 
 struct scene {
@@ -153,12 +154,37 @@ static void server_that_was_started_in_our_sleep_is_none_that_was_promoted(void 
     }
 }
 
+/* The first to meet the other server knew nothing of the one before, and took it for new. */
+static void epoch_of_another_server_counts_its_primary_lease(void **state)
+{
+    static const struct {
+        const char *url, *run;
+        int64_t length;
+    } CASES[] = {
+        {WATCHED, NEW, 10 * SECOND_US + MARGIN_US + LEASE_US},
+        {WATCHED, OLD, 10 * SECOND_US + MARGIN_US},
+        {ALONE, NEW, 10 * SECOND_US + MARGIN_US},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct scene scene;
+        scene_open_known(&scene, CASES[i].url, (struct guard_options){0});
+        scene_meet(&scene, CASES[i].run, NOBODY, 30);
+        scene.epoch = (struct epoch){.id = "00000000000000e2"};
+        snprintf(scene.epoch.run, sizeof scene.epoch.run, "%s", CASES[i].run);
+        scene_look(&scene);
+        assert_int_equal(left_us(&scene), CASES[i].length);
+        scene_close(&scene);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hold_under_an_unknown_epoch_is_not_reported),
         cmocka_unit_test(hold_needs_no_epoch_if_there_is_no_quarantine),
         cmocka_unit_test(server_that_was_started_in_our_sleep_is_none_that_was_promoted),
+        cmocka_unit_test(epoch_of_another_server_counts_its_primary_lease),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);
