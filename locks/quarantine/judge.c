@@ -64,15 +64,12 @@ static bool judge_all_is_confirmed(const struct shard *shard, const struct store
 
 /* Whether it is the same server with the same data, started anew. With Sentinel and in a Cluster it
  * may be a replica that was promoted. */
-static bool judge_is_restarted(const struct shard *shard, const struct store_peer *peer,
-                               const char *history)
+static bool judge_is_restarted(const struct shard *shard, const struct store_peer *peer)
 {
     const struct guard *guard = shard->guard;
-    bool has_followed = judge_is_id(peer->history_before) && history[0] &&
-                        strcmp(peer->history_before, history) != 0;
     return guard->options.is_embedded ||
            (guard->options.keeps_all && store_primary_lease_ms(guard->store) == 0 &&
-            !has_followed && !judge_ran_before(shard, peer));
+            !judge_is_id(peer->history_before) && !judge_ran_before(shard, peer));
 }
 
 /* Whether the server that answers has all that the one before it had granted, and no clock by which
@@ -87,7 +84,7 @@ static bool judge_keeps_all(const struct shard *shard, const struct epoch *epoch
     bool is_another_run = judge_is_another_run(epoch->run, peer->run_id) ||
                           judge_is_another_run(known->run, peer->run_id);
     return is_same && is_another_run && !is_ahead &&
-           (judge_is_restarted(shard, peer, epoch->history) || judge_all_is_confirmed(shard, peer));
+           (judge_is_restarted(shard, peer) || judge_all_is_confirmed(shard, peer));
 }
 
 /* Whether another server answers than the one that the epoch names. */

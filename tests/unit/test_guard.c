@@ -178,6 +178,23 @@ static void epoch_of_another_server_counts_its_primary_lease(void **state)
     }
 }
 
+/* Which worker meets it: one that knew the server before, or one that reads of it in the epoch. */
+static void only_what_has_followed_nobody_keeps_all(void **state)
+{
+    (void)state;
+    for (int is_known = 0; is_known < 2; is_known++) {
+        for (int has_followed = 0; has_followed < 2; has_followed++) {
+            struct scene scene;
+            scene_open_known(&scene, ALONE, (struct guard_options){.keeps_all = true});
+            scene.shard->known.is_known = is_known;
+            scene_meet(&scene, NEW, has_followed ? "of old" : NOBODY, 0);
+            scene_look(&scene);
+            assert_int_equal(left_us(&scene) > 0, has_followed);
+            scene_close(&scene);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +202,7 @@ int main(void)
         cmocka_unit_test(hold_needs_no_epoch_if_there_is_no_quarantine),
         cmocka_unit_test(server_that_was_started_in_our_sleep_is_none_that_was_promoted),
         cmocka_unit_test(epoch_of_another_server_counts_its_primary_lease),
+        cmocka_unit_test(only_what_has_followed_nobody_keeps_all),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);
