@@ -297,8 +297,7 @@ static void guard_on_raised(void *context, const struct store_result *result)
     if (is_replied && !epoch_is_still(shard, result))
         guard_look(shard->guard);
     else if (is_replied && epoch_read(result->reply, &epoch))
-        span_see(&shard->span, epoch.span, epoch.before, epoch.turns - shard->clock.now.high,
-                 shard_sent(shard));
+        shard_see_span(shard, &epoch);
     answers_run(&raising->answers, guard_why_not_raised(raising, result));
     free(raising);
 }

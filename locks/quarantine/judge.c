@@ -63,13 +63,16 @@ static bool judge_all_is_confirmed(const struct shard *shard, const struct store
 }
 
 /* Whether it is the same server with the same data, started anew. With Sentinel and in a Cluster it
- * may be a replica that was promoted. */
-static bool judge_is_restarted(const struct shard *shard, const struct store_peer *peer)
+ * may be a replica that was promoted; and an older epoch comes with older data. */
+static bool judge_is_restarted(const struct shard *shard, const struct store_peer *peer,
+                               const struct epoch *epoch)
 {
     const struct guard *guard = shard->guard;
+    bool is_older = epoch->turns < shard->known.turns ||
+                    (epoch->turns == shard->known.turns && epoch->span < shard->span.now);
     return guard->options.is_embedded ||
            (guard->options.keeps_all && store_primary_lease_ms(guard->store) == 0 &&
-            !judge_is_id(peer->history_before) && !judge_ran_before(shard, peer));
+            !judge_is_id(peer->history_before) && !is_older && !judge_ran_before(shard, peer));
 }
 
 /* Whether the server that answers has all that the one before it had granted, and no clock by which
@@ -84,7 +87,7 @@ static bool judge_keeps_all(const struct shard *shard, const struct epoch *epoch
     bool is_another_run = judge_is_another_run(epoch->run, peer->run_id) ||
                           judge_is_another_run(known->run, peer->run_id);
     return is_same && is_another_run && !is_ahead &&
-           (judge_is_restarted(shard, peer) || judge_all_is_confirmed(shard, peer));
+           (judge_is_restarted(shard, peer, epoch) || judge_all_is_confirmed(shard, peer));
 }
 
 /* Whether another server answers than the one that the epoch names. */
@@ -208,8 +211,7 @@ static void judge_adopt(struct shard *shard, const struct epoch *epoch)
 static void judge_see_span(struct shard *shard, const struct epoch *epoch)
 {
     int64_t now = shard->clock.heard, own = span_longest(&shard->span, now);
-    span_see(&shard->span, epoch->span, epoch->before, epoch->turns - shard->clock.now.high,
-             shard_sent(shard));
+    shard_see_span(shard, epoch);
     if (own > epoch_longest(epoch))
         span_ask(&shard->span, own, now);
     if (!shard->raising && (shard->span.asked > 0 || now >= shard->span.turns))

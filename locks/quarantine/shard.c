@@ -49,6 +49,13 @@ struct shard *shard_after(const struct shard *shard)
     return shard_from(shard->guard, shard->number + 1);
 }
 
+void shard_see_span(struct shard *shard, const struct epoch *epoch)
+{
+    shard->known.turns = epoch->turns;
+    span_see(&shard->span, epoch->span, epoch->before, epoch->turns - shard->clock.now.high,
+             shard_sent(shard));
+}
+
 int64_t shard_longest_span(const struct guard *guard)
 {
     int64_t longest = 0, now = clock_now();

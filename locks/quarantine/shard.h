@@ -20,6 +20,7 @@ struct shard_epoch {
     bool is_moved;   /* another slot is the shard's first, and so the key of the epoch another: */
     bool has_come;   /* a slot has come before the first one; else the first one has left */
     int64_t adopted; /* when all this was last known to be so; our time */
+    int64_t turns;   /* when the window of the span ends; Redis' time */
     char id[EPOCH_SIZE];
     char run[RUN_SIZE];     /* of the server that has the data */
     char history[RUN_SIZE]; /* of its replication */
@@ -99,6 +100,9 @@ int64_t shard_headroom(const struct guard *guard);
  * `number`. */
 int64_t shard_number_now(const struct shard *shard);
 void shard_raise_numbers(struct shard *shard, int64_t number);
+
+/* The epoch was just read, or written. */
+void shard_see_span(struct shard *shard, const struct epoch *epoch);
 
 /* No hold that may still run has a longer TTL, in any shard, as far as is known; us. */
 int64_t shard_longest_span(const struct guard *guard);

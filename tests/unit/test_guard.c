@@ -195,6 +195,29 @@ static void only_what_has_followed_nobody_keeps_all(void **state)
     }
 }
 
+/* An older file has the epoch of an older window, or a shorter span of the same one. */
+static void older_epoch_begins_quarantine_though_redis_keeps_all(void **state)
+{
+    static const struct {
+        int64_t turns, span; /* more than before */
+        bool is_lost;
+    } CASES[] = {
+        {0, 0, false}, {0, SECOND_US, false}, {60 * (int64_t)SECOND_US, -SECOND_US, false},
+        {0, -1, true}, {-1, SECOND_US, true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        struct scene scene;
+        scene_open_known(&scene, ALONE, (struct guard_options){.keeps_all = true});
+        scene_meet(&scene, NEW, NOBODY, 0);
+        scene.epoch.turns += CASES[i].turns;
+        scene.epoch.span += CASES[i].span;
+        scene_look(&scene);
+        assert_int_equal(left_us(&scene) > 0, CASES[i].is_lost);
+        scene_close(&scene);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +225,7 @@ int main(void)
         cmocka_unit_test(hold_needs_no_epoch_if_there_is_no_quarantine),
         cmocka_unit_test(server_that_was_started_in_our_sleep_is_none_that_was_promoted),
         cmocka_unit_test(epoch_of_another_server_counts_its_primary_lease),
+        cmocka_unit_test(older_epoch_begins_quarantine_though_redis_keeps_all),
         cmocka_unit_test(only_what_has_followed_nobody_keeps_all),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
