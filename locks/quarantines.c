@@ -20,10 +20,10 @@ static int64_t quarantine_left_of_members(const struct guard *guard,
 {
     unsigned members = store_shard_count(guard->store);
     int64_t best = 0;
-    for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard)) {
+    for (const struct shard *shard = shard_find(guard, 0); shard; shard = shard_after(shard)) {
         unsigned later = 0;
         int64_t left = shard_left_ms(shard);
-        for (const struct shard *other = shard_first(guard); other; other = shard_after(other))
+        for (const struct shard *other = shard_find(guard, 0); other; other = shard_after(other))
             later += shard_left_ms(other) > left;
         if (left == 0 || (best > 0 && left >= best) || members - later <= members / 2)
             continue;
@@ -45,7 +45,7 @@ int64_t locks_quarantine(const struct locks *locks, struct slice name,
         return quarantine_left_of_members(guard, ret_reason);
     if (name.bytes)
         only = store_shard(guard->store, operation_key(locks, name, key));
-    for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard)) {
+    for (const struct shard *shard = shard_find(guard, 0); shard; shard = shard_after(shard)) {
         int64_t left = name.bytes && shard->number != only ? 0 : quarantine_left_of(shard);
         if (left > longest) {
             longest = left;
@@ -79,7 +79,7 @@ bool locks_next_quarantine(const struct locks *locks, unsigned *position,
     const struct guard *guard = locks->guard;
     while (*position < guard->count) {
         const struct shard *shard = guard->shards[(*position)++];
-        int64_t left = shard ? quarantine_left_of(shard) : 0;
+        int64_t left = quarantine_left_of(shard);
         if (left == 0)
             continue;
         *ret = (struct quarantine_state){.server = store_shard_place(guard->store, shard->number),
@@ -102,7 +102,7 @@ unsigned locks_quarantined(const struct locks *locks)
 {
     const struct guard *guard = locks->guard;
     unsigned count = 0;
-    for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
+    for (const struct shard *shard = shard_find(guard, 0); shard; shard = shard_after(shard))
         count += quarantine_left_of(shard) > 0;
     return store_shard_count(guard->store) > 1 ? count : 0;
 }

@@ -16,8 +16,6 @@ bool epoch_is_still(const struct shard *shard, const struct store_result *result
            strcmp(epoch.id, shard->known.id) == 0;
 }
 
-/* Reading */
-
 struct slice guard_epoch_key(const struct guard *guard, const char *tag, char text[KEY_LENGTH])
 {
     bool is_tagged = tag[0] != '\0';
@@ -68,8 +66,6 @@ void epoch_ask(struct shard *shard, store_done *done)
     shard->connection.is_asking = true;
     epoch_send(shard, &script_epoch_read, arguments, may_ask ? 2 : 1, done, shard);
 }
-
-/* Writing */
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

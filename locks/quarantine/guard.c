@@ -46,9 +46,8 @@ void guard_close(struct guard *guard)
 static void guard_stamp_epoch(const struct shard *shard, struct stamp *stamp)
 {
     const struct shard_epoch *known = &shard->known;
-    bool is_off = shard->guard->options.quarantine_ms == QUARANTINE_OFF;
     bool is_text = strlen(known->id) == sizeof stamp->epoch; /* else it is not ours */
-    if (is_off || !is_text || !known->is_known || known->is_moved)
+    if (guard_is_off(shard->guard) || !is_text || !known->is_known || known->is_moved)
         return;
     memcpy(stamp->epoch, known->id, sizeof stamp->epoch);
     memcpy(stamp->tag, known->tag, sizeof stamp->tag);
@@ -109,7 +108,7 @@ static void guard_look_if_moved(struct shard *shard)
 void guard_look(struct guard *guard)
 {
     shard_wake_all(guard);
-    for (struct shard *shard = shard_first(guard); shard; shard = shard_after(shard)) {
+    for (struct shard *shard = shard_find(guard, 0); shard; shard = shard_after(shard)) {
         if (shard->quarantine.opens && shard_left_us(shard, clock_now()) == 0)
             shard_set_quarantine(shard, 0, QUARANTINE_NONE, false, guard->process);
         if (!shard->connection.is_asking)
@@ -150,14 +149,6 @@ static void guard_measure(struct shard *shard, int64_t time)
     snprintf(clock->run, sizeof clock->run, "%s", run);
 }
 
-/* One more member was heard: others may have waited for that (judge_waits_for_members). */
-static void guard_look_at_waiting(const struct guard *guard)
-{
-    for (struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
-        if (shard->clock.now.is_known && !shard->known.is_known && !shard->connection.is_asking)
-            guard_look_at(shard);
-}
-
 void guard_hear(void *context, const struct store_result *result)
 {
     struct shard *shard = context;
@@ -171,9 +162,11 @@ void guard_hear(void *context, const struct store_result *result)
     guard_measure(shard, epoch.time);
     shard->connection.is_asking = false;
     judge_epoch(shard, &epoch);
-    if (is_first && shard->guard->options.members_share_holds)
-        guard_look_at_waiting(shard->guard);
     if (shard->known.is_known)
+        guard_look_if_moved(shard);
+    if (!is_first || !shard->guard->options.members_share_holds)
+        return; /* else other members may have waited for it (judge_waits_for_members) */
+    for (shard = shard_find(shard->guard, 0); shard; shard = shard_after(shard))
         guard_look_if_moved(shard);
 }
 
@@ -229,7 +222,7 @@ void guard_heard_number(struct guard *guard, int64_t number)
 int64_t guard_latest_number(const struct guard *guard)
 {
     int64_t latest = 0;
-    for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
+    for (const struct shard *shard = shard_find(guard, 0); shard; shard = shard_after(shard))
         if (shard->clock.now.is_known)
             shard_raise(&latest, shard_number_now(shard));
     return latest;
@@ -250,7 +243,7 @@ void guard_taken(struct guard *guard, unsigned to, unsigned from)
         left = judge_length(guard, QUARANTINE_SERVER, shard_longest_span(guard));
     if (left > 0)
         shard_raise(&shard->quarantine.owed, now + left);
-    if (shard->clock.now.is_known && left > 0 && guard->options.quarantine_ms != QUARANTINE_OFF) {
+    if (shard->clock.now.is_known && left > 0 && !guard_is_off(guard)) {
         int64_t opens = clock_theirs(&shard->clock.now, now + left);
         if (opens > shard->quarantine.opens)
             shard_set_quarantine(shard, opens, QUARANTINE_SERVER, true, guard->process);
@@ -330,7 +323,7 @@ bool guard_covers(struct guard *guard, unsigned number, int64_t ttl_ms)
         span_ask(&shard->span, ttl, now);
         guard_write_span(shard, shard->span.asked);
     }
-    return guard->options.is_embedded || guard->options.quarantine_ms == QUARANTINE_OFF ||
+    return guard->options.is_embedded || guard_is_off(guard) ||
            store_is_closing(guard->store); /* then no client is left */
 }
 

@@ -19,10 +19,10 @@
  * - until when nothing is granted.
  *
  * The guard reads the epoch on each new connection before any other use of it, and then every
- * second. If another run of the server answers, if the epoch is gone or has another id, or if
- * the clock has jumped, nothing is granted for the span and some seconds. The worker that notices
- * first writes a new epoch; the others go by it, and make the quarantine longer if
- * they remember a longer span, of whichever shard.
+ * second. If another run of the server answers, if the epoch is gone or has another id, or if the
+ * clock has jumped, nothing is granted for the span and some seconds. The worker that notices first
+ * writes a new epoch; the others go by it, and make the quarantine longer if they remember a longer
+ * span. No shard is asked about another: a worker counts the longest span that it remembers of any.
  *
  * "Our time" is this process' monotonic clock, "Redis' time" the clock of the shard's server; both
  * in microseconds. Used on the thread of the store's loop alone. */

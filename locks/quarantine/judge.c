@@ -14,7 +14,7 @@ enum {
 int64_t judge_length(const struct guard *guard, enum quarantine_reason reason, int64_t span)
 {
     int64_t lease_ms = reason == QUARANTINE_SERVER ? store_primary_lease_ms(guard->store) : 0;
-    if (reason == QUARANTINE_NONE || guard->options.quarantine_ms == QUARANTINE_OFF)
+    if (reason == QUARANTINE_NONE || guard_is_off(guard))
         return 0;
     if (guard->options.quarantine_ms > 0 && span > 0)
         return guard->options.quarantine_ms * US_PER_MS;
@@ -102,7 +102,7 @@ static bool judge_is_of_another(const struct shard *shard, const char *run, cons
 static void judge_learn_numbers(struct shard *shard)
 {
     const struct guard *guard = shard->guard;
-    for (const struct shard *other = shard_first(guard); other; other = shard_after(other)) {
+    for (const struct shard *other = shard_find(guard, 0); other; other = shard_after(other)) {
         if (!guard->options.members_share_holds || !other->clock.now.is_known)
             continue;
         int64_t numbers = shard_number_now(other) + CLOCK_JUMP_US;
@@ -116,9 +116,9 @@ static void judge_learn_numbers(struct shard *shard)
 static bool judge_waits_for_members(const struct guard *guard)
 {
     unsigned heard = 0;
-    for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
+    for (const struct shard *shard = shard_find(guard, 0); shard; shard = shard_after(shard))
         heard += shard->clock.now.is_known;
-    return guard->options.members_share_holds && guard->options.quarantine_ms != QUARANTINE_OFF &&
+    return guard->options.members_share_holds && !guard_is_off(guard) &&
            heard <= store_shard_count(guard->store) / 2;
 }
 
@@ -127,24 +127,19 @@ static bool judge_waits_for_members(const struct guard *guard)
 static bool judge_waits_at_start(const struct guard *guard)
 {
     unsigned known = 0;
-    for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
+    for (const struct shard *shard = shard_find(guard, 0); shard; shard = shard_after(shard))
         known += shard->known.is_known;
-    return guard->options.members_share_holds && guard->options.quarantine_ms != QUARANTINE_OFF &&
+    return guard->options.members_share_holds && !guard_is_off(guard) &&
            known < store_shard_count(guard->store) && clock_now() < guard->began + START_US;
 }
 
 /* The verdict */
 
-static bool judge_is_off(const struct shard *shard)
-{
-    return shard->guard->options.quarantine_ms == QUARANTINE_OFF;
-}
-
 /* By Redis' clock; 0: nothing. */
 static int64_t judge_owed(const struct shard *shard)
 {
     int64_t owed = shard->quarantine.owed;
-    bool counts = owed > shard->clock.heard && !judge_is_off(shard);
+    bool counts = owed > shard->clock.heard && !guard_is_off(shard->guard);
     return counts ? clock_theirs(&shard->clock.now, owed) : 0;
 }
 
@@ -169,7 +164,7 @@ static void judge_begin(struct shard *shard, const struct epoch *epoch, const ch
     shard_raise(&opens, owed);
     shard_raise(&opens, shard->quarantine.opens);
     shard_raise(&opens, is_open ? 0 : epoch->opens);
-    shard_set_quarantine(shard, judge_is_off(shard) ? 0 : opens, reason, opens > 0 && !kept,
+    shard_set_quarantine(shard, guard_is_off(shard->guard) ? 0 : opens, reason, opens > 0 && !kept,
                          shard->guard->process);
     epoch_begin(shard, epoch, kept, opens, reason, span, guard_hear);
 }
@@ -222,13 +217,12 @@ static void judge_see_span(struct shard *shard, const struct epoch *epoch)
  * says that what was lost before does not count; a jump of the clock may have come later. */
 static void judge_follow(struct shard *shard, const struct epoch *epoch, bool is_other)
 {
-    bool is_off = judge_is_off(shard);
+    bool is_off = guard_is_off(shard->guard);
     bool is_ended = is_other && !shard->clock.has_jumped && epoch_is_ended(epoch);
     int64_t opens = epoch->opens > epoch->time && !is_off ? epoch->opens : 0, own = 0;
     enum quarantine_reason reason = epoch_reason(epoch);
-    /* A worker that knew nothing before cannot tell. */
     if (is_other && judge_is_of_another(shard, shard->known.run, shard->known.history))
-        reason = QUARANTINE_SERVER;
+        reason = QUARANTINE_SERVER; /* a new worker, which may have been first, cannot tell */
     if (!is_other && shard->quarantine.opens > opens) {
         own = shard->quarantine.opens; /* it is being written, or was lost on its way */
         reason = shard->quarantine.reason;
@@ -258,7 +252,7 @@ static void judge_start_serving(struct shard *shard, bool is_other)
         guard->options.replaced(guard->options.context, shard->number);
     if (!shard->connection.may_open || judge_waits_at_start(guard))
         return;
-    for (shard = shard_first(guard); shard; shard = shard_after(shard))
+    for (shard = shard_find(guard, 0); shard; shard = shard_after(shard))
         if (shard->connection.may_open)
             guard_open_gate(shard);
 }

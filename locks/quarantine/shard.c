@@ -13,16 +13,14 @@ enum {
 
 struct shard *shard_at(struct guard *guard, unsigned number)
 {
-    if (number >= guard->count) {
+    if (number >= guard->count)
         guard->shards =
             memory_checked(realloc(guard->shards, (number + 1) * sizeof(struct shard *)));
-        while (guard->count <= number)
-            guard->shards[guard->count++] = NULL;
-    }
-    if (!guard->shards[number]) {
-        guard->shards[number] = memory_checked(calloc(1, sizeof **guard->shards));
-        guard->shards[number]->guard = guard;
-        guard->shards[number]->number = number;
+    while (guard->count <= number) {
+        struct shard *shard = memory_checked(calloc(1, sizeof *shard));
+        shard->guard = guard;
+        shard->number = guard->count;
+        guard->shards[guard->count++] = shard;
     }
     return guard->shards[number];
 }
@@ -32,21 +30,9 @@ struct shard *shard_find(const struct guard *guard, unsigned number)
     return number < guard->count ? guard->shards[number] : NULL;
 }
 
-static struct shard *shard_from(const struct guard *guard, unsigned number)
-{
-    while (number < guard->count && !guard->shards[number])
-        number++;
-    return number < guard->count ? guard->shards[number] : NULL;
-}
-
-struct shard *shard_first(const struct guard *guard)
-{
-    return shard_from(guard, 0);
-}
-
 struct shard *shard_after(const struct shard *shard)
 {
-    return shard_from(shard->guard, shard->number + 1);
+    return shard_find(shard->guard, shard->number + 1);
 }
 
 void shard_see_span(struct shard *shard, const struct epoch *epoch)
@@ -59,7 +45,7 @@ void shard_see_span(struct shard *shard, const struct epoch *epoch)
 int64_t shard_longest_span(const struct guard *guard)
 {
     int64_t longest = 0, now = clock_now();
-    for (const struct shard *shard = shard_first(guard); shard; shard = shard_after(shard))
+    for (const struct shard *shard = shard_find(guard, 0); shard; shard = shard_after(shard))
         shard_raise(&longest, span_longest(&shard->span, now));
     return longest;
 }
@@ -111,7 +97,7 @@ void shard_wake_all(struct guard *guard)
     if (more < SLEPT_US)
         return;
     guard->asleep = asleep;
-    for (struct shard *shard = shard_first(guard); shard; shard = shard_after(shard)) {
+    for (struct shard *shard = shard_find(guard, 0); shard; shard = shard_after(shard)) {
         if (!shard->clock.now.is_known)
             continue;
         shard->clock.now.low += more;

@@ -63,18 +63,22 @@ struct guard {
     struct store *store;
     struct guard_options options;
     char process[PROCESS_LENGTH + 1];
-    struct shard **shards; /* by number; NULL: not met yet */
+    struct shard **shards; /* by number */
     unsigned count;
     int64_t began;  /* when the first shard was connected, our time; 0: none was */
     int64_t asleep; /* how long this machine has slept since it was started; us */
 };
 
-/* shard.c: the shard of this number: the first call makes it, and the guard owns it; or NULL if it
- * was not met yet. Then those that were met, by their numbers; NULL: there are no more. */
+/* shard.c: the shard of this number: the first call makes it and those before it, and the guard
+ * owns them; or NULL if there is none; and the next one. */
 struct shard *shard_at(struct guard *guard, unsigned number);
 struct shard *shard_find(const struct guard *guard, unsigned number);
-struct shard *shard_first(const struct guard *guard);
 struct shard *shard_after(const struct shard *shard);
+
+static inline bool guard_is_off(const struct guard *guard)
+{
+    return guard->options.quarantine_ms == QUARANTINE_OFF;
+}
 
 static inline void shard_raise(int64_t *value, int64_t least)
 {
@@ -104,7 +108,8 @@ void shard_raise_numbers(struct shard *shard, int64_t number);
 /* The epoch was just read, or written. */
 void shard_see_span(struct shard *shard, const struct epoch *epoch);
 
-/* No hold that may still run has a longer TTL, in any shard, as far as is known; us. */
+/* No hold that may still run has a longer TTL, as far as is known; us. Of all shards: to another
+ * shard of a Cluster holds come with their slots, and the members of a quorum have the same. */
 int64_t shard_longest_span(const struct guard *guard);
 
 /* From now on nothing is granted before `opens` (Redis' time), and `quarantined` is called. With 0,
@@ -148,8 +153,7 @@ void epoch_end(struct shard *shard, const char *id, store_done *done, void *cont
  * opens the gate of the shard when its epoch is settled. */
 void judge_epoch(struct shard *shard, const struct epoch *epoch);
 
-/* For how long nothing is granted if data is lost now for this reason, and no hold is longer; us.
- */
+/* How long the quarantine is if data is lost now for this reason, and no hold is longer; us. */
 int64_t judge_length(const struct guard *guard, enum quarantine_reason reason, int64_t span);
 
 /* guard.c: a store_done for the questions above: takes account of the answer. `context` is the
