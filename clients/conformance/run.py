@@ -295,7 +295,7 @@ def run_lane(client, command, options, cases, results):
                 results.put((client, case["case"], wrong or "", run.figure))
             # The last, since its TTL would make the quarantine longer.
             if client in readme.EXAMPLES:
-                wrong = readme.wrong_with(client, "http://" + lane.stack.address("open"), options.build, pathlib.Path(folder))
+                wrong = readme.wrong_with(client, "http://" + lane.stack.address("open"), pathlib.Path(folder))
                 results.put((client, README, wrong or "", math.inf))
             else:
                 results.put((client, README, None, math.inf))
