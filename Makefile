@@ -1,6 +1,6 @@
 # Baton's build. `make help` lists what there is to make.
 
-VERSION  := 0.1.0
+VERSION  := 0.2.0
 PREFIX   ?= /usr/local
 SANITIZE ?=#    address: AddressSanitizer and UndefinedBehaviorSanitizer; thread: ThreadSanitizer
 CLIENTS  ?=#    `make clients-test CLIENTS='python go'` runs those of clients/

@@ -12,12 +12,13 @@ while IFS=: read -r file text; do
     failed=1
 done <<'END_OF_TABLE'
 openapi.yaml:  version: VERSION
+openapi.yaml:                version: VERSION
 deploy/debian/changelog:baton (VERSION)
 deploy/kubernetes/example/kustomization.yaml:    newTag: VERSION
 clients/python/baton/__init__.py:__version__ = "VERSION"
 clients/node/package.json:  "version": "VERSION"
 clients/java/pom.xml:  <version>VERSION</version>
 clients/go/README.md:baton.example/client@vVERSION -replace
-CHANGELOG.md:## VERSION
+CHANGELOG.md:## VERSION (20
 END_OF_TABLE
 exit $failed

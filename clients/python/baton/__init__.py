@@ -11,7 +11,7 @@ from .errors import (BatonError, Damaged, Forbidden, Invalid, Locked, LockLost, 
                      Quarantined, Superseded, TokenInUse, TooMany, Unauthorized, Unavailable, Unreachable, UpgradeConflict,
                      WaitTimeout)
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["AsyncClient", "AsyncLock", "BatonError", "Client", "Damaged", "Forbidden", "Invalid",
            "Lock", "LockLost", "Locked", "MaxHeld", "NotHeld", "Problem", "Quarantined", "Superseded", "TokenInUse", "TooMany", "Unauthorized",
            "Unavailable", "Unreachable", "UpgradeConflict", "WaitTimeout"]
