@@ -27,7 +27,7 @@ struct exchange;
     X(PROBLEM_MAX_HELD, "max_held", 409, "The hold cannot be renewed any more")                    \
     X(PROBLEM_WAIT_TIMEOUT, "wait_timeout", 409, "The wait ended before your turn came")           \
     X(PROBLEM_SUPERSEDED, "superseded", 409, "A later request with this token replaces this one")  \
-    X(PROBLEM_UPGRADE_CONFLICT, "upgrade_conflict", 409, "Another owner is waiting to upgrade")    \
+    X(PROBLEM_UPGRADE_CONFLICT, "upgrade_conflict", 409, "Another owner is waiting to re-enter")   \
     X(PROBLEM_TOKEN_IN_USE, "token_in_use", 409, "The token was used for another request")         \
     X(PROBLEM_TOO_LARGE, "too_large", 413, "The body is too large")                                \
     X(PROBLEM_UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", 415, "The body is not plain JSON") \

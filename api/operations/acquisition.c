@@ -342,8 +342,8 @@ static json_t *problem_of(struct exchange *exchange, enum locks_result result,
         *ret = PROBLEM_UPGRADE_CONFLICT;
         return problem_new(
             exchange, *ret,
-            "Another owner waits to upgrade its shared hold, and each would wait for the "
-            "other. Release your shared hold, then acquire the lock again.");
+            "Another owner waits to enter the lock that it holds, and each would wait for the "
+            "other. Release your hold, then acquire the lock again.");
     case LOCKS_TOKEN_IN_USE:
         *ret = PROBLEM_TOKEN_IN_USE;
         return token_in_use(exchange, view);

@@ -105,8 +105,8 @@ local function attach(state, waiter, request)
     end
 end
 
--- The token has waited as an upgrade, and its owner may have the hold now.
-local function grant_upgrade(state, waiter, attempt)
+-- The token has waited to enter its owner's holds, and may now.
+local function grant_entry(state, waiter, attempt)
     queue.remove(state, waiter[TOKEN], waiter[SERVER])
     waiter[ATTEMPT] = attempt
     holds.grant(state, waiter, waiter[TTL])
@@ -120,18 +120,18 @@ local function new_hold(request)
             request.permits}
 end
 
-local function new_waiter(state, request, is_upgrade)
+local function new_waiter(state, request, enters)
     local arrival = max(state[ARRIVAL] + 1, now)
     state.past = false
     return waiter_of(request.token, request.owner, request.mode, request.attempt, request.meta, arrival,
                      request.ttl, request.at_least, request.max_held, request.limit, request.set,
-                     request.permits, request.claim, request.keep, is_upgrade and arrival - FRONT or arrival,
+                     request.permits, request.claim, request.keep, enters and arrival - FRONT or arrival,
                      request.server, request.reenters and 1 or 0)
 end
 
-local function wait(state, request, is_upgrade)
-    local waiter = new_waiter(state, request, is_upgrade)
-    if not is_upgrade and front.wait(state, waiter, request.lease) then
+local function wait(state, request, enters)
+    local waiter = new_waiter(state, request, enters)
+    if not enters and front.wait(state, waiter, request.lease) then
         holds.remember_last(state) -- rather than by the release that somebody waits for
         return
     end
@@ -140,7 +140,7 @@ local function wait(state, request, is_upgrade)
     queue.begin(state)
     queue.put(state, waiter, request.server)
     holds.remember_last(state)
-    if is_upgrade or not state.next_line then -- so that it is known who is next
+    if enters or not state.next_line then -- so that it is known who is next
         hand_over(state)
     end
 end
@@ -166,9 +166,8 @@ local function ask_anew(state, request)
         return finish(state, state[ONLY] and hold[FENCE] or
                              {'granted', hold[FENCE], holds.owned(state, owner), other_limit})
     end
-    local is_upgrade = is_of_owner and mode == 'exclusive'
-    if is_upgrade and state[UPGRADER] ~= '' and
-       (find_waiter(state, state[UPGRADER]) or {})[OWNER] ~= owner then
+    if is_of_owner and state[ENTERING] ~= '' and
+       (find_waiter(state, state[ENTERING]) or {})[OWNER] ~= owner then
         return finish(state, {'upgrade_conflict'})
     elseif not request.server then
         return finish(state, {'locked', view.name(state, ''), other_limit})
@@ -177,14 +176,14 @@ local function ask_anew(state, request)
     elseif is_full then
         return refuse_full(state)
     end
-    wait(state, request, is_upgrade)
+    wait(state, request, is_of_owner)
     return answer({'waiting', close(state, request.server), other_limit})
 end
 
 -- The token waits already, and this is its request now.
 local function ask_again(state, waiter, request)
     if holds.own_of(state, waiter) > 0 and holds.admits_waiter(state, waiter) and epoch.may_grant() then
-        return grant_upgrade(state, waiter, request.attempt)
+        return grant_entry(state, waiter, request.attempt)
     elseif not request.server then
         return finish(state, {'locked', view.name(state, request.token)})
     end

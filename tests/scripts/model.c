@@ -5,7 +5,7 @@
 
 const char *const MODEL_SERVER_NAMES[MODEL_SERVERS] = {"one", "two", "three", "four"};
 
-static const int64_t UPGRADE = 4503599627370496, REMEMBERED_US = 30000000;
+static const int64_t ENTRY = 4503599627370496, REMEMBERED_US = 30000000;
 
 static int64_t max(int64_t a, int64_t b)
 {
@@ -305,7 +305,7 @@ static bool has_parked(const struct model *model, size_t server)
 }
 
 /* Of an owner that is not this one. */
-static bool upgrade_waits(const struct model *model, const char *owner)
+static bool entry_waits(const struct model *model, const char *owner)
 {
     for (size_t i = 0; i < model->waiter_count; i++)
         if (model->waiters[i].place != GRANTED && model->waiters[i].arrival < 0 &&
@@ -332,7 +332,7 @@ static struct model_waiter *head(struct model *model)
     return first;
 }
 
-/* An owner that holds nothing any more has nothing to upgrade. */
+/* An owner that holds nothing any more has nothing to enter. */
 static void demote(struct model *model)
 {
     for (size_t i = 0; i < model->waiter_count; i++) {
@@ -389,6 +389,8 @@ static void miss_turn(struct model *model, struct model_waiter *waiter)
 static void put_back(struct model *model, int64_t now, const struct model_hold *hold, bool missed)
 {
     struct model_waiter *waiter = find_waiter(model, hold->token);
+    if (waiter->arrival < 0 && entry_waits(model, waiter->hold.owner))
+        waiter->arrival = waiter->came;
     if (waiter->is_away) {
         if (missed)
             all_absent_have_missed(model);
@@ -690,7 +692,7 @@ static struct answer grant_new(struct model *model, int64_t now, const struct mo
 }
 
 static struct answer queue(struct model *model, int64_t now, const struct model_hold *hold,
-                           const struct acquiring *acquiring, bool upgrades)
+                           const struct acquiring *acquiring, bool enters)
 {
     size_t server = server_number(acquiring->server);
     model->arrival = max(model->arrival + 1, now);
@@ -699,7 +701,7 @@ static struct answer queue(struct model *model, int64_t now, const struct model_
     struct model_waiter *waiter = &model->waiters[model->waiter_count++];
     *waiter = (struct model_waiter){.hold = *hold,
                                     .server = server,
-                                    .arrival = upgrades ? model->arrival - UPGRADE : model->arrival,
+                                    .arrival = enters ? model->arrival - ENTRY : model->arrival,
                                     .came = model->arrival,
                                     .keep_ms = acquiring->keep_ms,
                                     .claim_ms = acquiring->claim_ms};
@@ -716,8 +718,7 @@ static struct answer ask_anew(struct model *model, int64_t now, const struct mod
         return say("quarantined");
     if (is_admitted && !is_closed(model, now) && (!head(model) || holds))
         return grant_new(model, now, hold);
-    bool upgrades = holds && !hold->shared;
-    if (upgrades && upgrade_waits(model, hold->owner))
+    if (holds && entry_waits(model, hold->owner))
         return say("upgrade_conflict");
     if (!acquiring->server)
         return refuse(model, now, "locked", "");
@@ -726,7 +727,7 @@ static struct answer ask_anew(struct model *model, int64_t now, const struct mod
         answer.count = (int64_t)count_waiting(model);
         return answer;
     }
-    return queue(model, now, hold, acquiring, upgrades);
+    return queue(model, now, hold, acquiring, holds);
 }
 
 /* The same, with the limit of shared holds that have another one. */

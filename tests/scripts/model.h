@@ -34,7 +34,7 @@ struct model_waiter {
     bool is_away;    /* no server has its request; also while GRANTED */
     size_t server;   /* unless it is away */
     int64_t arrival; /* the least is first */
-    int64_t came;    /* its arrival when it does not wait to upgrade its owner's hold any more */
+    int64_t came;    /* its arrival when it does not wait to enter its owner's holds any more */
     int64_t ends;    /* of one that is away */
     int64_t keep_ms;
     int64_t claim_ms;

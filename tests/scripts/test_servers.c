@@ -372,6 +372,58 @@ static void further_upgrades_of_an_owner_wait_behind_its_first(void **state)
     assert_holds(scripts, "x");
 }
 
+/* The head waits for a permit of the owner, and so the owner need not wait for the head. */
+static void shared_reentry_waits_before_a_head_that_needs_its_permit(void **state)
+{
+    struct scripts *scripts = *state;
+    share(scripts, 2);
+    park(scripts, "x", "one", .mode = "shared", .limit = 2);
+    park(scripts, "a2", "two", .owner = "A", .reenters = true, .mode = "shared", .limit = 2);
+    assert_int_equal(inspect(scripts, "n", "a2").position, 1);
+    assert_status(acquire(scripts, .token = "u", .owner = "B", .reenters = true, .server = "one"),
+                  "upgrade_conflict");
+    release(scripts, "n", "b");
+    assert_holds(scripts, "a2");
+    assert_waits(scripts, "x");
+    release(scripts, "n", "a");
+    assert_holds(scripts, "x");
+}
+
+static void missed_reentry_comes_back_behind_that_of_another_owner(void **state)
+{
+    struct scripts *scripts = *state;
+    share(scripts, 3);
+    park(scripts, "x", "one", .mode = "shared", .limit = 3);
+    park(scripts, "a2", "two", .owner = "A", .reenters = true, .mode = "shared", .limit = 3,
+         .claim_ms = 20);
+    release(scripts, "n", "c");
+    assert_holds(scripts, "a2");
+    park(scripts, "b2", "one", .owner = "B", .reenters = true, .mode = "shared", .limit = 2);
+    sleep_past(scripts, 10);
+    tick(scripts, "n", "nobody");
+    assert_int_equal(inspect(scripts, "n", "b2").position, 1);
+    assert_int_equal(inspect(scripts, "n", "a2").position, 3);
+}
+
+static void shared_reentry_for_permits_waits_before_the_others(void **state)
+{
+    struct scripts *scripts = *state;
+    share(scripts, 3);
+    park(scripts, "x", "one", .mode = "shared", .limit = 4, .permits = 4);
+    park(scripts, "a2", "one", .owner = "A", .reenters = true, .mode = "shared", .limit = 4,
+         .permits = 2);
+    assert_waits(scripts, "a2");
+    release(scripts, "n", "c");
+    assert_holds(scripts, "a2");
+    release(scripts, "n", "a2");
+    park(scripts, "a3", "one", .owner = "A", .reenters = true, .mode = "shared", .limit = 4,
+         .permits = 3);
+    release(scripts, "n", "a"); /* so it waits in the order of arrival */
+    release(scripts, "n", "b");
+    assert_holds(scripts, "x");
+    assert_waits(scripts, "a3");
+}
+
 static void further_upgrades_wait_at_their_arrival_without_a_hold(void **state)
 {
     struct scripts *scripts = *state;
@@ -573,6 +625,9 @@ int main(void)
         TEST(an_upgrade_waits_in_front),
         TEST(a_second_upgrade_is_a_conflict_until_the_first_is_done),
         TEST(further_upgrades_of_an_owner_wait_behind_its_first),
+        TEST(shared_reentry_waits_before_a_head_that_needs_its_permit),
+        TEST(shared_reentry_for_permits_waits_before_the_others),
+        TEST(missed_reentry_comes_back_behind_that_of_another_owner),
         TEST(further_upgrades_wait_at_their_arrival_without_a_hold),
         TEST(an_upgrade_that_was_not_claimed_is_in_front_again),
         TEST(an_upgrade_that_comes_back_without_its_hold_is_not_in_front),

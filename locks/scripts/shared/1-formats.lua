@@ -128,7 +128,7 @@ local NEXT = field(STATE, 'd')        -- no hold ends before this time
 local KEPT = field(STATE, 'd')        -- the keys of a crowd (see 4-crowd.lua) outlive this by the retention
 local TICK = field(STATE, 'd')        -- each server runs a tick by this time, if it is not past
 local QUEUE_KEPT = field(STATE, 'd')  -- the keys of those who wait live until then
-local UPGRADER = field(STATE, 's')    -- a token that waits to make its owner's shared hold exclusive, or ''
+local ENTERING = field(STATE, 's')    -- a token that waits to enter the holds that its owner has, or ''
 local GENERATION = field(STATE, 'd')  -- the newest generation of released tokens, 0 for none
 local ARRIVAL = field(STATE, 'd')     -- the number of the last arrival in the queue
 local LAST_FENCE = field(STATE, 'd')  -- the last end of a hold: its fence, 0 where none has ended
@@ -154,9 +154,9 @@ earlier(STATE, 2, '<BBdI4I4I4I4I4I4I4ddddsddddddss', state_from_2)
 
 earlier(STATE, 1, '<BdI4I4I4I4I4I4I4ddddddddddsss', function(old)
     local kept, generation, arrival, tick, queue_kept = unpack(old, 11, 15)
-    local fence, at, held, left, upgrader, reason, token = unpack(old, 16, 22)
+    local fence, at, held, left, entering, reason, token = unpack(old, 16, 22)
     local state = {STATE.mark, WHOLE, unpack(old, 2, 10)}
-    for _, value in ipairs({kept, tick, queue_kept, upgrader, generation, arrival, fence, at, held, left,
+    for _, value in ipairs({kept, tick, queue_kept, entering, generation, arrival, fence, at, held, left,
                             reason, token}) do
         insert(state, value)
     end

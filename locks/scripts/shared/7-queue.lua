@@ -8,8 +8,9 @@
 -- not claimed. `:ends` has the times when the absent and the missed give up.
 local queue = {}
 
--- Places before all arrivals. An upgrade waits first, as long as its owner has a hold: its place is its
--- arrival less FRONT, which is below 0. Several upgrades are of one owner, and go together. A waiter
+-- Places before all arrivals. A waiter that is to enter the holds of its owner, as an upgrade, waits first, as
+-- long as its owner has one: its place is its arrival less FRONT, which is below 0. All of them are of one
+-- owner, since two owners would wait for each other. A waiter
 -- that gives back a grant stands behind them, in the order of grants: its place is its fence less PAST.
 local FRONT = 4503599627370496 -- a value
 local PAST = 1125899906842624 -- a value
@@ -41,8 +42,8 @@ function queue.forget_heads(state, id)
     end
 end
 
--- The token of another upgrade that waits, or ''.
-function queue.other_upgrader(state)
+-- The token of another waiter that stands before all arrivals, or ''.
+function queue.other_entering(state)
     local names = {line_key('absent'), line_key('missed')}
     for _, server in ipairs(state.servers) do
         names[#names + 1] = line_key(server[ID])
@@ -67,8 +68,8 @@ function queue.take(state, token, id)
                          call('zrem', line_key('missed'), token)
         state[AWAY] = state[AWAY] - call('zrem', ends_key(), token)
     end
-    if state[UPGRADER] == token then
-        state[UPGRADER] = queue.other_upgrader(state)
+    if state[ENTERING] == token then
+        state[ENTERING] = queue.other_entering(state)
     end
     queue.forget_heads(state, id)
 end
@@ -90,29 +91,36 @@ function queue.write(state, waiter)
     servers.keep_until(state, max(now, waiter[EXPIRES]) + retention, waiters_key())
 end
 
+-- Call this before a waiter gets a place. One that missed its turn may come back when a waiter of another
+-- owner stands before all arrivals: then its place is its arrival.
+function queue.note_entering(state, waiter)
+    local other = waiter[PLACE] < 0 and state[ENTERING] ~= '' and queue.find(state, state[ENTERING])
+    if other and other[OWNER] ~= waiter[OWNER] then
+        waiter[PLACE] = waiter[SINCE]
+    elseif waiter[PLACE] < 0 then
+        state[ENTERING] = waiter[TOKEN]
+    end
+end
+
 -- Puts a waiter into the line of a server.
 function queue.put(state, waiter, id)
     waiter[SERVER] = id
+    queue.note_entering(state, waiter)
     queue.write(state, waiter)
     state[WAITERS] = state[WAITERS] + call('zadd', line_key(id), digits(waiter[PLACE]), waiter[TOKEN])
     servers.keep_until(state, 0, line_key(id))
-    if waiter[PLACE] < 0 then
-        state[UPGRADER] = waiter[TOKEN]
-    end
     queue.forget_heads(state, id)
 end
 
 -- Puts a waiter among the `absent` or the `missed` until it EXPIRES.
 function queue.put_away(state, waiter, where)
     waiter[SERVER] = ''
+    queue.note_entering(state, waiter)
     queue.write(state, waiter)
     state[WAITERS] = state[WAITERS] + call('zadd', line_key(where), digits(waiter[PLACE]), waiter[TOKEN])
     servers.keep_until(state, waiter[EXPIRES] + retention, line_key(where))
     state[AWAY] = state[AWAY] + call('zadd', ends_key(), digits(waiter[EXPIRES]), waiter[TOKEN])
     servers.keep_until(state, 0, ends_key())
-    if waiter[PLACE] < 0 then
-        state[UPGRADER] = waiter[TOKEN]
-    end
     queue.forget_heads(state, '')
 end
 
@@ -301,10 +309,10 @@ function queue.pick(state)
     return best
 end
 
--- An upgrade whose owner has no hold any more goes to the place of its arrival.
-function queue.demote_upgraders(state)
+-- A waiter whose owner has no hold any more goes to the place of its arrival.
+function queue.demote_entering(state)
     for _ = 1, BATCH do
-        local waiter = state[UPGRADER] ~= '' and queue.find(state, state[UPGRADER])
+        local waiter = state[ENTERING] ~= '' and queue.find(state, state[ENTERING])
         if not waiter or holds.owned(state, waiter[OWNER]) > 0 then
             return
         end
@@ -315,7 +323,7 @@ function queue.demote_upgraders(state)
             call('zadd', line_key(name), 'xx', digits(waiter[PLACE]), waiter[TOKEN])
         end
         queue.forget_heads(state, waiter[SERVER])
-        state[UPGRADER] = queue.other_upgrader(state)
+        state[ENTERING] = queue.other_entering(state)
     end
 end
 
@@ -358,8 +366,8 @@ end
 -- a batch is granted, and a tick at once grants the rest, since Redis does nothing else meanwhile.
 function queue.hand_over(state)
     queue.lines_of(state)
-    if state[UPGRADER] ~= '' then
-        queue.demote_upgraders(state)
+    if state[ENTERING] ~= '' then
+        queue.demote_entering(state)
     end
     for _ = 1, BATCH do
         local line = state[WAITERS] > 0 and queue.pick(state) or nil
