@@ -34,7 +34,7 @@ busy() {
 
 # These wait for most of their time: for ends, restarts and timeouts.
 patient() {
-    nightly "oracle: 500 runs of baton run" env BATON_ORACLE_RUNS=500 BATON_TEST_LIMIT=7200 make test ONLY=test_oracle
+    nightly "oracle: 500 runs of baton run" env BATON_ORACLE_RUNS=500 BATON_TEST_LIMIT=3600 make test ONLY=test_oracle
     nightly "chaos" make chaos
     nightly "page in a headless Chromium" make ui-test
     nightly "clients: all cases" make clients-test
