@@ -35,11 +35,11 @@ static void an_expiry_takes_its_own_time_as_number(void **state)
     for (int i = 0; i < 12; i++) {
         bool crowded = i & 1, late = i & 2;
         scripts_clean(state);
-        acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = crowded ? 40 : 60);
+        struct answer last =
+            acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = crowded ? 40 : 60);
         if (crowded)
-            acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 60);
-        struct seen held = inspect(scripts, "n", "");
-        int64_t end = held.version + 60000;
+            last = acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 60);
+        int64_t end = last.fence + 60000;
         sleep_until(scripts, late ? end + 50000 : end);
         if (i / 4 == 0)
             assert_status(renew(scripts, "n", "a", 0), "not_held");
