@@ -1,8 +1,8 @@
 #include "locks/types/span.h"
 
 enum {
-    SEEN_US = 2000000,  /* a epoch that was last seen before this may be another by now */
-    MORE_US = 10000000, /* a hold may be made so long after its TTL was asked for */
+    SEEN_US = 2000000,  /* an epoch that was last seen before this may be another by now */
+    MORE_US = 10000000, /* the epoch may be so late to have a TTL that it was asked to have */
 };
 
 bool span_covers(const struct span *span, int64_t ttl, int64_t now)

@@ -6,8 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The epoch in Redis has two windows (scripts/epoch.lua): this one and the one before. All times
- * and lengths are microseconds; `now` and all moments are by our monotonic clock. */
+/* The epoch in Redis has two windows (scripts/epoch.lua): this one and the one before. A client
+ * counts on a hold from before Redis was asked for it, and for no longer than its TTL. So it does
+ * not matter how late a member of a quorum makes it. All times and lengths are microseconds; `now`
+ * and all moments are by our monotonic clock. */
 struct span {
     int64_t now;    /* the longest TTL that a client was told of in this window, by the epoch, */
     int64_t before; /* and in the one before */
