@@ -6,11 +6,13 @@
  * granted the lock raises the span in the record before it reports the hold, unless the record covers it.
  *
  * Time is a few units, and passes only while each worker has looked at the record since it last did, as
- * workers do every second; so MARGIN is one unit. A hold may be reported any time later.
+ * workers do every second; so MARGIN is one unit. A hold may be reported any time later. A worker that has
+ * read of a loss begins a new record in a second step, and others may act in between.
  *
  * Faults are counted: FORGETS (Redis loses the lock and nothing else, such as a promoted replica), EMPTIES
  * (it loses all; a worker that was never there before takes it for a new one, so all have looked before),
- * CRASHES (a worker is killed and starts anew, without a memory; its client goes on).
+ * CRASHES (a worker is killed and starts anew, without a memory; its client goes on), JUMPS (one worker alone
+ * notices a jump of the clock, and the others go on).
  *
  * Property: `single`: the lock is granted only while no other client counts on it. */
 
@@ -22,6 +24,9 @@
 #endif
 #ifndef CRASHES
 #define CRASHES 0
+#endif
+#ifndef JUMPS
+#define JUMPS 0
 #endif
 #ifndef TAKES
 #define TAKES 3 /* how often the lock is taken */
@@ -52,11 +57,13 @@ typedef worker {
     bool has_looked;
     bool waits;     /* it was granted the lock, and has not reported it */
     byte hold_left; /* of the lock that it was granted */
+    bool begins;    /* a record in the place of the epoch `found`, by the span `lasts` that was known */
+    byte found, lasts, length;
 };
 worker knows[WORKERS];
 byte believes[WORKERS]; /* how long a client of this worker counts on the lock; also after a crash */
 
-byte forgets = FORGETS, empties = EMPTIES, crashes = CRASHES, takes = TAKES;
+byte forgets = FORGETS, empties = EMPTIES, crashes = CRASHES, jumps = JUMPS, takes = TAKES;
 
 #define COVERS(w, ttl) (knows[w].span >= (ttl) && knows[w].turns > 0)
 
@@ -94,17 +101,44 @@ inline see(w) {
     fi
 }
 
-/* A record with a new epoch; nothing is granted for `length`. */
-inline begin(w) {
+/* What is known of the span now, and that nothing is granted for `length`. */
+inline plan(w) {
+    knows[w].begins = true;
+    knows[w].found = epoch;
+    knows[w].lasts = memory;
+    knows[w].length = length;
+    knows[w].has_looked = false
+}
+
+inline recall_all(w) {
     recall(w);
-    before = GREATER(before, span);
-    before = GREATER(before, memory);
-    span = 0;
-    turns = 1 + GREATER(before, SHORT);
-    epochs++;
-    epoch = epochs;
-    of_server = server;
-    closed = GREATER(closed, length)
+    memory = GREATER(memory, span);
+    memory = GREATER(memory, before);
+    length = memory + MARGIN
+}
+
+/* A record with a new epoch, if it still is the one that was found; its worker looks again. */
+inline begin(w) {
+    if
+    :: epoch == knows[w].found ->
+#ifdef LATE_BEGIN_FORGETS
+        before = knows[w].lasts;
+#else
+        before = GREATER(before, span);
+        before = GREATER(before, knows[w].lasts);
+#endif
+        span = 0;
+        turns = 1 + GREATER(before, SHORT);
+        epochs++;
+        epoch = epochs;
+        of_server = server;
+        closed = GREATER(closed, knows[w].length)
+    :: else
+    fi;
+    knows[w].begins = false;
+    knows[w].found = NONE;
+    knows[w].lasts = 0;
+    knows[w].length = 0
 }
 
 /* Another worker has noticed a loss: the span that this one remembers counts as well. */
@@ -119,29 +153,32 @@ inline follow(w) {
     fi
 }
 
+inline adopt(w) {
+    see(w);
+    knows[w].has_looked = true
+}
+
 inline look(w) {
     if
-    :: epoch == NONE && knows[w].epoch == NONE -> length = 0; begin(w)
-    :: epoch == NONE && knows[w].epoch != NONE -> recall(w); length = memory + MARGIN; begin(w)
+    :: epoch == NONE && knows[w].epoch == NONE -> recall(w); length = 0; plan(w)
+    :: epoch == NONE && knows[w].epoch != NONE -> recall_all(w); plan(w)
     :: epoch != NONE && of_server != server ->
 #ifdef RESTART_UNNOTICED
-        of_server = server
+        of_server = server;
+        adopt(w)
 #else
-        recall(w);
-        memory = GREATER(memory, span);
-        length = GREATER(memory, before) + MARGIN;
-        begin(w)
+        recall_all(w);
+        plan(w)
 #endif
     :: epoch != NONE && of_server == server && knows[w].epoch != NONE && knows[w].epoch != epoch ->
 #ifdef NOT_FOLLOWED
-        turn()
+        turn();
 #else
-        follow(w)
+        follow(w);
 #endif
-    :: else -> turn()
-    fi;
-    see(w);
-    knows[w].has_looked = true
+        adopt(w)
+    :: else -> turn(); adopt(w)
+    fi
 }
 
 /* The script: it grants nothing on data of another epoch than its worker knows. */
@@ -165,21 +202,24 @@ inline acquire(w, ttl) {
     (knows[w].has_looked && knows[w].epoch == epoch && epoch != NONE && knows[w].server == server && !knows[w].waits && \
      knows[w].closed == 0 && closed == 0 && lock_left == 0 && takes > 0)
 
-/* The record is raised, and the hold is reported. */
+/* The record is raised, and the hold is reported; if the record is another by now, it is not. */
 inline report(w) {
-#ifdef RAISED_HERE_AND_NOT_THERE
-    skip;
-#else
+    knows[w].waits = false;
     if
     :: knows[w].epoch == epoch ->
+#ifndef RAISED_HERE_AND_NOT_THERE
         turn();
         span = GREATER(span, knows[w].asked);
-        see(w)
-    :: else
-    fi;
+        see(w);
 #endif
-    knows[w].waits = false;
-    believes[w] = knows[w].hold_left
+        believes[w] = knows[w].hold_left
+    :: else ->
+#ifdef REPORTED_WITHOUT_THE_RECORD
+        believes[w] = knows[w].hold_left
+#else
+        skip
+#endif
+    fi
 }
 
 /* All connections to Redis are lost, and with them what was on its way. */
@@ -187,13 +227,17 @@ inline disconnect() {
     knows[0].has_looked = false;
     knows[1].has_looked = false;
     knows[0].waits = false;
-    knows[1].waits = false
+    knows[1].waits = false;
+    knows[0].begins = false;
+    knows[1].begins = false
 }
 
 proctype worker_of(byte w) {
 end:
     do
-    :: d_step { !knows[w].has_looked -> look(w); skip }
+    :: d_step { !knows[w].has_looked && !knows[w].begins -> look(w); skip }
+    :: d_step { knows[w].begins -> begin(w); skip }
+    :: d_step { jumps > 0 && knows[w].has_looked && knows[w].epoch == epoch -> jumps--; recall_all(w); plan(w); skip }
     :: d_step { MAY_ASK(w) -> acquire(w, SHORT); skip }
     :: d_step { MAY_ASK(w) -> acquire(w, LONG); skip }
     :: d_step { knows[w].waits && knows[w].has_looked -> report(w); skip }
@@ -209,6 +253,7 @@ end:
             knows[w].asked = 0;
             knows[w].has_looked = false;
             knows[w].waits = false;
+            knows[w].begins = false;
             skip
        }
     od

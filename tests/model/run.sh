@@ -23,6 +23,8 @@ holds|Redis loses a hold twice|FORGETS=2|quarantine
 holds|Redis loses all twice|EMPTIES=2|quarantine
 holds|Redis loses all, and a hold|EMPTIES=1 FORGETS=1|quarantine
 holds|Redis loses a hold, all workers are killed|FORGETS=1 CRASHES=2|quarantine
+holds|one worker alone sees a jump, then a loss|JUMPS=1 FORGETS=1|quarantine
+holds|the same, and a worker is killed|JUMPS=1 FORGETS=1 CRASHES=1|quarantine
 '
 full='
 holds|a subscription is cut|CUTS=1
@@ -64,6 +66,8 @@ single|a hold is told before the span is raised|TOLD_BEFORE_RAISED FORGETS=1 CRA
 single|the span is raised here and not there|RAISED_HERE_AND_NOT_THERE FORGETS=1 CRASHES=1|quarantine
 single|a worker that remembers more says nothing|NOT_FOLLOWED EMPTIES=1|quarantine
 single|another run of Redis is not noticed|RESTART_UNNOTICED FORGETS=1|quarantine
+single|a late begin forgets what was raised|LATE_BEGIN_FORGETS JUMPS=1 FORGETS=1 CRASHES=1|quarantine
+single|a hold is told without its record|REPORTED_WITHOUT_THE_RECORD JUMPS=1 FORGETS=1 CRASHES=1|quarantine
 '
 
 check() { # DIR WANTED NAME DEFINES MODEL: prints a row, and whether it passed into DIR
