@@ -108,12 +108,9 @@ static void guard_look_if_moved(struct shard *shard)
 void guard_look(struct guard *guard)
 {
     shard_wake_all(guard);
-    for (struct shard *shard = shard_find(guard, 0); shard; shard = shard_after(shard)) {
-        if (shard->quarantine.opens && shard_left_us(shard, clock_now()) == 0)
-            shard_set_quarantine(shard, 0, QUARANTINE_NONE, false, guard->process);
+    for (struct shard *shard = shard_find(guard, 0); shard; shard = shard_after(shard))
         if (!shard->connection.is_asking)
             guard_look_at(shard);
-    }
 }
 
 void guard_connected(struct guard *guard, unsigned number)

@@ -235,6 +235,8 @@ static void judge_follow(struct shard *shard, const struct epoch *epoch, bool is
     }
     if (!is_ended && judge_owed(shard) > opens)
         shard_raise(&own, judge_owed(shard));
+    if (own <= epoch->time)
+        own = 0;
     judge_adopt(shard, epoch);
     judge_see_span(shard, epoch);
     shard_set_quarantine(shard, own > opens ? own : opens, reason, false, epoch->by);

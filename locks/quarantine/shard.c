@@ -155,8 +155,6 @@ void shard_set_quarantine(struct shard *shard, int64_t opens, enum quarantine_re
         quarantine->since = clock_theirs(&shard->clock.now, now);
     quarantine->is_told = left > 0;
     quarantine->reason = left > 0 ? reason : QUARANTINE_NONE;
-    if (left == 0)
-        quarantine->opens = 0;
     if (quarantine->is_told == was_told && !(is_first && left > 0))
         return;
     const struct quarantine told = {

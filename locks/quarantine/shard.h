@@ -39,7 +39,8 @@ struct shard_clock {
 };
 
 struct shard_quarantine {
-    int64_t opens; /* nothing is granted before this; Redis' time; 0: there is no quarantine */
+    int64_t opens; /* nothing is granted before this; Redis' time. It stays until the epoch was
+                    * read after it, since another worker may have made it longer; 0: none */
     int64_t since; /* when the quarantine began; Redis' time */
     enum quarantine_reason reason;
     int64_t owed; /* nothing is granted before this, of what has come from other shards; our time */

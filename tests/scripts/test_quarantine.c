@@ -226,6 +226,23 @@ static void on_other_data_nothing_is_granted(void **state)
     }
 }
 
+/* What batond knew of is over, and another worker has made it longer since batond last looked. */
+static void quarantine_that_another_has_made_longer_goes_on(void **state)
+{
+    struct scripts *scripts = *state;
+    for (int is_new = 0; is_new < 2; is_new++) {
+        know_the_epoch(scripts);
+        begin(scripts, 0);
+        freeReplyObject(redis_process_command(&scripts->redis, "HSET baton:epoch until %lld",
+                                              (long long)scripts->clock_us + 5 * SECOND_US));
+        struct answer answer = acquire(scripts, .token = "a", .token_is_new = is_new);
+        assert_status(answer, "quarantined");
+        assert_in_range(answer.next_ms, 4999, 5000);
+        pass(scripts, 5);
+        assert_status(acquire(scripts, .token = "a", .token_is_new = is_new), "granted");
+    }
+}
+
 /* By the short ways of a release and an expiry, and by their long one. */
 static void release_or_expiry_on_other_data_grants_nobody(void **state)
 {
@@ -512,6 +529,7 @@ int main(void)
         TEST(release_in_quarantine_grants_nobody),
         TEST(quarantine_grants_nobody_whatever_ends_the_hold),
         TEST(on_other_data_nothing_is_granted),
+        TEST(quarantine_that_another_has_made_longer_goes_on),
         TEST(release_or_expiry_on_other_data_grants_nobody),
         TEST(in_a_cluster_the_record_has_a_tag),
         TEST(a_record_that_cannot_be_read_changes_nothing),

@@ -1,6 +1,7 @@
 /* What the guard makes of an epoch, without a Redis: of one that it does not know, and of a server
  * that has taken the place of another. */
 #include "locks/quarantine/shard.h"
+#include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
@@ -218,6 +219,23 @@ static void older_epoch_begins_quarantine_though_redis_keeps_all(void **state)
     }
 }
 
+/* Another worker may have made it longer since: the stamp of a call tells that there was one. */
+static void quarantine_counts_until_the_epoch_was_read_after_it(void **state)
+{
+    struct scene scene;
+    (void)state;
+    scene_open_known(&scene, ALONE, (struct guard_options){0});
+    int64_t opens = scene.epoch.opens = clock_now() + 20000;
+    scene_look(&scene);
+    while (clock_now() <= opens)
+        clock_sleep_ms(1);
+    guard_look(scene.guard);
+    assert_int_equal(scene.shard->quarantine.opens, opens);
+    scene_look(&scene);
+    assert_int_equal(scene.shard->quarantine.opens, 0);
+    scene_close(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +245,7 @@ int main(void)
         cmocka_unit_test(epoch_of_another_server_counts_its_primary_lease),
         cmocka_unit_test(older_epoch_begins_quarantine_though_redis_keeps_all),
         cmocka_unit_test(only_what_has_followed_nobody_keeps_all),
+        cmocka_unit_test(quarantine_counts_until_the_epoch_was_read_after_it),
     };
     cmocka_set_test_filter(getenv("BATON_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);

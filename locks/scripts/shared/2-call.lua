@@ -65,9 +65,9 @@ end
 -- The epoch of Redis' data (epoch.lua), by the stamp of this call and in Redis.
 local epoch = {}
 
--- The key of the epoch, if its id is not the one that batond knows, or it is gone; else nil. Where it
--- cannot be read, all is as if nothing had changed: in a Cluster its slot may have left, and batond is
--- about to look.
+-- The key of the epoch, if its id is not the one that batond knows, or it is gone, or another worker has
+-- made a quarantine longer that was over for all that batond knew; else nil. Where it cannot be read, all is
+-- as if nothing had changed: in a Cluster its slot may have left, and batond is about to look.
 function epoch.find_other()
     local stamp = epoch.stamp
     if byte(stamp, 41) == 0 then
@@ -77,6 +77,9 @@ function epoch.find_other()
     local prefix = sub(key, 1, find_text(key, '{', 1, true) - 1)
     local other = prefix .. 'epoch' .. (tag ~= '' and ':{' .. tag .. '}' or '')
     local found = pcall_redis('hget', other, 'id')
+    if found == known and stamped > 0 and (tonumber(call('hget', other, 'until')) or 0) > now then
+        return other
+    end
     return type(found) ~= 'table' and found ~= known and other or nil
 end
 
