@@ -40,6 +40,7 @@ function holdCard(hold) {
     hold.isReleased ? element("p", { class: "hint" }, "Released, but taken for a least time.") : null,
     left,
     element("dl", {}, row("Fence", element("code", {}, String(hold.fence))),
+      hold.permits > 1 ? row("Permits", String(hold.permits)) : null,
       hold.client ? row("From", element("code", {}, plain(hold.client))) : null,
       hold.mostUntil ? row("Held until, at most", clock.format(hold.mostUntil)) : null,
       hold.takenUntil ? row("Taken at least until", clock.format(hold.takenUntil)) : null,

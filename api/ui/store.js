@@ -21,6 +21,7 @@ function readHolder(holder, now, known) {
     mode: holder.mode,
     fence: holder.fence,
     meta: holder.meta,
+    permits: holder.permits ?? 1,
     isReleased: holder.released === true,
     takenUntil: holder.at_least_ms ? now + holder.at_least_ms : 0,
     mostUntil: holder.max_held_ms ? now + holder.max_held_ms : 0,

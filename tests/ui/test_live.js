@@ -63,6 +63,21 @@ module.exports = {
     await stage.hadNoTrouble();
   }),
 
+  "the permits of a hold are shown, and count as taken": (driver) => withStage(driver, async (stage) => {
+    await stage.visit();
+    await stage.batond.take("pool", { mode: "shared", limit: 8, permits: 3, ttl_ms: 50000 });
+    await stage.batond.take("pool", { mode: "shared", limit: 8 });
+    await until("the row", async () => ((await stage.row("pool")) ?? [])[2] === "shared 4/8");
+    await stage.look("pool");
+    await stage.shows("#details-holders", "Permits");
+    assert.equal((await stage.browser.text("#details-holders")).match(/Permits/g).length, 1);
+    for (let i = 0; i < 9; i++) await stage.batond.take("large", { mode: "shared", limit: 40, permits: 2, ttl_ms: 50000 + i });
+    await until("the row", async () => ((await stage.row("large")) ?? [])[2] === "shared 18/40");
+    for (let i = 0; i < 2; i++) await stage.batond.take("large", { mode: "shared", limit: 40 });
+    await until("the row", async () => ((await stage.row("large")) ?? [])[2] === "shared ≥20/40");
+    await stage.hadNoTrouble();
+  }),
+
   "who waits appears, in the order of their turns": (driver) => withStage(driver, async (stage) => {
     await stage.visit();
     const { token } = await stage.batond.take("queue", { owner: "first" });
