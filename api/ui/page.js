@@ -185,7 +185,7 @@ function signOut() {
   connect();
 }
 
-// Which lock is looked at, and under which prefix: in the part of the URL that no server sees.
+// Which lock is looked at, and which ones are shown: in the part of the URL that no server sees.
 
 function choose(name) {
   const before = details.name;
@@ -207,26 +207,38 @@ function returnTo(name) {
 function saveAddress() {
   const parts = new URLSearchParams();
   if (table.prefix) parts.set("prefix", table.prefix);
+  if (table.owner) parts.set("owner", table.owner);
+  if (table.heldFor) parts.set("held_for", table.heldFor);
   if (details.name) parts.set("lock", details.name);
   history.replaceState(null, "", parts.size > 0 ? "#" + parts : location.pathname);
 }
 
 function readAddress() {
   const parts = new URLSearchParams(location.hash.slice(1));
-  table.prefix = at("prefix").value = parts.get("prefix") ?? "";
+  at("prefix").value = parts.get("prefix") ?? "";
+  at("owner").value = parts.get("owner") ?? "";
+  at("held-for").value = parts.get("held_for") in HELD_FOR_MS ? parts.get("held_for") : "";
+  readFilter();
   return parts.get("lock") ?? "";
+}
+
+function readFilter() {
+  table.prefix = at("prefix").value;
+  table.owner = at("owner").value;
+  table.heldFor = at("held-for").value;
 }
 
 let filtering;
 
+// batond filters by prefix alone, so that the line need not be made anew for the rest.
 function filter() {
-  table.prefix = at("prefix").value;
+  readFilter();
   at("scroller").scrollTop = 0;
   redraw();
   clearTimeout(filtering);
   filtering = setTimeout(() => {
     saveAddress();
-    if (at("sign-in").hidden) connect();
+    if (at("sign-in").hidden && page.line?.prefix !== table.prefix) connect();
   }, FILTER_MS);
 }
 
@@ -235,7 +247,8 @@ function filter() {
 function showCounts() {
   const isKnown = store.loaded;
   setText(at("count-held"), isKnown ? table.shown.length.toLocaleString("en") : "–");
-  setText(at("count-waiting"), isKnown ? countWaiting().toLocaleString("en") : "–");
+  const waiting = table.shown.reduce((sum, lock) => sum + lock.queueLength, 0);
+  setText(at("count-waiting"), isKnown ? waiting.toLocaleString("en") : "–");
   setText(at("count-deadlocks"), String(graph.deadlocks.length));
   setText(at("count-deadlocks-label"), graph.deadlocks.length === 1 ? "deadlock" : "deadlocks");
   at("count-deadlocks-box").hidden = graph.deadlocks.length === 0;
@@ -253,10 +266,11 @@ function showEmpty() {
   const name = table.prefix ? encodeURIComponent(table.prefix) + "demo" : "demo";
   const who = credentials.token ? ' -H "Authorization: Bearer $TOKEN"' : "";
   const isWas = troubleOfLine() ? " was held" : " is held";
-  setText(at("empty-title"), (table.prefix ? "Nothing with this prefix" : "Nothing") + isWas);
+  setText(at("empty-title"), (isFiltered() ? "Nothing that fits" : table.prefix ? "Nothing with this prefix" : "Nothing") + isWas);
   setText(at("empty-text"), troubleOfLine() ? "That was so when batond last answered."
+    : isFiltered() ? "Locks that are held otherwise are not shown."
     : pauseOf() ? "Locks can be taken once their pause is over, and appear here." : "Take a lock in a terminal, and watch it appear here:");
-  at("empty-try").hidden = troubleOfLine() !== "" || pauseOf() !== null;
+  at("empty-try").hidden = troubleOfLine() !== "" || isFiltered() || pauseOf() !== null;
   setText(at("empty-command"), "curl -X POST" + who + " '" + base + name.replaceAll("'", "%27") + "?ttl=30s'");
 }
 
@@ -318,7 +332,7 @@ function onKey(event) {
     at("prefix").select();
   }
   if (event.key === "Escape" && !event.target.closest("dialog")) {
-    if (event.target === at("prefix")) at("scroller").focus();
+    if (event.target.matches("#prefix, #owner")) at("scroller").focus();
     else if (details.name) choose("");
   }
 }
@@ -327,11 +341,13 @@ function open() {
   table.choose = choose;
   openTable(redraw);
   openBreaking();
-  at("filter").addEventListener("submit", (event) => {
-    event.preventDefault();
-    focusRow(0);
-  });
-  at("prefix").addEventListener("input", filter);
+  for (const form of [at("filter"), at("fitting")]) {
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      focusRow(0);
+    });
+  }
+  for (const id of ["prefix", "owner", "held-for"]) at(id).addEventListener("input", filter);
   at("sign-in").addEventListener("submit", signIn);
   at("sign-out").addEventListener("click", signOut);
   at("details-close").addEventListener("click", () => choose(""));

@@ -93,12 +93,6 @@ function forgetUnseen(since) {
   }
 }
 
-function countWaiting() {
-  let waiting = 0;
-  for (const lock of store.locks.values()) waiting += lock.queueLength;
-  return waiting;
-}
-
 // When the first of its holds ends.
 function endOf(lock) {
   return lock.holders.length > 0 ? lock.holders[0].endsAt : 0;

@@ -3,17 +3,21 @@
 
 const ORDERS = {
   name: (a, b) => byName.compare(a.name, b.name),
-  owner: (a, b) => byName.compare(a.holders[0].owner, b.holders[0].owner),
-  left: (a, b) => endOf(a) - endOf(b),
-  held: (a, b) => a.holders[0].since - b.holders[0].since,
+  owner: (a, b) => byName.compare(holdOf(a).owner, holdOf(b).owner),
+  left: (a, b) => holdOf(a).endsAt - holdOf(b).endsAt,
+  held: (a, b) => holdOf(a).since - holdOf(b).since,
   waiting: (a, b) => b.queueLength - a.queueLength,
 };
 const byName = new Intl.Collator("en", { numeric: true });
 const GREATEST_FIRST = ["held", "waiting"]; // unless they are turned round
 const AROUND = 6; // rows beyond both edges
+const HELD_FOR_MS = { "": -Infinity, "1m": 60000, "10m": 600000, "1h": 3600000, "24h": 86400000 };
 
 const table = {
   prefix: "",
+  owner: "",
+  heldFor: "",        // one of HELD_FOR_MS
+  before: Infinity,   // when holds were granted that were held for so long
   sort: "",
   reversed: false,
   shown: [],          // the locks in their order
@@ -28,13 +32,21 @@ function compare(a, b) {
   return (table.reversed ? -first : first) || ORDERS.name(a, b);
 }
 
+const isFiltered = () => table.owner !== "" || table.heldFor !== "";
+
+const fits = (hold) => (table.owner === "" || hold.owner === table.owner) && hold.since <= table.before;
+
+// The hold that a row is about: the first that fits.
+const holdOf = (lock) => lock.holders.find(fits) ?? lock.holders[0];
+
 // Beginning with the order of before: what is nearly sorted is soon sorted.
 function arrange() {
-  const fits = (lock) => lock !== undefined && lock.name.startsWith(table.prefix) && lock.holders.length > 0;
+  const isShown = (lock) => lock !== undefined && lock.name.startsWith(table.prefix) && lock.holders.some(fits);
+  table.before = Date.now() - HELD_FOR_MS[table.heldFor];
   const before = new Set(table.shown.map((lock) => lock.name));
   const old = table.shown.map((lock) => store.locks.get(lock.name));
   const added = [...store.locks.values()].filter((lock) => !before.has(lock.name));
-  table.shown = [...old, ...added].filter(fits).sort(compare);
+  table.shown = [...old, ...added].filter(isShown).sort(compare);
 }
 
 function rowHeight() {
@@ -49,8 +61,9 @@ function takenOf(lock) {
 }
 
 function modeOf(lock) {
-  if (lock.holders[0].isReleased) return "released";
-  if (lock.holders[0].mode === "exclusive") return "exclusive";
+  const hold = holdOf(lock);
+  if (hold.isReleased) return "released";
+  if (hold.mode === "exclusive") return "exclusive";
   return lock.limit > 0 ? "shared " + takenOf(lock) + "/" + lock.limit : "shared";
 }
 
@@ -111,21 +124,22 @@ function queueOf(lock) {
 
 function holdersOf(lock) {
   const others = lock.holdCount - 1;
-  return [ownerOf(lock.holders[0]), others > 0 ? element("span", { class: "more" }, " +" + others) : null];
+  return [ownerOf(holdOf(lock)), others > 0 ? element("span", { class: "more" }, " +" + others) : null];
 }
 
 // What changes with the lock; what changes with time is done by showTimes.
 function fillRow(row, lock, index) {
   const [, owner, mode, fence, , , waiting] = row.cells;
   const isInDeadlock = graph.names.has(lock.name);
+  const hold = holdOf(lock);
   row.setAttribute("aria-rowindex", index + 2);
   row.classList.toggle("selected", lock.name === table.selected);
   row.classList.toggle("deadlocked", isInDeadlock);
   row.cells[0].firstChild.tabIndex = lock.name === table.current ? 0 : -1;
-  renew(owner, lock.version + lock.holdCount, () => holdersOf(lock));
-  owner.title = plain(lock.holders[0].owner);
+  renew(owner, [lock.version, lock.holdCount, hold.fence].join(), () => holdersOf(lock));
+  owner.title = plain(hold.owner);
   setText(mode, modeOf(lock));
-  setText(fence, String(lock.holders[0].fence));
+  setText(fence, String(hold.fence));
   renew(waiting, [lock.queueLength, isInDeadlock, lock.waiters[0]?.owner, lock.waiters[0]?.principal].join(),
     () => queueOf(lock));
 }
@@ -134,8 +148,9 @@ function showTimes(now) {
   for (const [name, row] of table.rows) {
     const lock = store.locks.get(name);
     if (!lock) continue;
-    showTimeLeft(row.querySelector(".ttl"), lock.holders[0], now);
-    setText(row.cells[5], age(now - lock.holders[0].since));
+    const hold = holdOf(lock);
+    showTimeLeft(row.querySelector(".ttl"), hold, now);
+    setText(row.cells[5], age(now - hold.since));
   }
 }
 

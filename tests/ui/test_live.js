@@ -174,6 +174,46 @@ module.exports = {
     await stage.hadNoTrouble();
   }),
 
+  "the holds of one owner can be looked at, and those that last long": (driver) => withStage(driver, async (stage) => {
+    await stage.visit();
+    await stage.browser.run(() => { // one owner has all its holds for more than an hour
+      const read = window.readHolder;
+      window.readHolder = (holder, now, known) => {
+        const hold = read(holder, now, known);
+        return hold.owner === "old" ? { ...hold, since: hold.since - 3601000 } : hold;
+      };
+    });
+    await stage.batond.take("pool", { owner: "first", mode: "shared", ttl_ms: 50000 });
+    await stage.batond.take("pool", { owner: "old", mode: "shared" });
+    await stage.batond.take("queued", { owner: "old" });
+    await stage.batond.take("other", { owner: "first" });
+    for (const name of ["queued", "other"]) await stage.batond.queue(name, { owner: "waiter" });
+    await stage.shows("#count-held", "3");
+    await stage.shows("#count-waiting", "2");
+    await stage.browser.type("#owner", "old");
+    await stage.shows("#count-held", "2");
+    await stage.shows("#count-waiting", "1");
+    assert.match((await stage.row("pool"))[1], /^old\s*\+1$/);
+    assert.equal(await stage.row("other"), null);
+    await until("the address", async () => /owner=old/.test(await stage.browser.run(() => location.hash)));
+    await stage.browser.type("#owner", "er");
+    await stage.shows("#empty-title", "Nothing that fits is held");
+    assert.equal(await stage.isVisible("#empty-command"), false);
+    await stage.browser.run(() => {
+      document.getElementById("owner").value = "";
+      document.getElementById("held-for").value = "1h";
+      document.getElementById("held-for").dispatchEvent(new Event("input"));
+    });
+    await stage.shows("#count-held", "2");
+    assert.match((await stage.row("pool"))[1], /^old/);
+    await stage.visit("#owner=first&held_for=1h");
+    await stage.shows("#empty-title", "Nothing that fits is held");
+    assert.equal(await stage.browser.run(() => document.getElementById("held-for").value), "1h");
+    await stage.visit("#owner=first&held_for=never");
+    await stage.shows("#count-held", "2");
+    await stage.hadNoTrouble();
+  }),
+
   "what expired is counted": (driver) => withStage(driver, async (stage) => {
     await stage.visit();
     await stage.batond.take("forgotten", { ttl_ms: 200 });
