@@ -268,6 +268,8 @@ json_t *represent_view(struct slice name, const struct lock_view *view)
     represent_set(object, "waiters", represent_waiters(view));
     represent_set(object, "last_release", represent_last_release(view));
     set_number(object, "limit", view->limit);
+    if (view->limit > 0)
+        set_number(object, "taken", view->hold_count + view->extra_permits);
     return object;
 }
 

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-enum { MS_PER_SECOND = 1000, OWNER_TEXT = 240, COUNT_TEXT = 40 };
+enum { MS_PER_SECOND = 1000, OWNER_TEXT = 240, COUNT_TEXT = 56, REST_TEXT = 2 * COUNT_TEXT };
 
 long long state_seconds_left(int64_t ms)
 {
@@ -39,6 +39,13 @@ static void describe_others(int64_t count, char text[COUNT_TEXT])
         snprintf(text, COUNT_TEXT, ", and %lld more", (long long)count - 1);
 }
 
+/* "3 of 5 taken" */
+static void describe_taken(const struct lock_view *view, int64_t limit, char text[COUNT_TEXT])
+{
+    snprintf(text, COUNT_TEXT, "%lld of %lld taken",
+             (long long)(view->hold_count + view->extra_permits), (long long)limit);
+}
+
 void state_text_holders(const struct lock_view *view, int64_t count, char text[STATE_TEXT])
 {
     char owner[OWNER_TEXT], others[COUNT_TEXT];
@@ -47,24 +54,34 @@ void state_text_holders(const struct lock_view *view, int64_t count, char text[S
     snprintf(text, STATE_TEXT, "%s%s", owner, others);
 }
 
+/* ", 2 waiting; 3 of 5 taken"; "" if nobody waits, and there is no limit. */
+static void describe_rest(const struct lock_view *view, char text[REST_TEXT])
+{
+    char waiters[COUNT_TEXT] = "", taken[COUNT_TEXT] = "";
+    if (view->queue_length > 0)
+        snprintf(waiters, sizeof waiters, ", %lld waiting", (long long)view->queue_length);
+    if (view->limit > 0)
+        describe_taken(view, view->limit, taken);
+    snprintf(text, REST_TEXT, "%s%s%s", waiters, taken[0] ? "; " : "", taken);
+}
+
 void state_text(const struct lock_view *view, char text[STATE_TEXT])
 {
     const struct holder *first = &view->holders[0];
-    char owner[OWNER_TEXT], taken[STATE_TEXT], others[COUNT_TEXT], waiters[COUNT_TEXT] = "";
+    char owner[OWNER_TEXT], taken[STATE_TEXT], others[COUNT_TEXT], rest[REST_TEXT];
     describe_others(view->hold_count, others);
-    if (view->queue_length > 0)
-        snprintf(waiters, sizeof waiters, ", %lld waiting", (long long)view->queue_length);
+    describe_rest(view, rest);
     if (view->holder_count == 0) {
-        snprintf(text, STATE_TEXT, "%s%s", view->hold_count > 0 ? "held" : "free", waiters);
+        snprintf(text, STATE_TEXT, "%s%s", view->hold_count > 0 ? "held" : "free", rest);
         return;
     }
     describe_owner(first->owner, first->mode, owner);
     state_text_taken(first->ttl_ms, taken);
     if (first->released)
-        snprintf(text, STATE_TEXT, "released by %s%s%s%s", owner, taken, others, waiters);
+        snprintf(text, STATE_TEXT, "released by %s%s%s%s", owner, taken, others, rest);
     else
         snprintf(text, STATE_TEXT, "held by %s for %lld s, %lld s left%s%s", owner,
-                 whole_seconds(first->held_ms), state_seconds_left(first->ttl_ms), others, waiters);
+                 whole_seconds(first->held_ms), state_seconds_left(first->ttl_ms), others, rest);
 }
 
 void state_text_hold(const struct hold *hold, char text[STATE_TEXT])
@@ -85,13 +102,13 @@ void state_text_taken(int64_t free_in_ms, char text[STATE_TEXT])
 void state_text_semaphore(const struct lock_view *view, int64_t limit, int64_t permits,
                           char text[STATE_TEXT])
 {
-    char waiters[COUNT_TEXT] = "", wanted[COUNT_TEXT] = "";
+    char waiters[COUNT_TEXT] = "", wanted[COUNT_TEXT] = "", taken[COUNT_TEXT];
+    describe_taken(view, limit, taken);
     if (view->queue_length > 0)
         snprintf(waiters, sizeof waiters, ", %lld waiting", (long long)view->queue_length);
     if (permits > 1)
         snprintf(wanted, sizeof wanted, " and %lld wanted", (long long)permits);
-    snprintf(text, STATE_TEXT, "%lld of %lld taken%s, the next ends in %lld s at the latest%s",
-             (long long)(view->hold_count + view->extra_permits), (long long)limit, wanted,
+    snprintf(text, STATE_TEXT, "%s%s, the next ends in %lld s at the latest%s", taken, wanted,
              state_seconds_left(view->holders[0].ttl_ms), waiters);
 }
 

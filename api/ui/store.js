@@ -47,6 +47,7 @@ function readLock(view, now, known) {
     version: view.version,
     holdCount: view.hold_count,
     limit: view.limit ?? 0,
+    taken: view.taken ?? 0,
     queueLength: view.queue_length,
     holders: view.holders.map((holder) => readHolder(holder, now, known)),
     waiters: (view.waiters ?? []).map((waiter) => readWaiter(waiter, now)),

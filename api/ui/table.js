@@ -53,18 +53,11 @@ function rowHeight() {
   return parseFloat(getComputedStyle(at("table")).getPropertyValue("--row")) || 36;
 }
 
-// How much of the limit is taken; at least, if not all holds are told of.
-function takenOf(lock) {
-  const more = lock.holders.reduce((sum, hold) => sum + hold.permits - 1, 0);
-  const isWhole = more === 0 || lock.holdCount === lock.holders.length;
-  return (isWhole ? "" : "≥") + (lock.holdCount + more);
-}
-
 function modeOf(lock) {
   const hold = holdOf(lock);
   if (hold.isReleased) return "released";
   if (hold.mode === "exclusive") return "exclusive";
-  return lock.limit > 0 ? "shared " + takenOf(lock) + "/" + lock.limit : "shared";
+  return lock.limit > 0 ? "shared " + lock.taken + "/" + lock.limit : "shared";
 }
 
 function cell(className, ...children) {

@@ -133,6 +133,7 @@ static void a_lock_shows_its_holders_and_its_last_release(void **state)
     struct lock_view view = {
         .version = 9,
         .hold_count = 12,
+        .extra_permits = 3,
         .limit = 20,
         .queue_length = 4,
         .last_release = {.fence = 8, .reason = slice_of("expired"), .ago_ms = 1500},
@@ -161,6 +162,7 @@ static void a_lock_shows_its_holders_and_its_last_release(void **state)
     (void)state;
     assert_view(&view,
                 "{\"name\":\"n\",\"state\":\"held\",\"version\":9,\"hold_count\":12,\"limit\":20,"
+                "\"taken\":15,"
                 "\"holders\":[{\"owner\":\"me\",\"client\":\"::1\",\"mode\":\"shared\",\"fence\":5,"
                 "\"ttl_ms\":100,\"held_ms\":200,\"since\":\"1970-01-01T00:00:00.000Z\","
                 "\"released\":true,\"at_least_ms\":100,\"meta\":{}},"

@@ -24,6 +24,13 @@ static void lock_is_free_or_has_holders_and_waiters(void **state)
     view.holders[0].mode = LOCK_SHARED;
     view.hold_count = 12;
     says(&view, "held by alice (shared) for 3 s, 27 s left, and 11 more");
+    view.limit = 20;
+    view.extra_permits = 3;
+    view.queue_length = 1;
+    says(&view,
+         "held by alice (shared) for 3 s, 27 s left, and 11 more, 1 waiting; 15 of 20 taken");
+    view.limit = 0;
+    view.queue_length = 0;
     view.holders[0].released = true;
     says(&view, "released by alice (shared), taken for 27 s more, and 11 more");
 }
