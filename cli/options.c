@@ -5,7 +5,6 @@
 #include "cli/status.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,41 +27,11 @@ enum kind {
     KIND_META,
 };
 
-/* Options without a letter have numbers beyond all letters. */
-enum code {
-    LONG_ONLY = 256,
-    LIMIT = LONG_ONLY,
-    PERMITS,
-    REENTRANT,
-    TTL,
-    AT_LEAST,
-    MAX_HELD,
-    HOLD_MAX_HELD,
-    SIGNAL,
-    ON_LOST,
-    IF_UNAVAILABLE,
-    OWNER,
-    META,
-    TOKEN_FILE,
-    PREFIX,
-    REASON,
-    FENCE,
-    OF_OWNER,
-    HELD_FOR,
-    JSON,
-    URL,
-    AUTH_FILE,
-    CA,
-    CERT,
-    KEY,
-    CONNECT_TIMEOUT,
-};
-
 #define AT(member) offsetof(struct options, member)
 #define LOCKS      (FOR_ACQUIRE | FOR_RUN)
 
 static const struct row {
-    int code; /* the letter, if there is one */
+    char letter; /* 0: none */
     unsigned commands;
     enum kind kind;
     size_t at; /* of the member */
@@ -75,9 +44,9 @@ static const struct row {
     {'s', LOCKS, KIND_FLAG, AT(shared), true, 0, "shared", NULL, "take a shared lock"},
     {'x', LOCKS, KIND_FLAG, AT(shared), false, 0, "exclusive", NULL,
      "take an exclusive lock (default)"},
-    {LIMIT, LOCKS, KIND_NUMBER, AT(limit), 1, MOST, "limit", "N",
+    {0, LOCKS, KIND_NUMBER, AT(limit), 1, MOST, "limit", "N",
      "at most N holders at a time; implies --shared"},
-    {PERMITS, LOCKS, KIND_NUMBER, AT(permits), 1, MOST, "permits", "N",
+    {0, LOCKS, KIND_NUMBER, AT(permits), 1, MOST, "permits", "N",
      "count for N holders by --limit, all or none (default: 1)"},
     {'E', LOCKS, KIND_NUMBER, AT(refused_status), 0, 255, "conflict-exit-code", "N",
      "the exit status if it is not granted (default: 75)"},
@@ -87,49 +56,48 @@ static const struct row {
      "print each grant, renewal and release"},
     {'k', FOR_RUN, KIND_DURATION, AT(kill_after_ms), 0, YEAR_MS, "kill-after", "DURATION",
      "from the signal to SIGKILL, if the lock is lost (default: 5s)"},
-    {SIGNAL, FOR_RUN, KIND_SIGNAL, AT(signal), 0, 0, "signal", "NAME",
+    {0, FOR_RUN, KIND_SIGNAL, AT(signal), 0, 0, "signal", "NAME",
      "the signal that ends the command (default: TERM)"},
     {'c', FOR_RUN, KIND_TEXT, AT(shell_line), 0, 0, "command", "LINE", "run a line of the shell"},
-    {MAX_HELD, FOR_RUN, KIND_DURATION, AT(max_held_ms), 1000, YEAR_MS, "max-held", "DURATION",
+    {0, FOR_RUN, KIND_DURATION, AT(max_held_ms), 1000, YEAR_MS, "max-held", "DURATION",
      "end the command before it has run so long, with exit status 124"},
-    {ON_LOST, FOR_RUN, KIND_CHOICE, AT(ignores_loss), 0, 0, "on-lost", "kill|ignore",
+    {0, FOR_RUN, KIND_CHOICE, AT(ignores_loss), 0, 0, "on-lost", "kill|ignore",
      "what becomes of the command if the lock is lost (default: kill)"},
-    {IF_UNAVAILABLE, FOR_RUN, KIND_CHOICE, AT(runs_unlocked), 0, 0, "if-unavailable", "fail|run",
+    {0, FOR_RUN, KIND_CHOICE, AT(runs_unlocked), 0, 0, "if-unavailable", "fail|run",
      "what to do if no batond answers (default: fail); run: without a lock"},
-    {TTL, FOR_ACQUIRE | FOR_RENEW | FOR_RUN, KIND_DURATION, AT(ttl_ms), 1, YEAR_MS, "ttl",
-     "DURATION", "how long the hold lasts unless renewed"},
-    {HOLD_MAX_HELD, FOR_ACQUIRE, KIND_DURATION, AT(max_held_ms), 0, YEAR_MS, "max-held", "DURATION",
+    {0, FOR_ACQUIRE | FOR_RENEW | FOR_RUN, KIND_DURATION, AT(ttl_ms), 1, YEAR_MS, "ttl", "DURATION",
+     "how long the hold lasts unless renewed"},
+    {0, FOR_ACQUIRE, KIND_DURATION, AT(max_held_ms), 0, YEAR_MS, "max-held", "DURATION",
      "how long renewals may carry the hold at most, from its grant"},
-    {AT_LEAST, LOCKS, KIND_DURATION, AT(at_least_ms), 0, YEAR_MS, "at-least", "DURATION",
+    {0, LOCKS, KIND_DURATION, AT(at_least_ms), 0, YEAR_MS, "at-least", "DURATION",
      "how long the name stays taken, even if it is released before"},
-    {OWNER, LOCKS, KIND_TEXT, AT(owner), 0, 0, "owner", "TEXT",
+    {0, LOCKS, KIND_TEXT, AT(owner), 0, 0, "owner", "TEXT",
      "for whom the lock is held, a label (default: USER@HOST)"},
-    {REENTRANT, FOR_ACQUIRE, KIND_FLAG, AT(reentrant), true, 0, "reentrant", NULL,
+    {0, FOR_ACQUIRE, KIND_FLAG, AT(reentrant), true, 0, "reentrant", NULL,
      "let the holds of the same --owner let this one in"},
-    {META, LOCKS, KIND_META, 0, 0, 0, "meta", "KEY=VALUE", "a note for others; may be repeated"},
-    {TOKEN_FILE, FOR_ACQUIRE | FOR_RENEW | FOR_RELEASE | FOR_RUN, KIND_TEXT, AT(token_file), 0, 0,
+    {0, LOCKS, KIND_META, 0, 0, 0, "meta", "KEY=VALUE", "a note for others; may be repeated"},
+    {0, FOR_ACQUIRE | FOR_RENEW | FOR_RELEASE | FOR_RUN, KIND_TEXT, AT(token_file), 0, 0,
      "token-file", "FILE",
      "the file of the token; -: standard output of acquire, standard input of renew and release"},
-    {PREFIX, FOR_BREAK, KIND_TEXT, AT(prefix), 0, 0, "prefix", "TEXT",
+    {0, FOR_BREAK, KIND_TEXT, AT(prefix), 0, 0, "prefix", "TEXT",
      "break all locks whose names begin so"},
-    {FENCE, FOR_BREAK, KIND_TEXT, AT(fence), 0, 0, "fence", "N",
+    {0, FOR_BREAK, KIND_TEXT, AT(fence), 0, 0, "fence", "N",
      "end the hold with this fence, and no other"},
-    {OF_OWNER, FOR_LIST, KIND_TEXT, AT(owner), 0, 0, "owner", "TEXT", "only holds of this owner"},
-    {HELD_FOR, FOR_LIST, KIND_TEXT, AT(held_for), 0, 0, "held-for", "DURATION",
+    {0, FOR_LIST, KIND_TEXT, AT(owner), 0, 0, "owner", "TEXT", "only holds of this owner"},
+    {0, FOR_LIST, KIND_TEXT, AT(held_for), 0, 0, "held-for", "DURATION",
      "only what is held for so long, or longer"},
-    {REASON, FOR_BREAK, KIND_TEXT, AT(reason), 0, 0, "reason", "TEXT",
+    {0, FOR_BREAK, KIND_TEXT, AT(reason), 0, 0, "reason", "TEXT",
      "why, for the last release and the audit log; required with --prefix"},
-    {JSON, FOR_ALL & ~FOR_RUN, KIND_FLAG, AT(json), true, 0, "json", NULL,
+    {0, FOR_ALL & ~FOR_RUN, KIND_FLAG, AT(json), true, 0, "json", NULL,
      "print one JSON object a line"},
-    {URL, FOR_ALL, KIND_TEXT, AT(url), 0, 0, "url", "URLS",
+    {0, FOR_ALL, KIND_TEXT, AT(url), 0, 0, "url", "URLS",
      "where batond is; several are tried in turn"},
-    {AUTH_FILE, FOR_ALL, KIND_TEXT, AT(auth_file), 0, 0, "auth-file", "FILE",
-     "the file of your API key"},
-    {CA, FOR_ALL, KIND_TEXT, AT(ca), 0, 0, "ca", "FILE", "the authority of batond's certificate"},
-    {CERT, FOR_ALL, KIND_TEXT, AT(cert), 0, 0, "cert", "FILE", "your certificate"},
-    {KEY, FOR_ALL, KIND_TEXT, AT(key), 0, 0, "key", "FILE", "the key of your certificate"},
-    {CONNECT_TIMEOUT, FOR_ALL, KIND_DURATION, AT(connect_timeout_ms), 1, HOUR_MS, "connect-timeout",
-     "DURATION", "how long to wait for each batond to answer (default: 10s)"},
+    {0, FOR_ALL, KIND_TEXT, AT(auth_file), 0, 0, "auth-file", "FILE", "the file of your API key"},
+    {0, FOR_ALL, KIND_TEXT, AT(ca), 0, 0, "ca", "FILE", "the authority of batond's certificate"},
+    {0, FOR_ALL, KIND_TEXT, AT(cert), 0, 0, "cert", "FILE", "your certificate"},
+    {0, FOR_ALL, KIND_TEXT, AT(key), 0, 0, "key", "FILE", "the key of your certificate"},
+    {0, FOR_ALL, KIND_DURATION, AT(connect_timeout_ms), 1, HOUR_MS, "connect-timeout", "DURATION",
+     "how long to wait for each batond to answer (default: 10s)"},
     {'h', FOR_ALL, KIND_FLAG, AT(wants_help), true, 0, "help", NULL, "print this help"},
 };
 
@@ -234,108 +202,84 @@ static int options_set(struct options *options, const struct row *row, const cha
     return 0;
 }
 
-/* Fills what getopt_long(3) wants with the options of a command. */
-static void options_list(unsigned command, struct option longs[ROW_COUNT + 1],
-                         char letters[2 * ROW_COUNT + 2])
+/* By its letter, or by its whole name: a later option may make another one of a start. */
+static const struct row *options_find(unsigned command, const char *written, bool is_long)
 {
-    *letters++ = ':';
+    size_t length = strcspn(written, "=");
     for (const struct row *row = ROWS; row < ROWS + ROW_COUNT; row++) {
-        if (!(row->commands & command))
-            continue;
-        *longs++ = (struct option){row->name, row->value ? required_argument : no_argument, NULL,
-                                   row->code};
-        if (row->code >= LONG_ONLY)
-            continue;
-        *letters++ = (char)row->code;
-        if (row->value)
-            *letters++ = ':';
-    }
-    *longs = (struct option){0};
-    *letters = '\0';
-}
-
-static const struct row *options_find(int code)
-{
-    for (const struct row *row = ROWS; row < ROWS + ROW_COUNT; row++)
-        if (row->code == code)
+        bool is_it = is_long ? strlen(row->name) == length && !memcmp(row->name, written, length)
+                             : row->letter == *written;
+        if (is_it && (row->commands & command))
             return row;
+    }
     return NULL;
 }
 
-/* getopt_long(3) tells a letter or, for a long option, where it stood. */
-static int options_refuse(const char *command, int found, const char *written,
+static int options_refuse(const char *command, const char *argument, const char *written,
                           struct failure *failure)
 {
-    const struct row *row = options_find(optopt);
-    if (found == ':')
-        return failure_set(failure, -EINVAL, "--%s needs a value: --%s=%s", row->name, row->name,
-                           row->value);
-    char letter[] = {'-', (char)optopt, '\0'};
-    const char *shown = optopt && optopt < LONG_ONLY ? letter : written;
+    bool is_long = argument[1] == '-';
     return failure_set(failure, -EINVAL,
-                       "\"%.*s\" is not an option of baton %s; baton %s --help lists them",
-                       (int)strcspn(shown, "="), shown, command, command);
+                       "\"-%.*s\" is not an option of baton %s; baton %s --help lists them",
+                       is_long ? (int)strcspn(argument + 1, "=") : 1,
+                       is_long ? argument + 1 : written, command, command);
 }
 
-/* getopt_long(3) takes the start of a name for the whole, which a later option may make another's.
- */
-static bool options_is_cut(const struct row *row, const char *written)
-{
-    size_t length = strcspn(written + 2, "=");
-    return length != strlen(row->name);
-}
-
-/* Reads the option that getopt_long(3) has found. */
-static int options_take(struct options *options, int found, int place, char **argv,
+/* Reads one argument, which may have several letters. The value of an option is the rest of it, or
+ * the next argument. Returns how many arguments that were, or -EINVAL with a failure. */
+static int options_take(struct options *options, unsigned command, char **argv, int at,
                         struct failure *failure)
 {
-    const struct row *row = options_find(found);
-    const char *written = argv[optind - 1 - (optarg && optarg == argv[optind - 1])];
-    if (found == ':' || !row)
-        return options_refuse(argv[0], found, written, failure);
-    if (place >= 0 && options_is_cut(row, written)) {
-        optopt = 0;
-        return options_refuse(argv[0], '?', written, failure);
-    }
-    return options_set(options, row, optarg ? optarg : "", failure);
-}
-
-/* Sets what stands behind "--" aside. Returns how many arguments are left. */
-static int options_cut_command(struct options *options, int argc, char **argv)
-{
-    options->ttl_ms = RUN_TTL_MS;
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--") == 0) {
-            options->command = argv + i + 1;
-            return i;
-        }
-    return argc;
+    const char *written = argv[at] + 1;
+    bool is_long = *written == '-';
+    written += is_long;
+    do {
+        const struct row *row = options_find(command, written, is_long);
+        if (!row)
+            return options_refuse(argv[0], argv[at], written, failure);
+        size_t length = is_long ? strlen(row->name) : 1;
+        const char *attached = written[length] ? written + length + is_long : NULL;
+        const char *value = !row->value ? "" : attached ? attached : argv[at + 1];
+        if (!value)
+            return failure_set(failure, -EINVAL, "--%s needs a value: --%s=%s", row->name,
+                               row->name, row->value);
+        if (!row->value && is_long && attached)
+            return failure_set(failure, -EINVAL, "--%s takes no value", row->name);
+        if (options_set(options, row, value, failure) < 0)
+            return -EINVAL;
+        if (row->value)
+            return attached ? 1 : 2;
+        written += length;
+    } while (*written);
+    return 1;
 }
 
 int options_read(struct options *options, unsigned command, int argc, char **argv,
                  struct failure *failure)
 {
-    struct option longs[ROW_COUNT + 1];
-    char letters[2 * ROW_COUNT + 2];
-    int found, place = -1, result = 0;
+    int taken, at;
     *options = (struct options){.wait_ms = OPTIONS_WAIT_FOREVER,
                                 .connect_timeout_ms = CONNECT_TIMEOUT_MS,
                                 .kill_after_ms = KILL_AFTER_MS,
+                                .ttl_ms = command == FOR_RUN ? RUN_TTL_MS : 0,
                                 .signal = SIGTERM,
-                                .refused_status = STATUS_REFUSED};
-    if (command == FOR_RUN)
-        argc = options_cut_command(options, argc, argv);
-    options_list(command, longs, letters);
-    opterr = 0;
-    optind = 0; /* so that it begins anew */
-    while (result == 0 && (found = getopt_long(argc, argv, letters, longs, &place)) != -1) {
-        result = options_take(options, found, place, argv, failure);
-        place = -1;
+                                .refused_status = STATUS_REFUSED,
+                                .names = argv + 1};
+    for (at = 1; at < argc && strcmp(argv[at], "--") != 0; at += taken) {
+        bool is_option = argv[at][0] == '-' && argv[at][1];
+        taken = is_option ? options_take(options, command, argv, at, failure) : 1;
+        if (taken < 0)
+            return taken;
+        if (!is_option)
+            options->names[options->name_count++] = argv[at];
     }
+    if (command == FOR_RUN && at < argc)
+        options->command = argv + at + 1;
+    else
+        while (++at < argc)
+            options->names[options->name_count++] = argv[at];
     options->shared |= options->limit > 0;
-    options->names = argv + optind;
-    options->name_count = (size_t)(argc - optind);
-    return result;
+    return 0;
 }
 
 void options_free(struct options *options)
@@ -347,11 +291,11 @@ void options_free(struct options *options)
 void options_print(unsigned command, FILE *to)
 {
     for (const struct row *row = ROWS; row < ROWS + ROW_COUNT; row++) {
-        char written[WRITTEN_TEXT], letter[] = {'-', (char)row->code, ',', ' ', '\0'};
+        char written[WRITTEN_TEXT], letter[] = {'-', row->letter, ',', ' ', '\0'};
         if (!(row->commands & command))
             continue;
-        snprintf(written, sizeof written, "%s--%s%s%s", row->code < LONG_ONLY ? letter : "    ",
-                 row->name, row->value ? "=" : "", row->value ? row->value : "");
+        snprintf(written, sizeof written, "%s--%s%s%s", row->letter ? letter : "    ", row->name,
+                 row->value ? "=" : "", row->value ? row->value : "");
         fprintf(to, "  %s\n        %s\n", written, row->text);
     }
 }

@@ -42,8 +42,8 @@ struct options {
     const char *shell_line;
 };
 
-/* Reads argv (argv[0] is the command) and sorts it: options first. Returns 0, or -EINVAL with a
- * failure. Free `options` in either case. */
+/* Reads argv (argv[0] is the command, and NULL follows the last), and gathers the names in it.
+ * Returns 0, or -EINVAL with a failure. Free `options` in either case. */
 int options_read(struct options *options, unsigned command, int argc, char **argv,
                  struct failure *failure);
 

@@ -54,6 +54,23 @@ static void options_are_read_before_and_behind_names(void **state)
     options_free(&options);
 }
 
+static void arguments_behind_two_dashes_are_names_or_the_command(void **state)
+{
+    static const char *const ARGV[] = {"run", "a", "-qn", "-", "--", "-b", "--ttl", NULL};
+    struct options options;
+    (void)state;
+    assert_int_equal(read_them(&options, FOR_ACQUIRE, ARGV, NULL), 0);
+    assert_int_equal(options.name_count, 4);
+    assert_string_equal(options.names[1], "-");
+    assert_string_equal(options.names[2], "-b");
+    assert_true(options.quiet && options.wait_ms == 0);
+    options_free(&options);
+    assert_int_equal(read_them(&options, FOR_RUN, ARGV, NULL), 0);
+    assert_int_equal(options.name_count, 2);
+    assert_string_equal(options.command[1], "--ttl");
+    options_free(&options);
+}
+
 static void wrong_option_is_refused_with_what_is_expected(void **state)
 {
     static const struct {
@@ -62,6 +79,8 @@ static void wrong_option_is_refused_with_what_is_expected(void **state)
         {"--colour", "\"--colour\" is not an option of baton acquire"},
         {"--token=secret", "\"--token\" is not an option"},
         {"-z", "\"-z\" is not an option"},
+        {"-qz", "\"-z\" is not an option"},
+        {"--quiet=yes", "--quiet takes no value"},
         {"--reason=x", "\"--reason\" is not an option of baton acquire"},
         {"--ttl", "--ttl needs a value: --ttl=DURATION"},
         {"-w", "--wait needs a value: --wait=DURATION"},
@@ -115,6 +134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_have_defaults),
         cmocka_unit_test(options_are_read_before_and_behind_names),
+        cmocka_unit_test(arguments_behind_two_dashes_are_names_or_the_command),
         cmocka_unit_test(wrong_option_is_refused_with_what_is_expected),
         cmocka_unit_test(text_that_is_no_token_is_refused),
     };
