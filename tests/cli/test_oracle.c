@@ -210,21 +210,11 @@ static void oracle_strike(struct oracle *oracle, const struct fault *fault)
     end_tree(oracle);
 }
 
-/* Leaves nothing running, and nothing of the lock. */
-static void oracle_clear(struct oracle *oracle, const struct fault *fault)
+/* Whether no process of the first tree is left. A zombie counts for none: it has no command line.
+ */
+static bool first_tree_is_gone(void *context)
 {
-    oracle->page->is_over = true;
-    if (fault->is_beside) {
-        process_signal(&oracle->beside.process, SIGCONT);
-        batond_process_stop(&oracle->beside);
-    }
-    terminal_close(&oracle->first);
-    terminal_close(&oracle->second);
-}
-
-/* Whether a process of the first tree is left, which no zombie is: that has no command line. */
-static bool first_tree_lives(const struct oracle *oracle)
-{
+    const struct oracle *oracle = context;
     char wanted[600], path[300], line[600];
     bool lives = false;
     DIR *proc = opendir("/proc");
@@ -240,7 +230,21 @@ static bool first_tree_lives(const struct oracle *oracle)
             fclose(file);
     }
     closedir(proc);
-    return lives;
+    return !lives;
+}
+
+/* Leaves nothing running, and nothing of the lock. */
+static void oracle_clear(struct oracle *oracle, const struct fault *fault)
+{
+    oracle->page->is_over = true;
+    if (fault->is_beside) {
+        process_signal(&oracle->beside.process, SIGCONT);
+        batond_process_stop(&oracle->beside);
+    }
+    terminal_close(&oracle->first);
+    terminal_close(&oracle->second);
+    /* What is left would go on in the page of the next run. */
+    assert_true(clock_wait_until(first_tree_is_gone, oracle, CLOCK_HANG_MS));
 }
 
 static int64_t gap_of(const struct beat_page *page)
@@ -252,7 +256,7 @@ static int64_t gap_of(const struct beat_page *page)
 static bool first_tree_has_shown_itself(void *context)
 {
     const struct oracle *oracle = context;
-    return gap_of(oracle->page) < 0 || !first_tree_lives(oracle);
+    return gap_of(oracle->page) < 0 || first_tree_is_gone(context);
 }
 
 /* Returns the first beat of the second tree less the last one of the first. */
