@@ -73,12 +73,10 @@ static void client_set_up(struct client *client)
     curl_easy_setopt(client->curl, CURLOPT_ERRORBUFFER, client->trouble);
     curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, body_add);
     client_set_timeout(client, settings->connect_timeout_ms);
-    if (settings->ca)
-        curl_easy_setopt(client->curl, CURLOPT_CAINFO, settings->ca);
-    if (settings->cert)
-        curl_easy_setopt(client->curl, CURLOPT_SSLCERT, settings->cert);
-    if (settings->key)
-        curl_easy_setopt(client->curl, CURLOPT_SSLKEY, settings->key);
+    if (settings->values[SETTING_CA]) /* or those of the machine */
+        curl_easy_setopt(client->curl, CURLOPT_CAINFO, settings->values[SETTING_CA]);
+    curl_easy_setopt(client->curl, CURLOPT_SSLCERT, settings->values[SETTING_CERT]);
+    curl_easy_setopt(client->curl, CURLOPT_SSLKEY, settings->values[SETTING_KEY]);
     if (settings->auth_key) {
         curl_easy_setopt(client->curl, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
         curl_easy_setopt(client->curl, CURLOPT_XOAUTH2_BEARER, settings->auth_key);

@@ -14,24 +14,22 @@ static const char DEFAULT_URL[] = "http://127.0.0.1:7420";
 
 enum { AUTH_LONGEST = 4096, CONF_LONGEST = 65536, PATH_TEXT = 4096 };
 
-enum value { VALUE_URL, VALUE_AUTH_FILE, VALUE_CA, VALUE_CERT, VALUE_KEY, VALUE_COUNT };
-
-static const char *const VARIABLES[VALUE_COUNT] = {
-    [VALUE_URL] = "BATON_URL", [VALUE_AUTH_FILE] = "BATON_AUTH_FILE",
-    [VALUE_CA] = "BATON_CA",   [VALUE_CERT] = "BATON_CERT",
-    [VALUE_KEY] = "BATON_KEY",
+static const char *const VARIABLES[SETTING_COUNT] = {
+    [SETTING_URL] = "BATON_URL", [SETTING_AUTH_FILE] = "BATON_AUTH_FILE",
+    [SETTING_CA] = "BATON_CA",   [SETTING_CERT] = "BATON_CERT",
+    [SETTING_KEY] = "BATON_KEY",
 };
 
-static void values_set(char *values[VALUE_COUNT], enum value value, const char *text)
+static void values_set(char *values[SETTING_COUNT], enum setting setting, const char *text)
 {
     if (!text || !text[0])
         return;
-    free(values[value]);
-    values[value] = memory_checked(strdup(text));
+    free(values[setting]);
+    values[setting] = memory_checked(strdup(text));
 }
 
 /* A line is NAME=VALUE, a comment after #, or blank. */
-static int values_read_line(char *values[VALUE_COUNT], char *line, const char *path, int number,
+static int values_read_line(char *values[SETTING_COUNT], char *line, const char *path, int number,
                             struct failure *failure)
 {
     line += strspn(line, " \t");
@@ -40,9 +38,9 @@ static int values_read_line(char *values[VALUE_COUNT], char *line, const char *p
     size_t length = strcspn(line, "=");
     if (!line[0] || line[0] == '#')
         return 0;
-    for (enum value value = 0; line[length] && value < VALUE_COUNT; value++)
-        if (strlen(VARIABLES[value]) == length && memcmp(VARIABLES[value], line, length) == 0) {
-            values_set(values, value, line + length + 1);
+    for (enum setting i = 0; line[length] && i < SETTING_COUNT; i++)
+        if (strlen(VARIABLES[i]) == length && memcmp(VARIABLES[i], line, length) == 0) {
+            values_set(values, i, line + length + 1);
             return 0;
         }
     return failure_set(failure, -EINVAL,
@@ -52,7 +50,7 @@ static int values_read_line(char *values[VALUE_COUNT], char *line, const char *p
 }
 
 /* A file that is not there is no mistake. */
-static int values_read_file(char *values[VALUE_COUNT], const char *path, struct failure *failure)
+static int values_read_file(char *values[SETTING_COUNT], const char *path, struct failure *failure)
 {
     char *text = NULL, *rest, *line;
     const struct file_options options = {
@@ -67,7 +65,7 @@ static int values_read_file(char *values[VALUE_COUNT], const char *path, struct 
     return result;
 }
 
-static int values_read_user_file(char *values[VALUE_COUNT], struct failure *failure)
+static int values_read_user_file(char *values[SETTING_COUNT], struct failure *failure)
 {
     char path[PATH_TEXT];
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
@@ -79,26 +77,21 @@ static int values_read_user_file(char *values[VALUE_COUNT], struct failure *fail
     return length < PATH_TEXT ? values_read_file(values, path, failure) : 0;
 }
 
-static int values_read(char *values[VALUE_COUNT], const struct options *options,
+static int values_read(char *values[SETTING_COUNT], const struct options *options,
                        struct failure *failure)
 {
-    const char *const given[VALUE_COUNT] = {
-        [VALUE_URL] = options->url, [VALUE_AUTH_FILE] = options->auth_file,
-        [VALUE_CA] = options->ca,   [VALUE_CERT] = options->cert,
-        [VALUE_KEY] = options->key,
-    };
-    values_set(values, VALUE_URL, DEFAULT_URL);
+    values_set(values, SETTING_URL, DEFAULT_URL);
     int result = values_read_file(values, SYSTEM_FILE, failure);
     if (result == 0)
         result = values_read_user_file(values, failure);
-    for (enum value value = 0; result == 0 && value < VALUE_COUNT; value++) {
-        values_set(values, value, getenv(VARIABLES[value]));
-        values_set(values, value, given[value]);
+    for (enum setting i = 0; i < SETTING_COUNT; i++) {
+        values_set(values, i, getenv(VARIABLES[i]));
+        values_set(values, i, options->settings[i]);
     }
     return result;
 }
 
-static int client_settings_add_url(struct client_settings *settings, const char *url,
+static int client_settings_add_url(struct client_settings *settings, char *url,
                                    struct failure *failure)
 {
     size_t length = strlen(url), scheme = strncmp(url, "https://", 8) == 0 ? 8 : 7;
@@ -112,7 +105,8 @@ static int client_settings_add_url(struct client_settings *settings, const char 
     if (settings->url_count == SETTINGS_URLS)
         return failure_set(failure, -EINVAL, "there are more than %d URLs in --url or BATON_URL",
                            SETTINGS_URLS);
-    settings->urls[settings->url_count++] = memory_checked(strndup(url, length));
+    url[length] = '\0';
+    settings->urls[settings->url_count++] = url;
     return 0;
 }
 
@@ -131,43 +125,28 @@ static int client_settings_read_key(struct client_settings *settings, const char
                              "--auth-file: %s is empty. Write your API key into it.", path);
 }
 
-static char *client_settings_take(char **value)
-{
-    char *taken = *value;
-    *value = NULL;
-    return taken;
-}
-
 int client_settings_read(struct client_settings *settings, const struct options *options,
                          struct failure *failure)
 {
-    char *values[VALUE_COUNT] = {NULL}, *url;
+    char *url;
     *settings = (struct client_settings){.connect_timeout_ms = options->connect_timeout_ms};
-    int result = values_read(values, options, failure);
-    char *rest = values[VALUE_URL];
+    int result = values_read(settings->values, options, failure);
+    char *rest = settings->values[SETTING_URL];
     while (result == 0 && (url = strsep(&rest, " ,")))
         result = url[0] ? client_settings_add_url(settings, url, failure) : 0;
     if (result == 0 && settings->url_count == 0)
         result = failure_set(failure, -EINVAL, "--url: there is no URL in it");
-    if (result == 0 && values[VALUE_AUTH_FILE])
-        result = client_settings_read_key(settings, values[VALUE_AUTH_FILE], failure);
-    settings->ca = client_settings_take(&values[VALUE_CA]);
-    settings->cert = client_settings_take(&values[VALUE_CERT]);
-    settings->key = client_settings_take(&values[VALUE_KEY]);
-    for (enum value value = 0; value < VALUE_COUNT; value++)
-        free(values[value]);
+    if (result == 0 && settings->values[SETTING_AUTH_FILE])
+        result = client_settings_read_key(settings, settings->values[SETTING_AUTH_FILE], failure);
     return result;
 }
 
 void client_settings_free(struct client_settings *settings)
 {
-    for (size_t i = 0; i < settings->url_count; i++)
-        free(settings->urls[i]);
+    for (enum setting i = 0; i < SETTING_COUNT; i++)
+        free(settings->values[i]);
     if (settings->auth_key)
         explicit_bzero(settings->auth_key, strlen(settings->auth_key));
     free(settings->auth_key);
-    free(settings->ca);
-    free(settings->cert);
-    free(settings->key);
     *settings = (struct client_settings){0};
 }

@@ -8,10 +8,10 @@
 enum { SETTINGS_URLS = 8 };
 
 struct client_settings {
-    char *urls[SETTINGS_URLS]; /* without a slash at the end; at least one */
+    char *values[SETTING_COUNT]; /* NULL: none */
+    char *urls[SETTINGS_URLS]; /* parts of their value, without a slash at the end; at least one */
     size_t url_count;
     char *auth_key; /* NULL: none */
-    char *ca, *cert, *key;
     int64_t connect_timeout_ms;
 };
 

@@ -24,6 +24,16 @@ enum {
 
 enum { OPTIONS_WAIT_FOREVER = -1 };
 
+/* Where batond is and who asks: options, variables and lines of files say the same. */
+enum setting {
+    SETTING_URL,
+    SETTING_AUTH_FILE,
+    SETTING_CA,
+    SETTING_CERT,
+    SETTING_KEY,
+    SETTING_COUNT
+};
+
 /* Texts belong to argv. */
 struct options {
     bool wants_help, json, quiet, verbose, shared, reentrant;
@@ -35,7 +45,7 @@ struct options {
     int64_t refused_status, signal;
     const char *owner, *token_file, *prefix, *reason, *fence, *held_for;
     json_t *meta; /* NULL: none */
-    const char *url, *auth_file, *ca, *cert, *key;
+    const char *settings[SETTING_COUNT];
     char **names; /* the arguments that are no options */
     size_t name_count;
     char **command; /* behind --, of baton run; NULL: none */

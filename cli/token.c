@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,45 +20,21 @@ void token_make(char token[TOKEN_SIZE])
     base64url_encode(bytes, sizeof bytes, token);
 }
 
-/* Fills the buffer up to the end of the file. Returns the length, or a negative errno. */
-static ssize_t token_read_all(int fd, char *buffer, size_t size)
-{
-    size_t length = 0;
-    ssize_t got = 1;
-    while (length < size && got > 0) {
-        got = read(fd, buffer + length, size - length);
-        if (got < 0 && errno == EINTR)
-            got = 1;
-        else if (got < 0)
-            return -errno;
-        else
-            length += (size_t)got;
-    }
-    return (ssize_t)length;
-}
-
-/* What may stand in a header: visible ASCII. */
-static size_t token_length(const char *token)
-{
-    size_t length = 0;
-    while (token[length] > ' ' && token[length] < 0x7f)
-        length++;
-    return length;
-}
-
 int token_read(const char *path, char token[TOKEN_SIZE], struct failure *failure)
 {
-    int is_input = strcmp(path, "-") == 0;
-    int fd = is_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    ssize_t length = fd < 0 ? -errno : token_read_all(fd, token, TOKEN_SIZE - 1);
-    if (fd >= 0 && !is_input)
-        close(fd);
-    if (length < 0)
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+    size_t valid = 0;
+    token[0] = '\0';
+    bool is_read = file && (fgets(token, TOKEN_SIZE, file) || !ferror(file));
+    int error = errno;
+    if (file && file != stdin)
+        fclose(file);
+    if (!is_read)
         return failure_set(failure, -EINVAL, "--token-file: cannot read %s: %s", path,
-                           strerror((int)-length));
-    token[length] = '\0';
+                           strerror(error));
     token[strcspn(token, "\r\n")] = '\0';
-    size_t valid = token_length(token);
+    while (token[valid] > ' ' && token[valid] < 0x7f) /* what may stand in a header */
+        valid++;
     if (valid == 0 || token[valid] || valid > TOKEN_LONGEST)
         return failure_set(failure, -EINVAL,
                            "--token-file: %s has no token. baton acquire --token-file writes one.",
