@@ -16,6 +16,8 @@
 
 enum {
     PORTION_MS = 25000,  /* how long one request waits: less than any proxy allows */
+    FIRST_MS = 1000,     /* the first one, where its reply is printed */
+    CURRENT_MS = 10000,  /* and the others */
     SHORTEST_MS = 1000,  /* a batond with a shorter max-wait is not waited at */
     KEEP_MS = 10000,     /* for a place in the queue between two requests */
     PATIENCE_MS = 60000, /* for a batond that has answered before, and does not now */
@@ -32,6 +34,8 @@ struct acquisition {
     int64_t sent_ns;                           /* by CLOCK_BOOTTIME: the latest request */
     int64_t begun_ms, answered_ms, portion_ms; /* by the monotonic clock of this machine */
     bool is_last;                              /* of the requests that the wait allows */
+    bool is_silent;
+    struct waiting waiting;
 };
 
 static void acquire_name_owner(char owner[OWNER_TEXT])
@@ -122,6 +126,18 @@ static bool acquire_shortens(struct acquisition *acquisition, const struct reply
     return acquisition->portion_ms >= SHORTEST_MS;
 }
 
+/* Prints for whom it waits. The place in a queue for several locks is lost with each request, so
+ * there are few of them. */
+static void acquire_print(struct acquisition *acquisition, const struct reply *reply)
+{
+    if (acquisition->is_silent)
+        return;
+    waiting_print(&acquisition->waiting, reply);
+    if (acquisition->portion_ms == FIRST_MS)
+        acquisition->portion_ms =
+            acquisition->context->options->name_count == 1 ? CURRENT_MS : PORTION_MS;
+}
+
 /* Whether the lock may still be granted to a request that is repeated. Pauses before one that
  * batond did not let wait. */
 static bool acquire_goes_on(struct acquisition *acquisition, const struct reply *reply)
@@ -135,8 +151,10 @@ static bool acquire_goes_on(struct acquisition *acquisition, const struct reply 
         acquisition->answered_ms = now;
     if (acquisition->is_last)
         return false;
-    if (strcmp(code, "wait_timeout") == 0)
+    if (strcmp(code, "wait_timeout") == 0) {
+        acquire_print(acquisition, reply);
         return true;
+    }
     if (!is_away && strcmp(code, "quarantined") != 0 && strcmp(code, "unconfirmed") != 0)
         return false;
     usleep(PAUSE_US);
@@ -145,9 +163,8 @@ static bool acquire_goes_on(struct acquisition *acquisition, const struct reply 
 
 static struct reply acquire_until_decided(struct acquisition *acquisition)
 {
-    const struct options *options = acquisition->context->options;
-    bool is_silent = options->quiet || options->wait_ms == 0;
-    pid_t waiting = is_silent ? -1 : waiting_start(acquisition->context, acquisition->token);
+    struct client *client = acquisition->context->client;
+    waiting_begin(&acquisition->waiting, acquisition->context->options->names[0], client);
     struct reply reply = acquire_send(acquisition);
     while (acquire_goes_on(acquisition, &reply)) {
         bool has_connected = reply.connected;
@@ -155,7 +172,7 @@ static struct reply acquire_until_decided(struct acquisition *acquisition)
         reply = acquire_send(acquisition);
         reply.connected |= has_connected;
     }
-    waiting_stop(waiting, acquisition->begun_ms);
+    waiting_end(&acquisition->waiting, client);
     return reply;
 }
 
@@ -168,8 +185,9 @@ struct reply acquire_lock(const struct context *context, char token[TOKEN_SIZE],
         .body = acquire_body(context->options),
         .begun_ms = monotonic_ms(),
         .answered_ms = monotonic_ms(),
-        .portion_ms = PORTION_MS,
+        .is_silent = context->options->quiet || context->options->wait_ms == 0,
     };
+    acquisition.portion_ms = acquisition.is_silent ? PORTION_MS : FIRST_MS;
     token_make(token);
     acquisition.path = command_path(context->options, acquisition.body);
     struct reply reply = acquire_until_decided(&acquisition);

@@ -5,33 +5,15 @@
 #include "base/monotonic.h"
 #include "base/utf8.h"
 
-#include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-enum {
-    PAUSE_US = 999999,  /* the most that usleep(3) takes */
-    PORTION_MS = 10000, /* a change in the queue ends no wait for changes of the lock */
-    PART_TEXT = 400,
-    LINE_TEXT = 1200,
-};
+enum { PART_TEXT = 400 };
 
 static const char CLEAR[] = "\r\033[K";
-
-struct waiting {
-    const struct context *context;
-    const char *token;
-    bool is_terminal;
-    struct reply reply; /* a lock */
-    int64_t asked_ms;   /* when it was so, by the monotonic clock */
-    char said[LINE_TEXT];
-};
 
 static void waiting_write(FILE *to, const char *before, const json_t *value)
 {
@@ -55,31 +37,24 @@ static void waiting_write_process(FILE *to, const json_t *meta)
     fputc(')', to);
 }
 
-/* Whether another holds the lock: one that takes several names may hold this one itself. */
-static bool waiting_is_held(const struct waiting *waiting)
-{
-    const json_t *lock = waiting->reply.json;
-    return json_array_size(json_object_get(lock, "holders")) > 0 &&
-           !json_is_true(json_object_get(lock, "mine"));
-}
-
 /* Writes the line, without the time if it is only to be compared. */
-static void waiting_describe(const struct waiting *waiting, bool has_time, char line[LINE_TEXT])
+static void waiting_describe(const struct waiting *waiting, bool has_time, char line[WAITING_LINE])
 {
-    const json_t *lock = waiting->reply.json,
-                 *first = json_array_get(json_object_get(lock, "holders"), 0);
-    json_int_t count = json_integer_value(json_object_get(lock, "hold_count"));
-    json_int_t position = json_integer_value(json_object_get(lock, "position"));
-    int64_t held_ms = reply_ms(first, "held_ms");
-    char held[DURATION_SPOKEN];
-    memset(line, 0, LINE_TEXT);
-    FILE *to = memory_checked(fmemopen(line, LINE_TEXT - 1, "w"));
-    waiting_write(to, "", json_object_get(lock, "name"));
+    const json_t *holders = json_object_get(waiting->refusal, "holders"),
+                 *first = json_array_get(holders, 0),
+                 *of_several = json_object_get(waiting->refusal, "name");
+    json_int_t position = json_integer_value(json_object_get(waiting->refusal, "position"));
+    char held[DURATION_SPOKEN], name[PART_TEXT];
+    memset(line, 0, WAITING_LINE);
+    FILE *to = memory_checked(fmemopen(line, WAITING_LINE - 1, "w"));
+    utf8_show_all(slice_of(of_several ? "" : waiting->name), name, sizeof name);
+    fputs(name, to);
+    waiting_write(to, "", of_several);
     waiting_write(to, ": held by ", json_object_get(first, "owner"));
     waiting_write_process(to, json_object_get(first, "meta"));
-    if (count > 1)
-        fprintf(to, " and %" JSON_INTEGER_FORMAT " more", count - 1);
-    duration_speak(held_ms + monotonic_ms() - waiting->asked_ms, held);
+    if (json_array_size(holders) > 1)
+        fprintf(to, " and %zu more", json_array_size(holders) - 1);
+    duration_speak(reply_ms(first, "held_ms") + monotonic_ms() - waiting->told_ms, held);
     if (has_time)
         fprintf(to, " for %s", held);
     if (position > 1)
@@ -94,11 +69,11 @@ static int waiting_width(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
 }
 
-static void waiting_print(void *context)
+static void waiting_refresh(void *context)
 {
     struct waiting *waiting = context;
-    char line[LINE_TEXT], compared[LINE_TEXT];
-    if (!waiting_is_held(waiting))
+    char line[WAITING_LINE], compared[WAITING_LINE];
+    if (json_array_size(json_object_get(waiting->refusal, "holders")) == 0)
         return;
     waiting_describe(waiting, true, line);
     waiting_describe(waiting, false, compared);
@@ -112,77 +87,27 @@ static void waiting_print(void *context)
         dprintf(STDERR_FILENO, "baton: waiting. %s\n", line);
 }
 
-/* `token` may be NULL. */
-static struct reply waiting_get(const struct waiting *waiting, char *path, const char *token,
-                                int64_t wait_ms)
-{
-    return client_send(
-        waiting->context->client,
-        &(struct request){.method = "GET", .path = path, .token = token, .wait_ms = wait_ms});
-}
-
-/* Prints a lock, and waits until it has changed. With a token, it would watch the hold that this
- * has, or has not yet. */
-static void waiting_watch(struct waiting *waiting, const char *name)
-{
-    char rest[96];
-    json_int_t version = json_integer_value(json_object_get(waiting->reply.json, "version"));
-    waiting_print(waiting);
-    snprintf(rest, sizeof rest, "/events?after=%" JSON_INTEGER_FORMAT "&wait_ms=%d", version,
-             PORTION_MS);
-    struct reply reply = waiting_get(waiting, client_path(name, rest), NULL, PORTION_MS);
-    reply_free(&reply);
-}
-
-/* Goes from name to name, and stays with one that somebody holds. Ends if it may not look. */
-static void waiting_run(struct waiting *waiting)
-{
-    const struct options *options = waiting->context->options;
-    size_t i = 0;
-    bool is_refused = false;
-    usleep(PAUSE_US);
-    client_on_idle(waiting->context->client, waiting_print, waiting);
-    while (!is_refused) {
-        struct reply *reply = &waiting->reply;
-        *reply =
-            waiting_get(waiting, client_path(options->names[i], "?waiters=1"), waiting->token, 0);
-        waiting->asked_ms = monotonic_ms();
-        is_refused = reply->status >= 400 && reply->status < 500;
-        if (waiting_is_held(waiting)) {
-            waiting_watch(waiting, options->names[i]);
-        } else {
-            i = (i + 1) % options->name_count;
-            usleep(i == 0 ? PAUSE_US : 0);
-        }
-        reply_free(reply);
-    }
-}
-
-static bool waiting_has_terminal(void)
+void waiting_begin(struct waiting *waiting, const char *name, struct client *client)
 {
     const char *kind = getenv("TERM");
-    return isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0;
+    *waiting = (struct waiting){
+        .name = name, .is_terminal = isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0};
+    if (waiting->is_terminal)
+        client_on_idle(client, waiting_refresh, waiting);
 }
 
-pid_t waiting_start(const struct context *context, const char *token)
+void waiting_print(struct waiting *waiting, const struct reply *reply)
 {
-    struct waiting waiting = {
-        .context = context, .token = token, .is_terminal = waiting_has_terminal()};
-    pid_t parent = getpid(), pid = fork();
-    if (pid != 0)
-        return pid;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() == parent)
-        waiting_run(&waiting);
-    _exit(0);
+    json_decref(waiting->refusal);
+    waiting->refusal = json_incref(reply->json);
+    waiting->told_ms = monotonic_ms();
+    waiting_refresh(waiting);
 }
 
-void waiting_stop(pid_t pid, int64_t begun_ms)
+void waiting_end(struct waiting *waiting, struct client *client)
 {
-    if (pid < 0)
-        return;
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-    if (monotonic_ms() - begun_ms >= PAUSE_US / 1000 && waiting_has_terminal())
+    if (waiting->is_terminal && waiting->said[0])
         dprintf(STDERR_FILENO, "%s", CLEAR);
+    json_decref(waiting->refusal);
+    client_on_idle(client, NULL, NULL);
 }

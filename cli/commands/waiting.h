@@ -1,18 +1,27 @@
-/* waiting.h: says on standard error for whom an acquire waits. A process of its own asks and
- * prints, so that the acquire itself does nothing but wait. */
+/* waiting.h: says on standard error for whom an acquire waits: on a terminal one line, which is
+ * kept current; elsewhere a line, and another when it changes. */
 #ifndef BATON_CLI_COMMANDS_WAITING_H
 #define BATON_CLI_COMMANDS_WAITING_H
 
-#include "cli/commands/commands.h"
+#include "cli/client.h"
 
-#include <sys/types.h>
+enum { WAITING_LINE = 1200 };
 
-/* Starts the process, before the first request of the client. It prints after a second: on a
- * terminal one line, which it keeps current; elsewhere a line, and another when it changes.
- * `token` is that of the acquire. Returns its pid, or -1. */
-pid_t waiting_start(const struct context *context, const char *token);
+struct waiting {
+    const char *name;
+    bool is_terminal;
+    json_t *refusal; /* the latest; NULL: none yet */
+    int64_t told_ms; /* when it came, by the monotonic clock */
+    char said[WAITING_LINE];
+};
 
-/* Ends it, and clears the line if it can have printed one since then. Takes -1. */
-void waiting_stop(pid_t pid, int64_t begun_ms);
+/* `name` is of the lock, unless a reply has another. */
+void waiting_begin(struct waiting *waiting, const char *name, struct client *client);
+
+/* Prints what a reply to a request says that has waited, and again while the next one waits. */
+void waiting_print(struct waiting *waiting, const struct reply *reply);
+
+/* Clears the line. */
+void waiting_end(struct waiting *waiting, struct client *client);
 
 #endif

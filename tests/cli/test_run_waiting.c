@@ -2,7 +2,6 @@
 #include "tests/cli/story.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static size_t count_of(const char *text, const char *word)
@@ -25,31 +24,6 @@ static void waiting_prints_a_line_and_then_only_changes(void **state)
     release(client, "lines", ann);
     terminal_says(terminal, terminal_await(terminal), 0, "runs", __FILE__, __LINE__);
     assert_int_equal(count_of(terminal->output, "waiting"), 1);
-}
-
-/* How many watches of one lock batond has answered. */
-static long long watches_answered(struct http_client *client)
-{
-    static const char FIGURE[] =
-        "baton_http_requests_total{route=\"/locks/{name}/events\",method=\"GET\",code=\"200\"} ";
-    answers(client, "GET /metrics", NULL, 200, NULL);
-    const char *found = strstr(client->reply.body, FIGURE);
-    return found ? strtoll(found + strlen(FIGURE), NULL, 10) : 0;
-}
-
-static void waiting_asks_again_only_after_a_change(void **state)
-{
-    struct http_client *client = client_of(state);
-    struct terminal *terminal = terminal_of(state);
-    char ann[TOKEN_TEXT];
-    hold_as_ann(client, "calm", ann);
-    long long before = watches_answered(client);
-    terminal_start(terminal, "exec $BATON run calm -- echo runs");
-    comes_to_say(terminal, "baton: waiting. calm: held by ann for ");
-    clock_sleep_ms(500);
-    assert_in_range(watches_answered(client) - before, 0, 1);
-    release(client, "calm", ann);
-    terminal_says(terminal, terminal_await(terminal), 0, "runs", __FILE__, __LINE__);
 }
 
 static void waiting_names_process_and_place(void **state)
@@ -116,7 +90,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waiting_prints_a_line_and_then_only_changes),
-        cmocka_unit_test(waiting_asks_again_only_after_a_change),
         cmocka_unit_test(waiting_names_process_and_place),
         cmocka_unit_test(terminal_has_one_line_that_is_cleared),
         cmocka_unit_test(quiet_run_waits_silently),
