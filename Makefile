@@ -230,7 +230,7 @@ deb-test: ## build, install, run, upgrade and purge the package in Debian 12 and
 	@$(packages) deb-test
 	@tests/package/clean_roots.sh $(RELEASES)
 
-bare-test: ## `make run` and `make test` in bare roots of Debian 12 and 13 (RELEASES=13 for one; QUICK=1: unit tests alone in 12)
+bare-test: ## `make run`, `make test` and a part of `make clients-test` in bare roots of Debian 12 and 13 (RELEASES=13 for one; QUICK=1: no clients, unit tests alone in 12)
 	@$(packages) bare-test
 	@QUICK='$(QUICK)' tests/package/bare_roots.sh $(RELEASES)
 

@@ -1,8 +1,9 @@
 #!/bin/bash
 # README's two commands on a machine that has nothing but git, make and ca-certificates, as README says:
-# `make run` to the first lock, a second `make run`, `make test`, and what a machine without apt is told.
+# `make run` to the first lock, a second `make run`, `make test`, and what a machine without apt is told. Then the
+# clients with the languages of that release.
 #   tests/package/bare_roots.sh [RELEASE...]   12 13
-# Environment: QUICK=1: all tests run in Debian 13 alone, and the unit tests in 12.
+# Environment: QUICK=1: all tests run in Debian 13 alone, and the unit tests in 12. No clients.
 # Needs root, and the machine's mirror of Debian. The roots share the machine's network, so that apt
 # works in them: nothing else may listen on 127.0.0.1:7420.
 set -euo pipefail
@@ -118,6 +119,7 @@ try() { # RELEASE
     local only=
     [[ -z ${QUICK-} || $release == 13 ]] || only=tests/unit/
     check "make test${only:+ ONLY=$only}" root_enter "$root" env BATON_TEST_JOBS="${BATON_TEST_JOBS-}" make -C /baton test ONLY="$only"
+    [[ -n ${QUICK-} ]] || check "make clients-test QUICK=1" root_enter "$root" make -C /baton clients-test QUICK=1
     rm -rf "$root"
 }
 
