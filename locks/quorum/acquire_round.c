@@ -32,6 +32,7 @@ struct acquire_round {
     struct lock_view *views[TALLY_MEMBERS]; /* of the members that refuse */
     struct hold earlier;                    /* what the token had before, by the first answer */
     char earlier_owner[OWNER_LENGTH];
+    struct hold granted; /* what the token has got, by the first answer; without its owner */
     char error[STORE_ERROR_TEXT];
     struct acquire acquire; /* its slices point to `bytes`; the meta is left out */
     char bytes[];
@@ -116,6 +117,7 @@ static void tell_won(struct acquire_round *round)
     const struct tally *tally = &round->agreed;
     unsigned held = tally_count(tally, VOTE_HOLDING);
     bool is_repeated = held >= tally_majority(tally);
+    const struct hold *told = held ? &round->earlier : &round->granted;
     struct locks_reply reply = {
         .result = is_repeated ? LOCKS_REPEATED : LOCKS_DONE,
         .attempt = round->attempt,
@@ -125,8 +127,8 @@ static void tell_won(struct acquire_round *round)
                  .version = round->version,
                  .owner = held ? round->earlier.owner : round->acquire.owner,
                  .mode = round->acquire.mode,
-                 .at_least_ms = held ? round->earlier.at_least_ms : round->acquire.at_least_ms,
-                 .max_held_ms = held ? round->earlier.max_held_ms : round->acquire.max_held_ms,
+                 .at_least_ms = told->at_least_ms,
+                 .max_held_ms = told->max_held_ms,
                  .is_final = tally_is_final(tally)}};
     if (reply.hold.ttl_ms <= 0) {
         acquire_round_fail(
@@ -280,6 +282,8 @@ static void note_hold(struct acquire_round *round, unsigned member, const struct
                                                .version = reply->hold.version,
                                                .ends_ms = reply->hold.ttl_ms};
     round->finds[member] = !is_new;
+    if (is_new && !round->granted.fence)
+        round->granted = reply->hold;
     if (is_new || round->earlier.owner.bytes)
         return;
     round->earlier = reply->hold;

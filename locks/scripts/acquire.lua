@@ -10,7 +10,7 @@
 --         attempt, meta; then AT_LEAST and MAX_HELD in ms (0: none), and SET,
 --       and of a request that waits: 3 server, 4 its lease in ms, 5 claim window in ms,
 --       6 how long to keep the place in ms, 7 how many may wait
--- Returns {'granted', fence, holds, other}, or for a lone hold the fence alone;
+-- Returns {'granted', fence, holds, other}, or for a lone hold the fence alone, if it is as asked;
 --         packed 'claimed' or 'holding', fence, ttl_ms, holds, version, limit, owner, mode, and more (see
 --         told_of): the token has the hold, and this request is the first to be told, or not;
 --         {'waiting', next_ms, other}, {'locked', view, other}; other, if there is one: the limit of a
@@ -109,7 +109,7 @@ end
 local function grant_entry(state, waiter, attempt)
     queue.remove(state, waiter[TOKEN], waiter[SERVER])
     waiter[ATTEMPT] = attempt
-    holds.grant(state, waiter, waiter[TTL])
+    holds.grant(state, waiter, waiter[TTL], true)
     hand_over(state) -- it lets nobody in, but shows which servers have waiters left
     return tell_hold(state, waiter, attempt)
 end
@@ -162,7 +162,11 @@ local function ask_anew(state, request)
         return refuse_full(state)
     elseif is_granted then
         local hold = new_hold(request)
-        holds.grant(state, hold, request.ttl)
+        holds.grant(state, hold, request.ttl, is_of_owner)
+        if hold[MAX_HELD] ~= request.max_held then -- it is not as the request asked
+            close(state)
+            return answer(told_of(state, 'claimed', hold))
+        end
         return finish(state, state[ONLY] and hold[FENCE] or
                              {'granted', hold[FENCE], holds.owned(state, owner), other_limit})
     end

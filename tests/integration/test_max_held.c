@@ -8,6 +8,7 @@
 enum { HOUR_MS = 3600 * 1000 };
 
 static const char TOKEN[] = "a-token-for-max-held-01";
+static const char OTHER[] = "a-token-for-max-held-02";
 
 static struct http_client *client_of(void **state)
 {
@@ -120,6 +121,22 @@ static void connection_that_comes_again_goes_on_with_what_is_left(void **state)
     parked_close(stream);
 }
 
+/* Enters a hold that can be carried for an hour at most. */
+static void assert_entry_is_bounded(struct http_client *client)
+{
+    answers_token(client, OTHER, "POST /locks/entered?owner=job&reentrant=true", NULL, 201, NULL);
+    assert_int_equal(http_integer(client, "holds"), 2);
+    assert_in_range(http_integer(client, "max_held_ms"), 1, HOUR_MS);
+}
+
+static void reentry_is_bounded_by_what_it_enters(void **state)
+{
+    struct service *service = *state;
+    answers_token(service->client, TOKEN, "POST /locks/entered?owner=job&max_held=1h", NULL, 201,
+                  NULL);
+    assert_entry_is_bounded(service->client);
+}
+
 static void quorum_bounds_a_hold(void **state)
 {
     static const char *const FLAGS[] = {"--workers=1", NULL};
@@ -136,6 +153,9 @@ static void quorum_bounds_a_hold(void **state)
     assert_in_range(http_integer(client, "ttl_ms"), 1, 60 * 60 * 1000);
     answers_token(client, TOKEN, "PUT /locks/q?ttl=10m", NULL, 200, NULL);
     assert_true(is_renewable(client));
+    answers_token(client, TOKEN, "POST /locks/entered?owner=job&max_held=1h", NULL, 201, NULL);
+    await_held_at(&story.servers, "entered", 5);
+    assert_entry_is_bounded(client);
     on_quorum_close(&story);
 }
 
@@ -148,6 +168,7 @@ int main(void)
         cmocka_unit_test(setting_bounds_every_hold),
         cmocka_unit_test(connection_has_the_lock_no_longer),
         cmocka_unit_test(connection_that_comes_again_goes_on_with_what_is_left),
+        cmocka_unit_test(reentry_is_bounded_by_what_it_enters),
         cmocka_unit_test(quorum_bounds_a_hold),
     };
     return cmocka_run_group_tests(tests, service_start, service_stop);

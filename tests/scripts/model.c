@@ -178,8 +178,35 @@ static int64_t end_of_lease(const struct model_hold *hold, int64_t now, int64_t 
     return hold->max_held_ms ? min(ends, hold->since + hold->max_held_ms * 1000) : ends;
 }
 
+static int64_t at_least_left(const struct model_hold *hold, int64_t now)
+{
+    int64_t left = hold->since + hold->at_least_ms * 1000 - now;
+    return hold->at_least_ms ? max(left + 999, 0) / 1000 : 0;
+}
+
+static int64_t max_held_left(const struct model_hold *hold, int64_t now)
+{
+    int64_t left = model_ms(hold->since - now + hold->max_held_ms * 1000);
+    return hold->max_held_ms ? max(left, 1) : 0;
+}
+
+/* Re-entry is no way round the max_held of what it enters. */
+static void bound_by_entered(const struct model *model, int64_t now, struct model_hold *hold)
+{
+    for (size_t i = 0; hold->reenters && i < model->hold_count; i++) {
+        const struct model_hold *entered = &model->holds[i];
+        int64_t left = max_held_left(entered, now);
+        if (left == 0 || entered->released || !entered->attempt[0] ||
+            strcmp(entered->owner, hold->owner) != 0)
+            continue;
+        hold->max_held_ms = hold->max_held_ms ? min(hold->max_held_ms, left) : left;
+        hold->at_least_ms = min(hold->at_least_ms, hold->max_held_ms);
+    }
+}
+
 static void add(struct model *model, int64_t now, struct model_hold hold, int64_t ms)
 {
+    bound_by_entered(model, now, &hold);
     model->version = max(model->version + 1, least(model, now));
     model->known = true;
     hold.fence = model->version;
@@ -491,18 +518,6 @@ static size_t position(const struct model *model, const struct model_waiter *wai
     return before;
 }
 
-static int64_t at_least_left(const struct model_hold *hold, int64_t now)
-{
-    int64_t left = hold->since + hold->at_least_ms * 1000 - now;
-    return hold->at_least_ms ? max(left + 999, 0) / 1000 : 0;
-}
-
-static int64_t max_held_left(const struct model_hold *hold, int64_t now)
-{
-    int64_t left = model_ms(hold->since - now + hold->max_held_ms * 1000);
-    return hold->max_held_ms ? max(left, 1) : 0;
-}
-
 static struct seen view(const struct model *model, int64_t now, const char *token)
 {
     struct seen seen = {.version = model->version,
@@ -688,7 +703,8 @@ static void attach(struct model *model, struct model_waiter *waiter,
 static struct answer grant_new(struct model *model, int64_t now, const struct model_hold *hold)
 {
     add(model, now, *hold, hold->ttl_ms);
-    return told(model, now, "granted", find_hold(model, hold->token));
+    const struct model_hold *got = find_hold(model, hold->token);
+    return told(model, now, got->max_held_ms == hold->max_held_ms ? "granted" : "claimed", got);
 }
 
 static struct answer queue(struct model *model, int64_t now, const struct model_hold *hold,

@@ -261,6 +261,52 @@ static void max_held_counts_from_the_claim_of_a_waiter(void **state)
     assert_int_equal(claimed.ttl_ms, 1000);
 }
 
+static void reentry_is_bounded_by_the_max_held_of_what_it_enters(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .max_held_ms = 10000);
+    sleep_past(scripts, 4000);
+    struct answer entered = acquire(scripts, .token = "b", .owner = "A", .reenters = true);
+    assert_status(entered, "claimed");
+    assert_int_equal(entered.holds, 2);
+    assert_left(entered.max_held_ms, 6000);
+    assert_left(entered.ttl_ms, 6000);
+    entered = acquire(scripts, .token = "c", .owner = "A", .reenters = true, .max_held_ms = 2000);
+    assert_status(entered, "granted");
+    assert_int_equal(entered.max_held_ms, 2000);
+    release(scripts, "n", "a");
+    release(scripts, "n", "c");
+    sleep_past(scripts, 1000);
+    entered = acquire(scripts, .token = "d", .owner = "A", .reenters = true, .at_least_ms = 20000);
+    assert_in_range(entered.max_held_ms, 4997, 5000); /* each time rounded down */
+    assert_in_range(entered.at_least_ms, 4997, 5000);
+    assert_in_range(renew(scripts, "n", "d", 30000).ttl_ms, 4996, 5000);
+}
+
+static void waiting_reentry_is_bounded_too(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .max_held_ms = 10000);
+    acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
+    acquire(scripts, .token = "u", .owner = "A", .reenters = true, .server = "one", .attempt = "1");
+    sleep_past(scripts, 4000);
+    release(scripts, "n", "b");
+    struct answer claimed = acquire(scripts, .token = "u", .owner = "A", .reenters = true,
+                                    .server = "one", .attempt = "1", .again = true);
+    assert_status(claimed, "claimed");
+    assert_left(claimed.max_held_ms, 6000);
+}
+
+/* An owner's name is a label: holds that do not enter one another have each its own bound. */
+static void holds_with_one_owner_name_are_bounded_each_by_itself(void **state)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .max_held_ms = 10000);
+    struct answer other = acquire(scripts, .token = "b", .owner = "A", .mode = "shared");
+    assert_status(other, "granted");
+    assert_int_equal(inspect(scripts, "n", "b").shown_holds[1].max_held_ms, 0);
+}
+
 static void terms_begin_with_a_renewal(void **state)
 {
     struct scripts *scripts = *state;
@@ -308,6 +354,9 @@ int main(void)
         TERMS_TEST(max_held_bounds_the_lease),
         TERMS_TEST(renewal_that_reaches_max_held_is_capped_and_the_next_is_refused),
         TERMS_TEST(max_held_counts_from_the_claim_of_a_waiter),
+        TERMS_TEST(reentry_is_bounded_by_the_max_held_of_what_it_enters),
+        TERMS_TEST(waiting_reentry_is_bounded_too),
+        TERMS_TEST(holds_with_one_owner_name_are_bounded_each_by_itself),
         TERMS_TEST(terms_begin_with_a_renewal),
         TERMS_TEST(terms_that_begin_do_not_lengthen_max_held),
     };

@@ -114,15 +114,37 @@ function holds.terms_of(hold)
            max_held > 0 and max(round_down((since - now) / 1000 + max_held), 1) or 0
 end
 
+-- The hold, of which they count from now on, lasts no longer than another MAX_HELD, of which `left` ms are left;
+-- 0: there is none.
+function holds.bound(hold, left)
+    local max_held = hold[MAX_HELD]
+    hold[MAX_HELD] = left > 0 and max_held > 0 and min(left, max_held) or max(left, max_held)
+    hold[AT_LEAST] = hold[MAX_HELD] > 0 and min(hold[AT_LEAST], hold[MAX_HELD]) or hold[AT_LEAST]
+end
+
 -- They count from now on. A MAX_HELD that the hold has already stays, if it ends sooner.
 function holds.begin_terms(hold, at_least, max_held)
     local _, left = holds.terms_of(hold)
-    hold[SINCE], hold[AT_LEAST] = now, at_least
-    hold[MAX_HELD] = left > 0 and max_held > 0 and min(left, max_held) or max(left, max_held)
+    hold[SINCE], hold[AT_LEAST], hold[MAX_HELD] = now, at_least, max_held
+    holds.bound(hold, left)
+end
+
+-- The hold is to enter those of its owner, which are bounded. So re-entry is no way round MAX_HELD. Of very
+-- many holds, the batch that ends first counts.
+function holds.bound_by_entered(state, hold)
+    for _, entered in ipairs(holds.first(state, BATCH)) do
+        if entered[OWNER] == hold[OWNER] and entered[ATTEMPT] ~= '' then
+            local _, left = holds.terms_of(entered)
+            holds.bound(hold, left)
+        end
+    end
 end
 
 -- Makes a hold, which ends after `ms` while nobody has claimed it. Its fence is the next number.
-function holds.grant(state, hold, ms)
+function holds.grant(state, hold, ms, enters)
+    if enters then
+        holds.bound_by_entered(state, hold)
+    end
     state[VERSION] = next_number(state[VERSION])
     hold[1], hold[FENCE], hold[SINCE] = HOLD.mark, state[VERSION], now
     hold[EXPIRES] = hold[ATTEMPT] == '' and now + ms * 1000 or holds.end_of(hold, ms)

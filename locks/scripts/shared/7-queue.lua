@@ -358,7 +358,7 @@ function queue.hand_to(state, waiter, line)
         servers.expect(state, line, ms, 'g', waiter[ATTEMPT], waiter[TOKEN], digits(ms))
         waiter[ATTEMPT] = ''
     end
-    holds.grant(state, waiter, ms)
+    holds.grant(state, waiter, ms, holds.own_of(state, waiter) > 0)
 end
 
 -- Grants to the next waiter as long as the holds admit it. A run of shared waiters is granted together.
