@@ -116,8 +116,9 @@ struct lock_view {
     int64_t queue_length;
     bool mine;         /* the token of the request has a hold, */
     int64_t position;  /* or waits, at this place in the queue, from 1; 0: it does not */
-    bool is_other_set; /* LOCKS_TOKEN_IN_USE: the token was used for other names */
-    int64_t opens_ms;  /* LOCKS_QUARANTINED: until it may be granted, as far as Redis knows, */
+    bool is_other_set; /* LOCKS_TOKEN_IN_USE: the token was used for other names, */
+    int reentry; /* and it waits to re-enter, if this is 1, or not to, if -1, as asked before */
+    int64_t opens_ms; /* LOCKS_QUARANTINED: until it may be granted, as far as Redis knows, */
     enum quarantine_reason opens_reason; /* and why not before */
     struct {
         int64_t fence; /* 0: no earlier hold is known */

@@ -125,9 +125,10 @@ void state_text_use(const struct lock_view *view, char text[STATE_TEXT])
         snprintf(limit, sizeof limit, " with limit=%lld", (long long)view->limit);
     if (holder->permits > 1)
         snprintf(permits, sizeof permits, " and permits=%lld", (long long)holder->permits);
-    snprintf(text, STATE_TEXT, "%s hold of %s%s%s%s",
+    static const char *const REENTRY[] = {", without reentrant", "", ", with reentrant=true"};
+    snprintf(text, STATE_TEXT, "%s hold of %s%s%s%s%s",
              holder->mode == LOCK_SHARED ? "a shared" : "an exclusive", owner, limit, permits,
-             view->is_other_set ? ", with other names" : "");
+             view->is_other_set ? ", with other names" : "", REENTRY[view->reentry + 1]);
 }
 
 void state_text_release(const struct release *release, char text[STATE_TEXT])

@@ -277,15 +277,17 @@ static bool reply_take_last_end(struct slice *rest, struct lock_view *ret)
 bool reply_read_use(const struct value *value, struct lock_view *ret)
 {
     struct holder *holder = &ret->holders[0];
-    int64_t is_other_set;
+    int64_t is_other_set, reentry;
     if (!reply_read_mode(value_at(value, 1), &holder->mode) ||
         !value_integer(value_at(value, 2), &ret->limit) ||
         !reply_read_owner(value_at(value, 3), &holder->owner) ||
         !value_integer(value_at(value, 4), &is_other_set) ||
-        !value_integer(value_at(value, 5), &holder->permits))
+        !value_integer(value_at(value, 5), &holder->permits) ||
+        !value_integer(value_at(value, 6), &reentry) || reentry < -1 || reentry > 1)
         return false;
     ret->holder_count = 1;
     ret->is_other_set = is_other_set != 0;
+    ret->reentry = (int)reentry;
     return true;
 }
 

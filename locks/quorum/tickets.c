@@ -224,6 +224,7 @@ struct ticket *ticket_worker_first(const struct ticket_worker *worker, struct sl
 static bool ticket_repeats(const struct ticket *ticket, const struct ticket *earlier)
 {
     return ticket->mode == earlier->mode && ticket->set == earlier->set &&
+           ticket->is_reentrant == earlier->is_reentrant &&
            (ticket->owner_is_made || slice_same(ticket->owner, earlier->owner));
 }
 

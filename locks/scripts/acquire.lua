@@ -15,7 +15,8 @@
 --         told_of): the token has the hold, and this request is the first to be told, or not;
 --         {'waiting', next_ms, other}, {'locked', view, other}; other, if there is one: the limit of a
 --         shared hold that has another one than the request;
---         {'token_in_use', mode, limit, owner, 1 if for other names, PERMITS}: it was used for that,
+--         {'token_in_use', mode, limit, owner, 1 if for other names, PERMITS, 1 if it re-enters and this
+--         request does not, -1 the other way round}: it was used for that,
 --         {'too_many_waiters', length}, {'upgrade_conflict'}, {'released'}, {'superseded'}, or where
 --         it would be granted if anything were now, {'quarantined', for how many ms, reason}.
 
@@ -61,16 +62,18 @@ local function is_anothers(hold, waiter, attempt)
     return waiter and waiter[ATTEMPT] ~= attempt and waiter[ATTEMPT] ~= ''
 end
 
--- The reply if the token was used for something else, by its hold or waiter; else nil.
-local function other_use(state, used, request)
-    local limit = limit_of(state, used)
+-- The reply if the token was used for something else, by its hold or waiter; else nil. What has a hold need
+-- not enter it any more, and of a place that was made of a hold (see leave) nobody knows how it was asked for.
+local function other_use(state, used, waiter, request)
+    local limit, reenters = limit_of(state, used), request.reenters and 1 or 0
+    local reentry = waiter and waiter[SINCE] > 0 and waiter[REENTERS] - reenters or 0
     if used[MODE] == request.mode and limit == request.limit and used[SET] == request.set and
-       used[PERMITS] == request.permits and
+       used[PERMITS] == request.permits and reentry == 0 and
        (used[OWNER] == request.owner or request.owner_is_made) then
         return nil
     end
     return {'token_in_use', used[MODE], limit, used[OWNER], used[SET] == request.set and 0 or 1,
-            used[PERMITS]}
+            used[PERMITS], reentry}
 end
 
 -- The reply if what the token has, or had, refuses this request; else nil.
@@ -81,7 +84,7 @@ local function refuse_token(state, request, hold, waiter)
     elseif request.sent == AGAIN then
         return is_anothers(hold, waiter, request.attempt) and {'superseded'} or nil
     end
-    return other_use(state, used, request)
+    return other_use(state, used, waiter, request)
 end
 
 -- A waiter that came again: its place, owner and mode stay, the rest is this request's.

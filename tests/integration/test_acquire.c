@@ -195,6 +195,23 @@ static void token_for_another_request_is_refused_with_what_it_was_used_for(void 
     answers_token(client, OTHER_TOKEN, "POST /locks/u1?owner=bob", NULL, 409, "token_in_use");
 }
 
+static void waiting_token_with_another_reentrant_is_refused(void **state)
+{
+    struct http_client *client = client_of(state);
+    answers(client, "POST /locks/re", NULL, 201, NULL);
+    answers_token(client, MINE, "POST /locks/re?owner=ann&wait=1ms&keep=30s", NULL, 409,
+                  "wait_timeout");
+    answers_token(client, MINE, "POST /locks/re?owner=ann&wait=20s&reentrant=true", NULL, 409,
+                  "token_in_use");
+    assert_non_null(strstr(http_text(client, "detail"), " hold of ann, without reentrant. "));
+    answers_token(client, MINE, "DELETE /locks/re", NULL, 200, NULL);
+    answers(client, "POST /locks/re2", NULL, 201, NULL);
+    answers_token(client, MINE, "POST /locks/re2?owner=ann&wait=1ms&keep=30s&reentrant=true", NULL,
+                  409, "wait_timeout");
+    answers_token(client, MINE, "POST /locks/re2?owner=ann&wait=20s", NULL, 409, "token_in_use");
+    assert_non_null(strstr(http_text(client, "detail"), " hold of ann, with reentrant=true. "));
+}
+
 static void refusal_of_a_semaphore_says_how_many_are_taken(void **state)
 {
     struct http_client *client = client_of(state);
@@ -334,6 +351,7 @@ int main(void)
         cmocka_unit_test(refusal_shows_at_most_ten_holders),
         cmocka_unit_test(repeated_acquire_returns_its_hold),
         cmocka_unit_test(token_for_another_request_is_refused_with_what_it_was_used_for),
+        cmocka_unit_test(waiting_token_with_another_reentrant_is_refused),
         cmocka_unit_test(refusal_of_a_semaphore_says_how_many_are_taken),
         cmocka_unit_test(permits_count_by_the_limit),
         cmocka_unit_test(limit_changes_while_the_lock_is_busy),

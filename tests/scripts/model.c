@@ -780,6 +780,13 @@ static bool is_anothers(const struct model_hold *hold, const struct model_waiter
     return waiter && waiter->hold.attempt[0] != '\0' && strcmp(waiter->hold.attempt, attempt) != 0;
 }
 
+/* How a waiter was asked for differs: 1: to re-enter, -1: not to. Nobody knows that of a place that
+ * was made of a hold. */
+static int differs_in_reentry(const struct model_waiter *waiter, const struct model_hold *wanted)
+{
+    return waiter && waiter->came ? waiter->hold.reenters - wanted->reenters : 0;
+}
+
 /* Whether the token was used for something else than this. */
 static bool is_other_use(const struct model_hold *used, const struct model_hold *wanted,
                          bool made_owner)
@@ -811,8 +818,11 @@ static struct answer acquire_settled(struct model *model, int64_t now,
         return say("superseded");
     }
     const struct model_hold *used = hold ? hold : waiter ? &waiter->hold : NULL;
-    if (used && !acquiring->again && is_other_use(used, wanted, acquiring->made_owner)) {
+    int reentry = differs_in_reentry(waiter, wanted);
+    if (used && !acquiring->again &&
+        (reentry || is_other_use(used, wanted, acquiring->made_owner))) {
         struct answer answer = tell_use(used, wanted);
+        answer.reentry = reentry;
         hand_over(model, now);
         return answer;
     }

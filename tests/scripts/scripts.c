@@ -682,6 +682,7 @@ static void read_use(const redisReply *reply, struct answer *ret)
     text(reply, 3, ret->owner, sizeof ret->owner);
     ret->count = integer(reply, 4);
     ret->permits = integer(reply, 5);
+    ret->reentry = integer(reply, 6);
 }
 
 static void read_too_many(const redisReply *reply, struct answer *ret)

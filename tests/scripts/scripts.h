@@ -105,6 +105,7 @@ struct answer {
                           * for other names */
     int64_t next_ms;     /* when to tick */
     int64_t permits;     /* if more than 1; in use: those that the token has */
+    int64_t reentry;     /* of a token in use: 1: it waits to re-enter, -1: it does not */
     int64_t other_limit; /* 1 more than that of shared holds that have another one; 0: none has */
     char next_attempt[TEXT]; /* of a release: whose turn it is, if that was claimed at once */
     char next_owner[TEXT];   /* the same: whose it is then */

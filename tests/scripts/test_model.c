@@ -224,6 +224,7 @@ static void compare(const struct run *run, const char *what, const struct answer
     differ(run, what, "max_held", is->max_held_ms, should_be->max_held_ms);
     differ(run, what, "count", is->count, should_be->count);
     differ(run, what, "permits", is->permits, should_be->permits);
+    differ(run, what, "reentry", is->reentry, should_be->reentry);
     differ(run, what, "other limit", is->other_limit, should_be->other_limit);
     differ_in_text(run, what, "next attempt", is->next_attempt, should_be->next_attempt);
     differ_in_text(run, what, "next owner", is->next_owner, should_be->next_owner);
@@ -406,8 +407,8 @@ static const char *some_mode(struct run *run)
     return chance(run, percent_shared) ? "shared" : "exclusive";
 }
 
-/* What the token was used for before, if it has anything. */
-static void ask_as_before(const struct run *run, struct acquiring *acquiring, char *owner)
+/* What the token was used for before, if it has anything; now and then but for re-entry. */
+static void ask_as_before(struct run *run, struct acquiring *acquiring, char *owner)
 {
     const struct model *model = run->model;
     const struct model_hold *used = NULL;
@@ -424,6 +425,7 @@ static void ask_as_before(const struct run *run, struct acquiring *acquiring, ch
     acquiring->mode = used->shared ? "shared" : "exclusive";
     acquiring->limit = used->limit;
     acquiring->set = used->set;
+    acquiring->reenters = used->reenters != chance(run, 10);
     acquiring->permits = used->permits > 1 ? used->permits : 0;
 }
 

@@ -270,6 +270,9 @@ static void ticket_of_another_use_of_its_token_is_refused(void **state)
     other.set = 5;
     assert_int_equal(ticket_join(&other, &scene->desks[1], name(), MOST), TICKET_IN_USE);
     other = ticket_of("a");
+    other.is_reentrant = true;
+    assert_int_equal(ticket_join(&other, &scene->desks[1], name(), MOST), TICKET_IN_USE);
+    other = ticket_of("a");
     other.owner = slice_of("b");
     assert_int_equal(ticket_join(&other, &scene->desks[1], name(), MOST), TICKET_IN_USE);
     calls(scene, "");
