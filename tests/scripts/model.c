@@ -977,7 +977,7 @@ void model_claim_at_release(struct model *model, int64_t now, size_t server, str
     answer->ttl_ms = (hold->ends - now) / 1000;
     answer->at_least_ms = at_least_left(hold, now);
     answer->max_held_ms = max_held_left(hold, now);
-    model->messages.count = 0; /* it is told by the answer; watchers make it another release */
+    model->messages.count--; /* it is told by the answer; watchers make it another release */
     for (size_t i = 0; i < MODEL_SERVERS; i++)
         model->servers[i].listed &= model->servers[i].watching || has_parked(model, i);
 }
