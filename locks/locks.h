@@ -41,7 +41,8 @@ struct acquire {
     struct slice token;
     bool token_is_new;  /* this server has made it for this request: no earlier one has used it */
     struct slice owner; /* as owner_compose writes it, like every owner here */
-    bool owner_is_made; /* the client gave none: the owner of a repeat may differ */
+    bool owner_is_made; /* the client gave none: the owner of a repeat may differ, and no request
+                         * re-enters its hold */
     bool is_reentrant;  /* the holds of this owner let it in */
     enum lock_mode mode;
     int64_t limit;   /* 0: none; only with LOCK_SHARED */

@@ -72,38 +72,37 @@ static bool request_has_terms(const struct acquire *acquire)
     return acquire->at_least_ms > 0 || acquire->max_held_ms > 0;
 }
 
-/* A request with a new token has no earlier one to differ from. */
-static int request_flags(const struct request *request)
+static int request_flags(const struct acquire *acquire)
 {
-    const struct acquire *acquire = request->acquire;
-    bool differs = acquire->owner_is_made && request->kind != REQUEST_NEW;
-    return (acquire->is_reentrant ? REQUEST_REENTRANT : 0) | (differs ? REQUEST_MADE_OWNER : 0) |
+    return (acquire->is_reentrant ? REQUEST_REENTRANT : 0) |
            (request_has_terms(acquire) ? REQUEST_WITH_TERMS : 0) |
            (acquire->set ? REQUEST_WITH_SET : 0) |
            (acquire->permits > 1 ? REQUEST_WITH_PERMITS : 0);
 }
 
-/* What acquire.lua says. The texts are as Redis keeps them: a NUL ends each. */
+/* A text as Redis keeps it: a NUL ends it. */
+static void request_append_text(char **end, struct slice text)
+{
+    request_append(end, text);
+    *(*end)++ = '\0';
+}
+
+/* What acquire.lua says. */
 static struct slice request_pack_hold(const struct request *request, char packed[PACKED_LENGTH])
 {
     const struct acquire *acquire = request->acquire;
-    const struct slice all[] = {
-        acquire->token,
-        acquire->owner,
-        slice_of(acquire->mode == LOCK_SHARED ? "shared" : "exclusive"),
-        slice_of(request->attempt->text),
-    };
     char *end = packed;
-    *end++ = (char)((int)request->kind | request_flags(request));
+    *end++ = (char)((int)request->kind | request_flags(acquire));
     end = packed_put(end, (double)acquire->ttl_ms);
     end = packed_put(end, (double)acquire->limit);
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        request_append(&end, all[i]);
-        *end++ = '\0';
-    }
+    request_append_text(&end, acquire->token);
+    if (acquire->owner_is_made)
+        *end++ = OWNER_MADE;
+    request_append_text(&end, acquire->owner);
+    request_append_text(&end, slice_of(acquire->mode == LOCK_SHARED ? "shared" : "exclusive"));
+    request_append_text(&end, slice_of(request->attempt->text));
     request_append(&end, acquire->client);
-    request_append(&end, acquire->meta);
-    *end++ = '\0';
+    request_append_text(&end, acquire->meta);
     if (request_has_terms(acquire))
         end =
             packed_put(packed_put(end, (double)acquire->at_least_ms), (double)acquire->max_held_ms);

@@ -15,7 +15,6 @@ enum request_kind {
 };
 enum request_flag {
     REQUEST_REENTRANT = 4,
-    REQUEST_MADE_OWNER = 8,
     REQUEST_WITH_TERMS = 16, /* it has at_least or max_held */
     REQUEST_WITH_SET = 32,
     REQUEST_WITH_PERMITS = 64,

@@ -2,10 +2,9 @@
 --
 -- ARGV  2 packed: a byte: 0 the token is new, 1 it may have been sent before: this request takes over its
 --         place in the queue, and shares its hold, 2 this very request (by its attempt) looks again: it
---         yields to a later one; 4 more if it re-enters: the holds of its owner let it in; 8 more if its
---         owner was made up, so that another one of its token is none; 16 more if AT_LEAST and MAX_HELD
---         follow the texts, 32 more if SET follows then, 64 more if
---         PERMITS follow then;
+--         yields to a later one; 4 more if it re-enters: the holds of its owner let it in; 16 more if
+--         AT_LEAST and MAX_HELD follow the texts, 32 more if SET follows then, 64 more if PERMITS follow
+--         then;
 --         TTL in ms, limit (0: none), and the texts of the hold, each ended by a NUL: token, owner, mode,
 --         attempt, meta; then AT_LEAST and MAX_HELD in ms (0: none), and SET,
 --       and of a request that waits: 3 server, 4 its lease in ms, 5 claim window in ms,
@@ -24,7 +23,7 @@ local NUMBERS = '<Bdd'
 local REQUEST = NUMBERS .. TEXTS
 local REQUEST_HEAD = NUMBERS .. 'sss' -- to the mode
 local NEW, MAY_BE_OLD, AGAIN = 0, 1, 2
-local KINDS, REENTER, MADE_OWNER, TERMS_FOLLOW, SET_FOLLOWS = 4, 4, 8, 16, 32
+local KINDS, REENTER, TERMS_FOLLOW, SET_FOLLOWS = 4, 4, 16, 32
 local PERMITS_FOLLOW = 64
 
 local function has(flags, flag)
@@ -46,7 +45,7 @@ local function request_of(argv)
     local request = {token = token, owner = owner, mode = mode, attempt = attempt, meta = meta,
                      limit = limit, ttl = ttl, at_least = at_least, max_held = max_held, set = names,
                      permits = permits, sent = flags % KINDS, reenters = has(flags, REENTER),
-                     owner_is_made = has(flags, MADE_OWNER), server = argv[3]}
+                     server = argv[3]}
     if request.server then
         request.lease, request.claim = tonumber(argv[4]), tonumber(argv[5])
         request.keep, request.waiters_most = tonumber(argv[6]), tonumber(argv[7])
@@ -69,7 +68,7 @@ local function other_use(state, used, waiter, request)
     local reentry = waiter and waiter[SINCE] > 0 and waiter[REENTERS] - reenters or 0
     if used[MODE] == request.mode and limit == request.limit and used[SET] == request.set and
        used[PERMITS] == request.permits and reentry == 0 and
-       (used[OWNER] == request.owner or request.owner_is_made) then
+       (used[OWNER] == request.owner or byte(request.owner) == MADE) then
         return nil
     end
     return {'token_in_use', used[MODE], limit, used[OWNER], used[SET] == request.set and 0 or 1,

@@ -2,7 +2,7 @@
 
 #include "base/utf8.h"
 
-static const char SEPARATOR = '\x1f'; /* is in no clean text */
+static const char SEPARATOR = '\x1f'; /* is in no clean text, too */
 
 struct slice owner_compose(struct slice realm, struct slice name, char *text)
 {
@@ -15,8 +15,16 @@ struct slice owner_compose(struct slice realm, struct slice name, char *text)
     return (struct slice){text, length + name.length};
 }
 
+/* The text as owner_compose has written it. */
+static struct slice owner_unmarked(struct slice text)
+{
+    bool is_made = text.length > 0 && text.bytes[0] == OWNER_MADE;
+    return is_made ? (struct slice){text.bytes + 1, text.length - 1} : text;
+}
+
 void owner_split(struct slice text, struct slice *ret_realm, struct slice *ret_name)
 {
+    text = owner_unmarked(text);
     const char *separator = text.length > 0 ? memchr(text.bytes, SEPARATOR, text.length) : NULL;
     size_t length = separator ? (size_t)(separator - text.bytes) : 0;
     size_t start = separator ? length + 1 : 0;
@@ -33,7 +41,7 @@ bool owner_is_valid(struct slice text)
 {
     struct slice realm, name;
     owner_split(text, &realm, &name);
-    bool has_a_realm = text.length > name.length;
+    bool has_a_realm = owner_unmarked(text).length > name.length;
     return owner_is_clean(realm, has_a_realm, OWNER_REALM_LENGTH) &&
            owner_is_clean(name, 1, OWNER_NAME_LENGTH);
 }

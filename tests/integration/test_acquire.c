@@ -195,6 +195,20 @@ static void token_for_another_request_is_refused_with_what_it_was_used_for(void 
     answers_token(client, OTHER_TOKEN, "POST /locks/u1?owner=bob", NULL, 409, "token_in_use");
 }
 
+/* Anybody on the same host, or behind the same NAT, has this name. */
+static void owner_that_nobody_named_is_not_entered(void **state)
+{
+    struct http_client *client = client_of(state);
+    answers(client, "POST /locks/made", NULL, 201, NULL);
+    assert_string_equal(http_text(client, "owner"), "127.0.0.1");
+    answers(client, "POST /locks/made?owner=127.0.0.1&reentrant=true", NULL, 409, "locked");
+    assert_string_equal(member_text(client, "holders.0.owner"), "127.0.0.1");
+    answers(client, "POST /locks/made?owner=127.0.0.1", NULL, 409, "locked");
+    assert_null(strstr(http_text(client, "detail"), "reentrant"));
+    answers(client, "GET /locks?prefix=made&owner=127.0.0.1", NULL, 200, NULL);
+    assert_string_equal(member_text(client, "locks.0.name"), "made");
+}
+
 static void waiting_token_with_another_reentrant_is_refused(void **state)
 {
     struct http_client *client = client_of(state);
@@ -351,6 +365,7 @@ int main(void)
         cmocka_unit_test(refusal_shows_at_most_ten_holders),
         cmocka_unit_test(repeated_acquire_returns_its_hold),
         cmocka_unit_test(token_for_another_request_is_refused_with_what_it_was_used_for),
+        cmocka_unit_test(owner_that_nobody_named_is_not_entered),
         cmocka_unit_test(waiting_token_with_another_reentrant_is_refused),
         cmocka_unit_test(refusal_of_a_semaphore_says_how_many_are_taken),
         cmocka_unit_test(permits_count_by_the_limit),

@@ -788,12 +788,12 @@ static int differs_in_reentry(const struct model_waiter *waiter, const struct mo
 }
 
 /* Whether the token was used for something else than this. */
-static bool is_other_use(const struct model_hold *used, const struct model_hold *wanted,
-                         bool made_owner)
+static bool is_other_use(const struct model_hold *used, const struct model_hold *wanted)
 {
+    bool is_made = strncmp(wanted->owner, MADE, 1) == 0;
     return used->shared != wanted->shared || used->limit != wanted->limit ||
            used->set != wanted->set || used->permits != wanted->permits ||
-           (!made_owner && strcmp(used->owner, wanted->owner) != 0);
+           (!is_made && strcmp(used->owner, wanted->owner) != 0);
 }
 
 static struct answer tell_use(const struct model_hold *used, const struct model_hold *wanted)
@@ -819,8 +819,7 @@ static struct answer acquire_settled(struct model *model, int64_t now,
     }
     const struct model_hold *used = hold ? hold : waiter ? &waiter->hold : NULL;
     int reentry = differs_in_reentry(waiter, wanted);
-    if (used && !acquiring->again &&
-        (reentry || is_other_use(used, wanted, acquiring->made_owner))) {
+    if (used && !acquiring->again && (reentry || is_other_use(used, wanted))) {
         struct answer answer = tell_use(used, wanted);
         answer.reentry = reentry;
         hand_over(model, now);

@@ -760,9 +760,9 @@ static size_t pack_request(struct scripts *scripts, const struct acquiring *acqu
                            or_else(acquiring->attempt, fresh), or_else(acquiring->meta, "")};
     bool has_terms = acquiring->at_least_ms || acquiring->max_held_ms;
     int sent = acquiring->token_is_new ? 0 : acquiring->again ? 2 : 1;
-    packed[0] = (char)(sent + (acquiring->reenters ? 4 : 0) + (acquiring->made_owner ? 8 : 0) +
-                       (has_terms ? TERMS_FOLLOW : 0) + (acquiring->set ? SET_FOLLOWS : 0) +
-                       (acquiring->permits ? PERMITS_FOLLOW : 0));
+    packed[0] =
+        (char)(sent + (acquiring->reenters ? 4 : 0) + (has_terms ? TERMS_FOLLOW : 0) +
+               (acquiring->set ? SET_FOLLOWS : 0) + (acquiring->permits ? PERMITS_FOLLOW : 0));
     packed_put(packed_put(packed + 1, (double)ttl_ms), (double)acquiring->limit);
     size_t length = 1 + 2 * PACKED_NUMBER;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {

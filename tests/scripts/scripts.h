@@ -126,12 +126,14 @@ int scripts_clean_with_own_clock(void **state);
 /* 0: no limit. */
 void scripts_limit_memory(struct scripts *scripts, int bytes);
 
+/* Begins an owner that the client has not named. */
+#define MADE "\x1f"
+
 struct acquiring {
     const char *name;  /* NULL: "n" */
     const char *token; /* NULL: "token" */
     const char *owner; /* NULL: the token */
     bool reenters;     /* the holds of its owner let it in */
-    bool made_owner;   /* another owner of this token is none */
     int64_t set;       /* of names that are asked for together; 0: one */
     int64_t permits;   /* 0: 1 */
     const char *mode;  /* NULL: exclusive */

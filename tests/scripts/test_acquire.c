@@ -160,7 +160,7 @@ static void each_request_goes_by_its_own_limit(void **state)
     assert_status(acquire(scripts, .token = "d", .mode = "shared"), "granted");
     assert_status(acquire(scripts, .token = "e", .mode = "shared", .limit = 4), "locked");
     struct answer repeat =
-        acquire(scripts, .token = "a", .made_owner = true, .mode = "shared", .limit = 2);
+        acquire(scripts, .token = "a", .owner = MADE "B", .mode = "shared", .limit = 2);
     assert_status(repeat, "holding");
     assert_int_equal(repeat.limit, 2);
     release(scripts, "n", "b");
@@ -175,8 +175,8 @@ static void permits_are_granted_all_or_none(void **state)
     struct answer three =
         acquire(scripts, .token = "a", .mode = "shared", .limit = 5, .permits = 3);
     assert_status(three, "granted");
-    assert_int_equal(acquire(scripts, .token = "a", .made_owner = true, .mode = "shared",
-                             .limit = 5, .permits = 3)
+    assert_int_equal(acquire(scripts, .token = "a", .owner = MADE "B", .mode = "shared", .limit = 5,
+                             .permits = 3)
                          .permits,
                      3);
     assert_status(acquire(scripts, .token = "b", .mode = "shared", .limit = 5, .permits = 3),
@@ -187,7 +187,7 @@ static void permits_are_granted_all_or_none(void **state)
     assert_status(none, "locked");
     assert_int_equal(none.view.holds + none.view.extra_permits, 5);
     struct answer other =
-        acquire(scripts, .token = "b", .made_owner = true, .mode = "shared", .limit = 5);
+        acquire(scripts, .token = "b", .owner = MADE "B", .mode = "shared", .limit = 5);
     assert_status(other, "token_in_use");
     assert_int_equal(other.permits, 2);
     release(scripts, "n", "a");
@@ -219,7 +219,7 @@ static void waiter_for_many_permits_is_not_passed(void **state)
     release(scripts, "n", "a");
     assert_int_equal(inspect(scripts, "n", "many").mine, 1);
     assert_int_equal(inspect(scripts, "n", "few").mine, 0);
-    assert_int_equal(acquire(scripts, .token = "many", .made_owner = true, .mode = "shared",
+    assert_int_equal(acquire(scripts, .token = "many", .owner = MADE "B", .mode = "shared",
                              .limit = 4, .permits = 4, .attempt = "m")
                          .permits,
                      4);
@@ -375,9 +375,8 @@ static void a_repeat_tells_the_hold_as_it_is(void **state)
     struct answer granted =
         acquire(scripts, .token = "t", .owner = "A", .mode = "shared", .limit = 7, .ttl_ms = 20000);
     sleep_past(scripts, 20);
-    struct answer repeat =
-        acquire(scripts, .token = "t", .owner = "B", .made_owner = true, .mode = "shared",
-                .limit = 7, .ttl_ms = 90000, .meta = "{\"x\":1}");
+    struct answer repeat = acquire(scripts, .token = "t", .owner = MADE "B", .mode = "shared",
+                                   .limit = 7, .ttl_ms = 90000, .meta = "{\"x\":1}");
     assert_status(repeat, "holding");
     assert_int_equal(repeat.fence, granted.fence);
     assert_int_equal(repeat.version, granted.version);
@@ -399,7 +398,7 @@ static const struct {
 } USES[] = {
     {{.owner = "A", .mode = "shared", .limit = 7, .set = 5}, false},
     {{.owner = "A", .mode = "shared", .limit = 7, .set = 5, .reenters = true}, false},
-    {{.owner = "B", .made_owner = true, .mode = "shared", .limit = 7, .set = 5}, false},
+    {{.owner = MADE "B", .mode = "shared", .limit = 7, .set = 5}, false},
     {{.owner = "B", .mode = "shared", .limit = 7, .set = 5}, true},
     {{.owner = "A", .limit = 0, .set = 5}, true},
     {{.owner = "A", .mode = "shared", .limit = 6, .set = 5}, true},

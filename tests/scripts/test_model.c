@@ -455,9 +455,10 @@ static void step_acquire(struct run *run)
     acquiring.set = chance(run, 90) ? 0 : 7;
     if (acquiring.limit > 0 && chance(run, 30))
         acquiring.permits = 2 + below(run, (uint32_t)acquiring.limit - 1);
-    acquiring.made_owner = chance(run, 10);
     if (!chance(run, 10))
         ask_as_before(run, &acquiring, owner);
+    if (chance(run, 10))
+        acquiring.owner = MADE "A";
     if (run->is_calm || chance(run, 70))
         make_wait(run, &acquiring);
     struct answer is = acquire_with(run->scripts, &acquiring);

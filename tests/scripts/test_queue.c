@@ -52,14 +52,14 @@ static void a_grant_lasts_for_the_claim_window_until_it_is_claimed(void **state)
     assert_string_equal(seen.shown_holds[0].meta, "{}");
     assert_int_equal(seen.version, released.version);
 
-    struct answer claimed = acquire(scripts, .token = "b", .made_owner = true, .attempt = "claim");
+    struct answer claimed = acquire(scripts, .token = "b", .owner = MADE "B", .attempt = "claim");
     assert_status(claimed, "claimed");
     assert_int_equal(claimed.ttl_ms, 40000);
     assert_string_equal(claimed.owner, "B");
     assert_int_equal(claimed.fence, seen.shown_holds[0].fence);
     assert_int_equal(claimed.holds, 1);
     sleep_past(scripts, 20);
-    struct answer repeat = acquire(scripts, .token = "b", .made_owner = true);
+    struct answer repeat = acquire(scripts, .token = "b", .owner = MADE "B");
     assert_status(repeat, "holding");
     assert_in_range(repeat.ttl_ms, 1, 39980);
 }

@@ -178,7 +178,7 @@ static void what_is_no_owner_is_not_taken_apart(void **state)
     static const char *const BAD[] = {"",
                                       "\x1f",
                                       "a\x1f",
-                                      "\x1f"
+                                      "\x1f\x1f"
                                       "a",
                                       "a\x1f"
                                       "b\x1f"
@@ -193,16 +193,37 @@ static void what_is_no_owner_is_not_taken_apart(void **state)
             fail_msg("%s", BAD[i]);
     memset(text, 'a', sizeof text);
     text[OWNER_REALM_LENGTH] = '\x1f';
-    assert_true(owner_is_valid((struct slice){text, OWNER_LENGTH}));
-    owner_split((struct slice){text, OWNER_LENGTH}, &realm, &name);
+    assert_true(owner_is_valid((struct slice){text, OWNER_LENGTH - 1}));
+    owner_split((struct slice){text, OWNER_LENGTH - 1}, &realm, &name);
     assert_int_equal(realm.length, OWNER_REALM_LENGTH);
     assert_int_equal(name.length, OWNER_NAME_LENGTH);
-    assert_false(owner_is_valid((struct slice){text, OWNER_LENGTH + 1}));
+    assert_false(owner_is_valid((struct slice){text, OWNER_LENGTH}));
     memset(text, 'a', sizeof text);
     assert_true(owner_is_valid((struct slice){text, OWNER_NAME_LENGTH}));
     assert_false(owner_is_valid((struct slice){text, OWNER_NAME_LENGTH + 1}));
     text[OWNER_REALM_LENGTH + 1] = '\x1f';
-    assert_false(owner_is_valid((struct slice){text, OWNER_LENGTH}));
+    assert_false(owner_is_valid((struct slice){text, OWNER_LENGTH - 1}));
+}
+
+static void made_owner_is_shown_by_its_name(void **state)
+{
+    static const struct {
+        const char *stored, *realm, *name;
+    } MADE[] = {{"\x1f"
+                 "10.0.0.1",
+                 "", "10.0.0.1"},
+                {"\x1f"
+                 "ci\x1f"
+                 "10.0.0.1",
+                 "ci", "10.0.0.1"}};
+    struct slice realm, name;
+    (void)state;
+    for (size_t i = 0; i < LENGTH(MADE); i++) {
+        assert_true(owner_is_valid(slice_of(MADE[i].stored)));
+        owner_split(slice_of(MADE[i].stored), &realm, &name);
+        assert_true(slice_equals(realm, MADE[i].realm));
+        assert_true(slice_equals(name, MADE[i].name));
+    }
 }
 
 static void a_digest_is_compared_as_a_whole(void **state)
@@ -282,6 +303,7 @@ int main(void)
         cmocka_unit_test(the_rule_that_allows_most_says_how_long_a_hold_may_be),
         cmocka_unit_test(owners_of_different_realms_differ),
         cmocka_unit_test(what_is_no_owner_is_not_taken_apart),
+        cmocka_unit_test(made_owner_is_shown_by_its_name),
         cmocka_unit_test(a_digest_is_compared_as_a_whole),
         cmocka_unit_test(nobodys_token_is_told_from_all_there_may_be),
         cmocka_unit_test(basic_credentials_are_ordinary_base64),

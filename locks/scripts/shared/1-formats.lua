@@ -167,7 +167,7 @@ end)
 local TEXTS = 'sssss'
 local HOLD = format_of('hold', 2)
 local TOKEN = field(HOLD, 's')
-local OWNER = field(HOLD, 's')
+local OWNER = field(HOLD, 's')   -- begins with a byte MADE if the request named none
 local MODE = field(HOLD, 's')    -- 'exclusive' or 'shared'
 local ATTEMPT = field(HOLD, 's') -- the requests that were told of it, with a space between; '' while
                                 -- unclaimed, KNOWN: a client is sure to know; the last that is of a
@@ -184,6 +184,7 @@ local MAX_HELD = field(HOLD, 'd') -- milliseconds from its grant beyond which no
 local WANTED = field(HOLD, 'I4') -- its limit; 0: none; NOT_TOLD: see limit_of
 local SET = field(HOLD, 'd')     -- a number for the names that its token was to hold together; 0: one
 local PERMITS = field(HOLD, 'I4') -- for how many it counts by a limit
+local MADE = 31 -- a value
 local NOT_TOLD = 4294967295 -- a value, in records of the release before
 local RELEASED = '\1'           -- begins token and owner of a hold that its client has released before its
                                  -- AT_LEAST was over: so it is of nobody, and ends by itself. Its fence
