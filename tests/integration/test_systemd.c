@@ -325,9 +325,11 @@ static void a_socket_that_is_passed_is_served_by_all_workers(void **state)
     snprintf(url, sizeof url, "http://127.0.0.1:%d", port);
     pass(&process, &manager, fd, 1, log);
     assert_true(process_wait_line(&process, "\"listening\"", NULL, NULL, 0, CLOCK_HANG_MS));
-    for (int i = 0; i < CLIENTS; i++)
-        answers(clients[i] = http_client_new(url), "POST /locks/passed?owner=me&reentrant", NULL,
-                201, NULL);
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = http_client_new(url);
+        assert_true(comes_to_answer(clients[i], "/readyz", 200, CLOCK_HANG_MS));
+        answers(clients[i], "POST /locks/passed?owner=me&reentrant", NULL, 201, NULL);
+    }
 
     /* Between its end and the next start, who comes waits in the kernel. */
     assert_int_equal(process_stop(&process), 0);
