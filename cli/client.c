@@ -72,6 +72,8 @@ static void client_set_up(struct client *client)
     curl_easy_setopt(client->curl, CURLOPT_USERAGENT, "baton/" BATON_VERSION);
     curl_easy_setopt(client->curl, CURLOPT_ERRORBUFFER, client->trouble);
     curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, body_add);
+    curl_easy_setopt(client->curl, CURLOPT_QUICK_EXIT,
+                     1L); /* waits for no resolver after a timeout */
     client_set_timeout(client, settings->connect_timeout_ms);
     if (settings->values[SETTING_CA]) /* or those of the machine */
         curl_easy_setopt(client->curl, CURLOPT_CAINFO, settings->values[SETTING_CA]);

@@ -210,8 +210,8 @@ static enum status run_guarded(struct run *run, char *const *command)
         close(run->guard.orders); /* so that the guard ends the command */
     run_await_guard(run);
     enum status status = run_conclude(run);
-    if (renews && !lease_stop(&run->lease))
-        _exit((int)status); /* a resolver that does not answer holds the thread up */
+    if (renews)
+        lease_stop(&run->lease);
     waker_end(run->lease.waker);
     return status;
 }

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 enum {
-    STOP_SECONDS = 2,
     UNWATCHED_MS = 1000, /* a short command costs no watch */
     WATCH_LEAST_MS = 500,
     WATCH_MS = 25000, /* less than any proxy allows */
@@ -129,7 +128,8 @@ bool lease_renew(struct lease *lease)
         client_send(lease->client, &(struct request){.method = "PUT",
                                                      .path = memory_checked(strdup(lease->path)),
                                                      .token = lease->token,
-                                                     .body = lease->body});
+                                                     .body = lease->body,
+                                                     .cancelled = &lease->stops});
     int64_t expires_ns = lease_expiry(&reply, sent_ns, &lease->ttl_ms);
     lease_note_trouble(lease, &reply);
     if (expires_ns > lease->expires_ns)
@@ -196,12 +196,9 @@ int lease_start(struct lease *lease)
     return -pthread_create(&lease->thread, NULL, lease_run, lease);
 }
 
-bool lease_stop(struct lease *lease)
+void lease_stop(struct lease *lease)
 {
-    struct timespec until;
     lease->stops = true;
     client_wake(lease->client);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += STOP_SECONDS;
-    return pthread_timedjoin_np(lease->thread, NULL, &until) == 0;
+    pthread_join(lease->thread, NULL);
 }

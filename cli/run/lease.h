@@ -55,7 +55,7 @@ void lease_trouble(struct lease *lease, char ret[LEASE_TROUBLE]);
 /* Starts the thread. Returns 0, or a negative errno. */
 int lease_start(struct lease *lease);
 
-/* Ends the thread. Returns false if a request holds it up: the lease is not to be freed then. */
-bool lease_stop(struct lease *lease);
+/* Ends the thread, and its request. */
+void lease_stop(struct lease *lease);
 
 #endif

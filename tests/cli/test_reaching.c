@@ -1,5 +1,6 @@
 /* How baton finds a batond, by which settings, and what it says if none answers. */
 #include "tests/cli/terminal.h"
+#include "tests/support/faults/silent_names.h"
 #include "tests/support/fixtures/secure.h"
 #include "tests/support/free_port.h"
 #include "tests/support/principals_file.h"
@@ -130,6 +131,23 @@ static void variables_of_the_client_do_not_stop_batond(void **state)
     assert_int_equal(batond_process_stop(&batond), 0);
 }
 
+/* The resolver gives up after 150 s. */
+static void next_url_is_asked_if_nobody_resolves_a_name(void **state)
+{
+    struct service *service = *state;
+    struct terminal terminal;
+    struct silent_names names;
+    char urls[200];
+    if (!silent_names_open(&names))
+        skip();
+    snprintf(urls, sizeof urls, "http://nobody.baton.example:7420 %s", service->batond.url);
+    terminal_open(&terminal, urls);
+    says(&terminal, 0, NULL,
+         "RES_OPTIONS='timeout:30 attempts:5' $BATON acquire --connect-timeout=1s resolved");
+    terminal_close(&terminal);
+    silent_names_close(&names);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +158,7 @@ int main(void)
         cmocka_unit_test(api_key_comes_from_auth_file),
         cmocka_unit_test(https_needs_the_authority_and_may_show_a_certificate),
         cmocka_unit_test(variables_of_the_client_do_not_stop_batond),
+        cmocka_unit_test(next_url_is_asked_if_nobody_resolves_a_name),
     };
     return cmocka_run_group_tests(tests, service_start, service_stop);
 }

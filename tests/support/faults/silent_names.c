@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const char ADDRESS[] = "127.0.0.77";
+enum { FIRST = 77, LAST = 254, ADDRESS_TEXT = 16 }; /* of 127.0.0.x: each test has one of its own */
 
 const struct silent_site silent_sites[SILENT_SITES] = {
     {"redis://plain.example:6379", "plain"},
@@ -21,20 +21,25 @@ const struct silent_site silent_sites[SILENT_SITES] = {
     {"redis+quorum://member1.example,member2.example,member3.example", "member"},
 };
 
-static bool listens(int fd)
+static bool listens(int fd, char address[ADDRESS_TEXT])
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(53)};
-    assert_int_equal(inet_pton(AF_INET, ADDRESS, &address.sin_addr), 1);
-    return bind(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+    struct sockaddr_in own = {.sin_family = AF_INET, .sin_port = htons(53)};
+    for (int last = FIRST; last <= LAST; last++) {
+        snprintf(address, ADDRESS_TEXT, "127.0.0.%d", last);
+        assert_int_equal(inet_pton(AF_INET, address, &own.sin_addr), 1);
+        if (bind(fd, (const struct sockaddr *)&own, sizeof own) == 0)
+            return true;
+    }
+    return false;
 }
 
-static bool is_the_only_one(const struct temp_dir *dir)
+static bool is_the_only_one(const char *address, const struct temp_dir *dir)
 {
     char path[100];
     snprintf(path, sizeof path, "%s/resolv.conf", dir->path);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    fprintf(file, "nameserver %s\noptions timeout:1 attempts:1\n", ADDRESS);
+    fprintf(file, "nameserver %s\noptions timeout:1 attempts:1\n", address);
     fclose(file);
     return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
            mount(path, "/etc/resolv.conf", NULL, MS_BIND, NULL) == 0;
@@ -42,9 +47,10 @@ static bool is_the_only_one(const struct temp_dir *dir)
 
 bool silent_names_open(struct silent_names *names)
 {
+    char address[ADDRESS_TEXT];
     names->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     temp_dir_make(&names->dir);
-    if (listens(names->fd) && is_the_only_one(&names->dir))
+    if (listens(names->fd, address) && is_the_only_one(address, &names->dir))
         return true;
     close(names->fd);
     temp_dir_remove(&names->dir);
