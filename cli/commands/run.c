@@ -120,38 +120,35 @@ static void run_describe_end(const struct run *run, const struct guard_report *r
 /* The guard has ended the command: says why, and what that took. */
 static enum status run_report_end(struct run *run, const struct guard_report *report)
 {
-    char end[END_TEXT], trouble[LEASE_TROUBLE];
+    char end[END_TEXT];
     const struct lease *lease = &run->lease;
     double ago_s = (double)(report->ended_ns - lease->renewed_ns) / 1e9;
     run_describe_end(run, report, end);
-    lease_trouble(&run->lease, trouble);
     if (lease->is_lost && !lease->ignores_loss)
         return problem_print(STATUS_LOST,
                              "%s: the lock is lost: %s\n  It was last renewed %.1f s ago. %s",
-                             lease->name, trouble, ago_s, end);
+                             lease->name, lease->trouble, ago_s, end);
     if (lease->held_until_ns < lease->expires_ns + run->plan.margin_ns || lease->ignores_loss)
         return problem_print(STATUS_OVERDUE, "%s: max-held is over\n  %s", lease->name, end);
     return problem_print(STATUS_LOST,
                          "%s: no batond has renewed the lock in time%s%s\n  It was last renewed "
                          "%.1f s ago. %s",
-                         lease->name, trouble[0] ? ": " : "", trouble, ago_s, end);
+                         lease->name, lease->trouble[0] ? ": " : "", lease->trouble, ago_s, end);
 }
 
-static enum status run_conclude(struct run *run)
+/* `report` is NULL if the guard made none. */
+static enum status run_conclude(struct run *run, const struct guard_report *report)
 {
-    struct guard_report report;
-    if (read(run->guard.reports, &report, sizeof report) != sizeof report) {
-        tree_end();
+    if (!report)
         return problem_print(STATUS_FAULT,
                              "%s: the guard of the command was killed, and the command with it",
                              run->lease.name);
-    }
-    if (report.was_ended)
-        return run_report_end(run, &report);
-    if (WIFSIGNALED(report.status))
-        run->death = WTERMSIG(report.status);
-    return (enum status)(WIFEXITED(report.status) ? WEXITSTATUS(report.status)
-                                                  : 128 + WTERMSIG(report.status));
+    if (report->was_ended)
+        return run_report_end(run, report);
+    if (WIFSIGNALED(report->status))
+        run->death = WTERMSIG(report->status);
+    return (enum status)(WIFEXITED(report->status) ? WEXITSTATUS(report->status)
+                                                   : 128 + WTERMSIG(report->status));
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -192,6 +189,7 @@ static void run_export(const struct options *options, const json_t *hold)
 /* Runs the command. */
 static enum status run_guarded(struct run *run, char *const *command)
 {
+    struct guard_report report;
     run_plan(run, command);
     client_set_timeout(run->context->client,
                        least(run->context->options->connect_timeout_ms, run->lease.ttl_ms / 4));
@@ -209,11 +207,13 @@ static enum status run_guarded(struct run *run, char *const *command)
     if (run->has_lock && !renews)
         close(run->guard.orders); /* so that the guard ends the command */
     run_await_guard(run);
-    enum status status = run_conclude(run);
+    bool is_told = read(run->guard.reports, &report, sizeof report) == sizeof report;
+    if (!is_told)
+        tree_end(); /* while the lock is renewed */
     if (renews)
         lease_stop(&run->lease);
-    waker_end(run->lease.waker);
-    return status;
+    timer_delete(run->lease.waker); /* its signals would go on until the process has ended */
+    return run_conclude(run, is_told ? &report : NULL);
 }
 
 static enum status run_without_lock(struct run *run, char *const *command)
@@ -293,8 +293,7 @@ static enum status run_locked(struct run *run, char *const *command)
     int64_t sent_ns;
     struct reply reply = acquire_lock(run->context, run->token, &sent_ns);
     enum status status = acquire_report(options, &reply), found = problem_status(&reply);
-    run->lease = (struct lease){.mutex = PTHREAD_MUTEX_INITIALIZER,
-                                .client = run->context->client,
+    run->lease = (struct lease){.client = run->context->client,
                                 .token = run->token,
                                 .name = options->names[0],
                                 .is_verbose = options->verbose,

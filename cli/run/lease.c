@@ -74,16 +74,7 @@ static void lease_note_trouble(struct lease *lease, const struct reply *reply)
 {
     const char *title = json_string_value(json_object_get(reply->json, "title"));
     const char *text = reply->status == 0 ? reply->trouble : title ? title : "";
-    pthread_mutex_lock(&lease->mutex);
     utf8_show_all((struct slice){text, strcspn(text, "\n")}, lease->trouble, LEASE_TROUBLE);
-    pthread_mutex_unlock(&lease->mutex);
-}
-
-void lease_trouble(struct lease *lease, char ret[LEASE_TROUBLE])
-{
-    pthread_mutex_lock(&lease->mutex);
-    memcpy(ret, lease->trouble, LEASE_TROUBLE);
-    pthread_mutex_unlock(&lease->mutex);
 }
 
 static void lease_lose(struct lease *lease)
@@ -131,7 +122,8 @@ bool lease_renew(struct lease *lease)
                                                      .body = lease->body,
                                                      .cancelled = &lease->stops});
     int64_t expires_ns = lease_expiry(&reply, sent_ns, &lease->ttl_ms);
-    lease_note_trouble(lease, &reply);
+    if (!lease->stops)
+        lease_note_trouble(lease, &reply);
     if (expires_ns > lease->expires_ns)
         lease_bound(lease, &reply, sent_ns);
     if (problem_status(&reply) == STATUS_LOST)

@@ -28,9 +28,8 @@ struct lease {
     timer_t waker;     /* of the front */
     int64_t margin_ns; /* before the end, the front is continued if it is stopped */
     pthread_t thread;
-    pthread_mutex_t mutex;
     atomic_bool stops;
-    char trouble[LEASE_TROUBLE]; /* why it was not renewed; under the mutex */
+    char trouble[LEASE_TROUBLE]; /* of the thread while it runs: why it was not renewed */
 };
 
 /* When a hold ends at the earliest: what is left of it in a reply to a request sent then, less 1 %
@@ -48,9 +47,6 @@ int64_t lease_end(const struct lease *lease);
 
 /* Tells the guard the end, and the kernel when to continue the front. */
 void lease_tell_end(const struct lease *lease);
-
-/* Copies why the latest renewal failed; "" if it did not. */
-void lease_trouble(struct lease *lease, char ret[LEASE_TROUBLE]);
 
 /* Starts the thread. Returns 0, or a negative errno. */
 int lease_start(struct lease *lease);

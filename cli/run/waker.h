@@ -36,10 +36,4 @@ static inline void waker_set(timer_t waker, int64_t from_ns)
     timer_settime(waker, TIMER_ABSTIME, &times, NULL);
 }
 
-/* The signals would go on until the process has ended. */
-static inline void waker_end(timer_t waker)
-{
-    timer_delete(waker);
-}
-
 #endif
