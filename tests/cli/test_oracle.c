@@ -19,7 +19,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { SHORT_FORM = 14, LANES = 4, BUILD_MS = 60000, LONGER_THAN_TTL_MS = 3500 };
+enum {
+    SHORT_FORM = 14,
+    LANES = 4,
+    BUILD_MS = 60000,
+    LONGER_THAN_TTL_MS = 3500,
+    SEVERAL_TTLS_MS = 12000
+};
 
 struct oracle;
 
@@ -138,6 +144,22 @@ static bool tree_has_begun(void *context)
     return oracle->page->runs[0].processes >= 2;
 }
 
+static bool second_has_begun(void *context)
+{
+    const struct oracle *oracle = context;
+    return oracle->page->runs[1].first != 0;
+}
+
+static bool second_waits_or_has_begun(void *context)
+{
+    const struct oracle *oracle = context;
+    struct http_client *client = oracle->story->service.client;
+    char path[80];
+    snprintf(path, sizeof path, "/locks/%s", oracle->name);
+    return second_has_begun(context) || (http_call(client, "GET", path, NULL) == 200 &&
+                                         http_integer(client, "queue_length") == 1);
+}
+
 static void oracle_start(struct oracle *oracle, const struct fault *fault, enum beat_tree tree,
                          enum place place, const char *careless)
 {
@@ -159,7 +181,7 @@ static void oracle_start(struct oracle *oracle, const struct fault *fault, enum 
     snprintf(run, sizeof run, "exec $BATON run -q --ttl=3s %s -- %s --beat %s 1 0", oracle->name,
              oracle->program, oracle->page_path);
     terminal_start(&oracle->second, run);
-    comes_to_queue(oracle->story->service.client, oracle->name, 1);
+    assert_true(clock_wait_until(second_waits_or_has_begun, oracle, CLOCK_HANG_MS));
 }
 
 static void end_tree(struct oracle *oracle)
@@ -192,11 +214,18 @@ static void break_lock(struct oracle *oracle)
     answers(oracle->story->service.client, request, NULL, 200, NULL);
 }
 
+/* On a machine that is too busy to renew a lock of 3 s, the first run may have ended by itself:
+ * then nothing is left to strike, and the gap counts as it is. */
 static void oracle_strike(struct oracle *oracle, const struct fault *fault)
 {
-    pid_t front = front_of(oracle->first.process.pid), guard = child_of(front, "baton"),
-          command = child_of(guard, NULL);
-    assert_true(front && guard && command);
+    pid_t front = front_of(oracle->first.process.pid), guard = front ? child_of(front, "baton") : 0,
+          command = guard ? child_of(guard, NULL) : 0;
+    if (second_has_begun(oracle) || !command) {
+        char *output = process_output(&oracle->first.process);
+        printf("ended before: %s\n", output);
+        free(output);
+        return;
+    }
     kill(front, fault->front); /* 0: none */
     kill(guard, fault->guard);
     kill(command, fault->command);
@@ -205,7 +234,6 @@ static void oracle_strike(struct oracle *oracle, const struct fault *fault)
     if (!fault->goes_on)
         return;
     clock_sleep_ms(LONGER_THAN_TTL_MS);
-    assert_true(oracle->page->runs[1].first == 0);
     kill(command, SIGCONT);
     end_tree(oracle);
 }
@@ -259,7 +287,8 @@ static bool first_tree_has_shown_itself(void *context)
     return gap_of(oracle->page) < 0 || first_tree_is_gone(context);
 }
 
-/* Returns the first beat of the second tree less the last one of the first. */
+/* Returns the first beat of the second tree less the last one of the first. Processes that were
+ * stopped are continued before the lock ends, and may renew it after all. */
 static int64_t oracle_run(struct oracle *oracle, const struct fault *fault, enum beat_tree tree,
                           enum place place, const char *careless)
 {
@@ -268,6 +297,10 @@ static int64_t oracle_run(struct oracle *oracle, const struct fault *fault, enum
     snprintf(oracle->name, sizeof oracle->name, "oracle-%d", ++count);
     oracle_start(oracle, fault, tree, place, careless);
     oracle_strike(oracle, fault);
+    if (!process_wait(&oracle->second.process, SEVERAL_TTLS_MS)) {
+        printf("the first run has overcome it\n");
+        end_tree(oracle);
+    }
     int code = terminal_await(&oracle->second);
     assert_true(clock_wait_until(first_tree_has_shown_itself, oracle, CLOCK_HANG_MS));
     int64_t gap_ns = gap_of(oracle->page);
@@ -295,13 +328,14 @@ static void tally_run(struct oracle *oracle, int number)
     struct tally *tally = &oracle->tallies[kind];
     if ((place == AS_PID_1 && !oracle->has_namespaces) || (fault->has_names && !oracle->has_names))
         return;
+    printf("%d: %s, %s, %s\n", number, fault->name, beat_trees[tree], PLACED[place].name);
+    fflush(stdout);
     int64_t gap_ns = oracle_run(oracle, fault, tree, place, "");
     tally->least_ns = tally->runs == 0 || gap_ns < tally->least_ns ? gap_ns : tally->least_ns;
     tally->runs++;
     tally->overlaps += gap_ns < 0;
-    if (gap_ns < 0 && !fault->is_open)
-        print_error("%s, %s, %s: %.1f ms\n", fault->name, beat_trees[tree], PLACED[place].name,
-                    (double)gap_ns / 1e6);
+    if (gap_ns < 0)
+        printf("overlaps: %.1f ms\n", (double)gap_ns / 1e6);
 }
 
 /* Not where the root of this process is no mount point. */
@@ -323,13 +357,21 @@ static int oracle_open(void **state)
         abort();
     *state = oracle;
     oracle->has_namespaces = namespaces_are_allowed(oracle->story->terminal.dir.path);
-    /* The path is of this namespace of mounts, which silent_names_open leaves. */
     ssize_t length = readlink("/proc/self/exe", oracle->program, sizeof oracle->program - 1);
     assert_true(length > 0);
-    oracle->has_names = silent_names_open(&oracle->names);
     snprintf(oracle->page_path, sizeof oracle->page_path, "%s/page",
              oracle->story->terminal.dir.path);
     oracle->page = beat_map(oracle->page_path);
+    return 0;
+}
+
+/* The path of this program is of the namespace of mounts that silent_names_open leaves. The lanes
+ * have the new one, too. */
+static int oracle_open_with_names(void **state)
+{
+    oracle_open(state);
+    struct oracle *oracle = *state;
+    oracle->has_names = silent_names_open(&oracle->names);
     return 0;
 }
 
@@ -337,20 +379,27 @@ static int oracle_close(void **state)
 {
     struct oracle *oracle = *state;
     munmap(oracle->page, sizeof *oracle->page);
-    if (oracle->has_names)
-        silent_names_close(&oracle->names);
     story_close((void **)&oracle->story);
     free(oracle);
     return 0;
 }
 
-/* What `PROGRAM --lane TALLIES FIRST RUNS` does: each run from the first one on that is this
+static int oracle_close_with_names(void **state)
+{
+    struct oracle *oracle = *state;
+    if (oracle->has_names)
+        silent_names_close(&oracle->names);
+    return oracle_close(state);
+}
+
+/* What `PROGRAM --lane TALLIES FIRST RUNS NAMES` does: each run from the first one on that is this
  * lane's. The faults go round fastest, so that a few runs have them all. */
-static int lane_main(const char *path, int first, int runs)
+static int lane_main(const char *path, int first, int runs, bool has_names)
 {
     void *state = NULL;
     oracle_open(&state);
     struct oracle *oracle = state;
+    oracle->has_names = has_names;
     for (int i = first; i < runs; i += LANES)
         tally_run(oracle, i);
     FILE *file = fopen(path, "we");
@@ -373,7 +422,8 @@ static void lane_start(struct lane *lane, const struct oracle *oracle, int numbe
     snprintf(lane->log, sizeof lane->log, "%s/lane.%d", dir, number);
     snprintf(first, sizeof first, "%d", number);
     snprintf(count, sizeof count, "%d", runs);
-    const char *const arguments[] = {oracle->program, "--lane", lane->path, first, count, NULL};
+    const char *const arguments[] = {
+        oracle->program, "--lane", lane->path, first, count, oracle->has_names ? "1" : "0", NULL};
     process_start(&lane->process, arguments, NULL, lane->log);
 }
 
@@ -383,20 +433,21 @@ static void lane_finish(struct lane *lane, struct tally tallies[FAULTS], int run
     struct tally counted[FAULTS] = {{0}};
     bool has_ended = process_wait(&lane->process, (runs + 1) * CLOCK_HANG_MS);
     char *output = process_output(&lane->process);
-    if (output[0])
-        print_error("%s\n", output);
-    free(output);
-    assert_true(has_ended && process_exit_code(&lane->process) == 0);
+    if (!has_ended || process_exit_code(&lane->process) != 0)
+        fail_msg("%s", output);
     FILE *file = fopen(lane->path, "re");
     assert_non_null(file);
     assert_int_equal(fread(counted, sizeof counted, 1, file), 1);
     fclose(file);
     for (int i = 0; i < FAULTS; i++) {
+        if (counted[i].overlaps && !KINDS[i].is_open)
+            print_error("%s\n", output);
         if (tallies[i].runs == 0 || (counted[i].runs && counted[i].least_ns < tallies[i].least_ns))
             tallies[i].least_ns = counted[i].least_ns;
         tallies[i].runs += counted[i].runs;
         tallies[i].overlaps += counted[i].overlaps;
     }
+    free(output);
 }
 
 static void no_beat_of_the_first_tree_comes_after_one_of_the_second(void **state)
@@ -460,12 +511,6 @@ static void run_that_lacks_a_means_overlaps(void **state)
         assert_true(gap_ns < 0);
     }
     temp_dir_remove(&dir);
-}
-
-static bool second_has_begun(void *context)
-{
-    const struct oracle *oracle = context;
-    return oracle->page->runs[1].first != 0;
 }
 
 /* One run of etcdctl lock: the gap, in ns. */
@@ -556,7 +601,8 @@ int main(int argc, char **argv)
     if (argc == 5 && strcmp(argv[1], "--beat") == 0)
         return beat_main(argv[2], (int)strtol(argv[3], NULL, 10),
                          (enum beat_tree)strtol(argv[4], NULL, 10));
-    if (argc == 5 && strcmp(argv[1], "--lane") == 0)
-        return lane_main(argv[2], (int)strtol(argv[3], NULL, 10), (int)strtol(argv[4], NULL, 10));
-    return cmocka_run_group_tests(tests, oracle_open, oracle_close);
+    if (argc == 6 && strcmp(argv[1], "--lane") == 0)
+        return lane_main(argv[2], (int)strtol(argv[3], NULL, 10), (int)strtol(argv[4], NULL, 10),
+                         argv[5][0] == '1');
+    return cmocka_run_group_tests(tests, oracle_open_with_names, oracle_close_with_names);
 }
