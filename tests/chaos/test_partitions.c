@@ -68,7 +68,8 @@ static const struct campaign_fault FAULTS[] = {
     {"cut off with a batond and a replica", .more = 1, .replaced = true,
      .begin = cut_off_with_a_replica, .end = land_heal},
     {"SIGSTOP", .replaced = true, .begin = freeze_it, .end = thaw_it},
-    {"SENTINEL FAILOVER", .replaced = true, .begin = ask_for_another},
+    /* The other replica goes on confirming what the old primary grants. */
+    {"SENTINEL FAILOVER", .more = 1, .replaced = true, .begin = ask_for_another},
     {"SIGSTOP, goes on cut off with a batond", .replaced = true, .begin = freeze_cut_off,
      .go_on = thaw_it, .end = land_heal},
     {"SIGSTOP, together with a batond", .replaced = true, .with_a_batond = true, .begin = freeze_it,
