@@ -124,11 +124,13 @@ static enum status run_report_end(struct run *run, const struct guard_report *re
     const struct lease *lease = &run->lease;
     double ago_s = (double)(report->ended_ns - lease->renewed_ns) / 1e9;
     run_describe_end(run, report, end);
-    if (lease->is_lost && !lease->ignores_loss)
+    bool ends_by_max_held = lease->has_reached_max_held ||
+                            lease->held_until_ns < lease->expires_ns + run->plan.margin_ns;
+    if (lease->is_lost && !lease->has_reached_max_held && !lease->ignores_loss)
         return problem_print(STATUS_LOST,
                              "%s: the lock is lost: %s\n  It was last renewed %.1f s ago. %s",
                              lease->name, lease->trouble, ago_s, end);
-    if (lease->held_until_ns < lease->expires_ns + run->plan.margin_ns || lease->ignores_loss)
+    if (ends_by_max_held || lease->ignores_loss)
         return problem_print(STATUS_OVERDUE, "%s: max-held is over\n  %s", lease->name, end);
     return problem_print(STATUS_LOST,
                          "%s: no batond has renewed the lock in time%s%s\n  It was last renewed "

@@ -80,6 +80,7 @@ static void lease_note_trouble(struct lease *lease, const struct reply *reply)
 static void lease_lose(struct lease *lease)
 {
     lease->is_lost = true;
+    lease->has_reached_max_held = boottime_ns() >= lease->held_until_ns;
     if (lease->ignores_loss)
         problem_print(STATUS_LOST, "%s: the lock is lost (%s). The command runs on.", lease->name,
                       lease->trouble);

@@ -23,6 +23,7 @@ struct lease {
     _Atomic int64_t expires_ns; /* E, by CLOCK_BOOTTIME */
     _Atomic int64_t renewed_ns; /* when the latest renewal that was answered was sent */
     atomic_bool is_lost;        /* batond says so */
+    bool has_reached_max_held;  /* when it was lost: then it has ended as it was to */
     bool is_overdue_said;
     int orders;        /* of the guard; -1: there is none yet */
     timer_t waker;     /* of the front */
