@@ -6,8 +6,8 @@
 
 enum { STATE_TEXT = 512 }; /* bytes for each of these, NUL included; they cut what is longer */
 
-/* A lock: "free", or the hold that ends first and how many more there are; then the waiters, and how
- * much of its limit is taken. */
+/* A lock: "free", or the hold that ends first and how many more there are; then the waiters, and
+ * how much of its limit is taken. */
 void state_text(const struct lock_view *view, char text[STATE_TEXT]);
 
 /* A hold, for its owner. */

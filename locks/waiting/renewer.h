@@ -5,8 +5,8 @@
 
 #include "locks/locks.h"
 
-/* Somebody else has ended the hold of this token: its renewers renew at once, and so hear of it. For
- * the token "*", all renewers of the name do. */
+/* Somebody else has ended the hold of this token: its renewers renew at once, and so hear of it.
+ * For the token "*", all renewers of the name do. */
 void renewers_check_hold(struct locks *locks, struct slice key, struct slice token);
 
 /* Messages or holds may have been lost: all renewers renew soon. */
