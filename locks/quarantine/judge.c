@@ -150,7 +150,7 @@ static void judge_begin(struct shard *shard, const struct epoch *epoch, const ch
 {
     /* An epoch that was read from an old file counts as if its windows were the last. */
     int64_t span = epoch_longest(epoch);
-    bool is_open = epoch->opens <= epoch->time;
+    bool is_open = epoch->opens <= epoch->time || epoch_is_ahead(epoch);
     shard_raise(&span, shard_longest_span(shard->guard));
     judge_learn_numbers(shard);
     if (reason != QUARANTINE_NONE) /* all lost numbers were given before now */
@@ -279,7 +279,7 @@ void judge_epoch(struct shard *shard, const struct epoch *epoch)
         is_of_another || (is_same && judge_is_of_another(shard, known->run, known->history));
     if (has_come || (is_restarted && !judge_keeps_all(shard, epoch)))
         reason = QUARANTINE_SERVER;
-    else if (is_same && shard->clock.has_jumped)
+    else if ((is_same && shard->clock.has_jumped) || epoch_is_ahead(epoch))
         reason = QUARANTINE_CLOCK;
     if (reason != QUARANTINE_NONE || is_of_another) {
         judge_begin(shard, epoch, reason == QUARANTINE_NONE ? epoch->id : NULL, reason);

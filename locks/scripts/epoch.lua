@@ -1,6 +1,5 @@
--- Epoch: of the data of a shard: its random id, which run of the server has it, the longest TTLs that
--- clients were told of, and until when nothing is granted: see locks/quarantine/guard.h. Its functions have
--- no stamp, since they tell the time: they are never late.
+-- Epoch: what is known of a shard's data: a random id, the run of its server, the longest TTLs that clients
+-- were told of, and until when nothing is granted (locks/quarantine/guard.h). No call is too late for it.
 --
 -- The span is the longest TTL that a client was told of in this window, `before` that of the window
 -- before. A window lasts as long as that one, a minute at least, and 5 s more; then whoever raises the
@@ -75,6 +74,9 @@ local EPOCH_CHANGES = {
         raise_field('level', argv[7])
     end,
     begin = function(argv)
+        if number_of('since') > now then -- the clock has gone back, and `until` is of the one before
+            call('hset', key, 'until', 0, 'since', 0)
+        end
         call('hset', key, 'format', EPOCH_VERSION)
         for i = 5, #argv, 2 do
             if RAISED_FIELDS[argv[i]] then

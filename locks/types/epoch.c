@@ -50,6 +50,11 @@ int64_t epoch_longest(const struct epoch *epoch)
     return epoch->span > epoch->before ? epoch->span : epoch->before;
 }
 
+bool epoch_is_ahead(const struct epoch *epoch)
+{
+    return epoch->since > epoch->time;
+}
+
 bool epoch_is_ended(const struct epoch *epoch)
 {
     return epoch->ended[0] && strcmp(epoch->ended, epoch->id) == 0;

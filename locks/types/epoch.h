@@ -33,6 +33,9 @@ enum quarantine_reason epoch_reason(const struct epoch *epoch);
 /* The longest TTL of both windows. */
 int64_t epoch_longest(const struct epoch *epoch);
 
+/* Whether its quarantine began at a time that is still to come: the clock has gone back since. */
+bool epoch_is_ahead(const struct epoch *epoch);
+
 /* Whether it began when an operator ended a quarantine. */
 bool epoch_is_ended(const struct epoch *epoch);
 

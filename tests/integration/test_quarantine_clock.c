@@ -10,7 +10,8 @@
 
 enum {
     TTL_MS = 3000,
-    NOTICED_MS = 1300, /* one look each second */
+    LONGEST_MS = TTL_MS + 2000 + 1500, /* of a quarantine after that, with what is rounded */
+    NOTICED_MS = 1300,                 /* one look each second */
 };
 
 static const char AUTO[] = "--quarantine=auto";
@@ -102,6 +103,29 @@ static void what_a_jump_has_begun_can_be_ended(void **state)
     jumping_clock_close(&ahead.clock);
 }
 
+/* By the clock that is set right again, the end of the first quarantine is an hour away. */
+static void clock_that_is_set_right_begins_no_quarantine_of_the_way_back(void **state)
+{
+    struct jump ahead = {.seconds = 3600};
+    (void)state;
+    jumping_clock_open(&ahead.clock);
+    pair_open(&ahead.pair, &(struct redis_options){.environment = ahead.clock.environment}, AUTO);
+    jump(&ahead);
+    struct asking asking = {ahead.pair.client[0], "/locks/other?ttl=100ms"};
+    assert_true(clock_wait_until(is_granted, &asking, CLOCK_HANG_MS));
+    clock_sleep_ms(NOTICED_MS); /* both have seen that it is over */
+    jumping_clock_set(&ahead.clock, 0);
+    asking.path = "/locks/another?ttl=100ms";
+    for (int i = 0; i < 2; i++) {
+        asking.client = ahead.pair.client[i];
+        assert_true(clock_wait_until(comes_to_quarantine, &asking, CLOCK_HANG_MS));
+        assert_in_range(quarantine_left_ms(asking.client), 0, LONGEST_MS);
+    }
+    assert_true(clock_wait_until(is_granted, &asking, CLOCK_HANG_MS));
+    pair_close(&ahead.pair);
+    jumping_clock_close(&ahead.clock);
+}
+
 static void no_time_that_has_passed_is_less_than_none(void **state)
 {
     struct jumping_clock clock;
@@ -178,6 +202,7 @@ static void a_clock_that_jumps_there_and_back_ends_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clock_that_is_set_right_begins_no_quarantine_of_the_way_back),
         cmocka_unit_test(no_time_that_has_passed_is_less_than_none),
         cmocka_unit_test(what_a_jump_has_begun_can_be_ended),
         cmocka_unit_test(a_clock_that_jumps_makes_nobody_hold_a_lock_twice),

@@ -98,6 +98,24 @@ static void late_begin_ends_no_quarantine(void **state)
     assert_int_equal(begin(scripts, EPOCH, EPOCH, 0, until + SECOND).until, until + SECOND);
 }
 
+/* By the clock that was ahead the quarantine has ended; by this one it would last for an hour. */
+static void begin_by_a_clock_that_went_back_keeps_no_end_of_the_one_before(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t back = scripts->clock_us;
+    scripts->clock_us += HOUR;
+    begin(scripts, "", EPOCH, 0, scripts->clock_us + MINUTE);
+    scripts->clock_us = back;
+    struct epoch_seen seen = begin(scripts, EPOCH, OTHER, 0, back + SECOND);
+    assert_int_equal(seen.until, back + SECOND);
+    assert_int_equal(seen.since, back);
+    begin(scripts, OTHER, EPOCH, 0, 0);
+    scripts->clock_us -= HOUR;
+    seen = begin(scripts, EPOCH, OTHER, 0, 0);
+    assert_int_equal(seen.until, 0);
+    assert_int_equal(seen.since, 0); /* and nobody begins again because of it */
+}
+
 static void epoch_of_another_id_is_left_alone(void **state)
 {
     struct scripts *scripts = *state;
@@ -152,6 +170,7 @@ int main(void)
         TEST(new_epoch_begins_with_the_span_of_what_may_run),
         TEST(begin_after_a_raise_keeps_the_span),
         TEST(late_begin_ends_no_quarantine),
+        TEST(begin_by_a_clock_that_went_back_keeps_no_end_of_the_one_before),
         TEST(epoch_of_another_id_is_left_alone),
         TEST(without_an_epoch_only_begin_writes),
         TEST(quarantine_began_when_the_last_loss_was_noticed),

@@ -179,6 +179,21 @@ static void epoch_of_another_server_counts_its_primary_lease(void **state)
     }
 }
 
+/* No worker was there when the clock went back: the epoch alone says so. */
+static void quarantine_of_the_future_is_as_long_as_a_new_one(void **state)
+{
+    struct scene scene;
+    (void)state;
+    scene_open_known(&scene, ALONE, (struct guard_options){0});
+    scene.shard->known.is_known = false;
+    scene.epoch.since = clock_now() + 3600 * (int64_t)SECOND_US;
+    scene.epoch.opens = scene.epoch.since + SECOND_US;
+    scene_look(&scene);
+    assert_int_equal(left_us(&scene), 10 * SECOND_US + MARGIN_US);
+    assert_int_equal(scene.shard->quarantine.reason, QUARANTINE_CLOCK);
+    scene_close(&scene);
+}
+
 /* Which worker meets it: one that knew the server before, or one that reads of it in the epoch. */
 static void only_what_has_followed_nobody_keeps_all(void **state)
 {
@@ -243,6 +258,7 @@ int main(void)
         cmocka_unit_test(hold_needs_no_epoch_if_there_is_no_quarantine),
         cmocka_unit_test(server_that_was_started_in_our_sleep_is_none_that_was_promoted),
         cmocka_unit_test(epoch_of_another_server_counts_its_primary_lease),
+        cmocka_unit_test(quarantine_of_the_future_is_as_long_as_a_new_one),
         cmocka_unit_test(older_epoch_begins_quarantine_though_redis_keeps_all),
         cmocka_unit_test(only_what_has_followed_nobody_keeps_all),
         cmocka_unit_test(quarantine_counts_until_the_epoch_was_read_after_it),
