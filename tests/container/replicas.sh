@@ -62,11 +62,20 @@ rules_of() { # FILE: what the user of Redis may do
         grep -oE '[^ ]{2,}' | sort
 }
 
+# A check has 5 s, which do not suffice on a machine that is busy.
+await_healthy() { # NAME
+    for _ in {1..20}; do
+        ! engine healthcheck run "$1" || return 0
+    done
+    echo "$1 is not healthy"
+    return 1
+}
+
 replicas_are_one_service() {
     local token service
     start_replicas
     for service in redis baton-1 baton-2 haproxy; do
-        engine healthcheck run "baton_${service}_1" || { echo "$service is not healthy" && false; }
+        await_healthy "baton_${service}_1"
     done
     url=$one
     token=$(ask POST '/locks/press?owner=alice' | jq -r 'select(objects).token')
