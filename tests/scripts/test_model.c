@@ -429,6 +429,15 @@ static void ask_as_before(struct run *run, struct acquiring *acquiring, char *ow
     acquiring->permits = used->permits > 1 ? used->permits : 0;
 }
 
+/* What bounds a hold besides its TTL, of some. */
+static void make_terms(struct run *run, struct acquiring *acquiring)
+{
+    if (chance(run, 12))
+        acquiring->at_least_ms = some_ms(run);
+    if (chance(run, 12))
+        acquiring->max_held_ms = acquiring->at_least_ms + (chance(run, 50) ? 1 : some_ms(run));
+}
+
 static void step_acquire(struct run *run)
 {
     static const char *const OWNERS[] = {"A", "B", "C", "D", "E", "F", "G", "H", "I", "J"};
@@ -448,10 +457,7 @@ static void step_acquire(struct run *run)
                                   .again = chance(run, 40)};
     if (acquiring.mode[0] == 's')
         acquiring.limit = run->is_calm ? 0 : LIMITS[below(run, 10)];
-    if (chance(run, 12))
-        acquiring.at_least_ms = some_ms(run);
-    if (chance(run, 12))
-        acquiring.max_held_ms = acquiring.at_least_ms + (chance(run, 50) ? 1 : some_ms(run));
+    make_terms(run, &acquiring);
     acquiring.set = chance(run, 90) ? 0 : 7;
     if (acquiring.limit > 0 && chance(run, 30))
         acquiring.permits = 2 + below(run, (uint32_t)acquiring.limit - 1);
