@@ -42,8 +42,8 @@ static void describe_others(int64_t count, char text[COUNT_TEXT])
 /* "3 of 5 taken" */
 static void describe_taken(const struct lock_view *view, int64_t limit, char text[COUNT_TEXT])
 {
-    snprintf(text, COUNT_TEXT, "%lld of %lld taken",
-             (long long)(view->hold_count + view->extra_permits), (long long)limit);
+    int64_t taken = view->hold_count + view->extra_permits;
+    snprintf(text, COUNT_TEXT, "%lld of %lld taken", (long long)taken, (long long)limit);
 }
 
 void state_text_holders(const struct lock_view *view, int64_t count, char text[STATE_TEXT])
