@@ -88,7 +88,7 @@ static void a_hold_lives_as_long_as_it_is_kept(void **state)
 /* A repeated request finds its hold with little time left, which then is kept with its own TTL. */
 static void a_hold_with_little_left_is_renewed_soon(void **state)
 {
-    enum { LITTLE_MS = 300 };
+    enum { LITTLE_MS = TTL_MS };
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
     fixture_lock(&fixture->here, "n", TOKEN, FIXTURE_TTL_MS);
@@ -155,14 +155,22 @@ static void hold_of_connection_in_crowd_is_lost_at_once(void **state)
     fixture_await(fixture, &broken.lost, 1);
 }
 
-static void keep_bounded(struct kept *kept, struct locks_fixture *fixture, int64_t ttl_ms,
-                         int64_t max_held_ms)
+static void on_silent(void *context, int64_t left_ms)
 {
-    struct acquire request = fixture_request("n", TOKEN, ttl_ms);
+    (void)context;
+    (void)left_ms;
+}
+
+/* Keeps a hold that is renewed each 200 ms, and has been once. */
+static void keep_bounded(struct kept *kept, struct locks_fixture *fixture, int64_t max_held_ms)
+{
+    enum { SILENCE_MS = 300 };
+    struct acquire request = fixture_request("n", TOKEN, FIXTURE_TTL_MS);
     request.of_connection = true;
     request.max_held_ms = max_held_ms;
     fixture_acquire(&fixture->here, &request);
-    keep(kept, fixture, 300);
+    keep(kept, fixture, FIXTURE_TTL_MS);
+    renewer_beat(kept->renewer, SILENCE_MS, on_silent);
     fixture_await(fixture, &kept->renewed, 1);
 }
 
@@ -171,20 +179,21 @@ static void end_by_max_held_is_told_before_own_clock_has_it(void **state)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
-    keep_bounded(&kept, fixture, FIXTURE_TTL_MS, FIXTURE_TTL_MS);
+    keep_bounded(&kept, fixture, FIXTURE_TTL_MS);
     freeReplyObject(redis_process_command(&fixture->redis, "DEL baton:{n}"));
     fixture_await(fixture, &kept.lost, 1);
     assert_non_null(strstr(kept.why, "max_held"));
 }
 
-/* Its first renewal is the last that makes it longer. */
+/* The message about it comes before the next renewal. */
 static void break_of_bounded_hold_is_not_told_as_its_end(void **state)
 {
     enum { MORE_MS = 50 };
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
-    keep_bounded(&kept, fixture, FIXTURE_TTL_MS, FIXTURE_TTL_MS + MORE_MS);
+    keep_bounded(&kept, fixture, FIXTURE_TTL_MS + MORE_MS);
     assert_in_range(kept.ttl_ms, 1, FIXTURE_TTL_MS - 1);
+    renewer_beat(kept.renewer, 0, on_silent); /* it is renewed no more by itself */
     fixture_break(&fixture->there, "n");
     fixture_await(fixture, &kept.lost, 1);
     assert_non_null(strstr(kept.why, "broken by force"));
@@ -250,7 +259,7 @@ static void a_renewer_can_be_stopped_in_its_own_event(void **state)
     struct locks_fixture *fixture = *state;
     struct kept kept = {.stop_at = 2};
     fixture_lock(&fixture->here, "n", TOKEN, TTL_MS);
-    keep(&kept, fixture, 150);
+    keep(&kept, fixture, TTL_MS);
     fixture_await(fixture, &kept.renewed, 2);
     fixture_await_free(&fixture->here, "n");
     assert_int_equal(kept.renewed, 2);
@@ -281,7 +290,7 @@ static void a_renewer_can_be_stopped_with_a_renewal_under_way(void **state)
     struct kept kept = {0};
     fixture_lock(&fixture->here, "n", TOKEN, TTL_MS);
     uint64_t calls = store_figures(fixture->here.store).calls;
-    keep(&kept, fixture, 300);
+    keep(&kept, fixture, TTL_MS);
     redis_process_freeze(&fixture->redis);
     fixture_await_calls(&fixture->here, calls + 1);
     stop(&kept);
@@ -298,7 +307,7 @@ static void a_kept_hold_can_still_be_taken_back(void **state)
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
     struct answer hold = fixture_lock(&fixture->here, "n", TOKEN, TTL_MS);
-    keep(&kept, fixture, 150);
+    keep(&kept, fixture, TTL_MS);
     fixture_await(fixture, &kept.renewed, 2);
     stop(&kept);
     locks_take_back(fixture->here.locks, slice_of("n"), slice_of(TOKEN), &hold.reply.attempt, 0);
