@@ -177,16 +177,22 @@ static int options_add_meta(struct options *options, const char *value, struct f
     return set == 0 ? 0 : failure_set(failure, -EINVAL, "--meta: \"%s\" is not UTF-8", value);
 }
 
+static void options_set_flag(struct options *options, const struct row *row)
+{
+    void *member = (char *)options + row->at;
+    if (row->kind == KIND_FLAG)
+        *(bool *)member = row->lowest;
+    else
+        *(int64_t *)member = 0;
+}
+
 static int options_set(struct options *options, const struct row *row, const char *value,
                        struct failure *failure)
 {
     void *member = (char *)options + row->at;
     switch (row->kind) {
     case KIND_FLAG:
-        *(bool *)member = row->lowest;
-        return 0;
     case KIND_NOW:
-        *(int64_t *)member = 0;
         return 0;
     case KIND_TEXT:
         *(const char **)member = value;
@@ -228,8 +234,21 @@ static int options_refuse(const char *command, const char *argument, const char 
                        is_long ? argument + 1 : written, command, command);
 }
 
-/* Reads one argument, which may have several letters. The value of an option is the rest of it, or
- * the next argument. Returns how many arguments that were, or -EINVAL with a failure. */
+/* The value is the rest of the argument, or the next one. Returns how many arguments that were. */
+static int options_take_value(struct options *options, const struct row *row, const char *attached,
+                              const char *next, struct failure *failure)
+{
+    const char *value = attached ? attached : next;
+    if (!value)
+        return failure_set(failure, -EINVAL, "--%s needs a value: --%s=%s", row->name, row->name,
+                           row->value);
+    if (options_set(options, row, value, failure) < 0)
+        return -EINVAL;
+    return attached ? 1 : 2;
+}
+
+/* Reads one argument, which may have several letters. Returns how many arguments were read, or
+ * -EINVAL with a failure. */
 static int options_take(struct options *options, unsigned command, char **argv, int at,
                         struct failure *failure)
 {
@@ -242,17 +261,12 @@ static int options_take(struct options *options, unsigned command, char **argv, 
             return options_refuse(argv[0], argv[at], written, failure);
         size_t length = is_long ? strlen(row->name) : 1;
         const char *attached = written[length] ? written + length + is_long : NULL;
-        const char *value = !row->value ? "" : attached ? attached : argv[at + 1];
-        if (!value)
-            return failure_set(failure, -EINVAL, "--%s needs a value: --%s=%s", row->name,
-                               row->name, row->value);
-        if (!row->value && is_long && attached)
-            return failure_set(failure, -EINVAL, "--%s takes no value", row->name);
-        if (options_set(options, row, value, failure) < 0)
-            return -EINVAL;
-        if (row->value)
-            return attached ? 1 : 2;
         written += length;
+        if (row->value)
+            return options_take_value(options, row, attached, argv[at + 1], failure);
+        if (is_long && attached)
+            return failure_set(failure, -EINVAL, "--%s takes no value", row->name);
+        options_set_flag(options, row);
     } while (*written);
     return 1;
 }
