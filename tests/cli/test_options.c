@@ -16,12 +16,13 @@ static int read_them(struct options *options, unsigned command, const char *cons
                      struct failure *failure)
 {
     static char texts[ARGUMENTS][64];
-    char *argv[ARGUMENTS + 1] = {NULL};
+    static char *argv[ARGUMENTS + 1]; /* the options point into it */
     int argc = 0;
     for (; argc < ARGUMENTS && arguments[argc]; argc++) {
         snprintf(texts[argc], sizeof texts[argc], "%s", arguments[argc]);
         argv[argc] = texts[argc];
     }
+    argv[argc] = NULL;
     return options_read(options, command, argc, argv, failure);
 }
 
