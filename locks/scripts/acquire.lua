@@ -22,9 +22,14 @@
 local NUMBERS = '<Bdd'
 local REQUEST = NUMBERS .. TEXTS
 local REQUEST_HEAD = NUMBERS .. 'sss' -- to the mode
-local NEW, MAY_BE_OLD, AGAIN = 0, 1, 2
-local KINDS, REENTER, TERMS_FOLLOW, SET_FOLLOWS = 4, 4, 16, 32
-local PERMITS_FOLLOW = 64
+local NEW = 0 -- a value
+local MAY_BE_OLD = 1 -- a value
+local AGAIN = 2 -- a value
+local KINDS = 4 -- a value
+local REENTER = 4 -- a value
+local TERMS_FOLLOW = 16 -- a value
+local SET_FOLLOWS = 32 -- a value
+local PERMITS_FOLLOW = 64 -- a value
 
 local function has(flags, flag)
     return flags % (2 * flag) >= flag
@@ -204,13 +209,13 @@ local function grant_at_once(record, packed)
         return nil
     end
     local fence, ends = next_number(version), now + ttl * 1000
-    set(write_held(fence, ends, fence, now, ttl, 0, sub(packed, behind), past), max(fence, ends))
+    set(write_held(HELD, fence, ends, fence, now, ttl, 0, sub(packed, behind), past), max(fence, ends))
     return fence
 end
 
 -- The common case of a refusal: a plain name, and one of both is exclusive. Returns the reply, or nil.
 local function refuse_at_once(record, packed)
-    local version, expires, fence, since, _, limit, _, holder, held_mode, _, meta, behind = read_held(record)
+    local version, expires, fence, since, _, limit, _, holder, held_mode, _, meta, behind = read_held(record, HELD)
     local sent, _, _, _, _, mode = parse(REQUEST_HEAD, packed)
     if not version or now >= expires or sent ~= NEW or not holds.excludes(mode, held_mode) then
         return nil
@@ -220,18 +225,72 @@ local function refuse_at_once(record, packed)
                       view.hold(fence, expires, since, holder, held_mode, meta)}
 end
 
--- The common case of a claim: the lone hold was handed over to this very request, and no tick is due or
--- to be planned. Returns whether it has claimed.
+-- The common case of the first waiter: a plain name is held. Returns the reply, or nil.
+local function wait_at_once(record, argv)
+    local version, expires, fence, since, ttl, limit, token, owner, held_mode, attempt, meta, behind =
+        read_held(record, HELD)
+    if not version or now >= expires or moving or is_full then
+        return nil
+    end
+    local sent, next_ttl, next_limit, texts_at = parse(NUMBERS, argv[2])
+    local _, _, mode = parse('sss', argv[2], texts_at)
+    if sent ~= NEW or next_limit > 0 or not holds.excludes(mode, held_mode) or tonumber(argv[7]) < 1 then
+        return nil
+    end
+    local generation, arrival, last_fence, last_at, last_held, last_left, reason, last_token, last_owner =
+        parse(PAST_TYPES, record, behind)
+    if is_recent(last_token, last_at) then
+        generation = holds.store_end(generation, last_token, last_fence, last_at, last_held, last_left)
+        last_token = ''
+    end
+    arrival = max(arrival + 1, now)
+    local lease_ms = tonumber(argv[4])
+    local kept = front.kept_for(lease_ms, 0)
+    local past = pack(PAST_TYPES, generation, arrival, last_fence, last_at, last_held, last_left, reason, last_token,
+                      last_owner)
+    local waits = write_wait(1, expires, kept, arrival, next_ttl, tonumber(argv[5]), tonumber(argv[6]), argv[3],
+                             sub(argv[2], texts_at), now + lease_ms * 1000)
+    front.set(waits, kept, version, expires, fence, since, ttl, limit,
+              pack(TEXTS, token, owner, held_mode, attempt, meta), past)
+    return {'waiting', ms_until(expires)}
+end
+
+-- The common case of a claim: the hold of an awaited name was handed over to this very request, nobody else
+-- waits, and no tick is due or to be planned. Returns the reply, or nil.
+local function claim_at_once(record, argv)
+    if byte(argv[2]) % KINDS ~= AGAIN then
+        return nil
+    end
+    local version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind =
+        read_held(record, AWAITED)
+    if attempt ~= '' or now < opens or now >= expires then
+        return nil
+    end
+    local _, _, _, _, _, _, _, _, _, at = parse(PAST_TYPES, record, behind)
+    local waiters, tick, _, _, _, _, _, server, first, _, _, first_attempt = parse(WAIT_TYPES, record, at)
+    local _, _, _, asking, _, _, asking_attempt = parse(REQUEST, argv[2])
+    if waiters > 0 or now >= tick or tick > now + ttl * 1000 or asking ~= token or first ~= token or
+       asking_attempt ~= first_attempt or argv[3] ~= server then
+        return nil
+    end
+    expires = now + ttl * 1000
+    set(write_held(HELD, version, expires, fence, since, ttl, limit,
+                   pack(TEXTS, token, owner, mode, asking_attempt, meta), sub(record, behind, at - 1)),
+        max(version, expires))
+    return tell_of('claimed', fence, ttl, 1, version, limit, owner, mode)
+end
+
+-- The same where the waiter is in the queue. Returns whether it has claimed.
 local function claim_plainly(state, request)
     local hold = state[ONLY]
     if request.sent ~= AGAIN or now < opens or not hold or hold[TOKEN] ~= request.token or
        hold[ATTEMPT] ~= '' or now >= hold[EXPIRES] or now >= state[TICK] or
-       has_terms(hold) or state[TICK] > now + hold[TTL] * 1000 or state.front and state[WAITERS] > 0 then
+       has_terms(hold) or state[TICK] > now + hold[TTL] * 1000 or state.front then
         return false
     end
     local waiter = queue.find(state, request.token)
     if not waiter or waiter[ATTEMPT] ~= request.attempt or waiter[SERVER] ~= request.server or
-       not state.front and state[WAITERS] == 0 and not servers.can_all_go(state) then
+       state[WAITERS] == 0 and not servers.can_all_go(state) then
         return false
     end
     claim(state, hold, request.attempt)
@@ -252,7 +311,12 @@ end
 
 local function acquire(argv)
     local record = call('get', key)
-    local reply = grant_at_once(record, argv[2]) or not argv[3] and refuse_at_once(record, argv[2])
+    local reply = grant_at_once(record, argv[2])
+    if not reply and argv[3] then
+        reply = wait_at_once(record, argv) or claim_at_once(record, argv)
+    elseif not reply then
+        reply = refuse_at_once(record, argv[2])
+    end
     if reply then
         return reply
     end

@@ -8,7 +8,7 @@ local AGAIN_MS = 1000 -- of a name that is on its way to another node of a Clust
 
 -- The common case: the hold of a plain name has ended. Returns whether that was noted.
 local function expire_at_once(record)
-    local version, expires, fence, since, _, _, _, owner, mode, _, _, behind = read_held(record)
+    local version, expires, fence, since, _, _, _, owner, mode, _, _, behind = read_held(record, HELD)
     if not version then
         return false
     end

@@ -33,9 +33,13 @@ local function tell_free(state, status, fence, ...)
     return free_in > 0 and told .. pack('<d', free_in) or told
 end
 
--- The hold of the next waiter.
-local function tell_claimed(claimed)
-    local told = pack('<ssd', claimed[ATTEMPT], claimed[OWNER], ms_until(claimed[EXPIRES]))
+-- The hold of the next waiter. What is left of its terms follows, if it has any.
+local function tell_claimed(attempt, owner, expires)
+    return pack('<ssd', attempt, owner, ms_until(expires))
+end
+
+local function told_claimed(claimed)
+    local told = tell_claimed(claimed[ATTEMPT], claimed[OWNER], claimed[EXPIRES])
     return has_terms(claimed) and told .. pack('<dd', holds.terms_of(claimed)) or told
 end
 
@@ -50,7 +54,7 @@ local function release_hold(state, hold, server, connection)
     hand_over(state)
     close(state)
     local reply = tell_free(state, 'released', hold[FENCE], held, left, state[VERSION], hold[OWNER])
-    return answer(state.claimed and reply .. tell_claimed(state.claimed) or reply)
+    return answer(state.claimed and reply .. told_claimed(state.claimed) or reply)
 end
 
 -- The token waits, or has a hold that it has not claimed.
@@ -90,7 +94,7 @@ end
 
 -- The common case: the hold of a plain name. Returns the reply, or nil.
 local function release_at_once(record, token, connection)
-    local version, expires, fence, since, _, _, own, owner, _, attempt, _, behind = read_held(record)
+    local version, expires, fence, since, _, _, own, owner, _, attempt, _, behind = read_held(record, HELD)
     if own ~= token or connection or now >= expires or connection_of(attempt) then
         return nil
     end
@@ -100,10 +104,50 @@ local function release_at_once(record, token, connection)
     return tell_end('released', fence, held_ms, 0, version, owner)
 end
 
+-- The common case of a hand-over: the first waiter of an awaited name gets the hold, by this reply if its server
+-- asks. Returns the reply, or nil.
+local function hand_over_at_once(record, token, asks, connection)
+    local version, expires, fence, since, _, _, own, owner, _, attempt, _, behind = read_held(record, AWAITED)
+    if own ~= token or connection or moving or now >= expires or attempt == '' or connection_of(attempt) then
+        return nil
+    end
+    local generation, arrival, last_fence, last_at, last_held, last_left, _, last_token, _, at =
+        parse(PAST_TYPES, record, behind)
+    local waiters, tick, kept, waits_since, ttl, claim_ms, keep_ms, server, next_token, next_owner, mode, next_attempt,
+          meta, vouched = parse(WAIT_TYPES, record, at)
+    if next_token == '' or now >= vouched or not front.goes_alone(mode, waiters, tick, asks == server) or
+       not epoch.may_grant() then
+        return nil
+    end
+    local past = pack(PAST_TYPES, holds.past_with(fence, since, now, 'released', token, owner, generation, arrival,
+                                                  last_fence, last_at, last_held, last_left, '', last_token))
+    version = next_number(next_number(version)) -- of the end, and of the grant
+    local told = tell_end('released', fence, held_for(since, now), 0, version, owner)
+    local texts = pack(TEXTS, next_token, next_owner, mode, next_attempt, meta)
+    if asks ~= server then
+        local ms = ceil(claim_ms / TURNS)
+        expires = now + ms * 1000
+        front.set(write_wait(0, expires, kept, waits_since, ttl, claim_ms, keep_ms, server, texts, vouched), kept,
+                  version, expires, version, now, ttl, 0, pack(TEXTS, next_token, next_owner, mode, '', meta), past)
+        call('publish', servers.inbox(server), servers.message('g', next_attempt, next_token, digits(ms)))
+        due = {key, ms}
+        return answer(told)
+    end
+    expires = now + ttl * 1000
+    if waiters == 1 then
+        set(write_held(HELD, version, expires, version, now, ttl, 0, texts, past), max(version, expires))
+    else
+        front.set(write_wait(waiters - 1, min(tick, expires), kept, 0, 0, 0, 0, server, NOBODY, vouched), kept,
+                  version, expires, version, now, ttl, 0, texts, past)
+    end
+    return told .. tell_claimed(next_attempt, next_owner, expires)
+end
+
 local function release(argv)
     local token, connection = argv[2], argv[5]
     local record = call('get', key)
-    local reply = release_at_once(record, token, connection)
+    local reply = release_at_once(record, token, connection) or
+                  hand_over_at_once(record, token, argv[3], connection)
     if reply then
         return reply
     end

@@ -11,14 +11,14 @@
 -- The common case: the hold of a plain name. Returns the reply, or nil.
 local function renew_at_once(record, argv)
     local version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind =
-        read_held(record)
+        read_held(record, HELD)
     if token ~= argv[2] or argv[4] == 'server' or now >= expires then
         return nil
     end
     ttl = tonumber(argv[3]) or ttl
     expires = now + ttl * 1000
     local texts = pack(TEXTS, token, owner, mode, known_by(attempt), meta)
-    set(write_held(version, expires, fence, since, ttl, limit, texts, sub(record, behind)),
+    set(write_held(HELD, version, expires, fence, since, ttl, limit, texts, sub(record, behind)),
         max(version, expires))
     return tell_of('renewed', fence, ttl, 1, version, limit, owner, mode)
 end

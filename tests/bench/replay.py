@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""What each operation on a plain lock takes of Redis, beside what it must take at least.
+"""What each operation on a lock takes of Redis, beside what it must take at least: on one that nobody waits
+for, and where a lock is handed over to the only waiter.
 
     replay.py LIBRARY.lua
 
@@ -30,6 +31,9 @@ ROOM = 1.2 if QUICK else 1.0
 OTHERS = 9_000  # names besides, so that Redis need not grow its table while it is measured
 ENDED_AT_ONCE = 200  # names in one call, as BATCH_NAMES in locks/waiting/batch.h
 TTL_MS, HOUR_US = 60_000, 3_600_000_000
+WORKER, OTHER_WORKER = "aaaaaaaabbbbbbbb", "aaaaaaaacccccccc"
+WAIT = (WORKER, 15_000, TTL_MS, 0, 10_000)  # lease and claim window in ms, keep, how many may wait
+NEW, AGAIN = 0, 2
 
 SET_NX = "return redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])"
 FLOOR = """#!lua name=floor
@@ -46,7 +50,8 @@ redis.register_function('floor', floor)
 """
 FLOOR_HEAD = 34  # bytes of its record that are not in argv[1]
 
-NEW_NAMES = ("bare script", "acquire, no record", "hold for 1 ms")
+NEW_NAMES = ("bare script", "acquire, no record", "hold for 1 ms", "hold to hand over")
+NOT_SHOWN = ("hold for 1 ms", "hold to hand over", "last release")
 
 # The greatest ratio of each kind.
 BOUNDS = {
@@ -57,6 +62,11 @@ BOUNDS = {
     "acquire, free record": 1.5,
     "release, taken again within 30 s": 2.3,
     "end by time": 0.9,
+    "wait, the first": 2.0,
+    "release to a waiter here": 2.4,
+    "wait, taken again within 30 s": 3.6,
+    "release to a waiter elsewhere": 3.6,
+    "claim": 2.0,
 }
 
 
@@ -79,12 +89,13 @@ class Calls:
     def token(kind, i):
         return f"{kind}-token-{i:015}"
 
-    def acquire(self, kind, i, token, ttl_ms=TTL_MS):
+    def acquire(self, kind, i, token, ttl_ms=TTL_MS, sent=NEW, wait=()):
         texts = "".join(text + "\0" for text in (self.token(token, i), f"client-{token}", "exclusive", f"{i:016x}", ""))
-        return self.function("acquire", self.key(kind, i), struct.pack("<Bdd", 0, ttl_ms, 0) + texts.encode())
+        return self.function("acquire", self.key(kind, i), struct.pack("<Bdd", sent, ttl_ms, 0) + texts.encode(),
+                             *wait)
 
-    def release(self, i, token):
-        return self.function("release", self.key("name", i), self.token(token, i), "0123456789abcdef")
+    def release(self, kind, i, token, worker=WORKER):
+        return self.function("release", self.key(kind, i), self.token(token, i), worker)
 
     def renew(self, i):
         return self.function("renew", self.key("name", i), self.token("a", i), "")
@@ -145,11 +156,18 @@ def payloads(site):
         "acquire, no record": (calls.acquire("name", i, "a") for i in names),
         "renew": (calls.renew(i) for i in names),
         "refusal": (calls.acquire("name", i, "b") for i in names),
-        "release": (calls.release(i, "a") for i in names),
+        "release": (calls.release("name", i, "a") for i in names),
         "acquire, free record": (calls.acquire("name", i, "b") for i in names),
-        "release, taken again within 30 s": (calls.release(i, "b") for i in names),
+        "release, taken again within 30 s": (calls.release("name", i, "b") for i in names),
         "hold for 1 ms": (calls.acquire("ends", i, "a", 1) for i in names),
         "end by time": (calls.ended(first) for first in range(0, NAMES, ENDED_AT_ONCE)),
+        "hold to hand over": (calls.acquire("pair", i, "a") for i in names),
+        "wait, the first": (calls.acquire("pair", i, "b", wait=WAIT) for i in names),
+        "release to a waiter here": (calls.release("pair", i, "a") for i in names),
+        "wait, taken again within 30 s": (calls.acquire("pair", i, "c", wait=WAIT) for i in names),
+        "release to a waiter elsewhere": (calls.release("pair", i, "b", OTHER_WORKER) for i in names),
+        "claim": (calls.acquire("pair", i, "c", sent=AGAIN, wait=WAIT) for i in names),
+        "last release": (calls.release("pair", i, "c") for i in names),
     }
     return {kind: payload(calls) for kind, calls in kinds.items()}
 
@@ -202,6 +220,8 @@ def report(figures):
     for what, kind in (("floor, no record", "acquire, no record"), ("floor, with a record", "renew")):
         print(f"{what:34}{statistics.median(floor for _, floor in figures[kind]):7.1f}{1:8.2f}")
     for kind, pairs in figures.items():
+        if kind in NOT_SHOWN:
+            continue
         ratio, bound = statistics.median(taken / floor for taken, floor in pairs), BOUNDS.get(kind)
         is_missed = bound is not None and ratio > bound * ROOM
         all_well &= not is_missed

@@ -17,6 +17,12 @@ static void share(struct scripts *scripts)
     acquire(scripts, .name = "bad", .token = "b", .mode = "shared");
 }
 
+static void await(struct scripts *scripts)
+{
+    acquire(scripts, .name = "bad", .token = "a");
+    acquire(scripts, .name = "bad", .token = "b", .server = "one");
+}
+
 static void queue(struct scripts *scripts)
 {
     acquire(scripts, .name = "bad", .token = "a");
@@ -45,13 +51,15 @@ static const struct {
     {none, "call('hset', k, 'x', 'y')"},
     {none, "call('set', k, string.rep('\\0', 200))"},
     {hold, "call('setrange', k, 0, '\\255\\255\\255\\255\\255\\255\\239\\127')"},
-    {hold, "call('setrange', k, 1, '\\3')"}, /* a layout that there is not */
+    {hold, "call('setrange', k, 1, '\\4')"}, /* a layout that there is not */
     {hold, "call('setrange', k, 1, '\\255')"},
     {hold, "call('setrange', k, 10, struct.pack('<d', 0 / 0))"}, /* its end */
     {hold, "call('setrange', k, 10, struct.pack('<d', 1 / 0))"},
     {hold, "call('setrange', k, 10, struct.pack('<d', -1))"},
     {hold, "call('set', k, string.sub(r, 1, 60))"},
     {hold, "call('set', k, string.sub(r, 1, #r - 3))"},
+    {await, "call('setrange', k, 10, struct.pack('<d', 0 / 0))"},
+    {await, "call('set', k, string.sub(r, 1, #r - 3))"},
     {share, "call('set', k .. ':holds', 'x')"},
     {share, "call('hset', k .. ':holds', 'a', 'x', 'b', 'y')"},
     {share, "call('set', k .. ':expiries', 'x')"},
@@ -276,6 +284,40 @@ static void waiter_of_format_1_is_granted_by_a_state_of_format_2(void **state)
     assert_status(claimed, "claimed");
     assert_int_equal(claimed.ttl_ms, 9000);
     assert_int_equal(claimed.max_held_ms, 0);
+}
+
+/* Format 3 had no record of its own for a name that is held and waited for. */
+static void front_of_a_state_of_format_3_is_read_and_written_anew(void **state)
+{
+    struct scripts *scripts = *state;
+    int64_t now = redis_now(scripts);
+    redisReply *reply = redis_process_command(
+        &scripts->redis, "EVAL %s 1 baton:{n} %lld",
+        "local now = tonumber(ARGV[1]) local ends, far = now + 30000000, now + 600000000 "
+        "local state = struct.pack('<BBdI4I4I4I4I4I4I4I4I4ddddsddddddsss', 5, 0, now, 1, 1, 0, 1, "
+        "0, 0, 0, 0, 1, ends, 0, ends, far, '', 0, now, now - 9, now - 8, 7, 0, 'released', "
+        "'before', 'Z') "
+        "local function texts(token, owner, attempt) return "
+        "struct.pack('<Bsssss', 3, token, owner, 'exclusive', attempt, '') end "
+        "local hold = texts('a', 'A', 'known') .. "
+        "struct.pack('<ddddddI4dI4', now, now, ends, 30000, 0, 0, 0, 0, 1) "
+        "local waiter = texts('b', 'B', 'q') .. struct.pack('<ddddddI4dI4dddsB', 0, now, 0, 9000, "
+        "0, 0, 0, 0, 1, 5000, 0, now, 'one', 0) "
+        "return redis.call('set', KEYS[1], state .. hold .. waiter .. struct.pack('<d', far), "
+        "'px', 4000000)",
+        (long long)now);
+    freeReplyObject(reply);
+    struct seen seen = inspect(scripts, "n", "a");
+    assert_int_equal(seen.mine, 1);
+    assert_int_equal(seen.waiters, 1);
+    assert_string_equal(seen.last_owner, "Z");
+    assert_true(renew(scripts, "n", "a", 40000).ttl_ms == 40000);
+    assert_int_equal(redis_process_integer(&scripts->redis, "EVAL %s 1 baton:{n}",
+                                           "return string.byte(redis.call('get', KEYS[1]), 2)"),
+                     3);
+    assert_status(release(scripts, "n", "a"), "released");
+    assert_status(acquire(scripts, .token = "b", .attempt = "q", .again = true, .server = "one"),
+                  "claimed");
 }
 
 static void a_free_record_of_format_2_is_granted(void **state)
@@ -644,6 +686,8 @@ int main(void)
         cmocka_unit_test_setup(a_state_of_format_1_is_read_and_written_anew, scripts_clean),
         cmocka_unit_test_setup(a_plain_record_of_format_2_is_read_and_written_anew, scripts_clean),
         cmocka_unit_test_setup(a_free_record_of_format_2_is_granted, scripts_clean),
+        cmocka_unit_test_setup(front_of_a_state_of_format_3_is_read_and_written_anew,
+                               scripts_clean),
         cmocka_unit_test_setup(hold_and_waiters_of_format_1_are_read, scripts_clean),
         cmocka_unit_test_setup(waiter_of_format_1_is_granted_by_a_state_of_format_2, scripts_clean),
         cmocka_unit_test_setup(wherever_a_script_is_cut_off_each_key_ends, scripts_clean),

@@ -272,6 +272,7 @@ static void nobody_new_waits_or_watches(void **state)
         fill(scripts);
         assert_oom(acquire(scripts, .token = "b", .server = "one"));
         assert_oom(acquire(scripts, .token = "b", .server = "two"));
+        assert_oom(acquire(scripts, .token = "c", .token_is_new = true, .server = "one"));
         assert_oom(watch(scripts, "n", "two", 0));
         assert_oom(watch(scripts, "m", "two", 0));
         assert_int_equal(key_count(scripts), keys);

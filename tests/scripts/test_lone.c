@@ -108,6 +108,40 @@ static void lone_waiter_claims_what_another_server_released(void **state)
     assert_status(release(scripts, "n", "a"), "released");
 }
 
+/* The second byte of the main key: see STATE in locks/scripts/shared/1-formats.lua. */
+enum { HELD = 2, AWAITED = 3 };
+
+static int layout(struct scripts *scripts)
+{
+    redisReply *reply = redis_process_command(&scripts->redis, "GETRANGE baton:{n} 1 1");
+    int found = reply->len == 1 ? reply->str[0] : -1;
+    freeReplyObject(reply);
+    return found;
+}
+
+static void plain_name_stays_plain_while_one_waits_and_claims(void **state)
+{
+    struct scripts *scripts = *state;
+    struct answer waiting = park(scripts, "a", "one", .token_is_new = true, .claim_ms = 5000);
+    assert_status(waiting, "waiting");
+    assert_int_equal(layout(scripts), AWAITED);
+    assert_int_equal(inspect(scripts, "n", "").waiters, 1);
+    release_at(scripts, "n", "x", "two");
+    assert_int_equal(layout(scripts), AWAITED);
+    assert_status(acquire(scripts, .token = "a", .attempt = "a0", .again = true, .server = "one"),
+                  "superseded");
+    assert_status(park(scripts, "a", "one", .again = true), "claimed");
+    assert_int_equal(layout(scripts), HELD);
+
+    park(scripts, "b", "one", .token_is_new = true);
+    park(scripts, "c", "one", .token_is_new = true);
+    assert_int_equal(layout(scripts), AWAITED);
+    assert_string_equal(release_at(scripts, "n", "a", "one").next_attempt, "b1");
+    assert_int_equal(layout(scripts), AWAITED);
+    assert_string_equal(release_at(scripts, "n", "b", "one").next_attempt, "c1");
+    assert_int_equal(layout(scripts), HELD);
+}
+
 static int64_t kept_ms(struct scripts *scripts)
 {
     return redis_process_integer(&scripts->redis, "PTTL %s", key_of("n", "").text);
@@ -416,6 +450,7 @@ int main(void)
         TEST(lone_waiter_needs_no_key_of_its_own),
         TEST(lone_waiter_is_granted_by_the_reply_to_its_server),
         TEST(lone_waiter_claims_what_another_server_released),
+        TEST(plain_name_stays_plain_while_one_waits_and_claims),
         TEST(a_long_ttl_does_not_outlast_its_hold),
         TEST(its_server_hears_that_the_hold_ends_earlier),
         TEST(its_server_is_told_of_an_end_once),

@@ -102,11 +102,11 @@ void quorum_servers_stop(struct quorum_servers *servers)
  * many: see STATE in locks/scripts/shared/1-formats.lua. */
 bool quorum_servers_member_holds(struct quorum_servers *servers, int member, const char *name)
 {
-    enum { WHOLE, FREE, HELD, COUNT = 9 };
+    enum { WHOLE, FREE, HELD, AWAITED, COUNT = 9 };
     redisReply *reply =
         redis_process_command(&servers->members[member], "GETRANGE baton:{%s} 1 10", name);
-    bool holds = reply->len > 0 &&
-                 (reply->str[0] == HELD || (reply->str[0] == WHOLE && reply->str[COUNT] != 0));
+    bool holds = reply->len > 0 && (reply->str[0] == HELD || reply->str[0] == AWAITED ||
+                                    (reply->str[0] == WHOLE && reply->str[COUNT] != 0));
     freeReplyObject(reply);
     return holds;
 }

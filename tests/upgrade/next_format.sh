@@ -12,8 +12,8 @@ trap 'rm -rf "$dir"' EXIT
 for file; do
     mkdir -p "$dir/$(dirname "$file")"
     sed -e "
-/^local STATE = format_of('state', 3)/{
-    s/3/4/
+/^local STATE = format_of('state', 4)/{
+    s/4/5/
     s/\$/ -- A/
 }
 /^local LAST_OWNER = field(STATE/{
@@ -21,7 +21,7 @@ for file; do
     a local MORE = field(STATE, 'd') -- B
 }
 /^local function state_from_2/{
-    i earlier(STATE, 3, BEFORE_STATE, function(old) old[MORE] = 7 return old end) -- C
+    i earlier(STATE, 4, BEFORE_STATE, function(old) old[MORE] = 7 return old end) -- C
 }
 s/^    state\[ONLY\] = hold -- in place/    state[MORE] = 7 -- D\n&/
 /^ .*'', '', false)\$/s/false)/7, false) -- E/

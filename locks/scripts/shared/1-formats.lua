@@ -106,13 +106,14 @@ local function write(format, values)
     return pack(format.types, unpack(values, 1, format.last))
 end
 
--- The state of a name. A plain name has at most one hold, which was claimed, and nobody waits or watches:
--- its record is FREE or HELD, which 3-plain.lua writes. All others are WHOLE. The values from GENERATION on
--- are the past of the name.
+-- The state of a name. A plain name has at most one hold. Nobody waits or watches, and its hold was claimed:
+-- its record is FREE or HELD. Or all who wait do so at one server, of a lone hold: it is AWAITED. 3-plain.lua
+-- writes these. All others are WHOLE. The values from GENERATION on are the past of the name.
 local WHOLE = 0 -- a layout
 local FREE = 1 -- a layout
 local HELD = 2 -- a layout
-local STATE = format_of('state', 3)
+local AWAITED = 3 -- a layout, since version 4
+local STATE = format_of('state', 4)
 local LAYOUT = field(STATE, 'B')      -- WHOLE
 local VERSION = field(STATE, 'd')     -- the last number issued, be it as a fence or for the end of a hold
 local COUNT = field(STATE, 'I4')      -- how many holds there are
@@ -148,6 +149,11 @@ local function state_from_2(old)
     old[LAST_OWNER] = ''
     return old
 end
+
+-- It had no layout AWAITED.
+earlier(STATE, 3, STATE.types, function(old)
+    return old
+end)
 
 -- For its plain records see 3-state.lua.
 earlier(STATE, 2, '<BBdI4I4I4I4I4I4I4ddddsddddddss', state_from_2)

@@ -1,5 +1,5 @@
--- The record of a plain name: at most one hold, which was claimed, and nobody waits or watches. Operations
--- that find such a name work on these values alone, and need no state (3-state.lua).
+-- The record of a plain name: at most one hold, and all who wait are at one server. Operations that find such
+-- a name work on these values alone, and need no state (3-state.lua).
 
 -- Writes a number as digits. Redis would print a floating point number, which takes longer.
 local function digits(number)
@@ -44,12 +44,16 @@ end
 
 -- Such records have the version of STATE, and have not changed since this one. Two bytes, the version and
 -- LAYOUT, come first, then VERSION. A held name has EXPIRES, FENCE, SINCE, TTL, LIMIT and the texts of its
--- hold. The past, GENERATION to LAST_OWNER, is at the end.
+-- hold. The past follows, GENERATION to LAST_OWNER. At the end of an awaited name is who waits: WAITERS, TICK,
+-- QUEUE_KEPT, and of the front (8-front.lua) SINCE, TTL, CLAIM, KEEP, SERVER, its texts and VOUCHED.
 local PLAIN_SINCE = mark_of(3)
 local PAST_TYPES, FREE_TYPES, HELD_NUMBERS = '<ddddddsss', '<BBd', '<BBdddddI4'
+local WAIT_NUMBERS = '<I4dddddds'
 local FREE_PAST_TYPES, HELD_TYPES = FREE_TYPES .. PAST_TYPES, HELD_NUMBERS .. TEXTS
 
 local HELD_HEAD = '<BBdd' -- to EXPIRES
+local WAIT_TYPES = WAIT_NUMBERS .. TEXTS .. 'd'
+local NOBODY = '\0\0\0\0\0' -- the texts of a vacant front
 
 -- Whether the record of a plain name says all of this hold.
 local function is_plain(hold)
@@ -66,19 +70,20 @@ for _ = 1, 6 * 8 + 3 do
     NO_PAST = NO_PAST .. '\0'
 end
 
--- FREE or HELD, or false if the record is no plain one.
+-- FREE, HELD or AWAITED, or false if the record is no plain one.
 local function plain_layout(packed)
     local mark, layout = byte(packed, 1, 2)
     local is_plain_record = layout and mark >= PLAIN_SINCE and mark <= STATE.mark and layout ~= WHOLE
-    if is_plain_record and layout > HELD then
+    if is_plain_record and layout > AWAITED then
         refuse_record()
     end
     return is_plain_record and layout
 end
 
--- The version to the last text of a plain name that is held, and the position of its past; nil if it is none.
-local function read_held(packed)
-    if not packed or plain_layout(packed) ~= HELD then
+-- The version to the last text of a plain name of this layout that is held, and the position of its past; nil if
+-- it is none.
+local function read_held(packed, layout)
+    if not packed or plain_layout(packed) ~= layout then
         return nil
     end
     local _, _, version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind =
@@ -89,8 +94,14 @@ local function read_held(packed)
     return version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind
 end
 
-local function write_held(version, expires, fence, since, ttl, limit, texts, past)
-    return pack(HELD_NUMBERS, STATE.mark, HELD, version, expires, fence, since, ttl, limit) .. texts .. past
+local function write_held(layout, version, expires, fence, since, ttl, limit, texts, past)
+    return pack(HELD_NUMBERS, STATE.mark, layout, version, expires, fence, since, ttl, limit) .. texts .. past
+end
+
+-- The end of the record of an awaited name.
+local function write_wait(waiters, tick, kept, since, ttl, claim_ms, keep_ms, server, texts, vouched)
+    return pack(WAIT_NUMBERS, waiters, tick, kept, since, ttl, claim_ms, keep_ms, server) .. texts ..
+           pack('<d', vouched)
 end
 
 -- The last hold of a free name may have expired by a clock that was ahead. Its client still counts on

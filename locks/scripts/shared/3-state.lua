@@ -13,14 +13,11 @@ local function check_record(state, hold)
 end
 
 -- The front is a waiter, with the time until which its server lives: see 8-front.lua.
+
 local function read_front(packed, at)
     local front = read(WAITER, packed, at)
-    front[VOUCHED] = parse('<d', packed, front[WAITER.last + 1]) -- in place of the end of the record
+    front[VOUCHED] = parse('<d', packed, front[VOUCHED]) -- in place of the end of the record
     return front
-end
-
-local function write_front(front)
-    return write(WAITER, front) .. pack('<d', front[VOUCHED])
 end
 
 -- The state of a name, with notes of the current call. The constructor names the notes, so that the
@@ -29,14 +26,16 @@ end
 --   version      its VERSION
 --   past         the past as it was read; false once it may have changed
 --   hold_packed  the record of the lone hold; false once the hold may have changed
+--   had_waiters  whether somebody waited as it was read
 --   front        the front, or false: see 8-front.lua
 --   next_line    the line of the next waiter, or false: see 7-queue.lua
 --   servers      all servers, once they were read
 --   outbox       the messages for them
 --   asks         the server that asks for a release
 local function state_of(packed, past, version, ...)
-    return {loaded = packed, version = version, past = past, hold_packed = false, front = false,
-            next_line = false, servers = false, outbox = false, asks = false, STATE.mark, WHOLE, version, ...}
+    return {loaded = packed, version = version, past = past, hold_packed = false, had_waiters = false,
+            front = false, next_line = false, servers = false, outbox = false, asks = false, STATE.mark, WHOLE,
+            version, ...}
 end
 
 -- A plain name: its record, its past, its version and its hold, or false, and the values of the past.
@@ -47,6 +46,18 @@ local function plain_state_of(packed, past, version, limit, hold, ...)
     local exclusives = hold[MODE] == 'exclusive' and 1 or 0
     return state_of(packed, past, version, 1, exclusives, limit, 0, 0, 0, 0, 0, 0, hold[EXPIRES], 0, 0, 0, '',
                     ...)
+end
+
+-- Adds who waits, from this position of the record.
+local function read_wait(state, hold, packed, at)
+    local waiters, tick, kept, since, ttl, claim_ms, keep_ms, server, token, owner, mode, attempt, meta, vouched =
+        parse(WAIT_TYPES, packed, at)
+    local front = waiter_of(token, owner, mode, attempt, meta, since, ttl, 0, 0, 0, 0, 1, claim_ms, keep_ms, since,
+                            server, 0)
+    front[VOUCHED] = vouched
+    state.front, state.had_waiters = front, waiters > 0
+    state[WAITERS], state[TICK], state[QUEUE_KEPT], state[SERVERS] = waiters, tick, kept, 1
+    state[UNCLAIMED] = hold[ATTEMPT] == '' and 1 or 0
 end
 
 local function read_plain(packed, layout)
@@ -60,9 +71,12 @@ local function read_plain(packed, layout)
         hold = {HOLD.mark, token, owner, mode, attempt, meta, fence, since, expires, ttl, 0, 0,
                 limit, 0, 1}
     end
-    local state = plain_state_of(packed, sub(packed, behind), version, limit, hold,
+    local state = plain_state_of(packed, layout ~= AWAITED and sub(packed, behind), version, limit, hold,
                                  parse(PAST_TYPES, packed, behind))
-    state[ONLY] = hold -- in place of the end of the record
+    if layout == AWAITED then
+        read_wait(state, hold, packed, state[LAST_OWNER + 1])
+    end
+    state[ONLY] = hold -- in place of the position behind the past
     check_record(state, hold)
     return state
 end
@@ -83,6 +97,7 @@ local function read_whole(packed)
     if behind and behind <= #packed then
         state.front = read_front(packed, behind)
     end
+    state.had_waiters = state[WAITERS] > 0
     return state
 end
 
@@ -138,28 +153,53 @@ local function limit_of(state, hold)
     return hold[MODE] == 'shared' and state[LIMIT] or 0
 end
 
-local function write_plain(state)
-    local hold = state[ONLY]
-    if not hold then
+-- Whether the record of an awaited name says all of this front.
+local function is_plain_front(front)
+    return is_plain(front) and front[PLACE] == front[SINCE] and
+           front[MISSED] + front[EXPIRES] + front[WANTED] + front[REENTERS] == 0
+end
+
+-- The layout in which the state is written.
+local function layout_of(state)
+    local hold, front = state[ONLY], state.front
+    if hold and not is_plain(hold) then
+        return WHOLE
+    elseif state[COUNT] + state[WAITERS] + state[SERVERS] + state[UNCLAIMED] == (hold and 1 or 0) then
+        return hold and HELD or FREE
+    end
+    local is_awaited = hold and front and is_plain_front(front) and state[SERVERS] == 1 and
+                       state[UNCLAIMED] == (hold[ATTEMPT] == '' and 1 or 0) and state[AWAY] == 0 and
+                       state[ENTERING] == ''
+    return is_awaited and AWAITED or WHOLE
+end
+
+local function write_plain(state, layout)
+    local hold, first = state[ONLY], state.front
+    if layout == FREE then
         return write_free(state[VERSION], unpack(state, GENERATION, LAST_OWNER))
     end
     local past = state.past or pack(PAST_TYPES, unpack(state, GENERATION, LAST_OWNER))
-    return write_held(state[VERSION], hold[EXPIRES], hold[FENCE], hold[SINCE], hold[TTL],
-                      limit_of(state, hold), pack(TEXTS, unpack(hold, TOKEN, META)), past)
+    local packed = write_held(layout, state[VERSION], hold[EXPIRES], hold[FENCE], hold[SINCE], hold[TTL],
+                              limit_of(state, hold), pack(TEXTS, unpack(hold, TOKEN, META)), past)
+    if layout == HELD then
+        return packed
+    end
+    return packed .. write_wait(state[WAITERS], state[TICK], state[QUEUE_KEPT], first[SINCE], first[TTL],
+                                first[CLAIM], first[KEEP], first[SERVER],
+                                pack(TEXTS, unpack(first, TOKEN, META)), first[VOUCHED])
 end
 
 local function write_state(state)
-    local hold, first = state[ONLY], state.front
-    if state[COUNT] + state[WAITERS] + state[SERVERS] + state[UNCLAIMED] == (hold and 1 or 0) and
-       (not hold or is_plain(hold)) then
-        return write_plain(state)
+    local hold, first, layout = state[ONLY], state.front, layout_of(state)
+    if layout ~= WHOLE then
+        return write_plain(state, layout)
     end
     local packed = write(STATE, state)
     if not hold then
         return packed
     end
     local packed_hold = state.hold_packed or write(HOLD, hold)
-    return packed .. packed_hold .. (first and write_front(first) or '')
+    return packed .. packed_hold .. (first and write(WAITER, first) .. pack('<d', first[VOUCHED]) or '')
 end
 
 -- The time that the main key outlives by the retention. The version may be ahead of the clock.

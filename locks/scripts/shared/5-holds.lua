@@ -192,6 +192,10 @@ function holds.remember(state, ...)
     state[GENERATION], state.past = holds.store_end(state[GENERATION], ...), false
 end
 
+local function held_for(since, at)
+    return round_down((at - since) / 1000)
+end
+
 -- Whether the last end may be asked for again, by its token and its time.
 local function is_recent(token, at)
     return token ~= '' and now - at < GENERATION_SPAN
@@ -223,7 +227,7 @@ end
 function holds.note_end(state, hold, at, reason, repeatable)
     holds.remember_last(state)
     state[LAST_FENCE], state[LAST_AT] = hold[FENCE], at
-    state[LAST_HELD], state[LAST_HOLDS] = round_down((at - hold[SINCE]) / 1000), 0
+    state[LAST_HELD], state[LAST_HOLDS] = held_for(hold[SINCE], at), 0
     state[LAST_REASON], state[LAST_TOKEN] = reason, repeatable and hold[TOKEN] or ''
     state[LAST_OWNER] = holds.owner_of(hold)
 end
@@ -295,18 +299,22 @@ function holds.free_in(state, fence)
     return kept and ms_until(kept[EXPIRES]) or 0
 end
 
--- Ends the hold of a plain name: what `retire` does, on the values of its record. Returns for how long it
--- was held.
-function holds.retire_plain(record, behind, version, fence, since, at, reason, token, owner)
-    local generation, arrival, last_fence, last_at, last_held, last_left, _, last_token =
-        parse(PAST_TYPES, record, behind)
+-- The values of the past of a name whose lone hold ends: what `retire` does, on the values of its record. Those
+-- of the past so far follow the owner.
+function holds.past_with(fence, since, at, reason, token, owner, generation, arrival, last_fence, last_at,
+                         last_held, last_left, _, last_token)
     if is_recent(last_token, last_at) then
         generation = holds.store_end(generation, last_token, last_fence, last_at, last_held, last_left)
     end
-    local held_ms = round_down((at - since) / 1000)
-    set(write_free(version, generation, arrival, fence, at, held_ms, 0, reason, token, owner),
+    return generation, arrival, fence, at, held_for(since, at), 0, reason, token, owner
+end
+
+-- Ends the hold of a plain name. Returns for how long it was held.
+function holds.retire_plain(record, behind, version, fence, since, at, reason, token, owner)
+    set(write_free(version, holds.past_with(fence, since, at, reason, token, owner,
+                                            parse(PAST_TYPES, record, behind))),
         max(version, now))
-    return held_ms
+    return held_for(since, at)
 end
 
 -- Removes the first `gone` holds of a large crowd at once, and makes a new crowd of the others, which

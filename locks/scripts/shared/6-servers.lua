@@ -63,11 +63,22 @@ function servers.write(server)
     call('hset', servers_key(), server[ID], packed)
 end
 
+function servers.inbox(id)
+    return match(key, '^[^{]*') .. 'inbox:' .. id
+end
+
+function servers.message(...)
+    return concat({...}, ' ') .. ' ' .. key
+end
+
 -- Notes a message to a server. It is sent once the operation is stored.
 function servers.tell(state, server, ...)
-    local inbox = match(key, '^[^{]*') .. 'inbox:' .. server[ID]
-    state.outbox = state.outbox or {}
-    insert(state.outbox, {inbox, concat({...}, ' ') .. ' ' .. key})
+    local message = {servers.inbox(server[ID]), servers.message(...)}
+    if state.outbox then
+        insert(state.outbox, message)
+    else
+        state.outbox = {message}
+    end
 end
 
 -- Notes a message that makes the server act within `ms`.
@@ -150,9 +161,10 @@ function servers.send(state)
     if state.streams then
         servers.tell_streams(state)
     end
-    if state.expected then
-        due = due or {}
+    if state.expected and due then
         due[#due + 1], due[#due + 2] = key, state.expected
+    elseif state.expected then
+        due = {key, state.expected}
     end
     for _, message in ipairs(state.outbox or {}) do
         call('publish', message[1], message[2])
@@ -190,18 +202,13 @@ function servers.can_all_go(state)
     return true
 end
 
-local function had_waiters(state)
-    local packed = state.loaded
-    return packed and not plain_layout(packed) and select(WAITERS, read_head(STATE, packed, WAITERS)) > 0
-end
-
 -- Tells the watchers of a new version; or else, that somebody waits, or nobody does any more.
 function servers.tell_watchers(state)
     local has_changed = state[VERSION] ~= state.version
     for _, server in ipairs(state.servers) do
         if server[WATCHING] == 1 and has_changed then
             servers.tell(state, server, 'c', digits(state[VERSION]))
-        elseif server[WATCHING] == 1 and had_waiters(state) ~= (state[WAITERS] > 0) then
+        elseif server[WATCHING] == 1 and state.had_waiters ~= (state[WAITERS] > 0) then
             servers.tell(state, server, 'w')
         end
     end

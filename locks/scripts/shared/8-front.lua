@@ -80,14 +80,17 @@ function front.goes_with_hold(state, waiter)
 end
 
 -- Makes the keys of the queue live long enough, and a little longer, so that not every waiter moves
--- their expiries. Returns whether they have to be moved now.
+-- their expiries. Returns until when they live.
+function front.kept_for(lease_ms, kept)
+    local least_kept = now + max(2 * lease_ms * 1000 + KEPT_LEAST, retention)
+    return least_kept <= kept and kept or least_kept + retention / 10
+end
+
+-- Returns whether the expiries have to be moved now.
 function front.keep_queue(state, lease_ms)
-    local kept = now + max(2 * lease_ms * 1000 + KEPT_LEAST, retention)
-    if kept <= state[QUEUE_KEPT] then
-        return false
-    end
-    state[QUEUE_KEPT] = kept + retention / 10
-    return true
+    local kept = state[QUEUE_KEPT]
+    state[QUEUE_KEPT] = front.kept_for(lease_ms, kept)
+    return state[QUEUE_KEPT] > kept
 end
 
 -- Writes a new waiter into the keys of the queue. Keys that may be new get their expiry right behind the
@@ -217,29 +220,35 @@ function front.grant_unclaimed(state, first)
     servers.expect(state, {first[SERVER]}, ms, 'g', first[ATTEMPT], first[TOKEN], digits(ms))
 end
 
+-- Whether the first of these waiters may be granted without a look at the others. `asks`: its server has called.
+function front.goes_alone(mode, waiters, tick, asks)
+    return mode == 'exclusive' and (waiters == 1 or asks and now < tick)
+end
+
 -- The lone hold has ended. Hands over to an exclusive waiter. Returns false if this is no simple case.
 function front.hand_over(state)
     local first = state.front
-    local can = state[COUNT] == 0 and state[WAITERS] > 0 and now < first[VOUCHED] and epoch.may_grant()
-    if not can then
+    if state[COUNT] > 0 or state[WAITERS] == 0 or now >= first[VOUCHED] or not epoch.may_grant() then
         return false
-    elseif state.asks ~= first[SERVER] then
-        can = first[TOKEN] ~= '' and state[WAITERS] == 1 and first[MODE] == 'exclusive'
-        if can then
-            front.grant_unclaimed(state, first)
-        end
-        return can
     end
-    local waiter, behind_reenters = first, nil
-    if first[TOKEN] == '' then
+    local waiter, behind_reenters, asks = first, nil, state.asks == first[SERVER]
+    if first[TOKEN] == '' and asks then
         waiter, behind_reenters = front.next_two(first[SERVER])
     end
-    can = waiter and waiter[MODE] == 'exclusive' and behind_reenters ~= 1 and
-          (now < state[TICK] or state[WAITERS] == 1)
-    if can then
+    if not waiter or waiter[TOKEN] == '' or behind_reenters == 1 or
+       not front.goes_alone(waiter[MODE], state[WAITERS], state[TICK], asks) then
+        return false
+    elseif asks then
         front.grant_claimed(state, waiter)
+    else
+        front.grant_unclaimed(state, first)
     end
-    return can
+    return true
+end
+
+-- Stores an awaited name. The keys of its queue live until `kept`.
+function front.set(waits, kept, version, expires, ...)
+    set(write_held(AWAITED, version, expires, ...) .. waits, max(version, expires, kept - retention))
 end
 
 -- The waiter goes for good. The waiter that moves up must not re-enter behind another one, nor go with the
