@@ -6,7 +6,7 @@
 #   idle         clients wait and nothing happens: processor and memory, of 1,000 and of 15,000
 #   growth       what an operation costs as locks, waiters and shared holds become many
 # QUICK=1 takes a small part of the time, and says as little more. The report is in build/bench/; that of a
-# whole run goes into docs/performance.md, too.
+# whole run goes into docs/comparison.md, too.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
@@ -26,6 +26,6 @@ done
 python3 -B tests/bench/compare/report.py $results build/bench || failed+=(report)
 if [[ -z ${QUICK-} && $# == 0 ]]; then
     cp build/bench/bench-*.svg docs/images/
-    tests/bench/compare/put_in_page.sh build/bench/bench.md docs/performance.md
+    tests/bench/compare/put_in_page.sh build/bench/bench.md docs/comparison.md
 fi
 ((${#failed[@]} == 0)) || { echo "bench: failed: ${failed[*]}" >&2 && exit 1; }
