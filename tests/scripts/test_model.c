@@ -455,6 +455,7 @@ static void step_acquire(struct run *run)
                                   .attempt = ATTEMPTS[below(run, 3)],
                                   .token_is_new = is_new && chance(run, 70),
                                   .again = chance(run, 40)};
+    acquiring.again &= !acquiring.token_is_new; /* nobody sends both */
     if (acquiring.mode[0] == 's')
         acquiring.limit = run->is_calm ? 0 : LIMITS[below(run, 10)];
     make_terms(run, &acquiring);
