@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ from urllib.parse import quote
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HANGS = 60  # seconds after which a test gives up to wait; no test passes by waiting
 KEYS = {"app": ["acquire", "read", "break"], "reader": ["read"]}  # a principal and its verbs; the key is padded
+CLAIMS = []  # sockets whose names say which ports are taken; they stay open until this process ends
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
 
@@ -23,9 +25,19 @@ def key_of(principal):
 
 
 def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """As tests/support/free_port.c does it: below the ports that the kernel gives to connections, and no other test's."""
+    while True:
+        port = random.randrange(10_000, 20_000)
+        claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            claim.bind(f"\0baton-test-port-{port}".encode().ljust(108, b"\0"))
+            with socket.socket() as listener:
+                listener.bind(("127.0.0.1", port))
+        except OSError:
+            claim.close()
+            continue
+        CLAIMS.append(claim)
+        return port
 
 
 def until(question, what):
