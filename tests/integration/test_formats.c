@@ -44,15 +44,15 @@ static void log_says_no_damage(struct service *service)
 
 static void a_later_format_is_refused_and_left_alone(void **state)
 {
-    static const char *const SAYS[] = {"The state of this name in Redis has format 4",
-                                       "knows format 3"};
+    static const char *const SAYS[] = {"The state of this name in Redis has format 5",
+                                       "knows format 4"};
     struct service service;
     (void)state;
     service_open(&service, NULL, NULL);
-    freeReplyObject(redis_process_command(&service.redis, "SET baton:{new} \x07of-tomorrow"));
+    freeReplyObject(redis_process_command(&service.redis, "SET baton:{new} \x09of-tomorrow"));
     refuses(&service, "new", SAYS);
     redisReply *reply = redis_process_command(&service.redis, "GET baton:{new}");
-    assert_string_equal(reply->str, "\x07of-tomorrow");
+    assert_string_equal(reply->str, "\x09of-tomorrow");
     freeReplyObject(reply);
     answers(service.client, "POST /locks/other", NULL, 201, NULL);
     log_says_no_damage(&service);
