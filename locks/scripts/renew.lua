@@ -3,8 +3,8 @@
 --
 -- ARGV  2 token, 3 TTL in ms, or '' for the TTL it was last given, 4 'server' where a server keeps
 --       the hold alive for a client that need not know of it yet: it may still be taken back,
---       5 AT_LEAST and 6 MAX_HELD in ms (0: none), of a hold that was asked for without them: they count
---       from now on
+--       5 AT_LEAST and 6 MAX_HELD in ms (0: none), of a hold that was asked for without them, or with a longer
+--       MAX_HELD: they count from now on
 -- Returns packed 'renewed', fence, ttl_ms, holds, version, limit, owner, mode, and more (see told_of); the
 --         same with 'final' if the hold ends with its MAX_HELD, as it did before; or {'not_held'}.
 
@@ -45,7 +45,7 @@ local function renew(argv)
         hold[ATTEMPT] = known_by(hold[ATTEMPT])
     end
     local was_final = holds.is_final(hold)
-    if argv[5] and hold[AT_LEAST] == 0 then
+    if argv[5] then
         holds.begin_terms(hold, tonumber(argv[5]), tonumber(argv[6]))
     end
     hold[EXPIRES] = holds.end_of(hold, hold[TTL])

@@ -250,32 +250,48 @@ static void several_on_extended(void *context, const struct locks_reply *reply)
         several_confirm(several);
 }
 
-/* What counts from the grant counts from when all are held. A hold that the token had before keeps
- * what it has. */
-static struct renewal several_extension(const struct several_entry *entry)
+/* Whether at_least or max_held of a hold that the token had before may not have begun, since the
+ * request that has got it was cut off on its way. */
+static bool several_lacks_terms(const struct several_entry *entry)
 {
-    const struct several *several = entry->several;
-    struct renewal renewal = {.name = several_name(several, several_index(entry)),
-                              .token = several->acquire.token,
-                              .ttl_ms = several->acquire.ttl_ms,
-                              .is_of_server = true};
-    if (entry->result == LOCKS_DONE || entry->hold.at_least_ms + entry->hold.max_held_ms == 0) {
-        renewal.at_least_ms = several->acquire.at_least_ms;
-        renewal.max_held_ms = several->acquire.max_held_ms;
-    }
-    return renewal;
+    const struct acquire *acquire = &entry->several->acquire;
+    int64_t left_ms = entry->hold.max_held_ms;
+    return (acquire->at_least_ms > 0 && entry->hold.at_least_ms == 0) ||
+           (acquire->max_held_ms > 0 && (left_ms == 0 || left_ms > acquire->max_held_ms));
 }
 
-/* All names are held: gives them the TTL that the client asked for. The last hold has it already. A
- * hold that the token had before keeps its time if it has more time left. */
+static bool several_is_as_asked(const struct several_entry *entry)
+{
+    const struct several *several = entry->several;
+    if (entry->result == LOCKS_DONE)
+        return several_index(entry) + 1 == several->held;
+    return several_remaining_ms(entry) >= several->acquire.ttl_ms && !several_lacks_terms(entry);
+}
+
+/* What counts from the grant counts from when all are held. A hold that the token had before keeps
+ * what it has, and its time if it has more time left. */
+static struct renewal several_extension(const struct several_entry *entry)
+{
+    const struct acquire *acquire = &entry->several->acquire;
+    int64_t left_ms = entry->result == LOCKS_DONE ? 0 : several_remaining_ms(entry);
+    return (struct renewal){
+        .name = several_name(entry->several, several_index(entry)),
+        .token = acquire->token,
+        .ttl_ms = left_ms > acquire->ttl_ms ? left_ms : acquire->ttl_ms,
+        .is_of_server = true,
+        .at_least_ms = acquire->at_least_ms,
+        .max_held_ms = acquire->max_held_ms,
+    };
+}
+
+/* All names are held: gives them the TTL that the client asked for. The last hold has it already.
+ */
 static void several_extend(struct several *several)
 {
-    const struct acquire *acquire = &several->acquire;
     several_stop_renewing(several);
     for (size_t i = 0; i < several->held; i++) {
         struct several_entry *entry = &several->entries[i];
-        bool is_last = i + 1 == several->held;
-        if (entry->result == LOCKS_DONE ? is_last : several_remaining_ms(entry) >= acquire->ttl_ms)
+        if (several_is_as_asked(entry))
             continue;
         const struct renewal renewal = several_extension(entry);
         several->asking++;
@@ -345,8 +361,18 @@ static void several_queued(void *context, struct slice name)
         several->acquirer.queued(several->acquirer.context, name);
 }
 
-/* Asks for the next name. Every hold except the last has the claim window as its TTL, and no
- * at_least, so that it ends soon if this server dies on the way. */
+/* Every hold except the last has the claim window as its TTL, and no at_least, so that it ends soon
+ * if this server dies on the way. Its client may renew it meanwhile: so it has a max_held, which
+ * does not end before all are held and that of all begins. */
+static void several_ask_early(const struct locks *locks, struct acquire *acquire)
+{
+    acquire->ttl_ms = locks->claim_window_ms;
+    acquire->at_least_ms = 0;
+    if (acquire->max_held_ms > 0)
+        acquire->max_held_ms += acquire->wait_ms + locks->claim_window_ms;
+}
+
+/* Asks for the next name. */
 static void several_ask(struct several *several)
 {
     struct locks *locks = several->locks;
@@ -354,11 +380,9 @@ static void several_ask(struct several *several)
     uint64_t now = uv_now(locks->loop);
     acquire.replicas = 0; /* replicas confirm once, when all names are held */
     acquire.name = several_name(several, several->held);
-    if (several->held + 1 < several->names->count) {
-        acquire.ttl_ms = locks->claim_window_ms;
-        acquire.at_least_ms = acquire.max_held_ms = 0;
-    }
     acquire.wait_ms = several->deadline > now ? (int64_t)(several->deadline - now) : 0;
+    if (several->held + 1 < several->names->count)
+        several_ask_early(locks, &acquire);
     if (acquire.wait_ms > 0) {
         const struct acquirer acquirer = {several, several_client_is_connected,
                                           .queued = several_queued};

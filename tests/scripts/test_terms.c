@@ -332,6 +332,9 @@ static void terms_that_begin_do_not_lengthen_max_held(void **state)
     assert_left(begin_terms(scripts, "n", "a", 100, 0).max_held_ms, 600);
     assert_status(acquire(scripts, .name = "m", .token = "a", .max_held_ms = 1000), "granted");
     assert_int_equal(begin_terms(scripts, "m", "a", 0, 300).max_held_ms, 300);
+    sleep_past(scripts, 100);
+    assert_left(begin_terms(scripts, "m", "a", 0, 300).max_held_ms, 200);
+    assert_int_equal(inspect(scripts, "m", "a").shown_holds[0].held_ms, 100); /* they have begun */
 }
 
 int main(void)

@@ -122,9 +122,13 @@ function holds.bound(hold, left)
     hold[AT_LEAST] = hold[MAX_HELD] > 0 and min(hold[AT_LEAST], hold[MAX_HELD]) or hold[AT_LEAST]
 end
 
--- They count from now on. A MAX_HELD that the hold has already stays, if it ends sooner.
+-- They count from now on, unless they have begun. A MAX_HELD that the hold has already stays, if it ends sooner.
 function holds.begin_terms(hold, at_least, max_held)
     local _, left = holds.terms_of(hold)
+    local bounds = max_held > 0 and (left == 0 or hold[MAX_HELD] > max_held)
+    if hold[AT_LEAST] > 0 or at_least == 0 and not bounds then
+        return
+    end
     hold[SINCE], hold[AT_LEAST], hold[MAX_HELD] = now, at_least, max_held
     holds.bound(hold, left)
 end
