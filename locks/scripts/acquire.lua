@@ -70,7 +70,7 @@ end
 -- not enter it any more, and of a place that was made of a hold (see leave) nobody knows how it was asked for.
 local function other_use(state, used, waiter, request)
     local limit, reenters = limit_of(state, used), request.reenters and 1 or 0
-    local reentry = waiter and waiter[SINCE] > 0 and waiter[REENTERS] - reenters or 0
+    local reentry = waiter and not queue.had_hold(waiter) and waiter[REENTERS] - reenters or 0
     if used[MODE] == request.mode and limit == request.limit and used[SET] == request.set and
        used[PERMITS] == request.permits and reentry == 0 and
        (used[OWNER] == request.owner or byte(request.owner) == MADE) then

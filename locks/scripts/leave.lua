@@ -17,7 +17,7 @@
 -- re-enters if it has entered, or was entered.
 local function place_of(state, hold, claim_ms, keep)
     local reenters = state[EXCLUSIVES] > 0 and state[COUNT] - state[RELEASED_HOLDS] > 1 and 1 or 0
-    return waiter_of(hold[TOKEN], hold[OWNER], hold[MODE], '', hold[META], 0, hold[TTL], hold[AT_LEAST],
+    return waiter_of(hold[TOKEN], hold[OWNER], hold[MODE], '', hold[META], now, hold[TTL], hold[AT_LEAST],
                      hold[MAX_HELD], limit_of(state, hold), hold[SET], hold[PERMITS], claim_ms, keep,
                      hold[FENCE] - PAST, '', reenters)
 end

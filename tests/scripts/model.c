@@ -784,7 +784,7 @@ static bool is_anothers(const struct model_hold *hold, const struct model_waiter
  * was made of a hold. */
 static int differs_in_reentry(const struct model_waiter *waiter, const struct model_hold *wanted)
 {
-    return waiter && waiter->came ? waiter->hold.reenters - wanted->reenters : 0;
+    return waiter && !waiter->had_hold ? waiter->hold.reenters - wanted->reenters : 0;
 }
 
 /* Whether the token was used for something else than this. */
@@ -996,6 +996,8 @@ static void give_back(struct model *model, int64_t now, struct model_hold *hold,
         waiter = &model->waiters[model->waiter_count++];
         *waiter = (struct model_waiter){.hold = *hold,
                                         .arrival = hold->fence - (INT64_C(1) << 50),
+                                        .came = now,
+                                        .had_hold = true,
                                         .claim_ms = claim_ms,
                                         .keep_ms = keep_ms};
         waiter->hold.reenters = count_live(model) > 1 && count_shared(model) < model->hold_count;

@@ -31,6 +31,7 @@ enum model_place { PARKED, ABSENT, MISSED, GRANTED };
 struct model_waiter {
     struct model_hold hold; /* what it wants, with the attempt of its last request */
     enum model_place place;
+    bool had_hold;   /* its place is of that */
     bool is_away;    /* no server has its request; also while GRANTED */
     size_t server;   /* unless it is away */
     int64_t arrival; /* the least is first */

@@ -220,7 +220,10 @@ static void a_client_that_has_gone_is_missed_and_comes_back_in_front(void **stat
     sleep_past(scripts, 20);
     assert_true(holds(scripts, "a"));
     acquire(scripts, .token = "a", .attempt = "a", .again = true, .server = "one");
-    assert_int_equal(count_waiters(scripts), 2);
+    struct seen seen = inspect(scripts, "n", "");
+    assert_int_equal(seen.waiters, 2);
+    assert_string_equal(seen.in_line[1].owner, "x");
+    assert_int_equal(seen.in_line[1].waited_ms, 20);
     assert_status(acquire(scripts, .token = "x", .server = "two"), "waiting");
     release(scripts, "n", "a");
     assert_true(holds(scripts, "x"));

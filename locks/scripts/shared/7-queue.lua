@@ -15,6 +15,11 @@ local queue = {}
 local FRONT = 4503599627370496 -- a value
 local PAST = 1125899906842624 -- a value
 
+-- Whether the place is that of one that gives back a grant.
+function queue.had_hold(waiter)
+    return waiter[PLACE] > 0 and waiter[PLACE] ~= waiter[SINCE]
+end
+
 -- Returns the servers of the name, and makes state.away, the line of the absent. Functions that look at
 -- the queue call this first.
 function queue.lines_of(state)
