@@ -196,8 +196,7 @@ static void bound_by_entered(const struct model *model, int64_t now, struct mode
     for (size_t i = 0; hold->reenters && i < model->hold_count; i++) {
         const struct model_hold *entered = &model->holds[i];
         int64_t left = max_held_left(entered, now);
-        if (left == 0 || entered->released || !entered->attempt[0] ||
-            strcmp(entered->owner, hold->owner) != 0)
+        if (left == 0 || entered->released || strcmp(entered->owner, hold->owner) != 0)
             continue;
         hold->max_held_ms = hold->max_held_ms ? min(hold->max_held_ms, left) : left;
         hold->at_least_ms = min(hold->at_least_ms, hold->max_held_ms);
@@ -629,6 +628,12 @@ static bool was_released(const struct model *model, int64_t now, const char *tok
 /* The hold becomes that of the request. */
 static void claim(struct model *model, int64_t now, struct model_hold *hold, const char *attempt)
 {
+    const struct model_waiter *waiter = find_waiter(model, hold->token);
+    int64_t left = max_held_left(hold, now);
+    if (waiter && waiter->hold.max_held_ms != hold->max_held_ms) { /* it was bounded when granted */
+        hold->max_held_ms = left;
+        hold->at_least_ms = min(hold->at_least_ms, left);
+    }
     drop(model, find_waiter(model, hold->token));
     strcpy(hold->attempt, attempt);
     if (hold->at_least_ms || hold->max_held_ms)

@@ -133,11 +133,20 @@ function holds.begin_terms(hold, at_least, max_held)
     holds.bound(hold, left)
 end
 
+-- They count from its claim on. If the hold has not the MAX_HELD that its waiter asked for, that is of the holds
+-- that it has entered, and goes on.
+function holds.begin_claimed_terms(hold, waiter)
+    local _, left = holds.terms_of(hold)
+    local is_inherited = waiter and waiter[MAX_HELD] ~= hold[MAX_HELD]
+    hold[SINCE] = now
+    holds.bound(hold, is_inherited and left or 0)
+end
+
 -- The hold is to enter those of its owner, which are bounded. So re-entry is no way round MAX_HELD. Of very
 -- many holds, the batch that ends first counts.
 function holds.bound_by_entered(state, hold)
     for _, entered in ipairs(holds.first(state, BATCH)) do
-        if entered[OWNER] == hold[OWNER] and entered[ATTEMPT] ~= '' then
+        if entered[OWNER] == hold[OWNER] then
             local _, left = holds.terms_of(entered)
             holds.bound(hold, left)
         end

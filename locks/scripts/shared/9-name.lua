@@ -110,9 +110,12 @@ end
 
 -- An unclaimed hold becomes that of this request: its TTL begins, and with it what counts from its grant.
 local function claim(state, hold, attempt)
+    if has_terms(hold) then
+        holds.begin_claimed_terms(hold, queue.find(state, hold[TOKEN]))
+    end
     queue.forget(state, hold[TOKEN])
     state[UNCLAIMED] = state[UNCLAIMED] - 1
-    hold[ATTEMPT], hold[SINCE] = attempt, has_terms(hold) and now or hold[SINCE]
+    hold[ATTEMPT] = attempt
     hold[EXPIRES] = holds.end_of(hold, hold[TTL])
     holds.update(state, hold)
 end
