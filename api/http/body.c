@@ -92,7 +92,7 @@ bool body_parse(struct exchange *exchange)
     if (!json_is_object(exchange->kept.json) && !json_is_null(exchange->kept.json)) {
         char detail[DETAIL_LENGTH];
         snprintf(detail, sizeof detail,
-                 "expected a JSON object, such as {\"ttl_ms\": 30000}; got %s",
+                 "expected a JSON object, such as {\"ttl_ms\": 30000}; got %s.",
                  kind_of(exchange->kept.json));
         problem_parameter(exchange, "body", detail);
         return false;

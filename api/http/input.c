@@ -52,7 +52,8 @@ static void describe_range(const struct input *input, char text[EXPECTED_LENGTH]
         break;
     case FIELD_TEXT:
         snprintf(text, EXPECTED_LENGTH,
-                 "%" PRId64 " to %" PRId64 " bytes of UTF-8 without control characters", low, high);
+                 "text of %" PRId64 " to %" PRId64 " bytes of UTF-8 without control characters",
+                 low, high);
         break;
     case FIELD_TOKEN:
         snprintf(text, EXPECTED_LENGTH,
@@ -90,7 +91,7 @@ static const char *bounded_by(const struct input *input)
     const struct api *api = input->exchange->api;
     int64_t highest = highest_of(input);
     if (input->id == FIELD_WAIT)
-        return " The longest is the setting max-wait.";
+        return " The longest is the setting max-wait. To wait longer, repeat the request.";
     if (input->id == FIELD_TTL || input->id == FIELD_AT_LEAST)
         return highest == api->max_ttl_ms
                    ? " The longest is the setting max-ttl."

@@ -30,7 +30,7 @@ static void renew_refuse_final(struct exchange *exchange, const struct hold *hol
     json_t *document = problem_new(
         exchange, PROBLEM_MAX_HELD,
         "No renewal carries this hold beyond its max_held. It ends in %lld s: finish the work that "
-        "the lock protects until then, and acquire the lock again.",
+        "the lock protects by then, and acquire the lock again.",
         state_seconds_left(hold->ttl_ms));
     json_object_set_new(document, "ttl_ms", json_integer(hold->ttl_ms));
     problem_answer(exchange, PROBLEM_MAX_HELD, document);

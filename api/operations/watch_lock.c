@@ -103,7 +103,8 @@ enum handling watch_lock(struct exchange *exchange)
 {
     bool until_ended = field_given(&exchange->parameters, FIELD_UNTIL);
     if (until_ended && !field_given(&exchange->parameters, FIELD_LOCK_TOKEN)) {
-        field_refuse(exchange, FIELD_UNTIL, "only with the token of the hold, as Lock-Token");
+        field_refuse(exchange, FIELD_UNTIL,
+                     "only with the token of the hold. Send it as Lock-Token.");
         return ANSWERED;
     }
     struct watching *watching = memory_checked(calloc(1, sizeof *watching));
