@@ -19,7 +19,7 @@ baton=${BATON_TEST_BATON:-$root/build/baton}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/readme.XXXXXX")
 mkdir "$dir/bin"
 ln -s "$baton" "$dir/bin/baton"
-touch "$dir/https.log" "$dir/redis.log"
+touch "$dir/redis.log"
 started=()
 
 # No setting of whoever runs this has a say, and no proxy stands between.
@@ -50,6 +50,7 @@ fail() {
 # Waits for the line in which a batond says where it listens; prints HOST:PORT.
 address_in() { # LOG
     local address
+    touch "$1" # the batond may not have opened it yet
     for _ in {1..600}; do
         address=$(sed -n 's|.*"msg":"listening","url":"https\{0,1\}://\([^"]*\)".*|\1|p' "$1")
         [[ -z $address ]] || { echo "$address" && return; }
@@ -134,7 +135,6 @@ run_page() { # FOLDER
     local address
     mkdir -p "$1/sandbox/build" "$1/state"
     ln -s "$batond" "$1/sandbox/build/batond"
-    touch "$1/log"
     "$batond" --listen 127.0.0.1:0 --state-dir "$1/state" 2>"$1/log" </dev/null &
     started+=($!)
     address=$(address_in "$1/log")
