@@ -62,7 +62,8 @@ static void go_away(struct secure *secure, bool at_once, enum tls_end how, int v
         if (at_once)
             tls_client_end(&crowd[i], how);
     }
-    assert_true(at_once || comes_to_wait(secure, CROWD, CLOCK_HANG_MS));
+    if (!at_once && !comes_to_wait(secure, CROWD, CLOCK_HANG_MS))
+        fail_msg("before end %d of version %x: %s", how, version, secure->client->reply.body);
     for (size_t i = 0; i < CROWD && !at_once; i++)
         tls_client_end(&crowd[i], how);
     if (!comes_to_wait(secure, 0, CLOCK_HANG_MS))
