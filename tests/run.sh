@@ -120,7 +120,7 @@ export CMOCKA_TEST_ABORT=1
 # cmocka would take a crash for a failed test and go on; a sanitizer has more to say about it.
 export ASAN_OPTIONS="handle_segv=2:handle_abort=0:detect_leaks=1:detect_stack_use_after_return=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 export UBSAN_OPTIONS="print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}"
-export TSAN_OPTIONS="halt_on_error=0:exitcode=66:second_deadlock_stack=1${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
+export TSAN_OPTIONS="halt_on_error=0:exitcode=66:second_deadlock_stack=1:suppressions=$PWD/tests/threads.supp${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
 
 (($# == 0)) || longest_first "$@" |
     xargs -d '\n' -n 1 -P "${BATON_TEST_JOBS:-$((4 * $(nproc)))}" "$0" --one "$dir"
