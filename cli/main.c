@@ -35,8 +35,8 @@ static void print_usage(FILE *to)
 {
     fprintf(to, "usage: baton COMMAND [OPTION]... [NAME]...\n\nCommands:\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(to, "  %s %s\n        %s\n", COMMANDS[i].name, COMMANDS[i].arguments,
-                COMMANDS[i].text);
+        fprintf(to, "  %s%s%s\n        %s\n", COMMANDS[i].name, *COMMANDS[i].arguments ? " " : "",
+                COMMANDS[i].arguments, COMMANDS[i].text);
     fprintf(to, "\nOptions of all commands:\n");
     options_print(FOR_OTHERS, to);
     fprintf(to, "  -V, --version\n        print the version\n\n"

@@ -70,7 +70,7 @@ void print_caller(const json_t *caller)
 void print_heading(void)
 {
     printf("%-24s %-9s %-28s %-15s %-17s %8s %8s\n", "NAME", "STATE", "OWNER", "CLIENT", "FENCE",
-           "SINCE", "LEFT");
+           "FOR", "LEFT");
 }
 
 /* Whole seconds, or the milliseconds of a time below that. An absent one is "-". */

@@ -109,7 +109,8 @@ static bool reply_take_terms(struct slice *rest, struct hold *ret)
         return false;
     if (rest->length > 0 && !packed_take(rest, &ret->permits))
         return false;
-    ret->is_final = ret->max_held_ms > 0 && ret->ttl_ms >= ret->max_held_ms;
+    /* Less than a millisecond of max_held is told as 1, and of the TTL as 0. */
+    ret->is_final = ret->max_held_ms > 0 && ret->max_held_ms <= (ret->ttl_ms > 0 ? ret->ttl_ms : 1);
     return true;
 }
 

@@ -101,9 +101,10 @@ static void connection_has_the_lock_no_longer(void **state)
     assert_true(parked_hears(stream, "\"event\":\"granted\"", CLOCK_HANG_MS));
     assert_true(parked_hears(stream, "\"event\":\"heartbeat\"", CLOCK_HANG_MS));
     assert_true(parked_hears(stream, ",\"renewable\":false}\n", CLOCK_HANG_MS));
-    /* That it was max_held is for locks/test_renewer: not if Redis stands still about its end. */
-    assert_true(parked_hears(
-        stream, "{\"event\":\"lost\",\"detail\":\"the hold has ended: ", CLOCK_HANG_MS));
+    assert_true(parked_hears(stream,
+                             "{\"event\":\"lost\",\"detail\":\"the hold has ended: it has reached "
+                             "its max_held\"}\n",
+                             CLOCK_HANG_MS));
     assert_true(parked_ends(stream, CLOCK_HANG_MS));
     parked_close(stream);
     answers(service->client, "POST /locks/c?wait=10s", NULL, 201, NULL);

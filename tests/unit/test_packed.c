@@ -1,9 +1,12 @@
-/* Numbers and texts as struct.pack of Lua has them. */
+/* Numbers and texts as struct.pack of Lua has them, and what replies say by them. */
+#include "locks/calls/replies.h"
 #include "locks/types/packed.h"
 #include "redis/types/value.h"
 #include "tests/support/cmocka.h"
 
+#include <hiredis/hiredis.h>
 #include <math.h>
+#include <string.h>
 
 static void a_number_is_taken_as_it_was_put(void **state)
 {
@@ -67,6 +70,35 @@ static void a_text_ends_at_its_nul(void **state)
     assert_int_equal(rest.length, 1);
 }
 
+/* A hold of which so much is left, and so much of its max_held; 0: it has none. */
+static struct hold hold_of(double ttl_ms, double max_held_ms)
+{
+    const double NUMBERS[] = {9, ttl_ms, 1, 9, 0};
+    static const char TEXTS[] = "owner\0exclusive";
+    char bytes[8 * PACKED_NUMBER + sizeof "renewed" + sizeof TEXTS];
+    char *end = mempcpy(bytes, "renewed", sizeof "renewed");
+    struct hold hold;
+    for (size_t i = 0; i < sizeof NUMBERS / sizeof NUMBERS[0]; i++)
+        end = packed_put(end, NUMBERS[i]);
+    end = mempcpy(end, TEXTS, sizeof TEXTS);
+    end = packed_put(packed_put(end, 0), max_held_ms);
+    redisReply reply = {.type = REDIS_REPLY_STRING, .str = bytes, .len = (size_t)(end - bytes)};
+    assert_true(reply_read_hold((const struct value *)(const void *)&reply, &hold));
+    return hold;
+}
+
+static void hold_is_final_if_nothing_is_left_of_max_held_beyond_its_ttl(void **state)
+{
+    static const struct {
+        int ttl_ms, max_held_ms;
+        bool is_final;
+    } CASES[] = {{5, 0, false}, {5, 6, false}, {5, 5, true}, {0, 1, true}, {0, 2, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
+        assert_int_equal(hold_of(CASES[i].ttl_ms, CASES[i].max_held_ms).is_final,
+                         CASES[i].is_final);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -75,6 +107,7 @@ int main(void)
         cmocka_unit_test(what_is_no_whole_number_is_refused),
         cmocka_unit_test(what_is_cut_off_is_refused),
         cmocka_unit_test(a_text_ends_at_its_nul),
+        cmocka_unit_test(hold_is_final_if_nothing_is_left_of_max_held_beyond_its_ttl),
     };
     return cmocka_run_group_tests_name("packed", tests, NULL, NULL);
 }
