@@ -20,7 +20,7 @@ contend_floor() {
 
 contend_batond() { # NAME PROGRAM
     batond=("$2")
-    launch "$1" --workers=1
+    launch "$1" --workers=1 --key-prefix="$1:" # another release keeps its records apart
     contend "$1" "$launched_pid" "$launched/locks/NAME?ttl=60s"
     seq -f "url = \"$launched/locks/held-%.0f?ttl=1h\"" 50000 | curl -s -X POST -K - >/dev/null
 }
