@@ -205,21 +205,34 @@ static void a_record_without_an_expiry_is_used_and_gets_one(void **state)
     assert_true(redis_process_integer(&scripts->redis, "PTTL baton:{bad}") > 0);
 }
 
+/* Has the script write the record of "n" as an earlier build did: with `now`, which is returned,
+ * `ends` of a hold and `far` behind that. */
+static int64_t write_earlier(struct scripts *scripts, const char *script)
+{
+    static const char TIMES[] =
+        "local now = tonumber(ARGV[1]) local ends, far = now + 30000000, now + 600000000 ";
+    int64_t now = redis_now(scripts);
+    char whole[2000];
+    int length = snprintf(whole, sizeof whole, "%s%s return 1", TIMES, script);
+    assert_in_range(length, 1, sizeof whole - 1);
+    redisReply *reply =
+        redis_process_command(&scripts->redis, "EVAL %s 1 baton:{n} %lld", whole, (long long)now);
+    assert_int_equal(reply->type, REDIS_REPLY_INTEGER);
+    freeReplyObject(reply);
+    return now;
+}
+
 /* As an earlier build has written it: a hold behind a state without layouts. */
 static void a_state_of_format_1_is_read_and_written_anew(void **state)
 {
     struct scripts *scripts = *state;
-    int64_t now = redis_now(scripts);
-    redisReply *reply = redis_process_command(
-        &scripts->redis, "EVAL %s 1 baton:{n} %lld",
-        "local now = tonumber(ARGV[1]) local ends = now + 30000000 "
+    int64_t now = write_earlier(
+        scripts,
         "local state = struct.pack('<BdI4I4I4I4I4I4I4ddddddddddsss', 1, now, 1, 1, 0, 0, 0, 0, 0, "
         "ends, 0, 0, 0, 0, 0, now - 9, now - 8, 7, 0, '', 'released', 'before') "
         "local hold = struct.pack('<Bsssssdddd', 1, 'a', 'A', 'exclusive', 'known', 'm', now, "
         "now, ends, 30000) "
-        "return redis.call('set', KEYS[1], state .. hold, 'px', 4000000)",
-        (long long)now);
-    freeReplyObject(reply);
+        "redis.call('set', KEYS[1], state .. hold, 'px', 4000000)");
     struct seen seen = inspect(scripts, "n", "a");
     assert_int_equal(seen.mine, 1);
     assert_int_equal(seen.last_fence, now - 9);
@@ -234,15 +247,11 @@ static void a_state_of_format_1_is_read_and_written_anew(void **state)
 static void a_plain_record_of_format_2_is_read_and_written_anew(void **state)
 {
     struct scripts *scripts = *state;
-    int64_t now = redis_now(scripts);
-    redisReply *reply = redis_process_command(
-        &scripts->redis, "EVAL %s 1 baton:{n} %lld",
-        "local now = tonumber(ARGV[1]) local ends = now + 30000000 "
-        "return redis.call('set', KEYS[1], struct.pack('<BBdddddI4sssssddddddss', 3, 2, now, ends, "
+    int64_t now = write_earlier(
+        scripts,
+        "redis.call('set', KEYS[1], struct.pack('<BBdddddI4sssssddddddss', 3, 2, now, ends, "
         "now, now, 30000, 0, 'a', 'A', 'exclusive', 'known', 'm', 0, 0, now - 9, now - 8, 7, 0, "
-        "'released', 'before'), 'px', 4000000)",
-        (long long)now);
-    freeReplyObject(reply);
+        "'released', 'before'), 'px', 4000000)");
     assert_int_equal(count_holds(scripts, 100, NULL), 1);
     struct seen seen = inspect(scripts, "n", "a");
     assert_int_equal(seen.mine, 1);
@@ -259,20 +268,16 @@ static void a_plain_record_of_format_2_is_read_and_written_anew(void **state)
 static void waiter_of_format_1_is_granted_by_a_state_of_format_2(void **state)
 {
     struct scripts *scripts = *state;
-    int64_t now = redis_now(scripts);
-    redisReply *reply = redis_process_command(
-        &scripts->redis, "EVAL %s 1 baton:{n} %lld",
-        "local now = tonumber(ARGV[1]) local ends, far = now + 30000000, now + 600000000 "
+    int64_t now = write_earlier(
+        scripts,
         "local state = struct.pack('<BBdI4I4I4I4I4I4I4ddddsddddddss', 3, 0, now, 1, 1, 0, 1, 0, 0, "
         "1, ends, 0, ends, far, '', 0, now, now - 9, now - 8, 7, 0, 'released', 'before') "
         "local hold = struct.pack('<Bsssssdddd', 1, 'a', 'A', 'exclusive', 'known', 'm', now, "
         "now, ends, 30000) "
         "local waiter = struct.pack('<Bsssssdddddddds', 1, 'b', 'B', 'exclusive', 'q', '', 0, now, "
         "0, 9000, 0, 5000, 0, now, 'one') "
-        "return redis.call('set', KEYS[1], state .. hold .. waiter .. struct.pack('<d', far), "
-        "'px', 4000000)",
-        (long long)now);
-    freeReplyObject(reply);
+        "redis.call('set', KEYS[1], state .. hold .. waiter .. struct.pack('<d', far), "
+        "'px', 4000000)");
     struct seen seen = inspect(scripts, "n", "a");
     assert_int_equal(seen.mine, 1);
     assert_int_equal(seen.waiters, 1);
@@ -290,10 +295,8 @@ static void waiter_of_format_1_is_granted_by_a_state_of_format_2(void **state)
 static void front_of_a_state_of_format_3_is_read_and_written_anew(void **state)
 {
     struct scripts *scripts = *state;
-    int64_t now = redis_now(scripts);
-    redisReply *reply = redis_process_command(
-        &scripts->redis, "EVAL %s 1 baton:{n} %lld",
-        "local now = tonumber(ARGV[1]) local ends, far = now + 30000000, now + 600000000 "
+    write_earlier(
+        scripts,
         "local state = struct.pack('<BBdI4I4I4I4I4I4I4I4I4ddddsddddddsss', 5, 0, now, 1, 1, 0, 1, "
         "0, 0, 0, 0, 1, ends, 0, ends, far, '', 0, now, now - 9, now - 8, 7, 0, 'released', "
         "'before', 'Z') "
@@ -303,10 +306,8 @@ static void front_of_a_state_of_format_3_is_read_and_written_anew(void **state)
         "struct.pack('<ddddddI4dI4', now, now, ends, 30000, 0, 0, 0, 0, 1) "
         "local waiter = texts('b', 'B', 'q') .. struct.pack('<ddddddI4dI4dddsB', 0, now, 0, 9000, "
         "0, 0, 0, 0, 1, 5000, 0, now, 'one', 0) "
-        "return redis.call('set', KEYS[1], state .. hold .. waiter .. struct.pack('<d', far), "
-        "'px', 4000000)",
-        (long long)now);
-    freeReplyObject(reply);
+        "redis.call('set', KEYS[1], state .. hold .. waiter .. struct.pack('<d', far), "
+        "'px', 4000000)");
     struct seen seen = inspect(scripts, "n", "a");
     assert_int_equal(seen.mine, 1);
     assert_int_equal(seen.waiters, 1);
@@ -323,14 +324,10 @@ static void front_of_a_state_of_format_3_is_read_and_written_anew(void **state)
 static void a_free_record_of_format_2_is_granted(void **state)
 {
     struct scripts *scripts = *state;
-    int64_t now = redis_now(scripts);
-    redisReply *reply = redis_process_command(
-        &scripts->redis, "EVAL %s 1 baton:{n} %lld",
-        "local now = tonumber(ARGV[1]) return redis.call('set', KEYS[1], "
-        "struct.pack('<BBdddddddss', 3, 1, now, 0, 0, now - 9, now - 8, 7, 0, 'released', "
-        "'before'), 'px', 4000000)",
-        (long long)now);
-    freeReplyObject(reply);
+    int64_t now = write_earlier(
+        scripts, "redis.call('set', KEYS[1], "
+                 "struct.pack('<BBdddddddss', 3, 1, now, 0, 0, now - 9, now - 8, 7, 0, 'released', "
+                 "'before'), 'px', 4000000)");
     assert_int_equal(count_holds(scripts, 100, NULL), 0);
     struct answer held = acquire(scripts, .token = "x", .token_is_new = true);
     assert_status(held, "granted");
@@ -343,10 +340,8 @@ static void a_free_record_of_format_2_is_granted(void **state)
 static void hold_and_waiters_of_format_1_are_read(void **state)
 {
     struct scripts *scripts = *state;
-    int64_t now = redis_now(scripts);
-    redisReply *reply = redis_process_command(
-        &scripts->redis, "EVAL %s 1 baton:{n} %lld",
-        "local now = tonumber(ARGV[1]) local ends = now + 30000000 "
+    write_earlier(
+        scripts,
         "local state = struct.pack('<BBdI4I4I4I4I4I4I4ddddsddddddss', 3, 0, now, 1, 0, 3, 2, 0, 0, "
         "1, "
         "ends, 0, ends, now + 180000000, '', 0, now + 2, 0, 0, 0, 0, '', '') "
@@ -362,10 +357,7 @@ static void hold_and_waiters_of_format_1_are_read(void **state)
         "redis.call('hset', KEYS[1] .. ':waiters', 'c', waiter('c', 'shared', 3, now + 2)) "
         "redis.call('zadd', KEYS[1] .. ':queue:one', string.format('%d', now + 2), 'c') "
         "redis.call('pexpire', KEYS[1] .. ':waiters', 180000) "
-        "redis.call('pexpire', KEYS[1] .. ':queue:one', 180000) return 1",
-        (long long)now);
-    assert_int_equal(reply->type, REDIS_REPLY_INTEGER);
-    freeReplyObject(reply);
+        "redis.call('pexpire', KEYS[1] .. ':queue:one', 180000)");
     struct seen seen = inspect(scripts, "n", "a");
     assert_int_equal(seen.mine, 1);
     assert_int_equal(seen.limit, 3);

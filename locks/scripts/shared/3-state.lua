@@ -13,7 +13,6 @@ local function check_record(state, hold)
 end
 
 -- The front is a waiter, with the time until which its server lives: see 8-front.lua.
-
 local function read_front(packed, at)
     local front = read(WAITER, packed, at)
     front[VOUCHED] = parse('<d', packed, front[VOUCHED]) -- in place of the end of the record
