@@ -96,15 +96,19 @@ run_one() { # DIR TEST: prints a line, and the whole output of a TEST that faile
         ((code == 0 && passed + skipped > 0 || failed > 0)) || failed=1
     fi
     ((skipped == 0)) || sed -n "s|^\(.*: skipped: \)|$name: \1|p" "$log" # those that say why
+    sed -i '$!d' "$scratch.time" # bash has named the signal before, if one ended it
     echo "$passed $failed $skipped $(<"$scratch.time")" >"$log.count"
-    if ((failed)); then
-        printf '\n---- %s: exit code %s (124 and 137: time is up; 98: uncounted; 99: valgrind)\n' "$name" "$code"
-        cat "$log"
-        echo "----"
-    fi
-    awk -v name="$name" -v p="$passed" -v f="$failed" -v s="$skipped" -v t="$start" -v now="$EPOCHREALTIME" '
-        { printf "%-44s %4d passed %3d failed%s %7.1f s, of the processor %5.1f s\n", name, p, f,
-              s ? "  " s " skipped" : "", now - t, $1 + $2 }' "$scratch.time"
+    { # one at a time
+        flock 9
+        if ((failed)); then
+            printf '\n---- %s: exit code %s (124 and 137: time is up; 98: uncounted; 99: valgrind)\n' "$name" "$code"
+            awk 1 "$log" # with a newline at the end
+            echo "----"
+        fi
+        awk -v name="$name" -v p="$passed" -v f="$failed" -v s="$skipped" -v t="$start" -v now="$EPOCHREALTIME" '
+            { printf "%-44s %4d passed %3d failed%s %7.1f s, of the processor %5.1f s\n", name, p, f,
+                  s ? "  " s " skipped" : "", now - t, $1 + $2 }' "$scratch.time"
+    } 9>"$1/printing"
 }
 
 if [[ ${1-} == --one ]]; then

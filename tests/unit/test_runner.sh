@@ -1,7 +1,7 @@
 #!/bin/bash
 # A runner that overlooks a failure would make every other test worthless.
 set -euo pipefail
-runner=$PWD/tests/run.sh
+runner=$PWD/tests/run.sh steps=$PWD/tests/steps.sh
 sed -n "/^longest='/,/^'/p" "$runner" | grep / | while read -r name; do
     [[ -e tests/$name.c ]] || { echo "$name begins first and is no test" && exit 1; }
 done
@@ -83,6 +83,14 @@ cc -o fails fails.c -lcmocka
 expect 1 '1 passed, 1 failed' ./fails
 said=$("$runner" ./fails) || true
 grep -q 'fails.c:7: error' <<<"$said" || { echo "it does not say what failed: $said" && exit 1; }
+
+# What failed is told once more behind all steps: by the test, or by the end of a step that ran none.
+said=$(bash -c '. "$1"; step tests "$2" ./good ./fails; step other seq --no-such; step good true;
+    steps_close' - "$steps" "$runner" | sed -n '/^\*\*\*\* failed/,$p') || true
+for line in '**** failed: tests' '---- fails: exit' 'fails.c:7: error' '**** failed: other' 'seq: ' '4 passed, 2 failed'; do
+    grep -qF -- "$line" <<<"$said" || { echo "no '$line' in: $said" && exit 1; }
+done
+! grep -q '^---- good' <<<"$said" || { echo "it calls good failed: $said" && exit 1; }
 
 # A leak is really found, in a program that says that all is well.
 cat >leaking.c <<'END'
