@@ -273,17 +273,8 @@ static void several_names_are_confirmed_together(void **state)
                         3600000 + 500000);
 
     /* Each that was told of as granted is told of as taken back. */
-    char *log = process_output(&all->batond.process);
-    int granted = 0, taken_back = 0;
-    for (const char *at = strstr(log, "\"lock granted\",\"lock\":\"set"); at;
-         at = strstr(at + 1, "\"lock granted\",\"lock\":\"set"))
-        granted++;
-    for (const char *at = strstr(log, "lock taken back"); at;
-         at = strstr(at + 1, "lock taken back"))
-        taken_back++;
-    free(log);
-    assert_int_equal(granted, 6);
-    assert_int_equal(taken_back, 3);
+    is_logged(&all->batond, "\"lock granted\",\"lock\":\"set", 6);
+    is_logged(&all->batond, "\"lock taken back\"", 3);
 }
 
 /* What was granted by one connection is confirmed once another one has renewed it. */

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PATIENCE_MS = CLOCK_HANG_MS };
@@ -16,16 +15,6 @@ static void command(struct service *service, const char *text)
     redisReply *reply = redis_process_command(&service->redis, text);
     assert_int_not_equal(reply->type, REDIS_REPLY_ERROR);
     freeReplyObject(reply);
-}
-
-static size_t times_in_log(const struct service *service, const char *text)
-{
-    char *log = process_output(&service->batond.process);
-    size_t count = 0;
-    for (const char *at = log; (at = strstr(at, text)); at++)
-        count++;
-    free(log);
-    return count;
 }
 
 static bool damage_is_counted(void *context)
@@ -94,23 +83,17 @@ static void one_bad_record_is_the_matter_of_its_name_alone(void **state)
     each_request_says_what_to_do(client, "junk");
     for (int i = 0; i < 5; i++)
         the_others_are_listed(service);
-    assert_int_equal(times_in_log(service, "baton:{junk}"), 1);
+    is_logged(&service->batond, "baton:{junk}", 1);
     assert_true(clock_wait_until(damage_is_counted, service, PATIENCE_MS));
 
     answers(client, "DELETE /locks/junk?force=true", NULL, 200, NULL);
     assert_true(json_is_true(member(client, "cleared")));
-    assert_int_equal(times_in_log(service, "lock broken"), 1);
+    is_logged(&service->batond, "\"lock broken\",\"lock\":\"junk\"", 1);
     answers(client, "POST /locks/junk", NULL, 201, NULL);
     assert_true(member_integer(client, "fence") > fence);
     answers(client, "GET /locks", NULL, 200, NULL);
     assert_int_equal(json_array_size(member(client, "locks")), 2);
     assert_null(member(client, "skipped"));
-}
-
-/* A thread of its own writes the log. */
-static bool torn_is_logged(void *context)
-{
-    return times_in_log(context, "baton:{torn}") == 1;
 }
 
 /* The scripts can: an owner in it is no UTF-8. */
@@ -129,7 +112,7 @@ static void a_record_that_only_batond_cannot_read_is_the_matter_of_its_name_too(
     freeReplyObject(record);
     command(service, change);
     the_others_are_listed(service);
-    assert_true(clock_wait_until(torn_is_logged, service, PATIENCE_MS));
+    is_logged(&service->batond, "baton:{torn}", 1);
     answers(client, "POST /locks/torn", NULL, 500, "damaged");
     answers(client, "POST /locks/torn?wait=1ms", NULL, 500, "damaged");
     each_request_says_what_to_do(client, "torn");
@@ -154,10 +137,10 @@ static void what_is_missing_is_named(void **state)
     assert_non_null(strstr(client->reply.body, "zadd"));
     assert_non_null(strstr(client->reply.body, "hsetnx"));
     assert_non_null(strstr(client->reply.body, "docs/redis.md"));
-    char *log = process_output(&batond.process);
-    assert_non_null(strstr(log, "RIGHTS hsetnx zadd"));
-    assert_non_null(strstr(log, "Give that user the rules of docs/redis.md"));
-    free(log);
+    static const char LINE[] = "RIGHTS hsetnx zadd";
+    char line[1000];
+    assert_true(process_wait_line(&batond.process, LINE, NULL, line, sizeof line, PATIENCE_MS));
+    assert_non_null(strstr(line, "Give that user the rules of docs/redis.md"));
     command(service, "ACL SETUSER lesser +zadd +hsetnx");
     assert_true(comes_to_answer(client, "/readyz", 200, PATIENCE_MS));
     command(service, "ACL SETUSER lesser -hmget");
