@@ -346,7 +346,7 @@ static void come_to_wait(struct service *service, const char *name, int count)
         assert_int_equal(ask_as(service->client, name, "GET", "/metrics"), 200);
     while (!strstr(service->client->reply.body, text) && clock_ms() < deadline);
     if (!strstr(service->client->reply.body, text))
-        fail_msg("it does not come to%s", text);
+        fail_msg("it does not come to%sin\n%s", text, service->client->reply.body);
 }
 
 /* What may go on for long. */
