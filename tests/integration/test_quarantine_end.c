@@ -285,31 +285,15 @@ static const struct {
     {"boss", "DELETE /quarantine?reason=x&name=ci/a", 400},
 };
 
-/* The first line of the log with this message. */
-struct sought {
-    struct batond_process *batond;
-    const char *message;
-    json_t *line; /* to be decref'd */
-};
-
-static bool is_logged(void *context)
-{
-    struct sought *sought = context;
-    char *output = process_output(&sought->batond->process), *next = NULL;
-    for (char *line = strtok_r(output, "\n", &next); line && !sought->line;
-         line = strtok_r(NULL, "\n", &next))
-        if (strstr(line, sought->message))
-            sought->line = json_loads(line, 0, NULL);
-    free(output);
-    return sought->line != NULL;
-}
-
+/* The first line of the log with this message. To be decref'd. */
 static json_t *logged(struct batond_process *batond, const char *message)
 {
-    struct sought sought = {batond, message, NULL};
-    if (!clock_wait_until(is_logged, &sought, PATIENCE_MS))
+    char text[2000];
+    if (!process_wait_line(&batond->process, message, NULL, text, sizeof text, PATIENCE_MS))
         fail_msg("no line with %s", message);
-    return sought.line;
+    json_t *line = json_loads(text, 0, NULL);
+    assert_non_null(line);
+    return line;
 }
 
 static const char *text_in(const json_t *line, const char *name)
