@@ -85,10 +85,11 @@ prepare() { # RELEASE
     unpack "$1" "$root"
     cp "$folder/$1"/baton_*.deb "$root/packages/baton.deb"
     cp "$folder/$1"/baton-client_*.deb "$root/packages/baton-client.deb"
-    cp "$folder/$1/next.deb" tests/package/in_root.sh "$root/packages"
+    cp "$folder/$1/next.deb" tests/package/{in_root,run_steps}.sh README.md docs/shell.md "$root/packages"
     rm -rf "$root/var/lib/apt/lists"
     mv "$folder/lists-$1" "$root/var/lib/apt/lists" # as they were for the build
     root_enter "$root" apt-get -q install -y --no-install-recommends systemd systemd-sysv dbus curl procps
+    root_enter "$root" apt-get -q install -y --download-only --no-install-recommends cron libfaketime
     root_enter "$root" apt-get -q install -y --download-only /packages/baton.deb /packages/baton-client.deb
     rm "$root/usr/sbin/policy-rc.d"
 }
@@ -101,7 +102,7 @@ boot() { # RELEASE
 }
 
 inside() { # RELEASE COMMAND...
-    timeout 240 podman "${storage[@]}" exec "baton-$1-$$" "${@:2}"
+    timeout 400 podman "${storage[@]}" exec "baton-$1-$$" "${@:2}"
 }
 
 run() { # RELEASE

@@ -1,14 +1,18 @@
 #!/bin/bash
 # The life of the package in a root where systemd runs: installed, used, restarted, upgraded, removed,
-# purged. clean_roots.sh starts it there, with the packages in /packages.
+# purged; and `baton run` in it (run_steps.sh). clean_roots.sh starts it there, with the packages in
+# /packages.
 set -euo pipefail
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 
 url=http://127.0.0.1:7420
 
+# shellcheck source=tests/package/run_steps.sh
+. /packages/run_steps.sh
+
 fail() {
     printf '%s\n' "FAILED: $*" >&2
-    journalctl --no-pager -n 40 -u baton.service -u baton.socket >&2
+    journalctl --no-pager -n 40 -u 'baton.*' -u 'job*' -u nightly -u cron >&2
     exit 1
 }
 
@@ -263,8 +267,10 @@ main() {
     mount --make-rshared /
     eventually has_started
     token=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
-    for step in client_needs_no_redis is_installed_and_runs is_restrained keeps_a_hold_over_a_restart starts_again is_watched \
-        is_configured uses_another_redis drains stops waits_at_the_socket is_upgraded is_removed; do
+    for step in client_needs_no_redis is_installed_and_runs runs_as_a_unit dies_as_a_unit \
+        tells_the_exit_status runs_the_unit_of_the_docs runs_from_cron is_restrained \
+        keeps_a_hold_over_a_restart starts_again is_watched is_configured uses_another_redis drains \
+        stops waits_at_the_socket is_upgraded is_removed; do
         $step
     done
 }
