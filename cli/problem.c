@@ -30,6 +30,7 @@ static const struct {
     {"locked", STATUS_REFUSED, "Without -n, baton acquire waits for it."},
     {"wait_timeout", STATUS_REFUSED, "Wait longer with -w, or see who holds it with baton show."},
     {"not_held", STATUS_LOST, NULL},
+    {"max_held", STATUS_OVERDUE, NULL},
     {"hold_ended", STATUS_REFUSED, "baton show tells the fences of now."},
     {"unauthorized", STATUS_DENIED,
      "Name the file of your API key with --auth-file or BATON_AUTH_FILE."},
@@ -83,6 +84,18 @@ static void problem_print_lines(const char *text)
     }
 }
 
+/* The first sentence, and those behind it up to one with a parameter of HTTP, as in wait=30s: the
+ * advice for baton is in CODES. */
+static size_t problem_length(const char *detail)
+{
+    const char *first = strstr(detail, ". "), *end = first ? strchr(first, '=') : NULL;
+    if (!end)
+        return strlen(detail);
+    while (strncmp(--end, ". ", 2) != 0) {
+    }
+    return (size_t)(end + 1 - detail);
+}
+
 static const char *problem_text(const struct reply *reply, const char *member)
 {
     const char *text = json_string_value(json_object_get(reply->json, member));
@@ -91,7 +104,7 @@ static const char *problem_text(const struct reply *reply, const char *member)
 
 enum status problem_report(const struct reply *reply, const char *subject)
 {
-    char name[SHOWN_TEXT], title[SHOWN_TEXT];
+    char name[SHOWN_TEXT], title[SHOWN_TEXT], relevant[SHOWN_TEXT];
     enum status status = problem_status(reply);
     if (status == STATUS_DONE)
         return status;
@@ -102,11 +115,12 @@ enum status problem_report(const struct reply *reply, const char *subject)
             "Check the URL in --url, BATON_URL or client.conf, and that batond runs.");
         return status;
     }
-    const char *of_several = problem_text(reply, "name");
+    const char *of_several = problem_text(reply, "name"), *detail = problem_text(reply, "detail");
     utf8_show_all(slice_of(of_several[0] ? of_several : subject), name, sizeof name);
     utf8_show_all(slice_of(problem_text(reply, "title")), title, sizeof title);
     problem_print(status, "%s%s%s", name, name[0] ? ": " : "", title);
-    problem_print_lines(problem_text(reply, "detail"));
+    snprintf(relevant, sizeof relevant, "%.*s", (int)problem_length(detail), detail);
+    problem_print_lines(relevant);
     problem_print_lines(problem_advice(reply_code(reply)));
     return status;
 }

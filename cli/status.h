@@ -11,7 +11,7 @@ enum status {
     STATUS_LOST = 76,       /* the token holds nothing any more */
     STATUS_DENIED = 77,     /* the API key is missing, or has no such right */
     STATUS_CONFIG = 78,     /* a setting, a file, or a URL that is no batond's */
-    STATUS_OVERDUE = 124,   /* --max-held has ended the command, as timeout(1) does */
+    STATUS_OVERDUE = 124,   /* of --max-held: the command was ended, or the renewals are */
 };
 
 #endif

@@ -30,8 +30,11 @@ int token_read(const char *path, char token[TOKEN_SIZE], struct failure *failure
     if (file && file != stdin)
         fclose(file);
     if (!is_read)
-        return failure_set(failure, -EINVAL, "--token-file: cannot read %s: %s", path,
-                           strerror(error));
+        return failure_set(
+            failure, -EINVAL, "--token-file: cannot read %s: %s.%s", path, strerror(error),
+            error == ENOENT ? " Was the hold released? That removes the file. See who "
+                              "has the lock with baton show NAME."
+                            : "");
     token[strcspn(token, "\r\n")] = '\0';
     while (token[valid] > ' ' && token[valid] < 0x7f) /* what may stand in a header */
         valid++;

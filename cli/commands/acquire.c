@@ -63,14 +63,6 @@ static json_t *acquire_meta(const struct options *options)
 
 static json_t *acquire_body(const struct options *options)
 {
-    const struct {
-        const char *member;
-        int64_t value; /* 0: not given */
-    } numbers[] = {{"limit", options->limit},
-                   {"permits", options->permits},
-                   {"ttl_ms", options->ttl_ms},
-                   {"at_least_ms", options->at_least_ms},
-                   {"max_held_ms", options->max_held_ms}};
     char owner[OWNER_TEXT];
     json_t *body = memory_checked(json_object()), *meta = acquire_meta(options);
     acquire_name_owner(owner);
@@ -79,9 +71,13 @@ static json_t *acquire_body(const struct options *options)
         json_object_set_new(body, "mode", json_string("shared"));
     if (options->reentrant)
         json_object_set_new(body, "reentrant", json_true());
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        if (numbers[i].value)
-            json_object_set_new(body, numbers[i].member, json_integer(numbers[i].value));
+    if (options->limit)
+        json_object_set_new(body, "limit", json_integer(options->limit));
+    if (options->permits)
+        json_object_set_new(body, "permits", json_integer(options->permits));
+    command_add_duration(body, "ttl", options->ttl_ms);
+    command_add_duration(body, "at_least", options->at_least_ms);
+    command_add_duration(body, "max_held", options->max_held_ms);
     if (json_object_size(meta) > 0)
         json_object_set(body, "meta", meta);
     json_decref(meta);

@@ -27,4 +27,7 @@ enum status command_whoami(const struct context *context);
  * to the body. */
 char *command_path(const struct options *options, json_t *body);
 
+/* Adds a duration to the body, unless it is 0: in units, so that a refusal speaks of them, too. */
+void command_add_duration(json_t *body, const char *member, int64_t ms);
+
 #endif

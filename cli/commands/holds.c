@@ -1,4 +1,5 @@
 /* baton renew, release and break: what becomes of holds. */
+#include "base/duration.h"
 #include "base/memory.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/print.h"
@@ -18,6 +19,14 @@ char *command_path(const struct options *options, json_t *body)
         json_array_append_new(names, json_string(options->names[i]));
     json_object_set_new(body, "names", names);
     return memory_checked(strdup("/locks"));
+}
+
+void command_add_duration(json_t *body, const char *member, int64_t ms)
+{
+    char text[DURATION_TEXT];
+    duration_format(ms, text);
+    if (ms > 0)
+        json_object_set_new(body, member, json_string(text));
 }
 
 /* Sends a request with the token of --token-file for the names of the command line. */
@@ -47,8 +56,7 @@ static enum status holds_send(const struct context *context, const char *method,
 enum status command_renew(const struct context *context)
 {
     json_t *body = memory_checked(json_object());
-    if (context->options->ttl_ms)
-        json_object_set_new(body, "ttl_ms", json_integer(context->options->ttl_ms));
+    command_add_duration(body, "ttl", context->options->ttl_ms);
     enum status status = holds_send(context, "PUT", body);
     json_decref(body);
     return status;

@@ -2,6 +2,7 @@
 
 #include "base/duration.h"
 #include "base/utf8.h"
+#include "cli/client.h"
 
 #include <stdio.h>
 
@@ -113,6 +114,31 @@ static void print_line(const json_t *lock, const char *state, const json_t *one,
     putchar('\n');
 }
 
+static void print_after(const char *before, const json_t *object, const char *member)
+{
+    if (!json_is_string(json_object_get(object, member)))
+        return;
+    fputs(before, stdout);
+    print_shown(object, member, "");
+}
+
+/* Who broke the hold that ended last, and why. */
+static void print_break(const json_t *release)
+{
+    char ago[DURATION_SPOKEN];
+    const json_t *broken = json_object_get(release, "broken");
+    if (!broken)
+        return;
+    duration_speak(reply_ms(release, "ago_ms"), ago);
+    fputs("  the hold", stdout);
+    print_after(" of ", release, "owner");
+    printf(" was broken %s ago", ago);
+    print_after(" by ", broken, "principal");
+    print_after(" from ", broken, "client");
+    print_after(": ", broken, "reason");
+    putchar('\n');
+}
+
 void print_lock(const json_t *lock)
 {
     const json_t *holders = json_object_get(lock, "holders"),
@@ -128,5 +154,6 @@ void print_lock(const json_t *lock)
     }
     json_array_foreach (waiters, i, one)
         print_line(lock, "waiting", one, "waited_ms");
+    print_break(json_object_get(lock, "last_release"));
     fflush(stdout);
 }

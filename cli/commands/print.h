@@ -16,7 +16,8 @@ void print_caller(const json_t *caller);
 /* The columns of print_lock. */
 void print_heading(void);
 
-/* A line for each holder and each waiter of a lock, or one that says it is free. */
+/* A line for each holder and each waiter of a lock, or one that says it is free; and who broke the
+ * hold that ended last, if it was broken. */
 void print_lock(const json_t *lock);
 
 #endif

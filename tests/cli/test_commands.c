@@ -41,9 +41,13 @@ static void held_lock_is_refused_without_a_wait(void **state)
     answers(client_of(state), "POST /locks/taken?owner=ann", NULL, 201, NULL);
     says(terminal, 75, "baton: taken: The lock is taken\n  Held by ann", "$BATON acquire -n taken");
     says(terminal, 75, "Without -n", "$BATON acquire -n taken");
+    assert_null(strstr(terminal->output, "wait="));
     says(terminal, 3, NULL, "$BATON acquire -nq -E 3 taken");
     assert_string_equal(terminal->output, "");
     says(terminal, 75, "The wait ended", "$BATON acquire -w 100ms taken");
+    assert_null(strstr(terminal->output, "wait="));
+    says(terminal, 75, "place in the queue is given up.\n  Wait longer with -w",
+         "$BATON run -w 100ms taken -- true");
     comes_to_queue(client_of(state), "taken", 0);
 }
 
@@ -53,7 +57,8 @@ static void two_acquires_of_one_user_exclude_each_other(void **state)
     says(terminal, 0, NULL, "$BATON acquire -n user");
     says(terminal, 75, NULL, "$BATON acquire -n user");
     says(terminal, 0, NULL, "$BATON acquire -n --owner=me label");
-    says(terminal, 75, NULL, "$BATON acquire -n --owner=me label");
+    says(terminal, 75, "Held by me", "$BATON acquire -n --owner=me label");
+    assert_null(strstr(terminal->output, "reentrant="));
 }
 
 static void options_of_acquire_reach_batond(void **state)
@@ -76,7 +81,8 @@ static void permits_count_by_the_limit(void **state)
     says(terminal, 75, "3 of 5 taken", "$BATON acquire -n --limit=5 --permits=3 pool");
     says(terminal, 75, NULL, "$BATON run -n --limit=5 --permits=3 pool -- true");
     says(terminal, 0, "granted", "$BATON run -n --limit=5 --permits=2 pool -- echo granted");
-    says(terminal, 64, "permits: ", "$BATON acquire -n --permits=2 pool");
+    says(terminal, 64, "permits: only with a limit, and at most as many as that.\n",
+         "$BATON acquire -n --permits=2 pool");
 }
 
 static void reentrant_acquire_joins_the_hold_of_its_owner(void **state)
@@ -101,7 +107,7 @@ static void renewal_beyond_max_held_is_refused(void **state)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 0, NULL, "$BATON acquire -n --ttl=1h --max-held=1h --token-file=token most");
-    says(terminal, 75, "cannot be renewed any more", "$BATON renew --token-file=token most");
+    says(terminal, 124, "cannot be renewed any more", "$BATON renew --token-file=token most");
     says(terminal, 0, "\"max_held_ms\":3", "$BATON renew --json --ttl=1m --token-file=token most");
 }
 
@@ -176,6 +182,7 @@ static void token_file_is_private_and_goes_with_release(void **state)
          "$BATON renew --token-file=kept filed"); /* the old token is still there */
     says(terminal, 0, NULL, "$BATON release --token-file=kept filed");
     says(terminal, 0, "0", "find . -name 'kept*' | wc -l");
+    says(terminal, 78, "Was the hold released?", "$BATON release --token-file=kept filed");
 }
 
 static void token_file_that_cannot_be_written_leaves_the_lock_free(void **state)
@@ -291,6 +298,8 @@ static void break_by_fence_ends_that_hold_with_the_reason(void **state)
     assert_int_equal(member_integer(client, "hold_count"), 1);
     assert_string_equal(member_text(client, "last_release.owner"), "ann");
     assert_string_equal(member_text(client, "last_release.broken.reason"), "ann is gone");
+    says(terminal, 0, " s ago from 127.0.0.1: ann is gone\n", "$BATON show exact");
+    says(terminal, 0, "  the hold of ann was broken ", "$BATON list exact");
     says(terminal, 75, "The hold to break has ended", "%s", command);
     says(terminal, 64, "--fence is of a hold of one lock", "$BATON break --fence=1 a b");
 }
@@ -309,7 +318,8 @@ static void break_ends_holds_by_name_and_by_prefix(void **state)
 static void what_batond_refuses_is_usage(void **state)
 {
     struct terminal *terminal = terminal_of(state);
-    says(terminal, 64, "ttl_ms: expected", "$BATON acquire --ttl=1000h long");
+    says(terminal, 64, "ttl: expected a duration from 100ms to 1h,",
+         "$BATON acquire --ttl=2h long");
     says(terminal, 64, "name is not valid", "$BATON show ''");
     says(terminal, 78, NULL, "$BATON show --url=$BATON_URL/elsewhere x");
 }
