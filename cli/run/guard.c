@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,8 +21,8 @@ struct watch {
     struct guard_plan plan;
     pid_t command; /* 0 once it is reaped */
     enum phase phase;
-    int64_t next_ns; /* when the phase ends */
-    int orders, reports, children, clock;
+    int64_t next_ns; /* when the phase ends, once the command is asked */
+    int orders;      /* -1: the front is gone */
     timer_t waker;
     struct guard_report report;
 };
@@ -51,16 +49,12 @@ static void guard_exec(const struct guard_plan *plan, pid_t guard)
     _exit(error == ENOENT ? NOT_FOUND : NOT_RUN);
 }
 
-/* When something has to be done without an order. The kernel continues this process then, if it is
- * stopped. */
-static void watch_set_clocks(struct watch *watch)
+/* When something has to be done without an order. */
+static int64_t watch_next(const struct watch *watch)
 {
     const struct guard_plan *plan = &watch->plan;
-    int64_t asks_ns = plan->expires_ns - plan->margin_ns - plan->kill_after_ns;
-    int64_t next_ns = watch->phase == PHASE_RUNNING ? asks_ns : watch->next_ns;
-    struct itimerspec alarm = {.it_value = boottime_spec(next_ns)};
-    timerfd_settime(watch->clock, TFD_TIMER_ABSTIME, &alarm, NULL);
-    waker_set(watch->waker, next_ns);
+    return watch->phase == PHASE_RUNNING ? plan->expires_ns - plan->margin_ns - plan->kill_after_ns
+                                         : watch->next_ns;
 }
 
 static void watch_ask(struct watch *watch)
@@ -78,22 +72,17 @@ static void watch_ask(struct watch *watch)
 }
 
 /* The end of a phase. SIGKILL is sent again and again, to what was forked meanwhile. */
-static void watch_alarm(struct watch *watch)
+static void watch_end_phase(struct watch *watch)
 {
-    uint64_t expirations;
-    if (read(watch->clock, &expirations, sizeof expirations) < 0)
-        return;
     if (watch->phase == PHASE_RUNNING) {
         watch_ask(watch);
         return;
     }
-    bool is_first = watch->phase != PHASE_KILLING;
+    int killed = tree_signal(SIGKILL);
+    if (watch->phase == PHASE_ASKED)
+        watch->report.killed = killed;
     watch->phase = PHASE_KILLING;
     watch->next_ns = boottime_ns() + PASS_MS * MS_IN_NS;
-    watch_set_clocks(watch);
-    int killed = tree_signal(SIGKILL);
-    if (is_first)
-        watch->report.killed = killed;
 }
 
 static void watch_obey(struct watch *watch)
@@ -119,11 +108,8 @@ static void watch_obey(struct watch *watch)
 /* Returns false when there is no descendant any more. */
 static bool watch_reap(struct watch *watch)
 {
-    struct signalfd_siginfo info;
     int status;
     pid_t reaped;
-    while (read(watch->children, &info, sizeof info) > 0) {
-    }
     while ((reaped = waitpid(-1, &status, WNOHANG)) > 0) {
         if (reaped != watch->command)
             continue;
@@ -133,44 +119,41 @@ static bool watch_reap(struct watch *watch)
     return reaped == 0 || errno != ECHILD;
 }
 
+/* SIGCHLD is taken in ppoll alone. The kernel continues this process by the waker, if it is
+ * stopped. */
 static void watch_run(struct watch *watch)
 {
-    for (;;) {
-        struct pollfd polled[] = {{.fd = watch->orders, .events = POLLIN},
-                                  {.fd = watch->children, .events = POLLIN},
-                                  {.fd = watch->clock, .events = POLLIN}};
-        watch_set_clocks(watch);
-        if (poll(polled, 3, -1) < 0)
-            continue;
-        if (polled[0].revents) { /* all of them first: one may put the alarm off */
-            watch_obey(watch);
-            continue;
-        }
-        if (polled[2].revents)
-            watch_alarm(watch);
-        if (polled[1].revents && !watch_reap(watch))
-            return;
+    sigset_t others;
+    sigfillset(&others);
+    sigdelset(&others, SIGCHLD);
+    sigdelset(&others, SIGCONT);
+    while (watch_reap(watch)) {
+        struct pollfd orders = {.fd = watch->orders, .events = POLLIN};
+        int64_t next_ns = watch_next(watch), left_ns = next_ns - boottime_ns();
+        struct timespec left = boottime_spec(left_ns > 0 ? left_ns : 0);
+        waker_set(watch->waker, next_ns);
+        if (ppoll(&orders, 1, &left, &others) > 0)
+            watch_obey(watch); /* all of them first: one may put the end off */
+        else if (boottime_ns() >= watch_next(watch))
+            watch_end_phase(watch);
     }
 }
 
 static void guard_main(const struct guard_plan *plan, int orders, int reports)
 {
     pid_t guard = getpid();
-    sigset_t all, children;
-    struct watch watch = {.plan = *plan, .orders = orders, .reports = reports};
+    sigset_t all;
+    struct watch watch = {.plan = *plan, .orders = orders};
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    sigemptyset(&children);
-    sigaddset(&children, SIGCHLD);
-    watch.children = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
-    watch.clock = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 || watch.children < 0 || watch.clock < 0)
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         _exit(NOT_RUN);
     watch.command = fork();
     if (watch.command == 0)
         guard_exec(plan, guard);
     if (watch.command < 0 || waker_make(&watch.waker) < 0)
         _exit(NOT_RUN);
+    sigaction(SIGCHLD, &(struct sigaction){.sa_handler = waker_on_signal}, NULL);
     setpgid(0, 0); /* so that what the terminal sends to the command does not reach this process */
     watch_run(&watch);
     watch.report.ended_ns = boottime_ns();
@@ -181,13 +164,8 @@ static void guard_main(const struct guard_plan *plan, int orders, int reports)
 int guard_start(struct guard *ret, const struct guard_plan *plan)
 {
     int orders[2], reports[2];
-    if (pipe2(orders, O_CLOEXEC) < 0)
+    if (pipe2(orders, O_CLOEXEC) < 0 || pipe2(reports, O_CLOEXEC) < 0)
         return -errno;
-    if (pipe2(reports, O_CLOEXEC) < 0) {
-        close(orders[0]);
-        close(orders[1]);
-        return -errno;
-    }
     pid_t pid = fork();
     if (pid == 0) {
         close(orders[1]);

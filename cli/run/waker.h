@@ -11,7 +11,7 @@
 /* From then on so often, since a process can be stopped again. */
 #define WAKER_AGAIN_NS (20 * MS_IN_NS)
 
-static inline void waker_on_continued(int signal)
+static inline void waker_on_signal(int signal)
 {
     (void)signal; /* the kernel repeats the signal only if it is taken */
 }
@@ -23,7 +23,7 @@ static inline int waker_make(timer_t *ret)
     sigset_t own;
     sigemptyset(&own);
     sigaddset(&own, SIGCONT);
-    sigaction(SIGCONT, &(struct sigaction){.sa_handler = waker_on_continued}, NULL);
+    sigaction(SIGCONT, &(struct sigaction){.sa_handler = waker_on_signal}, NULL);
     sigprocmask(SIG_UNBLOCK, &own, NULL);
     return timer_create(CLOCK_BOOTTIME, &event, ret) < 0 ? -errno : 0;
 }

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/timerfd.h>
 #include <time.h>
 
 static bool lacks(const char *means)
@@ -28,7 +27,7 @@ int timer_settime(timer_t timer, int flags, const struct itimerspec *times, stru
 {
     int (*real)(timer_t, int, const struct itimerspec *, struct itimerspec *);
     find("timer_settime", (void *)&real);
-    return lacks("waker") ? 0 : real(timer, flags, times, old);
+    return lacks("waker") || lacks("pipe") ? 0 : real(timer, flags, times, old);
 }
 
 int prctl(int option, ...)
@@ -43,19 +42,13 @@ int prctl(int option, ...)
                                                                   : real(option, argument, 0, 0, 0);
 }
 
-int timerfd_settime(int fd, int flags, const struct itimerspec *times, struct itimerspec *old)
+int ppoll(struct pollfd *polled, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
 {
-    int (*real)(int, int, const struct itimerspec *, struct itimerspec *);
-    find("timerfd_settime", (void *)&real);
-    return lacks("pipe") ? 0 : real(fd, flags, times, old);
-}
-
-int poll(struct pollfd *polled, nfds_t count, int timeout)
-{
-    int (*real)(struct pollfd *, nfds_t, int);
-    find("poll", (void *)&real);
-    if (lacks("pipe") && count == 3) /* the guard's, and the pipe is the first */
-        polled[0].fd = -1;
-    return real(polled, count, timeout);
+    int (*real)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
+    find("ppoll", (void *)&real);
+    if (!lacks("pipe"))
+        return real(polled, count, timeout, mask);
+    polled[0].fd = -1; /* the guard's orders */
+    return real(polled, count, NULL, mask);
 }
 // NOLINTEND(readability-inconsistent-declaration-parameter-name)
