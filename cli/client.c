@@ -1,6 +1,8 @@
 #include "cli/client.h"
 
 #include "base/memory.h"
+#include "base/utf8.h"
+#include "cli/problem.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -21,24 +23,6 @@ struct client {
     void *idle_context;
     char trouble[CURL_ERROR_SIZE];
 };
-
-/* A reply while it arrives. */
-struct body {
-    char *bytes;
-    size_t length;
-};
-
-static size_t body_add(char *bytes, size_t size, size_t count, void *context)
-{
-    struct body *body = context;
-    size_t length = size * count;
-    if (length > REPLY_LONGEST - body->length)
-        return 0;
-    body->bytes = memory_checked(realloc(body->bytes, body->length + length + 1));
-    memcpy(body->bytes + body->length, bytes, length);
-    body->length += length;
-    return length;
-}
 
 void client_set_timeout(struct client *client, int64_t ms)
 {
@@ -64,14 +48,15 @@ void client_wake(struct client *client)
     curl_multi_wakeup(client->multi);
 }
 
-/* Nothing of a curl handle that lasts can fail, except where libcurl was built without it. */
-static void client_set_up(struct client *client)
+struct client *client_open(const struct client_settings *settings)
 {
-    const struct client_settings *settings = client->settings;
+    struct client *client = memory_checked(calloc(1, sizeof *client));
+    client->settings = settings;
+    client->curl = memory_checked(curl_easy_init());
+    client->multi = memory_checked(curl_multi_init());
     curl_easy_setopt(client->curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(client->curl, CURLOPT_USERAGENT, "baton/" BATON_VERSION);
     curl_easy_setopt(client->curl, CURLOPT_ERRORBUFFER, client->trouble);
-    curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, body_add);
     curl_easy_setopt(client->curl, CURLOPT_QUICK_EXIT,
                      1L); /* waits for no resolver after a timeout */
     client_set_timeout(client, settings->connect_timeout_ms);
@@ -83,24 +68,11 @@ static void client_set_up(struct client *client)
         curl_easy_setopt(client->curl, CURLOPT_HTTPAUTH, CURLAUTH_BEARER);
         curl_easy_setopt(client->curl, CURLOPT_XOAUTH2_BEARER, settings->auth_key);
     }
-}
-
-int client_open(struct client **ret, const struct client_settings *settings,
-                struct failure *failure)
-{
-    *ret = memory_checked(calloc(1, sizeof **ret));
-    (*ret)->settings = settings;
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) || !((*ret)->curl = curl_easy_init()) ||
-        !((*ret)->multi = curl_multi_init()))
-        return failure_set(failure, -EINVAL, "libcurl cannot be set up");
-    client_set_up(*ret);
-    return 0;
+    return client;
 }
 
 void client_close(struct client *client)
 {
-    if (!client)
-        return;
     curl_easy_cleanup(client->curl);
     curl_multi_cleanup(client->multi);
     curl_global_cleanup();
@@ -123,7 +95,7 @@ char *client_path(const char *name, const char *rest)
 char *client_query(char *path, const char *const *fields)
 {
     char *query = path, *longer;
-    for (char between = '?'; fields[0]; fields += 2) {
+    for (char between = strchr(path, '?') ? '&' : '?'; fields[0]; fields += 2) {
         if (!fields[1])
             continue;
         char *encoded = client_encode(fields[1]);
@@ -167,9 +139,9 @@ static CURLcode client_transfer(struct client *client, const atomic_bool *cancel
     return code;
 }
 
-/* Sends it to one URL. */
+/* Sends it to one URL, and writes what it answers. */
 static CURLcode client_perform(struct client *client, const char *url,
-                               const struct request *request, struct body *body)
+                               const struct request *request, FILE *answer)
 {
     char *whole = NULL, *sent = request->body ? json_dumps(request->body, JSON_COMPACT) : NULL;
     struct curl_slist *headers = client_headers(request);
@@ -178,7 +150,7 @@ static CURLcode client_perform(struct client *client, const char *url,
     client->trouble[0] = '\0';
     curl_easy_setopt(client->curl, CURLOPT_URL, memory_checked(whole));
     curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, body);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, answer);
     curl_easy_setopt(
         client->curl, CURLOPT_TIMEOUT_MS,
         (long)(request->wait_ms + (request->slack_ms ? request->slack_ms : client->timeout_ms)));
@@ -210,7 +182,7 @@ const char *reply_code(const struct reply *reply)
 /* A proxy answers for a batond that is away, and a server of another kind answers anything. */
 bool reply_read(struct reply *reply, const char *bytes, size_t length)
 {
-    reply->json = json_loadb(bytes ? bytes : "", length, 0, NULL);
+    reply->json = json_loadb(bytes, length, 0, NULL);
     if (json_is_object(reply->json) && (reply->status < 300 || reply_code(reply)[0]))
         return true;
     json_decref(reply->json);
@@ -219,35 +191,37 @@ bool reply_read(struct reply *reply, const char *bytes, size_t length)
     return false;
 }
 
+void reply_show(const json_t *value, const char *absent, char shown[REPLY_SHOWN])
+{
+    char number[24];
+    const char *text = json_is_string(value) ? json_string_value(value) : absent;
+    snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    utf8_show_all(slice_of(json_is_integer(value) ? number : text), shown, REPLY_SHOWN);
+}
+
 int64_t reply_ms(const json_t *object, const char *member)
 {
     json_int_t ms = json_integer_value(json_object_get(object, member));
     return ms < 0 ? 0 : ms < LONGEST_MS ? ms : LONGEST_MS;
 }
 
-bool reply_is_away(const struct reply *reply)
-{
-    static const char *const CODES[] = {"draining", "store_unavailable", "no_replica", "no_answer"};
-    for (size_t i = 0; i < sizeof CODES / sizeof CODES[0]; i++)
-        if (strcmp(reply_code(reply), CODES[i]) == 0)
-            return true;
-    return false;
-}
-
 /* Asks one URL. Leaves status 0 and what is the matter if no batond answers there. */
 static void client_ask(struct client *client, const char *url, const struct request *request,
                        struct reply *reply)
 {
-    struct body body = {0};
-    char text[64];
+    char text[64], *body = memory_checked(malloc(REPLY_LONGEST));
+    FILE *answer = memory_checked(fmemopen(body, REPLY_LONGEST, "w"));
     curl_off_t connected_us = 0;
-    CURLcode code = client_perform(client, url, request, &body);
+    CURLcode code = client_perform(client, url, request, answer);
+    long length = ftell(answer);
+    if (fclose(answer) < 0)
+        code = CURLE_WRITE_ERROR;
     curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &reply->status);
     curl_easy_getinfo(client->curl, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
     reply->connected |= connected_us > 0;
     snprintf(text, sizeof text, "the answer (%ld) is not one of batond", reply->status);
-    bool is_read = code == CURLE_OK && reply_read(reply, body.bytes, body.length);
-    free(body.bytes);
+    bool is_read = code == CURLE_OK && reply_read(reply, body, (size_t)length);
+    free(body);
     if (is_read)
         return;
     reply->status = 0;
@@ -269,13 +243,13 @@ struct reply client_send(struct client *client, const struct request *request)
             json_decref(reply.json);
             reply = next;
         }
-        if ((next.status && !reply_is_away(&next)) || (request->cannot_repeat && next.connected))
+        if (problem_status(&next) != STATUS_UNANSWERED ||
+            (request->cannot_repeat && next.connected))
             break;
         client->current = (client->current + 1) % settings->url_count;
         if (request->slack_ms)
             break;
     }
-    free(request->path);
     return reply;
 }
 

@@ -9,11 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { REPLY_SHOWN = 2048 };
+
 struct client;
 
 struct request {
     const char *method;
-    char *path;         /* percent-encoded, with its query; client_send frees it */
+    char *path;         /* percent-encoded, with its query */
     const char *token;  /* NULL: none */
     const json_t *body; /* NULL: none */
     int64_t wait_ms;    /* for how long batond may keep the request waiting */
@@ -31,9 +33,8 @@ struct reply {
     char trouble[1024];
 };
 
-/* `settings` must outlive it. Returns 0, or -EINVAL with a failure. Close `*ret` in either case. */
-int client_open(struct client **ret, const struct client_settings *settings,
-                struct failure *failure);
+/* `settings` must outlive it. Free it with client_close. */
+struct client *client_open(const struct client_settings *settings);
 
 /* How long each batond may take to answer from now on. */
 void client_set_timeout(struct client *client, int64_t ms);
@@ -47,22 +48,18 @@ void client_pause(struct client *client, int64_t ms);
 /* Has client_pause return, and a request look whether it is cancelled. Of any thread. */
 void client_wake(struct client *client);
 
-/* Takes NULL. */
 void client_close(struct client *client);
 
 /* Returns "/locks/NAME" and what follows, with the name percent-encoded. */
 char *client_path(const char *name, const char *rest);
 
-/* Returns "?" behind the path, which this frees, and the fields (NULL-terminated: name, value, ...)
- * with their values encoded. A field whose value is NULL is left out. */
+/* Returns the path, which this frees, with the fields in its query (NULL-terminated: name, value,
+ * ...) with their values encoded. A field whose value is NULL is left out. */
 char *client_query(char *path, const char *const *fields);
 
 /* Sends it and waits for the reply. Goes on with the next URL where no batond answers, or where one
- * answers that it is stopping or has no Redis. */
+ * or a proxy answers that it cannot serve now (STATUS_UNANSWERED). */
 struct reply client_send(struct client *client, const struct request *request);
-
-/* Whether a batond, or the proxy in front of it, says that it cannot serve now. Another may. */
-bool reply_is_away(const struct reply *reply);
 
 /* The `code` of a problem document; "" if the reply is none. */
 const char *reply_code(const struct reply *reply);
@@ -70,6 +67,10 @@ const char *reply_code(const struct reply *reply);
 /* Reads the body of a reply that has a status. Returns false, with status 0, if it is not of a
  * batond. */
 bool reply_read(struct reply *reply, const char *bytes, size_t length);
+
+/* Writes a text or a number of a reply, or else `absent` (NULL: nothing), so that a terminal is
+ * safe from what a server sends. */
+void reply_show(const json_t *value, const char *absent, char shown[REPLY_SHOWN]);
 
 /* A time in a reply: from 0 to a year, whatever a server sends. */
 int64_t reply_ms(const json_t *object, const char *member);

@@ -13,7 +13,7 @@ static const struct command {
     const char *name, *arguments, *text;
     unsigned options;
     size_t fewest, most; /* names */
-    enum status (*run)(const struct context *context);
+    enum status (*run)(struct context *context);
 } COMMANDS[] = {
     {"acquire", "NAME...", "take a lock, or several, and print the token", FOR_ACQUIRE, 1, ANY,
      command_acquire},
@@ -56,18 +56,17 @@ static enum status run_with(const struct command *command, const struct options 
 {
     struct client_settings settings;
     struct failure failure;
-    struct client *client = NULL;
     bool inherited[GUARD_DESCRIPTORS];
+    struct context context = {.options = options, .inherited = inherited};
     enum status status;
     guard_note_inherited(inherited);
-    if (client_settings_read(&settings, options, &failure) < 0)
+    if (client_settings_read(&settings, options, &failure) < 0) {
         status = problem_print(STATUS_CONFIG, "%s", failure.text);
-    else if (client_open(&client, &settings, &failure) < 0)
-        status = problem_print(STATUS_FAULT, "%s", failure.text);
-    else
-        status = command->run(
-            &(struct context){.options = options, .client = client, .inherited = inherited});
-    client_close(client);
+    } else {
+        context.client = client_open(&settings);
+        status = command->run(&context);
+        client_close(context.client);
+    }
     client_settings_free(&settings);
     return status;
 }

@@ -2,6 +2,7 @@
 
 #include "base/duration.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "cli/status.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@ enum kind {
     KIND_FLAG, /* sets a bool to `lowest` */
     KIND_NOW,  /* sets a duration to 0 */
     KIND_TEXT,
+    KIND_LABEL, /* a text that a request has */
     KIND_DURATION,
     KIND_NUMBER,
     KIND_SIGNAL,
@@ -71,7 +73,7 @@ static const struct row {
      "how long renewals may carry the hold at most, from its grant"},
     {0, LOCKS, KIND_DURATION, AT(at_least_ms), 0, YEAR_MS, "at-least", "DURATION",
      "how long the name stays taken, even if it is released before"},
-    {0, LOCKS, KIND_TEXT, AT(owner), 0, 0, "owner", "TEXT",
+    {0, LOCKS, KIND_LABEL, AT(owner), 0, 0, "owner", "TEXT",
      "for whom the lock is held, a label (default: USER@HOST)"},
     {0, FOR_ACQUIRE, KIND_FLAG, AT(reentrant), true, 0, "reentrant", NULL,
      "let the holds of the same --owner let this one in"},
@@ -79,14 +81,14 @@ static const struct row {
     {0, FOR_ACQUIRE | FOR_RENEW | FOR_RELEASE | FOR_RUN, KIND_TEXT, AT(token_file), 0, 0,
      "token-file", "FILE",
      "the file of the token; -: standard output of acquire, standard input of renew and release"},
-    {0, FOR_BREAK, KIND_TEXT, AT(prefix), 0, 0, "prefix", "TEXT",
+    {0, FOR_BREAK, KIND_LABEL, AT(prefix), 0, 0, "prefix", "TEXT",
      "break all locks whose names begin so"},
-    {0, FOR_BREAK, KIND_TEXT, AT(fence), 0, 0, "fence", "N",
+    {0, FOR_BREAK, KIND_NUMBER, AT(fence), 1, INT64_MAX, "fence", "N",
      "end the hold with this fence, and no other"},
     {0, FOR_LIST, KIND_TEXT, AT(owner), 0, 0, "owner", "TEXT", "only holds of this owner"},
     {0, FOR_LIST, KIND_TEXT, AT(held_for), 0, 0, "held-for", "DURATION",
      "only what is held for so long, or longer"},
-    {0, FOR_BREAK, KIND_TEXT, AT(reason), 0, 0, "reason", "TEXT",
+    {0, FOR_BREAK, KIND_LABEL, AT(reason), 0, 0, "reason", "TEXT",
      "why, for the last release and the audit log; required with --prefix"},
     {0, FOR_ALL & ~FOR_RUN, KIND_FLAG, AT(json), true, 0, "json", NULL,
      "print one JSON object a line"},
@@ -177,23 +179,22 @@ static int options_add_meta(struct options *options, const char *value, struct f
     return set == 0 ? 0 : failure_set(failure, -EINVAL, "--meta: \"%s\" is not UTF-8", value);
 }
 
-static void options_set_flag(struct options *options, const struct row *row)
-{
-    void *member = (char *)options + row->at;
-    if (row->kind == KIND_FLAG)
-        *(bool *)member = row->lowest;
-    else
-        *(int64_t *)member = 0;
-}
-
 static int options_set(struct options *options, const struct row *row, const char *value,
                        struct failure *failure)
 {
     void *member = (char *)options + row->at;
     switch (row->kind) {
     case KIND_FLAG:
-    case KIND_NOW:
+        *(bool *)member = row->lowest;
         return 0;
+    case KIND_NOW:
+        *(int64_t *)member = 0;
+        return 0;
+    case KIND_LABEL:
+        if (!utf8_is_clean(slice_of(value)))
+            return failure_set(failure, -EINVAL, "--%s has control characters, or is not UTF-8",
+                               row->name);
+        /* fall through */
     case KIND_TEXT:
         *(const char **)member = value;
         return 0;
@@ -266,7 +267,7 @@ static int options_take(struct options *options, unsigned command, char **argv, 
             return options_take_value(options, row, attached, argv[at + 1], failure);
         if (is_long && attached)
             return failure_set(failure, -EINVAL, "--%s takes no value", row->name);
-        options_set_flag(options, row);
+        options_set(options, row, NULL, NULL);
     } while (*written);
     return 1;
 }

@@ -41,9 +41,9 @@ struct options {
     bool runs_unlocked; /* --if-unavailable=run */
     int64_t wait_ms;    /* OPTIONS_WAIT_FOREVER, 0, or how long */
     int64_t connect_timeout_ms, ttl_ms, kill_after_ms;
-    int64_t limit, permits, at_least_ms, max_held_ms; /* 0: none */
+    int64_t limit, permits, fence, at_least_ms, max_held_ms; /* 0: none */
     int64_t refused_status, signal;
-    const char *owner, *token_file, *prefix, *reason, *fence, *held_for;
+    const char *owner, *token_file, *prefix, *reason, *held_for;
     json_t *meta; /* NULL: none */
     const char *settings[SETTING_COUNT];
     char **names; /* the arguments that are no options */

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SHOWN_TEXT = 2048 };
-
 enum status problem_print(enum status status, const char *format, ...)
 {
     va_list arguments;
@@ -75,7 +73,7 @@ static const char *problem_advice(const char *code)
 /* Each line of a text, with an indent, so that a terminal is safe from what a server sends. */
 static void problem_print_lines(const char *text)
 {
-    char shown[SHOWN_TEXT];
+    char shown[REPLY_SHOWN];
     while (text && *text) {
         size_t length = strcspn(text, "\n");
         utf8_show_all((struct slice){text, length}, shown, sizeof shown);
@@ -96,15 +94,9 @@ static size_t problem_length(const char *detail)
     return (size_t)(end + 1 - detail);
 }
 
-static const char *problem_text(const struct reply *reply, const char *member)
-{
-    const char *text = json_string_value(json_object_get(reply->json, member));
-    return text ? text : "";
-}
-
 enum status problem_report(const struct reply *reply, const char *subject)
 {
-    char name[SHOWN_TEXT], title[SHOWN_TEXT], relevant[SHOWN_TEXT];
+    char name[REPLY_SHOWN], title[REPLY_SHOWN], relevant[REPLY_SHOWN];
     enum status status = problem_status(reply);
     if (status == STATUS_DONE)
         return status;
@@ -115,11 +107,11 @@ enum status problem_report(const struct reply *reply, const char *subject)
             "Check the URL in --url, BATON_URL or client.conf, and that batond runs.");
         return status;
     }
-    const char *of_several = problem_text(reply, "name"), *detail = problem_text(reply, "detail");
-    utf8_show_all(slice_of(of_several[0] ? of_several : subject), name, sizeof name);
-    utf8_show_all(slice_of(problem_text(reply, "title")), title, sizeof title);
+    const char *detail = json_string_value(json_object_get(reply->json, "detail"));
+    reply_show(json_object_get(reply->json, "name"), subject, name);
+    reply_show(json_object_get(reply->json, "title"), "", title);
     problem_print(status, "%s%s%s", name, name[0] ? ": " : "", title);
-    snprintf(relevant, sizeof relevant, "%.*s", (int)problem_length(detail), detail);
+    snprintf(relevant, sizeof relevant, "%.*s", detail ? (int)problem_length(detail) : 0, detail);
     problem_print_lines(relevant);
     problem_print_lines(problem_advice(reply_code(reply)));
     return status;

@@ -1,4 +1,4 @@
-#include "cli/commands/acquire.h"
+/* baton acquire: takes one lock or several, and waits for them over requests and batonds. */
 #include "base/memory.h"
 #include "base/monotonic.h"
 #include "cli/commands/commands.h"
@@ -53,35 +53,24 @@ static json_t *acquire_meta(const struct options *options)
     const char *command = options->shell_line ? "sh"
                           : options->command  ? basename(options->command[0])
                                               : NULL;
-    json_t *meta = options->meta ? json_copy(options->meta) : json_object();
-    if (command && !json_object_get(meta, "pid"))
-        json_object_set_new(meta, "pid", json_integer(getpid()));
-    if (command && !json_object_get(meta, "command"))
-        json_object_set_new(meta, "command", json_string(command));
-    return memory_checked(meta);
+    if (!command)
+        return json_incref(options->meta);
+    json_t *meta = json_pack("{s:i, s:o*}", "pid", (int)getpid(), "command", json_string(command));
+    json_object_update(meta, options->meta);
+    return meta;
 }
 
 static json_t *acquire_body(const struct options *options)
 {
     char owner[OWNER_TEXT];
-    json_t *body = memory_checked(json_object()), *meta = acquire_meta(options);
     acquire_name_owner(owner);
-    json_object_set_new(body, "owner", json_string(options->owner ? options->owner : owner));
-    if (options->shared)
-        json_object_set_new(body, "mode", json_string("shared"));
-    if (options->reentrant)
-        json_object_set_new(body, "reentrant", json_true());
-    if (options->limit)
-        json_object_set_new(body, "limit", json_integer(options->limit));
-    if (options->permits)
-        json_object_set_new(body, "permits", json_integer(options->permits));
-    command_add_duration(body, "ttl", options->ttl_ms);
-    command_add_duration(body, "at_least", options->at_least_ms);
-    command_add_duration(body, "max_held", options->max_held_ms);
-    if (json_object_size(meta) > 0)
-        json_object_set(body, "meta", meta);
-    json_decref(meta);
-    return body;
+    return memory_checked(json_pack(
+        "{s:o*, s:s*, s:b, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}", "owner",
+        json_string(options->owner ? options->owner : owner), "mode",
+        options->shared ? "shared" : NULL, "reentrant", options->reentrant, "limit",
+        command_number(options->limit), "permits", command_number(options->permits), "ttl",
+        command_duration(options->ttl_ms), "at_least", command_duration(options->at_least_ms),
+        "max_held", command_duration(options->max_held_ms), "meta", acquire_meta(options)));
 }
 
 /* What is left of the wait, or a portion of it. */
@@ -104,12 +93,11 @@ static struct reply acquire_send(struct acquisition *acquisition)
     if (options->name_count == 1)
         json_object_set_new(acquisition->body, "keep_ms", json_integer(keeps ? KEEP_MS : 0));
     acquisition->sent_ns = boottime_ns();
-    return client_send(acquisition->context->client,
-                       &(struct request){.method = "POST",
-                                         .path = memory_checked(strdup(acquisition->path)),
-                                         .token = acquisition->token,
-                                         .body = acquisition->body,
-                                         .wait_ms = wait_ms});
+    return client_send(acquisition->context->client, &(struct request){.method = "POST",
+                                                                       .path = acquisition->path,
+                                                                       .token = acquisition->token,
+                                                                       .body = acquisition->body,
+                                                                       .wait_ms = wait_ms});
 }
 
 /* batond says by 400 that its max-wait is shorter than our portion. */
@@ -140,7 +128,7 @@ static bool acquire_goes_on(struct acquisition *acquisition, const struct reply 
 {
     const char *code = reply_code(reply);
     int64_t now = monotonic_ms();
-    bool is_away = reply->connected && (reply->status == 0 || reply_is_away(reply));
+    bool is_away = reply->connected && problem_status(reply) == STATUS_UNANSWERED;
     if (acquire_shortens(acquisition, reply))
         return true;
     if (!is_away)
@@ -151,7 +139,7 @@ static bool acquire_goes_on(struct acquisition *acquisition, const struct reply 
         acquire_print(acquisition, reply);
         return true;
     }
-    if (!is_away && strcmp(code, "quarantined") != 0 && strcmp(code, "unconfirmed") != 0)
+    if (!is_away && strcmp(code, "quarantined") != 0)
         return false;
     usleep(PAUSE_US);
     return now - acquisition->answered_ms < PATIENCE_MS;
@@ -196,28 +184,26 @@ struct reply acquire_lock(const struct context *context, char token[TOKEN_SIZE],
 enum status acquire_report(const struct options *options, const struct reply *reply)
 {
     enum status status = problem_status(reply);
-    if (status != STATUS_REFUSED)
-        return problem_report(reply, options->name_count == 1 ? options->names[0] : "");
-    bool is_silent =
-        options->quiet || (options->wait_ms == 0 && (options->command || options->shell_line));
-    if (!is_silent)
+    bool runs = options->command || options->shell_line;
+    bool is_silent = options->quiet || (options->wait_ms == 0 && runs);
+    if (status != STATUS_REFUSED || !is_silent)
         problem_report(reply, options->name_count == 1 ? options->names[0] : "");
-    return (enum status)options->refused_status;
+    return status == STATUS_REFUSED ? (enum status)options->refused_status : status;
 }
 
 void command_release_token(const struct context *context, const char *token)
 {
     json_t *body = memory_checked(json_object());
-    struct reply reply =
-        client_send(context->client, &(struct request){.method = "DELETE",
-                                                       .path = command_path(context->options, body),
-                                                       .token = token,
-                                                       .body = body});
+    char *path = command_path(context->options, body);
+    struct reply reply = client_send(
+        context->client,
+        &(struct request){.method = "DELETE", .path = path, .token = token, .body = body});
     if (context->options->verbose)
         problem_print(STATUS_DONE, "%s: %s", context->options->names[0],
                       problem_status(&reply) == STATUS_DONE ? "released" : "not released");
     reply_free(&reply);
     json_decref(body);
+    free(path);
 }
 
 /* Hands the token on. A hold whose token nobody has is of no use. */
@@ -243,7 +229,7 @@ static enum status acquire_hand_on(const struct context *context, struct token_f
     return STATUS_DONE;
 }
 
-enum status command_acquire(const struct context *context)
+enum status command_acquire(struct context *context)
 {
     const char *path = context->options->token_file;
     char token[TOKEN_SIZE];

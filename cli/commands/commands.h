@@ -6,28 +6,53 @@
 #include "cli/client.h"
 #include "cli/options.h"
 #include "cli/status.h"
+#include "cli/token.h"
 
 struct context {
     const struct options *options;
     struct client *client;
     const bool *inherited; /* descriptors, for the command of baton run */
+    bool has_heading;      /* of the table that a command prints */
 };
 
-enum status command_acquire(const struct context *context);
-enum status command_run(const struct context *context);
-enum status command_renew(const struct context *context);
-enum status command_release(const struct context *context);
-enum status command_break(const struct context *context);
-enum status command_show(const struct context *context);
-enum status command_list(const struct context *context);
-enum status command_watch(const struct context *context);
-enum status command_whoami(const struct context *context);
+enum status command_acquire(struct context *context);
+enum status command_run(struct context *context);
+enum status command_renew(struct context *context);
+enum status command_release(struct context *context);
+enum status command_break(struct context *context);
+enum status command_show(struct context *context);
+enum status command_list(struct context *context);
+enum status command_watch(struct context *context);
+enum status command_whoami(struct context *context);
 
 /* The path for the names of the command line: one lock's, or that of several, whose names are added
- * to the body. */
+ * to the body. To be freed. */
 char *command_path(const struct options *options, json_t *body);
 
-/* Adds a duration to the body, unless it is 0: in units, so that a refusal speaks of them, too. */
-void command_add_duration(json_t *body, const char *member, int64_t ms);
+/* A member of a body. NULL, which json_pack leaves out for "o*", stands for 0. */
+json_t *command_number(int64_t number);
+
+/* The same, in units, so that a refusal speaks of them, too. */
+json_t *command_duration(int64_t ms);
+
+/* What prints a reply for people. `subject` is what was asked for. */
+typedef void print_function(struct context *context, const json_t *reply, const char *subject);
+
+/* Sends a request whose path is to be freed, which this does, and another for each further page.
+ * Prints what comes of them: by `print`, as JSON if the options say so, or not at all if `print` is
+ * NULL. */
+enum status command_ask(struct context *context, struct request request, const char *subject,
+                        print_function *print);
+
+/* Acquires what the options name, with a new token. Sets *ret_sent_ns to the CLOCK_BOOTTIME at
+ * which the request was sent that the reply is for. */
+struct reply acquire_lock(const struct context *context, char token[TOKEN_SIZE],
+                          int64_t *ret_sent_ns);
+
+/* Prints why it was not granted, if the options allow. Returns the exit status. */
+enum status acquire_report(const struct options *options, const struct reply *reply);
+
+/* Releases what the options name, and does not wait for long. */
+void command_release_token(const struct context *context, const char *token);
 
 #endif

@@ -1,12 +1,9 @@
 #include "cli/commands/print.h"
 
 #include "base/duration.h"
-#include "base/utf8.h"
-#include "cli/client.h"
 
+#include <inttypes.h>
 #include <stdio.h>
-
-enum { CELL_TEXT = 1600 };
 
 static void print_object(const json_t *object)
 {
@@ -22,104 +19,102 @@ void print_json(const json_t *object)
         print_object(object);
     json_array_foreach (locks, i, lock)
         print_object(lock);
-    fflush(stdout);
 }
 
-void print_broken(const char *subject, json_int_t count, const json_t *holders)
+void print_reply(struct context *context, const struct reply *reply, const char *subject,
+                 print_function *print)
+{
+    int64_t skipped = json_integer_value(json_object_get(reply->json, "skipped"));
+    json_object_del(reply->json, "token");
+    if (context->options->json)
+        print_json(reply->json);
+    else if (print)
+        print(context, reply->json, subject);
+    fflush(stdout);
+    if (skipped > 0)
+        fprintf(stderr, "baton: %" PRId64 " locks cannot be read; the log of batond names them\n",
+                skipped);
+}
+
+/* In a column of this width; 0: without a space behind it. */
+static void print_shown(const json_t *value, const char *absent, int width)
+{
+    char shown[REPLY_SHOWN];
+    reply_show(value, absent, shown);
+    printf("%-*s%s", width, shown, width ? " " : "");
+}
+
+void print_broken(struct context *context, const json_t *reply, const char *subject)
 {
     const json_t *one;
     size_t i;
+    json_int_t count = json_integer_value(json_object_get(reply, "broken"));
+    (void)context;
     printf("%s: ended %" JSON_INTEGER_FORMAT " hold%s", subject, count, count == 1 ? "" : "s");
-    json_array_foreach (holders, i, one) {
-        char owner[CELL_TEXT];
-        const char *text = json_string_value(json_object_get(one, "owner"));
-        utf8_show_all(slice_of(text ? text : ""), owner, sizeof owner);
-        printf("%s%s (fence %" JSON_INTEGER_FORMAT ")", i > 0 ? ", " : ", of ", owner,
-               json_integer_value(json_object_get(one, "fence")));
+    json_array_foreach (json_object_get(reply, "holders"), i, one) {
+        fputs(i > 0 ? ", " : ", of ", stdout);
+        print_shown(json_object_get(one, "owner"), "", 0);
+        fputs(" (fence ", stdout);
+        print_shown(json_object_get(one, "fence"), "0", 0);
+        putchar(')');
     }
     putchar('\n');
 }
 
-static void print_shown(const json_t *object, const char *member, const char *absent)
-{
-    char shown[CELL_TEXT];
-    const char *text = json_string_value(json_object_get(object, member));
-    utf8_show_all(slice_of(text ? text : absent), shown, sizeof shown);
-    fputs(shown, stdout);
-}
-
-void print_caller(const json_t *caller)
+void print_caller(struct context *context, const json_t *caller, const char *subject)
 {
     const json_t *rule, *verb;
     size_t i, j;
-    print_shown(caller, "principal", "anybody (this batond has no tokens-file)");
+    (void)context;
+    (void)subject;
+    print_shown(json_object_get(caller, "principal"), "anybody (this batond has no tokens-file)",
+                0);
     fputs(" from ", stdout);
-    print_shown(caller, "client", "");
+    print_shown(json_object_get(caller, "client"), "", 0);
     fputs(", batond ", stdout);
-    print_shown(caller, "version", "");
+    print_shown(json_object_get(caller, "version"), "", 0);
     putchar('\n');
     json_array_foreach (json_object_get(caller, "rules"), i, rule) {
-        const char *prefix = json_string_value(json_object_get(rule, "prefix"));
+        const json_t *prefix = json_object_get(rule, "prefix");
         fputs("  ", stdout);
-        print_shown(rule, prefix && *prefix ? "prefix" : "", "all names");
-        json_array_foreach (json_object_get(rule, "verbs"), j, verb)
-            printf("%s%s", j > 0 ? ", " : ": ", json_string_value(verb));
+        print_shown(json_string_length(prefix) > 0 ? prefix : NULL, "all names", 0);
+        json_array_foreach (json_object_get(rule, "verbs"), j, verb) {
+            fputs(j > 0 ? ", " : ": ", stdout);
+            print_shown(verb, "", 0);
+        }
         putchar('\n');
     }
 }
 
-void print_heading(void)
-{
-    printf("%-24s %-9s %-28s %-15s %-17s %8s %8s\n", "NAME", "STATE", "OWNER", "CLIENT", "FENCE",
-           "FOR", "LEFT");
-}
-
 /* Whole seconds, or the milliseconds of a time below that. An absent one is "-". */
-static void print_time(const json_t *object, const char *member)
+static void print_time(const json_t *object, const char *member, char behind)
 {
     char text[DURATION_TEXT] = "-";
     const json_t *value = json_object_get(object, member);
     int64_t ms = json_integer_value(value);
     if (json_is_integer(value) && ms >= 0)
         duration_format(ms < 1000 ? ms : ms - ms % 1000, text);
-    printf(" %8s", text);
-}
-
-static void print_text(const json_t *object, const char *member, int width)
-{
-    char shown[CELL_TEXT];
-    const char *text = json_string_value(json_object_get(object, member));
-    utf8_show_all(slice_of(text ? text : "-"), shown, sizeof shown);
-    printf("%-*s ", width, shown);
-}
-
-static void print_fence(const json_t *hold)
-{
-    if (json_is_integer(hold))
-        printf("%-17" JSON_INTEGER_FORMAT, json_integer_value(hold));
-    else
-        printf("%-17s", "-");
+    printf("%8s%c", text, behind);
 }
 
 /* A line for a holder, a waiter, or (NULL) nobody. */
 static void print_line(const json_t *lock, const char *state, const json_t *one, const char *since)
 {
-    print_text(lock, "name", 24);
+    print_shown(json_object_get(lock, "name"), "-", 24);
     printf("%-9s ", state);
-    print_text(one, "owner", 28);
-    print_text(one, "client", 15);
-    print_fence(json_object_get(one, "fence"));
-    print_time(one, since);
-    print_time(one, "ttl_ms");
-    putchar('\n');
+    print_shown(json_object_get(one, "owner"), "-", 28);
+    print_shown(json_object_get(one, "client"), "-", 15);
+    print_shown(json_object_get(one, "fence"), "-", 17);
+    print_time(one, since, ' ');
+    print_time(one, "ttl_ms", '\n');
 }
 
-static void print_after(const char *before, const json_t *object, const char *member)
+static void print_after(const char *before, const json_t *value)
 {
-    if (!json_is_string(json_object_get(object, member)))
+    if (!json_is_string(value))
         return;
     fputs(before, stdout);
-    print_shown(object, member, "");
+    print_shown(value, "", 0);
 }
 
 /* Who broke the hold that ended last, and why. */
@@ -131,19 +126,28 @@ static void print_break(const json_t *release)
         return;
     duration_speak(reply_ms(release, "ago_ms"), ago);
     fputs("  the hold", stdout);
-    print_after(" of ", release, "owner");
+    print_after(" of ", json_object_get(release, "owner"));
     printf(" was broken %s ago", ago);
-    print_after(" by ", broken, "principal");
-    print_after(" from ", broken, "client");
-    print_after(": ", broken, "reason");
+    print_after(" by ", json_object_get(broken, "principal"));
+    print_after(" from ", json_object_get(broken, "client"));
+    print_after(": ", json_object_get(broken, "reason"));
     putchar('\n');
 }
 
-void print_lock(const json_t *lock)
+static void print_heading(struct context *context)
 {
-    const json_t *holders = json_object_get(lock, "holders"),
-                 *waiters = json_object_get(lock, "waiters"), *one;
+    if (!context->has_heading)
+        printf("%-24s %-9s %-28s %-15s %-17s %8s %8s\n", "NAME", "STATE", "OWNER", "CLIENT",
+               "FENCE", "FOR", "LEFT");
+    context->has_heading = true;
+}
+
+void print_lock(struct context *context, const json_t *lock, const char *subject)
+{
+    const json_t *holders = json_object_get(lock, "holders"), *one;
     size_t i;
+    (void)subject;
+    print_heading(context);
     if (json_array_size(holders) == 0)
         print_line(lock, "free", NULL, "");
     json_array_foreach (holders, i, one) {
@@ -152,8 +156,16 @@ void print_lock(const json_t *lock)
         bool is_released = json_is_true(json_object_get(one, "released"));
         print_line(lock, is_released ? "released" : state, one, "held_ms");
     }
-    json_array_foreach (waiters, i, one)
+    json_array_foreach (json_object_get(lock, "waiters"), i, one)
         print_line(lock, "waiting", one, "waited_ms");
     print_break(json_object_get(lock, "last_release"));
-    fflush(stdout);
+}
+
+void print_page(struct context *context, const json_t *page, const char *subject)
+{
+    const json_t *lock;
+    size_t i;
+    print_heading(context);
+    json_array_foreach (json_object_get(page, "locks"), i, lock)
+        print_lock(context, lock, subject);
 }

@@ -2,22 +2,27 @@
 #ifndef BATON_CLI_COMMANDS_PRINT_H
 #define BATON_CLI_COMMANDS_PRINT_H
 
-#include <jansson.h>
+#include "cli/commands/commands.h"
 
-/* The object as a line, or each of its `locks` if it has some. Writes it out at once. */
+/* The object as a line, or each of its `locks` if it has some. */
 void print_json(const json_t *object);
 
-/* What a break has ended, and whose holds the first were, which may be NULL. */
-void print_broken(const char *subject, json_int_t count, const json_t *holders);
+/* Prints a reply at once, without a token: as JSON if the options say so, or else by `print`, which
+ * may be NULL. */
+void print_reply(struct context *context, const struct reply *reply, const char *subject,
+                 print_function *print);
+
+/* What a break has ended, and whose holds the first were. */
+void print_broken(struct context *context, const json_t *reply, const char *subject);
 
 /* Whom batond takes the caller for: a line, and one for each rule. */
-void print_caller(const json_t *caller);
-
-/* The columns of print_lock. */
-void print_heading(void);
+void print_caller(struct context *context, const json_t *caller, const char *subject);
 
 /* A line for each holder and each waiter of a lock, or one that says it is free; and who broke the
  * hold that ended last, if it was broken. */
-void print_lock(const json_t *lock);
+void print_lock(struct context *context, const json_t *lock, const char *subject);
+
+/* The same of each lock of a page of the list. */
+void print_page(struct context *context, const json_t *page, const char *subject);
 
 #endif

@@ -1,6 +1,6 @@
 /* baton run: holds a lock while a command runs, and ends the command before the lock ends. */
 #include "base/memory.h"
-#include "cli/commands/acquire.h"
+#include "cli/commands/commands.h"
 #include "cli/problem.h"
 #include "cli/run/boottime.h"
 #include "cli/run/guard.h"
@@ -324,7 +324,7 @@ static enum status run_check(const struct options *options)
     return STATUS_DONE;
 }
 
-enum status command_run(const struct context *context)
+enum status command_run(struct context *context)
 {
     const struct options *options = context->options;
     static char shell[] = "sh", flag[] = "-c";

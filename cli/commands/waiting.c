@@ -3,7 +3,6 @@
 #include "base/duration.h"
 #include "base/memory.h"
 #include "base/monotonic.h"
-#include "base/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,19 +10,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { PART_TEXT = 400 };
-
 static const char CLEAR[] = "\r\033[K";
 
 static void waiting_write(FILE *to, const char *before, const json_t *value)
 {
-    char shown[PART_TEXT];
-    if (json_is_integer(value))
-        fprintf(to, "%s%" JSON_INTEGER_FORMAT, before, json_integer_value(value));
-    if (!json_is_string(value))
-        return;
-    utf8_show_all(slice_of(json_string_value(value)), shown, sizeof shown);
-    fprintf(to, "%s%s", before, shown);
+    char shown[REPLY_SHOWN];
+    reply_show(value, NULL, shown);
+    if (shown[0])
+        fprintf(to, "%s%s", before, shown);
 }
 
 /* " (pid 4711, backup.sh)", as the meta of baton run has it. */
@@ -44,12 +38,11 @@ static void waiting_describe(const struct waiting *waiting, bool has_time, char 
                  *first = json_array_get(holders, 0),
                  *of_several = json_object_get(waiting->refusal, "name");
     json_int_t position = json_integer_value(json_object_get(waiting->refusal, "position"));
-    char held[DURATION_SPOKEN], name[PART_TEXT];
+    char held[DURATION_SPOKEN], name[REPLY_SHOWN];
     memset(line, 0, WAITING_LINE);
     FILE *to = memory_checked(fmemopen(line, WAITING_LINE - 1, "w"));
-    utf8_show_all(slice_of(of_several ? "" : waiting->name), name, sizeof name);
+    reply_show(of_several, waiting->name, name);
     fputs(name, to);
-    waiting_write(to, "", of_several);
     waiting_write(to, ": held by ", json_object_get(first, "owner"));
     waiting_write_process(to, json_object_get(first, "meta"));
     if (json_array_size(holders) > 1)

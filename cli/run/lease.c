@@ -6,6 +6,7 @@
 #include "cli/run/guard.h"
 #include "cli/run/waker.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -116,12 +117,11 @@ static void lease_miss(struct lease *lease)
 bool lease_renew(struct lease *lease)
 {
     int64_t sent_ns = boottime_ns();
-    struct reply reply =
-        client_send(lease->client, &(struct request){.method = "PUT",
-                                                     .path = memory_checked(strdup(lease->path)),
-                                                     .token = lease->token,
-                                                     .body = lease->body,
-                                                     .cancelled = &lease->stops});
+    struct reply reply = client_send(lease->client, &(struct request){.method = "PUT",
+                                                                      .path = lease->path,
+                                                                      .token = lease->token,
+                                                                      .body = lease->body,
+                                                                      .cancelled = &lease->stops});
     int64_t expires_ns = lease_expiry(&reply, sent_ns, &lease->ttl_ms);
     if (!lease->stops)
         lease_note_trouble(lease, &reply);
@@ -144,16 +144,18 @@ static bool lease_watch(struct lease *lease, int64_t ms)
     int64_t end_ns = boottime_ns() + ms * MS_IN_NS, slack_ms = ms / 10 + 1;
     struct reply reply = {0};
     char rest[64];
-    snprintf(rest, sizeof rest, "/events?until=ended&wait_ms=%lld", (long long)(ms - slack_ms));
+    snprintf(rest, sizeof rest, "/events?until=ended&wait_ms=%" PRId64, ms - slack_ms);
+    char *path = client_path(lease->name, rest);
     if (lease->is_watched && ms >= WATCH_LEAST_MS)
         reply = client_send(lease->client, &(struct request){.method = "GET",
-                                                             .path = client_path(lease->name, rest),
+                                                             .path = path,
                                                              .token = lease->token,
                                                              .wait_ms = ms - slack_ms,
                                                              .slack_ms = slack_ms,
                                                              .cancelled = &lease->stops});
     bool has_ended = json_is_false(json_object_get(reply.json, "mine"));
     reply_free(&reply);
+    free(path);
     lease->is_watched &= !has_ended; /* a batond that errs is not asked for ever */
     if (!has_ended && !lease->stops)
         client_pause(lease->client, (end_ns - boottime_ns()) / MS_IN_NS + 1);

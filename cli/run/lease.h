@@ -14,7 +14,8 @@ enum { LEASE_TROUBLE = 1024 };
 
 struct lease {
     struct client *client; /* of this thread alone */
-    const char *path, *token, *name;
+    char *path;
+    const char *token, *name;
     bool is_watched; /* batond is asked to tell the end of the hold at once */
     const json_t *body;
     bool is_verbose, ignores_loss;

@@ -94,6 +94,7 @@ static void wrong_option_is_refused_with_what_is_expected(void **state)
         {"--meta=x", "Write KEY=VALUE"},
         {"--meta==x", "Write KEY=VALUE"},
         {"--meta=x=\xff", "is not UTF-8"},
+        {"--owner=\xff", "is not UTF-8"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof WRONG / sizeof WRONG[0]; i++) {

@@ -22,14 +22,16 @@ static void claim_harmless(const char *text, size_t length)
 /* Prints to a stream, in place of standard output and error. */
 static void print_all(struct reply *reply)
 {
+    static print_function *const PRINTS[] = {print_lock, print_page, print_caller, print_broken};
+    const struct options options = {0};
+    struct context context = {.options = &options};
     char *text = NULL;
     size_t length = 0;
     FILE *out = stdout, *err = stderr, *all = open_memstream(&text, &length);
     stdout = stderr = all;
     problem_report(reply, "name");
-    print_heading();
-    print_lock(reply->json);
-    print_broken("name", 1, json_object_get(reply->json, "holders"));
+    for (size_t i = 0; i < sizeof PRINTS / sizeof PRINTS[0]; i++)
+        print_reply(&context, reply, "name", PRINTS[i]);
     stdout = out;
     stderr = err;
     fclose(all);
