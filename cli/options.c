@@ -19,7 +19,6 @@ enum { CONNECT_TIMEOUT_MS = 10000, KILL_AFTER_MS = 5000, RUN_TTL_MS = 30000 };
 /* What an option does with its value. */
 enum kind {
     KIND_FLAG, /* sets a bool to `lowest` */
-    KIND_NOW,  /* sets a duration to 0 */
     KIND_TEXT,
     KIND_LABEL, /* a text that a request has */
     KIND_DURATION,
@@ -40,7 +39,8 @@ static const struct row {
     int64_t lowest, highest;
     const char *name, *value, *text;
 } ROWS[] = {
-    {'n', LOCKS, KIND_NOW, AT(wait_ms), 0, 0, "nonblock", NULL, "do not wait if the lock is taken"},
+    {'n', LOCKS, KIND_DURATION, AT(wait_ms), 0, 0, "nonblock", NULL,
+     "do not wait if the lock is taken"},
     {'w', LOCKS, KIND_DURATION, AT(wait_ms), 0, YEAR_MS, "wait", "DURATION",
      "wait at most so long (default: until it is granted)"},
     {'s', LOCKS, KIND_FLAG, AT(shared), true, 0, "shared", NULL, "take a shared lock"},
@@ -187,9 +187,6 @@ static int options_set(struct options *options, const struct row *row, const cha
     case KIND_FLAG:
         *(bool *)member = row->lowest;
         return 0;
-    case KIND_NOW:
-        *(int64_t *)member = 0;
-        return 0;
     case KIND_LABEL:
         if (!utf8_is_clean(slice_of(value)))
             return failure_set(failure, -EINVAL, "--%s has control characters, or is not UTF-8",
@@ -235,21 +232,8 @@ static int options_refuse(const char *command, const char *argument, const char 
                        is_long ? argument + 1 : written, command, command);
 }
 
-/* The value is the rest of the argument, or the next one. Returns how many arguments that were. */
-static int options_take_value(struct options *options, const struct row *row, const char *attached,
-                              const char *next, struct failure *failure)
-{
-    const char *value = attached ? attached : next;
-    if (!value)
-        return failure_set(failure, -EINVAL, "--%s needs a value: --%s=%s", row->name, row->name,
-                           row->value);
-    if (options_set(options, row, value, failure) < 0)
-        return -EINVAL;
-    return attached ? 1 : 2;
-}
-
-/* Reads one argument, which may have several letters. Returns how many arguments were read, or
- * -EINVAL with a failure. */
+/* Reads one argument, which may have several letters. The value of the last one is the rest of the
+ * argument, or the next one. Returns how many arguments were read, or -EINVAL with a failure. */
 static int options_take(struct options *options, unsigned command, char **argv, int at,
                         struct failure *failure)
 {
@@ -262,12 +246,17 @@ static int options_take(struct options *options, unsigned command, char **argv, 
             return options_refuse(argv[0], argv[at], written, failure);
         size_t length = is_long ? strlen(row->name) : 1;
         const char *attached = written[length] ? written + length + is_long : NULL;
-        written += length;
-        if (row->value)
-            return options_take_value(options, row, attached, argv[at + 1], failure);
-        if (is_long && attached)
+        const char *value = !row->value ? "0" : attached ? attached : argv[at + 1];
+        if (!value)
+            return failure_set(failure, -EINVAL, "--%s needs a value: --%s=%s", row->name,
+                               row->name, row->value);
+        if (is_long && attached && !row->value)
             return failure_set(failure, -EINVAL, "--%s takes no value", row->name);
-        options_set(options, row, NULL, NULL);
+        if (options_set(options, row, value, failure) < 0)
+            return -EINVAL;
+        if (row->value)
+            return attached ? 1 : 2;
+        written += length;
     } while (*written);
     return 1;
 }

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SHORTEST_TTL_MS = 3000, LONGEST_MARGIN_MS = 250, SHELL_WORDS = 4, END_TEXT = 600 };
+enum { SHORTEST_TTL_MS = 3000, LONGEST_MARGIN_MS = 250 };
 
 /* One run of a command. */
 struct run {
@@ -25,7 +25,8 @@ struct run {
     struct guard guard;
     struct guard_plan plan;
     struct lease lease;
-    bool has_lock; /* or no batond answers, and the command runs without */
+    bool has_lock;           /* or no batond answers, and the command runs without */
+    char fence[REPLY_SHOWN]; /* "": none, or several */
     char token[TOKEN_SIZE];
     struct token_file file;
     int death;      /* the signal that ended the command; 0: none */
@@ -104,38 +105,37 @@ static void run_die_by(int signal)
 }
 
 /* "Ended backup.sh (3 processes, 1 of them by SIGKILL), 412 ms before the lock." */
-static void run_describe_end(const struct run *run, const struct guard_report *report,
-                             char text[END_TEXT])
+static void run_print_end(const struct run *run, const struct guard_report *report)
 {
-    char killed[64] = "", spare[64] = "";
+    const struct lease *lease = &run->lease;
+    fprintf(stderr, "  Ended %.200s (%d process%s", basename(run->plan.command[0]), report->asked,
+            report->asked == 1 ? "" : "es");
     if (report->killed)
-        snprintf(killed, sizeof killed, ", %d of them by SIGKILL", report->killed);
-    if (run->has_lock && !run->lease.is_lost && !run->lease.ignores_loss)
-        snprintf(spare, sizeof spare, ", %lld ms before the lock",
-                 (long long)((run->lease.expires_ns - report->ended_ns) / MS_IN_NS));
-    snprintf(text, END_TEXT, "Ended %.200s (%d process%s%s)%s.", basename(run->plan.command[0]),
-             report->asked, report->asked == 1 ? "" : "es", killed, spare);
+        fprintf(stderr, ", %d of them by SIGKILL", report->killed);
+    if (run->has_lock && !lease->is_lost && !lease->ignores_loss)
+        fprintf(stderr, "), %lld ms before the lock.\n",
+                (long long)((lease->expires_ns - report->ended_ns) / MS_IN_NS));
+    else
+        fprintf(stderr, ").\n");
 }
 
 /* The guard has ended the command: says why, and what that took. */
-static enum status run_report_end(struct run *run, const struct guard_report *report)
+static enum status run_report_end(const struct run *run, const struct guard_report *report)
 {
-    char end[END_TEXT];
     const struct lease *lease = &run->lease;
-    double ago_s = (double)(report->ended_ns - lease->renewed_ns) / 1e9;
-    run_describe_end(run, report, end);
-    bool ends_by_max_held = lease->has_reached_max_held ||
-                            lease->held_until_ns < lease->expires_ns + run->plan.margin_ns;
-    if (lease->is_lost && !lease->has_reached_max_held && !lease->ignores_loss)
-        return problem_print(STATUS_LOST,
-                             "%s: the lock is lost: %s\n  It was last renewed %.1f s ago. %s",
-                             lease->name, lease->trouble, ago_s, end);
-    if (ends_by_max_held || lease->ignores_loss)
-        return problem_print(STATUS_OVERDUE, "%s: max-held is over\n  %s", lease->name, end);
-    return problem_print(STATUS_LOST,
-                         "%s: no batond has renewed the lock in time%s%s\n  It was last renewed "
-                         "%.1f s ago. %s",
-                         lease->name, lease->trouble[0] ? ": " : "", lease->trouble, ago_s, end);
+    bool is_overdue =
+        lease->ignores_loss || lease->has_reached_max_held ||
+        (!lease->is_lost && lease->held_until_ns < lease->expires_ns + run->plan.margin_ns);
+    if (is_overdue)
+        problem_print(STATUS_OVERDUE, "%s: max-held is over", lease->name);
+    else
+        problem_print(STATUS_LOST, "%s: %s%s%s\n  It was last renewed %.1f s ago.", lease->name,
+                      lease->is_lost ? "the lock is lost"
+                                     : "no batond has renewed the lock in time",
+                      lease->trouble[0] ? ": " : "", lease->trouble,
+                      (double)(report->ended_ns - lease->renewed_ns) / 1e9);
+    run_print_end(run, report);
+    return is_overdue ? STATUS_OVERDUE : STATUS_LOST;
 }
 
 /* `report` is NULL if the guard made none. */
@@ -158,41 +158,39 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static void run_plan(struct run *run, char *const *command)
+/* What the lease allows. */
+static void run_plan(struct run *run)
 {
     const struct options *options = run->context->options;
     int64_t ttl_ms = run->lease.ttl_ms;
-    int64_t held_until_ns = boottime_ns() + options->max_held_ms * MS_IN_NS;
     if (options->max_held_ms > 0)
-        run->lease.held_until_ns = least(run->lease.held_until_ns, held_until_ns);
+        run->lease.held_until_ns =
+            least(run->lease.held_until_ns, boottime_ns() + options->max_held_ms * MS_IN_NS);
     run->plan.expires_ns = lease_end(&run->lease);
     run->plan.kill_after_ns = least(options->kill_after_ms, ttl_ms / 4) * MS_IN_NS;
     run->plan.margin_ns = least(LONGEST_MARGIN_MS, ttl_ms / 8) * MS_IN_NS;
-    run->plan.signal = (int)options->signal;
     run->plan.outlives_front = run->lease.ignores_loss;
-    run->plan.command = command;
-    run->plan.inherited = run->context->inherited;
+    run->lease.margin_ns = run->plan.margin_ns;
 }
 
-/* Tells the command its lock, and nothing of a run around this one. `hold` is NULL without a lock.
- */
-static void run_export(const struct options *options, const json_t *hold)
+/* Tells the command its lock, and nothing of a run around this one. */
+static void run_export(const struct run *run)
 {
-    char fence[24];
-    json_int_t number = json_integer_value(json_object_get(hold, "fence"));
-    snprintf(fence, sizeof fence, "%" JSON_INTEGER_FORMAT, number);
-    setenv("BATON_NAME", options->names[0], 1);
+    setenv("BATON_NAME", run->lease.name, 1);
     unsetenv("BATON_TOKEN_FILE");
     unsetenv("BATON_FENCE");
-    if (number)
-        setenv("BATON_FENCE", fence, 1);
+    if (run->has_lock && run->fence[0])
+        setenv("BATON_FENCE", run->fence, 1);
+    if (run->has_lock && run->file.path)
+        setenv("BATON_TOKEN_FILE", run->file.path, 1);
 }
 
 /* Runs the command. */
-static enum status run_guarded(struct run *run, char *const *command)
+static enum status run_guarded(struct run *run)
 {
     struct guard_report report;
-    run_plan(run, command);
+    run_plan(run);
+    run_export(run);
     client_set_timeout(run->context->client,
                        least(run->context->options->connect_timeout_ms, run->lease.ttl_ms / 4));
     run_take_signals(run);
@@ -202,7 +200,6 @@ static enum status run_guarded(struct run *run, char *const *command)
         return problem_print(STATUS_FAULT, "cannot start a process: %s", strerror(-result));
     sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
     run->lease.orders = run->guard.orders;
-    run->lease.margin_ns = run->plan.margin_ns;
     if (waker_make(&run->lease.waker) == 0)
         lease_tell_end(&run->lease);
     bool renews = run->has_lock && lease_start(&run->lease) == 0;
@@ -218,22 +215,17 @@ static enum status run_guarded(struct run *run, char *const *command)
     return run_conclude(run, is_told ? &report : NULL);
 }
 
-static enum status run_without_lock(struct run *run, char *const *command)
-{
-    problem_print(STATUS_UNANSWERED, "%s: the command runs without the lock", run->lease.name);
-    run->has_lock = false;
-    run->lease.ignores_loss = true;
-    run_export(run->context->options, NULL);
-    return run_guarded(run, command);
-}
-
-/* A request that waited has used up a part of the TTL that its reply tells. */
-static enum status run_begin_lease(struct run *run, const struct reply *reply, int64_t sent_ns)
+/* Begins the lease. A request that waited has used up a part of the TTL that its reply tells. */
+static enum status run_begin(struct run *run, const struct reply *reply, int64_t sent_ns)
 {
     struct lease *lease = &run->lease;
-    lease->expires_ns = lease_expiry(reply, sent_ns, &lease->ttl_ms);
-    lease->renewed_ns = sent_ns;
-    lease_bound(lease, reply, sent_ns);
+    const json_t *fence = json_object_get(reply->json, "fence");
+    struct failure failure;
+    reply_show(json_is_integer(fence) ? fence : NULL, "", run->fence);
+    if (lease->is_verbose)
+        problem_print(STATUS_DONE, "%s: granted, fence %s", lease->name,
+                      run->fence[0] ? run->fence : "-");
+    lease_take(lease, reply, sent_ns);
     bool is_fresh = boottime_ns() - sent_ns < lease->ttl_ms * MS_IN_NS / 10;
     if (!is_fresh && !lease_renew(lease))
         return problem_print(STATUS_LOST, "%s: the lock is lost: %s", lease->name, lease->trouble);
@@ -242,72 +234,32 @@ static enum status run_begin_lease(struct run *run, const struct reply *reply, i
                              "%s: no batond has renewed the lock, so the command "
                              "was not started",
                              lease->name);
-    return STATUS_DONE;
-}
-
-/* Gives the command its token, if the options ask for that. */
-static enum status run_put_token(struct run *run)
-{
-    const char *path = run->file.path;
-    struct failure failure;
-    if (!path)
-        return STATUS_DONE;
-    if (token_file_put(&run->file, run->token, &failure) < 0)
+    if (run->file.path && token_file_put(&run->file, run->token, &failure) < 0)
         return problem_print(STATUS_FAULT, "%s", failure.text);
-    setenv("BATON_TOKEN_FILE", path, 1);
     return STATUS_DONE;
 }
 
-static enum status run_with_lock(struct run *run, char *const *command, const struct reply *reply,
-                                 int64_t sent_ns)
-{
-    const struct options *options = run->context->options;
-    json_t *body = memory_checked(json_object());
-    char *path = command_path(options, body);
-    run->has_lock = true;
-    run->lease.path = path;
-    run->lease.is_watched = options->name_count == 1;
-    run->lease.body = body;
-    run_export(options, reply->json);
-    if (options->verbose)
-        problem_print(STATUS_DONE, "%s: granted, fence %s", run->lease.name,
-                      getenv("BATON_FENCE") ? getenv("BATON_FENCE") : "-");
-    enum status status = run_begin_lease(run, reply, sent_ns);
-    if (status == STATUS_DONE)
-        status = run_put_token(run);
-    if (status == STATUS_DONE)
-        status = run_guarded(run, command);
-    else if (status == STATUS_UNANSWERED && options->runs_unlocked)
-        status = run_without_lock(run, command);
-    if (!run->lease.is_lost)
-        command_release_token(run->context, run->token);
-    if (run->file.path && !run->file.draft)
-        unlink(run->file.path);
-    json_decref(body);
-    free(path);
-    return status;
-}
-
-/* Takes the lock and runs the command. */
-static enum status run_locked(struct run *run, char *const *command)
+/* Takes the lock and runs the command, with it or, if the options say so, without. */
+static enum status run_locked(struct run *run)
 {
     const struct options *options = run->context->options;
     int64_t sent_ns;
     struct reply reply = acquire_lock(run->context, run->token, &sent_ns);
     enum status status = acquire_report(options, &reply), found = problem_status(&reply);
-    run->lease = (struct lease){.client = run->context->client,
-                                .token = run->token,
-                                .name = options->names[0],
-                                .is_verbose = options->verbose,
-                                .ignores_loss = options->ignores_loss,
-                                .held_until_ns = GUARD_NEVER,
-                                .ttl_ms = options->ttl_ms,
-                                .orders = -1};
-    if (found == STATUS_DONE)
-        status = run_with_lock(run, command, &reply, sent_ns);
-    else if (found == STATUS_UNANSWERED && options->runs_unlocked)
-        status = run_without_lock(run, command);
+    bool is_granted = found == STATUS_DONE;
+    if (is_granted)
+        status = found = run_begin(run, &reply, sent_ns);
+    run->has_lock = found == STATUS_DONE;
+    run->lease.ignores_loss |= !run->has_lock;
     reply_free(&reply);
+    if (found == STATUS_UNANSWERED && options->runs_unlocked)
+        problem_print(found, "%s: the command runs without the lock", run->lease.name);
+    if (run->has_lock || (found == STATUS_UNANSWERED && options->runs_unlocked))
+        status = run_guarded(run);
+    if (is_granted && !run->lease.is_lost)
+        command_release_token(run->context, run->token);
+    if (run->has_lock && run->file.path)
+        unlink(run->file.path);
     return status;
 }
 
@@ -328,16 +280,34 @@ enum status command_run(struct context *context)
 {
     const struct options *options = context->options;
     static char shell[] = "sh", flag[] = "-c";
-    char *const line[SHELL_WORDS] = {shell, flag, (char *)options->shell_line, NULL};
-    struct run run = {.context = context};
+    char *const line[] = {shell, flag, (char *)options->shell_line, NULL};
     struct failure failure;
     enum status status = run_check(options);
     if (status != STATUS_DONE)
         return status;
+    json_t *body = memory_checked(json_object());
+    struct run run = {.context = context,
+                      .plan = {.command = options->shell_line ? line : options->command,
+                               .inherited = context->inherited,
+                               .signal = (int)options->signal},
+                      .lease = {.client = context->client,
+                                .path = command_path(options, body),
+                                .body = body,
+                                .token = run.token,
+                                .name = options->names[0],
+                                .is_watched = options->name_count == 1,
+                                .is_verbose = options->verbose,
+                                .ignores_loss = options->ignores_loss,
+                                .held_until_ns = GUARD_NEVER,
+                                .ttl_ms = options->ttl_ms,
+                                .orders = -1}};
     if (options->token_file && token_file_open(&run.file, options->token_file, &failure) < 0)
-        return problem_print(STATUS_CONFIG, "%s", failure.text);
-    status = run_locked(&run, options->shell_line ? line : options->command);
+        status = problem_print(STATUS_CONFIG, "%s", failure.text);
+    else
+        status = run_locked(&run);
     token_file_close(&run.file);
+    json_decref(body);
+    free(run.lease.path);
     if (run.death)
         run_die_by(run.death);
     return status;

@@ -17,39 +17,19 @@ enum {
     WATCH_MS = 25000, /* less than any proxy allows */
 };
 
-static int64_t lease_member(const json_t *hold, const char *member, int64_t absent_ms)
-{
-    return json_is_integer(json_object_get(hold, member)) ? reply_ms(hold, member) : absent_ms;
-}
-
 /* The least of a member of the hold, or of the holds of several names. */
 static int64_t lease_least(const json_t *reply, const char *member, int64_t absent_ms)
 {
-    const json_t *locks = json_object_get(reply, "locks"), *lock;
-    int64_t least_ms =
-        lease_member(json_is_array(locks) ? json_array_get(locks, 0) : reply, member, absent_ms);
-    size_t i;
-    json_array_foreach (locks, i, lock) {
-        int64_t other_ms = lease_member(lock, member, absent_ms);
-        least_ms = other_ms < least_ms ? other_ms : least_ms;
+    const json_t *locks = json_object_get(reply, "locks");
+    size_t count = json_is_array(locks) ? json_array_size(locks) : 1;
+    int64_t least_ms = count > 0 ? INT64_MAX : absent_ms;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *hold = json_is_array(locks) ? json_array_get(locks, i) : reply;
+        bool has_it = json_is_integer(json_object_get(hold, member));
+        int64_t ms = has_it ? reply_ms(hold, member) : absent_ms;
+        least_ms = ms < least_ms ? ms : least_ms;
     }
     return least_ms;
-}
-
-int64_t lease_expiry(const struct reply *reply, int64_t sent_ns, int64_t *ret_ttl_ms)
-{
-    int64_t ttl_ms = lease_least(reply->json, "ttl_ms", 0);
-    if (problem_status(reply) != STATUS_DONE || ttl_ms == 0)
-        return 0;
-    *ret_ttl_ms = ttl_ms;
-    return sent_ns + ttl_ms * MS_IN_NS / 100 * 99;
-}
-
-void lease_bound(struct lease *lease, const struct reply *reply, int64_t sent_ns)
-{
-    int64_t left_ms = lease_least(reply->json, "max_held_ms", INT64_MAX);
-    if (left_ms < INT64_MAX && !lease->ignores_loss)
-        lease->held_until_ns = sent_ns + left_ms * MS_IN_NS / 100 * 99;
 }
 
 static void lease_order(const struct lease *lease, int64_t order)
@@ -71,6 +51,22 @@ void lease_tell_end(const struct lease *lease)
     waker_set(lease->waker, end_ns - lease->margin_ns);
 }
 
+/* 1 % less than the reply says, for clocks that differ. */
+bool lease_take(struct lease *lease, const struct reply *reply, int64_t sent_ns)
+{
+    int64_t ttl_ms = lease_least(reply->json, "ttl_ms", 0);
+    int64_t left_ms = lease_least(reply->json, "max_held_ms", INT64_MAX);
+    int64_t expires_ns = sent_ns + ttl_ms * MS_IN_NS / 100 * 99;
+    if (problem_status(reply) != STATUS_DONE || ttl_ms == 0 || expires_ns <= lease->expires_ns)
+        return false;
+    lease->ttl_ms = ttl_ms;
+    lease->renewed_ns = sent_ns;
+    lease->expires_ns = expires_ns;
+    if (left_ms < INT64_MAX && !lease->ignores_loss)
+        lease->held_until_ns = sent_ns + left_ms * MS_IN_NS / 100 * 99;
+    return true;
+}
+
 static void lease_note_trouble(struct lease *lease, const struct reply *reply)
 {
     const char *title = json_string_value(json_object_get(reply->json, "title"));
@@ -89,13 +85,11 @@ static void lease_lose(struct lease *lease)
         lease_order(lease, GUARD_END);
 }
 
-static void lease_move(struct lease *lease, int64_t sent_ns, int64_t expires_ns)
+static void lease_move(struct lease *lease)
 {
     if (lease->is_verbose)
         problem_print(STATUS_DONE, "%s: renewed, %lld s left", lease->name,
-                      (long long)(expires_ns - boottime_ns()) / (1000 * MS_IN_NS));
-    lease->renewed_ns = sent_ns;
-    lease->expires_ns = expires_ns;
+                      (long long)(lease->expires_ns - boottime_ns()) / (1000 * MS_IN_NS));
     lease->is_overdue_said = false;
     if (lease->orders >= 0 && !lease->ignores_loss)
         lease_tell_end(lease);
@@ -122,15 +116,12 @@ bool lease_renew(struct lease *lease)
                                                                       .token = lease->token,
                                                                       .body = lease->body,
                                                                       .cancelled = &lease->stops});
-    int64_t expires_ns = lease_expiry(&reply, sent_ns, &lease->ttl_ms);
     if (!lease->stops)
         lease_note_trouble(lease, &reply);
-    if (expires_ns > lease->expires_ns)
-        lease_bound(lease, &reply, sent_ns);
     if (problem_status(&reply) == STATUS_LOST)
         lease_lose(lease);
-    else if (expires_ns > lease->expires_ns)
-        lease_move(lease, sent_ns, expires_ns);
+    else if (lease_take(lease, &reply, sent_ns))
+        lease_move(lease);
     else
         lease_miss(lease);
     reply_free(&reply);

@@ -34,12 +34,9 @@ struct lease {
     char trouble[LEASE_TROUBLE]; /* of the thread while it runs: why it was not renewed */
 };
 
-/* When a hold ends at the earliest: what is left of it in a reply to a request sent then, less 1 %
- * for clocks that differ. Sets *ret_ttl_ms. 0 if the reply is none. */
-int64_t lease_expiry(const struct reply *reply, int64_t sent_ns, int64_t *ret_ttl_ms);
-
-/* Takes over from a reply how long renewals may carry the hold. */
-void lease_bound(struct lease *lease, const struct reply *reply, int64_t sent_ns);
+/* Takes over from a reply how long the hold lasts, if that is longer than known, and how long
+ * renewals may carry it. Returns whether it did. `sent_ns` is when the request was sent. */
+bool lease_take(struct lease *lease, const struct reply *reply, int64_t sent_ns);
 
 /* Renews once, at once. Returns false if the lock is lost. */
 bool lease_renew(struct lease *lease);

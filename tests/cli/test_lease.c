@@ -13,18 +13,19 @@ static struct reply reply_of(const char *body)
 
 static int64_t expiry_ms(const char *body)
 {
-    int64_t ttl_ms = 0;
+    struct lease lease = {0};
     struct reply reply = reply_of(body);
-    int64_t expires_ns = lease_expiry(&reply, 0, &ttl_ms);
+    bool is_taken = lease_take(&lease, &reply, 0);
+    assert_int_equal(is_taken, lease.expires_ns > 0);
     reply_free(&reply);
-    return expires_ns / 1000000;
+    return lease.expires_ns / 1000000;
 }
 
 static int64_t bound_ms(const char *body)
 {
     struct lease lease = {.held_until_ns = -1000000};
     struct reply reply = reply_of(body);
-    lease_bound(&lease, &reply, 0);
+    assert_true(lease_take(&lease, &reply, 0));
     reply_free(&reply);
     return lease.held_until_ns / 1000000;
 }
@@ -55,9 +56,10 @@ static void reply_without_a_ttl_for_each_name_is_no_hold(void **state)
 static void bound_is_the_least_of_those_that_have_one(void **state)
 {
     (void)state;
-    assert_int_equal(bound_ms("{\"ttl_ms\":1}"), -1);
-    assert_int_equal(bound_ms("{\"max_held_ms\":10000}"), 9900);
-    assert_int_equal(bound_ms("{\"locks\":[{},{\"max_held_ms\":9000},{\"max_held_ms\":10000}]}"),
+    assert_int_equal(bound_ms("{\"ttl_ms\":100}"), -1);
+    assert_int_equal(bound_ms("{\"ttl_ms\":100,\"max_held_ms\":10000}"), 9900);
+    assert_int_equal(bound_ms("{\"locks\":[{\"ttl_ms\":100},{\"ttl_ms\":100,\"max_held_ms\":9000},"
+                              "{\"ttl_ms\":100,\"max_held_ms\":10000}]}"),
                      8910);
 }
 

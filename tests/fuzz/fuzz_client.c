@@ -43,11 +43,10 @@ static void print_all(struct reply *reply)
 /* A hold never lasts for longer than the reply says, and only if it is a reply to a renewal. */
 static void claim_lease(const struct reply *reply)
 {
-    int64_t ttl_ms = 0, expires_ns = lease_expiry(reply, 1, &ttl_ms);
     struct lease lease = {.held_until_ns = INT64_MAX};
-    CLAIM(expires_ns == 0 || (reply->status < 300 && ttl_ms > 0));
-    CLAIM(expires_ns >= 0 && expires_ns / 1000000 <= ttl_ms);
-    lease_bound(&lease, reply, 1);
+    if (lease_take(&lease, reply, 1))
+        CLAIM(reply->status < 300 && lease.ttl_ms > 0);
+    CLAIM(lease.expires_ns >= 0 && lease.expires_ns / 1000000 <= lease.ttl_ms);
     CLAIM(lease.held_until_ns > 0);
 }
 
