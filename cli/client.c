@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { REPLY_LONGEST = 16 << 20, HEADER_TEXT = 4200, IDLE_MS = 1000, PAUSE_LONGEST_MS = 3600000 };
+enum { REPLY_LONGEST = 16 << 20, HEADER_TEXT = 160, IDLE_MS = 1000, PAUSE_LONGEST_MS = 3600000 };
 
 #define LONGEST_MS (INT64_C(366) * 86400000)
 
@@ -154,10 +154,9 @@ static CURLcode client_perform(struct client *client, const char *url,
     curl_easy_setopt(
         client->curl, CURLOPT_TIMEOUT_MS,
         (long)(request->wait_ms + (request->slack_ms ? request->slack_ms : client->timeout_ms)));
-    if (strcmp(request->method, "GET") == 0)
-        curl_easy_setopt(client->curl, CURLOPT_HTTPGET, 1L);
-    else
-        curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, sent ? sent : "");
+    curl_easy_setopt(client->curl, CURLOPT_HTTPGET, 1L);
+    if (sent)
+        curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, sent);
     curl_easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, request->method);
     CURLcode code = client_transfer(client, request->cancelled);
     curl_slist_free_all(headers);

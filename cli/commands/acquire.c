@@ -145,36 +145,31 @@ static bool acquire_goes_on(struct acquisition *acquisition, const struct reply 
     return now - acquisition->answered_ms < PATIENCE_MS;
 }
 
-static struct reply acquire_until_decided(struct acquisition *acquisition)
-{
-    struct client *client = acquisition->context->client;
-    waiting_begin(&acquisition->waiting, acquisition->context->options->names[0], client);
-    struct reply reply = acquire_send(acquisition);
-    while (acquire_goes_on(acquisition, &reply)) {
-        bool has_connected = reply.connected;
-        reply_free(&reply);
-        reply = acquire_send(acquisition);
-        reply.connected |= has_connected;
-    }
-    waiting_end(&acquisition->waiting, client);
-    return reply;
-}
-
 struct reply acquire_lock(const struct context *context, char token[TOKEN_SIZE],
                           int64_t *ret_sent_ns)
 {
+    const struct options *options = context->options;
+    bool is_silent = options->quiet || options->wait_ms == 0;
     struct acquisition acquisition = {
         .context = context,
         .token = token,
-        .body = acquire_body(context->options),
+        .body = acquire_body(options),
         .begun_ms = monotonic_ms(),
         .answered_ms = monotonic_ms(),
-        .is_silent = context->options->quiet || context->options->wait_ms == 0,
+        .is_silent = is_silent,
+        .portion_ms = is_silent ? PORTION_MS : FIRST_MS,
     };
-    acquisition.portion_ms = acquisition.is_silent ? PORTION_MS : FIRST_MS;
     token_make(token);
-    acquisition.path = command_path(context->options, acquisition.body);
-    struct reply reply = acquire_until_decided(&acquisition);
+    acquisition.path = command_path(options, acquisition.body);
+    waiting_begin(&acquisition.waiting, options->names[0], context->client);
+    struct reply reply = acquire_send(&acquisition);
+    while (acquire_goes_on(&acquisition, &reply)) {
+        bool has_connected = reply.connected;
+        reply_free(&reply);
+        reply = acquire_send(&acquisition);
+        reply.connected |= has_connected;
+    }
+    waiting_end(&acquisition.waiting, context->client);
     *ret_sent_ns = acquisition.sent_ns;
     json_decref(acquisition.body);
     free(acquisition.path);

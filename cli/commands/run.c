@@ -6,7 +6,6 @@
 #include "cli/run/guard.h"
 #include "cli/run/lease.h"
 #include "cli/run/tree.h"
-#include "cli/run/waker.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,11 +1,18 @@
-/* boottime.h: the clock of a lease: it goes on while the machine sleeps, and nobody sets it. */
+/* boottime.h: the clock of a lease, which goes on while the machine sleeps and which nobody sets;
+ * and a timer by it, the waker, that has the kernel continue this process if it is stopped. Nothing
+ * else runs in a process that is stopped. */
 #ifndef BATON_CLI_RUN_BOOTTIME_H
 #define BATON_CLI_RUN_BOOTTIME_H
 
+#include <errno.h>
+#include <signal.h>
 #include <stdint.h>
 #include <time.h>
 
 #define MS_IN_NS INT64_C(1000000)
+
+/* A waker goes on so often, since a process can be stopped again. */
+#define WAKER_AGAIN_NS (20 * MS_IN_NS)
 
 static inline int64_t boottime_ns(void)
 {
@@ -17,6 +24,30 @@ static inline int64_t boottime_ns(void)
 static inline struct timespec boottime_spec(int64_t ns)
 {
     return (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+}
+
+static inline void waker_on_signal(int signal)
+{
+    (void)signal; /* the kernel repeats the signal only if it is taken */
+}
+
+/* Takes SIGCONT for itself. Returns 0, or a negative errno. */
+static inline int waker_make(timer_t *ret)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
+    sigset_t own;
+    sigemptyset(&own);
+    sigaddset(&own, SIGCONT);
+    sigaction(SIGCONT, &(struct sigaction){.sa_handler = waker_on_signal}, NULL);
+    sigprocmask(SIG_UNBLOCK, &own, NULL);
+    return timer_create(CLOCK_BOOTTIME, &event, ret) < 0 ? -errno : 0;
+}
+
+static inline void waker_set(timer_t waker, int64_t from_ns)
+{
+    struct itimerspec times = {.it_value = boottime_spec(from_ns),
+                               .it_interval = boottime_spec(WAKER_AGAIN_NS)};
+    timer_settime(waker, TIMER_ABSTIME, &times, NULL);
 }
 
 #endif

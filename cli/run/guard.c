@@ -1,7 +1,7 @@
 #include "cli/run/guard.h"
 
+#include "cli/run/boottime.h"
 #include "cli/run/tree.h"
-#include "cli/run/waker.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "cli/problem.h"
+#include "cli/run/boottime.h"
 #include "cli/run/guard.h"
-#include "cli/run/waker.h"
 
 #include <inttypes.h>
 #include <stdio.h>
