@@ -119,18 +119,20 @@ static struct curl_slist *client_headers(const struct request *request)
     return memory_checked(curl_slist_append(memory_checked(list), header));
 }
 
-/* Sends what is set up, and waits for the answer. */
+/* Sends what is set up, and waits for the answer. Gives up on one that has no end. */
 static CURLcode client_transfer(struct client *client, const atomic_bool *cancelled)
 {
     CURLcode code = CURLE_ABORTED_BY_CALLBACK;
+    curl_off_t received = 0;
     int running = 1, left;
     curl_multi_add_handle(client->multi, client->curl);
     while (curl_multi_perform(client->multi, &running) == CURLM_OK && running &&
-           !(cancelled && *cancelled)) {
+           !(cancelled && *cancelled) && received <= REPLY_LONGEST) {
         /* libcurl knows when its own timeouts are. */
         curl_multi_poll(client->multi, NULL, 0, client->idle ? IDLE_MS : PAUSE_LONGEST_MS, NULL);
         if (client->idle)
             client->idle(client->idle_context);
+        curl_easy_getinfo(client->curl, CURLINFO_SIZE_DOWNLOAD_T, &received);
     }
     const CURLMsg *message = curl_multi_info_read(client->multi, &left);
     if (message)
@@ -208,18 +210,17 @@ int64_t reply_ms(const json_t *object, const char *member)
 static void client_ask(struct client *client, const char *url, const struct request *request,
                        struct reply *reply)
 {
-    char text[64], *body = memory_checked(malloc(REPLY_LONGEST));
-    FILE *answer = memory_checked(fmemopen(body, REPLY_LONGEST, "w"));
+    char text[64], *body = NULL;
+    size_t length = 0;
+    FILE *answer = memory_checked(open_memstream(&body, &length));
     curl_off_t connected_us = 0;
     CURLcode code = client_perform(client, url, request, answer);
-    long length = ftell(answer);
-    if (fclose(answer) < 0)
-        code = CURLE_WRITE_ERROR;
+    fclose(answer);
     curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &reply->status);
     curl_easy_getinfo(client->curl, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
     reply->connected |= connected_us > 0;
     snprintf(text, sizeof text, "the answer (%ld) is not one of batond", reply->status);
-    bool is_read = code == CURLE_OK && reply_read(reply, body, (size_t)length);
+    bool is_read = code == CURLE_OK && reply_read(reply, body, length);
     free(body);
     if (is_read)
         return;
