@@ -10,13 +10,10 @@ static const struct mode {
     const char *help;
 } MODES[] = {
     {"handover", mode_handover, "how long a hand-over takes; each --url in turn, beside BLPOP"},
-    {"commands", mode_commands, "what a hand-over asks of Redis"},
     {"park", mode_park, "what parked clients cost; a second --url stays empty, to compare with"},
     {"contend", mode_contend, "hand-overs a second among many, in order, beside BLPOP"},
     {"pairs", mode_pairs, "what each connection asks by itself, as fast as it is answered"},
     {"contest", mode_contest, "when each of many clients asked, was granted and released"},
-    {"slow", mode_slow, "how long requests take while slow clients are connected"},
-    {"kill", mode_kill, "SIGKILL for the first of two --url while clients of both wait"},
 };
 
 enum { MODE_COUNT = sizeof MODES / sizeof *MODES };

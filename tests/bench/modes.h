@@ -8,9 +8,6 @@
 /* From a DELETE to the 201 of who waits, beside a bare BLPOP hand-over. */
 void mode_handover(const struct options *options, struct figures *figures);
 
-/* What one hand-over asks of Redis. */
-void mode_commands(const struct options *options, struct figures *figures);
-
 /* What many parked clients cost, and what a hand-over among them. */
 void mode_park(const struct options *options, struct figures *figures);
 
@@ -23,11 +20,5 @@ void mode_pairs(const struct options *options, struct figures *figures);
 
 /* Connections that contend for one lock, of Baton or another server; prints when each had it. */
 void mode_contest(const struct options *options, struct figures *figures);
-
-/* The first of two batonds is killed while clients of both wait for one lock. */
-void mode_kill(const struct options *options, struct figures *figures);
-
-/* What a request of a quick client takes while many slow ones are there. */
-void mode_slow(const struct options *options, struct figures *figures);
 
 #endif

@@ -24,20 +24,18 @@ static const struct row {
     {"fresh", NUMBER, AT(fresh), "0", "pairs: 1 for a name that nobody has used in each turn"},
     {"watch", WATCH, 0, NULL,
      "pairs: NAME=PID, whose CPU time to tell; may be given several times"},
-    {"pid", NUMBER, AT(pid), "0", "of the first batond: whose cost to read, or whom to kill"},
+    {"pid", NUMBER, AT(pid), "0", "of the first batond: whose cost to read"},
     {"count", NUMBER, AT(count), "1000", "hand-overs"},
     {"pause", NUMBER, AT(pause_ms), "20", "how long, in ms, all is quiet before each of them"},
     {"names", NUMBER, AT(names), "1", "park: names that are waited for"},
     {"waiters", NUMBER, AT(waiters), "1", "clients that wait for each name"},
     {"wait", TEXT, AT(wait), "50s", "how long they wait at most; see batond's --max-wait"},
     {"clients", NUMBER, AT(clients), "64",
-     "contend: clients that want the lock; slow: slow ones; pairs, contest: connections"},
+     "contend: clients that want the lock; pairs, contest: connections"},
     {"rounds", NUMBER, AT(rounds), "3",
      "contend: measurements, each beside one of BLPOP; 0: order only"},
     {"seconds", NUMBER, AT(seconds), "3",
-     "contend, slow, pairs, contest: how long each takes; park: how long to do nothing"},
-    {"claim-window", NUMBER, AT(claim_window_ms), "2000", "kill: batond's --claim-window in ms"},
-    {"seed", NUMBER, AT(seed), "1", "kill: makes the moment"},
+     "contend, pairs, contest: how long each takes; park: how long to do nothing"},
 #undef AT
 };
 

@@ -25,8 +25,6 @@ struct options {
     int64_t clients;
     int64_t rounds;
     int64_t seconds;
-    int64_t claim_window_ms;
-    int64_t seed;
     int64_t fresh;
 };
 

@@ -22,8 +22,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "compare"))
-from bare import Redis  # pylint: disable=wrong-import-position
-from time_in_redis import free_port, until  # pylint: disable=wrong-import-position
+from bare import Redis, free_port, until  # pylint: disable=wrong-import-position
 
 QUICK = os.environ.get("QUICK")
 ROUNDS, NAMES = 31 if QUICK else 101, 1_000

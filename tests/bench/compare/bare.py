@@ -3,6 +3,7 @@ is the client's own, and what Linux tells of a process."""
 
 import os
 import socket
+import time
 
 CLIENT_ADDRESSES = 16  # of the loopback network: one has not enough ports for many runs in a row
 
@@ -100,6 +101,25 @@ class Redis:
         """{field: text} of INFO."""
         lines = self.call("INFO", section).decode().splitlines()
         return dict(line.split(":", 1) for line in lines if ":" in line)
+
+
+def free_port():
+    """A port that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def until(attempt):
+    """Tries until it works, ten seconds at most."""
+    give_up = time.monotonic() + 10
+    while True:
+        try:
+            return attempt()
+        except (OSError, AssertionError):
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.05)
 
 
 def processor_seconds(pid):
