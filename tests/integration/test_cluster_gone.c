@@ -45,7 +45,7 @@ static void who_is_given_the_slots_of_one_that_is_lost_grants_nothing(void **sta
     on_cluster_name(&all, 0, "gone-", 0, name);
     int slot = on_cluster_slot(name);
     on_cluster_acquire(all.client[0], name, "?ttl=10m", token);
-    clock_sleep_ms(LOOKS_MS); /* so that both know */
+    on_cluster_await_known(&all, 9L * 60 * 1000);
     clustered_kill(&all.clustered, 0);
     await_dead(&all.clustered, 0);
     for (int node = 1; node < CLUSTERED_PRIMARIES; node++)
@@ -72,7 +72,7 @@ static void a_new_primary_in_place_of_one_that_is_lost_grants_nothing(void **sta
     on_cluster_name(&all, 0, "gone-", 0, name);
     int slot = on_cluster_slot(name), node = clustered_add(&all.clustered);
     on_cluster_acquire(all.client[0], name, "?ttl=10m", token);
-    clock_sleep_ms(LOOKS_MS); /* so that both know */
+    on_cluster_await_known(&all, 9L * 60 * 1000);
     clustered_kill(&all.clustered, 0);
     await_dead(&all.clustered, 0);
     for (int i = 1; i <= node; i++)
@@ -113,7 +113,7 @@ static void who_remembers_is_heard_though_somebody_was_first(void **state)
     snprintf(target, sizeof target, "/locks/%s?ttl=100ms", name);
     int slot = on_cluster_slot(name), node = clustered_add(&all.clustered);
     on_cluster_acquire(all.client[0], name, "?ttl=10m", token);
-    clock_sleep_ms(LOOKS_MS); /* so that both know */
+    on_cluster_await_known(&all, 9L * 60 * 1000);
     clustered_kill(&all.clustered, 0);
     await_dead(&all.clustered, 0);
     for (int i = 0; i < ON_CLUSTER_BATONDS; i++)

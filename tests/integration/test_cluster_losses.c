@@ -51,7 +51,7 @@ static void await_record(struct on_cluster *all, int node)
             fail_msg("it does not come on record at node %d", node);
         clock_sleep_ms(20);
     }
-    clock_sleep_ms(LOOKS_MS);
+    on_cluster_await_looks(all, node, 2);
 }
 
 /* Both batonds grant the name to nobody for as long as a hold of five minutes and more may run. A

@@ -10,9 +10,7 @@
 
 enum {
     TTL_MS = 5000,
-    LEAD_MS = 4000,  /* a quarantine is at least that much longer */
-    LOOKS_MS = 2200, /* each batond looks once a second */
-    HALF_MS = 150,
+    LEAD_MS = 4000, /* a quarantine is at least that much longer */
 };
 
 /* Nobody is granted what the primary may have granted before `ends`, from its death on. */
@@ -60,7 +58,7 @@ static void a_promoted_replica_grants_nothing_for_a_while(void **state)
     freeReplyObject(clustered_ask(&all.clustered, 0, "CLIENT KILL TYPE normal"));
     int64_t ends = clock_ms() + TTL_MS; /* at least */
     int64_t fence = on_cluster_acquire(all.client[0], held, "?ttl=5s", token);
-    clock_sleep_ms(HALF_MS);
+    on_cluster_await_replica(&all, 0, held);
     clustered_kill(&all.clustered, 0);
     grants_begin_at(&all, (const char *const[]){held, other}, ends, fence);
     answers(all.client[1], on_cluster_request(line, "POST", elsewhere, ""), NULL, 201, NULL);
@@ -80,10 +78,10 @@ static void who_takes_its_place_again_grants_nothing_for_a_while(void **state)
     clustered_fail_over(&all.clustered, replica);
     clustered_await_calm(&all.clustered);
     on_cluster_answers_again(&all, held);
-    clock_sleep_ms(LOOKS_MS);           /* nobody held anything */
-    int64_t ends = clock_ms() + TTL_MS; /* at least */
+    on_cluster_await_looks(&all, replica, 4); /* nobody held anything */
+    int64_t ends = clock_ms() + TTL_MS;       /* at least */
     int64_t fence = on_cluster_acquire(all.client[0], held, "?ttl=5s", token);
-    clock_sleep_ms(HALF_MS);
+    on_cluster_await_replica(&all, replica, held);
     clustered_kill(&all.clustered, replica);
     grants_begin_at(&all, (const char *const[]){held, other}, ends, fence);
     on_cluster_close(&all);

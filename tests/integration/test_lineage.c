@@ -13,7 +13,7 @@
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-enum { LOOK_MS = 1100, PATIENCE_MS = CLOCK_HANG_MS };
+enum { PATIENCE_MS = CLOCK_HANG_MS };
 
 /* A replica is given all without a pause. */
 static const struct redis_options AT_ONCE = {.port = true,
@@ -47,14 +47,14 @@ static void who_was_a_replica_for_a_while_grants_nothing(void **state)
     struct redis_process other;
     struct service service;
     (void)state;
-    service_open(&service, &AT_ONCE, LIST("--quarantine=auto"));
+    service_open(&service, &AT_ONCE, LIST("--workers=2", "--quarantine=auto"));
     redis_process_start(&other, &AT_ONCE);
-    clock_sleep_ms(LOOK_MS);
+    redis_process_await_looks(&service.redis, 2);
     follow(&other, &service.redis);
     await_sync(&other);
     follow(&other, NULL);
     answers(service.client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
-    clock_sleep_ms(LOOK_MS);
+    redis_process_await_looks(&service.redis, 2);
     follow(&service.redis, &other);
     await_sync(&service.redis);
     follow(&service.redis, NULL);
@@ -81,7 +81,7 @@ struct history {
 static bool has_another_name(void *context)
 {
     const struct history *history = context;
-    clock_sleep_ms(LOOK_MS / 10);
+    clock_sleep_ms(100);
     redisReply *reply = redis_process_command(history->redis, "INFO replication");
     const char *now = strstr(reply->str, "master_replid:");
     bool is_another = strncmp(history->before, now, strlen("master_replid:") + 40) != 0;
@@ -99,12 +99,12 @@ static void a_history_that_begins_anew_is_no_loss(void **state)
                  &(struct redis_options){.port = true,
                                          .arguments = LIST("--repl-backlog-ttl", "1",
                                                            "--repl-diskless-sync-delay", "0")},
-                 LIST("--quarantine=auto"));
+                 LIST("--workers=2", "--quarantine=auto"));
     redis_process_start(&other, &AT_ONCE);
     follow(&other, &service.redis);
     await_sync(&other);
     answers(service.client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
-    clock_sleep_ms(LOOK_MS);
+    redis_process_await_looks(&service.redis, 2);
     redisReply *before = redis_process_command(&service.redis, "INFO replication");
     redis_process_kill(&other);
     struct history history = {&service.redis, strstr(before->str, "master_replid:")};
@@ -143,19 +143,19 @@ static void a_replica_that_confirmed_nothing_is_counted(void **state)
         snprintf(url, sizeof url, "unix://%s", path);
         assert_int_equal(symlink(all.primary.socket, path), 0);
         batond_process_start(
-            &batond,
-            &(struct batond_options){
-                .redis_url = url, .arguments = LIST("--quarantine=auto", "--confirm=replicas:1")});
+            &batond, &(struct batond_options){.redis_url = url,
+                                              .arguments = LIST("--workers=2", "--quarantine=auto",
+                                                                "--confirm=replicas:1")});
         struct http_client *client = http_client_new(batond.url);
         if (comes_late) {
             follow(&all.replicas[1], &all.primary);
             assert_true(replicated_are(&all, REPLICAS, PATIENCE_MS));
             await_sync(&all.replicas[1]);
         }
-        clock_sleep_ms(LOOK_MS);
+        redis_process_await_looks(&all.primary, 2);
         redis_process_freeze(&all.replicas[1]);
         answers(client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
-        clock_sleep_ms(LOOK_MS);
+        redis_process_await_looks(&all.primary, 2);
         redis_process_kill(&all.primary);
         redis_process_kill(&all.replicas[0]);
         redis_process_thaw(&all.replicas[1]);
@@ -271,7 +271,7 @@ static void one_that_was_started_anew_soon_is_none_that_was_promoted(void **stat
     struct http_client *client = batond_open(
         &batond, all.primary.url, LIST("--workers=1", "--quarantine=auto", "--confirm=replicas:2"));
     redis_process_save(&all.primary);
-    clock_sleep_ms(LOOK_MS);
+    redis_process_await_looks(&all.primary, 1);
     answers(client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
     await_part(750);
     process_signal(&batond.process, SIGSTOP);
@@ -309,7 +309,7 @@ static void server_of_another_history_begins_quarantine(void **state)
                                                             "--confirm=replicas:2")});
     struct http_client *client = http_client_new(batond.url);
     answers(client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
-    clock_sleep_ms(LOOK_MS);
+    redis_process_await_looks(&all.primary, 1);
     redis_process_kill(&all.primary);
     unlink(path);
     assert_int_equal(symlink(stranger.socket, path), 0);

@@ -90,7 +90,7 @@ static void what_a_jump_has_begun_can_be_ended(void **state)
     pair_open(&ahead.pair, &(struct redis_options){.environment = ahead.clock.environment}, AUTO);
     answers(ahead.pair.client[1], "POST /locks/long?ttl=1h", NULL, 201, NULL);
     jump(&ahead);
-    clock_sleep_ms(NOTICED_MS);
+    redis_process_await_looks(&ahead.pair.redis, 4);
     end_quarantine(ahead.pair.client[0]);
     for (int i = 0; i < 2; i++) {
         struct asking asking = {ahead.pair.client[i], i == 0 ? "/locks/a" : "/locks/b"};
@@ -113,7 +113,7 @@ static void clock_that_is_set_right_begins_no_quarantine_of_the_way_back(void **
     jump(&ahead);
     struct asking asking = {ahead.pair.client[0], "/locks/other?ttl=100ms"};
     assert_true(clock_wait_until(is_granted, &asking, CLOCK_HANG_MS));
-    clock_sleep_ms(NOTICED_MS); /* both have seen that it is over */
+    redis_process_await_looks(&ahead.pair.redis, 4); /* all have seen that it is over */
     jumping_clock_set(&ahead.clock, 0);
     asking.path = "/locks/another?ttl=100ms";
     for (int i = 0; i < 2; i++) {

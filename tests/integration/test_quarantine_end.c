@@ -182,7 +182,7 @@ static void one_of_a_set_length_is_ended_too(void **state)
         struct asking asking = {pair.client[i], "/locks/n?ttl=100ms"};
         assert_true(clock_wait_until(comes_to_quarantine, &asking, PATIENCE_MS));
     }
-    clock_sleep_ms(LOOK_MS); /* all workers have noticed */
+    redis_process_await_looks(&pair.redis, 4); /* all workers have noticed */
     end_quarantine(pair.client[1]);
     all_workers_grant(&pair.batond[0], "here");
     all_workers_grant(&pair.batond[1], "there");
@@ -236,7 +236,7 @@ static void it_is_told_of(void **state)
     }
     assert_string_equal(member_text(pair.client[0], "checks.0.name"), "draining");
 
-    clock_sleep_ms(LOOK_MS);
+    redis_process_await_looks(&pair.redis, 4);
     struct http_client *client = batond_open(&late, pair.redis.url, LIST(AUTO));
     char *here = since_of(pair.client[0]), *there = since_of(pair.client[1]),
          *later = since_of(client);

@@ -115,7 +115,7 @@ static void fences_grow_though_the_clock_went_back_while_no_batond_was_there(voi
     jumping_clock_set(&clock, 0);
     pair_open_batonds(&pair, AUTO);
     answers(pair.client[0], "GET /locks/n", NULL, 200, NULL);
-    clock_sleep_ms(2 * NOTICED_MS); /* nothing tells when the other one has looked */
+    redis_process_await_looks(&pair.redis, 4);
     freeReplyObject(redis_process_command(&pair.redis, "FLUSHALL"));
     answers(pair.client[1], "POST /locks/n", NULL, 503, "quarantined");
     clock_sleep_ms(NOTICED_MS);

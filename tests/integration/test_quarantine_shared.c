@@ -61,7 +61,7 @@ static void lose_a_lock(struct scene *scene)
     for (int i = 0; i < 2; i++)
         answers(scene->client[i], "POST /locks/other?ttl=1s&wait=50s", NULL, 201, NULL);
     redis_process_save(&scene->all.primary);
-    clock_sleep_ms(LOOK_MS);
+    redis_process_await_looks(&scene->all.primary, 2);
     process_signal(&scene->forgets.process, SIGSTOP);
     answers(scene->client[0], "POST /locks/n?ttl=5m", NULL, 201, NULL);
     redis_process_kill(&scene->all.primary);

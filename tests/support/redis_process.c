@@ -162,15 +162,33 @@ int64_t redis_process_integer(struct redis_process *redis, const char *format, .
     return integer;
 }
 
-int64_t redis_process_calls(struct redis_process *redis, const char *command)
+int64_t redis_calls_in(const char *commandstats, const char *command)
 {
     char pattern[80];
     snprintf(pattern, sizeof pattern, "cmdstat_%s:calls=", command);
+    const char *found = strstr(commandstats, pattern);
+    return found ? strtoll(found + strlen(pattern), NULL, 10) : 0;
+}
+
+int64_t redis_process_calls(struct redis_process *redis, const char *command)
+{
     redisReply *reply = redis_process_command(redis, "INFO commandstats");
-    const char *found = strstr(reply->str, pattern);
-    int64_t calls = found ? strtoll(found + strlen(pattern), NULL, 10) : 0;
+    int64_t calls = redis_calls_in(reply->str, command);
     freeReplyObject(reply);
     return calls;
+}
+
+/* The first look of each may have been on its way, so two of each are awaited. Only the script that
+ * looks calls HMGET while nobody waits. */
+void redis_process_await_looks(struct redis_process *redis, int workers)
+{
+    int64_t goal = redis_process_calls(redis, "hmget") + 2 * workers;
+    int64_t until = clock_ms() + CLOCK_HANG_MS;
+    while (redis_process_calls(redis, "hmget") < goal) {
+        if (clock_ms() > until)
+            fail_msg("nobody looks at the epoch in Redis");
+        clock_sleep_ms(20);
+    }
 }
 
 static bool saves_nothing(void *context)

@@ -64,6 +64,12 @@ int64_t redis_process_integer(struct redis_process *redis, const char *format, .
 /* How often a command has run, by INFO commandstats: "fcall", "cmdstat_" left out. */
 int64_t redis_process_calls(struct redis_process *redis, const char *command);
 
+/* The same in what INFO commandstats has answered. */
+int64_t redis_calls_in(const char *commandstats, const char *command);
+
+/* Waits until so many workers have looked at the epoch, as each does once a second. */
+void redis_process_await_looks(struct redis_process *redis, int workers);
+
 /* Writes its file now, once what it writes for a replica is done. */
 void redis_process_save(struct redis_process *redis);
 

@@ -143,7 +143,7 @@ static void each_request_begins_the_time_anew(void **state)
     int fd = come(&service, "");
     for (int64_t begun = clock_ms(); clock_ms() < begun + 3000;) {
         static const char *const PIECES[] = {
-            "POST /locks/a?owner=me HTTP/1.1\r\nHost: h\r\n",
+            "POST /locks/a?owner=me&reentrant=true HTTP/1.1\r\nHost: h\r\n",
             "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{", "}"};
         for (size_t i = 0; i < 3; i++) {
             clock_sleep_ms(300);
