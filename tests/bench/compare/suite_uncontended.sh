@@ -116,7 +116,7 @@ spy() {
     kill "$monitor"
     wait "$monitor" 2>/dev/null || true
     sed -nE "/FCALL.*spied/{ s/^.*\] ((\"[^\"]*\" ){4})\"([^\"\\\\]|\\\\.)*\"/\1$stamp$zeros$zeros$zeros$zeros$zeros$zeros/; s/\"//g; s/spied/<name>/; s/$token/<token>/; s/^/each /p }" "$dir/monitor" |
-        sed '1s/$/\nexpect :/; 2s/$/\ncontains released/; 2s/$/\nexpect */'
+        sed '1s/$/\nexpect :/; 2s/$/\ncontains released/; 2s/$/\nexpect $/'
 }
 
 # The limit of HTTP: what Baton once answered, header for header, as fixed texts.
