@@ -200,6 +200,14 @@ void reply_show(const json_t *value, const char *absent, char shown[REPLY_SHOWN]
     utf8_show_all(slice_of(json_is_integer(value) ? number : text), shown, REPLY_SHOWN);
 }
 
+void reply_write(FILE *to, const char *before, const json_t *value)
+{
+    char shown[REPLY_SHOWN];
+    reply_show(value, NULL, shown);
+    if (shown[0])
+        fprintf(to, "%s%s", before, shown);
+}
+
 int64_t reply_ms(const json_t *object, const char *member)
 {
     json_int_t ms = json_integer_value(json_object_get(object, member));

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { REPLY_SHOWN = 2048 };
 
@@ -71,6 +72,9 @@ bool reply_read(struct reply *reply, const char *bytes, size_t length);
 /* Writes a text or a number of a reply, or else `absent` (NULL: nothing), so that a terminal is
  * safe from what a server sends. */
 void reply_show(const json_t *value, const char *absent, char shown[REPLY_SHOWN]);
+
+/* Writes `before` and such a text or number, or nothing if there is none. */
+void reply_write(FILE *to, const char *before, const json_t *value);
 
 /* A time in a reply: from 0 to a year, whatever a server sends. */
 int64_t reply_ms(const json_t *object, const char *member);

@@ -35,15 +35,6 @@ json_t *command_number(int64_t number);
 /* The same, in units, so that a refusal speaks of them, too. */
 json_t *command_duration(int64_t ms);
 
-/* What prints a reply for people. `subject` is what was asked for. */
-typedef void print_function(struct context *context, const json_t *reply, const char *subject);
-
-/* Sends a request whose path is to be freed, which this does, and another for each further page.
- * Prints what comes of them: by `print`, as JSON if the options say so, or not at all if `print` is
- * NULL. */
-enum status command_ask(struct context *context, struct request request, const char *subject,
-                        print_function *print);
-
 /* Acquires what the options name, with a new token. Sets *ret_sent_ns to the CLOCK_BOOTTIME at
  * which the request was sent that the reply is for. */
 struct reply acquire_lock(const struct context *context, char token[TOKEN_SIZE],

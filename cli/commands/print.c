@@ -52,10 +52,8 @@ void print_broken(struct context *context, const json_t *reply, const char *subj
     (void)context;
     printf("%s: ended %" JSON_INTEGER_FORMAT " hold%s", subject, count, count == 1 ? "" : "s");
     json_array_foreach (json_object_get(reply, "holders"), i, one) {
-        fputs(i > 0 ? ", " : ", of ", stdout);
-        print_shown(json_object_get(one, "owner"), "", 0);
-        fputs(" (fence ", stdout);
-        print_shown(json_object_get(one, "fence"), "0", 0);
+        reply_write(stdout, i > 0 ? ", " : ", of ", json_object_get(one, "owner"));
+        reply_write(stdout, " (fence ", json_object_get(one, "fence"));
         putchar(')');
     }
     putchar('\n');
@@ -69,19 +67,15 @@ void print_caller(struct context *context, const json_t *caller, const char *sub
     (void)subject;
     print_shown(json_object_get(caller, "principal"), "anybody (this batond has no tokens-file)",
                 0);
-    fputs(" from ", stdout);
-    print_shown(json_object_get(caller, "client"), "", 0);
-    fputs(", batond ", stdout);
-    print_shown(json_object_get(caller, "version"), "", 0);
+    reply_write(stdout, " from ", json_object_get(caller, "client"));
+    reply_write(stdout, ", batond ", json_object_get(caller, "version"));
     putchar('\n');
     json_array_foreach (json_object_get(caller, "rules"), i, rule) {
         const json_t *prefix = json_object_get(rule, "prefix");
         fputs("  ", stdout);
         print_shown(json_string_length(prefix) > 0 ? prefix : NULL, "all names", 0);
-        json_array_foreach (json_object_get(rule, "verbs"), j, verb) {
-            fputs(j > 0 ? ", " : ": ", stdout);
-            print_shown(verb, "", 0);
-        }
+        json_array_foreach (json_object_get(rule, "verbs"), j, verb)
+            reply_write(stdout, j > 0 ? ", " : ": ", verb);
         putchar('\n');
     }
 }
@@ -109,14 +103,6 @@ static void print_line(const json_t *lock, const char *state, const json_t *one,
     print_time(one, "ttl_ms", '\n');
 }
 
-static void print_after(const char *before, const json_t *value)
-{
-    if (!json_is_string(value))
-        return;
-    fputs(before, stdout);
-    print_shown(value, "", 0);
-}
-
 /* Who broke the hold that ended last, and why. */
 static void print_break(const json_t *release)
 {
@@ -126,11 +112,11 @@ static void print_break(const json_t *release)
         return;
     duration_speak(reply_ms(release, "ago_ms"), ago);
     fputs("  the hold", stdout);
-    print_after(" of ", json_object_get(release, "owner"));
+    reply_write(stdout, " of ", json_object_get(release, "owner"));
     printf(" was broken %s ago", ago);
-    print_after(" by ", json_object_get(broken, "principal"));
-    print_after(" from ", json_object_get(broken, "client"));
-    print_after(": ", json_object_get(broken, "reason"));
+    reply_write(stdout, " by ", json_object_get(broken, "principal"));
+    reply_write(stdout, " from ", json_object_get(broken, "client"));
+    reply_write(stdout, ": ", json_object_get(broken, "reason"));
     putchar('\n');
 }
 

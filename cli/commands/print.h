@@ -4,6 +4,9 @@
 
 #include "cli/commands/commands.h"
 
+/* What prints a reply for people. `subject` is what was asked for. */
+typedef void print_function(struct context *context, const json_t *reply, const char *subject);
+
 /* The object as a line, or each of its `locks` if it has some. */
 void print_json(const json_t *object);
 

@@ -12,22 +12,14 @@
 
 static const char CLEAR[] = "\r\033[K";
 
-static void waiting_write(FILE *to, const char *before, const json_t *value)
-{
-    char shown[REPLY_SHOWN];
-    reply_show(value, NULL, shown);
-    if (shown[0])
-        fprintf(to, "%s%s", before, shown);
-}
-
 /* " (pid 4711, backup.sh)", as the meta of baton run has it. */
 static void waiting_write_process(FILE *to, const json_t *meta)
 {
     const json_t *pid = json_object_get(meta, "pid");
     if (!json_is_integer(pid))
         return;
-    waiting_write(to, " (pid ", pid);
-    waiting_write(to, ", ", json_object_get(meta, "command"));
+    reply_write(to, " (pid ", pid);
+    reply_write(to, ", ", json_object_get(meta, "command"));
     fputc(')', to);
 }
 
@@ -43,7 +35,7 @@ static void waiting_describe(const struct waiting *waiting, bool has_time, char 
     FILE *to = memory_checked(fmemopen(line, WAITING_LINE - 1, "w"));
     reply_show(of_several, waiting->name, name);
     fputs(name, to);
-    waiting_write(to, ": held by ", json_object_get(first, "owner"));
+    reply_write(to, ": held by ", json_object_get(first, "owner"));
     waiting_write_process(to, json_object_get(first, "meta"));
     if (json_array_size(holders) > 1)
         fprintf(to, " and %zu more", json_array_size(holders) - 1);

@@ -1,0 +1,212 @@
+/* baton show, list, watch, whoami, renew, release and break: one request, or one for each name,
+ * page or change, whose replies are printed. */
+#include "base/duration.h"
+#include "base/memory.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/print.h"
+#include "cli/problem.h"
+#include "cli/token.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    WATCH_MS = 30000, /* how long batond lets a watch wait unless it is asked */
+    WATCH_PAUSE_US = 500000,
+};
+
+char *command_path(const struct options *options, json_t *body)
+{
+    if (options->name_count == 1)
+        return client_path(options->names[0], "");
+    /* A body with one that is not UTF-8 is sent empty, and refused. */
+    json_t *names = memory_checked(json_array());
+    for (size_t i = 0; i < options->name_count; i++)
+        json_array_append_new(names, json_string_nocheck(options->names[i]));
+    json_object_set_new(body, "names", names);
+    return memory_checked(strdup("/locks"));
+}
+
+json_t *command_number(int64_t number)
+{
+    return number ? json_integer(number) : NULL;
+}
+
+json_t *command_duration(int64_t ms)
+{
+    char text[DURATION_TEXT];
+    duration_format(ms, text);
+    return ms ? json_string(text) : NULL;
+}
+
+/* Sends a request whose path is to be freed, which this does, and another for each further page.
+ * Prints what comes of them; nothing if `print` is NULL and the options do not ask for JSON. */
+static enum status requests_ask(struct context *context, struct request request,
+                                const char *subject, print_function *print)
+{
+    char *first = request.path, *cursor = NULL;
+    enum status status;
+    do {
+        const char *const fields[] = {"cursor", cursor, NULL};
+        request.path = client_query(memory_checked(strdup(first)), fields);
+        struct reply reply = client_send(context->client, &request);
+        status = problem_report(&reply, subject);
+        if (status == STATUS_DONE)
+            print_reply(context, &reply, subject, print);
+        const char *next = json_string_value(json_object_get(reply.json, "cursor"));
+        free(cursor);
+        cursor = status == STATUS_DONE && next ? memory_checked(strdup(next)) : NULL;
+        reply_free(&reply);
+        free(request.path);
+    } while (cursor);
+    free(first);
+    return status;
+}
+
+enum status command_show(struct context *context)
+{
+    const struct options *options = context->options;
+    enum status status = STATUS_DONE;
+    for (size_t i = 0; status == STATUS_DONE && i < options->name_count; i++)
+        status = requests_ask(
+            context, (struct request){.method = "GET", .path = client_path(options->names[i], "")},
+            options->names[i], print_lock);
+    return status;
+}
+
+enum status command_whoami(struct context *context)
+{
+    return requests_ask(
+        context, (struct request){.method = "GET", .path = memory_checked(strdup("/whoami"))}, "",
+        print_caller);
+}
+
+enum status command_list(struct context *context)
+{
+    const struct options *options = context->options;
+    const char *const fields[] = {"prefix",   options->name_count ? options->names[0] : NULL,
+                                  "owner",    options->owner,
+                                  "held_for", options->held_for,
+                                  NULL};
+    char *path = client_query(memory_checked(strdup("/locks")), fields);
+    return requests_ask(context, (struct request){.method = "GET", .path = path}, "", print_page);
+}
+
+/* Asks once for what is newer than *version, and prints it. Returns STATUS_DONE for as long as the
+ * watch goes on: a batond that has answered may come back. */
+static enum status watch_once(struct context *context, json_int_t *version, bool *is_away)
+{
+    char rest[64] = "";
+    const char *name = context->options->names[0];
+    if (*version)
+        snprintf(rest, sizeof rest, "/events?after=%" JSON_INTEGER_FORMAT, *version);
+    char *path = client_path(name, rest);
+    struct reply reply = client_send(
+        context->client, &(struct request){.method = "GET", .path = path, .wait_ms = WATCH_MS});
+    enum status status = problem_status(&reply);
+    bool waits = *version && (status == STATUS_UNANSWERED || reply.status == 429);
+    if (status != STATUS_DONE && !(waits && *is_away))
+        problem_report(&reply, name);
+    if (status == STATUS_DONE &&
+        (!*version || json_is_true(json_object_get(reply.json, "changed"))))
+        print_reply(context, &reply, name, print_lock);
+    if (status == STATUS_DONE)
+        *version = json_integer_value(json_object_get(reply.json, "version"));
+    if (waits)
+        usleep(WATCH_PAUSE_US);
+    *is_away = waits;
+    reply_free(&reply);
+    free(path);
+    return waits ? STATUS_DONE : status;
+}
+
+enum status command_watch(struct context *context)
+{
+    json_int_t version = 0;
+    bool is_away = false;
+    enum status status;
+    do
+        status = watch_once(context, &version, &is_away);
+    while (status == STATUS_DONE);
+    return status;
+}
+
+/* Sends a request with the token of --token-file for the names of the command line. Takes the body.
+ */
+static enum status requests_ask_of_hold(struct context *context, const char *method, json_t *body)
+{
+    const struct options *options = context->options;
+    char token[TOKEN_SIZE];
+    struct failure failure;
+    enum status status;
+    if (!options->token_file)
+        status = problem_print(STATUS_USAGE, "Name the file with the token: --token-file=FILE, or "
+                                             "--token-file=- for standard input.");
+    else if (token_read(options->token_file, token, &failure) < 0)
+        status = problem_print(STATUS_CONFIG, "%s", failure.text);
+    else
+        status = requests_ask(context,
+                              (struct request){.method = method,
+                                               .path = command_path(options, body),
+                                               .token = token,
+                                               .body = body},
+                              options->name_count == 1 ? options->names[0] : "", NULL);
+    json_decref(body);
+    return status;
+}
+
+enum status command_renew(struct context *context)
+{
+    json_t *ttl = command_duration(context->options->ttl_ms);
+    return requests_ask_of_hold(context, "PUT", memory_checked(json_pack("{s:o*}", "ttl", ttl)));
+}
+
+enum status command_release(struct context *context)
+{
+    const char *file = context->options->token_file;
+    enum status status = requests_ask_of_hold(context, "DELETE", memory_checked(json_object()));
+    if (status == STATUS_DONE && strcmp(file, "-") != 0)
+        unlink(file);
+    return status;
+}
+
+/* Breaks one lock, or all of a prefix: what the body says. Takes the path. */
+static enum status break_ask(struct context *context, char *path, const json_t *body,
+                             const char *subject)
+{
+    return requests_ask(
+        context,
+        (struct request){.method = "DELETE", .path = path, .body = body, .cannot_repeat = true},
+        subject, print_broken);
+}
+
+static const char *break_refusal(const struct options *options)
+{
+    if (!options->prefix == !options->name_count)
+        return "Give the names to break, or --prefix.";
+    if (options->prefix && !options->reason)
+        return "--prefix needs a reason: --prefix=job: --reason='site closed'";
+    if (options->fence && options->name_count != 1)
+        return "--fence is of a hold of one lock. Give one name.";
+    return NULL;
+}
+
+enum status command_break(struct context *context)
+{
+    const struct options *options = context->options;
+    const char *refusal = break_refusal(options), *prefix = options->prefix;
+    enum status status = STATUS_DONE;
+    if (refusal)
+        return problem_print(STATUS_USAGE, "%s", refusal);
+    json_t *body = memory_checked(json_pack("{s:b, s:s*, s:s*, s:o*}", "force", true, "prefix",
+                                            prefix, "reason", options->reason, "fence",
+                                            command_number(options->fence)));
+    if (prefix)
+        status =
+            break_ask(context, memory_checked(strdup("/locks")), body, prefix[0] ? prefix : "all");
+    for (size_t i = 0; status == STATUS_DONE && i < options->name_count; i++)
+        status = break_ask(context, client_path(options->names[i], ""), body, options->names[i]);
+    json_decref(body);
+    return status;
+}
