@@ -106,9 +106,8 @@ static void assert_stall(const struct scene *scene, int64_t most_ms)
 
 /* The TTL is short: if the replica is killed between a claim and its answer, the hold ends with its
  * TTL alone. */
-static void a_killed_replica_costs_the_others_one_claim_window_and_nobodys_place(void **state)
+TEST(a_killed_replica_costs_the_others_one_claim_window_and_nobodys_place)
 {
-    (void)state;
     struct scene scene;
     int count = stage_amount(1000, 200);
     open_scene_for(&scene, NULL, count, false, SHORT_TTL_MS);
@@ -123,9 +122,8 @@ static void a_killed_replica_costs_the_others_one_claim_window_and_nobodys_place
 }
 
 /* It is killed while somebody else has the lock: at its turn, one of its waiters is granted it. */
-static void a_replica_killed_while_all_wait_costs_the_others_one_claim_window(void **state)
+TEST(a_replica_killed_while_all_wait_costs_the_others_one_claim_window)
 {
-    (void)state;
     struct scene scene;
     open_scene(&scene, NULL, stage_amount(400, 100), false);
     crew_disturb(&scene.crew, 0);
@@ -138,9 +136,8 @@ static void a_replica_killed_while_all_wait_costs_the_others_one_claim_window(vo
 }
 
 /* Its waiters come back to the other replica with their tokens, and have their places. */
-static void who_waited_at_a_killed_replica_goes_on_at_the_other(void **state)
+TEST(who_waited_at_a_killed_replica_goes_on_at_the_other)
 {
-    (void)state;
     struct scene scene;
     open_scene(&scene, NULL, stage_amount(400, 100), true);
     crew_turn_to(&scene.crew, TO_SECOND);
@@ -178,16 +175,14 @@ static void freeze(int64_t ms, bool released_before)
     close_scene(&scene);
 }
 
-static void a_replica_frozen_for_longer_than_the_claim_window_loses_nobodys_place(void **state)
+TEST(a_replica_frozen_for_longer_than_the_claim_window_loses_nobodys_place)
 {
-    (void)state;
     freeze(CLAIM_WINDOW_MS * 2, false);
     freeze(CLAIM_WINDOW_MS * 2, true);
 }
 
-static void a_replica_frozen_for_longer_than_its_lease_loses_nobody(void **state)
+TEST(a_replica_frozen_for_longer_than_its_lease_loses_nobody)
 {
-    (void)state;
     freeze(WAITER_LEASE_MS * 3 / 2, false);
 }
 
@@ -212,21 +207,18 @@ static void freeze_redis(int64_t ms)
     assert_all_survive(&scene, WAITER_LEASE_MS);
 }
 
-static void who_waits_survives_a_redis_that_is_frozen_for_a_while(void **state)
+TEST(who_waits_survives_a_redis_that_is_frozen_for_a_while)
 {
-    (void)state;
     freeze_redis(2500);
 }
 
-static void who_waits_survives_a_redis_that_is_frozen_for_longer_than_the_lease(void **state)
+TEST(who_waits_survives_a_redis_that_is_frozen_for_longer_than_the_lease)
 {
-    (void)state;
     freeze_redis(WAITER_LEASE_MS + 2000);
 }
 
-static void who_waits_survives_a_redis_that_freezes_while_the_lock_goes_round(void **state)
+TEST(who_waits_survives_a_redis_that_freezes_while_the_lock_goes_round)
 {
-    (void)state;
     struct scene scene;
     int count = stage_amount(400, 100);
     open_scene(&scene, NULL, count, true);
@@ -259,16 +251,14 @@ static void restart_redis(bool killed)
     assert_all_survive(&scene, WAITER_LEASE_MS);
 }
 
-static void who_waits_survives_a_restart_of_redis(void **state)
+TEST(who_waits_survives_a_restart_of_redis)
 {
-    (void)state;
     restart_redis(false);
     restart_redis(true);
 }
 
-static void who_waits_survives_the_loss_of_all_data(void **state)
+TEST(who_waits_survives_the_loss_of_all_data)
 {
-    (void)state;
     struct scene scene;
     open_scene(&scene, NULL, stage_amount(400, 100), false);
     crew_disturb(&scene.crew, -1);
@@ -286,9 +276,8 @@ static void who_waits_survives_the_loss_of_all_data(void **state)
 }
 
 /* Wake-ups are lost while the inboxes are away; what was missed is looked for afterwards. */
-static void a_cut_inbox_loses_no_wake_up(void **state)
+TEST(a_cut_inbox_loses_no_wake_up)
 {
-    (void)state;
     struct scene scene;
     int count = stage_amount(600, 150);
     open_scene(&scene, NULL, count, false);
@@ -325,9 +314,8 @@ static bool drop(const struct stage *stage, const char *table)
     return system(script) == 0; /* NOLINT(cert-env33-c): a fixed command */
 }
 
-static void a_dropped_inbox_loses_no_wake_up(void **state)
+TEST(a_dropped_inbox_loses_no_wake_up)
 {
-    (void)state;
     struct scene scene;
     char table[40], undo[120];
     snprintf(table, sizeof table, "baton_chaos_%d", getpid());
@@ -349,24 +337,4 @@ static void a_dropped_inbox_loses_no_wake_up(void **state)
     crew_calm(&scene.crew, -1);
     assert_stall(&scene, CLAIM_WINDOW_MS + 2000);
     close_scene(&scene);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_killed_replica_costs_the_others_one_claim_window_and_nobodys_place),
-        cmocka_unit_test(a_replica_killed_while_all_wait_costs_the_others_one_claim_window),
-        cmocka_unit_test(who_waited_at_a_killed_replica_goes_on_at_the_other),
-        cmocka_unit_test(a_replica_frozen_for_longer_than_the_claim_window_loses_nobodys_place),
-        cmocka_unit_test(a_replica_frozen_for_longer_than_its_lease_loses_nobody),
-        cmocka_unit_test(who_waits_survives_a_redis_that_is_frozen_for_a_while),
-        cmocka_unit_test(who_waits_survives_a_redis_that_is_frozen_for_longer_than_the_lease),
-        cmocka_unit_test(who_waits_survives_a_redis_that_freezes_while_the_lock_goes_round),
-        cmocka_unit_test(who_waits_survives_a_restart_of_redis),
-        cmocka_unit_test(who_waits_survives_the_loss_of_all_data),
-        cmocka_unit_test(a_cut_inbox_loses_no_wake_up),
-        cmocka_unit_test(a_dropped_inbox_loses_no_wake_up),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,13 +189,12 @@ static void restart(struct stage *stage, int replica)
     clock_sleep_ms(SETTLED_MS);
 }
 
-static void restarts_fail_no_request(void **state)
+TEST(restarts_fail_no_request)
 {
     static struct player players[CREW_MOST];
     static struct load load;
     struct stage stage;
     int count = stage_amount(100, 6);
-    (void)state;
     load.stage = &stage;
     stage_start(&stage, &(struct stage_options){.fronts = true, .drain_ms = DRAIN_MS});
     verdicts_begin(&load.verdicts, &stage);
@@ -215,12 +214,4 @@ static void restarts_fail_no_request(void **state)
         stage_await_free(&stage, i, WAITER_LEASE_MS + 2 * CLAIM_WINDOW_MS);
     stage_assert_no_leak(&stage);
     stage_stop(&stage);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(restarts_fail_no_request),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,47 +136,29 @@ static void hang_ups(enum way way, bool line, bool breaks, int count)
     stage_stop(&stage);
 }
 
-static void who_hangs_up_straight_leaves_no_phantom(void **state)
+TEST(who_hangs_up_straight_leaves_no_phantom)
 {
-    (void)state;
     hang_ups(TO_FIRST, true, false, stage_amount(2000, 100));
 }
 
 /* Without the line, all happens within a millisecond. */
-static void who_hangs_up_straight_and_fast_leaves_no_phantom(void **state)
+TEST(who_hangs_up_straight_and_fast_leaves_no_phantom)
 {
-    (void)state;
     hang_ups(TO_FIRST, false, false, stage_amount(2000, 100));
 }
 
 /* What was granted and in doubt is taken back when Redis can be asked again. */
-static void who_hangs_up_while_the_line_to_redis_breaks_leaves_no_phantom(void **state)
+TEST(who_hangs_up_while_the_line_to_redis_breaks_leaves_no_phantom)
 {
-    (void)state;
     hang_ups(TO_FIRST, true, true, stage_amount(1000, 100));
 }
 
-static void who_hangs_up_behind_haproxy_leaves_no_phantom(void **state)
+TEST(who_hangs_up_behind_haproxy_leaves_no_phantom)
 {
-    (void)state;
     hang_ups(BY_HAPROXY, true, false, stage_amount(3000, 150));
 }
 
-static void who_hangs_up_behind_nginx_leaves_no_phantom(void **state)
+TEST(who_hangs_up_behind_nginx_leaves_no_phantom)
 {
-    (void)state;
     hang_ups(BY_NGINX, true, false, stage_amount(3000, 150));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_hangs_up_straight_leaves_no_phantom),
-        cmocka_unit_test(who_hangs_up_straight_and_fast_leaves_no_phantom),
-        cmocka_unit_test(who_hangs_up_while_the_line_to_redis_breaks_leaves_no_phantom),
-        cmocka_unit_test(who_hangs_up_behind_haproxy_leaves_no_phantom),
-        cmocka_unit_test(who_hangs_up_behind_nginx_leaves_no_phantom),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,31 +79,17 @@ static void load(enum way way, int members)
     stage_stop(&stage);
 }
 
-static void everybody_is_served_through_haproxy(void **state)
+TEST(everybody_is_served_through_haproxy)
 {
-    (void)state;
     load(BY_HAPROXY, stage_amount(6000, 500));
 }
 
-static void everybody_is_served_through_nginx(void **state)
+TEST(everybody_is_served_through_nginx)
 {
-    (void)state;
     load(BY_NGINX, stage_amount(6000, 500));
 }
 
-static void everybody_is_served_whatever_way_they_come(void **state)
+TEST(everybody_is_served_whatever_way_they_come)
 {
-    (void)state;
     load(WAYS, stage_amount(12000, 1000));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everybody_is_served_through_haproxy),
-        cmocka_unit_test(everybody_is_served_through_nginx),
-        cmocka_unit_test(everybody_is_served_whatever_way_they_come),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,23 +36,14 @@ static int play(struct stage *stage)
     return NAMES * EACH;
 }
 
-static void lost_messages_cost_nobody_a_turn(void **state)
+TEST(lost_messages_cost_nobody_a_turn)
 {
     struct stage stage;
     int wanted = stage_amount(500, 50), granted = 0;
-    (void)state;
     stage_start(&stage, &(struct stage_options){.line = true});
     stage.line.loses = ONE_IN;
     while (stage.line.lost < wanted)
         granted += play(&stage);
     print_message("%d messages lost among %d grants\n", stage.line.lost, granted);
     stage_stop(&stage);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lost_messages_cost_nobody_a_turn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

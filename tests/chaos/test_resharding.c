@@ -204,10 +204,9 @@ static void look(struct scene *scene, const char *what)
     assert_in_range(counts.slowest, 0, ANSWER_MS + 2 * counts.longest_nap);
 }
 
-static void all_slots_move_back_and_forth(void **state)
+TEST(all_slots_move_back_and_forth)
 {
     struct scene *scene = calloc(1, sizeof *scene);
-    (void)state;
     int64_t since = clock_us();
     start(scene, NULL);
     look(scene, "before");
@@ -220,10 +219,9 @@ static void all_slots_move_back_and_forth(void **state)
 }
 
 /* Of each primary a fourth of the slots that names are in, and back. */
-static void a_primary_comes_and_goes(void **state)
+TEST(a_primary_comes_and_goes)
 {
     struct scene *scene = calloc(1, sizeof *scene);
-    (void)state;
     int64_t since = clock_us();
     start(scene, NULL);
     int node = clustered_add(&scene->clustered);
@@ -280,24 +278,12 @@ static void fail_over(struct scene *scene, const struct way_out *way, int third)
 }
 
 /* Where each grant is confirmed by a replica, what a client was told of is there after it. */
-static void primaries_fall_in_turn(void **state)
+TEST(primaries_fall_in_turn)
 {
     struct scene *scene = calloc(1, sizeof *scene);
-    (void)state;
     int64_t since = clock_us();
     start(scene, "--confirm=replicas:1");
     for (int i = 0; i < stage_amount(8, 1) * WAYS_OUT_COUNT; i++)
         fail_over(scene, &WAYS_OUT[i % WAYS_OUT_COUNT], i % CLUSTERED_PRIMARIES);
     end(scene, since, false);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_slots_move_back_and_forth),
-        cmocka_unit_test(a_primary_comes_and_goes),
-        cmocka_unit_test(primaries_fall_in_turn),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,9 +78,8 @@ static void report_failures(struct crew *crew)
             crew_print(crew->members[i]);
 }
 
-static void rolling_restarts_cost_nobody_its_place(void **state)
+TEST(rolling_restarts_cost_nobody_its_place)
 {
-    (void)state;
     struct stage stage;
     struct crew crew;
     size_t most = 0, repeats = 0;
@@ -109,13 +108,4 @@ static void rolling_restarts_cost_nobody_its_place(void **state)
     stage_assert_no_leak(&stage);
     crew_free(&crew);
     stage_stop(&stage);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rolling_restarts_cost_nobody_its_place),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

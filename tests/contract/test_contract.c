@@ -451,28 +451,7 @@ static size_t run_limited_cases(struct fixture *fixture, json_t *promises)
     return failed;
 }
 
-static void replies_are_what_the_document_promises(void **state)
-{
-    struct fixture *fixture = *state;
-    json_t *promises = promises_of(&fixture->spec);
-    freeReplyObject(redis_process_command(&fixture->redis, "SET baton:{damaged} x"));
-    size_t failed = run_cases(fixture, fixture->client, USUALLY, promises);
-    failed += run_draining_cases(fixture, promises);
-    failed += run_stuck_cases(fixture, promises);
-    failed += run_alone_cases(fixture, promises);
-    failed += run_quorum_cases(fixture, promises);
-    failed += run_quarantined_cases(fixture, promises);
-    failed += run_guarded_cases(fixture, promises);
-    failed += run_limited_cases(fixture, promises);
-    redis_process_halt(&fixture->redis);
-    failed += run_cases(fixture, fixture->client, WITHOUT_REDIS, promises);
-    redis_process_resume(&fixture->redis);
-    failed += promises_print_unseen(promises);
-    json_decref(promises);
-    assert_int_equal(failed, 0);
-}
-
-static void serves_the_document_itself(void **state)
+TEST(serves_the_document_itself)
 {
     struct fixture *fixture = *state;
     arrange(fixture->client, "GET /openapi.yaml");
@@ -502,7 +481,7 @@ static void note_headers(struct http_client *client, const char *path, char text
     snprintf(text + length, 256 - length, "%s", size ? size : "");
 }
 
-static void answers_head_like_get(void **state)
+TEST(answers_head_like_get)
 {
     struct fixture *fixture = *state;
     struct http_client *client = fixture->client;
@@ -566,7 +545,7 @@ static void send_body_example(struct fixture *fixture, const struct spec_operati
     free(body);
 }
 
-static void accepts_the_examples_of_bodies(void **state)
+TEST(accepts_the_examples_of_bodies)
 {
     struct fixture *fixture = *state;
     size_t sent = 0;
@@ -663,7 +642,7 @@ static bool send_query_examples(struct fixture *fixture, const struct spec_opera
     return *query;
 }
 
-static void accepts_the_examples_of_queries(void **state)
+TEST(accepts_the_examples_of_queries)
 {
     struct fixture *fixture = *state;
     size_t sent = 0;
@@ -673,14 +652,28 @@ static void accepts_the_examples_of_queries(void **state)
     assert_true(sent > 0);
 }
 
+TEST(replies_are_what_the_document_promises)
+{
+    struct fixture *fixture = *state;
+    json_t *promises = promises_of(&fixture->spec);
+    freeReplyObject(redis_process_command(&fixture->redis, "SET baton:{damaged} x"));
+    size_t failed = run_cases(fixture, fixture->client, USUALLY, promises);
+    failed += run_draining_cases(fixture, promises);
+    failed += run_stuck_cases(fixture, promises);
+    failed += run_alone_cases(fixture, promises);
+    failed += run_quorum_cases(fixture, promises);
+    failed += run_quarantined_cases(fixture, promises);
+    failed += run_guarded_cases(fixture, promises);
+    failed += run_limited_cases(fixture, promises);
+    redis_process_halt(&fixture->redis);
+    failed += run_cases(fixture, fixture->client, WITHOUT_REDIS, promises);
+    redis_process_resume(&fixture->redis);
+    failed += promises_print_unseen(promises);
+    json_decref(promises);
+    assert_int_equal(failed, 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(serves_the_document_itself),
-        cmocka_unit_test(answers_head_like_get),
-        cmocka_unit_test(accepts_the_examples_of_bodies),
-        cmocka_unit_test(accepts_the_examples_of_queries),
-        cmocka_unit_test(replies_are_what_the_document_promises),
-    };
-    return cmocka_run_group_tests_name("contract", tests, start, stop);
+    return tests_run(start, stop);
 }

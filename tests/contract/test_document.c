@@ -27,7 +27,7 @@ static void check_schema(const struct spec *spec, const char *where, const json_
         fail_msg("%s: %s", where, failure.text);
 }
 
-static void schemas_can_be_judged_by(void **state)
+TEST(schemas_can_be_judged_by)
 {
     const struct spec *spec = *state;
     const char *name;
@@ -58,7 +58,7 @@ static void check_examples(const struct spec *spec, const char *where, const jso
     json_decref(examples);
 }
 
-static void examples_fit_their_schemas(void **state)
+TEST(examples_fit_their_schemas)
 {
     spec_each_schema_carrier(*state, check_examples);
 }
@@ -79,7 +79,7 @@ static size_t check_defaults(const struct spec *spec, const json_t *node)
     return count + (value != NULL);
 }
 
-static void defaults_fit_their_schemas(void **state)
+TEST(defaults_fit_their_schemas)
 {
     const struct spec *spec = *state;
     assert_true(check_defaults(spec, spec->root) > 0);
@@ -87,10 +87,5 @@ static void defaults_fit_their_schemas(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(schemas_can_be_judged_by),
-        cmocka_unit_test(examples_fit_their_schemas),
-        cmocka_unit_test(defaults_fit_their_schemas),
-    };
-    return cmocka_run_group_tests_name("document", tests, load, unload);
+    return tests_run(load, unload);
 }

@@ -48,7 +48,7 @@ static void expect_all(const struct verdict *rows, size_t count, schema_question
 #define EXPECT(rows, question, expected)                                                           \
     expect_all(rows, sizeof(rows) / sizeof(rows)[0], question, expected)
 
-static void accepts_what_fits(void **state)
+TEST(accepts_what_fits)
 {
     static const struct verdict rows[] = {
         {"true", "7"},
@@ -91,11 +91,10 @@ static void accepts_what_fits(void **state)
         {"{\"oneOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}", "null"},
         {"{\"format\":\"uri\",\"description\":\"d\",\"default\":3}", "\"no uri\""},
     };
-    (void)state;
     EXPECT(rows, schema_accepts, true);
 }
 
-static void refuses_what_does_not(void **state)
+TEST(refuses_what_does_not)
 {
     static const struct verdict rows[] = {
         {"false", "7"},
@@ -135,11 +134,10 @@ static void refuses_what_does_not(void **state)
         {"{\"oneOf\":[{\"type\":\"string\"},{\"type\":\"null\"}]}", "1"},
         {"{\"oneOf\":[{\"minimum\":1},{\"type\":\"integer\"}]}", "2"},
     };
-    (void)state;
     EXPECT(rows, schema_accepts, false);
 }
 
-static void finds_what_a_schema_does_not_name(void **state)
+TEST(finds_what_a_schema_does_not_name)
 {
     static const struct verdict named[] = {
         {"{\"properties\":{\"a\":true}}", "{\"a\":{\"b\":1}}"},
@@ -160,12 +158,11 @@ static void finds_what_a_schema_does_not_name(void **state)
          "{\"required\":[\"c\"],\"properties\":{\"c\":{}}}]}",
          "{\"b\":1,\"c\":2}"},
     };
-    (void)state;
     EXPECT(named, schema_names_all, true);
     EXPECT(unnamed, schema_names_all, false);
 }
 
-static void knows_what_it_cannot_judge(void **state)
+TEST(knows_what_it_cannot_judge)
 {
     static const char *const schemas[] = {
         "{\"minLenght\":1}",
@@ -189,7 +186,6 @@ static void knows_what_it_cannot_judge(void **state)
         "\"string\"",
     };
     json_t *root = parse(ROOT);
-    (void)state;
     for (size_t i = 0; i < sizeof schemas / sizeof schemas[0]; i++) {
         struct failure failure = {""};
         json_t *schema = parse(schemas[i]);
@@ -201,26 +197,13 @@ static void knows_what_it_cannot_judge(void **state)
     json_decref(root);
 }
 
-static void says_where_and_why(void **state)
+TEST(says_where_and_why)
 {
     struct failure failure = {""};
     json_t *schema = parse("{\"properties\":{\"a\":{\"items\":{\"minimum\":2}}}}");
     json_t *value = parse("{\"a\":[2,1]}");
-    (void)state;
     assert_false(schema_accepts(schema, schema, value, &failure));
     assert_string_equal(failure.text, "at /a/1: minimum 2");
     json_decref(schema);
     json_decref(value);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accepts_what_fits),
-        cmocka_unit_test(refuses_what_does_not),
-        cmocka_unit_test(finds_what_a_schema_does_not_name),
-        cmocka_unit_test(knows_what_it_cannot_judge),
-        cmocka_unit_test(says_where_and_why),
-    };
-    return cmocka_run_group_tests_name("schema", tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static int unload(void **state)
     return 0;
 }
 
-static void operations_are_the_routes(void **state)
+TEST(operations_are_the_routes)
 {
     const struct spec *spec = *state;
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
@@ -80,7 +80,7 @@ static void check_codes(const struct spec *spec, const char *where, const char *
     json_decref(codes);
 }
 
-static void problems_are_those_of_the_table(void **state)
+TEST(problems_are_those_of_the_table)
 {
     const struct spec *spec = *state;
     json_t *seen = json_object();
@@ -115,7 +115,7 @@ static void check_problem_examples(const struct spec *spec, const char *where,
     json_decref(examples);
 }
 
-static void examples_of_problems_have_their_titles(void **state)
+TEST(examples_of_problems_have_their_titles)
 {
     spec_each_schema_carrier(*state, check_problem_examples);
 }
@@ -235,7 +235,7 @@ static void check_fields(const struct spec *spec, const struct route *route, con
                  in_query ? "query" : "body");
 }
 
-static void parameters_are_the_fields(void **state)
+TEST(parameters_are_the_fields)
 {
     const struct spec *spec = *state;
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
@@ -255,11 +255,5 @@ static void parameters_are_the_fields(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operations_are_the_routes),
-        cmocka_unit_test(problems_are_those_of_the_table),
-        cmocka_unit_test(examples_of_problems_have_their_titles),
-        cmocka_unit_test(parameters_are_the_fields),
-    };
-    return cmocka_run_group_tests_name("tables", tests, load, unload);
+    return tests_run(load, unload);
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static void reads_the_core_schema(void **state)
+TEST(reads_the_core_schema)
 {
     static const struct {
         const char *yaml;
@@ -23,7 +23,6 @@ static void reads_the_core_schema(void **state)
         {"- - 1\n- {}\n- []", "[[1],{},[]]"},
         {"a: 9007199254740991", "{\"a\":9007199254740991}"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct failure failure = {""};
         json_t *value = yaml_json_parse(rows[i].yaml, strlen(rows[i].yaml), &failure);
@@ -36,7 +35,7 @@ static void reads_the_core_schema(void **state)
     }
 }
 
-static void refuses_the_rest(void **state)
+TEST(refuses_the_rest)
 {
     static const struct {
         const char *yaml;
@@ -52,19 +51,9 @@ static void refuses_the_rest(void **state)
         {"a: [1", "line 2: did not find expected ',' or ']'"},
         {"", "line 1: no value"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct failure failure = {""};
         assert_null(yaml_json_parse(rows[i].yaml, strlen(rows[i].yaml), &failure));
         assert_string_equal(failure.text, rows[i].reason);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_the_core_schema),
-        cmocka_unit_test(refuses_the_rest),
-    };
-    return cmocka_run_group_tests_name("yaml_json", tests, NULL, NULL);
 }

@@ -2,24 +2,21 @@
  * where it must. */
 #include "tests/history/doctored.h"
 
-static void nothing_is_good(void **state)
+TEST(nothing_is_good)
 {
-    (void)state;
     assert_good(NULL, 0);
 }
 
-static void one_after_the_other_is_good(void **state)
+TEST(one_after_the_other_is_good)
 {
-    (void)state;
     assert_good(HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20), GRANT(30, 2, 30),
                         SEEN(40, 30, .count = 1, .shown_count = 1, .shown = {BY(30, 2, false)}),
                         GRANT(140, 3, 140), RENEWED(200, 3, 140, 100), BROKEN(250, 250, 1),
                         GRANT(260, 4, 260)));
 }
 
-static void two_exclusive_holds_at_once_are_found(void **state)
+TEST(two_exclusive_holds_at_once_are_found)
 {
-    (void)state;
     assert_breaks(COMPATIBLE, HISTORY(GRANT(0, 1, 10), GRANT(30, 2, 30)));
     assert_breaks(COMPATIBLE, HISTORY(GRANT(0, 1, 10), RENEWED(90, 1, 10, 100), GRANT(150, 2, 30)));
     assert_breaks(COMPATIBLE, HISTORY(GRANT(0, 1, 10), SHARED(30, 2, 30, 0)));
@@ -28,25 +25,22 @@ static void two_exclusive_holds_at_once_are_found(void **state)
                   HISTORY(GRANT(0, 1, 10), GRANT(10, 2, 30, .ttl_ms = 1, .left_ms = 1)));
 }
 
-static void two_holds_of_a_picture_that_do_not_go_together_are_found(void **state)
+TEST(two_holds_of_a_picture_that_do_not_go_together_are_found)
 {
-    (void)state;
     assert_breaks(COMPATIBLE, HISTORY(LOST(0, 2), LOST(0, 3),
                                       SEEN(10, 30, .count = 2, .shown_count = 2,
                                            .shown = {BY(20, 2, false), BY(30, 3, true)})));
 }
 
-static void one_owner_and_readers_go_together(void **state)
+TEST(one_owner_and_readers_go_together)
 {
-    (void)state;
     assert_good(HISTORY(GRANT(0, 1, 10),
                         GRANT(20, 2, 20, .hold_owner = 1, .reentrant = true, .holds = 2),
                         SHARED(200, 3, 200, 0), SHARED(210, 4, 210, 0)));
 }
 
-static void second_hold_of_an_owner_without_reentry_is_found(void **state)
+TEST(second_hold_of_an_owner_without_reentry_is_found)
 {
-    (void)state;
     assert_breaks(COMPATIBLE, HISTORY(GRANT(0, 1, 10, .reentrant = true),
                                       GRANT(20, 2, 20, .hold_owner = 1, .holds = 2)));
     assert_breaks(COMPATIBLE,
@@ -57,9 +51,8 @@ static void second_hold_of_an_owner_without_reentry_is_found(void **state)
 
 /* A hold is certain only until its TTL may have ended, counted from when it was asked for, or until
  * somebody may have ended it. */
-static void what_need_not_have_met_is_good(void **state)
+TEST(what_need_not_have_met_is_good)
 {
-    (void)state;
     /* It took 60 ms to be told of the grant, which was perhaps 59 ms old then. */
     assert_good(HISTORY(GRANT(0, 1, 10, .received = MS(60)), GRANT(99, 2, 99)));
     /* A release, a break without a reply: perhaps it was done at once. */
@@ -81,9 +74,8 @@ static void what_need_not_have_met_is_good(void **state)
         HISTORY(GRANT(0, 1, 10), RENEWED(10, 1, 10, 10), RENEWED(11, 1, 10, 90), GRANT(30, 2, 30)));
 }
 
-static void a_renewal_prolongs_what_is_certain(void **state)
+TEST(a_renewal_prolongs_what_is_certain)
 {
-    (void)state;
     assert_breaks(COMPATIBLE, HISTORY(GRANT(0, 1, 10), RENEWED(10, 1, 10, 10),
                                       RENEWED(13, 1, 10, 90), GRANT(30, 2, 30)));
     /* That it lived at 90 proves that it lived at 30, whatever the TTL. */
@@ -92,9 +84,8 @@ static void a_renewal_prolongs_what_is_certain(void **state)
                           GRANT(30, 2, 30), AGAIN(90, 1, 10, 10, .version = 0)));
 }
 
-static void grant_before_at_least_is_over_is_found(void **state)
+TEST(grant_before_at_least_is_over_is_found)
 {
-    (void)state;
     assert_breaks(STAYS_TAKEN, HISTORY(GRANT(0, 1, 10, .at_least_ms = 80), RELEASED(20, 1, 10, 20),
                                        GRANT(30, 2, 30)));
     assert_breaks(STAYS_TAKEN, HISTORY(GRANT(0, 1, 10, .at_least_ms = 80), RELEASED(20, 1, 10, 20),
@@ -113,9 +104,8 @@ static void grant_before_at_least_is_over_is_found(void **state)
                                             .shown = {{10, 1, false, .released = true}})));
 }
 
-static void more_than_the_limit_is_found(void **state)
+TEST(more_than_the_limit_is_found)
 {
-    (void)state;
     assert_good(HISTORY(SHARED(0, 1, 10, 2), SHARED(10, 2, 20, 2), RELEASED(20, 1, 10, 30),
                         SHARED(30, 3, 40, 2)));
     assert_breaks(WITHIN_LIMIT,
@@ -125,9 +115,8 @@ static void more_than_the_limit_is_found(void **state)
                                              .shown = {BY(20, 2, true), BY(30, 3, true)})));
 }
 
-static void permits_beyond_the_limit_are_found(void **state)
+TEST(permits_beyond_the_limit_are_found)
 {
-    (void)state;
 #define MANY(at, who, number, most, many)                                                          \
     GRANT(at, who, number, .shared = true, .hold_shared = true, .limit = (most),                   \
           .hold_limit = (most), .permits = (many), .hold_permits = (many))
@@ -139,9 +128,8 @@ static void permits_beyond_the_limit_are_found(void **state)
 }
 
 /* Each goes by its own limit, at its grant. */
-static void different_limits_at_once_are_good(void **state)
+TEST(different_limits_at_once_are_good)
 {
-    (void)state;
     assert_good(HISTORY(SHARED(0, 1, 10, 2), SHARED(10, 2, 20, 3), SHARED(20, 3, 30, 3)));
     assert_good(HISTORY(SHARED(0, 1, 10, 2), SHARED(10, 2, 20, 0), SHARED(20, 3, 30, 0),
                         SEEN(30, 30, .count = 3, .hold_limit = 2, .shown_count = 3,
@@ -150,17 +138,15 @@ static void different_limits_at_once_are_good(void **state)
                   HISTORY(SHARED(0, 1, 10, 3), SHARED(10, 2, 20, 3), SHARED(20, 3, 30, 2)));
 }
 
-static void fences_that_do_not_grow_are_found(void **state)
+TEST(fences_that_do_not_grow_are_found)
 {
-    (void)state;
     assert_breaks(FENCES_GROW, HISTORY(GRANT(0, 1, 10, .version = 5), GRANT(200, 2, 9)));
     /* Under way at the same time, both orders are possible. */
     assert_good(HISTORY(SHARED(0, 1, 20, 0), SHARED(1, 2, 10, 0)));
 }
 
-static void a_fence_of_two_holds_is_found(void **state)
+TEST(a_fence_of_two_holds_is_found)
 {
-    (void)state;
     assert_breaks(FENCES_DIFFER, HISTORY(GRANT(0, 1, 10), GRANT(1, 1, 10)));
     assert_breaks(FENCES_DIFFER, HISTORY(GRANT(0, 1, 10), AGAIN(10, 1, 10, 80, .hold_owner = 2)));
     assert_breaks(FENCES_DIFFER, HISTORY(LOST(0, 2), LOST(0, 3),
@@ -168,17 +154,15 @@ static void a_fence_of_two_holds_is_found(void **state)
                                               .shown = {BY(30, 2, true), BY(30, 3, true)})));
 }
 
-static void a_version_that_goes_back_is_found(void **state)
+TEST(a_version_that_goes_back_is_found)
 {
-    (void)state;
     assert_breaks(VERSIONS_GROW, HISTORY(SEEN(0, 10), SEEN(10, 9)));
     assert_good(HISTORY(SEEN(0, 10), SEEN(1, 9)));
     assert_good(HISTORY(SEEN(0, 10), SEEN(10, 9, .name = 1)));
 }
 
-static void a_change_without_a_new_version_is_found(void **state)
+TEST(a_change_without_a_new_version_is_found)
 {
-    (void)state;
     assert_breaks(CHANGES_SHOW, HISTORY(SEEN(0, 10), GRANT(10, 1, 10)));
     assert_breaks(CHANGES_SHOW, HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 10), SEEN(30, 10)));
     assert_breaks(CHANGES_SHOW, HISTORY(GRANT(0, 1, 10), SEEN(150, 10)));
@@ -189,18 +173,16 @@ static void a_change_without_a_new_version_is_found(void **state)
 #define SAME(at, number)                                                                           \
     EVENT(at, .operation = INSPECT, .token = NOBODY, .outcome = UNCHANGED, .version = (number))
 
-static void an_untrue_304_is_found(void **state)
+TEST(an_untrue_304_is_found)
 {
-    (void)state;
     assert_good(HISTORY(SEEN(0, 10), SAME(5, 10), GRANT(10, 1, 20), SAME(20, 20)));
     assert_good(HISTORY(SEEN(0, 10), GRANT(10, 1, 20), SAME(11, 10)));
     assert_breaks(UNCHANGED_IS_TRUE, HISTORY(SEEN(0, 10), GRANT(10, 1, 20), SAME(20, 10)));
     assert_breaks(UNCHANGED_IS_TRUE, HISTORY(GRANT(10, 1, 20), SAME(150, 20)));
 }
 
-static void a_renewal_after_the_end_is_found(void **state)
+TEST(a_renewal_after_the_end_is_found)
 {
-    (void)state;
     assert_good(HISTORY(GRANT(0, 1, 10), RENEWED(101, 1, 10, 50)));
     assert_breaks(NO_REVIVAL, HISTORY(GRANT(0, 1, 10), RENEWED(120, 1, 10, 50)));
     assert_breaks(NO_REVIVAL, HISTORY(GRANT(0, 1, 10), AGAIN(120, 1, 10, 0)));
@@ -212,17 +194,15 @@ static void a_renewal_after_the_end_is_found(void **state)
                                       RENEWED(30, 1, 10, 50, .version = 20)));
 }
 
-static void a_release_after_the_end_is_found(void **state)
+TEST(a_release_after_the_end_is_found)
 {
-    (void)state;
     assert_breaks(NO_REVIVAL, HISTORY(GRANT(0, 1, 10), RELEASED(120, 1, 10, 120)));
     assert_breaks(NO_REVIVAL, HISTORY(GRANT(0, 1, 10), BROKEN(20, 20, 1), RELEASED(30, 1, 10, 30)));
     assert_good(HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20), RELEASED(500, 1, 10, 20)));
 }
 
-static void a_hold_that_is_gone_too_early_is_found(void **state)
+TEST(a_hold_that_is_gone_too_early_is_found)
 {
-    (void)state;
     assert_breaks(NO_LOSS, HISTORY(GRANT(0, 1, 10), REFUSED(50, RENEW, NOT_HELD, 1)));
     assert_breaks(NO_LOSS, HISTORY(GRANT(0, 1, 10), REFUSED(50, RELEASE, NOT_HELD, 1)));
     assert_breaks(NO_LOSS, HISTORY(GRANT(0, 1, 10), REFUSED(50, ACQUIRE, UPGRADE_CONFLICT, 1)));
@@ -237,17 +217,15 @@ static void a_hold_that_is_gone_too_early_is_found(void **state)
     assert_good(HISTORY(GRANT(0, 1, 10), BROKEN(50, 50, 1), REFUSED(51, RENEW, NOT_HELD, 1)));
 }
 
-static void a_repeat_with_a_hold_of_its_own_is_found(void **state)
+TEST(a_repeat_with_a_hold_of_its_own_is_found)
 {
-    (void)state;
     assert_good(HISTORY(GRANT(0, 1, 10), AGAIN(20, 1, 10, 80)));
     assert_breaks(NO_SECOND_HOLD, HISTORY(GRANT(0, 1, 10), GRANT(20, 1, 30, .reentrant = true)));
     assert_good(HISTORY(GRANT(0, 1, 10), GRANT(120, 1, 130)));
 }
 
-static void token_taken_for_another_use_is_found(void **state)
+TEST(token_taken_for_another_use_is_found)
 {
-    (void)state;
 #define IN_USE(at, who, ...)                                                                       \
     EVENT(at, .operation = ACQUIRE, .outcome = TOKEN_IN_USE, .token = (who), __VA_ARGS__)
     assert_good(HISTORY(GRANT(0, 1, 10), IN_USE(20, 1, .owner = 2),
@@ -256,17 +234,15 @@ static void token_taken_for_another_use_is_found(void **state)
     assert_breaks(ONE_USE, HISTORY(GRANT(0, 1, 10), AGAIN(20, 1, 10, 80, .owner = 2)));
 }
 
-static void a_release_of_anothers_hold_is_found(void **state)
+TEST(a_release_of_anothers_hold_is_found)
 {
-    (void)state;
     struct findings findings;
     history_check(HISTORY(GRANT(0, 1, 10), RELEASED(20, 2, 10, 20)), &findings);
     assert_true(findings.count[OWN_RELEASE] > 0);
 }
 
-static void a_repeated_release_that_differs_is_found(void **state)
+TEST(a_repeated_release_that_differs_is_found)
 {
-    (void)state;
     assert_good(HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20), RELEASED(30, 1, 10, 20)));
     assert_breaks(SAME_RELEASE, HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20),
                                         RELEASED(30, 1, 10, 20, .held_ms = 30)));
@@ -276,9 +252,8 @@ static void a_repeated_release_that_differs_is_found(void **state)
         HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20), REFUSED(40000, RELEASE, NOT_HELD, 1)));
 }
 
-static void a_released_token_that_locks_again_is_found(void **state)
+TEST(a_released_token_that_locks_again_is_found)
 {
-    (void)state;
     assert_good(
         HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20), REFUSED(30, ACQUIRE, NOT_HELD, 1)));
     assert_breaks(STAYS_RELEASED,
@@ -286,9 +261,8 @@ static void a_released_token_that_locks_again_is_found(void **state)
     assert_good(HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20), GRANT(40000, 1, 30)));
 }
 
-static void a_wrong_number_of_holds_is_found(void **state)
+TEST(a_wrong_number_of_holds_is_found)
 {
-    (void)state;
 #define HELD(at, who, number, count)                                                               \
     GRANT(at, who, number, .hold_owner = 7, .reentrant = true, .holds = (count))
     assert_good(
@@ -303,9 +277,8 @@ static void a_wrong_number_of_holds_is_found(void **state)
                         HELD(10, 2, 20, 2)));
 }
 
-static void another_ttl_than_asked_for_is_found(void **state)
+TEST(another_ttl_than_asked_for_is_found)
 {
-    (void)state;
     assert_breaks(TTL_AS_ASKED, HISTORY(GRANT(0, 1, 10, .left_ms = 99)));
     assert_breaks(TTL_AS_ASKED, HISTORY(GRANT(0, 1, 10), RENEWED(50, 1, 10, 100, .left_ms = 150)));
     assert_breaks(TTL_AS_ASKED, HISTORY(GRANT(0, 1, 10), AGAIN(50, 1, 10, 100)));
@@ -318,18 +291,16 @@ static void another_ttl_than_asked_for_is_found(void **state)
                         RENEWED(46, 1, 10, 200)));
 }
 
-static void a_hold_out_of_nothing_is_found(void **state)
+TEST(a_hold_out_of_nothing_is_found)
 {
-    (void)state;
     assert_breaks(ASKED_FOR, HISTORY(AGAIN(10, 1, 10, 80)));
     assert_breaks(ASKED_FOR, HISTORY(RELEASED(10, 1, 10, 80)));
     assert_good(HISTORY(EVENT(0, .operation = ACQUIRE, .outcome = UNKNOWN, .token = 1, .owner = 1),
                         AGAIN(10, 1, 10, 80)));
 }
 
-static void a_picture_that_cannot_be_is_found(void **state)
+TEST(a_picture_that_cannot_be_is_found)
 {
-    (void)state;
     assert_good(HISTORY(GRANT(0, 1, 10),
                         SEEN(20, 10, .count = 1, .shown_count = 1, .shown = {BY(10, 1, false)})));
     /* a hold is missing, a dead one shown, another owner, a wrong count */
@@ -342,9 +313,8 @@ static void a_picture_that_cannot_be_is_found(void **state)
                                                              .shown = {BY(10, 1, false)})));
 }
 
-static void a_refusal_without_a_cause_is_found(void **state)
+TEST(a_refusal_without_a_cause_is_found)
 {
-    (void)state;
 #define LOCKED_BY(...)          LOCKED_BY_WITH(__VA_ARGS__, .operation = ACQUIRE)
 #define LOCKED_BY_WITH(at, ...) EVENT(at, .outcome = LOCKED, .token = 5, .owner = 5, __VA_ARGS__)
     assert_good(
@@ -362,46 +332,7 @@ static void a_refusal_without_a_cause_is_found(void **state)
     assert_breaks(REFUSED_WITH_CAUSE, HISTORY(REFUSED(30, ACQUIRE, NOT_HELD, 1)));
 }
 
-static void an_unexpected_reply_is_found(void **state)
+TEST(an_unexpected_reply_is_found)
 {
-    (void)state;
     assert_breaks(EXPECTED_REPLY, HISTORY(REFUSED(0, RENEW, STRANGE, 1)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_good),
-        cmocka_unit_test(one_after_the_other_is_good),
-        cmocka_unit_test(two_exclusive_holds_at_once_are_found),
-        cmocka_unit_test(two_holds_of_a_picture_that_do_not_go_together_are_found),
-        cmocka_unit_test(one_owner_and_readers_go_together),
-        cmocka_unit_test(second_hold_of_an_owner_without_reentry_is_found),
-        cmocka_unit_test(what_need_not_have_met_is_good),
-        cmocka_unit_test(a_renewal_prolongs_what_is_certain),
-        cmocka_unit_test(grant_before_at_least_is_over_is_found),
-        cmocka_unit_test(more_than_the_limit_is_found),
-        cmocka_unit_test(permits_beyond_the_limit_are_found),
-        cmocka_unit_test(different_limits_at_once_are_good),
-        cmocka_unit_test(fences_that_do_not_grow_are_found),
-        cmocka_unit_test(a_fence_of_two_holds_is_found),
-        cmocka_unit_test(a_version_that_goes_back_is_found),
-        cmocka_unit_test(a_change_without_a_new_version_is_found),
-        cmocka_unit_test(an_untrue_304_is_found),
-        cmocka_unit_test(a_renewal_after_the_end_is_found),
-        cmocka_unit_test(a_release_after_the_end_is_found),
-        cmocka_unit_test(a_hold_that_is_gone_too_early_is_found),
-        cmocka_unit_test(a_repeat_with_a_hold_of_its_own_is_found),
-        cmocka_unit_test(token_taken_for_another_use_is_found),
-        cmocka_unit_test(a_release_of_anothers_hold_is_found),
-        cmocka_unit_test(a_repeated_release_that_differs_is_found),
-        cmocka_unit_test(a_released_token_that_locks_again_is_found),
-        cmocka_unit_test(a_wrong_number_of_holds_is_found),
-        cmocka_unit_test(another_ttl_than_asked_for_is_found),
-        cmocka_unit_test(a_hold_out_of_nothing_is_found),
-        cmocka_unit_test(a_picture_that_cannot_be_is_found),
-        cmocka_unit_test(a_refusal_without_a_cause_is_found),
-        cmocka_unit_test(an_unexpected_reply_is_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

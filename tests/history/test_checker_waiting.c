@@ -36,16 +36,14 @@ static void assert_disturbed_good(const struct disturbance *disturbance, const s
     assert_int_equal(findings.total, 0);
 }
 
-static void one_after_the_other_in_order_is_good(void **state)
+TEST(one_after_the_other_in_order_is_good)
 {
-    (void)state;
     assert_good(HISTORY(GRANT(0, 1, 10), WAITED(10, 50, 2, 50, .queued = MS(12)),
                         WAITED(20, 80, 3, 80), RELEASED(48, 1, 10, 50), RELEASED(60, 2, 50, 80)));
 }
 
-static void a_newcomer_that_passes_a_waiter_is_found(void **state)
+TEST(a_newcomer_that_passes_a_waiter_is_found)
 {
-    (void)state;
     /* both waited */
     assert_breaks(IN_ORDER,
                   HISTORY(WAITED(10, 300, 2, 300, .queued = MS(12)), WAITED(20, 80, 3, 80)));
@@ -59,9 +57,8 @@ static void a_newcomer_that_passes_a_waiter_is_found(void **state)
                   HISTORY(WAITED(0, 1500, 2, 1500), GRANT(1100, 3, 1100, .granted = MS(1101))));
 }
 
-static void what_may_have_been_in_order_is_good(void **state)
+TEST(what_may_have_been_in_order_is_good)
 {
-    (void)state;
     /* asked before the other was known to be queued */
     assert_good(HISTORY(WAITED(10, 300, 2, 300, .queued = MS(30)), WAITED(20, 80, 3, 80)));
     /* the waiter's time was over; it had gone */
@@ -83,9 +80,8 @@ static void what_may_have_been_in_order_is_good(void **state)
                                           GRANT(80, 3, 80, .server = 2)));
 }
 
-static void a_disturbance_excuses_its_own_server_alone(void **state)
+TEST(a_disturbance_excuses_its_own_server_alone)
 {
-    (void)state;
     static const struct disturbance FIRST = {1, MS(50), MS(2000)};
     struct findings findings;
     struct terms terms = {.claim_us = 2000000,
@@ -100,9 +96,8 @@ static void a_disturbance_excuses_its_own_server_alone(void **state)
     assert_int_equal(findings.count[IN_ORDER], 1);
 }
 
-static void a_place_that_was_not_kept_is_found(void **state)
+TEST(a_place_that_was_not_kept_is_found)
 {
-    (void)state;
     /* It waited for 1 ms to have a place, came again, and was passed. */
     assert_breaks(IN_ORDER, HISTORY(IN_VAIN(10, 1, 2, .keep_ms = 10000), WAITED(20, 3000, 2, 3000),
                                     WAITED(30, 2000, 3, 2000)));
@@ -114,9 +109,8 @@ static void a_place_that_was_not_kept_is_found(void **state)
                         WAITED(30, 400, 3, 400)));
 }
 
-static void a_lost_wake_up_is_found(void **state)
+TEST(a_lost_wake_up_is_found)
 {
-    (void)state;
     assert_breaks(NO_LOST_WAKE_UP,
                   HISTORY(GRANT(0, 1, 10), WAITED(10, 2400, 2, 2400, .queued = MS(12))));
     assert_breaks(NO_LOST_WAKE_UP, HISTORY(GRANT(0, 1, 10), RELEASED(20, 1, 10, 20),
@@ -130,9 +124,8 @@ static void a_lost_wake_up_is_found(void **state)
 }
 
 /* Who hung up may have been granted the lock, which then falls with the claim window. */
-static void a_phantom_is_found(void **state)
+TEST(a_phantom_is_found)
 {
-    (void)state;
     assert_good(HISTORY(GRANT(0, 1, 10), LEFT(10, 50, 2, .queued = MS(12)),
                         WAITED(20, 2100, 3, 2100, .queued = MS(30))));
     assert_breaks(NO_LOST_WAKE_UP, HISTORY(GRANT(0, 1, 10), LEFT(10, 50, 2, .queued = MS(12)),
@@ -149,9 +142,8 @@ static void a_phantom_is_found(void **state)
                   HISTORY(LEFT(10, 50, 2, .keep_ms = 30000), WAITED(60, 6000, 2, 6000)));
 }
 
-static void a_wait_of_another_length_is_found(void **state)
+TEST(a_wait_of_another_length_is_found)
 {
-    (void)state;
     assert_good(HISTORY(IN_VAIN(0, 300, 1)));
     assert_breaks(WAITS_AS_ASKED, HISTORY(IN_VAIN(0, 300, 1, .received = MS(290))));
     assert_breaks(WAITS_AS_ASKED,
@@ -160,36 +152,17 @@ static void a_wait_of_another_length_is_found(void **state)
                           WAITED_WITH(3, 5400, 1, 5400, .operation = ACQUIRE, .wait_ms = 300)));
 }
 
-static void a_wait_that_ended_without_a_cause_is_found(void **state)
+TEST(a_wait_that_ended_without_a_cause_is_found)
 {
-    (void)state;
     assert_breaks(REFUSED_WITH_CAUSE, HISTORY(IN_VAIN(0, 300, 1, .queue = 0)));
 }
 
-static void a_cancelled_waiter_that_locks_is_found(void **state)
+TEST(a_cancelled_waiter_that_locks_is_found)
 {
-    (void)state;
     const struct event cancel = REFUSED(50, RELEASE, CANCELLED, 2);
     assert_good(HISTORY(LEFT(10, 52, 2, .hung_up = 0, .outcome = NOT_HELD), cancel,
                         REFUSED(60, RELEASE, CANCELLED, 2), REFUSED(70, ACQUIRE, NOT_HELD, 2)));
     assert_breaks(STAYS_RELEASED, HISTORY(LEFT(10, 45, 2), cancel, GRANT(80, 2, 80)));
     assert_breaks(SAME_RELEASE,
                   HISTORY(LEFT(10, 45, 2), cancel, REFUSED(60, RELEASE, NOT_HELD, 2)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_after_the_other_in_order_is_good),
-        cmocka_unit_test(a_newcomer_that_passes_a_waiter_is_found),
-        cmocka_unit_test(what_may_have_been_in_order_is_good),
-        cmocka_unit_test(a_disturbance_excuses_its_own_server_alone),
-        cmocka_unit_test(a_place_that_was_not_kept_is_found),
-        cmocka_unit_test(a_lost_wake_up_is_found),
-        cmocka_unit_test(a_phantom_is_found),
-        cmocka_unit_test(a_wait_of_another_length_is_found),
-        cmocka_unit_test(a_wait_that_ended_without_a_cause_is_found),
-        cmocka_unit_test(a_cancelled_waiter_that_locks_is_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

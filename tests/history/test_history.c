@@ -64,7 +64,7 @@ static void assert_all_happened(const struct crowd_history *history)
             fail_msg("never %s", EXPECTED[i].text);
 }
 
-static void what_clients_see_is_what_was_promised(void **state)
+TEST(what_clients_see_is_what_was_promised)
 {
     struct pair *pair = *state;
     struct crowd_plan plan = {.seed = seed_choose(),
@@ -94,8 +94,5 @@ static void what_clients_see_is_what_was_promised(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_clients_see_is_what_was_promised),
-    };
-    return cmocka_run_group_tests(tests, pair_start, pair_stop);
+    return tests_run(pair_start, pair_stop);
 }

@@ -95,7 +95,7 @@ static const char *token(const char *what, int number)
 }
 
 /* Redisson 5761, 4744: the release comes while the waiter is being put into the queue. */
-static void release_while_the_waiter_is_queued_wakes_it(void **state)
+TEST_WITH(release_while_the_waiter_is_queued_wakes_it, pair_clean, NULL)
 {
     struct pair *pair = *state;
     static struct asker waiter, releaser;
@@ -113,7 +113,7 @@ static void release_while_the_waiter_is_queued_wakes_it(void **state)
 
 /* etcd 11456: the release comes at the end of the wait. Who is told that it waited in vain has
  * nothing. */
-static void release_at_the_end_of_a_wait_grants_or_leaves_nothing(void **state)
+TEST_WITH(release_at_the_end_of_a_wait_grants_or_leaves_nothing, pair_clean, NULL)
 {
     struct pair *pair = *state;
     static struct asker waiter, releaser;
@@ -141,7 +141,7 @@ static void release_at_the_end_of_a_wait_grants_or_leaves_nothing(void **state)
 }
 
 /* blazingcache 206 */
-static void release_beside_a_cancellation_grants_or_cancels(void **state)
+TEST_WITH(release_beside_a_cancellation_grants_or_cancels, pair_clean, NULL)
 {
     struct pair *pair = *state;
     static struct asker waiter, canceller, releaser;
@@ -182,11 +182,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(release_while_the_waiter_is_queued_wakes_it, pair_clean),
-        cmocka_unit_test_setup(release_at_the_end_of_a_wait_grants_or_leaves_nothing, pair_clean),
-        cmocka_unit_test_setup(release_beside_a_cancellation_grants_or_cancels, pair_clean),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return tests_run(set_up, tear_down);
 }

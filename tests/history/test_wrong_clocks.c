@@ -41,7 +41,7 @@ static void assert_clocks_agree_on_the_end(struct http_client *taker, struct htt
     clock_sleep_ms(105);
 }
 
-static void clocks_of_servers_decide_nothing(void **state)
+TEST_WITH(clocks_of_servers_decide_nothing, pair_clean, NULL)
 {
     enum { SERVERS = 3 };
     static const long SHIFTS[SERVERS] = {0, 3600, -3600};
@@ -67,8 +67,5 @@ static void clocks_of_servers_decide_nothing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(clocks_of_servers_decide_nothing, pair_clean),
-    };
-    return cmocka_run_group_tests(tests, pair_start, pair_stop);
+    return tests_run(pair_start, pair_stop);
 }

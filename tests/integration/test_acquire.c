@@ -12,7 +12,7 @@ static struct http_client *client_of(void **state)
     return ((struct service *)*state)->client;
 }
 
-static void empty_post_takes_the_lock(void **state)
+TEST(empty_post_takes_the_lock)
 {
     struct http_client *client = client_of(state);
     answers(client, "POST /locks/empty", NULL, 201, NULL);
@@ -29,7 +29,7 @@ static void empty_post_takes_the_lock(void **state)
     assert_int_equal(json_object_size(client->reply.json), 7);
 }
 
-static void body_query_and_header_may_be_mixed(void **state)
+TEST(body_query_and_header_may_be_mixed)
 {
     struct http_client *client = client_of(state);
     answers_token(client, MINE, "POST /locks/mixed?ttl=9000ms", "{\"owner\": \"me\"}", 201, NULL);
@@ -38,7 +38,7 @@ static void body_query_and_header_may_be_mixed(void **state)
     assert_in_range(http_integer(client, "ttl_ms"), 1, 9000);
 }
 
-static void refusal_shows_the_holder_and_when_to_retry(void **state)
+TEST(refusal_shows_the_holder_and_when_to_retry)
 {
     struct http_client *client = client_of(state);
     char token[TOKEN_TEXT];
@@ -62,7 +62,7 @@ static void refusal_shows_the_holder_and_when_to_retry(void **state)
 }
 
 /* Three hosts that give the same label exclude each other. */
-static void same_owner_is_refused_and_told_how_to_enter(void **state)
+TEST(same_owner_is_refused_and_told_how_to_enter)
 {
     static const char HINT[] = "A holder has the same owner name: with reentrant=true";
     struct http_client *client = client_of(state);
@@ -82,7 +82,7 @@ static void same_owner_is_refused_and_told_how_to_enter(void **state)
     assert_int_equal(http_integer(client, "holds"), 2);
 }
 
-static void reentry_without_owner_is_refused(void **state)
+TEST(reentry_without_owner_is_refused)
 {
     struct http_client *client = client_of(state);
     answers(client, "POST /locks/nobody?reentrant", NULL, 400, "invalid_parameter");
@@ -103,7 +103,7 @@ static void asks_as_the_detail_says(struct http_client *client, const char *name
     answers(client, request, NULL, 201, NULL);
 }
 
-static void refusal_says_how_to_wait(void **state)
+TEST(refusal_says_how_to_wait)
 {
     struct http_client *client = client_of(state);
     answers(client, "POST /locks/step?ttl=2s", NULL, 201, NULL);
@@ -111,10 +111,9 @@ static void refusal_says_how_to_wait(void **state)
     asks_as_the_detail_says(client, "step");
 }
 
-static void refusal_names_no_wait_beyond_max_wait(void **state)
+TEST(refusal_names_no_wait_beyond_max_wait)
 {
     struct service service;
-    (void)state;
     service_open(&service, NULL, (const char *const[]){"--max-wait=20s", NULL});
     answers(service.client, "POST /locks/short?ttl=2s", NULL, 201, NULL);
     answers(service.client, "POST /locks/short", NULL, 409, "locked");
@@ -122,7 +121,7 @@ static void refusal_names_no_wait_beyond_max_wait(void **state)
     service_close(&service);
 }
 
-static void retry_after_is_at_least_a_second(void **state)
+TEST(retry_after_is_at_least_a_second)
 {
     struct http_client *client = client_of(state);
     answers(client, "POST /locks/soon?ttl=900ms", NULL, 201, NULL);
@@ -130,7 +129,7 @@ static void retry_after_is_at_least_a_second(void **state)
     assert_string_equal(http_header(client, "Retry-After"), "1");
 }
 
-static void refusal_shows_at_most_ten_holders(void **state)
+TEST(refusal_shows_at_most_ten_holders)
 {
     struct http_client *client = client_of(state);
     for (int i = 0; i < 12; i++) {
@@ -146,7 +145,7 @@ static void refusal_shows_at_most_ten_holders(void **state)
     assert_int_equal(http_integer(client, "retry_after_ms"), 10000);
 }
 
-static void repeated_acquire_returns_its_hold(void **state)
+TEST(repeated_acquire_returns_its_hold)
 {
     struct http_client *client = client_of(state);
     const char *body =
@@ -168,7 +167,7 @@ static void repeated_acquire_returns_its_hold(void **state)
     assert_int_equal(http_integer(client, "hold_count"), 1);
 }
 
-static void token_for_another_request_is_refused_with_what_it_was_used_for(void **state)
+TEST(token_for_another_request_is_refused_with_what_it_was_used_for)
 {
     static const char USED[] = "This token was used for a shared hold of ann with limit=3.",
                       SEVERAL[] =
@@ -196,7 +195,7 @@ static void token_for_another_request_is_refused_with_what_it_was_used_for(void 
 }
 
 /* Anybody on the same host, or behind the same NAT, has this name. */
-static void owner_that_nobody_named_is_not_entered(void **state)
+TEST(owner_that_nobody_named_is_not_entered)
 {
     struct http_client *client = client_of(state);
     answers(client, "POST /locks/made", NULL, 201, NULL);
@@ -209,7 +208,7 @@ static void owner_that_nobody_named_is_not_entered(void **state)
     assert_string_equal(member_text(client, "locks.0.name"), "made");
 }
 
-static void waiting_token_with_another_reentrant_is_refused(void **state)
+TEST(waiting_token_with_another_reentrant_is_refused)
 {
     struct http_client *client = client_of(state);
     answers(client, "POST /locks/re", NULL, 201, NULL);
@@ -226,7 +225,7 @@ static void waiting_token_with_another_reentrant_is_refused(void **state)
     assert_non_null(strstr(http_text(client, "detail"), " hold of ann, with reentrant=true. "));
 }
 
-static void refusal_of_a_semaphore_says_how_many_are_taken(void **state)
+TEST(refusal_of_a_semaphore_says_how_many_are_taken)
 {
     struct http_client *client = client_of(state);
     answers(client, "POST /locks/pool?mode=shared&limit=2&ttl=12s", NULL, 201, NULL);
@@ -240,7 +239,7 @@ static void refusal_of_a_semaphore_says_how_many_are_taken(void **state)
     assert_null(strstr(http_text(client, "detail"), "taken, "));
 }
 
-static void permits_count_by_the_limit(void **state)
+TEST(permits_count_by_the_limit)
 {
     static const char *const WRONG[] = {"POST /locks/p?permits=2",
                                         "POST /locks/p?mode=shared&permits=2",
@@ -265,7 +264,7 @@ static void permits_count_by_the_limit(void **state)
 }
 
 /* The log names the lock, once a minute. */
-static void limit_changes_while_the_lock_is_busy(void **state)
+TEST(limit_changes_while_the_lock_is_busy)
 {
     static const char LINE[] = "different limits";
     struct service *service = *state;
@@ -285,7 +284,7 @@ static void limit_changes_while_the_lock_is_busy(void **state)
     assert_non_null(strstr(line, "\"lock\":\"shrunk\",\"limit\":\"1\",\"other\":\"0\""));
 }
 
-static void text_reply_is_the_bare_token(void **state)
+TEST(text_reply_is_the_bare_token)
 {
     struct http_client *client = client_of(state);
     static const char ACCEPT[] = "Accept: text/plain";
@@ -308,7 +307,7 @@ static void text_reply_is_the_bare_token(void **state)
     assert_string_equal(client->reply.body, "my-token-0123456789abcdef\n");
 }
 
-static void text_problem_is_one_line(void **state)
+TEST(text_problem_is_one_line)
 {
     static const struct {
         const char *request, *body, *line;
@@ -337,7 +336,7 @@ static void text_problem_is_one_line(void **state)
     assert_non_null(http_header(client, "Retry-After"));
 }
 
-static void text_is_for_clients_that_prefer_it(void **state)
+TEST(text_is_for_clients_that_prefer_it)
 {
     static const char *const JSON[] = {"Accept: */*", "Accept: application/json, text/plain"};
     static const char *const TEXT[] = {"Accept: text/plain, application/json;q=0.9"};
@@ -353,26 +352,5 @@ static void text_is_for_clients_that_prefer_it(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty_post_takes_the_lock),
-        cmocka_unit_test(body_query_and_header_may_be_mixed),
-        cmocka_unit_test(refusal_shows_the_holder_and_when_to_retry),
-        cmocka_unit_test(same_owner_is_refused_and_told_how_to_enter),
-        cmocka_unit_test(reentry_without_owner_is_refused),
-        cmocka_unit_test(refusal_says_how_to_wait),
-        cmocka_unit_test(refusal_names_no_wait_beyond_max_wait),
-        cmocka_unit_test(retry_after_is_at_least_a_second),
-        cmocka_unit_test(refusal_shows_at_most_ten_holders),
-        cmocka_unit_test(repeated_acquire_returns_its_hold),
-        cmocka_unit_test(token_for_another_request_is_refused_with_what_it_was_used_for),
-        cmocka_unit_test(owner_that_nobody_named_is_not_entered),
-        cmocka_unit_test(waiting_token_with_another_reentrant_is_refused),
-        cmocka_unit_test(refusal_of_a_semaphore_says_how_many_are_taken),
-        cmocka_unit_test(permits_count_by_the_limit),
-        cmocka_unit_test(limit_changes_while_the_lock_is_busy),
-        cmocka_unit_test(text_reply_is_the_bare_token),
-        cmocka_unit_test(text_problem_is_one_line),
-        cmocka_unit_test(text_is_for_clients_that_prefer_it),
-    };
-    return cmocka_run_group_tests(tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

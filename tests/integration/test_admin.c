@@ -14,8 +14,6 @@
 
 enum { STRANGERS = 3000, TEXT = 512 };
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static const char *sandbox_flag(void)
 {
     return sandbox_check(NULL) == 0 ? "--sandbox=true" : "--sandbox=false";
@@ -42,12 +40,11 @@ static void come_to_take_all_places(struct http_client *admin)
     assert_null(strstr(admin->reply.body, "\nbaton_http_out_of_place_total 0\n"));
 }
 
-static void strangers_with_half_a_head_take_no_place_of_a_probe(void **state)
+TEST(strangers_with_half_a_head_take_no_place_of_a_probe)
 {
     static int fds[STRANGERS];
     static const char HALF[] = "GET /livez HTTP/1.1\r\nHo";
     struct service service;
-    (void)state;
     service_open(&service, NULL,
                  LIST("--admin-listen=127.0.0.1:0", "--max-connections=2900", "--workers=2",
                       "--head-timeout=10m", sandbox_flag()));
@@ -71,13 +68,12 @@ static void strangers_with_half_a_head_take_no_place_of_a_probe(void **state)
     service_close(&service);
 }
 
-static void nothing_else_is_served_there(void **state)
+TEST(nothing_else_is_served_there)
 {
     static const char *const OTHERS[] = {
         "GET /locks", "GET /locks/a",        "POST /locks/a", "DELETE /locks/a",   "GET /events",
         "GET /stats", "GET /locks/a/events", "GET /ui",       "GET /openapi.yaml", "GET /none"};
     struct service service;
-    (void)state;
     service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0"));
     struct http_client *admin = admin_of(&service.batond);
     for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++)
@@ -89,14 +85,13 @@ static void nothing_else_is_served_there(void **state)
     service_close(&service);
 }
 
-static void figures_need_the_same_key_there(void **state)
+TEST(figures_need_the_same_key_there)
 {
     static const struct file_principal ONE = {"one", "[{\"prefix\":\"\",\"verbs\":[\"metrics\"]}]",
                                               NULL};
     struct service service;
     struct temp_dir dir;
     char path[TEXT], flag[TEXT + 16], header[PRINCIPAL_HEADER_TEXT];
-    (void)state;
     temp_dir_make(&dir);
     snprintf(path, sizeof path, "%s/tokens", dir.path);
     snprintf(flag, sizeof flag, "--tokens-file=%s", path);
@@ -113,10 +108,9 @@ static void figures_need_the_same_key_there(void **state)
     temp_dir_remove(&dir);
 }
 
-static void a_drain_is_told_there(void **state)
+TEST(a_drain_is_told_there)
 {
     struct service service;
-    (void)state;
     service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0", "--drain=60s"));
     struct http_client *admin = admin_of(&service.batond);
     assert_true(comes_to_answer(admin, "/readyz", 200, CLOCK_HANG_MS));
@@ -130,10 +124,9 @@ static void a_drain_is_told_there(void **state)
 }
 
 /* With the same certificate, which is read again for both. */
-static void it_speaks_https_where_the_other_does(void **state)
+TEST(it_speaks_https_where_the_other_does)
 {
     struct secure secure;
-    (void)state;
     secure_open(&secure, true, LIST("--admin-listen=127.0.0.1:0"));
     struct http_client *admin = admin_of(&secure.batond);
     assert_non_null(strstr(admin->base, "https://127.0.0.1:"));
@@ -162,11 +155,10 @@ static int check(const char *flag)
     return code;
 }
 
-static void a_check_asks_there(void **state)
+TEST(a_check_asks_there)
 {
     struct service service;
     char flag[TEXT];
-    (void)state;
     service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0", "--workers=1"));
     struct http_client *admin = admin_of(&service.batond);
     assert_true(comes_to_answer(admin, "/readyz", 200, CLOCK_HANG_MS));
@@ -177,17 +169,4 @@ static void a_check_asks_there(void **state)
     assert_int_equal(check("--admin-listen=nowhere"), 2);
     http_client_free(admin);
     service_close(&service);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strangers_with_half_a_head_take_no_place_of_a_probe),
-        cmocka_unit_test(nothing_else_is_served_there),
-        cmocka_unit_test(figures_need_the_same_key_there),
-        cmocka_unit_test(a_drain_is_told_there),
-        cmocka_unit_test(it_speaks_https_where_the_other_does),
-        cmocka_unit_test(a_check_asks_there),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static void assert_nearly(int64_t ms, int64_t expected)
     assert_in_range(ms, expected - 5 * CLOCK_HANG_MS, expected);
 }
 
-static void early_release_tells_when_the_name_is_free(void **state)
+TEST(early_release_tells_when_the_name_is_free)
 {
     struct http_client *client = client_of(state);
     answers_token(client, TOKEN, "POST /locks/early?at_least=1h&ttl=10m&owner=job", NULL, 201,
@@ -57,7 +57,7 @@ static void early_release_tells_when_the_name_is_free(void **state)
 }
 
 /* Three hosts whose clocks differ start a job that takes no time. */
-static void job_on_three_hosts_runs_once(void **state)
+TEST(job_on_three_hosts_runs_once)
 {
     struct http_client *client = client_of(state);
     answers_token(client, TOKEN, "POST /locks/nightly?at_least=1h", NULL, 201, NULL);
@@ -66,7 +66,7 @@ static void job_on_three_hosts_runs_once(void **state)
         answers(client, "POST /locks/nightly?at_least=1h", NULL, 409, "locked");
 }
 
-static void shows_a_released_hold_as_what_it_is(void **state)
+TEST(shows_a_released_hold_as_what_it_is)
 {
     struct http_client *client = client_of(state);
     answers_token(client, TOKEN, "POST /locks/shown?at_least=1h&owner=job", NULL, 201, NULL);
@@ -93,7 +93,7 @@ static void shows_a_released_hold_as_what_it_is(void **state)
     assert_string_equal(client->reply.body, "released by job, taken for 3600 s more\n");
 }
 
-static void break_ends_it(void **state)
+TEST(break_ends_it)
 {
     struct http_client *client = client_of(state);
     answers_token(client, TOKEN, "POST /locks/broken?at_least=1h", NULL, 201, NULL);
@@ -115,7 +115,7 @@ static long ends_of(struct http_client *client, const char *how)
     return strtol(at + strlen(line), NULL, 10);
 }
 
-static void waiter_is_granted_as_soon_as_it_is_over(void **state)
+TEST(waiter_is_granted_as_soon_as_it_is_over)
 {
     struct service *service = *state;
     struct http_client *client = service->client;
@@ -133,7 +133,7 @@ static void waiter_is_granted_as_soon_as_it_is_over(void **state)
     assert_int_equal(ends_of(client, "expired"), expired);
 }
 
-static void each_of_several_stays_taken(void **state)
+TEST(each_of_several_stays_taken)
 {
     struct http_client *client = client_of(state);
     answers_token(client, TOKEN, "POST /locks", "{\"names\":[\"one\",\"two\"],\"at_least\":\"1h\"}",
@@ -149,7 +149,7 @@ static void each_of_several_stays_taken(void **state)
 }
 
 /* What one request of several names gave back, no client has had. */
-static void refused_request_for_several_leaves_nothing_taken(void **state)
+TEST(refused_request_for_several_leaves_nothing_taken)
 {
     struct http_client *client = client_of(state);
     answers(client, "POST /locks/zz-taken", NULL, 201, NULL);
@@ -158,7 +158,7 @@ static void refused_request_for_several_leaves_nothing_taken(void **state)
     answers(client, "POST /locks/aa-free?wait=10s", NULL, 201, NULL);
 }
 
-static void longest_is_that_of_a_ttl(void **state)
+TEST(longest_is_that_of_a_ttl)
 {
     struct http_client *client = client_of(state);
     answers(client, "POST /locks/long?at_least=61m", NULL, 400, "invalid_parameter");
@@ -170,7 +170,7 @@ static void longest_is_that_of_a_ttl(void **state)
     assert_null(member(client, "at_least_ms"));
 }
 
-static void end_of_a_connection_leaves_the_name_taken(void **state)
+TEST(end_of_a_connection_leaves_the_name_taken)
 {
     struct service *service = *state;
     struct parked *parked = parked_send_token(
@@ -186,11 +186,10 @@ static void end_of_a_connection_leaves_the_name_taken(void **state)
 }
 
 /* Nothing is granted after a loss of Redis' data until the name would have been free. */
-static void quarantine_lasts_as_long_as_a_name_stays_taken(void **state)
+TEST(quarantine_lasts_as_long_as_a_name_stays_taken)
 {
     static const char *const FLAGS[] = {"--quarantine=auto", "--workers=1", NULL};
     struct service service;
-    (void)state;
     service_open(&service, NULL, FLAGS);
     answers_token(service.client, TOKEN, "POST /locks/lost?ttl=10s&at_least=1h", NULL, 201, NULL);
     answers_token(service.client, TOKEN, "DELETE /locks/lost", NULL, 200, NULL);
@@ -199,11 +198,10 @@ static void quarantine_lasts_as_long_as_a_name_stays_taken(void **state)
     service_close(&service);
 }
 
-static void quorum_keeps_the_name_taken(void **state)
+TEST(quorum_keeps_the_name_taken)
 {
     static const char *const FLAGS[] = {"--workers=1", NULL};
     struct on_quorum story;
-    (void)state;
     on_quorum_open(&story, 2, FLAGS);
     answers_token(story.client, TOKEN, "POST /locks/q?ttl=10s&at_least=1h&owner=job", NULL, 201,
                   NULL);
@@ -229,18 +227,5 @@ static void quorum_keeps_the_name_taken(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(early_release_tells_when_the_name_is_free),
-        cmocka_unit_test(job_on_three_hosts_runs_once),
-        cmocka_unit_test(shows_a_released_hold_as_what_it_is),
-        cmocka_unit_test(break_ends_it),
-        cmocka_unit_test(waiter_is_granted_as_soon_as_it_is_over),
-        cmocka_unit_test(each_of_several_stays_taken),
-        cmocka_unit_test(refused_request_for_several_leaves_nothing_taken),
-        cmocka_unit_test(longest_is_that_of_a_ttl),
-        cmocka_unit_test(end_of_a_connection_leaves_the_name_taken),
-        cmocka_unit_test(quarantine_lasts_as_long_as_a_name_stays_taken),
-        cmocka_unit_test(quorum_keeps_the_name_taken),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
+    return tests_run(start, stop);
 }

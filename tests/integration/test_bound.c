@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 enum { WAY_MS = 40, FAR_MS = 200, TTL_MS = 60000, LONGEST_MS = TTL_MS + 2000 + 1500 };
 
 static const char NO_TOKEN[] = "a-token-that-holds-nothing";
@@ -57,11 +55,10 @@ static int64_t remembered_ms(struct redis_process *redis)
 #define assert_remembered(far, begun, ms)                                                          \
     assert_true(remembered_ms(&(far)->redis) >= (ms) - (clock_ms() - (begun)))
 
-static void who_is_told_of_a_hold_is_remembered(void **state)
+TEST(who_is_told_of_a_hold_is_remembered)
 {
     struct far far;
     char token[TOKEN_TEXT], second[TOKEN_TEXT];
-    (void)state;
     far_open(&far, WAY_MS, "--quarantine=auto");
     int64_t begun = clock_ms();
     answers(far.client, "POST /locks/n?ttl=2m", NULL, 201, NULL);
@@ -117,10 +114,9 @@ static bool is_granted(struct redis_process *redis)
 }
 
 /* Its answer says nothing of it before Redis has it, and then there is none. */
-static void what_redis_may_not_remember_is_not_told(void **state)
+TEST(what_redis_may_not_remember_is_not_told)
 {
     struct far far;
-    (void)state;
     far_open(&far, FAR_MS, "--quarantine=auto");
     answers(far.client, "POST /locks/short?ttl=1s", NULL, 201, NULL);
     struct parked *asks = parked_send(far.batond.port, NULL, "POST /locks/n?ttl=1h", NULL);
@@ -143,10 +139,9 @@ static void what_redis_may_not_remember_is_not_told(void **state)
 }
 
 /* As where Redis' data is other data by the time that it is to remember the hold. */
-static void epoch_that_cannot_be_written_covers_no_longer_hold(void **state)
+TEST(epoch_that_cannot_be_written_covers_no_longer_hold)
 {
     struct service service;
-    (void)state;
     service_open(&service, NULL, LIST("--quarantine=auto", "--workers=1"));
     answers(service.client, "POST /locks/n?ttl=2s", NULL, 201, NULL);
     freeReplyObject(redis_process_command(
@@ -159,11 +154,10 @@ static void epoch_that_cannot_be_written_covers_no_longer_hold(void **state)
     service_close(&service);
 }
 
-static void what_redis_refuses_makes_no_quarantine_longer(void **state)
+TEST(what_redis_refuses_makes_no_quarantine_longer)
 {
     struct service service;
     char token[TOKEN_TEXT];
-    (void)state;
     service_open(&service, NULL, LIST("--quarantine=auto", "--max-ttl=24h"));
     struct http_client *client = service.client;
     int64_t ends = clock_ms() + TTL_MS; /* at least */
@@ -185,15 +179,4 @@ static void what_redis_refuses_makes_no_quarantine_longer(void **state)
     answers(client, "POST /locks/n", NULL, 503, "quarantined");
     assert_in_range(quarantine_left_ms(client), ends - clock_ms(), LONGEST_MS);
     service_close(&service);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_is_told_of_a_hold_is_remembered),
-        cmocka_unit_test(what_redis_may_not_remember_is_not_told),
-        cmocka_unit_test(epoch_that_cannot_be_written_covers_no_longer_hold),
-        cmocka_unit_test(what_redis_refuses_makes_no_quarantine_longer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,7 +53,7 @@ static size_t listed(struct http_client *client, const char *target)
     return json_array_size(member(client, "locks"));
 }
 
-static void all_under_a_prefix_are_broken_and_no_other(void **state)
+TEST_WITH(all_under_a_prefix_are_broken_and_no_other, forget_all, NULL)
 {
     struct http_client *client = client_of(state);
     char token[TOKEN_TEXT];
@@ -81,7 +81,7 @@ static void all_under_a_prefix_are_broken_and_no_other(void **state)
     assert_int_equal(listed(client, "/locks"), 0);
 }
 
-static void break_clears_an_unreadable_lock(void **state)
+TEST_WITH(break_clears_an_unreadable_lock, forget_all, NULL)
 {
     struct service *service = *state;
     int64_t holds;
@@ -93,7 +93,7 @@ static void break_clears_an_unreadable_lock(void **state)
     answers(service->client, "POST /locks/bad1", NULL, 201, NULL);
 }
 
-static void break_names_the_wrong_parameter(void **state)
+TEST_WITH(break_names_the_wrong_parameter, forget_all, NULL)
 {
     static const struct {
         const char *request, *body, *parameter;
@@ -124,7 +124,7 @@ static void break_names_the_wrong_parameter(void **state)
     assert_int_equal(member_integer(client, "locks"), 1);
 }
 
-static void each_is_on_record_with_its_reason(void **state)
+TEST_WITH(each_is_on_record_with_its_reason, forget_all, NULL)
 {
     struct service *service = *state;
     char line[4096];
@@ -138,16 +138,7 @@ static void each_is_on_record_with_its_reason(void **state)
     assert_non_null(strstr(line, "\"lock broken\""));
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, forget_all)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(all_under_a_prefix_are_broken_and_no_other),
-        TEST(break_clears_an_unreadable_lock),
-        TEST(break_names_the_wrong_parameter),
-        TEST(each_is_on_record_with_its_reason),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("break by prefix", tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

@@ -60,7 +60,7 @@ static const char *place_of(const struct service *service)
     return service->batond.url + strlen("http://");
 }
 
-static void check_of_ready_batond_exits_with_0(void **state)
+TEST(check_of_ready_batond_exits_with_0)
 {
     struct service *service = *state;
     char any[40];
@@ -70,7 +70,7 @@ static void check_of_ready_batond_exits_with_0(void **state)
 }
 
 /* It would stop the next start. */
-static void check_names_invalid_file(void **state)
+TEST(check_names_invalid_file)
 {
     static const char TO_REDIS[] = "--redis-url=rediss://h";
     struct service *service = *state;
@@ -94,7 +94,7 @@ static void check_names_invalid_file(void **state)
     temp_dir_remove(&dir);
 }
 
-static void check_asks_by_ipv6(void **state)
+TEST(check_asks_by_ipv6)
 {
     struct service *service = *state;
     struct batond_process batond;
@@ -112,7 +112,7 @@ static void check_asks_by_ipv6(void **state)
     assert_int_equal(batond_process_stop(&batond), 0);
 }
 
-static void check_passes_on_why_redis_is_away(void **state)
+TEST(check_passes_on_why_redis_is_away)
 {
     struct service *service = *state;
     redis_process_freeze(&service->redis);
@@ -141,7 +141,7 @@ static void assert_check_warns(struct service *service, const char *warning)
 }
 
 /* By redis-keeps=all, and by what Redis says of its file. */
-static void check_warns_of_redis_that_loses_holds_when_restarted(void **state)
+TEST(check_warns_of_redis_that_loses_holds_when_restarted)
 {
     static const struct {
         const char *appendonly, *appendfsync, *warning;
@@ -162,7 +162,7 @@ static void check_warns_of_redis_that_loses_holds_when_restarted(void **state)
 }
 
 /* The log says the same; a user that may not ask for the CONFIG is served all the same. */
-static void start_warns_of_redis_that_loses_holds_when_restarted(void **state)
+TEST(start_warns_of_redis_that_loses_holds_when_restarted)
 {
     struct service *service = *state;
     struct batond_process batond;
@@ -181,17 +181,16 @@ static void start_warns_of_redis_that_loses_holds_when_restarted(void **state)
     }
 }
 
-static void check_without_batond_exits_with_1(void **state)
+TEST(check_without_batond_exits_with_1)
 {
     char listen[40];
-    (void)state;
     snprintf(listen, sizeof listen, "127.0.0.1:%d", free_port());
     is_told(listen, NULL, 1, "does not answer: Connection refused");
     is_told("127.0.0.1:0", NULL, 2, "--check: --listen has port 0");
 }
 
 /* Though the batond that is asked was started with better ones. */
-static void check_refuses_settings_that_stop_a_start(void **state)
+TEST(check_refuses_settings_that_stop_a_start)
 {
     static const struct {
         const char *flag, *said;
@@ -207,17 +206,16 @@ static void check_refuses_settings_that_stop_a_start(void **state)
             "ready");
 }
 
-static void check_of_settings_alone_asks_no_batond(void **state)
+TEST(check_of_settings_alone_asks_no_batond)
 {
     static const char CONFIG[] = "--check=config";
-    (void)state;
     says(CONFIG, "127.0.0.1:0", NULL, 0, "the settings are fine");
     says(CONFIG, "127.0.0.1:1", (const char *const[]){"--redis-url=redis://127.0.0.1:1", NULL}, 0,
          "the settings are fine");
 }
 
 /* How long it waits, tests/timing/test_check.c measures. */
-static void check_does_not_wait_for_stuck_batond(void **state)
+TEST(check_does_not_wait_for_stuck_batond)
 {
     struct service *service = *state;
     process_signal(&service->batond.process, SIGSTOP);
@@ -228,7 +226,7 @@ static void check_does_not_wait_for_stuck_batond(void **state)
 }
 
 /* A batond serves HTTPS at that port, and the settings say plain HTTP; and the other way round. */
-static void check_asks_https_by_https(void **state)
+TEST(check_asks_https_by_https)
 {
     struct service *service = *state;
     struct secure secure;
@@ -245,18 +243,5 @@ static void check_asks_https_by_https(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(check_of_ready_batond_exits_with_0),
-        cmocka_unit_test(check_names_invalid_file),
-        cmocka_unit_test(check_asks_by_ipv6),
-        cmocka_unit_test(check_passes_on_why_redis_is_away),
-        cmocka_unit_test(check_warns_of_redis_that_loses_holds_when_restarted),
-        cmocka_unit_test(start_warns_of_redis_that_loses_holds_when_restarted),
-        cmocka_unit_test(check_without_batond_exits_with_1),
-        cmocka_unit_test(check_refuses_settings_that_stop_a_start),
-        cmocka_unit_test(check_of_settings_alone_asks_no_batond),
-        cmocka_unit_test(check_does_not_wait_for_stuck_batond),
-        cmocka_unit_test(check_asks_https_by_https),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
+    return tests_run(start, stop);
 }

@@ -15,7 +15,7 @@ static struct service *service_of(void **state)
 }
 
 /* Java's client and curl --http2 offer it with their first request. */
-static void offer_of_http2_is_passed_over(void **state)
+TEST(offer_of_http2_is_passed_over)
 {
     struct service *service = service_of(state);
     static const char *const OFFER = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
@@ -37,7 +37,7 @@ static bool is_free(void *context)
 
 /* Half of a release is none; the whole one is one, though its client has not waited for the reply.
  */
-static void release_that_is_cut_off_can_be_repeated(void **state)
+TEST(release_that_is_cut_off_can_be_repeated)
 {
     struct service *service = service_of(state);
     struct http_client *client = service->client;
@@ -65,7 +65,7 @@ static void release_that_is_cut_off_can_be_repeated(void **state)
 
 /* Clients that wait for the head of a reply before they go on would hang until something happens.
  */
-static void stream_has_its_head_before_its_first_event(void **state)
+TEST(stream_has_its_head_before_its_first_event)
 {
     struct service *service = service_of(state);
     static const char ACCEPT[] = "Accept: text/event-stream";
@@ -85,14 +85,13 @@ static void stream_has_its_head_before_its_first_event(void **state)
 
 /* A client sends its next request just when batond ends the idle connection. It gets a whole reply,
  * or nothing at all, so that it may repeat the request. */
-static void request_at_the_end_of_an_idle_connection_is_whole_or_nothing(void **state)
+TEST(request_at_the_end_of_an_idle_connection_is_whole_or_nothing)
 {
     enum { IDLE_MS = 100, ROUNDS = 30 };
     static const char REQUEST[] = "GET /livez HTTP/1.1\r\nHost: h\r\n\r\n";
     struct service service;
     char text[1024];
     int answered = 0, closed_first = 0;
-    (void)state;
     service_open(&service, NULL, (const char *const[]){"--idle-timeout=100ms", NULL});
     for (int i = 0; i < ROUNDS; i++) {
         bool closed = false;
@@ -116,7 +115,7 @@ static void request_at_the_end_of_an_idle_connection_is_whole_or_nothing(void **
 }
 
 /* nginx, with batond at /below/. */
-static void sub_path_of_a_proxy_serves_all(void **state)
+TEST(sub_path_of_a_proxy_serves_all)
 {
     struct service *service = service_of(state);
     struct front front;
@@ -136,12 +135,5 @@ static void sub_path_of_a_proxy_serves_all(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(offer_of_http2_is_passed_over),
-        cmocka_unit_test(release_that_is_cut_off_can_be_repeated),
-        cmocka_unit_test(stream_has_its_head_before_its_first_event),
-        cmocka_unit_test(request_at_the_end_of_an_idle_connection_is_whole_or_nothing),
-        cmocka_unit_test(sub_path_of_a_proxy_serves_all),
-    };
-    return cmocka_run_group_tests_name("clients_of_others", tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

@@ -19,7 +19,7 @@ static size_t scripts_run(struct on_cluster *all, int node)
     return calls;
 }
 
-static void names_are_spread_over_the_primaries(void **state)
+TEST(names_are_spread_over_the_primaries)
 {
     struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
@@ -48,7 +48,7 @@ static void names_are_spread_over_the_primaries(void **state)
 }
 
 /* Whichever node each of them hears messages from. */
-static void release_at_one_batond_wakes_a_waiter_at_the_other(void **state)
+TEST(release_at_one_batond_wakes_a_waiter_at_the_other)
 {
     struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
@@ -73,7 +73,7 @@ static void release_at_one_batond_wakes_a_waiter_at_the_other(void **state)
     }
 }
 
-static void an_expiry_hands_over_and_is_told(void **state)
+TEST(an_expiry_hands_over_and_is_told)
 {
     struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
@@ -96,7 +96,7 @@ static void an_expiry_hands_over_and_is_told(void **state)
     }
 }
 
-static void several_names_in_several_slots_are_one(void **state)
+TEST(several_names_in_several_slots_are_one)
 {
     static const char TOKEN[] = "a-token-for-several-slots";
     struct on_cluster *all = *state;
@@ -125,7 +125,7 @@ static void several_names_in_several_slots_are_one(void **state)
     parked_close(waits);
 }
 
-static void the_list_goes_over_all_primaries(void **state)
+TEST(the_list_goes_over_all_primaries)
 {
     struct on_cluster *all = *state;
     char target[9000], cursor[8000] = "", name[40];
@@ -197,7 +197,7 @@ static int64_t is_told_of(struct on_cluster *all, const char *name, int64_t vers
 }
 
 /* At the batond that did not make the change, too, and whichever primary it happens at. */
-static void a_prefix_is_watched_at_all_primaries(void **state)
+TEST(a_prefix_is_watched_at_all_primaries)
 {
     struct on_cluster *all = *state;
     char name[ON_CLUSTER_NAME];
@@ -211,7 +211,7 @@ static void a_prefix_is_watched_at_all_primaries(void **state)
     assert_int_equal(json_array_size(member(all->client[0], "locks")), CLUSTERED_PRIMARIES * 2);
 }
 
-static void a_connection_holds(void **state)
+TEST(a_connection_holds)
 {
     struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME];
@@ -233,7 +233,7 @@ static void a_connection_holds(void **state)
     }
 }
 
-static void readiness_counts_primaries_and_slots(void **state)
+TEST(readiness_counts_primaries_and_slots)
 {
     struct on_cluster *all = *state;
     answers(all->client[0], "GET /readyz?verbose", NULL, 200, NULL);
@@ -247,16 +247,5 @@ static void readiness_counts_primaries_and_slots(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_spread_over_the_primaries),
-        cmocka_unit_test(release_at_one_batond_wakes_a_waiter_at_the_other),
-        cmocka_unit_test(an_expiry_hands_over_and_is_told),
-        cmocka_unit_test(several_names_in_several_slots_are_one),
-        cmocka_unit_test(the_list_goes_over_all_primaries),
-        cmocka_unit_test(a_prefix_is_watched_at_all_primaries),
-        cmocka_unit_test(a_connection_holds),
-        cmocka_unit_test(readiness_counts_primaries_and_slots),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("cluster", tests, on_cluster_start, on_cluster_stop);
+    return tests_run(on_cluster_start, on_cluster_stop);
 }

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 enum { HELD = 30 };
 
 /* Of names at all primaries, some at the one that falls. */
@@ -33,7 +31,7 @@ static void expect_held(struct on_cluster *all, const char *begin, char tokens[H
 }
 
 /* Of each primary its own replica must have it. */
-static void grants_are_confirmed_by_the_replica_of_the_slot(void **state)
+TEST(grants_are_confirmed_by_the_replica_of_the_slot)
 {
     struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
@@ -57,7 +55,7 @@ static void grants_are_confirmed_by_the_replica_of_the_slot(void **state)
 }
 
 /* A primary that batond has never heard of. */
-static void a_node_comes_and_goes(void **state)
+TEST(a_node_comes_and_goes)
 {
     struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
@@ -92,7 +90,7 @@ static void a_node_comes_and_goes(void **state)
 }
 
 /* By who was there before it; who comes later asks all primaries anyway. */
-static void a_node_that_comes_is_watched(void **state)
+TEST(a_node_that_comes_is_watched)
 {
     struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME];
@@ -123,7 +121,18 @@ static void a_node_that_comes_is_watched(void **state)
     on_cluster_answers_again(all, name);
 }
 
-static void a_primary_that_steps_down_is_left(void **state)
+/* From now on a node that does not answer is soon taken for dead. */
+static int some_fall(void **state)
+{
+    struct on_cluster *all = *state;
+    for (int node = 0; node < all->clustered.count; node++)
+        if (all->clustered.nodes[node].process.pid != 0)
+            freeReplyObject(clustered_ask(&all->clustered, node,
+                                          "CONFIG SET cluster-node-timeout %d", CLUSTERED_DOWN_MS));
+    return 0;
+}
+
+TEST_WITH(a_primary_that_steps_down_is_left, some_fall, NULL)
 {
     struct on_cluster *all = *state;
     char name[ON_CLUSTER_NAME], tokens[HELD][TOKEN_TEXT], token[TOKEN_TEXT], line[ON_CLUSTER_LINE];
@@ -148,7 +157,7 @@ static void a_primary_that_steps_down_is_left(void **state)
     expect_held(all, "steps-", tokens);
 }
 
-static void a_killed_primary_is_replaced(void **state)
+TEST_WITH(a_killed_primary_is_replaced, some_fall, NULL)
 {
     struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], tokens[HELD][TOKEN_TEXT], token[TOKEN_TEXT];
@@ -201,11 +210,10 @@ static void have_all_listen_at(struct on_cluster *all, int node)
 }
 
 /* It runs on and answers, but no message of the others reaches it any more. */
-static void a_node_that_has_left_is_not_listened_to(void **state)
+TEST(a_node_that_has_left_is_not_listened_to)
 {
     struct on_cluster all;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    (void)state;
     on_cluster_open(&all, NULL, LIST("--workers=1"));
     have_all_listen_at(&all, 0);
     clustered_fail_over(&all.clustered, clustered_replica(&all.clustered, 0));
@@ -239,11 +247,10 @@ static void is_told(const struct batond_process *batond, int code, const char *w
 }
 
 /* Without one third, the names of the others are served if the Cluster is set up for that. */
-static void without_a_third_the_others_are_served(void **state)
+TEST(without_a_third_the_others_are_served)
 {
     struct on_cluster all;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME];
-    (void)state;
     on_cluster_open(&all, &(struct clustered_options){.partial = true, .no_replicas = true},
                     LIST("--workers=1"));
     is_told(&all.batond[0], 0, "ready");
@@ -271,28 +278,7 @@ static void without_a_third_the_others_are_served(void **state)
     on_cluster_close(&all);
 }
 
-/* From now on a node that does not answer is soon taken for dead. */
-static int some_fall(void **state)
-{
-    struct on_cluster *all = *state;
-    for (int node = 0; node < all->clustered.count; node++)
-        if (all->clustered.nodes[node].process.pid != 0)
-            freeReplyObject(clustered_ask(&all->clustered, node,
-                                          "CONFIG SET cluster-node-timeout %d", CLUSTERED_DOWN_MS));
-    return 0;
-}
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grants_are_confirmed_by_the_replica_of_the_slot),
-        cmocka_unit_test(a_node_comes_and_goes),
-        cmocka_unit_test(a_node_that_comes_is_watched),
-        cmocka_unit_test_setup(a_primary_that_steps_down_is_left, some_fall),
-        cmocka_unit_test_setup(a_killed_primary_is_replaced, some_fall),
-        cmocka_unit_test(a_node_that_has_left_is_not_listened_to),
-        cmocka_unit_test(without_a_third_the_others_are_served),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("cluster_changes", tests, on_cluster_start, on_cluster_stop);
+    return tests_run(on_cluster_start, on_cluster_stop);
 }

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 enum { LONG_MS = 4000, SHORT_MS = 100, LASTS_MS = 2500, STRANGE = 1 };
 
 /* Takes it, and returns the fence. Until `ret_ends` it is held for certain: that long after it was
@@ -58,11 +56,10 @@ static bool is_granted_from(struct stage *stage, const char *name, int64_t ends,
 }
 
 /* A clock that jumps is that of its node, whoever has answered last. */
-static void a_jump_is_held_against_nobody_else(void **state)
+TEST(a_jump_is_held_against_nobody_else)
 {
     struct stage stage = {0};
     char jumps[ON_CLUSTER_NAME], stays[ON_CLUSTER_NAME], line[ON_CLUSTER_LINE], token[TOKEN_TEXT];
-    (void)state;
     stage_open(&stage, STRANGE, 0, true);
     on_cluster_start_batonds(&stage.all, LIST("--workers=1", "--quarantine=auto"));
     on_cluster_name(&stage.all, STRANGE, "jumps-", 0, jumps);
@@ -86,12 +83,11 @@ static void a_jump_is_held_against_nobody_else(void **state)
 
 /* A slot of a node that is lost with all that it had, and whose clock was ahead, goes to one that
  * numbers by its own. */
-static void numbers_grow_where_the_clock_is_behind(void **state)
+TEST(numbers_grow_where_the_clock_is_behind)
 {
     struct stage stage = {0};
     char name[ON_CLUSTER_NAME];
     int64_t ends;
-    (void)state;
     stage_open(&stage, STRANGE, 3600, true);
     on_cluster_start_batonds(&stage.all, LIST("--workers=1", "--quarantine=auto"));
     on_cluster_name(&stage.all, STRANGE, "numbered-", 0, name);
@@ -109,11 +105,10 @@ static void numbers_grow_where_the_clock_is_behind(void **state)
 }
 
 /* It has all that was granted, but ends it before its time. */
-static void a_promoted_replica_whose_clock_is_ahead_grants_nothing_early(void **state)
+TEST(a_promoted_replica_whose_clock_is_ahead_grants_nothing_early)
 {
     struct stage stage = {0};
     char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    (void)state;
     stage_open(&stage, CLUSTERED_PRIMARIES, 3600, false); /* the replica of the first */
     on_cluster_start_batonds(&stage.all,
                              LIST("--workers=1", "--quarantine=auto", "--confirm=replicas:1"));
@@ -135,15 +130,4 @@ static void a_promoted_replica_whose_clock_is_ahead_grants_nothing_early(void **
     }
     assert_true(is_told);
     stage_close(&stage);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_jump_is_held_against_nobody_else),
-        cmocka_unit_test(numbers_grow_where_the_clock_is_behind),
-        cmocka_unit_test(a_promoted_replica_whose_clock_is_ahead_grants_nothing_early),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("cluster_clocks", tests, NULL, NULL);
 }

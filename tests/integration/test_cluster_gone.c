@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 enum { LOOKS_MS = 2200 }; /* each batond looks once a second */
 
 /* Whether the witness takes that node for dead. */
@@ -35,11 +33,10 @@ static void await_dead(struct clustered *clustered, int node)
 }
 
 /* It has lost nothing itself, but has none of the holds that it should have. */
-static void who_is_given_the_slots_of_one_that_is_lost_grants_nothing(void **state)
+TEST(who_is_given_the_slots_of_one_that_is_lost_grants_nothing)
 {
     struct on_cluster all;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    (void)state;
     on_cluster_open(&all, &(struct clustered_options){.partial = true, .no_replicas = true},
                     LIST("--workers=1", "--quarantine=auto"));
     on_cluster_name(&all, 0, "gone-", 0, name);
@@ -61,12 +58,11 @@ static void who_is_given_the_slots_of_one_that_is_lost_grants_nothing(void **sta
 }
 
 /* Nor does who is new: of it nothing is known but whose slots it was given. */
-static void a_new_primary_in_place_of_one_that_is_lost_grants_nothing(void **state)
+TEST(a_new_primary_in_place_of_one_that_is_lost_grants_nothing)
 {
     struct on_cluster all;
     char target[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
     int told = 0;
-    (void)state;
     on_cluster_open(&all, &(struct clustered_options){.partial = true, .no_replicas = true},
                     LIST("--workers=1", "--quarantine=auto"));
     on_cluster_name(&all, 0, "gone-", 0, name);
@@ -101,12 +97,11 @@ static bool is_told_of_quarantine(struct http_client *client, const char *target
 
 /* The first to meet the new one knows nothing of the lost one: what the others know counts when
  * they come, though somebody has made a record there. */
-static void who_remembers_is_heard_though_somebody_was_first(void **state)
+TEST(who_remembers_is_heard_though_somebody_was_first)
 {
     struct on_cluster all;
     struct batond_process late;
     char target[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    (void)state;
     on_cluster_open(&all, &(struct clustered_options){.partial = true, .no_replicas = true},
                     LIST("--workers=1", "--quarantine=auto"));
     on_cluster_name(&all, 0, "gone-", 0, name);
@@ -142,15 +137,4 @@ static void who_remembers_is_heard_though_somebody_was_first(void **state)
     }
     batond_close(&late, client);
     on_cluster_close(&all);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_is_given_the_slots_of_one_that_is_lost_grants_nothing),
-        cmocka_unit_test(a_new_primary_in_place_of_one_that_is_lost_grants_nothing),
-        cmocka_unit_test(who_remembers_is_heard_though_somebody_was_first),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("cluster_gone", tests, NULL, NULL);
 }

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 enum { LOOKS_MS = 2500, HALF_MS = 150 }; /* each batond looks once a second */
 
 /* Whether a node was so slow that a batond gave its connection up. Then a quarantine is right: what
@@ -45,12 +43,11 @@ static int first_slot(int primary)
 
 /* To a node that is new, and to one whose first slot stays the same. The first slot of a node goes,
  * too, and with it the record. */
-static void slots_that_move_in_order_cause_none(void **state)
+TEST(slots_that_move_in_order_cause_none)
 {
     struct on_cluster all;
     char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
     bool is_held = true;
-    (void)state;
     on_cluster_open(&all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
                     LIST("--workers=2", "--quarantine=auto"));
     on_cluster_name(&all, 0, "in-order-", 0, name);
@@ -72,13 +69,4 @@ static void slots_that_move_in_order_cause_none(void **state)
         print_message("a node was given up, since the machine is too busy\n");
     }
     on_cluster_close(&all);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slots_that_move_in_order_cause_none),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("cluster_kept", tests, NULL, NULL);
 }

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 /* Each batond looks at each record once a second: a pause of LOOKS_MS is for a look of both, and
  * only makes it likelier that a fault is seen. */
 enum { LOOKS_MS = 1300, HELD_MS = 5 * 60 * 1000 };
@@ -68,11 +66,10 @@ static void name_is_quarantined(struct on_cluster *all, const char *name)
 }
 
 /* A hold that has come with its slot is one that its new primary can lose. */
-static void lost_hold_that_had_moved_begins_a_quarantine(void **state)
+TEST(lost_hold_that_had_moved_begins_a_quarantine)
 {
     struct on_cluster all;
     char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    (void)state;
     on_cluster_open(&all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
                     LIST("--workers=1", "--quarantine=auto"));
     on_cluster_name(&all, 0, "goes-", 0, name);
@@ -88,11 +85,10 @@ static void lost_hold_that_had_moved_begins_a_quarantine(void **state)
 
 /* Also before anybody has looked at the new primary: the first of its slots is another one now, and
  * with it the key of its record. */
-static void lost_hold_that_has_just_moved_begins_a_quarantine(void **state)
+TEST(lost_hold_that_has_just_moved_begins_a_quarantine)
 {
     struct on_cluster all;
     char target[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    (void)state;
     on_cluster_open(&all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
                     LIST("--workers=1", "--quarantine=auto"));
     on_cluster_name(&all, 0, "goes-", 0, name);
@@ -131,12 +127,11 @@ static void await_servers_in_quarantine(struct on_cluster *all, size_t servers)
 
 /* At whichever primaries it is, and by whichever batond, also where slots have moved between them.
  */
-static void a_quarantine_is_ended_at_all_primaries(void **state)
+TEST(a_quarantine_is_ended_at_all_primaries)
 {
     enum { LOST = 2 };
     struct on_cluster all;
     char line[ON_CLUSTER_LINE], name[LOST][ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    (void)state;
     on_cluster_open(&all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
                     LIST("--workers=1", "--quarantine=auto"));
     for (int i = 0; i < LOST; i++) {
@@ -178,12 +173,11 @@ static bool is_closed_on_record(struct clustered *clustered, int node)
 
 /* With the slot comes no record of this node: it may lack what another one has lost. A batond that
  * comes later reads the same. */
-static void node_whose_first_slot_comes_from_elsewhere_is_quarantined(void **state)
+TEST(node_whose_first_slot_comes_from_elsewhere_is_quarantined)
 {
     struct on_cluster all;
     char name[ON_CLUSTER_NAME], token[TOKEN_TEXT], line[ON_CLUSTER_LINE];
     struct batond_process late;
-    (void)state;
     on_cluster_open(&all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
                     LIST("--workers=1", "--quarantine=auto"));
     on_cluster_name(&all, 0, "goes-", 0, name);
@@ -211,12 +205,11 @@ static bool has_record(struct clustered *clustered, int node)
 
 /* The record that comes back is the one that this node had: nothing in it says that the slot was
  * elsewhere. */
-static void node_whose_first_slot_comes_back_is_quarantined(void **state)
+TEST(node_whose_first_slot_comes_back_is_quarantined)
 {
     struct on_cluster all;
     struct slot_move move = {CLUSTERED_SLOTS / CLUSTERED_PRIMARIES, 1, 0}, back = {move.slot, 0, 1};
     int64_t until = clock_ms() + CLOCK_HANG_MS;
-    (void)state;
     on_cluster_open(&all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
                     LIST("--workers=1", "--quarantine=auto"));
     clustered_move(&all.clustered, &move);
@@ -228,17 +221,4 @@ static void node_whose_first_slot_comes_back_is_quarantined(void **state)
     for (; !is_closed_on_record(&all.clustered, 1); clock_sleep_ms(20))
         assert_true(clock_ms() < until);
     on_cluster_close(&all);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_quarantine_is_ended_at_all_primaries),
-        cmocka_unit_test(lost_hold_that_had_moved_begins_a_quarantine),
-        cmocka_unit_test(lost_hold_that_has_just_moved_begins_a_quarantine),
-        cmocka_unit_test(node_whose_first_slot_comes_from_elsewhere_is_quarantined),
-        cmocka_unit_test(node_whose_first_slot_comes_back_is_quarantined),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("cluster_losses", tests, NULL, NULL);
 }

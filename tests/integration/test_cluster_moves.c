@@ -9,7 +9,7 @@
 enum { HALF_MS = 150 };
 
 /* Nobody has told batond: it hears it from the node that it asks. */
-static void a_slot_that_has_moved_is_found(void **state)
+TEST(a_slot_that_has_moved_is_found)
 {
     struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
@@ -34,7 +34,7 @@ static void a_slot_that_has_moved_is_found(void **state)
 }
 
 /* The queue goes along, and whoever is in it is woken. */
-static void who_waits_while_the_slot_moves_is_woken(void **state)
+TEST(who_waits_while_the_slot_moves_is_woken)
 {
     struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
@@ -84,7 +84,7 @@ static long answer_early(struct on_cluster *all, struct early *early, int64_t ar
 
 /* With its keys in two places it is nowhere as a whole. Who asks meanwhile is answered when it has
  * arrived, and what was held is held. */
-static void half_a_move_tears_nothing_apart(void **state)
+TEST(half_a_move_tears_nothing_apart)
 {
     struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
@@ -131,7 +131,7 @@ static void half_a_move_tears_nothing_apart(void **state)
 
 /* A name that nobody has used has nothing at the old side, and may have something at the new one:
  * while the slot rests so, it is granted once at most, and then it stays granted. */
-static void a_new_name_of_a_slot_that_moves_is_granted_once(void **state)
+TEST(a_new_name_of_a_slot_that_moves_is_granted_once)
 {
     struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], target[ON_CLUSTER_LINE], token[TOKEN_TEXT];
@@ -162,7 +162,7 @@ static void a_new_name_of_a_slot_that_moves_is_granted_once(void **state)
 /* What is in one key is in one place, at the old side or at the new one, where whoever is sent
  * there has to say so. However long the slot rests, such a lock is released there, and taken again.
  */
-static void a_lone_hold_is_served_on_its_way(void **state)
+TEST(a_lone_hold_is_served_on_its_way)
 {
     struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
@@ -186,7 +186,7 @@ static void a_lone_hold_is_served_on_its_way(void **state)
 
 /* Replicas are asked for a key of Baton's own in a slot of their primary, the first ones of it:
  * these may move away. */
-static void grants_are_confirmed_when_slots_have_moved(void **state)
+TEST(grants_are_confirmed_when_slots_have_moved)
 {
     struct on_cluster *all = *state;
     char name[ON_CLUSTER_NAME], line[ON_CLUSTER_LINE];
@@ -206,14 +206,5 @@ static void grants_are_confirmed_when_slots_have_moved(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slot_that_has_moved_is_found),
-        cmocka_unit_test(who_waits_while_the_slot_moves_is_woken),
-        cmocka_unit_test(half_a_move_tears_nothing_apart),
-        cmocka_unit_test(a_new_name_of_a_slot_that_moves_is_granted_once),
-        cmocka_unit_test(a_lone_hold_is_served_on_its_way),
-        cmocka_unit_test(grants_are_confirmed_when_slots_have_moved),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("cluster_moves", tests, on_cluster_start, on_cluster_stop);
+    return tests_run(on_cluster_start, on_cluster_stop);
 }

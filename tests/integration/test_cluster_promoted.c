@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 enum {
     TTL_MS = 5000,
     LEAD_MS = 4000, /* a quarantine is at least that much longer */
@@ -44,12 +42,11 @@ static void grants_begin_at(struct on_cluster *all, const char *const names[2], 
 }
 
 /* What the old one granted last, the promoted one may not have. Nobody else is meant. */
-static void a_promoted_replica_grants_nothing_for_a_while(void **state)
+TEST(a_promoted_replica_grants_nothing_for_a_while)
 {
     struct on_cluster all;
     char held[ON_CLUSTER_NAME], other[ON_CLUSTER_NAME], elsewhere[ON_CLUSTER_NAME];
     char token[TOKEN_TEXT], line[ON_CLUSTER_LINE];
-    (void)state;
     on_cluster_open(&all, NULL, LIST("--workers=2", "--quarantine=auto"));
     on_cluster_name(&all, 0, "falls-", 0, held);
     on_cluster_name(&all, 0, "other-", 0, other);
@@ -66,11 +63,10 @@ static void a_promoted_replica_grants_nothing_for_a_while(void **state)
 }
 
 /* It was a primary before, of which batond knows what was true then. */
-static void who_takes_its_place_again_grants_nothing_for_a_while(void **state)
+TEST(who_takes_its_place_again_grants_nothing_for_a_while)
 {
     struct on_cluster all;
     char held[ON_CLUSTER_NAME], other[ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    (void)state;
     on_cluster_open(&all, NULL, LIST("--workers=2", "--quarantine=auto"));
     on_cluster_name(&all, 0, "falls-", 0, held);
     on_cluster_name(&all, 0, "other-", 0, other);
@@ -85,14 +81,4 @@ static void who_takes_its_place_again_grants_nothing_for_a_while(void **state)
     clustered_kill(&all.clustered, replica);
     grants_begin_at(&all, (const char *const[]){held, other}, ends, fence);
     on_cluster_close(&all);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_promoted_replica_grants_nothing_for_a_while),
-        cmocka_unit_test(who_takes_its_place_again_grants_nothing_for_a_while),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("cluster_promoted", tests, NULL, NULL);
 }

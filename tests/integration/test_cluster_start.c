@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 enum { HALF_MS = 150, NAMES = 30 };
 
 static void expect_refusal(const char *url, const char *words)
@@ -22,11 +20,10 @@ static void expect_refusal(const char *url, const char *words)
     batond_process_stop(&batond);
 }
 
-static void what_is_no_cluster_is_refused_at_the_start(void **state)
+TEST(what_is_no_cluster_is_refused_at_the_start)
 {
     struct redis_process alone;
     char url[120];
-    (void)state;
     redis_process_start(&alone, &(struct redis_options){.port = true});
     snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d", alone.port);
     expect_refusal(url, "Cluster");
@@ -34,14 +31,14 @@ static void what_is_no_cluster_is_refused_at_the_start(void **state)
 }
 
 /* And the other way round: a node alone does not have all names. */
-static void a_node_is_no_redis_of_its_own(void **state)
+TEST(a_node_is_no_redis_of_its_own)
 {
     struct on_cluster *all = *state;
     expect_refusal(all->clustered.nodes[0].port_url, "redis+cluster://");
 }
 
 /* It is told at once of all that is asked of nodes, some of it only once slots move. */
-static void a_user_that_may_not_ask_is_refused_at_the_start(void **state)
+TEST(a_user_that_may_not_ask_is_refused_at_the_start)
 {
     struct on_cluster *all = *state;
     char url[120];
@@ -54,7 +51,7 @@ static void a_user_that_may_not_ask_is_refused_at_the_start(void **state)
     expect_refusal(url, "+cluster|slots +cluster|info +asking");
 }
 
-static void one_node_that_answers_is_enough(void **state)
+TEST(one_node_that_answers_is_enough)
 {
     struct on_cluster *all = *state;
     struct batond_process batond;
@@ -112,11 +109,10 @@ static void follows_a_failover(struct on_cluster *all)
     on_cluster_give(all, 1, name, token);
 }
 
-static void a_password_is_that_of_all_nodes(void **state)
+TEST(a_password_is_that_of_all_nodes)
 {
     struct on_cluster all;
     char url[240];
-    (void)state;
     on_cluster_open(
         &all, &(struct clustered_options){.password = "open-sesame", .is_patient = true}, NULL);
     follows_what_moves(&all);
@@ -129,11 +125,10 @@ static void a_password_is_that_of_all_nodes(void **state)
 }
 
 /* What a node sends elsewhere goes to a port for TLS, too. */
-static void over_tls_all_nodes_are_verified(void **state)
+TEST(over_tls_all_nodes_are_verified)
 {
     struct on_cluster all = {.client = {NULL}};
     char authority[160];
-    (void)state;
     clustered_start(&all.clustered, &(struct clustered_options){.tls = true, .is_patient = true});
     snprintf(authority, sizeof authority, "--redis-ca=%s", all.clustered.authority.file);
     on_cluster_start_batonds(&all, LIST(authority));
@@ -145,14 +140,5 @@ static void over_tls_all_nodes_are_verified(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_no_cluster_is_refused_at_the_start),
-        cmocka_unit_test(a_node_is_no_redis_of_its_own),
-        cmocka_unit_test(a_user_that_may_not_ask_is_refused_at_the_start),
-        cmocka_unit_test(one_node_that_answers_is_enough),
-        cmocka_unit_test(a_password_is_that_of_all_nodes),
-        cmocka_unit_test(over_tls_all_nodes_are_verified),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("cluster_start", tests, on_cluster_start, on_cluster_stop);
+    return tests_run(on_cluster_start, on_cluster_stop);
 }

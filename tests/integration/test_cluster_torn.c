@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 enum { AGAIN_MS = 20, LASTS_MS = 1300 };
 
 static void open_all(struct on_cluster *all, bool partial)
@@ -56,11 +54,10 @@ static void is_not_granted(struct on_cluster *all, const char *name)
 
 /* The hold is at the node that its slot goes to. The promoted replica knows of no move, and has the
  * name for free. */
-static void what_is_on_its_way_is_not_granted_again(void **state)
+TEST(what_is_on_its_way_is_not_granted_again)
 {
     struct on_cluster all;
     char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    (void)state;
     open_all(&all, true);
     on_cluster_name(&all, 0, "torn-", 0, name);
     on_cluster_acquire(all.client[0], name, "?ttl=5m", token);
@@ -75,11 +72,10 @@ static void what_is_on_its_way_is_not_granted_again(void **state)
 }
 
 /* The same by hand, at once: nobody has had the time to see that slots were on their way. */
-static void nor_where_its_primary_steps_down(void **state)
+TEST(nor_where_its_primary_steps_down)
 {
     struct on_cluster all;
     char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    (void)state;
     open_all(&all, false);
     on_cluster_name(&all, 0, "steps-", 0, name);
     on_cluster_acquire(all.client[0], name, "?ttl=5m", token);
@@ -93,12 +89,11 @@ static void nor_where_its_primary_steps_down(void **state)
 }
 
 /* What has come by a move, nobody has confirmed. */
-static void what_has_just_come_may_be_lost(void **state)
+TEST(what_has_just_come_may_be_lost)
 {
     struct on_cluster all;
     char name[ON_CLUSTER_NAME], free_name[ON_CLUSTER_NAME], line[ON_CLUSTER_LINE];
     char token[TOKEN_TEXT];
-    (void)state;
     open_all(&all, false);
     int replica = clustered_replica(&all.clustered, 1);
     on_cluster_name(&all, 0, "comes-", 0, name);
@@ -114,15 +109,4 @@ static void what_has_just_come_may_be_lost(void **state)
     replace(&all, move.slot, 1);
     is_not_granted(&all, free_name);
     on_cluster_close(&all);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_on_its_way_is_not_granted_again),
-        cmocka_unit_test(nor_where_its_primary_steps_down),
-        cmocka_unit_test(what_has_just_come_may_be_lost),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("cluster_torn", tests, NULL, NULL);
 }

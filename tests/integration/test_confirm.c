@@ -96,7 +96,7 @@ static void is_unconfirmed(struct http_client *client, int64_t begun)
         fail_msg("it took %lld ms", (long long)took);
 }
 
-static void whoever_is_told_has_replicas_that_have_it(void **state)
+TEST_WITH(whoever_is_told_has_replicas_that_have_it, settle, settle)
 {
     struct scene *scene = *state;
     struct replicated *all = &scene->all;
@@ -117,7 +117,7 @@ static void whoever_is_told_has_replicas_that_have_it(void **state)
     thaw(scene);
 }
 
-static void too_few_replicas_give_the_lock_to_the_next(void **state)
+TEST_WITH(too_few_replicas_give_the_lock_to_the_next, settle, settle)
 {
     struct scene *scene = *state;
     struct http_client *client = scene->all.client;
@@ -137,7 +137,7 @@ static void too_few_replicas_give_the_lock_to_the_next(void **state)
     assert_true(has(&scene->all.replicas[0], "short"));
 }
 
-static void nobody_is_told_of_a_grant_that_was_not_confirmed(void **state)
+TEST_WITH(nobody_is_told_of_a_grant_that_was_not_confirmed, settle, settle)
 {
     struct scene *scene = *state;
     size_t offset = 0;
@@ -189,14 +189,7 @@ static void the_next_one_gets_it(struct scene *scene, struct http_client *releas
     parked_close(second);
 }
 
-static void who_waits_is_confirmed_too_or_the_next_one_gets_it(void **state)
-{
-    struct scene *scene = *state;
-    the_next_one_gets_it(scene, scene->all.client, "direct"); /* claimed by the release itself */
-    the_next_one_gets_it(scene, scene->other, "message");     /* told by a message */
-}
-
-static void who_waits_is_told_when_replicas_have_it(void **state)
+TEST_WITH(who_waits_is_told_when_replicas_have_it, settle, settle)
 {
     struct scene *scene = *state;
     struct replicated *all = &scene->all;
@@ -222,8 +215,15 @@ static void who_waits_is_told_when_replicas_have_it(void **state)
     }
 }
 
+TEST_WITH(who_waits_is_confirmed_too_or_the_next_one_gets_it, settle, settle)
+{
+    struct scene *scene = *state;
+    the_next_one_gets_it(scene, scene->all.client, "direct"); /* claimed by the release itself */
+    the_next_one_gets_it(scene, scene->other, "message");     /* told by a message */
+}
+
 /* How soon is measured in tests/timing/test_confirm.c. */
-static void who_hangs_up_meanwhile_leaves_the_lock_to_the_next(void **state)
+TEST_WITH(who_hangs_up_meanwhile_leaves_the_lock_to_the_next, settle, settle)
 {
     struct scene *scene = *state;
     struct replicated *all = &scene->all;
@@ -236,7 +236,7 @@ static void who_hangs_up_meanwhile_leaves_the_lock_to_the_next(void **state)
     answers(scene->other, "POST /locks/gone?wait=50s", NULL, 201, NULL);
 }
 
-static void a_repeated_acquire_is_confirmed_and_takes_nothing_back(void **state)
+TEST_WITH(a_repeated_acquire_is_confirmed_and_takes_nothing_back, settle, settle)
 {
     struct scene *scene = *state;
     struct http_client *client = scene->all.client;
@@ -252,7 +252,7 @@ static void a_repeated_acquire_is_confirmed_and_takes_nothing_back(void **state)
     assert_int_equal(http_integer(client, "fence"), fence);
 }
 
-static void several_names_are_confirmed_together(void **state)
+TEST_WITH(several_names_are_confirmed_together, settle, settle)
 {
     struct scene *scene = *state;
     struct replicated *all = &scene->all;
@@ -278,7 +278,7 @@ static void several_names_are_confirmed_together(void **state)
 }
 
 /* What was granted by one connection is confirmed once another one has renewed it. */
-static void several_names_outlive_a_connection(void **state)
+TEST_WITH(several_names_outlive_a_connection, settle, settle)
 {
     struct scene *scene = *state;
     struct replicated *all = &scene->all;
@@ -299,7 +299,7 @@ static void several_names_outlive_a_connection(void **state)
     assert_true(comes_to_answer(all->client, "/readyz", 200, PATIENCE_MS));
 }
 
-static void a_renewal_counts_when_replicas_have_it(void **state)
+TEST_WITH(a_renewal_counts_when_replicas_have_it, settle, settle)
 {
     struct scene *scene = *state;
     struct replicated *all = &scene->all;
@@ -321,7 +321,7 @@ static void a_renewal_counts_when_replicas_have_it(void **state)
                   "{\"names\": [\"renewed\"], \"confirm\": \"replicas:2\"}", 200, NULL);
 }
 
-static void a_connection_holds_what_replicas_have(void **state)
+TEST_WITH(a_connection_holds_what_replicas_have, settle, settle)
 {
     struct scene *scene = *state;
     struct replicated *all = &scene->all;
@@ -339,7 +339,7 @@ static void a_connection_holds_what_replicas_have(void **state)
     parked_close(stream);
 }
 
-static void others_do_not_wait_for_replicas(void **state)
+TEST_WITH(others_do_not_wait_for_replicas, settle, settle)
 {
     enum { CROWD = 16 };
     struct scene *scene = *state;
@@ -361,7 +361,7 @@ static void others_do_not_wait_for_replicas(void **state)
     }
 }
 
-static void a_wrong_confirm_is_refused(void **state)
+TEST_WITH(a_wrong_confirm_is_refused, settle, settle)
 {
     struct scene *scene = *state;
     static const char *const WRONG[] = {"replicas:0",  "replicas:9", "replicas:", "replicas:12",
@@ -381,21 +381,5 @@ static void a_wrong_confirm_is_refused(void **state)
 
 int main(void)
 {
-#define STORY(name) cmocka_unit_test_setup_teardown(name, settle, settle)
-    const struct CMUnitTest tests[] = {
-        STORY(whoever_is_told_has_replicas_that_have_it),
-        STORY(too_few_replicas_give_the_lock_to_the_next),
-        STORY(nobody_is_told_of_a_grant_that_was_not_confirmed),
-        STORY(who_waits_is_told_when_replicas_have_it),
-        STORY(who_waits_is_confirmed_too_or_the_next_one_gets_it),
-        STORY(who_hangs_up_meanwhile_leaves_the_lock_to_the_next),
-        STORY(a_repeated_acquire_is_confirmed_and_takes_nothing_back),
-        STORY(several_names_are_confirmed_together),
-        STORY(several_names_outlive_a_connection),
-        STORY(a_renewal_counts_when_replicas_have_it),
-        STORY(a_connection_holds_what_replicas_have),
-        STORY(others_do_not_wait_for_replicas),
-        STORY(a_wrong_confirm_is_refused),
-    };
-    return cmocka_run_group_tests(tests, set, strike);
+    return tests_run(set, strike);
 }

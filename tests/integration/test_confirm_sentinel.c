@@ -24,9 +24,8 @@ static void acquire(struct http_client *client, const char *name, char token[TOK
     keep_token(client, token);
 }
 
-static void confirmed_holds_outlive_a_switch(void **state)
+TEST(confirmed_holds_outlive_a_switch)
 {
-    (void)state;
     struct watched watched;
     struct batond_process batond;
     char name[32], request[64], tokens[LOCKS][TOKEN_TEXT];
@@ -49,10 +48,4 @@ static void confirmed_holds_outlive_a_switch(void **state)
     answers_token(client, tokens[1], "PUT /locks/kept-1?ttl=5m", NULL, 200, NULL);
     batond_close(&batond, client);
     watched_stop(&watched);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(confirmed_holds_outlive_a_switch)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,9 +24,8 @@ static bool comes_to_log(const struct batond_process *batond, const char *text)
     return process_wait_line(&batond->process, text, NULL, (char[1024]){0}, 1024, PATIENCE_MS);
 }
 
-static void it_holds_for_everybody(void **state)
+TEST(it_holds_for_everybody)
 {
-    (void)state;
     static const char *const WEAKER[] = {"", "?confirm=none", "?confirm=replicas:1"};
     struct replicated all;
     char request[200];
@@ -53,9 +52,8 @@ static void it_holds_for_everybody(void **state)
     replicated_close(&all);
 }
 
-static void a_primary_that_dies_meanwhile_confirms_nothing(void **state)
+TEST(a_primary_that_dies_meanwhile_confirms_nothing)
 {
-    (void)state;
     struct replicated all;
     replicated_open(&all, WAY_MS, TWO);
     answers(all.client, "POST /locks/warm", NULL, 201, NULL);
@@ -70,9 +68,8 @@ static void a_primary_that_dies_meanwhile_confirms_nothing(void **state)
 }
 
 /* As a primary does that another has replaced: what it answers is not what the others have. */
-static void a_primary_that_becomes_a_replica_confirms_nothing(void **state)
+TEST(a_primary_that_becomes_a_replica_confirms_nothing)
 {
-    (void)state;
     struct replicated all;
     replicated_open(&all, WAY_MS, TWO);
     answers(all.client, "POST /locks/warm", NULL, 201, NULL);
@@ -90,9 +87,8 @@ static void a_primary_that_becomes_a_replica_confirms_nothing(void **state)
 
 /* It follows a server without the hold for a moment, is a primary again, and its replicas have all
  * that it has then. */
-static void a_primary_that_forgot_meanwhile_confirms_nothing(void **state)
+TEST(a_primary_that_forgot_meanwhile_confirms_nothing)
 {
-    (void)state;
     static const char *const PATIENT[] = {"--confirm=replicas:1", "--confirm-timeout=4s", NULL};
     struct replicated all;
     struct redis_process empty;
@@ -124,9 +120,8 @@ static void a_primary_that_forgot_meanwhile_confirms_nothing(void **state)
 
 /* The scripts go to one server and the question to another, whose replica would say yes: so it is
  * for a moment where a name or a balancer in front of Redis has changed. */
-static void another_server_cannot_confirm(void **state)
+TEST(another_server_cannot_confirm)
 {
-    (void)state;
     static const char *const SHORT[] = {"--confirm-timeout=400ms", NULL};
     struct replicated all;
     struct redis_process lone;
@@ -158,9 +153,8 @@ static bool is_asked_for_replicas(struct redis_process *primary)
 
 /* One that was stopped meanwhile cannot know what has become of Redis: a yes from then is too old.
  */
-static void a_batond_that_was_stopped_trusts_no_old_yes(void **state)
+TEST(a_batond_that_was_stopped_trusts_no_old_yes)
 {
-    (void)state;
     struct replicated all;
     replicated_open(&all, WAY_MS, TWO);
     answers(all.client, "POST /locks/warm", NULL, 201, NULL);
@@ -180,9 +174,8 @@ static void a_batond_that_was_stopped_trusts_no_old_yes(void **state)
     replicated_close(&all);
 }
 
-static void a_user_that_may_not_wait_is_told_what_to_allow(void **state)
+TEST(a_user_that_may_not_wait_is_told_what_to_allow)
 {
-    (void)state;
     struct replicated all;
     char url[80];
     replicated_start(&all, WAY_MS);
@@ -197,9 +190,8 @@ static void a_user_that_may_not_wait_is_told_what_to_allow(void **state)
     replicated_close(&all);
 }
 
-static void a_user_that_may_not_ask_who_answers_is_told_what_to_allow(void **state)
+TEST(a_user_that_may_not_ask_who_answers_is_told_what_to_allow)
 {
-    (void)state;
     struct replicated all;
     char url[80];
     replicated_start(&all, WAY_MS);
@@ -213,9 +205,8 @@ static void a_user_that_may_not_ask_who_answers_is_told_what_to_allow(void **sta
 }
 
 /* Where keys begin with nothing of their own, Redis may have others that are called like a word. */
-static void no_key_of_others_is_written_to(void **state)
+TEST(no_key_of_others_is_written_to)
 {
-    (void)state;
     static const char *const BARE[] = {"--confirm=replicas:1", "--key-prefix=", NULL};
     struct replicated all;
     replicated_start(&all, WAY_MS);
@@ -228,9 +219,8 @@ static void no_key_of_others_is_written_to(void **state)
     replicated_close(&all);
 }
 
-static void it_is_said_at_start_what_redis_lacks(void **state)
+TEST(it_is_said_at_start_what_redis_lacks)
 {
-    (void)state;
     struct replicated all;
     struct redis_process lone;
     struct batond_process batond;
@@ -251,9 +241,8 @@ static void it_is_said_at_start_what_redis_lacks(void **state)
     redis_process_stop(&lone);
 }
 
-static void without_it_nothing_is_said(void **state)
+TEST(without_it_nothing_is_said)
 {
-    (void)state;
     struct service service;
     service_open(&service, NULL, NULL);
     answers(service.client, "GET /readyz?verbose", NULL, 200, NULL);
@@ -262,9 +251,8 @@ static void without_it_nothing_is_said(void **state)
     service_close(&service);
 }
 
-static void settings_that_make_no_sense_are_refused(void **state)
+TEST(settings_that_make_no_sense_are_refused)
 {
-    (void)state;
     static const struct {
         const char *flag, *says;
     } CASES[] = {
@@ -283,23 +271,4 @@ static void settings_that_make_no_sense_are_refused(void **state)
             fail_msg("%s: it does not say: %s", CASES[i].flag, CASES[i].says);
         batond_process_stop(&batond);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_holds_for_everybody),
-        cmocka_unit_test(a_primary_that_dies_meanwhile_confirms_nothing),
-        cmocka_unit_test(a_primary_that_becomes_a_replica_confirms_nothing),
-        cmocka_unit_test(a_primary_that_forgot_meanwhile_confirms_nothing),
-        cmocka_unit_test(another_server_cannot_confirm),
-        cmocka_unit_test(a_batond_that_was_stopped_trusts_no_old_yes),
-        cmocka_unit_test(a_user_that_may_not_wait_is_told_what_to_allow),
-        cmocka_unit_test(a_user_that_may_not_ask_who_answers_is_told_what_to_allow),
-        cmocka_unit_test(no_key_of_others_is_written_to),
-        cmocka_unit_test(it_is_said_at_start_what_redis_lacks),
-        cmocka_unit_test(without_it_nothing_is_said),
-        cmocka_unit_test(settings_that_make_no_sense_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

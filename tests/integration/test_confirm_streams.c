@@ -5,9 +5,8 @@
 enum { WAY_MS = 1, PATIENCE_MS = CLOCK_HANG_MS };
 
 /* What it took to confirm a hold is no part of the time that is left to renew it. */
-static void a_stream_that_was_confirmed_late_is_renewed_in_time(void **state)
+TEST(a_stream_that_was_confirmed_late_is_renewed_in_time)
 {
-    (void)state;
     static const char *const SLOW[] = {"--confirm=replicas:2", "--confirm-timeout=10s", NULL};
     struct replicated all;
     replicated_open(&all, WAY_MS, SLOW);
@@ -27,9 +26,8 @@ static void a_stream_that_was_confirmed_late_is_renewed_in_time(void **state)
 
 /* What is confirmed after a while holds from when it was asked for, and not only for the rest of
  * its time from then on. */
-static void a_stream_goes_on_though_replicas_are_far_away(void **state)
+TEST(a_stream_goes_on_though_replicas_are_far_away)
 {
-    (void)state;
     enum { FAR_MS = 1200 };
     static const char *const SLOW[] = {"--confirm=replicas:2", "--confirm-timeout=10s", NULL};
     struct replicated all;
@@ -42,13 +40,4 @@ static void a_stream_goes_on_though_replicas_are_far_away(void **state)
     assert_true(parked_hears(stream, "\"heartbeat\"", PATIENCE_MS));
     parked_close(stream);
     replicated_close(&all);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stream_that_was_confirmed_late_is_renewed_in_time),
-        cmocka_unit_test(a_stream_goes_on_though_replicas_are_far_away),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,14 +40,13 @@ static int hear(int fd, int timeout_ms)
 
 enum { SHARE = 8, MORE = 4, MEANWHILE_MS = 300, IDLE_LEAST_MS = 1000 };
 
-static void address_has_its_share_of_all_workers(void **state)
+TEST(address_has_its_share_of_all_workers)
 {
     static const char *const BOUNDS[] = {
         "--workers=3", "--trusted-proxies=", "--max-connections-per-address=8", NULL};
     struct service service;
     int fds[SHARE + MORE];
     char line[512];
-    (void)state;
     service_open(&service, NULL, BOUNDS);
     for (int i = 0; i < SHARE + MORE; i++) {
         fds[i] = ask(service.batond.port);
@@ -78,11 +77,10 @@ static int ask_when_full(struct service *service, const char *workers, int fds[S
     return ask(service->batond.port);
 }
 
-static void max_connections_counts_all_workers(void **state)
+TEST(max_connections_counts_all_workers)
 {
     struct service service;
     int fds[SHARE];
-    (void)state;
     int late = ask_when_full(&service, "--workers=3", fds);
     assert_int_equal(hear(late, MEANWHILE_MS), 0);
     close(fds[0]);
@@ -97,12 +95,11 @@ static void max_connections_counts_all_workers(void **state)
 
 /* Nobody goes: whoever has been idle has to make room, so that batond answers who watches over it.
  */
-static void idle_connections_make_room(void **state)
+TEST(idle_connections_make_room)
 {
     int64_t begun = clock_ms();
     struct service service;
     int fds[SHARE];
-    (void)state;
     int late = ask_when_full(&service, "--workers=1", fds);
     assert_int_equal(hear(late, CLOCK_HANG_MS), 200);
     assert_true(clock_ms() - begun >= IDLE_LEAST_MS); /* before, they may be about to ask again */
@@ -110,14 +107,4 @@ static void idle_connections_make_room(void **state)
         close(fds[i]);
     close(late);
     service_close(&service);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(address_has_its_share_of_all_workers),
-        cmocka_unit_test(max_connections_counts_all_workers),
-        cmocka_unit_test(idle_connections_make_room),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 enum { RELOADS = 30, CLIENTS = 4 };
 
 #define ALL  "[{\"prefix\":\"\",\"verbs\":[\"acquire\",\"read\",\"break\",\"metrics\"]}]"
@@ -76,7 +74,7 @@ static void fill(const char *text, char filled[512])
              mark ? token : "", mark ? mark + 1 : "");
 }
 
-static void token_is_sent_as_bearer(void **state)
+TEST_WITH(token_is_sent_as_bearer, begin, NULL)
 {
     static const struct {
         const char *header;
@@ -109,7 +107,7 @@ static void token_is_sent_as_bearer(void **state)
     }
 }
 
-static void token_is_sent_as_password_of_basic(void **state)
+TEST_WITH(token_is_sent_as_password_of_basic, begin, NULL)
 {
     static const struct {
         const char *user_and_password;
@@ -135,7 +133,7 @@ static void token_is_sent_as_password_of_basic(void **state)
     assert_int_equal(asks_with(client_of(state), header, NULL), 401);
 }
 
-static void basic_user_may_have_any_name_of_a_principal(void **state)
+TEST_WITH(basic_user_may_have_any_name_of_a_principal, begin, NULL)
 {
     char token[PRINCIPAL_TOKEN_TEXT], text[256], encoded[512], header[600];
     const char *name = PRINCIPALS[2].name;
@@ -146,7 +144,7 @@ static void basic_user_may_have_any_name_of_a_principal(void **state)
     assert_int_equal(asks_with(client_of(state), header, NULL), 200);
 }
 
-static void two_authorizations_are_refused(void **state)
+TEST_WITH(two_authorizations_are_refused, begin, NULL)
 {
     char good[PRINCIPAL_HEADER_TEXT], other[PRINCIPAL_HEADER_TEXT];
     principal_header("ci", good);
@@ -160,7 +158,7 @@ static void two_authorizations_are_refused(void **state)
 }
 
 /* What is said of a token that nobody has differs from what is said to whoever sent none. */
-static void the_challenge_says_what_was_wrong(void **state)
+TEST_WITH(the_challenge_says_what_was_wrong, begin, NULL)
 {
     struct http_client *client = client_of(state);
     asks_for(client, AS(NULL), "GET /locks/a", 401);
@@ -178,7 +176,7 @@ static struct parked *parks(void **state, const char *principal, const char *req
     return parked_send(guarded->service.batond.port, header, request, NULL);
 }
 
-static void tokens_file_read_again_is_in_force(void **state)
+TEST_WITH(tokens_file_read_again_is_in_force, begin, NULL)
 {
     static const struct file_principal CHANGED[] = {{"ci", TEAM, NULL}, {"new", ALL, NULL}};
     struct http_client *client = client_of(state);
@@ -196,7 +194,7 @@ static void tokens_file_read_again_is_in_force(void **state)
     }
 }
 
-static void waiter_of_removed_principal_waits_on(void **state)
+TEST_WITH(waiter_of_removed_principal_waits_on, begin, NULL)
 {
     static const struct file_principal CHANGED[] = {{"dev", ALL, NULL}};
     struct http_client *client = client_of(state);
@@ -224,7 +222,7 @@ static void waiter_of_removed_principal_waits_on(void **state)
 }
 
 /* Its key stays the same. */
-static void stream_ends_when_rights_change(void **state)
+TEST_WITH(stream_ends_when_rights_change, begin, NULL)
 {
     static const struct file_principal CHANGED[] = {{"ci", TEAM, NULL}, {"dev", ALL, NULL}};
     struct parked *changed = parks(state, "ci", "POST /locks/b?hold=connection&ttl=3s");
@@ -239,7 +237,7 @@ static void stream_ends_when_rights_change(void **state)
     parked_close(same);
 }
 
-static void broken_tokens_file_changes_nothing(void **state)
+TEST_WITH(broken_tokens_file_changes_nothing, begin, NULL)
 {
     static const char *const BROKEN[] = {"", "{\"principals\":[", "{\"principals\":[{}]}"};
     for (size_t i = 0; i < LENGTH(BROKEN); i++) {
@@ -283,7 +281,7 @@ static void *take_and_release(void *context)
 }
 
 /* Its rules change all the time, and it keeps what it needs. */
-static void reload_under_load_drops_no_request(void **state)
+TEST_WITH(reload_under_load_drops_no_request, begin, NULL)
 {
     static const struct file_principal SETS[2][2] = {
         {{"ci", ALL, NULL}, {"dev", TEAM, NULL}},
@@ -301,21 +299,7 @@ static void reload_under_load_drops_no_request(void **state)
     assert_true(load.asked > RELOADS);
 }
 
-#define WITH(test) cmocka_unit_test_setup(test, begin)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        WITH(token_is_sent_as_bearer),
-        WITH(token_is_sent_as_password_of_basic),
-        WITH(basic_user_may_have_any_name_of_a_principal),
-        WITH(two_authorizations_are_refused),
-        WITH(the_challenge_says_what_was_wrong),
-        WITH(tokens_file_read_again_is_in_force),
-        WITH(waiter_of_removed_principal_waits_on),
-        WITH(stream_ends_when_rights_change),
-        WITH(broken_tokens_file_changes_nothing),
-        WITH(reload_under_load_drops_no_request),
-    };
-    return cmocka_run_group_tests_name("credentials", tests, start, stop);
+    return tests_run(start, stop);
 }

@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-#define ALL           "[{\"prefix\":\"\",\"verbs\":[\"acquire\",\"read\",\"break\",\"metrics\"]}]"
-#define OWN           "Origin: http://127.0.0.1:" /* and the port */
+#define ALL "[{\"prefix\":\"\",\"verbs\":[\"acquire\",\"read\",\"break\",\"metrics\"]}]"
+#define OWN "Origin: http://127.0.0.1:" /* and the port */
 
 /* What a browser adds to a request; somebody who is no browser may add anything. */
 struct story {
@@ -110,7 +109,7 @@ static void is_told(struct service *service, const struct story *story, const ch
                  story->other ? story->other : "", status, service->client->reply.body);
 }
 
-static void page_of_another_site_reads_but_changes_nothing(void **state)
+TEST(page_of_another_site_reads_but_changes_nothing)
 {
     struct service *service = *state;
     for (size_t i = 0; i < LENGTH(PAGES); i++) {
@@ -124,7 +123,7 @@ static void page_of_another_site_reads_but_changes_nothing(void **state)
     }
 }
 
-static void host_of_another_site_is_refused(void **state)
+TEST(host_of_another_site_is_refused)
 {
     struct service *service = *state;
     for (size_t i = 0; i < LENGTH(HOSTS); i++) {
@@ -149,28 +148,25 @@ static void are_told(const char *first, const char *second, const struct story *
     service_close(&service);
 }
 
-static void allow_anonymous_allows_no_other_host(void **state)
+TEST(allow_anonymous_allows_no_other_host)
 {
-    (void)state;
     are_told("--allow-anonymous", NULL, HOSTS, LENGTH(HOSTS));
 }
 
-static void allowed_hosts_are_served(void **state)
+TEST(allowed_hosts_are_served)
 {
     static const struct story ANY[] = {{"Host: example.com", NULL, false}};
-    (void)state;
     are_told("--allow-anonymous", "--allowed-hosts=locks.example.com,.corp.example.,rooted.,single",
              ALLOWED, LENGTH(ALLOWED));
     are_told("--allowed-hosts=*", NULL, ANY, LENGTH(ANY));
 }
 
 /* The browser adds a password that it knows to whatever a page has it send. */
-static void credentials_do_not_help_pages_of_other_sites(void **state)
+TEST(credentials_do_not_help_pages_of_other_sites)
 {
     static const struct file_principal principals[] = {{"ci", ALL, NULL}};
     struct guarded guarded;
     char header[PRINCIPAL_HEADER_TEXT];
-    (void)state;
     guarded_open(&guarded, principals, 1, 1);
     principal_header("ci", header);
     for (size_t i = 0; i < LENGTH(PAGES); i++)
@@ -181,11 +177,10 @@ static void credentials_do_not_help_pages_of_other_sites(void **state)
     guarded_close(&guarded);
 }
 
-static void script_gets_no_basic_challenge(void **state)
+TEST(script_gets_no_basic_challenge)
 {
     static const struct file_principal principals[] = {{"ci", ALL, NULL}};
     struct guarded guarded;
-    (void)state;
     guarded_open(&guarded, principals, 1, 1);
     struct http_client *client = guarded.service.client;
     answers(client, "GET /locks", NULL, 401, "unauthorized");
@@ -198,13 +193,5 @@ static void script_gets_no_basic_challenge(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(page_of_another_site_reads_but_changes_nothing),
-        cmocka_unit_test(host_of_another_site_is_refused),
-        cmocka_unit_test(allow_anonymous_allows_no_other_host),
-        cmocka_unit_test(allowed_hosts_are_served),
-        cmocka_unit_test(credentials_do_not_help_pages_of_other_sites),
-        cmocka_unit_test(script_gets_no_basic_challenge),
-    };
-    return cmocka_run_group_tests_name("cross site", tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

@@ -71,7 +71,7 @@ static void each_request_says_what_to_do(struct http_client *client, const char 
     }
 }
 
-static void one_bad_record_is_the_matter_of_its_name_alone(void **state)
+TEST(one_bad_record_is_the_matter_of_its_name_alone)
 {
     struct service *service = *state;
     struct http_client *client = service->client;
@@ -97,7 +97,7 @@ static void one_bad_record_is_the_matter_of_its_name_alone(void **state)
 }
 
 /* The scripts can: an owner in it is no UTF-8. */
-static void a_record_that_only_batond_cannot_read_is_the_matter_of_its_name_too(void **state)
+TEST(a_record_that_only_batond_cannot_read_is_the_matter_of_its_name_too)
 {
     struct service *service = *state;
     struct http_client *client = service->client;
@@ -123,7 +123,7 @@ static void a_record_that_only_batond_cannot_read_is_the_matter_of_its_name_too(
 
 /* Rights in Redis */
 
-static void what_is_missing_is_named(void **state)
+TEST(what_is_missing_is_named)
 {
     struct service *service = *state;
     struct batond_process batond;
@@ -152,7 +152,7 @@ static void what_is_missing_is_named(void **state)
 }
 
 /* Without these two batond cannot even look whether Redis has lost anything. */
-static void so_is_what_is_needed_first_of_all(void **state)
+TEST(so_is_what_is_needed_first_of_all)
 {
     struct service *service = *state;
     struct batond_process batond;
@@ -186,11 +186,5 @@ static int stop(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_bad_record_is_the_matter_of_its_name_alone),
-        cmocka_unit_test(a_record_that_only_batond_cannot_read_is_the_matter_of_its_name_too),
-        cmocka_unit_test(what_is_missing_is_named),
-        cmocka_unit_test(so_is_what_is_needed_first_of_all),
-    };
-    return cmocka_run_group_tests_name("damage", tests, start, stop);
+    return tests_run(start, stop);
 }

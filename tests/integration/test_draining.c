@@ -8,8 +8,7 @@
 
 enum { GRACE_MS = 500, SLACK_MS = 20 };
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define TOKEN     "abcdefghijklmnopqrstuvwx"
+#define TOKEN "abcdefghijklmnopqrstuvwx"
 
 /* What is sent to whom: one of them is about to stop, the other stays. */
 struct stage {
@@ -59,10 +58,9 @@ static void leave(struct stage *stage)
     service_close(&stage->service);
 }
 
-static void readiness_is_denied_and_all_else_served(void **state)
+TEST(readiness_is_denied_and_all_else_served)
 {
     struct stage stage;
-    (void)state;
     enter(&stage, "10m");
     begin_draining(&stage);
     answers(stage.client, "GET /readyz", NULL, 503, "draining");
@@ -88,11 +86,10 @@ static void await_queue(struct stage *stage, int64_t length)
     } while (http_integer(stage->service.client, "queue_length") != length);
 }
 
-static void who_waits_may_still_be_granted(void **state)
+TEST(who_waits_may_still_be_granted)
 {
     struct stage stage;
     char token[TOKEN_TEXT];
-    (void)state;
     enter(&stage, "10m");
     answers(stage.service.client, "POST /locks/turn?ttl=10m", NULL, 201, NULL);
     keep_token(stage.service.client, token);
@@ -109,11 +106,10 @@ static void who_waits_may_still_be_granted(void **state)
 }
 
 /* Before, a balancer might send them to the same batond again. */
-static void who_still_waits_is_told_at_the_end(void **state)
+TEST(who_still_waits_is_told_at_the_end)
 {
     struct stage stage;
     char token[TOKEN_TEXT];
-    (void)state;
     enter(&stage, "10m");
     answers(stage.service.client, "POST /locks/turn?ttl=10m", NULL, 201, NULL);
     keep_token(stage.service.client, token);
@@ -137,10 +133,9 @@ static void who_still_waits_is_told_at_the_end(void **state)
     leave(&stage);
 }
 
-static void streams_go_on_until_the_end(void **state)
+TEST(streams_go_on_until_the_end)
 {
     struct stage stage;
-    (void)state;
     enter(&stage, "10m");
     struct parked *old =
         parked_send_token(stage.stopping.port, TOKEN, "POST /locks/stream?hold=connection&ttl=3s");
@@ -160,21 +155,19 @@ static void streams_go_on_until_the_end(void **state)
     leave(&stage);
 }
 
-static void the_grace_lasts_as_long_as_it_is_set(void **state)
+TEST(the_grace_lasts_as_long_as_it_is_set)
 {
     struct stage stage;
-    (void)state;
     enter(&stage, "500ms");
     begin_draining(&stage);
     ends_after(&stage, GRACE_MS - SLACK_MS);
     leave(&stage);
 }
 
-static void another_signal_ends_the_grace(void **state)
+TEST(another_signal_ends_the_grace)
 {
     static const int SIGNALS[] = {SIGTERM, SIGINT};
     struct stage stage;
-    (void)state;
     for (int i = 0; i < 2; i++) {
         enter(&stage, "10m");
         begin_draining(&stage);
@@ -184,10 +177,9 @@ static void another_signal_ends_the_grace(void **state)
     }
 }
 
-static void who_presses_ctrl_c_does_not_wait(void **state)
+TEST(who_presses_ctrl_c_does_not_wait)
 {
     struct stage stage;
-    (void)state;
     enter(&stage, "10m");
     stage.begun = clock_ms();
     process_signal(&stage.stopping.process, SIGINT);
@@ -196,27 +188,11 @@ static void who_presses_ctrl_c_does_not_wait(void **state)
     leave(&stage);
 }
 
-static void a_batond_with_a_redis_of_its_own_does_not_drain(void **state)
+TEST(a_batond_with_a_redis_of_its_own_does_not_drain)
 {
     struct batond_process batond;
-    (void)state;
     batond_process_start(&batond, &(struct batond_options){.arguments = LIST("--drain=10m")});
     process_signal(&batond.process, SIGTERM);
     assert_true(process_wait(&batond.process, CLOCK_HANG_MS));
     assert_int_equal(batond_process_stop(&batond), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(readiness_is_denied_and_all_else_served),
-        cmocka_unit_test(who_waits_may_still_be_granted),
-        cmocka_unit_test(who_still_waits_is_told_at_the_end),
-        cmocka_unit_test(streams_go_on_until_the_end),
-        cmocka_unit_test(the_grace_lasts_as_long_as_it_is_set),
-        cmocka_unit_test(another_signal_ends_the_grace),
-        cmocka_unit_test(who_presses_ctrl_c_does_not_wait),
-        cmocka_unit_test(a_batond_with_a_redis_of_its_own_does_not_drain),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

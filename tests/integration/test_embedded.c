@@ -160,13 +160,13 @@ static void comes_back_and_ends(struct stage *stage, const char *const *argument
     comes_to_end(redis, CLOCK_HANG_MS);
 }
 
-static void redis_comes_back_and_ends_with_batond(void **state)
+TEST_WITH(redis_comes_back_and_ends_with_batond, set, strike)
 {
     comes_back_and_ends(*state, NULL);
 }
 
 /* batond may start no program itself. */
-static void redis_comes_back_and_ends_with_batond_in_sandbox(void **state)
+TEST_WITH(redis_comes_back_and_ends_with_batond_in_sandbox, set, strike)
 {
     if (sandbox_check(NULL) < 0)
         skip();
@@ -175,7 +175,7 @@ static void redis_comes_back_and_ends_with_batond_in_sandbox(void **state)
 }
 
 /* Not only when it gives up: who has started it by mistake sits before a screen. */
-static void second_batond_says_what_it_waits_for(void **state)
+TEST_WITH(second_batond_says_what_it_waits_for, set, strike)
 {
     struct stage *stage = *state;
     struct batond_process second;
@@ -198,12 +198,11 @@ static void second_batond_says_what_it_waits_for(void **state)
 }
 
 /* It forgets nothing, but by its clock it has ended what still runs. */
-static void clock_jump_while_redis_is_away_ends_no_hold(void **state)
+TEST(clock_jump_while_redis_is_away_ends_no_hold)
 {
     static const char *const AUTO[] = {"--quarantine=auto", NULL};
     struct jumping_clock clock;
     struct stage stage = {.client = NULL};
-    (void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     skip(); /* batond itself cannot be given another library in front then */
 #endif
@@ -225,7 +224,7 @@ static void clock_jump_while_redis_is_away_ends_no_hold(void **state)
 }
 
 /* A Redis of batond's own has none, now or later. */
-static void confirm_by_replicas_is_refused(void **state)
+TEST_WITH(confirm_by_replicas_is_refused, set, strike)
 {
     struct stage *stage = *state;
     answers(stage->client, "POST /locks/a?confirm=replicas:1", NULL, 400, "invalid_parameter");
@@ -238,18 +237,4 @@ static void confirm_by_replicas_is_refused(void **state)
     answers_token(stage->client, "a-token-that-asks-for-it", "PUT /locks/a?confirm=replicas:1",
                   NULL, 400, "invalid_parameter");
     answers(stage->client, "POST /locks/a?confirm=none", NULL, 201, NULL);
-}
-
-int main(void)
-{
-#define ENTERED(test) cmocka_unit_test_setup_teardown(test, set, strike)
-    const struct CMUnitTest tests[] = {
-        ENTERED(redis_comes_back_and_ends_with_batond),
-        ENTERED(redis_comes_back_and_ends_with_batond_in_sandbox),
-        cmocka_unit_test(clock_jump_while_redis_is_away_ends_no_hold),
-        ENTERED(second_batond_says_what_it_waits_for),
-        ENTERED(confirm_by_replicas_is_refused),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

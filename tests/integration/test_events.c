@@ -63,7 +63,7 @@ static void tells(struct parked *parked, struct http_client *client, const char 
     assert_string_equal(http_header(&parked->client, "ETag"), etag);
 }
 
-static void watch_without_version_is_answered_at_once(void **state)
+TEST(watch_without_version_is_answered_at_once)
 {
     struct http_client *client = service_of(state)->client;
     char token[TOKEN_TEXT];
@@ -79,7 +79,7 @@ static void watch_without_version_is_answered_at_once(void **state)
     assert_null(strstr(client->reply.body, token));
 }
 
-static void wait_without_change_ends(void **state)
+TEST(wait_without_change_ends)
 {
     struct http_client *client = service_of(state)->client;
     char token[TOKEN_TEXT], request[100];
@@ -96,7 +96,7 @@ static void wait_without_change_ends(void **state)
     assert_true(json_is_false(member(client, "changed")));
 }
 
-static void waiting_watch_is_answered_with_the_change(void **state)
+TEST(waiting_watch_is_answered_with_the_change)
 {
     struct service *service = service_of(state);
     char token[TOKEN_TEXT];
@@ -107,7 +107,7 @@ static void waiting_watch_is_answered_with_the_change(void **state)
     parked_close(parked);
 }
 
-static void watch_of_hold_is_answered_when_somebody_waits_or_it_ends(void **state)
+TEST(watch_of_hold_is_answered_when_somebody_waits_or_it_ends)
 {
     static const char ENDED[] = "GET /locks/own/events?wait=50s&until=ended";
     struct service *service = service_of(state);
@@ -136,7 +136,7 @@ static void watch_of_hold_is_answered_when_somebody_waits_or_it_ends(void **stat
     parked_close(waiter);
 }
 
-static void stream_of_hold_tells_of_waiters_and_of_its_end(void **state)
+TEST(stream_of_hold_tells_of_waiters_and_of_its_end)
 {
     static const char *const LEFT[] = {"\"queue_length\":0", "\"queue_length\":1"};
     struct service *service = service_of(state);
@@ -160,7 +160,7 @@ static void stream_of_hold_tells_of_waiters_and_of_its_end(void **state)
     parked_close(stream);
 }
 
-static void stream_has_the_state_and_then_each_change(void **state)
+TEST(stream_has_the_state_and_then_each_change)
 {
     struct service *service = service_of(state);
     struct http_client *client = service->client;
@@ -192,7 +192,7 @@ static void stream_has_the_state_and_then_each_change(void **state)
     parked_close(stream);
 }
 
-static void stream_resumes_at_last_event_id(void **state)
+TEST(stream_resumes_at_last_event_id)
 {
     struct service *service = service_of(state);
     struct http_client *client = service->client;
@@ -214,7 +214,7 @@ static void stream_resumes_at_last_event_id(void **state)
     parked_close(stream);
 }
 
-static void stream_ends_after_its_wait(void **state)
+TEST(stream_ends_after_its_wait)
 {
     struct service *service = service_of(state);
     int64_t begun = clock_ms();
@@ -233,11 +233,10 @@ static void stream_ends_after_its_wait(void **state)
 }
 
 /* Redis is asked for the state at the end of the wait, and does not answer. */
-static void ending_stream_says_that_redis_is_away(void **state)
+TEST(ending_stream_says_that_redis_is_away)
 {
     struct service service;
     struct parked *streams[2];
-    (void)state;
     service_open(&service, NULL, NULL);
     streams[0] = parked_send(service.batond.port, STREAM, "GET /locks/frozen/events?wait=2s", NULL);
     streams[1] = parked_send(service.batond.port, STREAM, "GET /events?wait=2s", NULL);
@@ -255,11 +254,10 @@ static void ending_stream_says_that_redis_is_away(void **state)
 
 /* Long before a sign of life is due, which would show it. A stream whose look is on its way when
  * Redis goes ends with it: here the one for a name has none. */
-static void stream_says_when_redis_goes_and_comes(void **state)
+TEST(stream_says_when_redis_goes_and_comes)
 {
     struct service service;
     struct parked *streams[2];
-    (void)state;
     service_open(&service, NULL, (const char *const[]){"--workers=1", NULL});
     streams[0] = parked_send(service.batond.port, STREAM, "GET /locks/away/events", NULL);
     streams[1] = parked_send(service.batond.port, STREAM, "GET /events", NULL);
@@ -290,7 +288,7 @@ static size_t told(const struct http_client *client, const char *name, bool *ret
     return json_array_size(locks);
 }
 
-static void prefix_has_all_holds_and_then_changes(void **state)
+TEST(prefix_has_all_holds_and_then_changes)
 {
     struct service *service = service_of(state);
     struct http_client *client = service->client;
@@ -331,7 +329,7 @@ static void prefix_has_all_holds_and_then_changes(void **state)
     assert_true(named);
 }
 
-static void old_version_is_answered_as_incomplete(void **state)
+TEST(old_version_is_answered_as_incomplete)
 {
     struct http_client *client = service_of(state)->client;
     char token[TOKEN_TEXT];
@@ -343,7 +341,7 @@ static void old_version_is_answered_as_incomplete(void **state)
     assert_true(named);
 }
 
-static void prefix_may_be_a_stream(void **state)
+TEST(prefix_may_be_a_stream)
 {
     struct service *service = service_of(state);
     struct http_client *client = service->client;
@@ -387,20 +385,5 @@ static void prefix_may_be_a_stream(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(watch_without_version_is_answered_at_once),
-        cmocka_unit_test(wait_without_change_ends),
-        cmocka_unit_test(waiting_watch_is_answered_with_the_change),
-        cmocka_unit_test(watch_of_hold_is_answered_when_somebody_waits_or_it_ends),
-        cmocka_unit_test(stream_of_hold_tells_of_waiters_and_of_its_end),
-        cmocka_unit_test(stream_has_the_state_and_then_each_change),
-        cmocka_unit_test(stream_resumes_at_last_event_id),
-        cmocka_unit_test(stream_ends_after_its_wait),
-        cmocka_unit_test(ending_stream_says_that_redis_is_away),
-        cmocka_unit_test(stream_says_when_redis_goes_and_comes),
-        cmocka_unit_test(prefix_has_all_holds_and_then_changes),
-        cmocka_unit_test(old_version_is_answered_as_incomplete),
-        cmocka_unit_test(prefix_may_be_a_stream),
-    };
-    return cmocka_run_group_tests_name("events", tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

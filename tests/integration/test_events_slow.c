@@ -118,7 +118,7 @@ static void change(struct http_client *client)
 }
 
 /* However much there is to tell and however often something changes meanwhile. */
-static void a_slow_reader_hears_of_everything_and_is_not_cut_off(void **state)
+TEST(a_slow_reader_hears_of_everything_and_is_not_cut_off)
 {
     struct service *service = *state;
     struct reader *reader = calloc(1, sizeof *reader);
@@ -140,28 +140,6 @@ static void a_slow_reader_hears_of_everything_and_is_not_cut_off(void **state)
     assert_true(reader->changes > before);
     assert_null(strchr(reader->id, '-')); /* all that was held has been told */
     close(reader->fd);
-    free(reader);
-}
-
-/* What is held from the beginning is told in parts, and each part is where to go on. */
-static void who_is_cut_off_goes_on_where_it_was(void **state)
-{
-    enum { PART = 60, CUTS = 2 * NAMES / PART };
-    const struct service *service = *state;
-    struct reader *reader = calloc(1, sizeof *reader);
-    int cuts = 0, on_the_way = 0;
-    for (; reader->seen_count < NAMES && cuts < CUTS; cuts++) {
-        int before = reader->seen_count;
-        connect_reader(reader, service->batond.port);
-        while (reader->seen_count < NAMES && reader->seen_count < before + PART && !reader->closed)
-            read_some(reader, BITE, CLOCK_HANG_MS);
-        close(reader->fd);
-        assert_false(reader->closed);
-        on_the_way += strchr(reader->id, '-') != NULL;
-    }
-    assert_int_equal(reader->seen_count, NAMES);
-    assert_true(cuts > 2 && on_the_way >= cuts - 1);
-    assert_false(reader->incomplete);
     free(reader);
 }
 
@@ -191,7 +169,7 @@ static void come_to_stream(struct http_client *client, int count)
 }
 
 /* What cannot be sent is not looked for: neither memory nor time goes into it. */
-static void what_unread_streams_take_is_bounded(void **state)
+TEST(what_unread_streams_take_is_bounded)
 {
     enum { STREAMS = 100, CHANGES = 30, EACH_KIB = 80 };
     struct service *service = *state;
@@ -213,12 +191,29 @@ static void what_unread_streams_take_is_bounded(void **state)
     free(readers);
 }
 
+/* What is held from the beginning is told in parts, and each part is where to go on. */
+TEST(who_is_cut_off_goes_on_where_it_was)
+{
+    enum { PART = 60, CUTS = 2 * NAMES / PART };
+    const struct service *service = *state;
+    struct reader *reader = calloc(1, sizeof *reader);
+    int cuts = 0, on_the_way = 0;
+    for (; reader->seen_count < NAMES && cuts < CUTS; cuts++) {
+        int before = reader->seen_count;
+        connect_reader(reader, service->batond.port);
+        while (reader->seen_count < NAMES && reader->seen_count < before + PART && !reader->closed)
+            read_some(reader, BITE, CLOCK_HANG_MS);
+        close(reader->fd);
+        assert_false(reader->closed);
+        on_the_way += strchr(reader->id, '-') != NULL;
+    }
+    assert_int_equal(reader->seen_count, NAMES);
+    assert_true(cuts > 2 && on_the_way >= cuts - 1);
+    assert_false(reader->incomplete);
+    free(reader);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slow_reader_hears_of_everything_and_is_not_cut_off),
-        cmocka_unit_test(what_unread_streams_take_is_bounded),
-        cmocka_unit_test(who_is_cut_off_goes_on_where_it_was),
-    };
-    return cmocka_run_group_tests_name("events_slow", tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

@@ -35,9 +35,8 @@ static void is_refused(const char *files, const char *arguments)
     temp_dir_remove(&dir);
 }
 
-static void too_low_limit_is_one_line_and_exit_status_2(void **state)
+TEST(too_low_limit_is_one_line_and_exit_status_2)
 {
-    (void)state;
     SKIP_UNDER_VALGRIND("valgrind keeps the limit of descriptors to itself");
     is_refused("8", "--workers=1");
     is_refused("16", "--workers=1");
@@ -62,12 +61,11 @@ static void build(const char *name, const char *library, const char *dir)
     assert_int_equal(process_exit_code(&compiler), 0);
 }
 
-static void limit_of_a_billion_is_no_burden(void **state)
+TEST(limit_of_a_billion_is_no_burden)
 {
     struct temp_dir dir;
     struct batond_process batond;
     char library[120], preload[140];
-    (void)state;
     SKIP_UNDER_VALGRIND("valgrind keeps the limit of descriptors to itself");
 #ifdef DEADLINE_IS_LONGER
     print_message("limit_of_a_billion_is_no_burden: skipped: sanitizers have to be loaded first\n");
@@ -91,13 +89,12 @@ static void limit_of_a_billion_is_no_burden(void **state)
 }
 
 /* The last test, as a process cannot raise such a limit again. */
-static void low_limit_for_many_processors_means_fewer_workers(void **state)
+TEST(low_limit_for_many_processors_means_fewer_workers)
 {
     enum { FILES = 1024 };
     struct temp_dir dir;
     struct batond_process batond;
     char library[120], preload[140];
-    (void)state;
     SKIP_UNDER_VALGRIND("valgrind keeps the limit of descriptors to itself");
 #ifdef DEADLINE_IS_LONGER
     print_message("low_limit_for_many_processors_means_fewer_workers: skipped: sanitizers have to "
@@ -122,14 +119,4 @@ static void low_limit_for_many_processors_means_fewer_workers(void **state)
     http_client_free(client);
     assert_int_equal(batond_process_stop(&batond), 0);
     temp_dir_remove(&dir);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(too_low_limit_is_one_line_and_exit_status_2),
-        cmocka_unit_test(limit_of_a_billion_is_no_burden),
-        cmocka_unit_test(low_limit_for_many_processors_means_fewer_workers),
-    };
-    return cmocka_run_group_tests_name("files", tests, NULL, NULL);
 }

@@ -42,12 +42,11 @@ static void log_says_no_damage(struct service *service)
     assert_non_null(strstr(service->client->reply.body, "\nbaton_damaged_total 0\n"));
 }
 
-static void a_later_format_is_refused_and_left_alone(void **state)
+TEST(a_later_format_is_refused_and_left_alone)
 {
     static const char *const SAYS[] = {"The state of this name in Redis has format 5",
                                        "knows format 4"};
     struct service service;
-    (void)state;
     service_open(&service, NULL, NULL);
     freeReplyObject(redis_process_command(&service.redis, "SET baton:{new} \x09of-tomorrow"));
     refuses(&service, "new", SAYS);
@@ -59,12 +58,11 @@ static void a_later_format_is_refused_and_left_alone(void **state)
     service_close(&service);
 }
 
-static void release_0_1_is_named(void **state)
+TEST(release_0_1_is_named)
 {
     static const char *const SAYS[] = {"The state of this name in Redis is of release 0.1",
                                        "docs/upgrade.md"};
     struct service service;
-    (void)state;
     service_open(&service, NULL, NULL);
     freeReplyObject(redis_process_command(
         &service.redis, "EVAL %s 1 baton:{old}",
@@ -76,11 +74,10 @@ static void release_0_1_is_named(void **state)
 }
 
 /* The record of the whole Redis. */
-static void a_later_record_is_refused(void **state)
+TEST(a_later_record_is_refused)
 {
     static const char RECORD[] = "the record of this part of Redis has format 3";
     struct service service;
-    (void)state;
     service_open(&service, NULL, NULL);
     answers(service.client, "POST /locks/a", NULL, 201, NULL);
     freeReplyObject(redis_process_command(&service.redis, "HSET baton:epoch format 3"));
@@ -100,14 +97,4 @@ static void a_later_record_is_refused(void **state)
     assert_true(comes_to_answer(service.client, "/readyz", 200, CLOCK_HANG_MS));
     answers(service.client, "POST /locks/b", NULL, 201, NULL);
     service_close(&service);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_later_format_is_refused_and_left_alone),
-        cmocka_unit_test(release_0_1_is_named),
-        cmocka_unit_test(a_later_record_is_refused),
-    };
-    return cmocka_run_group_tests_name("formats", tests, NULL, NULL);
 }

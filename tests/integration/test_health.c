@@ -25,10 +25,9 @@ static bool comes_to_be_said(struct service *service, const char *target, long s
     return got == status;
 }
 
-static void stuck_worker_is_named(void **state)
+TEST(stuck_worker_is_named)
 {
     struct service service;
-    (void)state;
     SKIP_UNDER_VALGRIND("its threads take turns");
     service_open(&service, NULL, (const char *const[]){"--workers=2", NULL});
     pid_t thread = stuck_thread_begin(service.batond.process.pid, "worker 2");
@@ -52,12 +51,11 @@ static void stuck_worker_is_named(void **state)
     service_close(&service);
 }
 
-static void verbose_readiness_names_each_check(void **state)
+TEST(verbose_readiness_names_each_check)
 {
     static const char *const NAMES[] = {"draining", "worker 1", "worker 2", "redis"};
     struct service service;
     char path[32];
-    (void)state;
     service_open(&service, NULL, (const char *const[]){"--workers=2", NULL});
     assert_true(comes_to_answer(service.client, "/readyz?verbose", 200, CLOCK_HANG_MS));
     assert_string_equal(member_text(service.client, "status"), "ready");
@@ -76,13 +74,4 @@ static void verbose_readiness_names_each_check(void **state)
     assert_non_null(strstr(member_text(service.client, "checks.3.detail"), " to Redis at "));
     assert_null(strstr(service.client->reply.body, "nothing was done"));
     service_close(&service);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stuck_worker_is_named),
-        cmocka_unit_test(verbose_readiness_names_each_check),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* By a third of their TTLs the first heartbeats would come after 100 s and 20 minutes. */
-static void long_ttl_heartbeat_comes_within_a_minute(void **state)
+TEST(long_ttl_heartbeat_comes_within_a_minute)
 {
     static const char *const TTL[] = {"300000", "3600000"};
     enum { STREAMS = 2 };
@@ -34,8 +34,5 @@ static void long_ttl_heartbeat_comes_within_a_minute(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(long_ttl_heartbeat_comes_within_a_minute),
-    };
-    return cmocka_run_group_tests_name("heartbeat", tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

@@ -48,7 +48,7 @@ static void is_granted(struct parked *stream, int status)
         fail_msg("not granted: %s", stream->text);
 }
 
-static void hold_by_connection_outlives_its_ttl(void **state)
+TEST(hold_by_connection_outlives_its_ttl)
 {
     struct service *service = service_of(state);
     char line[100];
@@ -72,7 +72,7 @@ static void hold_by_connection_outlives_its_ttl(void **state)
     parked_close(stream);
 }
 
-static void hang_up_hands_the_lock_to_a_waiter(void **state)
+TEST(hang_up_hands_the_lock_to_a_waiter)
 {
     struct service *service = service_of(state);
     struct parked *stream = hold(service->batond.port, "handed?hold=connection&ttl=1h");
@@ -88,7 +88,7 @@ static void hang_up_hands_the_lock_to_a_waiter(void **state)
     assert_string_equal(member_text(service->client, "last_release.reason"), "released");
 }
 
-static void lost_hold_is_reported(void **state)
+TEST(lost_hold_is_reported)
 {
     struct service *service = service_of(state);
     struct parked *stream = hold(service->batond.port, "broken?hold=connection&ttl=1h");
@@ -105,7 +105,7 @@ static void lost_hold_is_reported(void **state)
     parked_close(stream);
 }
 
-static void hold_by_connection_may_be_asked_for_in_body(void **state)
+TEST(hold_by_connection_may_be_asked_for_in_body)
 {
     struct service *service = service_of(state);
     struct parked *stream = parked_send(service->batond.port, NULL, "POST /locks/in/body",
@@ -117,7 +117,7 @@ static void hold_by_connection_may_be_asked_for_in_body(void **state)
     assert_true(comes_to(service->client, "in/body", "free", 0));
 }
 
-static void token_that_holds_gets_its_ttl_anew(void **state)
+TEST(token_that_holds_gets_its_ttl_anew)
 {
     struct service *service = service_of(state);
     answers_token(service->client, TOKEN, "POST /locks/again?ttl=1h", NULL, 201, NULL);
@@ -131,14 +131,13 @@ static void token_that_holds_gets_its_ttl_anew(void **state)
 
 /* The hold that its token had is renewed before the stream begins. batond watches the connection of
  * a request that may wait. */
-static void client_that_goes_before_stream_begins_releases(void **state)
+TEST(client_that_goes_before_stream_begins_releases)
 {
     enum { WAY_MS = 200 }; /* to Redis, and back: once for the acquire, and once for the renewal */
     struct redis_process redis;
     struct wire_delay wire;
     struct batond_process batond;
     char url[64];
-    (void)state;
     redis_process_start(&redis, &(struct redis_options){.port = true});
     wire_delay_start(&wire, redis.port, 0);
     snprintf(url, sizeof url, "redis://127.0.0.1:%d", wire.port);
@@ -159,7 +158,7 @@ static void client_that_goes_before_stream_begins_releases(void **state)
 
 /* As after a network that was lost: the client comes again, and only then it shows that its first
  * connection is gone. The later one has the hold, wherever it is. */
-static void later_connection_has_the_hold(void **state)
+TEST(later_connection_has_the_hold)
 {
     struct service *service = service_of(state);
     struct batond_process other;
@@ -188,7 +187,7 @@ static void later_connection_has_the_hold(void **state)
     assert_int_equal(batond_process_stop(&other), 0);
 }
 
-static void renewed_hold_ends_with_its_connection(void **state)
+TEST(renewed_hold_ends_with_its_connection)
 {
     struct service *service = service_of(state);
     struct parked *stream = hold(service->batond.port, "renews?hold=connection&ttl=1h");
@@ -199,7 +198,7 @@ static void renewed_hold_ends_with_its_connection(void **state)
     assert_true(comes_to(service->client, "renews", "free", 0));
 }
 
-static void stop_leaves_the_hold_its_ttl(void **state)
+TEST(stop_leaves_the_hold_its_ttl)
 {
     struct service *service = service_of(state);
     struct batond_process stopping;
@@ -223,16 +222,5 @@ static void stop_leaves_the_hold_its_ttl(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hold_by_connection_outlives_its_ttl),
-        cmocka_unit_test(hang_up_hands_the_lock_to_a_waiter),
-        cmocka_unit_test(lost_hold_is_reported),
-        cmocka_unit_test(hold_by_connection_may_be_asked_for_in_body),
-        cmocka_unit_test(token_that_holds_gets_its_ttl_anew),
-        cmocka_unit_test(client_that_goes_before_stream_begins_releases),
-        cmocka_unit_test(later_connection_has_the_hold),
-        cmocka_unit_test(renewed_hold_ends_with_its_connection),
-        cmocka_unit_test(stop_leaves_the_hold_its_ttl),
-    };
-    return cmocka_run_group_tests_name("hold_connection", tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

@@ -29,7 +29,7 @@ static void wait_until_free(struct http_client *client, const char *name)
     }
 }
 
-static void renewal_sets_what_remains(void **state)
+TEST(renewal_sets_what_remains)
 {
     struct http_client *client = client_of(state);
     char token[TOKEN_TEXT], etag[40];
@@ -55,7 +55,7 @@ static void has_fence(struct http_client *client, const char *fence)
         fail_msg("Lock-Fence: %s, not %s, with %s", header, fence, client->reply.body);
 }
 
-static void fence_header_is_on_replies_that_tell_of_one_hold(void **state)
+TEST(fence_header_is_on_replies_that_tell_of_one_hold)
 {
     struct http_client *client = client_of(state);
     char token[TOKEN_TEXT], fence[24];
@@ -89,7 +89,7 @@ static void fence_header_is_on_replies_that_tell_of_one_hold(void **state)
     has_fence(client, "");
 }
 
-static void release_can_be_repeated(void **state)
+TEST(release_can_be_repeated)
 {
     struct http_client *client = client_of(state);
     char token[TOKEN_TEXT];
@@ -116,7 +116,7 @@ static void release_can_be_repeated(void **state)
     answers(client, "PUT /locks/back", body, 409, "not_held");
 }
 
-static void force_breaks_every_hold(void **state)
+TEST(force_breaks_every_hold)
 {
     struct http_client *client = client_of(state);
     char token[TOKEN_TEXT];
@@ -140,7 +140,7 @@ static void force_breaks_every_hold(void **state)
     assert_true(http_integer(client, "fence") > version);
 }
 
-static void last_release_says_how_the_hold_ended(void **state)
+TEST(last_release_says_how_the_hold_ended)
 {
     struct http_client *client = client_of(state);
     char token[TOKEN_TEXT];
@@ -179,7 +179,7 @@ static void last_release_says_how_the_hold_ended(void **state)
     assert_null(member(client, "last_release.broken.principal"));
 }
 
-static void break_by_fence_ends_that_hold_alone(void **state)
+TEST(break_by_fence_ends_that_hold_alone)
 {
     struct http_client *client = client_of(state);
     char request[80];
@@ -199,7 +199,7 @@ static void break_by_fence_ends_that_hold_alone(void **state)
     answers(client, "DELETE /locks/exact?force&fence=0", NULL, 400, "invalid_parameter");
 }
 
-static void inspection_shows_all_but_tokens(void **state)
+TEST(inspection_shows_all_but_tokens)
 {
     struct http_client *client = client_of(state);
     char token[TOKEN_TEXT];
@@ -231,7 +231,7 @@ static void inspection_shows_all_but_tokens(void **state)
     assert_null(strstr(client->reply.body, "token"));
 }
 
-static void etag_changes_with_the_holds(void **state)
+TEST(etag_changes_with_the_holds)
 {
     struct http_client *client = client_of(state);
     char etag[40], header[128], token[TOKEN_TEXT];
@@ -253,15 +253,5 @@ static void etag_changes_with_the_holds(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(renewal_sets_what_remains),
-        cmocka_unit_test(fence_header_is_on_replies_that_tell_of_one_hold),
-        cmocka_unit_test(release_can_be_repeated),
-        cmocka_unit_test(force_breaks_every_hold),
-        cmocka_unit_test(last_release_says_how_the_hold_ended),
-        cmocka_unit_test(break_by_fence_ends_that_hold_alone),
-        cmocka_unit_test(inspection_shows_all_but_tokens),
-        cmocka_unit_test(etag_changes_with_the_holds),
-    };
-    return cmocka_run_group_tests(tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

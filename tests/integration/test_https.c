@@ -12,11 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 enum { BODY = 16000 };
 
-static void old_versions_and_plain_http_are_refused(void **state)
+TEST(old_versions_and_plain_http_are_refused)
 {
     static const struct {
         int version;
@@ -29,7 +27,6 @@ static void old_versions_and_plain_http_are_refused(void **state)
     struct tls_client client;
     char reply[64];
     bool closed;
-    (void)state;
     secure_open(&secure, false, NULL);
     assert_non_null(strstr(secure.batond.url, "https://127.0.0.1:"));
     for (size_t i = 0; i < sizeof VERSIONS / sizeof *VERSIONS; i++) {
@@ -51,12 +48,11 @@ static void old_versions_and_plain_http_are_refused(void **state)
 }
 
 /* GnuTLS hands out a record in pieces, and nothing tells the loop of what is left of it. */
-static void records_that_tls_buffered_are_read(void **state)
+TEST(records_that_tls_buffered_are_read)
 {
     struct secure secure;
     struct tls_client client;
     static char text[2 * BODY], reply[2 * BODY];
-    (void)state;
     secure_open(&secure, false, NULL);
     assert_true(secure_connect(&secure, &client, NULL, 0));
     int length = snprintf(text, sizeof text,
@@ -79,12 +75,11 @@ static void records_that_tls_buffered_are_read(void **state)
     secure_close(&secure);
 }
 
-static void handshake_has_the_time_of_a_head(void **state)
+TEST(handshake_has_the_time_of_a_head)
 {
     struct secure secure;
     char reply[64];
     bool closed;
-    (void)state;
     secure_open(&secure, false, LIST("--head-timeout=1s"));
     int64_t begun = clock_ms();
     int silent = raw_connect(secure.batond.port), stuck = raw_connect(secure.batond.port);
@@ -123,12 +118,11 @@ static void give_key_a_passphrase(const struct certificate *certificate)
     EVP_PKEY_free(key);
 }
 
-static void unusable_certificate_is_refused_at_start(void **state)
+TEST(unusable_certificate_is_refused_at_start)
 {
     struct secure secure;
     struct certificate other, locked;
     char junk[120];
-    (void)state;
     secure_prepare(&secure);
     certificate_make(&other, &secure.dir, "other", &(struct certificate_options){0});
     certificate_make(&locked, &secure.dir, "locked", &(struct certificate_options){0});
@@ -156,10 +150,9 @@ static void unusable_certificate_is_refused_at_start(void **state)
     temp_dir_remove(&secure.dir);
 }
 
-static void expired_certificate_is_warned_of(void **state)
+TEST(expired_certificate_is_warned_of)
 {
     struct secure secure;
-    (void)state;
     secure_prepare(&secure);
     certificate_make(&secure.server, &secure.dir, "server",
                      &(struct certificate_options){.issuer = &secure.authority,
@@ -209,11 +202,10 @@ static void make_client(struct secure *secure, struct certificate *ret, const ch
 }
 
 /* Without a tokens-file whoever shows a certificate that is trusted may do all. */
-static void client_is_let_in_by_its_certificate(void **state)
+TEST(client_is_let_in_by_its_certificate)
 {
     struct secure secure;
     struct certificate good, late, early, server, foreign, self, nameless;
-    (void)state;
     secure_open(&secure, true, LIST("--listen=0.0.0.0:0")); /* which certificates make good */
     snprintf(secure.batond.url, sizeof secure.batond.url, "https://127.0.0.1:%d",
              secure.batond.port);
@@ -245,13 +237,12 @@ static void client_is_let_in_by_its_certificate(void **state)
 }
 
 /* Whoever guesses an owner's name is not let into what another principal holds. */
-static void certificates_without_tokens_file_are_principals(void **state)
+TEST(certificates_without_tokens_file_are_principals)
 {
     static const char TAKE[] = "/locks/a?owner=me&reentrant";
     struct secure secure;
     struct certificate one, other, longest;
     char name[66] = "";
-    (void)state;
     secure_open(&secure, true, NULL);
     make_client(&secure, &one, "one", (struct certificate_options){0});
     make_client(&secure, &other, "other", (struct certificate_options){0});
@@ -264,7 +255,7 @@ static void certificates_without_tokens_file_are_principals(void **state)
     secure_close(&secure);
 }
 
-static void common_name_is_a_principal(void **state)
+TEST(common_name_is_a_principal)
 {
     static const struct file_principal PRINCIPALS[] = {
         {"robot", "[{\"prefix\": \"r/\", \"verbs\": [\"acquire\"]}]", NULL},
@@ -272,7 +263,6 @@ static void common_name_is_a_principal(void **state)
     struct secure secure;
     struct certificate robot, stranger, twofold;
     char reader[PRINCIPAL_HEADER_TEXT];
-    (void)state;
     secure_prepare(&secure);
     principals_file_write(secure.tokens_file, PRINCIPALS, 2);
     principal_header("reader", reader);
@@ -305,13 +295,12 @@ static bool asks_in_time(struct secure *secure, struct tls_client *client,
 }
 
 /* A connection may outlive the certificate that it was opened with. */
-static void certificate_counts_until_it_expires(void **state)
+TEST(certificate_counts_until_it_expires)
 {
     struct secure secure;
     struct certificate brief;
     struct tls_client client = {.fd = -1};
     long lasts_s = 1;
-    (void)state;
     secure_open(&secure, true, NULL);
     do { /* as long as this machine needs to ask once */
         tls_client_close(&client);
@@ -325,20 +314,4 @@ static void certificate_counts_until_it_expires(void **state)
     assert_non_null(strstr(text, "401 Unauthorized"));
     tls_client_close(&client);
     secure_close(&secure);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(old_versions_and_plain_http_are_refused),
-        cmocka_unit_test(records_that_tls_buffered_are_read),
-        cmocka_unit_test(handshake_has_the_time_of_a_head),
-        cmocka_unit_test(unusable_certificate_is_refused_at_start),
-        cmocka_unit_test(expired_certificate_is_warned_of),
-        cmocka_unit_test(client_is_let_in_by_its_certificate),
-        cmocka_unit_test(certificates_without_tokens_file_are_principals),
-        cmocka_unit_test(common_name_is_a_principal),
-        cmocka_unit_test(certificate_counts_until_it_expires),
-    };
-    return cmocka_run_group_tests_name("https", tests, NULL, NULL);
 }

@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 enum { CROWD = 25, CALLERS = 8 };
 
 /* Nothing ends by time: whoever leaves the queue or a lock has been found to have gone. */
@@ -73,11 +71,10 @@ static void go_away(struct secure *secure, bool at_once, enum tls_end how, int v
         tls_client_close(&crowd[i]);
 }
 
-static void hang_up_leaves_the_queue(void **state)
+TEST(hang_up_leaves_the_queue)
 {
     struct secure secure;
     char token[TOKEN_TEXT];
-    (void)state;
     secure_open(&secure, false, SETTINGS);
     hold(&secure, token);
     for (enum tls_end how = 0; how < TLS_ENDS; how++) {
@@ -94,12 +91,11 @@ static void hang_up_leaves_the_queue(void **state)
 }
 
 /* The grant goes past a waiter that said goodbye just before, to the next one. */
-static void grant_passes_a_client_that_has_gone(void **state)
+TEST(grant_passes_a_client_that_has_gone)
 {
     struct secure secure;
     struct tls_client gone, next;
     char token[TOKEN_TEXT];
-    (void)state;
     secure_open(&secure, false, SETTINGS);
     for (enum tls_end how = 0; how < TLS_ENDS; how++) {
         for (size_t v = 0; v < 2; v++) {
@@ -120,12 +116,11 @@ static void grant_passes_a_client_that_has_gone(void **state)
     secure_close(&secure);
 }
 
-static void hold_by_connection_ends_with_it(void **state)
+TEST(hold_by_connection_ends_with_it)
 {
     struct secure secure;
     struct tls_client holder;
     char text[2048];
-    (void)state;
     secure_open(&secure, false, SETTINGS);
     for (enum tls_end how = 0; how < TLS_ENDS; how++) {
         for (size_t v = 0; v < 2; v++) {
@@ -142,12 +137,11 @@ static void hold_by_connection_ends_with_it(void **state)
 }
 
 /* More of a request is no goodbye: it is read when the wait is over. */
-static void pipelined_request_is_no_hang_up(void **state)
+TEST(pipelined_request_is_no_hang_up)
 {
     struct secure secure;
     struct tls_client client;
     char token[TOKEN_TEXT], text[4096];
-    (void)state;
     secure_open(&secure, false, SETTINGS);
     for (size_t v = 0; v < 2; v++) {
         hold(&secure, token);
@@ -174,12 +168,11 @@ static void show(struct secure *secure, char serial[80])
     tls_client_close(&client);
 }
 
-static void renewed_certificate_drops_no_connection(void **state)
+TEST(renewed_certificate_drops_no_connection)
 {
     struct secure secure;
     struct tls_client waiter, idle;
     char before[80], after[80], seen[80], token[TOKEN_TEXT];
-    (void)state;
     secure_open(&secure, false, SETTINGS);
     hold(&secure, token);
     wait_in_line(&secure, &waiter, 0);
@@ -209,12 +202,11 @@ static void renewed_certificate_drops_no_connection(void **state)
     secure_close(&secure);
 }
 
-static void unreadable_certificate_changes_nothing(void **state)
+TEST(unreadable_certificate_changes_nothing)
 {
     static const char NO[] = "cannot read the file again; its last good content stays in force";
     struct secure secure;
     char before[80], after[80];
-    (void)state;
     secure_open(&secure, false, SETTINGS);
     show(&secure, before);
     principals_file_put(secure.server.file, "nonsense", 0600);
@@ -229,13 +221,12 @@ static void unreadable_certificate_changes_nothing(void **state)
     secure_close(&secure);
 }
 
-static void renewed_client_ca_counts_for_new_connections(void **state)
+TEST(renewed_client_ca_counts_for_new_connections)
 {
     struct secure secure;
     struct certificate one, two;
     struct tls_client before, client;
     char text[64];
-    (void)state;
     secure_open(&secure, true, NULL);
     certificate_make(&one, &secure.dir, "one",
                      &(struct certificate_options){.issuer = &secure.clients});
@@ -260,13 +251,12 @@ static void renewed_client_ca_counts_for_new_connections(void **state)
 }
 
 /* Who waits is told, and TLS is ended as it should be, so that nobody takes it for an attack. */
-static void stop_ends_each_connection_in_good_order(void **state)
+TEST(stop_ends_each_connection_in_good_order)
 {
     struct secure secure;
     struct tls_client waiter, idle, late[CALLERS];
     int callers[CALLERS];
     char token[TOKEN_TEXT];
-    (void)state;
     secure_open(&secure, false, SETTINGS);
     hold(&secure, token);
     wait_in_line(&secure, &waiter, 0);
@@ -300,16 +290,6 @@ static void stop_ends_each_connection_in_good_order(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hang_up_leaves_the_queue),
-        cmocka_unit_test(grant_passes_a_client_that_has_gone),
-        cmocka_unit_test(hold_by_connection_ends_with_it),
-        cmocka_unit_test(pipelined_request_is_no_hang_up),
-        cmocka_unit_test(renewed_certificate_drops_no_connection),
-        cmocka_unit_test(unreadable_certificate_changes_nothing),
-        cmocka_unit_test(renewed_client_ca_counts_for_new_connections),
-        cmocka_unit_test(stop_ends_each_connection_in_good_order),
-    };
     signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests_name("https_waiting", tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

@@ -60,7 +60,7 @@ static size_t lines_with(const struct service *service, const char *text)
     return count;
 }
 
-static void request_has_a_line(void **state)
+TEST(request_has_a_line)
 {
     const struct service *service = *state;
     answers_with(service->client, "X-Request-Id: first", "POST /locks/a%2Fb?owner=me", NULL, 201,
@@ -83,7 +83,7 @@ static void request_has_a_line(void **state)
     json_decref(line);
 }
 
-static void waiter_has_its_time_in_the_line(void **state)
+TEST(waiter_has_its_time_in_the_line)
 {
     const struct service *service = *state;
     answers(service->client, "POST /locks/busy", NULL, 201, NULL);
@@ -96,7 +96,7 @@ static void waiter_has_its_time_in_the_line(void **state)
     json_decref(line);
 }
 
-static void hung_up_waiter_has_no_status(void **state)
+TEST(hung_up_waiter_has_no_status)
 {
     const struct service *service = *state;
     answers(service->client, "POST /locks/long?ttl=10m", NULL, 201, NULL);
@@ -111,7 +111,7 @@ static void hung_up_waiter_has_no_status(void **state)
     json_decref(line);
 }
 
-static void stream_has_its_bytes(void **state)
+TEST(stream_has_its_bytes)
 {
     const struct service *service = *state;
     struct parked *stream =
@@ -128,7 +128,7 @@ static void stream_has_its_bytes(void **state)
     json_decref(line);
 }
 
-static void trace_is_in_each_line_of_its_request(void **state)
+TEST(trace_is_in_each_line_of_its_request)
 {
     const struct service *service = *state;
     answers_with(service->client, "traceparent: 00-" TRACE "-00f067aa0ba902b7-01",
@@ -143,7 +143,7 @@ static void trace_is_in_each_line_of_its_request(void **state)
 }
 
 /* The path of what is no route is there, a query never, and no target of another form. */
-static void path_shows_no_query(void **state)
+TEST(path_shows_no_query)
 {
     static const char ODD[] = "GET http://user:tell-tale@h/locks?tell-tale HTTP/1.1\r\n"
                               "Host: h\r\nX-Request-Id: odd\r\nConnection: close\r\n\r\n";
@@ -164,7 +164,7 @@ static void path_shows_no_query(void **state)
 }
 
 /* Whatever a client sends: each line is one object, and has no member that it brought along. */
-static void client_forges_no_line(void **state)
+TEST(client_forges_no_line)
 {
     const struct service *service = *state;
     const char *const headers[] = {"X-Request-Id: a\",\"forged\":\"",
@@ -204,7 +204,7 @@ static json_t *logged_of(const struct service *service, const char *request, con
     return logged(service, "request", text);
 }
 
-static void incomplete_request_has_no_duration(void **state)
+TEST(incomplete_request_has_no_duration)
 {
     const struct service *service = *state;
     json_t *line = logged_of(service,
@@ -216,11 +216,10 @@ static void incomplete_request_has_no_duration(void **state)
     json_decref(line);
 }
 
-static void probes_are_logged_at_debug(void **state)
+TEST(probes_are_logged_at_debug)
 {
     static const char *const LEVELS[] = {"--log-level=info", "--log-level=debug"};
     static const char *const PROBES[] = {"/livez", "/readyz", "/metrics"};
-    (void)state;
     for (size_t debug = 0; debug < 2; debug++) {
         struct service service;
         service_open(&service, NULL, (const char *const[]){LEVELS[debug], NULL});
@@ -234,7 +233,7 @@ static void probes_are_logged_at_debug(void **state)
     }
 }
 
-static void access_and_audit_log_can_be_switched_off(void **state)
+TEST(access_and_audit_log_can_be_switched_off)
 {
     static const struct {
         const char *flags[4];
@@ -244,7 +243,6 @@ static void access_and_audit_log_can_be_switched_off(void **state)
         {{"--audit-log=false", NULL}, 2, 0},
         {{"--access-log=false", "--audit-log=false", NULL}, 0, 0},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         struct service service;
         char token[TOKEN_TEXT];
@@ -262,10 +260,9 @@ static void access_and_audit_log_can_be_switched_off(void **state)
 }
 
 /* Two fields, the first of them the client's own, as haproxy passes them on. */
-static void trusted_proxy_names_its_client_in_the_log_and_of_a_hold(void **state)
+TEST(trusted_proxy_names_its_client_in_the_log_and_of_a_hold)
 {
     static const char *const TRUST[] = {"--trusted-proxies=127.0.0.0/8", "--trusted-proxies="};
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct service service;
         service_open(&service, NULL, (const char *const[]){TRUST[i], NULL});
@@ -290,7 +287,7 @@ static void trusted_proxy_names_its_client_in_the_log_and_of_a_hold(void **state
 }
 
 /* As deploy/ has them, what a client says itself does not count. */
-static void proxies_of_deploy_name_their_client(void **state)
+TEST(proxies_of_deploy_name_their_client)
 {
     static const enum front_kind KINDS[] = {FRONT_HAPROXY, FRONT_NGINX};
     const struct service *service = *state;
@@ -335,12 +332,11 @@ static json_t *audited(const struct service *service, const char *message, const
     return line;
 }
 
-static void hold_has_a_line_at_begin_and_end(void **state)
+TEST(hold_has_a_line_at_begin_and_end)
 {
     struct guarded guarded;
     struct service *service = &guarded.service;
     char token[TOKEN_TEXT];
-    (void)state;
     guarded_open(&guarded, PRINCIPALS, 2, 1);
     asks_for(service->client, AS("ci"), "POST /locks/one?owner=me&mode=shared&ttl=20s", 201);
     int64_t fence = http_integer(service->client, "fence");
@@ -381,7 +377,7 @@ static void hold_has_a_line_at_begin_and_end(void **state)
     guarded_close(&guarded);
 }
 
-static void each_of_several_holds_has_its_lines(void **state)
+TEST(each_of_several_holds_has_its_lines)
 {
     const struct service *service = *state;
     char token[TOKEN_TEXT], text[16];
@@ -404,7 +400,7 @@ static void each_of_several_holds_has_its_lines(void **state)
     }
 }
 
-static void grant_after_a_wait_has_waited(void **state)
+TEST(grant_after_a_wait_has_waited)
 {
     const struct service *service = *state;
     char token[TOKEN_TEXT];
@@ -423,22 +419,5 @@ static void grant_after_a_wait_has_waited(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(request_has_a_line),
-        cmocka_unit_test(waiter_has_its_time_in_the_line),
-        cmocka_unit_test(hung_up_waiter_has_no_status),
-        cmocka_unit_test(stream_has_its_bytes),
-        cmocka_unit_test(trace_is_in_each_line_of_its_request),
-        cmocka_unit_test(path_shows_no_query),
-        cmocka_unit_test(client_forges_no_line),
-        cmocka_unit_test(incomplete_request_has_no_duration),
-        cmocka_unit_test(probes_are_logged_at_debug),
-        cmocka_unit_test(access_and_audit_log_can_be_switched_off),
-        cmocka_unit_test(trusted_proxy_names_its_client_in_the_log_and_of_a_hold),
-        cmocka_unit_test(proxies_of_deploy_name_their_client),
-        cmocka_unit_test(hold_has_a_line_at_begin_and_end),
-        cmocka_unit_test(each_of_several_holds_has_its_lines),
-        cmocka_unit_test(grant_after_a_wait_has_waited),
-    };
-    return cmocka_run_group_tests_name("journal", tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

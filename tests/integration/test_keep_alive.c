@@ -11,7 +11,7 @@ static bool says(struct http_client *client, const char *value)
     return value ? said && strcmp(said, value) == 0 : !said;
 }
 
-static void reply_says_when_its_connection_ends(void **state)
+TEST(reply_says_when_its_connection_ends)
 {
     struct http_client *client = ((struct service *)*state)->client;
     static const char *const REQUESTS[] = {"POST /locks/a", "GET /locks/a", "HEAD /locks/a",
@@ -24,7 +24,7 @@ static void reply_says_when_its_connection_ends(void **state)
     assert_true(says(client, "timeout=75"));
 }
 
-static void reply_that_ends_its_connection_says_nothing(void **state)
+TEST(reply_that_ends_its_connection_says_nothing)
 {
     struct service *service = *state;
     struct http_client *client = service->client;
@@ -38,13 +38,12 @@ static void reply_that_ends_its_connection_says_nothing(void **state)
     parked_close(old);
 }
 
-static void setting_is_what_the_reply_says(void **state)
+TEST(setting_is_what_the_reply_says)
 {
     static const struct {
         const char *setting;
         const char *value;
     } ALL[] = {{"--idle-timeout=1999ms", "timeout=1"}, {"--idle-timeout=999ms", NULL}};
-    (void)state;
     for (size_t i = 0; i < sizeof ALL / sizeof *ALL; i++) {
         struct service service;
         service_open(&service, NULL, (const char *const[]){ALL[i].setting, NULL});
@@ -61,12 +60,11 @@ static bool comes_to_say(void *client)
 }
 
 /* Then idle connections end sooner, to make room. */
-static void nearly_all_connections_taken_says_nothing(void **state)
+TEST(nearly_all_connections_taken_says_nothing)
 {
     enum { MOST = 20, NEARLY = 18, HALF = MOST / 2 };
     struct http_client *others[NEARLY - 1];
     struct service service;
-    (void)state;
     service_open(
         &service, NULL,
         (const char *const[]){"--max-connections=20", "--max-connections-per-address=20", NULL});
@@ -87,7 +85,7 @@ static void nearly_all_connections_taken_says_nothing(void **state)
 }
 
 /* What a proxy keeps open to its clients is another connection. */
-static void proxies_do_not_pass_it_on(void **state)
+TEST(proxies_do_not_pass_it_on)
 {
     struct service *service = *state;
     for (int i = FRONT_HAPROXY; i <= FRONT_NGINX; i++) {
@@ -108,12 +106,5 @@ static void proxies_do_not_pass_it_on(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reply_says_when_its_connection_ends),
-        cmocka_unit_test(reply_that_ends_its_connection_says_nothing),
-        cmocka_unit_test(setting_is_what_the_reply_says),
-        cmocka_unit_test(nearly_all_connections_taken_says_nothing),
-        cmocka_unit_test(proxies_do_not_pass_it_on),
-    };
-    return cmocka_run_group_tests_name("keep_alive", tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

@@ -89,24 +89,6 @@ static int end(void **state)
     return 0;
 }
 
-static void what_nobody_uses_is_deleted(void **state)
-{
-    struct early *early = *state;
-    const char *own = early->own;
-    struct redis_process *redis = &early->service.redis;
-    assert_true(clock_wait_until(is_asked, redis, CLOCK_HANG_MS));
-    assert_int_equal(libraries(redis, YOUNG), 1);
-    assert_int_equal(libraries(redis, UNKNOWN), 1);
-    assert_int_equal(libraries(redis, FOREIGN), 1);
-    assert_int_equal(libraries(redis, own), 1);
-    assert_int_equal(redis_process_integer(redis, "HEXISTS " ENTRIES " " OLD), 0);
-    assert_int_equal(redis_process_integer(redis, "HEXISTS " ENTRIES " " YOUNG), 1);
-    assert_int_equal(redis_process_integer(redis, "HSTRLEN " ENTRIES " %s", own), 16);
-    answers(early->service.client, "GET /locks/a", NULL, 200, NULL);
-    assert_string_equal(http_text(early->service.client, "state"), "held");
-    service_close(&early->service);
-}
-
 /* Clients that acquire and release all the time. */
 struct load {
     const char *url;
@@ -197,11 +179,10 @@ static void loads_end(struct load loads[LOADERS])
     }
 }
 
-static void nobody_notices_that_a_primary_of_a_cluster_forgets_it(void **state)
+TEST(nobody_notices_that_a_primary_of_a_cluster_forgets_it)
 {
     struct on_cluster all;
     struct load loads[LOADERS];
-    (void)state;
     on_cluster_open(&all, NULL, NULL);
     loads_start(loads, all.batond[0].url);
     for (int i = 0; i < FLUSHES; i++) {
@@ -212,12 +193,11 @@ static void nobody_notices_that_a_primary_of_a_cluster_forgets_it(void **state)
     on_cluster_close(&all);
 }
 
-static void nobody_notices_that_a_member_of_a_quorum_forgets_it(void **state)
+TEST(nobody_notices_that_a_member_of_a_quorum_forgets_it)
 {
     struct quorum_servers servers;
     struct batond_process batond;
     struct load loads[LOADERS];
-    (void)state;
     quorum_servers_start(&servers);
     struct http_client *client = batond_open(&batond, servers.url, NULL);
     await_up(client, "5 of 5");
@@ -253,12 +233,11 @@ static bool has_library(void *server)
     return count == 1;
 }
 
-static void a_promoted_replica_has_it(void **state)
+TEST(a_promoted_replica_has_it)
 {
     struct watched watched = {0};
     struct batond_process batond;
     unsigned long loads[WATCHED_SERVERS];
-    (void)state;
     watched_start(&watched, NULL);
     struct http_client *client = batond_open(&batond, watched.url, NULL);
     answers(client, "POST /locks/before?ttl=1m", NULL, 201, NULL);
@@ -276,13 +255,25 @@ static void a_promoted_replica_has_it(void **state)
     watched_stop(&watched);
 }
 
+TEST(what_nobody_uses_is_deleted)
+{
+    struct early *early = *state;
+    const char *own = early->own;
+    struct redis_process *redis = &early->service.redis;
+    assert_true(clock_wait_until(is_asked, redis, CLOCK_HANG_MS));
+    assert_int_equal(libraries(redis, YOUNG), 1);
+    assert_int_equal(libraries(redis, UNKNOWN), 1);
+    assert_int_equal(libraries(redis, FOREIGN), 1);
+    assert_int_equal(libraries(redis, own), 1);
+    assert_int_equal(redis_process_integer(redis, "HEXISTS " ENTRIES " " OLD), 0);
+    assert_int_equal(redis_process_integer(redis, "HEXISTS " ENTRIES " " YOUNG), 1);
+    assert_int_equal(redis_process_integer(redis, "HSTRLEN " ENTRIES " %s", own), 16);
+    answers(early->service.client, "GET /locks/a", NULL, 200, NULL);
+    assert_string_equal(http_text(early->service.client, "state"), "held");
+    service_close(&early->service);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_notices_that_a_primary_of_a_cluster_forgets_it),
-        cmocka_unit_test(nobody_notices_that_a_member_of_a_quorum_forgets_it),
-        cmocka_unit_test(a_promoted_replica_has_it),
-        cmocka_unit_test(what_nobody_uses_is_deleted),
-    };
-    return cmocka_run_group_tests_name("libraries", tests, begin, end);
+    return tests_run(begin, end);
 }

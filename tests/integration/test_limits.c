@@ -11,8 +11,6 @@
 
 enum { CLIENTS = 6, PATH_TEXT = 256, HEADER_TEXT = PRINCIPAL_HEADER_TEXT };
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static const char ALL_RULES[] = "[{\"prefix\":\"\",\"verbs\":[\"acquire\",\"read\",\"break\","
                                 "\"metrics\"]}]";
 static const char TOKEN[] = "a-token-within-limits-1";
@@ -131,10 +129,9 @@ static void comes_to_be_limited(struct http_client *client, const char *method, 
         assert_true(clock_ms() < deadline);
 }
 
-static void rate_limit_fields_say_what_is_left(void **state)
+TEST(rate_limit_fields_say_what_is_left)
 {
     struct service service;
-    (void)state;
     service_open(&service, NULL, LIST("--rate-limit=2"));
     struct http_client *client = service.client;
     assert_int_equal(ask_as(client, NULL, "GET", "/locks/a?ttl=no"), 400);
@@ -150,11 +147,10 @@ static void rate_limit_fields_say_what_is_left(void **state)
     service_close(&service);
 }
 
-static void health_is_not_rate_limited(void **state)
+TEST(health_is_not_rate_limited)
 {
     static const char *const FREE[] = {"/livez", "/readyz", "/openapi.yaml"};
     struct service service;
-    (void)state;
     service_open(&service, NULL, LIST("--rate-limit=1"));
     for (int i = 0; i < 30; i++) {
         assert_int_equal(ask_as(service.client, NULL, "GET", FREE[i % 3]), 200);
@@ -172,10 +168,9 @@ static void health_is_not_rate_limited(void **state)
 }
 
 /* They count: what is left for others is used up by them. */
-static void renewals_and_releases_pass_beyond_rate(void **state)
+TEST(renewals_and_releases_pass_beyond_rate)
 {
     struct service service;
-    (void)state;
     service_open(&service, NULL, LIST("--rate-limit=3", "--workers=2"));
     struct http_client *client = service.client;
     assert_int_equal(ask_as(client, NULL, "POST", "/locks/held"), 201);
@@ -195,11 +190,10 @@ static void renewals_and_releases_pass_beyond_rate(void **state)
 }
 
 /* Tokens that hold nothing: no more of them come to Redis than of other requests. */
-static void renewals_of_unknown_tokens_are_rate_limited(void **state)
+TEST(renewals_of_unknown_tokens_are_rate_limited)
 {
     enum { TRIES = 400, LIMIT = 3 };
     struct service service;
-    (void)state;
     service_open(&service, NULL, LIST("--rate-limit=3", "--workers=2"));
     struct http_client *client = service.client;
     assert_int_equal(ask_as(client, NULL, "POST", "/locks/held"), 201);
@@ -268,14 +262,13 @@ static bool is_admitted(const struct service *service, const char *name, const c
     return strstr(reply, " 409 ");
 }
 
-static void bodies_per_principal_are_bound(void **state)
+TEST(bodies_per_principal_are_bound)
 {
     enum { MOST = 3, LENGTH = 60000 };
     static char body[LENGTH];
     struct limited limited;
     struct service *service = &limited.service;
     int fds[MOST];
-    (void)state;
     memset(body, ' ', sizeof body);
     body[0] = '{', body[LENGTH - 1] = '}';
     limited_open(&limited, NULL, NULL, "--max-bodies-per-principal=3", "--workers=2",
@@ -303,12 +296,11 @@ static void bodies_per_principal_are_bound(void **state)
     limited_close(&limited);
 }
 
-static void principal_has_rate_of_its_own(void **state)
+TEST(principal_has_rate_of_its_own)
 {
     struct limited limited;
     struct service *service = &limited.service;
     struct http_client *clients[CLIENTS];
-    (void)state;
     limited_open(&limited, ",\"rate_limit\":5", ",\"rate_limit\":0", "--rate-limit=1",
                  "--workers=2", NULL);
     open_clients(service, clients);
@@ -386,11 +378,10 @@ static struct parked *stream_as_soon_as_it_may(const struct service *service)
 }
 
 /* A hold by connection counts from its beginning to its end, as does a stream of events. */
-static void waits_streams_and_holds_count_in_process(void **state)
+TEST(waits_streams_and_holds_count_in_process)
 {
     struct service service;
     struct parked *parked[LONG_COUNT];
-    (void)state;
     service_open(&service, NULL, LIST("--max-waiters-per-process=4", "--workers=3"));
     answers(service.client, "POST /locks/kept?ttl=10m", NULL, 201, NULL);
     for (size_t i = 0; i < LONG_COUNT; i++) {
@@ -418,14 +409,13 @@ static void waits_streams_and_holds_count_in_process(void **state)
     service_close(&service);
 }
 
-static void principal_has_places_of_its_own(void **state)
+TEST(principal_has_places_of_its_own)
 {
     struct limited limited;
     struct service *service = &limited.service;
     static const char WAIT[] = "/locks/any/events?after=9007199254740991&wait=50s";
     static const char SHORT[] = "/locks/any/events?after=9007199254740991&wait=1ms";
     char request[100];
-    (void)state;
     snprintf(request, sizeof request, "GET %s", WAIT);
     limited_open(&limited, ",\"max_waiters\":1", NULL, "--max-waiters-per-principal=2",
                  "--max-waiters-per-process=4", "--workers=2");
@@ -463,14 +453,13 @@ static void principal_has_places_of_its_own(void **state)
 
 /* They last, and take memory or renewals as long as they do. What has no place is told which bound
  * it is, and all else goes on. */
-static void streams_and_connection_holds_have_own_bounds(void **state)
+TEST(streams_and_connection_holds_have_own_bounds)
 {
     static const char *const REQUESTS[] = {"GET /events", "GET /locks/any/events",
                                            "POST /locks/unheld?hold=connection"};
     static const char *const BOUNDS[] = {"streams", "streams", "connection_holds"};
     struct service service;
     struct parked *first[3];
-    (void)state;
     service_open(&service, NULL,
                  LIST("--max-streams-per-principal=2", "--max-connection-holds-per-principal=1",
                       "--workers=2"));
@@ -505,12 +494,11 @@ static void streams_and_connection_holds_have_own_bounds(void **state)
 }
 
 /* Without a setting, waiters leave a tenth of the connections for releases. */
-static void waiters_leave_room_for_a_release(void **state)
+TEST(waiters_leave_room_for_a_release)
 {
     enum { WAITERS = 18 };
     struct service service;
     struct parked *parked[WAITERS];
-    (void)state;
     service_open(&service, NULL,
                  LIST("--max-connections=20", "--max-connections-per-address=20", "--workers=1"));
     assert_int_equal(ask_as(service.client, NULL, "POST", "/locks/kept?ttl=10m"), 201);
@@ -524,21 +512,4 @@ static void waiters_leave_room_for_a_release(void **state)
     for (size_t i = 0; i < WAITERS; i++)
         parked_close(parked[i]);
     service_close(&service);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rate_limit_fields_say_what_is_left),
-        cmocka_unit_test(health_is_not_rate_limited),
-        cmocka_unit_test(renewals_and_releases_pass_beyond_rate),
-        cmocka_unit_test(renewals_of_unknown_tokens_are_rate_limited),
-        cmocka_unit_test(bodies_per_principal_are_bound),
-        cmocka_unit_test(principal_has_rate_of_its_own),
-        cmocka_unit_test(waits_streams_and_holds_count_in_process),
-        cmocka_unit_test(principal_has_places_of_its_own),
-        cmocka_unit_test(streams_and_connection_holds_have_own_bounds),
-        cmocka_unit_test(waiters_leave_room_for_a_release),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 enum { PATIENCE_MS = CLOCK_HANG_MS };
 
 /* A replica is given all without a pause. */
@@ -42,11 +40,10 @@ static void await_sync(struct redis_process *redis)
 
 /* It was given the data of one that lacks the lock, and is a primary again, as Sentinel may have it
  * where one failover follows another. */
-static void who_was_a_replica_for_a_while_grants_nothing(void **state)
+TEST(who_was_a_replica_for_a_while_grants_nothing)
 {
     struct redis_process other;
     struct service service;
-    (void)state;
     service_open(&service, &AT_ONCE, LIST("--workers=2", "--quarantine=auto"));
     redis_process_start(&other, &AT_ONCE);
     redis_process_await_looks(&service.redis, 2);
@@ -90,11 +87,10 @@ static bool has_another_name(void *context)
 }
 
 /* Where a primary has had no replicas for long, it gives its history another name. */
-static void a_history_that_begins_anew_is_no_loss(void **state)
+TEST(a_history_that_begins_anew_is_no_loss)
 {
     struct redis_process other;
     struct service service;
-    (void)state;
     service_open(&service,
                  &(struct redis_options){.port = true,
                                          .arguments = LIST("--repl-backlog-ttl", "1",
@@ -126,9 +122,8 @@ static bool is_in_quarantine(void *context)
 
 /* The one that is promoted was not asked to confirm: it came, or went, while batond was connected.
  */
-static void a_replica_that_confirmed_nothing_is_counted(void **state)
+TEST(a_replica_that_confirmed_nothing_is_counted)
 {
-    (void)state;
     for (int comes_late = 0; comes_late < 2; comes_late++) {
         struct replicated all;
         char url[220], path[200];
@@ -177,11 +172,10 @@ static void kill_all_but_one(struct replicated *all)
     redis_process_halt(&all->replicas[1]);
 }
 
-static void a_promoted_replica_grants_nothing_unless_it_has_all(void **state)
+TEST(a_promoted_replica_grants_nothing_unless_it_has_all)
 {
     static const char *const FLAGS[] = {"--confirm=none", "--redis-keeps=all",
                                         "--confirm=replicas:2"};
-    (void)state;
     for (int i = 0; i < 3; i++) {
         bool confirmed = i == 2;
         struct replicated all;
@@ -222,9 +216,8 @@ static void a_promoted_replica_grants_nothing_unless_it_has_all(void **state)
 
 /* Older than the last grant: who was there remembers, and who was not goes by what it says of its
  * own time. */
-static void an_old_file_is_noticed(void **state)
+TEST(an_old_file_is_noticed)
 {
-    (void)state;
     for (int is_new = 0; is_new < 2; is_new++) {
         struct service service;
         service_open(&service, NULL, LIST("--quarantine=auto"));
@@ -261,11 +254,10 @@ static void await_part(int ms)
 
 /* Redis tells since how many times the second has changed it has been there: that may be one more
  * than have passed, and the last word with the run before was a short time ago. */
-static void one_that_was_started_anew_soon_is_none_that_was_promoted(void **state)
+TEST(one_that_was_started_anew_soon_is_none_that_was_promoted)
 {
     struct replicated all;
     struct batond_process batond;
-    (void)state;
     replicated_start(&all, 1);
     await_part(500);
     struct http_client *client = batond_open(
@@ -290,13 +282,12 @@ static void one_that_was_started_anew_soon_is_none_that_was_promoted(void **stat
 
 /* The server has run for longer than batond, and has followed nobody. All replicas of the primary
  * have confirmed the grant: only a promoted replica would have it. */
-static void server_of_another_history_begins_quarantine(void **state)
+TEST(server_of_another_history_begins_quarantine)
 {
     struct replicated all;
     struct redis_process stranger;
     char url[220], path[200];
     struct batond_process batond;
-    (void)state;
     replicated_start(&all, 1);
     redis_process_start(&stranger, &AT_ONCE);
     snprintf(path, sizeof path, "%s/current", all.primary.dir.path);
@@ -322,19 +313,4 @@ static void server_of_another_history_begins_quarantine(void **state)
     assert_int_equal(batond_process_stop(&batond), 0);
     redis_process_stop(&stranger);
     replicated_stop(&all);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_was_a_replica_for_a_while_grants_nothing),
-        cmocka_unit_test(a_history_that_begins_anew_is_no_loss),
-        cmocka_unit_test(an_old_file_is_noticed),
-        cmocka_unit_test(a_replica_that_confirmed_nothing_is_counted),
-        cmocka_unit_test(a_promoted_replica_grants_nothing_unless_it_has_all),
-        cmocka_unit_test(one_that_was_started_anew_soon_is_none_that_was_promoted),
-        cmocka_unit_test(server_of_another_history_begins_quarantine),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

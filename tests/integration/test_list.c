@@ -63,7 +63,23 @@ static json_t *list_all(struct http_client *client, const char *query, size_t li
     return seen;
 }
 
-static void list_is_filtered_by_owner_and_time(void **state)
+TEST_WITH(a_lock_is_listed_as_it_is_inspected, forget_all, NULL)
+{
+    struct http_client *client = client_of(state);
+    answers(client, "POST /locks/a%2Fb?mode=shared&limit=4", "{\"meta\": {\"x\": 1}}", 201, NULL);
+    answers(client, "GET /locks", NULL, 200, NULL);
+    json_t *listed = json_deep_copy(member(client, "locks.0"));
+    answers(client, "GET /locks/a%2Fb", NULL, 200, NULL);
+    static const char *const VOLATILE[] = {"ttl_ms", "held_ms"};
+    for (size_t i = 0; i < 2; i++) {
+        json_object_del(json_array_get(json_object_get(listed, "holders"), 0), VOLATILE[i]);
+        json_object_del(member(client, "holders.0"), VOLATILE[i]);
+    }
+    assert_true(json_equal(listed, client->reply.json));
+    json_decref(listed);
+}
+
+TEST_WITH(list_is_filtered_by_owner_and_time, forget_all, NULL)
 {
     struct http_client *client = client_of(state);
     int pages;
@@ -89,23 +105,7 @@ static void list_is_filtered_by_owner_and_time(void **state)
     answers(client, "GET /locks?held_for=soon", NULL, 400, "invalid_parameter");
 }
 
-static void a_lock_is_listed_as_it_is_inspected(void **state)
-{
-    struct http_client *client = client_of(state);
-    answers(client, "POST /locks/a%2Fb?mode=shared&limit=4", "{\"meta\": {\"x\": 1}}", 201, NULL);
-    answers(client, "GET /locks", NULL, 200, NULL);
-    json_t *listed = json_deep_copy(member(client, "locks.0"));
-    answers(client, "GET /locks/a%2Fb", NULL, 200, NULL);
-    static const char *const VOLATILE[] = {"ttl_ms", "held_ms"};
-    for (size_t i = 0; i < 2; i++) {
-        json_object_del(json_array_get(json_object_get(listed, "holders"), 0), VOLATILE[i]);
-        json_object_del(member(client, "holders.0"), VOLATILE[i]);
-    }
-    assert_true(json_equal(listed, client->reply.json));
-    json_decref(listed);
-}
-
-static void all_of_hundreds_are_listed_page_by_page(void **state)
+TEST_WITH(all_of_hundreds_are_listed_page_by_page, forget_all, NULL)
 {
     static const size_t LIMITS[] = {1, 7, 100, 1000};
     struct http_client *client = client_of(state);
@@ -123,7 +123,7 @@ static void all_of_hundreds_are_listed_page_by_page(void **state)
 }
 
 /* One script makes a page, and all else in Redis waits for it. */
-static void page_with_large_locks_ends_early(void **state)
+TEST_WITH(page_with_large_locks_ends_early, forget_all, NULL)
 {
     enum { NAMES = 40, MOST_BYTES = 400000 };
     struct http_client *client = client_of(state);
@@ -140,7 +140,7 @@ static void page_with_large_locks_ends_early(void **state)
 }
 
 /* What Redis' patterns and keys would take for something else. */
-static void odd_names_are_listed_and_odd_prefixes_taken_literally(void **state)
+TEST_WITH(odd_names_are_listed_and_odd_prefixes_taken_literally, forget_all, NULL)
 {
     static const char *const NAMES[][2] = {
         {"*", "%2A"},
@@ -197,7 +197,7 @@ static int count_new(struct http_client *client, json_t *seen, const char *begin
     return count;
 }
 
-static void lock_held_all_the_while_is_never_missed(void **state)
+TEST_WITH(lock_held_all_the_while_is_never_missed, forget_all, NULL)
 {
     struct http_client *client = client_of(state);
     char cursor[8000] = "", target[8192];
@@ -221,13 +221,5 @@ static void lock_held_all_the_while_is_never_missed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_lock_is_listed_as_it_is_inspected, forget_all),
-        cmocka_unit_test_setup(list_is_filtered_by_owner_and_time, forget_all),
-        cmocka_unit_test_setup(all_of_hundreds_are_listed_page_by_page, forget_all),
-        cmocka_unit_test_setup(page_with_large_locks_ends_early, forget_all),
-        cmocka_unit_test_setup(odd_names_are_listed_and_odd_prefixes_taken_literally, forget_all),
-        cmocka_unit_test_setup(lock_held_all_the_while_is_never_missed, forget_all),
-    };
-    return cmocka_run_group_tests(tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

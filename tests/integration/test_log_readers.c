@@ -168,11 +168,10 @@ static struct tale listen_for(struct heard *heard, int64_t count)
     return tale;
 }
 
-static void stopped_reader_costs_lines_and_no_requests(void **state)
+TEST(stopped_reader_costs_lines_and_no_requests)
 {
     const char *const sandboxed = sandbox_check(NULL) == 0 ? "--sandbox" : NULL;
     struct heard heard;
-    (void)state;
     heard_open(&heard, "2>fifo", sandboxed);
     acquire(&heard, 0, FEW);
     struct tale tale = listen_for(&heard, 2 * FEW);
@@ -190,12 +189,11 @@ static void stopped_reader_costs_lines_and_no_requests(void **state)
     heard_close(&heard);
 }
 
-static void stop_writes_all_lines(void **state)
+TEST(stop_writes_all_lines)
 {
     char path[140];
     struct heard heard;
     struct tale tale = {.last = -1};
-    (void)state;
     heard_open(&heard, "2>log", "--drain=0s");
     acquire(&heard, 0, FEW);
     assert_int_equal(process_stop(&heard.service.batond.process), 0);
@@ -208,13 +206,4 @@ static void stop_writes_all_lines(void **state)
     fclose(file);
     assert_true(tale.grants == FEW && tale.requests == FEW && tale.missing == 0);
     heard_close(&heard);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stopped_reader_costs_lines_and_no_requests),
-        cmocka_unit_test(stop_writes_all_lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,7 +60,7 @@ static void await_calls(struct proxied *scene, const char *command, int64_t coun
 }
 
 /* The request would have waited, but the lock was free. */
-static void lost_reply_to_waiting_request_is_taken_back(void **state)
+TEST_WITH(lost_reply_to_waiting_request_is_taken_back, begin, NULL)
 {
     struct proxied *scene = *state;
     scene->proxy.mode = PROXY_LOSES_REPLY;
@@ -73,7 +73,7 @@ static void lost_reply_to_waiting_request_is_taken_back(void **state)
 
 /* The first that goes over the new connection is the taking back, so this client is never told that
  * the lock is held by its own lost grant. */
-static void lost_grant_is_taken_back_before_other_requests(void **state)
+TEST_WITH(lost_grant_is_taken_back_before_other_requests, begin, NULL)
 {
     struct proxied *scene = *state;
     scene->proxy.mode = PROXY_LOSES_REPLY;
@@ -87,7 +87,7 @@ static void lost_grant_is_taken_back_before_other_requests(void **state)
     assert_int_equal(scene->client->reply.status, 201);
 }
 
-static void repeat_with_its_token_keeps_a_lost_grant(void **state)
+TEST_WITH(repeat_with_its_token_keeps_a_lost_grant, begin, NULL)
 {
     struct proxied *scene = *state;
     char token[TOKEN_TEXT];
@@ -108,7 +108,7 @@ static void repeat_with_its_token_keeps_a_lost_grant(void **state)
 }
 
 /* Redis is back, but takes no writes for a while: the grant is not forgotten over that. */
-static void take_back_that_redis_refuses_is_repeated(void **state)
+TEST_WITH(take_back_that_redis_refuses_is_repeated, begin, NULL)
 {
     struct proxied *scene = *state;
     scene->proxy.mode = PROXY_LOSES_REPLY;
@@ -125,7 +125,7 @@ static void take_back_that_redis_refuses_is_repeated(void **state)
 
 /* Nothing can be taken back where the scripts themselves fail: that is not tried for ever, and the
  * log says what is wrong. */
-static void a_key_that_is_none_of_ours_is_complained_about(void **state)
+TEST_WITH(a_key_that_is_none_of_ours_is_complained_about, begin, NULL)
 {
     struct proxied *scene = *state;
     freeReplyObject(redis_process_command(&scene->redis, "LPUSH baton:{foreign} x"));
@@ -179,12 +179,12 @@ static void hang_up_before_the_grant(struct proxied *scene, const char *name, bo
     thaw_and_become_free(scene, name);
 }
 
-static void hang_up_before_the_201_leaves_no_hold(void **state)
+TEST_WITH(hang_up_before_the_201_leaves_no_hold, begin, NULL)
 {
     hang_up_before_the_grant(*state, "hangup", false);
 }
 
-static void reset_before_the_201_leaves_no_hold(void **state)
+TEST_WITH(reset_before_the_201_leaves_no_hold, begin, NULL)
 {
     hang_up_before_the_grant(*state, "abort", true);
 }
@@ -193,7 +193,7 @@ static void reset_before_the_201_leaves_no_hold(void **state)
 static const char WITH_TOKEN[] = "Lock-Token: " TOKEN "\r\n";
 
 /* A client that asked again elsewhere before it had its answer, and went before it had either. */
-static void hang_up_at_two_batonds_leaves_no_hold(void **state)
+TEST_WITH(hang_up_at_two_batonds_leaves_no_hold, begin, NULL)
 {
     struct proxied *scene = *state;
     redis_process_freeze(&scene->redis);
@@ -203,7 +203,7 @@ static void hang_up_at_two_batonds_leaves_no_hold(void **state)
 }
 
 /* ... and one that waited for the answer at one of them, and was told of the hold there. */
-static void hang_up_at_one_of_two_batonds_keeps_the_hold(void **state)
+TEST_WITH(hang_up_at_one_of_two_batonds_keeps_the_hold, begin, NULL)
 {
     struct proxied *scene = *state;
     answers_token(scene->client, TOKEN, "POST /locks/once?ttl=10m", NULL, 201, NULL);
@@ -215,7 +215,7 @@ static void hang_up_at_one_of_two_batonds_keeps_the_hold(void **state)
 }
 
 /* Redis answers too late for the client, who got its 503: the late grant is taken back. */
-static void a_grant_that_comes_after_the_503_is_taken_back(void **state)
+TEST_WITH(a_grant_that_comes_after_the_503_is_taken_back, begin, NULL)
 {
     struct proxied *scene = *state;
     redis_process_freeze(&scene->redis);
@@ -228,7 +228,7 @@ static void a_grant_that_comes_after_the_503_is_taken_back(void **state)
 
 /* The acquire itself arrives after everything: the client had its 503, and the grant in doubt was
  * taken back before it was there. It must not be granted any more, since nobody would know. */
-static void an_acquire_that_arrives_after_its_take_back_grants_nothing(void **state)
+TEST_WITH(an_acquire_that_arrives_after_its_take_back_grants_nothing, begin, NULL)
 {
     struct proxied *scene = *state;
     scene->proxy.mode = PROXY_HOLDS_BACK;
@@ -243,18 +243,5 @@ static void an_acquire_that_arrives_after_its_take_back_grants_nothing(void **st
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(lost_reply_to_waiting_request_is_taken_back, begin),
-        cmocka_unit_test_setup(lost_grant_is_taken_back_before_other_requests, begin),
-        cmocka_unit_test_setup(repeat_with_its_token_keeps_a_lost_grant, begin),
-        cmocka_unit_test_setup(take_back_that_redis_refuses_is_repeated, begin),
-        cmocka_unit_test_setup(a_key_that_is_none_of_ours_is_complained_about, begin),
-        cmocka_unit_test_setup(hang_up_before_the_201_leaves_no_hold, begin),
-        cmocka_unit_test_setup(reset_before_the_201_leaves_no_hold, begin),
-        cmocka_unit_test_setup(hang_up_at_two_batonds_leaves_no_hold, begin),
-        cmocka_unit_test_setup(hang_up_at_one_of_two_batonds_keeps_the_hold, begin),
-        cmocka_unit_test_setup(a_grant_that_comes_after_the_503_is_taken_back, begin),
-        cmocka_unit_test_setup(an_acquire_that_arrives_after_its_take_back_grants_nothing, begin),
-    };
-    return cmocka_run_group_tests(tests, start, proxied_stop);
+    return tests_run(start, proxied_stop);
 }

@@ -76,7 +76,7 @@ static void await(struct parked *parked, long status)
     assert_int_equal(parked_answer(parked, CLOCK_HANG_MS), status);
 }
 
-static void a_lost_grant_is_told_again(void **state)
+TEST_WITH(a_lost_grant_is_told_again, start_by_claim, proxied_stop)
 {
     struct proxied *scene = *state;
     char token[TOKEN_TEXT];
@@ -90,7 +90,7 @@ static void a_lost_grant_is_told_again(void **state)
 }
 
 /* The one who releases ends a short time later, and has nobody to do it for it. */
-static void a_newcomer_does_not_pass_whose_grant_was_lost(void **state)
+TEST_WITH(a_newcomer_does_not_pass_whose_grant_was_lost, start_by_claim, proxied_stop)
 {
     struct proxied *scene = *state;
     char token[TOKEN_TEXT];
@@ -107,7 +107,7 @@ static void a_newcomer_does_not_pass_whose_grant_was_lost(void **state)
 }
 
 /* Whatever is told, nothing arrives: the server looks by itself. */
-static void many_lost_grants_are_found_by_vouching(void **state)
+TEST_WITH(many_lost_grants_are_found_by_vouching, start_by_lease, proxied_stop)
 {
     struct proxied *scene = *state;
     char token[TOKEN_TEXT];
@@ -137,18 +137,18 @@ static void assert_end_is_noticed(struct proxied *scene, const char *name, const
     parked_close(waiter);
 }
 
-static void a_lost_word_of_an_earlier_end(void **state)
+TEST_WITH(a_lost_word_of_an_earlier_end, start_by_claim, proxied_stop)
 {
     assert_end_is_noticed(*state, "sooner", "PUT /locks/sooner?ttl=1s", 1000);
 }
 
 /* Further ahead than that somebody would mind it. */
-static void a_lost_word_of_an_end_that_is_far(void **state)
+TEST_WITH(a_lost_word_of_an_end_that_is_far, start_by_lease, proxied_stop)
 {
     assert_end_is_noticed(*state, "far", "PUT /locks/far?ttl=2500ms", 2500);
 }
 
-static void a_lost_word_of_a_change_is_found_by_vouching(void **state)
+TEST_WITH(a_lost_word_of_a_change_is_found_by_vouching, start_by_lease, proxied_stop)
 {
     struct proxied *scene = *state;
     char token[TOKEN_TEXT], request[120];
@@ -167,7 +167,7 @@ static void a_lost_word_of_a_change_is_found_by_vouching(void **state)
     parked_close(watcher);
 }
 
-static void lost_word_of_waiter_is_found_by_vouching(void **state)
+TEST_WITH(lost_word_of_waiter_is_found_by_vouching, start_by_lease, proxied_stop)
 {
     struct proxied *scene = *state;
     char token[TOKEN_TEXT];
@@ -190,7 +190,7 @@ static void lost_word_of_waiter_is_found_by_vouching(void **state)
 static const char CANCELLED[] = "token-of-the-cancelled-one";
 
 /* Another one waits there as well, so that the server is known to Redis all the time. */
-static void a_lost_cancellation_is_found_by_vouching(void **state)
+TEST_WITH(a_lost_cancellation_is_found_by_vouching, start_by_lease, proxied_stop)
 {
     struct proxied *scene = *state;
     char token[TOKEN_TEXT];
@@ -205,21 +205,4 @@ static void a_lost_cancellation_is_found_by_vouching(void **state)
     await(next, 201);
     parked_close(waiter);
     parked_close(next);
-}
-
-#define FOUND_BY(what, test) cmocka_unit_test_setup_teardown(test, start_by_##what, proxied_stop)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FOUND_BY(claim, a_lost_grant_is_told_again),
-        FOUND_BY(claim, a_newcomer_does_not_pass_whose_grant_was_lost),
-        FOUND_BY(lease, many_lost_grants_are_found_by_vouching),
-        FOUND_BY(claim, a_lost_word_of_an_earlier_end),
-        FOUND_BY(lease, a_lost_word_of_an_end_that_is_far),
-        FOUND_BY(lease, a_lost_word_of_a_change_is_found_by_vouching),
-        FOUND_BY(lease, lost_word_of_waiter_is_found_by_vouching),
-        FOUND_BY(lease, a_lost_cancellation_is_found_by_vouching),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

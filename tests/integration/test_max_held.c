@@ -21,7 +21,7 @@ static bool is_renewable(const struct http_client *client)
     return member(client, "renewable") == NULL;
 }
 
-static void last_renewal_is_told_and_the_next_is_refused(void **state)
+TEST(last_renewal_is_told_and_the_next_is_refused)
 {
     struct http_client *client = client_of(state);
     answers_token(client, TOKEN, "POST /locks/a?ttl=10m&max_held=1h&owner=job", NULL, 201, NULL);
@@ -44,7 +44,7 @@ static void last_renewal_is_told_and_the_next_is_refused(void **state)
     assert_in_range(member_integer(client, "holders.0.max_held_ms"), 1, left_ms);
 }
 
-static void renewal_that_shortens_is_granted(void **state)
+TEST(renewal_that_shortens_is_granted)
 {
     struct http_client *client = client_of(state);
     char header[80];
@@ -59,7 +59,7 @@ static void renewal_that_shortens_is_granted(void **state)
     assert_non_null(strstr(client->reply.body, " s left, not renewable\n"));
 }
 
-static void each_of_several_is_bounded(void **state)
+TEST(each_of_several_is_bounded)
 {
     struct http_client *client = client_of(state);
     answers_token(client, TOKEN, "POST /locks",
@@ -73,11 +73,10 @@ static void each_of_several_is_bounded(void **state)
                   NULL);
 }
 
-static void setting_bounds_every_hold(void **state)
+TEST(setting_bounds_every_hold)
 {
     static const char *const FLAGS[] = {"--max-held=20m", NULL};
     struct service service;
-    (void)state;
     service_open(&service, NULL, FLAGS);
     struct http_client *client = service.client;
     answers_token(client, TOKEN, "POST /locks/a?ttl=1h", NULL, 201, NULL);
@@ -93,7 +92,7 @@ static void setting_bounds_every_hold(void **state)
     service_close(&service);
 }
 
-static void connection_has_the_lock_no_longer(void **state)
+TEST(connection_has_the_lock_no_longer)
 {
     struct service *service = *state;
     struct parked *stream = parked_send_token(service->batond.port, TOKEN,
@@ -110,7 +109,7 @@ static void connection_has_the_lock_no_longer(void **state)
     answers(service->client, "POST /locks/c?wait=10s", NULL, 201, NULL);
 }
 
-static void connection_that_comes_again_goes_on_with_what_is_left(void **state)
+TEST(connection_that_comes_again_goes_on_with_what_is_left)
 {
     struct service *service = *state;
     answers_token(service->client, TOKEN, "POST /locks/d?ttl=1h&max_held=1h", NULL, 201, NULL);
@@ -129,7 +128,7 @@ static void assert_entry_is_bounded(struct http_client *client)
     assert_in_range(http_integer(client, "max_held_ms"), 1, HOUR_MS);
 }
 
-static void reentry_is_bounded_by_what_it_enters(void **state)
+TEST(reentry_is_bounded_by_what_it_enters)
 {
     struct service *service = *state;
     answers_token(service->client, TOKEN, "POST /locks/entered?owner=job&max_held=1h", NULL, 201,
@@ -137,11 +136,10 @@ static void reentry_is_bounded_by_what_it_enters(void **state)
     assert_entry_is_bounded(service->client);
 }
 
-static void quorum_bounds_a_hold(void **state)
+TEST(quorum_bounds_a_hold)
 {
     static const char *const FLAGS[] = {"--workers=1", NULL};
     struct on_quorum story;
-    (void)state;
     on_quorum_open(&story, 1, FLAGS);
     struct http_client *client = story.client;
     answers_token(client, TOKEN, "POST /locks/q?ttl=10m&max_held=1h", NULL, 201, NULL);
@@ -161,15 +159,5 @@ static void quorum_bounds_a_hold(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(last_renewal_is_told_and_the_next_is_refused),
-        cmocka_unit_test(renewal_that_shortens_is_granted),
-        cmocka_unit_test(each_of_several_is_bounded),
-        cmocka_unit_test(setting_bounds_every_hold),
-        cmocka_unit_test(connection_has_the_lock_no_longer),
-        cmocka_unit_test(connection_that_comes_again_goes_on_with_what_is_left),
-        cmocka_unit_test(reentry_is_bounded_by_what_it_enters),
-        cmocka_unit_test(quorum_bounds_a_hold),
-    };
-    return cmocka_run_group_tests(tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

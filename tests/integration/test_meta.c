@@ -18,7 +18,7 @@ static void shows_meta(struct http_client *client, const char *request)
         fail_msg("%s: %s", request, client->reply.body);
 }
 
-static void numbers_of_any_size_in_meta_stay_as_they_are(void **state)
+TEST(numbers_of_any_size_in_meta_stay_as_they_are)
 {
     struct http_client *client = ((struct service *)*state)->client;
     answers(client, "POST /locks/traced", "{\"ttl_ms\": 3e5, \"meta\": " META "}", 201, NULL);
@@ -30,7 +30,7 @@ static void numbers_of_any_size_in_meta_stay_as_they_are(void **state)
     shows_meta(client, "GET /locks/traced-1");
 }
 
-static void meta_in_query_stays_as_it_is(void **state)
+TEST(meta_in_query_stays_as_it_is)
 {
     struct http_client *client = ((struct service *)*state)->client;
     char request[600], *end = stpcpy(request, "POST /locks/queried?meta=");
@@ -39,7 +39,7 @@ static void meta_in_query_stays_as_it_is(void **state)
     shows_meta(client, "GET /locks/queried");
 }
 
-static void meta_is_passed_on_to_the_hold_of_a_waiter(void **state)
+TEST(meta_is_passed_on_to_the_hold_of_a_waiter)
 {
     struct service *service = *state;
     answers(service->client, "POST /locks/waited?ttl=1m", NULL, 201, NULL);
@@ -58,10 +58,5 @@ static void meta_is_passed_on_to_the_hold_of_a_waiter(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_of_any_size_in_meta_stay_as_they_are),
-        cmocka_unit_test(meta_in_query_stays_as_it_is),
-        cmocka_unit_test(meta_is_passed_on_to_the_hold_of_a_waiter),
-    };
-    return cmocka_run_group_tests_name("meta", tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

@@ -139,7 +139,7 @@ static void run_traffic(struct service *service)
 #define REQUESTS(labels) "baton_http_requests_total{" labels "}"
 #define DURATIONS(end)   "baton_http_request_duration_seconds_" end
 
-static void what_was_done_is_counted_exactly(void **state)
+TEST(what_was_done_is_counted_exactly)
 {
     static const char *const GREW[] = {
         REQUESTS(LOCK ",method=\"POST\",code=\"201\""),
@@ -174,7 +174,7 @@ static void what_was_done_is_counted_exactly(void **state)
     samples_free(&after);
 }
 
-static void repeated_release_is_not_counted(void **state)
+TEST(repeated_release_is_not_counted)
 {
     static const char RELEASED[] = "baton_holds_ended_total{reason=\"released\"}";
     static const char AGAIN[] = "a-token-that-is-released-twice";
@@ -188,56 +188,7 @@ static void repeated_release_is_not_counted(void **state)
     samples_free(&before);
 }
 
-static void prometheus_own_tool_has_nothing_to_say(void **state)
-{
-    struct service *service = *state;
-    char path[160], command[640];
-    struct samples samples = scrape(service->client);
-    samples_free(&samples);
-    snprintf(path, sizeof path, "%s/metrics", service->batond.dir.path);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(service->client->reply.body, file);
-    fclose(file);
-    snprintf(command, sizeof command,
-             "promtool check metrics <%s >%s.said 2>&1 && ! test -s %s.said", path, path, path);
-    if (system(command) != 0) { /* NOLINT(cert-env33-c): a constant text and a path of ours */
-        snprintf(command, sizeof command, "cat %s.said", path);
-        (void)!system(command); /* NOLINT(cert-env33-c) */
-        fail_msg("promtool finds fault with the figures");
-    }
-}
-
-/* In its table: each name stands there between backquotes. */
-static void the_docs_name_them_all(void **state)
-{
-    struct service *service = *state;
-    char *page = NULL, line[200], *rest = NULL;
-    size_t size = 0;
-    FILE *file = fopen("docs/monitoring.md", "r");
-    assert_non_null(file);
-    assert_true(getdelim(&page, &size, '\0', file) > 0);
-    fclose(file);
-    struct samples samples = scrape(service->client);
-    samples_free(&samples);
-    char *text = strdup(service->client->reply.body);
-    for (char *next = strtok_r(text, "\n", &rest); next; next = strtok_r(NULL, "\n", &rest)) {
-        char name[100];
-        if (sscanf(next, "# TYPE baton_%90s", name) != 1)
-            continue;
-        snprintf(line, sizeof line, "`baton_%s`", name);
-        if (!strstr(page, line))
-            fail_msg("%s is not in docs/monitoring.md", line);
-        for (char *at = page; (at = strstr(at, line)); at++)
-            at[1] = 'B'; /* has been found */
-    }
-    if (strstr(page, "`baton_"))
-        fail_msg("there is no %.40s", strstr(page, "`baton_"));
-    free(text);
-    free(page);
-}
-
-static void each_end_of_a_wait_is_counted(void **state)
+TEST(each_end_of_a_wait_is_counted)
 {
     struct service *service = *state;
     struct http_client *client = service->client;
@@ -276,7 +227,7 @@ static void each_end_of_a_wait_is_counted(void **state)
     parked_close(late);
 }
 
-static void who_watches_and_what_streams_is_told(void **state)
+TEST(who_watches_and_what_streams_is_told)
 {
     struct service *service = *state;
     struct http_client *client = service->client;
@@ -306,6 +257,55 @@ static void who_watches_and_what_streams_is_told(void **state)
         figure(client, DURATIONS("count{" WATCHED ",method=\"GET\"}")))); /* no time of theirs */
 }
 
+/* In its table: each name stands there between backquotes. */
+TEST(the_docs_name_them_all)
+{
+    struct service *service = *state;
+    char *page = NULL, line[200], *rest = NULL;
+    size_t size = 0;
+    FILE *file = fopen("docs/monitoring.md", "r");
+    assert_non_null(file);
+    assert_true(getdelim(&page, &size, '\0', file) > 0);
+    fclose(file);
+    struct samples samples = scrape(service->client);
+    samples_free(&samples);
+    char *text = strdup(service->client->reply.body);
+    for (char *next = strtok_r(text, "\n", &rest); next; next = strtok_r(NULL, "\n", &rest)) {
+        char name[100];
+        if (sscanf(next, "# TYPE baton_%90s", name) != 1)
+            continue;
+        snprintf(line, sizeof line, "`baton_%s`", name);
+        if (!strstr(page, line))
+            fail_msg("%s is not in docs/monitoring.md", line);
+        for (char *at = page; (at = strstr(at, line)); at++)
+            at[1] = 'B'; /* has been found */
+    }
+    if (strstr(page, "`baton_"))
+        fail_msg("there is no %.40s", strstr(page, "`baton_"));
+    free(text);
+    free(page);
+}
+
+TEST(prometheus_own_tool_has_nothing_to_say)
+{
+    struct service *service = *state;
+    char path[160], command[640];
+    struct samples samples = scrape(service->client);
+    samples_free(&samples);
+    snprintf(path, sizeof path, "%s/metrics", service->batond.dir.path);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(service->client->reply.body, file);
+    fclose(file);
+    snprintf(command, sizeof command,
+             "promtool check metrics <%s >%s.said 2>&1 && ! test -s %s.said", path, path, path);
+    if (system(command) != 0) { /* NOLINT(cert-env33-c): a constant text and a path of ours */
+        snprintf(command, sizeof command, "cat %s.said", path);
+        (void)!system(command); /* NOLINT(cert-env33-c) */
+        fail_msg("promtool finds fault with the figures");
+    }
+}
+
 /* Holds in Redis, counted when somebody asks. */
 
 static void comes_to_hold(struct http_client *client, double expected)
@@ -319,7 +319,7 @@ static void comes_to_hold(struct http_client *client, double expected)
     assert_true(value == expected);
 }
 
-static void holds_are_counted(void **state)
+TEST(holds_are_counted)
 {
     struct service *service = *state;
     struct http_client *client = service->client;
@@ -349,7 +349,7 @@ static void *scrape_often(void *context)
     return NULL;
 }
 
-static void scrapes_at_once_count_once(void **state)
+TEST(scrapes_at_once_count_once)
 {
     struct service *service = *state;
     struct actor actors[CLIENTS];
@@ -368,7 +368,7 @@ static void scrapes_at_once_count_once(void **state)
 }
 
 /* A scrape goes on where the one before has stopped. */
-static void many_keys_are_counted_by_several_scrapes(void **state)
+TEST(many_keys_are_counted_by_several_scrapes)
 {
     struct service *service = *state;
     struct http_client *client = service->client;
@@ -391,7 +391,7 @@ static void many_keys_are_counted_by_several_scrapes(void **state)
 }
 
 /* What is known is told without Redis; how soon, tests/timing/test_metrics.c measures. */
-static void without_redis_the_figures_are_told(void **state)
+TEST(without_redis_the_figures_are_told)
 {
     struct service *service = *state;
     struct http_client *client = service->client;
@@ -414,17 +414,5 @@ static void without_redis_the_figures_are_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_done_is_counted_exactly),
-        cmocka_unit_test(repeated_release_is_not_counted),
-        cmocka_unit_test(each_end_of_a_wait_is_counted),
-        cmocka_unit_test(who_watches_and_what_streams_is_told),
-        cmocka_unit_test(the_docs_name_them_all),
-        cmocka_unit_test(prometheus_own_tool_has_nothing_to_say),
-        cmocka_unit_test(holds_are_counted),
-        cmocka_unit_test(scrapes_at_once_count_once),
-        cmocka_unit_test(many_keys_are_counted_by_several_scrapes),
-        cmocka_unit_test(without_redis_the_figures_are_told),
-    };
-    return cmocka_run_group_tests_name("metrics", tests, start, stop);
+    return tests_run(start, stop);
 }

@@ -75,7 +75,7 @@ static void acquire_batch(int fd, int first)
     }
 }
 
-static void ten_thousand_acquires_are_ten_thousand_commands(void **state)
+TEST(ten_thousand_acquires_are_ten_thousand_commands)
 {
     struct service *service = *state;
     int fd = raw_connect(service->batond.port);
@@ -113,8 +113,5 @@ static int start(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ten_thousand_acquires_are_ten_thousand_commands),
-    };
-    return cmocka_run_group_tests(tests, start, service_stop);
+    return tests_run(start, service_stop);
 }

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
 #define TOKEN         "my-token-0123456789abcdef"
 #define TOKEN_HEADER  "Lock-Token: " TOKEN
 #define TOKEN_IN_BODY "{\"token\": \"" TOKEN "\"}"
@@ -20,7 +19,7 @@ static struct http_client *client_of(void **state)
     return ((struct service *)*state)->client;
 }
 
-static void path_segment_names_the_lock(void **state)
+TEST(path_segment_names_the_lock)
 {
     static const struct {
         const char *segment, *name;
@@ -45,7 +44,7 @@ static void path_segment_names_the_lock(void **state)
     answers(client, "POST /locks/%6Fne%2F%6eame", NULL, 409, "locked");
 }
 
-static void longest_name_fits_into_path_and_location(void **state)
+TEST(longest_name_fits_into_path_and_location)
 {
     struct http_client *client = client_of(state);
     char request[1024], *end = stpcpy(request, "POST /locks/");
@@ -55,7 +54,7 @@ static void longest_name_fits_into_path_and_location(void **state)
     assert_string_equal(http_header(client, "Location"), strchr(request, '/'));
 }
 
-static void slash_and_its_encoding_name_the_same_lock(void **state)
+TEST(slash_and_its_encoding_name_the_same_lock)
 {
     struct http_client *client = client_of(state);
     answers(client, "POST /locks/same/lock/1", NULL, 201, NULL);
@@ -68,7 +67,7 @@ static void slash_and_its_encoding_name_the_same_lock(void **state)
     answers(client, "DELETE /locks/same/lock%2f1?force", NULL, 200, NULL);
 }
 
-static void call_of_another_service_is_answered_with_the_right_one(void **state)
+TEST(call_of_another_service_is_answered_with_the_right_one)
 {
     static const struct {
         const char *request, *said;
@@ -110,7 +109,7 @@ static void raw_answers(const struct service *service, const char *line, const c
         fail_msg("%s: expected %s %s, got %s", line, status, text, reply);
 }
 
-static void unusual_target_is_answered_with_valid_json(void **state)
+TEST(unusual_target_is_answered_with_valid_json)
 {
     static const struct {
         const char *line, *status, *text;
@@ -158,7 +157,7 @@ static const struct {
     {"GET /locks?cursor=x", NULL, NULL, "cursor"},
 };
 
-static void refused_parameter_is_named_and_changes_nothing(void **state)
+TEST(refused_parameter_is_named_and_changes_nothing)
 {
     struct http_client *client = client_of(state);
     redis_process_flush(&((struct service *)*state)->redis);
@@ -175,7 +174,7 @@ static void refused_parameter_is_named_and_changes_nothing(void **state)
     assert_int_equal(json_array_size(member(client, "locks")), 0);
 }
 
-static void header_of_another_service_is_refused(void **state)
+TEST(header_of_another_service_is_refused)
 {
     struct http_client *client = client_of(state);
     answers_with(client, "x-lock-token: " TOKEN, "POST /locks/foreign", NULL, 400,
@@ -187,7 +186,7 @@ static void header_of_another_service_is_refused(void **state)
     answers_with(client, "Idempotency-Key: 5", "GET /livez", NULL, 200, NULL);
 }
 
-static void second_token_header_is_refused(void **state)
+TEST(second_token_header_is_refused)
 {
     struct http_client *client = client_of(state);
     const struct http_call call = {
@@ -200,7 +199,7 @@ static void second_token_header_is_refused(void **state)
 }
 
 /* A problem's detail is for people: what they cannot see in it is escaped. */
-static void invisible_character_is_escaped_in_detail(void **state)
+TEST(invisible_character_is_escaped_in_detail)
 {
     struct http_client *client = client_of(state);
     answers(client, "POST /locks/a", "{\"t\\u202etl\\u2028\\n\": 1}", 400, "invalid_parameter");
@@ -212,7 +211,7 @@ static void invisible_character_is_escaped_in_detail(void **state)
 }
 
 /* batond does not decode what a client has compressed. */
-static void coded_body_is_refused(void **state)
+TEST(coded_body_is_refused)
 {
     struct http_client *client = client_of(state);
     answers_with(client, "Content-Encoding: identity, gzip", "POST /locks/coding", "{}", 415,
@@ -223,7 +222,7 @@ static void coded_body_is_refused(void **state)
 }
 
 /* 64 names of 255 bytes: 127 letters of two bytes, escaped, and a character that differs. */
-static void body_with_64_longest_names_fits(void **state)
+TEST(body_with_64_longest_names_fits)
 {
     struct http_client *client = client_of(state);
     char *body = malloc(1 << 17), *at = stpcpy(body, "{\"names\": [");
@@ -240,7 +239,7 @@ static void body_with_64_longest_names_fits(void **state)
     free(body);
 }
 
-static void body_of_more_than_64_kib_is_refused(void **state)
+TEST(body_of_more_than_64_kib_is_refused)
 {
     static const struct {
         const char *request, *header;
@@ -267,19 +266,5 @@ static void body_of_more_than_64_kib_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(path_segment_names_the_lock),
-        cmocka_unit_test(longest_name_fits_into_path_and_location),
-        cmocka_unit_test(slash_and_its_encoding_name_the_same_lock),
-        cmocka_unit_test(call_of_another_service_is_answered_with_the_right_one),
-        cmocka_unit_test(unusual_target_is_answered_with_valid_json),
-        cmocka_unit_test(refused_parameter_is_named_and_changes_nothing),
-        cmocka_unit_test(header_of_another_service_is_refused),
-        cmocka_unit_test(second_token_header_is_refused),
-        cmocka_unit_test(invisible_character_is_escaped_in_detail),
-        cmocka_unit_test(coded_body_is_refused),
-        cmocka_unit_test(body_with_64_longest_names_fits),
-        cmocka_unit_test(body_of_more_than_64_kib_is_refused),
-    };
-    return cmocka_run_group_tests_name("parameters", tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 #define ONLY(verb) "[{\"prefix\":\"team/\",\"verbs\":[\"" verb "\"]}]"
 
 /* Each has the one verb that it is called by, for names that begin with team/. */
@@ -197,7 +195,7 @@ static void expect_answer(struct guarded *guarded, const char *person, size_t as
                  NAMES[name].segment, status, allowed ? "" : " not", client->reply.body);
 }
 
-static void route_needs_its_verb_for_its_name(void **state)
+TEST(route_needs_its_verb_for_its_name)
 {
     for (size_t i = 0; i < LENGTH(PEOPLE); i++)
         for (size_t asked = 0; asked < LENGTH(ASKED); asked++)
@@ -213,7 +211,7 @@ static bool has_both_challenges(const struct http_client *client)
 }
 
 /* Without credentials, and with a token that is in no file. */
-static void unknown_principal_gets_401_from_each_route(void **state)
+TEST(unknown_principal_gets_401_from_each_route)
 {
     static const char *const WHO[] = {NULL, "stranger"};
     struct http_client *client = client_of(state);
@@ -231,7 +229,7 @@ static void unknown_principal_gets_401_from_each_route(void **state)
     assert_int_equal(lock_calls(*state), before);
 }
 
-static void known_caller_learns_who_it_is(void **state)
+TEST(known_caller_learns_who_it_is)
 {
     struct http_client *client = client_of(state);
     asks_for(client, AS("read"), "GET /whoami", 200);
@@ -249,7 +247,7 @@ static void known_caller_learns_who_it_is(void **state)
 }
 
 /* The reply is a stream, so these are sent one by one. */
-static void hold_by_connection_needs_acquire(void **state)
+TEST(hold_by_connection_needs_acquire)
 {
     struct guarded *guarded = *state;
     char header[PRINCIPAL_HEADER_TEXT];
@@ -265,7 +263,7 @@ static void hold_by_connection_needs_acquire(void **state)
 }
 
 /* A token need not be of a hold. */
-static void watch_by_a_token_shows_others_only_to_who_may_read(void **state)
+TEST(watch_by_a_token_shows_others_only_to_who_may_read)
 {
     static const char WATCH[] = "GET /locks/team%2Fwatched/events?wait=0";
     static const char META[] = "{\"meta\":{\"secret\":1}}";
@@ -296,7 +294,7 @@ static void watch_by_a_token_shows_others_only_to_who_may_read(void **state)
     free(token);
 }
 
-static void break_tells_no_holders_to_who_may_not_read(void **state)
+TEST(break_tells_no_holders_to_who_may_not_read)
 {
     static const char BREAK[] = "DELETE /locks/team%2Fbroken?force=true";
     static const char BREAK_ONE[] = "DELETE /locks/team%2Fbroken?force=true&fence=1";
@@ -316,7 +314,7 @@ static void break_tells_no_holders_to_who_may_not_read(void **state)
     assert_string_equal(client->reply.body, "broken: 1 hold\n");
 }
 
-static void one_forbidden_name_refuses_all_names(void **state)
+TEST(one_forbidden_name_refuses_all_names)
 {
     static const char *const REQUESTS[] = {"POST /locks", "PUT /locks", "DELETE /locks"};
     static const char *const BODIES[] = {"{\"names\":[\"team/1\",\"team/2\",\"teams\"]}",
@@ -334,7 +332,7 @@ static void one_forbidden_name_refuses_all_names(void **state)
 }
 
 /* openapi.yaml tells everybody which resources there are, and no more. */
-static void credentials_are_checked_before_parameters(void **state)
+TEST(credentials_are_checked_before_parameters)
 {
     static const struct {
         const char *principal, *request;
@@ -356,15 +354,5 @@ static void credentials_are_checked_before_parameters(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(route_needs_its_verb_for_its_name),
-        cmocka_unit_test(unknown_principal_gets_401_from_each_route),
-        cmocka_unit_test(known_caller_learns_who_it_is),
-        cmocka_unit_test(hold_by_connection_needs_acquire),
-        cmocka_unit_test(watch_by_a_token_shows_others_only_to_who_may_read),
-        cmocka_unit_test(break_tells_no_holders_to_who_may_not_read),
-        cmocka_unit_test(one_forbidden_name_refuses_all_names),
-        cmocka_unit_test(credentials_are_checked_before_parameters),
-    };
-    return cmocka_run_group_tests_name("permissions", tests, start, stop);
+    return tests_run(start, stop);
 }

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 #define ALL "[{\"prefix\":\"\",\"verbs\":[\"acquire\",\"read\",\"break\"]}]"
 
 #define BRIEF                                                                                      \
@@ -88,31 +86,7 @@ static void refuses_ttl(struct http_client *client, struct as as, const char *re
         fail_msg("%s: %s", request, http_text(client, "detail"));
 }
 
-static void rule_bounds_what_renewals_can_do(void **state)
-{
-    struct http_client *client = client_of(state);
-    char token[TOKEN_TEXT];
-    asks_for(client, AS("brief"), "POST /locks/bound%2Fa?ttl=10m", 201);
-    assert_int_equal(http_integer(client, "max_held_ms"), 1200000);
-    keep_token(client, token);
-    asks_for(client, AS_WITH("brief", token), "PUT /locks/bound%2Fa?ttl=30m", 200);
-    assert_in_range(http_integer(client, "ttl_ms"), 1, 1200000);
-    asks_for(client, AS_WITH("brief", token), "PUT /locks/bound%2Fa?ttl=30m", 409);
-    asks_for(client, AS("brief"), "POST /locks/bound%2Fb?max_held=21m", 400);
-    if (!strstr(http_text(client, "detail"),
-                "No rule of yours in the tokens-file allows more (max_held)."))
-        fail_msg("%s", http_text(client, "detail"));
-    struct as body = AS("brief");
-    body.body = "{\"max_held_ms\": 1200001, \"names\": [\"usual/c\", \"bound/c\"]}";
-    asks_for(client, body, "POST /locks", 400);
-    body.body = "{\"names\": [\"usual/c\", \"bound/c\"]}";
-    asks_for(client, body, "POST /locks", 201);
-    assert_in_range(member_integer(client, "locks.1.max_held_ms"), 1, 1200000);
-    asks_for(client, AS("brief"), "POST /locks/usual%2Fd", 201);
-    assert_null(member(client, "max_held_ms"));
-}
-
-static void rule_bounds_ttl(void **state)
+TEST_WITH(rule_bounds_ttl, forget, NULL)
 {
     struct http_client *client = client_of(state);
     struct as body = AS("brief");
@@ -139,9 +113,33 @@ static void rule_bounds_ttl(void **state)
     assert_int_equal(member_integer(client, "locks.0.ttl_ms"), 25000);
 }
 
+TEST_WITH(rule_bounds_what_renewals_can_do, forget, NULL)
+{
+    struct http_client *client = client_of(state);
+    char token[TOKEN_TEXT];
+    asks_for(client, AS("brief"), "POST /locks/bound%2Fa?ttl=10m", 201);
+    assert_int_equal(http_integer(client, "max_held_ms"), 1200000);
+    keep_token(client, token);
+    asks_for(client, AS_WITH("brief", token), "PUT /locks/bound%2Fa?ttl=30m", 200);
+    assert_in_range(http_integer(client, "ttl_ms"), 1, 1200000);
+    asks_for(client, AS_WITH("brief", token), "PUT /locks/bound%2Fa?ttl=30m", 409);
+    asks_for(client, AS("brief"), "POST /locks/bound%2Fb?max_held=21m", 400);
+    if (!strstr(http_text(client, "detail"),
+                "No rule of yours in the tokens-file allows more (max_held)."))
+        fail_msg("%s", http_text(client, "detail"));
+    struct as body = AS("brief");
+    body.body = "{\"max_held_ms\": 1200001, \"names\": [\"usual/c\", \"bound/c\"]}";
+    asks_for(client, body, "POST /locks", 400);
+    body.body = "{\"names\": [\"usual/c\", \"bound/c\"]}";
+    asks_for(client, body, "POST /locks", 201);
+    assert_in_range(member_integer(client, "locks.1.max_held_ms"), 1, 1200000);
+    asks_for(client, AS("brief"), "POST /locks/usual%2Fd", 201);
+    assert_null(member(client, "max_held_ms"));
+}
+
 static const char TOKEN[] = "both-propose-this-same-token";
 
-static void owner_of_another_principal_is_another_owner(void **state)
+TEST_WITH(owner_of_another_principal_is_another_owner, forget, NULL)
 {
     struct http_client *client = client_of(state);
     asks_for(client, AS_WITH("ci", TOKEN), "POST /locks/a?owner=me", 201);
@@ -156,7 +154,7 @@ static void owner_of_another_principal_is_another_owner(void **state)
     assert_string_equal(http_text(client, "owner"), "me");
 }
 
-static void token_of_another_principal_is_another_token(void **state)
+TEST_WITH(token_of_another_principal_is_another_token, forget, NULL)
 {
     static const struct {
         const char *request;
@@ -188,7 +186,7 @@ static void token_of_another_principal_is_another_token(void **state)
     assert_string_equal(http_text(client, "code"), "not_held");
 }
 
-static void redis_gets_owner_but_no_token(void **state)
+TEST_WITH(redis_gets_owner_but_no_token, forget, NULL)
 {
     struct guarded *guarded = *state;
     asks_for(client_of(state), AS_WITH("ci", TOKEN), "POST /locks/a?owner=me", 201);
@@ -206,7 +204,7 @@ static bool is_renewed(struct parked *held)
 }
 
 /* Its renewals and its release go by the token as well. */
-static void hold_by_connection_is_renewed_and_released(void **state)
+TEST_WITH(hold_by_connection_is_renewed_and_released, forget, NULL)
 {
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     bool renewed = false;
@@ -221,7 +219,7 @@ static void hold_by_connection_is_renewed_and_released(void **state)
 }
 
 /* A client that is gone when Redis answers. */
-static void grant_that_no_client_heard_is_taken_back(void **state)
+TEST_WITH(grant_that_no_client_heard_is_taken_back, forget, NULL)
 {
     struct guarded *guarded = *state;
     char header[PRINCIPAL_HEADER_TEXT], request[256];
@@ -238,18 +236,7 @@ static void grant_that_no_client_heard_is_taken_back(void **state)
     comes_to_have_been_released(state);
 }
 
-#define WITH(test) cmocka_unit_test_setup(test, forget)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        WITH(rule_bounds_ttl),
-        WITH(rule_bounds_what_renewals_can_do),
-        WITH(owner_of_another_principal_is_another_owner),
-        WITH(token_of_another_principal_is_another_token),
-        WITH(redis_gets_owner_but_no_token),
-        WITH(hold_by_connection_is_renewed_and_released),
-        WITH(grant_that_no_client_heard_is_taken_back),
-    };
-    return cmocka_run_group_tests_name("principals", tests, start, stop);
+    return tests_run(start, stop);
 }

@@ -18,11 +18,10 @@ enum {
 
 static const char AUTO[] = "--quarantine=auto";
 
-static void a_redis_that_comes_back_empty_grants_nothing_for_a_while(void **state)
+TEST(a_redis_that_comes_back_empty_grants_nothing_for_a_while)
 {
     struct pair pair;
     char token[TOKEN_TEXT];
-    (void)state;
     pair_open(&pair, NULL, AUTO);
     int64_t ends = clock_ms() + TTL_MS; /* at least */
     answers(pair.client[0], "POST /locks/n?ttl=3s", NULL, 201, NULL);
@@ -50,10 +49,9 @@ static void a_redis_that_comes_back_empty_grants_nothing_for_a_while(void **stat
 }
 
 /* Whoever asks all the while is not let in before it is known what Redis has lost. */
-static void nobody_slips_in_while_it_is_found_out(void **state)
+TEST(nobody_slips_in_while_it_is_found_out)
 {
     struct pair pair;
-    (void)state;
     pair_open(&pair, NULL, "--quarantine=60s");
     answers(pair.client[0], "POST /locks/n?ttl=60s", NULL, 201, NULL);
     for (int cycle = 0; cycle < 5; cycle++) {
@@ -70,11 +68,10 @@ static void nobody_slips_in_while_it_is_found_out(void **state)
     pair_close(&pair);
 }
 
-static void who_waits_is_granted_at_its_end_in_order(void **state)
+TEST(who_waits_is_granted_at_its_end_in_order)
 {
     struct pair pair;
     struct parked *waits[3];
-    (void)state;
     pair_open(&pair, NULL, AUTO);
     int64_t ends = clock_ms() + LONG_TTL_MS; /* at least; a busy machine takes some of it */
     answers(pair.client[0], "POST /locks/n?ttl=8s", NULL, 201, NULL);
@@ -97,10 +94,9 @@ static void who_waits_is_granted_at_its_end_in_order(void **state)
     pair_close(&pair);
 }
 
-static void redis_that_is_emptied_grants_nothing_from_then_on(void **state)
+TEST(redis_that_is_emptied_grants_nothing_from_then_on)
 {
     struct pair pair;
-    (void)state;
     pair_open(&pair, NULL, AUTO);
     int64_t ends = clock_ms() + TTL_MS; /* at least */
     answers(pair.client[0], "POST /locks/n?ttl=3s", NULL, 201, NULL);
@@ -132,10 +128,9 @@ static bool has_span_of_an_hour(void *context)
 }
 
 /* As if an older record had come back. */
-static void span_that_a_record_has_lost_is_written_again(void **state)
+TEST(span_that_a_record_has_lost_is_written_again)
 {
     struct pair pair;
-    (void)state;
     pair_open(&pair, NULL, AUTO);
     answers(pair.client[0], "POST /locks/n?ttl=1h", NULL, 201, NULL);
     assert_true(has_span_of_an_hour(&pair.redis));
@@ -145,10 +140,9 @@ static void span_that_a_record_has_lost_is_written_again(void **state)
 }
 
 /* Else nobody could release what fills it. */
-static void a_full_redis_takes_the_record(void **state)
+TEST(a_full_redis_takes_the_record)
 {
     struct pair pair;
-    (void)state;
     pair_open(&pair, NULL, "--quarantine=off");
     freeReplyObject(redis_process_command(&pair.redis, "CONFIG SET maxmemory 1"));
     freeReplyObject(redis_process_command(&pair.redis, "DEL baton:epoch"));
@@ -156,10 +150,9 @@ static void a_full_redis_takes_the_record(void **state)
     pair_close(&pair);
 }
 
-static void it_is_as_long_as_it_is_set_to_be(void **state)
+TEST(it_is_as_long_as_it_is_set_to_be)
 {
     struct pair pair;
-    (void)state;
     pair_open(&pair, NULL, "--quarantine=60s");
     answers(pair.client[0], "POST /locks/n?ttl=2s", NULL, 201, NULL);
     pair_restart(&pair);
@@ -190,10 +183,9 @@ static void assert_granted_without_quarantine(struct http_client *client, const 
     }
 }
 
-static void there_is_none_where_nothing_can_be_lost(void **state)
+TEST(there_is_none_where_nothing_can_be_lost)
 {
     struct pair pair;
-    (void)state;
     pair_open(&pair, NULL, AUTO); /* a new Redis */
     answers(pair.client[0], "POST /locks/n?ttl=100ms", NULL, 201, NULL);
     clock_sleep_ms(2L * NOTICED_MS); /* all is over */
@@ -207,11 +199,10 @@ static void there_is_none_where_nothing_can_be_lost(void **state)
 }
 
 /* What the operator says holds for a restart, and for nothing else. */
-static void redis_that_keeps_all_is_quarantined_only_without_its_record(void **state)
+TEST(redis_that_keeps_all_is_quarantined_only_without_its_record)
 {
     struct pair pair;
     char token[TOKEN_TEXT];
-    (void)state;
     pair_open_with(&pair, &(struct redis_options){.durable = true},
                    (const char *const[]){AUTO, "--redis-keeps=all", NULL});
     answers(pair.client[0], "POST /locks/n?ttl=10m", NULL, 201, NULL);
@@ -241,10 +232,9 @@ static bool costs_as_for_ten_minutes(void *client)
 }
 
 /* What a loss would cost is known before, to all; and that is what it costs. */
-static void what_a_loss_would_cost_is_told_before(void **state)
+TEST(what_a_loss_would_cost_is_told_before)
 {
     struct pair pair;
-    (void)state;
     pair_open(&pair, NULL, AUTO);
     assert_int_equal(loss_would_cost(pair.client[0]), 0);
     answers(pair.client[0], "POST /locks/n?ttl=10m", NULL, 201, NULL);
@@ -264,22 +254,4 @@ static void what_a_loss_would_cost_is_told_before(void **state)
     assert_true(left + clock_ms() - begun >= cost - 500);
     assert_true(left <= cost + 1000); /* it is rounded up */
     pair_close(&pair);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_redis_that_comes_back_empty_grants_nothing_for_a_while),
-        cmocka_unit_test(nobody_slips_in_while_it_is_found_out),
-        cmocka_unit_test(who_waits_is_granted_at_its_end_in_order),
-        cmocka_unit_test(redis_that_is_emptied_grants_nothing_from_then_on),
-        cmocka_unit_test(span_that_a_record_has_lost_is_written_again),
-        cmocka_unit_test(a_full_redis_takes_the_record),
-        cmocka_unit_test(it_is_as_long_as_it_is_set_to_be),
-        cmocka_unit_test(there_is_none_where_nothing_can_be_lost),
-        cmocka_unit_test(redis_that_keeps_all_is_quarantined_only_without_its_record),
-        cmocka_unit_test(what_a_loss_would_cost_is_told_before),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

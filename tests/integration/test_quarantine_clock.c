@@ -51,12 +51,11 @@ static bool has_ended(struct jump *jump)
 }
 
 /* Of three Redis, while each of them is waited for. */
-static void a_clock_that_jumps_makes_nobody_hold_a_lock_twice(void **state)
+TEST(a_clock_that_jumps_makes_nobody_hold_a_lock_twice)
 {
     enum { JUMPS = 3 };
     struct jump jumps[JUMPS] = {{.seconds = 60}, {.seconds = 3600}, {.seconds = -60}};
     int over = 0;
-    (void)state;
     for (size_t i = 0; i < JUMPS; i++) {
         jumping_clock_open(&jumps[i].clock);
         pair_open(&jumps[i].pair,
@@ -82,10 +81,9 @@ static bool is_granted(void *context)
 }
 
 /* All have noticed the jump, and none says it again. */
-static void what_a_jump_has_begun_can_be_ended(void **state)
+TEST(what_a_jump_has_begun_can_be_ended)
 {
     struct jump ahead = {.seconds = 3600};
-    (void)state;
     jumping_clock_open(&ahead.clock);
     pair_open(&ahead.pair, &(struct redis_options){.environment = ahead.clock.environment}, AUTO);
     answers(ahead.pair.client[1], "POST /locks/long?ttl=1h", NULL, 201, NULL);
@@ -104,10 +102,9 @@ static void what_a_jump_has_begun_can_be_ended(void **state)
 }
 
 /* By the clock that is set right again, the end of the first quarantine is an hour away. */
-static void clock_that_is_set_right_begins_no_quarantine_of_the_way_back(void **state)
+TEST(clock_that_is_set_right_begins_no_quarantine_of_the_way_back)
 {
     struct jump ahead = {.seconds = 3600};
-    (void)state;
     jumping_clock_open(&ahead.clock);
     pair_open(&ahead.pair, &(struct redis_options){.environment = ahead.clock.environment}, AUTO);
     jump(&ahead);
@@ -126,12 +123,11 @@ static void clock_that_is_set_right_begins_no_quarantine_of_the_way_back(void **
     jumping_clock_close(&ahead.clock);
 }
 
-static void no_time_that_has_passed_is_less_than_none(void **state)
+TEST(no_time_that_has_passed_is_less_than_none)
 {
     struct jumping_clock clock;
     struct pair pair;
     char token[TOKEN_TEXT];
-    (void)state;
     jumping_clock_open(&clock);
     pair_open(&pair, &(struct redis_options){.environment = clock.environment}, AUTO);
     struct http_client *client = pair.client[0];
@@ -150,10 +146,9 @@ static void no_time_that_has_passed_is_less_than_none(void **state)
 }
 
 /* A Redis that is slow for a while is no jump, and its calls are made all the same. */
-static void a_slow_redis_is_no_jump(void **state)
+TEST(a_slow_redis_is_no_jump)
 {
     struct pair pair;
-    (void)state;
     pair_open(&pair, NULL, AUTO);
     answers(pair.client[0], "POST /locks/n?ttl=1m", NULL, 201, NULL);
     for (int i = 0; i < 3; i++) {
@@ -173,10 +168,9 @@ static void a_slow_redis_is_no_jump(void **state)
 }
 
 /* One batond sees the clock ahead, which is right again before the other has looked. */
-static void a_clock_that_jumps_there_and_back_ends_nothing(void **state)
+TEST(a_clock_that_jumps_there_and_back_ends_nothing)
 {
     enum { TRIES = 4, STEP_MS = 230, LONG_MS = 5 * 60 * 1000 };
-    (void)state;
     for (int i = 0; i < TRIES; i++) {
         struct jumping_clock clock;
         struct pair pair;
@@ -197,18 +191,4 @@ static void a_clock_that_jumps_there_and_back_ends_nothing(void **state)
         pair_close(&pair);
         jumping_clock_close(&clock);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clock_that_is_set_right_begins_no_quarantine_of_the_way_back),
-        cmocka_unit_test(no_time_that_has_passed_is_less_than_none),
-        cmocka_unit_test(what_a_jump_has_begun_can_be_ended),
-        cmocka_unit_test(a_clock_that_jumps_makes_nobody_hold_a_lock_twice),
-        cmocka_unit_test(a_slow_redis_is_no_jump),
-        cmocka_unit_test(a_clock_that_jumps_there_and_back_ends_nothing),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("quarantine_clock", tests, NULL, NULL);
 }

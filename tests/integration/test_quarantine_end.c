@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-#define LIST(...)     ((const char *const[]){__VA_ARGS__, NULL})
-
 enum {
     DAY_MS = 24 * 3600 * 1000,
     LOOK_MS = 1300, /* each batond looks at the record once a second */
@@ -90,12 +87,11 @@ static void all_workers_grant(const struct batond_process *batond, const char *b
 }
 
 /* Also for those who wait; and to end it twice, or where there is none, changes nothing. */
-static void it_ends_for_all_batonds(void **state)
+TEST(it_ends_for_all_batonds)
 {
     struct pair pair;
     struct batond_process late;
     struct parked *waits[2];
-    (void)state;
     open_in_quarantine(&pair);
     for (int i = 0; i < 2; i++) {
         waits[i] = parked_send(pair.batond[i].port, NULL,
@@ -128,10 +124,9 @@ static void it_ends_for_all_batonds(void **state)
     pair_close(&pair);
 }
 
-static void what_is_lost_afterwards_begins_another_one(void **state)
+TEST(what_is_lost_afterwards_begins_another_one)
 {
     struct pair pair;
-    (void)state;
     open_in_quarantine(&pair);
     end_quarantine(pair.client[0]);
     for (int i = 0; i < 2; i++)
@@ -149,10 +144,9 @@ static void what_is_lost_afterwards_begins_another_one(void **state)
 }
 
 /* It remembers holds that end later than all that the others know, and has not noticed the loss. */
-static void who_stood_still_meanwhile_does_not_begin_it_again(void **state)
+TEST(who_stood_still_meanwhile_does_not_begin_it_again)
 {
     struct pair pair;
-    (void)state;
     pair_open_with(&pair, NULL, LIST("--workers=1", AUTO, "--max-ttl=24h"));
     answers(pair.client[0], "POST /locks/n?ttl=5m", NULL, 201, NULL);
     process_signal(&pair.batond[1].process, SIGSTOP);
@@ -171,10 +165,9 @@ static void who_stood_still_meanwhile_does_not_begin_it_again(void **state)
     pair_close(&pair);
 }
 
-static void one_of_a_set_length_is_ended_too(void **state)
+TEST(one_of_a_set_length_is_ended_too)
 {
     struct pair pair;
-    (void)state;
     pair_open_with(&pair, NULL, LIST("--workers=2", "--quarantine=10m"));
     answers(pair.client[0], "POST /locks/n?ttl=5m", NULL, 201, NULL);
     pair_restart(&pair);
@@ -199,11 +192,10 @@ static char *since_of(struct http_client *client)
 }
 
 /* When it began, all say alike, also who was not there; and without Redis it is not ended. */
-static void it_is_told_of(void **state)
+TEST(it_is_told_of)
 {
     struct pair pair;
     struct batond_process late;
-    (void)state;
     open_in_quarantine(&pair);
     for (int i = 0; i < 2; i++) {
         struct http_client *client = pair.client[i];
@@ -325,12 +317,11 @@ static void is_in_the_log(struct batond_process *batond)
     json_decref(line);
 }
 
-static void who_may_break_every_lock_ends_what_one_released_lock_has_cost(void **state)
+TEST(who_may_break_every_lock_ends_what_one_released_lock_has_cost)
 {
     struct guarded guarded;
     struct http_client *client;
     char token[TOKEN_TEXT];
-    (void)state;
     guarded_open_with(&guarded, PRINCIPALS, LENGTH(PRINCIPALS), LIST("--workers=1", AUTO));
     client = guarded.service.client;
     asks_for(client, AS("ci"), "POST /locks/ci%2Fa?ttl=24h", 201);
@@ -353,18 +344,4 @@ static void who_may_break_every_lock_ends_what_one_released_lock_has_cost(void *
     asks_for(client, AS("ci"), "POST /locks/ci%2Fa", 201);
     is_in_the_log(&guarded.service.batond);
     guarded_close(&guarded);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_ends_for_all_batonds),
-        cmocka_unit_test(what_is_lost_afterwards_begins_another_one),
-        cmocka_unit_test(who_stood_still_meanwhile_does_not_begin_it_again),
-        cmocka_unit_test(one_of_a_set_length_is_ended_too),
-        cmocka_unit_test(it_is_told_of),
-        cmocka_unit_test(who_may_break_every_lock_ends_what_one_released_lock_has_cost),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,11 +11,10 @@ enum { NOTICED_MS = 1300 }; /* one look each second */
 static const char AUTO[] = "--quarantine=auto";
 
 /* The numbers of a name that Redis has forgotten come from its clock. */
-static void fences_grow_though_all_is_lost_and_the_clock_goes_back(void **state)
+TEST(fences_grow_though_all_is_lost_and_the_clock_goes_back)
 {
     struct jumping_clock clock;
     struct pair pair;
-    (void)state;
     jumping_clock_open(&clock);
     pair_open(&pair, &(struct redis_options){.environment = clock.environment}, AUTO);
     answers(pair.client[0], "POST /locks/n?ttl=100ms", NULL, 201, NULL);
@@ -29,11 +28,10 @@ static void fences_grow_though_all_is_lost_and_the_clock_goes_back(void **state)
 }
 
 /* Nor are the last of them given again where it has an older one of the name. */
-static void fences_grow_though_the_newest_are_lost_and_the_clock_goes_back(void **state)
+TEST(fences_grow_though_the_newest_are_lost_and_the_clock_goes_back)
 {
     struct jumping_clock clock;
     struct pair pair;
-    (void)state;
     jumping_clock_open(&clock);
     pair_open(&pair, &(struct redis_options){.environment = clock.environment}, AUTO);
     answers(pair.client[0], "POST /locks/n?ttl=100ms", NULL, 201, NULL);
@@ -63,10 +61,9 @@ static void lose_all(struct pair *pair, enum loss loss)
 
 /* Its numbers run ahead of the clock then, and go on: what is above them moves with them. Before
  * anybody has noticed, and of the batond that did not grant them, too. */
-static void fences_grow_though_all_is_lost_long_after_the_clock_went_back(void **state)
+TEST(fences_grow_though_all_is_lost_long_after_the_clock_went_back)
 {
     enum { GRANTS = 5 };
-    (void)state;
     for (enum loss loss = 0; loss < LOSSES; loss++) {
         struct jumping_clock clock;
         struct pair pair;
@@ -101,11 +98,10 @@ static void fences_grow_though_all_is_lost_long_after_the_clock_went_back(void *
 /* Nobody has seen it go back, but what is told of a name gives it away: to both batonds, by the
  * record.
  */
-static void fences_grow_though_the_clock_went_back_while_no_batond_was_there(void **state)
+TEST(fences_grow_though_the_clock_went_back_while_no_batond_was_there)
 {
     struct jumping_clock clock;
     struct pair pair;
-    (void)state;
     jumping_clock_open(&clock);
     jumping_clock_set(&clock, 600);
     pair_open(&pair, &(struct redis_options){.environment = clock.environment}, AUTO);
@@ -128,11 +124,10 @@ static void fences_grow_though_the_clock_went_back_while_no_batond_was_there(voi
 }
 
 /* With the same clock, its numbers go on where those of the one before it had come to. */
-static void another_run_of_redis_lets_no_fence_run_ahead_of_the_clock(void **state)
+TEST(another_run_of_redis_lets_no_fence_run_ahead_of_the_clock)
 {
     enum { NAMES = 3, MARGIN_US = 200000 };
     struct pair pair;
-    (void)state;
     pair_open(&pair, NULL, "--quarantine=off");
     answers(pair.client[0], "POST /locks/n", NULL, 201, NULL);
     redis_process_kill(&pair.redis);
@@ -148,17 +143,4 @@ static void another_run_of_redis_lets_no_fence_run_ahead_of_the_clock(void **sta
         answers(pair.client[i % 2], "DELETE /locks/n?force=true", NULL, 200, NULL);
     }
     pair_close(&pair);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fences_grow_though_all_is_lost_and_the_clock_goes_back),
-        cmocka_unit_test(fences_grow_though_the_newest_are_lost_and_the_clock_goes_back),
-        cmocka_unit_test(fences_grow_though_all_is_lost_long_after_the_clock_went_back),
-        cmocka_unit_test(fences_grow_though_the_clock_went_back_while_no_batond_was_there),
-        cmocka_unit_test(another_run_of_redis_lets_no_fence_run_ahead_of_the_clock),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("quarantine_fences", tests, NULL, NULL);
 }

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 enum {
     LOOK_MS = 1100,
     PATIENCE_MS = CLOCK_HANG_MS,
@@ -98,10 +96,9 @@ static void both_wait_for_it(struct scene *scene)
 
 /* It has looked at what Redis has before, and thinks no better of it for that: this is the same
  * server, started anew, and no replica that was promoted. */
-static void who_is_second_to_say_so_is_heard(void **state)
+TEST(who_is_second_to_say_so_is_heard)
 {
     struct scene scene;
-    (void)state;
     open_scene(&scene);
     lose_a_lock(&scene);
     scene.proxy.mark = WORD(5, "begin");
@@ -115,10 +112,9 @@ static void who_is_second_to_say_so_is_heard(void **state)
     close_scene(&scene);
 }
 
-static void what_was_not_heard_is_said_again(void **state)
+TEST(what_was_not_heard_is_said_again)
 {
     struct scene scene;
-    (void)state;
     open_scene(&scene);
     lose_a_lock(&scene);
     scene.proxy.mode = PROXY_CLOSED;
@@ -130,14 +126,4 @@ static void what_was_not_heard_is_said_again(void **state)
     scene.proxy.mode = PROXY_OPEN;
     both_wait_for_it(&scene);
     close_scene(&scene);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_is_second_to_say_so_is_heard),
-        cmocka_unit_test(what_was_not_heard_is_said_again),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

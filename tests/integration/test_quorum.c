@@ -33,7 +33,7 @@ static void await_held(struct on_quorum *story, const char *name, int members)
     await_held_at(&story->servers, name, members);
 }
 
-static void a_lock_is_held_by_all_members_and_let_go(void **state)
+TEST(a_lock_is_held_by_all_members_and_let_go)
 {
     struct on_quorum *story = story_of(state);
     await_all(story);
@@ -76,7 +76,7 @@ static void a_lock_is_held_by_all_members_and_let_go(void **state)
 
 /* Members remove in portions what has ended of very many; whoever asks meanwhile is told how it is,
  * rather than to come again. */
-static void very_many_that_ended_hold_nobody_up(void **state)
+TEST(very_many_that_ended_hold_nobody_up)
 {
     enum { LONG = 1100, SHORT = 2100, TTL_MS = 3000 };
     struct on_quorum *story = story_of(state);
@@ -102,7 +102,18 @@ static void comes_to_be_ended(struct http_client *client, const char *request)
     assert_string_equal(http_text(client, "code"), "hold_ended");
 }
 
-static void break_by_fence_ends_that_hold_everywhere(void **state)
+TEST(a_break_ends_it_everywhere)
+{
+    struct on_quorum *story = story_of(state);
+    answers_token(story->client, TOKEN, "POST /locks/broken", NULL, 201, NULL);
+    await_held(story, "broken", 5);
+    answers(story->other, "DELETE /locks/broken?force=true", NULL, 200, NULL);
+    assert_int_equal(http_integer(story->other, "broken"), 1);
+    await_held(story, "broken", 0);
+    answers_token(story->client, TOKEN, "PUT /locks/broken", NULL, 409, "not_held");
+}
+
+TEST(break_by_fence_ends_that_hold_everywhere)
 {
     struct on_quorum *story = story_of(state);
     char request[80];
@@ -122,18 +133,7 @@ static void break_by_fence_ends_that_hold_everywhere(void **state)
     assert_int_equal(member_integer(story->client, "hold_count"), 1);
 }
 
-static void a_break_ends_it_everywhere(void **state)
-{
-    struct on_quorum *story = story_of(state);
-    answers_token(story->client, TOKEN, "POST /locks/broken", NULL, 201, NULL);
-    await_held(story, "broken", 5);
-    answers(story->other, "DELETE /locks/broken?force=true", NULL, 200, NULL);
-    assert_int_equal(http_integer(story->other, "broken"), 1);
-    await_held(story, "broken", 0);
-    answers_token(story->client, TOKEN, "PUT /locks/broken", NULL, 409, "not_held");
-}
-
-static void a_release_by_way_of_another_batond_wakes(void **state)
+TEST(a_release_by_way_of_another_batond_wakes)
 {
     struct on_quorum *story = story_of(state);
     for (int i = 0; i < 5; i++) {
@@ -151,7 +151,7 @@ static void a_release_by_way_of_another_batond_wakes(void **state)
     }
 }
 
-static void an_expiry_wakes(void **state)
+TEST(an_expiry_wakes)
 {
     struct on_quorum *story = story_of(state);
     int64_t begun = clock_ms();
@@ -160,7 +160,7 @@ static void an_expiry_wakes(void **state)
     assert_true(clock_ms() - begun >= 399);
 }
 
-static void a_wait_ends_and_can_be_cancelled(void **state)
+TEST(a_wait_ends_and_can_be_cancelled)
 {
     struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/waits", NULL, 201, NULL);
@@ -179,7 +179,7 @@ static void a_wait_ends_and_can_be_cancelled(void **state)
     comes_to_queue(story->client, "waits", 0);
 }
 
-static void hang_up_leaves_no_hold(void **state)
+TEST(hang_up_leaves_no_hold)
 {
     struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/gone", NULL, 201, NULL);
@@ -206,24 +206,7 @@ static void hang_up_leaves_no_hold(void **state)
     await_held(story, "gone", 0);
 }
 
-static void a_connection_holds(void **state)
-{
-    struct on_quorum *story = story_of(state);
-    struct parked *parked = parked_send_token(story->batond.port, TOKEN,
-                                              "POST /locks/stream?hold=connection&ttl=6s&wait=10s");
-    assert_true(parked_hears(parked, "\"granted\"", PATIENCE_MS));
-    assert_true(parked_hears(parked, "\"heartbeat\"", PATIENCE_MS));
-    redis_process_kill(&story->servers.members[2]);
-    for (int i = 0; i < 2; i++)
-        assert_true(parked_hears(parked, "\"heartbeat\"", PATIENCE_MS));
-    answers(story->other, "POST /locks/stream", NULL, 409, "locked");
-    redis_process_resume(&story->servers.members[2]);
-    await_all(story);
-    parked_close(parked);
-    await_held(story, "stream", 0);
-}
-
-static void own_hold_is_watched(void **state)
+TEST(own_hold_is_watched)
 {
     static const char WAITS[] = "a-token-that-waits-here-1";
     struct on_quorum *story = story_of(state);
@@ -249,7 +232,7 @@ static void own_hold_is_watched(void **state)
     parked_close(ended);
 }
 
-static void a_change_is_told(void **state)
+TEST(a_change_is_told)
 {
     struct on_quorum *story = story_of(state);
     char request[100];
@@ -272,7 +255,7 @@ static void a_change_is_told(void **state)
 }
 
 /* The first request does not wait, so no member tells this batond of what comes between the two. */
-static void a_change_after_a_look_without_wait_is_told(void **state)
+TEST(a_change_after_a_look_without_wait_is_told)
 {
     struct on_quorum *story = story_of(state);
     char request[100];
@@ -290,9 +273,26 @@ static void a_change_after_a_look_without_wait_is_told(void **state)
     parked_close(parked);
 }
 
+TEST(a_connection_holds)
+{
+    struct on_quorum *story = story_of(state);
+    struct parked *parked = parked_send_token(story->batond.port, TOKEN,
+                                              "POST /locks/stream?hold=connection&ttl=6s&wait=10s");
+    assert_true(parked_hears(parked, "\"granted\"", PATIENCE_MS));
+    assert_true(parked_hears(parked, "\"heartbeat\"", PATIENCE_MS));
+    redis_process_kill(&story->servers.members[2]);
+    for (int i = 0; i < 2; i++)
+        assert_true(parked_hears(parked, "\"heartbeat\"", PATIENCE_MS));
+    answers(story->other, "POST /locks/stream", NULL, 409, "locked");
+    redis_process_resume(&story->servers.members[2]);
+    await_all(story);
+    parked_close(parked);
+    await_held(story, "stream", 0);
+}
+
 /* Members away */
 
-static void two_may_be_away(void **state)
+TEST(two_may_be_away)
 {
     struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/before?ttl=60s", NULL, 201, NULL);
@@ -314,7 +314,7 @@ static void two_may_be_away(void **state)
     await_held(story, "before", 0); /* the frozen one, too, had heard of nothing */
 }
 
-static void three_away_is_503(void **state)
+TEST(three_away_is_503)
 {
     struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/three?ttl=60s", NULL, 201, NULL);
@@ -342,7 +342,7 @@ static void three_away_is_503(void **state)
 }
 
 /* Also behind others who wait, who stay in line. */
-static void waiter_that_comes_while_three_are_away_gets_503(void **state)
+TEST(waiter_that_comes_while_three_are_away_gets_503)
 {
     struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/line?mode=shared&owner=me", NULL, 201, NULL);
@@ -367,7 +367,7 @@ static void waiter_that_comes_while_three_are_away_gets_503(void **state)
 }
 
 /* The member with the greatest number goes, and whoever comes later must know it all the same. */
-static void fences_grow_without_the_greatest(void **state)
+TEST(fences_grow_without_the_greatest)
 {
     struct on_quorum *story = story_of(state);
     int64_t last = 0;
@@ -416,7 +416,7 @@ static void fences_grow_without_the_greatest(void **state)
 
 /* A member comes back empty: who repeats its request has the hold there again, but not after its
  * release. */
-static void repeat_restores_the_hold_at_an_emptied_member(void **state)
+TEST(repeat_restores_the_hold_at_an_emptied_member)
 {
     struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/lost?ttl=60s", NULL, 201, NULL);
@@ -435,7 +435,7 @@ static void repeat_restores_the_hold_at_an_emptied_member(void **state)
 }
 
 /* What fewer than a majority have is no hold: others may have had the lock since. */
-static void release_of_a_hold_that_a_majority_lost_is_refused(void **state)
+TEST(release_of_a_hold_that_a_majority_lost_is_refused)
 {
     struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/few?ttl=60s", NULL, 201, NULL);
@@ -448,7 +448,7 @@ static void release_of_a_hold_that_a_majority_lost_is_refused(void **state)
     await_held(story, "few", 0);
 }
 
-static void hold_that_a_majority_lost_is_granted_anew(void **state)
+TEST(hold_that_a_majority_lost_is_granted_anew)
 {
     struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/anew?ttl=60s&owner=me", NULL, 201, NULL);
@@ -466,7 +466,7 @@ static void hold_that_a_majority_lost_is_granted_anew(void **state)
 }
 
 /* An owner is a label, which only a request that re-enters is let in by. */
-static void same_owner_is_refused_unless_it_reenters(void **state)
+TEST(same_owner_is_refused_unless_it_reenters)
 {
     struct on_quorum *story = story_of(state);
     static const char WAITS[] = "POST /locks/label?wait=50s&owner=me";
@@ -487,7 +487,7 @@ static void same_owner_is_refused_unless_it_reenters(void **state)
 }
 
 /* It lets nobody in, so its owner waits behind others. */
-static void released_hold_that_stays_taken_brings_its_owner_no_place_in_front(void **state)
+TEST(released_hold_that_stays_taken_brings_its_owner_no_place_in_front)
 {
     struct on_quorum *story = story_of(state);
     static const char AGAIN[] = "POST /locks/behind?wait=50s&owner=me&reentrant";
@@ -508,7 +508,7 @@ static void released_hold_that_stays_taken_brings_its_owner_no_place_in_front(vo
 }
 
 /* Of a token that is exclusive at some members and shared at others, a majority has neither. */
-static void modes_are_not_counted_together(void **state)
+TEST(modes_are_not_counted_together)
 {
     struct on_quorum *story = story_of(state);
     static const char AGAIN[] = "POST /locks/modes?ttl=60s&owner=me&mode=shared";
@@ -530,7 +530,7 @@ static void modes_are_not_counted_together(void **state)
 
 /* A release that not all members have heard is one, and a late duplicate of the request that it
  * ended does not get the lock. */
-static void released_token_is_refused_by_members_that_missed_it(void **state)
+TEST(released_token_is_refused_by_members_that_missed_it)
 {
     struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/back?ttl=60s", NULL, 201, NULL);
@@ -555,13 +555,56 @@ static void released_token_is_refused_by_members_that_missed_it(void **state)
     await_held(story, "back", 0);
 }
 
+/* A member has lost everything, and so have the batonds that knew of it: the others remember. */
+TEST(a_new_batond_learns_of_a_loss_from_the_others)
+{
+    static const char *const FLAGS[] = {"--workers=1", "--quarantine=auto", NULL};
+    struct quorum_servers servers;
+    struct batond_process batond;
+    quorum_servers_start(&servers);
+    const struct batond_options options = {.redis_url = servers.url, .arguments = FLAGS};
+    batond_process_start(&batond, &options);
+    struct http_client *client = http_client_new(batond.url);
+    await_up(client, "5 of 5");
+    answers_token(client, TOKEN, "POST /locks/host?ttl=60s", NULL, 201, NULL);
+    batond_close(&batond, client);
+    for (int i = 3; i < QUORUM_MEMBERS; i++) /* which never had it */
+        freeReplyObject(redis_process_command(&servers.members[i], "DEL baton:{host}"));
+    redis_process_flush(&servers.members[0]);
+
+    batond_process_start(&batond, &options);
+    client = http_client_new(batond.url);
+    await_up(client, "5 of 5");
+    if (http_call(client, "POST", "/locks/host", NULL) == 201)
+        fail_msg("granted twice");
+    batond_close(&batond, client);
+    quorum_servers_stop(&servers);
+}
+
+static void lose(struct quorum_servers *servers, int from, int to)
+{
+    for (int i = from; i < to; i++) {
+        redis_process_kill(&servers->members[i]);
+        redis_process_resume(&servers->members[i]);
+    }
+}
+
+static void await_quarantines(struct http_client *client, size_t members)
+{
+    int64_t deadline = clock_ms() + PATIENCE_MS;
+    await_up(client, "5 of 5");
+    do {
+        assert_true(clock_ms() < deadline);
+        answers(client, "GET /quarantine", NULL, 200, NULL);
+    } while (json_array_size(member(client, "servers")) < members);
+}
+
 /* Three come back empty: what they have forgotten may still be held, and is waited for. */
-static void members_that_forgot_sit_it_out(void **state)
+TEST(members_that_forgot_sit_it_out)
 {
     enum { TTL_MS = 2000 * 99 / 100 - 2 }; /* as it is told */
     struct quorum_servers servers;
     struct batond_process batond;
-    (void)state;
     quorum_servers_start(&servers);
     struct http_client *client =
         batond_open(&batond, servers.url, (const char *const[]){"--quarantine=auto", NULL});
@@ -586,31 +629,14 @@ static void members_that_forgot_sit_it_out(void **state)
     quorum_servers_stop(&servers);
 }
 
-static void lose(struct quorum_servers *servers, int from, int to)
-{
-    for (int i = from; i < to; i++) {
-        redis_process_kill(&servers->members[i]);
-        redis_process_resume(&servers->members[i]);
-    }
-}
-
-static void await_quarantines(struct http_client *client, size_t members)
-{
-    int64_t deadline = clock_ms() + PATIENCE_MS;
-    await_up(client, "5 of 5");
-    do {
-        assert_true(clock_ms() < deadline);
-        answers(client, "GET /quarantine", NULL, 200, NULL);
-    } while (json_array_size(member(client, "servers")) < members);
-}
+/* The start */
 
 /* More than half of them are in it, so nothing is granted; the others are asked and have none. */
-static void a_quarantine_is_ended_at_all_members(void **state)
+TEST(a_quarantine_is_ended_at_all_members)
 {
     enum { LOST = 3 };
     struct quorum_servers servers;
     struct batond_process batond;
-    (void)state;
     quorum_servers_start(&servers);
     struct http_client *client =
         batond_open(&batond, servers.url, (const char *const[]){"--quarantine=auto", NULL});
@@ -643,36 +669,7 @@ static void a_quarantine_is_ended_at_all_members(void **state)
     quorum_servers_stop(&servers);
 }
 
-/* The start */
-
-/* A member has lost everything, and so have the batonds that knew of it: the others remember. */
-static void a_new_batond_learns_of_a_loss_from_the_others(void **state)
-{
-    static const char *const FLAGS[] = {"--workers=1", "--quarantine=auto", NULL};
-    struct quorum_servers servers;
-    struct batond_process batond;
-    (void)state;
-    quorum_servers_start(&servers);
-    const struct batond_options options = {.redis_url = servers.url, .arguments = FLAGS};
-    batond_process_start(&batond, &options);
-    struct http_client *client = http_client_new(batond.url);
-    await_up(client, "5 of 5");
-    answers_token(client, TOKEN, "POST /locks/host?ttl=60s", NULL, 201, NULL);
-    batond_close(&batond, client);
-    for (int i = 3; i < QUORUM_MEMBERS; i++) /* which never had it */
-        freeReplyObject(redis_process_command(&servers.members[i], "DEL baton:{host}"));
-    redis_process_flush(&servers.members[0]);
-
-    batond_process_start(&batond, &options);
-    client = http_client_new(batond.url);
-    await_up(client, "5 of 5");
-    if (http_call(client, "POST", "/locks/host", NULL) == 201)
-        fail_msg("granted twice");
-    batond_close(&batond, client);
-    quorum_servers_stop(&servers);
-}
-
-static void the_same_server_twice_is_refused(void **state)
+TEST(the_same_server_twice_is_refused)
 {
     struct on_quorum *story = story_of(state);
     struct batond_process batond;
@@ -690,35 +687,5 @@ static void the_same_server_twice_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lock_is_held_by_all_members_and_let_go),
-        cmocka_unit_test(very_many_that_ended_hold_nobody_up),
-        cmocka_unit_test(a_break_ends_it_everywhere),
-        cmocka_unit_test(break_by_fence_ends_that_hold_everywhere),
-        cmocka_unit_test(a_release_by_way_of_another_batond_wakes),
-        cmocka_unit_test(an_expiry_wakes),
-        cmocka_unit_test(a_wait_ends_and_can_be_cancelled),
-        cmocka_unit_test(hang_up_leaves_no_hold),
-        cmocka_unit_test(own_hold_is_watched),
-        cmocka_unit_test(a_change_is_told),
-        cmocka_unit_test(a_change_after_a_look_without_wait_is_told),
-        cmocka_unit_test(a_connection_holds),
-        cmocka_unit_test(two_may_be_away),
-        cmocka_unit_test(three_away_is_503),
-        cmocka_unit_test(waiter_that_comes_while_three_are_away_gets_503),
-        cmocka_unit_test(fences_grow_without_the_greatest),
-        cmocka_unit_test(repeat_restores_the_hold_at_an_emptied_member),
-        cmocka_unit_test(release_of_a_hold_that_a_majority_lost_is_refused),
-        cmocka_unit_test(hold_that_a_majority_lost_is_granted_anew),
-        cmocka_unit_test(same_owner_is_refused_unless_it_reenters),
-        cmocka_unit_test(released_hold_that_stays_taken_brings_its_owner_no_place_in_front),
-        cmocka_unit_test(modes_are_not_counted_together),
-        cmocka_unit_test(released_token_is_refused_by_members_that_missed_it),
-        cmocka_unit_test(a_new_batond_learns_of_a_loss_from_the_others),
-        cmocka_unit_test(members_that_forgot_sit_it_out),
-        cmocka_unit_test(a_quarantine_is_ended_at_all_members),
-        cmocka_unit_test(the_same_server_twice_is_refused),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("quorum", tests, begin, on_quorum_stop);
+    return tests_run(begin, on_quorum_stop);
 }

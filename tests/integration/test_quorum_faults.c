@@ -76,7 +76,7 @@ static void settle_down(struct on_quorum *story)
     clock_sleep_ms(1500);
 }
 
-static void a_break_that_comes_late_spares_the_next(void **state)
+TEST_WITH(a_break_that_comes_late_spares_the_next, begin, on_quorum_stop)
 {
     struct on_quorum *story = *state;
     char name[16];
@@ -122,7 +122,7 @@ static bool renews_while_a_member_is_slow(struct on_quorum *story, const char *n
     return true;
 }
 
-static void a_renewal_that_comes_late_does_not_shorten(void **state)
+TEST_WITH(a_renewal_that_comes_late_does_not_shorten, begin, on_quorum_stop)
 {
     struct on_quorum *story = *state;
     char name[16];
@@ -150,7 +150,7 @@ static void end_window(struct redis_process *redis)
 }
 
 /* A batond renews it for its client, however long ago that asked for it. */
-static void what_a_connection_holds_is_remembered(void **state)
+TEST_WITH(what_a_connection_holds_is_remembered, begin_careful, on_quorum_stop)
 {
     struct on_quorum *story = *state;
     struct parked *parked =
@@ -183,7 +183,7 @@ static void await_one_quarantine(struct on_quorum *story, const char *server)
 }
 
 /* Whoever runs it is told that it is one server, and in the log, which one; the others grant. */
-static void a_member_that_grants_nothing_is_named(void **state)
+TEST_WITH(a_member_that_grants_nothing_is_named, begin_careful, on_quorum_stop)
 {
     struct on_quorum *story = *state;
     struct redis_process *member = &story->servers.members[2];
@@ -232,7 +232,7 @@ static int64_t version_told(struct http_client *client)
 
 /* A version that one member alone knows is told to nobody: without it, the next would be told an
  * earlier one. */
-static void a_version_does_not_fall(void **state)
+TEST_WITH(a_version_does_not_fall, begin, on_quorum_stop)
 {
     static const char *const REQUESTS[] = {"PUT /locks/seen?ttl=10m",
                                            "POST /locks/seen?mode=shared&ttl=10m"};
@@ -258,7 +258,7 @@ static void a_version_does_not_fall(void **state)
 }
 
 /* The address of a member leads to another one's server for a while: that has one vote only. */
-static void a_server_in_the_place_of_another_counts_once(void **state)
+TEST_WITH(a_server_in_the_place_of_another_counts_once, begin, on_quorum_stop)
 {
     struct on_quorum *story = *state;
     struct redis_process *members = story->servers.members;
@@ -285,23 +285,4 @@ static void a_server_in_the_place_of_another_counts_once(void **state)
     await_up(client, "3 of 3");
     batond_close(&batond, client);
     wire_delay_stop(&wire);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_break_that_comes_late_spares_the_next, begin,
-                                        on_quorum_stop),
-        cmocka_unit_test_setup_teardown(a_renewal_that_comes_late_does_not_shorten, begin,
-                                        on_quorum_stop),
-        cmocka_unit_test_setup_teardown(a_version_does_not_fall, begin, on_quorum_stop),
-        cmocka_unit_test_setup_teardown(a_server_in_the_place_of_another_counts_once, begin,
-                                        on_quorum_stop),
-        cmocka_unit_test_setup_teardown(what_a_connection_holds_is_remembered, begin_careful,
-                                        on_quorum_stop),
-        cmocka_unit_test_setup_teardown(a_member_that_grants_nothing_is_named, begin_careful,
-                                        on_quorum_stop),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("faults of a quorum", tests, NULL, NULL);
 }

@@ -24,9 +24,17 @@ static long scripts_run(struct on_quorum *story, int member)
     return calls;
 }
 
+/* A member that the test before has frozen is connected again after a pause. */
+static int all_are_up(void **state)
+{
+    struct on_quorum *story = *state;
+    await_up(story->client, "5 of 5");
+    return 0;
+}
+
 /* Of three shared holds a majority has the last, and each member where that is has another one that
  * ends first. */
-static void a_writer_waits_for_a_change_of_shared_holds(void **state)
+TEST_WITH(a_writer_waits_for_a_change_of_shared_holds, all_are_up, NULL)
 {
     static const char *const READERS[] = {"a-token-of-the-readers-01", "a-token-of-the-readers-02",
                                           "a-token-of-the-readers-03"};
@@ -109,7 +117,7 @@ enum { AWAY_MS = 100000 }; /* what is sent meanwhile never arrives */
 
 /* Two members have it for some seconds more, and three get it anew, of which two lose it again
  * before its fence is agreed on: then those seconds are all that a majority has. */
-static void reply_has_the_ttl_of_the_members_that_agreed(void **state)
+TEST_WITH(reply_has_the_ttl_of_the_members_that_agreed, all_are_up, NULL)
 {
     struct on_quorum *story = *state;
     struct apart apart;
@@ -135,7 +143,7 @@ static void reply_has_the_ttl_of_the_members_that_agreed(void **state)
 /* Two requests with a token were told of what it has at two members, and neither gets a majority.
  * Those two do not hear of that before they are back, and the second request was for a hold that
  * would have ended by then. */
-static void hold_found_by_two_requests_at_a_minority_is_taken_back(void **state)
+TEST_WITH(hold_found_by_two_requests_at_a_minority_is_taken_back, all_are_up, NULL)
 {
     static const char TWICE[] = "a-token-that-comes-twice-2";
     struct on_quorum *story = *state;
@@ -168,7 +176,7 @@ static void hold_found_by_two_requests_at_a_minority_is_taken_back(void **state)
 
 /* Of one request, where those that have granted it go before they hear of that: for as
  * long as they are away they have it, and no longer. */
-static void grant_of_a_minority_is_taken_back_when_it_returns(void **state)
+TEST_WITH(grant_of_a_minority_is_taken_back_when_it_returns, all_are_up, NULL)
 {
     struct on_quorum *story = *state;
     struct apart apart;
@@ -203,7 +211,7 @@ static void grant_of_a_minority_is_taken_back_when_it_returns(void **state)
 }
 
 /* Three have it shared, and two, who answer first, exclusive from before. */
-static void token_counts_for_what_a_majority_has_it_for(void **state)
+TEST_WITH(token_counts_for_what_a_majority_has_it_for, all_are_up, NULL)
 {
     struct on_quorum *story = *state;
     answers_token(story->client, TOKEN, "POST /locks/mixed?ttl=60s&owner=me", NULL, 201, NULL);
@@ -245,7 +253,7 @@ static void await_key_at_all(struct on_quorum *story, const char *key)
 enum { BEFORE_END_MS = 30000 }; /* of a wait of 50 s, at whose end batond looks in any case */
 
 /* No member knows any more that batond watches the name, so none sends a message. */
-static void change_without_any_message_reaches_watcher(void **state)
+TEST_WITH(change_without_any_message_reaches_watcher, all_are_up, NULL)
 {
     static const char SERVERS[] = "baton:{told}:servers";
     struct on_quorum *story = *state;
@@ -266,26 +274,7 @@ static void change_without_any_message_reaches_watcher(void **state)
     parked_close(watcher);
 }
 
-/* A member that the test before has frozen is connected again after a pause. */
-static int all_are_up(void **state)
-{
-    struct on_quorum *story = *state;
-    await_up(story->client, "5 of 5");
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, all_are_up)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(a_writer_waits_for_a_change_of_shared_holds),
-        TEST(reply_has_the_ttl_of_the_members_that_agreed),
-        TEST(hold_found_by_two_requests_at_a_minority_is_taken_back),
-        TEST(grant_of_a_minority_is_taken_back_when_it_returns),
-        TEST(token_counts_for_what_a_majority_has_it_for),
-        TEST(change_without_any_message_reaches_watcher),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("members of a quorum", tests, begin, on_quorum_stop);
+    return tests_run(begin, on_quorum_stop);
 }

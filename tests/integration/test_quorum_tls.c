@@ -72,7 +72,7 @@ static void all_are_spoken_to_by_tls(struct story *story)
     }
 }
 
-static void locks_are_held_and_waited_for(void **state)
+TEST(locks_are_held_and_waited_for)
 {
     struct story *story = *state;
     const struct batond_options options = options_of(story);
@@ -114,7 +114,7 @@ static void locks_are_held_and_waited_for(void **state)
 }
 
 /* Three are nobody's friends: that is too few. */
-static void members_of_another_authority_are_refused(void **state)
+TEST(members_of_another_authority_are_refused)
 {
     struct story *story = *state;
     const struct batond_options options = options_of(story);
@@ -129,10 +129,5 @@ static void members_of_another_authority_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(locks_are_held_and_waited_for),
-        cmocka_unit_test(members_of_another_authority_are_refused),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("quorum by TLS", tests, begin, finish);
+    return tests_run(begin, finish);
 }

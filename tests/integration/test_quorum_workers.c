@@ -35,7 +35,7 @@ static void token_of(int number, char token[40])
     snprintf(token, 40, "a-token-that-waits-in-line-%d", number);
 }
 
-static void waiters_of_all_workers_are_served_in_order(void **state)
+TEST(waiters_of_all_workers_are_served_in_order)
 {
     struct on_quorum *story = *state;
     struct parked *parked[CROWD];
@@ -91,7 +91,7 @@ static void *come(void *context)
     return NULL;
 }
 
-static void nobody_passes_those_who_wait(void **state)
+TEST(nobody_passes_those_who_wait)
 {
     struct on_quorum *story = *state;
     struct parked *parked[CROWD];
@@ -126,7 +126,7 @@ static void nobody_passes_those_who_wait(void **state)
     assert_int_equal(newcomers.granted, 0);
 }
 
-static void a_place_is_resumed_at_any_worker(void **state)
+TEST(a_place_is_resumed_at_any_worker)
 {
     struct on_quorum *story = *state;
     char first_token[40], path[80];
@@ -160,7 +160,7 @@ static void a_place_is_resumed_at_any_worker(void **state)
     }
 }
 
-static void a_place_is_kept_for_no_longer(void **state)
+TEST(a_place_is_kept_for_no_longer)
 {
     struct on_quorum *story = *state;
     answers_token(story->client, TOKEN, "POST /locks/brief", NULL, 201, NULL);
@@ -171,7 +171,7 @@ static void a_place_is_kept_for_no_longer(void **state)
 }
 
 /* Whoever has a hold already stands in front of all, wherever it came to. */
-static void an_upgrade_comes_first(void **state)
+TEST(an_upgrade_comes_first)
 {
     struct on_quorum *story = *state;
     char token[40];
@@ -295,7 +295,7 @@ static void await_nothing(struct on_quorum *story, const char *name)
     } while (quorum_servers_held(&story->servers, name) > 0);
 }
 
-static void all_at_once(void **state)
+TEST(all_at_once)
 {
     struct busy busy = {.story = *state, .until = clock_ms() + BUSY_MS};
     struct actor actors[ACTORS];
@@ -316,11 +316,10 @@ static void all_at_once(void **state)
 }
 
 /* Who is stopped answers all of its workers' waiters, and ends. */
-static void a_drain_answers_all(void **state)
+TEST(a_drain_answers_all)
 {
     struct on_quorum story;
     struct parked *parked[CROWD];
-    (void)state;
     on_quorum_open(&story, 1, FLAGS);
     answers_token(story.client, TOKEN, "POST /locks/drained", NULL, 201, NULL);
     for (int i = 0; i < CROWD; i++)
@@ -337,15 +336,5 @@ static void a_drain_answers_all(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(waiters_of_all_workers_are_served_in_order),
-        cmocka_unit_test(nobody_passes_those_who_wait),
-        cmocka_unit_test(a_place_is_resumed_at_any_worker),
-        cmocka_unit_test(a_place_is_kept_for_no_longer),
-        cmocka_unit_test(an_upgrade_comes_first),
-        cmocka_unit_test(all_at_once),
-        cmocka_unit_test(a_drain_answers_all),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("workers of a quorum", tests, begin, on_quorum_stop);
+    return tests_run(begin, on_quorum_stop);
 }

@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static const char TOKEN[] = "my-token-0123456789abcdef";
 
 /* Every operation that needs Redis. */
@@ -55,11 +53,10 @@ static void resumes(struct http_client *client)
         fail_msg("not ready: %s", client->reply.body);
 }
 
-static void a_redis_that_goes_and_comes_back(void **state)
+TEST(a_redis_that_goes_and_comes_back)
 {
     struct service service;
     char token[TOKEN_TEXT];
-    (void)state;
     service_open(&service, &(struct redis_options){.durable = true}, NULL);
     answers(service.client, "POST /locks/kept?ttl=10m", NULL, 201, NULL);
     keep_token(service.client, token);
@@ -78,10 +75,9 @@ static void a_redis_that_goes_and_comes_back(void **state)
 }
 
 /* The connection stands, and nothing comes back. */
-static void a_redis_that_is_stuck(void **state)
+TEST(a_redis_that_is_stuck)
 {
     struct service service;
-    (void)state;
     service_open(&service, NULL, NULL);
     answers(service.client, "GET /readyz", NULL, 200, NULL);
     redis_process_freeze(&service.redis);
@@ -96,11 +92,10 @@ static void a_redis_that_is_stuck(void **state)
     service_close(&service);
 }
 
-static void a_full_redis_grants_nothing_and_releases(void **state)
+TEST(a_full_redis_grants_nothing_and_releases)
 {
     struct service service;
     char token[TOKEN_TEXT];
-    (void)state;
     service_open(&service, NULL, NULL);
     answers(service.client, "POST /locks/full", NULL, 201, NULL);
     keep_token(service.client, token);
@@ -126,11 +121,10 @@ static void a_full_redis_grants_nothing_and_releases(void **state)
     service_close(&service);
 }
 
-static void a_redis_that_comes_later(void **state)
+TEST(a_redis_that_comes_later)
 {
     struct redis_process redis;
     struct batond_process batond;
-    (void)state;
     redis_process_start(&redis, &(struct redis_options){.port = true});
     redis_process_halt(&redis);
     struct http_client *client = batond_open(&batond, redis.port_url, NULL);
@@ -146,12 +140,11 @@ static void a_redis_that_comes_later(void **state)
 }
 
 /* Asks as soon as anybody listens, which is before batond says so. */
-static void request_right_after_the_start_is_served(void **state)
+TEST(request_right_after_the_start_is_served)
 {
     enum { STARTS = 10 };
     static const char REQUEST[] = "POST /locks/first?mode=shared HTTP/1.1\r\nHost: h\r\n\r\n";
     struct redis_process redis;
-    (void)state;
     redis_process_start(&redis, NULL);
     for (int i = 0; i < STARTS; i++) {
         struct batond_process batond;
@@ -171,16 +164,4 @@ static void request_right_after_the_start_is_served(void **state)
         assert_int_equal(batond_process_stop(&batond), 0);
     }
     redis_process_stop(&redis);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_redis_that_goes_and_comes_back),
-        cmocka_unit_test(a_redis_that_is_stuck),
-        cmocka_unit_test(a_full_redis_grants_nothing_and_releases),
-        cmocka_unit_test(a_redis_that_comes_later),
-        cmocka_unit_test(request_right_after_the_start_is_served),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,11 +44,10 @@ static void is_handed_over_after_pause(int port, struct http_client *client, con
     parked_close(waiter);
 }
 
-static void idle_timeout_of_redis_costs_no_request(void **state)
+TEST(idle_timeout_of_redis_costs_no_request)
 {
     static const char *const arguments[] = {"--timeout", "1", NULL};
     struct service service;
-    (void)state;
     service_open(&service, &(struct redis_options){.arguments = arguments}, NULL);
     clock_sleep_ms(IDLE_MS);
     is_handed_over_after_pause(service.batond.port, service.client, "handed");
@@ -83,7 +82,7 @@ static void proxy_start(struct process *proxy, struct temp_dir *dir, int port, c
     assert_true(clock_wait_until(is_listening, &port, CLOCK_HANG_MS));
 }
 
-static void idle_timeout_of_a_proxy_costs_no_request(void **state)
+TEST(idle_timeout_of_a_proxy_costs_no_request)
 {
     struct redis_process redis;
     struct batond_process batond;
@@ -91,7 +90,6 @@ static void idle_timeout_of_a_proxy_costs_no_request(void **state)
     struct temp_dir dir;
     char url[60];
     int port = free_port();
-    (void)state;
     redis_process_start(&redis, NULL);
     proxy_start(&proxy, &dir, port, strchr(redis.url, '/') + 2);
     snprintf(url, sizeof url, "redis://127.0.0.1:%d", port);
@@ -103,13 +101,4 @@ static void idle_timeout_of_a_proxy_costs_no_request(void **state)
     process_kill(&proxy);
     temp_dir_remove(&dir);
     redis_process_stop(&redis);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(idle_timeout_of_redis_costs_no_request),
-        cmocka_unit_test(idle_timeout_of_a_proxy_costs_no_request),
-    };
-    return cmocka_run_group_tests_name("redis_idle", tests, NULL, NULL);
 }

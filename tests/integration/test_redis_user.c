@@ -337,7 +337,7 @@ static int end(void **state)
     return 0;
 }
 
-static void its_rules_are_enough(void **state)
+TEST(its_rules_are_enough)
 {
     struct world *world = *state;
     make_user(world, NULL);
@@ -390,13 +390,12 @@ static void those_of_a_part_are_needed(void **state)
 }
 
 /* This program once more for each part of them, all at a time. */
-static void each_of_them_is_needed(void **state)
+TEST(each_of_them_is_needed)
 {
     static const char *const SELF[] = {"/proc/self/exe", NULL};
     struct temp_dir dir;
     struct process parts[PARTS];
     bool good = true;
-    (void)state;
     temp_dir_make(&dir);
     for (int i = 0; i < PARTS; i++) {
         char part[sizeof PART + 4], log[sizeof dir.path + 4];
@@ -419,14 +418,10 @@ static void each_of_them_is_needed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(its_rules_are_enough),
-        cmocka_unit_test(each_of_them_is_needed),
-    };
     const struct CMUnitTest part[] = {
         cmocka_unit_test(those_of_a_part_are_needed),
     };
     if (getenv(PART))
         return cmocka_run_group_tests_name("redis_user_part", part, begin, end);
-    return cmocka_run_group_tests_name("redis_user", tests, begin, end);
+    return tests_run(begin, end);
 }

@@ -68,13 +68,12 @@ static void is_logged(struct story *story, const char *cause)
     assert_true(clock_wait_until(comes_to_log, &asking, CLOCK_HANG_MS));
 }
 
-static void missing_function_commands_are_named_to_every_request(void **state)
+TEST(missing_function_commands_are_named_to_every_request)
 {
     static const struct {
         const char *command;
         const char *cause;
     } ALL[] = {{"FUNCTION", "unknown command 'FUNCTION'"}, {"FCALL", "unknown command 'FCALL'"}};
-    (void)state;
     for (size_t i = 0; i < sizeof ALL / sizeof *ALL; i++) {
         struct story story;
         story_open(&story, ALL[i].command);
@@ -91,10 +90,9 @@ static void missing_function_commands_are_named_to_every_request(void **state)
     }
 }
 
-static void renamed_command_of_functions_is_named(void **state)
+TEST(renamed_command_of_functions_is_named)
 {
     struct story story;
-    (void)state;
     story_open(&story, "ZADD");
     is_named(&story, "GET", "/readyz", "COMMANDS zadd");
     is_logged(&story, "COMMANDS zadd");
@@ -104,10 +102,9 @@ static void renamed_command_of_functions_is_named(void **state)
     story_close(&story);
 }
 
-static void start_without_info_or_client_is_refused_with_the_cause(void **state)
+TEST(start_without_info_or_client_is_refused_with_the_cause)
 {
     static const char *const ALL[] = {"INFO", "CLIENT"};
-    (void)state;
     for (size_t i = 0; i < sizeof ALL / sizeof *ALL; i++) {
         struct redis_process redis;
         struct batond_process batond;
@@ -126,10 +123,9 @@ static void start_without_info_or_client_is_refused_with_the_cause(void **state)
 }
 
 /* What batond does without. */
-static void other_commands_may_be_renamed(void **state)
+TEST(other_commands_may_be_renamed)
 {
     static const char *const ALL[] = {"HELLO", "FLUSHALL", "CONFIG", "WAIT", "KEYS", "EVALSHA"};
-    (void)state;
     for (size_t i = 0; i < sizeof ALL / sizeof *ALL; i++) {
         struct story story;
         story_open(&story, ALL[i]);
@@ -138,15 +134,4 @@ static void other_commands_may_be_renamed(void **state)
         answers(story.client, "POST /locks/a?mode=shared", NULL, 201, NULL);
         story_close(&story);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(missing_function_commands_are_named_to_every_request),
-        cmocka_unit_test(renamed_command_of_functions_is_named),
-        cmocka_unit_test(start_without_info_or_client_is_refused_with_the_cause),
-        cmocka_unit_test(other_commands_may_be_renamed),
-    };
-    return cmocka_run_group_tests_name("renamed_commands", tests, NULL, NULL);
 }

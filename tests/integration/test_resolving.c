@@ -11,11 +11,10 @@ static void all_else_goes_on(const struct batond_process *batond)
     http_client_free(client);
 }
 
-static void a_silent_name_server_holds_up_nothing(void **state)
+TEST(a_silent_name_server_holds_up_nothing)
 {
     struct batond_process batond[SILENT_SITES];
     struct silent_names names;
-    (void)state;
     if (!silent_names_open(&names))
         skip();
     for (int i = 0; i < SILENT_SITES; i++)
@@ -32,12 +31,4 @@ static void a_silent_name_server_holds_up_nothing(void **state)
         batond_process_stop(&batond[i]);
     }
     silent_names_close(&names);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_silent_name_server_holds_up_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

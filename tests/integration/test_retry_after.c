@@ -13,7 +13,7 @@ static void is_told(struct http_client *client, const char *request, const char 
     assert_in_range(member_integer(client, "holders.0.ttl_ms"), 60000, 3600000);
 }
 
-static void retry_after_long_lease_is_ten_seconds(void **state)
+TEST(retry_after_long_lease_is_ten_seconds)
 {
     struct http_client *client = ((struct service *)*state)->client;
     answers(client, "POST /locks/long?ttl=1h", NULL, 201, NULL);
@@ -28,7 +28,7 @@ static void retry_after_long_lease_is_ten_seconds(void **state)
     assert_string_equal(http_header(client, "Retry-After"), "10");
 }
 
-static void retry_after_short_lease_is_its_end(void **state)
+TEST(retry_after_short_lease_is_its_end)
 {
     struct http_client *client = ((struct service *)*state)->client;
     answers(client, "POST /locks/short?ttl=9s", NULL, 201, NULL);
@@ -42,9 +42,5 @@ static void retry_after_short_lease_is_its_end(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(retry_after_long_lease_is_ten_seconds),
-        cmocka_unit_test(retry_after_short_lease_is_its_end),
-    };
-    return cmocka_run_group_tests_name("retry_after", tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

@@ -232,7 +232,7 @@ static void is_gone(pid_t pid, const char *token)
         fail_msg("%zu copies of %s:\n%s", count, token, places);
 }
 
-static void no_token_outlives_its_request(void **state)
+TEST_WITH(no_token_outlives_its_request, service_start, service_stop)
 {
     struct journey journey;
     if (!heap_wipes() || geteuid() != 0)
@@ -244,7 +244,7 @@ static void no_token_outlives_its_request(void **state)
 }
 
 /* What says who asks: a principal's token, one that nobody has, and both as Basic. */
-static void no_principal_s_token_outlives_its_request(void **state)
+TEST(no_principal_s_token_outlives_its_request)
 {
     static const char *const FORMS[] = {NULL, "Authorization: Bearer tell-tale-of-nobody-at-all",
                                         "Authorization: Basic OnRlbGwtdGFsZS1vZi1ub2JvZHk="};
@@ -253,7 +253,6 @@ static void no_principal_s_token_outlives_its_request(void **state)
     static const char LOCK_TOKEN[] = "tell-tale-of-a-token-over-tls";
     struct secure secure;
     char token[PRINCIPAL_TOKEN_TEXT], flag[160], header[PRINCIPAL_HEADER_TEXT], lock[64];
-    (void)state;
     if (!heap_wipes() || geteuid() != 0)
         skip();
     secure_prepare(&secure);
@@ -288,7 +287,7 @@ static void no_principal_s_token_outlives_its_request(void **state)
 }
 
 /* The test itself can see a token: of a hold that a connection keeps. */
-static void a_token_in_use_is_found(void **state)
+TEST_WITH(a_token_in_use_is_found, service_start, service_stop)
 {
     char places[MEMORY_PLACES];
     if (!heap_wipes() || geteuid() != 0)
@@ -380,11 +379,10 @@ static void a_token_is_told_by_its_mark(const struct service *service)
 }
 
 /* At the most talkative level, and over losses of Redis. */
-static void no_secret_is_told(void **state)
+TEST(no_secret_is_told)
 {
     struct service service;
     struct journey journey;
-    (void)state;
     if (geteuid() != 0)
         skip();
     for (int by_flag = 0; by_flag < 2; by_flag++) {
@@ -408,11 +406,10 @@ static void no_secret_is_told(void **state)
 }
 
 /* To connect again: once for the process, once for a worker, and for each of its connections. */
-static void a_password_is_kept_as_often_as_it_is_needed(void **state)
+TEST(a_password_is_kept_as_often_as_it_is_needed)
 {
     struct service service;
     char places[MEMORY_PLACES];
-    (void)state;
     if (!heap_wipes() || geteuid() != 0)
         skip();
     for (int by_flag = 0; by_flag < 2; by_flag++) {
@@ -438,11 +435,10 @@ static void has_line(const struct service *service, const char *line)
     free(status);
 }
 
-static void a_process_gives_up_what_it_does_not_need(void **state)
+TEST(a_process_gives_up_what_it_does_not_need)
 {
     static const char *const ARGUMENTS[] = {"--sandbox", NULL};
     struct service service;
-    (void)state;
     service_open(&service, NULL, (const char *const[]){"--sandbox=false", NULL});
     has_line(&service, "\nNoNewPrivs:\t1\n");
     has_line(&service, "\nSeccomp:\t0\n");
@@ -463,10 +459,9 @@ static void a_process_gives_up_what_it_does_not_need(void **state)
     service_close(&service);
 }
 
-static void a_build_without_the_filter_says_so(void **state)
+TEST(a_build_without_the_filter_says_so)
 {
     struct batond_process batond;
-    (void)state;
     if (sandbox_check(NULL) == 0)
         skip();
     static const char *const ARGUMENTS[] = {"--sandbox", NULL};
@@ -482,14 +477,5 @@ static void a_build_without_the_filter_says_so(void **state)
 int main(void)
 {
     setenv("LD_BIND_NOW", "1", 1); /* docs/security.md, Secrets: for the batonds */
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_token_in_use_is_found, service_start, service_stop),
-        cmocka_unit_test_setup_teardown(no_token_outlives_its_request, service_start, service_stop),
-        cmocka_unit_test(no_principal_s_token_outlives_its_request),
-        cmocka_unit_test(no_secret_is_told),
-        cmocka_unit_test(a_password_is_kept_as_often_as_it_is_needed),
-        cmocka_unit_test(a_process_gives_up_what_it_does_not_need),
-        cmocka_unit_test(a_build_without_the_filter_says_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

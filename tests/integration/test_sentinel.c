@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static double figure(struct http_client *client, const char *name)
 {
     assert_int_equal(http_call(client, "GET", "/metrics", NULL), 200);
@@ -43,35 +41,7 @@ static int64_t acquire_in_the_end(struct http_client *client, const char *path)
     return 0;
 }
 
-static void switch_is_followed_and_reported(void **state)
-{
-    struct watched *watched = *state;
-    struct batond_process batond;
-    char line[1024];
-    struct http_client *client = batond_open(&batond, watched->url, LIST("--workers=1"));
-    assert_true(process_wait_line(&batond.process, "\"listening\"", NULL, line, sizeof line, 0));
-    assert_non_null(strstr(line, watched->url));
-    int old = watched_primary(watched, 0);
-    assert_true(
-        process_wait_line(&batond.process, "redis is up", NULL, line, sizeof line, CLOCK_HANG_MS));
-    assert_non_null(strstr(line, "\"server\":\"Redis at redis://127.0.0.1:"));
-    expect_primary(client, watched, old);
-    assert_true(figure(client, "baton_redis_switches_total") == 0);
-
-    int64_t before = acquire_in_the_end(client, "/locks/a?ttl=1s&owner=me");
-    redis_process_kill(&watched->servers[old]);
-    clock_sleep_ms(50);
-    int64_t after = acquire_in_the_end(client, "/locks/a?ttl=1s&owner=me");
-    assert_true(after > before);
-    expect_primary(client, watched, watched_await_other(watched, old));
-    assert_true(figure(client, "baton_redis_switches_total") == 1);
-    /* who waits is woken through the new one */
-    answers(client, "POST /locks/b?ttl=500ms", NULL, 201, NULL);
-    answers(client, "POST /locks/b?wait=15s", NULL, 201, NULL);
-    batond_close(&batond, client);
-}
-
-static void place_of_primary_needs_metrics(void **state)
+TEST(place_of_primary_needs_metrics)
 {
     static const struct {
         const char *principal; /* NULL: nobody */
@@ -100,11 +70,35 @@ static void place_of_primary_needs_metrics(void **state)
     temp_dir_remove(&dir);
 }
 
+TEST(switch_is_followed_and_reported)
+{
+    struct watched *watched = *state;
+    struct batond_process batond;
+    char line[1024];
+    struct http_client *client = batond_open(&batond, watched->url, LIST("--workers=1"));
+    assert_true(process_wait_line(&batond.process, "\"listening\"", NULL, line, sizeof line, 0));
+    assert_non_null(strstr(line, watched->url));
+    int old = watched_primary(watched, 0);
+    assert_true(
+        process_wait_line(&batond.process, "redis is up", NULL, line, sizeof line, CLOCK_HANG_MS));
+    assert_non_null(strstr(line, "\"server\":\"Redis at redis://127.0.0.1:"));
+    expect_primary(client, watched, old);
+    assert_true(figure(client, "baton_redis_switches_total") == 0);
+
+    int64_t before = acquire_in_the_end(client, "/locks/a?ttl=1s&owner=me");
+    redis_process_kill(&watched->servers[old]);
+    clock_sleep_ms(50);
+    int64_t after = acquire_in_the_end(client, "/locks/a?ttl=1s&owner=me");
+    assert_true(after > before);
+    expect_primary(client, watched, watched_await_other(watched, old));
+    assert_true(figure(client, "baton_redis_switches_total") == 1);
+    /* who waits is woken through the new one */
+    answers(client, "POST /locks/b?ttl=500ms", NULL, 201, NULL);
+    answers(client, "POST /locks/b?wait=15s", NULL, 201, NULL);
+    batond_close(&batond, client);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(place_of_primary_needs_metrics),
-        cmocka_unit_test(switch_is_followed_and_reported),
-    };
-    return cmocka_run_group_tests_name("sentinel", tests, watched_set_up, watched_tear_down);
+    return tests_run(watched_set_up, watched_tear_down);
 }

@@ -12,9 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-#define LIST(...)     ((const char *const[]){__VA_ARGS__, NULL})
-
 /* One Redis for all tests; each has a batond of its own. */
 static int start(void **state)
 {
@@ -77,7 +74,7 @@ static void is_refused(const struct batond_options *options, int expected, const
     free(output);
 }
 
-static void wrong_setting_is_named_in_one_line(void **state)
+TEST(wrong_setting_is_named_in_one_line)
 {
     static const struct {
         const char *flag, *variable; /* of which one is given */
@@ -103,12 +100,11 @@ static void wrong_setting_is_named_in_one_line(void **state)
     is_refused(&(struct batond_options){.state_dir = "/dev/null/x"}, 1, "/dev/null", "--state-dir");
 }
 
-static void help_and_version_are_printed(void **state)
+TEST(help_and_version_are_printed)
 {
     static const char *const ASKED[][3] = {{"--help", NULL, "Usage: batond"},
                                            {"--workers=nonsense", "-h", "Usage: batond"},
                                            {"--version", NULL, "batond "}};
-    (void)state;
     for (size_t i = 0; i < LENGTH(ASKED); i++) {
         int code;
         char *text =
@@ -119,7 +115,7 @@ static void help_and_version_are_printed(void **state)
     }
 }
 
-static void flags_and_variables_are_in_force(void **state)
+TEST(flags_and_variables_are_in_force)
 {
     struct redis_process *redis = *state;
     struct batond_process one, two;
@@ -158,7 +154,7 @@ static void flags_and_variables_are_in_force(void **state)
 }
 
 /* Kubernetes sets the first ones for a service of the name baton-redis. */
-static void unknown_variables_are_named_in_one_warning(void **state)
+TEST(unknown_variables_are_named_in_one_warning)
 {
     static const char WARNING[] = "\"level\":\"warn\",\"msg\":\"some variables have no effect";
     struct batond_process batond;
@@ -178,7 +174,7 @@ static void unknown_variables_are_named_in_one_warning(void **state)
 
 /* Starts the program as it is, without the flags that batond_process gives it, at an address that
  * is this test's alone. */
-static void listen_variable_and_log_level_are_in_force(void **state)
+TEST(listen_variable_and_log_level_are_in_force)
 {
     struct process process;
     struct temp_dir dir;
@@ -204,7 +200,7 @@ static void listen_variable_and_log_level_are_in_force(void **state)
     temp_dir_remove(&dir);
 }
 
-static void log_format_may_be_text(void **state)
+TEST(log_format_may_be_text)
 {
     struct batond_process batond;
     char line[512];
@@ -218,7 +214,7 @@ static void log_format_may_be_text(void **state)
 }
 
 /* SIGHUP has nothing to read again. */
-static void open_listener_serves_whoever_is_allowed(void **state)
+TEST(open_listener_serves_whoever_is_allowed)
 {
     struct batond_process batond;
     struct http_client *client =
@@ -233,7 +229,7 @@ static void open_listener_serves_whoever_is_allowed(void **state)
 }
 
 /* batond prints a token and a principal; another batond takes both as they are. */
-static void new_token_is_accepted_with_its_principal(void **state)
+TEST(new_token_is_accepted_with_its_principal)
 {
     static const char *const WRONG[][2] = {{"--new-token", "--new-token needs the name"},
                                            {"--new-token=", "--new-token: expected a name"},
@@ -268,7 +264,7 @@ static void new_token_is_accepted_with_its_principal(void **state)
         is_refused(&(struct batond_options){.arguments = LIST(WRONG[i][0])}, 2, WRONG[i][1], "");
 }
 
-static void port_in_use_is_named(void **state)
+TEST(port_in_use_is_named)
 {
     struct batond_process batond;
     char listen[64];
@@ -319,7 +315,7 @@ static bool are_all_there(void *context)
 }
 
 /* A thread names itself first of all, which may be after another one has answered. */
-static void each_worker_is_a_thread(void **state)
+TEST(each_worker_is_a_thread)
 {
     struct batond_process batond;
     struct http_client *client = serve(&batond, redis_url_of(state), NULL, LIST("BATON_WORKERS=5"));
@@ -330,17 +326,5 @@ static void each_worker_is_a_thread(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_setting_is_named_in_one_line),
-        cmocka_unit_test(help_and_version_are_printed),
-        cmocka_unit_test(flags_and_variables_are_in_force),
-        cmocka_unit_test(unknown_variables_are_named_in_one_warning),
-        cmocka_unit_test(listen_variable_and_log_level_are_in_force),
-        cmocka_unit_test(log_format_may_be_text),
-        cmocka_unit_test(open_listener_serves_whoever_is_allowed),
-        cmocka_unit_test(new_token_is_accepted_with_its_principal),
-        cmocka_unit_test(port_in_use_is_named),
-        cmocka_unit_test(each_worker_is_a_thread),
-    };
-    return cmocka_run_group_tests_name("settings", tests, start, stop);
+    return tests_run(start, stop);
 }

@@ -66,7 +66,7 @@ static void give(struct http_client *client, const char *token, const char *name
     answers_token(client, token, request, NULL, 200, NULL);
 }
 
-static void all_are_held_under_one_token(void **state)
+TEST(all_are_held_under_one_token)
 {
     struct http_client *client = service_of(state)->client;
     char token[TOKEN_TEXT];
@@ -92,7 +92,7 @@ static void all_are_held_under_one_token(void **state)
     }
 }
 
-static void all_are_waited_for(void **state)
+TEST(all_are_waited_for)
 {
     struct service *service = service_of(state);
     struct http_client *client = service->client;
@@ -121,7 +121,7 @@ static void all_are_waited_for(void **state)
 }
 
 /* The client has gone before it can be told. */
-static void hang_up_gives_all_locks_back(void **state)
+TEST(hang_up_gives_all_locks_back)
 {
     struct service *service = service_of(state);
     char body[100], name[40];
@@ -137,7 +137,7 @@ static void hang_up_gives_all_locks_back(void **state)
     }
 }
 
-static void all_are_renewed(void **state)
+TEST(all_are_renewed)
 {
     struct http_client *client = service_of(state)->client;
     answers_with(client, HEADER, "POST /locks?ttl=5s", "{\"names\": [\"renew-a\", \"renew-b\"]}",
@@ -160,7 +160,7 @@ static void all_are_renewed(void **state)
     assert_in_range(member_integer(client, "holders.0.ttl_ms"), 60001, 90000);
 }
 
-static void all_are_released(void **state)
+TEST(all_are_released)
 {
     static const char BODY[] =
         "{\"token\": \"a-token-for-several-0001\", \"names\": [\"free-b\", \"free-a\"]}";
@@ -187,7 +187,7 @@ static void all_are_released(void **state)
     assert_int_equal(holds_of(client, "free-c"), 0);
 }
 
-static void what_is_missing_is_named(void **state)
+TEST(what_is_missing_is_named)
 {
     static const struct {
         const char *request, *header, *body, *parameter;
@@ -209,13 +209,5 @@ static void what_is_missing_is_named(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_are_held_under_one_token),
-        cmocka_unit_test(all_are_waited_for),
-        cmocka_unit_test(hang_up_gives_all_locks_back),
-        cmocka_unit_test(all_are_renewed),
-        cmocka_unit_test(all_are_released),
-        cmocka_unit_test(what_is_missing_is_named),
-    };
-    return cmocka_run_group_tests_name("several", tests, start, stop);
+    return tests_run(start, stop);
 }

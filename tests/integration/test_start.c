@@ -24,11 +24,10 @@ static void run_commands(const char *text, char output[OUTPUT_LONGEST])
     assert_int_equal(pclose(shell), 0);
 }
 
-static void text_has_commands_that_work(void **state)
+TEST(text_has_commands_that_work)
 {
     struct service service;
     char output[OUTPUT_LONGEST];
-    (void)state;
     service_open(&service, NULL, NULL);
     answers_with(service.client, "Accept: */*", "GET /", NULL, 200, NULL);
     run_commands(service.client->reply.body, output);
@@ -37,10 +36,9 @@ static void text_has_commands_that_work(void **state)
     service_close(&service);
 }
 
-static void browser_is_led_to_page(void **state)
+TEST(browser_is_led_to_page)
 {
     struct service service;
-    (void)state;
     service_open(&service, NULL, NULL);
     answers_with(service.client, "Accept: text/html,application/xml;q=0.9,*/*;q=0.8", "GET /", NULL,
                  302, NULL);
@@ -49,11 +47,10 @@ static void browser_is_led_to_page(void **state)
     service_close(&service);
 }
 
-static void text_says_how_to_log_in(void **state)
+TEST(text_says_how_to_log_in)
 {
     static const struct file_principal PRINCIPALS[] = {{"ci", "[]", NULL}};
     struct guarded guarded;
-    (void)state;
     guarded_open(&guarded, PRINCIPALS, 1, 1);
     answers(guarded.service.client, "GET /", NULL, 200, NULL);
     assert_non_null(strstr(guarded.service.client->reply.body,
@@ -61,24 +58,12 @@ static void text_says_how_to_log_in(void **state)
     guarded_close(&guarded);
 }
 
-static void text_says_https_where_that_is_served(void **state)
+TEST(text_says_https_where_that_is_served)
 {
     struct secure secure;
-    (void)state;
     secure_open(&secure, true, NULL);
     secure.client->tls = &secure.tls;
     answers(secure.client, "GET /", NULL, 200, NULL);
     assert_non_null(strstr(secure.client->reply.body, " --cert FILE --key FILE 'https://"));
     secure_close(&secure);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_has_commands_that_work),
-        cmocka_unit_test(browser_is_led_to_page),
-        cmocka_unit_test(text_says_how_to_log_in),
-        cmocka_unit_test(text_says_https_where_that_is_served),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

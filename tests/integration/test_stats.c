@@ -81,7 +81,7 @@ static void let_go(struct guarded *guarded, const char *name, const char *token)
 }
 
 /* Some are granted, some go, some have waited long enough: in the end nobody waits. */
-static void who_waits_is_told_until_the_wait_ends(void **state)
+TEST(who_waits_is_told_until_the_wait_ends)
 {
     struct guarded *guarded = *state;
     struct parked *parked[WAITERS];
@@ -116,7 +116,7 @@ static void who_waits_is_told_until_the_wait_ends(void **state)
 }
 
 /* Of several names one is waited for at a time. */
-static void several_names_wait_one_by_one(void **state)
+TEST(several_names_wait_one_by_one)
 {
     static const char BODY[] = "{\"names\":[\"n1\",\"n2\"],\"wait_ms\":20000}";
     struct guarded *guarded = *state;
@@ -137,7 +137,7 @@ static void several_names_wait_one_by_one(void **state)
     assert_waiters(guarded, "n1", 0);
 }
 
-static void only_what_may_be_read_is_told(void **state)
+TEST(only_what_may_be_read_is_told)
 {
     struct guarded *guarded = *state;
     char tokens[2][TOKEN_TEXT];
@@ -160,7 +160,7 @@ static void only_what_may_be_read_is_told(void **state)
     parked_close(closed);
 }
 
-static void a_list_is_as_long_as_is_asked_for(void **state)
+TEST(a_list_is_as_long_as_is_asked_for)
 {
     struct guarded *guarded = *state;
     struct http_client *client = guarded->service.client;
@@ -178,11 +178,5 @@ static void a_list_is_as_long_as_is_asked_for(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_waits_is_told_until_the_wait_ends),
-        cmocka_unit_test(several_names_wait_one_by_one),
-        cmocka_unit_test(only_what_may_be_read_is_told),
-        cmocka_unit_test(a_list_is_as_long_as_is_asked_for),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
+    return tests_run(start, stop);
 }

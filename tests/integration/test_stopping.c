@@ -23,12 +23,11 @@ static void stopping_is_announced(const struct service *service, int signal)
         process_wait_line(&service->batond.process, "\"stopping\"", NULL, NULL, 0, CLOCK_HANG_MS));
 }
 
-static void stop_finishes_requests_in_flight(void **state)
+TEST(stop_finishes_requests_in_flight)
 {
     struct service service;
     int fds[IN_FLIGHT];
     char request[200], reply[4096];
-    (void)state;
     service_open(&service, NULL, NULL);
     answers(service.client, "GET /readyz", NULL, 200, NULL);
     for (int i = 0; i < IN_FLIGHT; i++)
@@ -56,12 +55,11 @@ static void stop_finishes_requests_in_flight(void **state)
     service_close(&service);
 }
 
-static void stop_does_not_wait_for_redis(void **state)
+TEST(stop_does_not_wait_for_redis)
 {
     struct service service;
     char reply[4096];
     static const char REQUEST[] = "POST /locks/away HTTP/1.1\r\nHost: h\r\n\r\n";
-    (void)state;
     service_open(&service, NULL, NULL);
     answers(service.client, "GET /readyz", NULL, 200, NULL);
     int fd = raw_connect(service.batond.port);
@@ -78,10 +76,9 @@ static void stop_does_not_wait_for_redis(void **state)
     service_close(&service);
 }
 
-static void signals_during_the_stop_change_nothing(void **state)
+TEST(signals_during_the_stop_change_nothing)
 {
     static const int SIGNALS[] = {SIGTERM, SIGINT, SIGHUP};
-    (void)state;
     for (int i = 0; i < ROUNDS; i++) {
         struct service service;
         service_open(&service, NULL, NULL);
@@ -108,14 +105,13 @@ static bool comes_to_listen(int port)
 }
 
 /* Where batond was given no standard descriptors, its log must not go into its own sockets. */
-static void batond_serves_without_standard_descriptors(void **state)
+TEST(batond_serves_without_standard_descriptors)
 {
     struct service service;
     struct process process;
     char listen[40], log[120];
     int port = free_port();
     const char *program = getenv("BATON_TEST_BATOND");
-    (void)state;
     service_open(&service, NULL, NULL);
     snprintf(listen, sizeof listen, "--listen=127.0.0.1:%d", port);
     snprintf(log, sizeof log, "%s/closed.log", service.batond.dir.path);
@@ -131,12 +127,11 @@ static void batond_serves_without_standard_descriptors(void **state)
 
 /* All places are taken by connections that do nothing, and more clients wait behind them. The last
  * test, as a process cannot raise such a limit again. */
-static void stop_does_not_wait_for_a_backlog(void **state)
+TEST(stop_does_not_wait_for_a_backlog)
 {
     enum { FILES = 200, CROWD = 160 }; /* 64 of the files are not for connections */
     struct service service;
     int fds[CROWD];
-    (void)state;
     SKIP_UNDER_VALGRIND("valgrind keeps the limit of descriptors to itself");
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){FILES, FILES}), 0);
     service_open(&service, NULL, (const char *const[]){"--workers=1", NULL});
@@ -152,14 +147,13 @@ static void stop_does_not_wait_for_a_backlog(void **state)
 }
 
 /* Whoever starts batond by hand and closes the window does not leave it behind. */
-static void closed_terminal_ends_batond(void **state)
+TEST(closed_terminal_ends_batond)
 {
     struct redis_process redis;
     char seen[4096];
     size_t length = 0;
     ssize_t count;
     int terminal, status;
-    (void)state;
     const char *program = getenv("BATON_TEST_BATOND");
     assert_non_null(program);
     redis_process_start(&redis, NULL);
@@ -184,17 +178,4 @@ static void closed_terminal_ends_batond(void **state)
     assert_true(clock_ms() < until);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     redis_process_stop(&redis);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stop_finishes_requests_in_flight),
-        cmocka_unit_test(stop_does_not_wait_for_redis),
-        cmocka_unit_test(closed_terminal_ends_batond),
-        cmocka_unit_test(signals_during_the_stop_change_nothing),
-        cmocka_unit_test(batond_serves_without_standard_descriptors),
-        cmocka_unit_test(stop_does_not_wait_for_a_backlog),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,8 +22,6 @@
 
 enum { TEXT = 1024, KEPT_AS = 9 };
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 struct manager {
     struct redis_process redis;
     struct temp_dir dir;
@@ -143,23 +141,20 @@ static void tell_a_life(bool abstract)
     end(&manager);
 }
 
-static void its_life_is_told_by_a_path(void **state)
+TEST(its_life_is_told_by_a_path)
 {
-    (void)state;
     tell_a_life(false);
 }
 
-static void its_life_is_told_by_an_abstract_name(void **state)
+TEST(its_life_is_told_by_an_abstract_name)
 {
-    (void)state;
     tell_a_life(true);
 }
 
-static void the_status_tells_that_redis_is_away(void **state)
+TEST(the_status_tells_that_redis_is_away)
 {
     struct manager manager;
     struct batond_process batond;
-    (void)state;
     begin(&manager, false);
     launch(&manager, &batond, NULL, NULL);
     comes_to_be_told(&manager, "READY=1");
@@ -173,12 +168,11 @@ static void the_status_tells_that_redis_is_away(void **state)
     end(&manager);
 }
 
-static void the_watchdog_hears_of_it_while_all_loops_turn(void **state)
+TEST(the_watchdog_hears_of_it_while_all_loops_turn)
 {
     enum { EACH_MS = 200, SIGNS = 5, SILENT_MS = 4 * EACH_MS };
     struct manager manager;
     struct batond_process batond;
-    (void)state;
     SKIP_UNDER_VALGRIND("its threads take turns");
     begin(&manager, false);
     int64_t begun = clock_ms();
@@ -201,11 +195,10 @@ static void the_watchdog_hears_of_it_while_all_loops_turn(void **state)
 }
 
 /* Such variables are inherited by mistake. */
-static void variables_of_another_process_are_ignored(void **state)
+TEST(variables_of_another_process_are_ignored)
 {
     struct manager manager;
     struct batond_process batond;
-    (void)state;
     begin(&manager, false);
     batond_process_launch(
         &batond, &(struct batond_options){.redis_url = manager.redis.url,
@@ -233,12 +226,11 @@ static void put_in_front(const struct temp_dir *dir)
 }
 
 /* The embedded Redis would tell that it is ready, and take its parent's place. */
-static void what_it_starts_does_not_inherit_it(void **state)
+TEST(what_it_starts_does_not_inherit_it)
 {
     struct manager manager;
     struct batond_process batond;
     char path[4096], file[120], *text;
-    (void)state;
     begin(&manager, false);
     put_in_front(&manager.dir);
     snprintf(path, sizeof path, "PATH=%s:%s", manager.dir.path, getenv("PATH"));
@@ -257,10 +249,9 @@ static void what_it_starts_does_not_inherit_it(void **state)
     end(&manager);
 }
 
-static void an_address_that_nobody_knows_is_no_reason_to_stop(void **state)
+TEST(an_address_that_nobody_knows_is_no_reason_to_stop)
 {
     struct batond_process batond;
-    (void)state;
     batond_process_launch(
         &batond, &(struct batond_options){.environment = LIST("NOTIFY_SOCKET=vsock:2:1234")});
     assert_true(batond_process_listening(&batond, CLOCK_HANG_MS));
@@ -310,7 +301,7 @@ static void pass(struct process *process, const struct manager *manager, int fd,
     reserve();
 }
 
-static void a_socket_that_is_passed_is_served_by_all_workers(void **state)
+TEST(a_socket_that_is_passed_is_served_by_all_workers)
 {
     enum { CLIENTS = 30 };
     struct manager manager;
@@ -318,7 +309,6 @@ static void a_socket_that_is_passed_is_served_by_all_workers(void **state)
     struct http_client *clients[CLIENTS];
     char url[40], log[120];
     int port;
-    (void)state;
     begin(&manager, false);
     int fd = listening_socket(SOCK_STREAM, &port);
     snprintf(log, sizeof log, "%s/log", manager.dir.path);
@@ -348,7 +338,7 @@ static void a_socket_that_is_passed_is_served_by_all_workers(void **state)
     end(&manager);
 }
 
-static void what_cannot_be_served_is_refused(void **state)
+TEST(what_cannot_be_served_is_refused)
 {
     static const struct {
         int type, count;
@@ -358,7 +348,6 @@ static void what_cannot_be_served_is_refused(void **state)
         {SOCK_DGRAM, 1, "LISTEN_FDS: the socket that systemd passed is not a listening TCP socket"},
     };
     struct manager manager;
-    (void)state;
     begin(&manager, false);
     for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++) {
         struct process process;
@@ -379,17 +368,6 @@ static void what_cannot_be_served_is_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(its_life_is_told_by_a_path),
-        cmocka_unit_test(its_life_is_told_by_an_abstract_name),
-        cmocka_unit_test(the_status_tells_that_redis_is_away),
-        cmocka_unit_test(the_watchdog_hears_of_it_while_all_loops_turn),
-        cmocka_unit_test(variables_of_another_process_are_ignored),
-        cmocka_unit_test(what_it_starts_does_not_inherit_it),
-        cmocka_unit_test(an_address_that_nobody_knows_is_no_reason_to_stop),
-        cmocka_unit_test(a_socket_that_is_passed_is_served_by_all_workers),
-        cmocka_unit_test(what_cannot_be_served_is_refused),
-    };
     reserve();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

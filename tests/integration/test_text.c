@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-#define NAMES         "{\"names\":[\"two-a\",\"two-b\"]}"
+#define NAMES "{\"names\":[\"two-a\",\"two-b\"]}"
 
 #define LEFT "[0-9]+ s left"
 #define HELD "for [0-9]+ s, " LEFT
@@ -69,7 +68,7 @@ static void is_line(const char *request, const char *body, const char *pattern)
     regfree(&compiled);
 }
 
-static void each_operation_of_locks_answers_with_line(void **state)
+TEST(each_operation_of_locks_answers_with_line)
 {
     struct http_client *client = ((struct service *)*state)->client;
     for (size_t i = 0; i < LENGTH(ROWS); i++) {
@@ -88,7 +87,7 @@ static void each_operation_of_locks_answers_with_line(void **state)
     }
 }
 
-static void list_says_what_its_page_lacks(void **state)
+TEST(list_says_what_its_page_lacks)
 {
     static const char PREFIX[] = "more-";
     struct http_client *client = ((struct service *)*state)->client;
@@ -102,7 +101,7 @@ static void list_says_what_its_page_lacks(void **state)
     assert_non_null(strstr(client->reply.body, "(more with cursor="));
 }
 
-static void invisible_characters_of_owner_are_escaped(void **state)
+TEST(invisible_characters_of_owner_are_escaped)
 {
     struct http_client *client = ((struct service *)*state)->client;
     answers(client, "POST /locks/odd", "{\"owner\": \"a\\u202eb\"}", 201, NULL);
@@ -110,7 +109,7 @@ static void invisible_characters_of_owner_are_escaped(void **state)
     assert_int_equal(strncmp(client->reply.body, "held by a\\u202eb for ", 21), 0);
 }
 
-static void other_paths_answer_in_json(void **state)
+TEST(other_paths_answer_in_json)
 {
     struct http_client *client = ((struct service *)*state)->client;
     answers_with(client, "Accept: text/plain", "GET /events?limit=x", NULL, 400,
@@ -134,11 +133,5 @@ static int stop(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_operation_of_locks_answers_with_line),
-        cmocka_unit_test(list_says_what_its_page_lacks),
-        cmocka_unit_test(invisible_characters_of_owner_are_escaped),
-        cmocka_unit_test(other_paths_answer_in_json),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
+    return tests_run(start, stop);
 }

@@ -86,7 +86,7 @@ static void refuses(struct http_client *client, const char *token, const char *r
         fail_msg("%s: %s", request, detail);
 }
 
-static void the_next_release_reads_a_hold(void **state)
+TEST_WITH(the_next_release_reads_a_hold, set_up, tear_down)
 {
     struct site *site = *state;
     char token[TOKEN_TEXT];
@@ -104,7 +104,7 @@ static void the_next_release_reads_a_hold(void **state)
 }
 
 /* A crowd in keys of its own, and what was released a while before. */
-static void the_next_release_reads_shared_holds(void **state)
+TEST_WITH(the_next_release_reads_shared_holds, set_up, tear_down)
 {
     struct site *site = *state;
     char tokens[3][TOKEN_TEXT], released[TOKEN_TEXT];
@@ -173,7 +173,7 @@ static void await_waiters(struct http_client *client, const char *name, int64_t 
 /* The first of them is in the main key, in front. The next release hands over to a request that is
  * parked at this one, which cannot claim it any more: its client asks again at the next one, and is
  * the first. */
-static void who_waits_at_this_release_is_granted_by_the_next(void **state)
+TEST_WITH(who_waits_at_this_release_is_granted_by_the_next, set_up, tear_down)
 {
     struct site *site = *state;
     for (int others = 0; others < 3; others++) {
@@ -212,7 +212,7 @@ static void who_waits_at_this_release_is_granted_by_the_next(void **state)
     }
 }
 
-static void a_watcher_hears_of_the_next_release(void **state)
+TEST_WITH(a_watcher_hears_of_the_next_release, set_up, tear_down)
 {
     struct site *site = *state;
     char token[TOKEN_TEXT];
@@ -367,7 +367,7 @@ static void phase(struct load *load, bool uses_old, bool uses_next)
     assert_true(clock_wait_until(is_over, &goal, CLOCK_HANG_MS));
 }
 
-static void an_upgrade_under_load_loses_nothing(void **state)
+TEST_WITH(an_upgrade_under_load_loses_nothing, set_up, tear_down)
 {
     static struct client clients[CLIENTS];
     struct load load = {.site = *state, .prefix = "forward", .uses_old = true};
@@ -379,7 +379,7 @@ static void an_upgrade_under_load_loses_nothing(void **state)
 }
 
 /* The names that the next release has used wait for it; the others go on with this one. */
-static void the_way_back_under_load_loses_nothing(void **state)
+TEST_WITH(the_way_back_under_load_loses_nothing, set_up, tear_down)
 {
     static struct client clients[CLIENTS];
     struct load load = {.site = *state, .prefix = "back", .uses_next = true};
@@ -393,20 +393,4 @@ static void the_way_back_under_load_loses_nothing(void **state)
     phase(&other, true, false);
     stop_load(&other, clients);
     assert_int_equal(other.refused, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_next_release_reads_a_hold),
-        TEST(the_next_release_reads_shared_holds),
-        TEST(who_waits_at_this_release_is_granted_by_the_next),
-        TEST(a_watcher_hears_of_the_next_release),
-        TEST(an_upgrade_under_load_loses_nothing),
-        TEST(the_way_back_under_load_loses_nothing),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("upgrade", tests, NULL, NULL);
 }

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 enum { MANY = 60 };
 
 #define READ(prefix) "{\"prefix\":\"" prefix "\",\"verbs\":[\"read\"]}"
@@ -133,7 +131,7 @@ static void list(void **state, const char *principal, const char *prefix, int li
     } while (cursor[0]);
 }
 
-static void list_and_events_have_what_may_be_read(void **state)
+TEST_WITH(list_and_events_have_what_may_be_read, hold_all, NULL)
 {
     static const int LIMITS[] = {1, 2, 1000};
     struct http_client *client = client_of(state);
@@ -168,7 +166,7 @@ static void read_cursor(const char *text, char *names)
 }
 
 /* Redis finds more than fits a page, and what did not fit stands in the cursor. */
-static void cursor_has_only_what_may_be_read(void **state)
+TEST_WITH(cursor_has_only_what_may_be_read, hold_all, NULL)
 {
     struct http_client *client = client_of(state);
     char name[32], names[32768], request[32768], forged[30000] = "";
@@ -221,7 +219,7 @@ static int64_t version_now(void **state)
     return http_integer(client_of(state), "version");
 }
 
-static void watch_is_woken_by_what_it_may_read(void **state)
+TEST_WITH(watch_is_woken_by_what_it_may_read, hold_all, NULL)
 {
     char request[100], names[200] = "";
     snprintf(request, sizeof request, "GET /events?wait=20s&prefix=team&after=%" PRId64,
@@ -250,7 +248,7 @@ static void watch_is_woken_by_what_it_may_read(void **state)
 }
 
 /* What is left out does not count against the limit. */
-static void limit_counts_what_may_be_read(void **state)
+TEST_WITH(limit_counts_what_may_be_read, hold_all, NULL)
 {
     struct http_client *client = client_of(state);
     char request[100], names[200] = "";
@@ -271,7 +269,7 @@ static void limit_counts_what_may_be_read(void **state)
     assert_string_equal(names, "team/a77 team/c77 ");
 }
 
-static void stream_resumes_with_what_may_be_read(void **state)
+TEST_WITH(stream_resumes_with_what_may_be_read, hold_all, NULL)
 {
     char header[100], id[32];
     struct parked *stream =
@@ -303,7 +301,7 @@ static void stream_resumes_with_what_may_be_read(void **state)
 }
 
 /* Whoever has nothing to do here any more would otherwise go on reading for ever. */
-static void stream_of_removed_principal_ends(void **state)
+TEST_WITH(stream_of_removed_principal_ends, hold_all, NULL)
 {
     struct guarded *guarded = *state;
     static const char STREAM[] = "Accept: text/event-stream";
@@ -335,14 +333,7 @@ static void stream_of_removed_principal_ends(void **state)
     guarded_reload(guarded, PRINCIPALS, LENGTH(PRINCIPALS));
 }
 
-#define WITH(test) cmocka_unit_test_setup(test, hold_all)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        WITH(list_and_events_have_what_may_be_read), WITH(cursor_has_only_what_may_be_read),
-        WITH(watch_is_woken_by_what_it_may_read),    WITH(limit_counts_what_may_be_read),
-        WITH(stream_resumes_with_what_may_be_read),  WITH(stream_of_removed_principal_ends),
-    };
-    return cmocka_run_group_tests_name("visible", tests, start, stop);
+    return tests_run(start, stop);
 }

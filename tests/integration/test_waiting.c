@@ -87,7 +87,7 @@ static void still_waits(struct service *service, struct parked *parked, const ch
     assert_true(parked_waits(parked, 0));
 }
 
-static void a_release_hands_the_lock_over(void **state)
+TEST(a_release_hands_the_lock_over)
 {
     struct service *service = service_of(state);
     char token[TOKEN_TEXT];
@@ -130,7 +130,7 @@ static void shows_waiters(struct http_client *client, const char *query, int cou
     assert_null(member(client, path));
 }
 
-static void as_many_of_those_who_wait_are_shown_as_are_asked_for(void **state)
+TEST(as_many_of_those_who_wait_are_shown_as_are_asked_for)
 {
     struct service *service = service_of(state);
     char request[96];
@@ -148,7 +148,7 @@ static void as_many_of_those_who_wait_are_shown_as_are_asked_for(void **state)
     answers(service->client, "GET /locks/long-line?waiters=0", NULL, 400, "invalid_parameter");
 }
 
-static void a_wait_ends(void **state)
+TEST(a_wait_ends)
 {
     struct service *service = service_of(state);
     char token[TOKEN_TEXT];
@@ -171,7 +171,7 @@ static void a_wait_ends(void **state)
     answers_token(service->client, TOKEN, "POST /locks/ends", NULL, 201, NULL);
 }
 
-static void a_token_that_was_made_is_told_at_the_end(void **state)
+TEST(a_token_that_was_made_is_told_at_the_end)
 {
     struct service *service = service_of(state);
     char token[TOKEN_TEXT], made[TOKEN_TEXT];
@@ -185,7 +185,7 @@ static void a_token_that_was_made_is_told_at_the_end(void **state)
 
 /* The release and the hang-up may come in any order, or the grant between them. If the grant was on
  * its way to the client already, its TTL has to end. */
-static void a_grant_to_a_client_that_goes_is_handed_on(void **state)
+TEST(a_grant_to_a_client_that_goes_is_handed_on)
 {
     struct service *service = service_of(state);
     for (int round = 0; round < 6; round++) {
@@ -207,7 +207,7 @@ static void a_grant_to_a_client_that_goes_is_handed_on(void **state)
     }
 }
 
-static void a_hang_up_keeps_the_place_where_that_was_asked_for(void **state)
+TEST(a_hang_up_keeps_the_place_where_that_was_asked_for)
 {
     struct service *service = service_of(state);
     char token[TOKEN_TEXT];
@@ -227,7 +227,7 @@ static void a_hang_up_keeps_the_place_where_that_was_asked_for(void **state)
 }
 
 /* A loop that sends what is left of its wait ends with nothing left. */
-static void last_request_of_a_wait_may_keep_its_place(void **state)
+TEST(last_request_of_a_wait_may_keep_its_place)
 {
     static const char ASKED[] = "POST /locks/hasty?wait=0&keep=30s";
     struct service *service = service_of(state);
@@ -245,7 +245,7 @@ static void last_request_of_a_wait_may_keep_its_place(void **state)
     release(service->client, TOKEN, "hasty");
 }
 
-static void waiter_is_told_its_position(void **state)
+TEST(waiter_is_told_its_position)
 {
     struct service *service = service_of(state);
     char token[TOKEN_TEXT];
@@ -270,7 +270,7 @@ static void waiter_is_told_its_position(void **state)
     release(service->client, TOKEN, "placed");
 }
 
-static void a_wait_can_be_cancelled(void **state)
+TEST(a_wait_can_be_cancelled)
 {
     struct service *service = service_of(state);
     char token[TOKEN_TEXT];
@@ -293,16 +293,5 @@ static void a_wait_can_be_cancelled(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_release_hands_the_lock_over),
-        cmocka_unit_test(as_many_of_those_who_wait_are_shown_as_are_asked_for),
-        cmocka_unit_test(a_wait_ends),
-        cmocka_unit_test(a_token_that_was_made_is_told_at_the_end),
-        cmocka_unit_test(a_grant_to_a_client_that_goes_is_handed_on),
-        cmocka_unit_test(a_hang_up_keeps_the_place_where_that_was_asked_for),
-        cmocka_unit_test(last_request_of_a_wait_may_keep_its_place),
-        cmocka_unit_test(waiter_is_told_its_position),
-        cmocka_unit_test(a_wait_can_be_cancelled),
-    };
-    return cmocka_run_group_tests_name("waiting", tests, start, stop);
+    return tests_run(start, stop);
 }

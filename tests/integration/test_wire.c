@@ -10,7 +10,7 @@ static struct http_client *client_of(void **state)
     return ((struct service *)*state)->client;
 }
 
-static void reply_has_a_request_id(void **state)
+TEST(reply_has_a_request_id)
 {
     static const char *const REQUESTS[] = {
         "POST /locks/id",    "POST /locks/id", "PUT /locks/id",
@@ -39,7 +39,7 @@ static void reply_has_a_request_id(void **state)
     }
 }
 
-static void malformed_request_id_is_replaced(void **state)
+TEST(malformed_request_id_is_replaced)
 {
     static const char *const IDS[] = {"a b", "a,b", "a/b", "\"a\"", "\xc3\xa4", "a;b", ""};
     struct http_client *client = client_of(state);
@@ -62,9 +62,5 @@ static void malformed_request_id_is_replaced(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reply_has_a_request_id),
-        cmocka_unit_test(malformed_request_id_is_replaced),
-    };
-    return cmocka_run_group_tests(tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

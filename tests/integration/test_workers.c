@@ -75,7 +75,7 @@ static void *repeat_oneself(void *context)
     return NULL;
 }
 
-static void one_token_is_one_hold_whichever_worker_it_comes_to(void **state)
+TEST(one_token_is_one_hold_whichever_worker_it_comes_to)
 {
     struct actor actors[CLIENTS];
     long wins = 0;
@@ -123,7 +123,7 @@ static void *live(void *context)
     return NULL;
 }
 
-static void each_client_gets_its_own_replies(void **state)
+TEST(each_client_gets_its_own_replies)
 {
     struct actor actors[CLIENTS];
     all_at_once(*state, actors, live);
@@ -131,7 +131,7 @@ static void each_client_gets_its_own_replies(void **state)
         assert_int_equal(actors[i].failures, 0);
 }
 
-static void many_connections_stay_open_side_by_side(void **state)
+TEST(many_connections_stay_open_side_by_side)
 {
     enum { COUNT = 300 };
     const struct service *service = *state;
@@ -152,10 +152,5 @@ static void many_connections_stay_open_side_by_side(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_token_is_one_hold_whichever_worker_it_comes_to),
-        cmocka_unit_test(each_client_gets_its_own_replies),
-        cmocka_unit_test(many_connections_stay_open_side_by_side),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
+    return tests_run(start, stop);
 }

@@ -113,7 +113,7 @@ static void assert_found(struct locks_fixture *fixture, void (*find)(struct site
     assert_int_equal(told(fixture), 1);
 }
 
-static void whoever_finds_it_tells(void **state)
+TEST_IN_FIXTURE(whoever_finds_it_tells)
 {
     static void (*const FINDERS[])(struct site *) = {inspect, acquire, wait,     watch,    renew,
                                                      release, list,    break_it, take_back};
@@ -122,7 +122,7 @@ static void whoever_finds_it_tells(void **state)
 }
 
 /* Somebody waits at each of two servers, so both look after the end of the hold. */
-static void two_that_wait_are_told_once_in_all(void **state)
+TEST_IN_FIXTURE(two_that_wait_are_told_once_in_all)
 {
     struct locks_fixture *fixture = *state;
     fixture_lock(&fixture->here, "n", "token", TTL_MS);
@@ -153,7 +153,7 @@ static void note_queued(void *context, struct slice name)
 }
 
 /* A grant that nobody claims is a hold of which nobody was told. */
-static void what_was_never_claimed_is_not_told(void **state)
+TEST_IN_FIXTURE(what_was_never_claimed_is_not_told)
 {
     struct locks_fixture *fixture = *state;
     fixture_reopen(fixture, 500, FIXTURE_LEASE_MS);
@@ -196,7 +196,7 @@ static void assert_no_more(struct locks_fixture *fixture, int count)
     assert_string_equal(fixture->here.expired.name, "later");
 }
 
-static void whoever_granted_it_notices(void **state)
+TEST_IN_FIXTURE(whoever_granted_it_notices)
 {
     struct locks_fixture *fixture = *state;
     fixture_lock(&fixture->here, "n", "token", TTL_MS);
@@ -208,7 +208,7 @@ static void whoever_granted_it_notices(void **state)
 
 /* So do those who waited for it, and those who renewed it, though not for what they left in time.
  */
-static void what_was_ended_or_renewed_elsewhere_is_not_told(void **state)
+TEST_IN_FIXTURE(what_was_ended_or_renewed_elsewhere_is_not_told)
 {
     enum {
         ENDS_MS = 2500,
@@ -232,7 +232,7 @@ static void what_was_ended_or_renewed_elsewhere_is_not_told(void **state)
 }
 
 /* One of them ends, and is told, before the other. */
-static void each_of_those_that_share_it_is_told(void **state)
+TEST_IN_FIXTURE(each_of_those_that_share_it_is_told)
 {
     struct locks_fixture *fixture = *state;
     for (int i = 0; i < 2; i++) {
@@ -249,7 +249,7 @@ static void each_of_those_that_share_it_is_told(void **state)
     assert_string_equal(fixture->here.expired.owner, "later");
 }
 
-static void release_of_one_share_leaves_end_of_other(void **state)
+TEST_IN_FIXTURE(release_of_one_share_leaves_end_of_other)
 {
     struct locks_fixture *fixture = *state;
     for (int i = 0; i < 2; i++) {
@@ -265,7 +265,7 @@ static void release_of_one_share_leaves_end_of_other(void **state)
 }
 
 /* A wait that was granted by a message, and one that was granted by the reply to a release. */
-static void what_was_waited_for_is_noticed(void **state)
+TEST_IN_FIXTURE(what_was_waited_for_is_noticed)
 {
     struct locks_fixture *fixture = *state;
     struct site *releasers[] = {&fixture->here, &fixture->there};
@@ -286,7 +286,7 @@ static void what_was_waited_for_is_noticed(void **state)
 }
 
 /* Whoever releases twice has nothing to do with who got the name in between. */
-static void a_repeated_release_forgets_no_other_hold(void **state)
+TEST_IN_FIXTURE(a_repeated_release_forgets_no_other_hold)
 {
     struct locks_fixture *fixture = *state;
     fixture_lock(&fixture->here, "n", "first", FIXTURE_TTL_MS);
@@ -297,7 +297,7 @@ static void a_repeated_release_forgets_no_other_hold(void **state)
 }
 
 /* A key of somebody else's, by the name's own key, fails alone. */
-static void a_foreign_key_does_not_hide_the_others(void **state)
+TEST_IN_FIXTURE(a_foreign_key_does_not_hide_the_others)
 {
     struct locks_fixture *fixture = *state;
     fixture_lock(&fixture->here, "foreign", "token", 1500);
@@ -306,23 +306,4 @@ static void a_foreign_key_does_not_hide_the_others(void **state)
     freeReplyObject(redis_process_command(&fixture->redis, "RPUSH baton:{foreign} x"));
     await_told(fixture, 1);
     assert_string_equal(fixture->here.expired.name, "n");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_stop)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(whoever_finds_it_tells),
-        TEST(two_that_wait_are_told_once_in_all),
-        TEST(what_was_never_claimed_is_not_told),
-        TEST(whoever_granted_it_notices),
-        TEST(what_was_ended_or_renewed_elsewhere_is_not_told),
-        TEST(each_of_those_that_share_it_is_told),
-        TEST(release_of_one_share_leaves_end_of_other),
-        TEST(what_was_waited_for_is_noticed),
-        TEST(a_repeated_release_forgets_no_other_hold),
-        TEST(a_foreign_key_does_not_hide_the_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,7 +109,7 @@ static int64_t scans(struct locks_fixture *fixture)
     return redis_process_calls(&fixture->redis, "scan");
 }
 
-static void all_that_is_held_is_told_first(void **state)
+TEST_IN_FIXTURE(all_that_is_held_is_told_first)
 {
     struct locks_fixture *fixture = *state;
     lock(&fixture->there, "job/1");
@@ -127,7 +127,7 @@ static void all_that_is_held_is_told_first(void **state)
     assert_int_equal(watch(&fixture->here, "", 0, FIXTURE_TTL_MS, 10)->told, 4);
 }
 
-static void nothing_held_is_waited_for(void **state)
+TEST_IN_FIXTURE(nothing_held_is_waited_for)
 {
     struct locks_fixture *fixture = *state;
     static struct heard heard;
@@ -144,7 +144,7 @@ static void nothing_held_is_waited_for(void **state)
 }
 
 /* By the version that an answer gives, each change is told, whether it was watched or not. */
-static void no_change_is_missed(void **state)
+TEST_IN_FIXTURE(no_change_is_missed)
 {
     struct locks_fixture *fixture = *state;
     int64_t version = current(&fixture->here, "n");
@@ -174,7 +174,7 @@ static void no_change_is_missed(void **state)
     assert_true(heard->complete);
 }
 
-static void a_renewal_is_no_change(void **state)
+TEST_IN_FIXTURE(a_renewal_is_no_change)
 {
     struct locks_fixture *fixture = *state;
     static struct heard heard;
@@ -189,7 +189,7 @@ static void a_renewal_is_no_change(void **state)
 }
 
 /* Nothing runs in Redis when a hold ends, and nobody else asks. */
-static void an_expiry_is_told(void **state)
+TEST_IN_FIXTURE(an_expiry_is_told)
 {
     struct locks_fixture *fixture = *state;
     int64_t version = current(&fixture->here, "");
@@ -206,7 +206,7 @@ static void an_expiry_is_told(void **state)
 }
 
 /* Of a lock that is held and does not change, too, the end is known beforehand. */
-static void an_expiry_of_what_was_there_is_told(void **state)
+TEST_IN_FIXTURE(an_expiry_of_what_was_there_is_told)
 {
     struct locks_fixture *fixture = *state;
     int64_t granted = clock_ms();
@@ -219,7 +219,7 @@ static void an_expiry_of_what_was_there_is_told(void **state)
     assert_true(heard->at_ms - granted >= 1495);
 }
 
-static void a_renewed_hold_is_not_told_to_end(void **state)
+TEST_IN_FIXTURE(a_renewed_hold_is_not_told_to_end)
 {
     enum { ENDS_MS = 1500, ENDS_LATER_MS = 2500 };
     struct locks_fixture *fixture = *state;
@@ -234,7 +234,7 @@ static void a_renewed_hold_is_not_told_to_end(void **state)
     assert_string_equal(told(&heard, "n"), "free");
 }
 
-static void changes_before_the_first_watch_are_scanned(void **state)
+TEST_IN_FIXTURE(changes_before_the_first_watch_are_scanned)
 {
     struct locks_fixture *fixture = *state;
     lock(&fixture->there, "before");
@@ -250,7 +250,7 @@ static void changes_before_the_first_watch_are_scanned(void **state)
 }
 
 /* Whoever asks again at once, as a stream does, costs Redis no scan. */
-static void only_the_first_watch_scans(void **state)
+TEST_IN_FIXTURE(only_the_first_watch_scans)
 {
     struct locks_fixture *fixture = *state;
     int64_t version = current(&fixture->here, "job/");
@@ -272,7 +272,7 @@ static void only_the_first_watch_scans(void **state)
 }
 
 /* What one answer leaves out, the next ones tell: the oldest first. */
-static void a_limit_tears_nothing_apart(void **state)
+TEST_IN_FIXTURE(a_limit_tears_nothing_apart)
 {
     struct locks_fixture *fixture = *state;
     int64_t version = current(&fixture->here, "");
@@ -303,7 +303,7 @@ static void a_limit_tears_nothing_apart(void **state)
     assert_int_equal(watch(&fixture->here, "", version, 0, 5)->told, 0);
 }
 
-static void a_limit_holds_for_a_watch_that_waits(void **state)
+TEST_IN_FIXTURE(a_limit_holds_for_a_watch_that_waits)
 {
     struct locks_fixture *fixture = *state;
     static struct heard heard;
@@ -335,7 +335,7 @@ static void a_limit_holds_for_a_watch_that_waits(void **state)
     }
 }
 
-static void many_watches_hear_of_one_change(void **state)
+TEST_IN_FIXTURE(many_watches_hear_of_one_change)
 {
     struct locks_fixture *fixture = *state;
     enum { MANY = 20 };
@@ -355,7 +355,7 @@ static void many_watches_hear_of_one_change(void **state)
     free(heard);
 }
 
-static void a_watch_that_nobody_wants_is_silent(void **state)
+TEST_IN_FIXTURE(a_watch_that_nobody_wants_is_silent)
 {
     struct locks_fixture *fixture = *state;
     static struct heard starting, waiting, other;
@@ -372,7 +372,7 @@ static void a_watch_that_nobody_wants_is_silent(void **state)
     assert_int_equal(starting.done + starting.told + waiting.done + waiting.told, 0);
 }
 
-static void a_server_that_drains_answers(void **state)
+TEST_IN_FIXTURE(a_server_that_drains_answers)
 {
     struct locks_fixture *fixture = *state;
     static struct heard heard;
@@ -385,7 +385,7 @@ static void a_server_that_drains_answers(void **state)
 }
 
 /* Older than what free names remember: all that is held, and the word that some may be missing. */
-static void an_old_version_is_answered_incompletely(void **state)
+TEST_IN_FIXTURE(an_old_version_is_answered_incompletely)
 {
     struct locks_fixture *fixture = *state;
     lock(&fixture->there, "n");
@@ -396,7 +396,7 @@ static void an_old_version_is_answered_incompletely(void **state)
 }
 
 /* So many names that not all can be remembered once they are free. */
-static void memory_is_bounded(void **state)
+TEST_IN_FIXTURE(memory_is_bounded)
 {
     struct locks_fixture *fixture = *state;
     enum { MANY = 5000, AT_ONCE = 500 };
@@ -422,7 +422,7 @@ static void memory_is_bounded(void **state)
     assert_int_equal(heard->told, 0);
 }
 
-static void without_redis_it_is_unavailable(void **state)
+TEST_IN_FIXTURE(without_redis_it_is_unavailable)
 {
     struct locks_fixture *fixture = *state;
     static struct heard waiting;
@@ -442,7 +442,7 @@ static void without_redis_it_is_unavailable(void **state)
 }
 
 /* What Redis could not tell in time is found out: both what is held and what is free again. */
-static void change_while_nobody_listens_is_told(void **state)
+TEST_IN_FIXTURE(change_while_nobody_listens_is_told)
 {
     struct locks_fixture *fixture = *state;
     static struct heard heard;
@@ -467,7 +467,7 @@ static void change_while_nobody_listens_is_told(void **state)
     assert_string_equal(told(&heard, "m"), "free");
 }
 
-static void a_watch_outlives_the_loss_of_its_connection(void **state)
+TEST_IN_FIXTURE(a_watch_outlives_the_loss_of_its_connection)
 {
     struct locks_fixture *fixture = *state;
     static struct heard heard;
@@ -531,7 +531,7 @@ static void know(struct site *site, int64_t count)
 
 /* Those that it has news of, that it has no news of, and those that are forgotten: no turn of the
  * loop goes through more names where there are more. */
-static void many_names_take_many_turns(void **state)
+TEST_IN_FIXTURE(many_names_take_many_turns)
 {
     enum { MANY = 50000, TURNS = MANY / 2000 };
     static struct heard heard;
@@ -554,32 +554,4 @@ static void many_names_take_many_turns(void **state)
     print_message("it took %d, %d and %d turns\n", narrow, wide, last);
     assert_true(narrow >= TURNS);
     assert_true(last >= TURNS);
-}
-
-int main(void)
-{
-#define IN_FIXTURE(test) cmocka_unit_test_setup_teardown(test, fixture_start, fixture_stop)
-    const struct CMUnitTest tests[] = {
-        IN_FIXTURE(all_that_is_held_is_told_first),
-        IN_FIXTURE(nothing_held_is_waited_for),
-        IN_FIXTURE(no_change_is_missed),
-        IN_FIXTURE(a_renewal_is_no_change),
-        IN_FIXTURE(an_expiry_is_told),
-        IN_FIXTURE(an_expiry_of_what_was_there_is_told),
-        IN_FIXTURE(a_renewed_hold_is_not_told_to_end),
-        IN_FIXTURE(changes_before_the_first_watch_are_scanned),
-        IN_FIXTURE(only_the_first_watch_scans),
-        IN_FIXTURE(a_limit_tears_nothing_apart),
-        IN_FIXTURE(a_limit_holds_for_a_watch_that_waits),
-        IN_FIXTURE(many_watches_hear_of_one_change),
-        IN_FIXTURE(a_watch_that_nobody_wants_is_silent),
-        IN_FIXTURE(a_server_that_drains_answers),
-        IN_FIXTURE(an_old_version_is_answered_incompletely),
-        IN_FIXTURE(memory_is_bounded),
-        IN_FIXTURE(many_names_take_many_turns),
-        IN_FIXTURE(without_redis_it_is_unavailable),
-        IN_FIXTURE(change_while_nobody_listens_is_told),
-        IN_FIXTURE(a_watch_outlives_the_loss_of_its_connection),
-    };
-    return cmocka_run_group_tests_name("prefix", tests, NULL, NULL);
 }

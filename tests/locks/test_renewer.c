@@ -66,7 +66,7 @@ static void stop(struct kept *kept)
     kept->renewer = NULL;
 }
 
-static void a_hold_lives_as_long_as_it_is_kept(void **state)
+TEST_IN_FIXTURE(a_hold_lives_as_long_as_it_is_kept)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
@@ -86,7 +86,7 @@ static void a_hold_lives_as_long_as_it_is_kept(void **state)
 }
 
 /* A repeated request finds its hold with little time left, which then is kept with its own TTL. */
-static void a_hold_with_little_left_is_renewed_soon(void **state)
+TEST_IN_FIXTURE(a_hold_with_little_left_is_renewed_soon)
 {
     enum { LITTLE_MS = TTL_MS };
     struct locks_fixture *fixture = *state;
@@ -100,7 +100,7 @@ static void a_hold_with_little_left_is_renewed_soon(void **state)
     stop(&kept);
 }
 
-static void a_hold_that_was_broken_is_lost(void **state)
+TEST_IN_FIXTURE(a_hold_that_was_broken_is_lost)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
@@ -115,7 +115,7 @@ static void a_hold_that_was_broken_is_lost(void **state)
 }
 
 /* With FIXTURE_TTL_MS no renewal is due while a test goes on. */
-static void connection_is_told_at_once_who_else_ends_its_hold(void **state)
+TEST_IN_FIXTURE(connection_is_told_at_once_who_else_ends_its_hold)
 {
     struct locks_fixture *fixture = *state;
     struct acquire request = fixture_request("n", TOKEN, FIXTURE_TTL_MS);
@@ -133,7 +133,7 @@ static void connection_is_told_at_once_who_else_ends_its_hold(void **state)
     }
 }
 
-static void hold_of_connection_in_crowd_is_lost_at_once(void **state)
+TEST_IN_FIXTURE(hold_of_connection_in_crowd_is_lost_at_once)
 {
     static const char OTHER[] = "another-token-0123456789";
     struct locks_fixture *fixture = *state;
@@ -175,7 +175,7 @@ static void keep_bounded(struct kept *kept, struct locks_fixture *fixture, int64
 }
 
 /* It ends by the clock of Redis, which may be ahead: here by ten minutes. */
-static void end_by_max_held_is_told_before_own_clock_has_it(void **state)
+TEST_IN_FIXTURE(end_by_max_held_is_told_before_own_clock_has_it)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
@@ -186,7 +186,7 @@ static void end_by_max_held_is_told_before_own_clock_has_it(void **state)
 }
 
 /* The message about it comes before the next renewal. */
-static void break_of_bounded_hold_is_not_told_as_its_end(void **state)
+TEST_IN_FIXTURE(break_of_bounded_hold_is_not_told_as_its_end)
 {
     enum { MORE_MS = 50 };
     struct locks_fixture *fixture = *state;
@@ -199,7 +199,7 @@ static void break_of_bounded_hold_is_not_told_as_its_end(void **state)
     assert_non_null(strstr(kept.why, "broken by force"));
 }
 
-static void hold_that_redis_has_lost_is_lost_when_it_is_back(void **state)
+TEST_IN_FIXTURE(hold_that_redis_has_lost_is_lost_when_it_is_back)
 {
     struct locks_fixture *fixture = *state;
     static const char *const TYPES[] = {"normal", "pubsub"};
@@ -216,7 +216,7 @@ static void hold_that_redis_has_lost_is_lost_when_it_is_back(void **state)
     }
 }
 
-static void a_short_loss_of_redis_loses_nothing(void **state)
+TEST_IN_FIXTURE(a_short_loss_of_redis_loses_nothing)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
@@ -234,7 +234,7 @@ static void a_short_loss_of_redis_loses_nothing(void **state)
 }
 
 /* Nobody may believe in a hold for longer than Redis surely keeps it. */
-static void a_hold_is_lost_when_it_could_not_be_renewed_in_time(void **state)
+TEST_IN_FIXTURE(a_hold_is_lost_when_it_could_not_be_renewed_in_time)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
@@ -254,7 +254,7 @@ static void a_hold_is_lost_when_it_could_not_be_renewed_in_time(void **state)
     assert_int_equal(kept.lost, 1);
 }
 
-static void a_renewer_can_be_stopped_in_its_own_event(void **state)
+TEST_IN_FIXTURE(a_renewer_can_be_stopped_in_its_own_event)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {.stop_at = 2};
@@ -273,7 +273,7 @@ static void on_lost_stop(void *context, const char *why)
     on_lost(context, why);
 }
 
-static void a_lost_renewer_can_be_stopped_in_its_event(void **state)
+TEST_IN_FIXTURE(a_lost_renewer_can_be_stopped_in_its_event)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
@@ -284,7 +284,7 @@ static void a_lost_renewer_can_be_stopped_in_its_event(void **state)
     assert_int_equal(kept.renewed, 0); /* nobody held it */
 }
 
-static void a_renewer_can_be_stopped_with_a_renewal_under_way(void **state)
+TEST_IN_FIXTURE(a_renewer_can_be_stopped_with_a_renewal_under_way)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
@@ -302,7 +302,7 @@ static void a_renewer_can_be_stopped_with_a_renewal_under_way(void **state)
 }
 
 /* Whoever keeps a hold for a client that was not told of it yet can still take it back. */
-static void a_kept_hold_can_still_be_taken_back(void **state)
+TEST_IN_FIXTURE(a_kept_hold_can_still_be_taken_back)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
@@ -313,26 +313,4 @@ static void a_kept_hold_can_still_be_taken_back(void **state)
     locks_take_back(fixture->here.locks, slice_of("n"), slice_of(TOKEN), &hold.reply.attempt, 0);
     assert_int_equal(fixture_remaining(&fixture->here, "n"), 0);
     fixture_lock(&fixture->here, "n", TOKEN, TTL_MS); /* and has left no trace */
-}
-
-int main(void)
-{
-#define IN_FIXTURE(test) cmocka_unit_test_setup_teardown(test, fixture_start, fixture_stop)
-    const struct CMUnitTest tests[] = {
-        IN_FIXTURE(a_hold_lives_as_long_as_it_is_kept),
-        IN_FIXTURE(a_hold_with_little_left_is_renewed_soon),
-        IN_FIXTURE(a_hold_that_was_broken_is_lost),
-        IN_FIXTURE(connection_is_told_at_once_who_else_ends_its_hold),
-        IN_FIXTURE(hold_of_connection_in_crowd_is_lost_at_once),
-        IN_FIXTURE(end_by_max_held_is_told_before_own_clock_has_it),
-        IN_FIXTURE(break_of_bounded_hold_is_not_told_as_its_end),
-        IN_FIXTURE(hold_that_redis_has_lost_is_lost_when_it_is_back),
-        IN_FIXTURE(a_short_loss_of_redis_loses_nothing),
-        IN_FIXTURE(a_hold_is_lost_when_it_could_not_be_renewed_in_time),
-        IN_FIXTURE(a_renewer_can_be_stopped_in_its_own_event),
-        IN_FIXTURE(a_lost_renewer_can_be_stopped_in_its_event),
-        IN_FIXTURE(a_renewer_can_be_stopped_with_a_renewal_under_way),
-        IN_FIXTURE(a_kept_hold_can_still_be_taken_back),
-    };
-    return cmocka_run_group_tests_name("renewer", tests, NULL, NULL);
 }

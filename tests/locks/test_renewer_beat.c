@@ -49,7 +49,7 @@ static void keep(struct kept *kept, struct locks_fixture *fixture)
 }
 
 /* By its TTL alone the first renewal would come after twenty minutes. */
-static void hold_with_long_ttl_is_renewed_before_silence(void **state)
+TEST_IN_FIXTURE(hold_with_long_ttl_is_renewed_before_silence)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
@@ -60,7 +60,7 @@ static void hold_with_long_ttl_is_renewed_before_silence(void **state)
     renewer_stop(kept.renewer);
 }
 
-static void broken_hold_with_long_ttl_is_lost_soon(void **state)
+TEST_IN_FIXTURE(broken_hold_with_long_ttl_is_lost_soon)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
@@ -70,7 +70,7 @@ static void broken_hold_with_long_ttl_is_lost_soon(void **state)
     fixture_await(fixture, &kept.lost, 1);
 }
 
-static void silence_is_told_while_redis_does_not_answer(void **state)
+TEST_IN_FIXTURE(silence_is_told_while_redis_does_not_answer)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
@@ -82,15 +82,4 @@ static void silence_is_told_while_redis_does_not_answer(void **state)
     fixture_await(fixture, &kept.renewed, 2);
     assert_int_equal(kept.lost, 0);
     renewer_stop(kept.renewer);
-}
-
-int main(void)
-{
-#define IN_FIXTURE(test) cmocka_unit_test_setup_teardown(test, fixture_start, fixture_stop)
-    const struct CMUnitTest tests[] = {
-        IN_FIXTURE(hold_with_long_ttl_is_renewed_before_silence),
-        IN_FIXTURE(broken_hold_with_long_ttl_is_lost_soon),
-        IN_FIXTURE(silence_is_told_while_redis_does_not_answer),
-    };
-    return cmocka_run_group_tests_name("renewer_beat", tests, NULL, NULL);
 }

@@ -97,7 +97,7 @@ static void release(struct outcome *outcome, struct site *site, const char *cons
     fixture_await(site->fixture, &outcome->count, 1);
 }
 
-static void all_are_held_in_order_for_their_ttl(void **state)
+TEST_IN_FIXTURE(all_are_held_in_order_for_their_ttl)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
@@ -117,7 +117,7 @@ static void all_are_held_in_order_for_their_ttl(void **state)
     }
 }
 
-static void as_many_as_are_allowed(void **state)
+TEST_IN_FIXTURE(as_many_as_are_allowed)
 {
     struct locks_fixture *fixture = *state;
     char text[LOCKS_SEVERAL_MOST][8];
@@ -136,7 +136,7 @@ static void as_many_as_are_allowed(void **state)
     assert_int_equal(fixture_remaining(&fixture->there, "n63"), 0);
 }
 
-static void a_refusal_leaves_nothing_behind(void **state)
+TEST_IN_FIXTURE(a_refusal_leaves_nothing_behind)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
@@ -155,7 +155,7 @@ static void a_refusal_leaves_nothing_behind(void **state)
     assert_int_equal(outcome.reply.result, LOCKS_DONE);
 }
 
-static void a_repeat_tells_what_is_held(void **state)
+TEST_IN_FIXTURE(a_repeat_tells_what_is_held)
 {
     struct locks_fixture *fixture = *state;
     struct outcome first, again;
@@ -171,7 +171,7 @@ static void a_repeat_tells_what_is_held(void **state)
 
 /* A request that died with its server may have left some for the claim window, and a client may
  * have set another TTL since. */
-static void a_repeat_lengthens_but_never_shortens(void **state)
+TEST_IN_FIXTURE(a_repeat_lengthens_but_never_shortens)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
@@ -189,7 +189,7 @@ static void a_repeat_lengthens_but_never_shortens(void **state)
     assert_in_range(outcome.reply.each[1].hold.ttl_ms, WHOLE_LEAST_MS, FIXTURE_TTL_MS);
 }
 
-static void a_refusal_keeps_what_was_held_before(void **state)
+TEST_IN_FIXTURE(a_refusal_keeps_what_was_held_before)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
@@ -204,7 +204,7 @@ static void a_refusal_keeps_what_was_held_before(void **state)
 }
 
 /* The set of names belongs to the token, too, in any order. */
-static void token_of_another_set_of_names_is_in_use(void **state)
+TEST_IN_FIXTURE(token_of_another_set_of_names_is_in_use)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
@@ -224,7 +224,7 @@ static void token_of_another_set_of_names_is_in_use(void **state)
     assert_int_equal(outcome.reply.result, LOCKS_REPEATED);
 }
 
-static void each_is_renewed_or_released_by_itself(void **state)
+TEST_IN_FIXTURE(each_is_renewed_or_released_by_itself)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
@@ -257,7 +257,7 @@ static void each_is_renewed_or_released_by_itself(void **state)
 }
 
 /* Where one cannot be read, that is what is said of all. */
-static void damage_counts_more_than_not_held(void **state)
+TEST_IN_FIXTURE(damage_counts_more_than_not_held)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
@@ -269,7 +269,7 @@ static void damage_counts_more_than_not_held(void **state)
     assert_int_equal(outcome.reply.each[1].result, LOCKS_NOT_HELD);
 }
 
-static void without_redis_all_are_unavailable(void **state)
+TEST_IN_FIXTURE(without_redis_all_are_unavailable)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
@@ -285,7 +285,7 @@ static void without_redis_all_are_unavailable(void **state)
 }
 
 /* Three names: three are asked for, then two renewed. The client goes at every point of that. */
-static void a_client_that_goes_leaves_nothing_behind(void **state)
+TEST_IN_FIXTURE(a_client_that_goes_leaves_nothing_behind)
 {
     struct locks_fixture *fixture = *state;
     for (uint64_t phase = 0; phase < 5; phase++) {
@@ -303,7 +303,7 @@ static void a_client_that_goes_leaves_nothing_behind(void **state)
 }
 
 /* Whatever is granted when the reply cannot be sent any more can be taken back. */
-static void what_was_granted_can_be_taken_back(void **state)
+TEST_IN_FIXTURE(what_was_granted_can_be_taken_back)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
@@ -317,7 +317,7 @@ static void what_was_granted_can_be_taken_back(void **state)
 }
 
 /* The connection to Redis is lost with a grant under way: nothing outlives the claim window. */
-static void a_lost_connection_leaves_nothing_behind(void **state)
+TEST_IN_FIXTURE(a_lost_connection_leaves_nothing_behind)
 {
     struct locks_fixture *fixture = *state;
     fixture_reopen(fixture, 500, FIXTURE_LEASE_MS);
@@ -356,7 +356,7 @@ static void assert_nothing_left(struct locks_fixture *fixture, const char *name)
 }
 
 /* The claim window is the subject, and yet long enough for a machine that is late. */
-static void a_wait_gets_all_and_keeps_what_it_has(void **state)
+TEST_IN_FIXTURE(a_wait_gets_all_and_keeps_what_it_has)
 {
     enum { CLAIM_MS = 5000 };
     struct locks_fixture *fixture = *state;
@@ -387,7 +387,7 @@ static void a_wait_gets_all_and_keeps_what_it_has(void **state)
 
 /* A server that dies on the way leaves what it has for the claim window alone, and a wait may be
  * longer than max_held. */
-static void terms_of_all_begin_when_the_last_is_held(void **state)
+TEST_IN_FIXTURE(terms_of_all_begin_when_the_last_is_held)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
@@ -416,7 +416,7 @@ static void terms_of_all_begin_when_the_last_is_held(void **state)
 }
 
 /* What the first request has got has more time left than the TTL that is asked for. */
-static void repeat_begins_the_terms_that_have_not_begun(void **state)
+TEST_IN_FIXTURE(repeat_begins_the_terms_that_have_not_begun)
 {
     struct locks_fixture *fixture = *state;
     struct outcome first, second;
@@ -435,7 +435,7 @@ static void repeat_begins_the_terms_that_have_not_begun(void **state)
         assert_in_range(second.reply.each[i].hold.at_least_ms, WHOLE_LEAST_MS, FIXTURE_TTL_MS);
 }
 
-static void the_wait_is_one_for_all(void **state)
+TEST_IN_FIXTURE(the_wait_is_one_for_all)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
@@ -451,7 +451,7 @@ static void the_wait_is_one_for_all(void **state)
     assert_nothing_left(fixture, "b");
 }
 
-static void a_wait_that_ends_between_two_names_is_a_timeout(void **state)
+TEST_IN_FIXTURE(a_wait_that_ends_between_two_names_is_a_timeout)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
@@ -464,7 +464,7 @@ static void a_wait_that_ends_between_two_names_is_a_timeout(void **state)
     assert_int_equal(outcome.reply.view.hold_count, 1);
 }
 
-static void a_waiting_client_that_goes_leaves_nothing_behind(void **state)
+TEST_IN_FIXTURE(a_waiting_client_that_goes_leaves_nothing_behind)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
@@ -478,7 +478,7 @@ static void a_waiting_client_that_goes_leaves_nothing_behind(void **state)
 }
 
 /* The client has given up on a reply and asks another server; the first request is still parked. */
-static void a_repeat_takes_over_from_the_first_request(void **state)
+TEST_IN_FIXTURE(a_repeat_takes_over_from_the_first_request)
 {
     struct locks_fixture *fixture = *state;
     struct outcome first, again;
@@ -502,7 +502,7 @@ static void a_repeat_takes_over_from_the_first_request(void **state)
                         FIXTURE_TTL_MS);
 }
 
-static void a_hold_broken_on_the_way_gives_all_back(void **state)
+TEST_IN_FIXTURE(a_hold_broken_on_the_way_gives_all_back)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
@@ -518,7 +518,7 @@ static void a_hold_broken_on_the_way_gives_all_back(void **state)
     assert_nothing_left(fixture, "c");
 }
 
-static void a_server_that_drains_gives_back_what_it_has(void **state)
+TEST_IN_FIXTURE(a_server_that_drains_gives_back_what_it_has)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;
@@ -532,7 +532,7 @@ static void a_server_that_drains_gives_back_what_it_has(void **state)
 }
 
 /* Many callers, each with names in an order of its own, on two servers: all get them in turn. */
-static void callers_never_wait_for_each_other(void **state)
+TEST_IN_FIXTURE(callers_never_wait_for_each_other)
 {
     struct locks_fixture *fixture = *state;
     enum { CALLERS = 6 };
@@ -562,35 +562,4 @@ static void callers_never_wait_for_each_other(void **state)
         release(&released, &fixture->here, ORDERS[who], tokens[who]);
         assert_int_equal(released.reply.result, LOCKS_DONE);
     }
-}
-
-int main(void)
-{
-#define IN_FIXTURE(test) cmocka_unit_test_setup_teardown(test, fixture_start, fixture_stop)
-    const struct CMUnitTest tests[] = {
-        IN_FIXTURE(all_are_held_in_order_for_their_ttl),
-        IN_FIXTURE(as_many_as_are_allowed),
-        IN_FIXTURE(a_refusal_leaves_nothing_behind),
-        IN_FIXTURE(a_repeat_tells_what_is_held),
-        IN_FIXTURE(a_repeat_lengthens_but_never_shortens),
-        IN_FIXTURE(a_refusal_keeps_what_was_held_before),
-        IN_FIXTURE(each_is_renewed_or_released_by_itself),
-        IN_FIXTURE(token_of_another_set_of_names_is_in_use),
-        IN_FIXTURE(damage_counts_more_than_not_held),
-        IN_FIXTURE(without_redis_all_are_unavailable),
-        IN_FIXTURE(a_client_that_goes_leaves_nothing_behind),
-        IN_FIXTURE(what_was_granted_can_be_taken_back),
-        IN_FIXTURE(a_lost_connection_leaves_nothing_behind),
-        IN_FIXTURE(a_wait_gets_all_and_keeps_what_it_has),
-        IN_FIXTURE(terms_of_all_begin_when_the_last_is_held),
-        IN_FIXTURE(repeat_begins_the_terms_that_have_not_begun),
-        IN_FIXTURE(the_wait_is_one_for_all),
-        IN_FIXTURE(a_wait_that_ends_between_two_names_is_a_timeout),
-        IN_FIXTURE(a_waiting_client_that_goes_leaves_nothing_behind),
-        IN_FIXTURE(a_repeat_takes_over_from_the_first_request),
-        IN_FIXTURE(a_hold_broken_on_the_way_gives_all_back),
-        IN_FIXTURE(a_server_that_drains_gives_back_what_it_has),
-        IN_FIXTURE(callers_never_wait_for_each_other),
-    };
-    return cmocka_run_group_tests_name("several", tests, NULL, NULL);
 }

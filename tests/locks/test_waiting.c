@@ -91,7 +91,7 @@ static void assert_free(struct locks_fixture *fixture)
     assert_int_equal(fixture_inspect(&fixture->here, "n").reply.view.queue_length, 0);
 }
 
-static void a_free_lock_is_granted_without_a_wait(void **state)
+TEST_IN_FIXTURE(a_free_lock_is_granted_without_a_wait)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
@@ -106,7 +106,7 @@ static uint64_t calls_of(struct locks_fixture *fixture)
     return store_figures(fixture->here.store).calls + store_figures(fixture->there.store).calls;
 }
 
-static void waiters_of_two_servers_are_granted_in_order_of_arrival(void **state)
+TEST_WITH(waiters_of_two_servers_are_granted_in_order_of_arrival, start_held, fixture_stop)
 {
     enum { COUNT = 5 };
     struct locks_fixture *fixture = *state;
@@ -131,7 +131,7 @@ static void waiters_of_two_servers_are_granted_in_order_of_arrival(void **state)
 }
 
 /* Where the release and the next waiter are at one server, its answer is all it takes. */
-static void a_hand_over_within_a_server_is_one_command(void **state)
+TEST_WITH(a_hand_over_within_a_server_is_one_command, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest first, second;
@@ -154,7 +154,7 @@ static void a_hand_over_within_a_server_is_one_command(void **state)
 }
 
 /* The hold lasts as long as its token's last request said, be that one that does not wait. */
-static void a_hand_over_within_a_server_tells_the_ttl_that_redis_has(void **state)
+TEST_IN_FIXTURE(a_hand_over_within_a_server_tells_the_ttl_that_redis_has)
 {
     struct locks_fixture *fixture = *state;
     for (int others = 0; others < 2; others++) {
@@ -178,7 +178,7 @@ static void a_hand_over_within_a_server_tells_the_ttl_that_redis_has(void **stat
 }
 
 /* The server that hears of the loss of its own waiter's client does not keep the lock for it. */
-static void a_hand_over_within_a_server_looks_for_the_client(void **state)
+TEST_WITH(a_hand_over_within_a_server_looks_for_the_client, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest gone, next;
@@ -194,7 +194,7 @@ static void a_hand_over_within_a_server_looks_for_the_client(void **state)
 }
 
 /* The ends of holds run no code in Redis: a tick must. */
-static void an_expiry_hands_over(void **state)
+TEST_IN_FIXTURE(an_expiry_hands_over)
 {
     enum { TTL_MS = 300 };
     struct locks_fixture *fixture = *state;
@@ -207,7 +207,7 @@ static void an_expiry_hands_over(void **state)
 }
 
 /* The server has a tick planned for the end of the hold before, which was long. */
-static void the_expiry_of_what_was_handed_over_is_noticed(void **state)
+TEST_WITH(the_expiry_of_what_was_handed_over_is_noticed, start_held, fixture_stop)
 {
     enum { TTL_MS = 300 };
     struct locks_fixture *fixture = *state;
@@ -226,7 +226,7 @@ static void the_expiry_of_what_was_handed_over_is_noticed(void **state)
 }
 
 /* A hold that is made shorter ends sooner than the waiters' server was told. */
-static void a_renewal_to_less_is_noticed(void **state)
+TEST_WITH(a_renewal_to_less_is_noticed, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
@@ -238,7 +238,7 @@ static void a_renewal_to_less_is_noticed(void **state)
 }
 
 /* The server that has renewed would look after the end for a while. */
-static void renewal_to_less_is_noticed_though_its_server_stops(void **state)
+TEST_WITH(renewal_to_less_is_noticed_though_its_server_stops, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
@@ -250,7 +250,7 @@ static void renewal_to_less_is_noticed_though_its_server_stops(void **state)
     assert_granted(fixture, &guest);
 }
 
-static void a_wait_that_ends_leaves_the_queue(void **state)
+TEST_WITH(a_wait_that_ends_leaves_the_queue, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
@@ -265,7 +265,7 @@ static void a_wait_that_ends_leaves_the_queue(void **state)
 }
 
 /* The place is kept on whatever server the client comes back. */
-static void a_kept_place_is_found_again_elsewhere(void **state)
+TEST_WITH(a_kept_place_is_found_again_elsewhere, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest first, second;
@@ -285,7 +285,7 @@ static void a_kept_place_is_found_again_elsewhere(void **state)
 }
 
 /* Whatever a repeated request says, and wherever the release is asked for. */
-static void a_repeated_request_gets_what_it_has_queued_for(void **state)
+TEST_IN_FIXTURE(a_repeated_request_gets_what_it_has_queued_for)
 {
     static const char *const HOLDERS[] = {"holder-1-34567890123456", "holder-2-34567890123456"};
     struct locks_fixture *fixture = *state;
@@ -307,7 +307,7 @@ static void a_repeated_request_gets_what_it_has_queued_for(void **state)
 }
 
 /* Its first request waits on. */
-static void request_for_something_else_with_a_token_that_waits_is_refused(void **state)
+TEST_IN_FIXTURE(request_for_something_else_with_a_token_that_waits_is_refused)
 {
     struct locks_fixture *fixture = *state;
     struct guest first, second;
@@ -325,7 +325,7 @@ static void request_for_something_else_with_a_token_that_waits_is_refused(void *
     fixture_release(&fixture->here, "n", first.token);
 }
 
-static void an_abandoned_waiter_is_passed_at_once(void **state)
+TEST_WITH(an_abandoned_waiter_is_passed_at_once, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest gone, next;
@@ -339,7 +339,7 @@ static void an_abandoned_waiter_is_passed_at_once(void **state)
 }
 
 /* In every phase: before Redis has seen it, and with its answer on the way. */
-static void a_waiter_may_be_abandoned_while_redis_is_asked(void **state)
+TEST_IN_FIXTURE(a_waiter_may_be_abandoned_while_redis_is_asked)
 {
     struct locks_fixture *fixture = *state;
     struct guest gone;
@@ -357,7 +357,7 @@ static void a_waiter_may_be_abandoned_while_redis_is_asked(void **state)
 }
 
 /* The grant of a client that has gone goes to the next as soon as its hang-up is told. */
-static void a_grant_is_not_claimed_for_a_client_that_has_gone(void **state)
+TEST_WITH(a_grant_is_not_claimed_for_a_client_that_has_gone, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest gone, next;
@@ -389,7 +389,7 @@ static void assert_falls(struct locks_fixture *fixture, struct site *releaser)
 }
 
 /* Where even the hang-up is not told, the claim window ends it. */
-static void a_grant_that_nobody_claims_falls(void **state)
+TEST_IN_FIXTURE(a_grant_that_nobody_claims_falls)
 {
     fixture_reopen(*state, SHORT_CLAIM_MS, FIXTURE_LEASE_MS);
     assert_falls(*state, &((struct locks_fixture *)*state)->there);
@@ -397,7 +397,7 @@ static void a_grant_that_nobody_claims_falls(void **state)
 
 /* Another server of its process is suspected as well, and shows that it is there: at once, not with
  * its next heartbeat. */
-static void a_grant_that_nobody_claims_costs_a_sibling_no_time(void **state)
+TEST_IN_FIXTURE(a_grant_that_nobody_claims_costs_a_sibling_no_time)
 {
     struct locks_fixture *fixture = *state;
     fixture_reopen(fixture, SHORT_CLAIM_MS, FIXTURE_LEASE_MS);
@@ -408,7 +408,7 @@ static void a_grant_that_nobody_claims_costs_a_sibling_no_time(void **state)
 
 /* A request read late, of a client that has gone, must not take the place of the one it sent since.
  */
-static void a_client_that_has_gone_is_not_even_queued(void **state)
+TEST_WITH(a_client_that_has_gone_is_not_even_queued, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest live, late;
@@ -423,7 +423,7 @@ static void a_client_that_has_gone_is_not_even_queued(void **state)
     assert_granted(fixture, &live);
 }
 
-static void a_later_request_with_the_token_takes_the_place(void **state)
+TEST_WITH(a_later_request_with_the_token_takes_the_place, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest first, other, again;
@@ -439,7 +439,7 @@ static void a_later_request_with_the_token_takes_the_place(void **state)
     locks_abandon(other.waiter);
 }
 
-static void a_release_cancels_a_waiter(void **state)
+TEST_WITH(a_release_cancels_a_waiter, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
@@ -453,7 +453,7 @@ static void a_release_cancels_a_waiter(void **state)
 }
 
 /* The message of a cancellation may be lost; then the next look finds it. */
-static void a_cancelled_waiter_is_not_queued_again(void **state)
+TEST_WITH(a_cancelled_waiter_is_not_queued_again, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
@@ -465,7 +465,7 @@ static void a_cancelled_waiter_is_not_queued_again(void **state)
 }
 
 /* "Wake-ups dropped while pub/sub reconnects": Redis documentation. */
-static void a_grant_made_while_the_inbox_was_cut_is_found(void **state)
+TEST_WITH(a_grant_made_while_the_inbox_was_cut_is_found, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
@@ -484,7 +484,7 @@ static void tell(struct locks *locks, const char *message)
 
 /* Shorter than the lease, which goes on meanwhile, and longer than a call of either server waits.
  */
-static void waiters_outlast_a_pause_of_redis(void **state)
+TEST_IN_FIXTURE(waiters_outlast_a_pause_of_redis)
 {
     struct locks_fixture *fixture = *state;
     struct guest first, second;
@@ -503,7 +503,7 @@ static void waiters_outlast_a_pause_of_redis(void **state)
 }
 
 /* A Redis that has lost its data gets all of them again. */
-static void waiters_are_queued_anew_where_redis_has_lost_them(void **state)
+TEST_WITH(waiters_are_queued_anew_where_redis_has_lost_them, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest first, second;
@@ -516,7 +516,7 @@ static void waiters_are_queued_anew_where_redis_has_lost_them(void **state)
     assert_granted(fixture, &second);
 }
 
-static void a_wait_that_ends_without_redis_says_so(void **state)
+TEST_WITH(a_wait_that_ends_without_redis_says_so, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
@@ -531,7 +531,7 @@ static void a_wait_that_ends_without_redis_says_so(void **state)
 }
 
 /* Vouching keeps a waiter alive for longer than the lease... */
-static void a_waiter_outlives_the_lease_while_its_server_lives(void **state)
+TEST_WITH(a_waiter_outlives_the_lease_while_its_server_lives, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
@@ -545,7 +545,7 @@ static void a_waiter_outlives_the_lease_while_its_server_lives(void **state)
 
 /* ... but after a pause that was too long Redis has dropped it, and is asked again. That a newer
  * request of the same server is known there must not hide it. */
-static void a_server_that_slept_too_long_queues_all_its_waiters_again(void **state)
+TEST_WITH(a_server_that_slept_too_long_queues_all_its_waiters_again, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest first, late;
@@ -579,7 +579,7 @@ static bool all_are_vouched_for(struct site *site)
     return true;
 }
 
-static void names_are_vouched_for_in_batches(void **state)
+TEST_IN_FIXTURE(names_are_vouched_for_in_batches)
 {
     enum { NAMES = 150 };
     struct locks_fixture *fixture = *state;
@@ -606,7 +606,7 @@ static void names_are_vouched_for_in_batches(void **state)
     free(guests);
 }
 
-static void a_server_that_drains_keeps_the_places(void **state)
+TEST_WITH(a_server_that_drains_keeps_the_places, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest first, second, late;
@@ -629,7 +629,7 @@ static void a_server_that_drains_keeps_the_places(void **state)
 }
 
 /* What was granted while it was told of the drain, it cannot know of: that is to be claimed. */
-static void a_server_that_drains_gives_back_what_it_is_just_granted(void **state)
+TEST_IN_FIXTURE(a_server_that_drains_gives_back_what_it_is_just_granted)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
@@ -653,7 +653,7 @@ static void read_grant(redisContext *link, char *ret_message, size_t size)
 
 /* A server hears of a grant for an attempt that it does not have. The server that has it does
  * nothing, since its client has gone. */
-static void grant_to_unknown_attempt_goes_to_next(void **state)
+TEST_WITH(grant_to_unknown_attempt_goes_to_next, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest gone, next;
@@ -676,7 +676,7 @@ static void grant_to_unknown_attempt_goes_to_next(void **state)
     locks_abandon(gone.waiter);
 }
 
-static void grant_to_older_attempt_leaves_later_one(void **state)
+TEST_WITH(grant_to_older_attempt_leaves_later_one, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
@@ -692,7 +692,7 @@ static void grant_to_older_attempt_leaves_later_one(void **state)
 }
 
 /* The reply that is on its way may be older than the message. */
-static void message_before_reply_asks_again(void **state)
+TEST_WITH(message_before_reply_asks_again, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
@@ -704,7 +704,7 @@ static void message_before_reply_asks_again(void **state)
     locks_abandon(guest.waiter);
 }
 
-static void odd_messages_do_nothing(void **state)
+TEST_WITH(odd_messages_do_nothing, start_held, fixture_stop)
 {
     static const char *const MESSAGES[] = {"",
                                            "g",
@@ -733,49 +733,4 @@ static void odd_messages_do_nothing(void **state)
     assert_int_equal(guest.answer.count, 0);
     fixture_release(&fixture->here, "n", HOLDER);
     assert_granted(fixture, &guest);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_stop)
-#define HELD(name) cmocka_unit_test_setup_teardown(name, start_held, fixture_stop)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_free_lock_is_granted_without_a_wait),
-        HELD(waiters_of_two_servers_are_granted_in_order_of_arrival),
-        HELD(a_hand_over_within_a_server_is_one_command),
-        TEST(a_hand_over_within_a_server_tells_the_ttl_that_redis_has),
-        HELD(a_hand_over_within_a_server_looks_for_the_client),
-        TEST(an_expiry_hands_over),
-        HELD(the_expiry_of_what_was_handed_over_is_noticed),
-        HELD(a_renewal_to_less_is_noticed),
-        HELD(renewal_to_less_is_noticed_though_its_server_stops),
-        HELD(a_wait_that_ends_leaves_the_queue),
-        HELD(a_kept_place_is_found_again_elsewhere),
-        TEST(a_repeated_request_gets_what_it_has_queued_for),
-        TEST(request_for_something_else_with_a_token_that_waits_is_refused),
-        HELD(an_abandoned_waiter_is_passed_at_once),
-        TEST(a_waiter_may_be_abandoned_while_redis_is_asked),
-        HELD(a_grant_is_not_claimed_for_a_client_that_has_gone),
-        TEST(a_grant_that_nobody_claims_falls),
-        TEST(a_grant_that_nobody_claims_costs_a_sibling_no_time),
-        HELD(a_client_that_has_gone_is_not_even_queued),
-        HELD(a_later_request_with_the_token_takes_the_place),
-        HELD(a_release_cancels_a_waiter),
-        HELD(a_cancelled_waiter_is_not_queued_again),
-        HELD(a_grant_made_while_the_inbox_was_cut_is_found),
-        TEST(waiters_outlast_a_pause_of_redis),
-        HELD(waiters_are_queued_anew_where_redis_has_lost_them),
-        HELD(a_wait_that_ends_without_redis_says_so),
-        HELD(a_waiter_outlives_the_lease_while_its_server_lives),
-        HELD(a_server_that_slept_too_long_queues_all_its_waiters_again),
-        TEST(names_are_vouched_for_in_batches),
-        HELD(a_server_that_drains_keeps_the_places),
-        TEST(a_server_that_drains_gives_back_what_it_is_just_granted),
-        HELD(grant_to_unknown_attempt_goes_to_next),
-        HELD(grant_to_older_attempt_leaves_later_one),
-        HELD(message_before_reply_asks_again),
-        HELD(odd_messages_do_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static int64_t version_of(struct locks_fixture *fixture)
     return fixture_inspect(&fixture->here, "n").reply.view.version;
 }
 
-static void watch_of_an_older_version_is_answered_at_once(void **state)
+TEST_IN_FIXTURE(watch_of_an_older_version_is_answered_at_once)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
@@ -43,7 +43,7 @@ static void watch_of_an_older_version_is_answered_at_once(void **state)
     assert_int_equal(answer.reply.view.hold_count, 1);
 }
 
-static void nothing_new_is_told_at_the_end_of_the_wait(void **state)
+TEST_IN_FIXTURE(nothing_new_is_told_at_the_end_of_the_wait)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
@@ -54,7 +54,7 @@ static void nothing_new_is_told_at_the_end_of_the_wait(void **state)
 }
 
 /* Grant, renewal (no event), release, expiry and break, made through either server. */
-static void every_change_is_told_as_it_happens(void **state)
+TEST_IN_FIXTURE(every_change_is_told_as_it_happens)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
@@ -82,7 +82,7 @@ static void every_change_is_told_as_it_happens(void **state)
     }
 }
 
-static void an_expiry_is_told(void **state)
+TEST_IN_FIXTURE(an_expiry_is_told)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
@@ -96,7 +96,7 @@ static void an_expiry_is_told(void **state)
 }
 
 /* One look serves them all. */
-static void many_watches_cost_one_look(void **state)
+TEST_IN_FIXTURE(many_watches_cost_one_look)
 {
     enum { COUNT = 200 };
     struct locks_fixture *fixture = *state;
@@ -114,7 +114,7 @@ static void many_watches_cost_one_look(void **state)
 }
 
 /* As streams do, that ask again when they have been told. */
-static void watches_that_follow_each_other_cost_one_look_a_change(void **state)
+TEST_IN_FIXTURE(watches_that_follow_each_other_cost_one_look_a_change)
 {
     enum { CHANGES = 20, STREAMS = 2 };
     struct locks_fixture *fixture = *state;
@@ -141,7 +141,7 @@ static void watches_that_follow_each_other_cost_one_look_a_change(void **state)
         locks_unwatch(watches[i]);
 }
 
-static void a_change_between_two_watches_is_told(void **state)
+TEST_IN_FIXTURE(a_change_between_two_watches_is_told)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
@@ -161,7 +161,7 @@ static void a_change_between_two_watches_is_told(void **state)
     }
 }
 
-static void a_server_that_stops_does_not_wait_for_the_next_watch(void **state)
+TEST_IN_FIXTURE(a_server_that_stops_does_not_wait_for_the_next_watch)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
@@ -174,7 +174,7 @@ static void a_server_that_stops_does_not_wait_for_the_next_watch(void **state)
 }
 
 /* The second watch has not asked Redis itself. */
-static void a_change_while_the_inbox_was_cut_is_told_to_a_watch_that_follows(void **state)
+TEST_IN_FIXTURE(a_change_while_the_inbox_was_cut_is_told_to_a_watch_that_follows)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
@@ -197,7 +197,7 @@ static void tell(struct locks *locks, const char *message)
 }
 
 /* What the look may not have seen yet is not forgotten with the watch that it was for. */
-static void a_change_heard_of_while_nobody_watches_makes_the_next_one_look(void **state)
+TEST_IN_FIXTURE(a_change_heard_of_while_nobody_watches_makes_the_next_one_look)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer, gone;
@@ -216,7 +216,7 @@ static void a_change_heard_of_while_nobody_watches_makes_the_next_one_look(void 
 }
 
 /* As a watch that has looked itself: it waits until Redis is back. */
-static void a_watch_that_did_not_look_outlives_a_look_that_failed(void **state)
+TEST_IN_FIXTURE(a_watch_that_did_not_look_outlives_a_look_that_failed)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
@@ -237,7 +237,7 @@ static void a_watch_that_did_not_look_outlives_a_look_that_failed(void **state)
 }
 
 /* Watching costs nothing for longer than it lasts: a watched name that is free goes, too. */
-static void a_watch_outlives_the_lease(void **state)
+TEST_IN_FIXTURE(a_watch_outlives_the_lease)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
@@ -248,7 +248,7 @@ static void a_watch_outlives_the_lease(void **state)
     assert_told(fixture, &answer, true);
 }
 
-static void a_drain_answers_who_watches(void **state)
+TEST_IN_FIXTURE(a_drain_answers_who_watches)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer, late;
@@ -261,7 +261,7 @@ static void a_drain_answers_who_watches(void **state)
     assert_told(fixture, &late, false);
 }
 
-static void without_redis_a_watch_is_refused_at_once(void **state)
+TEST_IN_FIXTURE(without_redis_a_watch_is_refused_at_once)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
@@ -270,27 +270,4 @@ static void without_redis_a_watch_is_refused_at_once(void **state)
     fixture_await(fixture, &answer.count, 1);
     assert_int_equal(answer.reply.result, LOCKS_UNAVAILABLE);
     redis_process_thaw(&fixture->redis);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_stop)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(watch_of_an_older_version_is_answered_at_once),
-        TEST(nothing_new_is_told_at_the_end_of_the_wait),
-        TEST(every_change_is_told_as_it_happens),
-        TEST(an_expiry_is_told),
-        TEST(many_watches_cost_one_look),
-        TEST(watches_that_follow_each_other_cost_one_look_a_change),
-        TEST(a_change_between_two_watches_is_told),
-        TEST(a_server_that_stops_does_not_wait_for_the_next_watch),
-        TEST(a_change_while_the_inbox_was_cut_is_told_to_a_watch_that_follows),
-        TEST(a_change_heard_of_while_nobody_watches_makes_the_next_one_look),
-        TEST(a_watch_that_did_not_look_outlives_a_look_that_failed),
-        TEST(a_watch_outlives_the_lease),
-        TEST(a_drain_answers_who_watches),
-        TEST(without_redis_a_watch_is_refused_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

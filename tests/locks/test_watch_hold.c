@@ -47,7 +47,7 @@ static struct waiter *queue_up(struct site *site, struct answer *answer)
     return queue_up_as(site, "waiter-012345678901234", answer);
 }
 
-static void watch_of_hold_is_answered_when_that_hold_ends(void **state)
+TEST_IN_FIXTURE(watch_of_hold_is_answered_when_that_hold_ends)
 {
     struct locks_fixture *fixture = *state;
     for (int i = 0; i < 3; i++) {
@@ -70,7 +70,7 @@ static void watch_of_hold_is_answered_when_that_hold_ends(void **state)
     }
 }
 
-static void watch_of_token_without_hold_is_answered_at_once(void **state)
+TEST_IN_FIXTURE(watch_of_token_without_hold_is_answered_at_once)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
@@ -79,7 +79,7 @@ static void watch_of_token_without_hold_is_answered_at_once(void **state)
     assert_told(fixture, &answer, false, 0);
 }
 
-static void watch_of_token_that_waits_is_answered_when_place_or_hold_is_over(void **state)
+TEST_IN_FIXTURE(watch_of_token_that_waits_is_answered_when_place_or_hold_is_over)
 {
     struct locks_fixture *fixture = *state;
     for (int i = 0; i < 2; i++) {
@@ -103,7 +103,7 @@ static void watch_of_token_that_waits_is_answered_when_place_or_hold_is_over(voi
     }
 }
 
-static void watch_of_hold_is_answered_when_waiting_begins_and_ends(void **state)
+TEST_IN_FIXTURE(watch_of_hold_is_answered_when_waiting_begins_and_ends)
 {
     struct locks_fixture *fixture = *state;
     struct site *const sites[] = {&fixture->here, &fixture->there};
@@ -124,7 +124,7 @@ static void watch_of_hold_is_answered_when_waiting_begins_and_ends(void **state)
     }
 }
 
-static void watch_until_hold_has_ended_does_not_mind_waiters(void **state)
+TEST_IN_FIXTURE(watch_until_hold_has_ended_does_not_mind_waiters)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer, waiting;
@@ -140,7 +140,7 @@ static void watch_until_hold_has_ended_does_not_mind_waiters(void **state)
     fixture_await(fixture, &waiting.count, 1);
 }
 
-static void watch_that_was_ended_is_not_answered(void **state)
+TEST_IN_FIXTURE(watch_that_was_ended_is_not_answered)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer, gone;
@@ -155,7 +155,7 @@ static void watch_that_was_ended_is_not_answered(void **state)
     assert_int_equal(gone.count, 0);
 }
 
-static void drain_answers_watch_of_hold(void **state)
+TEST_IN_FIXTURE(drain_answers_watch_of_hold)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
@@ -166,20 +166,4 @@ static void drain_answers_watch_of_hold(void **state)
     fixture_await(fixture, &answer.count, 1);
     assert_false(answer.reply.changed);
     assert_true(answer.reply.view.mine);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_stop)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(watch_of_hold_is_answered_when_that_hold_ends),
-        TEST(watch_of_token_without_hold_is_answered_at_once),
-        TEST(watch_of_token_that_waits_is_answered_when_place_or_hold_is_over),
-        TEST(watch_of_hold_is_answered_when_waiting_begins_and_ends),
-        TEST(watch_until_hold_has_ended_does_not_mind_waiters),
-        TEST(watch_that_was_ended_is_not_answered),
-        TEST(drain_answers_watch_of_hold),
-    };
-    return cmocka_run_group_tests_name("watch_hold", tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static int set_up(void **state)
     return world_set_up(state, NULL, NULL);
 }
 
-static void a_reply_reaches_its_caller(void **state)
+TEST_WITH(a_reply_reaches_its_caller, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct outcome number = store_fixture_run(&world->store, COUNT, "a", "");
@@ -58,7 +58,7 @@ static void check_shape(void *context, const struct store_result *result)
     shape->seen++;
 }
 
-static void keys_and_arguments_may_hold_any_bytes(void **state)
+TEST_WITH(keys_and_arguments_may_hold_any_bytes, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct shape shape = {0};
@@ -69,7 +69,7 @@ static void keys_and_arguments_may_hold_any_bytes(void **state)
     store_fixture_await(&world->store, &shape.seen, 1);
 }
 
-static void pipelined_calls_keep_their_order(void **state)
+TEST_WITH(pipelined_calls_keep_their_order, set_up, world_tear_down)
 {
     struct world *world = *state;
     enum { MANY = 2000 };
@@ -92,7 +92,7 @@ static void pipelined_calls_keep_their_order(void **state)
     free(outcomes);
 }
 
-static void large_arguments_pass(void **state)
+TEST_WITH(large_arguments_pass, set_up, world_tear_down)
 {
     struct world *world = *state;
     enum { SIZE = 3 << 20, MANY = 4 };
@@ -113,7 +113,7 @@ static void large_arguments_pass(void **state)
     free(large);
 }
 
-static void a_library_is_sent_only_where_it_is_missing(void **state)
+TEST_WITH(a_library_is_sent_only_where_it_is_missing, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct store_fixture second;
@@ -127,7 +127,7 @@ static void a_library_is_sent_only_where_it_is_missing(void **state)
     assert_int_equal(redis_process_calls(&world->redis, "eval"), 0);
 }
 
-static void a_forgotten_library_is_loaded_again(void **state)
+TEST_WITH(a_forgotten_library_is_loaded_again, set_up, world_tear_down)
 {
     struct world *world = *state;
     assert_int_equal(store_fixture_run(&world->store, COUNT, "a", "").integer, 1);
@@ -165,7 +165,7 @@ static void follower_on_timer(uv_timer_t *timer)
 }
 
 /* In each turn of the loop some: those of later turns find others that miss their function. */
-static void new_calls_do_not_overtake_those_that_go_again(void **state)
+TEST_WITH(new_calls_do_not_overtake_those_that_go_again, set_up, world_tear_down)
 {
     struct world *world = *state;
     static const char *const BODIES[] = {
@@ -191,7 +191,7 @@ static void new_calls_do_not_overtake_those_that_go_again(void **state)
 }
 
 /* Two connections find the library missing: one is told that it exists already. */
-static void two_that_load_at_once(void **state)
+TEST_WITH(two_that_load_at_once, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct store_fixture second;
@@ -210,7 +210,7 @@ static void two_that_load_at_once(void **state)
 }
 
 /* The other function is called with the same keys and arguments. */
-static void a_full_redis_is_asked_by_another_function(void **state)
+TEST_WITH(a_full_redis_is_asked_by_another_function, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct outcome outcome;
@@ -255,7 +255,7 @@ static bool is_replied(void *context)
 }
 
 /* Redis refuses the library. The calls are told why, and the library is not sent for each. */
-static void a_full_redis_without_the_library(void **state)
+TEST_WITH(a_full_redis_without_the_library, set_up, world_tear_down)
 {
     struct world *world = *state;
     enum { MANY = 50 };
@@ -276,7 +276,7 @@ static void a_full_redis_without_the_library(void **state)
     store_fixture_await_that(&world->store, is_replied, &(struct attempt){.store = &world->store});
 }
 
-static void a_refused_write_is_no_doubt(void **state)
+TEST_WITH(a_refused_write_is_no_doubt, set_up, world_tear_down)
 {
     struct world *world = *state;
     store_fixture_run(&world->store, SET, "b", "");
@@ -289,7 +289,7 @@ static void a_refused_write_is_no_doubt(void **state)
     assert_int_equal(world->store.downs, 0);
 }
 
-static void a_script_that_fails_halfway_leaves_a_doubt(void **state)
+TEST_WITH(a_script_that_fails_halfway_leaves_a_doubt, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct outcome failed = store_fixture_run(
@@ -310,7 +310,7 @@ static bool says_busy(redisContext *link)
     return is_busy;
 }
 
-static void a_busy_redis_refuses(void **state)
+TEST_WITH(a_busy_redis_refuses, set_up, world_tear_down)
 {
     struct world *world = *state;
     store_fixture_run(&world->store, COUNT, "b", "");
@@ -334,9 +334,8 @@ static void a_busy_redis_refuses(void **state)
 }
 
 /* Against a server that never remembers a function. */
-static void loading_again_has_an_end(void **state)
+TEST(loading_again_has_an_end)
 {
-    (void)state;
     static const struct fake_answers FORGETFUL = {
         .info = "redis_version:7.0.0\r\n",
         .load = "$6\r\ntest_0\r\n",
@@ -353,9 +352,8 @@ static void loading_again_has_an_end(void **state)
 }
 
 /* As where FUNCTION FLUSH comes again and again, each time between the library and the call. */
-static void a_function_that_is_forgotten_some_times_is_run(void **state)
+TEST(a_function_that_is_forgotten_some_times_is_run)
 {
-    (void)state;
     static const struct fake_answers ABSENT_MINDED = {
         .info = "redis_version:7.0.0\r\n",
         .load = "$6\r\ntest_0\r\n",
@@ -373,7 +371,7 @@ static void a_function_that_is_forgotten_some_times_is_run(void **state)
 
 /* A user of Redis who may not call functions, or not load them. It is told to who asks, and logged.
  */
-static void a_missing_right_is_named(void **state)
+TEST(a_missing_right_is_named)
 {
     static const struct {
         struct fake_answers answers;
@@ -390,7 +388,6 @@ static void a_missing_right_is_named(void **state)
          "'fcall'",
          0},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         struct fake_redis fake;
         struct store_fixture store;
@@ -414,11 +411,10 @@ static bool is_to_load(void *fake)
 }
 
 /* Redis has not got the calls that are held back while the library is on its way. */
-static void a_connection_that_is_lost_while_it_loads(void **state)
+TEST(a_connection_that_is_lost_while_it_loads)
 {
     static const struct fake_answers SILENT = {.info = "redis_version:7.0.0\r\n", .forgets = 1};
     static const struct fake_answers MENDED = {.info = "redis_version:7.0.0\r\n", .eval = ":7\r\n"};
-    (void)state;
     struct fake_redis fake;
     struct store_fixture store;
     struct outcome missed, held;
@@ -438,10 +434,9 @@ static void a_connection_that_is_lost_while_it_loads(void **state)
 }
 
 /* The same where the store is closed meanwhile. */
-static void a_store_that_is_closed_while_it_loads(void **state)
+TEST(a_store_that_is_closed_while_it_loads)
 {
     static const struct fake_answers SILENT = {.info = "redis_version:7.0.0\r\n", .forgets = 1};
-    (void)state;
     struct fake_redis fake;
     struct store_fixture store;
     struct outcome missed, held;
@@ -475,7 +470,7 @@ static void close_and_confirm(void *context, const struct store_result *result)
 }
 
 /* It is answered, and the store closes. */
-static void a_question_to_replicas_on_the_way_out(void **state)
+TEST_WITH(a_question_to_replicas_on_the_way_out, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct store_fixture fixture;
@@ -486,31 +481,4 @@ static void a_question_to_replicas_on_the_way_out(void **state)
                &closing);
     store_fixture_close_end(&fixture);
     assert_int_equal(closing.refused, 1);
-}
-
-int main(void)
-{
-#define ON_REDIS(test) cmocka_unit_test_setup_teardown(test, set_up, world_tear_down)
-    const struct CMUnitTest tests[] = {
-        ON_REDIS(a_reply_reaches_its_caller),
-        ON_REDIS(keys_and_arguments_may_hold_any_bytes),
-        ON_REDIS(pipelined_calls_keep_their_order),
-        ON_REDIS(large_arguments_pass),
-        ON_REDIS(a_library_is_sent_only_where_it_is_missing),
-        ON_REDIS(a_forgotten_library_is_loaded_again),
-        ON_REDIS(new_calls_do_not_overtake_those_that_go_again),
-        ON_REDIS(two_that_load_at_once),
-        ON_REDIS(a_full_redis_is_asked_by_another_function),
-        ON_REDIS(a_full_redis_without_the_library),
-        ON_REDIS(a_refused_write_is_no_doubt),
-        ON_REDIS(a_script_that_fails_halfway_leaves_a_doubt),
-        ON_REDIS(a_busy_redis_refuses),
-        ON_REDIS(a_question_to_replicas_on_the_way_out),
-        cmocka_unit_test(loading_again_has_an_end),
-        cmocka_unit_test(a_function_that_is_forgotten_some_times_is_run),
-        cmocka_unit_test(a_missing_right_is_named),
-        cmocka_unit_test(a_connection_that_is_lost_while_it_loads),
-        cmocka_unit_test(a_store_that_is_closed_while_it_loads),
-    };
-    return cmocka_run_group_tests_name("calls", tests, NULL, NULL);
 }

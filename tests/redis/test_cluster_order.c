@@ -147,7 +147,7 @@ static bool overtakes_nobody(struct world *world, int number)
     return expect_order(world, key) && has_learnt;
 }
 
-static void who_knows_better_waits_for_who_does_not(void **state)
+TEST_WITH(who_knows_better_waits_for_who_does_not, set_up, tear_down)
 {
     struct world *world = *state;
     int learnt = 0;
@@ -157,7 +157,7 @@ static void who_knows_better_waits_for_who_does_not(void **state)
 }
 
 /* While its key is at the one node, then at the other, then the slot is. */
-static void bursts_keep_their_order_while_the_slot_moves(void **state)
+TEST_WITH(bursts_keep_their_order_while_the_slot_moves, set_up, tear_down)
 {
     struct world *world = *state;
     char key[40];
@@ -180,15 +180,4 @@ static void bursts_keep_their_order_while_the_slot_moves(void **state)
         whole += expect_order(world, key);
     }
     assert_true(whole > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(who_knows_better_waits_for_who_does_not, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bursts_keep_their_order_while_the_slot_moves, set_up,
-                                        tear_down),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

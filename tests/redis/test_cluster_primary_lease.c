@@ -68,7 +68,7 @@ static void await_use(struct store_fixture *store)
 }
 
 /* One of three is not most of them; two are, and the third does not know what they would say. */
-static void without_a_lease_no_primary_is_used(void **state)
+TEST_WITH(without_a_lease_no_primary_is_used, set_up, tear_down)
 {
     struct world *world = *state;
     struct store_fixture *store = &world->store;
@@ -89,7 +89,7 @@ static void without_a_lease_no_primary_is_used(void **state)
 
 /* Nobody knows what became of the primary while this process stood still: its timers are late, and
  * what it does first may be a call. That is made where the others are heard in time. */
-static void who_stood_still_asks_first(void **state)
+TEST_WITH(who_stood_still_asks_first, set_up, tear_down)
 {
     struct world *world = *state;
     struct store_fixture *store = &world->store;
@@ -112,10 +112,5 @@ static void who_stood_still_asks_first(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(without_a_lease_no_primary_is_used, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_stood_still_asks_first, set_up, tear_down),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
+    return tests_run(set_up_all, tear_down_all);
 }

@@ -110,7 +110,7 @@ static mode_t mode_of(const char *state_dir, const char *name)
     return about.st_mode & 07777;
 }
 
-static void it_starts_and_answers(void **state)
+TEST_WITH(it_starts_and_answers, set_up, tear_down)
 {
     struct world *world = *state;
     start(world);
@@ -137,7 +137,7 @@ static void it_starts_and_answers(void **state)
     assert_int_equal(kill(server, 0), -1);
 }
 
-static void the_data_survives_a_stop(void **state)
+TEST_WITH(the_data_survives_a_stop, set_up, tear_down)
 {
     struct world *world = *state;
     start(world);
@@ -147,7 +147,7 @@ static void the_data_survives_a_stop(void **state)
     assert_int_equal(ask(world->state_dir, "INCR a"), 2);
 }
 
-static void the_data_survives_a_crash_of_redis(void **state)
+TEST_WITH(the_data_survives_a_crash_of_redis, set_up, tear_down)
 {
     struct world *world = *state;
     start(world);
@@ -170,7 +170,7 @@ static void the_data_survives_a_crash_of_redis(void **state)
     assert_false(embedded_has_ended(world->embedded));
 }
 
-static void a_second_one_is_refused(void **state)
+TEST_WITH(a_second_one_is_refused, set_up, tear_down)
 {
     struct world *world = *state;
     start(world);
@@ -209,7 +209,7 @@ static pid_t start_elsewhere(const char *state_dir)
     return parent;
 }
 
-static void it_ends_with_a_killed_parent(void **state)
+TEST_WITH(it_ends_with_a_killed_parent, set_up, tear_down)
 {
     struct world *world = *state;
     pid_t parent = start_elsewhere(world->state_dir);
@@ -224,7 +224,7 @@ static void it_ends_with_a_killed_parent(void **state)
 }
 
 /* However long it takes it to go: until then its data is not touched. */
-static void a_server_that_lingers_is_waited_for(void **state)
+TEST_WITH(a_server_that_lingers_is_waited_for, set_up, tear_down)
 {
     enum { LINGERS_MS = 500 };
     struct world *world = *state;
@@ -252,7 +252,7 @@ static void a_server_that_lingers_is_waited_for(void **state)
     waitpid(lingering, NULL, 0);
 }
 
-static void the_child_inherits_the_lock_and_nothing_else(void **state)
+TEST_WITH(the_child_inherits_the_lock_and_nothing_else, set_up, tear_down)
 {
     struct world *world = *state;
     int leak = open("/dev/null", O_RDONLY); /* without close-on-exec */
@@ -292,7 +292,7 @@ static uint64_t signal_mask(pid_t pid, const char *field)
     return mask;
 }
 
-static void signals_are_as_a_program_expects_them(void **state)
+TEST_WITH(signals_are_as_a_program_expects_them, set_up, tear_down)
 {
     struct world *world = *state;
     sigset_t blocked, before;
@@ -310,7 +310,7 @@ static void signals_are_as_a_program_expects_them(void **state)
 }
 
 /* The directory may be an older one, or made by a service manager. */
-static void what_is_in_a_directory_open_to_others_is_not(void **state)
+TEST_WITH(what_is_in_a_directory_open_to_others_is_not, set_up, tear_down)
 {
     struct world *world = *state;
     snprintf(world->state_dir, sizeof world->state_dir, "%s/open", world->dir.path);
@@ -331,7 +331,7 @@ static void what_is_in_a_directory_open_to_others_is_not(void **state)
     assert_true(seen >= 4); /* the lock, the log, the socket, the append-only file */
 }
 
-static void a_path_with_special_characters_works(void **state)
+TEST_WITH(a_path_with_special_characters_works, set_up, tear_down)
 {
     struct world *world = *state;
     snprintf(world->state_dir, sizeof world->state_dir, "%s/a b%%41?#'\"", world->dir.path);
@@ -342,7 +342,7 @@ static void a_path_with_special_characters_works(void **state)
     assert_int_equal(ask(world->state_dir, "INCR a"), 1);
 }
 
-static void a_relative_path_works(void **state)
+TEST_WITH(a_relative_path_works, set_up, tear_down)
 {
     struct world *world = *state;
     char before[1024];
@@ -356,7 +356,7 @@ static void a_relative_path_works(void **state)
     store_fixture_close(&store);
 }
 
-static void a_path_that_is_too_long_is_refused(void **state)
+TEST_WITH(a_path_that_is_too_long_is_refused, set_up, tear_down)
 {
     struct world *world = *state;
     char path[200];
@@ -365,7 +365,7 @@ static void a_path_that_is_too_long_is_refused(void **state)
     assert_non_null(strstr(world->failure.text, "--state-dir"));
 }
 
-static void a_file_in_the_way_is_named(void **state)
+TEST_WITH(a_file_in_the_way_is_named, set_up, tear_down)
 {
     struct world *world = *state;
     char path[128];
@@ -387,7 +387,7 @@ static int start_with_path(struct world *world, const char *path)
     return result;
 }
 
-static void a_missing_redis_server_is_named(void **state)
+TEST_WITH(a_missing_redis_server_is_named, set_up, tear_down)
 {
     struct world *world = *state;
     assert_int_equal(start_with_path(world, "/nowhere:"), -ENOENT);
@@ -407,7 +407,7 @@ static int start_with(struct world *world, const char *program)
     return start_with_path(world, world->dir.path);
 }
 
-static void a_server_that_ends_at_once_is_reported(void **state)
+TEST_WITH(a_server_that_ends_at_once_is_reported, set_up, tear_down)
 {
     struct world *world = *state;
     assert_int_equal(start_with(world, "#!/bin/sh\necho no luck\nexit 1\n"), -EPROTO);
@@ -423,7 +423,7 @@ static void a_server_that_ends_at_once_is_reported(void **state)
 }
 
 /* Whoever may write there may put in locks. */
-static void a_directory_that_others_may_write_in_is_refused(void **state)
+TEST_WITH(a_directory_that_others_may_write_in_is_refused, set_up, tear_down)
 {
     static const mode_t MODES[] = {0777, 0720, 0702, 01777};
     struct world *world = *state;
@@ -441,7 +441,7 @@ static void a_directory_that_others_may_write_in_is_refused(void **state)
     start(world);
 }
 
-static void a_directory_of_another_user_is_refused(void **state)
+TEST_WITH(a_directory_of_another_user_is_refused, set_up, tear_down)
 {
     struct world *world = *state;
     start(world);
@@ -465,7 +465,7 @@ static void await_end(struct world *world)
     }
 }
 
-static void a_full_disk_is_named_and_waited_for(void **state)
+TEST_WITH(a_full_disk_is_named_and_waited_for, set_up, tear_down)
 {
     struct world *world = *state;
     assert_int_equal(mkdir(dirname(strdupa(world->state_dir)), 0700), 0);
@@ -497,30 +497,4 @@ static void a_full_disk_is_named_and_waited_for(void **state)
     assert_int_equal(ask(world->state_dir, "INCR a"), 2);
     stop(world);
     small_disk_unmount(world->state_dir);
-}
-
-int main(void)
-{
-#define IN_A_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        IN_A_DIRECTORY(it_starts_and_answers),
-        IN_A_DIRECTORY(the_data_survives_a_stop),
-        IN_A_DIRECTORY(the_data_survives_a_crash_of_redis),
-        IN_A_DIRECTORY(a_second_one_is_refused),
-        IN_A_DIRECTORY(it_ends_with_a_killed_parent),
-        IN_A_DIRECTORY(a_server_that_lingers_is_waited_for),
-        IN_A_DIRECTORY(the_child_inherits_the_lock_and_nothing_else),
-        IN_A_DIRECTORY(signals_are_as_a_program_expects_them),
-        IN_A_DIRECTORY(what_is_in_a_directory_open_to_others_is_not),
-        IN_A_DIRECTORY(a_path_with_special_characters_works),
-        IN_A_DIRECTORY(a_relative_path_works),
-        IN_A_DIRECTORY(a_path_that_is_too_long_is_refused),
-        IN_A_DIRECTORY(a_file_in_the_way_is_named),
-        IN_A_DIRECTORY(a_missing_redis_server_is_named),
-        IN_A_DIRECTORY(a_server_that_ends_at_once_is_reported),
-        IN_A_DIRECTORY(a_directory_that_others_may_write_in_is_refused),
-        IN_A_DIRECTORY(a_directory_of_another_user_is_refused),
-        IN_A_DIRECTORY(a_full_disk_is_named_and_waited_for),
-    };
-    return cmocka_run_group_tests_name("embedded", tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static void expect_heard(struct world *world, const char *text)
 
 /* Messages */
 
-static void message_is_heard(void **state)
+TEST_WITH(message_is_heard, set_up, world_tear_down)
 {
     struct world *world = *state;
     expect_heard(world, "g attempt key");
@@ -64,7 +64,7 @@ static void check_sequence(struct store_fixture *store)
     sequence->next++;
 }
 
-static void messages_keep_their_order(void **state)
+TEST_WITH(messages_keep_their_order, set_up, world_tear_down)
 {
     enum { MANY = 1000 };
     struct world *world = *state;
@@ -90,7 +90,7 @@ static void publish_at_once(struct store_fixture *store)
         store->data = NULL;
 }
 
-static void listening_is_reported_after_subscription(void **state)
+TEST_WITH(listening_is_reported_after_subscription, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct store_fixture *store = &world->store;
@@ -116,7 +116,7 @@ static bool has_called(void *context)
     return redis_process_calls(goal->redis, goal->command) >= goal->calls;
 }
 
-static void idle_inbox_pings_every_second(void **state)
+TEST_WITH(idle_inbox_pings_every_second, set_up, world_tear_down)
 {
     struct world *world = *state;
     int64_t begun = clock_ms(), before = redis_process_calls(&world->redis, "ping");
@@ -130,7 +130,7 @@ static void idle_inbox_pings_every_second(void **state)
 
 /* Losses */
 
-static void killed_subscriber_comes_back(void **state)
+TEST_WITH(killed_subscriber_comes_back, set_up, world_tear_down)
 {
     struct world *world = *state;
     assert_int_equal(redis_process_integer(&world->redis, "CLIENT KILL TYPE pubsub"), 1);
@@ -147,7 +147,7 @@ static void killed_subscriber_comes_back(void **state)
     assert_int_equal(world->store.warnings, 2);
 }
 
-static void frozen_redis_is_noticed_without_a_call(void **state)
+TEST_WITH(frozen_redis_is_noticed_without_a_call, set_up, world_tear_down)
 {
     struct world *world = *state;
     redis_process_freeze(&world->redis);
@@ -186,7 +186,7 @@ static bool has_sent_a_ping(void *context)
 
 /* What waits in the socket while this process is held up is not late, nor is the answer to a PING
  * that was due in the turn that took so long, be it sent before that or after. */
-static void pause_of_the_process_loses_nothing(void **state)
+TEST_WITH(pause_of_the_process_loses_nothing, set_up, world_tear_down)
 {
     struct world *world = *state;
     uv_timer_t timer;
@@ -209,7 +209,7 @@ static void pause_of_the_process_loses_nothing(void **state)
     assert_int_equal(world->store.warnings, 0);
 }
 
-static void subscriber_that_falls_behind_comes_back(void **state)
+TEST_WITH(subscriber_that_falls_behind_comes_back, set_up, world_tear_down)
 {
     enum { LARGE = 8 << 20 };
     struct world *world = *state;
@@ -248,7 +248,7 @@ static bool has_refused(void *redis)
     return refusals(redis) > 0;
 }
 
-static void user_without_subscribe_is_named_in_warning(void **state)
+TEST_WITH(user_without_subscribe_is_named_in_warning, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct store_fixture store;
@@ -275,7 +275,7 @@ static void user_without_subscribe_is_named_in_warning(void **state)
     store_fixture_close(&store);
 }
 
-static void user_without_ping_listens(void **state)
+TEST_WITH(user_without_ping_listens, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct store_fixture store;
@@ -320,7 +320,7 @@ static void expect_given_up(const struct fake_answers *answers, const char *why)
     world_close_fake(&fake, &store);
 }
 
-static void garbage_and_silence_end_the_inbox_alone(void **state)
+TEST(garbage_and_silence_end_the_inbox_alone)
 {
     static const struct {
         struct fake_answers answers;
@@ -345,12 +345,11 @@ static void garbage_and_silence_end_the_inbox_alone(void **state)
         {{USABLE, .subscribe = "-ERR no\r\n"}, "ERR no"},
         {{USABLE, .subscribe = SUBSCRIBED "-NOAUTH Authentication required.\r\n"}, "NOAUTH"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
         expect_given_up(&CASES[i].answers, CASES[i].why);
 }
 
-static void messages_of_another_shape_are_harmless(void **state)
+TEST(messages_of_another_shape_are_harmless)
 {
     static const struct fake_answers ODD = {
         USABLE,
@@ -362,7 +361,6 @@ static void messages_of_another_shape_are_harmless(void **state)
     };
     struct fake_redis fake;
     struct store_fixture store;
-    (void)state;
     fake_redis_start(&fake, &ODD);
     store_fixture_open_listening(&store, fake.url, CHANNEL);
     store_fixture_await(&store, &store.messages, 1); /* the last of them */
@@ -374,7 +372,7 @@ static void messages_of_another_shape_are_harmless(void **state)
 
 /* Closing */
 
-static void closing_at_any_moment(void **state)
+TEST_WITH(closing_at_any_moment, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct store_fixture store;
@@ -404,7 +402,7 @@ static void expect_closed(struct store_fixture *store, const int *number)
     assert_int_equal(*number, 1);
 }
 
-static void closing_from_a_callback(void **state)
+TEST_WITH(closing_from_a_callback, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct store_fixture store;
@@ -419,26 +417,4 @@ static void closing_from_a_callback(void **state)
     publish(&world->redis, "two");
     publish(&world->redis, "three"); /* so that the second has left Redis */
     expect_closed(&store, &store.messages);
-}
-
-int main(void)
-{
-#define ON_REDIS(test) cmocka_unit_test_setup_teardown(test, set_up, world_tear_down)
-    const struct CMUnitTest tests[] = {
-        ON_REDIS(message_is_heard),
-        ON_REDIS(messages_keep_their_order),
-        ON_REDIS(listening_is_reported_after_subscription),
-        ON_REDIS(idle_inbox_pings_every_second),
-        ON_REDIS(killed_subscriber_comes_back),
-        ON_REDIS(frozen_redis_is_noticed_without_a_call),
-        ON_REDIS(pause_of_the_process_loses_nothing),
-        ON_REDIS(subscriber_that_falls_behind_comes_back),
-        ON_REDIS(user_without_subscribe_is_named_in_warning),
-        ON_REDIS(user_without_ping_listens),
-        cmocka_unit_test(garbage_and_silence_end_the_inbox_alone),
-        cmocka_unit_test(messages_of_another_shape_are_harmless),
-        ON_REDIS(closing_at_any_moment),
-        ON_REDIS(closing_from_a_callback),
-    };
-    return cmocka_run_group_tests_name("inbox", tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static int set_up(void **state)
     return world_set_up(state, &(struct redis_options){.durable = true, .port = true}, NULL);
 }
 
-static void a_restart_of_redis_is_survived(void **state)
+TEST_WITH(a_restart_of_redis_is_survived, set_up, world_tear_down)
 {
     struct world *world = *state;
     assert_int_equal(store_fixture_run(&world->store, COUNT, "a", "").integer, 1);
@@ -33,7 +33,7 @@ static void a_restart_of_redis_is_survived(void **state)
 }
 
 /* Each loss is told once; then once more what the next tries meet, and not once for each try. */
-static void a_loss_is_told_once(void **state)
+TEST_WITH(a_loss_is_told_once, set_up, world_tear_down)
 {
     struct world *world = *state;
     redis_process_kill(&world->redis);
@@ -47,10 +47,9 @@ static void a_loss_is_told_once(void **state)
 
 /* The same where none of a Cluster's nodes can be reached: each of them is tried again and again.
  */
-static void a_cluster_that_is_away_is_told_once(void **state)
+TEST(a_cluster_that_is_away_is_told_once)
 {
     struct store_fixture store;
-    (void)state;
     store_fixture_open(&store, "redis+cluster://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3");
     store_fixture_await(&store, &store.downs, 1);
     store_fixture_idle(&store, 1000); /* some more tries, of which nothing tells */
@@ -59,7 +58,7 @@ static void a_cluster_that_is_away_is_told_once(void **state)
     store_fixture_close(&store);
 }
 
-static void a_call_during_the_loss_is_in_doubt_or_done(void **state)
+TEST_WITH(a_call_during_the_loss_is_in_doubt_or_done, set_up, world_tear_down)
 {
     struct world *world = *state;
     enum { MANY = 200 };
@@ -78,7 +77,7 @@ static void a_call_during_the_loss_is_in_doubt_or_done(void **state)
     store_fixture_await(&world->store, &world->store.downs, 1);
 }
 
-static void a_command_that_never_left_is_not_in_doubt(void **state)
+TEST_WITH(a_command_that_never_left_is_not_in_doubt, set_up, world_tear_down)
 {
     struct world *world = *state;
     enum { SIZE = 4 << 20 };
@@ -98,7 +97,7 @@ static void a_command_that_never_left_is_not_in_doubt(void **state)
     free(large);
 }
 
-static void a_frozen_redis_costs_its_deadline(void **state)
+TEST_WITH(a_frozen_redis_costs_its_deadline, set_up, world_tear_down)
 {
     struct world *world = *state;
     enum { MANY = 20 };
@@ -124,7 +123,7 @@ static void a_frozen_redis_costs_its_deadline(void **state)
 
 /* As when thousands of clients hang up at once: Redis is busy for longer than the deadline, but it
  * answers one after the other. */
-static void a_long_queue_in_redis_loses_nothing(void **state)
+TEST_WITH(a_long_queue_in_redis_loses_nothing, set_up, world_tear_down)
 {
     static const char SLOW[] = "for i = 1, 3000000 do end return redis.call('incr', KEYS[1])";
     enum { AT_LEAST_MS = STORE_DEADLINE_MS * 3 / 2, MANY = 500, PADDING = 8000 };
@@ -162,7 +161,7 @@ static bool has_counted_two(void *context)
 }
 
 /* A reply that waits in the socket while this process is held up is no lost reply. */
-static void a_pause_of_our_own_loses_nothing(void **state)
+TEST_WITH(a_pause_of_our_own_loses_nothing, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct outcome outcome;
@@ -177,7 +176,7 @@ static void a_pause_of_our_own_loses_nothing(void **state)
 }
 
 /* Bugs of others: a client that never notices that its Redis comes late. */
-static void redis_may_come_after_the_store(void **state)
+TEST_WITH(redis_may_come_after_the_store, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct store_fixture store;
@@ -191,7 +190,7 @@ static void redis_may_come_after_the_store(void **state)
     store_fixture_close(&store);
 }
 
-static void a_host_name_is_looked_up(void **state)
+TEST_WITH(a_host_name_is_looked_up, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct store_fixture store;
@@ -204,9 +203,8 @@ static void a_host_name_is_looked_up(void **state)
     assert_int_equal(redis_process_integer(&world->redis, "EXISTS in-3"), 1);
 }
 
-static void an_unknown_host_is_named(void **state)
+TEST(an_unknown_host_is_named)
 {
-    (void)state;
     struct store_fixture store;
     store_fixture_open(&store, "redis://:secret@no-such-host.invalid:6379");
     store_fixture_await(&store, &store.downs, 1);
@@ -236,10 +234,9 @@ static bool has_been_tried(void *context)
     return atomic_load(&goal->fake->connections) >= goal->connections;
 }
 
-static void tries_are_spaced(void **state)
+TEST(tries_are_spaced)
 {
     enum { TRIES = 6, PAUSES_MS = (50 + 100 + 200 + 400 + 800) / 2 }; /* jittered down to a half */
-    (void)state;
     struct fake_redis fake;
     struct store_fixture store;
     fake_redis_start(&fake, &HANGING_UP);
@@ -254,9 +251,8 @@ static void tries_are_spaced(void **state)
     world_close_fake(&fake, &store);
 }
 
-static void a_server_that_says_nothing_is_given_up(void **state)
+TEST(a_server_that_says_nothing_is_given_up)
 {
-    (void)state;
     struct fake_redis fake;
     struct store_fixture store;
     fake_redis_start(&fake, &SILENT);
@@ -282,9 +278,8 @@ static void call_from_up(struct store_fixture *store)
     store_fixture_call(store, &early->from_up, fixture_script(COUNT), "from up", "");
 }
 
-static void what_up_calls_comes_first(void **state)
+TEST(what_up_calls_comes_first)
 {
-    (void)state;
     struct fake_redis fake;
     struct store_fixture store;
     struct early early;
@@ -304,7 +299,7 @@ static void what_up_calls_comes_first(void **state)
 
 /* Closing */
 
-static void closing_ends_open_calls(void **state)
+TEST_WITH(closing_ends_open_calls, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct store_fixture store;
@@ -322,9 +317,8 @@ static void closing_ends_open_calls(void **state)
     redis_process_thaw(&world->redis);
 }
 
-static void closing_before_anything_happened(void **state)
+TEST(closing_before_anything_happened)
 {
-    (void)state;
     struct store_fixture store;
     struct outcome outcome;
     store_fixture_open(&store, "redis://localhost:1");
@@ -339,9 +333,8 @@ static void closing_before_anything_happened(void **state)
     store_close(NULL, NULL, NULL);
 }
 
-static void closing_while_connecting(void **state)
+TEST(closing_while_connecting)
 {
-    (void)state;
     struct fake_redis fake;
     struct store_fixture store;
     fake_redis_start(&fake, &SILENT);
@@ -357,7 +350,7 @@ static void close_at_once(uv_async_t *async)
 }
 
 /* The answer to INFO is met in the same turn, after the store was told to close. */
-static void closing_right_before_the_greeting_is_answered(void **state)
+TEST_WITH(closing_right_before_the_greeting_is_answered, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct store_fixture store;
@@ -402,7 +395,7 @@ static void on_last(void *context, const struct store_result *result)
 }
 
 /* In the middle of the replies of one read: Redis has all calls before it answers the first. */
-static void closing_from_a_callback(void **state)
+TEST_WITH(closing_from_a_callback, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct store_fixture store;
@@ -428,9 +421,8 @@ static void on_last_down(void *context, unsigned shard, const char *reason)
     store_close(words->store->store, on_closed, words);
 }
 
-static void closing_from_down(void **state)
+TEST(closing_from_down)
 {
-    (void)state;
     struct store_fixture store = {.late = false};
     struct last_words words = {.store = &store};
     struct redis_url url;
@@ -444,32 +436,4 @@ static void closing_from_down(void **state)
     uv_close((uv_handle_t *)&store.guard, NULL);
     uv_run(&store.loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&store.loop), 0);
-}
-
-int main(void)
-{
-#define ON_REDIS(test) cmocka_unit_test_setup_teardown(test, set_up, world_tear_down)
-    const struct CMUnitTest tests[] = {
-        ON_REDIS(a_restart_of_redis_is_survived),
-        ON_REDIS(a_loss_is_told_once),
-        cmocka_unit_test(a_cluster_that_is_away_is_told_once),
-        ON_REDIS(a_call_during_the_loss_is_in_doubt_or_done),
-        ON_REDIS(a_command_that_never_left_is_not_in_doubt),
-        ON_REDIS(a_frozen_redis_costs_its_deadline),
-        ON_REDIS(a_long_queue_in_redis_loses_nothing),
-        ON_REDIS(a_pause_of_our_own_loses_nothing),
-        ON_REDIS(redis_may_come_after_the_store),
-        ON_REDIS(a_host_name_is_looked_up),
-        cmocka_unit_test(an_unknown_host_is_named),
-        cmocka_unit_test(tries_are_spaced),
-        cmocka_unit_test(a_server_that_says_nothing_is_given_up),
-        cmocka_unit_test(what_up_calls_comes_first),
-        ON_REDIS(closing_ends_open_calls),
-        cmocka_unit_test(closing_before_anything_happened),
-        cmocka_unit_test(closing_while_connecting),
-        ON_REDIS(closing_from_a_callback),
-        cmocka_unit_test(closing_from_down),
-        ON_REDIS(closing_right_before_the_greeting_is_answered),
-    };
-    return cmocka_run_group_tests_name("reconnect", tests, NULL, NULL);
 }

@@ -56,12 +56,11 @@ static void expect_warning(const char *text, const char *warning)
     store_fixture_close(&store);
 }
 
-static void a_password_is_asked_for(void **state)
+TEST(a_password_is_asked_for)
 {
     static const char *const ARGUMENTS[] = {"--requirepass", "opensesame", NULL};
     struct redis_process redis;
     char url[200];
-    (void)state;
     redis_process_start(&redis, &(struct redis_options){.arguments = ARGUMENTS});
     expect_refusal(redis.url, -EPROTO, "Put a password into redis-url");
     snprintf(url, sizeof url, "unix://:secret@%s", redis.socket);
@@ -77,22 +76,20 @@ static void a_password_is_asked_for(void **state)
     redis_process_stop(&redis);
 }
 
-static void a_password_where_none_is_set(void **state)
+TEST(a_password_where_none_is_set)
 {
     struct redis_process redis;
     char url[200];
-    (void)state;
     redis_process_start(&redis, NULL);
     snprintf(url, sizeof url, "unix://:secret@%s", redis.socket);
     expect_refusal(url, -EPROTO, "Check user and password");
     redis_process_stop(&redis);
 }
 
-static void a_user_with_few_rights_is_enough(void **state)
+TEST(a_user_with_few_rights_is_enough)
 {
     struct redis_process redis;
     char url[200];
-    (void)state;
     redis_process_start(&redis, NULL);
     freeReplyObject(redis_process_command(
         &redis, "ACL SETUSER baton on >pw ~* +info +fcall +function|load +incr"));
@@ -109,11 +106,10 @@ static void a_user_with_few_rights_is_enough(void **state)
     redis_process_stop(&redis);
 }
 
-static void eviction_is_warned_of(void **state)
+TEST(eviction_is_warned_of)
 {
     static const char *const ARGUMENTS[] = {"--maxmemory-policy", "allkeys-lru", NULL};
     struct redis_process redis;
-    (void)state;
     redis_process_start(&redis, &(struct redis_options){.arguments = ARGUMENTS});
     expect_warning(redis.url, "allkeys-lru");
     freeReplyObject(redis_process_command(&redis, "CONFIG SET maxmemory-policy noeviction"));
@@ -121,11 +117,10 @@ static void eviction_is_warned_of(void **state)
     redis_process_stop(&redis);
 }
 
-static void a_primary_that_becomes_a_replica_is_left(void **state)
+TEST(a_primary_that_becomes_a_replica_is_left)
 {
     struct redis_process redis;
     struct store_fixture store;
-    (void)state;
     redis_process_start(&redis, NULL);
     store_fixture_open_up(&store, redis.url);
     assert_int_equal(store_fixture_run(&store, COUNT, "a", "").integer, 1);
@@ -157,9 +152,8 @@ static void a_primary_that_becomes_a_replica_is_left(void **state)
     redis_process_stop(&redis);
 }
 
-static void nobody_there(void **state)
+TEST(nobody_there)
 {
-    (void)state;
     expect_refusal("unix:///nowhere/redis.sock", -EAGAIN, "No such file");
     expect_refusal("redis://127.0.0.1:1", -EAGAIN, "127.0.0.1:1");
 }
@@ -174,7 +168,7 @@ static void expect_fake_refusal(const struct fake_answers *answers, int code, co
     fake_redis_stop(&fake);
 }
 
-static void greetings_that_are_refused(void **state)
+TEST(greetings_that_are_refused)
 {
     static const struct {
         struct fake_answers answers;
@@ -202,12 +196,11 @@ static void greetings_that_are_refused(void **state)
         {{.hang_up = true}, -EAGAIN, "the other side closed it"},
         {{.info_raw = "-LOADING Redis is loading the dataset in memory\r\n"}, -EAGAIN, "LOADING"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
         expect_fake_refusal(&CASES[i].answers, CASES[i].code, CASES[i].why);
 }
 
-static void versions_that_are_new_enough(void **state)
+TEST(versions_that_are_new_enough)
 {
     static const char *const INFOS[] = {
         "redis_version:7.0.0\r\n",
@@ -216,7 +209,6 @@ static void versions_that_are_new_enough(void **state)
         "redis_version:10.1\nrole:master\n",
         "redis_version:255.255.255\r\n",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof INFOS / sizeof INFOS[0]; i++) {
         struct fake_answers answers = {.info = INFOS[i]};
         struct fake_redis fake;
@@ -226,13 +218,12 @@ static void versions_that_are_new_enough(void **state)
     }
 }
 
-static void silence_is_bounded(void **state)
+TEST(silence_is_bounded)
 {
     static const struct fake_answers SILENT = {.info = NULL};
     struct fake_redis fake;
     struct redis_url url;
     struct failure failure;
-    (void)state;
     fake_redis_start(&fake, &SILENT);
     assert_int_equal(redis_url_parse(fake.url, &url, &failure), 0);
     int64_t begun = clock_ms();
@@ -262,7 +253,7 @@ static struct outcome answer_to_a_call(const struct fake_answers *answers, int d
     return outcome;
 }
 
-static void error_replies_to_a_call(void **state)
+TEST(error_replies_to_a_call)
 {
     static const struct {
         struct fake_answers answers;
@@ -282,14 +273,13 @@ static void error_replies_to_a_call(void **state)
         {{USABLE, .eval = "-FORMAT state 2 1\r\n"}, STORE_REFUSED, 0},
         {{USABLE, .eval = "-\r\n"}, STORE_IN_DOUBT, 0},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         struct outcome outcome = answer_to_a_call(&CASES[i].answers, CASES[i].downs);
         assert_int_equal(outcome.outcome, CASES[i].outcome);
     }
 }
 
-static void garbage_ends_the_connection_alone(void **state)
+TEST(garbage_ends_the_connection_alone)
 {
     static const struct fake_answers GARBAGE[] = {
         {USABLE, .eval = "garbage\r\n"},
@@ -297,7 +287,6 @@ static void garbage_ends_the_connection_alone(void **state)
         {USABLE, .eval = ":not-a-number\r\n"},
         {USABLE, .eval = "*2\r\n:1\r\n?\r\n"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof GARBAGE / sizeof GARBAGE[0]; i++) {
         struct outcome outcome = answer_to_a_call(&GARBAGE[i], 1);
         assert_int_equal(outcome.outcome, STORE_IN_DOUBT);
@@ -305,44 +294,22 @@ static void garbage_ends_the_connection_alone(void **state)
 }
 
 /* hiredis' own asynchronous layer aborts the process here. */
-static void a_reply_that_nobody_asked_for(void **state)
+TEST(a_reply_that_nobody_asked_for)
 {
     static const struct fake_answers TALKATIVE = {USABLE, .eval = ":1\r\n:2\r\n"};
-    (void)state;
     struct outcome outcome = answer_to_a_call(&TALKATIVE, 1);
     assert_int_equal(outcome.outcome, STORE_REPLIED);
     assert_int_equal(outcome.integer, 1);
 }
 
-static void replies_of_another_shape_are_just_values(void **state)
+TEST(replies_of_another_shape_are_just_values)
 {
     static const struct fake_answers SHAPES[] = {
         {USABLE, .eval = "$-1\r\n"}, {USABLE, .eval = "*-1\r\n"}, {USABLE, .eval = "*0\r\n"}};
-    (void)state;
     for (size_t i = 0; i < sizeof SHAPES / sizeof SHAPES[0]; i++) {
         struct outcome outcome = answer_to_a_call(&SHAPES[i], 0);
         assert_int_equal(outcome.outcome, STORE_REPLIED);
         assert_int_equal(outcome.integer, -1);
         assert_string_equal(outcome.text, "");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_password_is_asked_for),
-        cmocka_unit_test(a_password_where_none_is_set),
-        cmocka_unit_test(a_user_with_few_rights_is_enough),
-        cmocka_unit_test(eviction_is_warned_of),
-        cmocka_unit_test(a_primary_that_becomes_a_replica_is_left),
-        cmocka_unit_test(nobody_there),
-        cmocka_unit_test(greetings_that_are_refused),
-        cmocka_unit_test(versions_that_are_new_enough),
-        cmocka_unit_test(silence_is_bounded),
-        cmocka_unit_test(error_replies_to_a_call),
-        cmocka_unit_test(garbage_ends_the_connection_alone),
-        cmocka_unit_test(a_reply_that_nobody_asked_for),
-        cmocka_unit_test(replies_of_another_shape_are_just_values),
-    };
-    return cmocka_run_group_tests_name("refusals", tests, NULL, NULL);
 }

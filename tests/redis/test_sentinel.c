@@ -60,7 +60,7 @@ static void expect_says(const struct failure *failure, const char *words)
         fail_msg("`%s` does not say `%s`", failure->text, words);
 }
 
-static void the_primary_is_found_and_checked(void **state)
+TEST(the_primary_is_found_and_checked)
 {
     struct watched *watched = *state;
     struct store_fixture store;
@@ -90,7 +90,7 @@ static void passes_over(const char *url, const char *words)
     store_fixture_close(&store);
 }
 
-static void a_dead_sentinel_is_passed_over(void **state)
+TEST(a_dead_sentinel_is_passed_over)
 {
     struct watched *watched = *state;
     char url[200];
@@ -100,7 +100,7 @@ static void a_dead_sentinel_is_passed_over(void **state)
 }
 
 /* Two of three are most of them. */
-static void a_frozen_sentinel_is_passed_over(void **state)
+TEST(a_frozen_sentinel_is_passed_over)
 {
     struct watched *watched = *state;
     process_signal(&watched->sentinels[0].process, SIGSTOP);
@@ -108,7 +108,7 @@ static void a_frozen_sentinel_is_passed_over(void **state)
     process_signal(&watched->sentinels[0].process, SIGCONT);
 }
 
-static void a_name_that_no_sentinel_knows_stops_the_start(void **state)
+TEST(a_name_that_no_sentinel_knows_stops_the_start)
 {
     struct watched *watched = *state;
     struct failure failure;
@@ -123,7 +123,7 @@ static void a_name_that_no_sentinel_knows_stops_the_start(void **state)
     expect_says(&failure, "and some do not answer: cannot connect to the sentinel at");
 }
 
-static void the_wrong_kind_of_server_is_named(void **state)
+TEST(the_wrong_kind_of_server_is_named)
 {
     struct watched *watched = *state;
     struct failure failure;
@@ -136,11 +136,10 @@ static void the_wrong_kind_of_server_is_named(void **state)
     expect_says(&failure, "it is a sentinel. Write redis+sentinel://");
 }
 
-static void without_any_sentinel_there_is_no_primary(void **state)
+TEST(without_any_sentinel_there_is_no_primary)
 {
     struct failure failure;
     char url[200];
-    (void)state;
     snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/mymaster", free_port());
     assert_int_equal(preflight(url, &failure), -EAGAIN);
     expect_says(&failure, "no sentinel tells where the primary \"mymaster\" is: cannot connect to "
@@ -170,63 +169,6 @@ static bool nobody_tells(void *store)
     return strstr(((struct store_fixture *)store)->reason, "no sentinel tells where the primary");
 }
 
-/* Whoever has the primary keeps it while no sentinel answers, but does not come back to it alone:
- * it might have been replaced. */
-static void no_primary_is_taken_on_hearsay(void **state)
-{
-    struct watched *watched = *state;
-    struct store_fixture store;
-    store_fixture_open_up(&store, watched->url);
-    for (int i = 0; i < WATCHED_SENTINELS; i++)
-        await_subscribed(&store, &watched->sentinels[i]);
-    for (int i = 0; i < WATCHED_SENTINELS; i++)
-        process_signal(&watched->sentinels[i].process, SIGSTOP);
-    store_fixture_await(&store, &store.warnings, WATCHED_SENTINELS);
-    assert_int_equal(store_fixture_run(&store, "return 1", "a", "").integer, 1);
-    assert_int_equal(store.downs, 0);
-
-    int port = watched->servers[server_of(&store, watched)].port;
-    freeReplyObject(watched_ask(port, "CLIENT KILL TYPE normal SKIPME yes"));
-    store_fixture_await_that(&store, nobody_tells, &store);
-    store_fixture_idle(&store, 500); /* it goes on trying */
-    bool came_back = store_is_up(store.store);
-    for (int i = 0; i < WATCHED_SENTINELS; i++)
-        process_signal(&watched->sentinels[i].process, SIGCONT);
-    assert_false(came_back);
-    store_fixture_await(&store, &store.ups, 2);
-    assert_int_equal(store_figures(store.store).switches, 0);
-    store_fixture_close(&store);
-}
-
-/* A store that requires a primary lease of them leaves a primary that most of them do not answer
- * for, and comes back to it when they do. */
-static void without_a_lease_no_primary_is_used(void **state)
-{
-    struct watched *watched = *state;
-    struct store_fixture store;
-    store_fixture_open(&store, watched->url);
-    assert_int_equal(store_primary_lease_ms(store.store), 0);
-    store_require_primary_lease(store.store);
-    assert_int_equal(store_primary_lease_ms(store.store), SENTINEL_PRIMARY_LEASE_MS);
-    store_fixture_await(&store, &store.ups, 1);
-    process_signal(&watched->sentinels[2].process, SIGSTOP); /* one is not most of them */
-    store_fixture_idle(&store, LONGER_MS);
-    assert_int_equal(store.downs, 0);
-
-    process_signal(&watched->sentinels[1].process, SIGSTOP);
-    store_fixture_await(&store, &store.downs, 1);
-    store_fixture_idle(&store, 1000); /* it goes on trying */
-    bool came_back = store_is_up(store.store);
-    process_signal(&watched->sentinels[2].process, SIGCONT);
-    store_fixture_await(&store, &store.ups, 2);
-    process_signal(&watched->sentinels[1].process, SIGCONT);
-    assert_false(came_back);
-    assert_non_null(strstr(store.reason, "most of the sentinels have not said so"));
-    assert_int_equal(store_fixture_run(&store, "return 1", "a", "").integer, 1);
-    assert_int_equal(store_figures(store.store).switches, 0);
-    store_fixture_close(&store);
-}
-
 struct standstill {
     uv_async_t wake;
     struct store_fixture *store;
@@ -243,54 +185,6 @@ static void stand_still(uv_async_t *wake)
     uv_update_time(&store->loop);
     store_fixture_call(store, &standstill->outcome, standstill->script, "a", "");
     uv_close((uv_handle_t *)wake, NULL);
-}
-
-/* Nobody knows what became of the primary while this process stood still: its timers are late, and
- * what it does first may be a call. */
-static void who_stood_still_asks_first(void **state)
-{
-    struct watched *watched = *state;
-    struct store_fixture store;
-    struct standstill standstill = {.store = &store, .script = fixture_script("return 1")};
-    store_fixture_open(&store, watched->url);
-    store_require_primary_lease(store.store);
-    store_fixture_await(&store, &store.ups, 1);
-    store_fixture_call(&store, &standstill.before, standstill.script, "a", "");
-    store_fixture_await(&store, &store.ended, 1); /* from now on it is sent at once: it is loaded */
-    uv_async_init(&store.loop, &standstill.wake, stand_still);
-    standstill.wake.data = &standstill;
-    uv_async_send(&standstill.wake);
-    store_fixture_await(&store, &store.ended, 2);
-    assert_int_equal(standstill.outcome.outcome, STORE_UNSENT);
-    while (store_fixture_run(&store, "return 1", "a", "").outcome != STORE_REPLIED)
-        store_fixture_idle(&store, 10);
-    store_fixture_close(&store);
-}
-
-/* The one that the sentinels call the primary is a replica, as while they are yet to learn of it.
- */
-static void a_replica_is_left_and_not_taken(void **state)
-{
-    struct watched *watched = *state;
-    struct store_fixture store;
-    store_fixture_open_up(&store, watched->url);
-    for (int i = 1; i < WATCHED_SENTINELS; i++) /* nor is there a majority to replace it */
-        process_signal(&watched->sentinels[i].process, SIGSTOP);
-    int old = watched_primary(watched, 0), other = (old + 1) % WATCHED_SERVERS;
-    freeReplyObject(watched_ask(watched->servers[old].port, "REPLICAOF 127.0.0.1 %d",
-                                watched->servers[other].port));
-    struct outcome outcome = store_fixture_run(&store, COUNT, "replica", "");
-    assert_int_equal(outcome.outcome, STORE_REFUSED);
-    store_fixture_await(&store, &store.downs, 2);
-    bool is_named = strstr(store.reason, "but it is a replica") != NULL;
-    freeReplyObject(watched_ask(watched->servers[old].port, "REPLICAOF NO ONE"));
-    for (int i = 1; i < WATCHED_SENTINELS; i++)
-        process_signal(&watched->sentinels[i].process, SIGCONT);
-    if (!is_named)
-        fail_msg("`%s`", store.reason);
-    store_fixture_await(&store, &store.ups, 2);
-    assert_int_equal(store_fixture_run(&store, "return 1", "a", "").integer, 1);
-    store_fixture_close(&store);
 }
 
 /* Runs a script every 10 ms until one has run on another server. */
@@ -316,7 +210,7 @@ static void follows_to_another(struct store_fixture *store, const struct watched
     hears_itself(store);
 }
 
-static void a_planned_failover_is_followed(void **state)
+TEST(a_planned_failover_is_followed)
 {
     struct watched *watched = *state;
     struct store_fixture store;
@@ -343,7 +237,7 @@ static bool stays_at(struct store_fixture *store, const struct watched *watched,
 }
 
 /* The URL names one sentinel; the others are learnt from it, and outlive it. */
-static void a_killed_primary_is_replaced(void **state)
+TEST(a_killed_primary_is_replaced)
 {
     struct watched *watched = *state;
     struct store_fixture store;
@@ -369,25 +263,9 @@ static void a_killed_primary_is_replaced(void **state)
     store_fixture_close(&store);
 }
 
-/* As a container does that starts again: it has another address, and the id that it had. */
-static void a_sentinel_that_moves_is_asked_where_it_is(void **state)
-{
-    struct watched *watched = *state;
-    struct watcher *moving = &watched->sentinels[2];
-    struct store_fixture store;
-    char url[100];
-    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/mymaster", watched->sentinels[0].port);
-    store_fixture_open_up(&store, url);
-    await_subscribed(&store, moving);
-    process_kill(&moving->process);
-    watched_move_sentinel(watched, 2);
-    await_subscribed(&store, moving);
-    store_fixture_close(&store);
-}
-
 /* It is left because another is named, and not because it is found to be silent: nothing is asked
  * of it. */
-static void a_frozen_primary_is_replaced(void **state)
+TEST(a_frozen_primary_is_replaced)
 {
     struct watched *watched = *state;
     struct store_fixture store;
@@ -438,13 +316,133 @@ static void expect_least_rights(const struct watched *watched, const struct redi
     redis_url_free(&url);
 }
 
+/* Whoever has the primary keeps it while no sentinel answers, but does not come back to it alone:
+ * it might have been replaced. */
+TEST(no_primary_is_taken_on_hearsay)
+{
+    struct watched *watched = *state;
+    struct store_fixture store;
+    store_fixture_open_up(&store, watched->url);
+    for (int i = 0; i < WATCHED_SENTINELS; i++)
+        await_subscribed(&store, &watched->sentinels[i]);
+    for (int i = 0; i < WATCHED_SENTINELS; i++)
+        process_signal(&watched->sentinels[i].process, SIGSTOP);
+    store_fixture_await(&store, &store.warnings, WATCHED_SENTINELS);
+    assert_int_equal(store_fixture_run(&store, "return 1", "a", "").integer, 1);
+    assert_int_equal(store.downs, 0);
+
+    int port = watched->servers[server_of(&store, watched)].port;
+    freeReplyObject(watched_ask(port, "CLIENT KILL TYPE normal SKIPME yes"));
+    store_fixture_await_that(&store, nobody_tells, &store);
+    store_fixture_idle(&store, 500); /* it goes on trying */
+    bool came_back = store_is_up(store.store);
+    for (int i = 0; i < WATCHED_SENTINELS; i++)
+        process_signal(&watched->sentinels[i].process, SIGCONT);
+    assert_false(came_back);
+    store_fixture_await(&store, &store.ups, 2);
+    assert_int_equal(store_figures(store.store).switches, 0);
+    store_fixture_close(&store);
+}
+
+/* A store that requires a primary lease of them leaves a primary that most of them do not answer
+ * for, and comes back to it when they do. */
+TEST(without_a_lease_no_primary_is_used)
+{
+    struct watched *watched = *state;
+    struct store_fixture store;
+    store_fixture_open(&store, watched->url);
+    assert_int_equal(store_primary_lease_ms(store.store), 0);
+    store_require_primary_lease(store.store);
+    assert_int_equal(store_primary_lease_ms(store.store), SENTINEL_PRIMARY_LEASE_MS);
+    store_fixture_await(&store, &store.ups, 1);
+    process_signal(&watched->sentinels[2].process, SIGSTOP); /* one is not most of them */
+    store_fixture_idle(&store, LONGER_MS);
+    assert_int_equal(store.downs, 0);
+
+    process_signal(&watched->sentinels[1].process, SIGSTOP);
+    store_fixture_await(&store, &store.downs, 1);
+    store_fixture_idle(&store, 1000); /* it goes on trying */
+    bool came_back = store_is_up(store.store);
+    process_signal(&watched->sentinels[2].process, SIGCONT);
+    store_fixture_await(&store, &store.ups, 2);
+    process_signal(&watched->sentinels[1].process, SIGCONT);
+    assert_false(came_back);
+    assert_non_null(strstr(store.reason, "most of the sentinels have not said so"));
+    assert_int_equal(store_fixture_run(&store, "return 1", "a", "").integer, 1);
+    assert_int_equal(store_figures(store.store).switches, 0);
+    store_fixture_close(&store);
+}
+
+/* Nobody knows what became of the primary while this process stood still: its timers are late, and
+ * what it does first may be a call. */
+TEST(who_stood_still_asks_first)
+{
+    struct watched *watched = *state;
+    struct store_fixture store;
+    struct standstill standstill = {.store = &store, .script = fixture_script("return 1")};
+    store_fixture_open(&store, watched->url);
+    store_require_primary_lease(store.store);
+    store_fixture_await(&store, &store.ups, 1);
+    store_fixture_call(&store, &standstill.before, standstill.script, "a", "");
+    store_fixture_await(&store, &store.ended, 1); /* from now on it is sent at once: it is loaded */
+    uv_async_init(&store.loop, &standstill.wake, stand_still);
+    standstill.wake.data = &standstill;
+    uv_async_send(&standstill.wake);
+    store_fixture_await(&store, &store.ended, 2);
+    assert_int_equal(standstill.outcome.outcome, STORE_UNSENT);
+    while (store_fixture_run(&store, "return 1", "a", "").outcome != STORE_REPLIED)
+        store_fixture_idle(&store, 10);
+    store_fixture_close(&store);
+}
+
+/* The one that the sentinels call the primary is a replica, as while they are yet to learn of it.
+ */
+TEST(a_replica_is_left_and_not_taken)
+{
+    struct watched *watched = *state;
+    struct store_fixture store;
+    store_fixture_open_up(&store, watched->url);
+    for (int i = 1; i < WATCHED_SENTINELS; i++) /* nor is there a majority to replace it */
+        process_signal(&watched->sentinels[i].process, SIGSTOP);
+    int old = watched_primary(watched, 0), other = (old + 1) % WATCHED_SERVERS;
+    freeReplyObject(watched_ask(watched->servers[old].port, "REPLICAOF 127.0.0.1 %d",
+                                watched->servers[other].port));
+    struct outcome outcome = store_fixture_run(&store, COUNT, "replica", "");
+    assert_int_equal(outcome.outcome, STORE_REFUSED);
+    store_fixture_await(&store, &store.downs, 2);
+    bool is_named = strstr(store.reason, "but it is a replica") != NULL;
+    freeReplyObject(watched_ask(watched->servers[old].port, "REPLICAOF NO ONE"));
+    for (int i = 1; i < WATCHED_SENTINELS; i++)
+        process_signal(&watched->sentinels[i].process, SIGCONT);
+    if (!is_named)
+        fail_msg("`%s`", store.reason);
+    store_fixture_await(&store, &store.ups, 2);
+    assert_int_equal(store_fixture_run(&store, "return 1", "a", "").integer, 1);
+    store_fixture_close(&store);
+}
+
+/* As a container does that starts again: it has another address, and the id that it had. */
+TEST(a_sentinel_that_moves_is_asked_where_it_is)
+{
+    struct watched *watched = *state;
+    struct watcher *moving = &watched->sentinels[2];
+    struct store_fixture store;
+    char url[100];
+    snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/mymaster", watched->sentinels[0].port);
+    store_fixture_open_up(&store, url);
+    await_subscribed(&store, moving);
+    process_kill(&moving->process);
+    watched_move_sentinel(watched, 2);
+    await_subscribed(&store, moving);
+    store_fixture_close(&store);
+}
+
 /* Sentinels that want a password, and that call the servers by name. */
-static void names_and_passwords(void **state)
+TEST(names_and_passwords)
 {
     struct watched watched;
     struct failure failure;
     struct redis_url url;
-    (void)state;
     watched_start(&watched, &(struct watched_options){.password = "watch-out", .names = true});
     assert_int_equal(preflight(watched.url, &failure), -EPROTO);
     expect_says(&failure, "Give --redis-sentinel-password");
@@ -476,13 +474,12 @@ static void names_and_passwords(void **state)
 }
 
 /* rediss+sentinel:// */
-static void over_tls_all_are_verified(void **state)
+TEST(over_tls_all_are_verified)
 {
     struct watched watched;
     struct failure failure;
     struct redis_url url;
     struct store_fixture store;
-    (void)state;
     watched_start(&watched, &(struct watched_options){.tls = true});
     assert_int_equal(preflight(watched.url, &failure), -EPROTO); /* who vouches for them? */
     expect_says(&failure, "certificate");
@@ -507,23 +504,5 @@ static void over_tls_all_are_verified(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_primary_is_found_and_checked),
-        cmocka_unit_test(a_dead_sentinel_is_passed_over),
-        cmocka_unit_test(a_frozen_sentinel_is_passed_over),
-        cmocka_unit_test(a_name_that_no_sentinel_knows_stops_the_start),
-        cmocka_unit_test(the_wrong_kind_of_server_is_named),
-        cmocka_unit_test(without_any_sentinel_there_is_no_primary),
-        cmocka_unit_test(a_planned_failover_is_followed),
-        cmocka_unit_test(a_killed_primary_is_replaced),
-        cmocka_unit_test(a_frozen_primary_is_replaced),
-        cmocka_unit_test(no_primary_is_taken_on_hearsay),
-        cmocka_unit_test(without_a_lease_no_primary_is_used),
-        cmocka_unit_test(who_stood_still_asks_first),
-        cmocka_unit_test(a_replica_is_left_and_not_taken),
-        cmocka_unit_test(a_sentinel_that_moves_is_asked_where_it_is), /* last: the URL is old */
-        cmocka_unit_test(names_and_passwords),
-        cmocka_unit_test(over_tls_all_are_verified),
-    };
-    return cmocka_run_group_tests_name("sentinel", tests, watched_set_up, watched_tear_down);
+    return tests_run(watched_set_up, watched_tear_down);
 }

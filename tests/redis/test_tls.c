@@ -105,10 +105,9 @@ static void expect(const struct world *world, const char *host, int result, cons
     expect_with(world, host, &(struct redis_access){0}, result, why);
 }
 
-static void the_certificate_must_name_the_host(void **state)
+TEST(the_certificate_must_name_the_host)
 {
     struct world world;
-    (void)state;
     start(&world, "DNS:localhost");
     expect(&world, "rediss://localhost", 0, "");
     /* The dot that ends a name is no part of it. The resolver may not know `localhost.`. */
@@ -125,20 +124,18 @@ static void the_certificate_must_name_the_host(void **state)
     stop(&world);
 }
 
-static void the_certificate_must_be_trusted(void **state)
+TEST(the_certificate_must_be_trusted)
 {
     struct world world;
-    (void)state;
     start(&world, "DNS:localhost");
     setenv("SSL_CERT_FILE", "/dev/null", 1);
     expect(&world, "rediss://localhost", -EPROTO, "certificate");
     stop(&world);
 }
 
-static void an_expired_certificate_is_refused(void **state)
+TEST(an_expired_certificate_is_refused)
 {
     struct world world;
-    (void)state;
     start_with(
         &world,
         &(struct certificate_options){.names = "DNS:localhost", .from_s = -7200, .until_s = -3600},
@@ -148,11 +145,10 @@ static void an_expired_certificate_is_refused(void **state)
 }
 
 /* Who is trusted may be told, and is trusted alone. */
-static void a_file_says_whom_to_trust(void **state)
+TEST(a_file_says_whom_to_trust)
 {
     struct world world;
     struct certificate other;
-    (void)state;
     start(&world, "DNS:localhost");
     certificate_make(&other, &world.dir, "other", &(struct certificate_options){.authority = true});
     const struct redis_access right = {.ca = world.authority.file}, wrong = {.ca = other.file},
@@ -167,13 +163,12 @@ static void a_file_says_whom_to_trust(void **state)
     stop(&world);
 }
 
-static void another_name_may_be_expected(void **state)
+TEST(another_name_may_be_expected)
 {
     struct world world;
     const struct redis_access right = {.server_name = "redis.example"},
                               wrong = {.server_name = "other.example"},
                               address = {.server_name = "127.0.0.1"};
-    (void)state;
     start(&world, "DNS:redis.example");
     expect(&world, "rediss://localhost", -EPROTO, "mismatch");
     expect_with(&world, "rediss://localhost", &right, 0, "");
@@ -183,12 +178,11 @@ static void another_name_may_be_expected(void **state)
     stop(&world);
 }
 
-static void redis_may_ask_who_we_are(void **state)
+TEST(redis_may_ask_who_we_are)
 {
     struct world world;
     struct certificate us, foreign;
     struct store_fixture store;
-    (void)state;
     start_with(&world, &(struct certificate_options){.names = "DNS:localhost"}, true);
     certificate_make(&us, &world.dir, "us",
                      &(struct certificate_options){.issuer = &world.authority});
@@ -214,10 +208,9 @@ static void redis_may_ask_who_we_are(void **state)
     stop(&world);
 }
 
-static void plain_and_tls_do_not_mix(void **state)
+TEST(plain_and_tls_do_not_mix)
 {
     struct world world;
-    (void)state;
     start(&world, "DNS:localhost");
     struct failure failure;
     assert_true(preflight(&world, "redis://localhost", &failure) < 0);
@@ -233,13 +226,12 @@ static void plain_and_tls_do_not_mix(void **state)
     redis_process_stop(&redis);
 }
 
-static void calls_work_as_without(void **state)
+TEST(calls_work_as_without)
 {
     enum { SIZE = 3 << 20, MANY = 8 };
     struct world world;
     struct store_fixture store;
     char url[64];
-    (void)state;
     start(&world, "DNS:localhost");
     snprintf(url, sizeof url, "rediss://localhost:%s", world.port);
     store_fixture_open_up(&store, url);
@@ -273,15 +265,5 @@ static void calls_work_as_without(void **state)
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN); /* as store.h asks of a process that uses TLS */
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_certificate_must_name_the_host),
-        cmocka_unit_test(the_certificate_must_be_trusted),
-        cmocka_unit_test(an_expired_certificate_is_refused),
-        cmocka_unit_test(a_file_says_whom_to_trust),
-        cmocka_unit_test(another_name_may_be_expected),
-        cmocka_unit_test(redis_may_ask_who_we_are),
-        cmocka_unit_test(plain_and_tls_do_not_mix),
-        cmocka_unit_test(calls_work_as_without),
-    };
-    return cmocka_run_group_tests_name("tls", tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

@@ -49,7 +49,7 @@ static int64_t tracking_clients(struct world *world)
     return count;
 }
 
-static void every_kind_of_change_is_told(void **state)
+TEST_WITH(every_kind_of_change_is_told, set_up, world_tear_down)
 {
     struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
@@ -69,7 +69,7 @@ static void every_kind_of_change_is_told(void **state)
     assert_int_equal(world->store.touches_of_any, 0);
 }
 
-static void many_keys_at_once_are_told(void **state)
+TEST_WITH(many_keys_at_once_are_told, set_up, world_tear_down)
 {
     static const char FILL[] = "for i = 1, 10000 do redis.call('SET', ARGV[1] .. i, 1) end "
                                "return 1";
@@ -80,7 +80,7 @@ static void many_keys_at_once_are_told(void **state)
     assert_int_equal(world->store.touches, 10000);
 }
 
-static void flushing_may_change_any(void **state)
+TEST_WITH(flushing_may_change_any, set_up, world_tear_down)
 {
     struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
@@ -91,7 +91,7 @@ static void flushing_may_change_any(void **state)
 }
 
 /* Before anything is connected: then what changed until it began may have been missed. */
-static void tracking_may_be_asked_for_at_once(void **state)
+TEST_WITH(tracking_may_be_asked_for_at_once, set_up, world_tear_down)
 {
     struct world *world = *state;
     store_fixture_close(&world->store);
@@ -103,7 +103,7 @@ static void tracking_may_be_asked_for_at_once(void **state)
     assert_int_equal(world->store.touches_of_any, 1);
 }
 
-static void tracking_outlives_the_command_connection(void **state)
+TEST_WITH(tracking_outlives_the_command_connection, set_up, world_tear_down)
 {
     struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
@@ -116,7 +116,7 @@ static void tracking_outlives_the_command_connection(void **state)
     assert_int_equal(world->store.listenings, 1);
 }
 
-static void tracking_outlives_the_inbox(void **state)
+TEST_WITH(tracking_outlives_the_inbox, set_up, world_tear_down)
 {
     struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
@@ -135,7 +135,7 @@ static void tracking_outlives_the_inbox(void **state)
 }
 
 /* The old inbox is gone for Redis before it is for us: the attempt that names it is no news. */
-static void tracking_begun_on_a_lost_inbox(void **state)
+TEST_WITH(tracking_begun_on_a_lost_inbox, set_up, world_tear_down)
 {
     struct world *world = *state;
     command(world, "CLIENT KILL TYPE pubsub");
@@ -146,7 +146,7 @@ static void tracking_begun_on_a_lost_inbox(void **state)
     assert_non_null(strstr(world->store.warning, "get their locks late"));
 }
 
-static void tracking_begun_on_a_lost_command_connection(void **state)
+TEST_WITH(tracking_begun_on_a_lost_command_connection, set_up, world_tear_down)
 {
     struct world *world = *state;
     command(world, "CLIENT KILL TYPE normal SKIPME yes");
@@ -155,7 +155,7 @@ static void tracking_begun_on_a_lost_command_connection(void **state)
     expect_told(world, "a");
 }
 
-static void tracking_outlives_redis(void **state)
+TEST_WITH(tracking_outlives_redis, set_up, world_tear_down)
 {
     struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
@@ -169,10 +169,9 @@ static void tracking_outlives_redis(void **state)
 }
 
 /* An earlier one may be about an inbox that is gone. */
-static void only_the_last_answer_counts(void **state)
+TEST(only_the_last_answer_counts)
 {
     struct tracking tracking = {.wanted = true, .awaiting = 3, .missed = true};
-    (void)state;
     assert_false(tracking_answered(&tracking, NULL));
     assert_false(tracking_answered(&tracking, "ERR no"));
     assert_true(tracking_answered(&tracking, NULL));
@@ -180,7 +179,7 @@ static void only_the_last_answer_counts(void **state)
     assert_false(tracking_answered(&tracking, NULL)); /* nothing was missed since */
 }
 
-static void tracking_survives_a_frozen_redis(void **state)
+TEST_WITH(tracking_survives_a_frozen_redis, set_up, world_tear_down)
 {
     struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
@@ -192,7 +191,7 @@ static void tracking_survives_a_frozen_redis(void **state)
     expect_told(world, "a");
 }
 
-static void untracking_ends_it_in_redis_too(void **state)
+TEST_WITH(untracking_ends_it_in_redis_too, set_up, world_tear_down)
 {
     struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
@@ -216,7 +215,7 @@ static void untracking_ends_it_in_redis_too(void **state)
 }
 
 /* What was on its way when it ended is not told. */
-static void nothing_is_told_after_untracking(void **state)
+TEST_WITH(nothing_is_told_after_untracking, set_up, world_tear_down)
 {
     struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
@@ -229,7 +228,7 @@ static void nothing_is_told_after_untracking(void **state)
     assert_int_equal(world->store.touches, 0);
 }
 
-static void another_prefix_takes_the_place_of_the_first(void **state)
+TEST_WITH(another_prefix_takes_the_place_of_the_first, set_up, world_tear_down)
 {
     struct world *world = *state;
     store_fixture_track(&world->store, "other:");
@@ -267,7 +266,7 @@ static void track_as(struct world *world, const char *rights, const char *warnin
     store_fixture_close(&store);
 }
 
-static void a_user_who_may_not_track_is_told_how_to(void **state)
+TEST_WITH(a_user_who_may_not_track_is_told_how_to, set_up, world_tear_down)
 {
     struct world *world = *state;
     track_as(world, "+client|id", "+client|tracking");
@@ -281,7 +280,7 @@ static void close_now(struct store_fixture *fixture)
 }
 
 /* In the middle of the keys of one message. */
-static void closing_from_touched(void **state)
+TEST_WITH(closing_from_touched, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct store_fixture store;
@@ -295,28 +294,4 @@ static void closing_from_touched(void **state)
     uv_run(&store.loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&store.loop), 0);
     assert_int_equal(store.touches, 1);
-}
-
-int main(void)
-{
-#define ON_REDIS(test) cmocka_unit_test_setup_teardown(test, set_up, world_tear_down)
-    const struct CMUnitTest tests[] = {
-        ON_REDIS(every_kind_of_change_is_told),
-        ON_REDIS(many_keys_at_once_are_told),
-        ON_REDIS(flushing_may_change_any),
-        ON_REDIS(tracking_may_be_asked_for_at_once),
-        ON_REDIS(tracking_outlives_the_command_connection),
-        ON_REDIS(tracking_outlives_the_inbox),
-        ON_REDIS(tracking_begun_on_a_lost_inbox),
-        ON_REDIS(tracking_begun_on_a_lost_command_connection),
-        ON_REDIS(tracking_outlives_redis),
-        cmocka_unit_test(only_the_last_answer_counts),
-        ON_REDIS(tracking_survives_a_frozen_redis),
-        ON_REDIS(untracking_ends_it_in_redis_too),
-        ON_REDIS(nothing_is_told_after_untracking),
-        ON_REDIS(another_prefix_takes_the_place_of_the_first),
-        ON_REDIS(a_user_who_may_not_track_is_told_how_to),
-        ON_REDIS(closing_from_touched),
-    };
-    return cmocka_run_group_tests_name("tracking", tests, NULL, NULL);
 }

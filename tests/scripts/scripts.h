@@ -123,6 +123,10 @@ int scripts_clean(void **state);
 /* As scripts_clean, and time stands still but for sleep_past: whatever the machine is busy with. */
 int scripts_clean_with_own_clock(void **state);
 
+/* Tests that begin so: on the time of Redis, and with a clock of their own. */
+#define TEST_ON_REDIS_TIME(name) TEST_WITH(name, scripts_clean, NULL)
+#define TEST_WITH_CLOCK(name)    TEST_WITH(name, scripts_clean_with_own_clock, NULL)
+
 /* 0: no limit. */
 void scripts_limit_memory(struct scripts *scripts, int bytes);
 

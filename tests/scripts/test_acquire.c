@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static void a_free_name_is_granted(void **state)
+TEST_ON_REDIS_TIME(a_free_name_is_granted)
 {
     struct scripts *scripts = *state;
     int64_t before = redis_now(scripts);
@@ -27,7 +27,7 @@ static void a_free_name_is_granted(void **state)
 }
 
 /* Of a token that no request can have used before, less has to be looked up. */
-static void a_new_token_is_granted_the_same(void **state)
+TEST_WITH_CLOCK(a_new_token_is_granted_the_same)
 {
     struct scripts *scripts = *state;
     for (int i = 0; i < 2; i++) {
@@ -62,7 +62,7 @@ static void a_new_token_is_granted_the_same(void **state)
     }
 }
 
-static void an_exclusive_hold_excludes_everybody_else(void **state)
+TEST_WITH_CLOCK(an_exclusive_hold_excludes_everybody_else)
 {
     struct scripts *scripts = *state;
     struct answer mine = acquire(scripts, .token = "a", .owner = "A", .meta = "{}");
@@ -80,7 +80,7 @@ static void an_exclusive_hold_excludes_everybody_else(void **state)
     assert_int_equal(exclusive.view.waiters, 0);
 }
 
-static void names_do_not_know_each_other(void **state)
+TEST_WITH_CLOCK(names_do_not_know_each_other)
 {
     struct scripts *scripts = *state;
     assert_status(acquire(scripts, .name = "a", .token = "t1"), "granted");
@@ -90,7 +90,7 @@ static void names_do_not_know_each_other(void **state)
     assert_status(acquire(scripts, .name = "a", .token = "t2"), "locked");
 }
 
-static void shared_holds_admit_one_another(void **state)
+TEST_WITH_CLOCK(shared_holds_admit_one_another)
 {
     struct scripts *scripts = *state;
     struct answer one = acquire(scripts, .token = "a", .mode = "shared");
@@ -105,7 +105,7 @@ static void shared_holds_admit_one_another(void **state)
     assert_int_equal(inspect(scripts, "n", "").holds, 3);
 }
 
-static void a_limit_admits_so_many(void **state)
+TEST_WITH_CLOCK(a_limit_admits_so_many)
 {
     struct scripts *scripts = *state;
     assert_status(acquire(scripts, .token = "a", .mode = "shared", .limit = 2), "granted");
@@ -119,7 +119,7 @@ static void a_limit_admits_so_many(void **state)
     assert_status(acquire(scripts, .token = "c", .mode = "shared", .limit = 2), "granted");
 }
 
-static void a_limit_counts_the_holds_of_one_owner_too(void **state)
+TEST_WITH_CLOCK(a_limit_counts_the_holds_of_one_owner_too)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 2);
@@ -131,7 +131,7 @@ static void a_limit_counts_the_holds_of_one_owner_too(void **state)
                   "locked");
 }
 
-static void an_own_exclusive_hold_takes_no_place_of_the_limit(void **state)
+TEST_WITH_CLOCK(an_own_exclusive_hold_takes_no_place_of_the_limit)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x", .owner = "A", .reenters = true);
@@ -144,7 +144,7 @@ static void an_own_exclusive_hold_takes_no_place_of_the_limit(void **state)
 }
 
 /* So a limit can change while the lock is busy. */
-static void each_request_goes_by_its_own_limit(void **state)
+TEST_WITH_CLOCK(each_request_goes_by_its_own_limit)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .limit = 2);
@@ -169,7 +169,7 @@ static void each_request_goes_by_its_own_limit(void **state)
     assert_status(acquire(scripts, .token = "e", .mode = "shared", .limit = 3), "granted");
 }
 
-static void permits_are_granted_all_or_none(void **state)
+TEST_WITH_CLOCK(permits_are_granted_all_or_none)
 {
     struct scripts *scripts = *state;
     struct answer three =
@@ -203,7 +203,7 @@ static void permits_are_granted_all_or_none(void **state)
 }
 
 /* Those that want few do not pass the one that wants many. */
-static void waiter_for_many_permits_is_not_passed(void **state)
+TEST_WITH_CLOCK(waiter_for_many_permits_is_not_passed)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .limit = 4, .permits = 2);
@@ -227,7 +227,7 @@ static void waiter_for_many_permits_is_not_passed(void **state)
     assert_int_equal(inspect(scripts, "n", "few").mine, 1);
 }
 
-static void waiters_are_served_in_order_each_by_its_own_limit(void **state)
+TEST_WITH_CLOCK(waiters_are_served_in_order_each_by_its_own_limit)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .limit = 2);
@@ -246,7 +246,7 @@ static void waiters_are_served_in_order_each_by_its_own_limit(void **state)
     assert_int_equal(inspect(scripts, "n", "w2").mine, 1);
 }
 
-static void a_limit_is_gone_with_the_last_shared_hold(void **state)
+TEST_WITH_CLOCK(a_limit_is_gone_with_the_last_shared_hold)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .reenters = true, .mode = "shared", .limit = 3);
@@ -261,7 +261,7 @@ static void a_limit_is_gone_with_the_last_shared_hold(void **state)
     assert_status(acquire(scripts, .token = "c", .mode = "shared", .limit = 5), "granted");
 }
 
-static void an_owner_enters_again(void **state)
+TEST_WITH_CLOCK(an_owner_enters_again)
 {
     struct scripts *scripts = *state;
     struct answer one =
@@ -284,7 +284,7 @@ static void an_owner_enters_again(void **state)
 }
 
 /* An owner is a label: with the same one, two clients exclude each other. */
-static void same_owner_without_reentry_is_refused(void **state)
+TEST_WITH_CLOCK(same_owner_without_reentry_is_refused)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A");
@@ -300,7 +300,7 @@ static void same_owner_without_reentry_is_refused(void **state)
     assert_status(acquire(scripts, .token = "b", .owner = "A"), "granted");
 }
 
-static void only_reader_of_same_owner_without_reentry_is_refused(void **state)
+TEST_WITH_CLOCK(only_reader_of_same_owner_without_reentry_is_refused)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
@@ -309,7 +309,7 @@ static void only_reader_of_same_owner_without_reentry_is_refused(void **state)
 }
 
 /* Both wait; only who re-enters passes the queue. */
-static void waiters_of_same_owner_are_granted_in_turn_unless_they_reenter(void **state)
+TEST_WITH_CLOCK(waiters_of_same_owner_are_granted_in_turn_unless_they_reenter)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A");
@@ -326,7 +326,7 @@ static void waiters_of_same_owner_are_granted_in_turn_unless_they_reenter(void *
     assert_int_equal(inspect(scripts, "n", "c").mine, 1);
 }
 
-static void only_that_owner_enters_again(void **state)
+TEST_WITH_CLOCK(only_that_owner_enters_again)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "owner", .reenters = true);
@@ -336,7 +336,7 @@ static void only_that_owner_enters_again(void **state)
     assert_status(acquire(scripts, .token = "b", .owner = "a", .reenters = true), "locked");
 }
 
-static void an_upgrade_needs_no_other_owner(void **state)
+TEST_WITH_CLOCK(an_upgrade_needs_no_other_owner)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .reenters = true, .mode = "shared");
@@ -355,7 +355,7 @@ static void an_upgrade_needs_no_other_owner(void **state)
                   "granted");
 }
 
-static void a_downgrade_lets_others_share(void **state)
+TEST_WITH_CLOCK(a_downgrade_lets_others_share)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x", .owner = "A", .reenters = true);
@@ -369,7 +369,7 @@ static void a_downgrade_lets_others_share(void **state)
     assert_status(acquire(scripts, .token = "y", .owner = "A", .reenters = true), "locked");
 }
 
-static void a_repeat_tells_the_hold_as_it_is(void **state)
+TEST_WITH_CLOCK(a_repeat_tells_the_hold_as_it_is)
 {
     struct scripts *scripts = *state;
     struct answer granted =
@@ -430,7 +430,7 @@ static void check_use(struct scripts *scripts, size_t i, const char *token, cons
     assert_int_equal(answer.count, later.set != 5);
 }
 
-static void token_that_holds_is_refused_for_another_use(void **state)
+TEST_WITH_CLOCK(token_that_holds_is_refused_for_another_use)
 {
     struct scripts *scripts = *state;
     for (int crowd = 0; crowd < 2; crowd++) {
@@ -447,7 +447,7 @@ static void token_that_holds_is_refused_for_another_use(void **state)
     }
 }
 
-static void token_that_waits_is_refused_for_another_use(void **state)
+TEST_WITH_CLOCK(token_that_waits_is_refused_for_another_use)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -462,7 +462,7 @@ static void token_that_waits_is_refused_for_another_use(void **state)
     check_use(scripts, 0, "t", "claimed");
 }
 
-static void a_repeat_among_many_holds_counts_once(void **state)
+TEST_WITH_CLOCK(a_repeat_among_many_holds_counts_once)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
@@ -479,7 +479,7 @@ static void a_repeat_among_many_holds_counts_once(void **state)
     assert_int_equal(inspect(scripts, "n", "").holds, 0);
 }
 
-static void a_released_token_is_refused(void **state)
+TEST_WITH_CLOCK(a_released_token_is_refused)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "t");
@@ -500,7 +500,7 @@ static void a_released_token_is_refused(void **state)
     assert_status(acquire(scripts, .token = "u"), "released");
 }
 
-static void a_refusal_changes_nothing(void **state)
+TEST_WITH_CLOCK(a_refusal_changes_nothing)
 {
     struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a", .ttl_ms = 20000);
@@ -515,7 +515,7 @@ static void a_refusal_changes_nothing(void **state)
     assert_status(acquire(scripts, .token = "b"), "granted");
 }
 
-static void a_hold_lives_to_the_end_of_its_ttl(void **state)
+TEST_WITH_CLOCK(a_hold_lives_to_the_end_of_its_ttl)
 {
     struct scripts *scripts = *state;
     struct answer first = acquire(scripts, .token = "a", .ttl_ms = 150);
@@ -525,7 +525,7 @@ static void a_hold_lives_to_the_end_of_its_ttl(void **state)
     assert_status(acquire(scripts, .token = "b"), "granted");
 }
 
-static void names_may_hold_any_text(void **state)
+TEST_ON_REDIS_TIME(names_may_hold_any_text)
 {
     static const char *const NAMES[] = {"{",   "}",      "{}",    "a{b}c",  "%",
                                         "%7D", "%7B",    "a}b{c", "*",      "[a-z]",
@@ -548,7 +548,7 @@ static void names_may_hold_any_text(void **state)
     }
 }
 
-static void owner_and_meta_may_be_long_and_binary(void **state)
+TEST_ON_REDIS_TIME(owner_and_meta_may_be_long_and_binary)
 {
     struct scripts *scripts = *state;
     char owner[129], token[129];
@@ -565,41 +565,7 @@ static void owner_and_meta_may_be_long_and_binary(void **state)
     }
 }
 
-#define TEST(name)          cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
-#define ON_REDIS_TIME(name) cmocka_unit_test_setup(name, scripts_clean)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        ON_REDIS_TIME(a_free_name_is_granted),
-        TEST(a_new_token_is_granted_the_same),
-        TEST(an_exclusive_hold_excludes_everybody_else),
-        TEST(names_do_not_know_each_other),
-        TEST(shared_holds_admit_one_another),
-        TEST(a_limit_admits_so_many),
-        TEST(a_limit_counts_the_holds_of_one_owner_too),
-        TEST(an_own_exclusive_hold_takes_no_place_of_the_limit),
-        TEST(each_request_goes_by_its_own_limit),
-        TEST(waiters_are_served_in_order_each_by_its_own_limit),
-        TEST(permits_are_granted_all_or_none),
-        TEST(waiter_for_many_permits_is_not_passed),
-        TEST(a_limit_is_gone_with_the_last_shared_hold),
-        TEST(an_owner_enters_again),
-        TEST(same_owner_without_reentry_is_refused),
-        TEST(only_reader_of_same_owner_without_reentry_is_refused),
-        TEST(waiters_of_same_owner_are_granted_in_turn_unless_they_reenter),
-        TEST(only_that_owner_enters_again),
-        TEST(an_upgrade_needs_no_other_owner),
-        TEST(a_downgrade_lets_others_share),
-        TEST(a_repeat_tells_the_hold_as_it_is),
-        TEST(token_that_holds_is_refused_for_another_use),
-        TEST(token_that_waits_is_refused_for_another_use),
-        TEST(a_repeat_among_many_holds_counts_once),
-        TEST(a_released_token_is_refused),
-        TEST(a_refusal_changes_nothing),
-        TEST(a_hold_lives_to_the_end_of_its_ttl),
-        ON_REDIS_TIME(names_may_hold_any_text),
-        ON_REDIS_TIME(owner_and_meta_may_be_long_and_binary),
-    };
-    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

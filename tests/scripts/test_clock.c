@@ -7,9 +7,8 @@
 
 enum { SECOND_US = 1000000, SLACK_US = 5 * SECOND_US };
 
-static void redis_takes_its_time_from_the_clock_that_jumps(void **state)
+TEST(redis_takes_its_time_from_the_clock_that_jumps)
 {
-    (void)state;
     static const int SHIFTS[] = {60, -60, 3600, 0};
     struct jumping_clock clock;
     struct scripts scripts = {.retention_ms = 1000};
@@ -23,12 +22,4 @@ static void redis_takes_its_time_from_the_clock_that_jumps(void **state)
     }
     redis_process_stop(&scripts.redis);
     jumping_clock_close(&clock);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(redis_takes_its_time_from_the_clock_that_jumps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,7 @@ static struct costs costs_of(struct scripts *scripts, int waiters, size_t server
     return costs;
 }
 
-static void a_hand_over_costs_the_same_however_many_wait(void **state)
+TEST_ON_REDIS_TIME(a_hand_over_costs_the_same_however_many_wait)
 {
     struct scripts *scripts = *state;
     for (size_t servers = 1; servers <= 4; servers += 3) {
@@ -100,7 +100,7 @@ static void a_hand_over_costs_the_same_however_many_wait(void **state)
 
 /* The only one who waits is in the name's main key: TIME, GET, SET, and when it comes two looks
  * whether its token was released, and the release before it remembered. */
-static void a_hand_over_to_the_only_one_costs_three_calls(void **state)
+TEST_ON_REDIS_TIME(a_hand_over_to_the_only_one_costs_three_calls)
 {
     struct scripts *scripts = *state;
     scripts->unwatched = true;
@@ -118,7 +118,7 @@ static void a_hand_over_to_the_only_one_costs_three_calls(void **state)
 
 /* So does one before many at one server, as long as others come: whoever comes moves the next one
  * to the front. Who comes behind a front, and who leaves, need not look for anybody. */
-static void a_hand_over_among_many_at_one_server_costs_three_calls(void **state)
+TEST_ON_REDIS_TIME(a_hand_over_among_many_at_one_server_costs_three_calls)
 {
     struct scripts *scripts = *state;
     for (int many = 3; many <= LONG_QUEUE; many += LONG_QUEUE - 3) {
@@ -147,7 +147,7 @@ static void a_hand_over_among_many_at_one_server_costs_three_calls(void **state)
 }
 
 /* Who looks at a lock is told the first ten who wait, and pays for no more. */
-static void a_look_costs_the_same_however_many_wait(void **state)
+TEST_ON_REDIS_TIME(a_look_costs_the_same_however_many_wait)
 {
     struct scripts *scripts = *state;
     int64_t costs[2];
@@ -163,7 +163,7 @@ static void a_look_costs_the_same_however_many_wait(void **state)
     assert_int_equal(costs[0], costs[1]);
 }
 
-static void a_look_at_a_lock_that_nobody_or_one_waits_for_costs_two_calls(void **state)
+TEST_ON_REDIS_TIME(a_look_at_a_lock_that_nobody_or_one_waits_for_costs_two_calls)
 {
     struct scripts *scripts = *state;
     scripts->unwatched = true;
@@ -177,7 +177,7 @@ static void a_look_at_a_lock_that_nobody_or_one_waits_for_costs_two_calls(void *
 }
 
 /* Neither do holds: a limit of a thousand, all taken. */
-static void a_hand_over_costs_the_same_however_many_hold(void **state)
+TEST_ON_REDIS_TIME(a_hand_over_costs_the_same_however_many_hold)
 {
     struct scripts *scripts = *state;
     int64_t costs[2];
@@ -202,7 +202,7 @@ static void a_hand_over_costs_the_same_however_many_hold(void **state)
 }
 
 /* Of a very long run of shared waiters the rest is granted by the tick that follows at once. */
-static void a_long_run_is_granted_in_parts(void **state)
+TEST_WITH_CLOCK(a_long_run_is_granted_in_parts)
 {
     enum { RUN = 2100, PART = 1000 };
     struct scripts *scripts = *state;
@@ -232,7 +232,7 @@ static void a_long_run_is_granted_in_parts(void **state)
 
 /* What becomes of many waiters of a server that has died is done in portions, too; and until that
  * is done nobody passes those of them who keep their place. */
-static void many_waiters_of_a_dead_server_are_looked_after_in_parts(void **state)
+TEST_WITH_CLOCK(many_waiters_of_a_dead_server_are_looked_after_in_parts)
 {
     enum { WAITERS = 2500, KEEPERS = 1200, LEASE = 10000 };
     struct scripts *scripts = *state;
@@ -268,7 +268,7 @@ static void many_waiters_of_a_dead_server_are_looked_after_in_parts(void **state
     assert_in_range(waiters, 0, 1000);
 }
 
-static void the_common_case_costs_three_calls_once_nobody_waits_any_more(void **state)
+TEST_ON_REDIS_TIME(the_common_case_costs_three_calls_once_nobody_waits_any_more)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -308,7 +308,7 @@ static void vouching_for(struct scripts *scripts, int waiters, size_t servers, i
     assert_true(calls(scripts) < calls_each * NAMES + 5 * NAMES / BATCH);
 }
 
-static void vouching_costs_few_calls_for_each_name(void **state)
+TEST_ON_REDIS_TIME(vouching_costs_few_calls_for_each_name)
 {
     vouching_for(*state, 1, 1, 2, "get", "setrange");
     redis_process_flush(&((struct scripts *)*state)->redis);
@@ -317,22 +317,7 @@ static void vouching_costs_few_calls_for_each_name(void **state)
     vouching_for(*state, 2, 2, 4, "hget", "hset");
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, scripts_clean)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(a_hand_over_costs_the_same_however_many_wait),
-        TEST(a_hand_over_to_the_only_one_costs_three_calls),
-        TEST(a_hand_over_among_many_at_one_server_costs_three_calls),
-        TEST(a_look_costs_the_same_however_many_wait),
-        TEST(a_look_at_a_lock_that_nobody_or_one_waits_for_costs_two_calls),
-        TEST(a_hand_over_costs_the_same_however_many_hold),
-        cmocka_unit_test_setup(a_long_run_is_granted_in_parts, scripts_clean_with_own_clock),
-        cmocka_unit_test_setup(many_waiters_of_a_dead_server_are_looked_after_in_parts,
-                               scripts_clean_with_own_clock),
-        TEST(the_common_case_costs_three_calls_once_nobody_waits_any_more),
-        TEST(vouching_costs_few_calls_for_each_name),
-    };
-    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

@@ -23,7 +23,7 @@ static void share(struct scripts *scripts, const char *whose, int holds, int64_t
     }
 }
 
-static void a_hold_counts_until_it_ends(void **state)
+TEST_WITH_CLOCK(a_hold_counts_until_it_ends)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .name = "a", .token = "a", .ttl_ms = 20000);
@@ -36,7 +36,7 @@ static void a_hold_counts_until_it_ends(void **state)
     assert_int_equal(count(scripts), 1);
 }
 
-static void waiters_are_not_counted(void **state)
+TEST_WITH_CLOCK(waiters_are_not_counted)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .ttl_ms = 20000);
@@ -46,7 +46,7 @@ static void waiters_are_not_counted(void **state)
 }
 
 /* Nobody has looked at those that have ended, and more than are read at once. */
-static void of_a_crowd_those_that_live_count(void **state)
+TEST_WITH_CLOCK(of_a_crowd_those_that_live_count)
 {
     struct scripts *scripts = *state;
     share(scripts, "long", 3, 20000);
@@ -59,7 +59,7 @@ static void of_a_crowd_those_that_live_count(void **state)
     assert_int_equal(count(scripts), 0);
 }
 
-static void parts_add_up(void **state)
+TEST_WITH_CLOCK(parts_add_up)
 {
     struct scripts *scripts = *state;
     int parts;
@@ -74,7 +74,7 @@ static void parts_add_up(void **state)
     assert_int_equal(parts, 1);
 }
 
-static void nothing_is_changed(void **state)
+TEST_ON_REDIS_TIME(nothing_is_changed)
 {
     struct scripts *scripts = *state;
     share(scripts, "a", 3, 50);
@@ -88,7 +88,7 @@ static void nothing_is_changed(void **state)
     assert_int_equal(key_count(scripts), keys);
 }
 
-static void keys_of_others_are_passed_over(void **state)
+TEST_WITH_CLOCK(keys_of_others_are_passed_over)
 {
     struct scripts *scripts = *state;
     freeReplyObject(redis_process_command(&scripts->redis, "SET baton:{short} x"));
@@ -100,13 +100,5 @@ static void keys_of_others_are_passed_over(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_hold_counts_until_it_ends, scripts_clean_with_own_clock),
-        cmocka_unit_test_setup(waiters_are_not_counted, scripts_clean_with_own_clock),
-        cmocka_unit_test_setup(of_a_crowd_those_that_live_count, scripts_clean_with_own_clock),
-        cmocka_unit_test_setup(parts_add_up, scripts_clean_with_own_clock),
-        cmocka_unit_test_setup(nothing_is_changed, scripts_clean),
-        cmocka_unit_test_setup(keys_of_others_are_passed_over, scripts_clean_with_own_clock),
-    };
-    return cmocka_run_group_tests_name("count", tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

@@ -21,7 +21,7 @@ static void share(struct scripts *scripts, int first, int count, int64_t ttl_ms)
     scripts->unwatched = false;
 }
 
-static void a_crowd_may_end_unattended(void **state)
+TEST_WITH_CLOCK(a_crowd_may_end_unattended)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 40);
@@ -37,7 +37,7 @@ static void a_crowd_may_end_unattended(void **state)
     assert_status(acquire(scripts, .token = "c"), "granted");
 }
 
-static void a_crowd_ends_one_by_one(void **state)
+TEST_WITH_CLOCK(a_crowd_ends_one_by_one)
 {
     struct scripts *scripts = *state;
     struct answer holds[3];
@@ -57,7 +57,7 @@ static void a_crowd_ends_one_by_one(void **state)
     }
 }
 
-static void a_crowd_shrinks_to_one_and_grows_again(void **state)
+TEST_WITH_CLOCK(a_crowd_shrinks_to_one_and_grows_again)
 {
     struct scripts *scripts = *state;
     share(scripts, 0, 3, 30000);
@@ -74,7 +74,7 @@ static void a_crowd_shrinks_to_one_and_grows_again(void **state)
     assert_status(acquire(scripts, .token = "y", .owner = "y"), "granted");
 }
 
-static void ten_are_shown_and_those_that_end_soonest(void **state)
+TEST_WITH_CLOCK(ten_are_shown_and_those_that_end_soonest)
 {
     struct scripts *scripts = *state;
     for (int i = 0; i < 15; i++) {
@@ -90,7 +90,7 @@ static void ten_are_shown_and_those_that_end_soonest(void **state)
 }
 
 /* That many ends take numbers of one sequence, and each still is below what comes later. */
-static void thousands_end_together(void **state)
+TEST_WITH_CLOCK(thousands_end_together)
 {
     struct scripts *scripts = *state;
     share(scripts, 0, MANY, 60000);
@@ -115,7 +115,7 @@ static void thousands_end_together(void **state)
 }
 
 /* One call looks at a batch of them. */
-static void break_by_fence_finds_hold_among_thousands(void **state)
+TEST_WITH_CLOCK(break_by_fence_finds_hold_among_thousands)
 {
     struct scripts *scripts = *state;
     share(scripts, 0, MANY, 60000);
@@ -155,7 +155,7 @@ static int64_t commands(struct scripts *scripts)
 }
 
 /* The next caller does not wait for all that end: Redis is asked a few times, not once for each. */
-static void a_crowd_that_ends_as_a_whole_costs_few_commands(void **state)
+TEST_WITH_CLOCK(a_crowd_that_ends_as_a_whole_costs_few_commands)
 {
     enum { FEW = 100 };
     struct scripts *scripts = *state;
@@ -176,7 +176,7 @@ static void a_crowd_that_ends_as_a_whole_costs_few_commands(void **state)
     assert_status(acquire(scripts, .token = "x"), "granted");
 }
 
-static void all_that_end_are_told_of(void **state)
+TEST_WITH_CLOCK(all_that_end_are_told_of)
 {
     struct scripts *scripts = *state;
     share(scripts, 0, CROWD, 3000);
@@ -225,7 +225,7 @@ static void acquire_beside_many(struct scripts *scripts, int round)
     scripts->unwatched = true;
 }
 
-static void thousands_of_holds_cost_no_more_than_one(void **state)
+TEST_WITH_CLOCK(thousands_of_holds_cost_no_more_than_one)
 {
     struct scripts *scripts = *state;
     scripts->unwatched = true;
@@ -246,7 +246,7 @@ static void thousands_of_holds_cost_no_more_than_one(void **state)
 
 /* Whatever key is lost, by eviction or by hand: the name neither hangs nor stays locked, nothing
  * fails, and no number goes back. */
-static void a_lost_key_locks_nobody_out(void **state)
+TEST_WITH_CLOCK(a_lost_key_locks_nobody_out)
 {
     static const char *const LOST[] = {":holds", ":expiries", ":owners"};
     struct scripts *scripts = *state;
@@ -265,7 +265,7 @@ static void a_lost_key_locks_nobody_out(void **state)
 }
 
 /* Those that come after the loss neither keep what was lost alive, nor leave a key without end. */
-static void a_lost_key_is_made_good_when_others_come(void **state)
+TEST_WITH_CLOCK(a_lost_key_is_made_good_when_others_come)
 {
     static const char *const LOST[] = {":holds", ":expiries", ":owners"};
     struct scripts *scripts = *state;
@@ -285,7 +285,7 @@ static void a_lost_key_is_made_good_when_others_come(void **state)
     }
 }
 
-static void all_operations_bear_a_lost_key(void **state)
+TEST_WITH_CLOCK(all_operations_bear_a_lost_key)
 {
     static const char *const LOST[] = {":holds", ":expiries", ":owners"};
     struct scripts *scripts = *state;
@@ -306,7 +306,7 @@ static void all_operations_bear_a_lost_key(void **state)
     }
 }
 
-static void a_lost_main_key_begins_anew(void **state)
+TEST_WITH_CLOCK(a_lost_main_key_begins_anew)
 {
     struct scripts *scripts = *state;
     share(scripts, 0, 3, 60000);
@@ -346,7 +346,7 @@ static struct answer operate(struct scripts *scripts, int number)
 
 /* Of very many that end, each script removes some, so that all else in Redis goes on meanwhile;
  * what is still there of them counts for nobody. */
-static void very_many_end_in_portions_beside_those_that_go_on(void **state)
+TEST_WITH_CLOCK(very_many_end_in_portions_beside_those_that_go_on)
 {
     enum { ENDED = 8500, PORTION = 1000 };
     struct scripts *scripts = *state;
@@ -403,32 +403,13 @@ static void break_beside_unclaimed(struct scripts *scripts, int others, int port
     assert_int_equal(break_all(scripts, "n").count, 1);
 }
 
-static void very_many_are_broken_in_portions_where_one_is_unclaimed(void **state)
+TEST_WITH_CLOCK(very_many_are_broken_in_portions_where_one_is_unclaimed)
 {
     break_beside_unclaimed(*state, 2, 0);
     break_beside_unclaimed(*state, 3500, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(a_crowd_may_end_unattended),
-        TEST(a_crowd_ends_one_by_one),
-        TEST(a_crowd_shrinks_to_one_and_grows_again),
-        TEST(ten_are_shown_and_those_that_end_soonest),
-        TEST(thousands_end_together),
-        TEST(break_by_fence_finds_hold_among_thousands),
-        TEST(a_crowd_that_ends_as_a_whole_costs_few_commands),
-        TEST(all_that_end_are_told_of),
-        TEST(thousands_of_holds_cost_no_more_than_one),
-        TEST(very_many_are_broken_in_portions_where_one_is_unclaimed),
-        TEST(very_many_end_in_portions_beside_those_that_go_on),
-        TEST(a_lost_key_locks_nobody_out),
-        TEST(a_lost_key_is_made_good_when_others_come),
-        TEST(all_operations_bear_a_lost_key),
-        TEST(a_lost_main_key_begins_anew),
-    };
-    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

@@ -110,7 +110,7 @@ static int64_t damage(struct scripts *scripts, size_t kind)
 }
 
 /* What can be read of a name that was damaged is as good as any. */
-static void what_cannot_be_read_is_left_out_and_cleared(void **state)
+TEST_ON_REDIS_TIME(what_cannot_be_read_is_left_out_and_cleared)
 {
     struct scripts *scripts = *state;
     for (size_t i = 0; i < sizeof DAMAGES / sizeof DAMAGES[0]; i++) {
@@ -133,7 +133,7 @@ static void what_cannot_be_read_is_left_out_and_cleared(void **state)
 }
 
 /* Each looks at the head of a record, though the common cases look at no more than they need. */
-static void damaged_record_of_plain_name_is_refused_by_each_operation(void **state)
+TEST_ON_REDIS_TIME(damaged_record_of_plain_name_is_refused_by_each_operation)
 {
     struct scripts *scripts = *state;
     for (size_t i = 0; i < sizeof DAMAGES / sizeof DAMAGES[0]; i++) {
@@ -154,7 +154,7 @@ static void damaged_record_of_plain_name_is_refused_by_each_operation(void **sta
 }
 
 /* Its version is in another place. */
-static void break_of_damaged_record_of_format_1_goes_on_from_its_number(void **state)
+TEST_ON_REDIS_TIME(break_of_damaged_record_of_format_1_goes_on_from_its_number)
 {
     const int64_t SECOND = 1000000;
     struct scripts *scripts = *state;
@@ -167,7 +167,7 @@ static void break_of_damaged_record_of_format_1_goes_on_from_its_number(void **s
     assert_in_range(broken.version, now + 4999 * SECOND, now + 5060 * SECOND);
 }
 
-static void those_who_wait_are_told_to_ask_again(void **state)
+TEST_ON_REDIS_TIME(those_who_wait_are_told_to_ask_again)
 {
     struct scripts *scripts = *state;
     struct inboxes inboxes;
@@ -182,7 +182,7 @@ static void those_who_wait_are_told_to_ask_again(void **state)
 }
 
 /* Nothing of it is stored, so it would be told at each look. */
-static void an_expiry_that_cannot_be_stored_is_not_told(void **state)
+TEST_WITH_CLOCK(an_expiry_that_cannot_be_stored_is_not_told)
 {
     struct scripts *scripts = *state;
     scripts->unwatched = true;
@@ -196,7 +196,7 @@ static void an_expiry_that_cannot_be_stored_is_not_told(void **state)
     assert_string_equal(scripts->expired[0].owner, "good");
 }
 
-static void a_record_without_an_expiry_is_used_and_gets_one(void **state)
+TEST_ON_REDIS_TIME(a_record_without_an_expiry_is_used_and_gets_one)
 {
     struct scripts *scripts = *state;
     hold(scripts);
@@ -223,7 +223,7 @@ static int64_t write_earlier(struct scripts *scripts, const char *script)
 }
 
 /* As an earlier build has written it: a hold behind a state without layouts. */
-static void a_state_of_format_1_is_read_and_written_anew(void **state)
+TEST_ON_REDIS_TIME(a_state_of_format_1_is_read_and_written_anew)
 {
     struct scripts *scripts = *state;
     int64_t now = write_earlier(
@@ -244,7 +244,7 @@ static void a_state_of_format_1_is_read_and_written_anew(void **state)
 }
 
 /* An earlier build has not noted whose the last hold was. */
-static void a_plain_record_of_format_2_is_read_and_written_anew(void **state)
+TEST_ON_REDIS_TIME(a_plain_record_of_format_2_is_read_and_written_anew)
 {
     struct scripts *scripts = *state;
     int64_t now = write_earlier(
@@ -265,7 +265,7 @@ static void a_plain_record_of_format_2_is_read_and_written_anew(void **state)
 
 /* An earlier build has written the whole of it: no state counts what was released, and neither the
  * hold nor the waiter has at_least or max_held. */
-static void waiter_of_format_1_is_granted_by_a_state_of_format_2(void **state)
+TEST_ON_REDIS_TIME(waiter_of_format_1_is_granted_by_a_state_of_format_2)
 {
     struct scripts *scripts = *state;
     int64_t now = write_earlier(
@@ -292,7 +292,7 @@ static void waiter_of_format_1_is_granted_by_a_state_of_format_2(void **state)
 }
 
 /* Format 3 had no record of its own for a name that is held and waited for. */
-static void front_of_a_state_of_format_3_is_read_and_written_anew(void **state)
+TEST_ON_REDIS_TIME(front_of_a_state_of_format_3_is_read_and_written_anew)
 {
     struct scripts *scripts = *state;
     write_earlier(
@@ -321,7 +321,7 @@ static void front_of_a_state_of_format_3_is_read_and_written_anew(void **state)
                   "claimed");
 }
 
-static void a_free_record_of_format_2_is_granted(void **state)
+TEST_ON_REDIS_TIME(a_free_record_of_format_2_is_granted)
 {
     struct scripts *scripts = *state;
     int64_t now = write_earlier(
@@ -337,7 +337,7 @@ static void a_free_record_of_format_2_is_granted(void **state)
 
 /* As the release before has written them: a shared hold with a limit, and two waiters, one of which
  * is in front. */
-static void hold_and_waiters_of_format_1_are_read(void **state)
+TEST_ON_REDIS_TIME(hold_and_waiters_of_format_1_are_read)
 {
     struct scripts *scripts = *state;
     write_earlier(
@@ -625,7 +625,7 @@ static bool is_cut(struct scripts *scripts, size_t cut, int call)
     return was_cut;
 }
 
-static void wherever_a_script_is_cut_off_each_key_ends(void **state)
+TEST_ON_REDIS_TIME(wherever_a_script_is_cut_off_each_key_ends)
 {
     struct scripts *scripts = *state;
     for (size_t i = 0; i < sizeof CUTS / sizeof CUTS[0]; i++) {
@@ -641,7 +641,7 @@ static void wherever_a_script_is_cut_off_each_key_ends(void **state)
 }
 
 /* A hold that has ended is gone from one key of the crowd and not yet from another. */
-static void an_end_that_was_cut_off_frees_nobody_else(void **state)
+TEST_ON_REDIS_TIME(an_end_that_was_cut_off_frees_nobody_else)
 {
     struct scripts *scripts = *state;
     int cuts = 0;
@@ -665,25 +665,5 @@ static void an_end_that_was_cut_off_frees_nobody_else(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(what_cannot_be_read_is_left_out_and_cleared, scripts_clean),
-        cmocka_unit_test_setup(damaged_record_of_plain_name_is_refused_by_each_operation,
-                               scripts_clean),
-        cmocka_unit_test_setup(break_of_damaged_record_of_format_1_goes_on_from_its_number,
-                               scripts_clean),
-        cmocka_unit_test_setup(those_who_wait_are_told_to_ask_again, scripts_clean),
-        cmocka_unit_test_setup(an_expiry_that_cannot_be_stored_is_not_told,
-                               scripts_clean_with_own_clock),
-        cmocka_unit_test_setup(a_record_without_an_expiry_is_used_and_gets_one, scripts_clean),
-        cmocka_unit_test_setup(a_state_of_format_1_is_read_and_written_anew, scripts_clean),
-        cmocka_unit_test_setup(a_plain_record_of_format_2_is_read_and_written_anew, scripts_clean),
-        cmocka_unit_test_setup(a_free_record_of_format_2_is_granted, scripts_clean),
-        cmocka_unit_test_setup(front_of_a_state_of_format_3_is_read_and_written_anew,
-                               scripts_clean),
-        cmocka_unit_test_setup(hold_and_waiters_of_format_1_are_read, scripts_clean),
-        cmocka_unit_test_setup(waiter_of_format_1_is_granted_by_a_state_of_format_2, scripts_clean),
-        cmocka_unit_test_setup(wherever_a_script_is_cut_off_each_key_ends, scripts_clean),
-        cmocka_unit_test_setup(an_end_that_was_cut_off_frees_nobody_else, scripts_clean),
-    };
-    return cmocka_run_group_tests_name("damage", tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

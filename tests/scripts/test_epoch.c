@@ -31,7 +31,7 @@ static struct epoch_seen raise(struct scripts *scripts, int64_t span)
     return change_epoch(scripts, EPOCH, WORDS("raise", longest));
 }
 
-static void span_is_the_longest_ttl_of_its_window(void **state)
+TEST_WITH_CLOCK(span_is_the_longest_ttl_of_its_window)
 {
     struct scripts *scripts = *state;
     begin(scripts, "", EPOCH, 0, 0);
@@ -42,7 +42,7 @@ static void span_is_the_longest_ttl_of_its_window(void **state)
     assert_int_equal(seen.turns, scripts->clock_us + MINUTE + MORE);
 }
 
-static void window_lasts_as_long_as_the_span_before_it(void **state)
+TEST_WITH_CLOCK(window_lasts_as_long_as_the_span_before_it)
 {
     struct scripts *scripts = *state;
     begin(scripts, "", EPOCH, 0, 0);
@@ -61,7 +61,7 @@ static void window_lasts_as_long_as_the_span_before_it(void **state)
     assert_int_equal(seen.turns, scripts->clock_us + MINUTE + MORE);
 }
 
-static void new_epoch_begins_with_the_span_of_what_may_run(void **state)
+TEST_WITH_CLOCK(new_epoch_begins_with_the_span_of_what_may_run)
 {
     struct scripts *scripts = *state;
     begin(scripts, "", EPOCH, 0, 0);
@@ -74,7 +74,7 @@ static void new_epoch_begins_with_the_span_of_what_may_run(void **state)
 }
 
 /* Both have read the epoch before: one tells a client of a TTL, then the other begins. */
-static void begin_after_a_raise_keeps_the_span(void **state)
+TEST_WITH_CLOCK(begin_after_a_raise_keeps_the_span)
 {
     struct scripts *scripts = *state;
     for (int keeps_id = 0; keeps_id < 2; keeps_id++) {
@@ -89,7 +89,7 @@ static void begin_after_a_raise_keeps_the_span(void **state)
     }
 }
 
-static void late_begin_ends_no_quarantine(void **state)
+TEST_WITH_CLOCK(late_begin_ends_no_quarantine)
 {
     struct scripts *scripts = *state;
     int64_t until = scripts->clock_us + HOUR;
@@ -99,7 +99,7 @@ static void late_begin_ends_no_quarantine(void **state)
 }
 
 /* By the clock that was ahead the quarantine has ended; by this one it would last for an hour. */
-static void begin_by_a_clock_that_went_back_keeps_no_end_of_the_one_before(void **state)
+TEST_WITH_CLOCK(begin_by_a_clock_that_went_back_keeps_no_end_of_the_one_before)
 {
     struct scripts *scripts = *state;
     int64_t back = scripts->clock_us;
@@ -116,7 +116,7 @@ static void begin_by_a_clock_that_went_back_keeps_no_end_of_the_one_before(void 
     assert_int_equal(seen.since, 0); /* and nobody begins again because of it */
 }
 
-static void epoch_of_another_id_is_left_alone(void **state)
+TEST_WITH_CLOCK(epoch_of_another_id_is_left_alone)
 {
     struct scripts *scripts = *state;
     begin(scripts, "", OTHER, 0, 0);
@@ -127,7 +127,7 @@ static void epoch_of_another_id_is_left_alone(void **state)
     assert_string_equal(begin(scripts, "", EPOCH, 0, 0).id, OTHER);
 }
 
-static void without_an_epoch_only_begin_writes(void **state)
+TEST_WITH_CLOCK(without_an_epoch_only_begin_writes)
 {
     struct scripts *scripts = *state;
     change_epoch(scripts, "", WORDS("raise", "9"));
@@ -138,7 +138,7 @@ static void without_an_epoch_only_begin_writes(void **state)
 }
 
 /* A second loss in a quarantine: whoever looks later counts from the second. */
-static void quarantine_began_when_the_last_loss_was_noticed(void **state)
+TEST_WITH_CLOCK(quarantine_began_when_the_last_loss_was_noticed)
 {
     struct scripts *scripts = *state;
     int64_t first = scripts->clock_us, until = first + HOUR;
@@ -148,7 +148,7 @@ static void quarantine_began_when_the_last_loss_was_noticed(void **state)
     assert_int_equal(begin(scripts, EPOCH, OTHER, 0, until).since, scripts->clock_us);
 }
 
-static void end_begins_an_epoch_where_there_is_a_quarantine(void **state)
+TEST_WITH_CLOCK(end_begins_an_epoch_where_there_is_a_quarantine)
 {
     struct scripts *scripts = *state;
     const char *const *end = WORDS("end", "00000000000000e3", "somebody");
@@ -160,22 +160,7 @@ static void end_begins_an_epoch_where_there_is_a_quarantine(void **state)
     assert_int_equal(seen.until, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(span_is_the_longest_ttl_of_its_window),
-        TEST(window_lasts_as_long_as_the_span_before_it),
-        TEST(new_epoch_begins_with_the_span_of_what_may_run),
-        TEST(begin_after_a_raise_keeps_the_span),
-        TEST(late_begin_ends_no_quarantine),
-        TEST(begin_by_a_clock_that_went_back_keeps_no_end_of_the_one_before),
-        TEST(epoch_of_another_id_is_left_alone),
-        TEST(without_an_epoch_only_begin_writes),
-        TEST(quarantine_began_when_the_last_loss_was_noticed),
-        TEST(end_begins_an_epoch_where_there_is_a_quarantine),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("epoch", tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

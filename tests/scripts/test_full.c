@@ -27,7 +27,7 @@ static void assert_oom(struct answer answer)
         fail_msg("not an OOM error: %s", answer.status);
 }
 
-static void nothing_new_is_granted(void **state)
+TEST_WITH(nothing_new_is_granted, clean, NULL)
 {
     struct scripts *scripts = *state;
     fill(scripts);
@@ -40,7 +40,7 @@ static void nothing_new_is_granted(void **state)
     assert_status(acquire(scripts, .token = "a"), "granted");
 }
 
-static void a_failed_acquire_changes_nothing(void **state)
+TEST_WITH(a_failed_acquire_changes_nothing, clean, NULL)
 {
     struct scripts *scripts = *state;
     for (int many = 1; many <= 3; many++) {
@@ -70,7 +70,7 @@ static void a_failed_acquire_changes_nothing(void **state)
     }
 }
 
-static void a_lone_hold_is_renewed_and_released(void **state)
+TEST_WITH(a_lone_hold_is_renewed_and_released, clean, NULL)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .ttl_ms = 20000);
@@ -82,7 +82,7 @@ static void a_lone_hold_is_renewed_and_released(void **state)
 }
 
 /* The release before has to make room for this one's. */
-static void a_second_release_within_seconds_works_too(void **state)
+TEST_WITH(a_second_release_within_seconds_works_too, clean, NULL)
 {
     struct scripts *scripts = *state;
     for (int round = 0; round < 2; round++) {
@@ -103,7 +103,7 @@ static void a_second_release_within_seconds_works_too(void **state)
     assert_status(release(scripts, "n", "e"), "released");
 }
 
-static void holds_of_a_crowd_are_renewed_and_released(void **state)
+TEST_WITH(holds_of_a_crowd_are_renewed_and_released, clean, NULL)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared");
@@ -120,7 +120,7 @@ static void holds_of_a_crowd_are_renewed_and_released(void **state)
     assert_int_equal(seen.holds, 0);
 }
 
-static void a_grant_is_taken_back(void **state)
+TEST_WITH(a_grant_is_taken_back, clean, NULL)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .attempt = "one");
@@ -129,7 +129,7 @@ static void a_grant_is_taken_back(void **state)
     assert_int_equal(inspect(scripts, "n", "a").holds, 0);
 }
 
-static void holds_are_broken(void **state)
+TEST_WITH(holds_are_broken, clean, NULL)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .name = "released", .token = "z");
@@ -146,7 +146,7 @@ static void holds_are_broken(void **state)
 }
 
 /* Every operation that notices an expiry writes it down. */
-static void an_expiry_is_noticed(void **state)
+TEST_WITH(an_expiry_is_noticed, clean, NULL)
 {
     struct scripts *scripts = *state;
     for (int i = 0; i < 24; i++) {
@@ -185,7 +185,7 @@ static void an_expiry_is_noticed(void **state)
     }
 }
 
-static void a_waiter_is_granted_and_cancelled(void **state)
+TEST_WITH(a_waiter_is_granted_and_cancelled, clean, NULL)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -205,7 +205,7 @@ static void a_waiter_is_granted_and_cancelled(void **state)
 }
 
 /* Its record and the hold's are one, so that nothing can be freed first. */
-static void a_lone_waiter_claims(void **state)
+TEST_WITH(a_lone_waiter_claims, clean, NULL)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -220,7 +220,7 @@ static void a_lone_waiter_claims(void **state)
 }
 
 /* Whatever is due of those who wait can be done, and what they have can be kept. */
-static void those_who_wait_are_looked_after(void **state)
+TEST_WITH(those_who_wait_are_looked_after, clean, NULL)
 {
     struct scripts *scripts = *state;
     static const char *const NAMES[] = {"n"};
@@ -260,7 +260,7 @@ static void those_who_wait_are_looked_after(void **state)
     assert_status(renew(scripts, "n", "b", 60000), "renewed");
 }
 
-static void nobody_new_waits_or_watches(void **state)
+TEST_WITH(nobody_new_waits_or_watches, clean, NULL)
 {
     struct scripts *scripts = *state;
     for (int many = 0; many < 2; many++) {
@@ -280,23 +280,7 @@ static void nobody_new_waits_or_watches(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, clean)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(nothing_new_is_granted),
-        TEST(a_failed_acquire_changes_nothing),
-        TEST(a_lone_hold_is_renewed_and_released),
-        TEST(a_second_release_within_seconds_works_too),
-        TEST(holds_of_a_crowd_are_renewed_and_released),
-        TEST(a_grant_is_taken_back),
-        TEST(holds_are_broken),
-        TEST(an_expiry_is_noticed),
-        TEST(a_waiter_is_granted_and_cancelled),
-        TEST(a_lone_waiter_claims),
-        TEST(those_who_wait_are_looked_after),
-        TEST(nobody_new_waits_or_watches),
-    };
-    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

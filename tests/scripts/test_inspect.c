@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void a_name_never_used_is_free(void **state)
+TEST_ON_REDIS_TIME(a_name_never_used_is_free)
 {
     struct scripts *scripts = *state;
     struct seen seen = inspect(scripts, "n", "a");
@@ -24,7 +24,7 @@ static void a_name_never_used_is_free(void **state)
                     redis_now(scripts));
 }
 
-static void a_hold_is_shown_without_its_token(void **state)
+TEST_WITH_CLOCK(a_hold_is_shown_without_its_token)
 {
     struct scripts *scripts = *state;
     struct answer held =
@@ -43,7 +43,7 @@ static void a_hold_is_shown_without_its_token(void **state)
     assert_in_range(hold->held_ms, 20, 10000);
 }
 
-static void a_token_is_told_whether_it_holds(void **state)
+TEST_WITH_CLOCK(a_token_is_told_whether_it_holds)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
@@ -58,7 +58,7 @@ static void a_token_is_told_whether_it_holds(void **state)
     assert_int_equal(inspect(scripts, "n", "a").mine, 0);
 }
 
-static void the_last_release_is_told_with_its_reason_and_its_owner(void **state)
+TEST_WITH_CLOCK(the_last_release_is_told_with_its_reason_and_its_owner)
 {
     struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a");
@@ -103,7 +103,7 @@ static void check_line(struct scripts *scripts, const char *owners)
 
 /* Whichever server they asked. Who keeps a place stands in it; who missed the turn is behind all.
  */
-static void waiters_are_shown_in_the_order_of_their_turns(void **state)
+TEST_ON_REDIS_TIME(waiters_are_shown_in_the_order_of_their_turns)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "h");
@@ -127,7 +127,7 @@ static void waiters_are_shown_in_the_order_of_their_turns(void **state)
     check_line(scripts, "cda"); /* b holds it */
 }
 
-static void holds_and_waiters_show_their_client_and_since_when(void **state)
+TEST_ON_REDIS_TIME(holds_and_waiters_show_their_client_and_since_when)
 {
     struct scripts *scripts = *state;
     int64_t before = redis_now(scripts);
@@ -142,7 +142,7 @@ static void holds_and_waiters_show_their_client_and_since_when(void **state)
     assert_in_range(seen.in_line[0].since_us, before, redis_now(scripts));
 }
 
-static void ten_waiters_are_shown(void **state)
+TEST_WITH_CLOCK(ten_waiters_are_shown)
 {
     struct scripts *scripts = *state;
     static const char *const NAMES[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
@@ -157,7 +157,7 @@ static void ten_waiters_are_shown(void **state)
     assert_int_equal(acquire(scripts, .token = "m").view.line, 0); /* a refusal does not tell */
 }
 
-static void a_break_ends_every_hold(void **state)
+TEST_WITH_CLOCK(a_break_ends_every_hold)
 {
     struct scripts *scripts = *state;
     for (int many = 1; many <= 3; many++) {
@@ -179,7 +179,7 @@ static void a_break_ends_every_hold(void **state)
     assert_status(acquire(scripts, .token = "x"), "granted");
 }
 
-static void break_by_fence_ends_that_hold_alone(void **state)
+TEST_WITH_CLOCK(break_by_fence_ends_that_hold_alone)
 {
     struct scripts *scripts = *state;
     int64_t gone = acquire(scripts, .token = "gone").fence;
@@ -208,7 +208,7 @@ static void break_by_fence_ends_that_hold_alone(void **state)
     }
 }
 
-static void break_by_fence_hands_over(void **state)
+TEST_WITH_CLOCK(break_by_fence_hands_over)
 {
     struct scripts *scripts = *state;
     int64_t fence = acquire(scripts, .token = "a").fence;
@@ -217,7 +217,7 @@ static void break_by_fence_hands_over(void **state)
     assert_string_equal(inspect(scripts, "n", "").shown_holds[0].owner, "b");
 }
 
-static void a_break_of_a_free_name_ends_nothing(void **state)
+TEST_ON_REDIS_TIME(a_break_of_a_free_name_ends_nothing)
 {
     struct scripts *scripts = *state;
     assert_int_equal(break_all(scripts, "n").count, 0);
@@ -272,7 +272,7 @@ static void make_locks(struct scripts *scripts)
     scripts->unwatched = false;
 }
 
-static void every_held_name_is_listed(void **state)
+TEST_WITH_CLOCK(every_held_name_is_listed)
 {
     static const int64_t LIMITS[] = {1, 7, 100, 1000}, BUDGETS[] = {1, 50, 2000};
     struct scripts *scripts = *state;
@@ -304,7 +304,7 @@ static size_t list_by(struct scripts *scripts, const char *owner, int64_t held_m
     return count;
 }
 
-static void list_by_owner_and_time_shows_the_holds_that_fit(void **state)
+TEST_WITH_CLOCK(list_by_owner_and_time_shows_the_holds_that_fit)
 {
     struct scripts *scripts = *state;
     char first[TEXT];
@@ -332,7 +332,7 @@ static void list_by_owner_and_time_shows_the_holds_that_fit(void **state)
     assert_int_equal(list_by(scripts, "", 5000, NULL), 0);
 }
 
-static void a_page_of_names_with_queues_ends_early(void **state)
+TEST_WITH_CLOCK(a_page_of_names_with_queues_ends_early)
 {
     struct scripts *scripts = *state;
     int seen[LOCKS] = {0};
@@ -352,7 +352,7 @@ static void a_page_of_names_with_queues_ends_early(void **state)
         assert_int_equal(seen[i], 1);
 }
 
-static void free_or_other_names_are_not_listed(void **state)
+TEST_WITH_CLOCK(free_or_other_names_are_not_listed)
 {
     struct scripts *scripts = *state;
     int seen[LOCKS] = {0};
@@ -370,7 +370,7 @@ static void free_or_other_names_are_not_listed(void **state)
     assert_int_equal(seen[3], 1);
 }
 
-static void a_page_that_overflows_hands_the_rest_back(void **state)
+TEST_WITH_CLOCK(a_page_that_overflows_hands_the_rest_back)
 {
     struct scripts *scripts = *state;
     make_locks(scripts);
@@ -393,7 +393,7 @@ static void a_page_that_overflows_hands_the_rest_back(void **state)
     free(next);
 }
 
-static void a_listing_is_not_disturbed_by_the_ready_check(void **state)
+TEST_WITH_CLOCK(a_listing_is_not_disturbed_by_the_ready_check)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .name = "lock0");
@@ -402,29 +402,7 @@ static void a_listing_is_not_disturbed_by_the_ready_check(void **state)
     assert_int_equal(list_all(scripts, "baton:{*}", 100, 2000, seen, 1), 1);
 }
 
-#define TEST(name)          cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
-#define ON_REDIS_TIME(name) cmocka_unit_test_setup(name, scripts_clean)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        ON_REDIS_TIME(a_name_never_used_is_free),
-        TEST(a_hold_is_shown_without_its_token),
-        TEST(a_token_is_told_whether_it_holds),
-        TEST(the_last_release_is_told_with_its_reason_and_its_owner),
-        ON_REDIS_TIME(waiters_are_shown_in_the_order_of_their_turns),
-        ON_REDIS_TIME(holds_and_waiters_show_their_client_and_since_when),
-        TEST(ten_waiters_are_shown),
-        TEST(a_break_ends_every_hold),
-        TEST(break_by_fence_ends_that_hold_alone),
-        TEST(break_by_fence_hands_over),
-        ON_REDIS_TIME(a_break_of_a_free_name_ends_nothing),
-        TEST(every_held_name_is_listed),
-        TEST(list_by_owner_and_time_shows_the_holds_that_fit),
-        TEST(a_page_of_names_with_queues_ends_early),
-        TEST(free_or_other_names_are_not_listed),
-        TEST(a_page_that_overflows_hands_the_rest_back),
-        TEST(a_listing_is_not_disturbed_by_the_ready_check),
-    };
-    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

@@ -29,7 +29,7 @@ static int64_t count_waiters(struct scripts *scripts)
     return inspect(scripts, "n", "").waiters;
 }
 
-static void a_wait_that_is_over_may_keep_the_place(void **state)
+TEST_WITH_CLOCK(a_wait_that_is_over_may_keep_the_place)
 {
     struct scripts *scripts = *state;
     set_out(scripts);
@@ -44,7 +44,7 @@ static void a_wait_that_is_over_may_keep_the_place(void **state)
 }
 
 /* Those behind it may be let in by that. */
-static void the_place_goes_to_those_behind(void **state)
+TEST_WITH_CLOCK(the_place_goes_to_those_behind)
 {
     static const char *const WHY[] = {"timeout", "gone"};
     struct scripts *scripts = *state;
@@ -58,7 +58,7 @@ static void the_place_goes_to_those_behind(void **state)
     }
 }
 
-static void a_grant_at_the_last_moment_is_claimed(void **state)
+TEST_WITH_CLOCK(a_grant_at_the_last_moment_is_claimed)
 {
     struct scripts *scripts = *state;
     set_out(scripts);
@@ -74,7 +74,7 @@ static void a_grant_at_the_last_moment_is_claimed(void **state)
     assert_true(holds(scripts, "b"));
 }
 
-static void a_hold_that_a_later_request_has_is_told(void **state)
+TEST_WITH_CLOCK(a_hold_that_a_later_request_has_is_told)
 {
     struct scripts *scripts = *state;
     set_out(scripts);
@@ -87,7 +87,7 @@ static void a_hold_that_a_later_request_has_is_told(void **state)
     assert_true(holds(scripts, "a"));
 }
 
-static void a_place_that_a_later_request_has_stays(void **state)
+TEST_WITH_CLOCK(a_place_that_a_later_request_has_stays)
 {
     static const char *const WHY[] = {"timeout", "gone", "drain", "stale"};
     struct scripts *scripts = *state;
@@ -110,7 +110,7 @@ static void a_place_that_a_later_request_has_stays(void **state)
     }
 }
 
-static void timeout_reports_a_cancelled_or_lost_wait(void **state)
+TEST_WITH_CLOCK(timeout_reports_a_cancelled_or_lost_wait)
 {
     struct scripts *scripts = *state;
     set_out(scripts);
@@ -121,7 +121,7 @@ static void timeout_reports_a_cancelled_or_lost_wait(void **state)
     assert_status(leave(scripts, .token = "x", .attempt = "x", .why = "timeout"), "released");
 }
 
-static void a_client_that_has_gone_leaves_no_phantom(void **state)
+TEST_WITH_CLOCK(a_client_that_has_gone_leaves_no_phantom)
 {
     struct scripts *scripts = *state;
     for (int claimed = 0; claimed < 2; claimed++) {
@@ -141,7 +141,7 @@ static void a_client_that_has_gone_leaves_no_phantom(void **state)
 }
 
 /* Whoever finds a hold of its token shares it with those before it. */
-static void hold_found_by_several_requests_ends_when_all_have_left(void **state)
+TEST_WITH_CLOCK(hold_found_by_several_requests_ends_when_all_have_left)
 {
     static const char *const ORDERS[] = {"123", "132", "213",    "231",
                                          "312", "321", "112233", "2213"};
@@ -164,7 +164,7 @@ static void hold_found_by_several_requests_ends_when_all_have_left(void **state)
     }
 }
 
-static void hold_known_to_its_client_is_not_taken_back(void **state)
+TEST_WITH_CLOCK(hold_known_to_its_client_is_not_taken_back)
 {
     struct scripts *scripts = *state;
     char attempt[8];
@@ -189,7 +189,7 @@ static void hold_known_to_its_client_is_not_taken_back(void **state)
     assert_true(inspect(scripts, "n", "b").mine);
 }
 
-static void a_client_that_has_gone_may_come_back(void **state)
+TEST_WITH_CLOCK(a_client_that_has_gone_may_come_back)
 {
     struct scripts *scripts = *state;
     for (int claimed = 0; claimed < 2; claimed++) {
@@ -211,7 +211,7 @@ static void a_client_that_has_gone_may_come_back(void **state)
 }
 
 /* It stands in front of those that came later, though its place was long forgotten. */
-static void a_client_that_has_gone_is_missed_and_comes_back_in_front(void **state)
+TEST_WITH_CLOCK(a_client_that_has_gone_is_missed_and_comes_back_in_front)
 {
     struct scripts *scripts = *state;
     set_out(scripts);
@@ -229,7 +229,7 @@ static void a_client_that_has_gone_is_missed_and_comes_back_in_front(void **stat
     assert_true(holds(scripts, "x"));
 }
 
-static void two_that_have_gone_come_back_in_the_order_of_their_grants(void **state)
+TEST_WITH_CLOCK(two_that_have_gone_come_back_in_the_order_of_their_grants)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "z", .attempt = "z", .mode = "shared");
@@ -248,7 +248,7 @@ static void two_that_have_gone_come_back_in_the_order_of_their_grants(void **sta
     assert_true(seen.shown_holds[1].fence < seen.shown_holds[0].fence);
 }
 
-static void a_limit_is_kept_for_one_that_has_gone(void **state)
+TEST_WITH_CLOCK(a_limit_is_kept_for_one_that_has_gone)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "y", .attempt = "y", .mode = "shared", .limit = 3);
@@ -260,7 +260,7 @@ static void a_limit_is_kept_for_one_that_has_gone(void **state)
     assert_status(acquire(scripts, .token = "z", .mode = "shared", .limit = 3), "granted");
 }
 
-static void a_server_that_drains_leaves_its_waiters_a_lease(void **state)
+TEST_WITH_CLOCK(a_server_that_drains_leaves_its_waiters_a_lease)
 {
     struct scripts *scripts = *state;
     set_out(scripts);
@@ -272,7 +272,7 @@ static void a_server_that_drains_leaves_its_waiters_a_lease(void **state)
     assert_true(holds(scripts, "a"));
 }
 
-static void the_longer_of_lease_and_keep_counts(void **state)
+TEST_WITH_CLOCK(the_longer_of_lease_and_keep_counts)
 {
     struct scripts *scripts = *state;
     set_out(scripts);
@@ -284,7 +284,7 @@ static void the_longer_of_lease_and_keep_counts(void **state)
     assert_int_equal(count_waiters(scripts), 1);
 }
 
-static void a_grant_outlives_the_drain_for_its_claim_window(void **state)
+TEST_WITH_CLOCK(a_grant_outlives_the_drain_for_its_claim_window)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -301,7 +301,7 @@ static void a_grant_outlives_the_drain_for_its_claim_window(void **state)
 
 /* The server stops with the answer to the claim, or to the first try, on its way to it: the client
  * hears of the drain only. */
-static void a_claim_that_its_server_never_read_outlives_the_drain_for_a_claim_window(void **state)
+TEST_WITH_CLOCK(a_claim_that_its_server_never_read_outlives_the_drain_for_a_claim_window)
 {
     struct scripts *scripts = *state;
     for (int waited = 0; waited < 2; waited++) {
@@ -329,7 +329,7 @@ static void a_claim_that_its_server_never_read_outlives_the_drain_for_a_claim_wi
 }
 
 /* A claimed hold is its client's, whatever message comes late. */
-static void a_stale_grant_is_given_back_unless_it_was_claimed(void **state)
+TEST_WITH_CLOCK(a_stale_grant_is_given_back_unless_it_was_claimed)
 {
     struct scripts *scripts = *state;
     set_out(scripts);
@@ -344,7 +344,7 @@ static void a_stale_grant_is_given_back_unless_it_was_claimed(void **state)
     assert_status(acquire(scripts, .token = "b"), "granted");
 }
 
-static void a_stale_waiter_keeps_its_place_as_it_asked(void **state)
+TEST_WITH_CLOCK(a_stale_waiter_keeps_its_place_as_it_asked)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -360,7 +360,7 @@ static void a_stale_waiter_keeps_its_place_as_it_asked(void **state)
 }
 
 /* The client hangs up with its grant on the way to the server, which then does not know it. */
-static void a_place_that_was_kept_outlives_a_late_message(void **state)
+TEST_WITH_CLOCK(a_place_that_was_kept_outlives_a_late_message)
 {
     struct scripts *scripts = *state;
     set_out(scripts);
@@ -371,31 +371,7 @@ static void a_place_that_was_kept_outlives_a_late_message(void **state)
     assert_true(holds(scripts, "a"));
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(a_wait_that_is_over_may_keep_the_place),
-        TEST(the_place_goes_to_those_behind),
-        TEST(a_grant_at_the_last_moment_is_claimed),
-        TEST(a_hold_that_a_later_request_has_is_told),
-        TEST(a_place_that_a_later_request_has_stays),
-        TEST(timeout_reports_a_cancelled_or_lost_wait),
-        TEST(a_client_that_has_gone_leaves_no_phantom),
-        TEST(hold_found_by_several_requests_ends_when_all_have_left),
-        TEST(hold_known_to_its_client_is_not_taken_back),
-        TEST(a_client_that_has_gone_may_come_back),
-        TEST(a_client_that_has_gone_is_missed_and_comes_back_in_front),
-        TEST(two_that_have_gone_come_back_in_the_order_of_their_grants),
-        TEST(a_limit_is_kept_for_one_that_has_gone),
-        TEST(a_server_that_drains_leaves_its_waiters_a_lease),
-        TEST(the_longer_of_lease_and_keep_counts),
-        TEST(a_grant_outlives_the_drain_for_its_claim_window),
-        TEST(a_claim_that_its_server_never_read_outlives_the_drain_for_a_claim_window),
-        TEST(a_stale_grant_is_given_back_unless_it_was_claimed),
-        TEST(a_stale_waiter_keeps_its_place_as_it_asked),
-        TEST(a_place_that_was_kept_outlives_a_late_message),
-    };
-    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

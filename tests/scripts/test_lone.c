@@ -54,7 +54,7 @@ static bool is_astray(struct scripts *scripts, const char *server, int64_t lease
     return standing.waits < 0;
 }
 
-static void lone_waiter_needs_no_key_of_its_own(void **state)
+TEST_WITH(lone_waiter_needs_no_key_of_its_own, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     struct answer waiting = park(scripts, "a", "one", .lease_ms = 60000);
@@ -74,7 +74,7 @@ static void lone_waiter_needs_no_key_of_its_own(void **state)
     assert_told_nothing(inboxes);
 }
 
-static void lone_waiter_is_granted_by_the_reply_to_its_server(void **state)
+TEST_WITH(lone_waiter_is_granted_by_the_reply_to_its_server, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .owner = "A", .ttl_ms = 10000);
@@ -92,7 +92,7 @@ static void lone_waiter_is_granted_by_the_reply_to_its_server(void **state)
     assert_status(release(scripts, "n", "a"), "released");
 }
 
-static void lone_waiter_claims_what_another_server_released(void **state)
+TEST_WITH(lone_waiter_claims_what_another_server_released, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .claim_ms = 5000, .ttl_ms = 10000);
@@ -119,7 +119,7 @@ static int layout(struct scripts *scripts)
     return found;
 }
 
-static void plain_name_stays_plain_while_one_waits_and_claims(void **state)
+TEST_WITH(plain_name_stays_plain_while_one_waits_and_claims, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     struct answer waiting = park(scripts, "a", "one", .token_is_new = true, .claim_ms = 5000);
@@ -148,7 +148,7 @@ static int64_t kept_ms(struct scripts *scripts)
 }
 
 /* What was to be held for a day, or is asked for so long, does not keep the name that long. */
-static void a_long_ttl_does_not_outlast_its_hold(void **state)
+TEST_WITH(a_long_ttl_does_not_outlast_its_hold, set_up, tear_down)
 {
     enum { SECOND_MS = 1000, DAY_MS = 24 * 3600 * SECOND_MS };
     struct scripts *scripts = *state;
@@ -163,7 +163,7 @@ static void a_long_ttl_does_not_outlast_its_hold(void **state)
     assert_in_range(kept_ms(scripts), 0, 2 * scripts->retention_ms);
 }
 
-static void its_server_hears_that_the_hold_ends_earlier(void **state)
+TEST_WITH(its_server_hears_that_the_hold_ends_earlier, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .ttl_ms = 0);
@@ -175,7 +175,7 @@ static void its_server_hears_that_the_hold_ends_earlier(void **state)
 }
 
 /* Once a tick has told its server of the new end, that is known. */
-static void its_server_is_told_of_an_end_once(void **state)
+TEST_WITH(its_server_is_told_of_an_end_once, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .ttl_ms = 0);
@@ -187,7 +187,7 @@ static void its_server_is_told_of_an_end_once(void **state)
     assert_told_nothing(inboxes);
 }
 
-static void a_release_passes_it_over_once_its_server_is_dead(void **state)
+TEST_WITH(a_release_passes_it_over_once_its_server_is_dead, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .lease_ms = 100);
@@ -212,7 +212,7 @@ static void assert_line(struct scripts *scripts, const char *owners)
 
 /* Whoever comes moves the first of the others to the front, so that a release need not look for it.
  */
-static void waiters_behind_a_lone_one_move_up(void **state)
+TEST_WITH(waiters_behind_a_lone_one_move_up, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .ttl_ms = 0);
@@ -241,7 +241,7 @@ static void waiters_behind_a_lone_one_move_up(void **state)
     assert_told_nothing(inboxes);
 }
 
-static void waiter_of_the_same_owner_is_granted_with_the_lone_one(void **state)
+TEST_WITH(waiter_of_the_same_owner_is_granted_with_the_lone_one, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .owner = "A", .reenters = true);
@@ -255,7 +255,7 @@ static void waiter_of_the_same_owner_is_granted_with_the_lone_one(void **state)
 }
 
 /* With the label of the front, and of the hold, they wait as all others. */
-static void waiters_of_the_same_owner_stay_in_front(void **state)
+TEST_WITH(waiters_of_the_same_owner_stay_in_front, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .owner = "x");
@@ -274,7 +274,7 @@ static void waiters_of_the_same_owner_stay_in_front(void **state)
 }
 
 /* Others come to it, leave, and come again: the queue is the same, wherever it is kept. */
-static void the_queue_stays_the_same_as_others_come_and_go(void **state)
+TEST_WITH(the_queue_stays_the_same_as_others_come_and_go, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .ttl_ms = 0);
@@ -308,7 +308,7 @@ static void the_queue_stays_the_same_as_others_come_and_go(void **state)
 }
 
 /* Who leaves a place in front makes nobody wait who goes with the holds. */
-static void waiter_that_leaves_lets_in_the_owner_of_the_hold(void **state)
+TEST_WITH(waiter_that_leaves_lets_in_the_owner_of_the_hold, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .owner = "A", .reenters = true);
@@ -321,7 +321,7 @@ static void waiter_that_leaves_lets_in_the_owner_of_the_hold(void **state)
 }
 
 /* The hold is shared, and so is the second waiter: only the first one was in its way. */
-static void waiter_that_leaves_lets_in_whom_a_shared_hold_admits(void **state)
+TEST_WITH(waiter_that_leaves_lets_in_whom_a_shared_hold_admits, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     release(scripts, "n", "x");
@@ -335,7 +335,7 @@ static void waiter_that_leaves_lets_in_whom_a_shared_hold_admits(void **state)
 }
 
 /* Who is told that its wait is over learns the same, wherever it stood. */
-static void a_wait_that_is_over_tells_of_the_holder(void **state)
+TEST_WITH(a_wait_that_is_over_tells_of_the_holder, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .ttl_ms = 0);
@@ -352,7 +352,7 @@ static void a_wait_that_is_over_tells_of_the_holder(void **state)
     assert_no_queue(scripts);
 }
 
-static void a_shared_one_brings_its_limit(void **state)
+TEST_WITH(a_shared_one_brings_its_limit, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .mode = "shared", .limit = 2);
@@ -365,7 +365,7 @@ static void a_shared_one_brings_its_limit(void **state)
 }
 
 /* What was released stays known though somebody waits for the next release already. */
-static void releases_before_it_are_remembered(void **state)
+TEST_WITH(releases_before_it_are_remembered, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     release(scripts, "n", "x");
@@ -386,7 +386,7 @@ static void releases_before_it_are_remembered(void **state)
     }
 }
 
-static void lone_waiter_leaves_nothing_behind(void **state)
+TEST_WITH(lone_waiter_leaves_nothing_behind, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .ttl_ms = 0);
@@ -400,7 +400,7 @@ static void lone_waiter_leaves_nothing_behind(void **state)
 }
 
 /* Two leases and a minute, however short the retention is. */
-static void its_key_outlives_the_retention(void **state)
+TEST_WITH(its_key_outlives_the_retention, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts_clean(state);
@@ -413,7 +413,7 @@ static void its_key_outlives_the_retention(void **state)
 }
 
 /* A hand-over leaves the end of the key where it is if that is late enough, and only then. */
-static void the_key_outlives_the_hold_that_was_handed_over(void **state)
+TEST_WITH(the_key_outlives_the_hold_that_was_handed_over, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     for (int late = 0; late < 2; late++) {
@@ -431,7 +431,7 @@ static void the_key_outlives_the_hold_that_was_handed_over(void **state)
     }
 }
 
-static void lone_waiter_keeps_its_place(void **state)
+TEST_WITH(lone_waiter_keeps_its_place, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .keep_ms = 5000);
@@ -442,32 +442,7 @@ static void lone_waiter_keeps_its_place(void **state)
     assert_int_equal(inspect(scripts, "n", "a").mine, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(lone_waiter_needs_no_key_of_its_own),
-        TEST(lone_waiter_is_granted_by_the_reply_to_its_server),
-        TEST(lone_waiter_claims_what_another_server_released),
-        TEST(plain_name_stays_plain_while_one_waits_and_claims),
-        TEST(a_long_ttl_does_not_outlast_its_hold),
-        TEST(its_server_hears_that_the_hold_ends_earlier),
-        TEST(its_server_is_told_of_an_end_once),
-        TEST(a_release_passes_it_over_once_its_server_is_dead),
-        TEST(waiters_behind_a_lone_one_move_up),
-        TEST(waiter_of_the_same_owner_is_granted_with_the_lone_one),
-        TEST(the_queue_stays_the_same_as_others_come_and_go),
-        TEST(waiters_of_the_same_owner_stay_in_front),
-        TEST(waiter_that_leaves_lets_in_the_owner_of_the_hold),
-        TEST(waiter_that_leaves_lets_in_whom_a_shared_hold_admits),
-        TEST(a_wait_that_is_over_tells_of_the_holder),
-        TEST(a_shared_one_brings_its_limit),
-        TEST(releases_before_it_are_remembered),
-        TEST(lone_waiter_leaves_nothing_behind),
-        TEST(its_key_outlives_the_retention),
-        TEST(the_key_outlives_the_hold_that_was_handed_over),
-        TEST(lone_waiter_keeps_its_place),
-    };
-    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

@@ -30,7 +30,7 @@ static int tear_down(void **state)
     acquire(scripts, .token = name_of_token, .attempt = name_of_token "1", .server = where,        \
             __VA_ARGS__)
 
-static void who_waits_for_nothing_is_told_nothing(void **state)
+TEST_WITH(who_waits_for_nothing_is_told_nothing, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -41,7 +41,7 @@ static void who_waits_for_nothing_is_told_nothing(void **state)
     assert_told_nothing(inboxes);
 }
 
-static void a_grant_is_told_to_the_server_of_its_waiter(void **state)
+TEST_WITH(a_grant_is_told_to_the_server_of_its_waiter, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .name = "ключ{}", .token = "x", .ttl_ms = 1000);
@@ -52,7 +52,7 @@ static void a_grant_is_told_to_the_server_of_its_waiter(void **state)
     assert_told(inboxes, "one g a1 a 2500 baton:{ключ%7B%7D}");
 }
 
-static void each_way_to_hand_over_tells(void **state)
+TEST_WITH(each_way_to_hand_over_tells, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     for (int i = 0; i < 7; i++) {
@@ -81,7 +81,7 @@ static void each_way_to_hand_over_tells(void **state)
     }
 }
 
-static void a_server_that_is_suspected_with_another_is_told(void **state)
+TEST_WITH(a_server_that_is_suspected_with_another_is_told, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts_clean_with_own_clock(state);
@@ -99,7 +99,7 @@ static void a_server_that_is_suspected_with_another_is_told(void **state)
         "claimed");
 }
 
-static void a_cancelled_request_is_told(void **state)
+TEST_WITH(a_cancelled_request_is_told, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     for (int granted = 0; granted < 2; granted++) {
@@ -122,7 +122,7 @@ static void a_cancelled_request_is_told(void **state)
     }
 }
 
-static void a_cancellation_is_remembered_for_half_a_minute(void **state)
+TEST_WITH(a_cancellation_is_remembered_for_half_a_minute, set_up, tear_down)
 {
     enum { SECOND = 1000000 };
     struct scripts *scripts = *state;
@@ -142,7 +142,7 @@ static void a_cancellation_is_remembered_for_half_a_minute(void **state)
 #define TWO                           "8899aabbccddeeff"
 #define OF_CONNECTION(server, number) "=" server "000000000000000" number
 
-static void end_of_hold_is_told_to_server_of_its_connection(void **state)
+TEST_WITH(end_of_hold_is_told_to_server_of_its_connection, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     for (int crowd = 0; crowd < 2; crowd++) {
@@ -165,7 +165,7 @@ static void end_of_hold_is_told_to_server_of_its_connection(void **state)
     }
 }
 
-static void connection_that_releases_its_hold_tells_earlier_ones_alone(void **state)
+TEST_WITH(connection_that_releases_its_hold_tells_earlier_ones_alone, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .attempt = OF_CONNECTION(ONE, "1"));
@@ -177,7 +177,7 @@ static void connection_that_releases_its_hold_tells_earlier_ones_alone(void **st
     assert_told_nothing(inboxes);
 }
 
-static void break_of_many_tells_each_server_once(void **state)
+TEST_WITH(break_of_many_tells_each_server_once, set_up, tear_down)
 {
     enum { MANY = 1100 };
     struct scripts *scripts = *state;
@@ -192,7 +192,7 @@ static void break_of_many_tells_each_server_once(void **state)
     assert_told(inboxes, ONE " e * baton:{n}", TWO " e * baton:{n}");
 }
 
-static void expiry_of_hold_of_connection_is_told_to_nobody(void **state)
+TEST_WITH(expiry_of_hold_of_connection_is_told_to_nobody, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .ttl_ms = 20, .attempt = OF_CONNECTION(ONE, "1"));
@@ -201,7 +201,7 @@ static void expiry_of_hold_of_connection_is_told_to_nobody(void **state)
     assert_told_nothing(inboxes);
 }
 
-static void nobody_is_told_of_an_absent_waiter(void **state)
+TEST_WITH(nobody_is_told_of_an_absent_waiter, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x", .ttl_ms = 1000);
@@ -212,7 +212,7 @@ static void nobody_is_told_of_an_absent_waiter(void **state)
     assert_told_nothing(inboxes);
 }
 
-static void a_request_whose_place_was_taken_is_told(void **state)
+TEST_WITH(a_request_whose_place_was_taken_is_told, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x", .ttl_ms = 1000);
@@ -243,7 +243,7 @@ static void assert_told_version(struct scripts *scripts, const char *server)
         fail_msg("%s is told of no version", server);
 }
 
-static void every_new_version_is_told_to_those_who_watch(void **state)
+TEST_WITH(every_new_version_is_told_to_those_who_watch, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     struct answer watched = watch(scripts, "n", "one", 0);
@@ -277,7 +277,7 @@ static void every_new_version_is_told_to_those_who_watch(void **state)
     assert_told_version(scripts, "one");
 }
 
-static void what_changes_no_version_is_not_told(void **state)
+TEST_WITH(what_changes_no_version_is_not_told, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     watch(scripts, "n", "one", 0);
@@ -293,7 +293,7 @@ static void what_changes_no_version_is_not_told(void **state)
     assert_told_nothing(inboxes);
 }
 
-static void watchers_are_told_when_waiting_begins_and_ends(void **state)
+TEST_WITH(watchers_are_told_when_waiting_begins_and_ends, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts_clean_with_own_clock(state);
@@ -309,7 +309,7 @@ static void watchers_are_told_when_waiting_begins_and_ends(void **state)
     assert_told(inboxes, "one w baton:{n}");
 }
 
-static void a_watcher_hears_nothing_after_its_lease(void **state)
+TEST_WITH(a_watcher_hears_nothing_after_its_lease, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts_clean(state); /* the keys of an own clock would be counted */
@@ -320,7 +320,7 @@ static void a_watcher_hears_nothing_after_its_lease(void **state)
     assert_int_equal(key_count(scripts), 1);
 }
 
-static void watching_stores_no_new_version(void **state)
+TEST_WITH(watching_stores_no_new_version, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     int64_t version = inspect(scripts, "n", "").version;
@@ -334,7 +334,7 @@ static void watching_stores_no_new_version(void **state)
 
 /* Ticks. */
 
-static void the_next_end_is_told_in_the_reply(void **state)
+TEST_WITH(the_next_end_is_told_in_the_reply, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts_clean(state); /* the keys of an own clock would be counted */
@@ -355,7 +355,7 @@ static void the_next_end_is_told_in_the_reply(void **state)
 }
 
 /* Rounded up: who ticks then is not too early. */
-static void a_tick_is_not_too_early(void **state)
+TEST_WITH(a_tick_is_not_too_early, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
@@ -368,7 +368,7 @@ static void a_tick_is_not_too_early(void **state)
     assert_in_range(tick(scripts, "n", "one").next_ms, 2499, 2500);
 }
 
-static void an_earlier_end_is_told_to_all_and_a_later_one_to_nobody(void **state)
+TEST_WITH(an_earlier_end_is_told_to_all_and_a_later_one_to_nobody, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
@@ -387,7 +387,7 @@ static void an_earlier_end_is_told_to_all_and_a_later_one_to_nobody(void **state
 }
 
 /* Who is told in the reply that nothing ends must hear of what ends after all. */
-static void an_end_that_comes_after_all_is_told(void **state)
+TEST_WITH(an_end_that_comes_after_all_is_told, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
@@ -401,7 +401,7 @@ static void an_end_that_comes_after_all_is_told(void **state)
     assert_int_equal(inboxes_count(inboxes, "one n 20000 baton:{n}"), 1);
 }
 
-static void an_end_is_told_again_once_the_tick_is_past(void **state)
+TEST_WITH(an_end_is_told_again_once_the_tick_is_past, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
@@ -415,7 +415,7 @@ static void an_end_is_told_again_once_the_tick_is_past(void **state)
 }
 
 /* An absent waiter at the head, or a server that died, must not block those behind it for ever. */
-static void the_end_of_a_place_is_an_end(void **state)
+TEST_WITH(the_end_of_a_place_is_an_end, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
@@ -433,7 +433,7 @@ static void the_end_of_a_place_is_an_end(void **state)
 
 /* A tick that was planned for a hold before is due, and this one ends later: who comes behind
  * others then is told when it does. */
-static void who_comes_behind_others_is_told_of_a_tick_to_come(void **state)
+TEST_WITH(who_comes_behind_others_is_told_of_a_tick_to_come, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
@@ -446,7 +446,7 @@ static void who_comes_behind_others_is_told_of_a_tick_to_come(void **state)
     assert_int_equal(park(scripts, "d", "one", .ttl_ms = 60000).next_ms, 58500);
 }
 
-static void the_end_of_a_lease_is_an_end_if_others_wait_behind(void **state)
+TEST_WITH(the_end_of_a_lease_is_an_end_if_others_wait_behind, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
@@ -463,7 +463,7 @@ static void the_end_of_a_lease_is_an_end_if_others_wait_behind(void **state)
 }
 
 /* A hundred ticks with nothing to do: no message, no write. */
-static void a_tick_without_a_change_changes_nothing(void **state)
+TEST_WITH(a_tick_without_a_change_changes_nothing, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x", .mode = "shared", .ttl_ms = 20000);
@@ -481,7 +481,7 @@ static void a_tick_without_a_change_changes_nothing(void **state)
 }
 
 /* A renewal leaves a tick too early behind, once. */
-static void an_end_that_was_put_off_is_planned_anew(void **state)
+TEST_WITH(an_end_that_was_put_off_is_planned_anew, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
@@ -496,7 +496,7 @@ static void an_end_that_was_put_off_is_planned_anew(void **state)
 }
 
 /* What it claims may end before anything did until then. */
-static void a_claim_of_a_short_hold_plans_a_tick(void **state)
+TEST_WITH(a_claim_of_a_short_hold_plans_a_tick, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -510,7 +510,7 @@ static void a_claim_of_a_short_hold_plans_a_tick(void **state)
     assert_told(inboxes, "two n 1000 baton:{n}"); /* nobody waits at one any more */
 }
 
-static void a_release_at_their_server_tells_who_watches_there(void **state)
+TEST_WITH(a_release_at_their_server_tells_who_watches_there, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -523,40 +523,7 @@ static void a_release_at_their_server_tells_who_watches_there(void **state)
     assert_int_equal(inboxes_count(inboxes, "one c "), 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(a_claim_of_a_short_hold_plans_a_tick),
-        TEST(a_release_at_their_server_tells_who_watches_there),
-        TEST(who_waits_for_nothing_is_told_nothing),
-        TEST(a_grant_is_told_to_the_server_of_its_waiter),
-        TEST(each_way_to_hand_over_tells),
-        TEST(a_server_that_is_suspected_with_another_is_told),
-        TEST(a_cancelled_request_is_told),
-        TEST(a_cancellation_is_remembered_for_half_a_minute),
-        TEST(end_of_hold_is_told_to_server_of_its_connection),
-        TEST(connection_that_releases_its_hold_tells_earlier_ones_alone),
-        TEST(break_of_many_tells_each_server_once),
-        TEST(expiry_of_hold_of_connection_is_told_to_nobody),
-        TEST(nobody_is_told_of_an_absent_waiter),
-        TEST(a_request_whose_place_was_taken_is_told),
-        TEST(every_new_version_is_told_to_those_who_watch),
-        TEST(what_changes_no_version_is_not_told),
-        TEST(watchers_are_told_when_waiting_begins_and_ends),
-        TEST(a_watcher_hears_nothing_after_its_lease),
-        TEST(watching_stores_no_new_version),
-        TEST(the_next_end_is_told_in_the_reply),
-        TEST(a_tick_is_not_too_early),
-        TEST(an_earlier_end_is_told_to_all_and_a_later_one_to_nobody),
-        TEST(an_end_that_comes_after_all_is_told),
-        TEST(an_end_is_told_again_once_the_tick_is_past),
-        TEST(the_end_of_a_place_is_an_end),
-        TEST(who_comes_behind_others_is_told_of_a_tick_to_come),
-        TEST(the_end_of_a_lease_is_an_end_if_others_wait_behind),
-        TEST(a_tick_without_a_change_changes_nothing),
-        TEST(an_end_that_was_put_off_is_planned_anew),
-    };
-    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

@@ -762,7 +762,7 @@ static uint64_t seed_of_this_run(void)
     return seed;
 }
 
-static void the_scripts_do_what_the_model_says(void **state)
+TEST_ON_REDIS_TIME(the_scripts_do_what_the_model_says)
 {
     struct scripts *scripts = *state;
     struct run *run = calloc(1, sizeof *run);
@@ -798,8 +798,5 @@ static void the_scripts_do_what_the_model_says(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_scripts_do_what_the_model_says, scripts_clean),
-    };
-    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

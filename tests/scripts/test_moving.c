@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 enum { KEYS_MOST = 24 };
 
 struct world {
@@ -448,7 +446,7 @@ static size_t try_all(struct world *world, const struct state *state, unsigned m
     return count;
 }
 
-static void a_name_is_whole_or_waits(void **state)
+TEST(a_name_is_whole_or_waits)
 {
     struct world *world = *state;
     size_t places = 0;
@@ -468,7 +466,7 @@ static void a_name_is_whole_or_waits(void **state)
 }
 
 /* Whatever a name contains, all its keys are in one slot, and it is the one that Redis says. */
-static void all_keys_of_a_name_are_in_one_slot(void **state)
+TEST(all_keys_of_a_name_are_in_one_slot)
 {
     static const char *const PIECES[] = {"a", "{", "}", "{}", "}{", "%", "%7B", ":", "/", " ", "é"};
     static const char *const SUFFIXES[] = {"",         ":holds", ":servers",   ":waiters",
@@ -495,9 +493,5 @@ static void all_keys_of_a_name_are_in_one_slot(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_name_is_whole_or_waits),
-        cmocka_unit_test(all_keys_of_a_name_are_in_one_slot),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return tests_run(set_up, tear_down);
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void every_event_takes_a_number(void **state)
+TEST_WITH_CLOCK(every_event_takes_a_number)
 {
     struct scripts *scripts = *state;
     int64_t version = inspect(scripts, "n", "").version;
@@ -29,7 +29,7 @@ static void every_event_takes_a_number(void **state)
 }
 
 /* Whoever notices an expiry first: the version is the same, the time it ended. */
-static void an_expiry_takes_its_own_time_as_number(void **state)
+TEST_WITH_CLOCK(an_expiry_takes_its_own_time_as_number)
 {
     struct scripts *scripts = *state;
     for (int i = 0; i < 12; i++) {
@@ -51,7 +51,7 @@ static void an_expiry_takes_its_own_time_as_number(void **state)
     }
 }
 
-static void numbers_grow_over_the_loss_of_all_keys(void **state)
+TEST_ON_REDIS_TIME(numbers_grow_over_the_loss_of_all_keys)
 {
     struct scripts *scripts = *state;
     int64_t fence = 0;
@@ -65,7 +65,7 @@ static void numbers_grow_over_the_loss_of_all_keys(void **state)
 }
 
 /* A clock that was ahead before a failover: numbers go on from the last one. */
-static void numbers_go_on_where_the_clock_fell_back(void **state)
+TEST_WITH_CLOCK(numbers_go_on_where_the_clock_fell_back)
 {
     struct scripts *scripts = *state;
     int64_t ahead = redis_now(scripts) + INT64_C(3600000000);
@@ -84,7 +84,7 @@ static void numbers_go_on_where_the_clock_fell_back(void **state)
 
 /* Over and over through the end of the retention: the version that anybody sees never goes back,
  * and a new fence is above all that was seen. */
-static void a_version_never_goes_back_though_it_is_forgotten(void **state)
+TEST_ON_REDIS_TIME(a_version_never_goes_back_though_it_is_forgotten)
 {
     struct scripts *scripts = *state;
     scripts->retention_ms = 60;
@@ -109,7 +109,7 @@ static void a_version_never_goes_back_though_it_is_forgotten(void **state)
     assert_true(forgotten > 3);
 }
 
-static void a_version_of_no_name_stays_while_its_period_lasts(void **state)
+TEST_ON_REDIS_TIME(a_version_of_no_name_stays_while_its_period_lasts)
 {
     struct scripts *scripts = *state;
     scripts->retention_ms = 200;
@@ -134,7 +134,7 @@ static void wait_until_left(struct scripts *scripts, int64_t keys)
     }
 }
 
-static void a_million_names_used_once_leave_nothing(void **state)
+TEST_ON_REDIS_TIME(a_million_names_used_once_leave_nothing)
 {
     enum { NAMES = 2000 };
     struct scripts *scripts = *state;
@@ -153,7 +153,7 @@ static void a_million_names_used_once_leave_nothing(void **state)
 }
 
 /* At the very start of a period the version of a name without keys is the time itself. */
-static void a_fence_is_above_the_version_of_a_name_never_used(void **state)
+TEST_WITH_CLOCK(a_fence_is_above_the_version_of_a_name_never_used)
 {
     struct scripts *scripts = *state;
     int64_t period = scripts->retention_ms * 1000;
@@ -168,7 +168,7 @@ static void a_fence_is_above_the_version_of_a_name_never_used(void **state)
     }
 }
 
-static void a_new_hold_outlives_the_retention(void **state)
+TEST_WITH_CLOCK(a_new_hold_outlives_the_retention)
 {
     struct scripts *scripts = *state;
     scripts->retention_ms = 20;
@@ -181,7 +181,7 @@ static void a_new_hold_outlives_the_retention(void **state)
     }
 }
 
-static void a_hold_outlives_the_retention(void **state)
+TEST_ON_REDIS_TIME(a_hold_outlives_the_retention)
 {
     struct scripts *scripts = *state;
     scripts->retention_ms = 30;
@@ -199,7 +199,7 @@ static void a_hold_outlives_the_retention(void **state)
 }
 
 /* The common case takes three commands, whatever is in them. */
-static void a_lone_hold_costs_three_commands(void **state)
+TEST_ON_REDIS_TIME(a_lone_hold_costs_three_commands)
 {
     enum { TIMES = 100 };
     struct scripts *scripts = *state;
@@ -227,23 +227,7 @@ static void a_lone_hold_costs_three_commands(void **state)
     assert_in_range(lines, 6, 7);
 }
 
-#define TEST(name)          cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
-#define ON_REDIS_TIME(name) cmocka_unit_test_setup(name, scripts_clean)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(every_event_takes_a_number),
-        TEST(an_expiry_takes_its_own_time_as_number),
-        ON_REDIS_TIME(numbers_grow_over_the_loss_of_all_keys),
-        TEST(numbers_go_on_where_the_clock_fell_back),
-        ON_REDIS_TIME(a_version_never_goes_back_though_it_is_forgotten),
-        ON_REDIS_TIME(a_version_of_no_name_stays_while_its_period_lasts),
-        ON_REDIS_TIME(a_million_names_used_once_leave_nothing),
-        TEST(a_fence_is_above_the_version_of_a_name_never_used),
-        TEST(a_new_hold_outlives_the_retention),
-        ON_REDIS_TIME(a_hold_outlives_the_retention),
-        ON_REDIS_TIME(a_lone_hold_costs_three_commands),
-    };
-    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

@@ -19,7 +19,7 @@ static void pass(struct scripts *scripts, int64_t seconds)
     scripts->clock_us += seconds * SECOND_US;
 }
 
-static void nothing_is_granted_before_its_time(void **state)
+TEST_WITH_CLOCK(nothing_is_granted_before_its_time)
 {
     static const char *const MODES[] = {"exclusive", "shared"};
     struct scripts *scripts = *state;
@@ -37,7 +37,7 @@ static void nothing_is_granted_before_its_time(void **state)
     assert_status(acquire(scripts, .token = "a", .token_is_new = true), "granted");
 }
 
-static void quarantine_refuses_another_hold_of_an_owner(void **state)
+TEST_WITH_CLOCK(quarantine_refuses_another_hold_of_an_owner)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "me", .reenters = true, .token_is_new = true);
@@ -51,7 +51,7 @@ static void quarantine_refuses_another_hold_of_an_owner(void **state)
     assert_status(release(scripts, "n", "a"), "released");
 }
 
-static void quarantine_queues_a_newcomer(void **state)
+TEST_WITH_CLOCK(quarantine_queues_a_newcomer)
 {
     struct scripts *scripts = *state;
     for (int is_new = 0; is_new < 2; is_new++) {
@@ -65,7 +65,7 @@ static void quarantine_queues_a_newcomer(void **state)
     }
 }
 
-static void quarantine_refuses_upgrade(void **state)
+TEST_WITH_CLOCK(quarantine_refuses_upgrade)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "me", .reenters = true, .mode = "shared");
@@ -88,7 +88,7 @@ static void quarantine_refuses_upgrade(void **state)
 
 /* The hold admits the first waiter, and only the quarantine does not: it is no front, which waits
  * for the end of the hold. */
-static void waiter_that_the_hold_admits_is_granted_after_quarantine(void **state)
+TEST_WITH_CLOCK(waiter_that_the_hold_admits_is_granted_after_quarantine)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared");
@@ -103,7 +103,7 @@ static void waiter_that_the_hold_admits_is_granted_after_quarantine(void **state
 }
 
 /* The same, where the end of the hold was nearer than that of the quarantine when it was queued. */
-static void renewal_keeps_no_waiter_from_its_grant_after_quarantine(void **state)
+TEST_WITH_CLOCK(renewal_keeps_no_waiter_from_its_grant_after_quarantine)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 5000);
@@ -119,7 +119,7 @@ static void renewal_keeps_no_waiter_from_its_grant_after_quarantine(void **state
 }
 
 /* A release hands over at once, if it may: by its short ways and by its long one. */
-static void release_in_quarantine_grants_nobody(void **state)
+TEST_WITH_CLOCK(release_in_quarantine_grants_nobody)
 {
     struct scripts *scripts = *state;
     for (int waiters = 1; waiters < 4; waiters++) {
@@ -147,7 +147,7 @@ static void release_in_quarantine_grants_nobody(void **state)
     }
 }
 
-static void quarantine_grants_nobody_whatever_ends_the_hold(void **state)
+TEST_WITH_CLOCK(quarantine_grants_nobody_whatever_ends_the_hold)
 {
     static const char *const WAYS[] = {"expiry", "break", "look", "leave", "newcomer"};
     struct scripts *scripts = *state;
@@ -195,7 +195,7 @@ static void replace_data(struct scripts *scripts, bool has_record)
         &scripts->redis, has_record ? "HSET baton:epoch id 00000000000000e2" : "DEL baton:epoch"));
 }
 
-static void on_other_data_nothing_is_granted(void **state)
+TEST_WITH_CLOCK(on_other_data_nothing_is_granted)
 {
     struct scripts *scripts = *state;
     for (int way = 0; way < 4; way++) {
@@ -227,7 +227,7 @@ static void on_other_data_nothing_is_granted(void **state)
 }
 
 /* What batond knew of is over, and another worker has made it longer since batond last looked. */
-static void quarantine_that_another_has_made_longer_goes_on(void **state)
+TEST_WITH_CLOCK(quarantine_that_another_has_made_longer_goes_on)
 {
     struct scripts *scripts = *state;
     for (int is_new = 0; is_new < 2; is_new++) {
@@ -244,7 +244,7 @@ static void quarantine_that_another_has_made_longer_goes_on(void **state)
 }
 
 /* By the short ways of a release and an expiry, and by their long one. */
-static void release_or_expiry_on_other_data_grants_nobody(void **state)
+TEST_WITH_CLOCK(release_or_expiry_on_other_data_grants_nobody)
 {
     struct scripts *scripts = *state;
     for (int way = 0; way < 8; way++) {
@@ -273,7 +273,7 @@ static void release_or_expiry_on_other_data_grants_nobody(void **state)
     }
 }
 
-static void in_a_cluster_the_record_has_a_tag(void **state)
+TEST_WITH_CLOCK(in_a_cluster_the_record_has_a_tag)
 {
     struct scripts *scripts = *state;
     know_the_epoch(scripts);
@@ -284,7 +284,7 @@ static void in_a_cluster_the_record_has_a_tag(void **state)
 }
 
 /* In a Cluster the slot of the record may have left; and a key of another type is no record. */
-static void a_record_that_cannot_be_read_changes_nothing(void **state)
+TEST_WITH_CLOCK(a_record_that_cannot_be_read_changes_nothing)
 {
     struct scripts *scripts = *state;
     know_the_epoch(scripts);
@@ -294,7 +294,7 @@ static void a_record_that_cannot_be_read_changes_nothing(void **state)
 
 /* One batond sees the clock ahead, and what has ended by it. The clock is right again before the
  * others have looked, so nothing keeps them from granting. */
-static void hold_ended_by_a_clock_ahead_runs_on(void **state)
+TEST_WITH_CLOCK(hold_ended_by_a_clock_ahead_runs_on)
 {
     static const char *const MODES[] = {"exclusive", "shared"};
     struct scripts *scripts = *state;
@@ -325,7 +325,7 @@ static void hold_ended_by_a_clock_ahead_runs_on(void **state)
 }
 
 /* Of what was over before, nobody has to wait for the end by a clock that has gone back since. */
-static void hold_over_before_the_clock_went_back_stays_over(void **state)
+TEST_WITH_CLOCK(hold_over_before_the_clock_went_back_stays_over)
 {
     struct scripts *scripts = *state;
     pass(scripts, 3600);
@@ -342,7 +342,7 @@ static void hold_over_before_the_clock_went_back_stays_over(void **state)
 }
 
 /* What was handed over before is not claimed: its waiter is the next again. */
-static void handed_over_hold_cannot_be_claimed_in_quarantine(void **state)
+TEST_WITH_CLOCK(handed_over_hold_cannot_be_claimed_in_quarantine)
 {
     struct scripts *scripts = *state;
     for (int way = 0; way < 4; way++) {
@@ -379,7 +379,7 @@ static void handed_over_hold_cannot_be_claimed_in_quarantine(void **state)
 }
 
 /* A script that comes too late: as if nobody had called it. */
-static void late_script_changes_nothing(void **state)
+TEST_WITH_CLOCK(late_script_changes_nothing)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .ttl_ms = 1000, .token_is_new = true);
@@ -407,7 +407,7 @@ static void late_script_changes_nothing(void **state)
 }
 
 /* Where the clock was ahead once, and the name is forgotten. */
-static void numbers_grow_from_the_greatest_time_that_was_seen(void **state)
+TEST_WITH_CLOCK(numbers_grow_from_the_greatest_time_that_was_seen)
 {
     struct scripts *scripts = *state;
     for (int is_new = 0; is_new < 2; is_new++) {
@@ -427,7 +427,7 @@ static void numbers_grow_from_the_greatest_time_that_was_seen(void **state)
     }
 }
 
-static void a_version_does_not_fall_when_that_time_has_come(void **state)
+TEST_WITH_CLOCK(a_version_does_not_fall_when_that_time_has_come)
 {
     struct scripts *scripts = *state;
     scripts->floor_us = scripts->clock_us;
@@ -453,7 +453,7 @@ static void begin_anew(struct scripts *scripts)
     pass(scripts, HOUR_US_IN_S);
 }
 
-static void numbers_grow_where_the_newest_were_lost(void **state)
+TEST_WITH_CLOCK(numbers_grow_where_the_newest_were_lost)
 {
     struct scripts *scripts = *state;
     for (int is_new = 0; is_new < 2; is_new++) { /* a name that is free */
@@ -484,7 +484,7 @@ static void numbers_grow_where_the_newest_were_lost(void **state)
 }
 
 /* Whatever else gives a number. */
-static void numbers_of_ends_grow_where_the_newest_were_lost(void **state)
+TEST_WITH_CLOCK(numbers_of_ends_grow_where_the_newest_were_lost)
 {
     static const char *const MODES[] = {"exclusive", "shared"};
     struct scripts *scripts = *state;
@@ -515,32 +515,7 @@ static void numbers_of_ends_grow_where_the_newest_were_lost(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(nothing_is_granted_before_its_time),
-        TEST(quarantine_refuses_another_hold_of_an_owner),
-        TEST(quarantine_queues_a_newcomer),
-        TEST(quarantine_refuses_upgrade),
-        TEST(waiter_that_the_hold_admits_is_granted_after_quarantine),
-        TEST(renewal_keeps_no_waiter_from_its_grant_after_quarantine),
-        TEST(release_in_quarantine_grants_nobody),
-        TEST(quarantine_grants_nobody_whatever_ends_the_hold),
-        TEST(on_other_data_nothing_is_granted),
-        TEST(quarantine_that_another_has_made_longer_goes_on),
-        TEST(release_or_expiry_on_other_data_grants_nobody),
-        TEST(in_a_cluster_the_record_has_a_tag),
-        TEST(a_record_that_cannot_be_read_changes_nothing),
-        TEST(hold_ended_by_a_clock_ahead_runs_on),
-        TEST(hold_over_before_the_clock_went_back_stays_over),
-        TEST(handed_over_hold_cannot_be_claimed_in_quarantine),
-        TEST(late_script_changes_nothing),
-        TEST(numbers_grow_from_the_greatest_time_that_was_seen),
-        TEST(a_version_does_not_fall_when_that_time_has_come),
-        TEST(numbers_grow_where_the_newest_were_lost),
-        TEST(numbers_of_ends_grow_where_the_newest_were_lost),
-    };
-    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

@@ -17,7 +17,7 @@ static void assert_holds(struct scripts *scripts, const char *token)
         fail_msg("%s has no hold", token);
 }
 
-static void waiters_are_granted_in_the_order_of_their_arrival(void **state)
+TEST_WITH_CLOCK(waiters_are_granted_in_the_order_of_their_arrival)
 {
     static const char *const TOKENS[] = {"a", "z", "b", "y", "c"};
     struct scripts *scripts = *state;
@@ -41,7 +41,7 @@ static void waiters_are_granted_in_the_order_of_their_arrival(void **state)
     }
 }
 
-static void a_grant_lasts_for_the_claim_window_until_it_is_claimed(void **state)
+TEST_WITH_CLOCK(a_grant_lasts_for_the_claim_window_until_it_is_claimed)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -64,7 +64,7 @@ static void a_grant_lasts_for_the_claim_window_until_it_is_claimed(void **state)
     assert_in_range(repeat.ttl_ms, 1, 39980);
 }
 
-static void a_claim_whose_reply_was_lost_is_taken_back(void **state)
+TEST_WITH_CLOCK(a_claim_whose_reply_was_lost_is_taken_back)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -76,7 +76,7 @@ static void a_claim_whose_reply_was_lost_is_taken_back(void **state)
     assert_holds(scripts, "c");
 }
 
-static void a_newcomer_does_not_pass_a_waiter(void **state)
+TEST_WITH_CLOCK(a_newcomer_does_not_pass_a_waiter)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared");
@@ -89,7 +89,7 @@ static void a_newcomer_does_not_pass_a_waiter(void **state)
     assert_holds(scripts, "x");
 }
 
-static void an_owner_passes_the_waiters(void **state)
+TEST_WITH_CLOCK(an_owner_passes_the_waiters)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .reenters = true);
@@ -104,7 +104,7 @@ static void an_owner_passes_the_waiters(void **state)
     assert_holds(scripts, "x");
 }
 
-static void an_unclaimed_grant_falls_to_the_next(void **state)
+TEST_WITH_CLOCK(an_unclaimed_grant_falls_to_the_next)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -120,7 +120,7 @@ static void an_unclaimed_grant_falls_to_the_next(void **state)
     assert_status(acquire(scripts, .token = "b"), "locked");
 }
 
-static void a_dead_waiter_blocks_nobody(void **state)
+TEST_WITH_CLOCK(a_dead_waiter_blocks_nobody)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared");
@@ -130,7 +130,7 @@ static void a_dead_waiter_blocks_nobody(void **state)
     assert_status(acquire(scripts, .token = "b", .mode = "shared"), "granted");
 }
 
-static void a_dead_waiter_lets_those_behind_it_in(void **state)
+TEST_WITH_CLOCK(a_dead_waiter_lets_those_behind_it_in)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared");
@@ -141,7 +141,7 @@ static void a_dead_waiter_lets_those_behind_it_in(void **state)
     assert_holds(scripts, "b");
 }
 
-static void a_run_of_shared_waiters_is_granted_together(void **state)
+TEST_WITH_CLOCK(a_run_of_shared_waiters_is_granted_together)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -164,7 +164,7 @@ static void a_run_of_shared_waiters_is_granted_together(void **state)
     assert_holds(scripts, "d");
 }
 
-static void a_limit_holds_for_waiters_too(void **state)
+TEST_WITH_CLOCK(a_limit_holds_for_waiters_too)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -180,7 +180,7 @@ static void a_limit_holds_for_waiters_too(void **state)
     assert_holds(scripts, "d");
 }
 
-static void waiters_behind_one_that_leaves_move_up(void **state)
+TEST_WITH_CLOCK(waiters_behind_one_that_leaves_move_up)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared");
@@ -190,7 +190,7 @@ static void waiters_behind_one_that_leaves_move_up(void **state)
     assert_holds(scripts, "b");
 }
 
-static void a_repeat_keeps_the_place(void **state)
+TEST_WITH_CLOCK(a_repeat_keeps_the_place)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -203,7 +203,7 @@ static void a_repeat_keeps_the_place(void **state)
     assert_holds(scripts, "b");
 }
 
-static void a_repeat_renews_the_lease(void **state)
+TEST_WITH_CLOCK(a_repeat_renews_the_lease)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -215,7 +215,7 @@ static void a_repeat_renews_the_lease(void **state)
 }
 
 /* Who is let in past the queue, as its owner holds, must not stay in it and be granted twice. */
-static void a_waiter_that_enters_again_leaves_the_queue(void **state)
+TEST_WITH_CLOCK(a_waiter_that_enters_again_leaves_the_queue)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .reenters = true, .mode = "shared");
@@ -238,7 +238,7 @@ static void a_waiter_that_enters_again_leaves_the_queue(void **state)
 
 /* A release at the server where all wait claims for the next one, unless there is a reason not to.
  */
-static void a_release_at_their_server_claims_for_the_next(void **state)
+TEST_WITH_CLOCK(a_release_at_their_server_claims_for_the_next)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -258,7 +258,7 @@ static void a_release_at_their_server_claims_for_the_next(void **state)
 }
 
 /* Though what was released had made the name be kept for longer. */
-static void a_release_at_their_server_keeps_the_name_as_long_as_the_queue(void **state)
+TEST_WITH_CLOCK(a_release_at_their_server_keeps_the_name_as_long_as_the_queue)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -270,7 +270,7 @@ static void a_release_at_their_server_keeps_the_name_as_long_as_the_queue(void *
     assert_true(pttl < 2 * scripts->retention_ms);
 }
 
-static void a_release_of_what_has_expired_claims_nothing(void **state)
+TEST_WITH_CLOCK(a_release_of_what_has_expired_claims_nothing)
 {
     struct scripts *scripts = *state;
     for (int waiters = 1; waiters <= 2; waiters++) {
@@ -287,7 +287,7 @@ static void a_release_of_what_has_expired_claims_nothing(void **state)
     }
 }
 
-static void a_release_at_a_server_whose_lease_is_over_claims_nothing(void **state)
+TEST_WITH_CLOCK(a_release_at_a_server_whose_lease_is_over_claims_nothing)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -299,7 +299,7 @@ static void a_release_at_a_server_whose_lease_is_over_claims_nothing(void **stat
     assert_int_equal(inspect(scripts, "n", "").holds, 0);
 }
 
-static void a_release_at_a_suspect_server_claims_nothing(void **state)
+TEST_WITH_CLOCK(a_release_at_a_suspect_server_claims_nothing)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -312,30 +312,7 @@ static void a_release_at_a_suspect_server_claims_nothing(void **state)
     assert_int_equal(inspect(scripts, "n", "").waiters, 2);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(waiters_are_granted_in_the_order_of_their_arrival),
-        TEST(a_grant_lasts_for_the_claim_window_until_it_is_claimed),
-        TEST(a_claim_whose_reply_was_lost_is_taken_back),
-        TEST(a_newcomer_does_not_pass_a_waiter),
-        TEST(an_owner_passes_the_waiters),
-        TEST(an_unclaimed_grant_falls_to_the_next),
-        TEST(a_dead_waiter_blocks_nobody),
-        TEST(a_dead_waiter_lets_those_behind_it_in),
-        TEST(a_run_of_shared_waiters_is_granted_together),
-        TEST(a_limit_holds_for_waiters_too),
-        TEST(waiters_behind_one_that_leaves_move_up),
-        TEST(a_repeat_keeps_the_place),
-        TEST(a_repeat_renews_the_lease),
-        TEST(a_waiter_that_enters_again_leaves_the_queue),
-        TEST(a_release_at_their_server_claims_for_the_next),
-        TEST(a_release_at_their_server_keeps_the_name_as_long_as_the_queue),
-        TEST(a_release_of_what_has_expired_claims_nothing),
-        TEST(a_release_at_a_server_whose_lease_is_over_claims_nothing),
-        TEST(a_release_at_a_suspect_server_claims_nothing),
-    };
-    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

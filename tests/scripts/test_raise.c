@@ -9,7 +9,7 @@ static int64_t fence_of(struct scripts *scripts)
     return seen.shown_holds[0].fence;
 }
 
-static void a_fence_grows_to_what_others_have_given(void **state)
+TEST_WITH_CLOCK(a_fence_grows_to_what_others_have_given)
 {
     struct scripts *scripts = *state;
     struct answer granted = acquire(scripts, .token = "a");
@@ -25,7 +25,7 @@ static void a_fence_grows_to_what_others_have_given(void **state)
     assert_int_equal(inspect(scripts, "n", "").version, more);
 }
 
-static void a_version_grows_without_a_hold(void **state)
+TEST_WITH_CLOCK(a_version_grows_without_a_hold)
 {
     struct scripts *scripts = *state;
     int64_t version = inspect(scripts, "n", "").version;
@@ -35,7 +35,7 @@ static void a_version_grows_without_a_hold(void **state)
 }
 
 /* A clock that is ahead has given a greater number than the one that the others have agreed on. */
-static void a_fence_that_was_agreed_on_is_taken_by_who_gave_a_greater_one(void **state)
+TEST_WITH_CLOCK(a_fence_that_was_agreed_on_is_taken_by_who_gave_a_greater_one)
 {
     struct scripts *scripts = *state;
     struct answer granted = acquire(scripts, .token = "a");
@@ -49,7 +49,7 @@ static void a_fence_that_was_agreed_on_is_taken_by_who_gave_a_greater_one(void *
 }
 
 /* It was sent for a hold that has ended meanwhile, and its token has got another one. */
-static void a_fence_that_comes_late_lowers_no_later_one(void **state)
+TEST_WITH_CLOCK(a_fence_that_comes_late_lowers_no_later_one)
 {
     struct scripts *scripts = *state;
     struct answer first = acquire(scripts, .token = "a");
@@ -62,15 +62,7 @@ static void a_fence_that_comes_late_lowers_no_later_one(void **state)
     assert_int_equal(inspect(scripts, "n", "").version, told);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(a_fence_grows_to_what_others_have_given),
-        TEST(a_version_grows_without_a_hold),
-        TEST(a_fence_that_was_agreed_on_is_taken_by_who_gave_a_greater_one),
-        TEST(a_fence_that_comes_late_lowers_no_later_one),
-    };
-    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

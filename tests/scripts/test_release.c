@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void a_release_frees_the_name(void **state)
+TEST_WITH_CLOCK(a_release_frees_the_name)
 {
     struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a");
@@ -19,7 +19,7 @@ static void a_release_frees_the_name(void **state)
     assert_status(acquire(scripts, .token = "b"), "granted");
 }
 
-static void a_release_tells_what_its_owner_has_left(void **state)
+TEST_WITH_CLOCK(a_release_tells_what_its_owner_has_left)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
@@ -30,7 +30,7 @@ static void a_release_tells_what_its_owner_has_left(void **state)
     assert_int_equal(release(scripts, "n", "a").holds, 0);
 }
 
-static void a_release_tells_whose_hold_it_was(void **state)
+TEST_WITH_CLOCK(a_release_tells_whose_hold_it_was)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
@@ -43,7 +43,7 @@ static void a_release_tells_whose_hold_it_was(void **state)
     assert_string_equal(exclusive.owner, "X");
 }
 
-static void only_its_token_releases_a_hold(void **state)
+TEST_WITH_CLOCK(only_its_token_releases_a_hold)
 {
     struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "secret", .owner = "A");
@@ -56,14 +56,14 @@ static void only_its_token_releases_a_hold(void **state)
     assert_int_equal(seen.version, held.version);
 }
 
-static void a_name_never_used_has_nothing_to_release(void **state)
+TEST_ON_REDIS_TIME(a_name_never_used_has_nothing_to_release)
 {
     struct scripts *scripts = *state;
     assert_status(release(scripts, "n", "a"), "not_held");
     assert_int_equal(key_count(scripts), 0);
 }
 
-static void a_release_after_the_ttl_does_not_free_the_next_holder(void **state)
+TEST_WITH_CLOCK(a_release_after_the_ttl_does_not_free_the_next_holder)
 {
     struct scripts *scripts = *state;
     struct answer late = acquire(scripts, .token = "late", .ttl_ms = 40);
@@ -77,7 +77,7 @@ static void a_release_after_the_ttl_does_not_free_the_next_holder(void **state)
     assert_status(acquire(scripts, .token = "third"), "locked");
 }
 
-static void a_release_after_the_ttl_frees_nothing_in_a_crowd(void **state)
+TEST_WITH_CLOCK(a_release_after_the_ttl_frees_nothing_in_a_crowd)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "late", .mode = "shared", .ttl_ms = 40);
@@ -88,7 +88,7 @@ static void a_release_after_the_ttl_frees_nothing_in_a_crowd(void **state)
     assert_status(acquire(scripts, .token = "x"), "locked");
 }
 
-static void a_repeated_release_answers_the_same(void **state)
+TEST_WITH_CLOCK(a_repeated_release_answers_the_same)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
@@ -107,7 +107,7 @@ static void a_repeated_release_answers_the_same(void **state)
     assert_int_equal(inspect(scripts, "n", "").holds, 1);
 }
 
-static void a_repeated_release_does_not_free_the_next_holder(void **state)
+TEST_WITH_CLOCK(a_repeated_release_does_not_free_the_next_holder)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -121,7 +121,7 @@ static void a_repeated_release_does_not_free_the_next_holder(void **state)
     assert_int_equal(seen.version, next.version);
 }
 
-static void a_release_is_remembered_after_a_break_and_an_expiry(void **state)
+TEST_WITH_CLOCK(a_release_is_remembered_after_a_break_and_an_expiry)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -139,7 +139,7 @@ static void a_release_is_remembered_after_a_break_and_an_expiry(void **state)
 }
 
 /* Tokens are remembered in two keys that take turns, each for 60 s after it was begun. */
-static void memory_of_releases_ends(void **state)
+TEST_ON_REDIS_TIME(memory_of_releases_ends)
 {
     struct scripts *scripts = *state;
     for (int i = 0; i < 10; i++) {
@@ -168,7 +168,7 @@ static int64_t remembered_releases(struct scripts *scripts)
 
 /* With a release every five seconds, begun at any point of a generation: each is known for 30 s,
  * and what is remembered does not grow. */
-static void a_release_is_known_for_half_a_minute_however_busy_the_name(void **state)
+TEST_WITH_CLOCK(a_release_is_known_for_half_a_minute_however_busy_the_name)
 {
     struct scripts *scripts = *state;
     int64_t generation = redis_now(scripts) / GENERATION * GENERATION + GENERATION;
@@ -192,7 +192,7 @@ static void a_release_is_known_for_half_a_minute_however_busy_the_name(void **st
     }
 }
 
-static void a_doubtful_grant_is_taken_back(void **state)
+TEST_WITH_CLOCK(a_doubtful_grant_is_taken_back)
 {
     struct scripts *scripts = *state;
     struct answer granted = acquire(scripts, .token = "a", .attempt = "one");
@@ -203,7 +203,7 @@ static void a_doubtful_grant_is_taken_back(void **state)
     assert_status(take_back(scripts, "n", "a", "one"), "not_held");
 }
 
-static void another_attempt_takes_nothing_back(void **state)
+TEST_WITH_CLOCK(another_attempt_takes_nothing_back)
 {
     struct scripts *scripts = *state;
     struct answer granted = acquire(scripts, .token = "a", .attempt = "one");
@@ -215,7 +215,7 @@ static void another_attempt_takes_nothing_back(void **state)
     assert_int_equal(seen.version, granted.version);
 }
 
-static void a_taken_back_token_may_begin_anew(void **state)
+TEST_WITH_CLOCK(a_taken_back_token_may_begin_anew)
 {
     struct scripts *scripts = *state;
     struct answer first = acquire(scripts, .token = "a", .attempt = "one");
@@ -228,7 +228,7 @@ static void a_taken_back_token_may_begin_anew(void **state)
     assert_status(release(scripts, "n", "a"), "released");
 }
 
-static void a_release_before_a_taking_back_is_still_remembered(void **state)
+TEST_WITH_CLOCK(a_release_before_a_taking_back_is_still_remembered)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -240,7 +240,7 @@ static void a_release_before_a_taking_back_is_still_remembered(void **state)
     assert_int_equal(repeat.fence, released.fence);
 }
 
-static void a_client_that_came_back_keeps_its_hold(void **state)
+TEST_WITH_CLOCK(a_client_that_came_back_keeps_its_hold)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .attempt = "one");
@@ -250,7 +250,7 @@ static void a_client_that_came_back_keeps_its_hold(void **state)
     assert_status(take_back(scripts, "n", "a", "two"), "released"); /* nobody knows of it */
 }
 
-static void a_client_that_renewed_keeps_its_hold(void **state)
+TEST_WITH_CLOCK(a_client_that_renewed_keeps_its_hold)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .attempt = "one");
@@ -259,7 +259,7 @@ static void a_client_that_renewed_keeps_its_hold(void **state)
     assert_int_equal(inspect(scripts, "n", "a").mine, 1);
 }
 
-static void a_doubtful_grant_in_a_crowd_is_taken_back_alone(void **state)
+TEST_WITH_CLOCK(a_doubtful_grant_in_a_crowd_is_taken_back_alone)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .attempt = "one");
@@ -273,7 +273,7 @@ static void a_doubtful_grant_in_a_crowd_is_taken_back_alone(void **state)
 
 /* However short the retention is, a name that nobody uses leaves no more than these for a minute.
  */
-static void with_a_short_retention_released_tokens_stay_for_a_minute_at_most(void **state)
+TEST_ON_REDIS_TIME(with_a_short_retention_released_tokens_stay_for_a_minute_at_most)
 {
     enum { RETENTION_MS = 1000, MINUTE_MS = 60000 };
     struct scripts *scripts = *state;
@@ -295,33 +295,7 @@ static void with_a_short_retention_released_tokens_stay_for_a_minute_at_most(voi
     scripts->retention_ms = before;
 }
 
-#define TEST(name)          cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
-#define ON_REDIS_TIME(name) cmocka_unit_test_setup(name, scripts_clean)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(with_a_short_retention_released_tokens_stay_for_a_minute_at_most,
-                               scripts_clean),
-        TEST(a_release_frees_the_name),
-        TEST(a_release_tells_what_its_owner_has_left),
-        TEST(a_release_tells_whose_hold_it_was),
-        TEST(only_its_token_releases_a_hold),
-        ON_REDIS_TIME(a_name_never_used_has_nothing_to_release),
-        TEST(a_release_after_the_ttl_does_not_free_the_next_holder),
-        TEST(a_release_after_the_ttl_frees_nothing_in_a_crowd),
-        TEST(a_repeated_release_answers_the_same),
-        TEST(a_repeated_release_does_not_free_the_next_holder),
-        TEST(a_release_is_remembered_after_a_break_and_an_expiry),
-        ON_REDIS_TIME(memory_of_releases_ends),
-        TEST(a_release_is_known_for_half_a_minute_however_busy_the_name),
-        TEST(a_doubtful_grant_is_taken_back),
-        TEST(another_attempt_takes_nothing_back),
-        TEST(a_taken_back_token_may_begin_anew),
-        TEST(a_release_before_a_taking_back_is_still_remembered),
-        TEST(a_client_that_came_back_keeps_its_hold),
-        TEST(a_client_that_renewed_keeps_its_hold),
-        TEST(a_doubtful_grant_in_a_crowd_is_taken_back_alone),
-    };
-    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

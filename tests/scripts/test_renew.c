@@ -2,7 +2,7 @@
 #include "tests/scripts/scripts.h"
 #include "tests/support/cmocka.h"
 
-static void a_renewal_sets_and_does_not_add(void **state)
+TEST_WITH_CLOCK(a_renewal_sets_and_does_not_add)
 {
     struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a", .owner = "A", .ttl_ms = 20000);
@@ -19,7 +19,7 @@ static void a_renewal_sets_and_does_not_add(void **state)
     assert_in_range(inspect(scripts, "n", "").shown_holds[0].ttl_ms, 25000, 30000);
 }
 
-static void a_renewal_sets_in_a_crowd_too(void **state)
+TEST_WITH_CLOCK(a_renewal_sets_in_a_crowd_too)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .limit = 4, .ttl_ms = 20000);
@@ -36,7 +36,7 @@ static void a_renewal_sets_in_a_crowd_too(void **state)
     assert_in_range(seen.shown_holds[1].ttl_ms, 25000, 30000);
 }
 
-static void a_renewal_shortens_too(void **state)
+TEST_WITH_CLOCK(a_renewal_shortens_too)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .ttl_ms = 60000);
@@ -49,7 +49,7 @@ static void a_renewal_shortens_too(void **state)
     assert_true(next.fence > after + 50000);
 }
 
-static void a_renewed_hold_outlives_its_first_ttl(void **state)
+TEST_WITH_CLOCK(a_renewed_hold_outlives_its_first_ttl)
 {
     struct scripts *scripts = *state;
     for (int crowded = 0; crowded < 2; crowded++) {
@@ -65,7 +65,7 @@ static void a_renewed_hold_outlives_its_first_ttl(void **state)
     }
 }
 
-static void without_a_ttl_it_is_the_one_last_given(void **state)
+TEST_WITH_CLOCK(without_a_ttl_it_is_the_one_last_given)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .ttl_ms = 20000);
@@ -80,7 +80,7 @@ static void without_a_ttl_it_is_the_one_last_given(void **state)
     assert_int_equal(renew(scripts, "n", "b", 0).ttl_ms, 9000);
 }
 
-static void an_expired_hold_is_not_revived(void **state)
+TEST_WITH_CLOCK(an_expired_hold_is_not_revived)
 {
     struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a", .ttl_ms = 40);
@@ -94,7 +94,7 @@ static void an_expired_hold_is_not_revived(void **state)
     assert_status(renew(scripts, "n", "a", 60000), "not_held");
 }
 
-static void a_released_or_broken_hold_is_not_revived(void **state)
+TEST_WITH_CLOCK(a_released_or_broken_hold_is_not_revived)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -106,7 +106,7 @@ static void a_released_or_broken_hold_is_not_revived(void **state)
     assert_int_equal(inspect(scripts, "n", "").holds, 0);
 }
 
-static void only_its_token_renews_a_hold(void **state)
+TEST_ON_REDIS_TIME(only_its_token_renews_a_hold)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .ttl_ms = 10000);
@@ -117,20 +117,7 @@ static void only_its_token_renews_a_hold(void **state)
     assert_int_equal(key_count(scripts), 1);
 }
 
-#define TEST(name)          cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
-#define ON_REDIS_TIME(name) cmocka_unit_test_setup(name, scripts_clean)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(a_renewal_sets_and_does_not_add),
-        TEST(a_renewal_sets_in_a_crowd_too),
-        TEST(a_renewal_shortens_too),
-        TEST(a_renewed_hold_outlives_its_first_ttl),
-        TEST(without_a_ttl_it_is_the_one_last_given),
-        TEST(an_expired_hold_is_not_revived),
-        TEST(a_released_or_broken_hold_is_not_revived),
-        ON_REDIS_TIME(only_its_token_renews_a_hold),
-    };
-    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

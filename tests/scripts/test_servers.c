@@ -45,7 +45,7 @@ static bool is_astray(struct scripts *scripts, const char *server, int64_t lease
 }
 
 /* Rule 3: it costs one claim window in all, and nobody loses a place. */
-static void a_server_that_missed_a_claim_is_passed_over(void **state)
+TEST_WITH_CLOCK(a_server_that_missed_a_claim_is_passed_over)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -76,7 +76,7 @@ static void a_server_that_missed_a_claim_is_passed_over(void **state)
     assert_holds(scripts, "b");
 }
 
-static void a_late_claim_is_granted_if_nobody_came_before(void **state)
+TEST_WITH_CLOCK(a_late_claim_is_granted_if_nobody_came_before)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -90,7 +90,7 @@ static void a_late_claim_is_granted_if_nobody_came_before(void **state)
     assert_in_range(claimed.ttl_ms, 29000, 30000);
 }
 
-static void a_newcomer_passes_a_suspect_server_only(void **state)
+TEST_WITH_CLOCK(a_newcomer_passes_a_suspect_server_only)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -107,7 +107,7 @@ static void a_newcomer_passes_a_suspect_server_only(void **state)
 }
 
 /* The newcomer's own server shows that it is there, so its older waiters come first. */
-static void a_newcomer_does_not_pass_those_of_its_own_server(void **state)
+TEST_WITH_CLOCK(a_newcomer_does_not_pass_those_of_its_own_server)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -119,7 +119,7 @@ static void a_newcomer_does_not_pass_those_of_its_own_server(void **state)
     assert_holds(scripts, "a");
 }
 
-static void a_watch_shows_that_a_server_is_there(void **state)
+TEST_WITH_CLOCK(a_watch_shows_that_a_server_is_there)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -133,7 +133,7 @@ static void a_watch_shows_that_a_server_is_there(void **state)
     assert_false(is_astray(scripts, "one", 60000));
 }
 
-static void a_dead_server_takes_its_waiters_along(void **state)
+TEST_WITH_CLOCK(a_dead_server_takes_its_waiters_along)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -149,7 +149,7 @@ static void a_dead_server_takes_its_waiters_along(void **state)
     assert_true(is_astray(scripts, "one", 60000));
 }
 
-static void vouching_keeps_waiters_alive(void **state)
+TEST_WITH_CLOCK(vouching_keeps_waiters_alive)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -165,7 +165,7 @@ static void vouching_keeps_waiters_alive(void **state)
     assert_holds(scripts, "a");
 }
 
-static void vouching_tells_which_names_are_astray(void **state)
+TEST_WITH_CLOCK(vouching_tells_which_names_are_astray)
 {
     static const char *const NAMES[] = {"never", "good", "dead", "suspect", "good", "other"};
     struct scripts *scripts = *state;
@@ -188,7 +188,7 @@ static void vouching_tells_which_names_are_astray(void **state)
 }
 
 /* A killed server leaves the places of those who keep them; they come back elsewhere. */
-static void kept_places_outlive_their_server(void **state)
+TEST_WITH_CLOCK(kept_places_outlive_their_server)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -203,7 +203,7 @@ static void kept_places_outlive_their_server(void **state)
 }
 
 /* All that are absent cost one claim window together. */
-static void the_absent_miss_their_turn_together(void **state)
+TEST_WITH_CLOCK(the_absent_miss_their_turn_together)
 {
     static const char *const TOKENS[] = {"a", "b", "c"};
     struct scripts *scripts = *state;
@@ -235,7 +235,7 @@ static void the_absent_miss_their_turn_together(void **state)
     assert_holds(scripts, "e");
 }
 
-static void waiters_that_missed_their_turn_return_to_their_place(void **state)
+TEST_WITH_CLOCK(waiters_that_missed_their_turn_return_to_their_place)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -253,7 +253,7 @@ static void waiters_that_missed_their_turn_return_to_their_place(void **state)
 }
 
 /* A killed server must not cost a second claim window when its lease ends. */
-static void the_waiters_of_a_dead_suspect_have_missed_their_turn(void **state)
+TEST_WITH_CLOCK(the_waiters_of_a_dead_suspect_have_missed_their_turn)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -273,7 +273,7 @@ static void the_waiters_of_a_dead_suspect_have_missed_their_turn(void **state)
 }
 
 /* Its server died in its claim window. */
-static void an_unclaimed_hold_outlives_its_server(void **state)
+TEST_WITH_CLOCK(an_unclaimed_hold_outlives_its_server)
 {
     struct scripts *scripts = *state;
     for (int keeps = 0; keeps < 2; keeps++) {
@@ -292,7 +292,7 @@ static void an_unclaimed_hold_outlives_its_server(void **state)
     }
 }
 
-static void a_queue_has_a_bound(void **state)
+TEST_WITH_CLOCK(a_queue_has_a_bound)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -307,7 +307,7 @@ static void a_queue_has_a_bound(void **state)
     park(scripts, "c", "one", .bound = 2);
 }
 
-static void an_upgrade_waits_in_front(void **state)
+TEST_WITH_CLOCK(an_upgrade_waits_in_front)
 {
     struct scripts *scripts = *state;
     share(scripts, 2);
@@ -323,7 +323,7 @@ static void an_upgrade_waits_in_front(void **state)
     assert_holds(scripts, "x");
 }
 
-static void a_second_upgrade_is_a_conflict_until_the_first_is_done(void **state)
+TEST_WITH_CLOCK(a_second_upgrade_is_a_conflict_until_the_first_is_done)
 {
     struct scripts *scripts = *state;
     share(scripts, 2);
@@ -345,7 +345,7 @@ static void a_second_upgrade_is_a_conflict_until_the_first_is_done(void **state)
 }
 
 /* One thread of an owner does not know of the other's upgrade: all are let in by the same. */
-static void further_upgrades_of_an_owner_wait_behind_its_first(void **state)
+TEST_WITH_CLOCK(further_upgrades_of_an_owner_wait_behind_its_first)
 {
     struct scripts *scripts = *state;
     share(scripts, 2);
@@ -373,7 +373,7 @@ static void further_upgrades_of_an_owner_wait_behind_its_first(void **state)
 }
 
 /* The head waits for a permit of the owner, and so the owner need not wait for the head. */
-static void shared_reentry_waits_before_a_head_that_needs_its_permit(void **state)
+TEST_WITH_CLOCK(shared_reentry_waits_before_a_head_that_needs_its_permit)
 {
     struct scripts *scripts = *state;
     share(scripts, 2);
@@ -389,7 +389,7 @@ static void shared_reentry_waits_before_a_head_that_needs_its_permit(void **stat
     assert_holds(scripts, "x");
 }
 
-static void missed_reentry_comes_back_behind_that_of_another_owner(void **state)
+TEST_WITH_CLOCK(missed_reentry_comes_back_behind_that_of_another_owner)
 {
     struct scripts *scripts = *state;
     share(scripts, 3);
@@ -405,7 +405,7 @@ static void missed_reentry_comes_back_behind_that_of_another_owner(void **state)
     assert_int_equal(inspect(scripts, "n", "a2").position, 3);
 }
 
-static void shared_reentry_for_permits_waits_before_the_others(void **state)
+TEST_WITH_CLOCK(shared_reentry_for_permits_waits_before_the_others)
 {
     struct scripts *scripts = *state;
     share(scripts, 3);
@@ -424,7 +424,7 @@ static void shared_reentry_for_permits_waits_before_the_others(void **state)
     assert_waits(scripts, "a3");
 }
 
-static void further_upgrades_wait_at_their_arrival_without_a_hold(void **state)
+TEST_WITH_CLOCK(further_upgrades_wait_at_their_arrival_without_a_hold)
 {
     struct scripts *scripts = *state;
     share(scripts, 3);
@@ -442,7 +442,7 @@ static void further_upgrades_wait_at_their_arrival_without_a_hold(void **state)
     assert_holds(scripts, "x");
 }
 
-static void an_upgrade_that_was_not_claimed_is_in_front_again(void **state)
+TEST_WITH_CLOCK(an_upgrade_that_was_not_claimed_is_in_front_again)
 {
     struct scripts *scripts = *state;
     share(scripts, 2);
@@ -456,7 +456,7 @@ static void an_upgrade_that_was_not_claimed_is_in_front_again(void **state)
     assert_status(look_again(scripts, "up", "one", .owner = "A", .reenters = true), "claimed");
 }
 
-static void an_upgrade_that_comes_back_without_its_hold_is_not_in_front(void **state)
+TEST_WITH_CLOCK(an_upgrade_that_comes_back_without_its_hold_is_not_in_front)
 {
     struct scripts *scripts = *state;
     share(scripts, 3);
@@ -476,7 +476,7 @@ static void an_upgrade_that_comes_back_without_its_hold_is_not_in_front(void **s
 }
 
 /* Servers that have nothing to do with the name any more are struck off. */
-static void nothing_is_left_of_servers_that_are_done(void **state)
+TEST_WITH_CLOCK(nothing_is_left_of_servers_that_are_done)
 {
     struct scripts *scripts = *state;
     scripts->clock_us = 0; /* whose keys would be counted */
@@ -493,7 +493,7 @@ static void nothing_is_left_of_servers_that_are_done(void **state)
 
 /* Whatever is left of a name ends by itself: two leases and a minute after the last was heard of,
  * or the retention. Every operation of these tests looks whether a key has no end at all. */
-static void the_keys_of_waiters_end(void **state)
+TEST_WITH_CLOCK(the_keys_of_waiters_end)
 {
     static const char *const KEYS[] = {"",           ":servers",      ":waiters",     ":ends",
                                        ":queue:one", ":queue:absent", ":queue:missed"};
@@ -517,7 +517,7 @@ static void the_keys_of_waiters_end(void **state)
 }
 
 /* A name's queue outlives a retention that is shorter than the wait. */
-static void waiters_outlive_the_retention(void **state)
+TEST_WITH_CLOCK(waiters_outlive_the_retention)
 {
     struct scripts *scripts = *state;
     scripts->clock_us = 0;
@@ -533,7 +533,7 @@ static void waiters_outlive_the_retention(void **state)
 }
 
 /* What is left of a name whose main key was lost does not come back to life. */
-static void waiters_of_a_lost_name_do_not_haunt_it(void **state)
+TEST_WITH_CLOCK(waiters_of_a_lost_name_do_not_haunt_it)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -554,7 +554,7 @@ static void waiters_of_a_lost_name_do_not_haunt_it(void **state)
     assert_status(look_again(scripts, "a", "one", .ttl_ms = 0), "waiting");
 }
 
-static void any_key_may_be_lost(void **state)
+TEST_WITH_CLOCK(any_key_may_be_lost)
 {
     static const char *const LOST[] = {":servers",   ":waiters",      ":ends",
                                        ":queue:one", ":queue:absent", ":queue:missed"};
@@ -590,7 +590,7 @@ static void any_key_may_be_lost(void **state)
 }
 
 /* Where nothing but the main key was lost, nobody is in the queue any more either. */
-static void a_server_whose_queue_was_lost_is_told(void **state)
+TEST_WITH_CLOCK(a_server_whose_queue_was_lost_is_told)
 {
     struct scripts *scripts = *state;
     scripts->keys_were_lost = true;
@@ -603,40 +603,7 @@ static void a_server_whose_queue_was_lost_is_told(void **state)
                   "granted");
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, scripts_clean_with_own_clock)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(a_server_that_missed_a_claim_is_passed_over),
-        TEST(a_late_claim_is_granted_if_nobody_came_before),
-        TEST(a_newcomer_passes_a_suspect_server_only),
-        TEST(a_newcomer_does_not_pass_those_of_its_own_server),
-        TEST(a_watch_shows_that_a_server_is_there),
-        TEST(a_dead_server_takes_its_waiters_along),
-        TEST(vouching_keeps_waiters_alive),
-        TEST(vouching_tells_which_names_are_astray),
-        TEST(kept_places_outlive_their_server),
-        TEST(the_absent_miss_their_turn_together),
-        TEST(waiters_that_missed_their_turn_return_to_their_place),
-        TEST(the_waiters_of_a_dead_suspect_have_missed_their_turn),
-        TEST(an_unclaimed_hold_outlives_its_server),
-        TEST(a_queue_has_a_bound),
-        TEST(an_upgrade_waits_in_front),
-        TEST(a_second_upgrade_is_a_conflict_until_the_first_is_done),
-        TEST(further_upgrades_of_an_owner_wait_behind_its_first),
-        TEST(shared_reentry_waits_before_a_head_that_needs_its_permit),
-        TEST(shared_reentry_for_permits_waits_before_the_others),
-        TEST(missed_reentry_comes_back_behind_that_of_another_owner),
-        TEST(further_upgrades_wait_at_their_arrival_without_a_hold),
-        TEST(an_upgrade_that_was_not_claimed_is_in_front_again),
-        TEST(an_upgrade_that_comes_back_without_its_hold_is_not_in_front),
-        TEST(nothing_is_left_of_servers_that_are_done),
-        TEST(the_keys_of_waiters_end),
-        TEST(waiters_outlive_the_retention),
-        TEST(waiters_of_a_lost_name_do_not_haunt_it),
-        TEST(any_key_may_be_lost),
-        TEST(a_server_whose_queue_was_lost_is_told),
-    };
-    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

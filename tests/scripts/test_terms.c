@@ -9,7 +9,7 @@
 /* sleep_past sleeps a little more. */
 #define assert_left(ms, expected) assert_in_range(ms, (expected)-1, expected)
 
-static void at_least_keeps_a_released_name_taken(void **state)
+TEST_WITH_CLOCK(at_least_keeps_a_released_name_taken)
 {
     struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a", .owner = "A", .at_least_ms = 1000);
@@ -35,7 +35,7 @@ static void at_least_keeps_a_released_name_taken(void **state)
     assert_true(next.fence > released.version);
 }
 
-static void at_least_ends_as_a_release_and_not_as_an_expiry(void **state)
+TEST_WITH_CLOCK(at_least_ends_as_a_release_and_not_as_an_expiry)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .at_least_ms = 1000);
@@ -50,7 +50,7 @@ static void at_least_ends_as_a_release_and_not_as_an_expiry(void **state)
     assert_int_equal(seen.last_ago_ms, 1000);
 }
 
-static void at_least_that_is_over_frees_the_name_at_once(void **state)
+TEST_WITH_CLOCK(at_least_that_is_over_frees_the_name_at_once)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .at_least_ms = 1000);
@@ -59,7 +59,7 @@ static void at_least_that_is_over_frees_the_name_at_once(void **state)
     assert_status(acquire(scripts, .token = "b"), "granted");
 }
 
-static void lease_is_never_shorter_than_at_least(void **state)
+TEST_WITH_CLOCK(lease_is_never_shorter_than_at_least)
 {
     struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a", .ttl_ms = 100, .at_least_ms = 1000);
@@ -77,7 +77,7 @@ static void lease_is_never_shorter_than_at_least(void **state)
     assert_int_equal(scripts->expired[0].fence, held.fence);
 }
 
-static void released_token_neither_renews_nor_releases_what_stays_taken(void **state)
+TEST_WITH_CLOCK(released_token_neither_renews_nor_releases_what_stays_taken)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .at_least_ms = 1000);
@@ -94,7 +94,7 @@ static void released_token_neither_renews_nor_releases_what_stays_taken(void **s
     assert_int_equal(release(scripts, "n", "a").free_in_ms, 0);
 }
 
-static void owner_does_not_enter_what_stays_taken(void **state)
+TEST_WITH_CLOCK(owner_does_not_enter_what_stays_taken)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .at_least_ms = 1000);
@@ -102,7 +102,7 @@ static void owner_does_not_enter_what_stays_taken(void **state)
     assert_status(acquire(scripts, .token = "b", .owner = "A", .reenters = true), "locked");
 }
 
-static void break_ends_what_stays_taken(void **state)
+TEST_WITH_CLOCK(break_ends_what_stays_taken)
 {
     struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a", .at_least_ms = 1000);
@@ -113,7 +113,7 @@ static void break_ends_what_stays_taken(void **state)
     assert_status(acquire(scripts, .token = "b"), "granted");
 }
 
-static void grant_that_is_taken_back_frees_the_name_at_once(void **state)
+TEST_WITH_CLOCK(grant_that_is_taken_back_frees_the_name_at_once)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .attempt = "p", .at_least_ms = 1000);
@@ -121,7 +121,7 @@ static void grant_that_is_taken_back_frees_the_name_at_once(void **state)
     assert_status(acquire(scripts, .token = "b"), "granted");
 }
 
-static void waiter_is_granted_when_at_least_is_over(void **state)
+TEST_WITH_CLOCK(waiter_is_granted_when_at_least_is_over)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .at_least_ms = 1000);
@@ -141,7 +141,7 @@ static void waiter_is_granted_when_at_least_is_over(void **state)
     assert_int_equal(release(scripts, "n", "b").free_in_ms, 2000);
 }
 
-static void waiter_that_is_granted_by_a_release_is_told_its_terms(void **state)
+TEST_WITH_CLOCK(waiter_that_is_granted_by_a_release_is_told_its_terms)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -154,7 +154,7 @@ static void waiter_that_is_granted_by_a_release_is_told_its_terms(void **state)
     assert_int_equal(released.max_held_ms, 5000);
 }
 
-static void slot_of_a_semaphore_stays_taken(void **state)
+TEST_WITH_CLOCK(slot_of_a_semaphore_stays_taken)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .limit = 2, .at_least_ms = 1000);
@@ -169,7 +169,7 @@ static void slot_of_a_semaphore_stays_taken(void **state)
 }
 
 /* A token is forgotten sooner than what it has released may end. */
-static void token_that_comes_again_releases_another_hold(void **state)
+TEST_WITH_CLOCK(token_that_comes_again_releases_another_hold)
 {
     enum { FORGOTTEN_MS = 63000, AT_LEAST_MS = 2 * FORGOTTEN_MS };
     static const char *const other[] = {"b", "c"};
@@ -193,7 +193,7 @@ static void token_that_comes_again_releases_another_hold(void **state)
 }
 
 /* A large crowd that ends at once is not looked at hold by hold, unless it has released ones. */
-static void released_among_very_many_are_not_told_as_expired(void **state)
+TEST_WITH_CLOCK(released_among_very_many_are_not_told_as_expired)
 {
     enum { MANY = 1100, RELEASED = 50 };
     struct scripts *scripts = *state;
@@ -213,7 +213,7 @@ static void released_among_very_many_are_not_told_as_expired(void **state)
     assert_int_equal(told, MANY - RELEASED);
 }
 
-static void max_held_bounds_the_lease(void **state)
+TEST_WITH_CLOCK(max_held_bounds_the_lease)
 {
     struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a", .ttl_ms = 5000, .max_held_ms = 1000);
@@ -223,7 +223,7 @@ static void max_held_bounds_the_lease(void **state)
     assert_status(acquire(scripts, .token = "b"), "granted");
 }
 
-static void renewal_that_reaches_max_held_is_capped_and_the_next_is_refused(void **state)
+TEST_WITH_CLOCK(renewal_that_reaches_max_held_is_capped_and_the_next_is_refused)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .ttl_ms = 600, .max_held_ms = 1000);
@@ -249,7 +249,7 @@ static void renewal_that_reaches_max_held_is_capped_and_the_next_is_refused(void
     assert_int_equal(scripts->expired_count, 1);
 }
 
-static void max_held_counts_from_the_claim_of_a_waiter(void **state)
+TEST_WITH_CLOCK(max_held_counts_from_the_claim_of_a_waiter)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -261,7 +261,7 @@ static void max_held_counts_from_the_claim_of_a_waiter(void **state)
     assert_int_equal(claimed.ttl_ms, 1000);
 }
 
-static void reentry_is_bounded_by_the_max_held_of_what_it_enters(void **state)
+TEST_WITH_CLOCK(reentry_is_bounded_by_the_max_held_of_what_it_enters)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .max_held_ms = 10000);
@@ -283,7 +283,7 @@ static void reentry_is_bounded_by_the_max_held_of_what_it_enters(void **state)
     assert_in_range(renew(scripts, "n", "d", 30000).ttl_ms, 4996, 5000);
 }
 
-static void waiting_reentry_is_bounded_too(void **state)
+TEST_WITH_CLOCK(waiting_reentry_is_bounded_too)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .max_held_ms = 10000);
@@ -298,7 +298,7 @@ static void waiting_reentry_is_bounded_too(void **state)
     assert_in_range(claimed.max_held_ms, 4998, 5000); /* each time rounded down */
 }
 
-static void reentry_is_bounded_by_a_hold_that_is_not_claimed(void **state)
+TEST_WITH_CLOCK(reentry_is_bounded_by_a_hold_that_is_not_claimed)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -312,7 +312,7 @@ static void reentry_is_bounded_by_a_hold_that_is_not_claimed(void **state)
 }
 
 /* An owner's name is a label: holds that do not enter one another have each its own bound. */
-static void holds_with_one_owner_name_are_bounded_each_by_itself(void **state)
+TEST_WITH_CLOCK(holds_with_one_owner_name_are_bounded_each_by_itself)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .max_held_ms = 10000);
@@ -321,7 +321,7 @@ static void holds_with_one_owner_name_are_bounded_each_by_itself(void **state)
     assert_int_equal(inspect(scripts, "n", "b").shown_holds[1].max_held_ms, 0);
 }
 
-static void terms_begin_with_a_renewal(void **state)
+TEST_WITH_CLOCK(terms_begin_with_a_renewal)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -338,7 +338,7 @@ static void terms_begin_with_a_renewal(void **state)
     assert_left(release(scripts, "n", "a").free_in_ms, 600);
 }
 
-static void terms_that_begin_do_not_lengthen_max_held(void **state)
+TEST_WITH_CLOCK(terms_that_begin_do_not_lengthen_max_held)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .max_held_ms = 1000);
@@ -353,30 +353,5 @@ static void terms_that_begin_do_not_lengthen_max_held(void **state)
 
 int main(void)
 {
-#define TERMS_TEST(test) cmocka_unit_test_setup(test, scripts_clean_with_own_clock)
-    const struct CMUnitTest tests[] = {
-        TERMS_TEST(at_least_keeps_a_released_name_taken),
-        TERMS_TEST(at_least_ends_as_a_release_and_not_as_an_expiry),
-        TERMS_TEST(at_least_that_is_over_frees_the_name_at_once),
-        TERMS_TEST(lease_is_never_shorter_than_at_least),
-        TERMS_TEST(released_token_neither_renews_nor_releases_what_stays_taken),
-        TERMS_TEST(owner_does_not_enter_what_stays_taken),
-        TERMS_TEST(break_ends_what_stays_taken),
-        TERMS_TEST(grant_that_is_taken_back_frees_the_name_at_once),
-        TERMS_TEST(waiter_is_granted_when_at_least_is_over),
-        TERMS_TEST(waiter_that_is_granted_by_a_release_is_told_its_terms),
-        TERMS_TEST(slot_of_a_semaphore_stays_taken),
-        TERMS_TEST(token_that_comes_again_releases_another_hold),
-        TERMS_TEST(released_among_very_many_are_not_told_as_expired),
-        TERMS_TEST(max_held_bounds_the_lease),
-        TERMS_TEST(renewal_that_reaches_max_held_is_capped_and_the_next_is_refused),
-        TERMS_TEST(max_held_counts_from_the_claim_of_a_waiter),
-        TERMS_TEST(reentry_is_bounded_by_the_max_held_of_what_it_enters),
-        TERMS_TEST(waiting_reentry_is_bounded_too),
-        TERMS_TEST(reentry_is_bounded_by_a_hold_that_is_not_claimed),
-        TERMS_TEST(holds_with_one_owner_name_are_bounded_each_by_itself),
-        TERMS_TEST(terms_begin_with_a_renewal),
-        TERMS_TEST(terms_that_begin_do_not_lengthen_max_held),
-    };
-    return cmocka_run_group_tests(tests, scripts_start, scripts_stop);
+    return tests_run(scripts_start, scripts_stop);
 }

@@ -50,6 +50,7 @@ void stage_open(struct stage *stage, unsigned connections);
  * waits in the end. */
 int stage_setup(void **state);
 int stage_teardown(void **state);
+#define TEST_ON_STAGE(name) TEST_WITH(name, stage_setup, stage_teardown)
 
 /* The same with bounds that a test is about; stage_open has the default deadlines. */
 struct stage_bounds {

@@ -77,10 +77,9 @@ static void give_all(int fds[EACH])
         close(fds[i]);
 }
 
-static void one_more_is_told_so(void **state)
+TEST_WITH(one_more_is_told_so, setup, teardown)
 {
     int fds[EACH];
-    (void)state;
     take_all(fds);
     is_turned_away(ask(&stage, "/now"));
     is_turned_away(raw_connect(stage.port)); /* whatever it asks, or nothing */
@@ -101,10 +100,9 @@ static bool gets_in(void *context)
     return strstr(head, "HTTP/1.1 200 ") == head;
 }
 
-static void a_place_is_free_when_one_has_gone(void **state)
+TEST_WITH(a_place_is_free_when_one_has_gone, setup, teardown)
 {
     int fds[EACH];
-    (void)state;
     take_all(fds);
     assert_false(gets_in(NULL));
     close(fds[1]);
@@ -123,11 +121,10 @@ static bool has_closed_all(void *context)
 }
 
 /* They are told, and cost no more than a few descriptors, for a moment. */
-static void a_crowd_is_turned_away(void **state)
+TEST_WITH(a_crowd_is_turned_away, setup, teardown)
 {
     enum { AT_A_TIME = 32 };
     int fds[EACH], crowd[MANY];
-    (void)state;
     take_all(fds);
     struct goal goal = {open_files()};
     for (int i = 0; i < MANY; i++) {
@@ -145,11 +142,10 @@ static void a_crowd_is_turned_away(void **state)
 }
 
 /* A client that goes on sending hears of it, too: its connection is not reset under the answer. */
-static void what_it_sends_meanwhile_resets_nothing(void **state)
+TEST_WITH(what_it_sends_meanwhile_resets_nothing, setup, teardown)
 {
     static char body[200000];
     int fds[EACH];
-    (void)state;
     take_all(fds);
     int fd = raw_connect(stage.port);
     assert_true(fd >= 0);
@@ -170,10 +166,9 @@ static void what_it_sends_meanwhile_resets_nothing(void **state)
     give_all(fds);
 }
 
-static void closing_waits_for_none_of_them(void **state)
+TEST_WITH(closing_waits_for_none_of_them, setup, teardown)
 {
     int fds[EACH];
-    (void)state;
     take_all(fds);
     int one = ask(&stage, "/now"), other = raw_connect(stage.port);
     is_turned_away(one);
@@ -206,7 +201,7 @@ static char *request_with(size_t parameters, size_t in_field, size_t fields, siz
 }
 
 /* libmicrohttpd keeps it all in 8 KiB: what does not fit is refused by the library itself. */
-static void a_head_has_8_kib(void **state)
+TEST_WITH(a_head_has_8_kib, setup, teardown)
 {
     static const struct {
         size_t parameters, in_field, fields;
@@ -216,7 +211,6 @@ static void a_head_has_8_kib(void **state)
         {0, 1, 50, "200"},   {1500, 1, 0, "414"},  {9000, 1, 0, "414"},
         {0, 9000, 0, "431"}, {0, 60000, 0, "431"}, {0, 1, 1000, "431"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof HEADS / sizeof *HEADS; i++) {
         char *request = request_with(HEADS[i].parameters, HEADS[i].in_field, HEADS[i].fields, 0);
         char head[WIRE_SIZE];
@@ -250,10 +244,9 @@ static void is_answered(const char *request, size_t size)
 
 /* Whatever its size is, there is an answer, and at once. Around 8 KiB libmicrohttpd has no memory
  * left for one, and with many parameters version 0.9 said nothing at all. */
-static void a_head_of_any_size_is_answered(void **state)
+TEST_WITH(a_head_of_any_size_is_answered, setup, teardown)
 {
     enum { LARGEST = 9000, STEP = 61, PER_FIELD = 16, PER_PARAMETER = 12 };
-    (void)state;
     for (size_t size = 0; size < LARGEST; size += STEP) {
         char *const requests[] = {
             request_with(size / PER_PARAMETER, 1, 0, 0), request_with(0, size + 1, 0, 0),
@@ -266,13 +259,12 @@ static void a_head_of_any_size_is_answered(void **state)
 }
 
 /* It is told so before its body, and what it sends meanwhile resets nothing. */
-static void the_body_of_nobody_is_not_waited_for(void **state)
+TEST_WITH(the_body_of_nobody_is_not_waited_for, setup, teardown)
 {
     static const char HEAD[] = "POST /nobody HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n";
     static char body[30000];
     char text[WIRE_SIZE];
     bool closed;
-    (void)state;
     int fd = raw_connect(stage.port);
     assert_true(fd >= 0);
     assert_true(raw_send(fd, HEAD, strlen(HEAD)));
@@ -290,9 +282,8 @@ static void the_body_of_nobody_is_not_waited_for(void **state)
 }
 
 /* A connection whose requests have none goes on. */
-static void nobody_without_a_body_may_ask_again(void **state)
+TEST_WITH(nobody_without_a_body_may_ask_again, setup, teardown)
 {
-    (void)state;
     int fd = ask(&stage, "/nobody");
     hear(fd, "nobody");
     say(fd, "/now");
@@ -302,7 +293,7 @@ static void nobody_without_a_body_may_ask_again(void **state)
 
 /* A body without an announced length is read on for an answer that it can hear, but not for ever.
  */
-static void a_body_without_an_end_ends_its_connection(void **state)
+TEST_WITH(a_body_without_an_end_ends_its_connection, setup, teardown)
 {
     enum { PIECE = 4096, PIECES_MOST = 8192 };
     static const char HEAD[] =
@@ -310,30 +301,10 @@ static void a_body_without_an_end_ends_its_connection(void **state)
     char piece[PIECE + 8];
     int length = snprintf(piece, sizeof piece, "%x\r\n%0*d\r\n", PIECE - 8, PIECE - 8, 0);
     int pieces = 0;
-    (void)state;
     int fd = raw_connect(stage.port);
     raw_send(fd, HEAD, strlen(HEAD));
     while (pieces < PIECES_MOST && raw_send(fd, piece, (size_t)length))
         pieces++;
     assert_in_range(pieces, (1 << 20) / PIECE, PIECES_MOST - 1);
     close(fd);
-}
-
-#define STORY(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORY(one_more_is_told_so),
-        STORY(a_place_is_free_when_one_has_gone),
-        STORY(a_crowd_is_turned_away),
-        STORY(what_it_sends_meanwhile_resets_nothing),
-        STORY(closing_waits_for_none_of_them),
-        STORY(a_head_has_8_kib),
-        STORY(a_head_of_any_size_is_answered),
-        STORY(the_body_of_nobody_is_not_waited_for),
-        STORY(nobody_without_a_body_may_ask_again),
-        STORY(a_body_without_an_end_ends_its_connection),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

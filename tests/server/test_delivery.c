@@ -77,20 +77,20 @@ static void go_both_ways(int fd)
     shutdown(fd, SHUT_RDWR);
 }
 
-static void a_grant_to_who_goes_in_that_moment_comes_back(void **state)
+TEST_ON_STAGE(a_grant_to_who_goes_in_that_moment_comes_back)
 {
     answer_while(*state, go);
     comes_back(*state);
 }
 
-static void a_grant_to_who_shuts_down_in_that_moment_comes_back(void **state)
+TEST_ON_STAGE(a_grant_to_who_shuts_down_in_that_moment_comes_back)
 {
     int fd = answer_while(*state, go_both_ways);
     comes_back(*state);
     close(fd);
 }
 
-static void a_grant_to_who_resets_in_that_moment_comes_back(void **state)
+TEST_ON_STAGE(a_grant_to_who_resets_in_that_moment_comes_back)
 {
     answer_while(*state, reset);
     comes_back(*state);
@@ -121,7 +121,7 @@ static void finish_far_away(int fd)
     shutdown(fd, SHUT_WR);
 }
 
-static void a_grant_to_who_goes_far_away_comes_back(void **state)
+TEST_ON_STAGE(a_grant_to_who_goes_far_away_comes_back)
 {
     int fd = answer_while(*state, go_far_away);
     stays(*state);
@@ -130,7 +130,7 @@ static void a_grant_to_who_goes_far_away_comes_back(void **state)
     close(fd);
 }
 
-static void a_grant_that_was_acknowledged_late_stays(void **state)
+TEST_ON_STAGE(a_grant_that_was_acknowledged_late_stays)
 {
     int fd = answer_while(*state, finish_far_away);
     stays(*state);
@@ -146,7 +146,7 @@ static bool has_been_given_up(void *before)
 }
 
 /* It may have been read, by one that only finished. */
-static void a_grant_of_which_nothing_is_heard_stays(void **state)
+TEST_ON_STAGE(a_grant_of_which_nothing_is_heard_stays)
 {
     int other = ask(*state, "/now"); /* the first one has the server open more */
     hear(other, "now");
@@ -160,7 +160,7 @@ static void a_grant_of_which_nothing_is_heard_stays(void **state)
     close(other);
 }
 
-static void a_grant_to_who_reads_it_and_goes_stays(void **state)
+TEST_ON_STAGE(a_grant_to_who_reads_it_and_goes_stays)
 {
     int fd = answer_while(*state, NULL);
     hear(fd, "yours");
@@ -174,7 +174,7 @@ static void acknowledge_later(int fd)
 }
 
 /* As haproxy does; no acknowledgement has been sent by then. */
-static void a_grant_to_who_reads_it_and_resets_stays(void **state)
+TEST_ON_STAGE(a_grant_to_who_reads_it_and_resets_stays)
 {
     int fd = answer_while(*state, acknowledge_later);
     hear(fd, "yours");
@@ -182,7 +182,7 @@ static void a_grant_to_who_reads_it_and_resets_stays(void **state)
     stays(*state);
 }
 
-static void a_grant_is_forgotten_with_the_next_request(void **state)
+TEST_ON_STAGE(a_grant_is_forgotten_with_the_next_request)
 {
     struct stage *stage = *state;
     int fd = answer_while(stage, NULL);
@@ -192,7 +192,7 @@ static void a_grant_is_forgotten_with_the_next_request(void **state)
     stays(stage);
 }
 
-static void a_grant_before_the_end_of_the_server_stays(void **state)
+TEST_ON_STAGE(a_grant_before_the_end_of_the_server_stays)
 {
     struct stage *stage = *state;
     int fd = answer_while(stage, go_far_away);
@@ -247,7 +247,7 @@ static void grant(struct secure *secure, struct stage *stage, void (*happens)(in
     stage_answer(stage, 0, "yours");
 }
 
-static void a_grant_to_who_goes_in_that_moment_comes_back_over_tls(void **state)
+TEST_ON_STAGE(a_grant_to_who_goes_in_that_moment_comes_back_over_tls)
 {
     static const int VERSIONS[] = {TLS1_2_VERSION, TLS1_3_VERSION};
     for (int i = 0; i < 2; i++) {
@@ -262,7 +262,7 @@ static void a_grant_to_who_goes_in_that_moment_comes_back_over_tls(void **state)
     }
 }
 
-static void a_grant_to_who_reads_it_and_goes_stays_over_tls(void **state)
+TEST_ON_STAGE(a_grant_to_who_reads_it_and_goes_stays_over_tls)
 {
     static const enum tls_end ENDS[] = {TLS_END_NORMAL, TLS_END_CLOSED, TLS_END_RESET};
     for (int i = 0; i < 6; i++) {
@@ -276,25 +276,4 @@ static void a_grant_to_who_reads_it_and_goes_stays_over_tls(void **state)
         stays(stage);
         secure_end(&secure);
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_grant_to_who_goes_in_that_moment_comes_back),
-        TEST(a_grant_to_who_shuts_down_in_that_moment_comes_back),
-        TEST(a_grant_to_who_resets_in_that_moment_comes_back),
-        TEST(a_grant_to_who_goes_far_away_comes_back),
-        TEST(a_grant_that_was_acknowledged_late_stays),
-        TEST(a_grant_of_which_nothing_is_heard_stays),
-        TEST(a_grant_to_who_reads_it_and_goes_stays),
-        TEST(a_grant_to_who_reads_it_and_resets_stays),
-        TEST(a_grant_is_forgotten_with_the_next_request),
-        TEST(a_grant_before_the_end_of_the_server_stays),
-        TEST(a_grant_to_who_goes_in_that_moment_comes_back_over_tls),
-        TEST(a_grant_to_who_reads_it_and_goes_stays_over_tls),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

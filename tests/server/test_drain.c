@@ -37,10 +37,9 @@ static void hear_the_last(int fd, const char *body)
     ends(fd);
 }
 
-static void who_waits_is_answered(void **state)
+TEST_WITH(who_waits_is_answered, setup, NULL)
 {
     int fds[CROWD];
-    (void)state;
     for (int i = 0; i < CROWD; i++)
         fds[i] = ask_place(&stage, "wait", i);
     stage_await_waiting(&stage, CROWD);
@@ -53,10 +52,9 @@ static void who_waits_is_answered(void **state)
     assert_int_equal(stage.metrics.waiting, 0);
 }
 
-static void streams_come_to_their_end(void **state)
+TEST_WITH(streams_come_to_their_end, setup, NULL)
 {
     char head[WIRE_SIZE];
-    (void)state;
     int fd = ask_place(&stage, "wait", 0);
     stage_await_waiting(&stage, 1);
     stage_stream(&stage, 0, "first");
@@ -83,10 +81,9 @@ static void call_and_close(struct stage *here, void *context)
     stage_close_here(here);
 }
 
-static void whom_the_kernel_has_accepted_is_served(void **state)
+TEST_WITH(whom_the_kernel_has_accepted_is_served, setup, NULL)
 {
     static struct callers callers;
-    (void)state;
     stage_do(&stage, call_and_close, &callers);
     for (int i = 0; i < CROWD; i++)
         hear_the_last(callers.fds[i], "draining");
@@ -94,9 +91,8 @@ static void whom_the_kernel_has_accepted_is_served(void **state)
     assert_int_equal(stage.hung_up, 0);
 }
 
-static void what_is_parked_is_finished(void **state)
+TEST_WITH(what_is_parked_is_finished, setup, NULL)
 {
-    (void)state;
     stage.deaf = true;
     int fd = ask_place(&stage, "wait", 0);
     stage_await_waiting(&stage, 1);
@@ -108,9 +104,8 @@ static void what_is_parked_is_finished(void **state)
     assert_true(stage_end(&stage, CLOCK_HANG_MS));
 }
 
-static void a_client_that_goes_ends_the_wait_for_it(void **state)
+TEST_WITH(a_client_that_goes_ends_the_wait_for_it, setup, NULL)
 {
-    (void)state;
     stage.deaf = true;
     int fd = ask_place(&stage, "wait", 0);
     stage_await_waiting(&stage, 1);
@@ -136,9 +131,8 @@ static int stream_to_who_does_not_read(int place)
 }
 
 /* It has closed its side only, so that what is unsent stays unsent. */
-static void a_client_that_goes_without_reading_is_let_go(void **state)
+TEST_WITH(a_client_that_goes_without_reading_is_let_go, setup, NULL)
 {
-    (void)state;
     stage.deaf = true;
     int fd = stream_to_who_does_not_read(0);
     shutdown(fd, SHUT_WR);
@@ -150,11 +144,10 @@ static void a_client_that_goes_without_reading_is_let_go(void **state)
 
 /* Beside one that waits, a stream that waits for more, and one whose client does not read. Only
  * what is parked, which Redis bounds, is waited for longer. */
-static void an_api_that_does_not_answer_does_not_hold_it_up(void **state)
+TEST_WITH(an_api_that_does_not_answer_does_not_hold_it_up, setup, NULL)
 {
     char head[WIRE_SIZE];
     int fds[4];
-    (void)state;
     stage.deaf = true;
     for (int i = 0; i < 2; i++)
         fds[i] = ask_place(&stage, "wait", i);
@@ -178,9 +171,8 @@ static void an_api_that_does_not_answer_does_not_hold_it_up(void **state)
     close(fds[2]);
 }
 
-static void an_idle_server_ends(void **state)
+TEST_WITH(an_idle_server_ends, setup, NULL)
 {
-    (void)state;
     int fd = ask(&stage, "/now");
     hear(fd, "now");
     stage_close(&stage);
@@ -188,31 +180,12 @@ static void an_idle_server_ends(void **state)
 }
 
 /* Its first request may be on its way. */
-static void who_has_just_connected_is_waited_for_a_little(void **state)
+TEST_WITH(who_has_just_connected_is_waited_for_a_little, setup, NULL)
 {
-    (void)state;
     int fd = raw_connect(stage.port);
     int64_t begun = clock_ms();
     stage_begin_closing(&stage);
     assert_true(stage_end(&stage, CLOCK_HANG_MS));
     assert_true(clock_ms() - begun >= ARRIVAL_MS - 100);
     ends(fd);
-}
-
-#define TEST(test) cmocka_unit_test_setup(test, setup)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(who_waits_is_answered),
-        TEST(streams_come_to_their_end),
-        TEST(whom_the_kernel_has_accepted_is_served),
-        TEST(what_is_parked_is_finished),
-        TEST(a_client_that_goes_ends_the_wait_for_it),
-        TEST(a_client_that_goes_without_reading_is_let_go),
-        TEST(an_api_that_does_not_answer_does_not_hold_it_up),
-        TEST(an_idle_server_ends),
-        TEST(who_has_just_connected_is_waited_for_a_little),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 enum { MANY = 1000, CONNECTIONS = 5000 };
 
-static void who_waits_is_answered_and_may_wait_again(void **state)
+TEST_ON_STAGE(who_waits_is_answered_and_may_wait_again)
 {
     struct stage *stage = *state;
     int fd = ask(stage, "/now");
@@ -28,7 +28,7 @@ static void who_waits_is_answered_and_may_wait_again(void **state)
     assert_int_equal(stage->hung_up, 0);
 }
 
-static void a_client_that_goes_is_noticed(void **state)
+TEST_ON_STAGE(a_client_that_goes_is_noticed)
 {
     struct stage *stage = *state;
     int closing = ask_place(stage, "wait", 0), resetting = ask_place(stage, "wait", 1),
@@ -50,7 +50,7 @@ static void a_client_that_goes_is_noticed(void **state)
 }
 
 /* Half-closed before the server has read the request, let alone waited. */
-static void who_was_gone_before_is_noticed_too(void **state)
+TEST_ON_STAGE(who_was_gone_before_is_noticed_too)
 {
     struct stage *stage = *state;
     int fd = ask_place(stage, "wait", 0);
@@ -59,7 +59,7 @@ static void who_was_gone_before_is_noticed_too(void **state)
     stage_await_hung_up(stage, 1);
 }
 
-static void bytes_that_come_while_it_waits_are_no_hang_up(void **state)
+TEST_ON_STAGE(bytes_that_come_while_it_waits_are_no_hang_up)
 {
     struct stage *stage = *state;
     int fd = ask_place(stage, "wait", 0), leaver = ask_place(stage, "wait", 1);
@@ -95,7 +95,7 @@ static void close_and_look(struct stage *stage, void *context)
     *fd = connected;
 }
 
-static void the_api_can_look_at_the_socket(void **state)
+TEST_ON_STAGE(the_api_can_look_at_the_socket)
 {
     struct stage *stage = *state;
     bool connected = false;
@@ -116,7 +116,7 @@ static void close_and_answer(struct stage *stage, void *context)
 
 /* The answer comes first and the hang-up is noticed in the same turn, if at all: nobody is told
  * twice, and a grant comes back. */
-static void an_answer_wins_over_a_hang_up_of_the_same_turn(void **state)
+TEST_ON_STAGE(an_answer_wins_over_a_hang_up_of_the_same_turn)
 {
     struct stage *stage = *state;
     for (int i = 0; i < 100; i++) {
@@ -132,7 +132,7 @@ static void an_answer_wins_over_a_hang_up_of_the_same_turn(void **state)
 }
 
 /* The one way or the other, as it happens. */
-static void answers_and_hang_ups_may_race(void **state)
+TEST_ON_STAGE(answers_and_hang_ups_may_race)
 {
     enum { ROUNDS = 300 };
     struct stage *stage = *state;
@@ -154,7 +154,7 @@ static void answers_and_hang_ups_may_race(void **state)
 }
 
 /* In place of a grant to a client that has gone and of which nobody has told yet. */
-static void a_grant_is_not_sent_to_who_has_gone(void **state)
+TEST_ON_STAGE(a_grant_is_not_sent_to_who_has_gone)
 {
     struct stage *stage = *state;
     int fd = ask_place(stage, "grant", 0);
@@ -178,7 +178,7 @@ static void close_all(struct stage *stage, void *context)
             reset(fds[i]);
 }
 
-static void a_thousand_may_go_at_once(void **state)
+TEST_ON_STAGE(a_thousand_may_go_at_once)
 {
     struct stage *stage = *state;
     static int fds[MANY];
@@ -200,7 +200,7 @@ static void answer_all(struct stage *stage, void *context)
         stage_answer_here(stage, i, "all of you");
 }
 
-static void a_thousand_may_be_answered_at_once(void **state)
+TEST_ON_STAGE(a_thousand_may_be_answered_at_once)
 {
     struct stage *stage = *state;
     static int fds[MANY];
@@ -242,7 +242,7 @@ static void chain_and_close(struct stage *stage, void *context)
     }
 }
 
-static void a_hang_up_may_answer_those_that_hang_up_with_it(void **state)
+TEST_ON_STAGE(a_hang_up_may_answer_those_that_hang_up_with_it)
 {
     struct stage *stage = *state;
     int fds[10];
@@ -259,7 +259,7 @@ static void a_hang_up_may_answer_those_that_hang_up_with_it(void **state)
 }
 
 /* The descriptor of one that has gone is at once that of the next. */
-static void descriptors_are_used_again(void **state)
+TEST_ON_STAGE(descriptors_are_used_again)
 {
     struct stage *stage = *state;
     for (int i = 0; i < 200; i++) {
@@ -275,11 +275,10 @@ static void descriptors_are_used_again(void **state)
     stage_await_hung_up(stage, 150);
 }
 
-static void no_more_are_served_than_there_are_places(void **state)
+TEST_ON_STAGE(no_more_are_served_than_there_are_places)
 {
     struct stage few;
     int fds[4];
-    (void)state;
     stage_open(&few, 3);
     for (int i = 0; i < 4; i++)
         fds[i] = ask(&few, "/now");
@@ -291,26 +290,4 @@ static void no_more_are_served_than_there_are_places(void **state)
     for (int i = 1; i < 4; i++)
         close(fds[i]);
     stage_close(&few);
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, stage_setup, stage_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(who_waits_is_answered_and_may_wait_again),
-        TEST(a_client_that_goes_is_noticed),
-        TEST(who_was_gone_before_is_noticed_too),
-        TEST(bytes_that_come_while_it_waits_are_no_hang_up),
-        TEST(the_api_can_look_at_the_socket),
-        TEST(an_answer_wins_over_a_hang_up_of_the_same_turn),
-        TEST(answers_and_hang_ups_may_race),
-        TEST(a_grant_is_not_sent_to_who_has_gone),
-        TEST(a_thousand_may_go_at_once),
-        TEST(a_thousand_may_be_answered_at_once),
-        TEST(a_hang_up_may_answer_those_that_hang_up_with_it),
-        TEST(descriptors_are_used_again),
-        TEST(no_more_are_served_than_there_are_places),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,10 +50,9 @@ static int run_inside(void (*act)(void), char ret_line[LOGGED_LENGTH])
     return status;
 }
 
-static void without_the_filter_that_is_said(void **state)
+TEST(without_the_filter_that_is_said)
 {
     struct failure failure;
-    (void)state;
     if (sandbox_check(&failure) == 0)
         skip();
     assert_non_null(strstr(failure.text, "libseccomp"));
@@ -209,10 +208,9 @@ static const struct blocked {
     {run_in_another_thread, "execve"},
 };
 
-static void what_serving_does_not_need_ends_the_process(void **state)
+TEST(what_serving_does_not_need_ends_the_process)
 {
     char line[LOGGED_LENGTH], expected[64];
-    (void)state;
     if (sandbox_check(NULL) < 0)
         skip();
     for (size_t i = 0; i < sizeof BLOCKED / sizeof *BLOCKED; i++) {
@@ -288,12 +286,11 @@ static void give_up(void)
     abort();
 }
 
-static void the_rest_goes_on(void **state)
+TEST(the_rest_goes_on)
 {
     static void (*const FINE[])(void) = {start_a_thread, look_a_host_up, read_a_file,
                                          do_without_what_is_missing, use_much_memory};
     char line[LOGGED_LENGTH];
-    (void)state;
     if (sandbox_check(NULL) < 0)
         skip();
     for (size_t i = 0; i < sizeof FINE / sizeof *FINE; i++) {
@@ -319,10 +316,9 @@ static void *run_when_told(void *context)
     return NULL;
 }
 
-static void the_sandbox_is_for_all_threads(void **state)
+TEST(the_sandbox_is_for_all_threads)
 {
     int status;
-    (void)state;
     if (sandbox_check(NULL) < 0)
         skip();
     pid_t child = fork();
@@ -344,10 +340,9 @@ static void the_sandbox_is_for_all_threads(void **state)
 
 /* What is given up in any case */
 
-static void a_hardened_process_dumps_no_core(void **state)
+TEST(a_hardened_process_dumps_no_core)
 {
     int status;
-    (void)state;
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -363,16 +358,4 @@ static void a_hardened_process_dumps_no_core(void **state)
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == WELL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_the_filter_that_is_said),
-        cmocka_unit_test(what_serving_does_not_need_ends_the_process),
-        cmocka_unit_test(the_rest_goes_on),
-        cmocka_unit_test(the_sandbox_is_for_all_threads),
-        cmocka_unit_test(a_hardened_process_dumps_no_core),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

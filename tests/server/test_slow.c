@@ -96,9 +96,8 @@ static void use(int fd)
 
 /* A new connection has the time of a head, whatever it sends of it; a further request has it from
  * its line on. */
-static void a_head_has_its_time(void **state)
+TEST(a_head_has_its_time)
 {
-    (void)state;
     begin(LASTS_MS, NEVER_MS, NEVER_MS);
     int again = come();
     use(again);
@@ -120,9 +119,8 @@ static void a_head_has_its_time(void **state)
 
 /* Its line comes late, but the time goes on from when the connection began: so it ends before one
  * that came after it, and before the line. */
-static void the_line_makes_it_no_longer(void **state)
+TEST(the_line_makes_it_no_longer)
 {
-    (void)state;
     begin(LASTS_MS, NEVER_MS, NEVER_MS);
     int64_t begun = clock_ms();
     int fd = come();
@@ -137,14 +135,13 @@ static void the_line_makes_it_no_longer(void **state)
     end();
 }
 
-static void a_body_has_its_time_from_the_end_of_the_head(void **state)
+TEST(a_body_has_its_time_from_the_end_of_the_head)
 {
     static const char *const HEADS[] = {
         "POST /now HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n",
         "POST /now HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n",
     };
     int fds[2];
-    (void)state;
     begin(NEVER_MS, LASTS_MS, NEVER_MS);
     for (size_t i = 0; i < 2; i++)
         fds[i] = come();
@@ -179,10 +176,9 @@ static void send_while_the_loop_is_held_up(struct stage *held, void *context)
 }
 
 /* Who was told that nothing was done may rely on it, even where the rest came in that instant. */
-static void what_comes_too_late_is_not_done(void **state)
+TEST(what_comes_too_late_is_not_done)
 {
     char head[WIRE_SIZE];
-    (void)state;
     begin(NEVER_MS, LASTS_MS, NEVER_MS);
     int fd = come();
     send_text(fd, "POST /park/0 HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{");
@@ -197,9 +193,8 @@ static void what_comes_too_late_is_not_done(void **state)
 }
 
 /* Of half a line libmicrohttpd tells nobody anything. */
-static void an_idle_connection_ends_without_a_word(void **state)
+TEST(an_idle_connection_ends_without_a_word)
 {
-    (void)state;
     begin(NEVER_MS, NEVER_MS, LASTS_MS);
     int64_t begun = clock_ms();
     int idle = come(), half = come();
@@ -213,10 +208,9 @@ static void an_idle_connection_ends_without_a_word(void **state)
     end();
 }
 
-static void a_reply_is_to_be_read(void **state)
+TEST(a_reply_is_to_be_read)
 {
     static char bytes[1 << 16];
-    (void)state;
     begin(NEVER_MS, NEVER_MS, LASTS_MS);
     int64_t begun = clock_ms();
     int fd = ask(&stage, "/large");
@@ -237,10 +231,9 @@ static void a_reply_is_to_be_read(void **state)
 
 /* Each piece has its time, the stream as a whole has not. Sockets take more and more at first, so
  * it is written on until one takes no more. */
-static void a_piece_of_a_stream_is_to_be_read(void **state)
+TEST(a_piece_of_a_stream_is_to_be_read)
 {
     char *text = calloc(1, STAGE_TEXT);
-    (void)state;
     begin(NEVER_MS, NEVER_MS, LASTS_MS);
     int64_t begun = clock_ms();
     int fd = ask_place(&stage, "wait", 0);
@@ -262,11 +255,10 @@ static void a_piece_of_a_stream_is_to_be_read(void **state)
     end();
 }
 
-static void who_waits_by_right_waits_on(void **state)
+TEST(who_waits_by_right_waits_on)
 {
     enum { SHORT_MS = LASTS_MS / 4 };
     char head[WIRE_SIZE];
-    (void)state;
     begin(NEVER_MS, SHORT_MS, SHORT_MS);
     int parked = ask_place(&stage, "park", 0), waits = ask_place(&stage, "wait", 1);
     int stream = ask_place(&stage, "wait", 2);
@@ -294,10 +286,9 @@ static void who_waits_by_right_waits_on(void **state)
 
 /* All places are taken by clients that send nothing: the others have their turn when these have had
  * their time. */
-static void who_comes_too_many_waits_for_a_place(void **state)
+TEST(who_comes_too_many_waits_for_a_place)
 {
     int fds[CONNECTIONS];
-    (void)state;
     begin(LASTS_MS, NEVER_MS, NEVER_MS);
     int64_t begun = clock_ms();
     for (int i = 0; i < CONNECTIONS; i++)
@@ -312,9 +303,8 @@ static void who_comes_too_many_waits_for_a_place(void **state)
     end();
 }
 
-static void closing_waits_for_no_slow_client(void **state)
+TEST(closing_waits_for_no_slow_client)
 {
-    (void)state;
     begin(NEVER_MS, NEVER_MS, NEVER_MS);
     int idle = come(), line = come(), quick = come();
     use(idle);
@@ -323,21 +313,4 @@ static void closing_waits_for_no_slow_client(void **state)
     close(idle);
     close(line);
     close(quick);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_head_has_its_time),
-        cmocka_unit_test(the_line_makes_it_no_longer),
-        cmocka_unit_test(a_body_has_its_time_from_the_end_of_the_head),
-        cmocka_unit_test(what_comes_too_late_is_not_done),
-        cmocka_unit_test(an_idle_connection_ends_without_a_word),
-        cmocka_unit_test(a_reply_is_to_be_read),
-        cmocka_unit_test(a_piece_of_a_stream_is_to_be_read),
-        cmocka_unit_test(who_waits_by_right_waits_on),
-        cmocka_unit_test(who_comes_too_many_waits_for_a_place),
-        cmocka_unit_test(closing_waits_for_no_slow_client),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

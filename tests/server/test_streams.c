@@ -31,7 +31,7 @@ static int begin(struct stage *stage, const char *first)
     return fd;
 }
 
-static void what_is_written_comes_in_order_and_the_connection_goes_on(void **state)
+TEST_ON_STAGE(what_is_written_comes_in_order_and_the_connection_goes_on)
 {
     struct stage *stage = *state;
     int fd = begin(stage, "one");
@@ -52,7 +52,7 @@ static void what_is_written_comes_in_order_and_the_connection_goes_on(void **sta
     assert_int_equal(stage->hung_up, 0);
 }
 
-static void a_stream_may_be_complete_at_once(void **state)
+TEST_ON_STAGE(a_stream_may_be_complete_at_once)
 {
     struct stage *stage = *state;
     char head[WIRE_SIZE];
@@ -72,7 +72,7 @@ static void write_twice(struct stage *stage, void *context)
     stage_write_here(stage, 0, "b");
 }
 
-static void pieces_of_one_turn_may_come_together(void **state)
+TEST_ON_STAGE(pieces_of_one_turn_may_come_together)
 {
     struct stage *stage = *state;
     int fd = begin(stage, NULL);
@@ -82,7 +82,7 @@ static void pieces_of_one_turn_may_come_together(void **state)
     stage_await_hung_up(stage, 1);
 }
 
-static void a_client_that_leaves_is_noticed(void **state)
+TEST_ON_STAGE(a_client_that_leaves_is_noticed)
 {
     struct stage *stage = *state;
     int fd = begin(stage, "x");
@@ -113,7 +113,7 @@ static void finish_and_close(struct stage *stage, void *context)
     stage_finish_here(stage, 0);
 }
 
-static void a_client_may_leave_while_the_stream_is_written_or_ended(void **state)
+TEST_ON_STAGE(a_client_may_leave_while_the_stream_is_written_or_ended)
 {
     struct stage *stage = *state;
     for (int i = 0; i < 50; i++) {
@@ -142,7 +142,7 @@ static void close_and_stream(struct stage *stage, void *context)
 }
 
 /* The grant goes back, and the operation is told that it has nobody to stream to. */
-static void a_stream_that_nobody_hears_begin_is_taken_back(void **state)
+TEST_ON_STAGE(a_stream_that_nobody_hears_begin_is_taken_back)
 {
     struct stage *stage = *state;
     int fd = ask_place(stage, "wait", 0);
@@ -155,7 +155,7 @@ static void a_stream_that_nobody_hears_begin_is_taken_back(void **state)
     stage_open(stage, CONNECTIONS);
 }
 
-static void http_1_0_is_served_until_the_end(void **state)
+TEST_ON_STAGE(http_1_0_is_served_until_the_end)
 {
     static const char REQUEST[] = "GET /wait/0 HTTP/1.0\r\n\r\n";
     struct stage *stage = *state;
@@ -176,7 +176,7 @@ static void http_1_0_is_served_until_the_end(void **state)
 }
 
 /* There is no body to write: the stream is over with its head, and so is the connection. */
-static void head_does_not_hang(void **state)
+TEST_ON_STAGE(head_does_not_hang)
 {
     static const char REQUEST[] = "HEAD /wait/0 HTTP/1.1\r\nHost: h\r\n\r\n";
     struct stage *stage = *state;
@@ -232,7 +232,7 @@ static char *hear_all(int fd, char *begun, size_t length)
     return all;
 }
 
-static void a_long_piece_comes_whole(void **state)
+TEST_ON_STAGE(a_long_piece_comes_whole)
 {
     struct stage *stage = *state;
     char *text = long_text(3 * EXCHANGE_STREAM_LONGEST);
@@ -267,7 +267,7 @@ static void write_if_sent(struct stage *stage, void *context)
 }
 
 /* As much as its socket takes waits for it (which may be 4 MiB), and more comes when it reads. */
-static void a_slow_reader_gets_everything(void **state)
+TEST_ON_STAGE(a_slow_reader_gets_everything)
 {
     enum { PIECE = 10000, PIECES = 600, BITE = 3000 };
     struct stage *stage = *state;
@@ -297,7 +297,7 @@ static void a_slow_reader_gets_everything(void **state)
 
 /* The operation hears of it once for all that it has written, when the last of it has been sent:
  * not while a client does not read, and no more once the stream is finished. */
-static void the_operation_hears_when_all_has_been_sent(void **state)
+TEST_ON_STAGE(the_operation_hears_when_all_has_been_sent)
 {
     enum { PIECE = 60000, SMALL = 4096 };
     struct stage *stage = *state;
@@ -326,7 +326,7 @@ static void the_operation_hears_when_all_has_been_sent(void **state)
 }
 
 /* More than its socket and we are ready to keep for it. */
-static void who_does_not_read_is_taken_for_gone(void **state)
+TEST_ON_STAGE(who_does_not_read_is_taken_for_gone)
 {
     enum { PIECE = 8000, MOST = 20000 };
     struct stage *stage = *state;
@@ -366,7 +366,7 @@ static void write_often(struct stage *stage, void *context)
 }
 
 /* The operation is not told so in the midst of its writing, but by the loop. */
-static void too_much_in_one_turn_ends_the_stream(void **state)
+TEST_ON_STAGE(too_much_in_one_turn_ends_the_stream)
 {
     struct stage *stage = *state;
     struct flood flood = {long_text(EXCHANGE_STREAM_LONGEST + 1), 5};
@@ -383,7 +383,7 @@ static void too_much_in_one_turn_ends_the_stream(void **state)
     free((char *)(uintptr_t)flood.text);
 }
 
-static void a_request_behind_a_stream_waits_for_its_end(void **state)
+TEST_ON_STAGE(a_request_behind_a_stream_waits_for_its_end)
 {
     struct stage *stage = *state;
     int fd = begin(stage, "x");
@@ -396,27 +396,4 @@ static void a_request_behind_a_stream_waits_for_its_end(void **state)
     hear(fd, "now");
     close(fd);
     assert_int_equal(stage->hung_up, 0);
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, stage_setup, stage_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_written_comes_in_order_and_the_connection_goes_on),
-        TEST(a_stream_may_be_complete_at_once),
-        TEST(pieces_of_one_turn_may_come_together),
-        TEST(a_client_that_leaves_is_noticed),
-        TEST(a_client_may_leave_while_the_stream_is_written_or_ended),
-        TEST(a_stream_that_nobody_hears_begin_is_taken_back),
-        TEST(http_1_0_is_served_until_the_end),
-        TEST(head_does_not_hang),
-        TEST(a_long_piece_comes_whole),
-        TEST(a_slow_reader_gets_everything),
-        TEST(the_operation_hears_when_all_has_been_sent),
-        TEST(who_does_not_read_is_taken_for_gone),
-        TEST(too_much_in_one_turn_ends_the_stream),
-        TEST(a_request_behind_a_stream_waits_for_its_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

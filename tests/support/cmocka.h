@@ -1,4 +1,5 @@
-/* cmocka.h: cmocka with the headers that it wants included before it. */
+/* cmocka.h: cmocka with the headers that it wants included before it, and tests that add themselves
+ * to their program. */
 #ifndef BATON_TESTS_SUPPORT_CMOCKA_H
 #define BATON_TESTS_SUPPORT_CMOCKA_H
 
@@ -10,8 +11,31 @@
 
 #include <cmocka.h>
 
+/* How many elements an array has, and texts with NULL behind the last. */
+#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
+#define LIST(...)     ((const char *const[]){__VA_ARGS__, NULL})
+
 /* What fail_msg calls: it does not return, which older headers do not say. */
 void _fail(const char *const file, const int line) __attribute__((noreturn)); /* NOLINT */
+
+/* A test: TEST(name) { ... }, where `state` is what the setup has put there. TEST_WITH has a setup
+ * and a teardown of its own, or NULL. */
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+#define TEST_WITH(name, setup, teardown)                                                           \
+    static void name(void **state);                                                                \
+    __attribute__((constructor)) static void add_##name(void)                                      \
+    {                                                                                              \
+        tests_add((struct CMUnitTest){#name, name, setup, teardown, NULL}, __LINE__);              \
+    }                                                                                              \
+    static void name(void **state __attribute__((unused)))
+
+/* Adds a test. They run in the order of their lines. */
+void tests_add(struct CMUnitTest test, int line);
+
+/* Runs the tests, between the setup and the teardown of all, which may be NULL; if BATON_TEST is
+ * set, those alone whose name fits its pattern. Returns what main returns. A program that needs no
+ * more has its main from tests/support/main.c. */
+int tests_run(CMFixtureFunction setup, CMFixtureFunction teardown);
 
 /* A text that is missing fails the test. cmocka's own would crash it. */
 static inline void texts_are_equal(const char *a, const char *b, const char *what, const char *file,

@@ -7,7 +7,7 @@
 
 enum { LEAST_MS = 1000, MOST_MS = 6000 };
 
-static void one_that_is_stuck_is_not_waited_for(void **state)
+TEST_WITH(one_that_is_stuck_is_not_waited_for, service_start, service_stop)
 {
     struct service *service = *state;
     struct batond_process check;
@@ -21,13 +21,4 @@ static void one_that_is_stuck_is_not_waited_for(void **state)
     assert_int_equal(process_exit_code(&check.process), 1);
     batond_process_stop(&check);
     process_signal(&service->batond.process, SIGCONT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_that_is_stuck_is_not_waited_for, service_start,
-                                        service_stop),
-    };
-    return cmocka_run_group_tests_name("check", tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ enum {
 };
 
 /* Whichever primary serves the name. */
-static void a_waiter_at_another_batond_is_woken_at_once(void **state)
+TEST(a_waiter_at_another_batond_is_woken_at_once)
 {
     struct on_cluster *all = *state;
     char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
@@ -33,7 +33,7 @@ static void a_waiter_at_another_batond_is_woken_at_once(void **state)
     assert_in_range(took[ROUNDS - 1], 0, SECOND_MS); /* a message that is lost takes longer */
 }
 
-static void an_expiry_hands_over_at_once(void **state)
+TEST(an_expiry_hands_over_at_once)
 {
     enum { TTL_MS = 300 };
     struct on_cluster *all = *state;
@@ -54,7 +54,7 @@ static void an_expiry_hands_over_at_once(void **state)
 }
 
 /* Also if another name, whose primary has not been away, would have been asked about before. */
-static void a_waiter_asks_again_as_soon_as_its_primary_is_back(void **state)
+TEST(a_waiter_asks_again_as_soon_as_its_primary_is_back)
 {
     struct on_cluster *all = *state;
     char name[2][ON_CLUSTER_NAME], token[2][TOKEN_TEXT];
@@ -73,7 +73,7 @@ static void a_waiter_asks_again_as_soon_as_its_primary_is_back(void **state)
 }
 
 /* A lost message costs half a lease. */
-static void a_waiter_is_served_within_half_a_lease_though_messages_are_lost(void **state)
+TEST(a_waiter_is_served_within_half_a_lease_though_messages_are_lost)
 {
     struct on_cluster *all = *state;
     char name[CLUSTERED_PRIMARIES][ON_CLUSTER_NAME], token[CLUSTERED_PRIMARIES][TOKEN_TEXT];
@@ -97,7 +97,7 @@ static void a_waiter_is_served_within_half_a_lease_though_messages_are_lost(void
     }
 }
 
-static void without_its_primary_a_name_is_503_within_a_second(void **state)
+TEST(without_its_primary_a_name_is_503_within_a_second)
 {
     struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME];
@@ -115,12 +115,5 @@ static void without_its_primary_a_name_is_503_within_a_second(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_waiter_at_another_batond_is_woken_at_once),
-        cmocka_unit_test(an_expiry_hands_over_at_once),
-        cmocka_unit_test(a_waiter_asks_again_as_soon_as_its_primary_is_back),
-        cmocka_unit_test(a_waiter_is_served_within_half_a_lease_though_messages_are_lost),
-        cmocka_unit_test(without_its_primary_a_name_is_503_within_a_second),
-    };
-    return cmocka_run_group_tests(tests, on_cluster_start, on_cluster_stop);
+    return tests_run(on_cluster_start, on_cluster_stop);
 }

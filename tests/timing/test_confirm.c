@@ -35,7 +35,7 @@ static void await_hold(struct replicated *all, const char *name)
         clock_sleep_ms(1);
 }
 
-static void too_few_replicas_are_told_of_in_time(void **state)
+TEST(too_few_replicas_are_told_of_in_time)
 {
     struct replicated *all = *state;
     redis_process_freeze(&all->replicas[0]);
@@ -46,7 +46,7 @@ static void too_few_replicas_are_told_of_in_time(void **state)
 }
 
 /* Sooner than its wait for replicas would end. */
-static void a_client_that_hangs_up_meanwhile_leaves_the_lock_to_the_next(void **state)
+TEST(a_client_that_hangs_up_meanwhile_leaves_the_lock_to_the_next)
 {
     struct replicated *all = *state;
     redis_process_freeze(&all->replicas[0]);
@@ -72,7 +72,7 @@ static void probe(struct http_client *client, const char *when, int64_t latencie
     }
 }
 
-static void others_do_not_wait_for_replicas(void **state)
+TEST(others_do_not_wait_for_replicas)
 {
     struct replicated *all = *state;
     struct parked *crowd[CROWD];
@@ -105,10 +105,5 @@ static void others_do_not_wait_for_replicas(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(too_few_replicas_are_told_of_in_time),
-        cmocka_unit_test(a_client_that_hangs_up_meanwhile_leaves_the_lock_to_the_next),
-        cmocka_unit_test(others_do_not_wait_for_replicas),
-    };
-    return cmocka_run_group_tests_name("confirm", tests, start, stop);
+    return tests_run(start, stop);
 }

@@ -9,8 +9,6 @@
 
 enum { SLACK_MS = 300, GRACE_MS = 1500, ARRIVAL_MS = 2000 };
 
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static int64_t ends_after(struct service *service, int64_t begun)
 {
     assert_true(process_wait(&service->batond.process, CLOCK_HANG_MS));
@@ -28,20 +26,18 @@ static int64_t stop(struct service *service)
     return ends_after(service, begun);
 }
 
-static void an_idle_batond_ends_at_once(void **state)
+TEST(an_idle_batond_ends_at_once)
 {
     struct service service;
-    (void)state;
     service_open(&service, NULL, NULL);
     answers(service.client, "GET /readyz", NULL, 200, NULL);
     assert_true(stop(&service) <= SLACK_MS);
 }
 
 /* Who waits is told, and does not keep it. */
-static void waiters_are_answered_at_once(void **state)
+TEST(waiters_are_answered_at_once)
 {
     struct service service;
-    (void)state;
     service_open(&service, NULL, NULL);
     answers(service.client, "POST /locks/a?ttl=60s", NULL, 201, NULL);
     struct parked *waiter = parked_send(service.batond.port, NULL, "POST /locks/a?wait=50s", NULL);
@@ -50,10 +46,9 @@ static void waiters_are_answered_at_once(void **state)
     parked_close(waiter);
 }
 
-static void a_connection_that_says_nothing_is_waited_for_a_little(void **state)
+TEST(a_connection_that_says_nothing_is_waited_for_a_little)
 {
     struct service service;
-    (void)state;
     service_open(&service, NULL, NULL);
     int fd = raw_connect(service.batond.port);
     answers(service.client, "GET /livez", NULL, 200, NULL); /* both have been accepted */
@@ -61,22 +56,20 @@ static void a_connection_that_says_nothing_is_waited_for_a_little(void **state)
     close(fd);
 }
 
-static void a_drain_takes_its_time_and_no_more(void **state)
+TEST(a_drain_takes_its_time_and_no_more)
 {
     struct service service;
-    (void)state;
     service_open(&service, NULL, LIST("--drain=1500ms"));
     answers(service.client, "GET /readyz", NULL, 200, NULL);
     assert_in_range(stop(&service), GRACE_MS - 20, GRACE_MS + SLACK_MS);
 }
 
-static void a_frozen_redis_does_not_hold_it_up(void **state)
+TEST(a_frozen_redis_does_not_hold_it_up)
 {
     enum { WITHIN_MS = 4000 };
     static const char REQUEST[] = "POST /locks/away HTTP/1.1\r\nHost: h\r\n\r\n";
     struct service service;
     char reply[4096];
-    (void)state;
     service_open(&service, NULL, NULL);
     answers(service.client, "GET /readyz", NULL, 200, NULL);
     int fd = raw_connect(service.batond.port);
@@ -90,16 +83,4 @@ static void a_frozen_redis_does_not_hold_it_up(void **state)
     redis_process_thaw(&service.redis);
     assert_true(ends_after(&service, begun) <= WITHIN_MS);
     close(fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_idle_batond_ends_at_once),
-        cmocka_unit_test(waiters_are_answered_at_once),
-        cmocka_unit_test(a_connection_that_says_nothing_is_waited_for_a_little),
-        cmocka_unit_test(a_drain_takes_its_time_and_no_more),
-        cmocka_unit_test(a_frozen_redis_does_not_hold_it_up),
-    };
-    return cmocka_run_group_tests_name("drains", tests, NULL, NULL);
 }

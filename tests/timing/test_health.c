@@ -7,11 +7,10 @@
 enum { GLANCE_MS = 200, STOPPED_MS = 7000, WELL_MS = 1500, NOTICED_MS = 8000 };
 
 /* By new connections, of which one comes to the other worker. */
-static void a_worker_that_is_stuck_is_noticed(void **state)
+TEST(a_worker_that_is_stuck_is_noticed)
 {
     struct service service;
     long status;
-    (void)state;
     service_open(&service, NULL, (const char *const[]){"--workers=2", NULL});
     pid_t thread = stuck_thread_begin(service.batond.process.pid, "worker 2");
     if (!thread) {
@@ -33,10 +32,9 @@ static void a_worker_that_is_stuck_is_noticed(void **state)
 
 /* As by a machine that sleeps, or a shell's job control. That looks count and not time, shows
  * tests/unit/test_health.c. */
-static void all_that_were_stopped_together_are_well(void **state)
+TEST(all_that_were_stopped_together_are_well)
 {
     struct service service;
-    (void)state;
     service_open(&service, NULL, (const char *const[]){"--workers=2", NULL});
     answers(service.client, "GET /livez", NULL, 200, NULL);
     process_signal(&service.batond.process, SIGSTOP);
@@ -46,13 +44,4 @@ static void all_that_were_stopped_together_are_well(void **state)
     while (clock_ms() < until)
         answers(service.client, "GET /livez", NULL, 200, NULL);
     service_close(&service);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_worker_that_is_stuck_is_noticed),
-        cmocka_unit_test(all_that_were_stopped_together_are_well),
-    };
-    return cmocka_run_group_tests_name("health", tests, NULL, NULL);
 }

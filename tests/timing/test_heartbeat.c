@@ -82,7 +82,7 @@ static void held_is_whole(struct held *held, struct http_client *client)
     assert_int_equal(member_integer(client, "version"), member_integer(client, "holders.0.fence"));
 }
 
-static void connection_hold_outlasts_two_minutes_behind_proxies(void **state)
+TEST(connection_hold_outlasts_two_minutes_behind_proxies)
 {
     static const char *const NAMES[FRONTS] = {"haproxy", "nginx", "plain-nginx"};
     struct service *service = *state;
@@ -104,7 +104,7 @@ static void connection_hold_outlasts_two_minutes_behind_proxies(void **state)
 }
 
 /* Redis is there and does not answer: what is left of the hold is told all the same, and falls. */
-static void heartbeats_go_on_while_redis_is_away(void **state)
+TEST(heartbeats_go_on_while_redis_is_away)
 {
     enum { ROUNDS = 3 };
     static const char HEARTBEAT[] = "{\"event\":\"heartbeat\"", LEFT[] = "\"ttl_ms\":";
@@ -127,9 +127,5 @@ static void heartbeats_go_on_while_redis_is_away(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(connection_hold_outlasts_two_minutes_behind_proxies),
-        cmocka_unit_test(heartbeats_go_on_while_redis_is_away),
-    };
-    return cmocka_run_group_tests_name("heartbeat", tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

@@ -10,10 +10,9 @@
 
 enum { CLOSING_MS = 300, SLACK_MS = 50, LINES = 20000 };
 
-static void closing_has_a_bound(void **state)
+TEST(closing_has_a_bound)
 {
     int fds[2];
-    (void)state;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     struct log_writer *log_writer = log_writer_open(fds[1], LOG_JSON);
     struct log log = {.fd = fds[1], .log_writer = log_writer};
@@ -30,9 +29,6 @@ static void closing_has_a_bound(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(closing_has_a_bound),
-    };
     signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests_name("log", tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

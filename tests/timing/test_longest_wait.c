@@ -5,7 +5,7 @@
 
 enum { FRONTS = 3, LONGEST_MS = 50000, LATE_MS = 5000 };
 
-static void longest_wait_is_answered_behind_proxies(void **state)
+TEST(longest_wait_is_answered_behind_proxies)
 {
     struct service *service = *state;
     struct front fronts[FRONTS];
@@ -30,8 +30,5 @@ static void longest_wait_is_answered_behind_proxies(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(longest_wait_is_answered_behind_proxies),
-    };
-    return cmocka_run_group_tests_name("longest_wait", tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

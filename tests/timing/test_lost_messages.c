@@ -48,7 +48,7 @@ static void give(struct proxied *scene, const char *name, const char *token)
     answers_token(scene->other, token, line, NULL, 200, NULL);
 }
 
-static void a_lost_grant_costs_half_a_claim_window(void **state)
+TEST(a_lost_grant_costs_half_a_claim_window)
 {
     struct proxied *scene = *state;
     char token[TOKEN_TEXT];
@@ -59,7 +59,7 @@ static void a_lost_grant_costs_half_a_claim_window(void **state)
     assert_in_range(await(scene, waiter, 201, begun), 0, CLAIM_MS / 2 + LATE_MS);
 }
 
-static void all_messages_lost_cost_half_a_lease(void **state)
+TEST(all_messages_lost_cost_half_a_lease)
 {
     struct proxied *scene = *state;
     char token[TOKEN_TEXT];
@@ -70,7 +70,7 @@ static void all_messages_lost_cost_half_a_lease(void **state)
     assert_in_range(await(scene, waiter, 201, begun), 0, LEASE_MS / 2 + LATE_MS);
 }
 
-static void a_lost_word_of_an_earlier_end_costs_nothing(void **state)
+TEST(a_lost_word_of_an_earlier_end_costs_nothing)
 {
     struct proxied *scene = *state;
     static const char *const TTLS[] = {"1s", "8s"}; /* the later is for a heartbeat to find */
@@ -86,7 +86,7 @@ static void a_lost_word_of_an_earlier_end_costs_nothing(void **state)
     }
 }
 
-static void a_lost_word_of_a_change_costs_half_a_lease(void **state)
+TEST(a_lost_word_of_a_change_costs_half_a_lease)
 {
     struct proxied *scene = *state;
     char line[120];
@@ -103,11 +103,5 @@ static void a_lost_word_of_a_change_costs_half_a_lease(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lost_grant_costs_half_a_claim_window),
-        cmocka_unit_test(all_messages_lost_cost_half_a_lease),
-        cmocka_unit_test(a_lost_word_of_an_earlier_end_costs_nothing),
-        cmocka_unit_test(a_lost_word_of_a_change_costs_half_a_lease),
-    };
-    return cmocka_run_group_tests(tests, start, proxied_stop);
+    return tests_run(start, proxied_stop);
 }

@@ -11,7 +11,7 @@ static int64_t scrape(struct http_client *client)
     return clock_ms() - begun;
 }
 
-static void a_scrape_waits_for_redis_as_long_as_any_call(void **state)
+TEST_WITH(a_scrape_waits_for_redis_as_long_as_any_call, service_start, service_stop)
 {
     struct service *service = *state;
     answers(service->client, "POST /locks/a", NULL, 201, NULL);
@@ -25,13 +25,4 @@ static void a_scrape_waits_for_redis_as_long_as_any_call(void **state)
     clock_sleep_ms(COUNTS_AGAIN_MS);
     assert_in_range(scrape(service->client), 0, SLACK_MS);
     redis_process_resume(&service->redis);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_scrape_waits_for_redis_as_long_as_any_call, service_start,
-                                        service_stop),
-    };
-    return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static int64_t connects(const char *url)
     return took;
 }
 
-static void a_dead_or_frozen_sentinel_is_not_waited_for(void **state)
+TEST(a_dead_or_frozen_sentinel_is_not_waited_for)
 {
     struct watched *watched = *state;
     char url[200];
@@ -62,7 +62,7 @@ static int64_t stall_until_switched(struct store_fixture *store)
     return -1;
 }
 
-static void another_primary_is_followed(void **state)
+TEST(another_primary_is_followed)
 {
     struct watched *watched = *state;
     struct store_fixture store;
@@ -87,7 +87,7 @@ static void another_primary_is_followed(void **state)
 }
 
 /* It was asked for some time before, and no longer than a lease ago. */
-static void a_primary_without_a_lease_of_sentinels_is_left(void **state)
+TEST(a_primary_without_a_lease_of_sentinels_is_left)
 {
     struct watched *watched = *state;
     struct store_fixture store;
@@ -107,11 +107,10 @@ static void a_primary_without_a_lease_of_sentinels_is_left(void **state)
     store_fixture_close(&store);
 }
 
-static void a_primary_without_a_lease_of_primaries_is_left(void **state)
+TEST(a_primary_without_a_lease_of_primaries_is_left)
 {
     struct clustered clustered = {0};
     struct store_fixture store;
-    (void)state;
     clustered_start(&clustered, &(struct clustered_options){.no_replicas = true, .partial = true});
     store_fixture_open(&store, clustered.url);
     store_require_primary_lease(store.store);
@@ -134,11 +133,5 @@ static void a_primary_without_a_lease_of_primaries_is_left(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_dead_or_frozen_sentinel_is_not_waited_for),
-        cmocka_unit_test(another_primary_is_followed),
-        cmocka_unit_test(a_primary_without_a_lease_of_sentinels_is_left),
-        cmocka_unit_test(a_primary_without_a_lease_of_primaries_is_left),
-    };
-    return cmocka_run_group_tests_name("primary_losses", tests, watched_set_up, watched_tear_down);
+    return tests_run(watched_set_up, watched_tear_down);
 }

@@ -9,12 +9,11 @@
 
 enum { ROUNDS = 50, MOST_US = 120 };
 
-static void nobodys_token_is_soon_told_from_all_there_may_be(void **state)
+TEST(nobodys_token_is_soon_told_from_all_there_may_be)
 {
     struct principals *principals = principals_new();
     struct principal *principal = principal_new(slice_of("ci"), 0, NULL);
     int64_t least_us = INT64_MAX;
-    (void)state;
     principals_add(principals, principal);
     for (int i = 0; i < TOKENS_FILE_PRINCIPALS * TOKENS_FILE_TOKENS; i++) {
         char token[32];
@@ -31,12 +30,4 @@ static void nobodys_token_is_soon_told_from_all_there_may_be(void **state)
     principals_drop(principals);
     print_message("%d us\n", (int)least_us);
     assert_in_range(least_us, 0, MOST_US);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobodys_token_is_soon_told_from_all_there_may_be),
-    };
-    return cmocka_run_group_tests_name("principals", tests, NULL, NULL);
 }

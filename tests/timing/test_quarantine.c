@@ -7,11 +7,10 @@
 
 enum { FAR_MS = 200, NOTICED_MS = 500, GRANTS = 10 };
 
-static void a_jump_ahead_is_noticed_at_once(void **state)
+TEST(a_jump_ahead_is_noticed_at_once)
 {
     struct jumping_clock clock;
     struct pair pair;
-    (void)state;
     jumping_clock_open(&clock);
     pair_open(&pair, &(struct redis_options){.environment = clock.environment},
               "--quarantine=auto");
@@ -55,26 +54,14 @@ static int64_t quickest(const char *flag, const char *first)
 }
 
 /* What nobody waits for is not waited for: one way there and one back. */
-static void nobody_waits_where_there_is_no_quarantine(void **state)
+TEST(nobody_waits_where_there_is_no_quarantine)
 {
-    (void)state;
     assert_in_range(quickest("--quarantine=off", "POST /locks/m?ttl=1s"), 2L * FAR_MS, 3L * FAR_MS);
 }
 
 /* Once it is known that there may be holds for so long, a grant takes no longer than ever. */
-static void only_the_first_grant_waits(void **state)
+TEST(only_the_first_grant_waits)
 {
-    (void)state;
     assert_in_range(quickest("--quarantine=auto", "POST /locks/n?ttl=24h"), 2L * FAR_MS,
                     3L * FAR_MS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_jump_ahead_is_noticed_at_once),
-        cmocka_unit_test(nobody_waits_where_there_is_no_quarantine),
-        cmocka_unit_test(only_the_first_grant_waits),
-    };
-    return cmocka_run_group_tests_name("quarantine", tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static int begin(void **state)
     return on_quorum_start(state, 2, FLAGS);
 }
 
-static void a_release_at_another_batond_wakes_at_once(void **state)
+TEST(a_release_at_another_batond_wakes_at_once)
 {
     struct on_quorum *story = *state;
     int64_t took[ROUNDS];
@@ -39,7 +39,7 @@ static void a_release_at_another_batond_wakes_at_once(void **state)
     assert_in_range(quantile(took, ROUNDS, 50), 0, SOON_MS);
 }
 
-static void broken_hold_of_connection_is_reported_at_once(void **state)
+TEST(broken_hold_of_connection_is_reported_at_once)
 {
     struct on_quorum *story = *state;
     int64_t took[ROUNDS];
@@ -58,7 +58,7 @@ static void broken_hold_of_connection_is_reported_at_once(void **state)
     assert_in_range(quantile(took, ROUNDS, 50), 0, SOON_MS);
 }
 
-static void three_away_is_503_within_a_second(void **state)
+TEST(three_away_is_503_within_a_second)
 {
     static const char *const REQUESTS[] = {"POST /locks/more", "POST /locks/more?wait=50s",
                                            "PUT /locks/three", "DELETE /locks/nobodys",
@@ -82,10 +82,5 @@ static void three_away_is_503_within_a_second(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_release_at_another_batond_wakes_at_once),
-        cmocka_unit_test(broken_hold_of_connection_is_reported_at_once),
-        cmocka_unit_test(three_away_is_503_within_a_second),
-    };
-    return cmocka_run_group_tests_name("quorum", tests, begin, on_quorum_stop);
+    return tests_run(begin, on_quorum_stop);
 }

@@ -23,13 +23,12 @@ static void expect_median(int64_t took[ROUNDS], int64_t most_ms)
 }
 
 /* Calls end at their deadline, and those that come later at once. */
-static void a_call_to_a_frozen_redis_ends_at_its_deadline(void **state)
+TEST(a_call_to_a_frozen_redis_ends_at_its_deadline)
 {
     struct redis_process redis;
     struct store_fixture store;
     struct outcome frozen, unsent;
     int64_t took[ROUNDS];
-    (void)state;
     redis_process_start(&redis, NULL);
     store_fixture_open_up(&store, redis.url);
     for (int i = 0; i < ROUNDS; i++) {
@@ -50,12 +49,11 @@ static void a_call_to_a_frozen_redis_ends_at_its_deadline(void **state)
     redis_process_stop(&redis);
 }
 
-static void a_frozen_redis_is_noticed_without_a_call(void **state)
+TEST(a_frozen_redis_is_noticed_without_a_call)
 {
     struct redis_process redis;
     struct store_fixture store;
     int64_t took[ROUNDS];
-    (void)state;
     redis_process_start(&redis, NULL);
     store_fixture_open_listening(&store, redis.url, "baton:inbox:0123456789abcdef");
     for (int i = 0; i < ROUNDS; i++) {
@@ -71,12 +69,11 @@ static void a_frozen_redis_is_noticed_without_a_call(void **state)
     redis_process_stop(&redis);
 }
 
-static void a_server_that_says_nothing_is_given_up(void **state)
+TEST(a_server_that_says_nothing_is_given_up)
 {
     static const struct fake_answers SILENT = {.welcome = NULL};
     struct fake_redis fake;
     int64_t took[ROUNDS];
-    (void)state;
     fake_redis_start(&fake, &SILENT);
     for (int i = 0; i < ROUNDS; i++) {
         struct store_fixture store;
@@ -91,13 +88,12 @@ static void a_server_that_says_nothing_is_given_up(void **state)
 }
 
 /* The pauses between tries have grown, and are short again once a connection has been steady. */
-static void a_steady_connection_is_replaced_at_once(void **state)
+TEST(a_steady_connection_is_replaced_at_once)
 {
     enum { AT_ONCE_MS = 250 };
     struct redis_process redis;
     struct store_fixture store;
     int64_t took[ROUNDS];
-    (void)state;
     redis_process_start(&redis, NULL);
     store_fixture_open_up(&store, redis.url);
     for (int i = 0; i < ROUNDS; i++) {
@@ -118,7 +114,7 @@ static void a_steady_connection_is_replaced_at_once(void **state)
 }
 
 /* docs/guarantees.md: 503 within a second. */
-static void a_stuck_redis_is_told_within_a_second(void **state)
+TEST(a_stuck_redis_is_told_within_a_second)
 {
     static const char *const OPERATIONS[] = {
         "POST /locks/a", "PUT /locks/a", "DELETE /locks/a", "DELETE /locks/a?force=true",
@@ -126,7 +122,6 @@ static void a_stuck_redis_is_told_within_a_second(void **state)
     };
     enum { COUNT_OF = sizeof OPERATIONS / sizeof *OPERATIONS, WITHIN_MS = 1000 };
     struct service service;
-    (void)state;
     for (size_t i = 0; i < COUNT_OF; i++) { /* each is the first to meet it */
         service_open(&service, NULL, NULL);
         answers(service.client, "GET /readyz", NULL, 200, NULL);
@@ -162,11 +157,10 @@ static double cpu_seconds(pid_t pid)
 }
 
 /* It tries again and again, and does not spin. It is back soon after Redis is. */
-static void a_redis_that_is_away_costs_little(void **state)
+TEST(a_redis_that_is_away_costs_little)
 {
     enum { AWAY_MS = 2000, BACK_MS = 1500 };
     struct service service;
-    (void)state;
     service_open(&service, &(struct redis_options){.durable = true}, NULL);
     answers(service.client, "GET /readyz", NULL, 200, NULL);
     redis_process_halt(&service.redis);
@@ -180,17 +174,4 @@ static void a_redis_that_is_away_costs_little(void **state)
     assert_true(comes_to_answer(service.client, "/readyz", 200, CLOCK_HANG_MS));
     assert_true(clock_ms() - begun <= BACK_MS);
     service_close(&service);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_to_a_frozen_redis_ends_at_its_deadline),
-        cmocka_unit_test(a_frozen_redis_is_noticed_without_a_call),
-        cmocka_unit_test(a_server_that_says_nothing_is_given_up),
-        cmocka_unit_test(a_steady_connection_is_replaced_at_once),
-        cmocka_unit_test(a_stuck_redis_is_told_within_a_second),
-        cmocka_unit_test(a_redis_that_is_away_costs_little),
-    };
-    return cmocka_run_group_tests_name("redis_losses", tests, NULL, NULL);
 }

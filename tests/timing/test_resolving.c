@@ -21,10 +21,9 @@ static void all_else_goes_on(const struct batond_process *batond)
     http_client_free(client);
 }
 
-static void a_silent_name_server_holds_up_nothing(void **state)
+TEST(a_silent_name_server_holds_up_nothing)
 {
     struct silent_names names;
-    (void)state;
     if (!silent_names_open(&names))
         skip();
     for (int i = 0; i < SILENT_SITES; i++) {
@@ -36,12 +35,4 @@ static void a_silent_name_server_holds_up_nothing(void **state)
         batond_process_stop(&batond);
     }
     silent_names_close(&names);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_silent_name_server_holds_up_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,13 +43,12 @@ static int64_t use_locks(struct http_client *client, struct slow *slow, int64_t 
     return quantile(took, count, 99);
 }
 
-static void slow_clients_slow_down_nobody_else(void **state)
+TEST(slow_clients_slow_down_nobody_else)
 {
     static const char *const ARGUMENTS[] = {"--head-timeout=5s", "--body-timeout=5s",
                                             "--idle-timeout=6s", NULL};
     enum { SLOW = 2000, GOOD_US = 50000, TIMEOUT_MS = 6000 };
     struct service service;
-    (void)state;
     allow_many_connections();
     service_open(&service, NULL, ARGUMENTS);
     struct slow *slow = slow_new(service.batond.port, SLOW);
@@ -92,7 +91,7 @@ static int come(const struct service *service, const char *text)
     return fd;
 }
 
-static void each_is_gone_soon_after_its_time(void **state)
+TEST(each_is_gone_soon_after_its_time)
 {
     static const char *const ARGUMENTS[] = {"--head-timeout=1s", "--body-timeout=1s",
                                             "--idle-timeout=1s", NULL};
@@ -114,7 +113,6 @@ static void each_is_gone_soon_after_its_time(void **state)
         {"half a head of a further request", "GET /livez HTTP/1.1\r\nHost: h\r\nX-Slow: ", true},
     };
     struct service service;
-    (void)state;
     service_open(&service, NULL, ARGUMENTS);
     for (size_t i = 0; i < sizeof CLIENTS / sizeof *CLIENTS; i++) {
         char reply[1024];
@@ -132,13 +130,12 @@ static void each_is_gone_soon_after_its_time(void **state)
 
 /* The bounds are for each request: a connection that is never late lives longer than all of them.
  */
-static void each_request_begins_the_time_anew(void **state)
+TEST(each_request_begins_the_time_anew)
 {
     static const char *const ARGUMENTS[] = {"--head-timeout=1s", "--body-timeout=1s",
                                             "--idle-timeout=1s", NULL};
     struct service service;
     char reply[1024];
-    (void)state;
     service_open(&service, NULL, ARGUMENTS);
     int fd = come(&service, "");
     for (int64_t begun = clock_ms(); clock_ms() < begun + 3000;) {
@@ -157,12 +154,11 @@ static void each_request_begins_the_time_anew(void **state)
 }
 
 /* Without Nagle's algorithm and delayed acknowledgments: those show as 40 ms. */
-static void each_event_of_a_stream_is_sent_at_once(void **state)
+TEST(each_event_of_a_stream_is_sent_at_once)
 {
     enum { EVENTS = 101, LATE_US = 20000 };
     struct service service;
     int64_t took[EVENTS];
-    (void)state;
     service_open(&service, NULL, NULL);
     struct parked *stream =
         parked_send(service.batond.port, "Accept: text/event-stream", "GET /locks/a/events", NULL);
@@ -180,15 +176,4 @@ static void each_event_of_a_stream_is_sent_at_once(void **state)
     assert_true(p75 < LATE_US);
     parked_close(stream);
     service_close(&service);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slow_clients_slow_down_nobody_else),
-        cmocka_unit_test(each_is_gone_soon_after_its_time),
-        cmocka_unit_test(each_request_begins_the_time_anew),
-        cmocka_unit_test(each_event_of_a_stream_is_sent_at_once),
-    };
-    return cmocka_run_group_tests_name("slow_clients", tests, NULL, NULL);
 }

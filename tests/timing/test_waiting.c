@@ -147,7 +147,7 @@ static int64_t expiry_to_prefix(struct locks_fixture *fixture, int round)
     return clock_ms() - begun - TTL_MS;
 }
 
-static void an_expiry_is_heard(void **state)
+TEST_WITH(an_expiry_is_heard, start, fixture_stop)
 {
     assert_in_range(median(*state, expiry_to_waiter), 0, EXPIRY_HEARD_MS);
     assert_in_range(median(*state, expiry_to_watch), 0, EXPIRY_HEARD_MS);
@@ -200,7 +200,7 @@ static int64_t change_after_leases(struct locks_fixture *fixture, int round)
     return clock_ms() - begun;
 }
 
-static void a_change_is_heard(void **state)
+TEST_WITH(a_change_is_heard, start, fixture_stop)
 {
     assert_in_range(median(*state, hand_over), 0, EXPIRY_HEARD_MS);
     assert_in_range(median(*state, hand_over_while_the_inbox_is_cut), 0, CLAIM_MS);
@@ -228,7 +228,7 @@ static int64_t unclaimed(struct locks_fixture *fixture, int round)
     return took;
 }
 
-static void what_nobody_claims_costs_a_claim_window(void **state)
+TEST_WITH(what_nobody_claims_costs_a_claim_window, start, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     assert_in_range(median(fixture, unclaimed) + 5, 0, PASSED_MS + 5);
@@ -236,16 +236,4 @@ static void what_nobody_claims_costs_a_claim_window(void **state)
     site_close(&fixture->there);
     site_open(&fixture->there, fixture, 1);
     assert_in_range(median(fixture, unclaimed) + 5, 0, PASSED_MS + 5);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, fixture_stop)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_expiry_is_heard),
-        TEST(a_change_is_heard),
-        TEST(what_nobody_claims_costs_a_claim_window),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

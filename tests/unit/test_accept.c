@@ -66,9 +66,8 @@ static const struct asked {
     {"text/plain;x=\"\\", true, false},
 };
 
-static void json_wins_a_tie(void **state)
+TEST(json_wins_a_tie)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof ASKED / sizeof *ASKED; i++) {
         if (accept_prefers_text(ASKED[i].accept) != ASKED[i].text)
             fail_msg("text for %s", ASKED[i].accept);
@@ -77,7 +76,7 @@ static void json_wins_a_tie(void **state)
     }
 }
 
-static void page_is_for_clients_that_name_it(void **state)
+TEST(page_is_for_clients_that_name_it)
 {
     static const struct {
         const char *accept;
@@ -92,17 +91,7 @@ static void page_is_for_clients_that_name_it(void **state)
         {"text/html;q=0.5, text/plain;q=0.8", false},
         {"text/html;q=0, */*;q=0", false},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
         if (accept_prefers_page(ROWS[i].accept) != ROWS[i].page)
             fail_msg("a page for %s", ROWS[i].accept);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_wins_a_tie),
-        cmocka_unit_test(page_is_for_clients_that_name_it),
-    };
-    return cmocka_run_group_tests_name("accept", tests, NULL, NULL);
 }

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 enum { LONGEST = 300, LONGEST_TEXT = BASE64URL_LENGTH(LONGEST) };
 
 static const struct pair {
@@ -16,9 +14,8 @@ static const struct pair {
     {"foob", "Zm9vYg"}, {"fooba", "Zm9vYmE"}, {"foobar", "Zm9vYmFy"}, {"\xfb\xff\xbf", "-_-_"},
 };
 
-static void the_examples_of_the_rfc_hold(void **state)
+TEST(the_examples_of_the_rfc_hold)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(PAIRS); i++) {
         char text[16], bytes[16];
         size_t length = 99;
@@ -31,9 +28,8 @@ static void the_examples_of_the_rfc_hold(void **state)
 }
 
 /* All values in all places, over the lengths. */
-static void bytes_of_every_length_come_back(void **state)
+TEST(bytes_of_every_length_come_back)
 {
-    (void)state;
     for (size_t length = 0; length <= LONGEST; length++) {
         unsigned char bytes[LONGEST] = {0}, back[LONGEST_TEXT * 3 / 4];
         char text[LONGEST_TEXT + 1];
@@ -50,11 +46,10 @@ static void bytes_of_every_length_come_back(void **state)
     }
 }
 
-static void each_character_of_the_alphabet_is_its_six_bits(void **state)
+TEST(each_character_of_the_alphabet_is_its_six_bits)
 {
     static const char ALPHABET[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    (void)state;
     for (int c = 0; c < 256; c++) {
         const char text[] = {'A', 'A', 'A', (char)c};
         unsigned char bytes[3];
@@ -67,7 +62,7 @@ static void each_character_of_the_alphabet_is_its_six_bits(void **state)
     }
 }
 
-static void no_text_but_the_one_that_encoding_gives_is_read(void **state)
+TEST(no_text_but_the_one_that_encoding_gives_is_read)
 {
     static const char *const BAD[] = {
         "A",         "AAAAA",        "Z",            /* six bits are no byte */
@@ -79,7 +74,6 @@ static void no_text_but_the_one_that_encoding_gives_is_read(void **state)
         "+_-_",      "-/-_",                         /* the other alphabet */
         "Zm9v.Zm9v", "Zm9v\xc3\xa9",
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(BAD); i++) {
         char bytes[16];
         size_t length = 99;
@@ -89,10 +83,9 @@ static void no_text_but_the_one_that_encoding_gives_is_read(void **state)
 }
 
 /* Of all texts of two characters, each byte has exactly one. */
-static void every_byte_has_one_text(void **state)
+TEST(every_byte_has_one_text)
 {
     size_t seen[256] = {0}, read = 0;
-    (void)state;
     for (unsigned number = 0; number < 1u << 16; number++) {
         const char text[] = {(char)(number >> 8), (char)number};
         unsigned char bytes[2];
@@ -106,16 +99,4 @@ static void every_byte_has_one_text(void **state)
     assert_int_equal(read, 256);
     for (size_t i = 0; i < 256; i++)
         assert_int_equal(seen[i], 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_examples_of_the_rfc_hold),
-        cmocka_unit_test(bytes_of_every_length_come_back),
-        cmocka_unit_test(each_character_of_the_alphabet_is_its_six_bits),
-        cmocka_unit_test(no_text_but_the_one_that_encoding_gives_is_read),
-        cmocka_unit_test(every_byte_has_one_text),
-    };
-    return cmocka_run_group_tests_name("base64url", tests, NULL, NULL);
 }

@@ -10,10 +10,9 @@ static enum clock_news ask(struct redis_clock *clock, int64_t sent, int64_t way,
     return clock_measure(clock, sent, sent + way, sent + way / 2 + AHEAD + shift);
 }
 
-static void what_it_says_lies_between_what_is_known(void **state)
+TEST(what_it_says_lies_between_what_is_known)
 {
     struct redis_clock clock = {0};
-    (void)state;
     for (int64_t at = SECOND; at < 100 * SECOND; at += SECOND) {
         assert_int_equal(ask(&clock, at, at % 7 * MS + 200, 0), CLOCK_STEADY);
         assert_true(clock.low <= AHEAD && AHEAD <= clock.high);
@@ -23,7 +22,7 @@ static void what_it_says_lies_between_what_is_known(void **state)
     assert_in_range(clock.high - clock.low, 0, 2 * MS);
 }
 
-static void a_jump_is_told_and_what_is_shorter_is_followed(void **state)
+TEST(a_jump_is_told_and_what_is_shorter_is_followed)
 {
     static const struct {
         int64_t shift;
@@ -36,7 +35,6 @@ static void a_jump_is_told_and_what_is_shorter_is_followed(void **state)
         {400 * MS, CLOCK_STEADY},
         {-400 * MS, CLOCK_STEADY},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         struct redis_clock clock = {0};
         ask(&clock, SECOND, 200, 0);
@@ -47,9 +45,8 @@ static void a_jump_is_told_and_what_is_shorter_is_followed(void **state)
 }
 
 /* Whatever the way took, at whichever end. */
-static void a_delay_is_no_jump(void **state)
+TEST(a_delay_is_no_jump)
 {
-    (void)state;
     for (int64_t way = MS; way < 20 * (int64_t)SECOND; way *= 2) {
         struct redis_clock clock = {0};
         ask(&clock, SECOND, 200, 0);
@@ -62,24 +59,12 @@ static void a_delay_is_no_jump(void **state)
     }
 }
 
-static void two_clocks_may_drift_apart(void **state)
+TEST(two_clocks_may_drift_apart)
 {
     struct redis_clock clock = {0};
     int64_t drift = 0;
-    (void)state;
     for (int64_t at = SECOND; at < 1000 * (int64_t)SECOND; at += SECOND, drift += 150) {
         assert_int_equal(ask(&clock, at, 300, drift), CLOCK_STEADY);
         assert_true(clock.low <= AHEAD + drift && AHEAD + drift <= clock.high);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_it_says_lies_between_what_is_known),
-        cmocka_unit_test(a_jump_is_told_and_what_is_shorter_is_followed),
-        cmocka_unit_test(a_delay_is_no_jump),
-        cmocka_unit_test(two_clocks_may_drift_apart),
-    };
-    return cmocka_run_group_tests_name("clock", tests, NULL, NULL);
 }

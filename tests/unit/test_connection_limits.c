@@ -45,7 +45,7 @@ static bool enters(struct connection_limits *limits, const char *text, struct so
     return connection_limits_enter(limits, &address, ret);
 }
 
-static void places_are_as_many_as_there_are(void **state)
+TEST_WITH(places_are_as_many_as_there_are, setup, teardown)
 {
     for (int i = 0; i < MOST; i++)
         assert_true(connection_limits_reserve(*state));
@@ -57,7 +57,7 @@ static void places_are_as_many_as_there_are(void **state)
     assert_false(connection_limits_reserve(*state));
 }
 
-static void an_address_has_its_share_and_no_more(void **state)
+TEST_WITH(an_address_has_its_share_and_no_more, setup, teardown)
 {
     struct source_address *all[EACH], *other, *none;
     for (int i = 0; i < EACH; i++)
@@ -73,7 +73,7 @@ static void an_address_has_its_share_and_no_more(void **state)
         connection_limits_leave(*state, all[i]);
 }
 
-static void in_ipv6_it_is_a_network_of_64_bits(void **state)
+TEST_WITH(in_ipv6_it_is_a_network_of_64_bits, setup, teardown)
 {
     struct source_address *all[EACH], *other, *none;
     assert_true(enters(*state, "2001:db8:0:1::1", &all[0]));
@@ -86,7 +86,7 @@ static void in_ipv6_it_is_a_network_of_64_bits(void **state)
         connection_limits_leave(*state, all[i]);
 }
 
-static void who_is_trusted_is_not_counted(void **state)
+TEST_WITH(who_is_trusted_is_not_counted, setup, teardown)
 {
     struct source_address *address;
     for (int i = 0; i < 2 * EACH; i++) {
@@ -96,7 +96,7 @@ static void who_is_trusted_is_not_counted(void **state)
     }
 }
 
-static void many_addresses_are_told_apart(void **state)
+TEST_WITH(many_addresses_are_told_apart, setup, teardown)
 {
     static struct source_address *all[SEVERAL][EACH];
     struct source_address *none;
@@ -127,7 +127,7 @@ static void *come_and_go(void *context)
     return NULL;
 }
 
-static void workers_count_together(void **state)
+TEST_WITH(workers_count_together, setup, teardown)
 {
     pthread_t threads[THREADS];
     struct source_address *all[EACH], *none;
@@ -141,16 +141,4 @@ static void workers_count_together(void **state)
     assert_false(enters(*state, "198.51.100.7", &none));
     for (int i = 0; i < EACH; i++)
         connection_limits_leave(*state, all[i]);
-}
-
-#define STORY(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORY(places_are_as_many_as_there_are),    STORY(an_address_has_its_share_and_no_more),
-        STORY(in_ipv6_it_is_a_network_of_64_bits), STORY(who_is_trusted_is_not_counted),
-        STORY(many_addresses_are_told_apart),      STORY(workers_count_together),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,7 @@ static void assert_ranked(const struct contention_view *view, enum contention_li
     assert_int_equal(ranked->error, 0);
 }
 
-static void nothing_is_told_at_first(void **state)
+TEST_WITH(nothing_is_told_at_first, start, stop)
 {
     struct contention_view view = contention_view(*state, all, NULL);
     assert_int_equal(view.waiting_count, 0);
@@ -99,7 +99,7 @@ static void nothing_is_told_at_first(void **state)
 }
 
 /* At whichever worker: each ends where it began. */
-static void who_waits_now_is_told(void **state)
+TEST_WITH(who_waits_now_is_told, start, stop)
 {
     struct contention *contention = *state;
     queue(contention, 0, "a");
@@ -133,7 +133,7 @@ static void who_waits_now_is_told(void **state)
     contention_view_free(&view);
 }
 
-static void ends_of_holds_are_told(void **state)
+TEST_WITH(ends_of_holds_are_told, start, stop)
 {
     struct contention *contention = *state;
     end_hold(contention, 0, "a", LOCK_EVENT_RELEASED, 700, 1);
@@ -159,7 +159,7 @@ static size_t holds_told(const struct contention *contention, uint64_t *window_m
 }
 
 /* Also where nothing has happened for a night. */
-static void what_is_older_than_two_windows_is_forgotten(void **state)
+TEST_WITH(what_is_older_than_two_windows_is_forgotten, start, stop)
 {
     enum { HOUR_S = CONTENTION_WINDOW_MS / 1000 };
     struct contention *contention = *state;
@@ -173,17 +173,4 @@ static void what_is_older_than_two_windows_is_forgotten(void **state)
     ahead_s += 10 * HOUR_S;
     assert_int_equal(holds_told(contention, &window_ms), 0);
     assert_true(window_ms <= 2 * CONTENTION_WINDOW_MS);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(nothing_is_told_at_first),
-        TEST(who_waits_now_is_told),
-        TEST(ends_of_holds_are_told),
-        TEST(what_is_older_than_two_windows_is_forgotten),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 static void assert_same_slice(struct slice left, struct slice right)
 {
     assert_int_equal(left.length, right.length);
@@ -29,10 +27,9 @@ static void assert_comes_back(const struct cursor *cursor)
         assert_same_slice(back.names[i], cursor->names[i]);
 }
 
-static void a_cursor_comes_back(void **state)
+TEST(a_cursor_comes_back)
 {
     static const char *const SCANS[] = {"", "0", "17", "18446744073709551615"};
-    (void)state;
     for (size_t i = 0; i < LENGTH(SCANS); i++) {
         for (size_t count = 0; count <= 3; count++) {
             struct cursor cursor = {
@@ -46,12 +43,11 @@ static void a_cursor_comes_back(void **state)
     }
 }
 
-static void the_longest_cursor_comes_back(void **state)
+TEST(the_longest_cursor_comes_back)
 {
     char name[NAME_LENGTH];
     struct cursor cursor = {
         .position = 99999, .scan = slice_of("18446744073709551615"), .name_count = CURSOR_NAMES};
-    (void)state;
     memset(name, 'n', sizeof name);
     for (size_t i = 0; i < CURSOR_NAMES; i++)
         cursor.names[i] = (struct slice){name, sizeof name};
@@ -91,9 +87,8 @@ static const struct garbage {
 #undef BYTES
 };
 
-static void garbage_is_refused(void **state)
+TEST(garbage_is_refused)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(GARBAGE); i++) {
         char text[CURSOR_TEXT], bytes[CURSOR_BYTES];
         struct cursor cursor;
@@ -103,24 +98,22 @@ static void garbage_is_refused(void **state)
     }
 }
 
-static void what_is_not_base64url_is_refused(void **state)
+TEST(what_is_not_base64url_is_refused)
 {
     static const char *const BAD[] = {"!", "MQ==", "M", "MR", "MTc=", "MT c", "0", "null"};
     char bytes[CURSOR_BYTES];
     struct cursor cursor;
-    (void)state;
     for (size_t i = 0; i < LENGTH(BAD); i++)
         if (cursor_decode(slice_of(BAD[i]), bytes, &cursor) != -EINVAL)
             fail_msg("%s is read", BAD[i]);
 }
 
-static void a_cursor_that_is_too_long_is_refused(void **state)
+TEST(a_cursor_that_is_too_long_is_refused)
 {
     static char long_bytes[CURSOR_BYTES + 8], text[BASE64URL_LENGTH(sizeof long_bytes) + 1];
     static char name[NAME_LENGTH + 2];
     char bytes[CURSOR_BYTES];
     struct cursor cursor;
-    (void)state;
     memset(long_bytes, '1', sizeof long_bytes);
     base64url_encode(long_bytes, sizeof long_bytes, text);
     assert_int_equal(cursor_decode(slice_of(text), bytes, &cursor), -EINVAL);
@@ -137,16 +130,4 @@ static void a_cursor_that_is_too_long_is_refused(void **state)
     assert_int_equal(cursor_decode(slice_of(text), bytes, &cursor), -EINVAL);
     base64url_encode(name, NAME_LENGTH + 1, text);
     assert_int_equal(cursor_decode(slice_of(text), bytes, &cursor), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cursor_comes_back),
-        cmocka_unit_test(the_longest_cursor_comes_back),
-        cmocka_unit_test(garbage_is_refused),
-        cmocka_unit_test(what_is_not_base64url_is_refused),
-        cmocka_unit_test(a_cursor_that_is_too_long_is_refused),
-    };
-    return cmocka_run_group_tests_name("cursor", tests, NULL, NULL);
 }

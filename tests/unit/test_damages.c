@@ -27,9 +27,8 @@ static void *note_all(void *context)
     return NULL;
 }
 
-static void key_noted_by_all_threads_is_named_once(void **state)
+TEST(key_noted_by_all_threads_is_named_once)
 {
-    (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         static struct crew crew;
         pthread_t threads[THREADS];
@@ -44,24 +43,13 @@ static void key_noted_by_all_threads_is_named_once(void **state)
     }
 }
 
-static void full_table_names_no_more(void **state)
+TEST(full_table_names_no_more)
 {
     static struct crew crew = {.keys = DAMAGES_TOLD};
-    (void)state;
     pthread_barrier_init(&crew.begin, NULL, 1);
     note_all(&crew);
     pthread_barrier_destroy(&crew.begin);
     assert_int_equal(crew.named, DAMAGES_TOLD);
     assert_false(damages_note(&crew.damages, slice_of("another")));
     assert_false(damages_note(&crew.damages, slice_of("{0}")));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(key_noted_by_all_threads_is_named_once),
-        cmocka_unit_test(full_table_names_no_more),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

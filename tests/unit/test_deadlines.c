@@ -11,12 +11,11 @@ static const int64_t LASTS_MS[DEADLINE_KINDS] = {[DEADLINE_HEAD] = HEAD_MS,
                                                  [DEADLINE_REPLY] = REPLY_MS,
                                                  [DEADLINE_IDLE] = IDLE_MS};
 
-static void where_nothing_is_expected_nothing_is_missed(void **state)
+TEST(where_nothing_is_expected_nothing_is_missed)
 {
     struct deadlines deadlines;
     struct deadline deadline = {.kind = DEADLINE_NONE};
     uint64_t at = 77;
-    (void)state;
     deadlines_init(&deadlines, LASTS_MS);
     assert_false(deadlines_next(&deadlines, &at));
     deadlines_set(&deadlines, &deadline, DEADLINE_HEAD, 1000);
@@ -27,12 +26,11 @@ static void where_nothing_is_expected_nothing_is_missed(void **state)
     assert_null(deadlines_missed(&deadlines, UINT64_MAX));
 }
 
-static void it_is_missed_at_its_very_instant(void **state)
+TEST(it_is_missed_at_its_very_instant)
 {
     struct deadlines deadlines;
     struct deadline deadline = {.kind = DEADLINE_NONE};
     uint64_t at;
-    (void)state;
     deadlines_init(&deadlines, LASTS_MS);
     for (int kind = DEADLINE_HEAD; kind < DEADLINE_KINDS; kind++) {
         deadlines_set(&deadlines, &deadline, (enum deadline_kind)kind, 5000);
@@ -44,12 +42,11 @@ static void it_is_missed_at_its_very_instant(void **state)
     }
 }
 
-static void the_next_is_the_first_of_all_kinds(void **state)
+TEST(the_next_is_the_first_of_all_kinds)
 {
     struct deadlines deadlines;
     struct deadline idle = {.kind = DEADLINE_NONE}, head = idle, body = idle;
     uint64_t at;
-    (void)state;
     deadlines_init(&deadlines, LASTS_MS);
     deadlines_set(&deadlines, &idle, DEADLINE_IDLE, 0);
     deadlines_set(&deadlines, &head, DEADLINE_HEAD, 10);
@@ -63,13 +60,12 @@ static void the_next_is_the_first_of_all_kinds(void **state)
 }
 
 /* Against a plain look at each of them. */
-static void any_number_in_any_order(void **state)
+TEST(any_number_in_any_order)
 {
     static struct deadline crowd[CROWD];
     struct deadlines deadlines;
     uint64_t now = 0, next;
     unsigned seed = 4;
-    (void)state;
     deadlines_init(&deadlines, LASTS_MS);
     for (int step = 0; step < STEPS; step++) {
         struct deadline *missed;
@@ -90,15 +86,4 @@ static void any_number_in_any_order(void **state)
         if (found)
             assert_int_equal(next, earliest);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(where_nothing_is_expected_nothing_is_missed),
-        cmocka_unit_test(it_is_missed_at_its_very_instant),
-        cmocka_unit_test(the_next_is_the_first_of_all_kinds),
-        cmocka_unit_test(any_number_in_any_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

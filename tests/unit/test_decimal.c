@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void it_is_what_printf_writes(void **state)
+TEST(it_is_what_printf_writes)
 {
     const int64_t numbers[] = {0,
                                1,
@@ -23,7 +23,6 @@ static void it_is_what_printf_writes(void **state)
                                INT64_MIN,
                                INT64_MIN + 1,
                                INT64_C(9007199254740991)};
-    (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         char expected[32], text[DECIMAL_LONGEST + 1];
         snprintf(expected, sizeof expected, "%" PRId64, numbers[i]);
@@ -35,18 +34,8 @@ static void it_is_what_printf_writes(void **state)
     }
 }
 
-static void the_longest_fits(void **state)
+TEST(the_longest_fits)
 {
     char text[DECIMAL_LONGEST];
-    (void)state;
     assert_int_equal(decimal_put(text, INT64_MIN) - text, DECIMAL_LONGEST);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_what_printf_writes),
-        cmocka_unit_test(the_longest_fits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

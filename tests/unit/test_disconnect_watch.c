@@ -81,9 +81,8 @@ static int tear_down(void **state)
     return uv_loop_close(&world.loop);
 }
 
-static void a_hang_up_is_told_once(void **state)
+TEST_WITH(a_hang_up_is_told_once, set_up, tear_down)
 {
-    (void)state;
     watch();
     run_for(5);
     assert_int_equal(world.told, 0);
@@ -94,9 +93,8 @@ static void a_hang_up_is_told_once(void **state)
 }
 
 /* Nor does it keep the loop busy until it is forgotten. */
-static void one_that_is_ignored_is_not_told(void **state)
+TEST_WITH(one_that_is_ignored_is_not_told, set_up, tear_down)
 {
-    (void)state;
     watch();
     disconnect_watch_pause(&world.hangup);
     shutdown(world.theirs, SHUT_WR);
@@ -107,9 +105,8 @@ static void one_that_is_ignored_is_not_told(void **state)
     assert_int_equal(world.told, 0);
 }
 
-static void it_can_be_watched_again(void **state)
+TEST_WITH(it_can_be_watched_again, set_up, tear_down)
 {
-    (void)state;
     watch();
     disconnect_watch_pause(&world.hangup);
     watch();
@@ -120,9 +117,8 @@ static void it_can_be_watched_again(void **state)
     assert_int_equal(world.told, 1);
 }
 
-static void all_can_be_told(void **state)
+TEST_WITH(all_can_be_told, set_up, tear_down)
 {
-    (void)state;
     watch();
     disconnect_watches_report_all(world.hangups);
     assert_int_equal(world.told, 1);
@@ -131,9 +127,8 @@ static void all_can_be_told(void **state)
     assert_int_equal(world.told, 1);
 }
 
-static void client_has_disconnected_once_it_sends_no_more(void **state)
+TEST_WITH(client_has_disconnected_once_it_sends_no_more, set_up, tear_down)
 {
-    (void)state;
     assert_false(has_disconnected(world.ours, NULL));
     assert_int_equal(write(world.theirs, "GET", 3), 3);
     assert_false(has_disconnected(world.ours, NULL));
@@ -143,12 +138,11 @@ static void client_has_disconnected_once_it_sends_no_more(void **state)
 
 /* The type of a record is in the clear up to TLS 1.2: 23 is data, 21 an alert, as close_notify is.
  */
-static void tls_client_has_disconnected_once_its_alert_has_come(void **state)
+TEST_WITH(tls_client_has_disconnected_once_its_alert_has_come, set_up, tear_down)
 {
     static const unsigned char DATA[] = {23, 3, 3, 0, 1, 0}, ALERT[] = {21, 3, 3, 0, 2, 1, 0};
     unsigned char sent[sizeof DATA];
     gnutls_session_t session;
-    (void)state;
     assert_int_equal(gnutls_init(&session, GNUTLS_SERVER), 0);
     assert_false(has_disconnected(world.ours, session));
     assert_int_equal(write(world.theirs, DATA, sizeof DATA), sizeof DATA);
@@ -159,19 +153,4 @@ static void tls_client_has_disconnected_once_its_alert_has_come(void **state)
     assert_int_equal(write(world.theirs, ALERT + sizeof ALERT - 1, 1), 1);
     assert_true(has_disconnected(world.ours, session));
     gnutls_deinit(session);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_hang_up_is_told_once),
-        TEST(one_that_is_ignored_is_not_told),
-        TEST(it_can_be_watched_again),
-        TEST(all_can_be_told),
-        TEST(client_has_disconnected_once_it_sends_no_more),
-        TEST(tls_client_has_disconnected_once_its_alert_has_come),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

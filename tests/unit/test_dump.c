@@ -19,7 +19,7 @@ static void is_as_jansson_has_it(json_t *document)
     free(line);
 }
 
-static void every_kind_of_value_is_written(void **state)
+TEST(every_kind_of_value_is_written)
 {
     static const char *const DOCUMENTS[] = {
         "{}",
@@ -30,15 +30,13 @@ static void every_kind_of_value_is_written(void **state)
         "[\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\\u007f\\u00e9\\u20ac\\ud83d\\ude00\"]",
         "{\"k\\n\\\"\":\"\\u0000 behind a NUL\"}",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof DOCUMENTS / sizeof DOCUMENTS[0]; i++)
         is_as_jansson_has_it(json_loads(DOCUMENTS[i], JSON_ALLOW_NUL, NULL));
 }
 
-static void every_character_is_written(void **state)
+TEST(every_character_is_written)
 {
     char text[0x80];
-    (void)state;
     for (int c = 0; c < 0x80; c++) {
         text[0] = (char)c;
         is_as_jansson_has_it(json_stringn(text, 1));
@@ -48,11 +46,10 @@ static void every_character_is_written(void **state)
     is_as_jansson_has_it(json_stringn(text, sizeof text));
 }
 
-static void what_is_verbatim_stays_as_it_is(void **state)
+TEST(what_is_verbatim_stays_as_it_is)
 {
     static const char META[] = "{\"a\":[0.1,1e3,-0.0],\"b\":\"\\u0041\\/\"}";
     static const char *const REFUSED[] = {"", "[]", "7", "{", "{}}", "{\n}", "{\"a\":\"\t\"}"};
-    (void)state;
     json_t *document = json_pack("{s:o, s:i}", "meta", dump_verbatim(slice_of(META)), "n", 1);
     char *line = dump_line(document), expected[128];
     snprintf(expected, sizeof expected, "{\"meta\":%s,\"n\":1}\n", META);
@@ -64,9 +61,8 @@ static void what_is_verbatim_stays_as_it_is(void **state)
 }
 
 /* Each is behind a text that leaves it less room than it may take, so that the text is moved. */
-static void a_number_has_room_wherever_it_stands(void **state)
+TEST(a_number_has_room_wherever_it_stands)
 {
-    (void)state;
     for (size_t length = 0; length < 1100; length++) {
         char *text = malloc(length + 1);
         memset(text, 'x', length);
@@ -76,9 +72,8 @@ static void a_number_has_room_wherever_it_stands(void **state)
     }
 }
 
-static void what_is_long_has_room(void **state)
+TEST(what_is_long_has_room)
 {
-    (void)state;
     for (size_t length = 0; length < 5000; length = length * 5 / 4 + 1) {
         char *text = malloc(length + 1);
         memset(text, length % 2 ? '"' : 'x', length);
@@ -91,11 +86,10 @@ static void what_is_long_has_room(void **state)
 }
 
 /* Whatever the fuzzer has found worth to keep. */
-static void all_bodies_of_the_corpus_are_written(void **state)
+TEST(all_bodies_of_the_corpus_are_written)
 {
     static const char CORPUS[] = "tests/fuzz/corpus/body";
     size_t documents = 0;
-    (void)state;
     DIR *folder = opendir(CORPUS);
     assert_non_null(folder);
     for (struct dirent *entry; (entry = readdir(folder));) {
@@ -116,17 +110,4 @@ static void all_bodies_of_the_corpus_are_written(void **state)
     }
     closedir(folder);
     assert_true(documents > 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_value_is_written),
-        cmocka_unit_test(every_character_is_written),
-        cmocka_unit_test(what_is_verbatim_stays_as_it_is),
-        cmocka_unit_test(a_number_has_room_wherever_it_stands),
-        cmocka_unit_test(what_is_long_has_room),
-        cmocka_unit_test(all_bodies_of_the_corpus_are_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

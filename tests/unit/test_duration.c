@@ -5,8 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 static const struct reading {
     const char *text;
     int64_t ms;
@@ -28,9 +26,8 @@ static const struct reading {
     {"2501999792h", INT64_C(9007199251200000)},
 };
 
-static void a_number_and_a_unit_are_read(void **state)
+TEST(a_number_and_a_unit_are_read)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(READINGS); i++) {
         int64_t ms = -1;
         if (duration_parse(slice_of(READINGS[i].text), &ms) != 0 || ms != READINGS[i].ms)
@@ -38,7 +35,7 @@ static void a_number_and_a_unit_are_read(void **state)
     }
 }
 
-static void anything_else_is_refused_and_sets_nothing(void **state)
+TEST(anything_else_is_refused_and_sets_nothing)
 {
     static const char *const BAD[] = {
         "",
@@ -69,7 +66,6 @@ static void anything_else_is_refused_and_sets_nothing(void **state)
         "18446744073709551617ms",
         "99999999999999999999999999999999",
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(BAD); i++) {
         int64_t ms = -1;
         if (duration_parse(slice_of(BAD[i]), &ms) != -EINVAL || ms != -1)
@@ -77,10 +73,9 @@ static void anything_else_is_refused_and_sets_nothing(void **state)
     }
 }
 
-static void only_the_slice_is_read(void **state)
+TEST(only_the_slice_is_read)
 {
     int64_t ms = -1;
-    (void)state;
     assert_int_equal(duration_parse((struct slice){"12sX", 3}, &ms), 0);
     assert_int_equal(ms, 12000);
     assert_int_equal(duration_parse((struct slice){"5ms", 2}, &ms), 0);
@@ -109,9 +104,8 @@ static const struct writing {
     {INT64_MAX, "9223372036854775807ms"},
 };
 
-static void the_largest_unit_that_divides_is_written(void **state)
+TEST(the_largest_unit_that_divides_is_written)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(WRITINGS); i++) {
         char text[DURATION_TEXT];
         duration_format(WRITINGS[i].ms, text);
@@ -119,7 +113,7 @@ static void the_largest_unit_that_divides_is_written(void **state)
     }
 }
 
-static void duration_is_spoken_in_hours_minutes_and_seconds(void **state)
+TEST(duration_is_spoken_in_hours_minutes_and_seconds)
 {
     static const struct writing SPOKEN[] = {
         {0, "0 s"},
@@ -131,7 +125,6 @@ static void duration_is_spoken_in_hours_minutes_and_seconds(void **state)
         {86399999, "23 h 59 min 59 s"},
         {INT64_MAX, "2562047788015 h 12 min 55 s"},
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(SPOKEN); i++) {
         char text[DURATION_SPOKEN];
         duration_speak(SPOKEN[i].ms, text);
@@ -139,9 +132,8 @@ static void duration_is_spoken_in_hours_minutes_and_seconds(void **state)
     }
 }
 
-static void what_was_written_is_read_back(void **state)
+TEST(what_was_written_is_read_back)
 {
-    (void)state;
     for (int64_t ms = 0; ms < INT64_C(1) << 52; ms = ms * 3 + 1000 * (ms % 2) + 1) {
         char text[DURATION_TEXT];
         int64_t back = -1;
@@ -149,17 +141,4 @@ static void what_was_written_is_read_back(void **state)
         assert_int_equal(duration_parse(slice_of(text), &back), 0);
         assert_true(back == ms);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_number_and_a_unit_are_read),
-        cmocka_unit_test(anything_else_is_refused_and_sets_nothing),
-        cmocka_unit_test(only_the_slice_is_read),
-        cmocka_unit_test(the_largest_unit_that_divides_is_written),
-        cmocka_unit_test(duration_is_spoken_in_hours_minutes_and_seconds),
-        cmocka_unit_test(what_was_written_is_read_back),
-    };
-    return cmocka_run_group_tests_name("duration", tests, NULL, NULL);
 }

@@ -3,8 +3,6 @@
 #include "api/http/exchange.h"
 #include "tests/support/cmocka.h"
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 static const struct comparison {
     const char *if_none_match;
     bool matches; /* version 42 */
@@ -41,40 +39,27 @@ static const struct comparison {
     {"\"x,\"42\"", false},
 };
 
-static void a_list_of_tags_is_compared_weakly(void **state)
+TEST(a_list_of_tags_is_compared_weakly)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(COMPARISONS); i++)
         if (etag_matches(COMPARISONS[i].if_none_match, 42) != COMPARISONS[i].matches)
             fail_msg("%s", COMPARISONS[i].if_none_match);
 }
 
-static void the_largest_version_is_compared_whole(void **state)
+TEST(the_largest_version_is_compared_whole)
 {
-    (void)state;
     assert_true(etag_matches("\"9007199254740991\"", INT64_C(9007199254740991)));
     assert_false(etag_matches("\"9007199254740991\"", INT64_C(9007199254740990)));
     assert_true(etag_matches("\"0\"", 0));
 }
 
-static void a_reply_has_the_version_in_quotes(void **state)
+TEST(a_reply_has_the_version_in_quotes)
 {
     struct exchange exchange = {.head.method = "GET"};
-    (void)state;
     etag_reply(&exchange, INT64_C(9007199254740991));
     assert_int_equal(exchange.reply.header_count, 1);
     assert_string_equal(exchange.reply.headers[0].name, "ETag");
     assert_string_equal(exchange.reply.headers[0].value, "\"9007199254740991\"");
     assert_true(etag_matches(exchange.reply.headers[0].value, INT64_C(9007199254740991)));
     exchange_clear(&exchange);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_list_of_tags_is_compared_weakly),
-        cmocka_unit_test(the_largest_version_is_compared_whole),
-        cmocka_unit_test(a_reply_has_the_version_in_quotes),
-    };
-    return cmocka_run_group_tests_name("etag", tests, NULL, NULL);
 }

@@ -264,10 +264,9 @@ static int stop(void **state)
     return 0;
 }
 
-static void every_end_is_noticed_in_time(void **state)
+TEST_WITH(every_end_is_noticed_in_time, start, stop)
 {
     static void (*const STEP[])(struct name * name) = {grant, grant, renew, release};
-    (void)state;
     print_message("random %" PRIu32 "\n", world->random);
     for (int i = 0; i < STEPS; i++) {
         STEP[below(4)](&world->names[below(NAMES)]);
@@ -278,11 +277,10 @@ static void every_end_is_noticed_in_time(void **state)
     assert_false(uv_is_active((uv_handle_t *)&world->locks.expiries->timer));
 }
 
-static void what_was_released_here_costs_nothing(void **state)
+TEST_WITH(what_was_released_here_costs_nothing, start, stop)
 {
     struct name *name = &world->names[0];
     struct truth hold = {world->loop.time + 1000, true, false};
-    (void)state;
     note(name, &hold, 1);
     expiries_released(&world->locks, key_of(name));
     pass(5000);
@@ -294,10 +292,9 @@ static void what_was_released_here_costs_nothing(void **state)
     assert_int_equal(world->asked_in_all, 1);
 }
 
-static void while_redis_is_away_nothing_is_forgotten(void **state)
+TEST_WITH(while_redis_is_away_nothing_is_forgotten, start, stop)
 {
     struct name *name = &world->names[0];
-    (void)state;
     name->holds[0] = (struct truth){world->loop.time + 1000, true, false};
     note(name, &name->holds[0], 1);
     world->away = true;
@@ -310,11 +307,10 @@ static void while_redis_is_away_nothing_is_forgotten(void **state)
 }
 
 /* 200 names are asked about at once, and then the next. */
-static void thousands_that_end_at_once_are_asked_about_in_parts(void **state)
+TEST_WITH(thousands_that_end_at_once_are_asked_about_in_parts, start, stop)
 {
     enum { MANY = 5000 };
     const struct hold hold = {.ttl_ms = 1000, .holds = 1};
-    (void)state;
     for (int i = 0; i < MANY; i++) {
         char key[16];
         snprintf(key, sizeof key, "many%d", i);
@@ -327,10 +323,9 @@ static void thousands_that_end_at_once_are_asked_about_in_parts(void **state)
     assert_int_equal(world->locks.expiries->count, 0);
 }
 
-static void memory_is_bounded(void **state)
+TEST_WITH(memory_is_bounded, start, stop)
 {
     const struct hold hold = {.ttl_ms = 60000, .holds = 1};
-    (void)state;
     int i = 0;
     while (locks_left_out(&world->locks) == 0 && i < 1000000) {
         char key[40];
@@ -345,18 +340,4 @@ static void memory_is_bounded(void **state)
     expiries_released(&world->locks, slice_of("a name of usual length 0"));
     expiries_note(&world->locks, slice_of("another name of this length"), &hold);
     assert_int_equal(locks_left_out(&world->locks), 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, start, stop)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_end_is_noticed_in_time),
-        TEST(what_was_released_here_costs_nothing),
-        TEST(while_redis_is_away_nothing_is_forgotten),
-        TEST(thousands_that_end_at_once_are_asked_about_in_parts),
-        TEST(memory_is_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,13 +47,12 @@ static void is_replaced(struct scene *scene, int64_t ahead)
 }
 
 /* It goes on granting for those who see it still, by a clock that may have gone ahead unseen. */
-static void what_was_replaced_gives_no_number_that_its_successor_gives(void **state)
+TEST(what_was_replaced_gives_no_number_that_its_successor_gives)
 {
     static const struct {
         const char *url;
         int64_t lease;
     } CASES[] = {{WATCHED, LEASE_US}, {ALONE, 0}};
-    (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         struct scene scene;
         const int64_t ahead = 600 * (int64_t)SECOND_US;
@@ -65,11 +64,10 @@ static void what_was_replaced_gives_no_number_that_its_successor_gives(void **st
     }
 }
 
-static void they_grow_with_time_until_the_clock_has_caught_up(void **state)
+TEST(they_grow_with_time_until_the_clock_has_caught_up)
 {
     struct scene scene;
     const int64_t ahead = 60 * (int64_t)SECOND_US;
-    (void)state;
     scene_open(&scene, ALONE, ahead);
     assert_int_equal(numbers_at(&scene.shard.numbers, scene.now), scene.now);
     is_replaced(&scene, 0);
@@ -85,12 +83,11 @@ static void they_grow_with_time_until_the_clock_has_caught_up(void **state)
 
 /* What a clock jumps over counts as time: each way there and back takes them further by half of it,
  * and the headroom. */
-static void a_clock_that_goes_to_and_fro_takes_them_ahead_by_half_of_its_way(void **state)
+TEST(a_clock_that_goes_to_and_fro_takes_them_ahead_by_half_of_its_way)
 {
     enum { TIMES = 10 };
     struct scene scene;
     const int64_t ahead = 60 * (int64_t)SECOND_US;
-    (void)state;
     scene_open(&scene, ALONE, ahead);
     is_replaced(&scene, 0);
     const int64_t headroom = shard_headroom(&scene.guard);
@@ -103,10 +100,9 @@ static void a_clock_that_goes_to_and_fro_takes_them_ahead_by_half_of_its_way(voi
     scene_close(&scene);
 }
 
-static void without_a_clock_that_went_back_they_are_the_clocks(void **state)
+TEST(without_a_clock_that_went_back_they_are_the_clocks)
 {
     struct scene scene;
-    (void)state;
     scene_open(&scene, WATCHED, 0);
     for (int i = 0; i < 10; i++) {
         is_replaced(&scene, i * SECOND_US);
@@ -115,16 +111,4 @@ static void without_a_clock_that_went_back_they_are_the_clocks(void **state)
     assert_int_equal(scene.shard.numbers.floor, 0);
     assert_int_equal(scene.shard.numbers.level, 0);
     scene_close(&scene);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_replaced_gives_no_number_that_its_successor_gives),
-        cmocka_unit_test(they_grow_with_time_until_the_clock_has_caught_up),
-        cmocka_unit_test(a_clock_that_goes_to_and_fro_takes_them_ahead_by_half_of_its_way),
-        cmocka_unit_test(without_a_clock_that_went_back_they_are_the_clocks),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

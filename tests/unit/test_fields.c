@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 #define NO_CONTENT_TYPE "(none)"
 
 #define TOKEN "abcdefghijklmnopqrst-_"
@@ -136,20 +134,18 @@ static void assert_number(const char *operation, const char *query, const char *
 }
 
 /* One without a name could not be given, and nobody would see that it is missing. */
-static void every_field_has_its_row(void **state)
+TEST(every_field_has_its_row)
 {
-    (void)state;
     for (size_t id = 0; id < FIELD_COUNT; id++)
         if (!FIELDS[id].name || (FIELDS[id].kind == FIELD_DURATION) != (FIELDS[id].in_ms != NULL))
             fail_msg("field %zu has no row in api/http/fields.c", id);
 }
 
 /* null is what some clients send for what they do not have. */
-static void request_may_carry_nothing(void **state)
+TEST(request_may_carry_nothing)
 {
     static const char *const QUERIES[] = {NULL, "", "&", "&&"};
     static const char *const BODIES[] = {NULL, "", "null", " null\r\n"};
-    (void)state;
     for (size_t i = 0; i < ROUTE_COUNT; i++) {
         for (size_t j = 0; j < LENGTH(QUERIES); j++) {
             struct request request = {
@@ -161,7 +157,7 @@ static void request_may_carry_nothing(void **state)
     }
 }
 
-static void null_field_counts_as_absent(void **state)
+TEST(null_field_counts_as_absent)
 {
     struct request nulls = {
         .operation = "acquireLock",
@@ -170,7 +166,6 @@ static void null_field_counts_as_absent(void **state)
         .body = "{\"ttl_ms\":null,\"wait_ms\":null,\"keep_ms\":null,\"owner\":null,\"mode\":null,"
                 "\"limit\":null,\"token\":null,\"meta\":null,\"confirm\":null}"};
     struct request unknown = {.operation = "acquireLock", .body = "{\"nonsense\":null}"};
-    (void)state;
     struct reading *reading = read_well(&nulls);
     assert_int_equal(reading->exchange.parameters.given,
                      FIELD_BIT(FIELD_TTL) | FIELD_BIT(FIELD_LOCK_TOKEN));
@@ -239,9 +234,8 @@ static const struct number {
     {"listLocks", "limit=1000", NULL, FIELD_PAGE, 1000},
 };
 
-static void number_at_its_bound_is_read(void **state)
+TEST(number_at_its_bound_is_read)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(NUMBERS); i++) {
         const struct number *number = &NUMBERS[i];
         assert_number(number->operation, number->query, NULL, number->id, number->number);
@@ -419,9 +413,8 @@ static const struct wrong {
     {"getMetrics", NULL, "x", "body", "takes no body"},
 };
 
-static void invalid_field_is_refused_by_name(void **state)
+TEST(invalid_field_is_refused_by_name)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(WRONG); i++) {
         struct request request = {
             .operation = WRONG[i].operation, .query = WRONG[i].query, .body = WRONG[i].body};
@@ -453,20 +446,18 @@ static void try_names(size_t count, bool fits)
     reading_close(reading);
 }
 
-static void list_has_1_to_64_names(void **state)
+TEST(list_has_1_to_64_names)
 {
-    (void)state;
     try_names(1, true);
     try_names(64, true);
     try_names(65, false);
 }
 
-static void last_event_id_wins_over_query(void **state)
+TEST(last_event_id_wins_over_query)
 {
     struct request request = {
         .operation = "watchLock", .query = "after=5", .last_event_id = "1763715600000000"};
     struct request alone = {.operation = "watchLocks", .last_event_id = "7"};
-    (void)state;
     struct reading *reading = read_well(&request);
     assert_int_equal(reading->exchange.parameters.numbers[FIELD_AFTER], 1763715600000000);
     reading_close(reading);
@@ -482,10 +473,9 @@ static void last_event_id_wins_over_query(void **state)
 }
 
 /* Only a stream goes on where it stopped. */
-static void last_event_id_is_ignored_without_a_stream(void **state)
+TEST(last_event_id_is_ignored_without_a_stream)
 {
     struct request request = {.operation = "watchLock", .query = "after=5"};
-    (void)state;
     struct reading *reading = read_well(&request);
     reading->exchange.parameters = (struct parameters){.given = 0};
     reading->exchange.head.last_event_id = "7";
@@ -496,10 +486,9 @@ static void last_event_id_is_ignored_without_a_stream(void **state)
     reading_close(reading);
 }
 
-static void longest_ttl_is_a_setting(void **state)
+TEST(longest_ttl_is_a_setting)
 {
     struct request request = {.operation = "acquireLock", .query = "ttl=61s"};
-    (void)state;
     longest_ttl_ms = 60000;
     assert_wrong(&request, "ttl",
                  "from 100ms to 1m, as one number and one unit (ms, s, m or h). The longest is "
@@ -558,9 +547,8 @@ static void try_length(const struct text *text, size_t length)
     reading_close(reading);
 }
 
-static void text_has_shortest_and_longest_length(void **state)
+TEST(text_has_shortest_and_longest_length)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(TEXTS); i++) {
         if (TEXTS[i].shortest > 0)
             try_length(&TEXTS[i], TEXTS[i].shortest - 1);
@@ -570,12 +558,11 @@ static void text_has_shortest_and_longest_length(void **state)
     }
 }
 
-static void length_is_counted_in_decoded_bytes(void **state)
+TEST(length_is_counted_in_decoded_bytes)
 {
     static char query[1000] = "owner=", body[1000] = "{\"owner\":\"";
     struct request in_query = {.operation = "acquireLock", .query = query};
     struct request in_body = {.operation = "acquireLock", .body = body};
-    (void)state;
     for (int i = 0; i < 64; i++) {
         strcat(query, "%C3%A9");
         strcat(body, i % 2 ? "\xc3\xa9" : "\\u00e9");
@@ -589,11 +576,10 @@ static void length_is_counted_in_decoded_bytes(void **state)
     assert_wrong(&in_body, "owner", "expected");
 }
 
-static void query_is_decoded_value_by_value(void **state)
+TEST(query_is_decoded_value_by_value)
 {
     struct request request = {.operation = "acquireLock",
                               .query = "&owner=a%26b%3Dc+%2B=d&&mode=shared&limit=%33"};
-    (void)state;
     struct reading *reading = read_well(&request);
     const struct parameters *parameters = &reading->exchange.parameters;
     assert_true(slice_equals(parameters->texts[FIELD_OWNER], "a&b=c++=d"));
@@ -602,13 +588,12 @@ static void query_is_decoded_value_by_value(void **state)
     reading_close(reading);
 }
 
-static void query_body_and_header_may_be_mixed(void **state)
+TEST(query_body_and_header_may_be_mixed)
 {
     struct request request = {.operation = "acquireLock",
                               .query = "ttl=5s&mode=shared",
                               .body = "{\"owner\":\"me\",\"limit\":2,\"meta\":{ \"a\" : [1, 2] }}",
                               .lock_token = TOKEN};
-    (void)state;
     struct reading *reading = read_well(&request);
     const struct parameters *parameters = &reading->exchange.parameters;
     assert_int_equal(parameters->numbers[FIELD_TTL], 5000);
@@ -621,10 +606,9 @@ static void query_body_and_header_may_be_mixed(void **state)
     reading_close(reading);
 }
 
-static void invalid_token_header_is_refused(void **state)
+TEST(invalid_token_header_is_refused)
 {
     static const char *const BAD[] = {"", "short", "abcdefghijklmnopqrst.!", TOKEN " "};
-    (void)state;
     for (size_t i = 0; i < LENGTH(BAD); i++) {
         struct request request = {.operation = "renewLock", .lock_token = BAD[i]};
         assert_wrong(&request, "Lock-Token", "expected 22 to 128 characters");
@@ -634,23 +618,21 @@ static void invalid_token_header_is_refused(void **state)
     assert_wrong(&twice, "Lock-Token", "more than once");
 }
 
-static void header_of_another_service_is_refused_with_what_to_send(void **state)
+TEST(header_of_another_service_is_refused_with_what_to_send)
 {
     struct request foreign = {
         .operation = "renewLock", .lock_token = TOKEN, .has_x_lock_token = true};
     struct request idempotent = {.operation = "acquireLocks", .has_idempotency_key = true};
     struct request health = {
         .operation = "getLiveness", .has_x_lock_token = true, .has_idempotency_key = true};
-    (void)state;
     assert_wrong(&foreign, "X-Lock-Token", "Send the token as Lock-Token.");
     assert_wrong(&idempotent, "Idempotency-Key", "send Lock-Token, 22 to 128 characters");
     reading_close(read_well(&health));
 }
 
-static void token_header_is_ignored_where_none_is_taken(void **state)
+TEST(token_header_is_ignored_where_none_is_taken)
 {
     struct request request = {.operation = "listLocks", .lock_token = "?"};
-    (void)state;
     struct reading *reading = read_well(&request);
     assert_int_equal(reading->exchange.parameters.given, 0);
     reading_close(reading);
@@ -671,9 +653,8 @@ static void try_meta(size_t length, bool fits)
     reading_close(reading);
 }
 
-static void meta_has_at_most_1024_compact_bytes(void **state)
+TEST(meta_has_at_most_1024_compact_bytes)
 {
-    (void)state;
     try_meta(100, true);
     try_meta(1024, true);
     try_meta(1025, false);
@@ -684,14 +665,13 @@ static void meta_has_at_most_1024_compact_bytes(void **state)
 }
 
 /* Measured and kept as it was sent, without the space between its parts. */
-static void meta_is_kept_as_it_was_sent(void **state)
+TEST(meta_is_kept_as_it_was_sent)
 {
     static const char *const AROUND[][2] = {
         {"{\"meta\":", "}"},
         {" { \"ttl_ms\" : 5000 , \"met\\u0061\" :", ", \"owner\" : \"m,e}\" } "},
         {"{\"owner\":\"{\\\"meta\\\":1\",\"meta\":", ",\"ttl_ms\":5000}"}};
     static char body[3000], meta[2000] = "{\"n\" : [0.10", kept[2000] = "{\"n\":[0.10";
-    (void)state;
     while (strlen(kept) < 1017) { /* as JSON writes these numbers, it would be longer */
         strcat(meta, " , 1e5");
         strcat(kept, ",1e5");
@@ -708,11 +688,10 @@ static void meta_is_kept_as_it_was_sent(void **state)
     }
 }
 
-static void meta_in_query_is_read_as_in_body(void **state)
+TEST(meta_in_query_is_read_as_in_body)
 {
     struct request request = {.operation = "acquireLock",
                               .query = "wait=0&meta=%7b%20%22a%22:%20[0.10,%201e5]%20}&ttl=5s"};
-    (void)state;
     struct reading *reading = read_well(&request);
     assert_true(slice_equals(reading->exchange.parameters.texts[FIELD_META], "{\"a\":[0.10,1e5]}"));
     reading_close(reading);
@@ -739,9 +718,8 @@ static const struct media {
     {" application/json", false},
 };
 
-static void body_is_json_by_content_type(void **state)
+TEST(body_is_json_by_content_type)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(MEDIA); i++) {
         struct request request = {
             .operation = "acquireLock", .body = "{}", .content_type = MEDIA[i].content_type};
@@ -752,16 +730,15 @@ static void body_is_json_by_content_type(void **state)
     }
 }
 
-static void empty_body_needs_no_content_type(void **state)
+TEST(empty_body_needs_no_content_type)
 {
     struct request request = {.operation = "acquireLock", .body = "", .content_type = "text/plain"};
-    (void)state;
     reading_close(read_well(&request));
 }
 
 /* They are for who sends the body, and not about how it is read. What is JSON,
  * tests/unit/test_json.c shows. */
-static void malformed_json_is_explained(void **state)
+TEST(malformed_json_is_explained)
 {
     static const struct {
         const char *body, *said;
@@ -773,14 +750,13 @@ static void malformed_json_is_explained(void **state)
         {"{\"ttl_ms\":1000,\"ttl_ms\":1000}", "a key occurs twice"},
         {"nonsense", "invalid token near 'nonsense'"},
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(BAD); i++) {
         struct request request = {.operation = "acquireLock", .body = BAD[i].body};
         assert_refused(&request, 400, "invalid_json", "", BAD[i].said);
     }
 }
 
-static void json_that_is_no_object_is_refused_by_type(void **state)
+TEST(json_that_is_no_object_is_refused_by_type)
 {
     static const struct {
         const char *body, *said;
@@ -793,7 +769,6 @@ static void json_that_is_no_object_is_refused_by_type(void **state)
         {"true", "got true"},
         {"false", "got false"},
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(OTHERS); i++) {
         struct request request = {.operation = "acquireLock", .body = OTHERS[i].body};
         assert_wrong(&request, "body", OTHERS[i].said);
@@ -812,11 +787,10 @@ static void nest(char *body, const char *open, const char *middle, const char *c
     strcat(body, "}}");
 }
 
-static void json_nests_at_most_16_levels(void **state)
+TEST(json_nests_at_most_16_levels)
 {
     static char body[40000];
     struct request request = {.operation = "acquireLock", .body = body};
-    (void)state;
     nest(body, "{\"a\":", "1", "}", 16);
     reading_close(read_well(&request));
     nest(body, "{\"a\":", "1", "}", 17);
@@ -830,22 +804,20 @@ static void json_nests_at_most_16_levels(void **state)
     assert_refused(&request, 400, "invalid_json", "", "more than 16 levels deep");
 }
 
-static void brackets_in_strings_do_not_nest(void **state)
+TEST(brackets_in_strings_do_not_nest)
 {
     struct request request = {
         .operation = "acquireLock",
         .body = "{\"meta\":{\"[[[[[[[[[[[[[[[[[[[[\":\"\\\"{{{{{{{{{{{{{{{{{{{{\",\"b\":\"\\\\\","
                 "\"c\":[[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[],[]]}}"};
-    (void)state;
     reading_close(read_well(&request));
 }
 
-static void long_unknown_name_is_cut(void **state)
+TEST(long_unknown_name_is_cut)
 {
     static char body[600] = "{\"x", query[600] = "", start[64] = "x";
     struct request in_body = {.operation = "acquireLock", .body = body};
     struct request in_query = {.operation = "acquireLock", .query = query};
-    (void)state;
     memset(query, 'q', 500);
     char name[61] = "";
     memset(name, 'q', 60);
@@ -858,10 +830,9 @@ static void long_unknown_name_is_cut(void **state)
     assert_wrong(&in_body, start, "unknown field");
 }
 
-static void name_that_is_no_utf8_is_refused(void **state)
+TEST(name_that_is_no_utf8_is_refused)
 {
     struct request request = {.operation = "acquireLock", .query = "\xff=1"};
-    (void)state;
     struct reading *reading = reading_of(&request);
     assert_false(reading->read);
     assert_int_equal(reading->exchange.reply.status, 400);
@@ -869,10 +840,9 @@ static void name_that_is_no_utf8_is_refused(void **state)
     reading_close(reading);
 }
 
-static void handler_refuses_field_by_name(void **state)
+TEST(handler_refuses_field_by_name)
 {
     struct exchange exchange = {.head.target = "/locks/a"};
-    (void)state;
     field_refuse(&exchange, FIELD_LIMIT, "only with mode=shared");
     assert_int_equal(exchange.reply.status, 400);
     assert_non_null(strstr(exchange.reply.body, "\"parameter\":\"limit\""));
@@ -882,39 +852,4 @@ static void handler_refuses_field_by_name(void **state)
     field_refuse(&list, FIELD_CURSOR, "no");
     assert_non_null(strstr(list.reply.body, "\"parameter\":\"cursor\""));
     exchange_clear(&list);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_field_has_its_row),
-        cmocka_unit_test(request_may_carry_nothing),
-        cmocka_unit_test(null_field_counts_as_absent),
-        cmocka_unit_test(number_at_its_bound_is_read),
-        cmocka_unit_test(invalid_field_is_refused_by_name),
-        cmocka_unit_test(longest_ttl_is_a_setting),
-        cmocka_unit_test(list_has_1_to_64_names),
-        cmocka_unit_test(last_event_id_wins_over_query),
-        cmocka_unit_test(last_event_id_is_ignored_without_a_stream),
-        cmocka_unit_test(text_has_shortest_and_longest_length),
-        cmocka_unit_test(length_is_counted_in_decoded_bytes),
-        cmocka_unit_test(query_is_decoded_value_by_value),
-        cmocka_unit_test(query_body_and_header_may_be_mixed),
-        cmocka_unit_test(invalid_token_header_is_refused),
-        cmocka_unit_test(header_of_another_service_is_refused_with_what_to_send),
-        cmocka_unit_test(token_header_is_ignored_where_none_is_taken),
-        cmocka_unit_test(meta_has_at_most_1024_compact_bytes),
-        cmocka_unit_test(meta_is_kept_as_it_was_sent),
-        cmocka_unit_test(meta_in_query_is_read_as_in_body),
-        cmocka_unit_test(body_is_json_by_content_type),
-        cmocka_unit_test(empty_body_needs_no_content_type),
-        cmocka_unit_test(malformed_json_is_explained),
-        cmocka_unit_test(json_that_is_no_object_is_refused_by_type),
-        cmocka_unit_test(json_nests_at_most_16_levels),
-        cmocka_unit_test(brackets_in_strings_do_not_nest),
-        cmocka_unit_test(long_unknown_name_is_cut),
-        cmocka_unit_test(name_that_is_no_utf8_is_refused),
-        cmocka_unit_test(handler_refuses_field_by_name),
-    };
-    return cmocka_run_group_tests_name("fields", tests, NULL, NULL);
 }

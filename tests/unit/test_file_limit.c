@@ -11,9 +11,8 @@ static rlim_t limit_of(size_t workers, bool has_admin_listener)
     return 2 * file_limit_others(workers, has_admin_listener);
 }
 
-static void low_limit_leaves_half_for_connections(void **state)
+TEST(low_limit_leaves_half_for_connections)
 {
-    (void)state;
     for (int admin = 0; admin < 2; admin++)
         for (size_t workers = 2; workers <= USUAL; workers++) {
             rlim_t limit = limit_of(workers, admin);
@@ -22,36 +21,22 @@ static void low_limit_leaves_half_for_connections(void **state)
         }
 }
 
-static void sixteen_processors_start_with_1024_files(void **state)
+TEST(sixteen_processors_start_with_1024_files)
 {
-    (void)state;
     size_t workers = file_limit_workers(1024, USUAL, false);
     assert_in_range(workers, 2, USUAL - 1);
     assert_in_range(file_limit_others(workers, false), 1, 512);
 }
 
-static void high_limit_lowers_nothing(void **state)
+TEST(high_limit_lowers_nothing)
 {
-    (void)state;
     assert_int_equal(file_limit_workers(20000, USUAL, true), USUAL);
     assert_int_equal(file_limit_workers(RLIM_INFINITY, 256, true), 256);
 }
 
-static void one_worker_is_the_least(void **state)
+TEST(one_worker_is_the_least)
 {
-    (void)state;
     assert_int_equal(file_limit_workers(0, USUAL, false), ONE);
     assert_int_equal(file_limit_workers(limit_of(ONE, false) - 1, USUAL, false), ONE);
     assert_int_equal(file_limit_workers(1024, ONE, false), ONE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(low_limit_leaves_half_for_connections),
-        cmocka_unit_test(sixteen_processors_start_with_1024_files),
-        cmocka_unit_test(high_limit_lowers_nothing),
-        cmocka_unit_test(one_worker_is_the_least),
-    };
-    return cmocka_run_group_tests_name("file_limit", tests, NULL, NULL);
 }

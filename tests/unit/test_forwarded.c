@@ -5,9 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-#define TRACE         "4bf92f3577b34da6a3ce929d0e0e4736"
-#define PARENT        "00f067aa0ba902b7"
+#define TRACE  "4bf92f3577b34da6a3ce929d0e0e4736"
+#define PARENT "00f067aa0ba902b7"
 
 static const struct {
     const char *traceparent;
@@ -40,9 +39,8 @@ static const struct {
     {"00-" TRACE "-" PARENT "-0x", ""},
 };
 
-static void a_trace_is_taken_as_it_is_or_not_at_all(void **state)
+TEST(a_trace_is_taken_as_it_is_or_not_at_all)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(TRACES); i++) {
         char id[EXCHANGE_TRACE_ID_LENGTH + 1] = "before";
         forwarded_trace_id(TRACES[i].traceparent, id);
@@ -53,10 +51,9 @@ static void a_trace_is_taken_as_it_is_or_not_at_all(void **state)
 
 /* Each byte of a good one, replaced by every other: hexadecimal digits in lower case may be others
  * of them, and nothing else may be anything else. */
-static void no_other_byte_will_do(void **state)
+TEST(no_other_byte_will_do)
 {
     static const char GOOD[] = "00-" TRACE "-" PARENT "-01";
-    (void)state;
     for (size_t at = 0; at < sizeof GOOD - 1; at++) {
         for (int c = 1; c < 256; c++) {
             char text[sizeof GOOD], id[EXCHANGE_TRACE_ID_LENGTH + 1];
@@ -90,23 +87,12 @@ static const struct {
     {"1111111111111111111111111111111111111111111111111111", ""},
 };
 
-static void a_client_is_the_last_address(void **state)
+TEST(a_client_is_the_last_address)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(CLIENTS); i++) {
         char address[INET6_ADDRSTRLEN] = "before";
         forwarded_client(CLIENTS[i].field, address);
         if (strcmp(address, CLIENTS[i].address) != 0)
             fail_msg("%s: %s", CLIENTS[i].field, address);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_trace_is_taken_as_it_is_or_not_at_all),
-        cmocka_unit_test(no_other_byte_will_do),
-        cmocka_unit_test(a_client_is_the_last_address),
-    };
-    return cmocka_run_group_tests_name("origin", tests, NULL, NULL);
 }

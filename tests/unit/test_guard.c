@@ -104,12 +104,11 @@ static void note_error(void *context, const char *error)
     *ret = error;
 }
 
-static void hold_under_an_unknown_epoch_is_not_reported(void **state)
+TEST(hold_under_an_unknown_epoch_is_not_reported)
 {
     const struct guard_options options = {.quarantine_ms = QUARANTINE_AUTO};
     struct scene scene;
     const char *error = NULL;
-    (void)state;
     scene_open(&scene, ALONE, &options);
     assert_false(guard_covers(scene.guard, 0, TTL_MS));
     guard_await(scene.guard, 0, note_error, &error);
@@ -118,13 +117,12 @@ static void hold_under_an_unknown_epoch_is_not_reported(void **state)
     scene_close(&scene);
 }
 
-static void hold_needs_no_epoch_if_there_is_no_quarantine(void **state)
+TEST(hold_needs_no_epoch_if_there_is_no_quarantine)
 {
     static const struct guard_options CASES[] = {
         {.quarantine_ms = QUARANTINE_OFF},
         {.quarantine_ms = QUARANTINE_AUTO, .is_embedded = true},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         struct scene scene;
         scene_open(&scene, ALONE, &CASES[i]);
@@ -135,9 +133,8 @@ static void hold_needs_no_epoch_if_there_is_no_quarantine(void **state)
 
 /* Our clock stood still meanwhile: by it, the server that was started an hour ago seems to be older
  * than what is known of the one before, as only a replica would be that has confirmed all. */
-static void server_that_was_started_in_our_sleep_is_none_that_was_promoted(void **state)
+TEST(server_that_was_started_in_our_sleep_is_none_that_was_promoted)
 {
-    (void)state;
     for (int sleeps = 0; sleeps < 2; sleeps++) {
         struct scene scene;
         scene_open_known(&scene, ALONE, (struct guard_options){.replicas = 1});
@@ -156,7 +153,7 @@ static void server_that_was_started_in_our_sleep_is_none_that_was_promoted(void 
 }
 
 /* The first to meet the other server knew nothing of the one before, and took it for new. */
-static void epoch_of_another_server_counts_its_primary_lease(void **state)
+TEST(epoch_of_another_server_counts_its_primary_lease)
 {
     static const struct {
         const char *url, *run;
@@ -166,7 +163,6 @@ static void epoch_of_another_server_counts_its_primary_lease(void **state)
         {WATCHED, OLD, 10 * SECOND_US + MARGIN_US},
         {ALONE, NEW, 10 * SECOND_US + MARGIN_US},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         struct scene scene;
         scene_open_known(&scene, CASES[i].url, (struct guard_options){0});
@@ -180,10 +176,9 @@ static void epoch_of_another_server_counts_its_primary_lease(void **state)
 }
 
 /* No worker was there when the clock went back: the epoch alone says so. */
-static void quarantine_of_the_future_is_as_long_as_a_new_one(void **state)
+TEST(quarantine_of_the_future_is_as_long_as_a_new_one)
 {
     struct scene scene;
-    (void)state;
     scene_open_known(&scene, ALONE, (struct guard_options){0});
     scene.shard->known.is_known = false;
     scene.epoch.since = clock_now() + 3600 * (int64_t)SECOND_US;
@@ -195,9 +190,8 @@ static void quarantine_of_the_future_is_as_long_as_a_new_one(void **state)
 }
 
 /* Which worker meets it: one that knew the server before, or one that reads of it in the epoch. */
-static void only_what_has_followed_nobody_keeps_all(void **state)
+TEST(only_what_has_followed_nobody_keeps_all)
 {
-    (void)state;
     for (int is_known = 0; is_known < 2; is_known++) {
         for (int has_followed = 0; has_followed < 2; has_followed++) {
             struct scene scene;
@@ -212,7 +206,7 @@ static void only_what_has_followed_nobody_keeps_all(void **state)
 }
 
 /* An older file has the epoch of an older window, or a shorter span of the same one. */
-static void older_epoch_begins_quarantine_though_redis_keeps_all(void **state)
+TEST(older_epoch_begins_quarantine_though_redis_keeps_all)
 {
     static const struct {
         int64_t turns, span; /* more than before */
@@ -221,7 +215,6 @@ static void older_epoch_begins_quarantine_though_redis_keeps_all(void **state)
         {0, 0, false}, {0, SECOND_US, false}, {60 * (int64_t)SECOND_US, -SECOND_US, false},
         {0, -1, true}, {-1, SECOND_US, true},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         struct scene scene;
         scene_open_known(&scene, ALONE, (struct guard_options){.keeps_all = true});
@@ -235,10 +228,9 @@ static void older_epoch_begins_quarantine_though_redis_keeps_all(void **state)
 }
 
 /* Another worker may have made it longer since: the stamp of a call tells that there was one. */
-static void quarantine_counts_until_the_epoch_was_read_after_it(void **state)
+TEST(quarantine_counts_until_the_epoch_was_read_after_it)
 {
     struct scene scene;
-    (void)state;
     scene_open_known(&scene, ALONE, (struct guard_options){0});
     int64_t opens = scene.epoch.opens = clock_now() + 20000;
     scene_look(&scene);
@@ -249,20 +241,4 @@ static void quarantine_counts_until_the_epoch_was_read_after_it(void **state)
     scene_look(&scene);
     assert_int_equal(scene.shard->quarantine.opens, 0);
     scene_close(&scene);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hold_under_an_unknown_epoch_is_not_reported),
-        cmocka_unit_test(hold_needs_no_epoch_if_there_is_no_quarantine),
-        cmocka_unit_test(server_that_was_started_in_our_sleep_is_none_that_was_promoted),
-        cmocka_unit_test(epoch_of_another_server_counts_its_primary_lease),
-        cmocka_unit_test(quarantine_of_the_future_is_as_long_as_a_new_one),
-        cmocka_unit_test(older_epoch_begins_quarantine_though_redis_keeps_all),
-        cmocka_unit_test(only_what_has_followed_nobody_keeps_all),
-        cmocka_unit_test(quarantine_counts_until_the_epoch_was_read_after_it),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
 #define TEXT(literal)                                                                              \
     {                                                                                              \
         literal, sizeof(literal) - 1                                                               \
@@ -171,9 +170,8 @@ static const char *judge(const struct row *row)
     return check.refusal;
 }
 
-static void requests_are_judged(void **state)
+TEST(requests_are_judged)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(ROWS); i++) {
         const struct row *row = &ROWS[i];
         const char *why = judge(row);
@@ -185,21 +183,11 @@ static void requests_are_judged(void **state)
 }
 
 /* The first thing that is wrong is what the client is told. */
-static void the_first_reason_counts(void **state)
+TEST(the_first_reason_counts)
 {
     struct head_check check;
-    (void)state;
     head_check_begin(&check, slice_of("GET"), slice_of("/#"), slice_of("HTTP/9.9"));
     head_check_field(&check, slice_of("X Y"), slice_of(""));
     assert_false(head_check_passes(&check));
     assert_non_null(strstr(check.refusal, "target"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_are_judged),
-        cmocka_unit_test(the_first_reason_counts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,9 +117,8 @@ static void check_peaks(const struct stream *stream, size_t parts)
     free(merged);
 }
 
-static void what_it_says_is_within_its_bounds(void **state)
+TEST(what_it_says_is_within_its_bounds)
 {
-    (void)state;
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct stream *stream = calloc(1, sizeof *stream);
         size_t parts = round % 2 ? PARTS : 1;
@@ -133,12 +132,11 @@ static void what_it_says_is_within_its_bounds(void **state)
     }
 }
 
-static void few_names_are_counted_exactly(void **state)
+TEST(few_names_are_counted_exactly)
 {
     static struct heavy_hitters one, other, empty;
     const struct heavy_hitters *all[] = {&one, &empty, &other};
     size_t count;
-    (void)state;
     heavy_hitters_add(&one, 1, slice_of("a"), 3);
     heavy_hitters_add(&one, 1, slice_of("b"), 5);
     heavy_hitters_add(&other, 9, slice_of("a"), 4);
@@ -155,12 +153,11 @@ static void few_names_are_counted_exactly(void **state)
 
 /* A name that came once inherits the count of the least one, and stands behind those that really
  * came as often. */
-static void what_is_certain_counts(void **state)
+TEST(what_is_certain_counts)
 {
     static struct heavy_hitters hitters;
     const struct heavy_hitters *all[] = {&hitters};
     size_t count;
-    (void)state;
     for (uint64_t i = 0; i < HEAVY_HITTERS_MOST; i++) {
         char text[16];
         heavy_hitters_add(&hitters, i, name_of((uint32_t)i, text), 40 + i);
@@ -174,14 +171,4 @@ static void what_is_certain_counts(void **state)
     assert_int_equal(merged[count - 1].value, 42);
     assert_int_equal(merged[count - 1].error, 41);
     free(merged);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_names_are_counted_exactly),
-        cmocka_unit_test(what_is_certain_counts),
-        cmocka_unit_test(what_it_says_is_within_its_bounds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,9 +34,8 @@ static const struct pair {
     {"[::1]", "[::1]:80", false, false},
 };
 
-static void final_dot_makes_another_name_of_a_single_label_only(void **state)
+TEST(final_dot_makes_another_name_of_a_single_label_only)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof PAIRS / sizeof *PAIRS; i++) {
         const struct pair *pair = &PAIRS[i];
         struct slice one = slice_of(pair->one), other = slice_of(pair->other);
@@ -47,12 +46,4 @@ static void final_dot_makes_another_name_of_a_single_label_only(void **state)
             host_authorities_equal(other, one) != pair->authorities_equal)
             fail_msg("the authorities %s and %s", pair->one, pair->other);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(final_dot_makes_another_name_of_a_single_label_only),
-    };
-    return cmocka_run_group_tests_name("host_name", tests, NULL, NULL);
 }

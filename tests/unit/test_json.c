@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 /* Bytes, NULs included. */
 struct text {
     const char *bytes;
@@ -214,31 +212,27 @@ static void assert_all_refused(const struct text *values, size_t count)
         assert_refused(document_of(values[i], room, sizeof room));
 }
 
-static void malformed_value_is_refused(void **state)
+TEST(malformed_value_is_refused)
 {
-    (void)state;
     assert_all_refused(NO_VALUES, LENGTH(NO_VALUES));
 }
 
-static void ambiguous_value_is_refused(void **state)
+TEST(ambiguous_value_is_refused)
 {
-    (void)state;
     assert_all_refused(NOT_OURS, LENGTH(NOT_OURS));
 }
 
-static void malformed_document_is_refused(void **state)
+TEST(malformed_document_is_refused)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(NO_DOCUMENTS); i++)
         assert_refused(NO_DOCUMENTS[i]);
     for (size_t i = 0; i < LENGTH(OTHER_DOCUMENTS); i++)
         assert_refused(OTHER_DOCUMENTS[i]);
 }
 
-static void value_is_accepted_and_kept(void **state)
+TEST(value_is_accepted_and_kept)
 {
     char room[256];
-    (void)state;
     for (size_t i = 0; i < LENGTH(VALUES); i++) {
         struct exchange exchange;
         if (!is_read(&exchange, document_of(VALUES[i].text, room, sizeof room)))
@@ -255,7 +249,7 @@ static void value_is_accepted_and_kept(void **state)
 }
 
 /* As the fields of a request are, so is the white space around them. */
-static void document_is_accepted(void **state)
+TEST(document_is_accepted)
 {
     static const struct text DOCUMENTS[] = {
         TEXT("{}"),
@@ -265,7 +259,6 @@ static void document_is_accepted(void **state)
         TEXT("{ \"owner\" : \"me\" , \"mode\" : \"shared\" }"),
         TEXT("{\"\\u006fwner\":\"\\u006de\"}"),
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(DOCUMENTS); i++) {
         struct exchange exchange;
         if (!is_read(&exchange, DOCUMENTS[i]))
@@ -275,16 +268,4 @@ static void document_is_accepted(void **state)
             assert_true(slice_equals(exchange.parameters.texts[FIELD_OWNER], "me"));
         exchange_clear(&exchange);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(malformed_value_is_refused),
-        cmocka_unit_test(ambiguous_value_is_refused),
-        cmocka_unit_test(malformed_document_is_refused),
-        cmocka_unit_test(value_is_accepted_and_kept),
-        cmocka_unit_test(document_is_accepted),
-    };
-    return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }

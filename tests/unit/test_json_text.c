@@ -4,9 +4,7 @@
 
 #include <stdio.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
-static void integer_is_read_however_it_is_written(void **state)
+TEST(integer_is_read_however_it_is_written)
 {
     static const struct {
         const char *text;
@@ -48,7 +46,6 @@ static void integer_is_read_however_it_is_written(void **state)
         {"null", false, 0},
         {"\"1\"", false, 0},
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(ALL); i++) {
         int64_t number = 7;
         json_t *value = json_text_load(slice_of(ALL[i].text), JSON_DECODE_ANY, NULL);
@@ -61,7 +58,7 @@ static void integer_is_read_however_it_is_written(void **state)
     assert_false(json_text_integer(NULL, &(int64_t){0}));
 }
 
-static void number_of_any_size_is_json(void **state)
+TEST(number_of_any_size_is_json)
 {
     static const char *const ALL[] = {
         "[10014255632117358197]",
@@ -70,7 +67,6 @@ static void number_of_any_size_is_json(void **state)
         "[\"\\\"1e999\", 1e999 ]",
         "[\"1e9\\\\\", 99999999999999999999, 1e999]",
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(ALL); i++) {
         json_t *value = json_text_load(slice_of(ALL[i]), 0, NULL);
         if (!value)
@@ -88,7 +84,7 @@ static void number_of_any_size_is_json(void **state)
 #define ZEROS_64 "0000000000000000000000000000000000000000000000000000000000000000"
 #define ZEROS    ZEROS_64 ZEROS_64 ZEROS_64 ZEROS_64 /* 0x1 with these is beyond a double in C */
 
-static void text_that_is_no_json_stays_none(void **state)
+TEST(text_that_is_no_json_stays_none)
 {
     static const char *const ALL[] = {
         "[1e999, 01e999]",
@@ -110,7 +106,6 @@ static void text_that_is_no_json_stays_none(void **state)
         "[1e999, 0X1" ZEROS "]",
         "[1e999, -0x1" ZEROS "]",
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(ALL); i++) {
         json_error_t error;
         if (json_text_load(slice_of(ALL[i]), JSON_REJECT_DUPLICATES, &error))
@@ -118,14 +113,4 @@ static void text_that_is_no_json_stays_none(void **state)
         assert_true(error.text[0]);
     }
     assert_null(json_text_load((struct slice){"[1e999,\0 1]", 11}, 0, NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(integer_is_read_however_it_is_written),
-        cmocka_unit_test(number_of_any_size_is_json),
-        cmocka_unit_test(text_that_is_no_json_stays_none),
-    };
-    return cmocka_run_group_tests_name("json_text", tests, NULL, NULL);
 }

@@ -41,9 +41,8 @@ static const struct {
                {INT64_MAX, "9223372036854775807"},
                {INT64_MIN, "-9223372036854775808"}};
 
-static void numbers_are_numbers(void **state)
+TEST(numbers_are_numbers)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof NUMBERS / sizeof *NUMBERS; i++) {
         struct line line;
         char text[LINE_LENGTH + 1], expected[64];
@@ -60,14 +59,13 @@ static void numbers_are_numbers(void **state)
     }
 }
 
-static void milliseconds_have_three_places(void **state)
+TEST(milliseconds_have_three_places)
 {
     static const struct {
         int64_t us;
         const char *text;
     } TIMES[] = {
         {0, "0.000"}, {1, "0.001"}, {999, "0.999"}, {1000, "1.000"}, {12345678, "12345.678"}};
-    (void)state;
     for (size_t i = 0; i < sizeof TIMES / sizeof *TIMES; i++) {
         struct line line;
         char text[LINE_LENGTH + 1], expected[64];
@@ -102,10 +100,9 @@ static struct slice make_up(char text[TEXT_MOST], unsigned *seed)
 }
 
 /* No pair and no line is made up by what stands in a value. */
-static void no_byte_makes_another_line_or_pair(void **state)
+TEST(no_byte_makes_another_line_or_pair)
 {
     unsigned seed = 1;
-    (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         char texts[3][TEXT_MOST];
         struct line line;
@@ -125,10 +122,9 @@ static void no_byte_makes_another_line_or_pair(void **state)
 }
 
 /* As above for logfmt: words, each behind one space, and all else between quotes. */
-static void no_byte_leaves_its_quotes(void **state)
+TEST(no_byte_leaves_its_quotes)
 {
     unsigned seed = 1;
-    (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         char text[TEXT_MOST];
         struct line line;
@@ -155,7 +151,7 @@ static void no_byte_leaves_its_quotes(void **state)
 }
 
 /* In JSON it is the same text to who parses it; in a terminal nothing turns or hides. */
-static void what_is_invisible_is_escaped(void **state)
+TEST(what_is_invisible_is_escaped)
 {
     static const enum log_format FORMATS[] = {LOG_JSON, LOG_TEXT};
     // NOLINTBEGIN(misc-misleading-bidirectional): that is what this is about
@@ -163,7 +159,6 @@ static void what_is_invisible_is_escaped(void **state)
                                "a\xe2\x80\xa8"
                                "b\xf3\xa0\x80\x81";
     // NOLINTEND(misc-misleading-bidirectional)
-    (void)state;
     for (size_t i = 0; i < sizeof FORMATS / sizeof *FORMATS; i++) {
         struct line line;
         char text[LINE_LENGTH + 1];
@@ -177,16 +172,4 @@ static void what_is_invisible_is_escaped(void **state)
         assert_string_equal(json_string_value(json_object_get(json, "lock")), NAME);
         json_decref(json);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_numbers),
-        cmocka_unit_test(milliseconds_have_three_places),
-        cmocka_unit_test(no_byte_makes_another_line_or_pair),
-        cmocka_unit_test(no_byte_leaves_its_quotes),
-        cmocka_unit_test(what_is_invisible_is_escaped),
-    };
-    return cmocka_run_group_tests_name("line", tests, NULL, NULL);
 }

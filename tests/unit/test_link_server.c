@@ -22,27 +22,24 @@ static int set_up(void **state)
     return 0;
 }
 
-static void the_same_run_knows_the_connection_before(void **state)
+TEST_WITH(the_same_run_knows_the_connection_before, set_up, NULL)
 {
-    (void)state;
     assert_int_equal(note("run", "", 11, "a"), 0);
     assert_int_equal(note("run", "", 12, "a"), 11);
     assert_int_equal(note("run", "", 0, "a"), 12);
     assert_int_equal(note("run", "", 13, "a"), 0);
 }
 
-static void another_run_does_not(void **state)
+TEST_WITH(another_run_does_not, set_up, NULL)
 {
-    (void)state;
     note("run", "", 11, "a");
     assert_int_equal(note("restarted", "", 11, "a"), 0);
     assert_int_equal(note("", "", 12, "a"), 0); /* it does not say which it is */
     assert_int_equal(note("", "", 13, "a"), 0);
 }
 
-static void switches_are_counted(void **state)
+TEST_WITH(switches_are_counted, set_up, NULL)
 {
-    (void)state;
     note("run", "", 1, "a");
     note("run", "", 2, "a");
     assert_int_equal(server.switches, 0);
@@ -52,24 +49,12 @@ static void switches_are_counted(void **state)
     assert_int_equal(server.connects, 4);
 }
 
-static void the_peer_is_the_last(void **state)
+TEST_WITH(the_peer_is_the_last, set_up, NULL)
 {
-    (void)state;
     note("run", "old", 1, "a");
     note("other", "new", 2, "b");
     assert_string_equal(server.peer.run_id, "other");
     assert_string_equal(server.peer.history, "new");
     assert_int_equal(server.peer.up_s, 7);
     assert_int_equal(server.peer.replicas, 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_same_run_knows_the_connection_before, set_up),
-        cmocka_unit_test_setup(another_run_does_not, set_up),
-        cmocka_unit_test_setup(switches_are_counted, set_up),
-        cmocka_unit_test_setup(the_peer_is_the_last, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

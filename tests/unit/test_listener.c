@@ -9,8 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 static const struct good {
     const char *text;
     const char *url; /* without the port */
@@ -21,9 +19,8 @@ static const struct good {
     {"127.0.0.1:00000", "127.0.0.1:", true}, {"LocalHost.:0", "127.0.0.1:", true},
 };
 
-static void an_address_with_port_0_gets_a_free_port(void **state)
+TEST(an_address_with_port_0_gets_a_free_port)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(GOOD); i++) {
         struct listener listener;
         struct failure failure = {""};
@@ -38,13 +35,12 @@ static void an_address_with_port_0_gets_a_free_port(void **state)
     }
 }
 
-static void ipv6_stands_in_brackets(void **state)
+TEST(ipv6_stands_in_brackets)
 {
     static const struct good SIX[] = {{"[::1]:0", "[::1]:", true}, {"[::]:0", "[::]:", false}};
     int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const struct sockaddr_in6 loopback = {.sin6_family = AF_INET6,
                                           .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    (void)state;
     bool known = fd >= 0 && bind(fd, (const struct sockaddr *)&loopback, sizeof loopback) == 0;
     if (fd >= 0)
         close(fd);
@@ -59,10 +55,9 @@ static void ipv6_stands_in_brackets(void **state)
 }
 
 /* Between the choice of the port and the first listen(2), no other program gets it. */
-static void free_port_stays_reserved(void **state)
+TEST(free_port_stays_reserved)
 {
     struct listener listener;
-    (void)state;
     assert_int_equal(listener_init(&listener, "listen", "127.0.0.1:0", NULL), 0);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(fd, (const struct sockaddr *)&listener.address, listener.length), -1);
@@ -71,7 +66,7 @@ static void free_port_stays_reserved(void **state)
     close(listener.reserves);
 }
 
-static void other_addresses_are_refused_with_an_example(void **state)
+TEST(other_addresses_are_refused_with_an_example)
 {
     static const char *const BAD[] = {
         "",
@@ -106,7 +101,6 @@ static void other_addresses_are_refused_with_an_example(void **state)
         " 127.0.0.1:80",
         "1234567890123456789012345678901234567890123456789012345678901234:80",
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(BAD); i++) {
         struct listener listener;
         struct failure failure = {""};
@@ -133,10 +127,9 @@ static int stranger(int option, char address[32])
     return fd;
 }
 
-static void a_port_in_use_is_refused_even_if_it_would_be_shared(void **state)
+TEST(a_port_in_use_is_refused_even_if_it_would_be_shared)
 {
     static const int OPTIONS[] = {SO_REUSEADDR, SO_REUSEPORT};
-    (void)state;
     for (size_t i = 0; i < LENGTH(OPTIONS); i++) {
         char address[32];
         struct listener listener;
@@ -149,11 +142,10 @@ static void a_port_in_use_is_refused_even_if_it_would_be_shared(void **state)
     }
 }
 
-static void an_address_of_another_machine_is_refused(void **state)
+TEST(an_address_of_another_machine_is_refused)
 {
     struct listener listener;
     struct failure failure = {""};
-    (void)state;
     /* From the range that is kept for documentation. */
     assert_int_equal(listener_init(&listener, "listen", "192.0.2.1:0", &failure), -EADDRNOTAVAIL);
     assert_non_null(strstr(failure.text, "192.0.2.1:0"));
@@ -168,12 +160,11 @@ static void refused_by(int fd, const struct listener *listener)
     assert_int_equal(errno, ECONNREFUSED);
 }
 
-static void workers_share_the_port(void **state)
+TEST(workers_share_the_port)
 {
     struct listener listener;
     struct failure failure = {""};
     int fds[3];
-    (void)state;
     assert_int_equal(listener_init(&listener, "listen", "127.0.0.1:0", NULL), 0);
     int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     refused_by(client, &listener); /* nobody listens yet */
@@ -205,11 +196,10 @@ static int tcp_option(int fd, int option)
 /* The kernel gives up where the user timeout has passed and one probe was not answered, so that
  * must not be before the last one. 15,000 silent connections are enough for probes to be lost even
  * on one machine. */
-static void a_lost_probe_ends_no_connection(void **state)
+TEST(a_lost_probe_ends_no_connection)
 {
     struct listener listener;
     struct failure failure;
-    (void)state;
     assert_int_equal(listener_init(&listener, "listen", "127.0.0.1:0", &failure), 0);
     int fd = listener_socket(&listener, &failure);
     int probes = tcp_option(fd, TCP_KEEPCNT);
@@ -220,12 +210,11 @@ static void a_lost_probe_ends_no_connection(void **state)
     close(fd);
 }
 
-static void a_port_that_was_taken_meanwhile_is_told(void **state)
+TEST(a_port_that_was_taken_meanwhile_is_told)
 {
     char address[32];
     struct listener listener;
     struct failure failure = {""};
-    (void)state;
     close(stranger(SO_REUSEADDR, address));
     assert_int_equal(listener_init(&listener, "listen", address, &failure), 0);
     struct sockaddr_in in;
@@ -236,20 +225,4 @@ static void a_port_that_was_taken_meanwhile_is_told(void **state)
     assert_int_equal(listener_socket(&listener, &failure), -EADDRINUSE);
     assert_non_null(strstr(failure.text, listener.endpoint));
     close(fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_address_with_port_0_gets_a_free_port),
-        cmocka_unit_test(free_port_stays_reserved),
-        cmocka_unit_test(ipv6_stands_in_brackets),
-        cmocka_unit_test(other_addresses_are_refused_with_an_example),
-        cmocka_unit_test(a_port_in_use_is_refused_even_if_it_would_be_shared),
-        cmocka_unit_test(an_address_of_another_machine_is_refused),
-        cmocka_unit_test(workers_share_the_port),
-        cmocka_unit_test(a_lost_probe_ends_no_connection),
-        cmocka_unit_test(a_port_that_was_taken_meanwhile_is_told),
-    };
-    return cmocka_run_group_tests_name("listener", tests, NULL, NULL);
 }

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 /* A log that is read from a pipe. */
 struct recorder {
     struct log log;
@@ -67,10 +65,9 @@ static void assert_matches(const char *text, const char *pattern)
     regfree(&regex);
 }
 
-static void a_line_has_time_level_message_and_pairs(void **state)
+TEST(a_line_has_time_level_message_and_pairs)
 {
     struct recorder recorder;
-    (void)state;
     recorder_open(&recorder, LOG_JSON, LOG_DEBUG);
     log_line(&recorder.log, LOG_INFO, "listening", "url", "http://h:1", "workers", "2", NULL);
     assert_matches(recorded(&recorder),
@@ -80,10 +77,9 @@ static void a_line_has_time_level_message_and_pairs(void **state)
     recorder_close(&recorder);
 }
 
-static void a_line_may_be_text(void **state)
+TEST(a_line_may_be_text)
 {
     struct recorder recorder;
-    (void)state;
     recorder_open(&recorder, LOG_TEXT, LOG_DEBUG);
     log_line(&recorder.log, LOG_ERROR, "it \"broke\"", "why", "a\nb\\", NULL);
     assert_matches(recorded(&recorder),
@@ -92,10 +88,9 @@ static void a_line_may_be_text(void **state)
     recorder_close(&recorder);
 }
 
-static void lines_below_the_level_are_left_out(void **state)
+TEST(lines_below_the_level_are_left_out)
 {
     static const char *const NAMES[] = {"debug", "info", "warn", "error"};
-    (void)state;
     for (size_t least = 0; least < LENGTH(NAMES); least++) {
         struct recorder recorder;
         recorder_open(&recorder, LOG_JSON, (enum log_level)least);
@@ -113,10 +108,9 @@ static void lines_below_the_level_are_left_out(void **state)
     }
 }
 
-static void every_character_comes_back_from_the_json(void **state)
+TEST(every_character_comes_back_from_the_json)
 {
     struct recorder recorder;
-    (void)state;
     recorder_open(&recorder, LOG_JSON, LOG_INFO);
     for (int c = 1; c < 0x80; c++) {
         const char text[] = {'a', (char)c, 'z', '\0'};
@@ -142,10 +136,9 @@ static const struct shown {
     {"\xf0\x9f\x94\xc3\xa9", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xc3\xa9"},
 };
 
-static void bytes_that_are_no_utf8_are_replaced(void **state)
+TEST(bytes_that_are_no_utf8_are_replaced)
 {
     struct recorder recorder;
-    (void)state;
     recorder_open(&recorder, LOG_JSON, LOG_INFO);
     for (size_t i = 0; i < LENGTH(SHOWN); i++) {
         log_line(&recorder.log, LOG_INFO, "x", "text", SHOWN[i].text, NULL);
@@ -167,13 +160,12 @@ static void assert_whole_names(const json_t *json)
 }
 
 /* Texts of all lengths around that of a line, made of what takes one to six bytes there. */
-static void a_long_line_is_cut_and_stays_json(void **state)
+TEST(a_long_line_is_cut_and_stays_json)
 {
     static const char *const PIECES[] = {
         "a", "\"", "\n", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x94\x92", "\xff"};
     struct recorder recorder;
     static char text[4096];
-    (void)state;
     recorder_open(&recorder, LOG_JSON, LOG_INFO);
     for (size_t i = 0; i < LENGTH(PIECES); i++) {
         size_t piece = strlen(PIECES[i]);
@@ -196,11 +188,10 @@ static void a_long_line_is_cut_and_stays_json(void **state)
     recorder_close(&recorder);
 }
 
-static void a_long_message_leaves_a_line_too(void **state)
+TEST(a_long_message_leaves_a_line_too)
 {
     static const enum log_format FORMATS[] = {LOG_JSON, LOG_TEXT};
     static char text[10000];
-    (void)state;
     memset(text, 'm', sizeof text - 1);
     for (size_t i = 0; i < LENGTH(FORMATS); i++) {
         struct recorder recorder;
@@ -215,11 +206,10 @@ static void a_long_message_leaves_a_line_too(void **state)
     }
 }
 
-static void what_fits_is_not_cut(void **state)
+TEST(what_fits_is_not_cut)
 {
     struct recorder recorder;
     static char text[1901];
-    (void)state;
     memset(text, 'x', sizeof text - 1);
     recorder_open(&recorder, LOG_JSON, LOG_INFO);
     log_line(&recorder.log, LOG_INFO, "long", "text", text, "last", "1", NULL);
@@ -228,19 +218,4 @@ static void what_fits_is_not_cut(void **state)
     assert_string_equal(member(json, "last"), "1");
     json_decref(json);
     recorder_close(&recorder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_has_time_level_message_and_pairs),
-        cmocka_unit_test(a_line_may_be_text),
-        cmocka_unit_test(lines_below_the_level_are_left_out),
-        cmocka_unit_test(every_character_comes_back_from_the_json),
-        cmocka_unit_test(bytes_that_are_no_utf8_are_replaced),
-        cmocka_unit_test(a_long_line_is_cut_and_stays_json),
-        cmocka_unit_test(a_long_message_leaves_a_line_too),
-        cmocka_unit_test(what_fits_is_not_cut),
-    };
-    return cmocka_run_group_tests_name("log", tests, NULL, NULL);
 }

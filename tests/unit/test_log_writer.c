@@ -140,10 +140,9 @@ static void read_lines(struct pen *pen, struct tale *tale, int64_t count)
     }
 }
 
-static void lines_are_written_in_order(void **state)
+TEST(lines_are_written_in_order)
 {
     struct pen pen;
-    (void)state;
     pen_open(&pen);
     for (int i = 0; i < 300; i++)
         say(&pen.log, "x", i);
@@ -155,10 +154,9 @@ static void lines_are_written_in_order(void **state)
     pen_close(&pen);
 }
 
-static void finish_writes_all_lines(void **state)
+TEST(finish_writes_all_lines)
 {
     struct pen pen;
-    (void)state;
     for (int round = 0; round < 20; round++) {
         pen_open(&pen);
         for (int i = 0; i <= round; i++)
@@ -174,10 +172,9 @@ static void finish_writes_all_lines(void **state)
 
 /* Nobody reads. The lines that have no place are counted one by one, and who reads later is told
  * how many are missing, there where they are. */
-static void stopped_reader_costs_lines(void **state)
+TEST(stopped_reader_costs_lines)
 {
     struct pen pen;
-    (void)state;
     pen_open(&pen);
     for (int i = 0; i < FLOOD; i++) /* for ever, if one of them waited */
         say(&pen.log, LONG, i);
@@ -195,10 +192,9 @@ static void stopped_reader_costs_lines(void **state)
 }
 
 /* The flags of the descriptor belong to whoever else has it. */
-static void descriptor_keeps_its_flags(void **state)
+TEST(descriptor_keeps_its_flags)
 {
     struct pen pen;
-    (void)state;
     pen_open(&pen);
     int flags = fcntl(pen.log.fd, F_GETFL);
     for (int i = 0; i < FLOOD; i++)
@@ -218,10 +214,9 @@ static bool is_full(void *pen)
 }
 
 /* Somebody else has made it one that does not wait: what it does not take at once comes later. */
-static void nonblocking_descriptor_loses_no_lines(void **state)
+TEST(nonblocking_descriptor_loses_no_lines)
 {
     struct pen pen;
-    (void)state;
     pen_open(&pen);
     assert_int_equal(fcntl(pen.log.fd, F_SETFL, O_NONBLOCK), 0);
     for (int i = 0; i < 5000; i++)
@@ -268,19 +263,17 @@ static void comes_to_be_read(int broken_fd, int expected, const char *reason)
     pen_close(&pen);
 }
 
-static void full_disk_costs_lines(void **state)
+TEST(full_disk_costs_lines)
 {
-    (void)state;
     int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
     assert_true(full >= 0);
     comes_to_be_read(full, 3, "No space left on device");
     close(full);
 }
 
-static void closed_reader_costs_lines(void **state)
+TEST(closed_reader_costs_lines)
 {
     int fds[2];
-    (void)state;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     close(fds[0]);
     comes_to_be_read(fds[1], 2, "Broken pipe");
@@ -288,11 +281,10 @@ static void closed_reader_costs_lines(void **state)
 }
 
 /* A file that takes a part of a line only. */
-static void partly_written_line_is_ended(void **state)
+TEST(partly_written_line_is_ended)
 {
     char path[] = "/tmp/scribe-XXXXXX", text[8192] = "";
     struct log log = {.fd = mkstemp(path)};
-    (void)state;
     assert_true(log.fd >= 0);
     unlink(path);
     struct rlimit before, limit;
@@ -316,10 +308,9 @@ static void partly_written_line_is_ended(void **state)
 }
 
 /* Nobody reads, and the end comes all the same. */
-static void close_ends_without_a_reader(void **state)
+TEST(close_ends_without_a_reader)
 {
     int fds[2];
-    (void)state;
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     struct log_writer *log_writer = log_writer_open(fds[1], LOG_JSON);
     struct log log = {.fd = fds[1], .log_writer = log_writer};
@@ -370,12 +361,11 @@ static void expect_lines_of(struct pen *pen, int speakers)
     }
 }
 
-static void lines_of_threads_keep_their_order(void **state)
+TEST(lines_of_threads_keep_their_order)
 {
     static const char *const NAMES[THREADS] = {"0", "1", "2", "3"};
     struct pen pen;
     struct speaker speakers[THREADS];
-    (void)state;
     pen_open(&pen);
     for (int i = 0; i < THREADS; i++) {
         speakers[i] = (struct speaker){.log = &pen.log, .name = NAMES[i]};
@@ -389,10 +379,9 @@ static void lines_of_threads_keep_their_order(void **state)
 }
 
 /* Two processes, say two batonds in one shell, write into the same pipe: no line is torn. */
-static void two_writers_share_a_pipe(void **state)
+TEST(two_writers_share_a_pipe)
 {
     struct pen pen;
-    (void)state;
     pen_open(&pen);
     struct log other = {.fd = pen.log.fd};
     log_detach(&other);
@@ -409,20 +398,7 @@ static void two_writers_share_a_pipe(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_are_written_in_order),
-        cmocka_unit_test(finish_writes_all_lines),
-        cmocka_unit_test(stopped_reader_costs_lines),
-        cmocka_unit_test(descriptor_keeps_its_flags),
-        cmocka_unit_test(nonblocking_descriptor_loses_no_lines),
-        cmocka_unit_test(full_disk_costs_lines),
-        cmocka_unit_test(closed_reader_costs_lines),
-        cmocka_unit_test(partly_written_line_is_ended),
-        cmocka_unit_test(close_ends_without_a_reader),
-        cmocka_unit_test(lines_of_threads_keep_their_order),
-        cmocka_unit_test(two_writers_share_a_pipe),
-    };
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    return cmocka_run_group_tests_name("log_writer", tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

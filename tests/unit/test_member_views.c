@@ -49,10 +49,9 @@ static void shows(struct scene *scene, const char *owners)
         assert_non_null(strchr(owners, scene->merged.holders[i].owner.bytes[0]));
 }
 
-static void held_is_what_a_majority_has(void **state)
+TEST(held_is_what_a_majority_has)
 {
     struct scene scene;
-    (void)state;
     say(&scene, (const char *const[]){"a", "a", "a", "", ""});
     assert_true(member_views_suffice(&scene.all));
     shows(&scene, "a");
@@ -64,10 +63,9 @@ static void held_is_what_a_majority_has(void **state)
     assert_int_equal(scene.merged.version, 104);
 }
 
-static void hold_is_released_where_most_that_know_it_say_so(void **state)
+TEST(hold_is_released_where_most_that_know_it_say_so)
 {
     struct scene scene;
-    (void)state;
     say(&scene, (const char *const[]){"a", "a", "a", "a", ""});
     scene.views[0].holders[0].released = scene.views[1].holders[0].released = true;
     shows(&scene, "a");
@@ -77,10 +75,9 @@ static void hold_is_released_where_most_that_know_it_say_so(void **state)
     assert_true(scene.merged.holders[0].released);
 }
 
-static void what_nobody_knows_is_waited_for_and_shown(void **state)
+TEST(what_nobody_knows_is_waited_for_and_shown)
 {
     struct scene scene;
-    (void)state;
     say(&scene, (const char *const[]){"a", "a", "", NULL, NULL});
     assert_false(member_views_suffice(&scene.all));
     shows(&scene, "a");
@@ -99,10 +96,9 @@ static void what_nobody_knows_is_waited_for_and_shown(void **state)
 }
 
 /* Until all members know a hold by the fence that was agreed on, some call it by their own. */
-static void a_hold_is_shown_once_whatever_its_fence(void **state)
+TEST(a_hold_is_shown_once_whatever_its_fence)
 {
     struct scene scene;
-    (void)state;
     say(&scene, (const char *const[]){"a", "a", "a", NULL, NULL});
     scene.views[0].holders[0].fence = 7;
     shows(&scene, "a");
@@ -131,10 +127,9 @@ static void a_hold_is_shown_once_whatever_its_fence(void **state)
     shows(&scene, "a");
 }
 
-static void it_is_mine_where_a_majority_says_so(void **state)
+TEST(it_is_mine_where_a_majority_says_so)
 {
     struct scene scene;
-    (void)state;
     say(&scene, (const char *const[]){"a", "a", "a", "", ""});
     scene.views[0].mine = scene.views[1].mine = true;
     merge(&scene);
@@ -144,10 +139,9 @@ static void it_is_mine_where_a_majority_says_so(void **state)
     assert_true(scene.merged.mine);
 }
 
-static void a_hold_ends_where_it_loses_its_majority(void **state)
+TEST(a_hold_ends_where_it_loses_its_majority)
 {
     struct scene scene;
-    (void)state;
     say(&scene, (const char *const[]){"a", "a", "a", "a", ""});
     scene.views[0].holders[0].ttl_ms = 10;
     scene.views[1].holders[0].ttl_ms = 500;
@@ -157,10 +151,9 @@ static void a_hold_ends_where_it_loses_its_majority(void **state)
     assert_int_equal(scene.merged.holders[0].held_ms, 77);
 }
 
-static void the_end_of_the_latest_hold_is_the_last_release(void **state)
+TEST(the_end_of_the_latest_hold_is_the_last_release)
 {
     struct scene scene;
-    (void)state;
     say(&scene, (const char *const[]){"", "", "", "", ""});
     scene.views[1].last_release.fence = 5;
     scene.views[1].last_release.reason = slice_of("released");
@@ -171,10 +164,9 @@ static void the_end_of_the_latest_hold_is_the_last_release(void **state)
     assert_true(slice_equals(scene.merged.last_release.reason, "expired"));
 }
 
-static void what_is_kept_is_a_copy(void **state)
+TEST(what_is_kept_is_a_copy)
 {
     char owner[] = "me", meta[] = "{\"a\":1}", reason[] = "forced";
-    (void)state;
     struct lock_view view = {.version = 3, .holder_count = 1, .waiter_count = 1};
     view.holders[0] = (struct holder){.owner = slice_of(owner), .meta = slice_of(meta)};
     view.waiters[0].owner = slice_of(owner);
@@ -188,19 +180,4 @@ static void what_is_kept_is_a_copy(void **state)
     assert_true(slice_equals(kept->waiters[0].owner, "me"));
     assert_true(slice_equals(kept->last_release.reason, "forced"));
     free(kept);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(held_is_what_a_majority_has),
-        cmocka_unit_test(hold_is_released_where_most_that_know_it_say_so),
-        cmocka_unit_test(what_nobody_knows_is_waited_for_and_shown),
-        cmocka_unit_test(a_hold_is_shown_once_whatever_its_fence),
-        cmocka_unit_test(it_is_mine_where_a_majority_says_so),
-        cmocka_unit_test(a_hold_ends_where_it_loses_its_majority),
-        cmocka_unit_test(the_end_of_the_latest_hold_is_the_last_release),
-        cmocka_unit_test(what_is_kept_is_a_copy),
-    };
-    return cmocka_run_group_tests_name("views", tests, NULL, NULL);
 }

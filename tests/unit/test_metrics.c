@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 static const struct route *route_of(const char *operation)
 {
     for (size_t i = 0; i < ROUTE_COUNT; i++)
@@ -45,11 +43,10 @@ static bool says(const struct samples *samples, const char *beginning)
     return false;
 }
 
-static void nothing_has_happened_at_first(void **state)
+TEST(nothing_has_happened_at_first)
 {
     static struct metrics metrics[2];
     struct samples samples = expose(metrics, 2);
-    (void)state;
     assert_says(&samples, "baton_build_info{version=\"" BATON_VERSION "\"}", 1);
     assert_says(&samples, "process_start_time_seconds", 1700000000);
     assert_says(&samples, "baton_workers", 2);
@@ -65,10 +62,9 @@ static void nothing_has_happened_at_first(void **state)
     samples_free(&samples);
 }
 
-static void workers_are_summed(void **state)
+TEST(workers_are_summed)
 {
     static struct metrics metrics[3];
-    (void)state;
     for (size_t i = 0; i < LENGTH(metrics); i++) {
         metrics_set(&metrics[i].undelivered, UINT64_C(1) << (40 + i));
         metrics_set(&metrics[i].redis_connects, 10 + i);
@@ -113,10 +109,9 @@ static void workers_are_summed(void **state)
     samples_free(&samples);
 }
 
-static void other_workers_do_not_count(void **state)
+TEST(other_workers_do_not_count)
 {
     static struct metrics metrics[2];
-    (void)state;
     metrics_count(&metrics[1], route_of("listLocks"), "GET", 200);
     metrics_took(&metrics[1], route_of("listLocks"), "GET", 1000);
     struct samples samples = expose(metrics, 1);
@@ -126,11 +121,10 @@ static void other_workers_do_not_count(void **state)
 }
 
 /* Each route, method and status has a series of its own. */
-static void every_route_and_status_is_told_apart(void **state)
+TEST(every_route_and_status_is_told_apart)
 {
     static struct metrics metrics;
     unsigned times = 0;
-    (void)state;
     for (size_t route = 0; route < ROUTE_COUNT; route++)
         for (size_t i = 0; i < LENGTH(METRICS_STATUS_CODES); i++, times++)
             for (unsigned j = 0; j <= times; j++)
@@ -151,10 +145,9 @@ static void every_route_and_status_is_told_apart(void **state)
 }
 
 /* Whatever a client thinks of, there are only so many series. */
-static void what_is_not_listed_is_other(void **state)
+TEST(what_is_not_listed_is_other)
 {
     static struct metrics metrics;
-    (void)state;
     metrics_count(&metrics, NULL, "GET", 0);
     metrics_count(&metrics, NULL, "GET", 500);
     metrics_count(&metrics, NULL, "GET", 404);
@@ -175,10 +168,9 @@ static void what_is_not_listed_is_other(void **state)
 }
 
 /* A bound belongs to the bucket below it, and each bucket has those before it as well. */
-static void a_histogram_adds_its_buckets_up(void **state)
+TEST(a_histogram_adds_its_buckets_up)
 {
     static struct metrics metrics[2];
-    (void)state;
     metrics_redis_took(&metrics[0], 0);
     metrics_redis_took(&metrics[1], 50000);
     metrics_redis_took(&metrics[0], 50501);
@@ -204,10 +196,9 @@ static void happened(struct metrics *metrics, struct lock_event event)
     metrics_happened(metrics, &event);
 }
 
-static void lock_events_are_counted(void **state)
+TEST(lock_events_are_counted)
 {
     static struct metrics metrics[2];
-    (void)state;
     happened(&metrics[0], lock_event_of(LOCK_EVENT_GRANTED, slice_of("n")));
     happened(&metrics[1], lock_event_of(LOCK_EVENT_GRANTED, slice_of("n")));
     struct lock_event expired = lock_event_of(LOCK_EVENT_EXPIRED, slice_of("n"));
@@ -225,7 +216,7 @@ static void lock_events_are_counted(void **state)
     samples_free(&samples);
 }
 
-static void waits_and_holds_have_their_times(void **state)
+TEST(waits_and_holds_have_their_times)
 {
     static struct metrics metrics[2];
     static const struct {
@@ -236,7 +227,6 @@ static void waits_and_holds_have_their_times(void **state)
         {LOCK_EVENT_ABANDONED, "abandoned"}, {LOCK_EVENT_DRAINED, "other"},
         {LOCK_EVENT_CANCELLED, "other"},
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(ROWS); i++)
         happened(&metrics[i % 2], (struct lock_event){.kind = ROWS[i].kind,
                                                       .waited_us = 1000 * ((int64_t)i + 1),
@@ -263,11 +253,10 @@ static void waits_and_holds_have_their_times(void **state)
     samples_free(&samples);
 }
 
-static void the_last_fence_is_the_greatest(void **state)
+TEST(the_last_fence_is_the_greatest)
 {
     static struct metrics metrics[2];
     static const int64_t FENCES[] = {1795255595472869, 1795255595472871, 1795255595472870};
-    (void)state;
     for (size_t i = 0; i < LENGTH(FENCES); i++)
         happened(&metrics[i % 2], (struct lock_event){.kind = LOCK_EVENT_GRANTED,
                                                       .fence = FENCES[i],
@@ -282,10 +271,9 @@ static void the_last_fence_is_the_greatest(void **state)
     samples_free(&samples);
 }
 
-static void the_time_of_requests_is_told_by_route_and_method(void **state)
+TEST(the_time_of_requests_is_told_by_route_and_method)
 {
     static struct metrics metrics;
-    (void)state;
     metrics_took(&metrics, route_of("acquireLock"), "POST", 70000);
     metrics_took(&metrics, route_of("inspectLock"), "HEAD", 70000);
     metrics_took(&metrics, route_of("inspectLock"), "HEAD", 70000);
@@ -299,10 +287,9 @@ static void the_time_of_requests_is_told_by_route_and_method(void **state)
     samples_free(&samples);
 }
 
-static void the_process_is_told_of(void **state)
+TEST(the_process_is_told_of)
 {
     static struct metrics metrics;
-    (void)state;
     struct samples samples = expose(&metrics, 1);
     assert_true(samples_value(&samples, "process_cpu_seconds_total") > 0);
     assert_in_range(samples_value(&samples, "process_open_fds"), 3, 100);
@@ -313,10 +300,9 @@ static void the_process_is_told_of(void **state)
     samples_free(&samples);
 }
 
-static void the_time_of_a_thread_grows(void **state)
+TEST(the_time_of_a_thread_grows)
 {
     static struct metrics metrics;
-    (void)state;
     metrics_note_busy(&metrics);
     uint64_t before = metrics.busy;
     for (int i = 0; i < 100000000 && metrics.busy == before; i++)
@@ -325,10 +311,9 @@ static void the_time_of_a_thread_grows(void **state)
 }
 
 /* All that can ever be: docs/monitoring.md says how many series that is. */
-static void there_are_only_so_many_series(void **state)
+TEST(there_are_only_so_many_series)
 {
     static struct metrics metrics;
-    (void)state;
     for (size_t route = 0; route <= ROUTE_COUNT; route++) {
         const struct route *any = route < ROUTE_COUNT ? &ROUTES[route] : NULL;
         for (size_t method = 0; method < METRICS_METHODS; method++) {
@@ -354,14 +339,13 @@ static void there_are_only_so_many_series(void **state)
     samples_free(&samples);
 }
 
-static void there_is_room_for_every_route(void **state)
+TEST(there_is_room_for_every_route)
 {
-    (void)state;
     assert_true(ROUTE_COUNT < METRICS_ROUTES);
 }
 
 /* The checker itself: each of these is wrong in one way. */
-static void what_is_wrong_is_found(void **state)
+TEST(what_is_wrong_is_found)
 {
     static const struct {
         const char *text, *trouble;
@@ -386,33 +370,10 @@ static void what_is_wrong_is_found(void **state)
          "between"},
         {HISTOGRAM "a_bucket{le=\"1\"} 1\na_bucket{le=\"+Inf\"} 1\na_sum 1\n", "no sum"},
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(ROWS); i++) {
         struct samples samples = samples_read(ROWS[i].text);
         if (!strstr(samples.trouble, ROWS[i].trouble))
             fail_msg("\"%s\" of:\n%s", samples.trouble, ROWS[i].text);
         samples_free(&samples);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_has_happened_at_first),
-        cmocka_unit_test(workers_are_summed),
-        cmocka_unit_test(other_workers_do_not_count),
-        cmocka_unit_test(every_route_and_status_is_told_apart),
-        cmocka_unit_test(what_is_not_listed_is_other),
-        cmocka_unit_test(a_histogram_adds_its_buckets_up),
-        cmocka_unit_test(lock_events_are_counted),
-        cmocka_unit_test(waits_and_holds_have_their_times),
-        cmocka_unit_test(the_last_fence_is_the_greatest),
-        cmocka_unit_test(the_time_of_requests_is_told_by_route_and_method),
-        cmocka_unit_test(the_process_is_told_of),
-        cmocka_unit_test(the_time_of_a_thread_grows),
-        cmocka_unit_test(there_are_only_so_many_series),
-        cmocka_unit_test(there_is_room_for_every_route),
-        cmocka_unit_test(what_is_wrong_is_found),
-    };
-    return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
 }

@@ -4,25 +4,21 @@
 
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
-static void a_name_has_1_to_255_bytes(void **state)
+TEST(a_name_has_1_to_255_bytes)
 {
     char text[NAME_LENGTH + 2];
-    (void)state;
     memset(text, 'n', sizeof text);
     for (size_t length = 0; length < sizeof text; length++)
         assert_int_equal(name_is_valid((struct slice){text, length}), length >= 1 && length <= 255);
     assert_false(name_is_valid(slice_of(NULL)));
 }
 
-static void a_name_is_clean_text(void **state)
+TEST(a_name_is_clean_text)
 {
     static const char *const GOOD[] = {" ",  "/", "...", "a/b",      "a/.b/c..", "..a/b.",
                                        "a.", "%", "{}",  "\xc3\xa9", "*",        "\"\\"};
     static const char *const BAD[] = {"\n", "a\tb", "\x7f", "\xc2\x85", "\xff",  "\xc0\xaf", ".",
                                       "..", "a/.",  "./a",  "a/../b",   "a//..", "/..",      "../"};
-    (void)state;
     for (size_t i = 0; i < LENGTH(GOOD); i++)
         assert_true(name_is_valid(slice_of(GOOD[i])));
     for (size_t i = 0; i < LENGTH(BAD); i++)
@@ -30,12 +26,11 @@ static void a_name_is_clean_text(void **state)
     assert_false(name_is_valid((struct slice){"a\0b", 3}));
 }
 
-static void a_key_prefix_is_clean_text_without_braces(void **state)
+TEST(a_key_prefix_is_clean_text_without_braces)
 {
     static const char *const GOOD[] = {"", "baton:", "%", "*", "\xc3\xa9"};
     static const char *const BAD[] = {"{", "}", "a{b", "a}", "\n", "\xff"};
     char text[KEY_PREFIX_LENGTH + 2];
-    (void)state;
     memset(text, 'p', sizeof text);
     assert_true(key_prefix_is_valid((struct slice){text, 64}));
     assert_false(key_prefix_is_valid((struct slice){text, 65}));
@@ -63,9 +58,8 @@ static const struct mapping {
     {"b", "\xc3\xa9/ \"\\", "b{\xc3\xa9/ \"\\}"},
 };
 
-static void a_name_becomes_the_hash_tag_of_its_key_and_back(void **state)
+TEST(a_name_becomes_the_hash_tag_of_its_key_and_back)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(MAPPINGS); i++) {
         char key[KEY_LENGTH], name[NAME_LENGTH];
         struct slice prefix = slice_of(MAPPINGS[i].prefix);
@@ -76,11 +70,10 @@ static void a_name_becomes_the_hash_tag_of_its_key_and_back(void **state)
     }
 }
 
-static void the_longest_key_fits(void **state)
+TEST(the_longest_key_fits)
 {
     char prefix[KEY_PREFIX_LENGTH], name[NAME_LENGTH], key[KEY_LENGTH], back[NAME_LENGTH];
     char pattern[KEY_PATTERN_LENGTH];
-    (void)state;
     memset(prefix, '*', sizeof prefix);
     memset(name, '%', sizeof name);
     struct slice prefix_text = {prefix, sizeof prefix}, name_text = {name, sizeof name};
@@ -91,7 +84,7 @@ static void the_longest_key_fits(void **state)
     assert_int_equal(name_to_pattern(prefix_text, name_text, pattern), 2 * (64 + 255) + 1 + 2);
 }
 
-static void keys_of_others_have_no_name(void **state)
+TEST(keys_of_others_have_no_name)
 {
     static const char *const OTHERS[] = {
         "",        "b",           "b:",        "b:{",     "b:}",        "b:{}",
@@ -101,17 +94,15 @@ static void keys_of_others_have_no_name(void **state)
         "b:{a}b}", "b:{a{b}",     "b:{a}:{b}", "b:{\n}",  "b:{\xff}",
     };
     char name[NAME_LENGTH];
-    (void)state;
     for (size_t i = 0; i < LENGTH(OTHERS); i++)
         if (name_from_key(slice_of("b:"), slice_of(OTHERS[i]), name) != 0)
             fail_msg("%s has a name", OTHERS[i]);
     assert_int_equal(name_from_key(slice_of("b:"), (struct slice){"b:{a\0}", 6}, name), 0);
 }
 
-static void a_key_that_is_too_long_has_no_name(void **state)
+TEST(a_key_that_is_too_long_has_no_name)
 {
     char key[NAME_LENGTH + 3], name[NAME_LENGTH];
-    (void)state;
     memset(key, 'a', sizeof key);
     key[0] = '{';
     key[NAME_LENGTH + 1] = key[NAME_LENGTH + 2] = '}';
@@ -137,9 +128,8 @@ static size_t random_name(size_t longest, char name[NAME_LENGTH])
     return length;
 }
 
-static void random_names_come_back_from_their_keys(void **state)
+TEST(random_names_come_back_from_their_keys)
 {
-    (void)state;
     for (int i = 0; i < 3000; i++) {
         char name[NAME_LENGTH], key[KEY_LENGTH], back[NAME_LENGTH];
         size_t length = random_name(NAME_LENGTH, name);
@@ -184,9 +174,8 @@ static const struct pattern {
     {"", "%{", "{%25%7B*}"},
 };
 
-static void a_pattern_escapes_what_redis_would_interpret(void **state)
+TEST(a_pattern_escapes_what_redis_would_interpret)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(PATTERNS); i++) {
         char pattern[KEY_PATTERN_LENGTH];
         size_t length =
@@ -195,10 +184,9 @@ static void a_pattern_escapes_what_redis_would_interpret(void **state)
     }
 }
 
-static void a_pattern_finds_just_the_names_that_begin_so(void **state)
+TEST(a_pattern_finds_just_the_names_that_begin_so)
 {
     size_t found = 0;
-    (void)state;
     for (int i = 0; i < 3000; i++) {
         char name[NAME_LENGTH], beginning[NAME_LENGTH], key[KEY_LENGTH],
             pattern[KEY_PATTERN_LENGTH];
@@ -212,21 +200,4 @@ static void a_pattern_finds_just_the_names_that_begin_so(void **state)
         found += begins;
     }
     assert_true(found > 0 && found < 3000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_name_has_1_to_255_bytes),
-        cmocka_unit_test(a_name_is_clean_text),
-        cmocka_unit_test(a_key_prefix_is_clean_text_without_braces),
-        cmocka_unit_test(a_name_becomes_the_hash_tag_of_its_key_and_back),
-        cmocka_unit_test(the_longest_key_fits),
-        cmocka_unit_test(keys_of_others_have_no_name),
-        cmocka_unit_test(a_key_that_is_too_long_has_no_name),
-        cmocka_unit_test(random_names_come_back_from_their_keys),
-        cmocka_unit_test(a_pattern_escapes_what_redis_would_interpret),
-        cmocka_unit_test(a_pattern_finds_just_the_names_that_begin_so),
-    };
-    return cmocka_run_group_tests_name("name", tests, NULL, NULL);
 }

@@ -7,8 +7,6 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 static struct ip ip_from(const char *text)
 {
     struct sockaddr_storage address = {0};
@@ -55,9 +53,8 @@ static const struct belonging {
     {"192.0.2.0/24,10.0.0.0/8", "10.9.9.9", true},
 };
 
-static void an_address_belongs_to_a_network_by_its_first_bits(void **state)
+TEST(an_address_belongs_to_a_network_by_its_first_bits)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(BELONGINGS); i++) {
         const struct belonging *it = &BELONGINGS[i];
         struct networks networks;
@@ -92,9 +89,8 @@ static const struct wrong {
     {"0000000000000000000000000000000000000000000000000000000000001", "is too long"},
 };
 
-static void what_is_no_network_is_quoted(void **state)
+TEST(what_is_no_network_is_quoted)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(WRONG); i++) {
         struct networks networks = {NULL, 99};
         struct failure failure = {""};
@@ -106,20 +102,9 @@ static void what_is_no_network_is_quoted(void **state)
     }
 }
 
-static void an_address_of_something_else_has_no_ip(void **state)
+TEST(an_address_of_something_else_has_no_ip)
 {
     struct sockaddr_storage address = {.ss_family = AF_UNIX};
     struct ip ip;
-    (void)state;
     assert_false(ip_of(&address, &ip));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_address_belongs_to_a_network_by_its_first_bits),
-        cmocka_unit_test(what_is_no_network_is_quoted),
-        cmocka_unit_test(an_address_of_something_else_has_no_ip),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,9 +120,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void a_node_keeps_its_number(void **state)
+TEST_WITH(a_node_keeps_its_number, set_up, tear_down)
 {
-    (void)state;
     assert_int_equal(meet("a", "10.0.0.1", 7000), 0);
     assert_int_equal(meet_by(0, "10.0.0.2", 7000), 1);
     assert_int_equal(meet("b", "10.0.0.2", 7000), 1); /* now its id is known */
@@ -132,9 +131,8 @@ static void a_node_keeps_its_number(void **state)
     assert_int_equal(world->joined, 2);
 }
 
-static void another_one_may_take_its_place(void **state)
+TEST_WITH(another_one_may_take_its_place, set_up, tear_down)
 {
-    (void)state;
     assert_int_equal(meet("a", "10.0.0.2", 7000), 0);
     assert_int_equal(meet("b", "10.0.0.2", 7000), 1);
     assert_int_equal(meet_by(0, "10.0.0.2", 7000), 1); /* the last is there */
@@ -148,11 +146,10 @@ static void count_change(void *context)
 }
 
 /* A Redis may say its name with and without the final dot, in either case. */
-static void other_spelling_of_address_is_no_news(void **state)
+TEST_WITH(other_spelling_of_address_is_no_news, set_up, tear_down)
 {
     int changes = 0;
     struct follower follower = {.context = &changes, .changed = count_change};
-    (void)state;
     assert_int_equal(meet("a", "a.example", 7000), 0);
     slot_map_give(&world->map, 1, 0);
     struct endpoint *endpoint = world->endpoints[0];
@@ -168,9 +165,8 @@ static void other_spelling_of_address_is_no_news(void **state)
     endpoint_leave(endpoint, &follower);
 }
 
-static void who_is_nowhere_is_nobody(void **state)
+TEST_WITH(who_is_nowhere_is_nobody, set_up, tear_down)
 {
-    (void)state;
     assert_int_equal(meet("a", "?", 7000), CLUSTER_NOBODY);
     assert_int_equal(meet("a", "10.0.0.2", 0), CLUSTER_NOBODY);
     assert_int_equal(meet_by(5, "", 7000), CLUSTER_NOBODY);
@@ -183,9 +179,8 @@ static void who_is_nowhere_is_nobody(void **state)
     assert_points(0, "10.0.0.1", 7001);
 }
 
-static void who_is_looked_for_is_not_entered(void **state)
+TEST_WITH(who_is_looked_for_is_not_entered, set_up, tear_down)
 {
-    (void)state;
     struct slot_node by_address = named("", "10.0.0.2", 7000);
     struct slot_node by_id = named("b", "10.0.0.2", 7000);
     assert_int_equal(node_table_find(world->table, &by_address, 0), CLUSTER_NOBODY);
@@ -195,9 +190,8 @@ static void who_is_looked_for_is_not_entered(void **state)
     assert_int_equal(world->joined, 1);
 }
 
-static void who_serves_nothing_can_be_dismissed(void **state)
+TEST_WITH(who_serves_nothing_can_be_dismissed, set_up, tear_down)
 {
-    (void)state;
     meet("a", "10.0.0.1", 7000);
     slot_map_give(&world->map, 1, 0);
     node_table_dismiss(world->table, 0);
@@ -211,9 +205,8 @@ static void who_serves_nothing_can_be_dismissed(void **state)
     assert_points(0, "10.0.0.1", 7000);
 }
 
-static void those_that_serve_are_counted(void **state)
+TEST_WITH(those_that_serve_are_counted, set_up, tear_down)
 {
-    (void)state;
     for (int i = 0; i < 3; i++)
         meet_by(CLUSTER_NOBODY, "10.0.0.1", 7000 + i);
     slot_map_give(&world->map, 1, 2);
@@ -224,9 +217,8 @@ static void those_that_serve_are_counted(void **state)
     assert_int_equal(node_table_serving(world->table, 2), CLUSTER_NOBODY);
 }
 
-static void who_is_lost_is_not_fresh(void **state)
+TEST_WITH(who_is_lost_is_not_fresh, set_up, tear_down)
 {
-    (void)state;
     meet("a", "10.0.0.1", 7000);
     slot_map_give(&world->map, 1, 0);
     assert_true(node_table_is_fresh(world->table, 0));
@@ -243,9 +235,8 @@ static void who_is_lost_is_not_fresh(void **state)
 }
 
 /* Where it is new, those that are asked may not have answered yet. */
-static void without_a_lease_an_endpoint_points_nowhere(void **state)
+TEST_WITH(without_a_lease_an_endpoint_points_nowhere, set_up, tear_down)
 {
-    (void)state;
     require_lease();
     meet("a", "10.0.0.1", 7000);
     assert_false(world->endpoints[0]->knows);
@@ -266,9 +257,8 @@ static void without_a_lease_an_endpoint_points_nowhere(void **state)
     assert_true(world->endpoints[0]->forbids);
 }
 
-static void one_with_a_lease_vouches_for_a_new_one(void **state)
+TEST_WITH(one_with_a_lease_vouches_for_a_new_one, set_up, tear_down)
 {
-    (void)state;
     require_lease();
     meet("a", "10.0.0.1", 7000);
     meet("b", "10.0.0.2", 7000); /* named by one that has no lease itself */
@@ -285,9 +275,8 @@ static void one_with_a_lease_vouches_for_a_new_one(void **state)
     assert_false(world->endpoints[2]->knows);
 }
 
-static void nobody_vouches_for_itself(void **state)
+TEST_WITH(nobody_vouches_for_itself, set_up, tear_down)
 {
-    (void)state;
     require_lease();
     meet("a", "10.0.0.1", 7000);
     world->ends[0] = START_MS + 1;
@@ -298,9 +287,8 @@ static void nobody_vouches_for_itself(void **state)
     assert_false(world->endpoints[0]->knows);
 }
 
-static void who_was_dismissed_may_have_a_lease(void **state)
+TEST_WITH(who_was_dismissed_may_have_a_lease, set_up, tear_down)
 {
-    (void)state;
     require_lease();
     meet("a", "10.0.0.1", 7000);
     world->ends[0] = START_MS + PRIMARY_LEASE_MS;
@@ -311,9 +299,8 @@ static void who_was_dismissed_may_have_a_lease(void **state)
     assert_false(world->endpoints[0]->knows);
 }
 
-static void those_that_serve_are_asked(void **state)
+TEST_WITH(those_that_serve_are_asked, set_up, tear_down)
 {
-    (void)state;
     require_lease();
     meet("a", "10.0.0.1", 7000);
     meet("b", "10.0.0.2", 7000);
@@ -327,25 +314,4 @@ static void those_that_serve_are_asked(void **state)
     assert_true(world->is_asked[0]);
     assert_false(world->is_asked[1]);
     assert_points(0, "10.0.0.1", 7000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_node_keeps_its_number, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(another_one_may_take_its_place, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(other_spelling_of_address_is_no_news, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_is_nowhere_is_nobody, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_is_looked_for_is_not_entered, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_serves_nothing_can_be_dismissed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(those_that_serve_are_counted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_is_lost_is_not_fresh, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(without_a_lease_an_endpoint_points_nowhere, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(one_with_a_lease_vouches_for_a_new_one, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nobody_vouches_for_itself, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_was_dismissed_may_have_a_lease, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(those_that_serve_are_asked, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,10 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-static void a_number_is_taken_as_it_was_put(void **state)
+TEST(a_number_is_taken_as_it_was_put)
 {
     static const int64_t NUMBERS[] = {0, 1, -1, 1795719620990019, VALUE_HIGHEST, -VALUE_HIGHEST};
-    (void)state;
     for (size_t i = 0; i < sizeof NUMBERS / sizeof NUMBERS[0]; i++) {
         char bytes[PACKED_NUMBER + 1];
         char *end = packed_put(bytes, (double)NUMBERS[i]);
@@ -24,18 +23,16 @@ static void a_number_is_taken_as_it_was_put(void **state)
     }
 }
 
-static void bytes_of_one_are_those_of_lua(void **state)
+TEST(bytes_of_one_are_those_of_lua)
 {
     char bytes[PACKED_NUMBER];
-    (void)state;
     packed_put(bytes, 1);
     assert_memory_equal(bytes, "\0\0\0\0\0\0\xf0\x3f", sizeof bytes);
 }
 
-static void what_is_no_whole_number_is_refused(void **state)
+TEST(what_is_no_whole_number_is_refused)
 {
     static const double NUMBERS[] = {0.5, NAN, INFINITY, -INFINITY, 9007199254740992.0, 1e300};
-    (void)state;
     for (size_t i = 0; i < sizeof NUMBERS / sizeof NUMBERS[0]; i++) {
         char bytes[PACKED_NUMBER];
         packed_put(bytes, NUMBERS[i]);
@@ -47,21 +44,19 @@ static void what_is_no_whole_number_is_refused(void **state)
     }
 }
 
-static void what_is_cut_off_is_refused(void **state)
+TEST(what_is_cut_off_is_refused)
 {
     struct slice number = {"1234567", 7}, text = {"abc", 3}, none = {NULL, 0}, found = {NULL, 0};
     int64_t ignored;
-    (void)state;
     assert_false(packed_take(&number, &ignored));
     assert_false(packed_take_text(&text, &found));
     assert_false(packed_take_text(&none, &found));
     assert_null(found.bytes);
 }
 
-static void a_text_ends_at_its_nul(void **state)
+TEST(a_text_ends_at_its_nul)
 {
     struct slice rest = {"ab\0\0c", 5}, found;
-    (void)state;
     assert_true(packed_take_text(&rest, &found));
     assert_true(slice_equals(found, "ab"));
     assert_true(packed_take_text(&rest, &found));
@@ -87,27 +82,13 @@ static struct hold hold_of(double ttl_ms, double max_held_ms)
     return hold;
 }
 
-static void hold_is_final_if_nothing_is_left_of_max_held_beyond_its_ttl(void **state)
+TEST(hold_is_final_if_nothing_is_left_of_max_held_beyond_its_ttl)
 {
     static const struct {
         int ttl_ms, max_held_ms;
         bool is_final;
     } CASES[] = {{5, 0, false}, {5, 6, false}, {5, 5, true}, {0, 1, true}, {0, 2, false}};
-    (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
         assert_int_equal(hold_of(CASES[i].ttl_ms, CASES[i].max_held_ms).is_final,
                          CASES[i].is_final);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_number_is_taken_as_it_was_put),
-        cmocka_unit_test(bytes_of_one_are_those_of_lua),
-        cmocka_unit_test(what_is_no_whole_number_is_refused),
-        cmocka_unit_test(what_is_cut_off_is_refused),
-        cmocka_unit_test(a_text_ends_at_its_nul),
-        cmocka_unit_test(hold_is_final_if_nothing_is_left_of_max_held_beyond_its_ttl),
-    };
-    return cmocka_run_group_tests_name("packed", tests, NULL, NULL);
 }

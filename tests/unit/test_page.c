@@ -31,10 +31,9 @@ static void reaches(const struct page *page, int64_t round, int64_t after, const
     assert_true(slice_equals(reached.name, name));
 }
 
-static void what_fits_is_told_in_the_order_of_its_changes(void **state)
+TEST(what_fits_is_told_in_the_order_of_its_changes)
 {
     struct page page = {.most = 10, .most_bytes = 100};
-    (void)state;
     reaches(&page, 50, 50, "");
     add(&page, 7, "c", "{}");
     add(&page, 3, "b", "{\"b\":1}");
@@ -48,10 +47,9 @@ static void what_fits_is_told_in_the_order_of_its_changes(void **state)
 }
 
 /* In whatever order they come. */
-static void the_first_are_kept_where_not_all_fit(void **state)
+TEST(the_first_are_kept_where_not_all_fit)
 {
     static const int ORDERS[][4] = {{1, 2, 3, 4}, {4, 3, 2, 1}, {3, 1, 4, 2}, {2, 4, 1, 3}};
-    (void)state;
     for (size_t i = 0; i < sizeof ORDERS / sizeof ORDERS[0]; i++) {
         for (int tears = 0; tears < 2; tears++) {
             struct page few = {.most = 2, .most_bytes = 1000, .tears = tears};
@@ -73,9 +71,8 @@ static void the_first_are_kept_where_not_all_fit(void **state)
     }
 }
 
-static void one_that_is_too_long_is_told_alone(void **state)
+TEST(one_that_is_too_long_is_told_alone)
 {
-    (void)state;
     for (int tears = 0; tears < 2; tears++) {
         struct page page = {.most = 10, .most_bytes = 4, .tears = tears};
         add(&page, 2, "b", "1");
@@ -86,10 +83,9 @@ static void one_that_is_too_long_is_told_alone(void **state)
     }
 }
 
-static void what_changed_together_is_told_together(void **state)
+TEST(what_changed_together_is_told_together)
 {
     struct page page = {.most = 3, .most_bytes = 1000};
-    (void)state;
     add(&page, 1, "a", "1");
     add(&page, 2, "b", "1");
     add(&page, 2, "c", "1");
@@ -108,10 +104,9 @@ static void what_changed_together_is_told_together(void **state)
     page_clear(&page);
 }
 
-static void a_page_that_tears_says_up_to_which_name(void **state)
+TEST(a_page_that_tears_says_up_to_which_name)
 {
     struct page page = {.most = 3, .most_bytes = 1000, .tears = true};
-    (void)state;
     add(&page, 2, "e", "1");
     add(&page, 2, "bb", "1");
     add(&page, 1, "a", "1");
@@ -120,16 +115,4 @@ static void a_page_that_tears_says_up_to_which_name(void **state)
     has(&page, "a b bb");
     reaches(&page, 9, 2, "bb");
     page_clear(&page);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_fits_is_told_in_the_order_of_its_changes),
-        cmocka_unit_test(the_first_are_kept_where_not_all_fit),
-        cmocka_unit_test(one_that_is_too_long_is_told_alone),
-        cmocka_unit_test(what_changed_together_is_told_together),
-        cmocka_unit_test(a_page_that_tears_says_up_to_which_name),
-    };
-    return cmocka_run_group_tests_name("page", tests, NULL, NULL);
 }

@@ -57,9 +57,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void those_that_are_due_are_answered_in_order(void **state)
+TEST_WITH(those_that_are_due_are_answered_in_order, set_up, tear_down)
 {
-    (void)state;
     assert_true(pending_due(&list) == UINT64_MAX);
     ask(0, &OLD, 30);
     ask(1, &OLD, 10);
@@ -78,9 +77,8 @@ static void those_that_are_due_are_answered_in_order(void **state)
 }
 
 /* Of another run, or of another history, nothing is said. */
-static void a_round_covers_those_of_one_redis(void **state)
+TEST_WITH(a_round_covers_those_of_one_redis, set_up, tear_down)
 {
-    (void)state;
     ask(0, &NEW, 10);
     ask(1, &OLD, 30);
     ask(2, &OTHER, 5);
@@ -95,9 +93,8 @@ static void a_round_covers_those_of_one_redis(void **state)
     assert_string_equal(askers[1].error, "");
 }
 
-static void a_round_that_ends_covers_nobody(void **state)
+TEST_WITH(a_round_that_ends_covers_nobody, set_up, tear_down)
 {
-    (void)state;
     ask(0, &OLD, 10);
     assert_true(pending_cover(&list, "run", "old"));
     pending_uncover(&list);
@@ -109,9 +106,8 @@ static void a_round_that_ends_covers_nobody(void **state)
     assert_int_equal(answers, 0);
 }
 
-static void who_asks_again_is_in_the_next(void **state)
+TEST_WITH(who_asks_again_is_in_the_next, set_up, tear_down)
 {
-    (void)state;
     ask(0, &OLD, 1);
     ask(1, &OLD, 1);
     askers[0].asks_again = true;
@@ -121,16 +117,4 @@ static void who_asks_again_is_in_the_next(void **state)
     assert_int_equal(askers[1].order, 2);
     pending_answer_all(&list, "never");
     assert_string_equal(askers[0].error, "never");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(those_that_are_due_are_answered_in_order, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_round_covers_those_of_one_redis, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_round_that_ends_covers_nobody, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_asks_again_is_in_the_next, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,11 +9,10 @@ static struct prefix_name *get(struct prefix_names *table, const char *name)
     return prefix_name_get(table, slice_of(name));
 }
 
-static void a_name_is_there_once(void **state)
+TEST(a_name_is_there_once)
 {
     struct prefix_names table;
     prefix_names_init(&table);
-    (void)state;
     struct prefix_name *known = get(&table, "a");
     assert_ptr_equal(get(&table, "a"), known);
     assert_ptr_not_equal(get(&table, "b"), known);
@@ -27,11 +26,10 @@ static void a_name_is_there_once(void **state)
     assert_int_equal(table.free.count, 0);
 }
 
-static void what_is_touched_comes_in_that_order_and_once(void **state)
+TEST(what_is_touched_comes_in_that_order_and_once)
 {
     struct prefix_names table;
     prefix_names_init(&table);
-    (void)state;
     prefix_name_touch(&table, get(&table, "b"));
     prefix_name_touch(&table, get(&table, "a"));
     prefix_name_touch(&table, get(&table, "b"));
@@ -46,11 +44,10 @@ static void what_is_touched_comes_in_that_order_and_once(void **state)
     prefix_name_forget_all(&table);
 }
 
-static void the_free_ones_are_in_the_order_they_were_seen(void **state)
+TEST(the_free_ones_are_in_the_order_they_were_seen)
 {
     struct prefix_names table;
     prefix_names_init(&table);
-    (void)state;
     prefix_name_seen(&table, get(&table, "a"), 1, false, 0);
     prefix_name_seen(&table, get(&table, "b"), 2, true, 5);
     prefix_name_seen(&table, get(&table, "c"), 3, false, 0);
@@ -65,11 +62,10 @@ static void the_free_ones_are_in_the_order_they_were_seen(void **state)
 }
 
 /* Whatever a forgotten name is still needed for, whoever looks frees it. */
-static void a_name_being_looked_at_outlives_its_place(void **state)
+TEST(a_name_being_looked_at_outlives_its_place)
 {
     struct prefix_names table;
     prefix_names_init(&table);
-    (void)state;
     struct prefix_name *known = get(&table, "a");
     known->looking = true;
     prefix_name_forget_all(&table);
@@ -78,13 +74,12 @@ static void a_name_being_looked_at_outlives_its_place(void **state)
 }
 
 /* Against the plainest way to find the first end, over many changes. */
-static void the_first_end_is_always_known(void **state)
+TEST(the_first_end_is_always_known)
 {
     enum { NAMES = 60, CHANGES = 20000 };
     struct prefix_names table;
     prefix_names_init(&table);
     uint64_t ends[NAMES], seed = 1;
-    (void)state;
     memset(ends, 0xff, sizeof ends);
     for (int change = 0; change < CHANGES; change++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -113,14 +108,13 @@ static void the_first_end_is_always_known(void **state)
 }
 
 /* From each version on, all that are newer come in their order, whatever became of them before. */
-static void names_are_found_by_their_versions(void **state)
+TEST(names_are_found_by_their_versions)
 {
     enum { NAMES = 60, CHANGES = 3000, VERSIONS = 40 };
     struct prefix_names table;
     prefix_names_init(&table);
     int64_t versions[NAMES] = {0};
     uint64_t seed = 7;
-    (void)state;
     assert_null(prefix_name_after(&table, 0));
     for (int change = 0; change < CHANGES; change++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -147,17 +141,4 @@ static void names_are_found_by_their_versions(void **state)
     }
     prefix_name_forget_all(&table);
     assert_null(prefix_name_after(&table, 0));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_name_is_there_once),
-        cmocka_unit_test(what_is_touched_comes_in_that_order_and_once),
-        cmocka_unit_test(the_free_ones_are_in_the_order_they_were_seen),
-        cmocka_unit_test(a_name_being_looked_at_outlives_its_place),
-        cmocka_unit_test(the_first_end_is_always_known),
-        cmocka_unit_test(names_are_found_by_their_versions),
-    };
-    return cmocka_run_group_tests_name("known", tests, NULL, NULL);
 }

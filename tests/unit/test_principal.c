@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 static const struct {
     const char *prefix;
     unsigned verbs;
@@ -45,10 +43,9 @@ static const struct {
     {"e\314\201t", VERB_READ, false},        /* looks the same */
 };
 
-static void a_rule_is_for_what_begins_with_its_prefix(void **state)
+TEST(a_rule_is_for_what_begins_with_its_prefix)
 {
     struct principal *principal = make();
-    (void)state;
     for (size_t i = 0; i < LENGTH(ASKED); i++) {
         if (principal_may(principal, ASKED[i].verb, slice_of(ASKED[i].name)) != ASKED[i].may)
             fail_msg("%s %s", VERB_WORDS[ASKED[i].verb], ASKED[i].name);
@@ -57,10 +54,9 @@ static void a_rule_is_for_what_begins_with_its_prefix(void **state)
     principal_drop(principal);
 }
 
-static void the_empty_prefix_is_for_all_names(void **state)
+TEST(the_empty_prefix_is_for_all_names)
 {
     struct principal *principal = principal_new(slice_of("x"), 1, NULL);
-    (void)state;
     principal_set_rule(principal, 0, &(struct rule){slice_of(""), VERB_BIT(VERB_READ), 0, 0});
     assert_true(principal_may(principal, VERB_READ, slice_of("a")));
     assert_true(principal_may(principal, VERB_READ, slice_of("")));
@@ -89,10 +85,9 @@ static const struct {
     {VERB_METRICS, "", NULL},
 };
 
-static void a_prefix_becomes_what_may_be_seen_of_it(void **state)
+TEST(a_prefix_becomes_what_may_be_seen_of_it)
 {
     struct principal *principal = make();
-    (void)state;
     for (size_t i = 0; i < LENGTH(NARROWED); i++) {
         struct slice prefix = slice_of(NARROWED[i].asked);
         bool may = principal_narrow(principal, NARROWED[i].verb, &prefix);
@@ -106,22 +101,20 @@ static void a_prefix_becomes_what_may_be_seen_of_it(void **state)
     principal_drop(principal);
 }
 
-static void some_name_may_be_enough(void **state)
+TEST(some_name_may_be_enough)
 {
     struct principal *principal = make();
-    (void)state;
     assert_true(principal_may_somewhere(principal, VERB_BREAK));
     assert_false(principal_may_somewhere(principal, VERB_METRICS));
     assert_false(principal_may_somewhere(NULL, VERB_BREAK));
     principal_drop(principal);
 }
 
-static void the_rule_that_allows_most_says_how_long_a_hold_may_be(void **state)
+TEST(the_rule_that_allows_most_says_how_long_a_hold_may_be)
 {
     enum { SETTING = 1000 };
     struct principal *principal = principal_new(slice_of("x"), 4, NULL);
     struct principal *other = principal_new(slice_of("x"), 1, NULL);
-    (void)state;
     principal_set_rule(principal, 0,
                        &(struct rule){slice_of("a"), VERB_BIT(VERB_ACQUIRE), 300, 70});
     principal_set_rule(principal, 1,
@@ -152,7 +145,7 @@ static void the_rule_that_allows_most_says_how_long_a_hold_may_be(void **state)
     principal_drop(other);
 }
 
-static void owners_of_different_realms_differ(void **state)
+TEST(owners_of_different_realms_differ)
 {
     static const struct {
         const char *realm, *name;
@@ -160,7 +153,6 @@ static void owners_of_different_realms_differ(void **state)
                   {"cim", "e"}, {"ci", "m"},  {"a b", "c d"}};
     char texts[LENGTH(OWNERS)][OWNER_LENGTH];
     struct slice owners[LENGTH(OWNERS)], realm, name;
-    (void)state;
     for (size_t i = 0; i < LENGTH(OWNERS); i++) {
         owners[i] = owner_compose(slice_of(OWNERS[i].realm), slice_of(OWNERS[i].name), texts[i]);
         assert_true(owner_is_valid(owners[i]));
@@ -173,7 +165,7 @@ static void owners_of_different_realms_differ(void **state)
     }
 }
 
-static void what_is_no_owner_is_not_taken_apart(void **state)
+TEST(what_is_no_owner_is_not_taken_apart)
 {
     static const char *const BAD[] = {"",
                                       "\x1f",
@@ -187,7 +179,6 @@ static void what_is_no_owner_is_not_taken_apart(void **state)
                                       "\xff"};
     char text[OWNER_LENGTH + 1];
     struct slice realm, name;
-    (void)state;
     for (size_t i = 0; i < LENGTH(BAD); i++)
         if (owner_is_valid(slice_of(BAD[i])))
             fail_msg("%s", BAD[i]);
@@ -205,7 +196,7 @@ static void what_is_no_owner_is_not_taken_apart(void **state)
     assert_false(owner_is_valid((struct slice){text, OWNER_LENGTH - 1}));
 }
 
-static void made_owner_is_shown_by_its_name(void **state)
+TEST(made_owner_is_shown_by_its_name)
 {
     static const struct {
         const char *stored, *realm, *name;
@@ -217,7 +208,6 @@ static void made_owner_is_shown_by_its_name(void **state)
                  "10.0.0.1",
                  "ci", "10.0.0.1"}};
     struct slice realm, name;
-    (void)state;
     for (size_t i = 0; i < LENGTH(MADE); i++) {
         assert_true(owner_is_valid(slice_of(MADE[i].stored)));
         owner_split(slice_of(MADE[i].stored), &realm, &name);
@@ -226,11 +216,10 @@ static void made_owner_is_shown_by_its_name(void **state)
     }
 }
 
-static void a_digest_is_compared_as_a_whole(void **state)
+TEST(a_digest_is_compared_as_a_whole)
 {
     struct digest one = digest_of(slice_of("abc")), other;
     char hex[DIGEST_HEX_LENGTH + 1];
-    (void)state;
     digest_format(&one, hex);
     assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     assert_int_equal(digest_parse(slice_of(hex), &other), 0);
@@ -244,7 +233,7 @@ static void a_digest_is_compared_as_a_whole(void **state)
 }
 
 /* RFC 4648, section 10, and what is no base64. */
-static void basic_credentials_are_ordinary_base64(void **state)
+TEST(basic_credentials_are_ordinary_base64)
 {
     static const struct {
         const char *text, *bytes; /* NULL: refused */
@@ -265,7 +254,6 @@ static void basic_credentials_are_ordinary_base64(void **state)
                  {"=", NULL},
                  {"====", NULL}};
     char bytes[16];
-    (void)state;
     for (size_t i = 0; i < LENGTH(TEXTS); i++) {
         size_t length = 0;
         int result = base64_decode(slice_of(TEXTS[i].text), bytes, &length);
@@ -276,11 +264,10 @@ static void basic_credentials_are_ordinary_base64(void **state)
 }
 
 /* That this is soon done, tests/timing/test_principals.c shows. */
-static void nobodys_token_is_told_from_all_there_may_be(void **state)
+TEST(nobodys_token_is_told_from_all_there_may_be)
 {
     struct principals *principals = principals_new();
     struct principal *principal = make();
-    (void)state;
     principals_add(principals, principal);
     for (int i = 0; i < TOKENS_FILE_PRINCIPALS * TOKENS_FILE_TOKENS; i++) {
         char token[32];
@@ -291,22 +278,4 @@ static void nobodys_token_is_told_from_all_there_may_be(void **state)
     assert_ptr_equal(principals_by_token(principals, slice_of("token 7000")), principal);
     assert_null(principals_by_token(principals, slice_of("nobody's")));
     principals_drop(principals);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rule_is_for_what_begins_with_its_prefix),
-        cmocka_unit_test(the_empty_prefix_is_for_all_names),
-        cmocka_unit_test(a_prefix_becomes_what_may_be_seen_of_it),
-        cmocka_unit_test(some_name_may_be_enough),
-        cmocka_unit_test(the_rule_that_allows_most_says_how_long_a_hold_may_be),
-        cmocka_unit_test(owners_of_different_realms_differ),
-        cmocka_unit_test(what_is_no_owner_is_not_taken_apart),
-        cmocka_unit_test(made_owner_is_shown_by_its_name),
-        cmocka_unit_test(a_digest_is_compared_as_a_whole),
-        cmocka_unit_test(nobodys_token_is_told_from_all_there_may_be),
-        cmocka_unit_test(basic_credentials_are_ordinary_base64),
-    };
-    return cmocka_run_group_tests_name("principal", tests, NULL, NULL);
 }

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 enum { TOKENS = 10000, TOKEN_BYTES = 16 };
 
 static int compare(const void *left, const void *right)
@@ -14,11 +12,10 @@ static int compare(const void *left, const void *right)
     return memcmp(left, right, TOKEN_BYTES);
 }
 
-static void no_token_comes_twice(void **state)
+TEST(no_token_comes_twice)
 {
     static unsigned char tokens[TOKENS][TOKEN_BYTES];
     struct random_pool pool = {.left = 0};
-    (void)state;
     for (size_t i = 0; i < TOKENS; i++)
         random_pool_take(&pool, tokens[i], TOKEN_BYTES);
     qsort(tokens, TOKENS, TOKEN_BYTES, compare);
@@ -34,12 +31,11 @@ static bool is_wiped(const unsigned char *bytes, size_t length)
     return true;
 }
 
-static void what_was_taken_is_wiped_from_the_pool(void **state)
+TEST(what_was_taken_is_wiped_from_the_pool)
 {
     static const size_t LENGTHS[] = {16, 1, 7, 16, 900, 100, 1024, 1024, 12};
     struct random_pool pool = {.left = 0};
     unsigned char taken[sizeof pool.bytes];
-    (void)state;
     for (size_t i = 0; i < LENGTH(LENGTHS); i++) {
         random_pool_take(&pool, taken, LENGTHS[i]);
         assert_true(is_wiped(pool.bytes + pool.left, sizeof pool.bytes - pool.left));
@@ -47,11 +43,10 @@ static void what_was_taken_is_wiped_from_the_pool(void **state)
     }
 }
 
-static void the_pool_is_filled_when_it_has_too_little_left(void **state)
+TEST(the_pool_is_filled_when_it_has_too_little_left)
 {
     struct random_pool pool = {.left = 0};
     unsigned char taken[sizeof pool.bytes];
-    (void)state;
     random_pool_take(&pool, taken, 1000);
     assert_int_equal(pool.left, sizeof pool.bytes - 1000);
     random_pool_take(&pool, taken, 24); /* all of it */
@@ -62,10 +57,9 @@ static void the_pool_is_filled_when_it_has_too_little_left(void **state)
     assert_int_equal(pool.left, sizeof pool.bytes - 25);
 }
 
-static void nothing_is_written_beyond_what_was_asked_for(void **state)
+TEST(nothing_is_written_beyond_what_was_asked_for)
 {
     struct random_pool pool = {.left = 0};
-    (void)state;
     for (size_t length = 0; length < 40; length++) {
         unsigned char bytes[42];
         memset(bytes, 0x5a, sizeof bytes);
@@ -78,21 +72,19 @@ static void nothing_is_written_beyond_what_was_asked_for(void **state)
 }
 
 /* 800,000 bits: half of them set, give or take 4,500, which is ten standard deviations. */
-static void as_many_bits_are_set_as_not(void **state)
+TEST(as_many_bits_are_set_as_not)
 {
     unsigned char bytes[100000];
     long set = 0;
-    (void)state;
     random_bytes(bytes, sizeof bytes);
     for (size_t i = 0; i < sizeof bytes; i++)
         set += __builtin_popcount(bytes[i]);
     assert_in_range(set, 400000 - 4500, 400000 + 4500);
 }
 
-static void a_number_stays_below_its_bound(void **state)
+TEST(a_number_stays_below_its_bound)
 {
     bool seen[10] = {false};
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         uint32_t number = random_below(10);
         assert_true(number < 10);
@@ -101,17 +93,4 @@ static void a_number_stays_below_its_bound(void **state)
     }
     for (size_t i = 0; i < LENGTH(seen); i++)
         assert_true(seen[i]); /* each is missed once in 10^45 runs */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_token_comes_twice),
-        cmocka_unit_test(what_was_taken_is_wiped_from_the_pool),
-        cmocka_unit_test(the_pool_is_filled_when_it_has_too_little_left),
-        cmocka_unit_test(nothing_is_written_beyond_what_was_asked_for),
-        cmocka_unit_test(as_many_bits_are_set_as_not),
-        cmocka_unit_test(a_number_stays_below_its_bound),
-    };
-    return cmocka_run_group_tests_name("random", tests, NULL, NULL);
 }

@@ -16,10 +16,9 @@ static int64_t admitted_at_once(_Atomic int64_t *over, int64_t limit, int64_t no
     return count;
 }
 
-static void a_second_s_worth_is_admitted_at_once(void **state)
+TEST(a_second_s_worth_is_admitted_at_once)
 {
     static const int64_t LIMITS[] = {1, 2, 3, 7, 100, 999, 1000000};
-    (void)state;
     for (size_t i = 0; i < sizeof LIMITS / sizeof *LIMITS; i++) {
         _Atomic int64_t over = 0;
         assert_int_equal(admitted_at_once(&over, LIMITS[i], START), LIMITS[i]);
@@ -29,12 +28,11 @@ static void a_second_s_worth_is_admitted_at_once(void **state)
 }
 
 /* As one that turned out to be worth ten: one of them a tenth of a second, in place of ten. */
-static void one_may_count_for_several(void **state)
+TEST(one_may_count_for_several)
 {
     enum { LIMIT = 100, TENTH = SECOND / 10 };
     _Atomic int64_t over = 0;
     int64_t admitted = 0;
-    (void)state;
     for (int64_t now = START; now < START + SECOND; now += SECOND / LIMIT / 2)
         if (rate_count(&over, LIMIT, now, false).admitted) {
             rate_charge(&over, LIMIT, now, 9);
@@ -48,20 +46,18 @@ static void one_may_count_for_several(void **state)
     assert_true(rate_count(&over, LIMIT, START + SECOND + TENTH, false).admitted);
 }
 
-static void one_comes_back_at_a_time(void **state)
+TEST(one_comes_back_at_a_time)
 {
     _Atomic int64_t over = 0;
-    (void)state;
     assert_int_equal(admitted_at_once(&over, 10, START), 10);
     assert_int_equal(admitted_at_once(&over, 10, START + SECOND / 10 - 1), 0);
     assert_int_equal(admitted_at_once(&over, 10, START + SECOND / 10), 1);
     assert_int_equal(admitted_at_once(&over, 10, START + SECOND / 2), 4);
 }
 
-static void what_is_left_is_told(void **state)
+TEST(what_is_left_is_told)
 {
     _Atomic int64_t over = 0;
-    (void)state;
     for (int64_t left = 4; left >= 0; left--)
         assert_int_equal(rate_count(&over, 5, START, false).left, left);
     struct rate refused = rate_count(&over, 5, START, false);
@@ -70,29 +66,26 @@ static void what_is_left_is_told(void **state)
     assert_int_equal(rate_count(&over, 5, START + SECOND / 2, false).left, 1);
 }
 
-static void who_keeps_to_the_rate_is_never_refused(void **state)
+TEST(who_keeps_to_the_rate_is_never_refused)
 {
     _Atomic int64_t over = 0;
-    (void)state;
     for (int64_t i = 0; i < 100000; i++)
         assert_true(rate_count(&over, 300, START + i * SECOND / 300 + i % 7, false).admitted);
 }
 
-static void over_any_time_there_are_no_more_than_that(void **state)
+TEST(over_any_time_there_are_no_more_than_that)
 {
     _Atomic int64_t over = 0;
     int64_t count = 0;
-    (void)state;
     for (int64_t now = START; now < START + 10LL * SECOND; now += SECOND / 997)
         count += rate_count(&over, 50, now, false).admitted;
     assert_in_range(count, 540, 550); /* ten seconds, and one in advance */
 }
 
 /* What must pass uses up what is left, and leaves no debt of more than that. */
-static void what_must_pass_does(void **state)
+TEST(what_must_pass_does)
 {
     _Atomic int64_t over = 0;
-    (void)state;
     assert_int_equal(rate_count(&over, 10, START, true).left, 9);
     for (int i = 0; i < 1000; i++)
         assert_true(rate_count(&over, 10, START, true).admitted);
@@ -103,10 +96,9 @@ static void what_must_pass_does(void **state)
 }
 
 /* As when the tokens-file is read again. */
-static void another_limit_takes_over(void **state)
+TEST(another_limit_takes_over)
 {
     _Atomic int64_t over = 0;
-    (void)state;
     assert_int_equal(admitted_at_once(&over, 1000, START), 1000);
     assert_int_equal(admitted_at_once(&over, 1, START), 0);
     assert_int_equal(admitted_at_once(&over, 1, START + SECOND), 1);
@@ -127,30 +119,13 @@ static void *press(void *context)
     return NULL;
 }
 
-static void all_threads_together_get_no_more(void **state)
+TEST(all_threads_together_get_no_more)
 {
     struct crowd crowd = {.over = 0};
     pthread_t threads[THREADS];
-    (void)state;
     for (size_t i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, press, &crowd), 0);
     for (size_t i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(atomic_load(&crowd.admitted), 1000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_second_s_worth_is_admitted_at_once),
-        cmocka_unit_test(one_may_count_for_several),
-        cmocka_unit_test(one_comes_back_at_a_time),
-        cmocka_unit_test(what_is_left_is_told),
-        cmocka_unit_test(who_keeps_to_the_rate_is_never_refused),
-        cmocka_unit_test(over_any_time_there_are_no_more_than_that),
-        cmocka_unit_test(what_must_pass_does),
-        cmocka_unit_test(another_limit_takes_over),
-        cmocka_unit_test(all_threads_together_get_no_more),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 /* Takes the failure's text, "" where there is none. */
 static int add(const char *text, const struct redis_access *access, struct redis_url *url,
                struct failure *failure)
@@ -15,12 +13,11 @@ static int add(const char *text, const struct redis_access *access, struct redis
     return redis_access_add(url, access, failure);
 }
 
-static void what_settings_say_comes_beside_the_url(void **state)
+TEST(what_settings_say_comes_beside_the_url)
 {
     const struct redis_access access = {.user = "baton", .password = "opensesame"};
     struct redis_url url, copy;
     struct failure failure;
-    (void)state;
     assert_int_equal(add("redis://h:1/2", &access, &url, &failure), 0);
     assert_string_equal(url.user, "baton");
     assert_string_equal(url.password, "opensesame");
@@ -40,13 +37,12 @@ static void what_settings_say_comes_beside_the_url(void **state)
     redis_url_free(&url);
 }
 
-static void files_for_tls_are_kept(void **state)
+TEST(files_for_tls_are_kept)
 {
     const struct redis_access access = {
         .ca = "/ca", .certificate = "/cert", .key = "/key", .server_name = "name"};
     struct redis_url url, copy;
     struct failure failure;
-    (void)state;
     assert_int_equal(add("rediss://:pw@h", &access, &url, &failure), 0);
     assert_int_equal(redis_url_copy(&url, &copy), 0);
     redis_url_free(&url);
@@ -83,9 +79,8 @@ static const struct wrong {
     {"rediss://h", {.ca = ""}, "--redis-ca is empty"},
 };
 
-static void what_cannot_be_meant_is_refused(void **state)
+TEST(what_cannot_be_meant_is_refused)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(WRONG); i++) {
         struct redis_url url;
         struct failure failure;
@@ -97,24 +92,12 @@ static void what_cannot_be_meant_is_refused(void **state)
     }
 }
 
-static void a_redis_of_our_own_takes_none(void **state)
+TEST(a_redis_of_our_own_takes_none)
 {
     struct failure failure = {""};
-    (void)state;
     assert_int_equal(redis_access_expect_none(&(struct redis_access){0}, &failure), 0);
     assert_int_equal(
         redis_access_expect_none(&(struct redis_access){.password = "secret"}, &failure), -EINVAL);
     assert_non_null(strstr(failure.text, "--redis-password is for a Redis that --redis-url names"));
     assert_null(strstr(failure.text, "secret"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_settings_say_comes_beside_the_url),
-        cmocka_unit_test(files_for_tls_are_kept),
-        cmocka_unit_test(what_cannot_be_meant_is_refused),
-        cmocka_unit_test(a_redis_of_our_own_takes_none),
-    };
-    return cmocka_run_group_tests_name("redis_access", tests, NULL, NULL);
 }

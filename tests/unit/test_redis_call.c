@@ -29,12 +29,11 @@ static void count(void *context, const struct store_result *result)
     ++*(int *)context;
 }
 
-static void a_full_redis_gets_the_same_call_by_another_name(void **state)
+TEST(a_full_redis_gets_the_same_call_by_another_name)
 {
     int ended = 0;
     unsigned open = 1;
     const struct slice arguments[] = {slice_of(STAMP), slice_of("")};
-    (void)state;
     struct call *call =
         call_new_script(&SCRIPT, slice_of("baton:{a}"), 1, arguments, 2, count, &ended);
     assert_bytes(call, "*6\r\n" HEAD("30", "baton_0123456789abcdef_acquire") TAIL);
@@ -54,9 +53,8 @@ static void a_full_redis_gets_the_same_call_by_another_name(void **state)
     assert_int_equal(ended, 1);
 }
 
-static void a_key_may_be_given_twice_or_not_at_all(void **state)
+TEST(a_key_may_be_given_twice_or_not_at_all)
 {
-    (void)state;
     struct call *call = call_new_script(&SCRIPT, slice_of("k"), 2, NULL, 0, NULL, NULL);
     static const char TWICE[] =
         "*5\r\n" HEAD("30", "baton_0123456789abcdef_acquire") "$1\r\n2\r\n$1\r\nk\r\n$1\r\nk\r\n";
@@ -70,23 +68,12 @@ static void a_key_may_be_given_twice_or_not_at_all(void **state)
     call_forget(call);
 }
 
-static void a_library_is_loaded_by_its_text(void **state)
+TEST(a_library_is_loaded_by_its_text)
 {
     static const char LOAD[] = "*3\r\n$8\r\nFUNCTION\r\n$4\r\nLOAD\r\n$34\r\n"
                                "#!lua name=baton_0123456789abcdef\n\r\n";
-    (void)state;
     struct call *call = call_new_load(&LIBRARY, NULL, NULL);
     assert_int_equal(call->length, sizeof LOAD - 1);
     assert_memory_equal(call->bytes, LOAD, call->length);
     call_forget(call);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_full_redis_gets_the_same_call_by_another_name),
-        cmocka_unit_test(a_key_may_be_given_twice_or_not_at_all),
-        cmocka_unit_test(a_library_is_loaded_by_its_text),
-    };
-    return cmocka_run_group_tests_name("redis call", tests, NULL, NULL);
 }

@@ -71,10 +71,9 @@ static void close_world(struct world *world)
     assert_int_equal(uv_loop_close(&world->loop), 0);
 }
 
-static void many_requests_are_one_run(void **state)
+TEST(many_requests_are_one_run)
 {
     struct world world;
-    (void)state;
     open_world(&world);
     for (int i = 0; i < 5; i++)
         deferred_request(&world.deferred);
@@ -87,9 +86,8 @@ static void many_requests_are_one_run(void **state)
 }
 
 /* Whether its prepare callback comes before ours or after. */
-static void a_request_of_another_prepare_callback_is_not_slept_on(void **state)
+TEST(a_request_of_another_prepare_callback_is_not_slept_on)
 {
-    (void)state;
     for (int late = 0; late <= 1; late++) {
         struct world world;
         open_world(&world);
@@ -103,10 +101,9 @@ static void a_request_of_another_prepare_callback_is_not_slept_on(void **state)
     }
 }
 
-static void the_loop_would_not_sleep(void **state)
+TEST(the_loop_would_not_sleep)
 {
     struct world world;
-    (void)state;
     open_world(&world);
     uv_run(&world.loop, UV_RUN_NOWAIT);
     assert_true(uv_backend_timeout(&world.loop) > 0);
@@ -115,14 +112,4 @@ static void the_loop_would_not_sleep(void **state)
     uv_run(&world.loop, UV_RUN_NOWAIT);
     assert_true(uv_backend_timeout(&world.loop) > 0); /* and sleeps again afterwards */
     close_world(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_requests_are_one_run),
-        cmocka_unit_test(a_request_of_another_prepare_callback_is_not_slept_on),
-        cmocka_unit_test(the_loop_would_not_sleep),
-    };
-    return cmocka_run_group_tests_name("redis turn", tests, NULL, NULL);
 }

@@ -10,8 +10,6 @@
 #include <hiredis/hiredis.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 static redisReply *parse(const char *bytes)
 {
     void *reply = NULL;
@@ -28,9 +26,8 @@ static const struct value *value_of(const redisReply *reply)
     return (const struct value *)(const void *)reply;
 }
 
-static void values_are_what_they_are(void **state)
+TEST(values_are_what_they_are)
 {
-    (void)state;
     redisReply *reply = parse("*5\r\n:-7\r\n$3\r\na b\r\n+OK\r\n$-1\r\n*1\r\n:1\r\n");
     const struct value *array = value_of(reply);
     int64_t number = 0;
@@ -46,9 +43,8 @@ static void values_are_what_they_are(void **state)
     freeReplyObject(reply);
 }
 
-static void values_are_nothing_else(void **state)
+TEST(values_are_nothing_else)
 {
-    (void)state;
     redisReply *reply = parse("*5\r\n:7\r\n$1\r\n8\r\n$-1\r\n-ERR no\r\n*0\r\n");
     const struct value *array = value_of(reply);
     for (size_t i = 0; i < 6; i++) {
@@ -66,7 +62,7 @@ static void values_are_nothing_else(void **state)
     freeReplyObject(reply);
 }
 
-static void errors_have_a_kind(void **state)
+TEST(errors_have_a_kind)
 {
     static const struct {
         const char *text;
@@ -99,7 +95,6 @@ static void errors_have_a_kind(void **state)
         {"ERR OOM is not at the start", ERROR_UNKNOWN},
         {"", ERROR_UNKNOWN},
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(CASES); i++)
         assert_int_equal(error_kind(CASES[i].text), CASES[i].kind);
     assert_true(error_passes("LOADING Redis is loading the dataset in memory"));
@@ -108,7 +103,7 @@ static void errors_have_a_kind(void **state)
     assert_false(error_passes("ERR unknown command"));
 }
 
-static void errors_are_explained_before_they_are_quoted(void **state)
+TEST(errors_are_explained_before_they_are_quoted)
 {
     static const struct {
         const char *text, *said;
@@ -140,7 +135,6 @@ static void errors_are_explained_before_they_are_quoted(void **state)
                 "says: ODD)"},
     };
     char said[STORE_ERROR_TEXT], words[300];
-    (void)state;
     for (size_t i = 0; i < LENGTH(CASES); i++) {
         error_explain(CASES[i].text, said, sizeof said);
         assert_string_equal(said, CASES[i].said);
@@ -157,7 +151,7 @@ static void errors_are_explained_before_they_are_quoted(void **state)
     assert_int_equal(said[strlen(said) - 1], ')');
 }
 
-static void info_is_read(void **state)
+TEST(info_is_read)
 {
     static const char INFO[] =
         "# Server\r\nredis_version:7.0.15\r\nserver_name:x\r\n\r\n"
@@ -167,7 +161,6 @@ static void info_is_read(void **state)
         "role";
     struct server_info info;
     struct failure text;
-    (void)state;
     server_info_read((struct slice){INFO, sizeof INFO - 1}, &info);
     assert_string_equal(info.version, "7.0.15");
     assert_int_equal(info.major, 7);
@@ -180,7 +173,7 @@ static void info_is_read(void **state)
     assert_true(server_info_warn(&info, &text));
 }
 
-static void versions_are_compared_as_numbers(void **state)
+TEST(versions_are_compared_as_numbers)
 {
     static const struct {
         const char *info;
@@ -193,7 +186,6 @@ static void versions_are_compared_as_numbers(void **state)
         {"redis_version:", -EPROTO},       {"", -EPROTO},
         {"valkey_version:8.1.0", 0},       {"redis_version:99999999999999999999.1", 0},
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(CASES); i++) {
         struct server_info info;
         server_info_read(slice_of(CASES[i].info), &info);
@@ -201,11 +193,10 @@ static void versions_are_compared_as_numbers(void **state)
     }
 }
 
-static void values_in_info_are_bounded(void **state)
+TEST(values_in_info_are_bounded)
 {
     char text[400] = "redis_version:";
     struct server_info info;
-    (void)state;
     memset(text + strlen(text), '7', 300);
     server_info_read(slice_of(text), &info);
     assert_int_equal(strlen(info.version), sizeof info.version - 1);
@@ -213,10 +204,9 @@ static void values_in_info_are_bounded(void **state)
     assert_string_equal(info.version, "");
 }
 
-static void a_library_that_is_there_was_not_refused(void **state)
+TEST(a_library_that_is_there_was_not_refused)
 {
     struct loader loader = {0};
-    (void)state;
     loader_begin(&loader);
     assert_true(loader.is_loading);
     loader_end(&loader, NULL, 100);
@@ -229,19 +219,4 @@ static void a_library_that_is_there_was_not_refused(void **state)
     loader_end(&loader, "OOM command not allowed", 100);
     assert_string_equal(loader_refusal(&loader, 101), "OOM command not allowed");
     assert_null(loader_refusal(&loader, 10000)); /* it is worth another try */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_what_they_are),
-        cmocka_unit_test(values_are_nothing_else),
-        cmocka_unit_test(errors_have_a_kind),
-        cmocka_unit_test(errors_are_explained_before_they_are_quoted),
-        cmocka_unit_test(info_is_read),
-        cmocka_unit_test(versions_are_compared_as_numbers),
-        cmocka_unit_test(values_in_info_are_bounded),
-        cmocka_unit_test(a_library_that_is_there_was_not_refused),
-    };
-    return cmocka_run_group_tests_name("redis replies", tests, NULL, NULL);
 }

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 static void assert_same(const char *left, const char *right)
 {
     if (left && right)
@@ -90,9 +88,8 @@ static const struct watched {
      "redis+sentinel://i:5,j:26379/m/0"},
 };
 
-static void sentinels_are_read(void **state)
+TEST(sentinels_are_read)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(WATCHED); i++) {
         const struct watched *expected = &WATCHED[i];
         struct redis_url url, copy;
@@ -119,9 +116,8 @@ static void sentinels_are_read(void **state)
     }
 }
 
-static void cluster_nodes_are_read(void **state)
+TEST(cluster_nodes_are_read)
 {
-    (void)state;
     struct redis_url url, copy;
     char described[200];
     assert_int_equal(redis_url_parse("redis+cluster://me:p%40@a,[::1]:7000,c:1/0", &url, NULL), 0);
@@ -141,12 +137,11 @@ static void cluster_nodes_are_read(void **state)
     redis_url_free(&copy);
 }
 
-static void quorum_members_are_read(void **state)
+TEST(quorum_members_are_read)
 {
     struct redis_url url, member;
     struct failure failure = {""};
     char described[64];
-    (void)state;
     if (redis_url_parse("redis+quorum://me:pw@a,b:1,[::1]/2", &url, &failure) != 0)
         fail_msg("%s", failure.text);
     assert_int_equal(url.kind, REDIS_QUORUM);
@@ -163,11 +158,10 @@ static void quorum_members_are_read(void **state)
 }
 
 /* Whom they lead to is asked with a login of its own: sentinels are not told that of Redis. */
-static void sentinel_has_its_own_login(void **state)
+TEST(sentinel_has_its_own_login)
 {
     struct redis_url url, part;
     char described[64];
-    (void)state;
     assert_int_equal(redis_url_parse("redis+sentinel://me:pw@h/m/3", &url, NULL), 0);
     url.sentinel_password = strdup("open");
     assert_int_equal(redis_url_of(&url, REDIS_SENTINEL, "h", 26379, &part), 0);
@@ -187,9 +181,8 @@ static void sentinel_has_its_own_login(void **state)
     redis_url_free(&url);
 }
 
-static void valid_url_is_read(void **state)
+TEST(valid_url_is_read)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(GOOD); i++) {
         struct redis_url url;
         struct failure failure = {""};
@@ -281,9 +274,8 @@ static const struct bad {
     {"unix:///run/%00", "percent-encoding"},
 };
 
-static void invalid_url_is_refused(void **state)
+TEST(invalid_url_is_refused)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(BAD); i++) {
         struct redis_url url = {.port = 4711};
         struct failure failure = {""};
@@ -296,12 +288,11 @@ static void invalid_url_is_refused(void **state)
     }
 }
 
-static void socket_path_has_at_most_107_bytes(void **state)
+TEST(socket_path_has_at_most_107_bytes)
 {
     char text[200];
     struct redis_url url;
     struct failure failure;
-    (void)state;
     snprintf(text, sizeof text, "unix:///%0106d", 0);
     assert_int_equal(redis_url_parse(text, &url, &failure), 0);
     redis_url_free(&url);
@@ -310,12 +301,11 @@ static void socket_path_has_at_most_107_bytes(void **state)
     assert_non_null(strstr(failure.text, "107"));
 }
 
-static void host_has_at_most_253_bytes(void **state)
+TEST(host_has_at_most_253_bytes)
 {
     char text[400];
     struct redis_url url;
     struct failure failure;
-    (void)state;
     snprintf(text, sizeof text, "redis://%0253d", 0);
     assert_int_equal(redis_url_parse(text, &url, &failure), 0);
     redis_url_free(&url);
@@ -323,11 +313,10 @@ static void host_has_at_most_253_bytes(void **state)
     assert_int_equal(redis_url_parse(text, &url, &failure), -EINVAL);
 }
 
-static void rediss_asks_for_tls(void **state)
+TEST(rediss_asks_for_tls)
 {
     struct redis_url url;
     struct failure failure = {""};
-    (void)state;
     int result = redis_url_parse("rediss://:secret@h:6380/1", &url, &failure);
     char described[64];
     assert_int_equal(result, 0);
@@ -342,11 +331,10 @@ static void rediss_asks_for_tls(void **state)
     redis_url_free(&url);
 }
 
-static void copy_is_independent(void **state)
+TEST(copy_is_independent)
 {
     struct redis_url url, copy;
     char described[64];
-    (void)state;
     assert_int_equal(redis_url_parse("redis://me:pw@h:1/2", &url, NULL), 0);
     assert_int_equal(redis_url_copy(&url, &copy), 0);
     redis_url_free(&url);
@@ -358,31 +346,12 @@ static void copy_is_independent(void **state)
     redis_url_free(&copy); /* a zeroed one too */
 }
 
-static void description_is_cut_to_its_room(void **state)
+TEST(description_is_cut_to_its_room)
 {
     struct redis_url url;
     char described[12];
-    (void)state;
     assert_int_equal(redis_url_parse("redis://some.host:1/2", &url, NULL), 0);
     redis_url_describe(&url, described, sizeof described);
     assert_string_equal(described, "redis://som");
     redis_url_free(&url);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(valid_url_is_read),
-        cmocka_unit_test(sentinels_are_read),
-        cmocka_unit_test(cluster_nodes_are_read),
-        cmocka_unit_test(quorum_members_are_read),
-        cmocka_unit_test(sentinel_has_its_own_login),
-        cmocka_unit_test(invalid_url_is_refused),
-        cmocka_unit_test(socket_path_has_at_most_107_bytes),
-        cmocka_unit_test(host_has_at_most_253_bytes),
-        cmocka_unit_test(rediss_asks_for_tls),
-        cmocka_unit_test(copy_is_independent),
-        cmocka_unit_test(description_is_cut_to_its_room),
-    };
-    return cmocka_run_group_tests_name("redis url", tests, NULL, NULL);
 }

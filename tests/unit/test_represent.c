@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 /* Names and owners, by turns. */
 static const char *const TEXTS[] = {
     "deploy",
@@ -62,9 +60,8 @@ static void assert_hold(const char *name, const char *owner, int64_t limit, enum
     json_decref(read);
 }
 
-static void a_hold_is_the_same_json_whichever_way_it_is_written(void **state)
+TEST(a_hold_is_the_same_json_whichever_way_it_is_written)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(TEXTS); i++) {
         for (size_t j = 0; j < LENGTH(TEXTS); j++) {
             assert_hold(TEXTS[i], TEXTS[j], 0, LOCK_EXCLUSIVE);
@@ -74,11 +71,10 @@ static void a_hold_is_the_same_json_whichever_way_it_is_written(void **state)
     }
 }
 
-static void only_the_slices_are_written(void **state)
+TEST(only_the_slices_are_written)
 {
     struct hold hold = {.fence = 1, .ttl_ms = 2, .holds = 3, .owner = {"owner\"", 5}};
     char *text;
-    (void)state;
     text = represent_hold((struct slice){"name\\", 4}, (struct slice){"token\"", 5}, &hold);
     assert_string_equal(text, "{\"name\":\"name\",\"token\":\"token\",\"owner\":\"owner\","
                               "\"mode\":\"exclusive\",\"fence\":1,\"ttl_ms\":2,\"holds\":3}\n");
@@ -99,16 +95,15 @@ static void assert_view(const struct lock_view *view, const char *expected)
     free(line);
 }
 
-static void a_free_lock_has_no_holders(void **state)
+TEST(a_free_lock_has_no_holders)
 {
     const struct lock_view view = {.version = 7};
-    (void)state;
     assert_view(&view, "{\"name\":\"n\",\"state\":\"free\",\"version\":7,\"hold_count\":0,"
                        "\"holders\":[],\"queue_length\":0,\"waiters\":[],\"last_release\":null}");
 }
 
 /* As with a hold: byte by byte what jansson makes of it. */
-static void a_release_is_written_as_its_document_is(void **state)
+TEST(a_release_is_written_as_its_document_is)
 {
     static const struct release RELEASES[] = {
         {.fence = INT64_C(9007199254740991), .held_ms = 86400000, .holds = 3, .version = 7},
@@ -116,7 +111,6 @@ static void a_release_is_written_as_its_document_is(void **state)
         {.fence = 1, .free_in_ms = 2},
         {.cancelled = true, .version = 8},
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(TEXTS) * LENGTH(RELEASES); i++) {
         struct slice name = slice_of(TEXTS[i % LENGTH(TEXTS)]);
         const struct release *release = &RELEASES[i / LENGTH(TEXTS)];
@@ -128,7 +122,7 @@ static void a_release_is_written_as_its_document_is(void **state)
     }
 }
 
-static void a_lock_shows_its_holders_and_its_last_release(void **state)
+TEST(a_lock_shows_its_holders_and_its_last_release)
 {
     struct lock_view view = {
         .version = 9,
@@ -159,7 +153,6 @@ static void a_lock_shows_its_holders_and_its_last_release(void **state)
     view.waiters[0] = (struct waiter_view){slice_of("she"), LOCK_SHARED, 700, 1763715600000000,
                                            slice_of("10.0.0.1")};
     view.waiters[1] = (struct waiter_view){.owner = slice_of("ci\x1fhe")};
-    (void)state;
     assert_view(&view,
                 "{\"name\":\"n\",\"state\":\"held\",\"version\":9,\"hold_count\":12,\"limit\":20,"
                 "\"taken\":15,"
@@ -175,10 +168,9 @@ static void a_lock_shows_its_holders_and_its_last_release(void **state)
                 "\"last_release\":{\"fence\":8,\"reason\":\"expired\",\"ago_ms\":1500}}");
 }
 
-static void a_meta_that_is_none_is_null(void **state)
+TEST(a_meta_that_is_none_is_null)
 {
     static const char *const METAS[] = {NULL, "", "{", "nonsense", "{\"a\":\xff}"};
-    (void)state;
     for (size_t i = 0; i < LENGTH(METAS); i++) {
         struct lock_view view = {.holder_count = 1};
         view.holders[0] = (struct holder){.owner = slice_of("me"), .meta = slice_of(METAS[i])};
@@ -189,27 +181,12 @@ static void a_meta_that_is_none_is_null(void **state)
     }
 }
 
-static void a_text_that_is_no_utf8_becomes_empty(void **state)
+TEST(a_text_that_is_no_utf8_becomes_empty)
 {
     json_t *text = represent_text(slice_of("\xff"));
-    (void)state;
     assert_string_equal(json_string_value(text), "");
     json_decref(text);
     text = represent_text((struct slice){"abc", 2});
     assert_string_equal(json_string_value(text), "ab");
     json_decref(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_hold_is_the_same_json_whichever_way_it_is_written),
-        cmocka_unit_test(only_the_slices_are_written),
-        cmocka_unit_test(a_free_lock_has_no_holders),
-        cmocka_unit_test(a_release_is_written_as_its_document_is),
-        cmocka_unit_test(a_lock_shows_its_holders_and_its_last_release),
-        cmocka_unit_test(a_meta_that_is_none_is_null),
-        cmocka_unit_test(a_text_that_is_no_utf8_becomes_empty),
-    };
-    return cmocka_run_group_tests_name("represent", tests, NULL, NULL);
 }

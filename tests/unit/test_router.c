@@ -322,9 +322,8 @@ static void settle_all(void)
 }
 
 /* Slots move, the map is behind or ahead, and nothing is lost. */
-static void what_moves_is_followed_in_order(void **state)
+TEST_WITH(what_moves_is_followed_in_order, set_up, tear_down)
 {
-    (void)state;
     struct making *all = calloc(CALLS, sizeof *all);
     while (world->made < CALLS) {
         if (below(3) == 0)
@@ -352,9 +351,8 @@ static void what_moves_is_followed_in_order(void **state)
 }
 
 /* Nodes are lost as well: what is run is run in order, and each call still ends. */
-static void losses_end_calls_and_change_no_order(void **state)
+TEST_WITH(losses_end_calls_and_change_no_order, set_up, tear_down)
 {
-    (void)state;
     struct making *all = calloc(CALLS, sizeof *all);
     while (world->made < CALLS) {
         if (below(3) == 0)
@@ -389,9 +387,8 @@ static void losses_end_calls_and_change_no_order(void **state)
 }
 
 /* Two nodes that each say that the other has it: no call runs, nor for ever, nor at full speed. */
-static void a_loop_ends_by_the_deadline(void **state)
+TEST_WITH(a_loop_ends_by_the_deadline, set_up, tear_down)
 {
-    (void)state;
     struct making all[1];
     make(all);
     uint64_t begun = uv_hrtime();
@@ -412,9 +409,8 @@ static void a_loop_ends_by_the_deadline(void **state)
 }
 
 /* A slot that never arrives: the call is refused in time, and so is the one behind it. */
-static void what_never_arrives_is_refused(void **state)
+TEST_WITH(what_never_arrives_is_refused, set_up, tear_down)
 {
-    (void)state;
     struct making all[8];
     for (int i = 0; i < 8; i++)
         make(all);
@@ -428,9 +424,8 @@ static void what_never_arrives_is_refused(void **state)
 }
 
 /* CLUSTERDOWN is no redirect, and no node is known for a slot that nobody serves. */
-static void what_nobody_serves_is_not_waited_for(void **state)
+TEST_WITH(what_nobody_serves_is_not_waited_for, set_up, tear_down)
 {
-    (void)state;
     struct making all[2];
     make(all);
     for (unsigned i = 0; i < NODES; i++) {
@@ -452,9 +447,8 @@ static void what_nobody_serves_is_not_waited_for(void **state)
 }
 
 /* Of a call for a node as a whole: again where the script says so, and nowhere else. */
-static void a_call_for_a_node_stays_there(void **state)
+TEST_WITH(a_call_for_a_node_stays_there, set_up, tear_down)
 {
-    (void)state;
     static const struct script SCRIPT = {.name = "test", .function = "test"};
     struct making making = {.number = 1};
     router_eval_at(world->router, 2, &SCRIPT, NULL, 0, done, &making);
@@ -470,16 +464,4 @@ static void a_call_for_a_node_stays_there(void **state)
             call_finish(call, STORE_REPLIED, NULL, NULL);
     }
     assert_int_equal(world->ended, 1);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(what_moves_is_followed_in_order),      TEST(losses_end_calls_and_change_no_order),
-        TEST(a_loop_ends_by_the_deadline),          TEST(what_never_arrives_is_refused),
-        TEST(what_nobody_serves_is_not_waited_for), TEST(a_call_for_a_node_stays_there),
-    };
-#undef TEST
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 static const struct request {
     const char *method;
     const char *path;
@@ -71,9 +69,8 @@ static const struct request {
     {"HEAD", "/", "getStart", NULL},
 };
 
-static void every_request_finds_its_operation(void **state)
+TEST(every_request_finds_its_operation)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(REQUESTS); i++) {
         const struct request *request = &REQUESTS[i];
         char allowed[ROUTE_ALLOWED_LENGTH];
@@ -91,9 +88,8 @@ static void every_request_finds_its_operation(void **state)
     }
 }
 
-static void every_route_is_asked_for_above(void **state)
+TEST(every_route_is_asked_for_above)
 {
-    (void)state;
     for (size_t route = 0; route < ROUTE_COUNT; route++) {
         size_t found = 0;
         for (size_t i = 0; i < LENGTH(REQUESTS); i++)
@@ -143,9 +139,8 @@ static const struct refusal {
     {"GET", "/openapi.yaml.", ""},
 };
 
-static void what_is_not_there_is_refused_with_what_is(void **state)
+TEST(what_is_not_there_is_refused_with_what_is)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(REFUSALS); i++) {
         const struct refusal *refusal = &REFUSALS[i];
         char allowed[ROUTE_ALLOWED_LENGTH] = "?";
@@ -156,25 +151,13 @@ static void what_is_not_there_is_refused_with_what_is(void **state)
     }
 }
 
-static void only_the_slice_is_looked_at(void **state)
+TEST(only_the_slice_is_looked_at)
 {
     char allowed[ROUTE_ALLOWED_LENGTH];
     struct slice name;
-    (void)state;
     const struct route *route = route_find("GET", (struct slice){"/locks/abc", 8}, &name, allowed);
     assert_non_null(route);
     assert_true(slice_equals(name, "a"));
     assert_null(route_find("GET", (struct slice){"/locks", 5}, &name, allowed));
     assert_null(route_find("GET", (struct slice){"/livez\0", 7}, &name, allowed));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_request_finds_its_operation),
-        cmocka_unit_test(every_route_is_asked_for_above),
-        cmocka_unit_test(what_is_not_there_is_refused_with_what_is),
-        cmocka_unit_test(only_the_slice_is_looked_at),
-    };
-    return cmocka_run_group_tests_name("routes", tests, NULL, NULL);
 }

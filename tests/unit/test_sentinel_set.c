@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 enum { NOW = 1000000, LONG_AGO = NOW - SENTINEL_SET_FORGET_MS, LATELY = LONG_AGO + 1, MOST = 8 };
 
 /* A sentinel is written as its id (- for none), whether it answers (+) or not, and when it was last
@@ -57,9 +55,8 @@ static size_t list(const struct story *story, struct sentinel_client *clients)
     return count;
 }
 
-static void those_that_were_replaced_do_not_count(void **state)
+TEST(those_that_were_replaced_do_not_count)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(STORIES); i++) {
         struct sentinel_client clients[MOST];
         size_t count = list(&STORIES[i], clients), expected = 0;
@@ -73,9 +70,8 @@ static void those_that_were_replaced_do_not_count(void **state)
 }
 
 /* A set may be renewed bit by bit until none of the first is left. */
-static void a_set_that_is_renewed_keeps_its_majority(void **state)
+TEST(a_set_that_is_renewed_keeps_its_majority)
 {
-    (void)state;
     static const struct story RENEWED = {{"a- ", "b- ", "c- ", "d+l", "e+l", "f+l"}};
     struct sentinel_client clients[MOST];
     const struct vote primary = {.host = "p", .port = 1};
@@ -97,9 +93,8 @@ static void a_set_that_is_renewed_keeps_its_majority(void **state)
 }
 
 /* The one that it moved to counts also when that is away, and the old one is forgotten. */
-static void one_that_has_moved_counts_once(void **state)
+TEST(one_that_has_moved_counts_once)
 {
-    (void)state;
     static const struct story MOVED = {{"a+l", "b+l", "c- ", "c+l"}};
     struct sentinel_client clients[MOST];
     list(&MOVED, clients);
@@ -110,14 +105,4 @@ static void one_that_has_moved_counts_once(void **state)
     sentinel_set_renew(clients, NOW);
     assert_int_equal(sentinel_set_tally(clients).sentinels, 3);
     assert_false(clients[3].is_left_out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(those_that_were_replaced_do_not_count),
-        cmocka_unit_test(a_set_that_is_renewed_keeps_its_majority),
-        cmocka_unit_test(one_that_has_moved_counts_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 #define URL "BATON_REDIS_URL=redis://[USER:PASSWORD@]HOST:PORT"
 
 static int clean_environment(void **state)
@@ -62,9 +60,8 @@ static const struct variable LINKS[] = {
     {"BATON_REDIS_URL_PORT", "tcp://10.96.0.8:6379"},
 };
 
-static void service_link_is_no_setting(void **state)
+TEST_WITH(service_link_is_no_setting, clean_environment, NULL)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(LINKS); i++) {
         struct settings settings;
         struct failure failure = {""};
@@ -81,7 +78,7 @@ static void service_link_is_no_setting(void **state)
     }
 }
 
-static void value_of_another_form_is_no_service_link(void **state)
+TEST_WITH(value_of_another_form_is_no_service_link, clean_environment, NULL)
 {
     static const struct variable OTHERS[] = {
         {"BATON_REDIS_PORT", "6379"},
@@ -95,29 +92,26 @@ static void value_of_another_form_is_no_service_link(void **state)
         {"BATON_REDIS_URL", "redis://10.96.0.8:6379"},
         {"BATON_LISTEN", "tcp://10.96.0.8:6379"},
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(OTHERS); i++)
         if (service_links_have(OTHERS[i].name, OTHERS[i].value))
             fail_msg("%s=%s is taken for a link", OTHERS[i].name, OTHERS[i].value);
 }
 
-static void setting_keeps_its_name_beside_links(void **state)
+TEST_WITH(setting_keeps_its_name_beside_links, clean_environment, NULL)
 {
     struct settings settings;
     struct failure failure = {""};
-    (void)state;
     setenv("BATON_REDIS_SERVER_NAME", "redis.example.com", 1);
     assert_int_equal(read_settings(&settings, &failure), 0);
     assert_string_equal(settings.redis_server_name, "redis.example.com");
     settings_free(&settings);
 }
 
-static void misspelled_setting_stops_the_start_beside_links(void **state)
+TEST_WITH(misspelled_setting_stops_the_start_beside_links, clean_environment, NULL)
 {
     static const char *const WRONG[] = {"BATON_REDIS_ULR", "BATON_REDIS_PORT", "BATON_LISTN",
                                         "BATON_REDIS_SERVER_NAM"};
     struct settings settings;
-    (void)state;
     setenv("BATON_REDIS_SERVICE_HOST", "10.96.0.8", 1);
     for (size_t i = 0; i < LENGTH(WRONG); i++) {
         struct failure failure = {""};
@@ -144,7 +138,7 @@ static void overlook(const struct variable *variables, size_t count, struct over
         unsetenv(variables[i].name);
 }
 
-static void names_of_other_programs_are_told_with_what_to_set(void **state)
+TEST_WITH(names_of_other_programs_are_told_with_what_to_set, clean_environment, NULL)
 {
     static const struct variable ALL[] = {{"BATON_REDIS_HOST", "redis"},
                                           {"BATON_REDIS", "redis:6379"},
@@ -152,7 +146,6 @@ static void names_of_other_programs_are_told_with_what_to_set(void **state)
                                           {"BATON_PORT", "8080"},
                                           {"BATON_HOST", "0.0.0.0"}};
     struct overlooked overlooked;
-    (void)state;
     overlook(ALL, LENGTH(ALL), &overlooked);
     assert_string_equal(overlooked.variables,
                         "BATON_REDIS_HOST, BATON_REDIS, BATON_REDIS_USERNAME, BATON_PORT, "
@@ -163,12 +156,11 @@ static void names_of_other_programs_are_told_with_what_to_set(void **state)
     assert_string_equal(overlooked.settings, "BATON_LISTEN=ADDRESS:PORT");
 }
 
-static void user_alone_is_advised_whole_url(void **state)
+TEST_WITH(user_alone_is_advised_whole_url, clean_environment, NULL)
 {
     static const struct variable ALL[] = {{"BATON_REDIS_USERNAME", "baton"},
                                           {"BATON_REDIS_URL", "redis://redis"}};
     struct overlooked overlooked;
-    (void)state;
     overlook(ALL, 1, &overlooked);
     assert_string_equal(overlooked.settings, URL);
     overlook(ALL, 2, &overlooked);
@@ -176,7 +168,7 @@ static void user_alone_is_advised_whole_url(void **state)
 }
 
 /* They may be there to put the setting together. */
-static void names_of_other_programs_are_passed_over_beside_the_setting(void **state)
+TEST_WITH(names_of_other_programs_are_passed_over_beside_the_setting, clean_environment, NULL)
 {
     static const struct variable ALL[] = {{"BATON_REDIS_HOST", "redis"},
                                           {"BATON_REDIS_USERNAME", "baton"},
@@ -185,12 +177,11 @@ static void names_of_other_programs_are_passed_over_beside_the_setting(void **st
                                           {"BATON_PORT", "7420"},
                                           {"BATON_LISTEN", "127.0.0.1:7420"}};
     struct overlooked overlooked;
-    (void)state;
     overlook(ALL, LENGTH(ALL), &overlooked);
     assert_string_equal(overlooked.variables, "");
 }
 
-static void long_names_are_no_harm(void **state)
+TEST_WITH(long_names_are_no_harm, clean_environment, NULL)
 {
     static const struct variable ALL[] = {
         {"BATON_REDIS_OF_A_SERVICE_WITH_A_NAME_AS_LONG_AS_KUBERNETES_ALLOWS_ITS_NAMES_TO_BE_PORT",
@@ -202,24 +193,7 @@ static void long_names_are_no_harm(void **state)
         {"BATON_REDIS_AND_SO_ON_5_WITH_A_NAME_THAT_NOBODY_WANTS_TO_READ_TO_ITS_END", "x"},
     };
     struct overlooked overlooked;
-    (void)state;
     overlook(ALL, LENGTH(ALL), &overlooked);
     assert_true(strlen(overlooked.variables) < sizeof overlooked.variables);
     assert_null(strstr(overlooked.variables, "KUBERNETES"));
-}
-
-int main(void)
-{
-#define CLEAN(test) cmocka_unit_test_setup(test, clean_environment)
-    const struct CMUnitTest tests[] = {
-        CLEAN(service_link_is_no_setting),
-        CLEAN(value_of_another_form_is_no_service_link),
-        CLEAN(setting_keeps_its_name_beside_links),
-        CLEAN(misspelled_setting_stops_the_start_beside_links),
-        CLEAN(names_of_other_programs_are_told_with_what_to_set),
-        CLEAN(user_alone_is_advised_whole_url),
-        CLEAN(names_of_other_programs_are_passed_over_beside_the_setting),
-        CLEAN(long_names_are_no_harm),
-    };
-    return cmocka_run_group_tests_name("service_links", tests, NULL, NULL);
 }

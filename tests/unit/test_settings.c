@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 enum { ARGUMENTS = 6 };
 
 /* Nothing of the environment that the tests run in. */
@@ -149,10 +147,9 @@ static void assert_all(const struct settings *settings, bool are_given)
     }
 }
 
-static void setting_that_is_not_given_has_its_default(void **state)
+TEST_WITH(setting_that_is_not_given_has_its_default, clean_environment, NULL)
 {
     struct settings settings;
-    (void)state;
     read_well(&settings, NOTHING);
     assert_all(&settings, false);
     assert_string_equal(settings.state_dir, "/home/me/.local/state/baton");
@@ -163,11 +160,10 @@ static void setting_that_is_not_given_has_its_default(void **state)
     settings_free(&settings); /* a zeroed one too */
 }
 
-static void every_setting_may_be_a_variable(void **state)
+TEST_WITH(every_setting_may_be_a_variable, clean_environment, NULL)
 {
     struct settings settings;
     char variable[64];
-    (void)state;
     for (size_t i = 0; i < LENGTH(GIVEN); i++) {
         variable_of(GIVEN[i].name, variable);
         setenv(variable, GIVEN[i].value, 1);
@@ -178,13 +174,12 @@ static void every_setting_may_be_a_variable(void **state)
     settings_free(&settings);
 }
 
-static void every_setting_may_be_a_flag(void **state)
+TEST_WITH(every_setting_may_be_a_flag, clean_environment, NULL)
 {
     static char joined[LENGTH(GIVEN)][160], apart[LENGTH(GIVEN)][64];
     char *one[LENGTH(GIVEN) + 2] = {"batond"}, *two[2 * LENGTH(GIVEN) + 2] = {"batond"};
     int one_count = 1, two_count = 1;
     struct settings settings;
-    (void)state;
     for (size_t i = 0; i < LENGTH(GIVEN); i++) {
         snprintf(apart[i], sizeof apart[i], "--%s", GIVEN[i].name);
         snprintf(joined[i], sizeof joined[i], "--%s=%s", GIVEN[i].name, GIVEN[i].value);
@@ -201,10 +196,9 @@ static void every_setting_may_be_a_flag(void **state)
     settings_free(&settings);
 }
 
-static void flag_wins_over_variable(void **state)
+TEST_WITH(flag_wins_over_variable, clean_environment, NULL)
 {
     struct settings settings;
-    (void)state;
     setenv("BATON_LISTEN", "127.0.0.1:1", 1);
     setenv("BATON_LOG_LEVEL", "debug", 1);
     setenv("BATON_ALLOW_ANONYMOUS", "true", 1);
@@ -218,7 +212,7 @@ static void flag_wins_over_variable(void **state)
     settings_free(&settings);
 }
 
-static void secrets_are_hidden(void **state)
+TEST_WITH(secrets_are_hidden, clean_environment, NULL)
 {
     struct settings settings;
     char texts[][64] = {"batond",
@@ -231,7 +225,6 @@ static void secrets_are_hidden(void **state)
                         "--redis-url=x",
                         "--sandbox"};
     char *argv[LENGTH(texts)];
-    (void)state;
     for (size_t i = 0; i < LENGTH(texts); i++)
         argv[i] = texts[i];
     setenv("BATON_REDIS_URL", "redis://:other@h", 1);
@@ -250,25 +243,23 @@ static void secrets_are_hidden(void **state)
     settings_free(&settings);
 }
 
-static void hiding_accepts_malformed_arguments(void **state)
+TEST_WITH(hiding_accepts_malformed_arguments, clean_environment, NULL)
 {
     char texts[][64] = {"batond", "-", "--", "--=", "--nothing=1", "x=y", "--redis-url"};
     char *argv[LENGTH(texts)];
-    (void)state;
     for (size_t i = 0; i < LENGTH(texts); i++)
         argv[i] = texts[i];
     sources_hide(LENGTH(texts), argv);
     assert_string_equal(texts[4], "--nothing=1");
 }
 
-static void secret_may_be_in_a_file(void **state)
+TEST_WITH(secret_may_be_in_a_file, clean_environment, NULL)
 {
     static const char *const CONTENTS[] = {"redis://:pw@h", "redis://:pw@h\n", "redis://:pw@h\r\n",
                                            "redis://:pw@h\nmore"};
     struct temp_dir dir;
     struct settings settings;
     char path[128];
-    (void)state;
     temp_dir_make(&dir);
     snprintf(path, sizeof path, "%s/url", dir.path);
     for (size_t i = 0; i < LENGTH(CONTENTS); i++) {
@@ -296,12 +287,11 @@ static void secret_may_be_in_a_file(void **state)
     temp_dir_remove(&dir);
 }
 
-static void file_without_a_secret_is_refused(void **state)
+TEST_WITH(file_without_a_secret_is_refused, clean_environment, NULL)
 {
     static char large[5000];
     struct temp_dir dir;
     char path[128];
-    (void)state;
     memset(large, 'x', sizeof large - 1);
     const char *const contents[] = {"", "\n", large};
     static const char *const SAID[] = {"is empty", "is empty", "has more than 4095 bytes"};
@@ -318,9 +308,8 @@ static void file_without_a_secret_is_refused(void **state)
     temp_dir_remove(&dir);
 }
 
-static void only_secret_may_be_in_a_file(void **state)
+TEST_WITH(only_secret_may_be_in_a_file, clean_environment, NULL)
 {
-    (void)state;
     setenv("BATON_STATE_DIR_FILE", "/nowhere", 1);
     assert_refused(NOTHING,
                    "BATON_STATE_DIR_FILE is not a setting, because batond reads only "
@@ -337,10 +326,9 @@ static void only_secret_may_be_in_a_file(void **state)
     settings_free(&settings);
 }
 
-static void empty_variable_for_a_secret_is_unset(void **state)
+TEST_WITH(empty_variable_for_a_secret_is_unset, clean_environment, NULL)
 {
     struct settings settings;
-    (void)state;
     setenv("BATON_REDIS_URL", "", 1);
     read_well(&settings, NOTHING);
     assert_null(settings.redis_url);
@@ -412,15 +400,14 @@ static const struct wrong {
     {{"--workers", "1", "--redis-url"}, "--redis-url needs a value: --redis-url=URL"},
 };
 
-static void wrong_flag_is_refused_with_what_is_expected(void **state)
+TEST_WITH(wrong_flag_is_refused_with_what_is_expected, clean_environment, NULL)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(WRONG); i++)
         assert_refused(WRONG[i].arguments, WRONG[i].said);
 }
 
 /* As Kubernetes sets for a service of the name baton, and what somebody else's tools may use. */
-static void unknown_variable_is_ignored(void **state)
+TEST_WITH(unknown_variable_is_ignored, clean_environment, NULL)
 {
     static const char *const OTHERS[] = {"BATON_SERVICE_HOST",
                                          "BATON_SERVICE_PORT",
@@ -431,7 +418,6 @@ static void unknown_variable_is_ignored(void **state)
                                          "BATON_X"};
     struct settings settings;
     struct failure failure = {0};
-    (void)state;
     for (size_t i = 0; i < LENGTH(OTHERS); i++)
         setenv(OTHERS[i], "10.0.0.7", 1);
     char program[] = "batond", *arguments[] = {program, NULL};
@@ -441,7 +427,7 @@ static void unknown_variable_is_ignored(void **state)
         unsetenv(OTHERS[i]);
 }
 
-static void wrong_variable_is_refused_by_name(void **state)
+TEST_WITH(wrong_variable_is_refused_by_name, clean_environment, NULL)
 {
     static const struct {
         const char *said, *variable, *value;
@@ -456,7 +442,6 @@ static void wrong_variable_is_refused_by_name(void **state)
         {"BATON_REDIS_URL_FLE is not a setting; did you mean BATON_REDIS_URL_FILE?",
          "BATON_REDIS_URL_FLE", "/f"},
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(WRONG_VARIABLES); i++) {
         setenv(WRONG_VARIABLES[i].variable, WRONG_VARIABLES[i].value, 1);
         assert_refused(NOTHING, WRONG_VARIABLES[i].said);
@@ -464,11 +449,10 @@ static void wrong_variable_is_refused_by_name(void **state)
     }
 }
 
-static void long_value_is_cut_in_message(void **state)
+TEST_WITH(long_value_is_cut_in_message, clean_environment, NULL)
 {
     static char text[1000];
     const char *const arguments[ARGUMENTS] = {text};
-    (void)state;
     memset(text, 'x', sizeof text - 1);
     assert_refused(arguments, "is not a flag");
     memcpy(text, "--", 2);
@@ -499,9 +483,8 @@ static void set_or_unset(const char *name, const char *value)
         unsetenv(name);
 }
 
-static void state_dir_follows_xdg(void **state)
+TEST_WITH(state_dir_follows_xdg, clean_environment, NULL)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(PLACES); i++) {
         struct settings settings;
         set_or_unset("XDG_STATE_HOME", PLACES[i].state_home);
@@ -516,10 +499,9 @@ static void state_dir_follows_xdg(void **state)
     }
 }
 
-static void given_state_dir_needs_no_home(void **state)
+TEST_WITH(given_state_dir_needs_no_home, clean_environment, NULL)
 {
     struct settings settings;
-    (void)state;
     unsetenv("HOME");
     read_well(&settings, (const char *[ARGUMENTS]){"--state-dir=/var/lib/baton"});
     assert_string_equal(settings.state_dir, "/var/lib/baton");
@@ -528,12 +510,11 @@ static void given_state_dir_needs_no_home(void **state)
     settings_free(&settings);
 }
 
-static void help_is_given_whatever_else_is_wrong(void **state)
+TEST_WITH(help_is_given_whatever_else_is_wrong, clean_environment, NULL)
 {
     static const char *const ASKING[][ARGUMENTS] = {
         {"--help"}, {"-h"}, {"--nonsense", "--help"}, {"--help", "--workers=x"}, {"-h", "--"}};
     struct settings settings;
-    (void)state;
     setenv("BATON_WORKERS", "many", 1);
     for (size_t i = 0; i < LENGTH(ASKING); i++) {
         read_well(&settings, ASKING[i]);
@@ -556,12 +537,11 @@ static void assert_fits_a_terminal(const char *text)
 }
 
 /* The same heading twice is a row at the wrong place. */
-static void help_has_each_group_once(void **state)
+TEST_WITH(help_has_each_group_once, clean_environment, NULL)
 {
     static const char *const GROUPS[] = {"Listen", "Redis",    "Locks",
                                          "Limits", "Security", "Logging"};
     size_t group = 0;
-    (void)state;
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         group += strcmp(SETTINGS[i].group, GROUPS[group]) != 0;
         assert_in_range(group, 0, LENGTH(GROUPS) - 1);
@@ -570,12 +550,11 @@ static void help_has_each_group_once(void **state)
     assert_int_equal(group, LENGTH(GROUPS) - 1);
 }
 
-static void help_names_every_flag(void **state)
+TEST_WITH(help_names_every_flag, clean_environment, NULL)
 {
     char *text = NULL, word[64];
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
-    (void)state;
     assert_non_null(out);
     settings_help(out);
     fclose(out);
@@ -592,42 +571,12 @@ static void help_names_every_flag(void **state)
 }
 
 /* Each of these is a secret, and nobody has to guess that it may be in a file. */
-static void help_names_variables_for_files(void **state)
+TEST_WITH(help_names_variables_for_files, clean_environment, NULL)
 {
-    (void)state;
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         char variable[64], words[96];
         variable_of(SETTINGS[i].name, variable);
         snprintf(words, sizeof words, "%s_FILE names a file", variable);
         assert_int_equal(strstr(SETTINGS[i].help, words) != NULL, SETTINGS[i].kind == SECRET);
     }
-}
-
-#define TEST(test) cmocka_unit_test_setup(test, clean_environment)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(setting_that_is_not_given_has_its_default),
-        TEST(every_setting_may_be_a_variable),
-        TEST(every_setting_may_be_a_flag),
-        TEST(flag_wins_over_variable),
-        TEST(secrets_are_hidden),
-        TEST(hiding_accepts_malformed_arguments),
-        TEST(secret_may_be_in_a_file),
-        TEST(file_without_a_secret_is_refused),
-        TEST(only_secret_may_be_in_a_file),
-        TEST(empty_variable_for_a_secret_is_unset),
-        TEST(wrong_flag_is_refused_with_what_is_expected),
-        TEST(wrong_variable_is_refused_by_name),
-        TEST(unknown_variable_is_ignored),
-        TEST(long_value_is_cut_in_message),
-        TEST(state_dir_follows_xdg),
-        TEST(given_state_dir_needs_no_home),
-        TEST(help_is_given_whatever_else_is_wrong),
-        TEST(help_has_each_group_once),
-        TEST(help_names_every_flag),
-        TEST(help_names_variables_for_files),
-    };
-    return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
 }

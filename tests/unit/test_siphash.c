@@ -2,7 +2,7 @@
 #include "tests/support/cmocka.h"
 
 /* The vectors that came with the paper: the key is 00 01 02 ... 0f, the text 00 01 02 ... */
-static void it_is_siphash_2_4(void **state)
+TEST(it_is_siphash_2_4)
 {
     static const struct {
         size_t length;
@@ -12,15 +12,8 @@ static void it_is_siphash_2_4(void **state)
                    {15, UINT64_C(0xa129ca6149be45e5)}, {16, UINT64_C(0x3f2acc7f57c29bdb)}};
     const struct siphash_key key = {{UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)}};
     char text[16];
-    (void)state;
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = (char)i;
     for (size_t i = 0; i < sizeof VECTORS / sizeof VECTORS[0]; i++)
         assert_true(siphash(&key, (struct slice){text, VECTORS[i].length}) == VECTORS[i].hash);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(it_is_siphash_2_4)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

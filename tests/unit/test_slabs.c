@@ -43,11 +43,10 @@ static void give_back(struct slabs *slabs, struct kept *kept)
     kept->block = NULL;
 }
 
-static void blocks_in_use_keep_their_content(void **state)
+TEST(blocks_in_use_keep_their_content)
 {
     struct slabs slabs = {.limit = LIMIT};
     struct kept kept[BLOCKS] = {{0}};
-    (void)state;
     for (int i = 0; i < STEPS; i++) {
         struct kept *chosen = &kept[random_below(BLOCKS)];
         if (chosen->block)
@@ -62,11 +61,10 @@ static void blocks_in_use_keep_their_content(void **state)
     assert_int_equal(slabs.bytes, 0);
 }
 
-static void empty_slabs_go_back_except_one_of_each_size(void **state)
+TEST(empty_slabs_go_back_except_one_of_each_size)
 {
     struct slabs slabs = {.limit = LIMIT};
     struct kept kept[BLOCKS];
-    (void)state;
     take(&slabs, &kept[0], 100, 1);
     size_t one = slabs.bytes;
     for (int i = 1; i < BLOCKS; i++)
@@ -78,12 +76,11 @@ static void empty_slabs_go_back_except_one_of_each_size(void **state)
     slabs_close(&slabs);
 }
 
-static void limit_refuses_another_slab(void **state)
+TEST(limit_refuses_another_slab)
 {
     struct slabs slabs = {.limit = LIMIT};
     struct kept kept[LIMIT / SLABS_LARGEST] = {{0}};
     size_t count = 0;
-    (void)state;
     for (void *block; count < LIMIT / SLABS_LARGEST && (block = slabs_take(&slabs, SLABS_LARGEST));
          count++)
         kept[count] = (struct kept){block, SLABS_LARGEST, 0};
@@ -97,11 +94,10 @@ static void limit_refuses_another_slab(void **state)
     slabs_close(&slabs);
 }
 
-static void given_back_block_is_wiped(void **state)
+TEST(given_back_block_is_wiped)
 {
     struct slabs slabs = {.limit = LIMIT};
     struct kept kept;
-    (void)state;
     take(&slabs, &kept, 64, 0xff);
     unsigned char *block = kept.block;
     give_back(&slabs, &kept);
@@ -112,15 +108,4 @@ static void given_back_block_is_wiped(void **state)
     for (size_t i = sizeof(void *); i < 64; i++)
         assert_int_equal(block[i], 0);
     slabs_close(&slabs);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_in_use_keep_their_content),
-        cmocka_unit_test(empty_slabs_go_back_except_one_of_each_size),
-        cmocka_unit_test(limit_refuses_another_slab),
-        cmocka_unit_test(given_back_block_is_wiped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void what_is_served_is_counted(void **state)
+TEST_WITH(what_is_served_is_counted, set_up, tear_down)
 {
     struct slot_map *map = *state;
     assert_int_equal(map->uncovered, SLOT_COUNT);
@@ -36,7 +36,7 @@ static void what_is_served_is_counted(void **state)
     assert_int_equal(slot_map_owner(map, 9), 3);
 }
 
-static void the_slots_of_a_node_go_round(void **state)
+TEST_WITH(the_slots_of_a_node_go_round, set_up, tear_down)
 {
     struct slot_map *map = *state;
     assert_int_equal(slot_map_next(map, 1, 0), SLOT_COUNT);
@@ -49,7 +49,7 @@ static void the_slots_of_a_node_go_round(void **state)
     assert_int_equal(slot_map_next(map, 2, SLOT_COUNT - 1), 6);
 }
 
-static void who_served_before_is_told_once(void **state)
+TEST_WITH(who_served_before_is_told_once, set_up, tear_down)
 {
     struct slot_map *map = *state;
     slot_map_give(map, 4, 1);
@@ -60,7 +60,7 @@ static void who_served_before_is_told_once(void **state)
 }
 
 /* Whoever asks seldom hears who served it when it was asked last; not that nothing has changed. */
-static void what_came_between_is_not_told(void **state)
+TEST_WITH(what_came_between_is_not_told, set_up, tear_down)
 {
     struct slot_map *map = *state;
     slot_map_give(map, 4, 1);
@@ -72,15 +72,4 @@ static void what_came_between_is_not_told(void **state)
     slot_map_give(map, 4, 2);
     slot_map_give(map, 4, 3);
     assert_int_equal(slot_map_take_former(map, 4), CLUSTER_NOBODY);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_served_is_counted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_slots_of_a_node_go_round, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(who_served_before_is_told_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_came_between_is_not_told, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 /* From the specification of Redis Cluster, and from CLUSTER KEYSLOT. */
-static void a_key_has_the_slot_that_redis_gives_it(void **state)
+TEST(a_key_has_the_slot_that_redis_gives_it)
 {
     static const struct {
         const char *key;
@@ -19,14 +17,12 @@ static void a_key_has_the_slot_that_redis_gives_it(void **state)
         {"{foo}bar{zap}", 12182}, {"x{foo}", 12182}, {"foo{}{bar}", 8363}, {"foo{{bar}}zap", 4015},
         {"foo{bar", 15278},
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(KEYS); i++)
         assert_int_equal(slot_of(slice_of(KEYS[i].key)), KEYS[i].slot);
 }
 
-static void each_slot_has_a_tag(void **state)
+TEST(each_slot_has_a_tag)
 {
-    (void)state;
     unsigned largest = 0;
     for (unsigned slot = 0; slot < SLOT_COUNT; slot += 61) {
         char tag[SLOT_TAG_SIZE], key[64];
@@ -39,7 +35,7 @@ static void each_slot_has_a_tag(void **state)
     assert_in_range(largest, 1, 999999);
 }
 
-static void redirects_are_read(void **state)
+TEST(redirects_are_read)
 {
     static const struct {
         const char *text;
@@ -66,7 +62,6 @@ static void redirects_are_read(void **state)
         {"TRYAGAIN Multiple keys", false, 0, NULL, 0},
         {"", false, 0, NULL, 0},
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(ERRORS); i++) {
         struct redirect redirect;
         bool is_one = redirect_read(ERRORS[i].text, &redirect);
@@ -107,7 +102,7 @@ static void note(void *context, unsigned first, unsigned last, const struct slot
              primary->port);
 }
 
-static void slots_are_read(void **state)
+TEST(slots_are_read)
 {
     static const struct {
         const char *reply;
@@ -133,7 +128,6 @@ static void slots_are_read(void **state)
         {"*1 *3 +a +b *2 +h :1", NULL},
         {"*3 :1 :2 :3", NULL},
     };
-    (void)state;
     for (size_t i = 0; i < LENGTH(REPLIES); i++) {
         char told[400] = "";
         redisReply *reply = read_reply(REPLIES[i].reply);
@@ -143,15 +137,4 @@ static void slots_are_read(void **state)
         assert_string_equal(told, is_read ? REPLIES[i].told : "");
         freeReplyObject(reply);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_key_has_the_slot_that_redis_gives_it),
-        cmocka_unit_test(each_slot_has_a_tag),
-        cmocka_unit_test(redirects_are_read),
-        cmocka_unit_test(slots_are_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

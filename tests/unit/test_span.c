@@ -168,26 +168,23 @@ static int play(enum mistake mistake, int histories)
     return uncovered;
 }
 
-static void no_hold_is_longer_than_the_span(void **state)
+TEST(no_hold_is_longer_than_the_span)
 {
-    (void)state;
     assert_int_equal(play(NO_MISTAKE, HISTORIES), 0);
 }
 
-static void each_mistake_is_found(void **state)
+TEST(each_mistake_is_found)
 {
-    (void)state;
     for (enum mistake mistake = NO_MISTAKE + 1; mistake < MISTAKES; mistake++)
         if (play(mistake, HISTORIES / 10) == 0)
             fail_msg("mistake %d is not found", mistake);
 }
 
-static void span_of_a_window_is_forgotten_after_the_next(void **state)
+TEST(span_of_a_window_is_forgotten_after_the_next)
 {
     struct history history = {.now = 1000 * (int64_t)SECOND};
     struct span *span = &history.workers[0].span;
     const int64_t hour = 3600 * (int64_t)SECOND, more = 10 * (int64_t)SECOND;
-    (void)state;
     epoch_raise(&history, hour);
     hear(&history, &history.workers[0], &history.epoch);
     assert_int_equal(span_longest(span, history.now), hour);
@@ -204,12 +201,11 @@ static void span_of_a_window_is_forgotten_after_the_next(void **state)
 /* A slow member of a quorum makes a hold 10 s after it was asked, and the windows have only 5 s
  * more than the TTL. But the client counts from when batond began to ask, and batond asked the
  * member to raise the span after that. */
-static void hold_that_is_made_late_is_covered_for_as_long_as_its_client_counts(void **state)
+TEST(hold_that_is_made_late_is_covered_for_as_long_as_its_client_counts)
 {
     struct history history = {.now = 1000 * (int64_t)SECOND};
     const struct epoch *epoch = &history.epoch;
     const int64_t hour = 3600 * (int64_t)SECOND, late = 10 * (int64_t)SECOND;
-    (void)state;
     epoch_raise(&history, SECOND);
     history.now = epoch->turns - 1; /* the worst moment: the window ends at once */
     int64_t asked = history.now, made = asked + late;
@@ -223,10 +219,9 @@ static void hold_that_is_made_late_is_covered_for_as_long_as_its_client_counts(v
     assert_int_equal(greater(epoch->span, epoch->before), SECOND);
 }
 
-static void ttl_is_told_only_by_an_epoch_that_was_just_seen(void **state)
+TEST(ttl_is_told_only_by_an_epoch_that_was_just_seen)
 {
     struct span span = {0};
-    (void)state;
     assert_false(span_covers(&span, SECOND, 10 * SECOND));
     span_see(&span, 30 * SECOND, 0, 100 * SECOND, 10 * SECOND);
     assert_true(span_covers(&span, 30 * SECOND, 11 * SECOND));
@@ -236,10 +231,9 @@ static void ttl_is_told_only_by_an_epoch_that_was_just_seen(void **state)
     assert_false(span_covers(&span, SECOND, 100 * SECOND));
 }
 
-static void what_was_asked_for_is_remembered_until_the_epoch_has_it(void **state)
+TEST(what_was_asked_for_is_remembered_until_the_epoch_has_it)
 {
     struct span span = {0};
-    (void)state;
     span_ask(&span, 60 * SECOND, SECOND);
     assert_int_equal(span_longest(&span, 2 * SECOND), 60 * SECOND);
     span_see(&span, 30 * SECOND, 0, 100 * SECOND, 3 * SECOND);
@@ -251,14 +245,5 @@ static void what_was_asked_for_is_remembered_until_the_epoch_has_it(void **state
 int main(void)
 {
     chance = seed_choose();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_hold_is_longer_than_the_span),
-        cmocka_unit_test(each_mistake_is_found),
-        cmocka_unit_test(span_of_a_window_is_forgotten_after_the_next),
-        cmocka_unit_test(hold_that_is_made_late_is_covered_for_as_long_as_its_client_counts),
-        cmocka_unit_test(ttl_is_told_only_by_an_epoch_that_was_just_seen),
-        cmocka_unit_test(what_was_asked_for_is_remembered_until_the_epoch_has_it),
-    };
-    cmocka_set_test_filter(getenv("BATON_TEST"));
-    return cmocka_run_group_tests_name("span", tests, NULL, NULL);
+    return tests_run(NULL, NULL);
 }

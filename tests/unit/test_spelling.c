@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void slips_are_counted(void **state)
+TEST(slips_are_counted)
 {
     static const struct {
         const char *one, *other;
@@ -25,16 +25,14 @@ static void slips_are_counted(void **state)
         {"ca", "abc", 3},
         {"redis-ulr", "redis-user", 2},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof PAIRS / sizeof PAIRS[0]; i++) {
         assert_int_equal(spelling_distance(PAIRS[i].one, PAIRS[i].other), PAIRS[i].distance);
         assert_int_equal(spelling_distance(PAIRS[i].other, PAIRS[i].one), PAIRS[i].distance);
     }
 }
 
-static void a_name_is_no_slip_of_itself_and_a_short_one_may_have_one(void **state)
+TEST(a_name_is_no_slip_of_itself_and_a_short_one_may_have_one)
 {
-    (void)state;
     assert_int_equal(spelling_slips("listen", "listen"), SPELLING_FAR);
     assert_int_equal(spelling_slips("lsitem", "listen"), 2);
     assert_int_equal(spelling_slips("lsitemx", "listen"), SPELLING_FAR);
@@ -42,23 +40,12 @@ static void a_name_is_no_slip_of_itself_and_a_short_one_may_have_one(void **stat
     assert_int_equal(spelling_slips("dai", "drain"), SPELLING_FAR);
 }
 
-static void a_text_too_long_for_a_name_is_far_from_all(void **state)
+TEST(a_text_too_long_for_a_name_is_far_from_all)
 {
     char text[SPELLING_LONGEST + 2];
-    (void)state;
     memset(text, 'a', sizeof text);
     text[SPELLING_LONGEST + 1] = '\0';
     assert_int_equal(spelling_distance(text, text), SPELLING_FAR);
     text[SPELLING_LONGEST] = '\0';
     assert_int_equal(spelling_distance(text, text), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slips_are_counted),
-        cmocka_unit_test(a_name_is_no_slip_of_itself_and_a_short_one_may_have_one),
-        cmocka_unit_test(a_text_too_long_for_a_name_is_far_from_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

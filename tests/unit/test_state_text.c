@@ -8,10 +8,9 @@ static void says(const struct lock_view *view, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void lock_is_free_or_has_holders_and_waiters(void **state)
+TEST(lock_is_free_or_has_holders_and_waiters)
 {
     struct lock_view view = {.hold_count = 0};
-    (void)state;
     says(&view, "free");
     view.queue_length = 2;
     says(&view, "free, 2 waiting");
@@ -35,11 +34,10 @@ static void lock_is_free_or_has_holders_and_waiters(void **state)
     says(&view, "released by alice (shared), taken for 27 s more, and 11 more");
 }
 
-static void longest_owner_of_principal_fits(void **state)
+TEST(longest_owner_of_principal_fits)
 {
     char name[OWNER_NAME_LENGTH], realm[OWNER_REALM_LENGTH + 1] = "", stored[OWNER_LENGTH],
                                                              text[STATE_TEXT];
-    (void)state;
     memset(name, 'a', sizeof name);
     memset(realm, 'p', sizeof realm - 1);
     struct slice owner = owner_compose(slice_of(realm), (struct slice){name, sizeof name}, stored);
@@ -50,10 +48,9 @@ static void longest_owner_of_principal_fits(void **state)
     assert_non_null(strstr(text, "s, 1 s left, 9223372036854775807 waiting"));
 }
 
-static void hold_says_what_is_left_of_it(void **state)
+TEST(hold_says_what_is_left_of_it)
 {
     char text[STATE_TEXT];
-    (void)state;
     state_text_hold(&(struct hold){.owner = slice_of("bob"), .ttl_ms = 29999}, text);
     assert_string_equal(text, "held by bob, 29 s left");
     state_text_hold(&(struct hold){.owner = slice_of("bob"), .ttl_ms = 29999, .is_final = true},
@@ -61,10 +58,9 @@ static void hold_says_what_is_left_of_it(void **state)
     assert_string_equal(text, "held by bob, 29 s left, not renewable");
 }
 
-static void release_says_how_long_hold_lasted(void **state)
+TEST(release_says_how_long_hold_lasted)
 {
     char text[STATE_TEXT];
-    (void)state;
     state_text_release(&(struct release){.held_ms = 12655}, text);
     assert_string_equal(text, "released after 12 s");
     state_text_release(&(struct release){.held_ms = 0, .holds = 2}, text);
@@ -73,15 +69,4 @@ static void release_says_how_long_hold_lasted(void **state)
     assert_string_equal(text, "left the queue");
     state_text_release(&(struct release){.held_ms = 1000, .free_in_ms = 3001, .holds = 1}, text);
     assert_string_equal(text, "released after 1 s, taken for 4 s more; 1 hold of this owner left");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lock_is_free_or_has_holders_and_waiters),
-        cmocka_unit_test(longest_owner_of_principal_fits),
-        cmocka_unit_test(hold_says_what_is_left_of_it),
-        cmocka_unit_test(release_says_how_long_hold_lasted),
-    };
-    return cmocka_run_group_tests_name("state_text", tests, NULL, NULL);
 }

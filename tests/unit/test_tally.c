@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 /* A tally from a word: a letter for each member. */
 static struct tally tally_of(const char *letters)
 {
@@ -64,9 +62,8 @@ static const struct {
     {"lllaa", true, VERDICT_LOST, VERDICT_LOST, VERDICT_LOST},
 };
 
-static void verdicts_need_a_majority(void **state)
+TEST(verdicts_need_a_majority)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(VERDICTS); i++) {
         struct tally tally = tally_of(VERDICTS[i].votes);
         bool is_last = VERDICTS[i].is_last;
@@ -81,10 +78,9 @@ static void verdicts_need_a_majority(void **state)
     }
 }
 
-static void the_gravest_reason_is_told(void **state)
+TEST(the_gravest_reason_is_told)
 {
     unsigned member;
-    (void)state;
     struct tally tally = tally_of("+lrlu");
     assert_int_equal(tally_acquire(&tally, true, &member), VERDICT_LOST);
     assert_int_equal(member, 2);
@@ -93,9 +89,8 @@ static void the_gravest_reason_is_told(void **state)
     assert_int_equal(member, 2);
 }
 
-static void what_is_left_is_what_a_majority_has(void **state)
+TEST(what_is_left_is_what_a_majority_has)
 {
-    (void)state;
     struct tally tally = tally_of("+++++");
     for (unsigned i = 0; i < 5; i++)
         tally.votes[i].ttl_ms = 10000;
@@ -125,10 +120,9 @@ static void set_fences(struct tally *tally, const int64_t *fences, const int64_t
     }
 }
 
-static void a_fence_is_agreed_on_by_a_majority_of_holds(void **state)
+TEST(a_fence_is_agreed_on_by_a_majority_of_holds)
 {
     int64_t fence = 7;
-    (void)state;
     struct tally tally = tally_of("hhhll");
     set_fences(&tally, (int64_t[]){50, 50, 40, 50, 50}, (int64_t[]){50, 50, 40, 50, 50});
     assert_false(tally_agrees(&tally, &fence));
@@ -138,9 +132,8 @@ static void a_fence_is_agreed_on_by_a_majority_of_holds(void **state)
     assert_int_equal(fence, 50);
 }
 
-static void a_fence_is_proposed_above_all_that_is_known(void **state)
+TEST(a_fence_is_proposed_above_all_that_is_known)
 {
-    (void)state;
     struct tally tally = tally_of("+++ad");
     set_fences(&tally, (int64_t[]){10, 30, 20, 0, 0}, (int64_t[]){10, 30, 20, 0, 0});
     assert_int_equal(tally_proposal(&tally, 31), 30 + TALLY_AHEAD);
@@ -155,10 +148,9 @@ static void a_fence_is_proposed_above_all_that_is_known(void **state)
 }
 
 /* A thousand times a second somebody makes members agree for a minute. */
-static void numbers_do_not_run_away_from_the_clocks(void **state)
+TEST(numbers_do_not_run_away_from_the_clocks)
 {
     enum { MINUTE_US = 60 * 1000 * 1000, BETWEEN_US = 1000 };
-    (void)state;
     int64_t number = 0;
     for (int64_t now = 0; now < MINUTE_US; now += BETWEEN_US) {
         struct tally tally = tally_of("+++..");
@@ -170,9 +162,8 @@ static void numbers_do_not_run_away_from_the_clocks(void **state)
     }
 }
 
-static void a_version_is_known_when_a_majority_has_told_of_it(void **state)
+TEST(a_version_is_known_when_a_majority_has_told_of_it)
 {
-    (void)state;
     struct tally tally = tally_of("hhl..");
     set_fences(&tally, (int64_t[]){0, 0, 0, 0, 0}, (int64_t[]){50, 40, 60, 0, 0});
     assert_int_equal(tally_version(&tally), 60);
@@ -217,9 +208,8 @@ static const struct {
     {"lllll", {"a*", "b*", "c*", "d*", "e*"}, false},
 };
 
-static void a_split_vote_is_one_that_nobody_can_have_won(void **state)
+TEST(a_split_vote_is_one_that_nobody_can_have_won)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(SPLITS); i++) {
         struct tally tally = tally_of(SPLITS[i].votes);
         name_holders(&tally, SPLITS[i].holders);
@@ -228,9 +218,8 @@ static void a_split_vote_is_one_that_nobody_can_have_won(void **state)
     }
 }
 
-static void who_was_refused_comes_again_when_enough_have_ended(void **state)
+TEST(who_was_refused_comes_again_when_enough_have_ended)
 {
-    (void)state;
     struct tally tally = tally_of("+llll");
     int64_t ends[] = {-1, 400, 100, 300, 200};
     for (unsigned i = 0; i < 5; i++)
@@ -243,20 +232,4 @@ static void who_was_refused_comes_again_when_enough_have_ended(void **state)
     tally = tally_of("aall+");
     tally.votes[2].ends_ms = 5;
     assert_int_equal(tally_free_in(&tally), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(verdicts_need_a_majority),
-        cmocka_unit_test(the_gravest_reason_is_told),
-        cmocka_unit_test(what_is_left_is_what_a_majority_has),
-        cmocka_unit_test(a_fence_is_agreed_on_by_a_majority_of_holds),
-        cmocka_unit_test(a_fence_is_proposed_above_all_that_is_known),
-        cmocka_unit_test(numbers_do_not_run_away_from_the_clocks),
-        cmocka_unit_test(a_version_is_known_when_a_majority_has_told_of_it),
-        cmocka_unit_test(a_split_vote_is_one_that_nobody_can_have_won),
-        cmocka_unit_test(who_was_refused_comes_again_when_enough_have_ended),
-    };
-    return cmocka_run_group_tests_name("tally", tests, NULL, NULL);
 }

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 static void assert_slice(const char *what, struct slice slice, const char *expected)
 {
     if (expected ? !slice.bytes || !slice_equals(slice, expected) : slice.bytes || slice.length)
@@ -47,9 +45,8 @@ static const struct split {
     {"", "", NULL},
 };
 
-static void a_target_has_a_path_and_a_query(void **state)
+TEST(a_target_has_a_path_and_a_query)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(SPLITS); i++) {
         struct slice path, query;
         target_split(SPLITS[i].target, &path, &query);
@@ -69,9 +66,8 @@ static const struct decoding {
     {"%:0", NULL}, {"%`0", NULL},    {"%G0", NULL}, {"%/0", NULL},
 };
 
-static void percent_signs_are_decoded(void **state)
+TEST(percent_signs_are_decoded)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(DECODINGS); i++) {
         char bytes[16];
         struct slice decoded = {bytes, 99};
@@ -85,11 +81,10 @@ static void percent_signs_are_decoded(void **state)
     }
 }
 
-static void decoding_stops_at_the_end_of_the_slice(void **state)
+TEST(decoding_stops_at_the_end_of_the_slice)
 {
     char bytes[4];
     size_t length = 0;
-    (void)state;
     assert_int_equal(percent_decode((struct slice){"%41", 2}, bytes, &length), -EINVAL);
     assert_int_equal(percent_decode((struct slice){"a%41", 1}, bytes, &length), 0);
     assert_int_equal(length, 1);
@@ -97,11 +92,10 @@ static void decoding_stops_at_the_end_of_the_slice(void **state)
     assert_int_equal(length, 0);
 }
 
-static void every_byte_is_encoded_and_decoded(void **state)
+TEST(every_byte_is_encoded_and_decoded)
 {
     static const char UNRESERVED[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-    (void)state;
     for (int c = 0; c < 256; c++) {
         const char byte = (char)c;
         char text[4], back[3];
@@ -114,10 +108,9 @@ static void every_byte_is_encoded_and_decoded(void **state)
     }
 }
 
-static void a_text_is_encoded(void **state)
+TEST(a_text_is_encoded)
 {
     char text[40];
-    (void)state;
     assert_int_equal(percent_encode(slice_of("a/b c\xc3\xa9%"), text), 18);
     assert_string_equal(text, "a%2Fb%20c%C3%A9%25");
     assert_int_equal(percent_encode(slice_of(""), text), 0);
@@ -150,9 +143,8 @@ static const struct query {
     {"a=1&a=2&a=1", {{"a", "1"}, {"a", "2"}, {"a", "1"}}},
 };
 
-static void a_query_is_a_sequence_of_names_and_values(void **state)
+TEST(a_query_is_a_sequence_of_names_and_values)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(QUERIES); i++) {
         struct slice query = slice_of(QUERIES[i].text), name, value;
         for (size_t j = 0; QUERIES[i].pairs[j].name; j++) {
@@ -163,17 +155,4 @@ static void a_query_is_a_sequence_of_names_and_values(void **state)
         assert_false(query_next(&query, &name, &value));
         assert_false(query_next(&query, &name, &value));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_target_has_a_path_and_a_query),
-        cmocka_unit_test(percent_signs_are_decoded),
-        cmocka_unit_test(decoding_stops_at_the_end_of_the_slice),
-        cmocka_unit_test(every_byte_is_encoded_and_decoded),
-        cmocka_unit_test(a_text_is_encoded),
-        cmocka_unit_test(a_query_is_a_sequence_of_names_and_values),
-    };
-    return cmocka_run_group_tests_name("target", tests, NULL, NULL);
 }

@@ -101,7 +101,7 @@ static void draw(struct scene *scene, struct ticket *tickets, int count)
     }
 }
 
-static void the_first_is_called_wherever_it_waits(void **state)
+TEST_WITH(the_first_is_called_wherever_it_waits, begin, finish)
 {
     struct scene *scene = *state;
     struct ticket tickets[4];
@@ -128,7 +128,7 @@ static void the_first_is_called_wherever_it_waits(void **state)
     shows(scene, "");
 }
 
-static void who_has_left_is_not_called(void **state)
+TEST_WITH(who_has_left_is_not_called, begin, finish)
 {
     struct scene *scene = *state;
     struct ticket tickets[3];
@@ -141,7 +141,7 @@ static void who_has_left_is_not_called(void **state)
     calls(scene, "");
 }
 
-static void who_steps_aside_is_passed_over(void **state)
+TEST_WITH(who_steps_aside_is_passed_over, begin, finish)
 {
     struct scene *scene = *state;
     struct ticket tickets[3];
@@ -158,7 +158,7 @@ static void who_steps_aside_is_passed_over(void **state)
     assert_false(ticket_step_aside(&tickets[0]));
 }
 
-static void a_repetition_takes_the_place_of_the_earlier_one(void **state)
+TEST_WITH(a_repetition_takes_the_place_of_the_earlier_one, begin, finish)
 {
     struct scene *scene = *state;
     struct ticket tickets[3];
@@ -179,7 +179,7 @@ static void a_repetition_takes_the_place_of_the_earlier_one(void **state)
     ticket_leave(&tickets[2], NULL);
 }
 
-static void no_more_wait_than_may(void **state)
+TEST_WITH(no_more_wait_than_may, begin, finish)
 {
     struct scene *scene = *state;
     struct ticket tickets[MOST], more = ticket_of("more"), again = ticket_of("b");
@@ -193,7 +193,7 @@ static void no_more_wait_than_may(void **state)
     ticket_leave(&again, NULL);
 }
 
-static void any_worker_cancels(void **state)
+TEST_WITH(any_worker_cancels, begin, finish)
 {
     struct scene *scene = *state;
     struct ticket tickets[2];
@@ -207,7 +207,7 @@ static void any_worker_cancels(void **state)
     ticket_leave(&tickets[1], NULL);
 }
 
-static void who_comes_first_is_first(void **state)
+TEST_WITH(who_comes_first_is_first, begin, finish)
 {
     struct scene *scene = *state;
     struct ticket tickets[3];
@@ -223,7 +223,7 @@ static void who_comes_first_is_first(void **state)
 }
 
 /* The next is told of the hold for which it is to wait, if it has to. */
-static void the_next_hears_of_the_hold_before_it(void **state)
+TEST_WITH(the_next_hears_of_the_hold_before_it, begin, finish)
 {
     static const struct {
         enum lock_mode mode, next_mode;
@@ -259,7 +259,7 @@ static void the_next_hears_of_the_hold_before_it(void **state)
 }
 
 /* The earlier one goes on. */
-static void ticket_of_another_use_of_its_token_is_refused(void **state)
+TEST_WITH(ticket_of_another_use_of_its_token_is_refused, begin, finish)
 {
     struct scene *scene = *state;
     struct ticket first = ticket_of("a"), other = ticket_of("a");
@@ -331,7 +331,7 @@ static void work(void *context)
     uv_run(&worker->loop, UV_RUN_DEFAULT);
 }
 
-static void one_at_a_time_over_all_threads(void **state)
+TEST_WITH(one_at_a_time_over_all_threads, begin, finish)
 {
     struct shared shared = {.tickets = ((struct scene *)*state)->tickets};
     struct worker workers[WORKERS];
@@ -351,23 +351,4 @@ static void one_at_a_time_over_all_threads(void **state)
     }
     assert_int_equal(shared.turns, WORKERS * ROUNDS);
     assert_false(tickets_wait(shared.tickets, name()));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_first_is_called_wherever_it_waits, begin, finish),
-        cmocka_unit_test_setup_teardown(who_has_left_is_not_called, begin, finish),
-        cmocka_unit_test_setup_teardown(who_steps_aside_is_passed_over, begin, finish),
-        cmocka_unit_test_setup_teardown(a_repetition_takes_the_place_of_the_earlier_one, begin,
-                                        finish),
-        cmocka_unit_test_setup_teardown(ticket_of_another_use_of_its_token_is_refused, begin,
-                                        finish),
-        cmocka_unit_test_setup_teardown(no_more_wait_than_may, begin, finish),
-        cmocka_unit_test_setup_teardown(any_worker_cancels, begin, finish),
-        cmocka_unit_test_setup_teardown(who_comes_first_is_first, begin, finish),
-        cmocka_unit_test_setup_teardown(the_next_hears_of_the_hold_before_it, begin, finish),
-        cmocka_unit_test_setup_teardown(one_at_a_time_over_all_threads, begin, finish),
-    };
-    return cmocka_run_group_tests_name("tickets", tests, NULL, NULL);
 }

@@ -3,10 +3,9 @@
 
 #include <string.h>
 
-static void a_token_has_22_to_128_characters(void **state)
+TEST(a_token_has_22_to_128_characters)
 {
     char text[TOKEN_LONGEST + 20];
-    (void)state;
     memset(text, 'a', sizeof text);
     for (size_t length = 0; length < sizeof text; length++)
         assert_int_equal(token_is_valid((struct slice){text, length}),
@@ -14,11 +13,10 @@ static void a_token_has_22_to_128_characters(void **state)
     assert_false(token_is_valid(slice_of(NULL)));
 }
 
-static void each_character_is_one_of_64(void **state)
+TEST(each_character_is_one_of_64)
 {
     static const char ALPHABET[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-    (void)state;
     for (int c = 0; c < 256; c++) {
         for (size_t place = 0; place < TOKEN_SHORTEST; place++) {
             char text[] = "aaaaaaaaaaaaaaaaaaaaaa";
@@ -29,11 +27,10 @@ static void each_character_is_one_of_64(void **state)
     }
 }
 
-static void a_made_token_is_valid_short_and_new(void **state)
+TEST(a_made_token_is_valid_short_and_new)
 {
     struct random_pool pool = {.left = 0};
     char before[TOKEN_SHORTEST + 1] = "";
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         char token[TOKEN_SHORTEST + 1];
         token_make(&pool, token);
@@ -42,14 +39,4 @@ static void a_made_token_is_valid_short_and_new(void **state)
         assert_string_not_equal(token, before);
         memcpy(before, token, sizeof before);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_token_has_22_to_128_characters),
-        cmocka_unit_test(each_character_is_one_of_64),
-        cmocka_unit_test(a_made_token_is_valid_short_and_new),
-    };
-    return cmocka_run_group_tests_name("token", tests, NULL, NULL);
 }

@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 #define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
 #define ONES  "1111111111111111111111111111111111111111111111111111111111111111"
 #define TWOS  "2222222222222222222222222222222222222222222222222222222222222222"
@@ -42,7 +40,7 @@ static struct principal *named(struct principals *principals, const char *name)
 #define FILE_OF(principals) "{\"principals\":[" principals "]}"
 #define ENTRY(name, hex)    "{\"name\":\"" name "\",\"sha256\":\"" hex "\",\"rules\":[]}"
 
-static void names_rules_and_limits_are_read(void **state)
+TEST(names_rules_and_limits_are_read)
 {
     struct principals *principals = parsed(
         FILE_OF("{\"name\":\"ci\",\"sha256\":\"" ZEROS "\",\"rules\":["
@@ -52,7 +50,6 @@ static void names_rules_and_limits_are_read(void **state)
                 "\"rate_limit\":100,\"max_waiters\":0.0,\"max_streams\":7e0,"
                 "\"max_connection_holds\":8}," ENTRY("Jos\\u00e9 & co", ONES)),
         NULL);
-    (void)state;
     const struct principal *ci = named(principals, "ci");
     assert_int_equal(principals_count(principals), 2);
     assert_null(principals_everybody(principals));
@@ -78,10 +75,9 @@ static void names_rules_and_limits_are_read(void **state)
     principals_drop(principals);
 }
 
-static void file_may_let_nobody_in(void **state)
+TEST(file_may_let_nobody_in)
 {
     struct principals *principals = parsed("{\"principals\": []}", NULL);
-    (void)state;
     assert_int_equal(principals_count(principals), 0);
     assert_null(principals_everybody(principals));
     assert_null(principals_by_token(principals, slice_of("")));
@@ -90,7 +86,7 @@ static void file_may_let_nobody_in(void **state)
 }
 
 /* Known answers of SHA-256, from FIPS 180. */
-static void principal_is_found_by_each_of_its_tokens(void **state)
+TEST(principal_is_found_by_each_of_its_tokens)
 {
     struct principals *principals = parsed(
         FILE_OF(ENTRY(
@@ -100,7 +96,6 @@ static void principal_is_found_by_each_of_its_tokens(void **state)
                    "\"248D6A61D20638B8E5C026930C3E6039A33CE45964FF2167F6ECEDD419DB06C1\"]}," ENTRY(
                        "last", TWOS)),
         NULL);
-    (void)state;
     const struct principal *ci = named(principals, "ci");
     assert_ptr_equal(principals_by_token(principals, slice_of("abc")), ci);
     assert_ptr_equal(
@@ -114,11 +109,10 @@ static void principal_is_found_by_each_of_its_tokens(void **state)
     principals_drop(principals);
 }
 
-static void principal_is_found_by_its_name(void **state)
+TEST(principal_is_found_by_its_name)
 {
     struct principals *principals = principals_new();
     char name[16];
-    (void)state;
     for (unsigned i = 0; i < 100; i++) {
         snprintf(name, sizeof name, "p%u", i * 37 % 100);
         assert_true(principals_add(principals, principal_new(slice_of(name), 0, NULL)));
@@ -205,9 +199,8 @@ static const struct {
     {LIMITS("\"max_connection_holds\":true"), "principals[0].max_connection_holds", "an integer"},
 };
 
-static void invalid_file_is_refused_with_the_place(void **state)
+TEST(invalid_file_is_refused_with_the_place)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(REFUSED); i++) {
         struct principals *principals = NULL;
         struct failure failure = {""};
@@ -221,12 +214,11 @@ static void invalid_file_is_refused_with_the_place(void **state)
 }
 
 /* A token may stand there by mistake, and a failure comes into a log. */
-static void malformed_json_is_not_quoted(void **state)
+TEST(malformed_json_is_not_quoted)
 {
     static const char *const TEXTS[] = {"{\"principals\":[baton_secret]}",
                                         "{\"principals\":[\"baton_secret\" \"a\"]}",
                                         "{\"principals\":[\"baton_secret\n"};
-    (void)state;
     for (size_t i = 0; i < LENGTH(TEXTS); i++) {
         struct principals *principals;
         struct failure failure;
@@ -236,12 +228,11 @@ static void malformed_json_is_not_quoted(void **state)
     }
 }
 
-static void principal_with_a_certificate_needs_no_token(void **state)
+TEST(principal_with_a_certificate_needs_no_token)
 {
     const struct tokens_file_options options = {.path = "FILE", .certificates = true};
     struct principals *principals;
     struct failure failure = {""};
-    (void)state;
     assert_int_equal(tokens_file_parse(&options,
                                        slice_of(FILE_OF("{\"name\":\"web\",\"rules\":[]}")),
                                        &principals, &failure),
@@ -250,11 +241,10 @@ static void principal_with_a_certificate_needs_no_token(void **state)
     principals_drop(principals);
 }
 
-static void account_outlives_a_reload(void **state)
+TEST(account_outlives_a_reload)
 {
     struct principals *first = parsed(FILE_OF(ENTRY("a", ZEROS) "," ENTRY("b", ONES)), NULL);
     struct principal *kept = principal_keep(named(first, "a"));
-    (void)state;
     atomic_store(&kept->account->waiters, 7);
     struct principals *second = parsed(FILE_OF(ENTRY("c", ONES) "," ENTRY("a", TWOS)), first);
     principals_drop(first);
@@ -284,13 +274,12 @@ static void is_refused(const char *path, const char *why)
         fail_msg("expected %s: %s", why, failure.text);
 }
 
-static void file_open_to_others_is_refused(void **state)
+TEST(file_open_to_others_is_refused)
 {
     static const unsigned GOOD[] = {0600, 0400, 0640, 0440, 0700};
     static const unsigned BAD[] = {0604, 0602, 0601, 0620, 0660, 0644, 0666, 0777, 0606};
     struct temp_dir dir;
     char path[128];
-    (void)state;
     temp_dir_make(&dir);
     snprintf(path, sizeof path, "%s/tokens", dir.path);
     for (size_t i = 0; i < LENGTH(GOOD); i++) {
@@ -308,11 +297,10 @@ static void file_open_to_others_is_refused(void **state)
     temp_dir_remove(&dir);
 }
 
-static void file_of_another_kind_or_user_is_refused(void **state)
+TEST(file_of_another_kind_or_user_is_refused)
 {
     struct temp_dir dir;
     char path[128];
-    (void)state;
     temp_dir_make(&dir);
     is_refused(dir.path, "not a regular file");
     snprintf(path, sizeof path, "%s/nothing", dir.path);
@@ -329,14 +317,13 @@ static void file_of_another_kind_or_user_is_refused(void **state)
     temp_dir_remove(&dir);
 }
 
-static void file_has_at_most_a_mebibyte(void **state)
+TEST(file_has_at_most_a_mebibyte)
 {
     struct temp_dir dir;
     char path[128];
     char *text = malloc(TOKENS_FILE_LONGEST + 2);
     struct principals *principals;
     struct failure failure = {""};
-    (void)state;
     temp_dir_make(&dir);
     snprintf(path, sizeof path, "%s/tokens", dir.path);
     memset(text, ' ', TOKENS_FILE_LONGEST + 1);
@@ -350,22 +337,4 @@ static void file_has_at_most_a_mebibyte(void **state)
     principals_drop(principals);
     free(text);
     temp_dir_remove(&dir);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_rules_and_limits_are_read),
-        cmocka_unit_test(file_may_let_nobody_in),
-        cmocka_unit_test(principal_is_found_by_each_of_its_tokens),
-        cmocka_unit_test(principal_is_found_by_its_name),
-        cmocka_unit_test(invalid_file_is_refused_with_the_place),
-        cmocka_unit_test(malformed_json_is_not_quoted),
-        cmocka_unit_test(principal_with_a_certificate_needs_no_token),
-        cmocka_unit_test(account_outlives_a_reload),
-        cmocka_unit_test(file_open_to_others_is_refused),
-        cmocka_unit_test(file_of_another_kind_or_user_is_refused),
-        cmocka_unit_test(file_has_at_most_a_mebibyte),
-    };
-    return cmocka_run_group_tests_name("tokens_file", tests, NULL, NULL);
 }

@@ -42,16 +42,14 @@ static int setup(void **state)
     return 0;
 }
 
-static void one_hold_is_taken_back(void **state)
+TEST_WITH(one_hold_is_taken_back, setup, NULL)
 {
-    (void)state;
     undelivered_take_back(told_by(NULL, 0, "attempt"));
     assert_string_equal(taken_back, "0x10 alone the-token attempt 7\n");
 }
 
-static void each_of_several_is_taken_back(void **state)
+TEST_WITH(each_of_several_is_taken_back, setup, NULL)
 {
-    (void)state;
     char names[] = "abc";
     struct grant grants[] = {{{names, 1}, 0, {"p"}, true},
                              {{names + 1, 1}, 0, {"q"}, false},
@@ -64,27 +62,14 @@ static void each_of_several_is_taken_back(void **state)
                                     "0x10 c the-token r 7\n");
 }
 
-static void no_hold_is_nothing_to_remember(void **state)
+TEST_WITH(no_hold_is_nothing_to_remember, setup, NULL)
 {
-    (void)state;
     assert_null(told_by(NULL, 0, ""));
     undelivered_free(NULL);
 }
 
-static void what_arrived_is_not_taken_back(void **state)
+TEST_WITH(what_arrived_is_not_taken_back, setup, NULL)
 {
-    (void)state;
     undelivered_free(told_by(NULL, 0, "attempt"));
     assert_string_equal(taken_back, "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(one_hold_is_taken_back, setup),
-        cmocka_unit_test_setup(each_of_several_is_taken_back, setup),
-        cmocka_unit_test_setup(no_hold_is_nothing_to_remember, setup),
-        cmocka_unit_test_setup(what_arrived_is_not_taken_back, setup),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

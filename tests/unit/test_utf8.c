@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 static const struct boundary {
     const char *bytes;
     bool clean;
@@ -59,17 +57,15 @@ static const struct boundary {
     {"\xed\xa0\xbd\xed\xb4\x92", false, "a pair of surrogates"},
 };
 
-static void every_boundary_is_where_the_standard_has_it(void **state)
+TEST(every_boundary_is_where_the_standard_has_it)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(BOUNDARIES); i++)
         if (utf8_is_clean(slice_of(BOUNDARIES[i].bytes)) != BOUNDARIES[i].clean)
             fail_msg("%s", BOUNDARIES[i].what);
 }
 
-static void what_stands_around_a_sequence_does_not_hide_it(void **state)
+TEST(what_stands_around_a_sequence_does_not_hide_it)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(BOUNDARIES); i++) {
         char text[32] = "ab\xe2\x82\xac";
         strcat(text, BOUNDARIES[i].bytes);
@@ -79,17 +75,15 @@ static void what_stands_around_a_sequence_does_not_hide_it(void **state)
     }
 }
 
-static void a_nul_is_no_text(void **state)
+TEST(a_nul_is_no_text)
 {
-    (void)state;
     assert_false(utf8_is_clean((struct slice){"\0", 1}));
     assert_false(utf8_is_clean((struct slice){"a\0b", 3}));
     assert_true(utf8_is_clean(slice_of(NULL)));
 }
 
-static void bytes_after_the_slice_do_not_count(void **state)
+TEST(bytes_after_the_slice_do_not_count)
 {
-    (void)state;
     assert_false(utf8_is_clean((struct slice){"\xc3\xa9", 1}));
     assert_false(utf8_is_clean((struct slice){"\xe2\x82\xac", 2}));
     assert_false(utf8_is_clean((struct slice){"\xf0\x9f\x94\x92", 3}));
@@ -139,9 +133,8 @@ static void compare(const unsigned char *bytes, size_t length)
         fail_msg("%zu bytes, %02x %02x %02x %02x", length, bytes[0], bytes[1], bytes[2], bytes[3]);
 }
 
-static void all_sequences_of_up_to_three_bytes_are_judged_alike_by_another_decoder(void **state)
+TEST(all_sequences_of_up_to_three_bytes_are_judged_alike_by_another_decoder)
 {
-    (void)state;
     for (size_t length = 1; length <= 3; length++) {
         for (uint32_t number = 0; number < UINT32_C(1) << 8 * length; number++) {
             const unsigned char bytes[4] = {(unsigned char)number, (unsigned char)(number >> 8),
@@ -151,11 +144,10 @@ static void all_sequences_of_up_to_three_bytes_are_judged_alike_by_another_decod
     }
 }
 
-static void sequences_of_four_bytes_are_judged_alike_too(void **state)
+TEST(sequences_of_four_bytes_are_judged_alike_too)
 {
     static const unsigned char ENDS[] = {0x00, 0x41, 0x7f, 0x80, 0x81, 0x8f, 0x90, 0x9f,
                                          0xa0, 0xbf, 0xc0, 0xc2, 0xe0, 0xf0, 0xff};
-    (void)state;
     for (unsigned first = 0xe0; first <= 0xff; first++)
         for (unsigned second = 0; second <= 0xff; second++)
             for (size_t i = 0; i < LENGTH(ENDS) * LENGTH(ENDS); i++) {
@@ -190,9 +182,8 @@ static const struct shown {
      "\xe2\x80\x90\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\x9f\xe2\x81\xb0"},
 };
 
-static void what_nobody_sees_is_shown(void **state)
+TEST(what_nobody_sees_is_shown)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(SHOWN); i++) {
         char shown[64];
         utf8_show_all(slice_of(SHOWN[i].text), shown, sizeof shown);
@@ -200,12 +191,11 @@ static void what_nobody_sees_is_shown(void **state)
     }
 }
 
-static void what_has_no_room_is_cut_behind_a_whole_character(void **state)
+TEST(what_has_no_room_is_cut_behind_a_whole_character)
 {
     static const char TEXT[] = "ab\xc3\xa9\xe2\x80\xae"
                                "c";
     static const char *const CUT[] = {"", "a", "ab", "ab", "ab\xc3\xa9"};
-    (void)state;
     for (size_t i = 0; i < LENGTH(CUT); i++) {
         char shown[16];
         utf8_show_all(slice_of(TEXT), shown, i + 1);
@@ -214,18 +204,3 @@ static void what_has_no_room_is_cut_behind_a_whole_character(void **state)
 }
 
 // NOLINTEND(misc-misleading-bidirectional)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_boundary_is_where_the_standard_has_it),
-        cmocka_unit_test(what_stands_around_a_sequence_does_not_hide_it),
-        cmocka_unit_test(a_nul_is_no_text),
-        cmocka_unit_test(bytes_after_the_slice_do_not_count),
-        cmocka_unit_test(all_sequences_of_up_to_three_bytes_are_judged_alike_by_another_decoder),
-        cmocka_unit_test(sequences_of_four_bytes_are_judged_alike_too),
-        cmocka_unit_test(what_nobody_sees_is_shown),
-        cmocka_unit_test(what_has_no_room_is_cut_behind_a_whole_character),
-    };
-    return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);
-}

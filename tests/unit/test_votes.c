@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LENGTH(table) (sizeof(table) / sizeof((table)[0]))
-
 /* Votes are written as "A1": the server A, with the epoch 1. */
 static const struct vote *read_vote(const char *text, struct vote *ret)
 {
@@ -72,15 +70,8 @@ static void count(const struct counted *counted)
         fail_msg("row %d: %s", (int)(counted - COUNTED), found ? found->host : "none");
 }
 
-static void votes_are_counted(void **state)
+TEST(votes_are_counted)
 {
-    (void)state;
     for (size_t i = 0; i < LENGTH(COUNTED); i++)
         count(&COUNTED[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(votes_are_counted)};
-    return cmocka_run_group_tests_name("votes", tests, NULL, NULL);
 }
