@@ -7,14 +7,9 @@
 
 static const char MINE[] = "my-token-0123456789abcdef";
 
-static struct http_client *client_of(void **state)
-{
-    return ((struct service *)*state)->client;
-}
-
 TEST(empty_post_takes_the_lock)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers(client, "POST /locks/empty", NULL, 201, NULL);
     assert_string_equal(http_header(client, "Content-Type"), "application/json");
     assert_string_equal(http_text(client, "name"), "empty");
@@ -31,7 +26,7 @@ TEST(empty_post_takes_the_lock)
 
 TEST(body_query_and_header_may_be_mixed)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers_token(client, MINE, "POST /locks/mixed?ttl=9000ms", "{\"owner\": \"me\"}", 201, NULL);
     assert_string_equal(http_text(client, "token"), MINE);
     assert_string_equal(http_text(client, "owner"), "me");
@@ -40,7 +35,7 @@ TEST(body_query_and_header_may_be_mixed)
 
 TEST(refusal_shows_the_holder_and_when_to_retry)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
     answers(client, "POST /locks/busy",
             "{\"owner\": \"first\", \"ttl_ms\": 75000, \"meta\": {\"job\": 1}}", 201, NULL);
@@ -65,7 +60,7 @@ TEST(refusal_shows_the_holder_and_when_to_retry)
 TEST(same_owner_is_refused_and_told_how_to_enter)
 {
     static const char HINT[] = "A holder has the same owner name: with reentrant=true";
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers(client, "POST /locks/label?owner=nightly-report&ttl=60s", NULL, 201, NULL);
     for (int i = 0; i < 2; i++) {
         answers(client, "POST /locks/label?owner=nightly-report", NULL, 409, "locked");
@@ -84,7 +79,7 @@ TEST(same_owner_is_refused_and_told_how_to_enter)
 
 TEST(reentry_without_owner_is_refused)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers(client, "POST /locks/nobody?reentrant", NULL, 400, "invalid_parameter");
     assert_string_equal(http_text(client, "parameter"), "reentrant");
     answers(client, "POST /locks", "{\"names\": [\"nobody\"], \"reentrant\": true}", 400,
@@ -105,7 +100,7 @@ static void asks_as_the_detail_says(struct http_client *client, const char *name
 
 TEST(refusal_says_how_to_wait)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers(client, "POST /locks/step?ttl=2s", NULL, 201, NULL);
     answers(client, "POST /locks/step", NULL, 409, "locked");
     asks_as_the_detail_says(client, "step");
@@ -123,7 +118,7 @@ TEST(refusal_names_no_wait_beyond_max_wait)
 
 TEST(retry_after_is_at_least_a_second)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers(client, "POST /locks/soon?ttl=900ms", NULL, 201, NULL);
     answers(client, "POST /locks/soon", NULL, 409, "locked");
     assert_string_equal(http_header(client, "Retry-After"), "1");
@@ -131,7 +126,7 @@ TEST(retry_after_is_at_least_a_second)
 
 TEST(refusal_shows_at_most_ten_holders)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     for (int i = 0; i < 12; i++) {
         char request[80];
         snprintf(request, sizeof request, "POST /locks/many?mode=shared&owner=o%d&ttl=%ds", i,
@@ -147,7 +142,7 @@ TEST(refusal_shows_at_most_ten_holders)
 
 TEST(repeated_acquire_returns_its_hold)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     const char *body =
         "{\"token\": \"my-token-0123456789abcdef\", \"ttl_ms\": 20000, \"owner\": \"a\"}";
     answers(client, "POST /locks/again", body, 201, NULL);
@@ -175,7 +170,7 @@ TEST(token_for_another_request_is_refused_with_what_it_was_used_for)
                       OTHER_TOKEN[] = "another-token-0123456789";
     static const char *const OTHERS[] = {"owner=bob&mode=shared&limit=3", "owner=ann",
                                          "owner=ann&mode=shared&limit=4", "owner=ann&mode=shared"};
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers_token(client, MINE, "POST /locks/used?owner=ann&mode=shared&limit=3", NULL, 201, NULL);
     for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++) {
         char request[100];
@@ -197,7 +192,7 @@ TEST(token_for_another_request_is_refused_with_what_it_was_used_for)
 /* Anybody on the same host, or behind the same NAT, has this name. */
 TEST(owner_that_nobody_named_is_not_entered)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers(client, "POST /locks/made", NULL, 201, NULL);
     assert_string_equal(http_text(client, "owner"), "127.0.0.1");
     answers(client, "POST /locks/made?owner=127.0.0.1&reentrant=true", NULL, 409, "locked");
@@ -210,14 +205,14 @@ TEST(owner_that_nobody_named_is_not_entered)
 
 TEST(waiting_token_with_another_reentrant_is_refused)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers(client, "POST /locks/re", NULL, 201, NULL);
     answers_token(client, MINE, "POST /locks/re?owner=ann&wait=1ms&keep=30s", NULL, 409,
                   "wait_timeout");
     answers_token(client, MINE, "POST /locks/re?owner=ann&wait=20s&reentrant=true", NULL, 409,
                   "token_in_use");
     assert_non_null(strstr(http_text(client, "detail"), " hold of ann, without reentrant. "));
-    answers_token(client, MINE, "DELETE /locks/re", NULL, 200, NULL);
+    release_lock(client, MINE, "re");
     answers(client, "POST /locks/re2", NULL, 201, NULL);
     answers_token(client, MINE, "POST /locks/re2?owner=ann&wait=1ms&keep=30s&reentrant=true", NULL,
                   409, "wait_timeout");
@@ -227,7 +222,7 @@ TEST(waiting_token_with_another_reentrant_is_refused)
 
 TEST(refusal_of_a_semaphore_says_how_many_are_taken)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers(client, "POST /locks/pool?mode=shared&limit=2&ttl=12s", NULL, 201, NULL);
     answers(client, "POST /locks/pool?mode=shared&limit=2&ttl=60s", NULL, 201, NULL);
     answers(client, "POST /locks/pool?mode=shared&limit=2", NULL, 409, "locked");
@@ -244,7 +239,7 @@ TEST(permits_count_by_the_limit)
     static const char *const WRONG[] = {"POST /locks/p?permits=2",
                                         "POST /locks/p?mode=shared&permits=2",
                                         "POST /locks/p?mode=shared&limit=2&permits=3"};
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     for (size_t i = 0; i < sizeof WRONG / sizeof WRONG[0]; i++) {
         answers(client, WRONG[i], NULL, 400, "invalid_parameter");
         assert_string_equal(http_text(client, "parameter"), "permits");
@@ -286,7 +281,7 @@ TEST(limit_changes_while_the_lock_is_busy)
 
 TEST(text_reply_is_the_bare_token)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     static const char ACCEPT[] = "Accept: text/plain";
     answers_with(client, ACCEPT, "POST /locks/shell", NULL, 201, NULL);
     assert_int_equal(strncmp(http_header(client, "Content-Type"), "text/plain", 10), 0);
@@ -299,7 +294,7 @@ TEST(text_reply_is_the_bare_token)
     answers_token(client, token, "PUT /locks/shell", NULL, 200, NULL);
     answers_with(client, ACCEPT, "POST /locks/shell", "{\"token\": \"my-token-0123456789abcdef\"}",
                  409, NULL);
-    answers_token(client, token, "DELETE /locks/shell", NULL, 200, NULL);
+    release_lock(client, token, "shell");
     answers_with(client, ACCEPT, "POST /locks/shell", "{\"token\": \"my-token-0123456789abcdef\"}",
                  201, NULL);
     answers_with(client, ACCEPT, "POST /locks/shell", "{\"token\": \"my-token-0123456789abcdef\"}",
@@ -320,7 +315,7 @@ TEST(text_problem_is_one_line)
          "invalid_parameter: a\\u000ab\\u007f\\u2028: ", 400},
         {"POST /locks/%00", NULL, "invalid_name: ", 400},
     };
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers(client, "POST /locks/line", NULL, 201, NULL);
     answers(client, "POST /locks/shared?mode=shared&limit=2", NULL, 201, NULL);
     for (size_t i = 0; i < sizeof LINES / sizeof *LINES; i++) {
@@ -340,7 +335,7 @@ TEST(text_is_for_clients_that_prefer_it)
 {
     static const char *const JSON[] = {"Accept: */*", "Accept: application/json, text/plain"};
     static const char *const TEXT[] = {"Accept: text/plain, application/json;q=0.9"};
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers(client, "POST /locks/prefer", NULL, 201, NULL);
     for (size_t i = 0; i < sizeof JSON / sizeof *JSON; i++)
         answers_with(client, JSON[i], "POST /locks/prefer", NULL, 409, "locked");

@@ -15,22 +15,7 @@ static const char *const SETTINGS[] = {"--claim-window=60s", "--waiter-lease=10m
 
 static int start(void **state)
 {
-    static struct service service;
-    service_open(&service, NULL, SETTINGS);
-    *state = &service;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    service_close(*state);
-    return 0;
-}
-
-static struct http_client *client_of(void **state)
-{
-    const struct service *service = *state;
-    return service->client;
+    return service_start_with(state, NULL, SETTINGS);
 }
 
 static void assert_nearly(int64_t ms, int64_t expected)
@@ -40,16 +25,16 @@ static void assert_nearly(int64_t ms, int64_t expected)
 
 TEST(early_release_tells_when_the_name_is_free)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers_token(client, TOKEN, "POST /locks/early?at_least=1h&ttl=10m&owner=job", NULL, 201,
                   NULL);
     assert_int_equal(http_integer(client, "ttl_ms"), HOUR_MS);
     assert_int_equal(http_integer(client, "at_least_ms"), HOUR_MS);
     int64_t fence = http_integer(client, "fence");
-    answers_token(client, TOKEN, "DELETE /locks/early", NULL, 200, NULL);
+    release_lock(client, TOKEN, "early");
     assert_true(json_is_true(member(client, "released")));
     assert_nearly(http_integer(client, "free_in_ms"), HOUR_MS);
-    answers_token(client, TOKEN, "DELETE /locks/early", NULL, 200, NULL);
+    release_lock(client, TOKEN, "early");
     assert_nearly(http_integer(client, "free_in_ms"), HOUR_MS);
     assert_int_equal(http_integer(client, "fence"), fence);
     answers_token(client, TOKEN, "PUT /locks/early", NULL, 409, "not_held");
@@ -59,22 +44,22 @@ TEST(early_release_tells_when_the_name_is_free)
 /* Three hosts whose clocks differ start a job that takes no time. */
 TEST(job_on_three_hosts_runs_once)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers_token(client, TOKEN, "POST /locks/nightly?at_least=1h", NULL, 201, NULL);
-    answers_token(client, TOKEN, "DELETE /locks/nightly", NULL, 200, NULL);
+    release_lock(client, TOKEN, "nightly");
     for (int host = 0; host < 2; host++)
         answers(client, "POST /locks/nightly?at_least=1h", NULL, 409, "locked");
 }
 
 TEST(shows_a_released_hold_as_what_it_is)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers_token(client, TOKEN, "POST /locks/shown?at_least=1h&owner=job", NULL, 201, NULL);
     answers(client, "GET /locks/shown", NULL, 200, NULL);
     assert_nearly(member_integer(client, "holders.0.at_least_ms"), HOUR_MS);
     assert_null(member(client, "holders.0.released"));
     int64_t version = http_integer(client, "version");
-    answers_token(client, TOKEN, "DELETE /locks/shown", NULL, 200, NULL);
+    release_lock(client, TOKEN, "shown");
     char watch[100];
     snprintf(watch, sizeof watch, "GET /locks/shown/events?wait=10s&after=%lld",
              (long long)version);
@@ -95,9 +80,9 @@ TEST(shows_a_released_hold_as_what_it_is)
 
 TEST(break_ends_it)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers_token(client, TOKEN, "POST /locks/broken?at_least=1h", NULL, 201, NULL);
-    answers_token(client, TOKEN, "DELETE /locks/broken", NULL, 200, NULL);
+    release_lock(client, TOKEN, "broken");
     answers(client, "DELETE /locks/broken?force=true", NULL, 200, NULL);
     assert_int_equal(http_integer(client, "broken"), 1);
     answers(client, "POST /locks/broken", NULL, 201, NULL);
@@ -125,7 +110,7 @@ TEST(waiter_is_granted_as_soon_as_it_is_over)
     struct parked *parked =
         parked_send_token(service->batond.port, OTHER, "POST /locks/awaited?wait=50s");
     comes_to_queue(client, "awaited", 1);
-    answers_token(client, TOKEN, "DELETE /locks/awaited", NULL, 200, NULL);
+    release_lock(client, TOKEN, "awaited");
     assert_int_equal(parked_answer(parked, CLOCK_HANG_MS), 201);
     assert_true(clock_ms() - begun >= SOON_MS);
     parked_close(parked);
@@ -135,7 +120,7 @@ TEST(waiter_is_granted_as_soon_as_it_is_over)
 
 TEST(each_of_several_stays_taken)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers_token(client, TOKEN, "POST /locks", "{\"names\":[\"one\",\"two\"],\"at_least\":\"1h\"}",
                   201, NULL);
     assert_nearly(member_integer(client, "locks.0.at_least_ms"), HOUR_MS);
@@ -151,7 +136,7 @@ TEST(each_of_several_stays_taken)
 /* What one request of several names gave back, no client has had. */
 TEST(refused_request_for_several_leaves_nothing_taken)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers(client, "POST /locks/zz-taken", NULL, 201, NULL);
     answers(client, "POST /locks", "{\"names\":[\"aa-free\",\"zz-taken\"],\"at_least\":\"1h\"}",
             409, "locked");
@@ -160,7 +145,7 @@ TEST(refused_request_for_several_leaves_nothing_taken)
 
 TEST(longest_is_that_of_a_ttl)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers(client, "POST /locks/long?at_least=61m", NULL, 400, "invalid_parameter");
     assert_string_equal(http_text(client, "parameter"), "at_least");
     assert_non_null(strstr(http_text(client, "detail"), "max-ttl"));
@@ -192,7 +177,7 @@ TEST(quarantine_lasts_as_long_as_a_name_stays_taken)
     struct service service;
     service_open(&service, NULL, FLAGS);
     answers_token(service.client, TOKEN, "POST /locks/lost?ttl=10s&at_least=1h", NULL, 201, NULL);
-    answers_token(service.client, TOKEN, "DELETE /locks/lost", NULL, 200, NULL);
+    release_lock(service.client, TOKEN, "lost");
     answers(service.client, "GET /quarantine", NULL, 200, NULL);
     assert_true(http_integer(service.client, "loss_would_cost_ms") > HOUR_MS - CLOCK_HANG_MS);
     service_close(&service);
@@ -207,7 +192,7 @@ TEST(quorum_keeps_the_name_taken)
                   NULL);
     assert_true(http_integer(story.client, "ttl_ms") > HOUR_MS / 2);
     await_held_at(&story.servers, "q", 5);
-    answers_token(story.other, TOKEN, "DELETE /locks/q", NULL, 200, NULL);
+    release_lock(story.other, TOKEN, "q");
     assert_nearly(http_integer(story.other, "free_in_ms"), HOUR_MS);
     answers(story.client, "POST /locks/q?owner=job&reentrant=true", NULL, 409, "locked");
     assert_true(json_is_true(member(story.client, "holders.0.released")));
@@ -219,7 +204,7 @@ TEST(quorum_keeps_the_name_taken)
     assert_nearly(member_integer(story.client, "locks.1.at_least_ms"), HOUR_MS);
     int64_t begun = clock_ms();
     answers_token(story.client, TOKEN, "POST /locks/soon?at_least_ms=600", NULL, 201, NULL);
-    answers_token(story.client, TOKEN, "DELETE /locks/soon", NULL, 200, NULL);
+    release_lock(story.client, TOKEN, "soon");
     answers(story.other, "POST /locks/soon?wait=20s", NULL, 201, NULL);
     assert_true(clock_ms() - begun >= SOON_MS);
     on_quorum_close(&story);
@@ -227,5 +212,5 @@ TEST(quorum_keeps_the_name_taken)
 
 int main(void)
 {
-    return tests_run(start, stop);
+    return tests_run(start, service_stop);
 }

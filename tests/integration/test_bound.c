@@ -74,7 +74,7 @@ TEST(who_is_told_of_a_hold_is_remembered)
     assert_true(parked_waits(waits, 300));
     assert_true(remembered_ms(&far.redis) < 600000);
     begun = clock_ms();
-    answers_token(far.client, token, "DELETE /locks/n", NULL, 200, NULL);
+    release_lock(far.client, token, "n");
     assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
     assert_remembered(&far, begun, 600000);
     keep_token(&waits->client, token);
@@ -161,8 +161,7 @@ TEST(what_redis_refuses_makes_no_quarantine_longer)
     service_open(&service, NULL, LIST("--quarantine=auto", "--max-ttl=24h"));
     struct http_client *client = service.client;
     int64_t ends = clock_ms() + TTL_MS; /* at least */
-    answers(client, "POST /locks/n?ttl=1m", NULL, 201, NULL);
-    keep_token(client, token);
+    acquire_lock(client, "n?ttl=1m", token);
     answers(client, "POST /locks/n?ttl=24h", NULL, 409, "locked");
     answers(client, "POST /locks/n?ttl=24h&wait=100ms", NULL, 409, "wait_timeout");
     answers_token(client, NO_TOKEN, "PUT /locks/n?ttl=24h", NULL, 409, "not_held");

@@ -9,11 +9,6 @@
 
 enum { MANY = 250, PORTION = 100, CURSOR_TEXT = 8000 };
 
-static struct http_client *client_of(void **state)
-{
-    return ((struct service *)*state)->client;
-}
-
 static int forget_all(void **state)
 {
     redis_process_flush(&((struct service *)*state)->redis);
@@ -55,7 +50,7 @@ static size_t listed(struct http_client *client, const char *target)
 
 TEST_WITH(all_under_a_prefix_are_broken_and_no_other, forget_all, NULL)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
     int64_t holds;
     for (int i = 0; i < MANY; i++)
@@ -112,7 +107,7 @@ TEST_WITH(break_names_the_wrong_parameter, forget_all, NULL)
         {"DELETE /locks?cursor=x", NULL, "cursor"},
         {"DELETE /locks", NULL, "names"},
     };
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     hold(client, "a", 1, "");
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         answers(client, CASES[i].request, CASES[i].body, 400, "invalid_parameter");

@@ -12,16 +12,8 @@
 
 static int start(void **state)
 {
-    static struct service service;
-    service_open(&service, NULL, (const char *const[]){"--workers=1", NULL});
-    *state = &service;
-    return comes_to_answer(service.client, "/readyz", 200, CLOCK_HANG_MS) ? 0 : -1;
-}
-
-static int stop(void **state)
-{
-    service_close(*state);
-    return 0;
+    service_start_with(state, NULL, LIST("--workers=1"));
+    return comes_to_answer(service_client(state), "/readyz", 200, CLOCK_HANG_MS) ? 0 : -1;
 }
 
 /* Expects that this check ends with this code, having said one line with `words` in it. */
@@ -243,5 +235,5 @@ TEST(check_asks_https_by_https)
 
 int main(void)
 {
-    return tests_run(start, stop);
+    return tests_run(start, service_stop);
 }

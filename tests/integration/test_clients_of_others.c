@@ -9,11 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static struct service *service_of(void **state)
-{
-    return *state;
-}
-
 /* Java's client and curl --http2 offer it with their first request. */
 TEST(offer_of_http2_is_passed_over)
 {
@@ -42,8 +37,7 @@ TEST(release_that_is_cut_off_can_be_repeated)
     struct service *service = service_of(state);
     struct http_client *client = service->client;
     char token[TOKEN_TEXT], request[400];
-    answers(client, "POST /locks/cut?ttl=10m", NULL, 201, NULL);
-    keep_token(client, token);
+    acquire_lock(client, "cut?ttl=10m", token);
     snprintf(request, sizeof request,
              "DELETE /locks/cut HTTP/1.1\r\nHost: h\r\nLock-Token: %s\r\nContent-Type: "
              "application/json\r\nContent-Length: 30\r\n\r\n{",
@@ -59,7 +53,7 @@ TEST(release_that_is_cut_off_can_be_repeated)
     shutdown(fd, SHUT_WR);
     assert_true(clock_wait_until(is_free, client, CLOCK_HANG_MS));
     close(fd);
-    answers_token(client, token, "DELETE /locks/cut", NULL, 200, NULL);
+    release_lock(client, token, "cut");
     assert_true(json_is_true(member(client, "released")));
 }
 

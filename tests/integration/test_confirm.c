@@ -291,7 +291,7 @@ TEST_WITH(several_names_outlive_a_connection, settle, settle)
     assert_int_equal(hold_count(scene, "k1"), 1);
     redis_process_integer(&all->primary, "CLIENT KILL TYPE normal");
     assert_true(comes_to_answer(scene->other, "/readyz", 200, PATIENCE_MS));
-    answers_token(scene->other, TOKEN, "DELETE /locks/k2", NULL, 200, NULL);
+    release_lock(scene->other, TOKEN, "k2");
     assert_int_equal(parked_answer(waits, PATIENCE_MS), 201);
     for (int j = 0; j < REPLICAS; j++)
         assert_true(has(&all->replicas[j], "k1") && has(&all->replicas[j], "k3"));

@@ -21,16 +21,7 @@ static const struct file_principal PRINCIPALS[] = {
 
 static int start(void **state)
 {
-    static struct guarded guarded;
-    guarded_open(&guarded, PRINCIPALS, LENGTH(PRINCIPALS), 2);
-    *state = &guarded;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    guarded_close(*state);
-    return 0;
+    return guarded_start(state, PRINCIPALS, LENGTH(PRINCIPALS), 2);
 }
 
 /* The file as it was at first, and no locks. */
@@ -40,11 +31,6 @@ static int begin(void **state)
     redis_process_flush(&guarded->service.redis);
     guarded_reload(guarded, PRINCIPALS, LENGTH(PRINCIPALS));
     return 0;
-}
-
-static struct http_client *client_of(void **state)
-{
-    return ((struct guarded *)*state)->service.client;
 }
 
 static long asks_with(struct http_client *client, const char *first, const char *second)
@@ -102,8 +88,8 @@ TEST_WITH(token_is_sent_as_bearer, begin, NULL)
     char header[512];
     for (size_t i = 0; i < LENGTH(SENT); i++) {
         fill(SENT[i].header, header);
-        if (asks_with(client_of(state), header, NULL) != SENT[i].status)
-            fail_msg("%s: %s", header, client_of(state)->reply.headers);
+        if (asks_with(service_client(state), header, NULL) != SENT[i].status)
+            fail_msg("%s: %s", header, service_client(state)->reply.headers);
     }
 }
 
@@ -122,15 +108,15 @@ TEST_WITH(token_is_sent_as_password_of_basic, begin, NULL)
         fill(SENT[i].user_and_password, text);
         encode(text, encoded);
         snprintf(header, sizeof header, "Authorization: Basic %s", encoded);
-        if (asks_with(client_of(state), header, NULL) != SENT[i].status)
-            fail_msg("%s: %s", text, client_of(state)->reply.headers);
+        if (asks_with(service_client(state), header, NULL) != SENT[i].status)
+            fail_msg("%s: %s", text, service_client(state)->reply.headers);
     }
-    assert_int_equal(asks_with(client_of(state), "Authorization: Basic ?", NULL), 401);
+    assert_int_equal(asks_with(service_client(state), "Authorization: Basic ?", NULL), 401);
     memset(text, 'a', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     encode(text, encoded);
     snprintf(header, sizeof header, "Authorization: Basic %s", encoded);
-    assert_int_equal(asks_with(client_of(state), header, NULL), 401);
+    assert_int_equal(asks_with(service_client(state), header, NULL), 401);
 }
 
 TEST_WITH(basic_user_may_have_any_name_of_a_principal, begin, NULL)
@@ -141,7 +127,7 @@ TEST_WITH(basic_user_may_have_any_name_of_a_principal, begin, NULL)
     snprintf(text, sizeof text, "%s:%s", name, token);
     encode(text, encoded);
     snprintf(header, sizeof header, "Authorization: Basic %s", encoded);
-    assert_int_equal(asks_with(client_of(state), header, NULL), 200);
+    assert_int_equal(asks_with(service_client(state), header, NULL), 200);
 }
 
 TEST_WITH(two_authorizations_are_refused, begin, NULL)
@@ -149,10 +135,10 @@ TEST_WITH(two_authorizations_are_refused, begin, NULL)
     char good[PRINCIPAL_HEADER_TEXT], other[PRINCIPAL_HEADER_TEXT];
     principal_header("ci", good);
     principal_header("dev", other);
-    long status = asks_with(client_of(state), good, other);
+    long status = asks_with(service_client(state), good, other);
     if (status != 401 && status != 400)
         fail_msg("%ld", status);
-    status = asks_with(client_of(state), good, good);
+    status = asks_with(service_client(state), good, good);
     if (status != 401 && status != 400)
         fail_msg("%ld", status);
 }
@@ -160,7 +146,7 @@ TEST_WITH(two_authorizations_are_refused, begin, NULL)
 /* What is said of a token that nobody has differs from what is said to whoever sent none. */
 TEST_WITH(the_challenge_says_what_was_wrong, begin, NULL)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     asks_for(client, AS(NULL), "GET /locks/a", 401);
     assert_null(strstr(client->reply.headers, "invalid_token"));
     asks_for(client, AS("stranger"), "GET /locks/a", 401);
@@ -179,7 +165,7 @@ static struct parked *parks(void **state, const char *principal, const char *req
 TEST_WITH(tokens_file_read_again_is_in_force, begin, NULL)
 {
     static const struct file_principal CHANGED[] = {{"ci", TEAM, NULL}, {"new", ALL, NULL}};
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     asks_for(client, AS("new"), "GET /locks/a", 401);
     guarded_reload(*state, CHANGED, LENGTH(CHANGED));
     for (int i = 0; i < 20; i++) { /* on either worker */
@@ -197,7 +183,7 @@ TEST_WITH(tokens_file_read_again_is_in_force, begin, NULL)
 TEST_WITH(waiter_of_removed_principal_waits_on, begin, NULL)
 {
     static const struct file_principal CHANGED[] = {{"dev", ALL, NULL}};
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     asks_for(client, AS("dev"), "POST /locks/a?ttl=10m", 201);
     struct parked *waits = parks(state, "ci", "POST /locks/a?wait=50s&owner=me");
     struct parked *holds = parks(state, "ci", "POST /locks/b?hold=connection&ttl=300ms");
@@ -243,8 +229,8 @@ TEST_WITH(broken_tokens_file_changes_nothing, begin, NULL)
     for (size_t i = 0; i < LENGTH(BROKEN); i++) {
         guarded_reload_text(*state, BROKEN[i],
                             "cannot read the file again; its last good content stays in force");
-        asks_for(client_of(state), AS("ci"), "GET /locks/a", 200);
-        asks_for(client_of(state), AS(NULL), "GET /locks/a", 401);
+        asks_for(service_client(state), AS("ci"), "GET /locks/a", 200);
+        asks_for(service_client(state), AS(NULL), "GET /locks/a", 401);
     }
     struct guarded *guarded = *state;
     char *output = process_output(&guarded->service.batond.process);
@@ -286,7 +272,7 @@ TEST_WITH(reload_under_load_drops_no_request, begin, NULL)
     static const struct file_principal SETS[2][2] = {
         {{"ci", ALL, NULL}, {"dev", TEAM, NULL}},
         {{"dev", ALL, NULL}, {"ci", "[{\"prefix\":\"load\",\"verbs\":[\"acquire\"]}]", NULL}}};
-    struct load load = {.url = client_of(state)->base};
+    struct load load = {.url = service_client(state)->base};
     pthread_t threads[CLIENTS];
     for (int i = 0; i < CLIENTS; i++)
         pthread_create(&threads[i], NULL, take_and_release, &load);
@@ -301,5 +287,5 @@ TEST_WITH(reload_under_load_drops_no_request, begin, NULL)
 
 int main(void)
 {
-    return tests_run(start, stop);
+    return tests_run(start, guarded_stop);
 }

@@ -171,20 +171,10 @@ TEST(so_is_what_is_needed_first_of_all)
 
 static int start(void **state)
 {
-    static struct service service;
-    static const char *const ARGUMENTS[] = {"--workers=2", NULL};
-    service_open(&service, &(struct redis_options){.port = true}, ARGUMENTS);
-    *state = &service;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    service_close(*state);
-    return 0;
+    return service_start_with(state, &(struct redis_options){.port = true}, LIST("--workers=2"));
 }
 
 int main(void)
 {
-    return tests_run(start, stop);
+    return tests_run(start, service_stop);
 }

@@ -91,13 +91,12 @@ TEST(who_waits_may_still_be_granted)
     struct stage stage;
     char token[TOKEN_TEXT];
     enter(&stage, "10m");
-    answers(stage.service.client, "POST /locks/turn?ttl=10m", NULL, 201, NULL);
-    keep_token(stage.service.client, token);
+    acquire_lock(stage.service.client, "turn?ttl=10m", token);
     struct parked *before =
         parked_send(stage.stopping.port, NULL, "POST /locks/turn?wait=50s", NULL);
     await_queue(&stage, 1);
     begin_draining(&stage);
-    answers_token(stage.service.client, token, "DELETE /locks/turn", NULL, 200, NULL);
+    release_lock(stage.service.client, token, "turn");
     assert_int_equal(parked_answer(before, CLOCK_HANG_MS), 201);
     parked_close(before);
     end_draining(&stage);
@@ -111,8 +110,7 @@ TEST(who_still_waits_is_told_at_the_end)
     struct stage stage;
     char token[TOKEN_TEXT];
     enter(&stage, "10m");
-    answers(stage.service.client, "POST /locks/turn?ttl=10m", NULL, 201, NULL);
-    keep_token(stage.service.client, token);
+    acquire_lock(stage.service.client, "turn?ttl=10m", token);
     struct parked *waits =
         parked_send_token(stage.stopping.port, TOKEN, "POST /locks/turn?wait=50s");
     begin_draining(&stage);
@@ -126,7 +124,7 @@ TEST(who_still_waits_is_told_at_the_end)
     assert_int_equal(parked_answer(late, CLOCK_HANG_MS), 503);
     parked_close(waits);
     waits = parked_send_token(stage.service.batond.port, TOKEN, "POST /locks/turn?wait=50s");
-    answers_token(stage.service.client, token, "DELETE /locks/turn", NULL, 200, NULL);
+    release_lock(stage.service.client, token, "turn");
     assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
     parked_close(waits);
     parked_close(late);

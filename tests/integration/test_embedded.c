@@ -121,15 +121,14 @@ static void is_remembered(struct stage *stage, const char *token, int64_t fence)
     assert_in_range(member_integer(stage->client, "holders.0.ttl_ms"), 1, 599999);
     answers(stage->client, "POST /locks/kept", NULL, 409, "locked");
     answers_token(stage->client, token, "PUT /locks/kept", NULL, 200, NULL);
-    answers_token(stage->client, token, "DELETE /locks/kept", NULL, 200, NULL);
+    release_lock(stage->client, token, "kept");
     answers(stage->client, "POST /locks/kept", NULL, 201, NULL);
     assert_true(http_integer(stage->client, "fence") > fence);
 }
 
 static int64_t take(struct stage *stage, char token[TOKEN_TEXT])
 {
-    answers(stage->client, "POST /locks/kept?ttl=10m", NULL, 201, NULL);
-    keep_token(stage->client, token);
+    acquire_lock(stage->client, "kept?ttl=10m", token);
     return http_integer(stage->client, "fence");
 }
 

@@ -10,32 +10,12 @@
 static const char STREAM[] = "Accept: text/event-stream";
 static const char JSON[] = "Accept: application/json";
 
-static struct service *service_of(void **state)
-{
-    return *state;
-}
-
 static int64_t version_of(struct http_client *client, const char *name)
 {
     char request[100];
     snprintf(request, sizeof request, "GET /locks/%s", name);
     answers(client, request, NULL, 200, NULL);
     return http_integer(client, "version");
-}
-
-static void hold(struct http_client *client, const char *query, char token[TOKEN_TEXT])
-{
-    char request[200];
-    snprintf(request, sizeof request, "POST /locks/%s", query);
-    answers(client, request, NULL, 201, NULL);
-    keep_token(client, token);
-}
-
-static void release(struct http_client *client, const char *token, const char *name)
-{
-    char request[100];
-    snprintf(request, sizeof request, "DELETE /locks/%s", name);
-    answers_token(client, token, request, NULL, 200, NULL);
 }
 
 /* Watches the name from its version on. */
@@ -71,7 +51,7 @@ TEST(watch_without_version_is_answered_at_once)
     assert_string_equal(http_text(client, "state"), "free");
     assert_true(json_is_true(member(client, "changed")));
     assert_null(member(client, "mine"));
-    hold(client, "at-once", token);
+    acquire_lock(client, "at-once", token);
     int64_t fence = http_integer(client, "fence");
     answers(client, "GET /locks/at-once/events?after=1", NULL, 200, NULL);
     assert_string_equal(http_text(client, "state"), "held");
@@ -83,7 +63,7 @@ TEST(wait_without_change_ends)
 {
     struct http_client *client = service_of(state)->client;
     char token[TOKEN_TEXT], request[100];
-    hold(client, "quiet", token);
+    acquire_lock(client, "quiet", token);
     int64_t begun = clock_ms(), version = version_of(client, "quiet");
     snprintf(request, sizeof request, "GET /locks/quiet/events?wait=300ms&after=%" PRId64, version);
     answers(client, request, NULL, 200, NULL);
@@ -102,7 +82,7 @@ TEST(waiting_watch_is_answered_with_the_change)
     char token[TOKEN_TEXT];
     struct parked *parked =
         watch(service->batond.port, JSON, "told", version_of(service->client, "told"));
-    hold(service->client, "told", token);
+    acquire_lock(service->client, "told", token);
     tells(parked, service->client, "held");
     parked_close(parked);
 }
@@ -113,7 +93,7 @@ TEST(watch_of_hold_is_answered_when_somebody_waits_or_it_ends)
     struct service *service = service_of(state);
     struct http_client *client = service->client;
     char token[TOKEN_TEXT];
-    hold(client, "own", token);
+    acquire_lock(client, "own", token);
     answers_token(client, token, "GET /locks/own/events?wait=1ms", NULL, 200, NULL);
     assert_true(json_is_false(member(client, "changed")));
     struct parked *wanted =
@@ -142,7 +122,7 @@ TEST(stream_of_hold_tells_of_waiters_and_of_its_end)
     struct service *service = service_of(state);
     struct http_client *client = service->client;
     char token[TOKEN_TEXT], headers[200];
-    hold(client, "own-stream", token);
+    acquire_lock(client, "own-stream", token);
     snprintf(headers, sizeof headers, "Lock-Token: %s\r\nAccept: text/event-stream", token);
     struct parked *stream =
         parked_send(service->batond.port, headers, "GET /locks/own-stream/events", NULL);
@@ -155,7 +135,7 @@ TEST(stream_of_hold_tells_of_waiters_and_of_its_end)
         if (waiter)
             parked_close(waiter);
     }
-    release(client, token, "own-stream");
+    release_lock(client, token, "own-stream");
     assert_true(parked_hears(stream, "\"mine\":false", CLOCK_HANG_MS));
     parked_close(stream);
 }
@@ -174,17 +154,17 @@ TEST(stream_has_the_state_and_then_each_change)
     assert_true(parked_hears(stream, "event: lock\ndata: {\"name\":\"stream\",\"state\":\"free\"",
                              CLOCK_HANG_MS));
     for (int i = 0; i < 3; i++) {
-        hold(client, "stream", token);
+        acquire_lock(client, "stream", token);
         snprintf(line, sizeof line, "id: %" PRId64 "\n", version_of(client, "stream"));
         assert_true(parked_hears(stream, line, CLOCK_HANG_MS));
         assert_true(parked_hears(stream, "\"state\":\"held\"", CLOCK_HANG_MS));
-        release(client, token, "stream");
+        release_lock(client, token, "stream");
         snprintf(line, sizeof line, "id: %" PRId64 "\n", version_of(client, "stream"));
         assert_true(parked_hears(stream, line, CLOCK_HANG_MS));
         assert_true(parked_hears(stream, "\"state\":\"free\"", CLOCK_HANG_MS));
         assert_true(parked_hears(stream, "}\n\n", CLOCK_HANG_MS));
     }
-    hold(client, "stream", token);
+    acquire_lock(client, "stream", token);
     snprintf(line, sizeof line, "id: %" PRId64 "\n", version_of(client, "stream"));
     assert_true(parked_hears(stream, "event:", CLOCK_HANG_MS)); /* each is told once */
     assert_non_null(strstr(stream->text, line));
@@ -197,7 +177,7 @@ TEST(stream_resumes_at_last_event_id)
     struct service *service = service_of(state);
     struct http_client *client = service->client;
     char token[TOKEN_TEXT], header[100];
-    hold(client, "resumed", token);
+    acquire_lock(client, "resumed", token);
     int64_t version = version_of(client, "resumed");
     snprintf(header, sizeof header, "Accept: text/event-stream\r\nLast-Event-ID: %" PRId64,
              version);
@@ -205,7 +185,7 @@ TEST(stream_resumes_at_last_event_id)
         parked_send(service->batond.port, header, "GET /locks/resumed/events?after=1", NULL);
     assert_true(parked_hears(stream, ": keep-alive\n\n", CLOCK_HANG_MS));
     assert_null(strstr(stream->text, "data:"));
-    release(client, token, "resumed");
+    release_lock(client, token, "resumed");
     assert_true(parked_hears(stream, "\"state\":\"free\"", CLOCK_HANG_MS));
     parked_close(stream);
 
@@ -296,8 +276,8 @@ TEST(prefix_has_all_holds_and_then_changes)
     bool named;
     answers(client, "GET /events?prefix=job:", NULL, 200, NULL);
     assert_true(json_is_false(member(client, "changed")));
-    hold(client, "job:1", token);
-    hold(client, "outside", other);
+    acquire_lock(client, "job:1", token);
+    acquire_lock(client, "outside", other);
     answers(client, "GET /events?prefix=job:", NULL, 200, NULL);
     assert_int_equal(told(client, "job:1", &named), 1);
     assert_true(named);
@@ -308,10 +288,10 @@ TEST(prefix_has_all_holds_and_then_changes)
     /* A change of the very microsecond may be told twice; then its version is told with it. */
     snprintf(request, sizeof request, "GET /events?prefix=job:&wait=20s&after=%" PRId64, version);
     struct parked *parked = parked_send(service->batond.port, NULL, request, NULL);
-    release(client, other, "outside");
+    release_lock(client, other, "outside");
     answers(client, "GET /events?prefix=job:", NULL, 200, NULL); /* it has heard of that */
     assert_true(parked_waits(parked, 0));
-    release(client, token, "job:1");
+    release_lock(client, token, "job:1");
     assert_int_equal(parked_answer(parked, CLOCK_HANG_MS), 200);
     assert_true(told(&parked->client, "job:1", &named) >= 1);
     assert_true(named);
@@ -322,7 +302,7 @@ TEST(prefix_has_all_holds_and_then_changes)
     parked_close(parked);
 
     /* What happened while nobody watched. */
-    hold(client, "job:2", token);
+    acquire_lock(client, "job:2", token);
     snprintf(request, sizeof request, "GET /events?prefix=job:&wait=20s&after=%" PRId64, version);
     answers(client, request, NULL, 200, NULL);
     told(client, "job:2", &named);
@@ -334,7 +314,7 @@ TEST(old_version_is_answered_as_incomplete)
     struct http_client *client = service_of(state)->client;
     char token[TOKEN_TEXT];
     bool named;
-    hold(client, "old:1", token);
+    acquire_lock(client, "old:1", token);
     answers(client, "GET /events?prefix=old:&wait=20s&after=1", NULL, 200, NULL);
     assert_true(json_is_false(member(client, "complete")));
     told(client, "old:1", &named);
@@ -346,23 +326,23 @@ TEST(prefix_may_be_a_stream)
     struct service *service = service_of(state);
     struct http_client *client = service->client;
     char token[TOKEN_TEXT];
-    hold(client, "flow:1", token);
+    acquire_lock(client, "flow:1", token);
     struct parked *stream =
         parked_send(service->batond.port, STREAM, "GET /events?prefix=flow:", NULL);
     assert_true(parked_hears(stream, "Content-Type: text/event-stream\r\n", CLOCK_HANG_MS));
     assert_true(parked_hears(stream, "id: ", CLOCK_HANG_MS));
     assert_true(
         parked_hears(stream, "data: {\"name\":\"flow:1\",\"state\":\"held\"", CLOCK_HANG_MS));
-    release(client, token, "flow:1");
+    release_lock(client, token, "flow:1");
     assert_true(
         parked_hears(stream, "data: {\"name\":\"flow:1\",\"state\":\"free\"", CLOCK_HANG_MS));
-    hold(client, "flow:2", token);
+    acquire_lock(client, "flow:2", token);
     assert_true(
         parked_hears(stream, "data: {\"name\":\"flow:2\",\"state\":\"held\"", CLOCK_HANG_MS));
     parked_close(stream);
 
     /* Each of several says where to go on, and the last one that all has been told. */
-    hold(client, "flow:3", token);
+    acquire_lock(client, "flow:3", token);
     stream = parked_send(service->batond.port, STREAM, "GET /events?prefix=flow:&wait=0", NULL);
     assert_int_equal(parked_answer(stream, CLOCK_HANG_MS), 200);
     const char *first = strstr(stream->text, "id: "), *last = strstr(first + 1, "id: ");

@@ -112,9 +112,8 @@ static void read_some(struct reader *reader, size_t size, int timeout_ms)
 static void change(struct http_client *client)
 {
     char token[TOKEN_TEXT];
-    answers(client, "POST /locks/elsewhere", NULL, 201, NULL);
-    keep_token(client, token);
-    answers_token(client, token, "DELETE /locks/elsewhere", NULL, 200, NULL);
+    acquire_lock(client, "elsewhere", token);
+    release_lock(client, token, "elsewhere");
 }
 
 /* However much there is to tell and however often something changes meanwhile. */

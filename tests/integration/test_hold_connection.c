@@ -10,11 +10,6 @@
 
 static const char TOKEN[] = "a-token-of-a-connection-1";
 
-static struct service *service_of(void **state)
-{
-    return *state;
-}
-
 static bool comes_to(struct http_client *client, const char *name, const char *state,
                      int64_t queue_length)
 {
@@ -100,7 +95,7 @@ TEST(lost_hold_is_reported)
     parked_close(stream);
     stream = hold(service->batond.port, "released?hold=connection&ttl=1h");
     is_granted(stream, 201);
-    answers_token(service->client, TOKEN, "DELETE /locks/released", NULL, 200, NULL);
+    release_lock(service->client, TOKEN, "released");
     assert_true(parked_hears(stream, "{\"event\":\"lost\"", CLOCK_HANG_MS));
     parked_close(stream);
 }

@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct http_client *client_of(void **state)
-{
-    return ((struct service *)*state)->client;
-}
-
 static const char *state_of(struct http_client *client, const char *name)
 {
     char request[200];
@@ -31,10 +26,9 @@ static void wait_until_free(struct http_client *client, const char *name)
 
 TEST(renewal_sets_what_remains)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT], etag[40];
-    answers(client, "POST /locks/keep?ttl=10m&owner=me", NULL, 201, NULL);
-    keep_token(client, token);
+    acquire_lock(client, "keep?ttl=10m&owner=me", token);
     snprintf(etag, sizeof etag, "%.39s", http_header(client, "ETag"));
     int64_t fence = http_integer(client, "fence");
 
@@ -57,12 +51,11 @@ static void has_fence(struct http_client *client, const char *fence)
 
 TEST(fence_header_is_on_replies_that_tell_of_one_hold)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT], fence[24];
     answers(client, "GET /locks/fenced", NULL, 200, NULL);
     has_fence(client, "");
-    answers(client, "POST /locks/fenced?mode=shared", NULL, 201, NULL);
-    keep_token(client, token);
+    acquire_lock(client, "fenced?mode=shared", token);
     snprintf(fence, sizeof fence, "%lld", (long long)http_integer(client, "fence"));
     has_fence(client, fence);
     answers_token(client, token, "POST /locks/fenced?mode=shared", NULL, 200, NULL);
@@ -82,7 +75,7 @@ TEST(fence_header_is_on_replies_that_tell_of_one_hold)
     answers(client, "GET /locks/fenced", NULL, 200, NULL);
     has_fence(client, ""); /* there are two */
     for (int i = 0; i < 2; i++) {
-        answers_token(client, token, "DELETE /locks/fenced", NULL, 200, NULL);
+        release_lock(client, token, "fenced");
         has_fence(client, fence);
     }
     answers(client, "DELETE /locks/fenced?force=true", NULL, 200, NULL);
@@ -91,13 +84,12 @@ TEST(fence_header_is_on_replies_that_tell_of_one_hold)
 
 TEST(release_can_be_repeated)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
-    answers(client, "POST /locks/back", NULL, 201, NULL);
-    keep_token(client, token);
+    acquire_lock(client, "back", token);
     int64_t fence = http_integer(client, "fence");
     clock_sleep_ms(15);
-    answers_token(client, token, "DELETE /locks/back", NULL, 200, NULL);
+    release_lock(client, token, "back");
     assert_string_equal(http_text(client, "name"), "back");
     assert_true(json_is_true(member(client, "released")));
     assert_int_equal(http_integer(client, "fence"), fence);
@@ -105,7 +97,7 @@ TEST(release_can_be_repeated)
     assert_in_range(http_integer(client, "held_ms"), 15, CLOCK_HANG_MS);
     char *first = strdup(client->reply.body);
     answers(client, "POST /locks/back", NULL, 201, NULL);
-    answers_token(client, token, "DELETE /locks/back", NULL, 200, NULL);
+    release_lock(client, token, "back");
     assert_string_equal(client->reply.body, first);
     free(first);
     assert_string_equal(state_of(client, "back"), "held");
@@ -118,11 +110,10 @@ TEST(release_can_be_repeated)
 
 TEST(force_breaks_every_hold)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
     for (int i = 0; i < 5; i++)
-        answers(client, "POST /locks/broken?mode=shared", NULL, 201, NULL);
-    keep_token(client, token);
+        acquire_lock(client, "broken?mode=shared", token);
     int64_t fence = http_integer(client, "fence");
     answers(client, "DELETE /locks/broken?force=true", NULL, 200, NULL);
     assert_string_equal(http_text(client, "name"), "broken");
@@ -142,16 +133,15 @@ TEST(force_breaks_every_hold)
 
 TEST(last_release_says_how_the_hold_ended)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
     assert_string_equal(state_of(client, "ends"), "free");
     assert_true(json_is_null(member(client, "last_release")));
-    answers(client, "POST /locks/ends", NULL, 201, NULL);
-    keep_token(client, token);
+    acquire_lock(client, "ends", token);
     int64_t fence = http_integer(client, "fence");
     state_of(client, "ends");
     assert_true(json_is_null(member(client, "last_release")));
-    answers_token(client, token, "DELETE /locks/ends", NULL, 200, NULL);
+    release_lock(client, token, "ends");
     state_of(client, "ends");
     assert_string_equal(member_text(client, "last_release.reason"), "released");
     assert_int_equal(member_integer(client, "last_release.fence"), fence);
@@ -181,7 +171,7 @@ TEST(last_release_says_how_the_hold_ended)
 
 TEST(break_by_fence_ends_that_hold_alone)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char request[80];
     answers(client, "POST /locks/exact?mode=shared&owner=ann", NULL, 201, NULL);
     answers(client, "POST /locks/exact?mode=shared&owner=bob", NULL, 201, NULL);
@@ -201,7 +191,7 @@ TEST(break_by_fence_ends_that_hold_alone)
 
 TEST(inspection_shows_all_but_tokens)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
     answers(client, "POST /locks/look?mode=shared&limit=20&owner=a",
             "{\"meta\": {\"host\": \"b3\"}, \"ttl_ms\": 9000}", 201, NULL);
@@ -233,10 +223,9 @@ TEST(inspection_shows_all_but_tokens)
 
 TEST(etag_changes_with_the_holds)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char etag[40], header[128], token[TOKEN_TEXT];
-    answers(client, "POST /locks/tag", NULL, 201, NULL);
-    keep_token(client, token);
+    acquire_lock(client, "tag", token);
     snprintf(etag, sizeof etag, "%.39s", http_header(client, "ETag"));
     answers_with(client, "If-None-Match: *", "GET /locks/tag", NULL, 304, NULL);
     assert_int_equal(client->reply.length, 0);
@@ -246,7 +235,7 @@ TEST(etag_changes_with_the_holds)
     snprintf(header, sizeof header, "If-None-Match: %s", etag);
     answers_token(client, token, "PUT /locks/tag", NULL, 200, NULL);
     answers_with(client, header, "GET /locks/tag", NULL, 304, NULL);
-    answers_token(client, token, "DELETE /locks/tag", NULL, 200, NULL);
+    release_lock(client, token, "tag");
     assert_string_not_equal(http_header(client, "ETag"), etag);
     answers_with(client, header, "GET /locks/tag", NULL, 200, NULL);
 }

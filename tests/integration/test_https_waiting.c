@@ -46,8 +46,7 @@ static void wait_in_line(struct secure *secure, struct tls_client *client, int v
 
 static void hold(struct secure *secure, char token[TOKEN_TEXT])
 {
-    answers(secure->client, "POST /locks/a?wait=15s&ttl=10m", NULL, 201, NULL);
-    keep_token(secure->client, token);
+    acquire_lock(secure->client, "a?wait=15s&ttl=10m", token);
 }
 
 /* They go while they wait, or as soon as they have asked, and they leave the queue: long before
@@ -83,7 +82,7 @@ TEST(hang_up_leaves_the_queue)
             go_away(&secure, true, how, VERSIONS[v]);
         }
     }
-    answers_token(secure.client, token, "DELETE /locks/a", NULL, 200, NULL);
+    release_lock(secure.client, token, "a");
     assert_int_equal(http_integer(secure.client, "holds"), 0);
     answers(secure.client, "GET /locks/a", NULL, 200, NULL);
     assert_string_equal(http_text(secure.client, "state"), "free");
@@ -105,7 +104,7 @@ TEST(grant_passes_a_client_that_has_gone)
             wait_in_line(&secure, &next, VERSIONS[v]);
             assert_true(comes_to_wait(&secure, 2, CLOCK_HANG_MS));
             tls_client_end(&gone, how); /* which batond may find together with the grant */
-            answers_token(secure.client, token, "DELETE /locks/a", NULL, 200, NULL);
+            release_lock(secure.client, token, "a");
             if (secure_answer(&next, CLOCK_HANG_MS) != 201)
                 fail_msg("end %d of version %x: the next is not granted the lock", how,
                          VERSIONS[v]);
@@ -150,7 +149,7 @@ TEST(pipelined_request_is_no_hang_up)
         secure_ask(&client, "GET /livez");
         clock_sleep_ms(100);
         assert_true(comes_to_wait(&secure, 1, 0));
-        answers_token(secure.client, token, "DELETE /locks/a", NULL, 200, NULL);
+        release_lock(secure.client, token, "a");
         tls_client_receive(&client, text, sizeof text, "{\"status\":\"ok\"}", CLOCK_HANG_MS);
         assert_non_null(strstr(text, "201 Created"));
         assert_non_null(strstr(text, "{\"status\":\"ok\"}"));
@@ -186,7 +185,7 @@ TEST(renewed_certificate_drops_no_connection)
     assert_string_not_equal(before, after);
     tls_client_server(&waiter, seen);
     assert_string_equal(seen, before);
-    answers_token(secure.client, token, "DELETE /locks/a", NULL, 200, NULL);
+    release_lock(secure.client, token, "a");
     assert_int_equal(secure_answer(&waiter, CLOCK_HANG_MS), 201);
     secure_ask(&idle, "GET /livez");
     assert_int_equal(secure_answer(&idle, CLOCK_HANG_MS), 200);

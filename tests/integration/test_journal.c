@@ -249,9 +249,8 @@ TEST(access_and_audit_log_can_be_switched_off)
         service_open(
             &service, NULL,
             (const char *const[]){"--log-level=info", CASES[i].flags[0], CASES[i].flags[1], NULL});
-        answers(service.client, "POST /locks/a", NULL, 201, NULL);
-        keep_token(service.client, token);
-        answers_token(service.client, token, "DELETE /locks/a", NULL, 200, NULL);
+        acquire_lock(service.client, "a", token);
+        release_lock(service.client, token, "a");
         process_stop(&service.batond.process); /* which writes all that there is */
         assert_int_equal(lines_with(&service, "\"msg\":\"request\""), CASES[i].requests);
         assert_int_equal(lines_with(&service, "\"msg\":\"lock "), CASES[i].holds);
@@ -404,12 +403,11 @@ TEST(grant_after_a_wait_has_waited)
 {
     const struct service *service = *state;
     char token[TOKEN_TEXT];
-    answers(service->client, "POST /locks/handed?ttl=10m", NULL, 201, NULL);
-    keep_token(service->client, token);
+    acquire_lock(service->client, "handed?ttl=10m", token);
     struct parked *waiting = parked_send(service->batond.port, "X-Request-Id: heir",
                                          "POST /locks/handed?wait=50s", NULL);
     comes_to_queue(service->client, "handed", 1);
-    answers_token(service->client, token, "DELETE /locks/handed", NULL, 200, NULL);
+    release_lock(service->client, token, "handed");
     assert_int_equal(parked_answer(waiting, CLOCK_HANG_MS), 201);
     json_t *line = logged(service, "lock granted", "\"request_id\":\"heir\"");
     assert_true(time_in(line, "waited_ms") > 0);

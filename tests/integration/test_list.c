@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct http_client *client_of(void **state)
-{
-    return ((struct service *)*state)->client;
-}
-
 static int forget_all(void **state)
 {
     redis_process_flush(&((struct service *)*state)->redis);
@@ -65,7 +60,7 @@ static json_t *list_all(struct http_client *client, const char *query, size_t li
 
 TEST_WITH(a_lock_is_listed_as_it_is_inspected, forget_all, NULL)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers(client, "POST /locks/a%2Fb?mode=shared&limit=4", "{\"meta\": {\"x\": 1}}", 201, NULL);
     answers(client, "GET /locks", NULL, 200, NULL);
     json_t *listed = json_deep_copy(member(client, "locks.0"));
@@ -81,7 +76,7 @@ TEST_WITH(a_lock_is_listed_as_it_is_inspected, forget_all, NULL)
 
 TEST_WITH(list_is_filtered_by_owner_and_time, forget_all, NULL)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     int pages;
     for (int i = 0; i < 300; i++)
         hold(client, "other", i);
@@ -108,7 +103,7 @@ TEST_WITH(list_is_filtered_by_owner_and_time, forget_all, NULL)
 TEST_WITH(all_of_hundreds_are_listed_page_by_page, forget_all, NULL)
 {
     static const size_t LIMITS[] = {1, 7, 100, 1000};
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     for (int i = 0; i < 500; i++)
         hold(client, "name", i);
     for (size_t i = 0; i < sizeof LIMITS / sizeof *LIMITS; i++) {
@@ -126,7 +121,7 @@ TEST_WITH(all_of_hundreds_are_listed_page_by_page, forget_all, NULL)
 TEST_WITH(page_with_large_locks_ends_early, forget_all, NULL)
 {
     enum { NAMES = 40, MOST_BYTES = 400000 };
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     int pages;
     for (int i = 0; i < NAMES; i++)
         hold_by_many(client, "fat", i);
@@ -156,7 +151,7 @@ TEST_WITH(odd_names_are_listed_and_odd_prefixes_taken_literally, forget_all, NUL
         {"a:released:0", "a%3Areleased%3A0"},
     };
     enum { COUNT = sizeof NAMES / sizeof *NAMES };
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     int pages;
     for (size_t i = 0; i < COUNT; i++) {
         char request[100];
@@ -199,7 +194,7 @@ static int count_new(struct http_client *client, json_t *seen, const char *begin
 
 TEST_WITH(lock_held_all_the_while_is_never_missed, forget_all, NULL)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char cursor[8000] = "", target[8192];
     int found = 0, round = 0;
     json_t *seen = json_object();

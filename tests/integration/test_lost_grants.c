@@ -104,7 +104,7 @@ TEST_WITH(repeat_with_its_token_keeps_a_lost_grant, begin, NULL)
     assert_true(json_is_true(member(scene->client, "mine")));
     answers_token(scene->client, token, "POST /locks/return?ttl=10m", NULL, 200, NULL);
     assert_int_equal(http_integer(scene->client, "fence"), fence);
-    answers_token(scene->client, token, "DELETE /locks/return", NULL, 200, NULL);
+    release_lock(scene->client, token, "return");
 }
 
 /* Redis is back, but takes no writes for a while: the grant is not forgotten over that. */

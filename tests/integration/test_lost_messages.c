@@ -41,13 +41,6 @@ static void take(struct proxied *scene, const char *name, const char *query, cha
     keep_token(scene->other, token);
 }
 
-static void give(struct proxied *scene, const char *name, const char *token)
-{
-    char request[120];
-    snprintf(request, sizeof request, "DELETE /locks/%s", name);
-    answers_token(scene->other, token, request, NULL, 200, NULL);
-}
-
 static bool is_queued(struct http_client *client, const char *name, int64_t length)
 {
     char path[120];
@@ -83,7 +76,7 @@ TEST_WITH(a_lost_grant_is_told_again, start_by_claim, proxied_stop)
     take(scene, "grant", "ttl=5m", token);
     struct parked *waiter = park(scene, "grant", "wait=50s", NULL, 1);
     proxied_lose(scene, "g ", 1);
-    give(scene, "grant", token);
+    release_lock(scene->other, token, "grant");
     await(waiter, 201);
     assert_lost(scene, 1);
     parked_close(waiter);
@@ -97,7 +90,7 @@ TEST_WITH(a_newcomer_does_not_pass_whose_grant_was_lost, start_by_claim, proxied
     take(scene, "newcomer", "ttl=5m", token);
     struct parked *waiter = park(scene, "newcomer", "wait=50s&ttl=5m", NULL, 1);
     proxied_lose(scene, "g ", 1);
-    give(scene, "newcomer", token);
+    release_lock(scene->other, token, "newcomer");
     do
         answers(scene->other, "POST /locks/newcomer", NULL, 409, "locked");
     while (parked_waits(waiter, 50));
@@ -114,7 +107,7 @@ TEST_WITH(many_lost_grants_are_found_by_vouching, start_by_lease, proxied_stop)
     take(scene, "many", "ttl=5m", token);
     struct parked *waiter = park(scene, "many", "wait=50s", NULL, 1);
     proxied_lose(scene, "", INT_MAX);
-    give(scene, "many", token);
+    release_lock(scene->other, token, "many");
     await(waiter, 201);
     assert_true(scene->proxy.losses > 0);
     scene->proxy.mode = PROXY_OPEN;
@@ -161,7 +154,7 @@ TEST_WITH(a_lost_word_of_a_change_is_found_by_vouching, start_by_lease, proxied_
         answers(scene->client, "GET /locks/watched", NULL, 200, NULL);
     assert_true(parked_waits(watcher, 0));
     proxied_lose(scene, "c ", 1);
-    give(scene, "watched", token);
+    release_lock(scene->other, token, "watched");
     await(watcher, 200);
     assert_lost(scene, 1);
     parked_close(watcher);
@@ -198,10 +191,10 @@ TEST_WITH(a_lost_cancellation_is_found_by_vouching, start_by_lease, proxied_stop
     struct parked *waiter = park(scene, "cancelled", "wait=50s", CANCELLED, 1);
     struct parked *next = park(scene, "cancelled", "wait=50s", NULL, 2);
     proxied_lose(scene, "x ", 1);
-    answers_token(scene->other, CANCELLED, "DELETE /locks/cancelled", NULL, 200, NULL);
+    release_lock(scene->other, CANCELLED, "cancelled");
     await(waiter, 409);
     assert_lost(scene, 1);
-    give(scene, "cancelled", token);
+    release_lock(scene->other, token, "cancelled");
     await(next, 201);
     parked_close(waiter);
     parked_close(next);

@@ -10,12 +10,6 @@ enum { HOUR_MS = 3600 * 1000 };
 static const char TOKEN[] = "a-token-for-max-held-01";
 static const char OTHER[] = "a-token-for-max-held-02";
 
-static struct http_client *client_of(void **state)
-{
-    const struct service *service = *state;
-    return service->client;
-}
-
 static bool is_renewable(const struct http_client *client)
 {
     return member(client, "renewable") == NULL;
@@ -23,7 +17,7 @@ static bool is_renewable(const struct http_client *client)
 
 TEST(last_renewal_is_told_and_the_next_is_refused)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers_token(client, TOKEN, "POST /locks/a?ttl=10m&max_held=1h&owner=job", NULL, 201, NULL);
     assert_int_equal(http_integer(client, "ttl_ms"), HOUR_MS / 6);
     assert_int_equal(http_integer(client, "max_held_ms"), HOUR_MS);
@@ -46,7 +40,7 @@ TEST(last_renewal_is_told_and_the_next_is_refused)
 
 TEST(renewal_that_shortens_is_granted)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char header[80];
     snprintf(header, sizeof header, "Lock-Token: %s", TOKEN);
     answers_token(client, TOKEN, "POST /locks/b?ttl=1h&max_held=1h&owner=job", NULL, 201, NULL);
@@ -61,7 +55,7 @@ TEST(renewal_that_shortens_is_granted)
 
 TEST(each_of_several_is_bounded)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers_token(client, TOKEN, "POST /locks",
                   "{\"names\":[\"one\",\"two\"],\"ttl\":\"1h\",\"max_held\":\"1h\"}", 201, NULL);
     assert_in_range(member_integer(client, "locks.0.max_held_ms"), 1, HOUR_MS);

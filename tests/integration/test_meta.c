@@ -50,7 +50,7 @@ TEST(meta_is_passed_on_to_the_hold_of_a_waiter)
     while (http_call(service->client, "GET", "/locks/waited", NULL) == 200 &&
            http_integer(service->client, "queue_length") == 0)
         clock_sleep_ms(5);
-    answers_token(service->client, token, "DELETE /locks/waited", NULL, 200, NULL);
+    release_lock(service->client, token, "waited");
     assert_int_equal(parked_answer(waiter, CLOCK_HANG_MS), 201);
     parked_close(waiter);
     shows_meta(service->client, "GET /locks/waited");

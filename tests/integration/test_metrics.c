@@ -20,19 +20,7 @@ enum {
 
 static int start(void **state)
 {
-    static const char *const TWO[] = {"--workers=2", NULL};
-    struct service *service = calloc(1, sizeof *service);
-    assert_non_null(service);
-    service_open(service, NULL, TWO);
-    *state = service;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    service_close(*state);
-    free(*state);
-    return 0;
+    return service_start_with(state, NULL, LIST("--workers=2"));
 }
 
 /* The figures of now, which are as they have to be. */
@@ -183,7 +171,7 @@ TEST(repeated_release_is_not_counted)
     double was = samples_value(&before, RELEASED);
     answers_token(service->client, AGAIN, "POST /locks/repeated", NULL, 201, NULL);
     for (int i = 0; i < 2; i++)
-        answers_token(service->client, AGAIN, "DELETE /locks/repeated", NULL, 200, NULL);
+        release_lock(service->client, AGAIN, "repeated");
     comes_to(service->client, RELEASED, (isnan(was) ? 0 : was) + 1);
     samples_free(&before);
 }
@@ -195,8 +183,7 @@ TEST(each_end_of_a_wait_is_counted)
     int port = service->batond.port;
     char first[TOKEN_TEXT];
     double waits = figure(client, "baton_handovers_total");
-    answers(client, "POST /locks/wanted?ttl=10m", NULL, 201, NULL);
-    keep_token(client, first);
+    acquire_lock(client, "wanted?ttl=10m", first);
     struct parked *granted = parked_send(port, NULL, "POST /locks/wanted?wait=50s", NULL);
     comes_to(client, "baton_waiters", 1);
     struct parked *late = parked_send(port, NULL, "POST /locks/wanted?wait=100ms", NULL);
@@ -206,7 +193,7 @@ TEST(each_end_of_a_wait_is_counted)
     comes_to(client, "baton_http_waiting", 2);
     parked_close(gone);
     comes_to(client, "baton_waiters", 1);
-    answers_token(client, first, "DELETE /locks/wanted", NULL, 200, NULL);
+    release_lock(client, first, "wanted");
     assert_int_equal(parked_answer(granted, CLOCK_HANG_MS), 201);
     comes_to(client, "baton_waiters", 0);
     struct samples samples = scrape(client);
@@ -414,5 +401,5 @@ TEST(without_redis_the_figures_are_told)
 
 int main(void)
 {
-    return tests_run(start, stop);
+    return tests_run(start, service_stop);
 }

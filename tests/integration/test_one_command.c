@@ -104,11 +104,7 @@ TEST(ten_thousand_acquires_are_ten_thousand_commands)
 
 static int start(void **state)
 {
-    struct service *service = calloc(1, sizeof *service);
-    assert_non_null(service);
-    *state = service;
-    service_open(service, NULL, (const char *const[]){"--quarantine=auto", "--workers=2", NULL});
-    return 0;
+    return service_start_with(state, NULL, LIST("--quarantine=auto", "--workers=2"));
 }
 
 int main(void)

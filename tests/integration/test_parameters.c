@@ -14,11 +14,6 @@
 #define TOKEN_HEADER  "Lock-Token: " TOKEN
 #define TOKEN_IN_BODY "{\"token\": \"" TOKEN "\"}"
 
-static struct http_client *client_of(void **state)
-{
-    return ((struct service *)*state)->client;
-}
-
 TEST(path_segment_names_the_lock)
 {
     static const struct {
@@ -29,7 +24,7 @@ TEST(path_segment_names_the_lock)
         {"%2Fa%2F%2Fb%2F", "/a//b/"},   {"renew", "renew"},
         {"a%2Bb+%20c", "a+b+ c"},       {"{}[]\\|^\"<>`", "{}[]\\|^\"<>`"},
     };
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     for (size_t i = 0; i < LENGTH(NAMES); i++) {
         char request[200], token[TOKEN_TEXT], back[400];
         snprintf(request, sizeof request, "POST /locks/%s", NAMES[i].segment);
@@ -46,7 +41,7 @@ TEST(path_segment_names_the_lock)
 
 TEST(longest_name_fits_into_path_and_location)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char request[1024], *end = stpcpy(request, "POST /locks/");
     for (int i = 0; i < 255; i++)
         end = stpcpy(end, "%7B");
@@ -56,7 +51,7 @@ TEST(longest_name_fits_into_path_and_location)
 
 TEST(slash_and_its_encoding_name_the_same_lock)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers(client, "POST /locks/same/lock/1", NULL, 201, NULL);
     answers(client, "POST /locks/same%2Flock/1", NULL, 409, "locked");
     answers(client, "POST /locks", "{\"names\": [\"same/lock/1\"]}", 409, "locked");
@@ -78,7 +73,7 @@ TEST(call_of_another_service_is_answered_with_the_right_one)
         {"POST /locks/a/release", "send DELETE /locks/a."},
         {"DELETE /locks/a/unlock", "send DELETE /locks/a."},
     };
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     for (size_t i = 0; i < LENGTH(CALLS); i++) {
         answers(client, CALLS[i].request, NULL, 404, "not_found");
         assert_non_null(strstr(http_text(client, "detail"), CALLS[i].said));
@@ -159,7 +154,7 @@ static const struct {
 
 TEST(refused_parameter_is_named_and_changes_nothing)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     redis_process_flush(&((struct service *)*state)->redis);
     for (size_t i = 0; i < LENGTH(REFUSED); i++) {
         answers_with(client, REFUSED[i].header, REFUSED[i].request, REFUSED[i].body, 400,
@@ -176,7 +171,7 @@ TEST(refused_parameter_is_named_and_changes_nothing)
 
 TEST(header_of_another_service_is_refused)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers_with(client, "x-lock-token: " TOKEN, "POST /locks/foreign", NULL, 400,
                  "invalid_parameter");
     assert_string_equal(http_text(client, "parameter"), "X-Lock-Token");
@@ -188,7 +183,7 @@ TEST(header_of_another_service_is_refused)
 
 TEST(second_token_header_is_refused)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     const struct http_call call = {
         .method = "DELETE",
         .path = "/locks/a",
@@ -201,7 +196,7 @@ TEST(second_token_header_is_refused)
 /* A problem's detail is for people: what they cannot see in it is escaped. */
 TEST(invisible_character_is_escaped_in_detail)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers(client, "POST /locks/a", "{\"t\\u202etl\\u2028\\n\": 1}", 400, "invalid_parameter");
     assert_string_equal(http_text(client, "parameter"), "t\xe2\x80\xaetl\xe2\x80\xa8\n");
     assert_non_null(strstr(http_text(client, "detail"), "t\\u202etl\\u2028\\u000a: unknown field"));
@@ -213,7 +208,7 @@ TEST(invisible_character_is_escaped_in_detail)
 /* batond does not decode what a client has compressed. */
 TEST(coded_body_is_refused)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     answers_with(client, "Content-Encoding: identity, gzip", "POST /locks/coding", "{}", 415,
                  "unsupported_media_type");
     assert_non_null(strstr(http_text(client, "detail"), "Content-Encoding"));
@@ -224,7 +219,7 @@ TEST(coded_body_is_refused)
 /* 64 names of 255 bytes: 127 letters of two bytes, escaped, and a character that differs. */
 TEST(body_with_64_longest_names_fits)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char *body = malloc(1 << 17), *at = stpcpy(body, "{\"names\": [");
     for (int i = 0; i < 64; i++) {
         at += sprintf(at, "%s\"%c", i ? ", " : "", '0' + i == '\\' ? ' ' : '0' + i);
@@ -258,7 +253,7 @@ TEST(body_of_more_than_64_kib_is_refused)
     for (size_t i = 0; i < LENGTH(ROWS); i++) {
         char *body = malloc(ROWS[i].size + 1);
         snprintf(body, ROWS[i].size + 1, "{}%*s", (int)ROWS[i].size - 2, "");
-        answers_with(client_of(state), ROWS[i].header, ROWS[i].request, body, ROWS[i].status,
+        answers_with(service_client(state), ROWS[i].header, ROWS[i].request, body, ROWS[i].status,
                      ROWS[i].status == 413 ? "too_large" : NULL);
         free(body);
     }

@@ -81,21 +81,7 @@ static const struct {
 
 static int start(void **state)
 {
-    static struct guarded guarded;
-    guarded_open(&guarded, PEOPLE, LENGTH(PEOPLE), 1);
-    *state = &guarded;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    guarded_close(*state);
-    return 0;
-}
-
-static struct http_client *client_of(void **state)
-{
-    return ((struct guarded *)*state)->service.client;
+    return guarded_start(state, PEOPLE, LENGTH(PEOPLE), 1);
 }
 
 /* A prefix that is asked for may also go on in the rule's. */
@@ -214,7 +200,7 @@ static bool has_both_challenges(const struct http_client *client)
 TEST(unknown_principal_gets_401_from_each_route)
 {
     static const char *const WHO[] = {NULL, "stranger"};
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     int64_t before = lock_calls(*state);
     for (size_t who = 0; who < LENGTH(WHO); who++)
         for (size_t asked = 0; asked < LENGTH(ASKED); asked++) {
@@ -231,7 +217,7 @@ TEST(unknown_principal_gets_401_from_each_route)
 
 TEST(known_caller_learns_who_it_is)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     asks_for(client, AS("read"), "GET /whoami", 200);
     assert_string_equal(http_text(client, "principal"), "read");
     assert_string_equal(member_text(client, "rules.0.prefix"), "team/");
@@ -267,7 +253,7 @@ TEST(watch_by_a_token_shows_others_only_to_who_may_read)
 {
     static const char WATCH[] = "GET /locks/team%2Fwatched/events?wait=0";
     static const char META[] = "{\"meta\":{\"secret\":1}}";
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     const struct as by_read = {.principal = "read", .token = TOKEN};
     const struct as by_acquire = {.principal = "acquire", .token = TOKEN};
     struct as holder = {.principal = "acquire", .body = META};
@@ -298,7 +284,7 @@ TEST(break_tells_no_holders_to_who_may_not_read)
 {
     static const char BREAK[] = "DELETE /locks/team%2Fbroken?force=true";
     static const char BREAK_ONE[] = "DELETE /locks/team%2Fbroken?force=true&fence=1";
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     struct as holder = {.principal = "acquire", .body = "{\"owner\":\"secret\"}"};
     struct as in_text = {.principal = "break", .header = "Accept: text/plain"};
     for (int i = 0; i < 2; i++) {
@@ -319,7 +305,7 @@ TEST(one_forbidden_name_refuses_all_names)
     static const char *const REQUESTS[] = {"POST /locks", "PUT /locks", "DELETE /locks"};
     static const char *const BODIES[] = {"{\"names\":[\"team/1\",\"team/2\",\"teams\"]}",
                                          "{\"names\":[\"teams\",\"team/1\",\"team/2\"]}"};
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     for (size_t i = 0; i < LENGTH(REQUESTS); i++)
         for (size_t j = 0; j < LENGTH(BODIES); j++) {
             const struct as as = {.principal = "acquire", .token = TOKEN, .body = BODIES[j]};
@@ -342,7 +328,7 @@ TEST(credentials_are_checked_before_parameters)
         {NULL, "GET /locks/%00", 401},         {"none", "GET /locks/%00", 400},
         {NULL, "GET /locks/a?nothing=1", 401}, {"none", "GET /locks/a?nothing=1", 400},
     };
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     for (size_t i = 0; i < LENGTH(ROWS); i++)
         asks_for(client, AS(ROWS[i].principal), ROWS[i].request, ROWS[i].status);
 
@@ -354,5 +340,5 @@ TEST(credentials_are_checked_before_parameters)
 
 int main(void)
 {
-    return tests_run(start, stop);
+    return tests_run(start, guarded_stop);
 }

@@ -21,27 +21,13 @@ static const struct file_principal PRINCIPALS[] = {
 
 static int start(void **state)
 {
-    static struct guarded guarded;
-    guarded_open(&guarded, PRINCIPALS, LENGTH(PRINCIPALS), 2);
-    *state = &guarded;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    guarded_close(*state);
-    return 0;
+    return guarded_start(state, PRINCIPALS, LENGTH(PRINCIPALS), 2);
 }
 
 static int forget(void **state)
 {
     redis_process_flush(&((struct guarded *)*state)->service.redis);
     return 0;
-}
-
-static struct http_client *client_of(void **state)
-{
-    return ((struct guarded *)*state)->service.client;
 }
 
 /* Sends it as the principal and does not wait. */
@@ -58,15 +44,15 @@ static void becomes_free(void **state)
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     do {
         assert_true(clock_ms() < deadline);
-        asks_for(client_of(state), AS("ci"), "GET /locks/a", 200);
-    } while (http_integer(client_of(state), "hold_count") > 0);
+        asks_for(service_client(state), AS("ci"), "GET /locks/a", 200);
+    } while (http_integer(service_client(state), "hold_count") > 0);
 }
 
 /* Waits for the end of a hold that may not have begun: what asks comes to Redis by a connection of
  * its own, and so perhaps first. */
 static void comes_to_have_been_released(void **state)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     do {
         assert_true(clock_ms() < deadline);
@@ -88,7 +74,7 @@ static void refuses_ttl(struct http_client *client, struct as as, const char *re
 
 TEST_WITH(rule_bounds_ttl, forget, NULL)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     struct as body = AS("brief");
     char token[TOKEN_TEXT];
     refuses_ttl(client, AS("brief"), "POST /locks/brief%2Fa?ttl=26s",
@@ -115,7 +101,7 @@ TEST_WITH(rule_bounds_ttl, forget, NULL)
 
 TEST_WITH(rule_bounds_what_renewals_can_do, forget, NULL)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
     asks_for(client, AS("brief"), "POST /locks/bound%2Fa?ttl=10m", 201);
     assert_int_equal(http_integer(client, "max_held_ms"), 1200000);
@@ -141,7 +127,7 @@ static const char TOKEN[] = "both-propose-this-same-token";
 
 TEST_WITH(owner_of_another_principal_is_another_owner, forget, NULL)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     asks_for(client, AS_WITH("ci", TOKEN), "POST /locks/a?owner=me", 201);
     assert_string_equal(http_text(client, "owner"), "me");
     asks_for(client, AS("qa"), "POST /locks/a?owner=me&reentrant", 409);
@@ -164,7 +150,7 @@ TEST_WITH(token_of_another_principal_is_another_token, forget, NULL)
         {"POST /locks/a", 409, 200}, {"GET /locks/a", 200, 200}, {"GET /locks/a/events", 200, 0},
         {"DELETE /locks", 409, 200},
     };
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     asks_for(client, AS_WITH("ci", TOKEN), "POST /locks/a?ttl=10m", 201);
     assert_string_equal(http_text(client, "token"), TOKEN);
     for (size_t i = 0; i < LENGTH(ROWS); i++) {
@@ -189,7 +175,7 @@ TEST_WITH(token_of_another_principal_is_another_token, forget, NULL)
 TEST_WITH(redis_gets_owner_but_no_token, forget, NULL)
 {
     struct guarded *guarded = *state;
-    asks_for(client_of(state), AS_WITH("ci", TOKEN), "POST /locks/a?owner=me", 201);
+    asks_for(service_client(state), AS_WITH("ci", TOKEN), "POST /locks/a?owner=me", 201);
     redisReply *reply = redis_process_command(&guarded->service.redis, "GET baton:{a}");
     assert_non_null(memmem(reply->str, reply->len, "ci\x1fme", 5));
     assert_null(memmem(reply->str, reply->len, TOKEN, sizeof TOKEN - 1));
@@ -238,5 +224,5 @@ TEST_WITH(grant_that_no_client_heard_is_taken_back, forget, NULL)
 
 int main(void)
 {
-    return tests_run(start, stop);
+    return tests_run(start, guarded_stop);
 }

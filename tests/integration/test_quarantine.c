@@ -205,8 +205,7 @@ TEST(redis_that_keeps_all_is_quarantined_only_without_its_record)
     char token[TOKEN_TEXT];
     pair_open_with(&pair, &(struct redis_options){.durable = true},
                    (const char *const[]){AUTO, "--redis-keeps=all", NULL});
-    answers(pair.client[0], "POST /locks/n?ttl=10m", NULL, 201, NULL);
-    keep_token(pair.client[0], token);
+    acquire_lock(pair.client[0], "n?ttl=10m", token);
     for (int i = 0; i < 2; i++) {
         pair_restart(&pair);
         answers(pair.client[i], "POST /locks/n", NULL, 409, "locked");

@@ -131,12 +131,11 @@ TEST(no_time_that_has_passed_is_less_than_none)
     jumping_clock_open(&clock);
     pair_open(&pair, &(struct redis_options){.environment = clock.environment}, AUTO);
     struct http_client *client = pair.client[0];
-    answers(client, "POST /locks/n?ttl=60s", NULL, 201, NULL);
-    keep_token(client, token);
+    acquire_lock(client, "n?ttl=60s", token);
     jumping_clock_set(&clock, -60);
     answers(client, "GET /locks/n", NULL, 200, NULL);
     assert_in_range(member_integer(client, "holders.0.held_ms"), 0, CLOCK_HANG_MS);
-    answers_token(client, token, "DELETE /locks/n", NULL, 200, NULL);
+    release_lock(client, token, "n");
     assert_in_range(member_integer(client, "held_ms"), 0, CLOCK_HANG_MS);
     jumping_clock_set(&clock, -120);
     answers(client, "GET /locks/n", NULL, 200, NULL);

@@ -54,7 +54,7 @@ TEST(a_lock_is_held_by_all_members_and_let_go)
     answers_token(story->other, TOKEN, "PUT /locks/plain?ttl=2m", NULL, 200, NULL);
     assert_int_equal(http_integer(story->other, "fence"), fence);
     assert_in_range(http_integer(story->other, "ttl_ms"), 60001, 120000 - 1202);
-    answers_token(story->other, TOKEN, "DELETE /locks/plain", NULL, 200, NULL);
+    release_lock(story->other, TOKEN, "plain");
     assert_int_equal(http_integer(story->other, "fence"), fence);
     char line[1024];
     assert_true(process_wait_line(&story->other_batond.process,
@@ -62,7 +62,7 @@ TEST(a_lock_is_held_by_all_members_and_let_go)
                                   PATIENCE_MS));
     assert_non_null(strstr(line, "\"owner\":\"me\""));
     await_held(story, "plain", 0);
-    answers_token(story->client, TOKEN, "DELETE /locks/plain", NULL, 200, NULL);
+    release_lock(story->client, TOKEN, "plain");
     answers_token(story->client, TOKEN, "PUT /locks/plain", NULL, 409, "not_held");
     answers_token(story->client, TOKEN, "POST /locks/plain", NULL, 409, "not_held");
     answers_token(story->client, OTHER, "DELETE /locks/plain", NULL, 409, "not_held");
@@ -90,7 +90,7 @@ TEST(very_many_that_ended_hold_nobody_up)
     assert_int_equal(story->client->reply.status, 409);
     answers(story->client, "DELETE /locks/many?force=true", NULL, 200, NULL);
     answers_token(story->client, TOKEN, "POST /locks/many", NULL, 201, NULL);
-    answers_token(story->client, TOKEN, "DELETE /locks/many", NULL, 200, NULL);
+    release_lock(story->client, TOKEN, "many");
 }
 
 /* The break that was answered is still on its way to one of the members, at most. */
@@ -142,7 +142,7 @@ TEST(a_release_by_way_of_another_batond_wakes)
             parked_send_token(story->other_batond.port, OTHER, "POST /locks/woken?wait=50s");
         comes_to_queue(story->other, "woken", 1);
         assert_true(parked_waits(parked, 50));
-        answers_token(story->client, TOKEN, "DELETE /locks/woken", NULL, 200, NULL);
+        release_lock(story->client, TOKEN, "woken");
         assert_int_equal(parked_answer(parked, PATIENCE_MS), 201);
         parked_close(parked);
         answers(story->client, "DELETE /locks/woken?force=true", NULL, 200, NULL);
@@ -187,7 +187,7 @@ TEST(hang_up_leaves_no_hold)
         parked_send_token(story->batond.port, OTHER, "POST /locks/gone?wait=50s&ttl=1h");
     comes_to_queue(story->client, "gone", 1);
     parked_close(parked);
-    answers_token(story->client, TOKEN, "DELETE /locks/gone", NULL, 200, NULL);
+    release_lock(story->client, TOKEN, "gone");
     comes_to_queue(story->client, "gone", 0);
     await_held(story, "gone", 0);
     /* Two members have granted it by then, and the others do when they go on. */
@@ -227,7 +227,7 @@ TEST(own_hold_is_watched)
     answers(story->other, "DELETE /locks/own?force=true", NULL, 200, NULL);
     assert_int_equal(parked_answer(ended, PATIENCE_MS), 200);
     assert_true(json_is_false(member(&ended->client, "mine")));
-    answers_token(story->client, WAITS, "DELETE /locks/own", NULL, 200, NULL);
+    release_lock(story->client, WAITS, "own");
     parked_close(wanted);
     parked_close(ended);
 }
@@ -247,7 +247,7 @@ TEST(a_change_is_told)
              (long long)version);
     struct parked *parked = parked_send(story->other_batond.port, NULL, request, NULL);
     assert_true(parked_waits(parked, 100));
-    answers_token(story->client, TOKEN, "DELETE /locks/told", NULL, 200, NULL);
+    release_lock(story->client, TOKEN, "told");
     assert_int_equal(parked_answer(parked, PATIENCE_MS), 200);
     assert_true(json_is_true(member(&parked->client, "changed")));
     assert_true(http_integer(&parked->client, "version") > version);
@@ -266,7 +266,7 @@ TEST(a_change_after_a_look_without_wait_is_told)
     answers(story->other, "GET /locks/between/events?wait=0s", NULL, 200, NULL);
     snprintf(request, sizeof request, "GET /locks/between/events?after=%lld&wait=50s",
              (long long)http_integer(story->other, "version"));
-    answers_token(story->client, TOKEN, "DELETE /locks/between", NULL, 200, NULL);
+    release_lock(story->client, TOKEN, "between");
     struct parked *parked = parked_send(story->other_batond.port, NULL, request, NULL);
     assert_int_equal(parked_answer(parked, PATIENCE_MS), 200);
     assert_true(json_is_true(member(&parked->client, "changed")));
@@ -303,14 +303,14 @@ TEST(two_may_be_away)
     answers_token(story->client, TOKEN, "PUT /locks/before?ttl=60s", NULL, 200, NULL);
     assert_int_equal(http_integer(story->client, "fence"), fence);
     answers(story->other, "POST /locks/before", NULL, 409, "locked");
-    answers_token(story->other, TOKEN, "DELETE /locks/before", NULL, 200, NULL);
+    release_lock(story->other, TOKEN, "before");
     answers_token(story->client, OTHER, "POST /locks/before?ttl=60s", NULL, 201, NULL);
     assert_true(http_integer(story->client, "fence") > fence);
     answers(story->client, "GET /readyz", NULL, 200, NULL);
     redis_process_thaw(&story->servers.members[3]);
     redis_process_resume(&story->servers.members[1]);
     await_all(story);
-    answers_token(story->client, OTHER, "DELETE /locks/before", NULL, 200, NULL);
+    release_lock(story->client, OTHER, "before");
     await_held(story, "before", 0); /* the frozen one, too, had heard of nothing */
 }
 
@@ -335,7 +335,7 @@ TEST(three_away_is_503)
         redis_process_thaw(&story->servers.members[i]);
     await_all(story);
     answers_token(story->client, TOKEN, "PUT /locks/three", NULL, 200, NULL);
-    answers_token(story->client, TOKEN, "DELETE /locks/three", NULL, 200, NULL);
+    release_lock(story->client, TOKEN, "three");
     answers(story->client, "GET /locks/more", NULL, 200, NULL);
     await_held(story, "more", 0);
     await_held(story, "three", 0);
@@ -359,10 +359,10 @@ TEST(waiter_that_comes_while_three_are_away_gets_503)
         redis_process_thaw(&story->servers.members[i]);
     await_all(story);
     assert_true(parked_waits(first, 0));
-    answers_token(story->client, TOKEN, "DELETE /locks/line", NULL, 200, NULL);
+    release_lock(story->client, TOKEN, "line");
     assert_int_equal(parked_answer(first, PATIENCE_MS), 201);
     parked_close(first);
-    answers_token(story->client, OTHER, "DELETE /locks/line", NULL, 200, NULL);
+    release_lock(story->client, OTHER, "line");
     await_held(story, "line", 0);
 }
 
@@ -390,20 +390,18 @@ TEST(fences_grow_without_the_greatest)
             "end) redis.call('set', KEYS[1], '\\1' .. v .. string.rep('\\0', 111)) return 1";
         freeReplyObject(redis_process_command(ahead, "EVAL %s 1 baton:{fences} %s", SCRIPT, hex));
         char token[TOKEN_TEXT];
-        answers(story->client, "POST /locks/fences?ttl=60s", NULL, 201, NULL);
-        keep_token(story->client, token);
+        acquire_lock(story->client, "fences?ttl=60s", token);
         int64_t fence = http_integer(story->client, "fence");
         await_held(story, "fences", 5);
         assert_true(fence > last);
         redis_process_freeze(ahead);
-        answers_token(story->client, token, "DELETE /locks/fences", NULL, 200, NULL);
-        answers(story->other, "POST /locks/fences?ttl=60s", NULL, 201, NULL);
-        keep_token(story->other, token);
+        release_lock(story->client, token, "fences");
+        acquire_lock(story->other, "fences?ttl=60s", token);
         if (http_integer(story->other, "fence") <= fence)
             fail_msg("%d: %lld is not above %lld", i,
                      (long long)http_integer(story->other, "fence"), (long long)fence);
         last = http_integer(story->other, "fence");
-        answers_token(story->other, token, "DELETE /locks/fences", NULL, 200, NULL);
+        release_lock(story->other, token, "fences");
         redis_process_thaw(ahead);
         await_all(story);
         await_held(story, "fences", 0);
@@ -444,7 +442,7 @@ TEST(release_of_a_hold_that_a_majority_lost_is_refused)
         redis_process_flush(&story->servers.members[i]);
     answers_token(story->other, OTHER, "POST /locks/few?ttl=60s", NULL, 201, NULL);
     answers_token(story->client, TOKEN, "DELETE /locks/few", NULL, 409, "not_held");
-    answers_token(story->other, OTHER, "DELETE /locks/few", NULL, 200, NULL);
+    release_lock(story->other, OTHER, "few");
     await_held(story, "few", 0);
 }
 
@@ -457,11 +455,11 @@ TEST(hold_that_a_majority_lost_is_granted_anew)
         redis_process_flush(&story->servers.members[i]);
     answers_token(story->other, OTHER, "POST /locks/anew?ttl=60s", NULL, 201, NULL);
     int64_t fence = http_integer(story->other, "fence");
-    answers_token(story->other, OTHER, "DELETE /locks/anew", NULL, 200, NULL);
+    release_lock(story->other, OTHER, "anew");
     answers_token(story->client, TOKEN, "POST /locks/anew?ttl=60s&owner=me", NULL, 201, NULL);
     assert_true(http_integer(story->client, "fence") > fence);
     await_held(story, "anew", 5);
-    answers_token(story->client, TOKEN, "DELETE /locks/anew", NULL, 200, NULL);
+    release_lock(story->client, TOKEN, "anew");
     await_held(story, "anew", 0);
 }
 
@@ -478,12 +476,12 @@ TEST(same_owner_is_refused_unless_it_reenters)
     assert_int_equal(http_integer(story->other, "holds"), 2);
     char token[TOKEN_TEXT];
     keep_token(story->other, token);
-    answers_token(story->client, token, "DELETE /locks/label", NULL, 200, NULL);
+    release_lock(story->client, token, "label");
     assert_true(parked_waits(waiter, 0));
-    answers_token(story->client, TOKEN, "DELETE /locks/label", NULL, 200, NULL);
+    release_lock(story->client, TOKEN, "label");
     assert_int_equal(parked_answer(waiter, PATIENCE_MS), 201);
     parked_close(waiter);
-    answers_token(story->client, OTHER, "DELETE /locks/label", NULL, 200, NULL);
+    release_lock(story->client, OTHER, "label");
 }
 
 /* It lets nobody in, so its owner waits behind others. */
@@ -492,7 +490,7 @@ TEST(released_hold_that_stays_taken_brings_its_owner_no_place_in_front)
     struct on_quorum *story = story_of(state);
     static const char AGAIN[] = "POST /locks/behind?wait=50s&owner=me&reentrant";
     answers_token(story->client, TOKEN, "POST /locks/behind?owner=me&at_least=1h", NULL, 201, NULL);
-    answers_token(story->client, TOKEN, "DELETE /locks/behind", NULL, 200, NULL);
+    release_lock(story->client, TOKEN, "behind");
     struct parked *first =
         parked_send(story->batond.port, NULL, "POST /locks/behind?wait=50s", NULL);
     comes_to_queue(story->client, "behind", 1);
@@ -540,7 +538,7 @@ TEST(released_token_is_refused_by_members_that_missed_it)
     redis_process_freeze(&story->servers.members[0]);
     redis_process_freeze(&story->servers.members[1]); /* of the three that have it */
     await_up(story->client, "3 of 5");
-    answers_token(story->client, TOKEN, "DELETE /locks/back", NULL, 200, NULL);
+    release_lock(story->client, TOKEN, "back");
     /* Two that have it still, and two that never had, without whom could tell them. */
     process_signal(&story->batond.process, SIGSTOP);
     redis_process_freeze(&story->servers.members[2]);
@@ -641,7 +639,7 @@ TEST(a_quarantine_is_ended_at_all_members)
     struct http_client *client =
         batond_open(&batond, servers.url, (const char *const[]){"--quarantine=auto", NULL});
     answers_token(client, TOKEN, "POST /locks/forgotten?ttl=30m", NULL, 201, NULL);
-    answers_token(client, TOKEN, "DELETE /locks/forgotten", NULL, 200, NULL);
+    release_lock(client, TOKEN, "forgotten");
     await_up(client, "5 of 5");
     answers(client, "GET /quarantine", NULL, 200, NULL);
     assert_int_equal(json_array_size(member(client, "servers")),

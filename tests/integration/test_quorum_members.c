@@ -60,7 +60,7 @@ TEST_WITH(a_writer_waits_for_a_change_of_shared_holds, all_are_up, NULL)
     int64_t took = clock_ms() - begun;
     if (asked > took / 125) /* the looks at its record are among them */
         fail_msg("asked %ld times in %lld ms", asked, (long long)took);
-    answers_token(story->client, READERS[2], "DELETE /locks/read", NULL, 200, NULL);
+    release_lock(story->client, READERS[2], "read");
     assert_int_equal(parked_answer(writer, PATIENCE_MS), 201);
     parked_close(writer);
 }
@@ -206,7 +206,7 @@ TEST_WITH(grant_of_a_minority_is_taken_back_when_it_returns, all_are_up, NULL)
     await_held_at(&story->servers, "gone", 3);
     parked_close(parked);
     close_apart(&apart);
-    answers_token(story->client, TOKEN, "DELETE /locks/gone", NULL, 200, NULL);
+    release_lock(story->client, TOKEN, "gone");
     await_held_at(&story->servers, "gone", 0);
 }
 
@@ -268,7 +268,7 @@ TEST_WITH(change_without_any_message_reaches_watcher, all_are_up, NULL)
     assert_true(parked_waits(watcher, 0));
     for (int i = 0; i < QUORUM_MEMBERS; i++)
         redis_process_integer(&story->servers.members[i], "DEL %s", SERVERS);
-    answers_token(story->client, TOKEN, "DELETE /locks/told", NULL, 200, NULL);
+    release_lock(story->client, TOKEN, "told");
     assert_int_equal(parked_answer(watcher, BEFORE_END_MS), 200);
     assert_true(json_is_true(member(&watcher->client, "changed")));
     parked_close(watcher);

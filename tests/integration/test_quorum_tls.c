@@ -102,13 +102,13 @@ TEST(locks_are_held_and_waited_for)
     answers(client, "GET /readyz?verbose", NULL, 200, NULL);
     assert_non_null(strstr(client->reply.body, "4 of 5"));
     assert_true(parked_waits(parked, 0));
-    answers_token(client, TOKEN, "DELETE /locks/tls", NULL, 200, NULL);
+    release_lock(client, TOKEN, "tls");
     assert_int_equal(parked_answer(parked, CLOCK_HANG_MS), 201);
     assert_true(http_integer(&parked->client, "fence") > fence);
     parked_close(parked);
     quorum_servers_member_speaks_tls(&story->servers, 0, &story->members, &story->authority);
     await_up(client, "5 of 5");
-    answers_token(client, OTHER, "DELETE /locks/tls", NULL, 200, NULL);
+    release_lock(client, OTHER, "tls");
     await_held_at(&story->servers, "tls", 0);
     batond_close(&story->batond, client);
 }

@@ -58,8 +58,7 @@ TEST(a_redis_that_goes_and_comes_back)
     struct service service;
     char token[TOKEN_TEXT];
     service_open(&service, &(struct redis_options){.durable = true}, NULL);
-    answers(service.client, "POST /locks/kept?ttl=10m", NULL, 201, NULL);
-    keep_token(service.client, token);
+    acquire_lock(service.client, "kept?ttl=10m", token);
     int64_t fence = http_integer(service.client, "fence");
     redis_process_halt(&service.redis);
     all_are_told_to_come_again(service.client);
@@ -68,7 +67,7 @@ TEST(a_redis_that_goes_and_comes_back)
     resumes(service.client);
     answers_token(service.client, token, "PUT /locks/kept", NULL, 200, NULL);
     assert_int_equal(http_integer(service.client, "fence"), fence);
-    answers_token(service.client, token, "DELETE /locks/kept", NULL, 200, NULL);
+    release_lock(service.client, token, "kept");
     answers(service.client, "POST /locks/kept", NULL, 201, NULL);
     assert_true(http_integer(service.client, "fence") > fence);
     service_close(&service);
@@ -97,8 +96,7 @@ TEST(a_full_redis_grants_nothing_and_releases)
     struct service service;
     char token[TOKEN_TEXT];
     service_open(&service, NULL, NULL);
-    answers(service.client, "POST /locks/full", NULL, 201, NULL);
-    keep_token(service.client, token);
+    acquire_lock(service.client, "full", token);
     freeReplyObject(redis_process_command(&service.redis, "CONFIG SET maxmemory 1"));
     answers(service.client, "POST /locks/other", NULL, 503, "store_unavailable");
     static const char FULL[] =
@@ -111,7 +109,7 @@ TEST(a_full_redis_grants_nothing_and_releases)
     answers_token(service.client, token, "GET /locks/full", NULL, 200, NULL);
     assert_true(json_is_true(member(service.client, "mine")));
     answers_token(service.client, token, "PUT /locks/full", NULL, 200, NULL);
-    answers_token(service.client, token, "DELETE /locks/full", NULL, 200, NULL);
+    release_lock(service.client, token, "full");
     answers(service.client, "GET /locks/full", NULL, 200, NULL);
     assert_string_equal(http_text(service.client, "state"), "free");
 

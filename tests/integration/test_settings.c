@@ -146,7 +146,7 @@ TEST(flags_and_variables_are_in_force)
     assert_int_equal(json_array_size(member(other, "locks")), 1);
     assert_int_equal(redis_process_integer(redis, "EXISTS one:{same} two*{same} one:{alone}"), 3);
 
-    answers_token(client, token, "DELETE /locks/same", NULL, 200, NULL);
+    release_lock(client, token, "same");
     assert_in_range(redis_process_integer(redis, "PTTL one:{same}"), 3600001, 7202000);
     put_away(&one, client);
     put_away(&two, other);

@@ -15,21 +15,7 @@ static const char *const SETTINGS[] = {"--claim-window=60s", NULL};
 
 static int start(void **state)
 {
-    static struct service service;
-    service_open(&service, NULL, SETTINGS);
-    *state = &service;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    service_close(*state);
-    return 0;
-}
-
-static struct service *service_of(void **state)
-{
-    return *state;
+    return service_start_with(state, NULL, SETTINGS);
 }
 
 static int64_t holds_of(struct http_client *client, const char *name)
@@ -49,21 +35,6 @@ static bool comes_to_have_holds(struct http_client *client, const char *name, in
         clock_sleep_ms(5);
     }
     return true;
-}
-
-static void take(struct http_client *client, const char *name, char token[TOKEN_TEXT])
-{
-    char request[100];
-    snprintf(request, sizeof request, "POST /locks/%s", name);
-    answers(client, request, NULL, 201, NULL);
-    keep_token(client, token);
-}
-
-static void give(struct http_client *client, const char *token, const char *name)
-{
-    char request[100];
-    snprintf(request, sizeof request, "DELETE /locks/%s", name);
-    answers_token(client, token, request, NULL, 200, NULL);
 }
 
 TEST(all_are_held_under_one_token)
@@ -88,7 +59,7 @@ TEST(all_are_held_under_one_token)
         assert_string_equal(member_text(client, "holders.0.owner"), "me");
         assert_int_equal(member_integer(client, "holders.0.meta.job"), 1);
         assert_in_range(member_integer(client, "holders.0.ttl_ms"), 1, 20000);
-        give(client, token, strrchr(PATHS[i], '/') + 1);
+        release_lock(client, token, strrchr(PATHS[i], '/') + 1);
     }
 }
 
@@ -97,18 +68,18 @@ TEST(all_are_waited_for)
     struct service *service = service_of(state);
     struct http_client *client = service->client;
     char first[TOKEN_TEXT], second[TOKEN_TEXT];
-    take(client, "wait-a", first);
-    take(client, "wait-c", second);
+    acquire_lock(client, "wait-a", first);
+    acquire_lock(client, "wait-c", second);
     struct parked *parked = parked_send(service->batond.port, HEADER, "POST /locks?wait=50s&ttl=1h",
                                         "{\"names\": [\"wait-c\", \"wait-b\", \"wait-a\"]}");
     comes_to_queue(client, "wait-a", 1);
     assert_true(parked_waits(parked, 0));
-    give(client, first, "wait-a");
+    release_lock(client, first, "wait-a");
     comes_to_queue(client, "wait-c", 1);
     assert_true(parked_waits(parked, 0));
     assert_int_equal(holds_of(client, "wait-a"), 1);
     assert_int_equal(holds_of(client, "wait-b"), 1);
-    give(client, second, "wait-c");
+    release_lock(client, second, "wait-c");
     assert_int_equal(parked_answer(parked, CLOCK_HANG_MS), 201);
     for (int i = 0; i < 3; i++) {
         char path[40];
@@ -209,5 +180,5 @@ TEST(what_is_missing_is_named)
 
 int main(void)
 {
-    return tests_run(start, stop);
+    return tests_run(start, service_stop);
 }

@@ -16,16 +16,7 @@ static const struct file_principal PRINCIPALS[] = {
 
 static int start(void **state)
 {
-    static struct guarded guarded;
-    guarded_open(&guarded, PRINCIPALS, 3, 2);
-    *state = &guarded;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    guarded_close(*state);
-    return 0;
+    return guarded_start(state, PRINCIPALS, 3, 2);
 }
 
 static struct parked *wait_for(struct guarded *guarded, const char *request, const char *body)
@@ -178,5 +169,5 @@ TEST(a_list_is_as_long_as_is_asked_for)
 
 int main(void)
 {
-    return tests_run(start, stop);
+    return tests_run(start, guarded_stop);
 }

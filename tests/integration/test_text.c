@@ -117,21 +117,7 @@ TEST(other_paths_answer_in_json)
     answers_with(client, "Accept: text/plain", "GET /lockss", NULL, 404, "not_found");
 }
 
-static int start(void **state)
-{
-    static struct service service;
-    service_open(&service, NULL, NULL);
-    *state = &service;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    service_close(*state);
-    return 0;
-}
-
 int main(void)
 {
-    return tests_run(start, stop);
+    return tests_run(service_start, service_stop);
 }

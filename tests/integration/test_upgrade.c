@@ -90,15 +90,14 @@ TEST_WITH(the_next_release_reads_a_hold, set_up, tear_down)
 {
     struct site *site = *state;
     char token[TOKEN_TEXT];
-    answers(site->to_old, "POST /locks/hold?ttl=60s", NULL, 201, NULL);
-    keep_token(site->to_old, token);
+    acquire_lock(site->to_old, "hold?ttl=60s", token);
     int64_t fence = member_integer(site->to_old, "fence");
     answers_token(site->to_next, token, "GET /locks/hold", NULL, 200, NULL);
     assert_int_equal(member_integer(site->to_next, "holders.0.fence"), fence);
     answers_token(site->to_next, token, "PUT /locks/hold?ttl=50s", NULL, 200, NULL);
     answers(site->to_next, "POST /locks/hold", NULL, 409, "locked");
-    answers_token(site->to_next, token, "DELETE /locks/hold", NULL, 200, NULL);
-    answers_token(site->to_next, token, "DELETE /locks/hold", NULL, 200, NULL);
+    release_lock(site->to_next, token, "hold");
+    release_lock(site->to_next, token, "hold");
     answers(site->to_next, "POST /locks/hold", NULL, 201, NULL);
     assert_true(member_integer(site->to_next, "fence") > fence);
 }
@@ -108,20 +107,19 @@ TEST_WITH(the_next_release_reads_shared_holds, set_up, tear_down)
 {
     struct site *site = *state;
     char tokens[3][TOKEN_TEXT], released[TOKEN_TEXT];
-    answers(site->to_old, "POST /locks/crowd", NULL, 201, NULL);
-    keep_token(site->to_old, released);
-    answers_token(site->to_old, released, "DELETE /locks/crowd", NULL, 200, NULL);
+    acquire_lock(site->to_old, "crowd", released);
+    release_lock(site->to_old, released, "crowd");
     for (int i = 0; i < 3; i++) {
         answers(site->to_old, "POST /locks/crowd?mode=shared&ttl=60s", NULL, 201, NULL);
         keep_token(site->to_old, tokens[i]);
     }
-    answers_token(site->to_next, tokens[0], "DELETE /locks/crowd", NULL, 200, NULL);
+    release_lock(site->to_next, tokens[0], "crowd");
     answers(site->to_next, "POST /locks/crowd?mode=shared", NULL, 201, NULL);
     answers(site->to_next, "GET /locks/crowd", NULL, 200, NULL);
     assert_int_equal(json_array_size(member(site->to_next, "holders")), 3);
     refuses(site->to_old, tokens[1], "PUT /locks/crowd");
     answers_token(site->to_next, tokens[1], "PUT /locks/crowd?ttl=50s", NULL, 200, NULL);
-    answers_token(site->to_next, tokens[2], "DELETE /locks/crowd", NULL, 200, NULL);
+    release_lock(site->to_next, tokens[2], "crowd");
 }
 
 /* One request that waits. */
@@ -216,12 +214,11 @@ TEST_WITH(a_watcher_hears_of_the_next_release, set_up, tear_down)
 {
     struct site *site = *state;
     char token[TOKEN_TEXT];
-    answers(site->to_old, "POST /locks/watched?ttl=60s", NULL, 201, NULL);
-    keep_token(site->to_old, token);
+    acquire_lock(site->to_old, "watched?ttl=60s", token);
     answers(site->to_old, "GET /locks/watched", NULL, 200, NULL);
     int64_t version = member_integer(site->to_old, "version");
     char request[TARGET];
-    answers_token(site->to_next, token, "DELETE /locks/watched", NULL, 200, NULL);
+    release_lock(site->to_next, token, "watched");
     snprintf(request, sizeof request, "GET /locks/watched/events?after=%lld&wait=15s",
              (long long)version);
     answers(site->to_next, request, NULL, 200, NULL);

@@ -27,21 +27,7 @@ static const char *const NAMES[] = {"team/a1", "team/a2", "team/b1", "team/b2",
 
 static int start(void **state)
 {
-    static struct guarded guarded;
-    guarded_open(&guarded, PRINCIPALS, LENGTH(PRINCIPALS), 1);
-    *state = &guarded;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    guarded_close(*state);
-    return 0;
-}
-
-static struct http_client *client_of(void **state)
-{
-    return ((struct guarded *)*state)->service.client;
+    return guarded_start(state, PRINCIPALS, LENGTH(PRINCIPALS), 1);
 }
 
 static void write_segment(const char *name, char segment[64])
@@ -57,7 +43,7 @@ static void take(void **state, const char *name)
     char request[100], segment[64];
     write_segment(name, segment);
     snprintf(request, sizeof request, "POST /locks/%s?ttl=10m", segment);
-    asks_for(client_of(state), AS("all"), request, 201);
+    asks_for(service_client(state), AS("all"), request, 201);
 }
 
 /* Holds each of the names anew. */
@@ -118,7 +104,7 @@ static const struct {
 static void list(void **state, const char *principal, const char *prefix, int limit, char *names,
                  size_t size)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char request[32768], cursor[30000] = "";
     names[0] = '\0';
     do {
@@ -134,7 +120,7 @@ static void list(void **state, const char *principal, const char *prefix, int li
 TEST_WITH(list_and_events_have_what_may_be_read, hold_all, NULL)
 {
     static const int LIMITS[] = {1, 2, 1000};
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     for (size_t i = 0; i < LENGTH(SEEN); i++) {
         char names[1024] = "", request[200];
         bool may = SEEN[i].seen[0] != NULL;
@@ -168,7 +154,7 @@ static void read_cursor(const char *text, char *names)
 /* Redis finds more than fits a page, and what did not fit stands in the cursor. */
 TEST_WITH(cursor_has_only_what_may_be_read, hold_all, NULL)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char name[32], names[32768], request[32768], forged[30000] = "";
     size_t with_names = 0;
     for (int i = 0; i < MANY; i++) {
@@ -215,8 +201,8 @@ static struct parked *watches(void **state, const char *principal, const char *a
 
 static int64_t version_now(void **state)
 {
-    asks_for(client_of(state), AS("all"), "GET /events?wait=0&prefix=nothing", 200);
-    return http_integer(client_of(state), "version");
+    asks_for(service_client(state), AS("all"), "GET /events?wait=0&prefix=nothing", 200);
+    return http_integer(service_client(state), "version");
 }
 
 TEST_WITH(watch_is_woken_by_what_it_may_read, hold_all, NULL)
@@ -241,16 +227,16 @@ TEST_WITH(watch_is_woken_by_what_it_may_read, hold_all, NULL)
     take(state, "team/b8");
     take(state, "team/c8");
     snprintf(request, sizeof request, "GET /events?wait=20s&after=%" PRId64, version);
-    asks_for(client_of(state), AS("parts"), request, 200);
+    asks_for(service_client(state), AS("parts"), request, 200);
     names[0] = '\0';
-    add_names(client_of(state), names, sizeof names);
+    add_names(service_client(state), names, sizeof names);
     assert_string_equal(names, "team/c8 ");
 }
 
 /* What is left out does not count against the limit. */
 TEST_WITH(limit_counts_what_may_be_read, hold_all, NULL)
 {
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char request[100], names[200] = "";
     int64_t version = version_now(state);
     for (int i = 0; i < 5; i++) {
@@ -318,7 +304,7 @@ TEST_WITH(stream_of_removed_principal_ends, hold_all, NULL)
     };
     guarded_reload(guarded, LEFT, LENGTH(LEFT));
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
-    while (asks(client_of(state), AS("team"), "GET /locks/team%2Fa1") != 401)
+    while (asks(service_client(state), AS("team"), "GET /locks/team%2Fa1") != 401)
         assert_true(clock_ms() < deadline);
     take(state, "team/z9");
     take(state, "team/a9");
@@ -335,5 +321,5 @@ TEST_WITH(stream_of_removed_principal_ends, hold_all, NULL)
 
 int main(void)
 {
-    return tests_run(start, stop);
+    return tests_run(start, guarded_stop);
 }

@@ -13,41 +13,11 @@ static const char *const SETTINGS[] = {"--claim-window=60s", "--waiter-lease=10m
 
 static int start(void **state)
 {
-    static struct service service;
-    service_open(&service, NULL, SETTINGS);
-    *state = &service;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    service_close(*state);
-    return 0;
+    return service_start_with(state, NULL, SETTINGS);
 }
 
 static const char TOKEN[] = "a-token-that-waits-0001";
 static const char OTHER[] = "a-token-that-waits-0002";
-
-static struct service *service_of(void **state)
-{
-    return *state;
-}
-
-/* Takes the lock for the test. */
-static void hold(struct http_client *client, const char *query, char token[TOKEN_TEXT])
-{
-    char request[200];
-    snprintf(request, sizeof request, "POST /locks/%s", query);
-    answers(client, request, NULL, 201, NULL);
-    keep_token(client, token);
-}
-
-static void release(struct http_client *client, const char *token, const char *name)
-{
-    char request[100];
-    snprintf(request, sizeof request, "DELETE /locks/%s", name);
-    answers_token(client, token, request, NULL, 200, NULL);
-}
 
 /* Sends one that waits, and sees it in the queue. */
 static struct parked *wait_as(struct service *service, const char *token, const char *query,
@@ -91,11 +61,11 @@ TEST(a_release_hands_the_lock_over)
 {
     struct service *service = service_of(state);
     char token[TOKEN_TEXT];
-    hold(service->client, "release", token);
+    acquire_lock(service->client, "release", token);
     int64_t fence = http_integer(service->client, "fence");
     struct parked *waiter = wait_as(service, TOKEN, "release?wait=20s&ttl=1h&owner=me", 1);
     assert_true(parked_waits(waiter, 0));
-    release(service->client, token, "release");
+    release_lock(service->client, token, "release");
     is_granted(waiter);
     assert_string_equal(http_text(&waiter->client, "token"), TOKEN);
     assert_string_equal(http_text(&waiter->client, "owner"), "me");
@@ -110,7 +80,7 @@ TEST(a_release_hands_the_lock_over)
                     3600000);
     assert_int_equal(http_integer(service->client, "queue_length"), 0);
     answers_token(service->client, TOKEN, "POST /locks/release", NULL, 200, NULL);
-    release(service->client, TOKEN, "release");
+    release_lock(service->client, TOKEN, "release");
 }
 
 static void shows_waiters(struct http_client *client, const char *query, int count)
@@ -152,7 +122,7 @@ TEST(a_wait_ends)
 {
     struct service *service = service_of(state);
     char token[TOKEN_TEXT];
-    hold(service->client, "ends?ttl=10m&owner=me", token);
+    acquire_lock(service->client, "ends?ttl=10m&owner=me", token);
     int64_t begun = clock_ms();
     answers_token(service->client, TOKEN, "POST /locks/ends?wait=300ms", NULL, 409, "wait_timeout");
     assert_true(clock_ms() - begun >= 295);
@@ -165,7 +135,7 @@ TEST(a_wait_ends)
     assert_non_null(http_header(service->client, "Retry-After"));
     assert_null(strstr(service->client->reply.body, token));
     comes_to_queue(service->client, "ends", 0);
-    release(service->client, token, "ends");
+    release_lock(service->client, token, "ends");
     answers(service->client, "GET /locks/ends", NULL, 200, NULL);
     assert_string_equal(http_text(service->client, "state"), "free");
     answers_token(service->client, TOKEN, "POST /locks/ends", NULL, 201, NULL);
@@ -175,11 +145,11 @@ TEST(a_token_that_was_made_is_told_at_the_end)
 {
     struct service *service = service_of(state);
     char token[TOKEN_TEXT], made[TOKEN_TEXT];
-    hold(service->client, "made", token);
+    acquire_lock(service->client, "made", token);
     answers(service->client, "POST /locks/made?wait=1ms&keep=30s", NULL, 409, "wait_timeout");
     assert_non_null(strstr(http_text(service->client, "detail"), "kept for 30s"));
     keep_token(service->client, made);
-    release(service->client, token, "made");
+    release_lock(service->client, token, "made");
     answers_token(service->client, made, "POST /locks/made?wait=5s", NULL, 201, NULL);
 }
 
@@ -194,12 +164,12 @@ TEST(a_grant_to_a_client_that_goes_is_handed_on)
         snprintf(query, sizeof query, "%s?wait=20s&ttl=300ms", name);
         snprintf(first_token, sizeof first_token, "goes-before-it-is-told-%d", round);
         snprintf(second_token, sizeof second_token, "stays-until-it-is-told-%d", round);
-        hold(service->client, name, token);
+        acquire_lock(service->client, name, token);
         struct parked *first = wait_as(service, first_token, query, 1);
         struct parked *second = wait_as(service, second_token, query, 2);
         if (round % 2)
             parked_close(first);
-        release(service->client, token, name);
+        release_lock(service->client, token, name);
         if (round % 2 == 0)
             parked_close(first);
         is_granted(second);
@@ -211,7 +181,7 @@ TEST(a_hang_up_keeps_the_place_where_that_was_asked_for)
 {
     struct service *service = service_of(state);
     char token[TOKEN_TEXT];
-    hold(service->client, "returns", token);
+    acquire_lock(service->client, "returns", token);
     struct parked *first = wait_as(service, TOKEN, "returns?wait=20s&keep=30s", 1);
     struct parked *second = wait_as(service, OTHER, "returns?wait=20s", 2);
     parked_close(first);
@@ -219,7 +189,7 @@ TEST(a_hang_up_keeps_the_place_where_that_was_asked_for)
     comes_to_queue(service->client, "returns", 2); /* that hang-up was heard of */
     first = parked_send_token(service->batond.port, TOKEN, "POST /locks/returns?wait=20s");
     still_waits(service, first, "returns", 2);
-    release(service->client, token, "returns");
+    release_lock(service->client, token, "returns");
     is_granted(first);
     still_waits(service, second, "returns", 1);
     parked_close(first);
@@ -232,24 +202,24 @@ TEST(last_request_of_a_wait_may_keep_its_place)
     static const char ASKED[] = "POST /locks/hasty?wait=0&keep=30s";
     struct service *service = service_of(state);
     char token[TOKEN_TEXT];
-    hold(service->client, "hasty", token);
+    acquire_lock(service->client, "hasty", token);
     answers_token(service->client, OTHER, ASKED, NULL, 409, "locked");
     comes_to_queue(service->client, "hasty", 0);
     answers_token(service->client, TOKEN, "POST /locks/hasty?wait=1ms&keep=30s", NULL, 409,
                   "wait_timeout");
     answers_token(service->client, TOKEN, ASKED, NULL, 409, "locked");
     comes_to_queue(service->client, "hasty", 1);
-    release(service->client, token, "hasty");
+    release_lock(service->client, token, "hasty");
     answers_token(service->client, OTHER, ASKED, NULL, 409, "locked");
     answers_token(service->client, TOKEN, ASKED, NULL, 201, NULL);
-    release(service->client, TOKEN, "hasty");
+    release_lock(service->client, TOKEN, "hasty");
 }
 
 TEST(waiter_is_told_its_position)
 {
     struct service *service = service_of(state);
     char token[TOKEN_TEXT];
-    hold(service->client, "placed", token);
+    acquire_lock(service->client, "placed", token);
     struct parked *first = wait_as(service, OTHER, "placed?wait=20s", 1);
     answers_token(service->client, TOKEN, "POST /locks/placed?wait=1ms&keep=30s", NULL, 409,
                   "wait_timeout");
@@ -264,20 +234,20 @@ TEST(waiter_is_told_its_position)
     assert_null(member(service->client, "position"));
     answers(service->client, "POST /locks/placed?wait=1ms", NULL, 409, "wait_timeout");
     assert_null(member(service->client, "position"));
-    release(service->client, token, "placed");
+    release_lock(service->client, token, "placed");
     is_granted(first);
     parked_close(first);
-    release(service->client, TOKEN, "placed");
+    release_lock(service->client, TOKEN, "placed");
 }
 
 TEST(a_wait_can_be_cancelled)
 {
     struct service *service = service_of(state);
     char token[TOKEN_TEXT];
-    hold(service->client, "cancel", token);
+    acquire_lock(service->client, "cancel", token);
     struct parked *waiter = wait_as(service, TOKEN, "cancel?wait=20s", 1);
     for (int i = 0; i < 2; i++) {
-        release(service->client, TOKEN, "cancel");
+        release_lock(service->client, TOKEN, "cancel");
         assert_true(json_is_false(member(service->client, "released")));
         assert_true(json_is_true(member(service->client, "cancelled")));
     }
@@ -285,7 +255,7 @@ TEST(a_wait_can_be_cancelled)
     assert_non_null(strstr(http_text(&waiter->client, "detail"), "cancelled"));
     comes_to_queue(service->client, "cancel", 0);
     answers_token(service->client, TOKEN, "POST /locks/cancel?wait=5s", NULL, 409, "not_held");
-    release(service->client, token, "cancel");
+    release_lock(service->client, token, "cancel");
     answers(service->client, "GET /locks/cancel", NULL, 200, NULL);
     assert_string_equal(http_text(service->client, "state"), "free");
     parked_close(waiter);
@@ -293,5 +263,5 @@ TEST(a_wait_can_be_cancelled)
 
 int main(void)
 {
-    return tests_run(start, stop);
+    return tests_run(start, service_stop);
 }

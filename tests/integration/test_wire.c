@@ -5,11 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct http_client *client_of(void **state)
-{
-    return ((struct service *)*state)->client;
-}
-
 TEST(reply_has_a_request_id)
 {
     static const char *const REQUESTS[] = {
@@ -18,7 +13,7 @@ TEST(reply_has_a_request_id)
         "GET /livez",        "GET /readyz",    "GET /metrics",
         "GET /openapi.yaml", "GET /nothing",   "BREW /locks/id",
         "GET /locks/%00"};
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char last[80] = "";
     for (size_t i = 0; i < sizeof REQUESTS / sizeof *REQUESTS; i++) {
         char method[8];
@@ -42,7 +37,7 @@ TEST(reply_has_a_request_id)
 TEST(malformed_request_id_is_replaced)
 {
     static const char *const IDS[] = {"a b", "a,b", "a/b", "\"a\"", "\xc3\xa4", "a;b", ""};
-    struct http_client *client = client_of(state);
+    struct http_client *client = service_client(state);
     char header[128], longest[65], too_long[66];
     for (size_t i = 0; i < sizeof IDS / sizeof *IDS; i++) {
         snprintf(header, sizeof header, "X-Request-Id: %s", IDS[i]);

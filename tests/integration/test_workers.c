@@ -16,16 +16,7 @@ static const char *const FOUR[] = {"--workers=4", NULL};
 
 static int start(void **state)
 {
-    static struct service service;
-    service_open(&service, NULL, FOUR);
-    *state = &service;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    service_close(*state);
-    return 0;
+    return service_start_with(state, NULL, FOUR);
 }
 
 /* One of many clients, each on a connection and a thread of its own. */
@@ -152,5 +143,5 @@ TEST(many_connections_stay_open_side_by_side)
 
 int main(void)
 {
-    return tests_run(start, stop);
+    return tests_run(start, service_stop);
 }
