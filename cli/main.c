@@ -52,15 +52,23 @@ static void print_command(const struct command *command)
     options_print(command->options, stdout);
 }
 
-static enum status run_with(const struct command *command, const struct options *options)
+static enum status run_command(const struct command *command, int argc, char **argv)
 {
-    struct client_settings settings;
+    struct options options;
+    struct client_settings settings = {0};
     struct failure failure;
     bool inherited[GUARD_DESCRIPTORS];
-    struct context context = {.options = options, .inherited = inherited};
-    enum status status;
+    struct context context = {.options = &options, .inherited = inherited};
+    enum status status = STATUS_DONE;
     guard_note_inherited(inherited);
-    if (client_settings_read(&settings, options, &failure) < 0) {
+    if (options_read(&options, command->options, argc, argv, &failure) < 0) {
+        status = problem_print(STATUS_USAGE, "%s", failure.text);
+    } else if (options.wants_help) {
+        print_command(command);
+    } else if (options.name_count < command->fewest || options.name_count > command->most) {
+        status = problem_print(STATUS_USAGE, "usage: baton %s [OPTION]... %s", command->name,
+                               command->arguments);
+    } else if (client_settings_read(&settings, &options, &failure) < 0) {
         status = problem_print(STATUS_CONFIG, "%s", failure.text);
     } else {
         context.client = client_open(&settings);
@@ -68,23 +76,6 @@ static enum status run_with(const struct command *command, const struct options 
         client_close(context.client);
     }
     client_settings_free(&settings);
-    return status;
-}
-
-static enum status run_command(const struct command *command, int argc, char **argv)
-{
-    struct options options;
-    struct failure failure;
-    enum status status = STATUS_DONE;
-    if (options_read(&options, command->options, argc, argv, &failure) < 0)
-        status = problem_print(STATUS_USAGE, "%s", failure.text);
-    else if (options.wants_help)
-        print_command(command);
-    else if (options.name_count < command->fewest || options.name_count > command->most)
-        status = problem_print(STATUS_USAGE, "usage: baton %s [OPTION]... %s", command->name,
-                               command->arguments);
-    else
-        status = run_with(command, &options);
     options_free(&options);
     return status;
 }

@@ -12,6 +12,7 @@ struct context {
     const struct options *options;
     struct client *client;
     const bool *inherited; /* descriptors, for the command of baton run */
+    const char *subject;   /* of a request whose reply is printed: the name, or its like */
     bool has_heading;      /* of the table that a command prints */
 };
 

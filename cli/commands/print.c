@@ -21,15 +21,14 @@ void print_json(const json_t *object)
         print_object(lock);
 }
 
-void print_reply(struct context *context, const struct reply *reply, const char *subject,
-                 print_function *print)
+void print_reply(struct context *context, const struct reply *reply, print_function *print)
 {
     int64_t skipped = json_integer_value(json_object_get(reply->json, "skipped"));
     json_object_del(reply->json, "token");
     if (context->options->json)
         print_json(reply->json);
     else if (print)
-        print(context, reply->json, subject);
+        print(context, reply->json);
     fflush(stdout);
     if (skipped > 0)
         fprintf(stderr, "baton: %" PRId64 " locks cannot be read; the log of batond names them\n",
@@ -44,13 +43,13 @@ static void print_shown(const json_t *value, const char *absent, int width)
     printf("%-*s%s", width, shown, width ? " " : "");
 }
 
-void print_broken(struct context *context, const json_t *reply, const char *subject)
+void print_broken(struct context *context, const json_t *reply)
 {
     const json_t *one;
     size_t i;
     json_int_t count = json_integer_value(json_object_get(reply, "broken"));
-    (void)context;
-    printf("%s: ended %" JSON_INTEGER_FORMAT " hold%s", subject, count, count == 1 ? "" : "s");
+    printf("%s: ended %" JSON_INTEGER_FORMAT " hold%s", context->subject, count,
+           count == 1 ? "" : "s");
     json_array_foreach (json_object_get(reply, "holders"), i, one) {
         reply_write(stdout, i > 0 ? ", " : ", of ", json_object_get(one, "owner"));
         reply_write(stdout, " (fence ", json_object_get(one, "fence"));
@@ -59,12 +58,11 @@ void print_broken(struct context *context, const json_t *reply, const char *subj
     putchar('\n');
 }
 
-void print_caller(struct context *context, const json_t *caller, const char *subject)
+void print_caller(struct context *context, const json_t *caller)
 {
     const json_t *rule, *verb;
     size_t i, j;
     (void)context;
-    (void)subject;
     print_shown(json_object_get(caller, "principal"), "anybody (this batond has no tokens-file)",
                 0);
     reply_write(stdout, " from ", json_object_get(caller, "client"));
@@ -128,11 +126,10 @@ static void print_heading(struct context *context)
     context->has_heading = true;
 }
 
-void print_lock(struct context *context, const json_t *lock, const char *subject)
+void print_lock(struct context *context, const json_t *lock)
 {
     const json_t *holders = json_object_get(lock, "holders"), *one;
     size_t i;
-    (void)subject;
     print_heading(context);
     if (json_array_size(holders) == 0)
         print_line(lock, "free", NULL, "");
@@ -147,11 +144,11 @@ void print_lock(struct context *context, const json_t *lock, const char *subject
     print_break(json_object_get(lock, "last_release"));
 }
 
-void print_page(struct context *context, const json_t *page, const char *subject)
+void print_page(struct context *context, const json_t *page)
 {
     const json_t *lock;
     size_t i;
     print_heading(context);
     json_array_foreach (json_object_get(page, "locks"), i, lock)
-        print_lock(context, lock, subject);
+        print_lock(context, lock);
 }

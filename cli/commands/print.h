@@ -4,28 +4,27 @@
 
 #include "cli/commands/commands.h"
 
-/* What prints a reply for people. `subject` is what was asked for. */
-typedef void print_function(struct context *context, const json_t *reply, const char *subject);
+/* What prints a reply for people. */
+typedef void print_function(struct context *context, const json_t *reply);
 
 /* The object as a line, or each of its `locks` if it has some. */
 void print_json(const json_t *object);
 
 /* Prints a reply at once, without a token: as JSON if the options say so, or else by `print`, which
  * may be NULL. */
-void print_reply(struct context *context, const struct reply *reply, const char *subject,
-                 print_function *print);
+void print_reply(struct context *context, const struct reply *reply, print_function *print);
 
 /* What a break has ended, and whose holds the first were. */
-void print_broken(struct context *context, const json_t *reply, const char *subject);
+void print_broken(struct context *context, const json_t *reply);
 
 /* Whom batond takes the caller for: a line, and one for each rule. */
-void print_caller(struct context *context, const json_t *caller, const char *subject);
+void print_caller(struct context *context, const json_t *caller);
 
 /* A line for each holder and each waiter of a lock, or one that says it is free; and who broke the
  * hold that ended last, if it was broken. */
-void print_lock(struct context *context, const json_t *lock, const char *subject);
+void print_lock(struct context *context, const json_t *lock);
 
 /* The same of each lock of a page of the list. */
-void print_page(struct context *context, const json_t *page, const char *subject);
+void print_page(struct context *context, const json_t *page);
 
 #endif

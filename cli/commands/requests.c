@@ -47,13 +47,14 @@ static enum status requests_ask(struct context *context, struct request request,
 {
     char *first = request.path, *cursor = NULL;
     enum status status;
+    context->subject = subject;
     do {
         const char *const fields[] = {"cursor", cursor, NULL};
         request.path = client_query(memory_checked(strdup(first)), fields);
         struct reply reply = client_send(context->client, &request);
         status = problem_report(&reply, subject);
         if (status == STATUS_DONE)
-            print_reply(context, &reply, subject, print);
+            print_reply(context, &reply, print);
         const char *next = json_string_value(json_object_get(reply.json, "cursor"));
         free(cursor);
         cursor = status == STATUS_DONE && next ? memory_checked(strdup(next)) : NULL;
@@ -110,7 +111,7 @@ static enum status watch_once(struct context *context, json_int_t *version, bool
         problem_report(&reply, name);
     if (status == STATUS_DONE &&
         (!*version || json_is_true(json_object_get(reply.json, "changed"))))
-        print_reply(context, &reply, name, print_lock);
+        print_reply(context, &reply, print_lock);
     if (status == STATUS_DONE)
         *version = json_integer_value(json_object_get(reply.json, "version"));
     if (waits)

@@ -24,14 +24,14 @@ static void print_all(struct reply *reply)
 {
     static print_function *const PRINTS[] = {print_lock, print_page, print_caller, print_broken};
     const struct options options = {0};
-    struct context context = {.options = &options};
+    struct context context = {.options = &options, .subject = "name"};
     char *text = NULL;
     size_t length = 0;
     FILE *out = stdout, *err = stderr, *all = open_memstream(&text, &length);
     stdout = stderr = all;
     problem_report(reply, "name");
     for (size_t i = 0; i < sizeof PRINTS / sizeof PRINTS[0]; i++)
-        print_reply(&context, reply, "name", PRINTS[i]);
+        print_reply(&context, reply, PRINTS[i]);
     stdout = out;
     stderr = err;
     fclose(all);
