@@ -5,7 +5,6 @@
 #include "cli/problem.h"
 
 #include <curl/curl.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,8 +56,8 @@ struct client *client_open(const struct client_settings *settings)
     curl_easy_setopt(client->curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(client->curl, CURLOPT_USERAGENT, "baton/" BATON_VERSION);
     curl_easy_setopt(client->curl, CURLOPT_ERRORBUFFER, client->trouble);
-    curl_easy_setopt(client->curl, CURLOPT_QUICK_EXIT,
-                     1L); /* waits for no resolver after a timeout */
+    /* It waits for no resolver after a timeout. */
+    curl_easy_setopt(client->curl, CURLOPT_QUICK_EXIT, 1L);
     client_set_timeout(client, settings->connect_timeout_ms);
     if (settings->values[SETTING_CA]) /* or those of the machine */
         curl_easy_setopt(client->curl, CURLOPT_CAINFO, settings->values[SETTING_CA]);
@@ -79,14 +78,9 @@ void client_close(struct client *client)
     free(client);
 }
 
-static char *client_encode(const char *text)
-{
-    return memory_checked(curl_easy_escape(NULL, text, (int)strlen(text)));
-}
-
 char *client_path(const char *name, const char *rest)
 {
-    char *encoded = client_encode(name), *path = NULL;
+    char *encoded = memory_checked(curl_easy_escape(NULL, name, 0)), *path = NULL;
     int length = asprintf(&path, "/locks/%s%s", encoded, rest);
     curl_free(encoded);
     return memory_checked(length < 0 ? NULL : path);
@@ -98,7 +92,7 @@ char *client_query(char *path, const char *const *fields)
     for (char between = strchr(path, '?') ? '&' : '?'; fields[0]; fields += 2) {
         if (!fields[1])
             continue;
-        char *encoded = client_encode(fields[1]);
+        char *encoded = memory_checked(curl_easy_escape(NULL, fields[1], 0));
         int length = asprintf(&longer, "%s%c%s=%s", query, between, fields[0], encoded);
         curl_free(encoded);
         free(query);
