@@ -202,24 +202,19 @@ void command_release_token(const struct context *context, const char *token)
 }
 
 /* Hands the token on. A hold whose token nobody has is of no use. */
-static enum status acquire_hand_on(const struct context *context, struct token_file *file,
-                                   const char *token, json_t *hold)
+static enum status acquire_hand_on(struct context *context, struct token_file *file,
+                                   const char *token, const struct reply *reply)
 {
     struct failure failure;
-    json_t *lock;
-    size_t i;
     if (file->path && token_file_put(file, token, &failure) < 0) {
         command_release_token(context, token);
         return problem_print(STATUS_FAULT, "%s", failure.text);
     }
-    if (file->path) {
-        json_object_del(hold, "token");
-        json_array_foreach (json_object_get(hold, "locks"), i, lock)
-            json_object_del(lock, "token");
-    }
-    if (context->options->json)
-        print_json(hold);
-    else if (!file->path)
+    if (file->path)
+        print_reply(context, reply, NULL);
+    else if (context->options->json)
+        print_json(reply->json);
+    else
         puts(token);
     return STATUS_DONE;
 }
@@ -239,7 +234,7 @@ enum status command_acquire(struct context *context)
     struct reply reply = acquire_lock(context, token, &sent_ns);
     enum status status = acquire_report(context->options, &reply);
     if (problem_status(&reply) == STATUS_DONE)
-        status = acquire_hand_on(context, &file, token, reply.json);
+        status = acquire_hand_on(context, &file, token, &reply);
     reply_free(&reply);
     token_file_close(&file);
     return status;

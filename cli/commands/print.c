@@ -24,7 +24,11 @@ void print_json(const json_t *object)
 void print_reply(struct context *context, const struct reply *reply, print_function *print)
 {
     int64_t skipped = json_integer_value(json_object_get(reply->json, "skipped"));
+    json_t *lock;
+    size_t i;
     json_object_del(reply->json, "token");
+    json_array_foreach (json_object_get(reply->json, "locks"), i, lock)
+        json_object_del(lock, "token");
     if (context->options->json)
         print_json(reply->json);
     else if (print)

@@ -201,7 +201,8 @@ static void several_names_are_taken_renewed_and_released_together(void **state)
     says(terminal, 0, NULL, "$BATON acquire -n --json --token-file=both left right");
     assert_int_equal(lines_of(terminal->output), 2);
     says(terminal, 75, "left: The lock is taken", "$BATON acquire -n left other");
-    says(terminal, 0, NULL, "$BATON renew --token-file=both left right");
+    says(terminal, 0, "\"right\"", "$BATON renew --json --token-file=both left right");
+    assert_null(strstr(terminal->output, "\"token\""));
     says(terminal, 0, NULL, "$BATON release --token-file=both left right");
     says(terminal, 0, NULL, "$BATON acquire -n left");
 }
