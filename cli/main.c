@@ -5,6 +5,7 @@
 #include "cli/run/guard.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ANY = 64 }; /* names that one request may have */
@@ -72,7 +73,10 @@ static enum status run_command(const struct command *command, int argc, char **a
         status = problem_print(STATUS_CONFIG, "%s", failure.text);
     } else {
         context.client = client_open(&settings);
+        command_name(&context);
         status = command->run(&context);
+        json_decref(context.body);
+        free(context.path);
         client_close(context.client);
     }
     client_settings_free(&settings);

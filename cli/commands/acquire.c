@@ -30,7 +30,6 @@ struct acquisition {
     const struct context *context;
     const char *token;
     json_t *body;
-    char *path;
     int64_t sent_ns;                           /* by CLOCK_BOOTTIME: the latest request */
     int64_t begun_ms, answered_ms, portion_ms; /* by the monotonic clock of this machine */
     bool is_last;                              /* of the requests that the wait allows */
@@ -93,11 +92,12 @@ static struct reply acquire_send(struct acquisition *acquisition)
     if (options->name_count == 1)
         json_object_set_new(acquisition->body, "keep_ms", json_integer(keeps ? KEEP_MS : 0));
     acquisition->sent_ns = boottime_ns();
-    return client_send(acquisition->context->client, &(struct request){.method = "POST",
-                                                                       .path = acquisition->path,
-                                                                       .token = acquisition->token,
-                                                                       .body = acquisition->body,
-                                                                       .wait_ms = wait_ms});
+    return client_send(acquisition->context->client,
+                       &(struct request){.method = "POST",
+                                         .path = acquisition->context->path,
+                                         .token = acquisition->token,
+                                         .body = acquisition->body,
+                                         .wait_ms = wait_ms});
 }
 
 /* batond says by 400 that its max-wait is shorter than our portion. */
@@ -160,7 +160,7 @@ struct reply acquire_lock(const struct context *context, char token[TOKEN_SIZE],
         .portion_ms = is_silent ? PORTION_MS : FIRST_MS,
     };
     token_make(token);
-    acquisition.path = command_path(options, acquisition.body);
+    json_object_update(acquisition.body, context->body);
     waiting_begin(&acquisition.waiting, options->names[0], context->client);
     struct reply reply = acquire_send(&acquisition);
     while (acquire_goes_on(&acquisition, &reply)) {
@@ -172,33 +172,30 @@ struct reply acquire_lock(const struct context *context, char token[TOKEN_SIZE],
     waiting_end(&acquisition.waiting, context->client);
     *ret_sent_ns = acquisition.sent_ns;
     json_decref(acquisition.body);
-    free(acquisition.path);
     return reply;
 }
 
-enum status acquire_report(const struct options *options, const struct reply *reply)
+enum status acquire_report(const struct context *context, const struct reply *reply)
 {
+    const struct options *options = context->options;
     enum status status = problem_status(reply);
     bool runs = options->command || options->shell_line;
     bool is_silent = options->quiet || (options->wait_ms == 0 && runs);
     if (status != STATUS_REFUSED || !is_silent)
-        problem_report(reply, options->name_count == 1 ? options->names[0] : "");
+        problem_report(reply, context->subject);
     return status == STATUS_REFUSED ? (enum status)options->refused_status : status;
 }
 
 void command_release_token(const struct context *context, const char *token)
 {
-    json_t *body = memory_checked(json_object());
-    char *path = command_path(context->options, body);
-    struct reply reply = client_send(
-        context->client,
-        &(struct request){.method = "DELETE", .path = path, .token = token, .body = body});
+    struct reply reply = client_send(context->client, &(struct request){.method = "DELETE",
+                                                                        .path = context->path,
+                                                                        .token = token,
+                                                                        .body = context->body});
     if (context->options->verbose)
         problem_print(STATUS_DONE, "%s: %s", context->options->names[0],
                       problem_status(&reply) == STATUS_DONE ? "released" : "not released");
     reply_free(&reply);
-    json_decref(body);
-    free(path);
 }
 
 /* Hands the token on. A hold whose token nobody has is of no use. */
@@ -232,7 +229,7 @@ enum status command_acquire(struct context *context)
     if (path && strcmp(path, "-") != 0 && token_file_open(&file, path, &failure) < 0)
         return problem_print(STATUS_CONFIG, "%s", failure.text);
     struct reply reply = acquire_lock(context, token, &sent_ns);
-    enum status status = acquire_report(context->options, &reply);
+    enum status status = acquire_report(context, &reply);
     if (problem_status(&reply) == STATUS_DONE)
         status = acquire_hand_on(context, &file, token, &reply);
     reply_free(&reply);

@@ -12,6 +12,8 @@ struct context {
     const struct options *options;
     struct client *client;
     const bool *inherited; /* descriptors, for the command of baton run */
+    char *path;            /* of the lock on the command line, or of several */
+    json_t *body;          /* has the names of several */
     const char *subject;   /* of a request whose reply is printed: the name, or its like */
     bool has_heading;      /* of the table that a command prints */
 };
@@ -26,9 +28,8 @@ enum status command_list(struct context *context);
 enum status command_watch(struct context *context);
 enum status command_whoami(struct context *context);
 
-/* The path for the names of the command line: one lock's, or that of several, whose names are added
- * to the body. To be freed. */
-char *command_path(const struct options *options, json_t *body);
+/* Sets path, body and subject by the names on the command line. The first two are to be freed. */
+void command_name(struct context *context);
 
 /* A member of a body. NULL, which json_pack leaves out for "o*", stands for 0. */
 json_t *command_number(int64_t number);
@@ -42,7 +43,7 @@ struct reply acquire_lock(const struct context *context, char token[TOKEN_SIZE],
                           int64_t *ret_sent_ns);
 
 /* Prints why it was not granted, if the options allow. Returns the exit status. */
-enum status acquire_report(const struct options *options, const struct reply *reply);
+enum status acquire_report(const struct context *context, const struct reply *reply);
 
 /* Releases what the options name, and does not wait for long. */
 void command_release_token(const struct context *context, const char *token);

@@ -16,16 +16,18 @@ enum {
     WATCH_PAUSE_US = 500000,
 };
 
-char *command_path(const struct options *options, json_t *body)
+void command_name(struct context *context)
 {
-    if (options->name_count == 1)
-        return client_path(options->names[0], "");
-    /* A body with one that is not UTF-8 is sent empty, and refused. */
+    const struct options *options = context->options;
+    bool has_one = options->name_count == 1;
     json_t *names = memory_checked(json_array());
+    /* A body with a name that is not UTF-8 is sent empty, and refused. */
     for (size_t i = 0; i < options->name_count; i++)
         json_array_append_new(names, json_string_nocheck(options->names[i]));
-    json_object_set_new(body, "names", names);
-    return memory_checked(strdup("/locks"));
+    context->subject = has_one ? options->names[0] : "";
+    context->path = has_one ? client_path(options->names[0], "") : memory_checked(strdup("/locks"));
+    context->body = memory_checked(has_one ? json_object() : json_pack("{s:O}", "names", names));
+    json_decref(names);
 }
 
 json_t *command_number(int64_t number)
@@ -133,40 +135,37 @@ enum status command_watch(struct context *context)
     return status;
 }
 
-/* Sends a request with the token of --token-file for the names of the command line. Takes the body.
- */
-static enum status requests_ask_of_hold(struct context *context, const char *method, json_t *body)
+/* Sends a request with the token of --token-file for the names of the command line. */
+static enum status requests_ask_of_hold(struct context *context, const char *method)
 {
     const struct options *options = context->options;
     char token[TOKEN_SIZE];
     struct failure failure;
-    enum status status;
     if (!options->token_file)
-        status = problem_print(STATUS_USAGE, "Name the file with the token: --token-file=FILE, or "
-                                             "--token-file=- for standard input.");
-    else if (token_read(options->token_file, token, &failure) < 0)
-        status = problem_print(STATUS_CONFIG, "%s", failure.text);
-    else
-        status = requests_ask(context,
-                              (struct request){.method = method,
-                                               .path = command_path(options, body),
-                                               .token = token,
-                                               .body = body},
-                              options->name_count == 1 ? options->names[0] : "", NULL);
-    json_decref(body);
-    return status;
+        return problem_print(STATUS_USAGE, "Name the file with the token: --token-file=FILE, or "
+                                           "--token-file=- for standard input.");
+    if (token_read(options->token_file, token, &failure) < 0)
+        return problem_print(STATUS_CONFIG, "%s", failure.text);
+    return requests_ask(context,
+                        (struct request){.method = method,
+                                         .path = memory_checked(strdup(context->path)),
+                                         .token = token,
+                                         .body = context->body},
+                        context->subject, NULL);
 }
 
 enum status command_renew(struct context *context)
 {
-    json_t *ttl = command_duration(context->options->ttl_ms);
-    return requests_ask_of_hold(context, "PUT", memory_checked(json_pack("{s:o*}", "ttl", ttl)));
+    const struct options *options = context->options;
+    if (options->ttl_ms)
+        json_object_set_new(context->body, "ttl", command_duration(options->ttl_ms));
+    return requests_ask_of_hold(context, "PUT");
 }
 
 enum status command_release(struct context *context)
 {
     const char *file = context->options->token_file;
-    enum status status = requests_ask_of_hold(context, "DELETE", memory_checked(json_object()));
+    enum status status = requests_ask_of_hold(context, "DELETE");
     if (status == STATUS_DONE && strcmp(file, "-") != 0)
         unlink(file);
     return status;

@@ -244,7 +244,7 @@ static enum status run_locked(struct run *run)
     const struct options *options = run->context->options;
     int64_t sent_ns;
     struct reply reply = acquire_lock(run->context, run->token, &sent_ns);
-    enum status status = acquire_report(options, &reply), found = problem_status(&reply);
+    enum status status = acquire_report(run->context, &reply), found = problem_status(&reply);
     bool is_granted = found == STATUS_DONE;
     if (is_granted)
         status = found = run_begin(run, &reply, sent_ns);
@@ -284,14 +284,13 @@ enum status command_run(struct context *context)
     enum status status = run_check(options);
     if (status != STATUS_DONE)
         return status;
-    json_t *body = memory_checked(json_object());
     struct run run = {.context = context,
                       .plan = {.command = options->shell_line ? line : options->command,
                                .inherited = context->inherited,
                                .signal = (int)options->signal},
                       .lease = {.client = context->client,
-                                .path = command_path(options, body),
-                                .body = body,
+                                .path = context->path,
+                                .body = context->body,
                                 .token = run.token,
                                 .name = options->names[0],
                                 .is_watched = options->name_count == 1,
@@ -305,8 +304,6 @@ enum status command_run(struct context *context)
     else
         status = run_locked(&run);
     token_file_close(&run.file);
-    json_decref(body);
-    free(run.lease.path);
     if (run.death)
         run_die_by(run.death);
     return status;
