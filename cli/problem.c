@@ -33,6 +33,7 @@ static const struct {
     {"unauthorized", STATUS_DENIED,
      "Name the file of your API key with --auth-file or BATON_AUTH_FILE."},
     {"quarantined", STATUS_REFUSED, NULL},
+    {"invalid_name", STATUS_USAGE, "baton encodes names itself: write them as they are."},
     {"damaged", STATUS_FAULT, "baton break clears it."},
 };
 
