@@ -15,7 +15,7 @@ static int forget_all(void **state)
 static void hold(struct http_client *client, const char *name, int number)
 {
     char request[200];
-    snprintf(request, sizeof request, "POST /locks/%s%d", name, number);
+    snprintf(request, sizeof request, "POST /locks/%s%d?ttl=10m", name, number);
     answers(client, request, NULL, 201, NULL);
 }
 
@@ -23,7 +23,7 @@ static void hold(struct http_client *client, const char *name, int number)
 static void hold_by_many(struct http_client *client, const char *name, int number)
 {
     char request[200], body[1100];
-    snprintf(request, sizeof request, "POST /locks/%s%d?mode=shared", name, number);
+    snprintf(request, sizeof request, "POST /locks/%s%d?mode=shared&ttl=10m", name, number);
     snprintf(body, sizeof body, "{\"meta\": {\"x\": \"%01000d\"}}", 0);
     for (int i = 0; i < 10; i++)
         answers(client, request, body, 201, NULL);
