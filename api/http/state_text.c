@@ -39,6 +39,14 @@ static void describe_others(int64_t count, char text[COUNT_TEXT])
         snprintf(text, COUNT_TEXT, ", and %lld more", (long long)count - 1);
 }
 
+/* ", 2 waiting"; "" if nobody waits. */
+static void describe_waiters(const struct lock_view *view, char text[COUNT_TEXT])
+{
+    text[0] = '\0';
+    if (view->queue_length > 0)
+        snprintf(text, COUNT_TEXT, ", %lld waiting", (long long)view->queue_length);
+}
+
 /* "3 of 5 taken" */
 static void describe_taken(const struct lock_view *view, int64_t limit, char text[COUNT_TEXT])
 {
@@ -57,9 +65,8 @@ void state_text_holders(const struct lock_view *view, int64_t count, char text[S
 /* ", 2 waiting; 3 of 5 taken"; "" if nobody waits, and there is no limit. */
 static void describe_rest(const struct lock_view *view, char text[REST_TEXT])
 {
-    char waiters[COUNT_TEXT] = "", taken[COUNT_TEXT] = "";
-    if (view->queue_length > 0)
-        snprintf(waiters, sizeof waiters, ", %lld waiting", (long long)view->queue_length);
+    char waiters[COUNT_TEXT], taken[COUNT_TEXT] = "";
+    describe_waiters(view, waiters);
     if (view->limit > 0)
         describe_taken(view, view->limit, taken);
     snprintf(text, REST_TEXT, "%s%s%s", waiters, taken[0] ? "; " : "", taken);
@@ -102,10 +109,9 @@ void state_text_taken(int64_t free_in_ms, char text[STATE_TEXT])
 void state_text_semaphore(const struct lock_view *view, int64_t limit, int64_t permits,
                           char text[STATE_TEXT])
 {
-    char waiters[COUNT_TEXT] = "", wanted[COUNT_TEXT] = "", taken[COUNT_TEXT];
+    char waiters[COUNT_TEXT], wanted[COUNT_TEXT] = "", taken[COUNT_TEXT];
     describe_taken(view, limit, taken);
-    if (view->queue_length > 0)
-        snprintf(waiters, sizeof waiters, ", %lld waiting", (long long)view->queue_length);
+    describe_waiters(view, waiters);
     if (permits > 1)
         snprintf(wanted, sizeof wanted, " and %lld wanted", (long long)permits);
     snprintf(text, STATE_TEXT, "%s%s, the next ends in %lld s at the latest%s", taken, wanted,
