@@ -37,14 +37,14 @@ static const struct row {
     enum kind kind;
     size_t at; /* of the member */
     int64_t lowest, highest;
-    const char *name, *value, *text;
+    const char *name, *value, *text; /* value: "" for an option without one */
 } ROWS[] = {
-    {'n', LOCKS, KIND_DURATION, AT(wait_ms), 0, 0, "nonblock", NULL,
+    {'n', LOCKS, KIND_DURATION, AT(wait_ms), 0, 0, "nonblock", "",
      "do not wait if the lock is taken"},
     {'w', LOCKS, KIND_DURATION, AT(wait_ms), 0, YEAR_MS, "wait", "DURATION",
      "wait at most so long (default: until it is granted)"},
-    {'s', LOCKS, KIND_FLAG, AT(shared), true, 0, "shared", NULL, "take a shared lock"},
-    {'x', LOCKS, KIND_FLAG, AT(shared), false, 0, "exclusive", NULL,
+    {'s', LOCKS, KIND_FLAG, AT(shared), true, 0, "shared", "", "take a shared lock"},
+    {'x', LOCKS, KIND_FLAG, AT(shared), false, 0, "exclusive", "",
      "take an exclusive lock (default)"},
     {0, LOCKS, KIND_NUMBER, AT(limit), 1, MOST, "limit", "N",
      "at most N holders at a time; implies --shared"},
@@ -52,9 +52,9 @@ static const struct row {
      "count for N holders by --limit, all or none (default: 1)"},
     {'E', LOCKS, KIND_NUMBER, AT(refused_status), 0, 255, "conflict-exit-code", "N",
      "the exit status if it is not granted (default: 75)"},
-    {'q', LOCKS, KIND_FLAG, AT(quiet), true, 0, "quiet", NULL,
+    {'q', LOCKS, KIND_FLAG, AT(quiet), true, 0, "quiet", "",
      "do not print who holds the lock, and why it is not granted"},
-    {'v', FOR_RUN, KIND_FLAG, AT(verbose), true, 0, "verbose", NULL,
+    {'v', FOR_RUN, KIND_FLAG, AT(verbose), true, 0, "verbose", "",
      "print each grant, renewal and release"},
     {'k', FOR_RUN, KIND_DURATION, AT(kill_after_ms), 0, YEAR_MS, "kill-after", "DURATION",
      "from the signal to SIGKILL, if the lock is lost (default: 5s)"},
@@ -75,7 +75,7 @@ static const struct row {
      "how long the name stays taken, even if it is released before"},
     {0, LOCKS, KIND_LABEL, AT(owner), 0, 0, "owner", "TEXT",
      "for whom the lock is held, a label (default: USER@HOST)"},
-    {0, FOR_ACQUIRE, KIND_FLAG, AT(reentrant), true, 0, "reentrant", NULL,
+    {0, FOR_ACQUIRE, KIND_FLAG, AT(reentrant), true, 0, "reentrant", "",
      "let the holds of the same --owner let this one in"},
     {0, LOCKS, KIND_META, 0, 0, 0, "meta", "KEY=VALUE", "a note for others; may be repeated"},
     {0, FOR_ACQUIRE | FOR_RENEW | FOR_RELEASE | FOR_RUN, KIND_TEXT, AT(token_file), 0, 0,
@@ -90,7 +90,7 @@ static const struct row {
      "only what is held for so long, or longer"},
     {0, FOR_BREAK, KIND_LABEL, AT(reason), 0, 0, "reason", "TEXT",
      "why, for the last release and the audit log; required with --prefix"},
-    {0, FOR_ALL & ~FOR_RUN, KIND_FLAG, AT(json), true, 0, "json", NULL,
+    {0, FOR_ALL & ~FOR_RUN, KIND_FLAG, AT(json), true, 0, "json", "",
      "print one JSON object a line"},
     {0, FOR_ALL, KIND_TEXT, AT(settings[SETTING_URL]), 0, 0, "url", "URLS",
      "where batond is; several are tried in turn"},
@@ -103,7 +103,7 @@ static const struct row {
      "the key of your certificate"},
     {0, FOR_ALL, KIND_DURATION, AT(connect_timeout_ms), 1, HOUR_MS, "connect-timeout", "DURATION",
      "how long to wait for each batond to answer (default: 10s)"},
-    {'h', FOR_ALL, KIND_FLAG, AT(wants_help), true, 0, "help", NULL, "print this help"},
+    {'h', FOR_ALL, KIND_FLAG, AT(wants_help), true, 0, "help", "", "print this help"},
 };
 
 enum { ROW_COUNT = sizeof ROWS / sizeof ROWS[0], WRITTEN_TEXT = 64 };
@@ -246,15 +246,15 @@ static int options_take(struct options *options, unsigned command, char **argv, 
             return options_refuse(argv[0], argv[at], written, failure);
         size_t length = is_long ? strlen(row->name) : 1;
         const char *attached = written[length] ? written + length + is_long : NULL;
-        const char *value = !row->value ? "0" : attached ? attached : argv[at + 1];
+        const char *value = !*row->value ? "0" : attached ? attached : argv[at + 1];
         if (!value)
             return failure_set(failure, -EINVAL, "--%s needs a value: --%s=%s", row->name,
                                row->name, row->value);
-        if (is_long && attached && !row->value)
+        if (is_long && attached && !*row->value)
             return failure_set(failure, -EINVAL, "--%s takes no value", row->name);
         if (options_set(options, row, value, failure) < 0)
             return -EINVAL;
-        if (row->value)
+        if (*row->value)
             return attached ? 1 : 2;
         written += length;
     } while (*written);
@@ -302,7 +302,7 @@ void options_print(unsigned command, FILE *to)
         if (!(row->commands & command))
             continue;
         snprintf(written, sizeof written, "%s--%s%s%s", row->letter ? letter : "    ", row->name,
-                 row->value ? "=" : "", row->value ? row->value : "");
+                 *row->value ? "=" : "", row->value);
         fprintf(to, "  %s\n        %s\n", written, row->text);
     }
 }
