@@ -76,11 +76,11 @@ static void option_wins_over_variable_and_variable_over_file(void **state)
     terminal_close(&terminal);
 }
 
-static void api_key_comes_from_auth_file(void **state)
+static void api_key_comes_from_auth_file_and_names_who_breaks_a_lock(void **state)
 {
     struct service *service = *state;
     static const struct file_principal CI = {
-        "ci", "[{\"prefix\": \"ci:\", \"verbs\": [\"acquire\"]}]", NULL};
+        "ci", "[{\"prefix\": \"ci:\", \"verbs\": [\"acquire\", \"read\", \"break\"]}]", NULL};
     struct batond_process batond;
     struct terminal terminal;
     char key[PRINCIPAL_TOKEN_TEXT], path[120];
@@ -94,6 +94,8 @@ static void api_key_comes_from_auth_file(void **state)
     says(&terminal, 77, "--auth-file or BATON_AUTH_FILE", "$BATON acquire ci:build");
     says(&terminal, 0, NULL, "echo %s >key; BATON_AUTH_FILE=key $BATON acquire ci:build", key);
     says(&terminal, 77, NULL, "$BATON acquire --auth-file=key other");
+    says(&terminal, 0, NULL, "$BATON break --auth-file=key ci:build");
+    says(&terminal, 0, " ago by ci from 127.0.0.1\n", "$BATON show --auth-file=key ci:build");
     says(&terminal, 78, "empty", ">none; $BATON acquire --auth-file=none ci:build");
     says(&terminal, 78, "cannot read", "$BATON acquire --auth-file=missing ci:build");
     batond_close(&batond, client);
@@ -155,7 +157,7 @@ int main(void)
         cmocka_unit_test(no_answer_is_reported_for_each_url),
         cmocka_unit_test(silent_server_does_not_hang_the_client),
         cmocka_unit_test(option_wins_over_variable_and_variable_over_file),
-        cmocka_unit_test(api_key_comes_from_auth_file),
+        cmocka_unit_test(api_key_comes_from_auth_file_and_names_who_breaks_a_lock),
         cmocka_unit_test(https_needs_the_authority_and_may_show_a_certificate),
         cmocka_unit_test(variables_of_the_client_do_not_stop_batond),
         cmocka_unit_test(next_url_is_asked_if_nobody_resolves_a_name),
