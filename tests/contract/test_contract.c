@@ -673,7 +673,4 @@ TEST(replies_are_what_the_document_promises)
     assert_int_equal(failed, 0);
 }
 
-int main(void)
-{
-    return tests_run(start, stop);
-}
+RUN_TESTS(start, stop)

@@ -85,7 +85,4 @@ TEST(defaults_fit_their_schemas)
     assert_true(check_defaults(spec, spec->root) > 0);
 }
 
-int main(void)
-{
-    return tests_run(load, unload);
-}
+RUN_TESTS(load, unload)

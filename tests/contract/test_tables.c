@@ -253,7 +253,4 @@ TEST(parameters_are_the_fields)
     }
 }
 
-int main(void)
-{
-    return tests_run(load, unload);
-}
+RUN_TESTS(load, unload)

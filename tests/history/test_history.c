@@ -92,7 +92,4 @@ TEST(what_clients_see_is_what_was_promised)
     free(history.events);
 }
 
-int main(void)
-{
-    return tests_run(pair_start, pair_stop);
-}
+RUN_TESTS(pair_start, pair_stop)

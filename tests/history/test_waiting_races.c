@@ -180,7 +180,4 @@ static int tear_down(void **state)
     return pair_stop(state);
 }
 
-int main(void)
-{
-    return tests_run(set_up, tear_down);
-}
+RUN_TESTS(set_up, tear_down)

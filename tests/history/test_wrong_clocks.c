@@ -65,7 +65,4 @@ TEST_WITH(clocks_of_servers_decide_nothing, pair_clean, NULL)
     }
 }
 
-int main(void)
-{
-    return tests_run(pair_start, pair_stop);
-}
+RUN_TESTS(pair_start, pair_stop)

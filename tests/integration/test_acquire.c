@@ -345,7 +345,4 @@ TEST(text_is_for_clients_that_prefer_it)
     }
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

@@ -210,7 +210,4 @@ TEST(quorum_keeps_the_name_taken)
     on_quorum_close(&story);
 }
 
-int main(void)
-{
-    return tests_run(start, service_stop);
-}
+RUN_TESTS(start, service_stop)

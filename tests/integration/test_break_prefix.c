@@ -133,7 +133,4 @@ TEST_WITH(each_is_on_record_with_its_reason, forget_all, NULL)
     assert_non_null(strstr(line, "\"lock broken\""));
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

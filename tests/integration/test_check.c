@@ -233,7 +233,4 @@ TEST(check_asks_https_by_https)
     secure_close(&secure);
 }
 
-int main(void)
-{
-    return tests_run(start, service_stop);
-}
+RUN_TESTS(start, service_stop)

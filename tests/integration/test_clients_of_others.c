@@ -127,7 +127,4 @@ TEST(sub_path_of_a_proxy_serves_all)
     front_stop(&front);
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

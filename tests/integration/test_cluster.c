@@ -245,7 +245,4 @@ TEST(readiness_counts_primaries_and_slots)
     assert_non_null(strstr(all->client[0]->reply.body, "\nbaton_redis_up 1"));
 }
 
-int main(void)
-{
-    return tests_run(on_cluster_start, on_cluster_stop);
-}
+RUN_TESTS(on_cluster_start, on_cluster_stop)

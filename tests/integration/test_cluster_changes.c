@@ -278,7 +278,4 @@ TEST(without_a_third_the_others_are_served)
     on_cluster_close(&all);
 }
 
-int main(void)
-{
-    return tests_run(on_cluster_start, on_cluster_stop);
-}
+RUN_TESTS(on_cluster_start, on_cluster_stop)

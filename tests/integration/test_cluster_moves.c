@@ -204,7 +204,4 @@ TEST(grants_are_confirmed_when_slots_have_moved)
             201, NULL);
 }
 
-int main(void)
-{
-    return tests_run(on_cluster_start, on_cluster_stop);
-}
+RUN_TESTS(on_cluster_start, on_cluster_stop)

@@ -138,7 +138,4 @@ TEST(over_tls_all_nodes_are_verified)
     on_cluster_close(&all);
 }
 
-int main(void)
-{
-    return tests_run(on_cluster_start, on_cluster_stop);
-}
+RUN_TESTS(on_cluster_start, on_cluster_stop)

@@ -379,7 +379,4 @@ TEST_WITH(a_wrong_confirm_is_refused, settle, settle)
     assert_int_equal(hold_count(scene, "wrong"), 0);
 }
 
-int main(void)
-{
-    return tests_run(set, strike);
-}
+RUN_TESTS(set, strike)

@@ -285,7 +285,4 @@ TEST_WITH(reload_under_load_drops_no_request, begin, NULL)
     assert_int_equal(load.wrong, 0);
 }
 
-int main(void)
-{
-    return tests_run(start, guarded_stop);
-}
+RUN_TESTS(start, guarded_stop)

@@ -191,7 +191,4 @@ TEST(script_gets_no_basic_challenge)
     guarded_close(&guarded);
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

@@ -174,7 +174,4 @@ static int start(void **state)
     return service_start_with(state, &(struct redis_options){.port = true}, LIST("--workers=2"));
 }
 
-int main(void)
-{
-    return tests_run(start, service_stop);
-}
+RUN_TESTS(start, service_stop)

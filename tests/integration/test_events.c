@@ -363,7 +363,4 @@ TEST(prefix_may_be_a_stream)
     parked_close(stream);
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

@@ -212,7 +212,4 @@ TEST(who_is_cut_off_goes_on_where_it_was)
     free(reader);
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

@@ -32,7 +32,4 @@ TEST(long_ttl_heartbeat_comes_within_a_minute)
     }
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

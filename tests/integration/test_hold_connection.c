@@ -215,7 +215,4 @@ TEST(stop_leaves_the_hold_its_ttl)
     assert_true(comes_to(service->client, "drain", "free", 0));
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

@@ -240,7 +240,4 @@ TEST(etag_changes_with_the_holds)
     answers_with(client, header, "GET /locks/tag", NULL, 200, NULL);
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

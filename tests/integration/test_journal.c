@@ -415,7 +415,4 @@ TEST(grant_after_a_wait_has_waited)
     parked_close(waiting);
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

@@ -104,7 +104,4 @@ TEST(proxies_do_not_pass_it_on)
     }
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

@@ -273,7 +273,4 @@ TEST(what_nobody_uses_is_deleted)
     service_close(&early->service);
 }
 
-int main(void)
-{
-    return tests_run(begin, end);
-}
+RUN_TESTS(begin, end)

@@ -214,7 +214,4 @@ TEST_WITH(lock_held_all_the_while_is_never_missed, forget_all, NULL)
     json_decref(seen);
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

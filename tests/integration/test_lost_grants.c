@@ -241,7 +241,4 @@ TEST_WITH(an_acquire_that_arrives_after_its_take_back_grants_nothing, begin, NUL
     assert_int_equal(hold_count(scene, "belated"), 0);
 }
 
-int main(void)
-{
-    return tests_run(start, proxied_stop);
-}
+RUN_TESTS(start, proxied_stop)

@@ -151,7 +151,4 @@ TEST(quorum_bounds_a_hold)
     on_quorum_close(&story);
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

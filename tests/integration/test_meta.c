@@ -56,7 +56,4 @@ TEST(meta_is_passed_on_to_the_hold_of_a_waiter)
     shows_meta(service->client, "GET /locks/waited");
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

@@ -399,7 +399,4 @@ TEST(without_redis_the_figures_are_told)
     comes_to_hold(client, 1);
 }
 
-int main(void)
-{
-    return tests_run(start, service_stop);
-}
+RUN_TESTS(start, service_stop)

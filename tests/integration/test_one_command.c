@@ -107,7 +107,4 @@ static int start(void **state)
     return service_start_with(state, NULL, LIST("--quarantine=auto", "--workers=2"));
 }
 
-int main(void)
-{
-    return tests_run(start, service_stop);
-}
+RUN_TESTS(start, service_stop)

@@ -259,7 +259,4 @@ TEST(body_of_more_than_64_kib_is_refused)
     }
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

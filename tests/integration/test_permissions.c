@@ -338,7 +338,4 @@ TEST(credentials_are_checked_before_parameters)
     asks_for(client, ((struct as){.principal = "none", .body = large}), "POST /locks/a", 413);
 }
 
-int main(void)
-{
-    return tests_run(start, guarded_stop);
-}
+RUN_TESTS(start, guarded_stop)

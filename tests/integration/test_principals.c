@@ -222,7 +222,4 @@ TEST_WITH(grant_that_no_client_heard_is_taken_back, forget, NULL)
     comes_to_have_been_released(state);
 }
 
-int main(void)
-{
-    return tests_run(start, guarded_stop);
-}
+RUN_TESTS(start, guarded_stop)

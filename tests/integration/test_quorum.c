@@ -683,7 +683,4 @@ TEST(the_same_server_twice_is_refused)
     batond_process_stop(&batond);
 }
 
-int main(void)
-{
-    return tests_run(begin, on_quorum_stop);
-}
+RUN_TESTS(begin, on_quorum_stop)

@@ -274,7 +274,4 @@ TEST_WITH(change_without_any_message_reaches_watcher, all_are_up, NULL)
     parked_close(watcher);
 }
 
-int main(void)
-{
-    return tests_run(begin, on_quorum_stop);
-}
+RUN_TESTS(begin, on_quorum_stop)

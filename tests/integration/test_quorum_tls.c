@@ -127,7 +127,4 @@ TEST(members_of_another_authority_are_refused)
     batond_process_stop(&story->batond);
 }
 
-int main(void)
-{
-    return tests_run(begin, finish);
-}
+RUN_TESTS(begin, finish)

@@ -334,7 +334,4 @@ TEST(a_drain_answers_all)
     on_quorum_close(&story);
 }
 
-int main(void)
-{
-    return tests_run(begin, on_quorum_stop);
-}
+RUN_TESTS(begin, on_quorum_stop)

@@ -40,7 +40,4 @@ TEST(retry_after_short_lease_is_its_end)
                      (http_integer(client, "retry_after_ms") + 999) / 1000);
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

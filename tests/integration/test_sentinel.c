@@ -98,7 +98,4 @@ TEST(switch_is_followed_and_reported)
     batond_close(&batond, client);
 }
 
-int main(void)
-{
-    return tests_run(watched_set_up, watched_tear_down);
-}
+RUN_TESTS(watched_set_up, watched_tear_down)

@@ -324,7 +324,4 @@ TEST(each_worker_is_a_thread)
     put_away(&batond, client);
 }
 
-int main(void)
-{
-    return tests_run(start, stop);
-}
+RUN_TESTS(start, stop)

@@ -178,7 +178,4 @@ TEST(what_is_missing_is_named)
     }
 }
 
-int main(void)
-{
-    return tests_run(start, service_stop);
-}
+RUN_TESTS(start, service_stop)

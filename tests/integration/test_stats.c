@@ -167,7 +167,4 @@ TEST(a_list_is_as_long_as_is_asked_for)
     assert_int_equal(json_array_size(json_object_get(client->reply.json, "longest_holds")), 3);
 }
 
-int main(void)
-{
-    return tests_run(start, guarded_stop);
-}
+RUN_TESTS(start, guarded_stop)

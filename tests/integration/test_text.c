@@ -117,7 +117,4 @@ TEST(other_paths_answer_in_json)
     answers_with(client, "Accept: text/plain", "GET /lockss", NULL, 404, "not_found");
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

@@ -319,7 +319,4 @@ TEST_WITH(stream_of_removed_principal_ends, hold_all, NULL)
     guarded_reload(guarded, PRINCIPALS, LENGTH(PRINCIPALS));
 }
 
-int main(void)
-{
-    return tests_run(start, guarded_stop);
-}
+RUN_TESTS(start, guarded_stop)

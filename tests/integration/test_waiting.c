@@ -261,7 +261,4 @@ TEST(a_wait_can_be_cancelled)
     parked_close(waiter);
 }
 
-int main(void)
-{
-    return tests_run(start, service_stop);
-}
+RUN_TESTS(start, service_stop)

@@ -55,7 +55,4 @@ TEST(malformed_request_id_is_replaced)
     assert_in_range(strlen(http_header(client, "X-Request-Id")), 1, 64);
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

@@ -141,7 +141,4 @@ TEST(many_connections_stay_open_side_by_side)
         close(fds[i]);
 }
 
-int main(void)
-{
-    return tests_run(start, service_stop);
-}
+RUN_TESTS(start, service_stop)

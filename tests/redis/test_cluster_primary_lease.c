@@ -110,7 +110,4 @@ TEST_WITH(who_stood_still_asks_first, set_up, tear_down)
     assert_int_equal(store_fixture_run(store, "return 1", "a", "").outcome, STORE_REPLIED);
 }
 
-int main(void)
-{
-    return tests_run(set_up_all, tear_down_all);
-}
+RUN_TESTS(set_up_all, tear_down_all)

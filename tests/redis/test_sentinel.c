@@ -502,7 +502,4 @@ TEST(over_tls_all_are_verified)
     watched_stop(&watched);
 }
 
-int main(void)
-{
-    return tests_run(watched_set_up, watched_tear_down);
-}
+RUN_TESTS(watched_set_up, watched_tear_down)

@@ -565,7 +565,4 @@ TEST_ON_REDIS_TIME(owner_and_meta_may_be_long_and_binary)
     }
 }
 
-int main(void)
-{
-    return tests_run(scripts_start, scripts_stop);
-}
+RUN_TESTS(scripts_start, scripts_stop)

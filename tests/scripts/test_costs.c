@@ -317,7 +317,4 @@ TEST_ON_REDIS_TIME(vouching_costs_few_calls_for_each_name)
     vouching_for(*state, 2, 2, 4, "hget", "hset");
 }
 
-int main(void)
-{
-    return tests_run(scripts_start, scripts_stop);
-}
+RUN_TESTS(scripts_start, scripts_stop)

@@ -98,7 +98,4 @@ TEST_WITH_CLOCK(keys_of_others_are_passed_over)
     assert_int_equal(count(scripts), 1);
 }
 
-int main(void)
-{
-    return tests_run(scripts_start, scripts_stop);
-}
+RUN_TESTS(scripts_start, scripts_stop)

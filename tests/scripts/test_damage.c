@@ -663,7 +663,4 @@ TEST_ON_REDIS_TIME(an_end_that_was_cut_off_frees_nobody_else)
     assert_true(cuts > 0);
 }
 
-int main(void)
-{
-    return tests_run(scripts_start, scripts_stop);
-}
+RUN_TESTS(scripts_start, scripts_stop)

@@ -160,7 +160,4 @@ TEST_WITH_CLOCK(end_begins_an_epoch_where_there_is_a_quarantine)
     assert_int_equal(seen.until, 0);
 }
 
-int main(void)
-{
-    return tests_run(scripts_start, scripts_stop);
-}
+RUN_TESTS(scripts_start, scripts_stop)

@@ -280,7 +280,4 @@ TEST_WITH(nobody_new_waits_or_watches, clean, NULL)
     }
 }
 
-int main(void)
-{
-    return tests_run(scripts_start, scripts_stop);
-}
+RUN_TESTS(scripts_start, scripts_stop)

@@ -402,7 +402,4 @@ TEST_WITH_CLOCK(a_listing_is_not_disturbed_by_the_ready_check)
     assert_int_equal(list_all(scripts, "baton:{*}", 100, 2000, seen, 1), 1);
 }
 
-int main(void)
-{
-    return tests_run(scripts_start, scripts_stop);
-}
+RUN_TESTS(scripts_start, scripts_stop)

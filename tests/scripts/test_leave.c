@@ -371,7 +371,4 @@ TEST_WITH_CLOCK(a_place_that_was_kept_outlives_a_late_message)
     assert_true(holds(scripts, "a"));
 }
 
-int main(void)
-{
-    return tests_run(scripts_start, scripts_stop);
-}
+RUN_TESTS(scripts_start, scripts_stop)

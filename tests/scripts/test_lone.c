@@ -442,7 +442,4 @@ TEST_WITH(lone_waiter_keeps_its_place, set_up, tear_down)
     assert_int_equal(inspect(scripts, "n", "a").mine, 1);
 }
 
-int main(void)
-{
-    return tests_run(scripts_start, scripts_stop);
-}
+RUN_TESTS(scripts_start, scripts_stop)

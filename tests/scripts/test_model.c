@@ -796,7 +796,4 @@ TEST_ON_REDIS_TIME(the_scripts_do_what_the_model_says)
     free(run);
 }
 
-int main(void)
-{
-    return tests_run(scripts_start, scripts_stop);
-}
+RUN_TESTS(scripts_start, scripts_stop)

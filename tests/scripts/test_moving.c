@@ -491,7 +491,4 @@ TEST(all_keys_of_a_name_are_in_one_slot)
     }
 }
 
-int main(void)
-{
-    return tests_run(set_up, tear_down);
-}
+RUN_TESTS(set_up, tear_down)

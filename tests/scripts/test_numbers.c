@@ -227,7 +227,4 @@ TEST_ON_REDIS_TIME(a_lone_hold_costs_three_commands)
     assert_in_range(lines, 6, 7);
 }
 
-int main(void)
-{
-    return tests_run(scripts_start, scripts_stop);
-}
+RUN_TESTS(scripts_start, scripts_stop)

@@ -515,7 +515,4 @@ TEST_WITH_CLOCK(numbers_of_ends_grow_where_the_newest_were_lost)
     }
 }
 
-int main(void)
-{
-    return tests_run(scripts_start, scripts_stop);
-}
+RUN_TESTS(scripts_start, scripts_stop)

@@ -312,7 +312,4 @@ TEST_WITH_CLOCK(a_release_at_a_suspect_server_claims_nothing)
     assert_int_equal(inspect(scripts, "n", "").waiters, 2);
 }
 
-int main(void)
-{
-    return tests_run(scripts_start, scripts_stop);
-}
+RUN_TESTS(scripts_start, scripts_stop)

@@ -62,7 +62,4 @@ TEST_WITH_CLOCK(a_fence_that_comes_late_lowers_no_later_one)
     assert_int_equal(inspect(scripts, "n", "").version, told);
 }
 
-int main(void)
-{
-    return tests_run(scripts_start, scripts_stop);
-}
+RUN_TESTS(scripts_start, scripts_stop)

@@ -603,7 +603,4 @@ TEST_WITH_CLOCK(a_server_whose_queue_was_lost_is_told)
                   "granted");
 }
 
-int main(void)
-{
-    return tests_run(scripts_start, scripts_stop);
-}
+RUN_TESTS(scripts_start, scripts_stop)

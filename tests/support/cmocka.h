@@ -32,9 +32,16 @@ void _fail(const char *const file, const int line) __attribute__((noreturn)); /*
 /* Adds a test. They run in the order of their lines. */
 void tests_add(struct CMUnitTest test, int line);
 
-/* Runs the tests, between the setup and the teardown of all, which may be NULL; if BATON_TEST is
- * set, those alone whose name fits its pattern. Returns what main returns. A program that needs no
- * more has its main from tests/support/main.c. */
+/* The main of a program whose tests share a setup and a teardown, which may be NULL. A program
+ * without either has it from tests/support/main.c. */
+#define RUN_TESTS(setup, teardown)                                                                 \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        return tests_run(setup, teardown);                                                         \
+    }
+
+/* Runs the tests; if BATON_TEST is set, those alone whose name fits its pattern. Returns what main
+ * returns. */
 int tests_run(CMFixtureFunction setup, CMFixtureFunction teardown);
 
 /* A text that is missing fails the test. cmocka's own would crash it. */

@@ -113,7 +113,4 @@ TEST(without_its_primary_a_name_is_503_within_a_second)
     on_cluster_answers_again(all, name);
 }
 
-int main(void)
-{
-    return tests_run(on_cluster_start, on_cluster_stop);
-}
+RUN_TESTS(on_cluster_start, on_cluster_stop)

@@ -103,7 +103,4 @@ TEST(others_do_not_wait_for_replicas)
     assert_true(quantile(beside, PROBES, 99) < TIMEOUT_MS * 1000 / 2);
 }
 
-int main(void)
-{
-    return tests_run(start, stop);
-}
+RUN_TESTS(start, stop)

@@ -125,7 +125,4 @@ TEST(heartbeats_go_on_while_redis_is_away)
     parked_close(held.stream);
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

@@ -28,7 +28,4 @@ TEST(longest_wait_is_answered_behind_proxies)
         front_stop(&fronts[i]);
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

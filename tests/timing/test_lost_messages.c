@@ -101,7 +101,4 @@ TEST(a_lost_word_of_a_change_costs_half_a_lease)
     assert_in_range(await(scene, watcher, 200, begun), 0, LEASE_MS / 2 + LATE_MS);
 }
 
-int main(void)
-{
-    return tests_run(start, proxied_stop);
-}
+RUN_TESTS(start, proxied_stop)

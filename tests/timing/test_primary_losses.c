@@ -131,7 +131,4 @@ TEST(a_primary_without_a_lease_of_primaries_is_left)
     clustered_stop(&clustered);
 }
 
-int main(void)
-{
-    return tests_run(watched_set_up, watched_tear_down);
-}
+RUN_TESTS(watched_set_up, watched_tear_down)

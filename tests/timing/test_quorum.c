@@ -80,7 +80,4 @@ TEST(three_away_is_503_within_a_second)
     await_up(story->client, "5 of 5");
 }
 
-int main(void)
-{
-    return tests_run(begin, on_quorum_stop);
-}
+RUN_TESTS(begin, on_quorum_stop)
