@@ -21,8 +21,4 @@ void baseline_close(struct baseline *baseline);
 /* From sending the LPUSH to having the reply to a BLPOP that was there `pause_ms` before, in us. */
 int64_t baseline_hand_over(struct baseline *baseline, int64_t pause_ms);
 
-/* So many clients pass one element around for so long, each with BLPOP and then LPUSH. Returns how
- * often it was passed in a second. */
-double baseline_contend(const char *redis, const struct run *run, size_t clients, int64_t ms);
-
 #endif

@@ -4,7 +4,6 @@
 #   start     from starting batond, and from `make run`, to a held lock
 #   handover  from a DELETE to the 201 of the client that waits, beside BLPOP and LPUSH
 #   parked    what 15,000 parked clients cost, and a hand-over among them; and 5,000 on one name
-#   contended hand-overs a second among 2, 64 and 1,000 clients, in order, beside BLPOP
 #   processor what an acquire takes of batond's processor time and of Redis', beside a bare server on
 #             libmicrohttpd and webdis; with BEFORE=/another/batond also beside that one; ROUNDS=5
 #   confirm   acquires a second and their median latency, confirmed by replicas beside not confirmed
@@ -87,15 +86,6 @@ part_parked() {
         end "$launched_pid"
     done
     end "$empty_pid"
-}
-
-part_contended() {
-    local clients
-    launch contended
-    for clients in 2 64 1000; do
-        load contend --url "$launched" --clients $clients --rounds 3 --seconds 2
-    done
-    end "$launched_pid"
 }
 
 start_replica() { # of that Redis
@@ -223,7 +213,7 @@ part_cli() {
 }
 
 parts=("$@")
-((${#parts[@]})) || parts=(start handover parked contended processor confirm engines cli code)
+((${#parts[@]})) || parts=(start handover parked processor confirm engines cli code)
 start_redis
 for part in "${parts[@]}"; do
     echo "== $part"

@@ -11,7 +11,7 @@ static const struct mode {
 } MODES[] = {
     {"handover", mode_handover, "how long a hand-over takes; each --url in turn, beside BLPOP"},
     {"park", mode_park, "what parked clients cost; a second --url stays empty, to compare with"},
-    {"contend", mode_contend, "hand-overs a second among many, in order, beside BLPOP"},
+    {"contend", mode_contend, "whether many are granted one lock in order, by MONITOR"},
     {"pairs", mode_pairs, "what each connection asks by itself, as fast as it is answered"},
     {"contest", mode_contest, "when each of many clients asked, was granted and released"},
 };

@@ -1,8 +1,7 @@
-#include "tests/bench/baseline.h"
 #include "tests/bench/caller.h"
 #include "tests/bench/modes.h"
 #include "tests/bench/monitor.h"
-#include "tests/bench/samples.h"
+#include "tests/bench/run.h"
 
 #include "tests/support/clock.h"
 
@@ -29,17 +28,15 @@ struct turn {
 
 struct contention {
     struct run *run;
-    size_t name;
     struct contender *contenders;
     size_t count;
     int epoll;
-    redisContext *monitor; /* NULL: nobody checks the order */
-    redisContext *link;    /* with a monitor */
+    redisContext *monitor;
+    redisContext *link;
     int64_t arrivals;
-    struct turn *turns; /* by number of the token; only with a monitor */
+    struct turn *turns; /* by number of the token */
     size_t room;
     const char *wait;
-    int64_t grants;
 };
 
 static struct turn *turn_of(struct contention *contention, size_t number)
@@ -95,7 +92,7 @@ static void ask(struct contention *contention, struct contender *contender)
         snprintf(query, sizeof query, "?ttl=10s&wait=%s", contention->wait);
     }
     run_token(contention->run, contender->token, token);
-    run_target(contention->run, contention->name, query, target);
+    run_target(contention->run, 0, query, target);
     int result =
         caller_send(&contender->caller, contender->holds ? "DELETE" : "POST", target, token);
     if (result < 0)
@@ -112,12 +109,8 @@ static void serve(struct contention *contention, struct contender *contender)
     if (contender->caller.status != (contender->holds ? 200 : 201))
         errx(2, "%d: %s", contender->caller.status, contender->caller.body);
     contender->holds = !contender->holds;
-    if (contender->holds) {
-        contention->grants++;
-        if (contention->monitor)
-            turn_of(contention, contender->token)->fence =
-                caller_integer(&contender->caller, "fence");
-    }
+    if (contender->holds)
+        turn_of(contention, contender->token)->fence = caller_integer(&contender->caller, "fence");
     ask(contention, contender);
 }
 
@@ -142,16 +135,13 @@ static void watch(const struct contention *contention, int fd, void *who)
         err(2, "epoll_ctl");
 }
 
-/* Returns the grants in a second, which the clients get on a name of their own. */
-static double contend(struct contention *contention, const struct sockaddr_in *server, int64_t ms)
+static void contend(struct contention *contention, const struct sockaddr_in *server, int64_t ms)
 {
     contention->epoll = epoll_create1(EPOLL_CLOEXEC);
-    contention->name++;
     contention->contenders = calloc(contention->count, sizeof *contention->contenders);
     if (!contention->contenders)
         err(2, "contend");
-    if (contention->monitor)
-        watch(contention, contention->monitor->fd, NULL);
+    watch(contention, contention->monitor->fd, NULL);
     for (size_t i = 0; i < contention->count; i++) {
         struct contender *contender = &contention->contenders[i];
         int result = caller_open(&contender->caller, server);
@@ -160,18 +150,13 @@ static double contend(struct contention *contention, const struct sockaddr_in *s
         watch(contention, contender->caller.fd, contender);
         ask(contention, contender);
     }
-    int64_t start = clock_us();
-    contention->grants = 0;
-    while (clock_us() < start + ms * 1000)
+    for (int64_t end = clock_ms() + ms; clock_ms() < end;)
         serve_all(contention);
-    double rate = (double)contention->grants * 1e6 / (double)(clock_us() - start);
-    if (contention->monitor)
-        catch_up(contention);
+    catch_up(contention);
     for (size_t i = 0; i < contention->count; i++)
         caller_close(&contention->contenders[i].caller);
     free(contention->contenders);
     close(contention->epoll);
-    return rate;
 }
 
 /* Who was never granted comes last. */
@@ -201,26 +186,6 @@ static void check_order(struct contention *contention, struct figures *figures)
                    (long long)grants);
 }
 
-static void measure(const struct options *options, struct contention *contention,
-                    const struct sockaddr_in *server)
-{
-    struct samples ours = {0}, bare = {0};
-    int64_t ms = options->seconds * 1000;
-    for (int64_t i = 0; i < options->rounds; i++) {
-        samples_add(&ours, (int64_t)contend(contention, server, ms));
-        samples_add(&bare, (int64_t)baseline_contend(options->redis, contention->run,
-                                                     contention->count, ms));
-    }
-    double median = (double)samples_percentile(&ours, 50);
-    double median_bare = (double)samples_percentile(&bare, 50);
-    figure_plain(median, "a second", "hand-overs among %zu clients, median of %zu rounds",
-                 contention->count, ours.count);
-    figure_plain(median_bare, "a second", "the same by BLPOP/LPUSH");
-    figure_plain(median_bare / median, "", "BLPOP's beside ours");
-    samples_clear(&ours);
-    samples_clear(&bare);
-}
-
 void mode_contend(const struct options *options, struct figures *figures)
 {
     options_need(options, 1, 1, 0);
@@ -229,12 +194,9 @@ void mode_contend(const struct options *options, struct figures *figures)
     struct sockaddr_in server = caller_address(options->urls[0]);
     struct contention contention = {
         .run = &run, .count = (size_t)options->clients, .wait = options->wait};
-    if (options->rounds > 0)
-        measure(options, &contention, &server);
-
     contention.monitor = monitor_open(options->redis);
     contention.link = plain_connect(options->redis);
-    contend(&contention, &server, options->seconds * 1000 / 2);
+    contend(&contention, &server, options->seconds * 1000);
     check_order(&contention, figures);
     redisFree(contention.monitor);
     redisFree(contention.link);

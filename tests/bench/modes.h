@@ -11,7 +11,7 @@ void mode_handover(const struct options *options, struct figures *figures);
 /* What many parked clients cost, and what a hand-over among them. */
 void mode_park(const struct options *options, struct figures *figures);
 
-/* Many clients that want one lock all the time, beside as many that pass an element around. */
+/* Many clients that want one lock all the time: whether each is granted it in its turn. */
 void mode_contend(const struct options *options, struct figures *figures);
 
 /* Connections that ask one thing after the other of any server, each for itself: of Baton, and of

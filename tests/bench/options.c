@@ -32,8 +32,6 @@ static const struct row {
     {"wait", TEXT, AT(wait), "50s", "how long they wait at most; see batond's --max-wait"},
     {"clients", NUMBER, AT(clients), "64",
      "contend: clients that want the lock; pairs, contest: connections"},
-    {"rounds", NUMBER, AT(rounds), "3",
-     "contend: measurements, each beside one of BLPOP; 0: order only"},
     {"seconds", NUMBER, AT(seconds), "3",
      "contend, pairs, contest: how long each takes; park: how long to do nothing"},
 #undef AT

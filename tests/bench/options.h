@@ -23,7 +23,6 @@ struct options {
     int64_t names;
     int64_t waiters;
     int64_t clients;
-    int64_t rounds;
     int64_t seconds;
     int64_t fresh;
 };
