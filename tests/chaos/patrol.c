@@ -121,7 +121,7 @@ static struct event *ask_once(struct visit *visit, enum operation operation, con
     http_request(http, &(struct http_call){.method = METHODS[operation],
                                            .path = visit->path,
                                            .body = body,
-                                           .headers = (const char *const[]){visit->header, NULL},
+                                           .headers = LIST(visit->header),
                                            .timeout_ms = ANSWER_MS + wait_ms});
     event->received = clock_us();
     event->outcome = reply_outcome(event, http->reply.status, http->reply.json);

@@ -11,13 +11,13 @@ enum { PATIENCE_MS = 40000, LOOK_MS = 20 };
 void sides_start(struct sides *sides, const struct hosts *hosts, int first_host, const char *url,
                  const char *const *flags)
 {
-    static const char *const ENVIRONMENT[] = {"BATON_QUARANTINE=auto", NULL};
     *sides = (struct sides){.hosts = hosts, .first_host = first_host};
     for (int i = 0; i < SIDES; i++) {
         hosts_enter(hosts, sides_host(sides, i));
-        batond_process_start(&sides->batond[i],
-                             &(struct batond_options){
-                                 .redis_url = url, .arguments = flags, .environment = ENVIRONMENT});
+        batond_process_start(&sides->batond[i], &(struct batond_options){
+                                                    .redis_url = url,
+                                                    .arguments = flags,
+                                                    .environment = LIST("BATON_QUARANTINE=auto")});
         hosts_leave(hosts);
     }
 }

@@ -216,7 +216,6 @@ static void go_on_through_a_jump(void **state)
 static void a_replica_with_another_time_is_promoted(void **state)
 {
     enum { TTL_MS = 6000, AHEAD_S = 60, TRIES_MS = 60000 };
-    static const char *const FLAGS[] = {"--confirm=replicas:2", "--quarantine=auto", NULL};
     struct jumping_clock clock;
     enum { SERVERS = WATCHED_SERVERS + WATCHED_SENTINELS };
     struct hosts hosts;
@@ -231,7 +230,8 @@ static void a_replica_with_another_time_is_promoted(void **state)
     for (int i = 1; i < WATCHED_SERVERS; i++)
         options.environment[i] = clock.environment;
     watched_start(&watched, &options);
-    sides_start(&sides, &hosts, SERVERS, watched.url, FLAGS);
+    sides_start(&sides, &hosts, SERVERS, watched.url,
+                LIST("--confirm=replicas:2", "--quarantine=auto"));
     sides_await_ready(&sides, NULL);
     hosts_enter(&hosts, sides_host(&sides, 0));
     struct http_client *http = http_client_new(sides.batond[0].url);

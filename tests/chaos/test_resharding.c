@@ -44,14 +44,14 @@ struct scene {
 
 static void start(struct scene *scene, const char *confirm)
 {
-    const char *const flags[] = {"--workers=2", "--claim-window=1s", "--waiter-lease=5s", confirm,
-                                 NULL};
     scene->seed = seed_choose();
     clustered_start(&scene->clustered, NULL);
     struct patrol_plan plan = {
         .seed = scene->seed, .clients = CLIENTS, .names = NAMES, .ttl_ms = TTL_MS};
     for (int i = 0; i < PATROL_SERVERS; i++) {
-        scene->http[i] = batond_open(&scene->batond[i], scene->clustered.url, flags);
+        scene->http[i] =
+            batond_open(&scene->batond[i], scene->clustered.url,
+                        LIST("--workers=2", "--claim-window=1s", "--waiter-lease=5s", confirm));
         plan.urls[i] = scene->batond[i].url;
         assert_true(comes_to_answer(scene->http[i], "/readyz", 200, READY_MS));
     }

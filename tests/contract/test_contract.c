@@ -298,8 +298,8 @@ static size_t run_cases_at(struct fixture *fixture, const char *redis_url,
 /* A batond whose grants a replica is to confirm, and there is none. */
 static size_t run_alone_cases(struct fixture *fixture, json_t *promises)
 {
-    static const char *const ARGUMENTS[] = {"--confirm=replicas:1", "--confirm-timeout=20ms", NULL};
-    return run_cases_at(fixture, fixture->redis.url, ARGUMENTS, ALONE, promises);
+    return run_cases_at(fixture, fixture->redis.url,
+                        LIST("--confirm=replicas:1", "--confirm-timeout=20ms"), ALONE, promises);
 }
 
 /* A batond of a quorum, of which nobody is there: what it does not offer, it refuses all the same.

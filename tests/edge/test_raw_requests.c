@@ -39,9 +39,7 @@ static struct edge *start_with(const char *const *arguments)
 /* A batond that waits for the rest of a request, and the proxies. */
 static int start_patient(void **state)
 {
-    static const char *const arguments[] = {"--workers=1", "--head-timeout=10m",
-                                            "--body-timeout=10m", NULL};
-    struct edge *edge = start_with(arguments);
+    struct edge *edge = start_with(LIST("--workers=1", "--head-timeout=10m", "--body-timeout=10m"));
     int ports[FRONT_REPLICAS] = {edge->batond.port, edge->batond.port};
     front_start(&edge->haproxy, FRONT_HAPROXY, ports);
     front_start(&edge->nginx, FRONT_NGINX, ports);
@@ -53,9 +51,7 @@ static int start_patient(void **state)
 /* One that does not wait for long. */
 static int start_hasty(void **state)
 {
-    static const char *const arguments[] = {"--workers=1", "--head-timeout=1s", "--body-timeout=1s",
-                                            NULL};
-    *state = start_with(arguments);
+    *state = start_with(LIST("--workers=1", "--head-timeout=1s", "--body-timeout=1s"));
     return 0;
 }
 

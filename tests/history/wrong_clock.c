@@ -19,11 +19,10 @@ void wrong_clock_start(struct batond_process *batond, const char *redis_url,
     snprintf(address, sizeof address, "ASAN_OPTIONS=%s%sverify_asan_link_order=0",
              options ? options : "", options ? ":" : "");
     batond_process_start(
-        batond,
-        &(struct batond_options){.redis_url = redis_url,
-                                 .arguments = (const char *const[]){"--workers=2", NULL},
-                                 .environment = (const char *const[]){
-                                     clock->environment[0], clock->environment[1], address, NULL}});
+        batond, &(struct batond_options){
+                    .redis_url = redis_url,
+                    .arguments = LIST("--workers=2"),
+                    .environment = LIST(clock->environment[0], clock->environment[1], address)});
 }
 
 void wrong_clock_assert(struct http_client *http, long seconds)

@@ -109,7 +109,7 @@ TEST(refusal_says_how_to_wait)
 TEST(refusal_names_no_wait_beyond_max_wait)
 {
     struct service service;
-    service_open(&service, NULL, (const char *const[]){"--max-wait=20s", NULL});
+    service_open(&service, NULL, LIST("--max-wait=20s"));
     answers(service.client, "POST /locks/short?ttl=2s", NULL, 201, NULL);
     answers(service.client, "POST /locks/short", NULL, 409, "locked");
     asks_as_the_detail_says(service.client, "short");

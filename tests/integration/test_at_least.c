@@ -173,9 +173,8 @@ TEST(end_of_a_connection_leaves_the_name_taken)
 /* Nothing is granted after a loss of Redis' data until the name would have been free. */
 TEST(quarantine_lasts_as_long_as_a_name_stays_taken)
 {
-    static const char *const FLAGS[] = {"--quarantine=auto", "--workers=1", NULL};
     struct service service;
-    service_open(&service, NULL, FLAGS);
+    service_open(&service, NULL, LIST("--quarantine=auto", "--workers=1"));
     answers_token(service.client, TOKEN, "POST /locks/lost?ttl=10s&at_least=1h", NULL, 201, NULL);
     release_lock(service.client, TOKEN, "lost");
     answers(service.client, "GET /quarantine", NULL, 200, NULL);
@@ -185,9 +184,8 @@ TEST(quarantine_lasts_as_long_as_a_name_stays_taken)
 
 TEST(quorum_keeps_the_name_taken)
 {
-    static const char *const FLAGS[] = {"--workers=1", NULL};
     struct on_quorum story;
-    on_quorum_open(&story, 2, FLAGS);
+    on_quorum_open(&story, 2, LIST("--workers=1"));
     answers_token(story.client, TOKEN, "POST /locks/q?ttl=10s&at_least=1h&owner=job", NULL, 201,
                   NULL);
     assert_true(http_integer(story.client, "ttl_ms") > HOUR_MS / 2);

@@ -58,7 +58,7 @@ TEST(check_of_ready_batond_exits_with_0)
     char any[40];
     is_told(place_of(service), NULL, 0, "ready");
     snprintf(any, sizeof any, "0.0.0.0:%d", service->batond.port);
-    is_told(any, (const char *const[]){"--allow-anonymous", NULL}, 0, "ready");
+    is_told(any, LIST("--allow-anonymous"), 0, "ready");
 }
 
 /* It would stop the next start. */
@@ -76,13 +76,11 @@ TEST(check_names_invalid_file)
     snprintf(authorities, sizeof authorities, "--redis-ca=%s", path);
     principals_file_put(
         path, "{\"principals\": [{\"name\": \"ci\", \"sha256\": \"00\", \"rules\": []}]}", 0600);
-    is_refused(place_of(service), (const char *const[]){tokens, NULL},
-               "principals[0].sha256: expected 64");
-    is_refused(place_of(service), (const char *const[]){certificate, key, NULL}, "bad.json");
-    is_refused(place_of(service), (const char *const[]){TO_REDIS, authorities, NULL},
-               "--redis-ca: cannot use ");
+    is_refused(place_of(service), LIST(tokens), "principals[0].sha256: expected 64");
+    is_refused(place_of(service), LIST(certificate, key), "bad.json");
+    is_refused(place_of(service), LIST(TO_REDIS, authorities), "--redis-ca: cannot use ");
     principals_file_put(path, "{\"principals\": []}", 0600);
-    is_told(place_of(service), (const char *const[]){tokens, NULL}, 0, "ready");
+    is_told(place_of(service), LIST(tokens), 0, "ready");
     temp_dir_remove(&dir);
 }
 
@@ -92,15 +90,14 @@ TEST(check_asks_by_ipv6)
     struct batond_process batond;
     char any[40];
     batond_process_start(
-        &batond, &(struct batond_options){.redis_url = service->redis.url,
-                                          .arguments = (const char *const[]){"--listen", "[::]:0",
-                                                                             "--allow-anonymous",
-                                                                             "--workers=1", NULL}});
+        &batond, &(struct batond_options){
+                     .redis_url = service->redis.url,
+                     .arguments = LIST("--listen", "[::]:0", "--allow-anonymous", "--workers=1")});
     snprintf(any, sizeof any, "[::]:%d", batond.port);
     struct http_client *client = http_client_new(batond.url);
     assert_true(comes_to_answer(client, "/readyz", 200, CLOCK_HANG_MS));
     http_client_free(client);
-    is_told(any, (const char *const[]){"--allow-anonymous", NULL}, 0, "ready");
+    is_told(any, LIST("--allow-anonymous"), 0, "ready");
     assert_int_equal(batond_process_stop(&batond), 0);
 }
 
@@ -118,10 +115,9 @@ static void assert_check_warns(struct service *service, const char *warning)
 {
     struct batond_process check;
     batond_process_launch(
-        &check, &(struct batond_options){
-                    .redis_url = service->redis.url,
-                    .arguments = (const char *const[]){"--check", "--redis-keeps=all", "--listen",
-                                                       place_of(service), NULL}});
+        &check, &(struct batond_options){.redis_url = service->redis.url,
+                                         .arguments = LIST("--check", "--redis-keeps=all",
+                                                           "--listen", place_of(service))});
     assert_true(process_wait(&check.process, CLOCK_HANG_MS));
     char *output = process_output(&check.process);
     if (process_exit_code(&check.process) != 0 || !strstr(output, "ready") ||
@@ -163,10 +159,9 @@ TEST(start_warns_of_redis_that_loses_holds_when_restarted)
                                                            "-config"));
     snprintf(url, sizeof url, "unix://some:p@%s", service->redis.socket);
     for (int may_ask = 0; may_ask < 2; may_ask++) {
-        batond_process_start(
-            &batond, &(struct batond_options){.redis_url = may_ask ? service->redis.url : url,
-                                              .arguments = (const char *const[]){
-                                                  "--workers=1", "--redis-keeps=all", NULL}});
+        batond_process_start(&batond, &(struct batond_options){
+                                          .redis_url = may_ask ? service->redis.url : url,
+                                          .arguments = LIST("--workers=1", "--redis-keeps=all")});
         assert_true(process_wait_line(&batond.process, "redis-keeps is all, but appendonly is no",
                                       NULL, NULL, 0, CLOCK_HANG_MS));
         assert_int_equal(batond_process_stop(&batond), 0);
@@ -193,16 +188,15 @@ TEST(check_refuses_settings_that_stop_a_start)
     };
     const struct service *service = *state;
     for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++)
-        is_refused(place_of(service), (const char *const[]){WRONG[i].flag, NULL}, WRONG[i].said);
-    is_told(place_of(service), (const char *const[]){"--redis-url=redis://:pw@h:6379/1", NULL}, 0,
-            "ready");
+        is_refused(place_of(service), LIST(WRONG[i].flag), WRONG[i].said);
+    is_told(place_of(service), LIST("--redis-url=redis://:pw@h:6379/1"), 0, "ready");
 }
 
 TEST(check_of_settings_alone_asks_no_batond)
 {
     static const char CONFIG[] = "--check=config";
     says(CONFIG, "127.0.0.1:0", NULL, 0, "the settings are fine");
-    says(CONFIG, "127.0.0.1:1", (const char *const[]){"--redis-url=redis://127.0.0.1:1", NULL}, 0,
+    says(CONFIG, "127.0.0.1:1", LIST("--redis-url=redis://127.0.0.1:1"), 0,
          "the settings are fine");
 }
 
@@ -222,7 +216,7 @@ TEST(check_asks_https_by_https)
 {
     struct service *service = *state;
     struct secure secure;
-    secure_open(&secure, true, (const char *const[]){"--workers=1", NULL});
+    secure_open(&secure, true, LIST("--workers=1"));
     const char *place = secure.batond.url + strlen("https://");
     const char *files[] = {"--tls-cert", secure.server.file, "--tls-key", secure.server.key, NULL};
     secure.client->tls = &secure.tls;

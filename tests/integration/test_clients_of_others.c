@@ -86,7 +86,7 @@ TEST(request_at_the_end_of_an_idle_connection_is_whole_or_nothing)
     struct service service;
     char text[1024];
     int answered = 0, closed_first = 0;
-    service_open(&service, NULL, (const char *const[]){"--idle-timeout=100ms", NULL});
+    service_open(&service, NULL, LIST("--idle-timeout=100ms"));
     for (int i = 0; i < ROUNDS; i++) {
         bool closed = false;
         int fd = raw_connect(service.batond.port);

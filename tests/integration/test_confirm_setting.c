@@ -89,10 +89,9 @@ TEST(a_primary_that_becomes_a_replica_confirms_nothing)
  * that it has then. */
 TEST(a_primary_that_forgot_meanwhile_confirms_nothing)
 {
-    static const char *const PATIENT[] = {"--confirm=replicas:1", "--confirm-timeout=4s", NULL};
     struct replicated all;
     struct redis_process empty;
-    replicated_open(&all, WAY_MS, PATIENT);
+    replicated_open(&all, WAY_MS, LIST("--confirm=replicas:1", "--confirm-timeout=4s"));
     redis_process_start(&empty, &(struct redis_options){.port = true});
     answers(all.client, "POST /locks/warm", NULL, 201, NULL);
     for (int i = 0; i < REPLICAS; i++)
@@ -122,7 +121,6 @@ TEST(a_primary_that_forgot_meanwhile_confirms_nothing)
  * for a moment where a name or a balancer in front of Redis has changed. */
 TEST(another_server_cannot_confirm)
 {
-    static const char *const SHORT[] = {"--confirm-timeout=400ms", NULL};
     struct replicated all;
     struct redis_process lone;
     struct wire_delay front;
@@ -131,7 +129,7 @@ TEST(another_server_cannot_confirm)
     redis_process_start(&lone, &(struct redis_options){.port = true});
     wire_delay_start(&front, lone.port, 0);
     snprintf(url, sizeof url, "redis://127.0.0.1:%d", front.port);
-    all.client = batond_open(&all.batond, url, SHORT);
+    all.client = batond_open(&all.batond, url, LIST("--confirm-timeout=400ms"));
     answers(all.client, "POST /locks/here", NULL, 201, NULL);
     front.target = all.primary.port; /* of new connections: that which asks is made only now */
     answers(all.client, "POST /locks/there?confirm=replicas:1", NULL, 503, "unconfirmed");
@@ -207,11 +205,11 @@ TEST(a_user_that_may_not_ask_who_answers_is_told_what_to_allow)
 /* Where keys begin with nothing of their own, Redis may have others that are called like a word. */
 TEST(no_key_of_others_is_written_to)
 {
-    static const char *const BARE[] = {"--confirm=replicas:1", "--key-prefix=", NULL};
     struct replicated all;
     replicated_start(&all, WAY_MS);
     freeReplyObject(redis_process_command(&all.primary, "SET confirm 77"));
-    all.client = batond_open(&all.batond, all.primary.port_url, BARE);
+    all.client = batond_open(&all.batond, all.primary.port_url,
+                             LIST("--confirm=replicas:1", "--key-prefix="));
     answers(all.client, "POST /locks/bare", NULL, 201, NULL);
     redisReply *reply = redis_process_command(&all.primary, "GET confirm");
     assert_string_equal(reply->str, "77");
@@ -230,9 +228,10 @@ TEST(it_is_said_at_start_what_redis_lacks)
     assert_false(logs(&all.batond, "but Redis has"));
     replicated_close(&all);
 
-    static const char *const LEAST[] = {"--min-replicas-to-write", "1", NULL};
     redis_process_start(&lone,
-                        &(struct redis_options){.durable = true, .port = true, .arguments = LEAST});
+                        &(struct redis_options){.durable = true,
+                                                .port = true,
+                                                .arguments = LIST("--min-replicas-to-write", "1")});
     batond_process_start(&batond,
                          &(struct batond_options){.redis_url = lone.url, .arguments = TWO});
     assert_true(comes_to_log(&batond, "confirm is replicas:2, but Redis has 0"));

@@ -7,9 +7,8 @@ enum { WAY_MS = 1, PATIENCE_MS = CLOCK_HANG_MS };
 /* What it took to confirm a hold is no part of the time that is left to renew it. */
 TEST(a_stream_that_was_confirmed_late_is_renewed_in_time)
 {
-    static const char *const SLOW[] = {"--confirm=replicas:2", "--confirm-timeout=10s", NULL};
     struct replicated all;
-    replicated_open(&all, WAY_MS, SLOW);
+    replicated_open(&all, WAY_MS, LIST("--confirm=replicas:2", "--confirm-timeout=10s"));
     answers(all.client, "POST /locks/warm", NULL, 201, NULL);
     redis_process_freeze(&all.replicas[0]);
     struct parked *stream =
@@ -29,9 +28,8 @@ TEST(a_stream_that_was_confirmed_late_is_renewed_in_time)
 TEST(a_stream_goes_on_though_replicas_are_far_away)
 {
     enum { FAR_MS = 1200 };
-    static const char *const SLOW[] = {"--confirm=replicas:2", "--confirm-timeout=10s", NULL};
     struct replicated all;
-    replicated_open(&all, WAY_MS, SLOW);
+    replicated_open(&all, WAY_MS, LIST("--confirm=replicas:2", "--confirm-timeout=10s"));
     struct parked *stream =
         parked_send(all.batond.port, NULL, "POST /locks/far?hold=connection&ttl=6s", NULL);
     assert_true(parked_hears(stream, "\"granted\"", PATIENCE_MS));

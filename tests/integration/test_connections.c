@@ -42,12 +42,11 @@ enum { SHARE = 8, MORE = 4, MEANWHILE_MS = 300, IDLE_LEAST_MS = 1000 };
 
 TEST(address_has_its_share_of_all_workers)
 {
-    static const char *const BOUNDS[] = {
-        "--workers=3", "--trusted-proxies=", "--max-connections-per-address=8", NULL};
     struct service service;
     int fds[SHARE + MORE];
     char line[512];
-    service_open(&service, NULL, BOUNDS);
+    service_open(&service, NULL,
+                 LIST("--workers=3", "--trusted-proxies=", "--max-connections-per-address=8"));
     for (int i = 0; i < SHARE + MORE; i++) {
         fds[i] = ask(service.batond.port);
         assert_int_equal(hear(fds[i], CLOCK_HANG_MS), i < SHARE ? 200 : 429);
@@ -69,7 +68,7 @@ TEST(address_has_its_share_of_all_workers)
  * more. */
 static int ask_when_full(struct service *service, const char *workers, int fds[SHARE])
 {
-    service_open(service, NULL, (const char *const[]){workers, "--max-connections=8", NULL});
+    service_open(service, NULL, LIST(workers, "--max-connections=8"));
     for (int i = 0; i < SHARE; i++) {
         fds[i] = ask(service->batond.port);
         assert_int_equal(hear(fds[i], CLOCK_HANG_MS), 200);

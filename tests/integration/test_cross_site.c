@@ -141,7 +141,7 @@ static void are_told(const char *first, const char *second, const struct story *
                      size_t count)
 {
     struct service service;
-    service_open(&service, NULL, (const char *const[]){first, second, NULL});
+    service_open(&service, NULL, LIST(first, second));
     for (size_t i = 0; i < count; i++)
         is_told(&service, &stories[i], NULL, "POST", "/locks/b?owner=me&reentrant");
     is_told(&service, &PAGES[0], NULL, "POST", "/locks/b");

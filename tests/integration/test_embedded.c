@@ -170,7 +170,7 @@ TEST_WITH(redis_comes_back_and_ends_with_batond_in_sandbox, set, strike)
     if (sandbox_check(NULL) < 0)
         skip();
     SKIP_UNDER_VALGRIND("the filter does not know the calls that valgrind itself makes");
-    comes_back_and_ends(*state, (const char *const[]){"--sandbox", NULL});
+    comes_back_and_ends(*state, LIST("--sandbox"));
 }
 
 /* Not only when it gives up: who has started it by mistake sits before a screen. */
@@ -199,7 +199,6 @@ TEST_WITH(second_batond_says_what_it_waits_for, set, strike)
 /* It forgets nothing, but by its clock it has ended what still runs. */
 TEST(clock_jump_while_redis_is_away_ends_no_hold)
 {
-    static const char *const AUTO[] = {"--quarantine=auto", NULL};
     struct jumping_clock clock;
     struct stage stage = {.client = NULL};
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -208,9 +207,10 @@ TEST(clock_jump_while_redis_is_away_ends_no_hold)
     SKIP_UNDER_VALGRIND("the clock is another library in front of batond, too");
     jumping_clock_open(&clock);
     temp_dir_make(&stage.dir);
-    batond_process_start(&stage.batond, &(struct batond_options){.state_dir = stage.dir.path,
-                                                                 .arguments = AUTO,
-                                                                 .environment = clock.environment});
+    batond_process_start(&stage.batond,
+                         &(struct batond_options){.state_dir = stage.dir.path,
+                                                  .arguments = LIST("--quarantine=auto"),
+                                                  .environment = clock.environment});
     stage.client = http_client_new(stage.batond.url);
     answers(stage.client, "POST /locks/kept?ttl=10m", NULL, 201, NULL);
     kill(redis_of(&stage), SIGKILL);

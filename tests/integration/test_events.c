@@ -238,7 +238,7 @@ TEST(stream_says_when_redis_goes_and_comes)
 {
     struct service service;
     struct parked *streams[2];
-    service_open(&service, NULL, (const char *const[]){"--workers=1", NULL});
+    service_open(&service, NULL, LIST("--workers=1"));
     streams[0] = parked_send(service.batond.port, STREAM, "GET /locks/away/events", NULL);
     streams[1] = parked_send(service.batond.port, STREAM, "GET /events", NULL);
     assert_true(parked_hears(streams[0], "data:", CLOCK_HANG_MS));

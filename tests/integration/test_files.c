@@ -22,7 +22,7 @@ static void is_refused(const char *files, const char *arguments)
     snprintf(command, sizeof command,
              "ulimit -n %s; exec \"$0\" --listen=127.0.0.1:0 --state-dir=%s/state %s", files,
              dir.path, arguments);
-    process_start(&process, (const char *const[]){"sh", "-c", command, program, NULL}, NULL, log);
+    process_start(&process, LIST("sh", "-c", command, program), NULL, log);
     assert_true(process_wait(&process, CLOCK_HANG_MS));
     char *output = process_output(&process);
     if (process_exit_code(&process) != EXIT_SETTINGS ||
@@ -54,9 +54,10 @@ static void build(const char *name, const char *library, const char *dir)
     snprintf(source, sizeof source, "%.*ssupport/faults/preload/%s", (int)(end - __FILE__),
              __FILE__, name);
     snprintf(log, sizeof log, "%s/log", dir);
-    const char *const arguments[] = {cc ? cc : "cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o",
-                                     library,        source,          "-ldl",    NULL};
-    process_start(&compiler, arguments, NULL, log);
+    process_start(
+        &compiler,
+        LIST(cc ? cc : "cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library, source, "-ldl"),
+        NULL, log);
     assert_true(process_wait(&compiler, CLOCK_HANG_MS));
     assert_int_equal(process_exit_code(&compiler), 0);
 }
@@ -76,8 +77,7 @@ TEST(limit_of_a_billion_is_no_burden)
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", library);
     build("file_limit.c", library, dir.path);
     /* With a Redis of its own, for which batond starts a process. */
-    batond_process_start(
-        &batond, &(struct batond_options){.environment = (const char *const[]){preload, NULL}});
+    batond_process_start(&batond, &(struct batond_options){.environment = LIST(preload)});
     struct http_client *client = http_client_new(batond.url);
     assert_true(comes_to_answer(client, "/readyz", 200, CLOCK_HANG_MS));
     answers(client, "POST /locks/a", NULL, 201, NULL);
@@ -106,8 +106,7 @@ TEST(low_limit_for_many_processors_means_fewer_workers)
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", library);
     build("processors.c", library, dir.path);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){FILES, FILES}), 0);
-    batond_process_start(
-        &batond, &(struct batond_options){.environment = (const char *const[]){preload, NULL}});
+    batond_process_start(&batond, &(struct batond_options){.environment = LIST(preload)});
     char *log = process_output(&batond.process);
     assert_non_null(strstr(log, "\"msg\":\"fewer workers than half of the processors, "));
     assert_non_null(strstr(log, "\"workers\":\"3\",\"usually\":\"8\",\"limit\":\"1024\""));

@@ -29,7 +29,7 @@ TEST(stuck_worker_is_named)
 {
     struct service service;
     SKIP_UNDER_VALGRIND("its threads take turns");
-    service_open(&service, NULL, (const char *const[]){"--workers=2", NULL});
+    service_open(&service, NULL, LIST("--workers=2"));
     pid_t thread = stuck_thread_begin(service.batond.process.pid, "worker 2");
     if (!thread) {
         service_close(&service);
@@ -56,7 +56,7 @@ TEST(verbose_readiness_names_each_check)
     static const char *const NAMES[] = {"draining", "worker 1", "worker 2", "redis"};
     struct service service;
     char path[32];
-    service_open(&service, NULL, (const char *const[]){"--workers=2", NULL});
+    service_open(&service, NULL, LIST("--workers=2"));
     assert_true(comes_to_answer(service.client, "/readyz?verbose", 200, CLOCK_HANG_MS));
     assert_string_equal(member_text(service.client, "status"), "ready");
     for (size_t i = 0; i < 4; i++) {

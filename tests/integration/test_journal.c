@@ -222,7 +222,7 @@ TEST(probes_are_logged_at_debug)
     static const char *const PROBES[] = {"/livez", "/readyz", "/metrics"};
     for (size_t debug = 0; debug < 2; debug++) {
         struct service service;
-        service_open(&service, NULL, (const char *const[]){LEVELS[debug], NULL});
+        service_open(&service, NULL, LIST(LEVELS[debug]));
         for (size_t i = 0; i < 3; i++)
             assert_int_equal(http_call(service.client, "GET", PROBES[i], NULL), 200);
         answers(service.client, "GET /locks", NULL, 200, NULL);
@@ -246,9 +246,8 @@ TEST(access_and_audit_log_can_be_switched_off)
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         struct service service;
         char token[TOKEN_TEXT];
-        service_open(
-            &service, NULL,
-            (const char *const[]){"--log-level=info", CASES[i].flags[0], CASES[i].flags[1], NULL});
+        service_open(&service, NULL,
+                     LIST("--log-level=info", CASES[i].flags[0], CASES[i].flags[1]));
         acquire_lock(service.client, "a", token);
         release_lock(service.client, token, "a");
         process_stop(&service.batond.process); /* which writes all that there is */
@@ -264,7 +263,7 @@ TEST(trusted_proxy_names_its_client_in_the_log_and_of_a_hold)
     static const char *const TRUST[] = {"--trusted-proxies=127.0.0.0/8", "--trusted-proxies="};
     for (size_t i = 0; i < 2; i++) {
         struct service service;
-        service_open(&service, NULL, (const char *const[]){TRUST[i], NULL});
+        service_open(&service, NULL, LIST(TRUST[i]));
         const char *const headers[] = {"X-Forwarded-For: 1.1.1.1",
                                        "X-Forwarded-For: 2.2.2.2, 192.0.2.7", NULL};
         assert_int_equal(

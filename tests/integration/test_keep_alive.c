@@ -46,7 +46,7 @@ TEST(setting_is_what_the_reply_says)
     } ALL[] = {{"--idle-timeout=1999ms", "timeout=1"}, {"--idle-timeout=999ms", NULL}};
     for (size_t i = 0; i < sizeof ALL / sizeof *ALL; i++) {
         struct service service;
-        service_open(&service, NULL, (const char *const[]){ALL[i].setting, NULL});
+        service_open(&service, NULL, LIST(ALL[i].setting));
         answers(service.client, "GET /livez", NULL, 200, NULL);
         assert_true(says(service.client, ALL[i].value));
         service_close(&service);
@@ -65,9 +65,7 @@ TEST(nearly_all_connections_taken_says_nothing)
     enum { MOST = 20, NEARLY = 18, HALF = MOST / 2 };
     struct http_client *others[NEARLY - 1];
     struct service service;
-    service_open(
-        &service, NULL,
-        (const char *const[]){"--max-connections=20", "--max-connections-per-address=20", NULL});
+    service_open(&service, NULL, LIST("--max-connections=20", "--max-connections-per-address=20"));
     answers(service.client, "GET /livez", NULL, 200, NULL);
     for (int i = 0; i < NEARLY - 1; i++) {
         if (i < HALF)

@@ -128,8 +128,7 @@ static void *load_run(void *context)
         if (status != 201)
             continue;
         snprintf(header, sizeof header, "Lock-Token: %s", http_text(client, "token"));
-        struct http_call release = {
-            .method = "DELETE", .path = path, .headers = (const char *const[]){header, NULL}};
+        struct http_call release = {.method = "DELETE", .path = path, .headers = LIST(header)};
         load_note(load, client, http_request(client, &release), 200);
     }
     http_client_free(client);

@@ -69,10 +69,9 @@ static void heard_open(struct heard *heard, const char *redirection, const char 
     redis_process_start(&heard->service.redis, NULL);
     struct batond_process *batond = &heard->service.batond;
     int port = free_port();
-    batond_process_launch(batond,
-                          &(struct batond_options){.redis_url = heard->service.redis.url,
-                                                   .arguments = (const char *const[]){flag, NULL},
-                                                   .port = port});
+    batond_process_launch(batond, &(struct batond_options){.redis_url = heard->service.redis.url,
+                                                           .arguments = LIST(flag),
+                                                           .port = port});
     setenv("BATON_TEST_BATOND", program, 1);
     free(program);
     snprintf(batond->url, sizeof batond->url, "http://127.0.0.1:%d", port);

@@ -69,9 +69,8 @@ TEST(each_of_several_is_bounded)
 
 TEST(setting_bounds_every_hold)
 {
-    static const char *const FLAGS[] = {"--max-held=20m", NULL};
     struct service service;
-    service_open(&service, NULL, FLAGS);
+    service_open(&service, NULL, LIST("--max-held=20m"));
     struct http_client *client = service.client;
     answers_token(client, TOKEN, "POST /locks/a?ttl=1h", NULL, 201, NULL);
     assert_int_equal(http_integer(client, "ttl_ms"), HOUR_MS / 3);
@@ -132,9 +131,8 @@ TEST(reentry_is_bounded_by_what_it_enters)
 
 TEST(quorum_bounds_a_hold)
 {
-    static const char *const FLAGS[] = {"--workers=1", NULL};
     struct on_quorum story;
-    on_quorum_open(&story, 1, FLAGS);
+    on_quorum_open(&story, 1, LIST("--workers=1"));
     struct http_client *client = story.client;
     answers_token(client, TOKEN, "POST /locks/q?ttl=10m&max_held=1h", NULL, 201, NULL);
     assert_true(is_renewable(client));

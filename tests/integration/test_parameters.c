@@ -187,7 +187,7 @@ TEST(second_token_header_is_refused)
     const struct http_call call = {
         .method = "DELETE",
         .path = "/locks/a",
-        .headers = (const char *const[]){TOKEN_HEADER, "lock-token: " TOKEN "g", NULL},
+        .headers = LIST(TOKEN_HEADER, "lock-token: " TOKEN "g"),
     };
     assert_int_equal(http_request(client, &call), 400);
     assert_string_equal(member_text(client, "parameter"), "Lock-Token");

@@ -204,7 +204,7 @@ TEST(redis_that_keeps_all_is_quarantined_only_without_its_record)
     struct pair pair;
     char token[TOKEN_TEXT];
     pair_open_with(&pair, &(struct redis_options){.durable = true},
-                   (const char *const[]){AUTO, "--redis-keeps=all", NULL});
+                   LIST(AUTO, "--redis-keeps=all"));
     acquire_lock(pair.client[0], "n?ttl=10m", token);
     for (int i = 0; i < 2; i++) {
         pair_restart(&pair);

@@ -18,8 +18,7 @@ static struct on_quorum *story_of(void **state)
 
 static int begin(void **state)
 {
-    static const char *const FLAGS[] = {"--workers=1", NULL};
-    return on_quorum_start(state, 2, FLAGS);
+    return on_quorum_start(state, 2, LIST("--workers=1"));
 }
 
 static void await_all(struct on_quorum *story)
@@ -556,11 +555,11 @@ TEST(released_token_is_refused_by_members_that_missed_it)
 /* A member has lost everything, and so have the batonds that knew of it: the others remember. */
 TEST(a_new_batond_learns_of_a_loss_from_the_others)
 {
-    static const char *const FLAGS[] = {"--workers=1", "--quarantine=auto", NULL};
     struct quorum_servers servers;
     struct batond_process batond;
     quorum_servers_start(&servers);
-    const struct batond_options options = {.redis_url = servers.url, .arguments = FLAGS};
+    const struct batond_options options = {.redis_url = servers.url,
+                                           .arguments = LIST("--workers=1", "--quarantine=auto")};
     batond_process_start(&batond, &options);
     struct http_client *client = http_client_new(batond.url);
     await_up(client, "5 of 5");
@@ -604,8 +603,7 @@ TEST(members_that_forgot_sit_it_out)
     struct quorum_servers servers;
     struct batond_process batond;
     quorum_servers_start(&servers);
-    struct http_client *client =
-        batond_open(&batond, servers.url, (const char *const[]){"--quarantine=auto", NULL});
+    struct http_client *client = batond_open(&batond, servers.url, LIST("--quarantine=auto"));
     int64_t until = clock_ms() + TTL_MS;
     answers_token(client, TOKEN, "POST /locks/forgotten?ttl=2s", NULL, 201, NULL);
     for (int i = 0; i < 3; i++) {
@@ -636,8 +634,7 @@ TEST(a_quarantine_is_ended_at_all_members)
     struct quorum_servers servers;
     struct batond_process batond;
     quorum_servers_start(&servers);
-    struct http_client *client =
-        batond_open(&batond, servers.url, (const char *const[]){"--quarantine=auto", NULL});
+    struct http_client *client = batond_open(&batond, servers.url, LIST("--quarantine=auto"));
     answers_token(client, TOKEN, "POST /locks/forgotten?ttl=30m", NULL, 201, NULL);
     release_lock(client, TOKEN, "forgotten");
     await_up(client, "5 of 5");

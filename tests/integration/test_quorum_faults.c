@@ -23,7 +23,7 @@ static const char TOKEN[] = "a-token-of-the-faults-001";
 
 static int begin_with(void **state, const char *quarantine)
 {
-    return on_quorum_start(state, 1, (const char *const[]){"--workers=1", quarantine, NULL});
+    return on_quorum_start(state, 1, LIST("--workers=1", quarantine));
 }
 
 static int begin(void **state)
@@ -262,14 +262,13 @@ TEST_WITH(a_server_in_the_place_of_another_counts_once, begin, on_quorum_stop)
 {
     struct on_quorum *story = *state;
     struct redis_process *members = story->servers.members;
-    const char *const flags[] = {"--workers=1", "--quarantine=off", NULL};
     struct batond_process batond;
     struct wire_delay wire;
     char url[128];
     wire_delay_start(&wire, members[2].port, 0);
     snprintf(url, sizeof url, "redis+quorum://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d",
              members[0].port, members[1].port, wire.port);
-    struct http_client *client = batond_open(&batond, url, flags);
+    struct http_client *client = batond_open(&batond, url, LIST("--workers=1", "--quarantine=off"));
     await_up(client, "3 of 3");
     wire.target = members[0].port;
     redis_process_kill(&members[2]);

@@ -10,8 +10,7 @@ static const char TOKEN[] = "a-token-of-the-members-01";
 
 static int begin(void **state)
 {
-    static const char *const FLAGS[] = {"--workers=2", NULL};
-    return on_quorum_start(state, 1, FLAGS);
+    return on_quorum_start(state, 1, LIST("--workers=2"));
 }
 
 /* The scripts that a member has run. */
@@ -88,7 +87,7 @@ static void open_apart(struct apart *apart, struct on_quorum *story, int one, in
         length += (size_t)snprintf(url + length, sizeof url - length, "%s127.0.0.1:%d",
                                    i ? "," : "", port);
     }
-    apart->client = batond_open(&apart->batond, url, (const char *const[]){"--workers=2", NULL});
+    apart->client = batond_open(&apart->batond, url, LIST("--workers=2"));
     await_up(apart->client, "5 of 5");
 }
 

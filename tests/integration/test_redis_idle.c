@@ -76,9 +76,8 @@ static void proxy_start(struct process *proxy, struct temp_dir *dir, int port, c
             "listen redis\n    bind 127.0.0.1:%d\n    server redis unix@%s\n",
             port, redis);
     fclose(file);
-    process_start(proxy, (const char *const[]){"haproxy", "-db", "-f", path, NULL},
-                  (const char *const[]){"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", NULL},
-                  log);
+    process_start(proxy, LIST("haproxy", "-db", "-f", path),
+                  LIST("PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"), log);
     assert_true(clock_wait_until(is_listening, &port, CLOCK_HANG_MS));
 }
 

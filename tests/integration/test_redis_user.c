@@ -392,7 +392,6 @@ static void those_of_a_part_are_needed(void **state)
 /* This program once more for each part of them, all at a time. */
 TEST(each_of_them_is_needed)
 {
-    static const char *const SELF[] = {"/proc/self/exe", NULL};
     struct temp_dir dir;
     struct process parts[PARTS];
     bool good = true;
@@ -401,7 +400,7 @@ TEST(each_of_them_is_needed)
         char part[sizeof PART + 4], log[sizeof dir.path + 4];
         snprintf(part, sizeof part, PART "=%d", i);
         snprintf(log, sizeof log, "%s/%d", dir.path, i);
-        process_start(&parts[i], SELF, (const char *const[]){part, NULL}, log);
+        process_start(&parts[i], LIST("/proc/self/exe"), LIST(part), log);
     }
     for (int i = 0; i < PARTS; i++) {
         bool ended = process_wait(&parts[i], PARTS_MS);

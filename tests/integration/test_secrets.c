@@ -65,8 +65,8 @@ static void in_a_body(struct journey *journey)
 
 static void on_a_connection_that_closes(struct journey *journey)
 {
-    const char *const headers[] = {journey->header, "Connection: close", NULL};
-    struct http_call call = {"POST", "/locks/close", NULL, 0, headers, 0};
+    struct http_call call = {
+        "POST", "/locks/close", NULL, 0, LIST(journey->header, "Connection: close"), 0};
     assert_int_equal(http_request(journey->service->client, &call), 201);
     call.method = "DELETE";
     assert_int_equal(http_request(journey->service->client, &call), 200);
@@ -81,8 +81,8 @@ static void made_by_the_server(struct journey *journey)
 
 static void as_plain_text(struct journey *journey)
 {
-    const char *const headers[] = {journey->header, "Accept: text/plain", NULL};
-    struct http_call call = {"POST", "/locks/text", NULL, 0, headers, 0};
+    struct http_call call = {
+        "POST", "/locks/text", NULL, 0, LIST(journey->header, "Accept: text/plain"), 0};
     assert_int_equal(http_request(journey->service->client, &call), 201);
     assert_non_null(strstr(journey->service->client->reply.body, journey->token));
     ask(journey, "DELETE /locks/text", NULL, 200);
@@ -258,7 +258,7 @@ TEST(no_principal_s_token_outlives_its_request)
     secure_prepare(&secure);
     principals_file_write(secure.tokens_file, &SOMEBODY, 1);
     snprintf(flag, sizeof flag, "--tokens-file=%s", secure.tokens_file);
-    secure_start(&secure, false, (const char *const[]){flag, "--workers=1", NULL});
+    secure_start(&secure, false, LIST(flag, "--workers=1"));
     assert_true(comes_to_answer(secure.client, "/readyz", 200, CLOCK_HANG_MS));
     principal_token("ci", token);
     principal_header("ci", header);
@@ -437,9 +437,8 @@ static void has_line(const struct service *service, const char *line)
 
 TEST(a_process_gives_up_what_it_does_not_need)
 {
-    static const char *const ARGUMENTS[] = {"--sandbox", NULL};
     struct service service;
-    service_open(&service, NULL, (const char *const[]){"--sandbox=false", NULL});
+    service_open(&service, NULL, LIST("--sandbox=false"));
     has_line(&service, "\nNoNewPrivs:\t1\n");
     has_line(&service, "\nSeccomp:\t0\n");
     char *limits = content_of(&service, "limits");
@@ -452,7 +451,7 @@ TEST(a_process_gives_up_what_it_does_not_need)
     if (sandbox_check(NULL) < 0)
         skip();
     SKIP_UNDER_VALGRIND("the filter does not know the calls that valgrind itself makes");
-    service_open(&service, NULL, ARGUMENTS);
+    service_open(&service, NULL, LIST("--sandbox"));
     has_line(&service, "\nNoNewPrivs:\t1\n");
     has_line(&service, "\nSeccomp:\t2\n");
     answers(service.client, "POST /locks/a", NULL, 201, NULL);
@@ -464,8 +463,7 @@ TEST(a_build_without_the_filter_says_so)
     struct batond_process batond;
     if (sandbox_check(NULL) == 0)
         skip();
-    static const char *const ARGUMENTS[] = {"--sandbox", NULL};
-    batond_process_launch(&batond, &(struct batond_options){.arguments = ARGUMENTS});
+    batond_process_launch(&batond, &(struct batond_options){.arguments = LIST("--sandbox")});
     assert_true(process_wait(&batond.process, CLOCK_HANG_MS));
     assert_int_equal(process_exit_code(&batond.process), 2);
     char *output = process_output(&batond.process);

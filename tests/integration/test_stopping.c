@@ -116,9 +116,9 @@ TEST(batond_serves_without_standard_descriptors)
     snprintf(listen, sizeof listen, "--listen=127.0.0.1:%d", port);
     snprintf(log, sizeof log, "%s/closed.log", service.batond.dir.path);
     process_start(&process,
-                  (const char *const[]){"sh", "-c", "exec \"$0\" \"$@\" <&- >&- 2>&-",
-                                        program ? program : "build/batond", listen, "--drain=0",
-                                        "--redis-url", service.redis.url, NULL},
+                  LIST("sh", "-c", "exec \"$0\" \"$@\" <&- >&- 2>&-",
+                       program ? program : "build/batond", listen, "--drain=0", "--redis-url",
+                       service.redis.url),
                   NULL, log);
     assert_true(comes_to_listen(port));
     assert_int_equal(process_stop(&process), 0);
@@ -134,7 +134,7 @@ TEST(stop_does_not_wait_for_a_backlog)
     int fds[CROWD];
     SKIP_UNDER_VALGRIND("valgrind keeps the limit of descriptors to itself");
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){FILES, FILES}), 0);
-    service_open(&service, NULL, (const char *const[]){"--workers=1", NULL});
+    service_open(&service, NULL, LIST("--workers=1"));
     for (int i = 0; i < CROWD; i++)
         assert_true((fds[i] = raw_connect(service.batond.port)) >= 0);
     process_signal(&service.batond.process, SIGTERM);

@@ -75,11 +75,10 @@ TEST(each_operation_of_locks_answers_with_line)
         char method[16];
         const char *path = strchr(ROWS[i].request, ' ') + 1;
         snprintf(method, sizeof method, "%.*s", (int)(path - 1 - ROWS[i].request), ROWS[i].request);
-        const struct http_call call = {
-            .method = method,
-            .path = path,
-            .body = ROWS[i].body,
-            .headers = (const char *const[]){"Accept: text/plain", ROWS[i].token, NULL}};
+        const struct http_call call = {.method = method,
+                                       .path = path,
+                                       .body = ROWS[i].body,
+                                       .headers = LIST("Accept: text/plain", ROWS[i].token)};
         if (http_request(client, &call) != ROWS[i].status ||
             strncmp(http_header(client, "Content-Type"), "text/plain", 10) != 0)
             fail_msg("%s: %s%s", ROWS[i].request, client->reply.headers, client->reply.body);

@@ -28,8 +28,7 @@ TEST(reply_has_a_request_id)
 
         http_request(client, &(struct http_call){.method = method,
                                                  .path = target,
-                                                 .headers = (const char *const[]){
-                                                     "X-Request-Id: My.own_id-7", NULL}});
+                                                 .headers = LIST("X-Request-Id: My.own_id-7")});
         assert_string_equal(http_header(client, "X-Request-Id"), "My.own_id-7");
     }
 }

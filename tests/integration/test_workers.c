@@ -91,8 +91,7 @@ static void *live(void *context)
     for (int i = 0; i < 20; i++) {
         snprintf(path, sizeof path, "/locks/shared-by-some%d", (actor->number + i) % 8);
         snprintf(id, sizeof id, "X-Request-Id: %d-%d", actor->number, i);
-        struct http_call call = {
-            .method = "POST", .path = path, .headers = (const char *const[]){id, NULL}};
+        struct http_call call = {.method = "POST", .path = path, .headers = LIST(id)};
         long status = http_request(client, &call);
         const char *echoed = http_header(client, "X-Request-Id");
         actor->failures += !echoed || strcmp(echoed, id + strlen("X-Request-Id: ")) != 0;
@@ -101,7 +100,7 @@ static void *live(void *context)
             continue;
         actor->wins++;
         snprintf(header, sizeof header, "Lock-Token: %s", http_text(client, "token"));
-        call.headers = (const char *const[]){header, NULL};
+        call.headers = LIST(header);
         call.method = "PUT";
         actor->failures += http_request(client, &call) != 200;
         call.method = "GET";

@@ -58,10 +58,10 @@ static void expect_warning(const char *text, const char *warning)
 
 TEST(a_password_is_asked_for)
 {
-    static const char *const ARGUMENTS[] = {"--requirepass", "opensesame", NULL};
     struct redis_process redis;
     char url[200];
-    redis_process_start(&redis, &(struct redis_options){.arguments = ARGUMENTS});
+    redis_process_start(&redis,
+                        &(struct redis_options){.arguments = LIST("--requirepass", "opensesame")});
     expect_refusal(redis.url, -EPROTO, "Put a password into redis-url");
     snprintf(url, sizeof url, "unix://:secret@%s", redis.socket);
     expect_refusal(url, -EPROTO, "Check user and password");
@@ -108,9 +108,9 @@ TEST(a_user_with_few_rights_is_enough)
 
 TEST(eviction_is_warned_of)
 {
-    static const char *const ARGUMENTS[] = {"--maxmemory-policy", "allkeys-lru", NULL};
     struct redis_process redis;
-    redis_process_start(&redis, &(struct redis_options){.arguments = ARGUMENTS});
+    redis_process_start(
+        &redis, &(struct redis_options){.arguments = LIST("--maxmemory-policy", "allkeys-lru")});
     expect_warning(redis.url, "allkeys-lru");
     freeReplyObject(redis_process_command(&redis, "CONFIG SET maxmemory-policy noeviction"));
     expect_warning(redis.url, NULL);

@@ -16,9 +16,8 @@ enum {
 
 static int start(void **state)
 {
-    static const char *const FLAGS[] = {"--confirm-timeout=500ms", NULL};
     static struct replicated all;
-    replicated_open(&all, WAY_MS, FLAGS);
+    replicated_open(&all, WAY_MS, LIST("--confirm-timeout=500ms"));
     *state = &all;
     return 0;
 }

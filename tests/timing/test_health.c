@@ -11,7 +11,7 @@ TEST(a_worker_that_is_stuck_is_noticed)
 {
     struct service service;
     long status;
-    service_open(&service, NULL, (const char *const[]){"--workers=2", NULL});
+    service_open(&service, NULL, LIST("--workers=2"));
     pid_t thread = stuck_thread_begin(service.batond.process.pid, "worker 2");
     if (!thread) {
         service_close(&service);
@@ -35,7 +35,7 @@ TEST(a_worker_that_is_stuck_is_noticed)
 TEST(all_that_were_stopped_together_are_well)
 {
     struct service service;
-    service_open(&service, NULL, (const char *const[]){"--workers=2", NULL});
+    service_open(&service, NULL, LIST("--workers=2"));
     answers(service.client, "GET /livez", NULL, 200, NULL);
     process_signal(&service.batond.process, SIGSTOP);
     clock_sleep_ms(STOPPED_MS);

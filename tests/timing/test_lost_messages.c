@@ -10,8 +10,7 @@ enum { CLAIM_MS = 2000, LEASE_MS = 10000, LATE_MS = 300 };
 
 static int start(void **state)
 {
-    static const char *const ONE[] = {"--workers=1", NULL};
-    return proxied_start(state, ONE);
+    return proxied_start(state, LIST("--workers=1"));
 }
 
 /* Takes the lock by the batond whose messages arrive, and parks a request at the other. */

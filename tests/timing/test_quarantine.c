@@ -28,7 +28,6 @@ TEST(a_jump_ahead_is_noticed_at_once)
  * ever. */
 static int64_t quickest(const char *flag, const char *first)
 {
-    const char *const flags[] = {"--workers=1", "--max-ttl=24h", flag, NULL};
     struct redis_process redis;
     struct wire_delay wire;
     struct batond_process batond;
@@ -37,7 +36,8 @@ static int64_t quickest(const char *flag, const char *first)
     redis_process_start(&redis, &(struct redis_options){.port = true});
     wire_delay_start(&wire, redis.port, FAR_MS);
     snprintf(url, sizeof url, "redis://127.0.0.1:%d", wire.port);
-    struct http_client *client = batond_open(&batond, url, flags);
+    struct http_client *client =
+        batond_open(&batond, url, LIST("--workers=1", "--max-ttl=24h", flag));
     assert_true(comes_to_answer(client, "/readyz", 200, CLOCK_HANG_MS));
     answers(client, first, NULL, 201, NULL);
     for (int i = 0; i < GRANTS; i++) {

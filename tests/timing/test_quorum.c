@@ -11,8 +11,7 @@ static const char TOKEN[] = "a-token-of-the-quorum-01";
 
 static int begin(void **state)
 {
-    static const char *const FLAGS[] = {"--workers=1", NULL};
-    return on_quorum_start(state, 2, FLAGS);
+    return on_quorum_start(state, 2, LIST("--workers=1"));
 }
 
 TEST(a_release_at_another_batond_wakes_at_once)

@@ -45,12 +45,11 @@ static int64_t use_locks(struct http_client *client, struct slow *slow, int64_t 
 
 TEST(slow_clients_slow_down_nobody_else)
 {
-    static const char *const ARGUMENTS[] = {"--head-timeout=5s", "--body-timeout=5s",
-                                            "--idle-timeout=6s", NULL};
     enum { SLOW = 2000, GOOD_US = 50000, TIMEOUT_MS = 6000 };
     struct service service;
     allow_many_connections();
-    service_open(&service, NULL, ARGUMENTS);
+    service_open(&service, NULL,
+                 LIST("--head-timeout=5s", "--body-timeout=5s", "--idle-timeout=6s"));
     struct slow *slow = slow_new(service.batond.port, SLOW);
     assert_non_null(slow);
     int64_t p99 = use_locks(service.client, slow, clock_ms() + TIMEOUT_MS + SLACK_MS);
@@ -93,8 +92,6 @@ static int come(const struct service *service, const char *text)
 
 TEST(each_is_gone_soon_after_its_time)
 {
-    static const char *const ARGUMENTS[] = {"--head-timeout=1s", "--body-timeout=1s",
-                                            "--idle-timeout=1s", NULL};
     static const char ASK[] = "GET /livez HTTP/1.1\r\nHost: h\r\n\r\n";
     enum { LASTS_MS = 1000 };
     static const struct {
@@ -113,7 +110,8 @@ TEST(each_is_gone_soon_after_its_time)
         {"half a head of a further request", "GET /livez HTTP/1.1\r\nHost: h\r\nX-Slow: ", true},
     };
     struct service service;
-    service_open(&service, NULL, ARGUMENTS);
+    service_open(&service, NULL,
+                 LIST("--head-timeout=1s", "--body-timeout=1s", "--idle-timeout=1s"));
     for (size_t i = 0; i < sizeof CLIENTS / sizeof *CLIENTS; i++) {
         char reply[1024];
         int64_t begun = clock_ms();
@@ -132,11 +130,10 @@ TEST(each_is_gone_soon_after_its_time)
  */
 TEST(each_request_begins_the_time_anew)
 {
-    static const char *const ARGUMENTS[] = {"--head-timeout=1s", "--body-timeout=1s",
-                                            "--idle-timeout=1s", NULL};
     struct service service;
     char reply[1024];
-    service_open(&service, NULL, ARGUMENTS);
+    service_open(&service, NULL,
+                 LIST("--head-timeout=1s", "--body-timeout=1s", "--idle-timeout=1s"));
     int fd = come(&service, "");
     for (int64_t begun = clock_ms(); clock_ms() < begun + 3000;) {
         static const char *const PIECES[] = {
