@@ -1,16 +1,12 @@
 #include "cli/client.h"
 
 #include "base/memory.h"
-#include "base/utf8.h"
-#include "cli/problem.h"
 
 #include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { REPLY_LONGEST = 16 << 20, HEADER_TEXT = 160, IDLE_MS = 1000, PAUSE_LONGEST_MS = 3600000 };
-
-#define LONGEST_MS (INT64_C(366) * 86400000)
 
 struct client {
     const struct client_settings *settings;
@@ -168,46 +164,6 @@ static void reply_add_trouble(struct reply *reply, const char *url, const char *
              length ? "\n" : "", url, text);
 }
 
-const char *reply_code(const struct reply *reply)
-{
-    const char *code = json_string_value(json_object_get(reply->json, "code"));
-    return reply->status >= 400 && code ? code : "";
-}
-
-/* A proxy answers for a batond that is away, and a server of another kind answers anything. */
-bool reply_read(struct reply *reply, const char *bytes, size_t length)
-{
-    reply->json = json_loadb(bytes, length, 0, NULL);
-    if (json_is_object(reply->json) && (reply->status < 300 || reply_code(reply)[0]))
-        return true;
-    json_decref(reply->json);
-    reply->json = NULL;
-    reply->status = 0;
-    return false;
-}
-
-void reply_show(const json_t *value, const char *absent, char shown[REPLY_SHOWN])
-{
-    char number[24];
-    const char *text = json_is_string(value) ? json_string_value(value) : absent;
-    snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    utf8_show_all(slice_of(json_is_integer(value) ? number : text), shown, REPLY_SHOWN);
-}
-
-void reply_write(FILE *to, const char *before, const json_t *value)
-{
-    char shown[REPLY_SHOWN];
-    reply_show(value, NULL, shown);
-    if (shown[0])
-        fprintf(to, "%s%s", before, shown);
-}
-
-int64_t reply_ms(const json_t *object, const char *member)
-{
-    json_int_t ms = json_integer_value(json_object_get(object, member));
-    return ms < 0 ? 0 : ms < LONGEST_MS ? ms : LONGEST_MS;
-}
-
 /* Asks one URL. Leaves status 0 and what is the matter if no batond answers there. */
 static void client_ask(struct client *client, const char *url, const struct request *request,
                        struct reply *reply)
@@ -245,18 +201,11 @@ struct reply client_send(struct client *client, const struct request *request)
             json_decref(reply.json);
             reply = next;
         }
-        if (problem_status(&next) != STATUS_UNANSWERED ||
-            (request->cannot_repeat && next.connected))
+        if (reply_status(&next) != STATUS_UNANSWERED || (request->cannot_repeat && next.connected))
             break;
         client->current = (client->current + 1) % settings->url_count;
         if (request->slack_ms)
             break;
     }
     return reply;
-}
-
-void reply_free(struct reply *reply)
-{
-    json_decref(reply->json);
-    *reply = (struct reply){0};
 }

@@ -3,14 +3,9 @@
 #define BATON_CLI_CLIENT_H
 
 #include "cli/client_settings.h"
+#include "cli/reply.h"
 
-#include <jansson.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-
-enum { REPLY_SHOWN = 2048 };
 
 struct client;
 
@@ -24,14 +19,6 @@ struct request {
     int64_t slack_ms;   /* 0: the client's; or how much later than wait_ms the answer may come, of
                            the batond that answered last, and no other */
     const atomic_bool *cancelled; /* NULL: never; has to be followed by client_wake */
-};
-
-/* What has come of a request. Free it with reply_free. */
-struct reply {
-    long status;    /* 0: no batond answered, and `trouble` says why */
-    json_t *json;   /* an object, unless status is 0 */
-    bool connected; /* a connection was made, so something listens there */
-    char trouble[1024];
 };
 
 /* `settings` must outlive it. Free it with client_close. */
@@ -61,24 +48,5 @@ char *client_query(char *path, const char *const *fields);
 /* Sends it and waits for the reply. Goes on with the next URL where no batond answers, or where one
  * or a proxy answers that it cannot serve now (STATUS_UNANSWERED). */
 struct reply client_send(struct client *client, const struct request *request);
-
-/* The `code` of a problem document; "" if the reply is none. */
-const char *reply_code(const struct reply *reply);
-
-/* Reads the body of a reply that has a status. Returns false, with status 0, if it is not of a
- * batond. */
-bool reply_read(struct reply *reply, const char *bytes, size_t length);
-
-/* Writes a text or a number of a reply, or else `absent` (NULL: nothing), so that a terminal is
- * safe from what a server sends. */
-void reply_show(const json_t *value, const char *absent, char shown[REPLY_SHOWN]);
-
-/* Writes `before` and such a text or number, or nothing if there is none. */
-void reply_write(FILE *to, const char *before, const json_t *value);
-
-/* A time in a reply: from 0 to a year, whatever a server sends. */
-int64_t reply_ms(const json_t *object, const char *member);
-
-void reply_free(struct reply *reply);
 
 #endif

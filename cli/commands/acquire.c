@@ -128,7 +128,7 @@ static bool acquire_goes_on(struct acquisition *acquisition, const struct reply 
 {
     const char *code = reply_code(reply);
     int64_t now = monotonic_ms();
-    bool is_away = reply->connected && problem_status(reply) == STATUS_UNANSWERED;
+    bool is_away = reply->connected && reply_status(reply) == STATUS_UNANSWERED;
     if (acquire_shortens(acquisition, reply))
         return true;
     if (!is_away)
@@ -178,7 +178,7 @@ struct reply acquire_lock(const struct context *context, char token[TOKEN_SIZE],
 enum status acquire_report(const struct context *context, const struct reply *reply)
 {
     const struct options *options = context->options;
-    enum status status = problem_status(reply);
+    enum status status = reply_status(reply);
     bool runs = options->command || options->shell_line;
     bool is_silent = options->quiet || (options->wait_ms == 0 && runs);
     if (status != STATUS_REFUSED || !is_silent)
@@ -194,7 +194,7 @@ void command_release_token(const struct context *context, const char *token)
                                                                         .body = context->body});
     if (context->options->verbose)
         problem_print(STATUS_DONE, "%s: %s", context->options->names[0],
-                      problem_status(&reply) == STATUS_DONE ? "released" : "not released");
+                      reply_status(&reply) == STATUS_DONE ? "released" : "not released");
     reply_free(&reply);
 }
 
@@ -230,7 +230,7 @@ enum status command_acquire(struct context *context)
         return problem_print(STATUS_CONFIG, "%s", failure.text);
     struct reply reply = acquire_lock(context, token, &sent_ns);
     enum status status = acquire_report(context, &reply);
-    if (problem_status(&reply) == STATUS_DONE)
+    if (reply_status(&reply) == STATUS_DONE)
         status = acquire_hand_on(context, &file, token, &reply);
     reply_free(&reply);
     token_file_close(&file);

@@ -244,7 +244,7 @@ static enum status run_locked(struct run *run)
     const struct options *options = run->context->options;
     int64_t sent_ns;
     struct reply reply = acquire_lock(run->context, run->token, &sent_ns);
-    enum status status = acquire_report(run->context, &reply), found = problem_status(&reply);
+    enum status status = acquire_report(run->context, &reply), found = reply_status(&reply);
     bool is_granted = found == STATUS_DONE;
     if (is_granted)
         status = found = run_begin(run, &reply, sent_ns);

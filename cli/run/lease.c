@@ -57,7 +57,7 @@ bool lease_take(struct lease *lease, const struct reply *reply, int64_t sent_ns)
     int64_t ttl_ms = lease_least(reply->json, "ttl_ms", 0);
     int64_t left_ms = lease_least(reply->json, "max_held_ms", INT64_MAX);
     int64_t expires_ns = sent_ns + ttl_ms * MS_IN_NS / 100 * 99;
-    if (problem_status(reply) != STATUS_DONE || ttl_ms == 0 || expires_ns <= lease->expires_ns)
+    if (reply_status(reply) != STATUS_DONE || ttl_ms == 0 || expires_ns <= lease->expires_ns)
         return false;
     lease->ttl_ms = ttl_ms;
     lease->renewed_ns = sent_ns;
@@ -118,7 +118,7 @@ bool lease_renew(struct lease *lease)
                                                                       .cancelled = &lease->stops});
     if (!lease->stops)
         lease_note_trouble(lease, &reply);
-    if (problem_status(&reply) == STATUS_LOST)
+    if (reply_status(&reply) == STATUS_LOST)
         lease_lose(lease);
     else if (lease_take(lease, &reply, sent_ns))
         lease_move(lease);

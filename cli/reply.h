@@ -1,0 +1,47 @@
+/* reply.h: what batond, or what stands in its place, has answered to a request. */
+#ifndef BATON_CLI_REPLY_H
+#define BATON_CLI_REPLY_H
+
+#include "cli/status.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { REPLY_SHOWN = 2048 };
+
+/* What has come of a request. Free it with reply_free. */
+struct reply {
+    long status;    /* 0: no batond answered, and `trouble` says why */
+    json_t *json;   /* an object, unless status is 0 */
+    bool connected; /* a connection was made, so something listens there */
+    char trouble[1024];
+};
+
+/* The `code` of a problem document; "" if the reply is none. */
+const char *reply_code(const struct reply *reply);
+
+/* The exit status of a reply; STATUS_DONE for one without a problem. */
+enum status reply_status(const struct reply *reply);
+
+/* What to do next with baton; NULL if the detail of the reply says it, or nothing is known. */
+const char *reply_advice(const struct reply *reply);
+
+/* Reads the body of a reply that has a status. Returns false, with status 0, if it is not of a
+ * batond. */
+bool reply_read(struct reply *reply, const char *bytes, size_t length);
+
+/* Writes a text or a number of a reply, or else `absent` (NULL: nothing), so that a terminal is
+ * safe from what a server sends. */
+void reply_show(const json_t *value, const char *absent, char shown[REPLY_SHOWN]);
+
+/* Writes `before` and such a text or number, or nothing if there is none. */
+void reply_write(FILE *to, const char *before, const json_t *value);
+
+/* A time in a reply: from 0 to a year, whatever a server sends. */
+int64_t reply_ms(const json_t *object, const char *member);
+
+void reply_free(struct reply *reply);
+
+#endif
