@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { START_MS = 30000, PATIENCE_MS = 10000, LEAK_SLACK_MS = 90000 };
+enum { START_MS = 30000, LEAK_SLACK_MS = 90000 };
 
 unsigned stage_draw(struct stage *stage, unsigned below)
 {
@@ -137,16 +137,6 @@ void stage_print(struct stage *stage, int name)
         size_t length = strlen(output), most = 3000;
         print_error("replica %d:\n%s\n", i, output + (length > most ? length - most : 0));
         free(output);
-    }
-}
-
-void stage_await_queue(struct stage *stage, int name, int64_t length)
-{
-    int64_t until = clock_ms() + PATIENCE_MS, got;
-    while ((got = stage_ask(stage, name, "queue_length")) != length) {
-        if (clock_ms() > until)
-            fail_msg("%" PRId64 " wait for name %d, not %" PRId64, got, name, length);
-        clock_sleep_ms(1);
     }
 }
 

@@ -70,9 +70,6 @@ struct http_client *stage_inspect(struct stage *stage, int name);
 /* For a test that fails: prints what a name is like, and what the replicas said. */
 void stage_print(struct stage *stage, int name);
 
-/* Waits until so many wait for the name. Fails the test if they do not within 10 s. */
-void stage_await_queue(struct stage *stage, int name, int64_t length);
-
 /* Waits until the name has no hold and no waiter. Fails the test after `timeout_ms`. */
 void stage_await_free(struct stage *stage, int name, int64_t timeout_ms);
 

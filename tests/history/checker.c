@@ -24,11 +24,6 @@ static rule_check *const CHECKS[] = {
     check_waits,      check_taken,
 };
 
-const char *rule_text(enum rule rule)
-{
-    return RULE_TEXTS[rule].text;
-}
-
 const char *rule_name(enum rule rule)
 {
     return RULE_TEXTS[rule].name;

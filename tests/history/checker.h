@@ -58,8 +58,7 @@ void history_check(const struct event *events, size_t count, struct findings *re
 /* "" where nothing was found; else a line for each broken rule. To be freed. */
 char *findings_text(const struct findings *findings);
 
-/* What a rule says where it is broken, and how it is called. */
-const char *rule_text(enum rule rule);
+/* How a rule is called. */
 const char *rule_name(enum rule rule);
 
 #endif

@@ -3,11 +3,11 @@
  *   BATON_SEED             the choices of an earlier run, which printed it (a number)
  *   BATON_HISTORY_SECONDS  how long the clients run (8)
  */
-#include "tests/history/asking.h"
 #include "tests/history/checker.h"
 #include "tests/history/crowd.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/fixtures/pair.h"
 #include "tests/support/seed.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* A waiter at one server, and a release, a cancellation or the end of its wait at another one. */
-#include "tests/history/asking.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/fixtures/pair.h"
 #include "tests/support/many.h"
 
 #include <stdio.h>
@@ -55,7 +55,7 @@ static int reply_of(struct asker *asker)
 
 static int64_t queue_length(struct pair *pair)
 {
-    assert_int_equal(ask(pair->client[1], "GET", "/locks/n"), 200);
+    answers(pair->client[1], "GET /locks/n", NULL, 200, NULL);
     return http_integer(pair->client[1], "queue_length");
 }
 
@@ -70,17 +70,17 @@ static void await_queue(struct pair *pair, int64_t length)
 
 static void lock(struct pair *pair, const char *token)
 {
-    assert_int_equal(ask_with(pair->client[1], token, "POST", "/locks/n?ttl=60s"), 201);
+    answers_token(pair->client[1], token, "POST /locks/n?ttl=60s", NULL, 201, NULL);
 }
 
 static void unlock(struct pair *pair, const char *token)
 {
-    assert_int_equal(ask_with(pair->client[1], token, "DELETE", "/locks/n"), 200);
+    answers_token(pair->client[1], token, "DELETE /locks/n", NULL, 200, NULL);
 }
 
 static void assert_free(struct pair *pair)
 {
-    assert_int_equal(ask(pair->client[1], "GET", "/locks/n"), 200);
+    answers(pair->client[1], "GET /locks/n", NULL, 200, NULL);
     assert_int_equal(http_integer(pair->client[1], "hold_count"), 0);
     assert_int_equal(http_integer(pair->client[1], "queue_length"), 0);
 }
@@ -128,7 +128,7 @@ TEST_WITH(release_at_the_end_of_a_wait_grants_or_leaves_nothing, pair_clean, NUL
         ask_for(&releaser, &pair->batond[1], "DELETE", token("holder", i), NULL);
         int status = reply_of(&waiter);
         assert_int_equal(reply_of(&releaser), 200);
-        assert_int_equal(ask_with(pair->client[1], waiter.token, "GET", "/locks/n"), 200);
+        answers_token(pair->client[1], waiter.token, "GET /locks/n", NULL, 200, NULL);
         bool mine = json_is_true(json_object_get(pair->client[1]->reply.json, "mine"));
         assert_true(status == 201 || status == 409);
         assert_int_equal(mine, status == 201);
