@@ -4,8 +4,6 @@
 
 #include "tests/support/clock.h"
 
-#include <stdio.h>
-
 /* What is asked: of a core in percent, per waiter in KiB, times BLPOP's and times the latency where
  * nobody else is parked. */
 static const double CPU = 3, RESIDENT = 16, MEDIAN = 2.5, P99 = 4, FACTOR = 1.5;

@@ -2,7 +2,6 @@
 
 #include <err.h>
 #include <getopt.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 

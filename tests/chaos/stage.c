@@ -6,7 +6,6 @@
 #include "tests/support/seed.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

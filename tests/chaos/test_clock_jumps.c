@@ -14,7 +14,6 @@
 #include "tests/support/watched.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum {

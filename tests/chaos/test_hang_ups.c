@@ -5,9 +5,6 @@
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-
 enum {
     NAMES = 50, /* at once, each with one that hangs up and a witness behind it */
     LINE_MS = 50,

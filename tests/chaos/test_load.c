@@ -5,7 +5,6 @@
 #include "tests/support/cmocka.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 enum { NAMES = 6, AT_ONCE = 120, TIMEOUT_MS = 60000 };
 

@@ -5,8 +5,6 @@
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 
-#include <stdlib.h>
-
 enum {
     NAMES = 20,
     EACH = 12, /* who come to each name, by both replicas in turn */

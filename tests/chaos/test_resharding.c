@@ -10,11 +10,8 @@
 #include "tests/support/fixtures/service.h"
 #include "tests/support/seed.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     CLIENTS = 24,

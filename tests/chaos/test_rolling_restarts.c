@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <signal.h>
-#include <stdlib.h>
 
 /* The claim window is as a deployment that restarts needs it: longer than any client is away. */
 enum { WAITERS = 500, NAMES = 5, TIMEOUT_MS = 60000, HEALTHY_MS = 700, WINDOW_MS = 10000 };

@@ -6,7 +6,6 @@
 #include "tests/fuzz/fuzz.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>

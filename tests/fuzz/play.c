@@ -5,7 +5,6 @@
 #include "tests/fuzz/answer.h"
 #include "tests/fuzz/fuzz.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { ANSWERS_MOST = 10000, HOUR_MS = 3600 * 1000 };

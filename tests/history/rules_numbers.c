@@ -1,6 +1,5 @@
 #include "tests/history/rules.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 /* A number that a reply told. */

@@ -4,7 +4,6 @@
 #include "tests/support/fixtures/parked.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MANY = 250, PORTION = 100, CURSOR_TEXT = 8000 };

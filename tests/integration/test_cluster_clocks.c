@@ -3,7 +3,6 @@
 #include "tests/support/fixtures/on_clocks.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { LONG_MS = 4000, SHORT_MS = 100, LASTS_MS = 2500, STRANGE = 1 };

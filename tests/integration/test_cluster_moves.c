@@ -3,7 +3,6 @@
 #include "tests/support/fixtures/on_cluster.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { HALF_MS = 150 };

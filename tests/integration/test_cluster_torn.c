@@ -3,7 +3,6 @@
 #include "tests/support/fixtures/on_cluster.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { AGAIN_MS = 20, LASTS_MS = 1300 };

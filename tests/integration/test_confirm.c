@@ -4,9 +4,7 @@
 #include "tests/support/fixtures/replicated.h"
 #include "tests/support/many.h"
 
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {

@@ -4,7 +4,6 @@
 #include "tests/support/watched.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { LOCKS = 20, PATIENCE_MS = CLOCK_HANG_MS };
 

@@ -2,7 +2,6 @@
  * other locks are served, and it is said what is the matter. */
 #include "tests/support/fixtures/parked.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

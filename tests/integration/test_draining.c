@@ -3,7 +3,6 @@
 #include "tests/support/fixtures/parked.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { GRACE_MS = 500, SLACK_MS = 20 };

@@ -2,9 +2,7 @@
 #include "tests/support/fixtures/parked.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char STREAM[] = "Accept: text/event-stream";

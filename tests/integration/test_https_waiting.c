@@ -6,8 +6,6 @@
 
 #include <openssl/ssl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

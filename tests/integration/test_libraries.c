@@ -4,7 +4,6 @@
 #include "tests/support/fixtures/on_quorum.h"
 #include "tests/support/watched.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 #include "tests/support/fixtures/service.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static int forget_all(void **state)

@@ -3,7 +3,6 @@
 #include "tests/support/raw.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 #include "tests/support/fixtures/on_quorum.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { HOUR_MS = 3600 * 1000 };

@@ -3,7 +3,6 @@
 #include "api/http/target.h"
 #include "tests/support/fixtures/parked.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define META                                                                                       \

@@ -3,7 +3,6 @@
 #include "tests/support/fixtures/pair.h"
 #include "tests/support/fixtures/parked.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

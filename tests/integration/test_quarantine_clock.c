@@ -6,7 +6,6 @@
 #include "tests/support/fixtures/parked.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 enum {
     TTL_MS = 3000,

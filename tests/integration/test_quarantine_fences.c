@@ -2,8 +2,6 @@
 #include "tests/support/faults/jumping_clock.h"
 #include "tests/support/fixtures/pair.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 enum { NOTICED_MS = 1300 }; /* one look each second */

@@ -5,7 +5,6 @@
 #include "tests/support/fixtures/replicated.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {

@@ -2,7 +2,6 @@
  * does not blame the rights of its user. */
 #include "tests/support/fixtures/service.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "tests/support/fixtures/parked.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { LEAVERS = 30, HOUR_MS = 3600 * 1000 };

@@ -3,7 +3,6 @@
 #include "tests/support/fixtures/secure.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { OUTPUT_LONGEST = 4096 };

@@ -4,7 +4,6 @@
 #include "tests/support/free_port.h"
 #include "tests/support/raw.h"
 
-#include <errno.h>
 #include <pty.h>
 #include <signal.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
 #include "tests/support/fixtures/service.h"
 
 #include <regex.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define NAMES "{\"names\":[\"two-a\",\"two-b\"]}"

@@ -2,7 +2,6 @@
 #include "tests/support/fixtures/parked.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { LONG_LINE = 15 };

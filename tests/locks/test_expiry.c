@@ -4,7 +4,6 @@
 #include "tests/support/cmocka.h"
 #include "tests/support/fixtures/locks_fixture.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { TTL_MS = 100 };

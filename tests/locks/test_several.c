@@ -4,7 +4,6 @@
 #include "tests/support/fixtures/locks_fixture.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static const char TOKEN[] = "0123456789012345678901";
 static const char OTHER[] = "abcdefghijklmnopqrstuv";

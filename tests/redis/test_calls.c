@@ -4,7 +4,6 @@
 #include "tests/support/cmocka.h"
 
 #include <hiredis/hiredis.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,6 @@
 #include "tests/support/cmocka.h"
 #include "tests/support/faults/jumping_clock.h"
 
-#include <stdlib.h>
-
 enum { SECOND_US = 1000000, SLACK_US = 5 * SECOND_US };
 
 TEST(redis_takes_its_time_from_the_clock_that_jumps)

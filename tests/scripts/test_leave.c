@@ -3,7 +3,6 @@
 
 #include "tests/support/cmocka.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define park(scripts, name_of_token, where, ...)                                                   \

@@ -5,7 +5,6 @@
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 TEST_WITH_CLOCK(every_event_takes_a_number)
 {

@@ -3,7 +3,6 @@
 #include "tests/scripts/scripts.h"
 #include "tests/support/cmocka.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { SECOND_US = 1000000, HOUR_US_IN_S = 3600 };

@@ -3,7 +3,6 @@
 
 #include "tests/support/cmocka.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Parks the request of attempt TOKEN; `more` are further members. */

@@ -8,7 +8,6 @@
 #include "tests/support/cmocka.h"
 #include "tests/support/raw.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

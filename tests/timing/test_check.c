@@ -2,7 +2,6 @@
 #include "tests/support/fixtures/service.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { LEAST_MS = 1000, MOST_MS = 6000 };

@@ -2,8 +2,6 @@
 #include "tests/support/fixtures/on_cluster.h"
 #include "tests/support/quantile.h"
 
-#include <stdio.h>
-
 enum {
     ROUNDS = 9,
     SOON_MS = 50,

@@ -3,7 +3,6 @@
 #include "tests/support/raw.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

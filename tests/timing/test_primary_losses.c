@@ -11,7 +11,6 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char COUNT[] = "return redis.call('INCR', KEYS[1])";

@@ -4,8 +4,6 @@
 #include "tests/support/quantile.h"
 #include "tests/support/raw.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 #include "api/stats/contention.h"
 #include "tests/support/cmocka.h"
 
-#include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>

@@ -3,8 +3,6 @@
 #include "locks/quarantine/shard.h"
 #include "tests/support/cmocka.h"
 
-#include <stdlib.h>
-
 enum { SECOND_US = 1000000, LEASE_US = 2500000, UNSEEN_JUMP_US = 500000, ROUND_TRIP_US = 200 };
 
 static const char WATCHED[] = "redis+sentinel://127.0.0.1:1,127.0.0.1:2/master";

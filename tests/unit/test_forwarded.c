@@ -2,7 +2,6 @@
 #include "server/http/forwarded.h"
 #include "tests/support/cmocka.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define TRACE  "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -5,7 +5,6 @@
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SECOND_US = 1000000, TTL_MS = 30000, MARGIN_US = 2 * SECOND_US, LEASE_US = 2500000 };

@@ -2,8 +2,6 @@
 #include "api/http/json_text.h"
 #include "tests/support/cmocka.h"
 
-#include <stdio.h>
-
 TEST(integer_is_read_however_it_is_written)
 {
     static const struct {

@@ -3,7 +3,6 @@
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static void add(struct page *page, int64_t version, const char *name, const char *text)
 {

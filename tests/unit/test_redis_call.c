@@ -2,7 +2,6 @@
 #include "redis/wire/call.h"
 #include "tests/support/cmocka.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const struct library LIBRARY = {"baton_0123456789abcdef",

@@ -4,7 +4,6 @@
 #include "tests/support/cmocka.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #if defined __SANITIZE_ADDRESS__

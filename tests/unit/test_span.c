@@ -4,7 +4,6 @@
 #include "tests/support/cmocka.h"
 #include "tests/support/seed.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { WORKERS = 3, HISTORIES = 100000, STEPS = 60, HOLDS = 4 * STEPS, SECOND = 1000000 };

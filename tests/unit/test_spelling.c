@@ -2,7 +2,6 @@
 #include "base/spelling.h"
 #include "tests/support/cmocka.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 TEST(slips_are_counted)

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MOST = 6, WORKERS = 4, ROUNDS = 300 };
 

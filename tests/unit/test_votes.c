@@ -1,7 +1,6 @@
 #include "redis/sentinel/votes.h"
 #include "tests/support/cmocka.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Votes are written as "A1": the server A, with the epoch 1. */
