@@ -2,7 +2,6 @@
 
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
-#include "tests/support/free_port.h"
 #include "tests/support/seed.h"
 
 #include <inttypes.h>

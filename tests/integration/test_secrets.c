@@ -7,7 +7,6 @@
 #include "tests/support/fixtures/secure.h"
 #include "tests/support/memory.h"
 #include "tests/support/principals_file.h"
-#include "tests/support/raw.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* What others see of a name, breaking it, and the listing of all that are held. */
 #include "tests/scripts/scripts.h"
 
-#include "locks/scripts/scripts.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
