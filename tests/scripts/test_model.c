@@ -1,9 +1,9 @@
 /* Tens of thousands of random operations, each answered by the scripts and by a model of the
  * contract. Time is told to both, so that a run is the same again: BATON_SEED=N. */
-#include "base/random.h"
 #include "tests/scripts/inboxes.h"
 #include "tests/scripts/model.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/seed.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,35 +36,28 @@ struct run {
 };
 
 /* xorshift64*: the same numbers on every machine. */
-static uint32_t below(struct run *run, uint32_t bound)
-{
-    run->random ^= run->random >> 12;
-    run->random ^= run->random << 25;
-    run->random ^= run->random >> 27;
-    return (uint32_t)((run->random * UINT64_C(2685821657736338717)) >> 33) % bound;
-}
-
 static bool chance(struct run *run, uint32_t percent)
 {
-    return below(run, 100) < percent;
+    return seed_draw(&run->random, 100) < percent;
 }
 
 /* Often all who wait for a name wait at one. */
 static size_t some_server(struct run *run)
 {
-    return chance(run, run->is_calm ? 97 : 40) ? 0 : below(run, MODEL_SERVERS);
+    return chance(run, run->is_calm ? 97 : 40) ? 0 : seed_draw(&run->random, MODEL_SERVERS);
 }
 
 static int64_t some_ms(struct run *run)
 {
-    return chance(run, run->is_calm ? 2 : 30) ? 1 + below(run, 80) : 1000 + below(run, 60000);
+    return chance(run, run->is_calm ? 2 : 30) ? 1 + seed_draw(&run->random, 80)
+                                              : 1000 + seed_draw(&run->random, 60000);
 }
 
 /* A token that was used lately, or a new one; says whether it is new. */
 static bool pick_token(struct run *run, uint32_t percent_new, char token[MODEL_TOKEN])
 {
     size_t name = (size_t)(run->model - run->models);
-    char *recent = run->recent[name][below(run, RECENT)];
+    char *recent = run->recent[name][seed_draw(&run->random, RECENT)];
     bool is_new = *recent == '\0' || chance(run, percent_new);
     if (is_new)
         snprintf(recent, MODEL_TOKEN, "t%u", run->tokens_made++);
@@ -75,7 +68,7 @@ static bool pick_token(struct run *run, uint32_t percent_new, char token[MODEL_T
 /* Time goes on: not at all, a little, a lot, or to where something ends, or just before that. */
 static void pass_time(struct run *run)
 {
-    uint32_t kind = run->is_calm && chance(run, 85) ? 120 : below(run, 1000);
+    uint32_t kind = run->is_calm && chance(run, 85) ? 120 : seed_draw(&run->random, 1000);
     int64_t next = model_next_end(run->model, run->now);
     bool is_closed = run->now < run->opens;
     if (is_closed && kind < 30)
@@ -87,17 +80,19 @@ static void pass_time(struct run *run)
     else if (kind < 120)
         run->now = next > run->now ? next - 1 : run->now;
     else if (kind < 650)
-        run->now += below(run, 1000);
+        run->now += seed_draw(&run->random, 1000);
     else if (kind < 750)
-        run->now += below(run, 50000);
+        run->now += seed_draw(&run->random, 50000);
     else if (kind < 756)
-        run->now += INT64_C(1000000) * below(run, 70);
+        run->now += INT64_C(1000000) * seed_draw(&run->random, 70);
 }
 
 /* For a while nothing is granted, or for longer than was thought. */
 static void begin_quarantine(struct run *run)
 {
-    int64_t until = run->now + 1 + (chance(run, 50) ? below(run, 20000) : below(run, 90000000));
+    int64_t until =
+        run->now + 1 +
+        (chance(run, 50) ? seed_draw(&run->random, 20000) : seed_draw(&run->random, 90000000));
     if (until > run->opens)
         run->opens = until;
 }
@@ -118,7 +113,8 @@ static void go_on_from(struct run *run, int64_t number)
 /* Whoever notices that stamps its calls accordingly, and looks after all it has. */
 static void jump(struct run *run)
 {
-    int64_t back = run->now - run->begun, by = INT64_C(1000) * (1 + below(run, 3600000));
+    int64_t back = run->now - run->begun,
+            by = INT64_C(1000) * (1 + seed_draw(&run->random, 3600000));
     if (chance(run, 50))
         by = -(by < back ? by : back);
     run->now += by;
@@ -391,7 +387,7 @@ static void make_wait(struct run *run, struct acquiring *acquiring)
 {
     acquiring->server = MODEL_SERVER_NAMES[some_server(run)];
     acquiring->lease_ms = some_ms(run);
-    acquiring->claim_ms = 1 + below(run, 2000);
+    acquiring->claim_ms = 1 + seed_draw(&run->random, 2000);
     acquiring->keep_ms = chance(run, 50) ? 0 : some_ms(run);
     acquiring->bound = chance(run, 85) ? 50 : 2;
 }
@@ -448,20 +444,20 @@ static void step_acquire(struct run *run)
         return;
     struct acquiring acquiring = {.name = run->name,
                                   .token = token,
-                                  .owner = OWNERS[below(run, run->is_calm ? 10 : 3)],
+                                  .owner = OWNERS[seed_draw(&run->random, run->is_calm ? 10 : 3)],
                                   .reenters = chance(run, run->is_calm ? 10 : 50),
                                   .mode = some_mode(run),
                                   .ttl_ms = some_ms(run),
-                                  .attempt = ATTEMPTS[below(run, 3)],
+                                  .attempt = ATTEMPTS[seed_draw(&run->random, 3)],
                                   .token_is_new = is_new && chance(run, 70),
                                   .again = chance(run, 40)};
     acquiring.again &= !acquiring.token_is_new; /* nobody sends both */
     if (acquiring.mode[0] == 's')
-        acquiring.limit = run->is_calm ? 0 : LIMITS[below(run, 10)];
+        acquiring.limit = run->is_calm ? 0 : LIMITS[seed_draw(&run->random, 10)];
     make_terms(run, &acquiring);
     acquiring.set = chance(run, 90) ? 0 : 7;
     if (acquiring.limit > 0 && chance(run, 30))
-        acquiring.permits = 2 + below(run, (uint32_t)acquiring.limit - 1);
+        acquiring.permits = 2 + seed_draw(&run->random, (uint32_t)acquiring.limit - 1);
     if (!chance(run, 10))
         ask_as_before(run, &acquiring, owner);
     if (chance(run, 10))
@@ -560,13 +556,14 @@ static void step_leave(struct run *run)
         return;
     struct leaving leaving = {.name = run->name,
                               .token = token,
-                              .attempt = ATTEMPTS[below(run, 3)],
-                              .why = WHY[below(run, 5)],
+                              .attempt = ATTEMPTS[seed_draw(&run->random, 3)],
+                              .why = WHY[seed_draw(&run->random, 5)],
                               .keep_ms = chance(run, 50) ? 0 : some_ms(run),
                               .lease_ms = some_ms(run),
-                              .claim_ms = 1 + below(run, 2000)};
+                              .claim_ms = 1 + seed_draw(&run->random, 2000)};
     if (run->is_calm && run->model->waiter_count > 0) {
-        uint32_t place = chance(run, 60) ? 0 : below(run, (uint32_t)run->model->waiter_count);
+        uint32_t place =
+            chance(run, 60) ? 0 : seed_draw(&run->random, (uint32_t)run->model->waiter_count);
         const struct model_waiter *some = &run->model->waiters[place];
         strcpy(token, some->hold.token);
         strcpy(attempt, some->hold.attempt);
@@ -583,7 +580,7 @@ static void step_leave(struct run *run)
 static void step_break(struct run *run)
 {
     const struct model *model = run->model;
-    size_t which = model->hold_count > 0 ? below(run, (uint32_t)model->hold_count) : 0;
+    size_t which = model->hold_count > 0 ? seed_draw(&run->random, (uint32_t)model->hold_count) : 0;
     int64_t fence = chance(run, 50) ? 0 : model->hold_count > 0 ? model->holds[which].fence : 1;
     struct answer is =
         fence ? break_hold(run->scripts, run->name, fence) : break_all(run->scripts, run->name);
@@ -602,7 +599,7 @@ static void step_inspect(struct run *run)
 
 static void step_tick(struct run *run)
 {
-    size_t server = below(run, MODEL_SERVERS);
+    size_t server = seed_draw(&run->random, MODEL_SERVERS);
     struct answer is = tick(run->scripts, run->name, MODEL_SERVER_NAMES[server]);
     differ(run, "tick", "version", is.version, model_tick(run->model, run->now));
     plan(run, server, is.next_ms);
@@ -610,7 +607,7 @@ static void step_tick(struct run *run)
 
 static void step_watch(struct run *run)
 {
-    size_t server = below(run, MODEL_SERVERS);
+    size_t server = seed_draw(&run->random, MODEL_SERVERS);
     int64_t lease_ms = some_ms(run);
     struct answer is = watch(run->scripts, run->name, MODEL_SERVER_NAMES[server], lease_ms);
     struct seen should_be = model_watch(run->model, run->now, server, lease_ms);
@@ -637,7 +634,7 @@ static void compare_standing(struct run *run, struct model *model, size_t server
 static void step_vouch(struct run *run)
 {
     struct standing standing[NAMES];
-    size_t server = below(run, MODEL_SERVERS);
+    size_t server = seed_draw(&run->random, MODEL_SERVERS);
     int64_t lease_ms = some_ms(run);
     vouch(run->scripts, MODEL_SERVER_NAMES[server], lease_ms, NAMES, NAME, standing);
     for (size_t i = 0; i < NAMES; i++) {
@@ -662,9 +659,10 @@ static void step_late(struct run *run)
     char token[MODEL_TOKEN], status[32];
     pick_token(run, 25, token);
     struct answer answer;
-    scripts->latest_us = run->now - 1 - below(run, 2) * (int64_t)below(run, 5000000);
+    scripts->latest_us =
+        run->now - 1 - seed_draw(&run->random, 2) * (int64_t)seed_draw(&run->random, 5000000);
     snprintf(status, sizeof status, "LATE %" PRId64, run->now);
-    switch (below(run, 8)) {
+    switch (seed_draw(&run->random, 8)) {
     case 0:
         answer = acquire(scripts, .name = run->name, .token = token, .token_is_new = true);
         break;
@@ -703,7 +701,7 @@ static void step_of_any_kind(struct run *run)
         step_late(run);
         return;
     }
-    int64_t left = below(run, 100);
+    int64_t left = seed_draw(&run->random, 100);
     size_t i = 0;
     while ((left -= run->is_calm ? KINDS[i].when_calm : KINDS[i].percent) >= 0)
         i++;
@@ -712,14 +710,14 @@ static void step_of_any_kind(struct run *run)
 
 static void step(struct run *run)
 {
-    uint32_t name = below(run, NAMES);
-    run->is_calm ^= below(run, 300) == 0;
+    uint32_t name = seed_draw(&run->random, NAMES);
+    run->is_calm ^= seed_draw(&run->random, 300) == 0;
     run->name = NAME[name];
     run->model = &run->models[name];
     pass_time(run);
-    if (below(run, 200) == 0)
+    if (seed_draw(&run->random, 200) == 0)
         begin_quarantine(run);
-    if (below(run, 900) == 0)
+    if (seed_draw(&run->random, 900) == 0)
         jump(run);
     if (run->now > run->greatest)
         run->greatest = run->now;
@@ -752,24 +750,12 @@ static void step(struct run *run)
     run->versions[name] = run->model->version;
 }
 
-static uint64_t seed_of_this_run(void)
-{
-    const char *given = getenv("BATON_SEED");
-    if (given)
-        return strtoull(given, NULL, 10);
-    uint32_t seed;
-    random_bytes(&seed, sizeof seed);
-    return seed;
-}
-
 TEST_ON_REDIS_TIME(the_scripts_do_what_the_model_says)
 {
     struct scripts *scripts = *state;
     struct run *run = calloc(1, sizeof *run);
-    uint64_t seed = seed_of_this_run();
-    print_message("BATON_SEED=%" PRIu64 " repeats this run\n", seed);
     run->scripts = scripts;
-    run->random = (seed + 1) * UINT64_C(0x9E3779B97F4A7C15);
+    run->random = seed_choose();
     run->now = run->begun = run->greatest = redis_now(scripts);
     inboxes_open(&run->inboxes, scripts);
     for (int i = 0; i < NAMES; i++)
@@ -777,7 +763,7 @@ TEST_ON_REDIS_TIME(the_scripts_do_what_the_model_says)
     for (int i = 0; i < NAMES; i++)
         run->models[i].retention_us = scripts->retention_ms * 1000;
     for (run->step = 0; run->step < STEPS; run->step++) {
-        if (below(run, 1500) == 0)
+        if (seed_draw(&run->random, 1500) == 0)
             let_all_be_forgotten(run);
         step(run);
     }

@@ -6,6 +6,7 @@
 #include "tests/scripts/scripts.h"
 #include "tests/support/clustered.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/seed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -472,13 +473,11 @@ TEST(all_keys_of_a_name_are_in_one_slot)
     static const char *const SUFFIXES[] = {"",         ":holds", ":servers",   ":waiters",
                                            ":queue:a", ":ends",  ":released:0"};
     struct world *world = *state;
-    uint32_t random = 88172645;
+    uint64_t random = 0;
     for (int i = 0; i < 300; i++) {
         char name[TEXT] = "";
-        for (int left = 1 + i % 12; left > 0; left--) {
-            random ^= random << 13, random ^= random >> 17, random ^= random << 5;
-            strcat(name, PIECES[random % LENGTH(PIECES)]);
-        }
+        for (int left = 1 + i % 12; left > 0; left--)
+            strcat(name, PIECES[seed_draw(&random, LENGTH(PIECES))]);
         unsigned slot = slot_of(slice_of(key_of(name, "").text));
         for (size_t j = 0; j < LENGTH(SUFFIXES); j++) {
             struct name_key key = key_of(name, SUFFIXES[j]);

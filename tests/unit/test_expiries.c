@@ -1,8 +1,8 @@
 /* Expiries by themselves: a Redis that the test plays, and a clock of its own. */
-#include "base/random.h"
 #include "locks/calls/operation.h"
 #include "locks/waiting/expiries.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/seed.h"
 
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
@@ -27,7 +27,7 @@ struct world {
     uv_loop_t loop;
     struct locks locks;
     struct name names[NAMES];
-    uint32_t random;
+    uint64_t random;
     bool away;     /* Redis does not answer */
     uint64_t back; /* since when it does again */
     /* The script that is under way. */
@@ -42,14 +42,6 @@ struct world {
 
 static struct world *world;
 
-static uint32_t below(uint32_t bound)
-{
-    world->random ^= world->random << 13;
-    world->random ^= world->random >> 17;
-    world->random ^= world->random << 5;
-    return world->random % bound;
-}
-
 /* In place of the one that asks Redis. */
 void script_call_send_at(struct locks *locks, unsigned shard, const struct script_call *call)
 {
@@ -59,7 +51,7 @@ void script_call_send_at(struct locks *locks, unsigned shard, const struct scrip
     assert_in_range(call->argument_count, 2, 1 + ASKED_MOST);
     world->done = call->done;
     world->context = call->context;
-    world->answer_at = world->loop.time + below(50);
+    world->answer_at = world->loop.time + seed_draw(&world->random, 50);
     world->asked_count = call->argument_count - 1;
     world->asked_in_all += world->asked_count;
     for (size_t i = 0; i < world->asked_count; i++)
@@ -175,7 +167,7 @@ static size_t count(const struct name *name, bool shared_only)
 static int64_t some_ttl(void)
 {
     static const uint32_t LONGEST[] = {500, 5000, 60000, 600000, 86400000};
-    return 100 + below(LONGEST[below(5)]);
+    return 100 + seed_draw(&world->random, LONGEST[seed_draw(&world->random, 5)]);
 }
 
 static struct slice key_of(const struct name *name)
@@ -194,7 +186,8 @@ static void note(struct name *name, const struct truth *truth, int64_t holds)
 /* An exclusive hold has the name for itself, but for others of its owner. */
 static void grant(struct name *name)
 {
-    bool is_reentrant = below(4) == 0, shared = below(2) == 0;
+    bool is_reentrant = seed_draw(&world->random, 4) == 0,
+         shared = seed_draw(&world->random, 2) == 0;
     expire(name);
     size_t all = count(name, false);
     struct truth *place = NULL;
@@ -203,7 +196,8 @@ static void grant(struct name *name)
             place = &name->holds[i];
     if (!place || (all > 0 && !is_reentrant && !(shared && count(name, true) == all)))
         return;
-    *place = (struct truth){world->loop.time + (uint64_t)some_ttl(), below(3) > 0, shared};
+    *place = (struct truth){world->loop.time + (uint64_t)some_ttl(),
+                            seed_draw(&world->random, 3) > 0, shared};
     if (place->here)
         note(name, place, is_reentrant ? (int64_t)all + 1 : 1);
 }
@@ -211,12 +205,12 @@ static void grant(struct name *name)
 /* A server that cuts a hold short looks after that itself. */
 static void renew(struct name *name)
 {
-    struct truth *hold = &name->holds[below(HOLDS)];
+    struct truth *hold = &name->holds[seed_draw(&world->random, HOLDS)];
     expire(name);
     if (hold->end == 0)
         return;
     uint64_t before = hold->end;
-    bool here = below(2) == 0;
+    bool here = seed_draw(&world->random, 2) == 0;
     hold->end = world->loop.time + (uint64_t)some_ttl();
     hold->here = here || (hold->here && hold->end >= before);
     if (here)
@@ -225,12 +219,12 @@ static void renew(struct name *name)
 
 static void release(struct name *name)
 {
-    struct truth *hold = &name->holds[below(HOLDS)];
+    struct truth *hold = &name->holds[seed_draw(&world->random, HOLDS)];
     expire(name);
     if (hold->end == 0)
         return;
     hold->end = 0;
-    if (below(2) == 0 && count(name, false) == 0)
+    if (seed_draw(&world->random, 2) == 0 && count(name, false) == 0)
         expiries_released(&world->locks, key_of(name));
 }
 
@@ -240,8 +234,7 @@ static int start(void **state)
     world = calloc(1, sizeof *world);
     uv_loop_init(&world->loop);
     world->locks.loop = &world->loop;
-    random_bytes(&world->random, sizeof world->random);
-    world->random |= 1;
+    world->random = seed_choose();
     for (size_t i = 0; i < NAMES; i++)
         snprintf(world->names[i].key, sizeof world->names[i].key, "baton:{%zu}", i);
     expiries_open(&world->locks);
@@ -267,10 +260,10 @@ static int stop(void **state)
 TEST_WITH(every_end_is_noticed_in_time, start, stop)
 {
     static void (*const STEP[])(struct name * name) = {grant, grant, renew, release};
-    print_message("random %" PRIu32 "\n", world->random);
     for (int i = 0; i < STEPS; i++) {
-        STEP[below(4)](&world->names[below(NAMES)]);
-        pass(below(100) == 0 ? below(900000) : below(400));
+        STEP[seed_draw(&world->random, 4)](&world->names[seed_draw(&world->random, NAMES)]);
+        pass(seed_draw(&world->random, 100) == 0 ? seed_draw(&world->random, 900000)
+                                                 : seed_draw(&world->random, 400));
     }
     pass(UINT64_C(2) * 86400 * 1000);
     assert_int_equal(world->locks.expiries->count, 0);

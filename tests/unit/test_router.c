@@ -5,6 +5,7 @@
 #include "redis/wire/call.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/seed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,18 +37,10 @@ struct world {
     int made, ended, run, unsent, refused, explained, lost;
     int run_last[KEYS];
     int doubts;
-    uint32_t random;
+    uint64_t random;
 };
 
 static struct world *world;
-
-static uint32_t below(uint32_t bound)
-{
-    world->random ^= world->random << 13;
-    world->random ^= world->random >> 17;
-    world->random ^= world->random << 5;
-    return world->random % bound;
-}
 
 static struct truth *truth_of(unsigned slot)
 {
@@ -214,7 +207,7 @@ static void move(int key)
     if (!truth->moves) {
         truth->moves = true;
         truth->carried = truth->split = false;
-        truth->target = (truth->owner + 1 + below(NODES - 1)) % NODES;
+        truth->target = (truth->owner + 1 + seed_draw(&world->random, NODES - 1)) % NODES;
     } else if (!truth->split && !truth->carried) {
         truth->split = true;
     } else if (truth->split) {
@@ -223,7 +216,7 @@ static void move(int key)
     } else if (count_awaited(truth->target, truth->slot) == 0) {
         truth->owner = truth->target;
         truth->moves = false;
-        if (below(2) == 0) /* the map is ahead of those that are on their way */
+        if (seed_draw(&world->random, 2) == 0) /* the map is ahead of those that are on their way */
             learn(key, truth->owner);
     }
 }
@@ -252,7 +245,7 @@ static void make(struct making *all)
     static const struct script SCRIPT = {.name = "test", .function = "test"};
     char name[16];
     struct making *making = &all[world->made];
-    *making = (struct making){.number = ++world->made, .key = (int)below(KEYS)};
+    *making = (struct making){.number = ++world->made, .key = (int)seed_draw(&world->random, KEYS)};
     name_of(making->key, name);
     router_eval(world->router, &SCRIPT, slice_of(name), NULL, 0, done, making);
     assert_false(making->ended);
@@ -262,8 +255,8 @@ static int set_up(void **state)
 {
     (void)state;
     world = calloc(1, sizeof *world);
-    const char *seed = getenv("BATON_TEST_SEED");
-    world->random = 2463534242U + (seed ? (uint32_t)strtoul(seed, NULL, 10) : 0);
+    /* The same each time: how many calls come to be run depends on it. */
+    world->random = 2463534242;
     uv_loop_init(&world->loop);
     const struct router_options options = {
         .loop = &world->loop, .link_to = link_to, .sent_away = sent_away};
@@ -304,7 +297,7 @@ static void turn(void)
 /* One of the nodes answers one call, if it has one. */
 static void answer_some(void)
 {
-    struct link *link = &world->links[below(NODES)];
+    struct link *link = &world->links[seed_draw(&world->random, NODES)];
     struct call *call = call_queue_pop(&link->pending);
     if (call)
         answer(link, call);
@@ -326,12 +319,12 @@ TEST_WITH(what_moves_is_followed_in_order, set_up, tear_down)
 {
     struct making *all = calloc(CALLS, sizeof *all);
     while (world->made < CALLS) {
-        if (below(3) == 0)
+        if (seed_draw(&world->random, 3) == 0)
             make(all);
-        if (below(40) == 0)
-            move((int)below(KEYS));
-        if (below(60) == 0) {
-            int key = (int)below(KEYS);
+        if (seed_draw(&world->random, 40) == 0)
+            move((int)seed_draw(&world->random, KEYS));
+        if (seed_draw(&world->random, 60) == 0) {
+            int key = (int)seed_draw(&world->random, KEYS);
             learn(key, world->truths[key].owner);
         }
         answer_some();
@@ -355,19 +348,19 @@ TEST_WITH(losses_end_calls_and_change_no_order, set_up, tear_down)
 {
     struct making *all = calloc(CALLS, sizeof *all);
     while (world->made < CALLS) {
-        if (below(3) == 0)
+        if (seed_draw(&world->random, 3) == 0)
             make(all);
-        if (below(40) == 0)
-            move((int)below(KEYS));
-        if (below(200) == 0)
-            lose(&world->links[below(NODES)]);
-        if (below(50) == 0)
-            world->links[below(NODES)].up = true;
-        if (below(30) == 0) {
-            int key = (int)below(KEYS);
-            learn(key, below(10) == 0 ? NODES : world->truths[key].owner);
+        if (seed_draw(&world->random, 40) == 0)
+            move((int)seed_draw(&world->random, KEYS));
+        if (seed_draw(&world->random, 200) == 0)
+            lose(&world->links[seed_draw(&world->random, NODES)]);
+        if (seed_draw(&world->random, 50) == 0)
+            world->links[seed_draw(&world->random, NODES)].up = true;
+        if (seed_draw(&world->random, 30) == 0) {
+            int key = (int)seed_draw(&world->random, KEYS);
+            learn(key, seed_draw(&world->random, 10) == 0 ? NODES : world->truths[key].owner);
         }
-        world->fresh = below(2);
+        world->fresh = seed_draw(&world->random, 2);
         answer_some();
         turn();
     }
