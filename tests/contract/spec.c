@@ -184,3 +184,18 @@ json_t *spec_examples(const json_t *carrier)
         json_object_set(examples, "example", json_object_get(carrier, "example"));
     return examples;
 }
+
+int spec_start(void **state)
+{
+    struct spec *spec = malloc(sizeof *spec);
+    spec_load(spec);
+    *state = spec;
+    return 0;
+}
+
+int spec_stop(void **state)
+{
+    spec_free(*state);
+    free(*state);
+    return 0;
+}

@@ -57,4 +57,8 @@ void spec_each_schema_carrier(const struct spec *spec, spec_visit *visit);
 /* A new object: the example or the examples of a schema's carrier, by name. */
 json_t *spec_examples(const json_t *carrier);
 
+/* The document as a fixture of cmocka: *state is it. */
+int spec_start(void **state);
+int spec_stop(void **state);
+
 #endif

@@ -3,23 +3,6 @@
 #include "tests/contract/spec.h"
 #include "tests/support/cmocka.h"
 
-#include <stdlib.h>
-
-static int load(void **state)
-{
-    struct spec *spec = malloc(sizeof *spec);
-    spec_load(spec);
-    *state = spec;
-    return 0;
-}
-
-static int unload(void **state)
-{
-    spec_free(*state);
-    free(*state);
-    return 0;
-}
-
 static void check_schema(const struct spec *spec, const char *where, const json_t *carrier)
 {
     struct failure failure = {""};
@@ -85,4 +68,4 @@ TEST(defaults_fit_their_schemas)
     assert_true(check_defaults(spec, spec->root) > 0);
 }
 
-RUN_TESTS(load, unload)
+RUN_TESTS(spec_start, spec_stop)

@@ -19,21 +19,6 @@ struct problem_row {
 #define PROBLEM_ROW(name, code, status, title) {code, status, title},
 static const struct problem_row PROBLEM_ROWS[] = {PROBLEMS(PROBLEM_ROW)};
 
-static int load(void **state)
-{
-    struct spec *spec = malloc(sizeof *spec);
-    spec_load(spec);
-    *state = spec;
-    return 0;
-}
-
-static int unload(void **state)
-{
-    spec_free(*state);
-    free(*state);
-    return 0;
-}
-
 TEST(operations_are_the_routes)
 {
     const struct spec *spec = *state;
@@ -253,4 +238,4 @@ TEST(parameters_are_the_fields)
     }
 }
 
-RUN_TESTS(load, unload)
+RUN_TESTS(spec_start, spec_stop)

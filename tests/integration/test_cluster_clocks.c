@@ -1,11 +1,37 @@
 /* Nodes of a Redis Cluster whose clocks differ: a jump is that of its node, numbers grow, and a
  * promoted replica ends nothing before its time. */
-#include "tests/support/fixtures/on_clocks.h"
+#include "tests/support/faults/jumping_clock.h"
+#include "tests/support/fixtures/on_cluster.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { LONG_MS = 4000, SHORT_MS = 100, LASTS_MS = 2500, STRANGE = 1 };
+
+/* A Cluster of which one node has a clock of its own, and two batonds on it. */
+struct stage {
+    struct on_cluster all;
+    struct jumping_clock clock; /* of the strange node */
+};
+
+/* Starts the Cluster alone: start the batonds with on_cluster_start_batonds. The clock of the node
+ * `strange` is so far ahead, or behind. Without replicas it serves what is left, and no node that
+ * is slow is taken for dead. */
+static void stage_open(struct stage *stage, int strange, double seconds, bool no_replicas)
+{
+    struct clustered_options options = {
+        .partial = no_replicas, .no_replicas = no_replicas, .is_patient = no_replicas};
+    jumping_clock_open(&stage->clock);
+    jumping_clock_set(&stage->clock, seconds);
+    options.environment[strange] = stage->clock.environment;
+    clustered_start(&stage->all.clustered, &options);
+}
+
+static void stage_close(struct stage *stage)
+{
+    on_cluster_close(&stage->all);
+    jumping_clock_close(&stage->clock);
+}
 
 /* Takes it, and returns the fence. Until `ret_ends` it is held for certain: that long after it was
  * asked for. */

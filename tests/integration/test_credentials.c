@@ -153,14 +153,6 @@ TEST_WITH(the_challenge_says_what_was_wrong, begin, NULL)
         strstr(client->reply.headers, "Bearer realm=\"baton\", error=\"invalid_token\""));
 }
 
-static struct parked *parks(void **state, const char *principal, const char *request)
-{
-    const struct guarded *guarded = *state;
-    char header[PRINCIPAL_HEADER_TEXT];
-    principal_header(principal, header);
-    return parked_send(guarded->service.batond.port, header, request, NULL);
-}
-
 TEST_WITH(tokens_file_read_again_is_in_force, begin, NULL)
 {
     static const struct file_principal CHANGED[] = {{"ci", TEAM, NULL}, {"new", ALL, NULL}};
@@ -184,8 +176,8 @@ TEST_WITH(waiter_of_removed_principal_waits_on, begin, NULL)
     static const struct file_principal CHANGED[] = {{"dev", ALL, NULL}};
     struct http_client *client = service_client(state);
     asks_for(client, AS("dev"), "POST /locks/a?ttl=10m", 201);
-    struct parked *waits = parks(state, "ci", "POST /locks/a?wait=50s&owner=me");
-    struct parked *holds = parks(state, "ci", "POST /locks/b?hold=connection&ttl=300ms");
+    struct parked *waits = guarded_park(state, "ci", "POST /locks/a?wait=50s&owner=me");
+    struct parked *holds = guarded_park(state, "ci", "POST /locks/b?hold=connection&ttl=300ms");
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     do {
         assert_true(clock_ms() < deadline);
@@ -210,8 +202,8 @@ TEST_WITH(waiter_of_removed_principal_waits_on, begin, NULL)
 TEST_WITH(stream_ends_when_rights_change, begin, NULL)
 {
     static const struct file_principal CHANGED[] = {{"ci", TEAM, NULL}, {"dev", ALL, NULL}};
-    struct parked *changed = parks(state, "ci", "POST /locks/b?hold=connection&ttl=3s");
-    struct parked *same = parks(state, "dev", "POST /locks/c?hold=connection&ttl=3s");
+    struct parked *changed = guarded_park(state, "ci", "POST /locks/b?hold=connection&ttl=3s");
+    struct parked *same = guarded_park(state, "dev", "POST /locks/c?hold=connection&ttl=3s");
     assert_true(parked_hears(changed, "\"granted\"", CLOCK_HANG_MS));
     assert_true(parked_hears(same, "\"granted\"", CLOCK_HANG_MS));
     guarded_reload(*state, CHANGED, LENGTH(CHANGED));

@@ -29,15 +29,6 @@ static int forget(void **state)
     return 0;
 }
 
-/* Sends it as the principal and does not wait. */
-static struct parked *parks(void **state, const char *principal, const char *request)
-{
-    const struct guarded *guarded = *state;
-    char header[PRINCIPAL_HEADER_TEXT];
-    principal_header(principal, header);
-    return parked_send(guarded->service.batond.port, header, request, NULL);
-}
-
 static void becomes_free(void **state)
 {
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
@@ -194,7 +185,8 @@ TEST_WITH(hold_by_connection_is_renewed_and_released, forget, NULL)
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     bool renewed = false;
     while (!renewed && clock_ms() < deadline) {
-        struct parked *held = parks(state, "ci", "POST /locks/a?owner=me&ttl=1s&hold=connection");
+        struct parked *held =
+            guarded_park(state, "ci", "POST /locks/a?owner=me&ttl=1s&hold=connection");
         assert_true(parked_hears(held, "\"granted\"", CLOCK_HANG_MS));
         renewed = is_renewed(held);
         parked_close(held);
