@@ -2,6 +2,8 @@
 #include "tests/bench/modes.h"
 #include "tests/bench/run.h"
 
+#include "tests/support/clock.h"
+
 #include <err.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -41,13 +43,6 @@ struct contest {
     int epoll;
 };
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static void keep_turn(struct contest *contest, const struct turn *turn)
 {
     if (contest->turn_count == contest->room) {
@@ -66,9 +61,9 @@ static void send_step(struct contest *contest, struct contender *contender)
         run_token(&contest->run, contest->run.next++, contender->values.of[VALUE_TOKEN]);
     size_t length = exchange_ask(&contest->exchange, contender->step, &contender->values, request);
     if (contender->step == contest->exchange.once)
-        contender->turn = (struct turn){.client = contender->turn.client, .arrived = now_ns()};
+        contender->turn = (struct turn){.client = contender->turn.client, .arrived = clock_ns()};
     else if (contender->step > contest->exchange.once)
-        contender->turn.released = now_ns();
+        contender->turn.released = clock_ns();
     int result = caller_send_made(&contender->caller, request, length);
     if (result < 0)
         errx(2, "cannot send: %s", strerror(-result));
@@ -83,7 +78,7 @@ static bool serve(struct contest *contest, struct contender *contender)
     if (result < 0)
         errx(2, "a connection was lost: %s", strerror(-result));
     if (contender->step == contest->exchange.once)
-        contender->turn.granted = now_ns();
+        contender->turn.granted = clock_ns();
     else if (contender->step > contest->exchange.once)
         keep_turn(contest, &contender->turn);
     if (!exchange_check(&contest->exchange, contender->step, &contender->caller,
@@ -120,7 +115,7 @@ static void contend(struct contest *contest, int64_t end)
     struct epoll_event events[EVENTS];
     for (size_t i = 0; i < contest->count; i++)
         send_step(contest, &contest->contenders[i]);
-    for (int64_t left; (left = end - now_ns()) > 0;) {
+    for (int64_t left; (left = end - clock_ns()) > 0;) {
         int n = epoll_wait(contest->epoll, events, EVENTS, (int)(left / 1000000) + 1);
         for (int i = 0; i < n; i++)
             if (serve(contest, events[i].data.ptr))
@@ -170,7 +165,7 @@ void mode_contest(const struct options *options, struct figures *figures)
         contest.contenders[i].turn.client = i;
         prepare(&contest, &contest.contenders[i], &server);
     }
-    int64_t start = now_ns(), end = start + options->seconds * 1000000000;
+    int64_t start = clock_ns(), end = start + options->seconds * 1000000000;
     contend(&contest, end);
     print(&contest, start, end);
     finish(&contest);

@@ -42,13 +42,6 @@ struct pairs {
     int epoll;
 };
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Base64 of something, too, as etcd wants its names. */
 static void choose_name(struct pairs *pairs, struct asker *asker)
 {
@@ -65,7 +58,7 @@ static void send_step(struct pairs *pairs, struct asker *asker)
             choose_name(pairs, asker);
     }
     size_t length = exchange_ask(&pairs->exchange, asker->step, &asker->values, request);
-    asker->asked = now_ns();
+    asker->asked = clock_ns();
     int result = caller_send_made(&asker->caller, request, length);
     if (result < 0)
         errx(2, "cannot send: %s", strerror(-result));
@@ -89,7 +82,7 @@ static bool serve(struct pairs *pairs, struct asker *asker)
         return false;
     if (result < 0)
         errx(2, "a connection was lost: %s", strerror(-result));
-    int64_t answered = now_ns();
+    int64_t answered = clock_ns();
     bool right = exchange_check(&pairs->exchange, asker->step, &asker->caller, &asker->values);
     count(pairs, asker, right, answered);
     if (++asker->step == pairs->exchange.count)
@@ -138,8 +131,8 @@ static size_t serve_all(struct pairs *pairs, bool go_on)
 
 static void work(struct pairs *pairs, int64_t ms)
 {
-    int64_t end = now_ns() + ms * 1000000;
-    while (now_ns() < end)
+    int64_t end = clock_ns() + ms * 1000000;
+    while (clock_ns() < end)
         serve_all(pairs, true);
 }
 
@@ -222,9 +215,9 @@ static void measure(struct pairs *pairs, const struct options *options)
     for (size_t i = 0; i < PROCESS_COUNT; i++)
         before[i] = cpu_us(options, PROCESSES[i]);
     pairs->counting = true;
-    int64_t start = now_ns();
+    int64_t start = clock_ns();
     work(pairs, options->seconds * 1000);
-    double seconds = (double)(now_ns() - start) / 1e9;
+    double seconds = (double)(clock_ns() - start) / 1e9;
     for (size_t i = 0; i < PROCESS_COUNT; i++)
         used[i] = cpu_us(options, PROCESSES[i]) - before[i];
     await_last_answers(pairs);

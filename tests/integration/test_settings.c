@@ -32,7 +32,7 @@ static const char *redis_url_of(void **state)
     return ((struct redis_process *)*state)->url;
 }
 
-/* Starts batond with these flags and variables; to be ended with `put_away`. */
+/* Starts batond with these flags and variables; to be ended with `batond_close`. */
 static struct http_client *serve(struct batond_process *batond, const char *redis_url,
                                  const char *const *arguments, const char *const *environment)
 {
@@ -40,12 +40,6 @@ static struct http_client *serve(struct batond_process *batond, const char *redi
         .redis_url = redis_url, .arguments = arguments, .environment = environment};
     batond_process_start(batond, &options);
     return http_client_new(batond->url);
-}
-
-static void put_away(struct batond_process *batond, struct http_client *client)
-{
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(batond), 0);
 }
 
 /* What a batond that ends by itself has said, to be freed, and its exit code. */
@@ -148,8 +142,8 @@ TEST(flags_and_variables_are_in_force)
 
     release_lock(client, token, "same");
     assert_in_range(redis_process_integer(redis, "PTTL one:{same}"), 3600001, 7202000);
-    put_away(&one, client);
-    put_away(&two, other);
+    batond_close(&one, client);
+    batond_close(&two, other);
     temp_dir_remove(&dir);
 }
 
@@ -169,7 +163,7 @@ TEST(unknown_variables_are_named_in_one_warning)
     assert_non_null(strstr(warning, "BATON_REDIS_USERNAME, BATON_REDIS_USER_NAME"));
     assert_null(strstr(log, "BATON_REDIS_SERVICE_HOST"));
     free(log);
-    put_away(&batond, client);
+    batond_close(&batond, client);
 }
 
 /* Starts the program as it is, without the flags that batond_process gives it, at an address that
@@ -221,11 +215,11 @@ TEST(open_listener_serves_whoever_is_allowed)
         serve(&batond, redis_url_of(state), LIST("--listen=0.0.0.0:0", "--allow-anonymous"), NULL);
     process_signal(&batond.process, SIGHUP);
     answers(client, "POST /locks/open", NULL, 201, NULL);
-    put_away(&batond, client);
+    batond_close(&batond, client);
     client = serve(&batond, redis_url_of(state), LIST("--listen=localhost:0"),
                    LIST("BATON_ALLOW_ANONYMOUS=false"));
     answers(client, "GET /livez", NULL, 200, NULL);
-    put_away(&batond, client);
+    batond_close(&batond, client);
 }
 
 /* batond prints a token and a principal; another batond takes both as they are. */
@@ -256,7 +250,7 @@ TEST(new_token_is_accepted_with_its_principal)
     answers_with(client, header, "POST /locks/ci%20%221%22%2Fa", NULL, 201, NULL);
     answers_with(client, header, "POST /locks/a", NULL, 403, "forbidden");
     answers(client, "POST /locks/a", NULL, 401, "unauthorized");
-    put_away(&batond, client);
+    batond_close(&batond, client);
     temp_dir_remove(&dir);
     free(text);
     free(again);
@@ -274,7 +268,7 @@ TEST(port_in_use_is_named)
         &(struct batond_options){.redis_url = redis_url_of(state), .arguments = LIST(listen)}, 1,
         "in use", "another port");
     answers(client, "GET /livez", NULL, 200, NULL);
-    put_away(&batond, client);
+    batond_close(&batond, client);
 }
 
 /* The kernel adds threads of its own to a process that uses io_uring, as libuv does from 1.45 on,
@@ -321,7 +315,7 @@ TEST(each_worker_is_a_thread)
     struct http_client *client = serve(&batond, redis_url_of(state), NULL, LIST("BATON_WORKERS=5"));
     struct workers workers = {batond.process.pid, 5};
     assert_true(clock_wait_until(are_all_there, &workers, CLOCK_HANG_MS));
-    put_away(&batond, client);
+    batond_close(&batond, client);
 }
 
 RUN_TESTS(start, stop)

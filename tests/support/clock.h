@@ -10,11 +10,16 @@
  * speed: how soon things happen is asserted in tests/timing. */
 enum { CLOCK_HANG_MS = 60000 };
 
-static inline int64_t clock_us(void)
+static inline int64_t clock_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static inline int64_t clock_us(void)
+{
+    return clock_ns() / 1000;
 }
 
 static inline int64_t clock_ms(void)

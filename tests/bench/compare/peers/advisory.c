@@ -1,6 +1,8 @@
 /* Clients of one advisory lock of PostgreSQL: advisory CONNINFO CLIENTS SECONDS; prints turns for
  * contended.py. libpq and epoll in one process, as Baton's clients in this comparison have it, and
  * unlike an interpreter or a thread for each it does not hold the server up. */
+#include "tests/support/clock.h"
+
 #include <err.h>
 #include <inttypes.h>
 #include <postgresql/libpq-fe.h>
@@ -18,13 +20,6 @@ struct client {
     int64_t arrived;
     int64_t granted;
 };
-
-static int64_t clock_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static void run(const struct client *client, const char *statement)
 {
