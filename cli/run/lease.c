@@ -56,12 +56,11 @@ bool lease_take(struct lease *lease, const struct reply *reply, int64_t sent_ns)
 {
     int64_t ttl_ms = lease_least(reply->json, "ttl_ms", 0);
     int64_t left_ms = lease_least(reply->json, "max_held_ms", INT64_MAX);
-    int64_t expires_ns = sent_ns + ttl_ms * MS_IN_NS / 100 * 99;
-    if (reply_status(reply) != STATUS_DONE || ttl_ms == 0 || expires_ns <= lease->expires_ns)
+    if (reply_status(reply) != STATUS_DONE || ttl_ms == 0)
         return false;
     lease->ttl_ms = ttl_ms;
     lease->renewed_ns = sent_ns;
-    lease->expires_ns = expires_ns;
+    lease->expires_ns = sent_ns + ttl_ms * MS_IN_NS / 100 * 99;
     if (left_ms < INT64_MAX && !lease->ignores_loss)
         lease->held_until_ns = sent_ns + left_ms * MS_IN_NS / 100 * 99;
     return true;

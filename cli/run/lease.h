@@ -34,8 +34,8 @@ struct lease {
     char trouble[LEASE_TROUBLE]; /* of the thread while it runs: why it was not renewed */
 };
 
-/* Takes over from a reply how long the hold lasts, if that is longer than known, and how long
- * renewals may carry it. Returns whether it did. `sent_ns` is when the request was sent. */
+/* Takes over from a reply how long the hold lasts, be that longer or shorter than known, and how
+ * long renewals may carry it. Returns whether it did. `sent_ns` is when the request was sent. */
 bool lease_take(struct lease *lease, const struct reply *reply, int64_t sent_ns);
 
 /* Renews once, at once. Returns false if the lock is lost. */

@@ -53,6 +53,19 @@ static void reply_without_a_ttl_for_each_name_is_no_hold(void **state)
         assert_int_equal(expiry_ms(BAD[i]), 0);
 }
 
+/* Whoever has the token may have renewed for less. */
+static void lease_ends_by_the_latest_reply_even_if_that_is_sooner(void **state)
+{
+    struct lease lease = {0};
+    struct reply first = reply_of("{\"ttl_ms\":30000}"), next = reply_of("{\"ttl_ms\":10000}");
+    (void)state;
+    assert_true(lease_take(&lease, &first, 0));
+    assert_true(lease_take(&lease, &next, 5000000000));
+    assert_int_equal(lease.expires_ns / 1000000, 5000 + 9900);
+    reply_free(&first);
+    reply_free(&next);
+}
+
 static void bound_is_the_least_of_those_that_have_one(void **state)
 {
     (void)state;
@@ -68,6 +81,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hold_lasts_one_percent_less_than_the_reply_says),
         cmocka_unit_test(reply_without_a_ttl_for_each_name_is_no_hold),
+        cmocka_unit_test(lease_ends_by_the_latest_reply_even_if_that_is_sooner),
         cmocka_unit_test(bound_is_the_least_of_those_that_have_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
