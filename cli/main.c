@@ -108,7 +108,7 @@ static enum status run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     enum status status = run(argc, argv);
-    if (fflush(stdout) != 0 && status == STATUS_DONE)
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == STATUS_DONE)
         status = problem_print(STATUS_FAULT, "cannot write to standard output");
     return (int)status;
 }

@@ -213,6 +213,8 @@ static enum status acquire_hand_on(struct context *context, struct token_file *f
         print_json(reply->json);
     else
         puts(token);
+    if (fflush(stdout) != 0 && !file->path)
+        command_release_token(context, token);
     return STATUS_DONE;
 }
 

@@ -131,7 +131,7 @@ enum status command_watch(struct context *context)
     enum status status;
     do
         status = watch_once(context, &version, &is_away);
-    while (status == STATUS_DONE);
+    while (status == STATUS_DONE && !ferror(stdout));
     return status;
 }
 

@@ -195,6 +195,16 @@ static void token_file_that_cannot_be_written_leaves_the_lock_free(void **state)
     says(terminal, 0, "free", "$BATON show unfiled");
 }
 
+static void output_that_cannot_be_written_is_a_fault_and_leaves_the_lock_free(void **state)
+{
+    static const char *const COMMANDS[] = {"show full",  "show --json full", "list",
+                                           "watch full", "whoami",           "acquire -n full"};
+    for (size_t i = 0; i < sizeof COMMANDS / sizeof COMMANDS[0]; i++)
+        says(terminal_of(state), 70, "cannot write to standard output", "$BATON %s >/dev/full",
+             COMMANDS[i]);
+    assert_true(is_free(client_of(state), "full"));
+}
+
 static void several_names_are_taken_renewed_and_released_together(void **state)
 {
     struct terminal *terminal = terminal_of(state);
@@ -344,6 +354,7 @@ int main(void)
         cmocka_unit_test(wait_longer_than_max_wait_keeps_its_place),
         cmocka_unit_test(token_file_is_private_and_goes_with_release),
         cmocka_unit_test(token_file_that_cannot_be_written_leaves_the_lock_free),
+        cmocka_unit_test(output_that_cannot_be_written_is_a_fault_and_leaves_the_lock_free),
         cmocka_unit_test(several_names_are_taken_renewed_and_released_together),
         cmocka_unit_test(name_with_any_character_is_encoded),
         cmocka_unit_test(list_prints_all_pages),
