@@ -50,6 +50,8 @@ struct client *client_open(const struct client_settings *settings)
     client->curl = memory_checked(curl_easy_init());
     client->multi = memory_checked(curl_multi_init());
     curl_easy_setopt(client->curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    /* A name of ".." is for batond to refuse, and leads to no other path. */
+    curl_easy_setopt(client->curl, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt(client->curl, CURLOPT_USERAGENT, "baton/" BATON_VERSION);
     curl_easy_setopt(client->curl, CURLOPT_ERRORBUFFER, client->trouble);
     /* It waits for no resolver after a timeout. */

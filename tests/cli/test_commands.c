@@ -332,6 +332,8 @@ static void what_batond_refuses_is_usage(void **state)
     says(terminal, 64, "ttl: expected a duration from 100ms to 1h,",
          "$BATON acquire --ttl=2h long");
     says(terminal, 64, "name is not valid", "$BATON show ''");
+    says(terminal, 64, "name is not valid", "$BATON show ..");
+    says(terminal, 64, "name is not valid", "$BATON break ..");
     says(terminal, 64, "%2F.\n  baton encodes names itself", "$BATON show a/../b");
     says(terminal, 64, NULL, "$BATON acquire -n $(printf 'a\\377') other");
     says(terminal, 78, NULL, "$BATON show --url=$BATON_URL/elsewhere x");
