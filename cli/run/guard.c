@@ -132,8 +132,10 @@ static void watch_run(struct watch *watch)
         int64_t next_ns = watch_next(watch), left_ns = next_ns - boottime_ns();
         struct timespec left = boottime_spec(left_ns > 0 ? left_ns : 0);
         waker_set(watch->waker, next_ns);
-        if (ppoll(&orders, 1, &left, &others) > 0)
-            watch_obey(watch); /* all of them first: one may put the end off */
+        ppoll(&orders, 1, &left, &others);
+        /* All orders first: one may put the end off. A signal hides them from ppoll. */
+        if (poll(&orders, 1, 0) > 0)
+            watch_obey(watch);
         else if (boottime_ns() >= watch_next(watch))
             watch_end_phase(watch);
     }
