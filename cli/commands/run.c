@@ -262,7 +262,7 @@ static enum status run_locked(struct run *run)
     return status;
 }
 
-/* Says what is wrong with the command line. */
+/* Says what is wrong with the command line, or with this machine. */
 static enum status run_check(const struct options *options)
 {
     if (options->ttl_ms < SHORTEST_TTL_MS)
@@ -272,6 +272,9 @@ static enum status run_check(const struct options *options)
     if (!options->shell_line == !options->command || (options->command && !options->command[0]))
         return problem_print(STATUS_USAGE,
                              "Give a command: baton run NAME -- COMMAND, or -c LINE.");
+    if (!tree_is_visible())
+        return problem_print(STATUS_FAULT, "/proc does not show the processes of this namespace, "
+                                           "so the command could not be ended. Mount it.");
     return STATUS_DONE;
 }
 

@@ -17,6 +17,14 @@ static void wrong_value_is_refused(void **state)
     says(terminal, 64, "needs the name of a file", "$BATON run --token-file=- x -- true");
 }
 
+static void run_is_refused_where_proc_does_not_show_the_command(void **state)
+{
+    struct terminal *terminal = terminal_of(state);
+    if (terminal_run(terminal, "unshare --pid --fork true") != 0)
+        skip(); /* only root may */
+    says(terminal, 70, "/proc does not show", "unshare --pid --fork $BATON run x -- true");
+}
+
 static void signal_option_ends_the_command(void **state)
 {
     struct terminal *terminal = terminal_of(state);
@@ -158,6 +166,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_value_is_refused),
+        cmocka_unit_test(run_is_refused_where_proc_does_not_show_the_command),
         cmocka_unit_test(signal_option_ends_the_command),
         cmocka_unit_test(max_held_ends_the_command_with_124),
         cmocka_unit_test(max_held_of_batond_ends_the_command_with_124),
