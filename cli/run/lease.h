@@ -19,12 +19,12 @@ struct lease {
     bool is_watched; /* batond is asked to tell the end of the hold at once */
     const json_t *body;
     bool is_verbose, ignores_loss;
-    int64_t ttl_ms;             /* of the latest answer */
-    int64_t held_until_ns;      /* by --max-held, or batond's max-held; or GUARD_NEVER */
-    _Atomic int64_t expires_ns; /* E, by CLOCK_BOOTTIME */
-    _Atomic int64_t renewed_ns; /* when the latest renewal that was answered was sent */
-    atomic_bool is_lost;        /* batond says so */
-    bool has_reached_max_held;  /* when it was lost: then it has ended as it was to */
+    int64_t ttl_ms;                /* of the latest answer */
+    _Atomic int64_t held_until_ns; /* by --max-held, or batond's max-held; or GUARD_NEVER */
+    _Atomic int64_t expires_ns;    /* E, by CLOCK_BOOTTIME */
+    _Atomic int64_t renewed_ns;    /* when the latest renewal that was answered was sent */
+    atomic_bool is_lost;           /* batond says so */
+    bool has_reached_max_held;     /* when it was lost: then it has ended as it was to */
     bool is_overdue_said;
     int orders;        /* of the guard; -1: there is none yet */
     timer_t waker;     /* of the front */
