@@ -67,20 +67,27 @@ static void processes_read(struct processes *all)
         closedir(proc);
 }
 
-static bool processes_are_ours(const struct processes *all, pid_t parent)
+static int member_compare(const void *one, const void *other)
 {
-    if (parent == getpid())
-        return true;
-    for (size_t i = 0; i < all->count; i++)
-        if (all->members[i].pid == parent)
-            return all->members[i].is_ours;
-    return false;
+    pid_t first = ((const struct member *)one)->pid, second = ((const struct member *)other)->pid;
+    return (first > second) - (first < second);
 }
 
-/* Marks children, then their children, until there are no more. */
+static bool processes_are_ours(const struct processes *all, pid_t parent)
+{
+    const struct member wanted = {.pid = parent};
+    const struct member *found =
+        bsearch(&wanted, all->members, all->count, sizeof wanted, member_compare);
+    return parent == getpid() || (found && found->is_ours);
+}
+
+/* Marks children, then their children, until there are no more. There may be 20,000 processes and
+ * some milliseconds, so each parent is looked up. */
 static void processes_mark(struct processes *all)
 {
-    bool has_more = true;
+    bool has_more = all->count > 0;
+    if (has_more)
+        qsort(all->members, all->count, sizeof *all->members, member_compare);
     while (has_more) {
         has_more = false;
         for (struct member *one = all->members; one < all->members + all->count; one++) {
