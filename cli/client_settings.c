@@ -91,13 +91,17 @@ static int values_read(char *values[SETTING_COUNT], const struct options *option
     return result;
 }
 
+/* A URL with /locks, as for curl, would make another lock of each name. */
 static int client_settings_add_url(struct client_settings *settings, char *url,
                                    struct failure *failure)
 {
+    static const char LOCKS[] = "/locks";
+    const size_t behind = sizeof LOCKS - 1;
     size_t length = strlen(url), scheme = strncmp(url, "https://", 8) == 0 ? 8 : 7;
     while (length > 0 && url[length - 1] == '/')
         length--;
-    if ((scheme == 7 && strncmp(url, "http://", 7) != 0) || length <= scheme)
+    bool has_locks = length > scheme + behind && !memcmp(url + length - behind, LOCKS, behind);
+    if ((scheme == 7 && strncmp(url, "http://", 7) != 0) || length <= scheme || has_locks)
         return failure_set(failure, -EINVAL,
                            "\"%s\" is not a URL of batond. Write http://HOST:PORT or "
                            "https://HOST:PORT into --url or BATON_URL.",
@@ -107,6 +111,19 @@ static int client_settings_add_url(struct client_settings *settings, char *url,
                            SETTINGS_URLS);
     url[length] = '\0';
     settings->urls[settings->url_count++] = url;
+    return 0;
+}
+
+/* A file that libcurl cannot read would look like a batond that does not answer. */
+static int client_settings_check_files(const struct client_settings *settings,
+                                       struct failure *failure)
+{
+    static const char *const OPTIONS[SETTING_COUNT] = {
+        [SETTING_CA] = "ca", [SETTING_CERT] = "cert", [SETTING_KEY] = "key"};
+    for (enum setting i = 0; i < SETTING_COUNT; i++)
+        if (OPTIONS[i] && settings->values[i] && access(settings->values[i], R_OK) != 0)
+            return failure_set(failure, -EINVAL, "--%s: cannot read %s: %s", OPTIONS[i],
+                               settings->values[i], strerror(errno));
     return 0;
 }
 
@@ -136,6 +153,8 @@ int client_settings_read(struct client_settings *settings, const struct options 
         result = url[0] ? client_settings_add_url(settings, url, failure) : 0;
     if (result == 0 && settings->url_count == 0)
         result = failure_set(failure, -EINVAL, "--url: there is no URL in it");
+    if (result == 0)
+        result = client_settings_check_files(settings, failure);
     if (result == 0 && settings->values[SETTING_AUTH_FILE])
         result = client_settings_read_key(settings, settings->values[SETTING_AUTH_FILE], failure);
     return result;

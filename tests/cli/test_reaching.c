@@ -71,6 +71,8 @@ static void option_wins_over_variable_and_variable_over_file(void **state)
     says(&terminal, 69, "127.0.0.1:1:", "BATON_URL=http://127.0.0.1:1 $BATON show x");
     says(&terminal, 69,
          "127.0.0.1:2:", "BATON_URL=http://127.0.0.1:1 $BATON show --url=http://127.0.0.1:2 x");
+    says(&terminal, 78, "Write http://HOST:PORT", "$BATON show --url=%s/locks/ x",
+         service->batond.url);
     says(&terminal, 78, "client.conf, line 3: not a setting of baton",
          "echo BATON_ULR=x >>.config/baton/client.conf; $BATON show x");
     terminal_close(&terminal);
@@ -113,6 +115,7 @@ static void https_needs_the_authority_and_may_show_a_certificate(void **state)
                      &(struct certificate_options){.issuer = &secure.clients});
     terminal_open(&terminal, secure.batond.url);
     says(&terminal, 69, "certificate", "$BATON show x");
+    says(&terminal, 78, "--ca: cannot read missing", "$BATON show --ca=missing x");
     says(&terminal, 77, NULL, "$BATON show --ca=%s x", secure.authority.file);
     says(&terminal, 0, "free", "$BATON show --ca=%s --cert=%s --key=%s x", secure.authority.file,
          own.file, own.key);
