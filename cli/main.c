@@ -11,23 +11,24 @@
 enum { ANY = 64 }; /* names that one request may have */
 
 static const struct command {
-    const char *name, *arguments, *text;
+    const char *name, *arguments, *text; /* a space before the arguments */
     unsigned options;
     size_t fewest, most; /* names */
     enum status (*run)(struct context *context);
 } COMMANDS[] = {
-    {"acquire", "NAME...", "take a lock, or several, and print the token", FOR_ACQUIRE, 1, ANY,
+    {"acquire", " NAME...", "take a lock, or several, and print the token", FOR_ACQUIRE, 1, ANY,
      command_acquire},
-    {"run", "NAME... -- COMMAND...", "hold a lock while a command runs", FOR_RUN, 1, ANY,
+    {"run", " NAME... -- COMMAND...", "hold a lock while a command runs", FOR_RUN, 1, ANY,
      command_run},
-    {"renew", "NAME...", "set the time that is left of a hold", FOR_RENEW, 1, ANY, command_renew},
-    {"release", "NAME...", "end a hold", FOR_RELEASE, 1, ANY, command_release},
-    {"show", "NAME...", "show who holds a lock and who waits for it", FOR_OTHERS, 1, ANY,
+    {"renew", " NAME...", "set the time that is left of a hold", FOR_RENEW, 1, ANY, command_renew},
+    {"release", " NAME...", "end a hold", FOR_RELEASE, 1, ANY, command_release},
+    {"show", " NAME...", "show who holds a lock and who waits for it", FOR_OTHERS, 1, ANY,
      command_show},
-    {"list", "[PREFIX]", "show all held locks whose names begin so", FOR_LIST, 0, 1, command_list},
-    {"watch", "NAME", "show a lock whenever it changes", FOR_OTHERS, 1, 1, command_watch},
+    {"list", " [PREFIX]", "show the held locks whose names begin with PREFIX", FOR_LIST, 0, 1,
+     command_list},
+    {"watch", " NAME", "show a lock whenever it changes", FOR_OTHERS, 1, 1, command_watch},
     {"whoami", "", "show whom batond takes you for", FOR_OTHERS, 0, 0, command_whoami},
-    {"break", "NAME...", "end the holds of all owners", FOR_BREAK, 0, ANY, command_break},
+    {"break", " [NAME]...", "end the holds of all owners", FOR_BREAK, 0, ANY, command_break},
 };
 
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof COMMANDS[0] };
@@ -36,8 +37,8 @@ static void print_usage(FILE *to)
 {
     fprintf(to, "usage: baton COMMAND [OPTION]... [NAME]...\n\nCommands:\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(to, "  %s%s%s\n        %s\n", COMMANDS[i].name, *COMMANDS[i].arguments ? " " : "",
-                COMMANDS[i].arguments, COMMANDS[i].text);
+        fprintf(to, "  %s%s\n        %s\n", COMMANDS[i].name, COMMANDS[i].arguments,
+                COMMANDS[i].text);
     fprintf(to, "\nOptions of all commands:\n");
     options_print(FOR_OTHERS, to);
     fprintf(to, "  -V, --version\n        print the version\n\n"
@@ -48,9 +49,10 @@ static void print_usage(FILE *to)
 
 static void print_command(const struct command *command)
 {
-    printf("usage: baton %s [OPTION]... %s\n\nIt is there to %s.\n\nOptions:\n", command->name,
+    printf("usage: baton %s [OPTION]...%s\n\nUse it to %s.\n\nOptions:\n", command->name,
            command->arguments, command->text);
     options_print(command->options, stdout);
+    puts("\nA DURATION is 500ms, 30s, 5m or 2h; without a unit it is seconds.");
 }
 
 static enum status run_command(const struct command *command, int argc, char **argv)
@@ -67,8 +69,10 @@ static enum status run_command(const struct command *command, int argc, char **a
     } else if (options.wants_help) {
         print_command(command);
     } else if (options.name_count < command->fewest || options.name_count > command->most) {
-        status = problem_print(STATUS_USAGE, "usage: baton %s [OPTION]... %s", command->name,
-                               command->arguments);
+        status =
+            problem_print(STATUS_USAGE, "%s: baton %s [OPTION]...%s",
+                          options.name_count ? "there are too many names" : "a name is missing",
+                          command->name, command->arguments);
     } else if (client_settings_read(&settings, &options, &failure) < 0) {
         status = problem_print(STATUS_CONFIG, "%s", failure.text);
     } else {
@@ -98,6 +102,11 @@ static enum status run(int argc, char **argv)
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(COMMANDS[i].name, word) == 0)
             return run_command(&COMMANDS[i], argc - 1, argv + 1);
+    if (word[0] == '-')
+        return problem_print(STATUS_USAGE,
+                             "\"%s\" stands before the command. Options follow it: "
+                             "baton COMMAND [OPTION]... [NAME]...",
+                             word);
     if (word[0])
         return problem_print(STATUS_USAGE,
                              "\"%s\" is not a command of baton; baton --help lists them", word);

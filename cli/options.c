@@ -82,7 +82,7 @@ static const struct row {
      "token-file", "FILE",
      "the file of the token; -: standard output of acquire, standard input of renew and release"},
     {0, FOR_BREAK, KIND_LABEL, AT(prefix), 0, 0, "prefix", "TEXT",
-     "break all locks whose names begin so"},
+     "break all locks whose names begin with TEXT"},
     {0, FOR_BREAK, KIND_NUMBER, AT(fence), 1, INT64_MAX, "fence", "N",
      "end the hold with this fence, and no other"},
     {0, FOR_LIST, KIND_TEXT, AT(owner), 0, 0, "owner", "TEXT", "only holds of this owner"},
@@ -226,10 +226,10 @@ static int options_refuse(const char *command, const char *argument, const char 
                           struct failure *failure)
 {
     bool is_long = argument[1] == '-';
-    return failure_set(failure, -EINVAL,
-                       "\"-%.*s\" is not an option of baton %s; baton %s --help lists them",
-                       is_long ? (int)strcspn(argument + 1, "=") : 1,
-                       is_long ? argument + 1 : written, command, command);
+    return failure_set(
+        failure, -EINVAL, "\"-%.*s\" is not an option of baton %s; baton %s --help lists them%s",
+        is_long ? (int)strcspn(argument + 1, "=") : 1, is_long ? argument + 1 : written, command,
+        command, strcmp(command, "run") == 0 ? ". Those of COMMAND stand behind \"--\"." : "");
 }
 
 /* Reads one argument, which may have several letters. The value of the last one is the rest of the

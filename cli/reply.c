@@ -24,7 +24,7 @@ static const struct {
     {"max_held", STATUS_OVERDUE, NULL},
     {"hold_ended", STATUS_REFUSED, "baton show tells the fences of now."},
     {"unauthorized", STATUS_DENIED,
-     "Name the file of your API key with --auth-file or BATON_AUTH_FILE."},
+     "baton sends the key that is in the file of --auth-file or BATON_AUTH_FILE."},
     {"quarantined", STATUS_REFUSED, NULL},
     {"invalid_name", STATUS_USAGE, "baton encodes names itself: write them as they are."},
     {"damaged", STATUS_FAULT, "baton break clears it."},

@@ -111,6 +111,8 @@ static enum status watch_once(struct context *context, json_int_t *version, bool
     bool waits = *version && (status == STATUS_UNANSWERED || reply.status == 429);
     if (status != STATUS_DONE && !(waits && *is_away))
         problem_report(&reply, name);
+    if (waits && !*is_away)
+        fputs("  baton asks again until a batond answers.\n", stderr);
     if (status == STATUS_DONE &&
         (!*version || json_is_true(json_object_get(reply.json, "changed"))))
         print_reply(context, &reply, print_lock);

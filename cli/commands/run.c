@@ -270,8 +270,9 @@ static enum status run_check(const struct options *options)
     if (options->token_file && strcmp(options->token_file, "-") == 0)
         return problem_print(STATUS_USAGE, "--token-file: baton run needs the name of a file.");
     if (!options->shell_line == !options->command || (options->command && !options->command[0]))
-        return problem_print(STATUS_USAGE,
-                             "Give a command: baton run NAME -- COMMAND, or -c LINE.");
+        return problem_print(
+            STATUS_USAGE,
+            "Give a command behind \"--\", or else with -c: baton run NAME -- COMMAND.");
     if (!tree_is_visible())
         return problem_print(STATUS_FAULT, "/proc does not show the processes of this namespace, "
                                            "so the command could not be ended. Mount it.");

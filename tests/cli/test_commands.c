@@ -264,7 +264,7 @@ static void watch_prints_each_change_and_survives_a_restart(void **state)
     answers(client_of(state), "POST /locks/watched?owner=ann&ttl=1h", NULL, 201, NULL);
     assert_true(process_wait_line(process, "\"ann\"", &offset, NULL, 0, CLOCK_HANG_MS));
     assert_int_equal(batond_process_stop(batond), 0);
-    assert_true(process_wait_line(process, "baton: ", &offset, NULL, 0, CLOCK_HANG_MS));
+    assert_true(process_wait_line(process, "asks again", &offset, NULL, 0, CLOCK_HANG_MS));
     batond_process_start(
         batond, &(struct batond_options){.redis_url = story->service.redis.url, .port = port});
     assert_true(comes_to_answer(client_of(state), "/readyz", 200, CLOCK_HANG_MS));

@@ -36,7 +36,10 @@ static void command_has_the_descriptors_of_its_caller_alone(void **state)
 static void wrong_use_of_run_is_refused(void **state)
 {
     struct terminal *terminal = terminal_of(state);
-    says(terminal, 64, "Give a command", "$BATON run x");
+    says(terminal, 64, "Give a command behind \"--\"", "$BATON run x true");
+    says(terminal, 64, "Those of COMMAND stand behind \"--\"", "$BATON run x ls -l");
+    says(terminal, 64, "a name is missing: baton run", "$BATON run -- true");
+    says(terminal, 64, "Options follow it", "$BATON --ttl=9s run x -- true");
     says(terminal, 64, "Give a command", "$BATON run -c true x -- true");
     says(terminal, 64, "3s", "$BATON run --ttl=2s x -- true");
     says(terminal, 69, "no batond answered", "$BATON run --url=http://127.0.0.1:1 x -- true");
