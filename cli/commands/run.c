@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SHORTEST_TTL_MS = 3000, LONGEST_MARGIN_MS = 250 };
+enum { LONGEST_MARGIN_MS = 250 };
 
 /* One run of a command. */
 struct run {
@@ -265,8 +265,6 @@ static enum status run_locked(struct run *run)
 /* Says what is wrong with the command line, or with this machine. */
 static enum status run_check(const struct options *options)
 {
-    if (options->ttl_ms < SHORTEST_TTL_MS)
-        return problem_print(STATUS_USAGE, "--ttl: the shortest for baton run is 3s.");
     if (options->token_file && strcmp(options->token_file, "-") == 0)
         return problem_print(STATUS_USAGE, "--token-file: baton run needs the name of a file.");
     if (!options->shell_line == !options->command || (options->command && !options->command[0]))
