@@ -157,14 +157,16 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* What the lease allows. */
+/* What the lease allows. Without a lock, its TTL may be longer than --max-held. */
 static void run_plan(struct run *run)
 {
     const struct options *options = run->context->options;
     int64_t ttl_ms = run->lease.ttl_ms;
-    if (options->max_held_ms > 0)
+    if (options->max_held_ms > 0) {
+        ttl_ms = least(ttl_ms, options->max_held_ms);
         run->lease.held_until_ns =
             least(run->lease.held_until_ns, boottime_ns() + options->max_held_ms * MS_IN_NS);
+    }
     run->plan.expires_ns = lease_end(&run->lease);
     run->plan.kill_after_ns = least(options->kill_after_ms, ttl_ms / 4) * MS_IN_NS;
     run->plan.margin_ns = least(LONGEST_MARGIN_MS, ttl_ms / 8) * MS_IN_NS;

@@ -94,6 +94,9 @@ static void command_runs_without_batond_if_asked(void **state)
     assert_null(strstr(terminal->output, "hello"));
     says(terminal, 4, "without the lock",
          "$BATON run --url=http://127.0.0.1:1 --if-unavailable=run x -c 'exit 4'");
+    says(terminal, 4, "without the lock", /* SIGTERM comes at 15 s */
+         "$BATON run --url=http://127.0.0.1:1 --if-unavailable=run --ttl=1h --max-held=20s "
+         "--kill-after=20s x -c 'sleep 0.1; exit 4'");
     says(terminal, 124, "max-held is over",
          "$BATON run --url=http://127.0.0.1:1 --if-unavailable=run --max-held=1s x -- sleep 600");
     says(terminal, 75, NULL, "$BATON acquire -n y && $BATON run -n --if-unavailable=run y -- true");
