@@ -4,9 +4,11 @@
 #include "cli/problem.h"
 #include "cli/run/guard.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ANY = 64 }; /* names that one request may have */
 
@@ -55,6 +57,14 @@ static void print_command(const struct command *command)
     puts("\nA DURATION is 500ms, 30s, 5m or 2h; without a unit it is seconds.");
 }
 
+/* So that libcurl has no connection in the place of standard output, if that is closed. */
+static void fill_standard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            open("/dev/full", O_RDWR | O_CLOEXEC);
+}
+
 static enum status run_command(const struct command *command, int argc, char **argv)
 {
     struct options options;
@@ -64,6 +74,7 @@ static enum status run_command(const struct command *command, int argc, char **a
     struct context context = {.options = &options, .inherited = inherited};
     enum status status = STATUS_DONE;
     guard_note_inherited(inherited);
+    fill_standard_descriptors();
     if (options_read(&options, command->options, argc, argv, &failure) < 0) {
         status = problem_print(STATUS_USAGE, "%s", failure.text);
     } else if (options.wants_help) {

@@ -202,6 +202,8 @@ static void output_that_cannot_be_written_is_a_fault_and_leaves_the_lock_free(vo
     for (size_t i = 0; i < sizeof COMMANDS / sizeof COMMANDS[0]; i++)
         says(terminal_of(state), 70, "cannot write to standard output", "$BATON %s >/dev/full",
              COMMANDS[i]);
+    says(terminal_of(state), 70, "cannot write to standard output", "$BATON show full >&-");
+    says(terminal_of(state), 70, "cannot write to standard output", "$BATON acquire -n full >&-");
     assert_true(is_free(client_of(state), "full"));
 }
 
