@@ -62,6 +62,7 @@ static void fill_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0)
+            /* cppcheck-suppress leakReturnValNotUsed; it stays open, as the lowest that is free */
             open("/dev/full", O_RDWR | O_CLOEXEC);
 }
 
