@@ -98,7 +98,7 @@ static const struct row {
     {0, FOR_ALL & ~FOR_RUN, KIND_FLAG, AT(json), true, 0, "json", "",
      "print one JSON object a line"},
     {0, FOR_ALL, KIND_TEXT, AT(settings[SETTING_URL]), 0, 0, "url", "URLS",
-     "where batond is; several are tried in turn"},
+     "where batond is; several, on one Redis, are tried in turn"},
     {0, FOR_ALL, KIND_TEXT, AT(settings[SETTING_AUTH_FILE]), 0, 0, "auth-file", "FILE",
      "the file of your API key"},
     {0, FOR_ALL, KIND_TEXT, AT(settings[SETTING_CA]), 0, 0, "ca", "FILE",
