@@ -40,7 +40,7 @@ void verdicts_begin(struct verdicts *verdicts, struct stage *stage)
 void verdicts_note(struct verdicts *verdicts, enum way way, const char *text)
 {
     bool starved =
-        strstr(text, "store_unavailable") != NULL || strstr(text, "No server is available") != NULL;
+        strstr(text, "store_unavailable") != NULL || strstr(text, "\"no_replica\"") != NULL;
     pthread_mutex_lock(&verdicts->lock);
     if (verdicts->failures < VERDICTS_KEPT) {
         verdicts->kept[verdicts->failures].starved = starved;
