@@ -15,7 +15,7 @@ static size_t lines_of(const char *text)
     return count;
 }
 
-static void acquire_prints_token_that_renew_and_release_take(void **state)
+TEST(acquire_prints_token_that_renew_and_release_take)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 0, NULL, "$BATON acquire -n --ttl=1m plain >token");
@@ -27,7 +27,7 @@ static void acquire_prints_token_that_renew_and_release_take(void **state)
     says(terminal, 76, "does not hold the lock", "$BATON renew --token-file=- plain <token");
 }
 
-static void reply_to_renew_does_not_print_token(void **state)
+TEST(reply_to_renew_does_not_print_token)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 0, NULL, "$BATON acquire -n hidden >token");
@@ -35,7 +35,7 @@ static void reply_to_renew_does_not_print_token(void **state)
     assert_null(strstr(terminal->output, "\"token\""));
 }
 
-static void held_lock_is_refused_without_a_wait(void **state)
+TEST(held_lock_is_refused_without_a_wait)
 {
     struct terminal *terminal = terminal_of(state);
     answers(client_of(state), "POST /locks/taken?owner=ann", NULL, 201, NULL);
@@ -51,7 +51,7 @@ static void held_lock_is_refused_without_a_wait(void **state)
     comes_to_queue(client_of(state), "taken", 0);
 }
 
-static void two_acquires_of_one_user_exclude_each_other(void **state)
+TEST(two_acquires_of_one_user_exclude_each_other)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 0, NULL, "$BATON acquire -n user");
@@ -61,7 +61,7 @@ static void two_acquires_of_one_user_exclude_each_other(void **state)
     assert_null(strstr(terminal->output, "reentrant="));
 }
 
-static void options_of_acquire_reach_batond(void **state)
+TEST(options_of_acquire_reach_batond)
 {
     struct http_client *client = client_of(state);
     says(terminal_of(state), 0, NULL,
@@ -74,7 +74,7 @@ static void options_of_acquire_reach_batond(void **state)
     assert_true(member_integer(client, "holders.0.ttl_ms") > 3000000);
 }
 
-static void permits_count_by_the_limit(void **state)
+TEST(permits_count_by_the_limit)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 0, NULL, "$BATON acquire -n --limit=5 --permits=3 pool");
@@ -85,7 +85,7 @@ static void permits_count_by_the_limit(void **state)
          "$BATON acquire -n --permits=2 pool");
 }
 
-static void reentrant_acquire_joins_the_hold_of_its_owner(void **state)
+TEST(reentrant_acquire_joins_the_hold_of_its_owner)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 0, NULL, "$BATON acquire -n --owner=me nested");
@@ -94,7 +94,7 @@ static void reentrant_acquire_joins_the_hold_of_its_owner(void **state)
     says(terminal, 64, "Name it: --owner=TEXT", "$BATON acquire -n --reentrant nested");
 }
 
-static void released_lock_that_stays_taken_is_shown_so(void **state)
+TEST(released_lock_that_stays_taken_is_shown_so)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 0, NULL, "$BATON acquire -n --at-least=1h --token-file=token least");
@@ -103,7 +103,7 @@ static void released_lock_that_stays_taken_is_shown_so(void **state)
     says(terminal, 75, "taken for", "$BATON acquire -n least");
 }
 
-static void renewal_beyond_max_held_is_refused(void **state)
+TEST(renewal_beyond_max_held_is_refused)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 0, NULL, "$BATON acquire -n --ttl=1h --max-held=1h --token-file=token most");
@@ -111,7 +111,7 @@ static void renewal_beyond_max_held_is_refused(void **state)
     says(terminal, 0, "\"max_held_ms\":3", "$BATON renew --json --ttl=1m --token-file=token most");
 }
 
-static void acquire_waits_until_the_lock_is_released(void **state)
+TEST(acquire_waits_until_the_lock_is_released)
 {
     struct terminal *terminal = terminal_of(state);
     char token[TOKEN_TEXT];
@@ -123,7 +123,7 @@ static void acquire_waits_until_the_lock_is_released(void **state)
     terminal_says(terminal, terminal_await(terminal), 0, NULL, __FILE__, __LINE__);
 }
 
-static void acquire_waits_over_a_restart_of_batond(void **state)
+TEST(acquire_waits_over_a_restart_of_batond)
 {
     struct story *story = *state;
     char token[TOKEN_TEXT];
@@ -149,7 +149,7 @@ static bool has_waited_longer(void *context)
     return member_integer(context, "waiters.0.waited_ms") > 2000;
 }
 
-static void wait_longer_than_max_wait_keeps_its_place(void **state)
+TEST(wait_longer_than_max_wait_keeps_its_place)
 {
     struct story *story = *state;
     static const char *const FLAGS[] = {"--max-wait=2s", NULL};
@@ -167,7 +167,7 @@ static void wait_longer_than_max_wait_keeps_its_place(void **state)
     batond_close(&batond, client);
 }
 
-static void token_file_is_private_and_goes_with_release(void **state)
+TEST(token_file_is_private_and_goes_with_release)
 {
     struct terminal *terminal = terminal_of(state);
     char path[120];
@@ -185,7 +185,7 @@ static void token_file_is_private_and_goes_with_release(void **state)
     says(terminal, 78, "Was the hold released?", "$BATON release --token-file=kept filed");
 }
 
-static void token_file_that_cannot_be_written_leaves_the_lock_free(void **state)
+TEST(token_file_that_cannot_be_written_leaves_the_lock_free)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 78, "cannot write nowhere/token",
@@ -195,11 +195,11 @@ static void token_file_that_cannot_be_written_leaves_the_lock_free(void **state)
     says(terminal, 0, "free", "$BATON show unfiled");
 }
 
-static void output_that_cannot_be_written_is_a_fault_and_leaves_the_lock_free(void **state)
+TEST(output_that_cannot_be_written_is_a_fault_and_leaves_the_lock_free)
 {
     static const char *const COMMANDS[] = {"show full",  "show --json full", "list",
                                            "watch full", "whoami",           "acquire -n full"};
-    for (size_t i = 0; i < sizeof COMMANDS / sizeof COMMANDS[0]; i++)
+    for (size_t i = 0; i < LENGTH(COMMANDS); i++)
         says(terminal_of(state), 70, "cannot write to standard output", "$BATON %s >/dev/full",
              COMMANDS[i]);
     says(terminal_of(state), 70, "cannot write to standard output", "$BATON show full >&-");
@@ -207,7 +207,7 @@ static void output_that_cannot_be_written_is_a_fault_and_leaves_the_lock_free(vo
     assert_true(is_free(client_of(state), "full"));
 }
 
-static void several_names_are_taken_renewed_and_released_together(void **state)
+TEST(several_names_are_taken_renewed_and_released_together)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 0, NULL, "$BATON acquire -n --json --token-file=both left right");
@@ -219,14 +219,14 @@ static void several_names_are_taken_renewed_and_released_together(void **state)
     says(terminal, 0, NULL, "$BATON acquire -n left");
 }
 
-static void name_with_any_character_is_encoded(void **state)
+TEST(name_with_any_character_is_encoded)
 {
     says(terminal_of(state), 0, NULL, "$BATON acquire -n 'a b/c?d#e%%41'");
     answers(client_of(state), "GET /locks/a%20b%2Fc%3Fd%23e%2541", NULL, 200, NULL);
     assert_string_equal(member_text(client_of(state), "state"), "held");
 }
 
-static void list_prints_all_pages(void **state)
+TEST(list_prints_all_pages)
 {
     struct terminal *terminal = terminal_of(state);
     char request[80];
@@ -240,7 +240,7 @@ static void list_prints_all_pages(void **state)
     assert_int_equal(lines_of(terminal->output), 231);
 }
 
-static void show_prints_holders_and_waiters(void **state)
+TEST(show_prints_holders_and_waiters)
 {
     struct terminal *terminal = terminal_of(state);
     answers(client_of(state), "POST /locks/shown?owner=ann&mode=shared", NULL, 201, NULL);
@@ -254,7 +254,7 @@ static void show_prints_holders_and_waiters(void **state)
     terminal_close(&other);
 }
 
-static void watch_prints_each_change_and_survives_a_restart(void **state)
+TEST(watch_prints_each_change_and_survives_a_restart)
 {
     struct story *story = *state;
     struct batond_process *batond = &story->service.batond;
@@ -274,7 +274,7 @@ static void watch_prints_each_change_and_survives_a_restart(void **state)
     assert_true(process_wait_line(process, "\"forced\"", &offset, NULL, 0, CLOCK_HANG_MS));
 }
 
-static void whoami_shows_the_address_and_the_rules(void **state)
+TEST(whoami_shows_the_address_and_the_rules)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 0, "anybody (this batond has no tokens-file) from 127.0.0.1, batond ",
@@ -283,7 +283,7 @@ static void whoami_shows_the_address_and_the_rules(void **state)
     says(terminal, 0, "\"client\":\"127.0.0.1\"", "$BATON whoami --json");
 }
 
-static void list_shows_the_holds_of_an_owner_and_of_a_time(void **state)
+TEST(list_shows_the_holds_of_an_owner_and_of_a_time)
 {
     struct terminal *terminal = terminal_of(state);
     answers(client_of(state), "POST /locks/kept:1?owner=ann", NULL, 201, NULL);
@@ -295,7 +295,7 @@ static void list_shows_the_holds_of_an_owner_and_of_a_time(void **state)
     assert_string_equal(terminal->output, "");
 }
 
-static void break_by_fence_ends_that_hold_with_the_reason(void **state)
+TEST(break_by_fence_ends_that_hold_with_the_reason)
 {
     struct terminal *terminal = terminal_of(state);
     struct http_client *client = client_of(state);
@@ -317,7 +317,7 @@ static void break_by_fence_ends_that_hold_with_the_reason(void **state)
     says(terminal, 64, "--fence is of a hold of one lock", "$BATON break --fence=1 a b");
 }
 
-static void break_ends_holds_by_name_and_by_prefix(void **state)
+TEST(break_ends_holds_by_name_and_by_prefix)
 {
     struct terminal *terminal = terminal_of(state);
     answers(client_of(state), "POST /locks/job:1", NULL, 201, NULL);
@@ -328,7 +328,7 @@ static void break_ends_holds_by_name_and_by_prefix(void **state)
     says(terminal, 0, "job:: ended 1 hold\n", "$BATON break --prefix=job: --reason='site closed'");
 }
 
-static void what_batond_refuses_is_usage(void **state)
+TEST(what_batond_refuses_is_usage)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 64, "ttl: expected a duration from 100ms to 1h,",
@@ -343,32 +343,5 @@ static void what_batond_refuses_is_usage(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(acquire_prints_token_that_renew_and_release_take),
-        cmocka_unit_test(reply_to_renew_does_not_print_token),
-        cmocka_unit_test(held_lock_is_refused_without_a_wait),
-        cmocka_unit_test(two_acquires_of_one_user_exclude_each_other),
-        cmocka_unit_test(options_of_acquire_reach_batond),
-        cmocka_unit_test(permits_count_by_the_limit),
-        cmocka_unit_test(reentrant_acquire_joins_the_hold_of_its_owner),
-        cmocka_unit_test(released_lock_that_stays_taken_is_shown_so),
-        cmocka_unit_test(renewal_beyond_max_held_is_refused),
-        cmocka_unit_test(acquire_waits_until_the_lock_is_released),
-        cmocka_unit_test(acquire_waits_over_a_restart_of_batond),
-        cmocka_unit_test(wait_longer_than_max_wait_keeps_its_place),
-        cmocka_unit_test(token_file_is_private_and_goes_with_release),
-        cmocka_unit_test(token_file_that_cannot_be_written_leaves_the_lock_free),
-        cmocka_unit_test(output_that_cannot_be_written_is_a_fault_and_leaves_the_lock_free),
-        cmocka_unit_test(several_names_are_taken_renewed_and_released_together),
-        cmocka_unit_test(name_with_any_character_is_encoded),
-        cmocka_unit_test(list_prints_all_pages),
-        cmocka_unit_test(show_prints_holders_and_waiters),
-        cmocka_unit_test(watch_prints_each_change_and_survives_a_restart),
-        cmocka_unit_test(whoami_shows_the_address_and_the_rules),
-        cmocka_unit_test(list_shows_the_holds_of_an_owner_and_of_a_time),
-        cmocka_unit_test(break_by_fence_ends_that_hold_with_the_reason),
-        cmocka_unit_test(break_ends_holds_by_name_and_by_prefix),
-        cmocka_unit_test(what_batond_refuses_is_usage),
-    };
-    return cmocka_run_group_tests(tests, story_open, story_close);
+    return tests_run(story_open, story_close);
 }

@@ -26,11 +26,10 @@ static int read_them(struct options *options, unsigned command, const char *cons
     return options_read(options, command, argc, argv, failure);
 }
 
-static void options_have_defaults(void **state)
+TEST(options_have_defaults)
 {
     static const char *const ARGV[] = {"acquire", "a", NULL};
     struct options options;
-    (void)state;
     assert_int_equal(read_them(&options, FOR_ACQUIRE, ARGV, NULL), 0);
     assert_int_equal(options.wait_ms, OPTIONS_WAIT_FOREVER);
     assert_int_equal(options.connect_timeout_ms, 10000);
@@ -39,12 +38,11 @@ static void options_have_defaults(void **state)
     options_free(&options);
 }
 
-static void options_are_read_before_and_behind_names(void **state)
+TEST(options_are_read_before_and_behind_names)
 {
     static const char *const ARGV[] = {"acquire",  "-w",         "5m",   "a",
                                        "--ttl=9s", "--meta=k=v", "-sE4", NULL};
     struct options options;
-    (void)state;
     assert_int_equal(read_them(&options, FOR_ACQUIRE, ARGV, NULL), 0);
     assert_int_equal(options.wait_ms, 300000);
     assert_int_equal(options.ttl_ms, 9000);
@@ -55,11 +53,10 @@ static void options_are_read_before_and_behind_names(void **state)
     options_free(&options);
 }
 
-static void arguments_behind_two_dashes_are_names_or_the_command(void **state)
+TEST(arguments_behind_two_dashes_are_names_or_the_command)
 {
     static const char *const ARGV[] = {"run", "a", "-qn", "-", "--", "-b", "--ttl", NULL};
     struct options options;
-    (void)state;
     assert_int_equal(read_them(&options, FOR_ACQUIRE, ARGV, NULL), 0);
     assert_int_equal(options.name_count, 4);
     assert_string_equal(options.names[1], "-");
@@ -72,7 +69,7 @@ static void arguments_behind_two_dashes_are_names_or_the_command(void **state)
     options_free(&options);
 }
 
-static void wrong_option_is_refused_with_what_is_expected(void **state)
+TEST(wrong_option_is_refused_with_what_is_expected)
 {
     static const struct {
         const char *argument, *said;
@@ -96,8 +93,7 @@ static void wrong_option_is_refused_with_what_is_expected(void **state)
         {"--meta=x=\xff", "is not UTF-8"},
         {"--owner=\xff", "is not UTF-8"},
     };
-    (void)state;
-    for (size_t i = 0; i < sizeof WRONG / sizeof WRONG[0]; i++) {
+    for (size_t i = 0; i < LENGTH(WRONG); i++) {
         const char *const argv[] = {"acquire", WRONG[i].argument, NULL};
         struct options options;
         struct failure failure = {0};
@@ -109,36 +105,23 @@ static void wrong_option_is_refused_with_what_is_expected(void **state)
     }
 }
 
-static void text_that_is_no_token_is_refused(void **state)
+TEST(text_that_is_no_token_is_refused)
 {
     static const char *const BAD[] = {"", "\n", "two words\n", "tab\there", "caf\xc3\xa9"};
     struct temp_dir dir;
     struct failure failure;
     char path[120], token[TOKEN_SIZE], longest[200];
-    (void)state;
     temp_dir_make(&dir);
     snprintf(path, sizeof path, "%s/token", dir.path);
     memset(longest, 'x', sizeof longest);
     longest[sizeof longest - 1] = '\0';
-    for (size_t i = 0; i <= sizeof BAD / sizeof BAD[0]; i++) {
+    for (size_t i = 0; i <= LENGTH(BAD); i++) {
         FILE *file = fopen(path, "w");
         assert_non_null(file);
-        fputs(i < sizeof BAD / sizeof BAD[0] ? BAD[i] : longest, file);
+        fputs(i < LENGTH(BAD) ? BAD[i] : longest, file);
         fclose(file);
         assert_int_equal(token_read(path, token, &failure), -EINVAL);
         assert_non_null(strstr(failure.text, "has no token"));
     }
     temp_dir_remove(&dir);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_have_defaults),
-        cmocka_unit_test(options_are_read_before_and_behind_names),
-        cmocka_unit_test(arguments_behind_two_dashes_are_names_or_the_command),
-        cmocka_unit_test(wrong_option_is_refused_with_what_is_expected),
-        cmocka_unit_test(text_that_is_no_token_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -501,7 +501,7 @@ static void run_that_lacks_a_means_overlaps(void **state)
     temp_dir_make(&dir);
     snprintf(library, sizeof library, "%s/careless.so", dir.path);
     build_careless(library, dir.path);
-    for (size_t i = 0; i < sizeof CARELESS / sizeof CARELESS[0]; i++) {
+    for (size_t i = 0; i < LENGTH(CARELESS); i++) {
         char careless[200];
         snprintf(careless, sizeof careless, "export LD_PRELOAD=%s CARELESS_RUN=%s; ", library,
                  CARELESS[i].means);
@@ -582,7 +582,7 @@ static void etcdctl_lock_is_shown_beside(void **state)
                                      peer,   NULL};
     process_start(&etcd, arguments, NULL, log);
     assert_true(clock_wait_until(etcd_answers, url, CLOCK_HANG_MS));
-    for (size_t i = 0; i < sizeof ETCD_FAULTS / sizeof ETCD_FAULTS[0]; i++) {
+    for (size_t i = 0; i < LENGTH(ETCD_FAULTS); i++) {
         int64_t gap_ns = etcd_run(oracle, url, &etcd, ETCD_FAULTS[i].client, ETCD_FAULTS[i].server);
         print_message("%-30s %s, gap %.1f ms\n", ETCD_FAULTS[i].name,
                       gap_ns < 0 ? "overlaps" : "does not overlap", (double)gap_ns / 1e6);

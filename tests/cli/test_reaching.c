@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void next_url_is_asked_if_one_does_not_answer(void **state)
+TEST(next_url_is_asked_if_one_does_not_answer)
 {
     struct service *service = *state;
     struct terminal terminal;
@@ -25,11 +25,10 @@ static void next_url_is_asked_if_one_does_not_answer(void **state)
     terminal_close(&terminal);
 }
 
-static void no_answer_is_reported_for_each_url(void **state)
+TEST(no_answer_is_reported_for_each_url)
 {
     struct terminal terminal;
     int port = free_port();
-    (void)state;
     terminal_open(&terminal, "http://127.0.0.1:1");
     says(&terminal, 69, "http://127.0.0.1:1: ", "$BATON acquire x");
     says(&terminal, 69, "Check the URL",
@@ -41,13 +40,12 @@ static void no_answer_is_reported_for_each_url(void **state)
 }
 
 /* The kernel accepts the connection, and nobody reads it. */
-static void silent_server_does_not_hang_the_client(void **state)
+TEST(silent_server_does_not_hang_the_client)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
     struct terminal terminal;
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    (void)state;
     assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(listen(listener, 8), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
@@ -59,7 +57,7 @@ static void silent_server_does_not_hang_the_client(void **state)
     close(listener);
 }
 
-static void option_wins_over_variable_and_variable_over_file(void **state)
+TEST(option_wins_over_variable_and_variable_over_file)
 {
     struct service *service = *state;
     struct terminal terminal;
@@ -78,7 +76,7 @@ static void option_wins_over_variable_and_variable_over_file(void **state)
     terminal_close(&terminal);
 }
 
-static void api_key_comes_from_auth_file_and_names_who_breaks_a_lock(void **state)
+TEST(api_key_comes_from_auth_file_and_names_who_breaks_a_lock)
 {
     struct service *service = *state;
     static const struct file_principal CI = {
@@ -104,12 +102,11 @@ static void api_key_comes_from_auth_file_and_names_who_breaks_a_lock(void **stat
     terminal_close(&terminal);
 }
 
-static void https_needs_the_authority_and_may_show_a_certificate(void **state)
+TEST(https_needs_the_authority_and_may_show_a_certificate)
 {
     struct secure secure;
     struct certificate own;
     struct terminal terminal;
-    (void)state;
     secure_open(&secure, true, NULL);
     certificate_make(&own, &secure.dir, "own",
                      &(struct certificate_options){.issuer = &secure.clients});
@@ -123,7 +120,7 @@ static void https_needs_the_authority_and_may_show_a_certificate(void **state)
     secure_close(&secure);
 }
 
-static void variables_of_the_client_do_not_stop_batond(void **state)
+TEST(variables_of_the_client_do_not_stop_batond)
 {
     struct service *service = *state;
     static const char *const VARIABLES[] = {
@@ -137,7 +134,7 @@ static void variables_of_the_client_do_not_stop_batond(void **state)
 }
 
 /* The resolver gives up after 150 s. */
-static void next_url_is_asked_if_nobody_resolves_a_name(void **state)
+TEST(next_url_is_asked_if_nobody_resolves_a_name)
 {
     struct service *service = *state;
     struct terminal terminal;
@@ -155,15 +152,5 @@ static void next_url_is_asked_if_nobody_resolves_a_name(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(next_url_is_asked_if_one_does_not_answer),
-        cmocka_unit_test(no_answer_is_reported_for_each_url),
-        cmocka_unit_test(silent_server_does_not_hang_the_client),
-        cmocka_unit_test(option_wins_over_variable_and_variable_over_file),
-        cmocka_unit_test(api_key_comes_from_auth_file_and_names_who_breaks_a_lock),
-        cmocka_unit_test(https_needs_the_authority_and_may_show_a_certificate),
-        cmocka_unit_test(variables_of_the_client_do_not_stop_batond),
-        cmocka_unit_test(next_url_is_asked_if_nobody_resolves_a_name),
-    };
-    return cmocka_run_group_tests(tests, service_start, service_stop);
+    return tests_run(service_start, service_stop);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void exit_status_is_that_of_the_command(void **state)
+TEST(exit_status_is_that_of_the_command)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 0, "hello", "$BATON run ends -- echo hello");
@@ -18,7 +18,7 @@ static void exit_status_is_that_of_the_command(void **state)
     assert_true(is_free(client_of(state), "ends"));
 }
 
-static void command_has_input_name_and_fence(void **state)
+TEST(command_has_input_name_and_fence)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 0, "typed", "echo typed | $BATON run input -- cat");
@@ -26,14 +26,14 @@ static void command_has_input_name_and_fence(void **state)
          "$BATON run input -c 'echo name $BATON_NAME fence $BATON_FENCE'");
 }
 
-static void command_has_the_descriptors_of_its_caller_alone(void **state)
+TEST(command_has_the_descriptors_of_its_caller_alone)
 {
     says(terminal_of(state), 0, "the same",
          "exec 7</dev/null 9</dev/null; shows='ls /proc/$$/fd; true'; sh -c \"$shows\" >before; "
          "grep -q 9 before && $BATON run descriptors -c \"$shows\" | cmp before && echo the same");
 }
 
-static void wrong_use_of_run_is_refused(void **state)
+TEST(wrong_use_of_run_is_refused)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 64, "Give a command behind \"--\"", "$BATON run x true");
@@ -45,7 +45,7 @@ static void wrong_use_of_run_is_refused(void **state)
     says(terminal, 69, "no batond answered", "$BATON run --url=http://127.0.0.1:1 x -- true");
 }
 
-static void run_waits_for_the_lock_or_is_silent_with_n(void **state)
+TEST(run_waits_for_the_lock_or_is_silent_with_n)
 {
     struct terminal *terminal = terminal_of(state);
     char token[TOKEN_TEXT];
@@ -66,7 +66,7 @@ static bool is_renewed(void *context)
     return member_integer(context, "holders.0.held_ms") > 3000;
 }
 
-static void lock_is_held_until_the_last_descendant_ends(void **state)
+TEST(lock_is_held_until_the_last_descendant_ends)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 0, NULL, "mkfifo gate");
@@ -82,7 +82,7 @@ static void lock_is_held_until_the_last_descendant_ends(void **state)
     assert_true(is_free(client_of(state), "last"));
 }
 
-static void signal_to_baton_reaches_the_command(void **state)
+TEST(signal_to_baton_reaches_the_command)
 {
     struct terminal *terminal = terminal_of(state);
     terminal_start(terminal, "exec $BATON run signal -c 'trap \"exit 9\" TERM; echo ready; while "
@@ -93,7 +93,7 @@ static void signal_to_baton_reaches_the_command(void **state)
 }
 
 /* As systemd stops a unit: each process of it gets SIGTERM. */
-static void signal_to_all_processes_ends_the_command_alone(void **state)
+TEST(signal_to_all_processes_ends_the_command_alone)
 {
     struct story *story = *state;
     struct terminal *terminal = &story->terminal;
@@ -109,7 +109,7 @@ static void signal_to_all_processes_ends_the_command_alone(void **state)
     assert_true(is_free(client_of(state), "unit"));
 }
 
-static void broken_lock_ends_the_whole_tree(void **state)
+TEST(broken_lock_ends_the_whole_tree)
 {
     struct story *story = *state;
     start_tree(story, "broken", "");
@@ -127,7 +127,7 @@ static bool has_a_watcher(void *context)
 }
 
 /* The first renewal is due after 20 minutes. */
-static void break_is_heard_before_the_next_renewal(void **state)
+TEST(break_is_heard_before_the_next_renewal)
 {
     struct terminal *terminal = terminal_of(state);
     terminal_start(terminal, "exec $BATON run --ttl=1h heard -- sleep 600");
@@ -136,7 +136,7 @@ static void break_is_heard_before_the_next_renewal(void **state)
     terminal_says(terminal, terminal_await(terminal), 76, "the lock is lost", __FILE__, __LINE__);
 }
 
-static void silent_batond_ends_the_whole_tree(void **state)
+TEST(silent_batond_ends_the_whole_tree)
 {
     struct story *story = *state;
     start_tree(story, "silent", "");
@@ -148,7 +148,7 @@ static void silent_batond_ends_the_whole_tree(void **state)
     assert_true(is_gone);
 }
 
-static void killed_front_ends_the_whole_tree(void **state)
+TEST(killed_front_ends_the_whole_tree)
 {
     struct story *story = *state;
     start_tree(story, "front", "");
@@ -157,7 +157,7 @@ static void killed_front_ends_the_whole_tree(void **state)
     assert_int_equal(terminal_await(&story->terminal), 128 + SIGKILL);
 }
 
-static void stopped_front_ends_the_whole_tree(void **state)
+TEST(stopped_front_ends_the_whole_tree)
 {
     struct story *story = *state;
     start_tree(story, "stopped", "exit 1"); /* without a need for SIGKILL, at any load */
@@ -168,7 +168,7 @@ static void stopped_front_ends_the_whole_tree(void **state)
     terminal_says(&story->terminal, terminal_await(&story->terminal), 76, NULL, __FILE__, __LINE__);
 }
 
-static void killed_guard_ends_the_whole_tree(void **state)
+TEST(killed_guard_ends_the_whole_tree)
 {
     struct story *story = *state;
     start_tree(story, "guard", "");
@@ -180,7 +180,7 @@ static void killed_guard_ends_the_whole_tree(void **state)
 }
 
 /* The kernel continues it when there is something to do. */
-static void stopped_guard_ends_the_whole_tree(void **state)
+TEST(stopped_guard_ends_the_whole_tree)
 {
     struct story *story = *state;
     start_tree(story, "frozen", "");
@@ -195,7 +195,7 @@ static void stopped_guard_ends_the_whole_tree(void **state)
 
 /* Nobody renews, and nobody but the kernel can wake the guard: the tree is dead before the TTL is
  * over, on any machine that runs anything in an eighth of it. */
-static void stopped_front_and_guard_end_the_whole_tree(void **state)
+TEST(stopped_front_and_guard_end_the_whole_tree)
 {
     struct story *story = *state;
     start_tree(story, "both", "");
@@ -207,7 +207,7 @@ static void stopped_front_and_guard_end_the_whole_tree(void **state)
 }
 
 /* What the guard leaves comes to the front, which the kernel continues. */
-static void stopped_front_ends_what_a_killed_guard_leaves(void **state)
+TEST(stopped_front_ends_what_a_killed_guard_leaves)
 {
     struct story *story = *state;
     start_tree(story, "left", "");
@@ -236,7 +236,7 @@ static bool guard_goes_on(void *context)
 }
 
 /* The kernel continues it at the end that it knows; the renewals since then put that off. */
-static void stopped_guard_is_continued_and_lets_a_command_run_whose_lock_is_renewed(void **state)
+TEST(stopped_guard_is_continued_and_lets_a_command_run_whose_lock_is_renewed)
 {
     struct story *story = *state;
     struct terminal *terminal = &story->terminal, other = {.dir = terminal->dir, .count = 100};
@@ -254,25 +254,5 @@ static void stopped_guard_is_continued_and_lets_a_command_run_whose_lock_is_rene
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exit_status_is_that_of_the_command),
-        cmocka_unit_test(command_has_input_name_and_fence),
-        cmocka_unit_test(command_has_the_descriptors_of_its_caller_alone),
-        cmocka_unit_test(wrong_use_of_run_is_refused),
-        cmocka_unit_test(run_waits_for_the_lock_or_is_silent_with_n),
-        cmocka_unit_test(lock_is_held_until_the_last_descendant_ends),
-        cmocka_unit_test(signal_to_baton_reaches_the_command),
-        cmocka_unit_test(signal_to_all_processes_ends_the_command_alone),
-        cmocka_unit_test(broken_lock_ends_the_whole_tree),
-        cmocka_unit_test(break_is_heard_before_the_next_renewal),
-        cmocka_unit_test(silent_batond_ends_the_whole_tree),
-        cmocka_unit_test(killed_front_ends_the_whole_tree),
-        cmocka_unit_test(stopped_front_ends_the_whole_tree),
-        cmocka_unit_test(killed_guard_ends_the_whole_tree),
-        cmocka_unit_test(stopped_guard_ends_the_whole_tree),
-        cmocka_unit_test(stopped_front_and_guard_end_the_whole_tree),
-        cmocka_unit_test(stopped_front_ends_what_a_killed_guard_leaves),
-        cmocka_unit_test(stopped_guard_is_continued_and_lets_a_command_run_whose_lock_is_renewed),
-    };
-    return cmocka_run_group_tests(tests, story_open, story_close);
+    return tests_run(story_open, story_close);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static void wrong_value_is_refused(void **state)
+TEST(wrong_value_is_refused)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 64, "Give kill or ignore", "$BATON run --on-lost=stay x -- true");
@@ -17,7 +17,7 @@ static void wrong_value_is_refused(void **state)
     says(terminal, 64, "needs the name of a file", "$BATON run --token-file=- x -- true");
 }
 
-static void run_is_refused_where_proc_does_not_show_the_command(void **state)
+TEST(run_is_refused_where_proc_does_not_show_the_command)
 {
     struct terminal *terminal = terminal_of(state);
     if (terminal_run(terminal, "unshare --pid --fork true") != 0)
@@ -25,7 +25,7 @@ static void run_is_refused_where_proc_does_not_show_the_command(void **state)
     says(terminal, 70, "/proc does not show", "unshare --pid --fork $BATON run x -- true");
 }
 
-static void signal_option_ends_the_command(void **state)
+TEST(signal_option_ends_the_command)
 {
     struct terminal *terminal = terminal_of(state);
     terminal_start(terminal,
@@ -37,7 +37,7 @@ static void signal_option_ends_the_command(void **state)
     terminal_says(terminal, terminal_await(terminal), 76, "interrupted", __FILE__, __LINE__);
 }
 
-static void max_held_ends_the_command_with_124(void **state)
+TEST(max_held_ends_the_command_with_124)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 124, "max-held is over\n  Ended sh (",
@@ -45,7 +45,7 @@ static void max_held_ends_the_command_with_124(void **state)
     assert_true(is_free(client_of(state), "brief"));
 }
 
-static void max_held_of_batond_ends_the_command_with_124(void **state)
+TEST(max_held_of_batond_ends_the_command_with_124)
 {
     struct story *story = *state;
     static const char *const FLAGS[] = {"--max-held=4s", NULL};
@@ -56,7 +56,7 @@ static void max_held_of_batond_ends_the_command_with_124(void **state)
     batond_close(&batond, client);
 }
 
-static void lost_lock_is_ignored_if_asked(void **state)
+TEST(lost_lock_is_ignored_if_asked)
 {
     struct terminal *terminal = terminal_of(state);
     terminal_start(terminal, "exec $BATON run --ttl=3s --on-lost=ignore kept -c 'echo ready; until "
@@ -71,7 +71,7 @@ static void lost_lock_is_ignored_if_asked(void **state)
                   __LINE__);
 }
 
-static void silent_batond_is_ignored_if_asked(void **state)
+TEST(silent_batond_is_ignored_if_asked)
 {
     struct story *story = *state;
     struct terminal *terminal = &story->terminal;
@@ -87,7 +87,7 @@ static void silent_batond_is_ignored_if_asked(void **state)
     terminal_says(terminal, terminal_await(terminal), 6, NULL, __FILE__, __LINE__);
 }
 
-static void command_runs_without_batond_if_asked(void **state)
+TEST(command_runs_without_batond_if_asked)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 69, NULL, "$BATON run --url=http://127.0.0.1:1 x -- echo hello");
@@ -102,7 +102,7 @@ static void command_runs_without_batond_if_asked(void **state)
     says(terminal, 75, NULL, "$BATON acquire -n y && $BATON run -n --if-unavailable=run y -- true");
 }
 
-static void token_file_is_for_the_command_alone(void **state)
+TEST(token_file_is_for_the_command_alone)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 0, " mode 600",
@@ -113,7 +113,7 @@ static void token_file_is_for_the_command_alone(void **state)
     says(terminal, 78, "cannot write", "$BATON run --token-file=nowhere/token told -- true");
 }
 
-static void run_within_a_run_tells_its_own_lock_alone(void **state)
+TEST(run_within_a_run_tells_its_own_lock_alone)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 0, "two, no fence, no file",
@@ -124,7 +124,7 @@ static void run_within_a_run_tells_its_own_lock_alone(void **state)
          "'echo $BATON_NAME, ${BATON_FENCE-no fence}'");
 }
 
-static void verbose_run_tells_grant_and_renewal(void **state)
+TEST(verbose_run_tells_grant_and_renewal)
 {
     struct terminal *terminal = terminal_of(state);
     terminal_start(terminal, "exec $BATON run -v --ttl=3s verbose -- sleep 600");
@@ -135,7 +135,7 @@ static void verbose_run_tells_grant_and_renewal(void **state)
                   __LINE__);
 }
 
-static void holder_names_process_and_not_its_arguments(void **state)
+TEST(holder_names_process_and_not_its_arguments)
 {
     struct http_client *client = client_of(state);
     struct terminal *terminal = terminal_of(state);
@@ -150,7 +150,7 @@ static void holder_names_process_and_not_its_arguments(void **state)
 }
 
 /* batond refuses variables BATON_... that it does not know. */
-static void batond_starts_under_run(void **state)
+TEST(batond_starts_under_run)
 {
     struct story *story = *state;
     struct terminal *terminal = &story->terminal;
@@ -167,20 +167,5 @@ static void batond_starts_under_run(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_value_is_refused),
-        cmocka_unit_test(run_is_refused_where_proc_does_not_show_the_command),
-        cmocka_unit_test(signal_option_ends_the_command),
-        cmocka_unit_test(max_held_ends_the_command_with_124),
-        cmocka_unit_test(max_held_of_batond_ends_the_command_with_124),
-        cmocka_unit_test(lost_lock_is_ignored_if_asked),
-        cmocka_unit_test(silent_batond_is_ignored_if_asked),
-        cmocka_unit_test(command_runs_without_batond_if_asked),
-        cmocka_unit_test(token_file_is_for_the_command_alone),
-        cmocka_unit_test(run_within_a_run_tells_its_own_lock_alone),
-        cmocka_unit_test(verbose_run_tells_grant_and_renewal),
-        cmocka_unit_test(holder_names_process_and_not_its_arguments),
-        cmocka_unit_test(batond_starts_under_run),
-    };
-    return cmocka_run_group_tests(tests, story_open, story_close);
+    return tests_run(story_open, story_close);
 }

@@ -120,7 +120,7 @@ static bool lock_is_free(void *context)
     return is_free(context, "held");
 }
 
-static void ctrl_c_ends_the_command(void **state)
+TEST_WITH(ctrl_c_ends_the_command, desk_open, desk_close)
 {
     struct window *window = &((struct desk *)*state)->window;
     window_type(window, "$BATON run held -c 'echo beg''un; exec sleep 600'\n");
@@ -130,7 +130,7 @@ static void ctrl_c_ends_the_command(void **state)
     window_await(window, "status 130");
 }
 
-static void command_that_takes_ctrl_c_goes_on(void **state)
+TEST_WITH(command_that_takes_ctrl_c_goes_on, desk_open, desk_close)
 {
     struct window *window = &((struct desk *)*state)->window;
     window_type(window, "$BATON run held -c 'trap \"echo tak\"\"en\" INT; echo beg''un; read x; "
@@ -142,7 +142,7 @@ static void command_that_takes_ctrl_c_goes_on(void **state)
     window_await(window, "got word");
 }
 
-static void ctrl_z_stops_the_job_and_fg_continues_it(void **state)
+TEST_WITH(ctrl_z_stops_the_job_and_fg_continues_it, desk_open, desk_close)
 {
     struct window *window = &((struct desk *)*state)->window;
     window_type(window, "$BATON run --ttl=1h held -c 'echo beg''un; read x; echo \"got $x\"'\n");
@@ -156,7 +156,7 @@ static void ctrl_z_stops_the_job_and_fg_continues_it(void **state)
     window_await(window, "status 0");
 }
 
-static void stopped_job_is_told_once_and_ended_in_time(void **state)
+TEST_WITH(stopped_job_is_told_once_and_ended_in_time, desk_open, desk_close)
 {
     struct window *window = &((struct desk *)*state)->window;
     window_type(window, "$BATON run --ttl=3s held -c 'trap \"echo ag\"\"ain\" CONT; echo beg''un; "
@@ -176,7 +176,7 @@ static void stopped_job_is_told_once_and_ended_in_time(void **state)
     window_await(window, "status 76");
 }
 
-static void pipeline_has_the_command_in_its_middle(void **state)
+TEST_WITH(pipeline_has_the_command_in_its_middle, desk_open, desk_close)
 {
     struct window *window = &((struct desk *)*state)->window;
     window_type(window, "echo typed | $BATON run held -- cat | tr a-z A-Z\n");
@@ -185,7 +185,7 @@ static void pipeline_has_the_command_in_its_middle(void **state)
     window_await(window, "status 141");
 }
 
-static void background_job_reads_the_terminal_after_fg(void **state)
+TEST_WITH(background_job_reads_the_terminal_after_fg, desk_open, desk_close)
 {
     struct window *window = &((struct desk *)*state)->window;
     window_type(window, "$BATON run --ttl=1h held -- cat &\n");
@@ -199,7 +199,7 @@ static void background_job_reads_the_terminal_after_fg(void **state)
     window_await(window, "status 0");
 }
 
-static void hangup_ends_command_and_lock(void **state)
+TEST_WITH(hangup_ends_command_and_lock, desk_open, desk_close)
 {
     struct desk *desk = *state;
     struct window *window = &desk->window;
@@ -208,22 +208,4 @@ static void hangup_ends_command_and_lock(void **state)
     close(window->master);
     window->master = -1;
     assert_true(clock_wait_until(lock_is_free, desk->story->service.client, CLOCK_HANG_MS));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(ctrl_c_ends_the_command, desk_open, desk_close),
-        cmocka_unit_test_setup_teardown(command_that_takes_ctrl_c_goes_on, desk_open, desk_close),
-        cmocka_unit_test_setup_teardown(ctrl_z_stops_the_job_and_fg_continues_it, desk_open,
-                                        desk_close),
-        cmocka_unit_test_setup_teardown(stopped_job_is_told_once_and_ended_in_time, desk_open,
-                                        desk_close),
-        cmocka_unit_test_setup_teardown(pipeline_has_the_command_in_its_middle, desk_open,
-                                        desk_close),
-        cmocka_unit_test_setup_teardown(background_job_reads_the_terminal_after_fg, desk_open,
-                                        desk_close),
-        cmocka_unit_test_setup_teardown(hangup_ends_command_and_lock, desk_open, desk_close),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

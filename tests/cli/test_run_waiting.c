@@ -12,7 +12,7 @@ static size_t count_of(const char *text, const char *word)
     return count;
 }
 
-static void waiting_prints_a_line_and_then_only_changes(void **state)
+TEST(waiting_prints_a_line_and_then_only_changes)
 {
     struct http_client *client = client_of(state);
     struct terminal *terminal = terminal_of(state);
@@ -26,7 +26,7 @@ static void waiting_prints_a_line_and_then_only_changes(void **state)
     assert_int_equal(count_of(terminal->output, "waiting"), 1);
 }
 
-static void waiting_names_process_and_place(void **state)
+TEST(waiting_names_process_and_place)
 {
     struct http_client *client = client_of(state);
     struct terminal *terminal = terminal_of(state), holder;
@@ -57,7 +57,7 @@ static bool line_was_kept_current(void *context)
     return count >= 3;
 }
 
-static void terminal_has_one_line_that_is_cleared(void **state)
+TEST(terminal_has_one_line_that_is_cleared)
 {
     struct http_client *client = client_of(state);
     struct terminal *terminal = terminal_of(state);
@@ -70,7 +70,7 @@ static void terminal_has_one_line_that_is_cleared(void **state)
     assert_int_equal(count_of(terminal->output, "\n"), 1);
 }
 
-static void quiet_run_waits_silently(void **state)
+TEST(quiet_run_waits_silently)
 {
     struct http_client *client = client_of(state);
     struct terminal *terminal = terminal_of(state);
@@ -88,11 +88,5 @@ static void quiet_run_waits_silently(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(waiting_prints_a_line_and_then_only_changes),
-        cmocka_unit_test(waiting_names_process_and_place),
-        cmocka_unit_test(terminal_has_one_line_that_is_cleared),
-        cmocka_unit_test(quiet_run_waits_silently),
-    };
-    return cmocka_run_group_tests(tests, story_open, story_close);
+    return tests_run(story_open, story_close);
 }
