@@ -144,8 +144,9 @@ static void worker_log_quarantine(const struct worker *worker, const struct quar
     log_end(worker->options->log, &line);
 }
 
-/* Each process logs one line. The worker that noticed the quarantine logs it. If another process
- * noticed it, and at its end, the first worker does. */
+/* Each process logs one line: the worker that noticed the quarantine does, or each of several that
+ * noticed it at the same moment. If another process noticed it, and at its end, the first worker
+ * does. */
 static void worker_on_quarantined(void *context, const struct quarantine *quarantine)
 {
     struct worker *worker = context;
