@@ -56,13 +56,30 @@ type reply struct {
 	sent     time.Time
 }
 
+// basesOf is what stands before each path. A URL with /locks, as for curl, would make another lock of each name.
+func basesOf(urls []string) ([]string, error) {
+	bases := make([]string, len(urls))
+	for i, given := range urls {
+		bases[i] = strings.TrimRight(given, "/")
+		if _, place, _ := strings.Cut(bases[i], "//"); strings.HasSuffix(place, "/locks") {
+			return nil, fmt.Errorf("%q ends in /locks, which the client adds. Write %q.", given,
+				strings.TrimSuffix(bases[i], "/locks"))
+		}
+	}
+	return bases, nil
+}
+
 // ask asks one URL after another until a batond can serve.
 func (c *Client) ask(ctx context.Context, request call) reply {
+	bases, err := basesOf(c.URLs)
+	if err != nil {
+		return reply{problem: (&Problem{Detail: err.Error()}).sort(400)}
+	}
 	var answer reply
-	for range c.URLs {
+	for range bases {
 		current := c.current.Load()
 		sent := time.Now()
-		answer = c.send(ctx, c.URLs[int(current)%len(c.URLs)], request)
+		answer = c.send(ctx, bases[int(current)%len(bases)], request)
 		answer.sent = sent
 		if answer.problem == nil || !answer.problem.Is(ErrUnavailable) || ctx.Err() != nil {
 			break
@@ -83,7 +100,7 @@ func (c *Client) send(ctx context.Context, base string, request call) reply {
 		}
 		body = bytes.NewReader(encoded)
 	}
-	message, err := http.NewRequestWithContext(ctx, request.method, strings.TrimRight(base, "/")+request.path, body)
+	message, err := http.NewRequestWithContext(ctx, request.method, base+request.path, body)
 	if err != nil {
 		return reply{problem: noAnswer(0, err.Error())}
 	}

@@ -54,7 +54,12 @@ async function watch({ name, count }) {
 
 const COMMANDS = {
   open({ urls, bearer, timeout_ms: timeout, portion_ms: portion, patience_ms: patience }) {
-    client = new Client(urls, { bearer, timeout, portion, patience });
+    try {
+      client = new Client(urls, { bearer, timeout, portion, patience });
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      report("refused", { detail: error.message });
+    }
   },
   hold(command) {
     over = { aborted: false };

@@ -9,6 +9,14 @@ const KEEP = 10_000; // for the place in the queue between two requests
 const SHORTEST_PORTION = 1000; // a batond with a shorter max-wait is not waited at
 const AWAY = new Set([0, 502, 503, 504]);
 
+// What stands before each path. A URL with /locks, as for curl, would make another lock of each name.
+function baseOf(url) {
+  const base = url.replace(/\/+$/, "");
+  const instead = /^(.*\/\/.+)\/locks$/.exec(base)?.[1];
+  if (instead) throw new TypeError(`"${url}" ends in /locks, which the client adds. Write "${instead}".`);
+  return base;
+}
+
 // A server of another kind may answer anything.
 function replyOf(status, text) {
   let document;
@@ -101,7 +109,7 @@ export class Client {
   #options;
 
   constructor(urls = "http://127.0.0.1:7420", options = {}) {
-    this.#urls = [urls].flat().map((url) => url.replace(/\/$/, ""));
+    this.#urls = [urls].flat().map(baseOf);
     this.#options = { timeout: 5000, portion: 25_000, patience: 10_000, ...options };
   }
 

@@ -29,8 +29,12 @@ def report_loss(lost, last_act, over):
     report("ended", why="lost", last_act=last_act, at=over, code=code)
 
 
-def options(command):
-    return {name: command[f"{name}_ms"] / 1000 for name in ("timeout", "portion", "patience")}
+def open_client(kind, command):
+    options = {name: command[f"{name}_ms"] / 1000 for name in ("timeout", "portion", "patience")}
+    try:
+        return kind(command["urls"], bearer=command["bearer"], **options)
+    except ValueError as error:
+        return report("refused", detail=str(error))
 
 
 class Blocking:
@@ -41,7 +45,7 @@ class Blocking:
             command = json.loads(line)
             match command["do"]:
                 case "open":
-                    self.client = baton.Client(command["urls"], bearer=command["bearer"], **options(command))
+                    self.client = open_client(baton.Client, command)
                 case "hold":
                     self.over = threading.Event()
                     threading.Thread(target=self.hold, args=(command,), daemon=True).start()
@@ -83,7 +87,7 @@ class Asyncio:
             command = json.loads(line)
             match command["do"]:
                 case "open":
-                    self.client = baton.AsyncClient(command["urls"], bearer=command["bearer"], **options(command))
+                    self.client = open_client(baton.AsyncClient, command)
                 case "hold":
                     self.over = asyncio.Event()
                     self.task = asyncio.create_task(self.hold(command))

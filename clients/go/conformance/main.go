@@ -53,6 +53,19 @@ func take[T any](fields map[string]any, name string) T {
 	return value
 }
 
+// open makes a client. New cannot refuse a URL: the first request does. Here that has no time, so it is not sent.
+func open(c command) *baton.Client {
+	client := baton.New(c.URLs...)
+	client.Bearer = c.Bearer
+	client.Timeout, client.Portion = milliseconds(c.TimeoutMS), milliseconds(c.PortionMS)
+	client.Patience = milliseconds(c.PatienceMS)
+	hasty := baton.Client{URLs: c.URLs, HTTP: client.HTTP}
+	if _, err := hasty.Inspect(context.Background(), "job"); errors.Is(err, baton.ErrInvalid) {
+		report("refused", map[string]any{"detail": err.Error()})
+	}
+	return client
+}
+
 func hold(ctx context.Context, client *baton.Client, c command, over <-chan struct{}) {
 	var lastAct, ended float64
 	options := baton.Options{Wait: milliseconds(c.WaitMS), Owner: take[string](c.Fields, "owner"),
@@ -118,10 +131,7 @@ func main() {
 		}
 		switch c.Do {
 		case "open":
-			client = baton.New(c.URLs...)
-			client.Bearer = c.Bearer
-			client.Timeout, client.Portion = milliseconds(c.TimeoutMS), milliseconds(c.PortionMS)
-			client.Patience = milliseconds(c.PatienceMS)
+			client = open(c)
 		case "hold":
 			var ctx context.Context
 			ctx, cancel = context.WithCancel(context.Background())

@@ -84,6 +84,15 @@ class Reply:
 Steps = Generator[Send | Sleep, Reply | None, Reply]
 
 
+def base_of(url: str) -> str:
+    """What stands before each path. A URL with /locks, as for curl, would make another lock of each name."""
+    base = url.rstrip("/")
+    if base.partition("//")[2].endswith("/locks"):
+        instead = base.removesuffix("/locks")
+        raise ValueError(f'"{url}" ends in /locks, which the client adds. Write "{instead}".')
+    return base
+
+
 @dataclass
 class Config:
     """Where batond is, who asks, and how patient the client is; times in seconds."""
@@ -95,7 +104,7 @@ class Config:
     current: int = 0  # the URL that answered last
 
     def __post_init__(self):
-        self.urls = [url.rstrip("/") for url in ([self.urls] if isinstance(self.urls, str) else self.urls)]
+        self.urls = [base_of(url) for url in ([self.urls] if isinstance(self.urls, str) else self.urls)]
 
     def ask(self, method: str, path: str, *, token=None, body=None, timeout=None) -> Steps:
         """Asks one URL after another until a batond can serve."""

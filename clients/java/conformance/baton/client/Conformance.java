@@ -103,11 +103,19 @@ public final class Conformance {
     }
 
     @SuppressWarnings("unchecked")
-    private void obey(Map<String, Object> command) {
-        switch ((String) command.get("do")) {
-            case "open" -> client = Client.builder(((List<String>) command.get("urls")).toArray(String[]::new))
+    private void open(Map<String, Object> command) {
+        try {
+            client = Client.builder(((List<String>) command.get("urls")).toArray(String[]::new))
                     .bearer((String) command.get("bearer")).timeout(milliseconds(command, "timeout_ms"))
                     .portion(milliseconds(command, "portion_ms")).patience(milliseconds(command, "patience_ms")).build();
+        } catch (IllegalArgumentException error) {
+            report("refused", Map.of("detail", error.getMessage()));
+        }
+    }
+
+    private void obey(Map<String, Object> command) {
+        switch ((String) command.get("do")) {
+            case "open" -> open(command);
             case "hold" -> {
                 CountDownLatch latch = new CountDownLatch(1);
                 over = latch;

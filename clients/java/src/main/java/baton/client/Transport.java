@@ -23,9 +23,20 @@ final class Transport {
     private final AtomicInteger current = new AtomicInteger(); // the URL that answered last
 
     Transport(List<String> urls, String bearer, HttpClient http) {
-        this.urls = urls.stream().map(url -> url.replaceAll("/$", "")).toList();
+        this.urls = urls.stream().map(Transport::baseOf).toList();
         this.bearer = bearer;
         this.http = http;
+    }
+
+    /** What stands before each path. A URL with /locks, as for curl, would make another lock of each name. */
+    private static String baseOf(String url) {
+        String base = url.replaceAll("/+$", "");
+        if (base.matches(".*//.+/locks")) {
+            String instead = base.replaceAll("/locks$", "");
+            throw new IllegalArgumentException(
+                    "\"" + url + "\" ends in /locks, which the client adds. Write \"" + instead + "\".");
+        }
+        return base;
     }
 
     /** `token` and `body` may be null. */
