@@ -144,13 +144,6 @@ TEST_IN_FIXTURE(two_that_wait_are_told_once_in_all)
     locks_abandon(waiters[answers[0].count ? 1 : 0]);
 }
 
-static void note_queued(void *context, struct slice name)
-{
-    struct answer *answer = context;
-    (void)name;
-    answer->queued++;
-}
-
 /* A grant that nobody claims is a hold of which nobody was told. */
 TEST_IN_FIXTURE(what_was_never_claimed_is_not_told)
 {
@@ -159,7 +152,7 @@ TEST_IN_FIXTURE(what_was_never_claimed_is_not_told)
     fixture_lock(&fixture->here, "n", "token", FIXTURE_TTL_MS);
     struct answer waiting = {.gone = false};
     struct acquire request = fixture_request("n", "w", FIXTURE_TTL_MS);
-    const struct acquirer acquirer = {&waiting, fixture_is_connected, .queued = note_queued};
+    const struct acquirer acquirer = {&waiting, fixture_is_connected, .queued = fixture_queued};
     request.owner = slice_of("w");
     request.wait_ms = FIXTURE_TTL_MS;
     struct waiter *waiter = locks_wait(fixture->there.locks, &request, &acquirer, fixture_answered);

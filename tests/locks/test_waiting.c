@@ -41,7 +41,8 @@ static int start_held(void **state)
 static void request_lock(struct guest *guest)
 {
     guest->answer = (struct answer){.gone = guest->answer.gone};
-    const struct acquirer acquirer = {&guest->answer, fixture_is_connected, .queued = NULL};
+    const struct acquirer acquirer = {&guest->answer, fixture_is_connected,
+                                      .queued = fixture_queued};
     guest->waiter = locks_wait(guest->site->locks, &guest->request, &acquirer, fixture_answered);
     assert_int_equal(guest->answer.count, 0);
 }
@@ -64,10 +65,11 @@ static void await_queue(struct locks_fixture *fixture, int64_t length)
     fixture_await_queue(&fixture->here, "n", length);
 }
 
-/* Sends one that waits for long, and sees it in the queue, as the so-many-th. */
+/* Sends one that waits for long, and sees it in the queue, as the so-many-th; its server knows. */
 static void queue_up(struct guest *guest, struct site *site, int number, int64_t place)
 {
     wait_as(guest, site, number, PATIENCE_MS, 0);
+    fixture_await(site->fixture, &guest->answer.queued, 1);
     await_queue(site->fixture, place);
 }
 
