@@ -100,12 +100,16 @@ static int client_settings_add_url(struct client_settings *settings, char *url,
     size_t length = strlen(url), scheme = strncmp(url, "https://", 8) == 0 ? 8 : 7;
     while (length > 0 && url[length - 1] == '/')
         length--;
-    bool has_locks = length > scheme + behind && !memcmp(url + length - behind, LOCKS, behind);
-    if ((scheme == 7 && strncmp(url, "http://", 7) != 0) || length <= scheme || has_locks)
+    if ((scheme == 7 && strncmp(url, "http://", 7) != 0) || length <= scheme)
         return failure_set(failure, -EINVAL,
                            "\"%s\" is not a URL of batond. Write http://HOST:PORT or "
                            "https://HOST:PORT into --url or BATON_URL.",
                            url);
+    if (length > scheme + behind && !memcmp(url + length - behind, LOCKS, behind))
+        return failure_set(failure, -EINVAL,
+                           "\"%s\" ends in /locks, which baton adds itself. Write %.*s into --url "
+                           "or BATON_URL.",
+                           url, (int)(length - behind), url);
     if (settings->url_count == SETTINGS_URLS)
         return failure_set(failure, -EINVAL, "there are more than %d URLs in --url or BATON_URL",
                            SETTINGS_URLS);

@@ -69,10 +69,23 @@ TEST(option_wins_over_variable_and_variable_over_file)
     says(&terminal, 69, "127.0.0.1:1:", "BATON_URL=http://127.0.0.1:1 $BATON show x");
     says(&terminal, 69,
          "127.0.0.1:2:", "BATON_URL=http://127.0.0.1:1 $BATON show --url=http://127.0.0.1:2 x");
-    says(&terminal, 78, "Write http://HOST:PORT", "$BATON show --url=%s/locks/ x",
-         service->batond.url);
     says(&terminal, 78, "client.conf, line 3: not a setting of baton",
          "echo BATON_ULR=x >>.config/baton/client.conf; $BATON show x");
+    terminal_close(&terminal);
+}
+
+TEST(url_that_is_not_of_batond_is_refused)
+{
+    struct service *service = *state;
+    struct terminal terminal;
+    char advice[200];
+    terminal_open(&terminal, service->batond.url);
+    says(&terminal, 78, "Write http://HOST:PORT", "$BATON show --url=127.0.0.1:7420 x");
+    says(&terminal, 78, "Write http://HOST:PORT", "$BATON show --url=https:// x");
+    snprintf(advice, sizeof advice, "ends in /locks, which baton adds itself. Write %s into",
+             service->batond.url);
+    says(&terminal, 78, advice, "$BATON show --url=%s/locks x", service->batond.url);
+    says(&terminal, 78, advice, "$BATON show --url=%s/locks/ x", service->batond.url);
     terminal_close(&terminal);
 }
 
