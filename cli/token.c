@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { TOKEN_BYTES = 16, TOKEN_LONGEST = 128 };
@@ -52,9 +53,21 @@ static int token_file_fail(struct token_file *file, const char *verb, struct fai
                        strerror(error));
 }
 
+/* A token would take the place of a link or a device, and cannot take that of a directory. */
+static bool token_file_may_be(const char *path)
+{
+    struct stat older;
+    return path[0] && (lstat(path, &older) < 0 || S_ISREG(older.st_mode));
+}
+
 int token_file_open(struct token_file *file, const char *path, struct failure *failure)
 {
     *file = (struct token_file){.path = path, .fd = -1};
+    if (!token_file_may_be(path))
+        return failure_set(failure, -EINVAL,
+                           "--token-file: \"%s\" is not a file. Name one in a directory that you "
+                           "can write to.",
+                           path);
     if (asprintf(&file->draft, "%s.XXXXXX", path) < 0)
         file->draft = NULL;
     memory_checked(file->draft);

@@ -20,7 +20,8 @@ struct token_file {
     int fd;
 };
 
-/* Makes the draft beside the path. Returns 0, or a negative errno with a failure. */
+/* Makes the draft beside the path, or refuses a path that has something else than a file. Returns
+ * 0, or a negative errno with a failure. */
 int token_file_open(struct token_file *file, const char *path, struct failure *failure);
 
 /* Writes the token and gives the file its name. Returns 0, or a negative errno with a failure. */

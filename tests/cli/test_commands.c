@@ -185,14 +185,33 @@ TEST(token_file_is_private_and_goes_with_release)
     says(terminal, 78, "Was the hold released?", "$BATON release --token-file=kept filed");
 }
 
-TEST(token_file_that_cannot_be_written_leaves_the_lock_free)
+TEST(token_file_that_cannot_be_written_is_refused_before_the_acquire)
 {
+    static const char *const PATHS[] = {".", "taken", "taken/", "link", "pipe", "''"};
     struct terminal *terminal = terminal_of(state);
+    says(terminal, 0, NULL, "mkdir taken && ln -s none link && mkfifo pipe");
     says(terminal, 78, "cannot write nowhere/token",
          "$BATON acquire --token-file=nowhere/token unfiled");
-    says(terminal, 70, "cannot put taken",
-         "mkdir -p taken/x; $BATON acquire --token-file=taken unfiled");
-    says(terminal, 0, "free", "$BATON show unfiled");
+    for (size_t i = 0; i < LENGTH(PATHS); i++)
+        says(terminal, 78, "is not a file. Name one in a directory that you can write to.",
+             "$BATON acquire --token-file=%s unfiled", PATHS[i]);
+    says(terminal, 78, "is not a file", "$BATON run --token-file=taken unfiled -- true");
+    says(terminal, 0, "\"last_release\":null", "$BATON show --json unfiled");
+}
+
+TEST(token_file_that_cannot_be_put_after_all_leaves_the_lock_free)
+{
+    struct terminal *terminal = terminal_of(state);
+    char token[TOKEN_TEXT];
+    hold_as_ann(client_of(state), "late", token);
+    terminal_start(terminal, "exec $BATON acquire --token-file=place late");
+    comes_to_say(terminal, "baton: waiting.");
+    struct terminal other = {.dir = terminal->dir, .count = 100};
+    says(&other, 0, NULL, "mkdir place");
+    free(other.output);
+    release(client_of(state), "late", token);
+    terminal_says(terminal, terminal_await(terminal), 70, "cannot put place", __FILE__, __LINE__);
+    assert_true(is_free(client_of(state), "late"));
 }
 
 TEST(output_that_cannot_be_written_is_a_fault_and_leaves_the_lock_free)
