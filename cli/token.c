@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -53,8 +52,7 @@ static int token_file_fail(struct token_file *file, const char *verb, struct fai
                        strerror(error));
 }
 
-/* A token would take the place of a link or a device, and cannot take that of a directory. */
-static bool token_file_may_be(const char *path)
+bool token_file_is_replaceable(const char *path)
 {
     struct stat older;
     return path[0] && (lstat(path, &older) < 0 || S_ISREG(older.st_mode));
@@ -63,7 +61,7 @@ static bool token_file_may_be(const char *path)
 int token_file_open(struct token_file *file, const char *path, struct failure *failure)
 {
     *file = (struct token_file){.path = path, .fd = -1};
-    if (!token_file_may_be(path))
+    if (!token_file_is_replaceable(path))
         return failure_set(failure, -EINVAL,
                            "--token-file: \"%s\" is not a file. Name one in a directory that you "
                            "can write to.",

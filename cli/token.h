@@ -4,6 +4,8 @@
 
 #include "base/failure.h"
 
+#include <stdbool.h>
+
 enum { TOKEN_SIZE = 132 }; /* of the longest token, with NUL and what shows that one is longer */
 
 /* Makes a new token of 128 random bits. */
@@ -20,8 +22,12 @@ struct token_file {
     int fd;
 };
 
-/* Makes the draft beside the path, or refuses a path that has something else than a file. Returns
- * 0, or a negative errno with a failure. */
+/* Whether a token file may take this place, and may be removed from it: there is a file, or
+ * nothing. A link or a device, such as /dev/stdin, is not ours. */
+bool token_file_is_replaceable(const char *path);
+
+/* Makes the draft beside the path, or refuses a path that is not replaceable. Returns 0, or a
+ * negative errno with a failure. */
 int token_file_open(struct token_file *file, const char *path, struct failure *failure);
 
 /* Writes the token and gives the file its name. Returns 0, or a negative errno with a failure. */

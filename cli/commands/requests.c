@@ -168,7 +168,7 @@ enum status command_release(struct context *context)
 {
     const char *file = context->options->token_file;
     enum status status = requests_ask_of_hold(context, "DELETE");
-    if (status == STATUS_DONE && strcmp(file, "-") != 0)
+    if (status == STATUS_DONE && strcmp(file, "-") != 0 && token_file_is_replaceable(file))
         unlink(file);
     return status;
 }

@@ -199,6 +199,14 @@ TEST(token_file_that_cannot_be_written_is_refused_before_the_acquire)
     says(terminal, 0, "\"last_release\":null", "$BATON show --json unfiled");
 }
 
+TEST(release_leaves_a_link_to_a_token_in_place)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 0, NULL, "$BATON acquire --token-file=kept linked && ln -s kept other");
+    says(terminal, 0, NULL, "$BATON release --token-file=other linked");
+    says(terminal, 0, "kept", "readlink other");
+}
+
 TEST(token_file_that_cannot_be_put_after_all_leaves_the_lock_free)
 {
     struct terminal *terminal = terminal_of(state);
