@@ -69,16 +69,17 @@ static void run_default(int signal)
 /* Ctrl-Z has stopped the command as well. */
 static void run_stop(struct run *run)
 {
-    int64_t left_ns = lease_end(&run->lease) - run->plan.margin_ns - run->plan.kill_after_ns;
+    int64_t end_ns = lease_end(&run->lease) - run->plan.margin_ns - run->plan.kill_after_ns;
+    int64_t tenths = (end_ns - boottime_ns()) / (100 * MS_IN_NS); /* rounded down */
     struct sigaction action;
     sigaction(SIGTSTP, NULL, &action);
     if (action.sa_handler != SIG_DFL)
         return;
     if (!run->was_stopped && run->has_lock && !run->lease.ignores_loss)
         problem_print(STATUS_DONE,
-                      "%s: nobody renews the lock of a stopped job. Continue it within %lld s, or "
+                      "%s: nobody renews the lock of a stopped job. Continue it within %.1f s, or "
                       "the command is ended.",
-                      run->lease.name, (long long)((left_ns - boottime_ns()) / (1000 * MS_IN_NS)));
+                      run->lease.name, tenths > 0 ? (double)tenths / 10 : 0.0);
     run->was_stopped = true;
     run_default(SIGTSTP);
 }

@@ -163,7 +163,10 @@ TEST_WITH(stopped_job_is_told_once_and_ended_in_time, desk_open, desk_close)
                         "while :; do sleep 0.05; done'\n");
     window_await(window, "begun\r\n");
     window_type(window, CTRL_Z);
-    window_await(window, "nobody renews");
+    window_await(window, "nobody renews the lock of a stopped job. Continue it within ");
+    const char *seconds = window->screen + window->seen;
+    window_await(window, " s, or");
+    assert_int_equal(seconds[1], '.'); /* of 3 s at most 2 are left, and perhaps none whole */
     window_await_stop(window);
     window_continue(window);
     window_await(window, "again\r\n"); /* SIGCONT would take a stop back that came before it */
