@@ -55,7 +55,7 @@ static const struct row {
     {'q', LOCKS, KIND_FLAG, AT(quiet), true, 0, "quiet", "",
      "do not print who holds the lock, and why it is not granted"},
     {'v', FOR_RUN, KIND_FLAG, AT(verbose), true, 0, "verbose", "",
-     "print each grant, renewal and release"},
+     "print each grant, renewal and release; with -n, who holds the lock"},
     {'k', FOR_RUN, KIND_DURATION, AT(kill_after_ms), 0, YEAR_MS, "kill-after", "DURATION",
      "from the signal to SIGKILL, if the lock is lost (default: 5s)"},
     {0, FOR_RUN, KIND_SIGNAL, AT(signal), 0, 0, "signal", "NAME",

@@ -18,7 +18,7 @@ static const struct {
     enum status status;
     const char *advice; /* NULL: the detail says it */
 } CODES[] = {
-    {"locked", STATUS_REFUSED, "Without -n, baton acquire waits for it."},
+    {"locked", STATUS_REFUSED, "Without -n, baton waits for it."},
     {"wait_timeout", STATUS_REFUSED, "Wait longer with -w, or see who holds it with baton show."},
     {"not_held", STATUS_LOST, NULL},
     {"max_held", STATUS_OVERDUE, NULL},

@@ -180,7 +180,7 @@ enum status acquire_report(const struct context *context, const struct reply *re
     const struct options *options = context->options;
     enum status status = reply_status(reply);
     bool runs = options->command || options->shell_line;
-    bool is_silent = options->quiet || (options->wait_ms == 0 && runs);
+    bool is_silent = options->quiet || (options->wait_ms == 0 && runs && !options->verbose);
     if (status != STATUS_REFUSED || !is_silent)
         problem_report(reply, context->subject);
     return status == STATUS_REFUSED ? (enum status)options->refused_status : status;

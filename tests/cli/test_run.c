@@ -49,13 +49,17 @@ TEST(run_waits_for_the_lock_or_is_silent_with_n)
 {
     struct terminal *terminal = terminal_of(state);
     char token[TOKEN_TEXT];
-    answers(client_of(state), "POST /locks/turn?ttl=1h", NULL, 201, NULL);
-    keep_token(client_of(state), token);
+    hold_as_ann(client_of(state), "turn", token);
     says(terminal, 75, NULL, "$BATON run -n turn -- echo runs");
     assert_string_equal(terminal->output, "");
+    says(terminal, 75, NULL, "$BATON run -nvq turn -- echo runs");
+    assert_string_equal(terminal->output, "");
+    says(terminal, 75, "turn: The lock is taken\n  Held by ann for ",
+         "$BATON run -nv turn -- echo runs");
+    assert_non_null(strstr(terminal->output, "Without -n, baton waits for it.\n"));
     terminal_start(terminal, "$BATON run turn -- echo runs");
     comes_to_queue(client_of(state), "turn", 1);
-    answers_token(client_of(state), token, "DELETE /locks/turn", NULL, 200, NULL);
+    release(client_of(state), "turn", token);
     terminal_says(terminal, terminal_await(terminal), 0, "runs", __FILE__, __LINE__);
 }
 
