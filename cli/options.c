@@ -270,7 +270,8 @@ int options_read(struct options *options, unsigned command, int argc, char **arg
                  struct failure *failure)
 {
     int taken, at;
-    *options = (struct options){.wait_ms = OPTIONS_WAIT_FOREVER,
+    *options = (struct options){.for_command = command,
+                                .wait_ms = OPTIONS_WAIT_FOREVER,
                                 .connect_timeout_ms = CONNECT_TIMEOUT_MS,
                                 .kill_after_ms = KILL_AFTER_MS,
                                 .ttl_ms = command == FOR_RUN ? RUN_TTL_MS : 0,
@@ -298,6 +299,18 @@ void options_free(struct options *options)
 {
     json_decref(options->meta);
     *options = (struct options){0};
+}
+
+const char *options_name_of(const struct options *options, const char *field)
+{
+    for (const struct row *row = ROWS; row < ROWS + ROW_COUNT; row++) {
+        size_t at = 0;
+        while (field[at] && row->name[at] == (field[at] == '_' ? '-' : field[at]))
+            at++;
+        if (!field[at] && !row->name[at] && (row->commands & options->for_command))
+            return row->name;
+    }
+    return NULL;
 }
 
 void options_print(unsigned command, FILE *to)

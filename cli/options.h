@@ -36,6 +36,7 @@ enum setting {
 
 /* Texts belong to argv. */
 struct options {
+    unsigned for_command; /* FOR_RUN and the like */
     bool wants_help, json, quiet, verbose, shared, reentrant;
     bool ignores_loss;  /* --on-lost=ignore */
     bool runs_unlocked; /* --if-unavailable=run */
@@ -58,6 +59,10 @@ int options_read(struct options *options, unsigned command, int argc, char **arg
                  struct failure *failure);
 
 void options_free(struct options *options);
+
+/* Returns the name of the option that sets a field of a request, or NULL if the command has none.
+ */
+const char *options_name_of(const struct options *options, const char *field);
 
 /* Prints the options of a command, as --help has them. */
 void options_print(unsigned command, FILE *to);

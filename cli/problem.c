@@ -43,7 +43,22 @@ static size_t problem_length(const char *detail)
     return (size_t)(end + 1 - detail);
 }
 
-enum status problem_report(const struct reply *reply, const char *subject)
+/* Writes the part of the detail that is for users of baton: "--max-held: expected ..." where batond
+ * has "max_held: expected ...". */
+static void problem_describe(const struct reply *reply, const struct options *options,
+                             char relevant[REPLY_SHOWN])
+{
+    const char *detail = json_string_value(json_object_get(reply->json, "detail"));
+    const char *field = json_string_value(json_object_get(reply->json, "parameter"));
+    const char *option = field ? options_name_of(options, field) : NULL;
+    detail = detail ? detail : "";
+    size_t renamed = option && strncmp(detail, field, strlen(field)) == 0 ? strlen(field) : 0;
+    snprintf(relevant, REPLY_SHOWN, "%s%s%.*s", renamed ? "--" : "", renamed ? option : "",
+             (int)problem_length(detail + renamed), detail + renamed);
+}
+
+enum status problem_report(const struct reply *reply, const struct options *options,
+                           const char *subject)
 {
     char name[REPLY_SHOWN], title[REPLY_SHOWN], relevant[REPLY_SHOWN];
     enum status status = reply_status(reply);
@@ -56,11 +71,10 @@ enum status problem_report(const struct reply *reply, const char *subject)
             "Check the URL in --url, BATON_URL or client.conf, and that batond runs.");
         return status;
     }
-    const char *detail = json_string_value(json_object_get(reply->json, "detail"));
     reply_show(json_object_get(reply->json, "name"), subject, name);
     reply_show(json_object_get(reply->json, "title"), "", title);
     problem_print(status, "%s%s%s", name, name[0] ? ": " : "", title);
-    snprintf(relevant, sizeof relevant, "%.*s", detail ? (int)problem_length(detail) : 0, detail);
+    problem_describe(reply, options, relevant);
     problem_print_lines(relevant);
     problem_print_lines(reply_advice(reply));
     return status;

@@ -2,14 +2,16 @@
 #ifndef BATON_CLI_PROBLEM_H
 #define BATON_CLI_PROBLEM_H
 
+#include "cli/options.h"
 #include "cli/reply.h"
 
 /* Prints a line "baton: ..." as printf does, to standard error. Returns `status`. */
 enum status problem_print(enum status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Prints what a reply says is wrong, if anything is. `subject` is the name of the lock. Returns
- * reply_status. */
-enum status problem_report(const struct reply *reply, const char *subject);
+/* Prints what a reply says is wrong, if anything is. `subject` is the name of the lock. A field
+ * that an option has set is called as the option is. Returns reply_status. */
+enum status problem_report(const struct reply *reply, const struct options *options,
+                           const char *subject);
 
 #endif

@@ -182,7 +182,7 @@ enum status acquire_report(const struct context *context, const struct reply *re
     bool runs = options->command || options->shell_line;
     bool is_silent = options->quiet || (options->wait_ms == 0 && runs && !options->verbose);
     if (status != STATUS_REFUSED || !is_silent)
-        problem_report(reply, context->subject);
+        problem_report(reply, options, context->subject);
     return status == STATUS_REFUSED ? (enum status)options->refused_status : status;
 }
 

@@ -54,7 +54,7 @@ static enum status requests_ask(struct context *context, struct request request,
         const char *const fields[] = {"cursor", cursor, NULL};
         request.path = client_query(memory_checked(strdup(first)), fields);
         struct reply reply = client_send(context->client, &request);
-        status = problem_report(&reply, subject);
+        status = problem_report(&reply, context->options, subject);
         if (status == STATUS_DONE)
             print_reply(context, &reply, print);
         const char *next = json_string_value(json_object_get(reply.json, "cursor"));
@@ -110,7 +110,7 @@ static enum status watch_once(struct context *context, json_int_t *version, bool
     enum status status = reply_status(&reply);
     bool waits = *version && (status == STATUS_UNANSWERED || reply.status == 429);
     if (status != STATUS_DONE && !(waits && *is_away))
-        problem_report(&reply, name);
+        problem_report(&reply, context->options, name);
     if (waits && !*is_away)
         fputs("  baton asks again until a batond answers.\n", stderr);
     if (status == STATUS_DONE &&

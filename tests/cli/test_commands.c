@@ -355,11 +355,20 @@ TEST(break_ends_holds_by_name_and_by_prefix)
     says(terminal, 0, "job:: ended 1 hold\n", "$BATON break --prefix=job: --reason='site closed'");
 }
 
+TEST(field_that_batond_refuses_is_called_as_its_option)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 64, "\n  --ttl: expected a duration from 100ms to 1h,",
+         "$BATON acquire --ttl=2h long");
+    says(terminal, 64, "\n  --max-held: expected a duration",
+         "$BATON acquire --max-held=1000h long");
+    says(terminal, 64, "\n  --held-for: expected a duration", "$BATON list --held-for=long");
+    says(terminal, 64, "\n  prefix: expected text", "$BATON list $(printf 'a\\001')");
+}
+
 TEST(what_batond_refuses_is_usage)
 {
     struct terminal *terminal = terminal_of(state);
-    says(terminal, 64, "ttl: expected a duration from 100ms to 1h,",
-         "$BATON acquire --ttl=2h long");
     says(terminal, 64, "name is not valid", "$BATON show ''");
     says(terminal, 64, "name is not valid", "$BATON show ..");
     says(terminal, 64, "name is not valid", "$BATON break ..");

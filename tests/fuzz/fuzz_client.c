@@ -23,13 +23,13 @@ static void claim_harmless(const char *text, size_t length)
 static void print_all(struct reply *reply)
 {
     static print_function *const PRINTS[] = {print_lock, print_page, print_caller, print_broken};
-    const struct options options = {0};
+    const struct options options = {.for_command = FOR_ALL};
     struct context context = {.options = &options, .subject = "name"};
     char *text = NULL;
     size_t length = 0;
     FILE *out = stdout, *err = stderr, *all = open_memstream(&text, &length);
     stdout = stderr = all;
-    problem_report(reply, "name");
+    problem_report(reply, &options, "name");
     for (size_t i = 0; i < sizeof PRINTS / sizeof PRINTS[0]; i++)
         print_reply(&context, reply, PRINTS[i]);
     stdout = out;
