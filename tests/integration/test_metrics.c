@@ -26,7 +26,7 @@ static int start(void **state)
 static struct samples scrape(struct http_client *client)
 {
     answers(client, "GET /metrics", NULL, 200, NULL);
-    struct samples samples = samples_read(client->reply.body);
+    struct samples samples = samples_read(client->reply.body, true);
     if (samples.trouble[0])
         fail_msg("%s", samples.trouble);
     return samples;

@@ -20,8 +20,9 @@ struct samples {
 /* Reads a text and checks it: each name is introduced once by HELP and TYPE and followed by all its
  * samples, no series stands twice, counters end in _total and are not negative, the buckets of a
  * histogram ascend, add up and end with +Inf, which is its count, and its sum is not beyond what
- * the buckets admit. To be freed by samples_free, whatever is wrong. */
-struct samples samples_read(const char *text);
+ * the buckets admit. `goes_on`: something was counted meanwhile, which may be missing from the sum
+ * (see histograms_write). To be freed by samples_free, whatever is wrong. */
+struct samples samples_read(const char *text, bool goes_on);
 void samples_free(struct samples *samples);
 
 /* The value of a series, such as `baton_workers` or `up{job="a"}`; NAN where there is none. */

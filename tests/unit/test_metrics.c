@@ -21,7 +21,7 @@ static struct samples expose(const struct metrics *metrics, size_t workers)
 {
     char *text = exposition_text(
         &(struct exposition){.metrics = metrics, .workers = workers, .started = 1700000000});
-    struct samples samples = samples_read(text);
+    struct samples samples = samples_read(text, false);
     if (samples.trouble[0])
         fail_msg("%s in:\n%s", samples.trouble, text);
     free(text);
@@ -371,7 +371,7 @@ TEST(what_is_wrong_is_found)
         {HISTOGRAM "a_bucket{le=\"1\"} 1\na_bucket{le=\"+Inf\"} 1\na_sum 1\n", "no sum"},
     };
     for (size_t i = 0; i < LENGTH(ROWS); i++) {
-        struct samples samples = samples_read(ROWS[i].text);
+        struct samples samples = samples_read(ROWS[i].text, false);
         if (!strstr(samples.trouble, ROWS[i].trouble))
             fail_msg("\"%s\" of:\n%s", samples.trouble, ROWS[i].text);
         samples_free(&samples);
