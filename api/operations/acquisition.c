@@ -6,6 +6,7 @@
 #include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "api/http/represent.h"
+#include "api/http/route.h"
 #include "api/http/state_text.h"
 #include "api/http/target.h"
 #include "base/duration.h"
@@ -227,6 +228,7 @@ static json_t *locked(struct exchange *exchange, const struct lock_view *view)
 
 static json_t *timed_out(struct exchange *exchange, const struct lock_view *view)
 {
+    bool can_keep = exchange->route->fields & FIELD_BIT(FIELD_KEEP);
     char kept[DURATION_TEXT], longest[DURATION_TEXT], state[STATE_SENTENCES];
     json_t *document;
     duration_format(exchange->api->max_wait_ms, longest);
@@ -238,10 +240,10 @@ static json_t *timed_out(struct exchange *exchange, const struct lock_view *view
                                "this token to go on waiting there.",
                                state, kept);
     else
-        document = problem_new(exchange, PROBLEM_WAIT_TIMEOUT,
-                               "%sYour place in the queue is given up. Queue again with wait=%s "
-                               "and keep=10s, which keeps your place until you repeat the request.",
-                               state, longest);
+        document = problem_new(
+            exchange, PROBLEM_WAIT_TIMEOUT,
+            "%sYour place in the queue is given up. Queue again with wait=%s%s.", state, longest,
+            can_keep ? " and keep=10s, which keeps your place until you repeat the request" : "");
     add_token(exchange, document);
     add_holders(exchange, document, view);
     return document;

@@ -36,8 +36,9 @@ static void renew_locks_on_done(void *context, const struct several_reply *reply
         renew_locks_answer(exchange, reply);
     } else if (reply->result == LOCKS_NOT_HELD) {
         several_refuse(exchange, PROBLEM_NOT_HELD, reply,
-                       "This token has no live hold of these names; the others were renewed. Stop "
-                       "the work that these locks protect, and acquire them again.");
+                       "This token has no live hold of these names; the others were renewed, as "
+                       "far as their max_held allows. Stop the work that these locks protect, "
+                       "and acquire them again.");
     } else if (reply->result == LOCKS_MAX_HELD) {
         several_refuse(
             exchange, PROBLEM_MAX_HELD, reply,

@@ -4,7 +4,6 @@
 const RIGHTS = { read: "look at", break: "break", acquire: "take" };
 
 const SENTENCES = {
-  invalid_name: () => "no browser can name this lock in a URL: use curl --path-as-is",
   unauthorized: () => (credentials.token ? "this API key is unknown; it may have been replaced, or cut when it was copied"
     : "this batond needs an API key"),
   forbidden: ({ verb, prefix }) => "you have no right to " + (RIGHTS[verb] ?? verb ?? "see") + " locks"

@@ -52,7 +52,7 @@ const struct setting SETTINGS[] = {
      10000000, NULL},
     {"Listen", "trusted-proxies", TEXT, AT(trusted_proxies), "127.0.0.0/8,::1", "NETWORKS",
      "proxies, as addresses and networks; their connections are not counted by address, and "
-     "the log names the client that they forward for",
+     "holds, waiters and the log name the client that they forward for",
      0, 0, NULL},
     {"Redis", "redis-url", SECRET, AT(redis_url), NULL, "URL",
      "where Redis is: redis://[user:password@]host[:port][/db], rediss:// for TLS, "

@@ -62,6 +62,18 @@ TEST(all_are_held_under_one_token)
     }
 }
 
+/* POST /locks has no `keep`. */
+TEST(the_end_of_a_wait_for_all_does_not_advise_what_is_refused)
+{
+    struct http_client *client = service_of(state)->client;
+    char token[TOKEN_TEXT];
+    acquire_lock(client, "advice-a?ttl=10m", token);
+    answers(client, "POST /locks?wait=1ms", "{\"names\": [\"advice-a\", \"advice-b\"]}", 409,
+            "wait_timeout");
+    assert_non_null(strstr(http_text(client, "detail"), "Queue again with wait=50s."));
+    release_lock(client, token, "advice-a");
+}
+
 TEST(all_are_waited_for)
 {
     struct service *service = service_of(state);
