@@ -220,6 +220,13 @@ struct ticket *ticket_worker_first(const struct ticket_worker *worker, struct sl
 
 /* One waiter */
 
+static struct slice tickets_copy(struct slice text, char *to)
+{
+    if (text.length > 0)
+        memcpy(to, text.bytes, text.length);
+    return (struct slice){to, text.length};
+}
+
 /* Whether both can come from the same request. */
 static bool ticket_repeats(const struct ticket *ticket, const struct ticket *earlier)
 {
@@ -228,15 +235,29 @@ static bool ticket_repeats(const struct ticket *ticket, const struct ticket *ear
            (ticket->owner_is_made || slice_same(ticket->owner, earlier->owner));
 }
 
+static void ticket_note_use(struct ticket *ticket, const struct ticket *earlier)
+{
+    struct ticket_refused *refused = &ticket->refused;
+    tickets_copy(earlier->owner, refused->owner);
+    refused->owner_length = earlier->owner.length;
+    refused->mode = earlier->mode;
+    refused->is_other_set = earlier->set != ticket->set;
+    refused->reentry = (int)earlier->is_reentrant - (int)ticket->is_reentrant;
+}
+
 static enum ticket_joined join(struct ticket *ticket, struct slice key, int64_t most)
 {
     struct tickets *tickets = ticket->worker->tickets;
     struct ticket_queue *queue = tree_find(&tickets->queues, key);
     struct ticket *earlier = queue ? tree_find(&queue->tokens, ticket->token) : NULL;
-    if (queue && !earlier && queue->count >= most)
+    if (queue && !earlier && queue->count >= most) {
+        ticket->refused.queue_length = queue->count;
         return TICKET_REFUSED;
-    if (earlier && !ticket_repeats(ticket, earlier))
+    }
+    if (earlier && !ticket_repeats(ticket, earlier)) {
+        ticket_note_use(ticket, earlier);
         return TICKET_IN_USE;
+    }
     if (!queue)
         queue = ticket_queue_new(tickets, key);
     put_behind(queue, ticket, earlier ? earlier : TAILQ_LAST(&queue->list, ticket_list));
@@ -335,13 +356,6 @@ bool tickets_cancel(struct tickets *tickets, struct slice key, struct slice toke
     }
     unlock(tickets);
     return ticket != NULL;
-}
-
-static struct slice tickets_copy(struct slice text, char *to)
-{
-    if (text.length > 0)
-        memcpy(to, text.bytes, text.length);
-    return (struct slice){to, text.length};
 }
 
 /* Adds the present waiters, or the absent ones, as far as the view has space. */

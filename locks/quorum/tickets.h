@@ -39,6 +39,16 @@ struct ticket_worker {
     LIST_HEAD(ticket_notices, ticket) notices;
 };
 
+/* Why a ticket was refused: so many wait already, or this is what the earlier ticket waits for. */
+struct ticket_refused {
+    int64_t queue_length;
+    char owner[OWNER_LENGTH];
+    size_t owner_length;
+    enum lock_mode mode;
+    bool is_other_set;
+    int reentry; /* as in struct lock_view */
+};
+
 /* One waiter. Its owner embeds it, zeroed, and sets the first members before it joins. */
 struct ticket {
     struct slice token; /* the first member: as base/tree.h wants */
@@ -50,8 +60,9 @@ struct ticket {
     int64_t set;
     enum lock_mode mode;
     bool is_reentrant;
-    bool owner_is_made; /* and all these are constant */
-    bool is_present;    /* this and the rest are for tickets.c alone */
+    bool owner_is_made;            /* and all these are constant */
+    struct ticket_refused refused; /* set by ticket_join if it returns TICKET_REFUSED or _IN_USE */
+    bool is_present;               /* this and the rest are for tickets.c alone */
     bool has_notice;
     struct ticket_worker *worker; /* NULL: it never joined */
     struct ticket_queue *queue;   /* NULL: it has left */

@@ -315,12 +315,28 @@ static void quorum_waiter_read_name(struct quorum_waiter *waiter)
 
 /* Coming */
 
+static void quorum_waiter_refuse(struct quorum_waiter *waiter)
+{
+    const struct ticket_refused *refused = &waiter->ticket.refused;
+    struct locks_reply reply = {.result = waiter->refusal};
+    struct lock_view *view = &reply.view;
+    view->queue_length = refused->queue_length;
+    if (waiter->refusal == LOCKS_TOKEN_IN_USE) {
+        view->holders[0] = (struct holder){.owner = {refused->owner, refused->owner_length},
+                                           .mode = refused->mode};
+        view->holder_count = 1;
+        view->is_other_set = refused->is_other_set;
+        view->reentry = refused->reentry;
+    }
+    quorum_waiter_finish(waiter, &reply);
+}
+
 static void quorum_waiter_on_over(uv_timer_t *timer)
 {
     struct quorum_waiter *waiter = timer->data;
     waiter->is_over = true;
     if (waiter->refusal != LOCKS_DONE)
-        quorum_waiter_finish(waiter, &(struct locks_reply){.result = waiter->refusal});
+        quorum_waiter_refuse(waiter);
     else if (quorum_waiter_locks(waiter)->draining)
         quorum_waiter_finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
     else if (waiter->round || waiter->is_reading)

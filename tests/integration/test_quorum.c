@@ -471,6 +471,9 @@ TEST(same_owner_is_refused_unless_it_reenters)
     answers_token(story->other, OTHER, "POST /locks/label?owner=me", NULL, 409, "locked");
     struct parked *waiter = parked_send_token(story->batond.port, OTHER, WAITS);
     comes_to_queue(story->client, "label", 1);
+    answers_token(story->client, OTHER, "POST /locks/label?wait=50s&owner=me&mode=shared", NULL,
+                  409, "token_in_use");
+    assert_non_null(strstr(http_text(story->client, "detail"), "used for an exclusive hold of me"));
     answers(story->other, "POST /locks/label?owner=me&reentrant", NULL, 201, NULL);
     assert_int_equal(http_integer(story->other, "holds"), 2);
     char token[TOKEN_TEXT];

@@ -184,6 +184,7 @@ TEST_WITH(no_more_wait_than_may, begin, finish)
     struct ticket tickets[MOST], more = ticket_of("more"), again = ticket_of("b");
     draw(scene, tickets, MOST);
     assert_int_equal(ticket_join(&more, &scene->desks[0], name(), MOST), TICKET_REFUSED);
+    assert_int_equal(more.refused.queue_length, MOST);
     assert_false(ticket_is_first(&more));
     ticket_leave(&more, NULL);
     assert_int_equal(ticket_join(&again, &scene->desks[0], name(), MOST), TICKET_BEHIND);
@@ -265,12 +266,17 @@ TEST_WITH(ticket_of_another_use_of_its_token_is_refused, begin, finish)
     ticket_join(&first, &scene->desks[0], name(), MOST);
     other.mode = LOCK_SHARED;
     assert_int_equal(ticket_join(&other, &scene->desks[1], name(), MOST), TICKET_IN_USE);
+    assert_int_equal(other.refused.mode, LOCK_EXCLUSIVE);
+    assert_false(other.refused.is_other_set);
     other = ticket_of("a");
     other.set = 5;
     assert_int_equal(ticket_join(&other, &scene->desks[1], name(), MOST), TICKET_IN_USE);
+    assert_true(other.refused.is_other_set);
+    assert_int_equal(other.refused.reentry, 0);
     other = ticket_of("a");
     other.is_reentrant = true;
     assert_int_equal(ticket_join(&other, &scene->desks[1], name(), MOST), TICKET_IN_USE);
+    assert_int_equal(other.refused.reentry, -1);
     other = ticket_of("a");
     other.owner = slice_of("b");
     assert_int_equal(ticket_join(&other, &scene->desks[1], name(), MOST), TICKET_IN_USE);
