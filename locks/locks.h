@@ -217,7 +217,7 @@ struct locks_events {
     void (*expired)(void *context, const struct expiry *expiry);
     /* A quarantine of a shard has begun, has become longer, or has ended. */
     void (*quarantined)(void *context, const struct quarantine *quarantine);
-    /* A shard is up, its record was read, and it may be used. */
+    /* A shard is up, its epoch was read, and it may be used. */
     void (*serving)(void *context, unsigned shard);
     /* Replicas have confirmed a hold, or have not, so long after Redis was asked for it. */
     void (*confirmed)(void *context, uint64_t nanoseconds, bool is_confirmed);

@@ -7,8 +7,7 @@
 #include "locks/waiting/renewer.h"
 #include "locks/watching/prefix.h"
 
-/* The shard is asked for rights and for its record, then what is in doubt there is
- * taken back. */
+/* The shard is asked for rights and for its epoch, then what is in doubt there is taken back. */
 static void locks_on_up(void *context, unsigned shard)
 {
     struct locks *locks = context;

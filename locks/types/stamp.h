@@ -15,7 +15,7 @@ struct stamp {
     double opens;
     double floor;
     double level;
-    char epoch[STAMP_EPOCH_LENGTH]; /* all 0: the script does not look at the record */
+    char epoch[STAMP_EPOCH_LENGTH]; /* all 0: the script does not look at the epoch */
     char tag[STAMP_TAG_SIZE];
 };
 

@@ -37,7 +37,7 @@ static void far_close(struct far *far)
     redis_process_stop(&far->redis);
 }
 
-/* No hold that may still run has a longer TTL, as the record has it. */
+/* No hold that may still run has a longer TTL, as the epoch has it. */
 static int64_t remembered_ms(struct redis_process *redis)
 {
     redisReply *reply = redis_process_command(redis, "HMGET baton:epoch span before");
@@ -51,7 +51,7 @@ static int64_t remembered_ms(struct redis_process *redis)
     return longest;
 }
 
-/* A hold that was asked for at `begun` (by clock_ms) is on record. */
+/* A hold that was asked for at `begun` (by clock_ms) is in the epoch. */
 #define assert_remembered(far, begun, ms)                                                          \
     assert_true(remembered_ms(&(far)->redis) >= (ms) - (clock_ms() - (begun)))
 

@@ -95,7 +95,7 @@ static bool is_told_of_quarantine(struct http_client *client, const char *target
 }
 
 /* The first to meet the new one knows nothing of the lost one: what the others know counts when
- * they come, though somebody has made a record there. */
+ * they come, though somebody has made an epoch there. */
 TEST(who_remembers_is_heard_though_somebody_was_first)
 {
     struct on_cluster all;

@@ -42,7 +42,7 @@ static int first_slot(int primary)
 }
 
 /* To a node that is new, and to one whose first slot stays the same. The first slot of a node goes,
- * too, and with it the record. */
+ * too, and with it the epoch. */
 TEST(slots_that_move_in_order_cause_none)
 {
     struct on_cluster all;

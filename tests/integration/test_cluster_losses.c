@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each batond looks at each record once a second: a pause of LOOKS_MS is for a look of both, and
+/* Each batond looks at each epoch once a second: a pause of LOOKS_MS is for a look of both, and
  * only makes it likelier that a fault is seen. */
 enum { LOOKS_MS = 1300, HELD_MS = 5 * 60 * 1000 };
 
@@ -21,7 +21,7 @@ static void await_quarantine(struct on_cluster *all)
         }
 }
 
-/* No hold of that node that may still run has a longer TTL, as its records have it; in ms. */
+/* No hold of that node that may still run has a longer TTL, as its epochs have it; in ms. */
 static int64_t remembered_ms(struct clustered *clustered, int node)
 {
     int64_t longest = 0;
@@ -40,13 +40,13 @@ static int64_t remembered_ms(struct clustered *clustered, int node)
     return longest;
 }
 
-/* Until a hold of five minutes is on record there, and both batonds have had the time to look. */
-static void await_record(struct on_cluster *all, int node)
+/* Until the epoch there has a hold of five minutes, and both batonds have had the time to look. */
+static void await_epoch(struct on_cluster *all, int node)
 {
     int64_t until = clock_ms() + CLOCK_HANG_MS;
     while (remembered_ms(&all->clustered, node) < HELD_MS) {
         if (clock_ms() > until)
-            fail_msg("it does not come on record at node %d", node);
+            fail_msg("the epoch at node %d does not have it", node);
         clock_sleep_ms(20);
     }
     on_cluster_await_looks(all, node, 2);
@@ -76,7 +76,7 @@ TEST(lost_hold_that_had_moved_begins_a_quarantine)
     on_cluster_acquire(all.client[0], name, "?ttl=30m", token);
     struct slot_move move = {on_cluster_slot(name), 0, 1};
     clustered_move(&all.clustered, &move);
-    await_record(&all, 1);
+    await_epoch(&all, 1);
     freeReplyObject(clustered_ask(&all.clustered, 1, "FLUSHALL"));
     await_quarantine(&all);
     name_is_quarantined(&all, name);
@@ -84,7 +84,7 @@ TEST(lost_hold_that_had_moved_begins_a_quarantine)
 }
 
 /* Also before anybody has looked at the new primary: the first of its slots is another one now, and
- * with it the key of its record. */
+ * with it the key of its epoch. */
 TEST(lost_hold_that_has_just_moved_begins_a_quarantine)
 {
     struct on_cluster all;
@@ -94,7 +94,7 @@ TEST(lost_hold_that_has_just_moved_begins_a_quarantine)
     on_cluster_name(&all, 0, "goes-", 0, name);
     snprintf(target, sizeof target, "/locks/%s", name);
     on_cluster_acquire(all.client[0], name, "?ttl=30m", token);
-    await_record(&all, 0);
+    await_epoch(&all, 0);
     struct slot_move move = {on_cluster_slot(name), 0, 1};
     clustered_move(&all.clustered, &move);
     freeReplyObject(clustered_ask(&all.clustered, 1, "FLUSHALL"));
@@ -141,7 +141,7 @@ TEST(a_quarantine_is_ended_at_all_primaries)
     struct slot_move move = {on_cluster_slot(name[0]), 0, 1};
     clustered_move(&all.clustered, &move);
     for (int i = 0; i < LOST; i++)
-        await_record(&all, i);
+        await_epoch(&all, i);
     for (int i = 0; i < LOST; i++)
         freeReplyObject(clustered_ask(&all.clustered, i, "FLUSHALL"));
     await_servers_in_quarantine(&all, LOST);
@@ -157,8 +157,8 @@ TEST(a_quarantine_is_ended_at_all_primaries)
     on_cluster_close(&all);
 }
 
-/* Whether a record of that node says that there is a quarantine. */
-static bool is_closed_on_record(struct clustered *clustered, int node)
+/* Whether an epoch of that node says that there is a quarantine. */
+static bool is_closed_by_epoch(struct clustered *clustered, int node)
 {
     bool is_closed = false;
     redisReply *keys = clustered_ask(clustered, node, "KEYS baton:epoch*");
@@ -171,7 +171,7 @@ static bool is_closed_on_record(struct clustered *clustered, int node)
     return is_closed;
 }
 
-/* With the slot comes no record of this node: it may lack what another one has lost. A batond that
+/* With the slot comes no epoch of this node: it may lack what another one has lost. A batond that
  * comes later reads the same. */
 TEST(node_whose_first_slot_comes_from_elsewhere_is_quarantined)
 {
@@ -184,7 +184,7 @@ TEST(node_whose_first_slot_comes_from_elsewhere_is_quarantined)
     on_cluster_acquire(all.client[0], name, "?ttl=10m", token);
     struct slot_move move = {on_cluster_slot(name), 0, 1};
     clustered_move(&all.clustered, &move);
-    for (int64_t until = clock_ms() + CLOCK_HANG_MS; !is_closed_on_record(&all.clustered, 1);
+    for (int64_t until = clock_ms() + CLOCK_HANG_MS; !is_closed_by_epoch(&all.clustered, 1);
          clock_sleep_ms(20))
         assert_true(clock_ms() < until); /* though nobody asks */
     struct http_client *client = batond_open(&late, all.clustered.url, LIST("--quarantine=auto"));
@@ -195,7 +195,7 @@ TEST(node_whose_first_slot_comes_from_elsewhere_is_quarantined)
     on_cluster_close(&all);
 }
 
-static bool has_record(struct clustered *clustered, int node)
+static bool has_epoch(struct clustered *clustered, int node)
 {
     redisReply *keys = clustered_ask(clustered, node, "KEYS baton:epoch*");
     bool has = keys->elements > 0;
@@ -203,7 +203,7 @@ static bool has_record(struct clustered *clustered, int node)
     return has;
 }
 
-/* The record that comes back is the one that this node had: nothing in it says that the slot was
+/* The epoch that comes back is the one that this node had: nothing in it says that the slot was
  * elsewhere. */
 TEST(node_whose_first_slot_comes_back_is_quarantined)
 {
@@ -213,12 +213,12 @@ TEST(node_whose_first_slot_comes_back_is_quarantined)
     on_cluster_open(&all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
                     LIST("--workers=1", "--quarantine=auto"));
     clustered_move(&all.clustered, &move);
-    for (; !has_record(&all.clustered, 1); clock_sleep_ms(20))
+    for (; !has_epoch(&all.clustered, 1); clock_sleep_ms(20))
         assert_true(clock_ms() < until);
     clock_sleep_ms(LOOKS_MS);
-    assert_false(is_closed_on_record(&all.clustered, 1));
+    assert_false(is_closed_by_epoch(&all.clustered, 1));
     clustered_move(&all.clustered, &back);
-    for (; !is_closed_on_record(&all.clustered, 1); clock_sleep_ms(20))
+    for (; !is_closed_by_epoch(&all.clustered, 1); clock_sleep_ms(20))
         assert_true(clock_ms() < until);
     on_cluster_close(&all);
 }

@@ -79,7 +79,7 @@ TEST(ten_thousand_acquires_are_ten_thousand_commands)
 {
     struct service *service = *state;
     int fd = raw_connect(service->batond.port);
-    /* It loads the library, and moves the horizon beyond all that follows. */
+    /* It loads the library, and raises the span beyond all that follows. */
     answers(service->client, "POST /locks/first?ttl=1h", NULL, 201, NULL);
     acquire_batch(
         fd, -BATCH); /* another worker may serve it, and has yet to learn what the first has */

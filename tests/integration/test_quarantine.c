@@ -110,7 +110,7 @@ TEST(redis_that_is_emptied_grants_nothing_from_then_on)
     pair_close(&pair);
 }
 
-static bool has_record(void *context)
+static bool has_epoch(void *context)
 {
     redisReply *reply = redis_process_command(context, "EXISTS baton:epoch");
     bool found = reply->integer == 1;
@@ -126,8 +126,8 @@ static bool has_span_of_an_hour(void *context)
     return has;
 }
 
-/* As if an older record had come back. */
-TEST(span_that_a_record_has_lost_is_written_again)
+/* As if an older epoch had come back. */
+TEST(span_that_an_epoch_has_lost_is_written_again)
 {
     struct pair pair;
     pair_open(&pair, NULL, AUTO);
@@ -139,13 +139,13 @@ TEST(span_that_a_record_has_lost_is_written_again)
 }
 
 /* Else nobody could release what fills it. */
-TEST(a_full_redis_takes_the_record)
+TEST(a_full_redis_takes_the_epoch)
 {
     struct pair pair;
     pair_open(&pair, NULL, "--quarantine=off");
     freeReplyObject(redis_process_command(&pair.redis, "CONFIG SET maxmemory 1"));
     freeReplyObject(redis_process_command(&pair.redis, "DEL baton:epoch"));
-    assert_true(clock_wait_until(has_record, &pair.redis, PATIENCE_MS));
+    assert_true(clock_wait_until(has_epoch, &pair.redis, PATIENCE_MS));
     pair_close(&pair);
 }
 
@@ -198,7 +198,7 @@ TEST(there_is_none_where_nothing_can_be_lost)
 }
 
 /* What the operator says holds for a restart, and for nothing else. */
-TEST(redis_that_keeps_all_is_quarantined_only_without_its_record)
+TEST(redis_that_keeps_all_is_quarantined_only_without_its_epoch)
 {
     struct pair pair;
     char token[TOKEN_TEXT];

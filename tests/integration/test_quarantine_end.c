@@ -11,7 +11,7 @@
 
 enum {
     DAY_MS = 24 * 3600 * 1000,
-    LOOK_MS = 1300, /* each batond looks at the record once a second */
+    LOOK_MS = 1300, /* each batond looks at the epoch once a second */
     PATIENCE_MS = CLOCK_HANG_MS,
 };
 

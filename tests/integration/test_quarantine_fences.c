@@ -94,7 +94,7 @@ TEST(fences_grow_though_all_is_lost_long_after_the_clock_went_back)
 }
 
 /* Nobody has seen it go back, but what is told of a name gives it away: to both batonds, by the
- * record.
+ * epoch.
  */
 TEST(fences_grow_though_the_clock_went_back_while_no_batond_was_there)
 {

@@ -135,7 +135,7 @@ TEST_WITH(a_renewal_that_comes_late_does_not_shorten, begin, on_quorum_stop)
     print_message("the machine is too slow\n");
 }
 
-/* The longest TTL that clients were told of in this window, as the member's record has it; us. */
+/* The longest TTL that clients were told of in this window, as the member's epoch has it; us. */
 static int64_t remembered_span(struct redis_process *redis)
 {
     redisReply *span = redis_process_command(redis, "HGET baton:epoch span");

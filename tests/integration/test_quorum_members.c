@@ -57,7 +57,7 @@ TEST_WITH(a_writer_waits_for_a_change_of_shared_holds, all_are_up, NULL)
     assert_true(parked_waits(writer, 2000));
     long asked = scripts_run(story, 4) - before;
     int64_t took = clock_ms() - begun;
-    if (asked > took / 125) /* the looks at its record are among them */
+    if (asked > took / 125) /* the looks at its epoch are among them */
         fail_msg("asked %ld times in %lld ms", asked, (long long)took);
     release_lock(story->client, READERS[2], "read");
     assert_int_equal(parked_answer(writer, PATIENCE_MS), 201);

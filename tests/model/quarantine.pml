@@ -2,12 +2,12 @@
  *
  * One exclusive lock, two workers, whose clients take it for a SHORT or a LONG TTL. What it stands for:
  * locks/scripts/epoch.lua (the epoch and its windows), locks/types/span.c (what a worker remembers) and
- * locks/quarantine/judge.c (what it makes of a record). A step of Redis is indivisible; a worker that was
- * granted the lock raises the span in the record before it reports the hold, unless the record covers it.
+ * locks/quarantine/judge.c (what it makes of an epoch). A step of Redis is indivisible; a worker that was
+ * granted the lock raises the span in the epoch before it reports the hold, unless the epoch covers it.
  *
- * Time is a few units, and passes only while each worker has looked at the record since it last did, as
+ * Time is a few units, and passes only while each worker has looked at the epoch since it last did, as
  * workers do every second; so MARGIN is one unit. A hold may be reported any time later. A worker that has
- * read of a loss begins a new record in a second step, and others may act in between.
+ * read of a loss begins a new epoch in a second step, and others may act in between.
  *
  * Faults are counted: FORGETS (Redis loses the lock and nothing else, such as a promoted replica), EMPTIES
  * (it loses all; a worker that was never there before takes it for a new one, so all have looked before),
@@ -46,18 +46,18 @@ bool single = true;
     property = property && (condition);                                                            \
     assert(property)
 
-/* Redis: the lock, the run of its server, and the record. Times are units that are left. */
+/* Redis: the lock, the run of its server, and the epoch. Times are units that are left. */
 byte lock_left, server = 1;
 byte epoch, of_server, span, before, turns, closed;
 byte epochs;
 
-/* What a worker knows of the record, and what it asked it to have. */
+/* What a worker knows of the epoch, and what it asked it to have. */
 typedef worker {
     byte epoch, server, span, before, turns, closed, asked;
     bool has_looked;
     bool waits;     /* it was granted the lock, and has not reported it */
     byte hold_left; /* of the lock that it was granted */
-    bool begins;    /* a record in the place of the epoch `found`, by the span `lasts` that was known */
+    bool begins;    /* an epoch in the place of `found`, by the span `lasts` that was known */
     byte found, lasts, length;
 };
 worker knows[WORKERS];
@@ -117,7 +117,7 @@ inline recall_all(w) {
     length = memory + MARGIN
 }
 
-/* A record with a new epoch, if it still is the one that was found; its worker looks again. */
+/* A new epoch, if the one that was found is still there; its worker looks again. */
 inline begin(w) {
     if
     :: epoch == knows[w].found ->
@@ -202,7 +202,7 @@ inline acquire(w, ttl) {
     (knows[w].has_looked && knows[w].epoch == epoch && epoch != NONE && knows[w].server == server && !knows[w].waits && \
      knows[w].closed == 0 && closed == 0 && lock_left == 0 && takes > 0)
 
-/* The record is raised, and the hold is reported; if the record is another by now, it is not. */
+/* The span is raised, and the hold is reported; if the epoch is another by now, it is not. */
 inline report(w) {
     knows[w].waits = false;
     if
@@ -214,7 +214,7 @@ inline report(w) {
 #endif
         believes[w] = knows[w].hold_left
     :: else ->
-#ifdef REPORTED_WITHOUT_THE_RECORD
+#ifdef REPORTED_WITHOUT_THE_EPOCH
         believes[w] = knows[w].hold_left
 #else
         skip

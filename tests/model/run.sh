@@ -67,7 +67,7 @@ single|the span is raised here and not there|RAISED_HERE_AND_NOT_THERE FORGETS=1
 single|a worker that remembers more says nothing|NOT_FOLLOWED EMPTIES=1|quarantine
 single|another run of Redis is not noticed|RESTART_UNNOTICED FORGETS=1|quarantine
 single|a late begin forgets what was raised|LATE_BEGIN_FORGETS JUMPS=1 FORGETS=1 CRASHES=1|quarantine
-single|a hold is told without its record|REPORTED_WITHOUT_THE_RECORD JUMPS=1 FORGETS=1 CRASHES=1|quarantine
+single|a hold is told without its epoch|REPORTED_WITHOUT_THE_EPOCH JUMPS=1 FORGETS=1 CRASHES=1|quarantine
 '
 
 check() { # DIR WANTED NAME DEFINES MODEL: prints a row, and whether it passed into DIR

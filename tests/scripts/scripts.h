@@ -26,7 +26,7 @@ struct scripts {
     int64_t opens_us;     /* 0: grants are made */
     int64_t floor_us, level_us;
     const char
-        *epoch;      /* of the data, as operations know it; NULL: they do not look at the record, */
+        *epoch;      /* of the data, as operations know it; NULL: they do not look at the epoch, */
     const char *tag; /* whose key has this hash tag; NULL: none */
     int64_t clock_us; /* 0: Redis's own clock; else the time that operations are told */
     bool is_full;     /* Redis may use no more memory */

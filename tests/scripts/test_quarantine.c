@@ -186,12 +186,12 @@ static void know_the_epoch(struct scripts *scripts)
         redis_process_command(&scripts->redis, "HSET baton:epoch id %s", scripts->epoch));
 }
 
-/* Redis has other data than batond knows of, since its last look: with a record of another epoch,
- * or without any. */
-static void replace_data(struct scripts *scripts, bool has_record)
+/* Redis has other data than batond knows of, since its last look: with another epoch, or
+ * without any. */
+static void replace_data(struct scripts *scripts, bool has_epoch)
 {
     freeReplyObject(redis_process_command(
-        &scripts->redis, has_record ? "HSET baton:epoch id 00000000000000e2" : "DEL baton:epoch"));
+        &scripts->redis, has_epoch ? "HSET baton:epoch id 00000000000000e2" : "DEL baton:epoch"));
 }
 
 TEST_WITH_CLOCK(on_other_data_nothing_is_granted)
@@ -272,7 +272,7 @@ TEST_WITH_CLOCK(release_or_expiry_on_other_data_grants_nobody)
     }
 }
 
-TEST_WITH_CLOCK(in_a_cluster_the_record_has_a_tag)
+TEST_WITH_CLOCK(in_a_cluster_the_epoch_has_a_tag)
 {
     struct scripts *scripts = *state;
     know_the_epoch(scripts);
@@ -282,8 +282,8 @@ TEST_WITH_CLOCK(in_a_cluster_the_record_has_a_tag)
     assert_status(acquire(scripts, .token = "a", .token_is_new = true), "granted");
 }
 
-/* In a Cluster the slot of the record may have left; and a key of another type is no record. */
-TEST_WITH_CLOCK(a_record_that_cannot_be_read_changes_nothing)
+/* In a Cluster the slot of the epoch may have left; and a key of another type is no epoch. */
+TEST_WITH_CLOCK(an_epoch_that_cannot_be_read_changes_nothing)
 {
     struct scripts *scripts = *state;
     know_the_epoch(scripts);
