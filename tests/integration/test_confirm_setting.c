@@ -52,6 +52,14 @@ TEST(it_holds_for_everybody)
     replicated_close(&all);
 }
 
+/* Or has been refused, where this process stood still for as long as batond waits. */
+static void comes_to_be_held(struct replicated *all, const char *name, struct parked *asks)
+{
+    while (redis_process_integer(&all->primary, "EXISTS baton:{%s}", name) == 0 &&
+           parked_waits(asks, 1))
+        ;
+}
+
 TEST(a_primary_that_dies_meanwhile_confirms_nothing)
 {
     struct replicated all;
@@ -59,8 +67,7 @@ TEST(a_primary_that_dies_meanwhile_confirms_nothing)
     answers(all.client, "POST /locks/warm", NULL, 201, NULL);
     redis_process_freeze(&all.replicas[0]);
     struct parked *asks = parked_send(all.batond.port, NULL, "POST /locks/dying", NULL);
-    while (redis_process_integer(&all.primary, "EXISTS baton:{dying}") == 0)
-        clock_sleep_ms(1);
+    comes_to_be_held(&all, "dying", asks);
     redis_process_kill(&all.primary);
     assert_int_equal(parked_answer(asks, PATIENCE_MS), 503);
     parked_close(asks);
@@ -75,8 +82,7 @@ TEST(a_primary_that_becomes_a_replica_confirms_nothing)
     answers(all.client, "POST /locks/warm", NULL, 201, NULL);
     redis_process_freeze(&all.replicas[0]);
     struct parked *asks = parked_send(all.batond.port, NULL, "POST /locks/demoted", NULL);
-    while (redis_process_integer(&all.primary, "EXISTS baton:{demoted}") == 0)
-        clock_sleep_ms(1);
+    comes_to_be_held(&all, "demoted", asks);
     freeReplyObject(
         redis_process_command(&all.primary, "REPLICAOF 127.0.0.1 %d", all.replicas[1].port));
     assert_int_equal(parked_answer(asks, PATIENCE_MS), 503);
@@ -97,8 +103,7 @@ TEST(a_primary_that_forgot_meanwhile_confirms_nothing)
     for (int i = 0; i < REPLICAS; i++)
         redis_process_freeze(&all.replicas[i]);
     struct parked *asks = parked_send(all.batond.port, NULL, "POST /locks/forgotten", NULL);
-    while (redis_process_integer(&all.primary, "EXISTS baton:{forgotten}") == 0)
-        clock_sleep_ms(1);
+    comes_to_be_held(&all, "forgotten", asks);
     freeReplyObject(redis_process_command(&all.primary, "REPLICAOF 127.0.0.1 %d", empty.port));
     while (redis_process_integer(&all.primary, "EXISTS baton:{forgotten}") == 1)
         clock_sleep_ms(1);
@@ -158,10 +163,9 @@ TEST(a_batond_that_was_stopped_trusts_no_old_yes)
     answers(all.client, "POST /locks/warm", NULL, 201, NULL);
     redis_process_freeze(&all.replicas[0]);
     struct parked *asks = parked_send(all.batond.port, NULL, "POST /locks/stopped?ttl=10m", NULL);
-    while (redis_process_integer(&all.primary, "EXISTS baton:{stopped}") == 0)
-        clock_sleep_ms(1);
-    while (!is_asked_for_replicas(&all.primary))
-        clock_sleep_ms(1);
+    comes_to_be_held(&all, "stopped", asks);
+    while (!is_asked_for_replicas(&all.primary) && parked_waits(asks, 1))
+        ;
     process_signal(&all.batond.process, SIGSTOP);
     redis_process_thaw(&all.replicas[0]);
     clock_sleep_ms(2000); /* longer than batond waits */
