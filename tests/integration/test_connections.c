@@ -80,10 +80,13 @@ TEST(max_connections_counts_all_workers)
 {
     struct service service;
     int fds[SHARE];
+    int64_t begun = clock_ms();
     int late = ask_when_full(&service, "--workers=3", fds);
-    assert_int_equal(hear(late, MEANWHILE_MS), 0);
+    int early = hear(late, MEANWHILE_MS);
+    if (early != 0) /* the others have been idle for so long that they make room */
+        assert_true(clock_ms() - begun >= IDLE_LEAST_MS);
     close(fds[0]);
-    assert_int_equal(hear(late, CLOCK_HANG_MS), 200);
+    assert_int_equal(early != 0 ? early : hear(late, CLOCK_HANG_MS), 200);
     for (int i = 1; i < SHARE; i++)
         close(fds[i]);
     close(late);
