@@ -91,7 +91,8 @@ TEST(a_jump_is_held_against_nobody_else)
     on_cluster_name(&stage.all, 0, "stays-", 0, stays);
     on_cluster_acquire(stage.all.client[0], jumps, "?ttl=5m", token);
     on_cluster_acquire(stage.all.client[0], stays, "?ttl=5m", token);
-    clock_sleep_ms(15L * SHORT_MS);
+    on_cluster_await_looks(&stage.all, 0, ON_CLUSTER_BATONDS);
+    on_cluster_await_looks(&stage.all, STRANGE, ON_CLUSTER_BATONDS);
     jumping_clock_set(&stage.clock, 3600);
     answers(stage.all.client[0], on_cluster_request(line, "GET", stays, ""), NULL, 200, NULL);
     answers(stage.all.client[0], on_cluster_request(line, "POST", jumps, "?wait=0s"), NULL, 503,
@@ -118,7 +119,7 @@ TEST(numbers_grow_where_the_clock_is_behind)
     on_cluster_name(&stage.all, STRANGE, "numbered-", 0, name);
     int slot = on_cluster_slot(name);
     int64_t fence = hold(&stage, name, LONG_MS, &ends);
-    clock_sleep_ms(15L * SHORT_MS); /* so that both know */
+    on_cluster_await_looks(&stage.all, STRANGE, ON_CLUSTER_BATONDS); /* both know */
     clustered_kill(&stage.all.clustered, STRANGE);
     clock_sleep_ms(3L * CLUSTERED_DOWN_MS);
     for (int node = 0; node < CLUSTERED_PRIMARIES; node += 2)
@@ -139,7 +140,7 @@ TEST(a_promoted_replica_whose_clock_is_ahead_grants_nothing_early)
                              LIST("--workers=1", "--quarantine=auto", "--confirm=replicas:1"));
     on_cluster_name(&stage.all, 0, "promoted-", 0, name);
     on_cluster_acquire(stage.all.client[0], name, "?ttl=10m", token);
-    clock_sleep_ms(15L * SHORT_MS);
+    on_cluster_await_known(&stage.all, 9L * 60 * 1000);
     clustered_kill(&stage.all.clustered, 0);
     clustered_await_other(&stage.all.clustered, on_cluster_slot(name), 0);
     int64_t until = clock_ms() + LASTS_MS;
