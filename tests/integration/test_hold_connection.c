@@ -47,7 +47,7 @@ TEST(hold_by_connection_outlives_its_ttl)
     struct service *service = service_of(state);
     char line[100];
     int64_t begun = clock_ms();
-    struct parked *stream = hold(service->batond.port, "kept?hold=connection&ttl=1500ms&owner=me");
+    struct parked *stream = hold(service->batond.port, "kept?hold=connection&ttl=3s&owner=me");
     is_granted(stream, 201);
     assert_non_null(strstr(stream->text, "\r\nContent-Type: application/x-ndjson\r\n"));
     assert_non_null(strstr(stream->text, "\r\nLocation: /locks/kept\r\n"));
@@ -56,11 +56,11 @@ TEST(hold_by_connection_outlives_its_ttl)
     answers_token(service->client, TOKEN, "GET /locks/kept", NULL, 200, NULL);
     assert_true(json_is_true(member(service->client, "mine")));
     int64_t version = http_integer(service->client, "version");
-    snprintf(line, sizeof line, "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":1500}\n",
+    snprintf(line, sizeof line, "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":3000}\n",
              version);
     for (int i = 0; i < 4; i++)
         assert_true(parked_hears(stream, line, CLOCK_HANG_MS));
-    assert_true(clock_ms() - begun >= 1990); /* one every third of the TTL, not more */
+    assert_true(clock_ms() - begun >= 3990); /* one every third of the TTL, not more */
     answers(service->client, "GET /locks/kept", NULL, 200, NULL);
     assert_int_equal(http_integer(service->client, "version"), version);
     parked_close(stream);
