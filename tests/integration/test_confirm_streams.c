@@ -12,10 +12,10 @@ TEST(a_stream_that_was_confirmed_late_is_renewed_in_time)
     answers(all.client, "POST /locks/warm", NULL, 201, NULL);
     redis_process_freeze(&all.replicas[0]);
     struct parked *stream =
-        parked_send(all.batond.port, NULL, "POST /locks/late?hold=connection&ttl=6s", NULL);
+        parked_send(all.batond.port, NULL, "POST /locks/late?hold=connection&ttl=10s", NULL);
     while (redis_process_integer(&all.primary, "EXISTS baton:{late}") == 0)
         clock_sleep_ms(1);
-    clock_sleep_ms(4200); /* what is left is less than a third of the TTL */
+    clock_sleep_ms(7000); /* what is left is less than a third of the TTL */
     redis_process_thaw(&all.replicas[0]);
     assert_true(parked_hears(stream, "\"granted\"", PATIENCE_MS));
     assert_true(parked_hears(stream, "\"heartbeat\"", PATIENCE_MS));
