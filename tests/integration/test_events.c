@@ -216,8 +216,8 @@ TEST(ending_stream_says_that_redis_is_away)
     struct service service;
     struct parked *streams[2];
     service_open(&service, NULL, NULL);
-    streams[0] = parked_send(service.batond.port, STREAM, "GET /locks/frozen/events?wait=2s", NULL);
-    streams[1] = parked_send(service.batond.port, STREAM, "GET /events?wait=2s", NULL);
+    streams[0] = parked_send(service.batond.port, STREAM, "GET /locks/frozen/events?wait=4s", NULL);
+    streams[1] = parked_send(service.batond.port, STREAM, "GET /events?wait=4s", NULL);
     assert_true(parked_hears(streams[0], "data:", CLOCK_HANG_MS));
     assert_true(parked_hears(streams[1], "keep-alive", CLOCK_HANG_MS));
     redis_process_freeze(&service.redis);
