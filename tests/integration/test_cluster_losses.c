@@ -209,9 +209,9 @@ TEST(node_whose_first_slot_comes_back_is_quarantined)
 {
     struct on_cluster all;
     struct slot_move move = {CLUSTERED_SLOTS / CLUSTERED_PRIMARIES, 1, 0}, back = {move.slot, 0, 1};
-    int64_t until = clock_ms() + CLOCK_HANG_MS;
     on_cluster_open(&all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
                     LIST("--workers=1", "--quarantine=auto"));
+    int64_t until = clock_ms() + CLOCK_HANG_MS;
     clustered_move(&all.clustered, &move);
     for (; !has_epoch(&all.clustered, 1); clock_sleep_ms(20))
         assert_true(clock_ms() < until);
