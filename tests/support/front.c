@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { START_MS = 10000, FILE_LONGEST = 16384, PLACES = 1 + FRONT_REPLICAS };
+enum { FILE_LONGEST = 16384, PLACES = 1 + FRONT_REPLICAS };
 
 static const char *const FILES[] = {[FRONT_HAPROXY] = "haproxy.cfg",
                                     [FRONT_NGINX] = "nginx.conf",
@@ -106,7 +106,7 @@ void front_start(struct front *front, enum front_kind kind, const int ports[FRON
         read_file(FILES[kind], text);
     write_file(path, text, (const int[PLACES]){front->port, ports[0], ports[1]});
     launch(front, kind, path);
-    if (clock_wait_until(listens, front, START_MS) && front->process.pid)
+    if (clock_wait_until(listens, front, CLOCK_HANG_MS) && front->process.pid)
         return;
     char *output = process_output(&front->process);
     print_error("%s", output);
