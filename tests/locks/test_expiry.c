@@ -203,8 +203,8 @@ TEST_IN_FIXTURE(whoever_granted_it_notices)
 TEST_IN_FIXTURE(what_was_ended_or_renewed_elsewhere_is_not_told)
 {
     enum {
-        ENDS_MS = 2500,
-        ENDS_LATER_MS = 3500
+        ENDS_MS = 5000,
+        ENDS_LATER_MS = 7000
     }; /* the first is longer than what is done before */
     static const char *const NAMES[] = {"n", "m", "o", "renewed", "left"};
     struct locks_fixture *fixture = *state;
@@ -292,8 +292,8 @@ TEST_IN_FIXTURE(a_repeated_release_forgets_no_other_hold)
 TEST_IN_FIXTURE(a_foreign_key_does_not_hide_the_others)
 {
     struct locks_fixture *fixture = *state;
-    fixture_lock(&fixture->here, "foreign", "token", 1500);
-    fixture_lock(&fixture->here, "n", "token", 1500);
+    fixture_lock(&fixture->here, "foreign", "token", 3000);
+    fixture_lock(&fixture->here, "n", "token", 3000);
     freeReplyObject(redis_process_command(&fixture->redis, "DEL baton:{foreign}"));
     freeReplyObject(redis_process_command(&fixture->redis, "RPUSH baton:{foreign} x"));
     await_told(fixture, 1);
