@@ -53,8 +53,8 @@ TEST_IN_FIXTURE(hold_with_long_ttl_is_renewed_before_silence)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
-    keep(&kept, fixture);
     int64_t begun = clock_ms();
+    keep(&kept, fixture);
     fixture_await(fixture, &kept.renewed, 4);
     assert_true(clock_ms() - begun >= 4 * SILENCE_MS * 2 / 3 - 20); /* and not more often */
     renewer_stop(kept.renewer);
