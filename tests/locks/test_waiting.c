@@ -490,7 +490,7 @@ TEST_IN_FIXTURE(waiters_outlast_a_pause_of_redis)
 {
     struct locks_fixture *fixture = *state;
     struct guest first, second;
-    fixture_lock(&fixture->here, "n", HOLDER, 3000);
+    fixture_lock(&fixture->here, "n", HOLDER, 5000);
     queue_up(&first, &fixture->here, 1, 1);
     queue_up(&second, &fixture->there, 2, 2);
     redis_process_freeze(&fixture->redis);
@@ -522,7 +522,7 @@ TEST_WITH(a_wait_that_ends_without_redis_says_so, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     struct guest guest;
-    wait_as(&guest, &fixture->here, 1, 1500, 0);
+    wait_as(&guest, &fixture->here, 1, 4000, 0);
     await_queue(fixture, 1);
     freeReplyObject(redis_process_command(&fixture->redis, "CONFIG SET maxclients 1"));
     redis_process_integer(&fixture->redis, "CLIENT KILL TYPE normal");
