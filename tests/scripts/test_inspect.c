@@ -102,7 +102,7 @@ static void check_line(struct scripts *scripts, const char *owners)
 
 /* Whichever server they asked. Who keeps a place stands in it; who missed the turn is behind all.
  */
-TEST_ON_REDIS_TIME(waiters_are_shown_in_the_order_of_their_turns)
+TEST_WITH_CLOCK(waiters_are_shown_in_the_order_of_their_turns)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "h");
