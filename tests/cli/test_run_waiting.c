@@ -78,10 +78,10 @@ TEST(quiet_run_waits_silently)
     hold_as_ann(client, "silent", ann);
     says(terminal, 75, NULL, "$BATON run -q -w 2s silent -- echo runs");
     assert_string_equal(terminal->output, "");
-    says(terminal, 75, "held by ann", "$BATON run -w 2s silent -- echo runs");
+    says(terminal, 75, "held by ann", "$BATON run -w 4s silent -- echo runs");
     says(terminal, 75, "The wait ended", "$BATON run -w 500ms silent -- echo runs");
     says(terminal, 75, "several:taken: held by ann",
-         "$BATON acquire -n several:taken --owner=ann; $BATON run -w 2s several:free "
+         "$BATON acquire -n several:taken --owner=ann; $BATON run -w 4s several:free "
          "several:taken -- echo runs");
     release(client, "silent", ann);
 }
