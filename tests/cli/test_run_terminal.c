@@ -159,14 +159,14 @@ TEST_WITH(ctrl_z_stops_the_job_and_fg_continues_it, desk_open, desk_close)
 TEST_WITH(stopped_job_is_told_once_and_ended_in_time, desk_open, desk_close)
 {
     struct window *window = &((struct desk *)*state)->window;
-    window_type(window, "$BATON run --ttl=3s held -c 'trap \"echo ag\"\"ain\" CONT; echo beg''un; "
+    window_type(window, "$BATON run --ttl=6s held -c 'trap \"echo ag\"\"ain\" CONT; echo beg''un; "
                         "while :; do sleep 0.05; done'\n");
     window_await(window, "begun\r\n");
     window_type(window, CTRL_Z);
     window_await(window, "nobody renews the lock of a stopped job. Continue it within ");
     const char *seconds = window->screen + window->seen;
     window_await(window, " s, or");
-    assert_int_equal(seconds[1], '.'); /* of 3 s at most 2 are left, and perhaps none whole */
+    assert_int_equal(seconds[1], '.'); /* of 6 s at most 4 are left, and perhaps none whole */
     window_await_stop(window);
     window_continue(window);
     window_await(window, "again\r\n"); /* SIGCONT would take a stop back that came before it */
