@@ -37,10 +37,14 @@ static void on_time(uv_timer_t *timer)
     uv_stop(timer->loop);
 }
 
+/* For so long, and through one turn of the loop at least, which looks at the sockets. */
 static void run_for(uint64_t ms)
 {
-    uv_timer_start(&world.timer, on_time, ms, 0);
-    uv_run(&world.loop, UV_RUN_DEFAULT);
+    unsigned turns = world.turns;
+    do {
+        uv_timer_start(&world.timer, on_time, ms, 0);
+        uv_run(&world.loop, UV_RUN_DEFAULT);
+    } while (world.turns == turns);
 }
 
 static void watch(void)
