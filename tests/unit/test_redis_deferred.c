@@ -1,7 +1,7 @@
 #include "redis/wire/deferred.h"
 #include "tests/support/cmocka.h"
 
-enum { LONG_MS = 5000 };
+enum { LONG_MS = 10000 };
 
 struct world {
     uv_loop_t loop;
@@ -92,11 +92,10 @@ TEST(a_request_of_another_prepare_callback_is_not_slept_on)
         struct world world;
         open_world(&world);
         world.asking = late ? &world.late : &world.early;
-        uint64_t before = uv_hrtime();
         for (int i = 0; i < 2 && world.runs == 0; i++)
             uv_run(&world.loop, i == 0 ? UV_RUN_NOWAIT : UV_RUN_ONCE);
         assert_int_equal(world.runs, 1);
-        assert_in_range((uv_hrtime() - before) / 1000000, 0, LONG_MS / 2);
+        assert_true(uv_is_active((uv_handle_t *)&world.timer)); /* the loop did not sleep */
         close_world(&world);
     }
 }
