@@ -678,6 +678,7 @@ static void ungrant(struct model *model, int64_t now, struct model_hold *hold)
 {
     struct model_hold gone = *hold;
     end(model, (size_t)(hold - model->holds), now, "forced", false);
+    strcpy(model->last_reason, "expired");
     put_back(model, now, &gone, false);
 }
 

@@ -207,9 +207,11 @@ function queue.take_back(state, have_missed)
     state.lapsed = nil
 end
 
--- Ends an unclaimed hold that may not be claimed now. Its waiter goes back to its place.
+-- Ends an unclaimed hold that may not be claimed now, as if its claim window were over: nobody has broken
+-- it. Its waiter goes back to its place.
 function queue.ungrant(state, hold)
     holds.retire(state, {hold}, 'forced', false)
+    state[LAST_REASON] = 'expired'
     queue.take_back(state, false)
 end
 
