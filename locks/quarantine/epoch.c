@@ -9,13 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool epoch_is_still(const struct shard *shard, const struct store_result *result)
-{
-    struct epoch epoch;
-    return result->outcome == STORE_REPLIED && epoch_read(result->reply, &epoch) &&
-           strcmp(epoch.id, shard->known.id) == 0;
-}
-
 struct slice guard_epoch_key(const struct guard *guard, const char *tag, char text[KEY_LENGTH])
 {
     bool is_tagged = tag[0] != '\0';

@@ -5,13 +5,11 @@
 #include "locks/types/stamp.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    NS_PER_US = 1000,
     LATE_US = CLOCK_JUMP_US, /* a script may run so long after it was sent */
     LATEST_US = 10000000,    /* the most that is added to that while Redis is slow */
     SOON_US = 10000,         /* the loop's time may be behind by this */
@@ -62,7 +60,7 @@ void guard_stamp(const struct guard *guard, unsigned number, uint64_t now,
     int64_t latest = clock_theirs(clock, (int64_t)(now / NS_PER_US)) + LATE_US + shard->clock.slack;
     struct stamp now_is = {
         .retention = (double)(guard->options.retention_ms * US_PER_MS),
-        .latest = clock->is_known ? (double)latest : INFINITY,
+        .latest = clock->is_known ? (double)latest : 0, /* what comes too late tells the time */
         .opens = (double)shard->quarantine.opens,
         .floor = (double)shard->numbers.floor,
         .level = (double)shard->numbers.level,
@@ -82,11 +80,10 @@ void guard_open_gate(struct shard *shard)
     guard->options.serve(guard->options.context, shard->number);
 }
 
-/* Call this only while the shard is not being asked. */
 static void guard_look_at(struct shard *shard)
 {
     struct store *store = shard->guard->store;
-    if (store_is_closing(store)) /* it ends its calls shard by shard: no reason to look at others */
+    if (shard->connection.is_asking || store_is_closing(store)) /* it ends its calls one by one */
         return;
     if (store_shard_serves(store, shard->number)) {
         epoch_ask(shard, guard_hear);
@@ -100,7 +97,7 @@ static void guard_look_at(struct shard *shard)
 
 static void guard_look_if_moved(struct shard *shard)
 {
-    if (store_shard_serves(shard->guard->store, shard->number) && !shard->connection.is_asking &&
+    if (store_shard_serves(shard->guard->store, shard->number) &&
         (!shard->known.is_known || epoch_has_moved(shard)))
         guard_look_at(shard);
 }
@@ -109,8 +106,7 @@ void guard_look(struct guard *guard)
 {
     shard_wake_all(guard);
     for (struct shard *shard = shard_find(guard, 0); shard; shard = shard_after(shard))
-        if (!shard->connection.is_asking)
-            guard_look_at(shard);
+        guard_look_at(shard);
 }
 
 void guard_connected(struct guard *guard, unsigned number)
@@ -129,8 +125,7 @@ static void guard_note_jump(struct shard *shard)
     int64_t length = judge_length(shard->guard, QUARANTINE_CLOCK, shard_longest_span(shard->guard));
     if (length > 0)
         shard_raise(&shard->quarantine.opens, now + length);
-    if (!shard->connection.is_asking)
-        guard_look_at(shard);
+    guard_look_at(shard);
 }
 
 /* After a change of servers the shard may be looked at more than once before the new run is
@@ -167,18 +162,39 @@ void guard_hear(void *context, const struct store_result *result)
         guard_look_if_moved(shard);
 }
 
-/* If Redis could not be asked, the next look tries again. */
+/* Whether it is still the epoch that is known here; if it is another, it is looked at. If Redis
+ * could not be asked, the next look tries again. */
+static bool guard_is_still(struct shard *shard, const struct store_result *result,
+                           struct epoch *ret)
+{
+    bool is_replied = result->outcome == STORE_REPLIED && epoch_read(result->reply, ret);
+    bool is_still = is_replied && strcmp(ret->id, shard->known.id) == 0;
+    if (is_replied && !is_still)
+        guard_look(shard->guard);
+    return is_still;
+}
+
 static void guard_on_extended(void *context, const struct store_result *result)
 {
-    struct shard *shard = context;
-    if (result->outcome == STORE_REPLIED && !epoch_is_still(shard, result))
-        guard_look(shard->guard);
+    struct epoch epoch;
+    guard_is_still(context, result, &epoch);
 }
 
 void guard_extend(struct shard *shard, enum quarantine_reason reason)
 {
     if (shard->known.is_known)
         epoch_extend(shard, reason, guard_on_extended);
+}
+
+/* Also while the shard serves nothing, and so has no epoch: Redis sends it names by ASK. */
+static void guard_owe(struct shard *shard)
+{
+    int64_t opens = judge_owed(shard);
+    if (opens <= shard->quarantine.opens)
+        return;
+    shard_set_quarantine(shard, opens, QUARANTINE_SERVER, shard->known.is_known,
+                         shard->guard->process);
+    guard_extend(shard, QUARANTINE_SERVER);
 }
 
 /* What scripts say */
@@ -192,6 +208,7 @@ void guard_late(struct guard *guard, unsigned number, const char *error)
         return;
     shard_raise(&shard->clock.slack, took < LATEST_US ? took : LATEST_US);
     guard_measure(shard, time);
+    guard_owe(shard);
 }
 
 void guard_refused(struct guard *guard)
@@ -240,12 +257,7 @@ void guard_taken(struct guard *guard, unsigned to, unsigned from)
         left = judge_length(guard, QUARANTINE_SERVER, shard_longest_span(guard));
     if (left > 0)
         shard_raise(&shard->quarantine.owed, now + left);
-    if (shard->clock.now.is_known && left > 0 && !guard_is_off(guard)) {
-        int64_t opens = clock_theirs(&shard->clock.now, now + left);
-        if (opens > shard->quarantine.opens)
-            shard_set_quarantine(shard, opens, QUARANTINE_SERVER, true, guard->process);
-        guard_extend(shard, QUARANTINE_SERVER);
-    }
+    guard_owe(shard);
     guard_look_if_moved(shard);
     guard_look_if_moved(before);
 }
@@ -275,18 +287,15 @@ static const char *guard_why_not_raised(const struct raising *raising,
            "takes no writes";
 }
 
-/* If the epoch is another by now, it is looked at, and what is remembered here is written to it. */
+/* If the epoch is another by now, what is remembered here is written to that one. */
 static void guard_on_raised(void *context, const struct store_result *result)
 {
     struct raising *raising = context;
     struct shard *shard = raising->shard;
-    bool is_replied = result->outcome == STORE_REPLIED;
     struct epoch epoch;
     if (shard->raising == raising)
         shard->raising = NULL;
-    if (is_replied && !epoch_is_still(shard, result))
-        guard_look(shard->guard);
-    else if (is_replied && epoch_read(result->reply, &epoch))
+    if (guard_is_still(shard, result, &epoch))
         shard_see_span(shard, &epoch);
     answers_run(&raising->answers, guard_why_not_raised(raising, result));
     free(raising);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 enum {
-    US_PER_S = 1000000,
     MARGIN_US = 2000000, /* in this time the other workers have looked, and raised the span */
     TOLERANCE_US = 1000000,
     START_US = 500000,
@@ -135,12 +134,11 @@ static bool judge_waits_at_start(const struct guard *guard)
 
 /* The verdict */
 
-/* By Redis' clock; 0: nothing. */
-static int64_t judge_owed(const struct shard *shard)
+int64_t judge_owed(const struct shard *shard)
 {
     int64_t owed = shard->quarantine.owed;
     bool counts = owed > shard->clock.heard && !guard_is_off(shard->guard);
-    return counts ? clock_theirs(&shard->clock.now, owed) : 0;
+    return counts && shard->clock.now.is_known ? clock_theirs(&shard->clock.now, owed) : 0;
 }
 
 /* What this worker knows becomes the epoch: with a new id if data was lost, and else the one that

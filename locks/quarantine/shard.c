@@ -8,7 +8,6 @@ enum {
     CAUGHT_UP_US = 100000,
     SLEPT_US = 100000,
     HEADROOM_US = 2000000,
-    NS_PER_US = 1000,
 };
 
 struct shard *shard_at(struct guard *guard, unsigned number)

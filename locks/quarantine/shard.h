@@ -34,8 +34,7 @@ struct shard_clock {
     struct redis_clock before; /* the clock before it jumped, or of the server before */
     bool has_jumped;           /* and the epoch does not say so yet */
     int64_t heard;             /* when Redis last told its time; our time */
-    int64_t slack; /* by how much calls may be late beyond LATE_US: grows when one was, and halves
-                    * with each answer; us */
+    int64_t slack; /* a call may be so much later than LATE_US: halves with each answer; us */
 };
 
 struct shard_quarantine {
@@ -123,12 +122,9 @@ void shard_set_quarantine(struct shard *shard, int64_t opens, enum quarantine_re
 int64_t shard_left_us(const struct shard *shard, int64_t now);
 int64_t shard_left_ms(const struct shard *shard); /* rounded up; takes NULL */
 
-/* epoch.c: whether the answer to one of the calls below has the id that is known. */
-bool epoch_is_still(const struct shard *shard, const struct store_result *result);
-
-/* Each of the following asks the shard ahead of all other calls, also while its gate is closed.
- * `done` gets the epoch as it is then; its context is the shard, unless one is given. A store that
- * is closing is not asked. */
+/* epoch.c: each of the following asks the shard ahead of all other calls, also while its gate is
+ * closed. `done` gets the epoch as it is then; its context is the shard, unless one is given. A
+ * store that is closing is not asked. */
 
 void epoch_ask(struct shard *shard, store_done *done);
 
@@ -156,6 +152,8 @@ void judge_epoch(struct shard *shard, const struct epoch *epoch);
 
 /* How long the quarantine is if data is lost now for this reason, and no hold is longer; us. */
 int64_t judge_length(const struct guard *guard, enum quarantine_reason reason, int64_t span);
+/* What is `owed`, by Redis' clock; 0: nothing, or the clock is not known yet. */
+int64_t judge_owed(const struct shard *shard);
 
 /* guard.c: a store_done for the questions above: takes account of the answer. `context` is the
  * shard. */

@@ -3,8 +3,6 @@
 #include <time.h>
 #include <uv.h>
 
-enum { NS_PER_US = 1000 };
-
 int64_t clock_now(void)
 {
     return (int64_t)(uv_hrtime() / NS_PER_US);

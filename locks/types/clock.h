@@ -7,7 +7,9 @@
 #include <stdint.h>
 
 enum {
+    NS_PER_US = 1000,
     US_PER_MS = 1000,
+    US_PER_S = 1000000,
     CLOCK_JUMP_US = 500000,  /* a larger change is neither drift nor a correction of drift */
     CLOCK_DRIFT_PART = 5000, /* two clocks drift by 1 us at most in this time: 200 ppm; us */
 };

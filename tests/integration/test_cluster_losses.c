@@ -107,6 +107,47 @@ TEST(lost_hold_that_has_just_moved_begins_a_quarantine)
     on_cluster_close(&all);
 }
 
+/* The name is not granted to this token. The first request may wait in vain for a connection. */
+static void token_is_quarantined(struct http_client *client, const char *name, const char *token)
+{
+    char target[ON_CLUSTER_LINE], header[ON_CLUSTER_LINE];
+    int64_t until = clock_ms() + CLOCK_HANG_MS;
+    snprintf(target, sizeof target, "/locks/%s", name);
+    snprintf(header, sizeof header, "Lock-Token: %s", token);
+    const struct http_call call = {.method = "POST", .path = target, .headers = LIST(header)};
+    while (http_request(client, &call) == 503 &&
+           strcmp(http_text(client, "code"), "quarantined") != 0 && clock_ms() < until)
+        clock_sleep_ms(20);
+    if (client->reply.status != 503 || clock_ms() >= until)
+        fail_msg("%ld %s", client->reply.status, client->reply.body);
+}
+
+/* Redis sends requests for it to a node that serves no slot yet, so that batond has no epoch of it.
+ * Then that node gets the slot. */
+TEST(lost_hold_begins_a_quarantine_also_at_the_node_that_its_slot_goes_to)
+{
+    static const char *const TOKENS[] = {"a-token-of-another-0001", "a-token-of-another-0002"};
+    struct on_cluster all;
+    char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
+    on_cluster_open(&all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
+                    LIST("--workers=1", "--quarantine=auto"));
+    on_cluster_name(&all, 0, "goes-", 0, name);
+    on_cluster_acquire(all.client[0], name, "?ttl=30m", token);
+    await_epoch(&all, 0);
+    struct slot_move move = {on_cluster_slot(name), 0, clustered_add(&all.clustered)};
+    clustered_begin_move(&all.clustered, &move);
+    freeReplyObject(clustered_ask(&all.clustered, 0, "FLUSHALL"));
+    await_quarantine(&all);
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
+        token_is_quarantined(all.client[i], name, TOKENS[i]);
+    clustered_end_move(&all.clustered, &move);
+    for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
+        token_is_quarantined(all.client[i], name, TOKENS[i]);
+    clock_sleep_ms(LOOKS_MS); /* it lasts */
+    name_is_quarantined(&all, name);
+    on_cluster_close(&all);
+}
+
 static bool is_in_quarantine(struct http_client *client, size_t servers)
 {
     answers(client, "GET /quarantine", NULL, 200, NULL);

@@ -25,14 +25,13 @@ struct scripts {
     int64_t latest_us;    /* 0: any time will do */
     int64_t opens_us;     /* 0: grants are made */
     int64_t floor_us, level_us;
-    const char
-        *epoch;      /* of the data, as operations know it; NULL: they do not look at the epoch, */
-    const char *tag; /* whose key has this hash tag; NULL: none */
-    int64_t clock_us; /* 0: Redis's own clock; else the time that operations are told */
-    bool is_full;     /* Redis may use no more memory */
-    bool unwatched;   /* do not look at the keys afterwards, where time or calls are counted */
-    int cut_at;       /* 0: not; a script fails at this call of Redis, unless that sets an expiry */
-    bool was_cut;     /* the last one that was to */
+    const char *epoch; /* of the data, as operations know it; NULL: they look at none, */
+    const char *tag;   /* whose key has this hash tag; NULL: none */
+    int64_t clock_us;  /* 0: Redis's own clock; else the time that operations are told */
+    bool is_full;      /* Redis may use no more memory */
+    bool unwatched;    /* do not look at the keys afterwards, where time or calls are counted */
+    int cut_at;   /* 0: not; a script fails at this call of Redis, unless that sets an expiry */
+    bool was_cut; /* the last one that was to */
     bool is_impatient;    /* what is not finished is not run again */
     bool keys_were_lost;  /* then what is counted need not be there */
     unsigned attempts;    /* made so far */
