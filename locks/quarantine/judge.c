@@ -67,8 +67,10 @@ static bool judge_is_restarted(const struct shard *shard, const struct store_pee
                                const struct epoch *epoch)
 {
     const struct guard *guard = shard->guard;
-    bool is_older = epoch->turns < shard->known.turns ||
-                    (epoch->turns == shard->known.turns && epoch->span < shard->span.now);
+    bool is_older =
+        epoch->turns < shard->known.turns ||
+        (epoch->turns == shard->known.turns && epoch->span < shard->span.now) ||
+        (shard->clock.heard < shard->span.turns && epoch_longest(epoch) < shard->span.now);
     return guard->options.is_embedded ||
            (guard->options.keeps_all && store_primary_lease_ms(guard->store) == 0 &&
             !judge_is_id(peer->history_before) && !is_older && !judge_ran_before(shard, peer));
@@ -216,7 +218,8 @@ static void judge_see_span(struct shard *shard, const struct epoch *epoch)
 static void judge_follow(struct shard *shard, const struct epoch *epoch, bool is_other)
 {
     bool is_off = guard_is_off(shard->guard);
-    bool is_ended = is_other && !shard->clock.has_jumped && epoch_is_ended(epoch);
+    bool is_ended =
+        is_other && !shard->known.is_moved && !shard->clock.has_jumped && epoch_is_ended(epoch);
     int64_t opens = epoch->opens > epoch->time && !is_off ? epoch->opens : 0, own = 0;
     enum quarantine_reason reason = epoch_reason(epoch);
     if (is_other && judge_is_of_another(shard, shard->known.run, shard->known.history))

@@ -204,15 +204,21 @@ TEST(only_what_has_followed_nobody_keeps_all)
     }
 }
 
-/* An older file has the epoch of an older window, or a shorter span of the same one. */
+/* An older file has the epoch of an older window, or a shorter span of the same one, or of one that
+ * another worker has just begun: that one goes on from what it found, until the window is over. */
 TEST(older_epoch_begins_quarantine_though_redis_keeps_all)
 {
     static const struct {
-        int64_t turns, span; /* more than before */
-        bool is_lost;
+        int64_t turns, span, before; /* more than before */
+        bool is_away, is_lost;
     } CASES[] = {
-        {0, 0, false}, {0, SECOND_US, false}, {60 * (int64_t)SECOND_US, -SECOND_US, false},
-        {0, -1, true}, {-1, SECOND_US, true},
+        {.is_lost = false},
+        {.span = SECOND_US, .is_lost = false},
+        {.turns = SECOND_US, .span = -SECOND_US, .before = 10 * SECOND_US, .is_lost = false},
+        {.turns = SECOND_US, .span = -SECOND_US, .before = 9 * SECOND_US, .is_lost = true},
+        {.turns = SECOND_US, .span = -SECOND_US, .is_away = true, .is_lost = false},
+        {.span = -1, .is_lost = true},
+        {.turns = -1, .span = SECOND_US, .is_lost = true},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         struct scene scene;
@@ -220,6 +226,11 @@ TEST(older_epoch_begins_quarantine_though_redis_keeps_all)
         scene_meet(&scene, NEW, NOBODY, 0);
         scene.epoch.turns += CASES[i].turns;
         scene.epoch.span += CASES[i].span;
+        scene.epoch.before += CASES[i].before;
+        if (CASES[i].turns > 0)
+            snprintf(scene.epoch.run, sizeof scene.epoch.run, "%s", NEW);
+        if (CASES[i].is_away)
+            scene.shard->span.turns = clock_now();
         scene_look(&scene);
         assert_int_equal(left_us(&scene) > 0, CASES[i].is_lost);
         scene_close(&scene);
@@ -243,4 +254,23 @@ TEST(quarantine_counts_until_the_epoch_was_read_after_it)
     scene_look(&scene);
     assert_int_equal(scene.shard->quarantine.opens, 0);
     scene_close(&scene);
+}
+
+/* Another slot is the first one, and the epoch under its key is from before the loss. */
+TEST(older_epoch_under_another_key_ends_no_quarantine)
+{
+    for (int is_moved = 0; is_moved < 2; is_moved++) {
+        struct scene scene;
+        scene_open_known(&scene, ALONE, (struct guard_options){0});
+        scene.epoch.opens = clock_now() + 20 * (int64_t)SECOND_US;
+        scene_look(&scene);
+        assert_true(left_us(&scene) > 0);
+        scene.shard->known.is_moved = is_moved;
+        scene.epoch.opens = 0;
+        snprintf(scene.epoch.id, sizeof scene.epoch.id, "00000000000000e2");
+        snprintf(scene.epoch.ended, sizeof scene.epoch.ended, "%s", scene.epoch.id);
+        scene_look(&scene);
+        assert_int_equal(left_us(&scene) > 0, is_moved);
+        scene_close(&scene);
+    }
 }
