@@ -34,7 +34,7 @@ local function read_epoch()
     end
     local version = tonumber(found[EPOCH_FORMAT]) or 0
     if version ~= EPOCH_VERSION and (found[EPOCH_ID] ~= '' or version > 0) then
-        error({err = print_text('FORMAT record %d %d', version, EPOCH_VERSION)})
+        error({err = print_text('FORMAT epoch %d %d', version, EPOCH_VERSION)})
     end
     return found
 end

@@ -125,11 +125,11 @@ void error_explain_damage(const char *text, char *ret, size_t size)
  * locks/scripts/shared/1-formats.lua. Returns whether the text is that. */
 static bool errors_explain_format(const char *text, char *ret, size_t size)
 {
-    char kind[16], what[64] = "the record of this part of Redis";
+    char kind[16], what[64] = "the epoch of this Redis";
     unsigned found, known;
     if (sscanf(text, "FORMAT %15[a-z] %u %u", kind, &found, &known) != 3)
         return false;
-    if (strcmp(kind, "record") != 0)
+    if (strcmp(kind, "epoch") != 0)
         snprintf(what, sizeof what, "the %s of this name in Redis", kind);
     if (found == 0)
         snprintf(ret, size,

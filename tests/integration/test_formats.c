@@ -73,10 +73,9 @@ TEST(release_0_1_is_named)
     service_close(&service);
 }
 
-/* The record of the whole Redis. */
-TEST(a_later_record_is_refused)
+TEST(a_later_epoch_is_refused)
 {
-    static const char RECORD[] = "the record of this part of Redis has format 3";
+    static const char EPOCH[] = "the epoch of this Redis has format 3";
     struct service service;
     service_open(&service, NULL, NULL);
     answers(service.client, "POST /locks/a", NULL, 201, NULL);
@@ -87,9 +86,9 @@ TEST(a_later_record_is_refused)
     service.client = http_client_new(service.batond.url);
     answers(service.client, "POST /locks/b", NULL, 503, "store_unavailable");
     answers(service.client, "GET /readyz?verbose", NULL, 503, NULL);
-    if (!strstr(service.client->reply.body, RECORD))
+    if (!strstr(service.client->reply.body, EPOCH))
         fail_msg("%s", service.client->reply.body);
-    assert_true(process_wait_line(&service.batond.process, RECORD, NULL, NULL, 0, CLOCK_HANG_MS));
+    assert_true(process_wait_line(&service.batond.process, EPOCH, NULL, NULL, 0, CLOCK_HANG_MS));
     assert_int_equal(redis_process_integer(&service.redis, "HEXISTS baton:epoch format"), 1);
     freeReplyObject(redis_process_command(&service.redis, "HSET baton:epoch format 2"));
     assert_true(comes_to_answer(service.client, "/readyz", 200, CLOCK_HANG_MS));

@@ -128,9 +128,9 @@ TEST(errors_are_explained_before_they_are_quoted)
         {"FORMAT state 0 1", "the state of this name in Redis is of release 0.1 of batond, and "
                              "this release cannot read it (it knows format 1), so nothing was "
                              "done. Use release 0.1, or see docs/upgrade.md"},
-        {"FORMAT record 2 1",
-         "the record of this part of Redis has format 2, but this release of batond knows format "
-         "1, so nothing was done. Use the newer release that wrote it, or see docs/upgrade.md"},
+        {"FORMAT epoch 2 1",
+         "the epoch of this Redis has format 2, but this release of batond knows format 1, so "
+         "nothing was done. Use the newer release that wrote it, or see docs/upgrade.md"},
         {"ODD", "Redis has refused the request, so nothing was done. See the log of Redis (Redis "
                 "says: ODD)"},
     };
