@@ -169,6 +169,8 @@ static bool guard_is_still(struct shard *shard, const struct store_result *resul
 {
     bool is_replied = result->outcome == STORE_REPLIED && epoch_read(result->reply, ret);
     bool is_still = is_replied && strcmp(ret->id, shard->known.id) == 0;
+    if (is_replied)
+        guard_measure(shard, ret->time);
     if (is_replied && !is_still)
         guard_look(shard->guard);
     return is_still;
@@ -295,8 +297,8 @@ static void guard_on_raised(void *context, const struct store_result *result)
     struct epoch epoch;
     if (shard->raising == raising)
         shard->raising = NULL;
-    if (guard_is_still(shard, result, &epoch))
-        shard_see_span(shard, &epoch);
+    if (guard_is_still(shard, result, &epoch) && !shard->clock.has_jumped)
+        shard_see_span(shard, &epoch); /* else the span before counts for the quarantine */
     answers_run(&raising->answers, guard_why_not_raised(raising, result));
     free(raising);
 }

@@ -2,6 +2,7 @@
 #include "locks/types/clock.h"
 #include "redis/types/result.h"
 #include "tests/support/faults/jumping_clock.h"
+#include "tests/support/fixtures/on_quorum.h"
 #include "tests/support/fixtures/pair.h"
 #include "tests/support/fixtures/parked.h"
 
@@ -189,4 +190,39 @@ TEST(a_clock_that_jumps_there_and_back_ends_nothing)
         pair_close(&pair);
         jumping_clock_close(&clock);
     }
+}
+
+/* A member of a quorum is asked to raise its span before it is asked for the hold. Its epoch goes
+ * on to the next window then, and no longer says what the window before the last one had. */
+TEST(jump_that_a_longer_ttl_meets_first_forgets_no_hold)
+{
+    enum { LONG_MS = 30 * 60 * 1000 };
+    struct jumping_clock clock;
+    struct quorum_servers servers;
+    struct batond_process batond;
+    int64_t until = clock_ms() + CLOCK_HANG_MS;
+    jumping_clock_open(&clock);
+    quorum_servers_start_on(&servers, &(struct quorum_options){.environment = {clock.environment}});
+    struct http_client *client = batond_open(&batond, servers.url, LIST("--workers=1", AUTO));
+    assert_true(comes_to_answer(client, "/readyz", 200, CLOCK_HANG_MS));
+    await_up(client, "5 of 5");
+    answers(client, "POST /locks/n?ttl=1m", NULL, 201, NULL);
+    freeReplyObject(
+        redis_process_command(&servers.members[0], "HSET baton:epoch before %d000", LONG_MS));
+    do {
+        assert_true(clock_ms() < until);
+        answers(client, "GET /quarantine", NULL, 200, NULL);
+    } while (member_integer(client, "loss_would_cost_ms") < LONG_MS);
+    jumping_clock_set(&clock, 7200);
+    answers(client, "POST /locks/m?ttl=2m", NULL, 201, NULL);
+    do {
+        assert_true(clock_ms() < until);
+        answers(client, "GET /quarantine", NULL, 200, NULL);
+    } while (json_array_size(member(client, "servers")) == 0);
+    const json_t *server = json_array_get(member(client, "servers"), 0);
+    assert_in_range(json_integer_value(json_object_get(server, "left_ms")), LONG_MS - CLOCK_HANG_MS,
+                    2 * LONG_MS);
+    batond_close(&batond, client);
+    quorum_servers_stop(&servers);
+    jumping_clock_close(&clock);
 }
