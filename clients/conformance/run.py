@@ -148,7 +148,8 @@ class Case:
         fields = dict(argument)
         names = fields.pop("hold")
         names = [self.name(name) for name in ([names] if isinstance(names, str) else names)]
-        return actor.tell(do="hold", names=names, wait_ms=milliseconds(fields.pop("wait", "0ms")), fields=fields)
+        return actor.tell(do="hold", names=names, wait_ms=milliseconds(fields.pop("wait", "0ms")),
+                          checks=fields.pop("checks", True), fields=fields)
 
     def do_sees(self, argument):
         (name, expected), = argument.items()

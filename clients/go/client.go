@@ -226,7 +226,9 @@ func (c *Client) keep(ctx context.Context, l *lease) bool {
 			}
 			continue
 		}
-		answer := c.ask(ctx, call{"PUT", l.path, l.token, l.body, least(c.Timeout, ttl/4, left)})
+		untilEnd, cancel := context.WithTimeout(ctx, left) // for all URLs together
+		answer := c.ask(untilEnd, call{"PUT", l.path, l.token, l.body, least(c.Timeout, ttl/4)})
+		cancel()
 		if ctx.Err() != nil {
 			return false
 		}

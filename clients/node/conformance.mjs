@@ -12,7 +12,7 @@ function report(saw, fields) {
 
 let client, over, cancels;
 
-async function hold({ names, wait_ms: wait, fields }) {
+async function hold({ names, wait_ms: wait, checks, fields }) {
   let lastAct = 0;
   let ended = 0;
   try {
@@ -23,8 +23,8 @@ async function hold({ names, wait_ms: wait, fields }) {
         ended = time();
       });
       try {
-        while (!over.aborted) {
-          lock.check();
+        while (!over.aborted && !lock.signal.aborted) {
+          if (checks) lock.check();
           lastAct = time();
           await pause(ACT, undefined, { signal: lock.signal }).catch(() => {});
         }

@@ -210,8 +210,9 @@ export class Client {
         await pause(wait, undefined, { signal: over }).catch(() => {});
         continue;
       }
-      const timeout = Math.min(this.#options.timeout, lease.ttl / 4, lease.left);
-      const reply = await this.#ask("PUT", lease.path, { token: lease.token, body: lease.body, timeout, signal: over });
+      const timeout = Math.min(this.#options.timeout, lease.ttl / 4);
+      const { token, body, expires: end } = lease;
+      const reply = await this.#ask("PUT", lease.path, { token, body, timeout, end, signal: over });
       if (reply.isDone) {
         lease.count(reply);
         continue;
@@ -256,20 +257,23 @@ export class Client {
     }
   }
 
-  // Asks one URL after another until a batond can serve.
-  async #ask(method, path, { token, body, timeout, signal }) {
+  // Asks one URL after another until a batond can serve; all of them until `end` by the monotonic clock.
+  async #ask(method, path, { token, body, timeout, end = Infinity, signal }) {
     const headers = { Accept: "application/json" };
     if (body) headers["Content-Type"] = "application/json";
     if (token) headers["Lock-Token"] = token;
     if (this.#options.bearer) headers.Authorization = `Bearer ${this.#options.bearer}`;
     let reply;
     for (let i = 0; i < this.#urls.length && !signal?.aborted; i++) {
-      const url = this.#urls[this.#current];
+      const asked = this.#current;
       const sent = now();
-      reply = await this.#send(url, { method, path, headers, body: body && JSON.stringify(body) }, timeout, signal);
+      const limit = Math.max(0, Math.min(timeout, end - sent));
+      const request = { method, path, headers, body: body && JSON.stringify(body) };
+      reply = await this.#send(this.#urls[asked], request, limit, signal);
       reply.sent = sent;
       if (reply.isDone || !(problemOf(reply) instanceof Unavailable)) break;
-      this.#current = (this.#current + 1) % this.#urls.length;
+      // Another lock may have gone on to the next URL.
+      if (this.#current === asked) this.#current = (asked + 1) % this.#urls.length;
     }
     return reply ?? { status: 0, document: { detail: "the request was cancelled" }, isDone: false };
   }

@@ -56,12 +56,15 @@ class Blocking:
 
     def hold(self, command):
         last_act = over = 0.0
+        on_lost = None if command["checks"] else self.over.set
         try:
-            with self.client.lock(command["names"], wait=command["wait_ms"] / 1000, **command["fields"]) as lock:
+            with self.client.lock(command["names"], wait=command["wait_ms"] / 1000, on_lost=on_lost,
+                                  **command["fields"]) as lock:
                 report_grant(lock)
                 try:
                     while not self.over.wait(ACT):
-                        lock.check()
+                        if command["checks"]:
+                            lock.check()
                         last_act = time.time() * 1000
                 finally:
                     over = time.time() * 1000
@@ -106,7 +109,8 @@ class Asyncio:
                 report_grant(lock)
                 try:
                     while not self.over.is_set():
-                        lock.check()
+                        if command["checks"]:
+                            lock.check()
                         last_act = time.time() * 1000
                         await asyncio.sleep(ACT)
                 finally:

@@ -25,6 +25,7 @@ type command struct {
 	PatienceMS int64          `json:"patience_ms"`
 	Names      []string       `json:"names"`
 	WaitMS     int64          `json:"wait_ms"`
+	Checks     bool           `json:"checks"`
 	Fields     map[string]any `json:"fields"`
 	Name       string         `json:"name"`
 	Count      int            `json:"count"`
@@ -76,7 +77,7 @@ func hold(ctx context.Context, client *baton.Client, c command, over <-chan stru
 			"mode": lock.Mode()})
 		defer func() { ended = now() }()
 		for {
-			if err := lock.Err(); err != nil {
+			if err := lock.Err(); c.Checks && err != nil {
 				return err
 			}
 			lastAct = now()

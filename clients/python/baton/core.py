@@ -106,8 +106,8 @@ class Config:
     def __post_init__(self):
         self.urls = [base_of(url) for url in ([self.urls] if isinstance(self.urls, str) else self.urls)]
 
-    def ask(self, method: str, path: str, *, token=None, body=None, timeout=None) -> Steps:
-        """Asks one URL after another until a batond can serve."""
+    def ask(self, method: str, path: str, *, token=None, body=None, timeout=None, end=math.inf) -> Steps:
+        """Asks one URL after another until a batond can serve; all of them until `end` by the monotonic clock."""
         headers = {"Accept": "application/json"}
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -117,12 +117,14 @@ class Config:
             headers["Authorization"] = f"Bearer {self.bearer}"
         encoded = None if body is None else json.dumps(body).encode()
         for _ in self.urls:
-            sent = now()
-            reply = yield Send(self.urls[self.current], method, path, headers, encoded, timeout or self.timeout)
+            asked, sent = self.current, now()
+            limit = max(0.0, min(timeout or self.timeout, end - sent))
+            reply = yield Send(self.urls[asked], method, path, headers, encoded, limit)
             reply.sent = sent
             if reply.is_done or not isinstance(problem(reply.status, reply.document), Unavailable):
                 break
-            self.current = (self.current + 1) % len(self.urls)
+            if self.current == asked:  # another lock may have gone on to the next URL
+                self.current = (asked + 1) % len(self.urls)
         return reply
 
 
@@ -248,8 +250,9 @@ def keep(config: Config, lease: Lease) -> Generator[Send | Sleep, Reply | None, 
         if (pause := min(lease.renew_at - now(), lease.left)) > 0:
             yield Sleep(pause)
             continue
-        timeout = min(config.timeout, lease.ttl / 4, lease.left)
-        reply = yield from config.ask("PUT", lease.path, token=lease.token, body=lease.body, timeout=timeout)
+        timeout = min(config.timeout, lease.ttl / 4)
+        reply = yield from config.ask("PUT", lease.path, token=lease.token, body=lease.body, timeout=timeout,
+                                      end=lease.expires)
         if reply.is_done:
             lease.count(reply)
             continue

@@ -50,14 +50,20 @@ public final class Conformance {
     @SuppressWarnings("unchecked")
     private void hold(Map<String, Object> command, CountDownLatch isOver) {
         double[] lastAct = {0, 0};
+        boolean checks = (Boolean) command.get("checks");
         LockOptions options = new LockOptions().waitFor(milliseconds(command, "wait_ms"));
+        if (!checks) {
+            options.onLost(isOver::countDown);
+        }
         ((Map<String, Object>) command.get("fields")).forEach((name, value) -> set(options, name, value));
         try (Lock lock = client.lock(options, ((List<String>) command.get("names")).toArray(String[]::new))) {
             report("granted", Map.of("token", lock.token(), "fence", lock.fence(), "fences", lock.fences(),
                     "mode", lock.mode()));
             try {
                 while (!isOver.await(ACT_MS, TimeUnit.MILLISECONDS)) {
-                    lock.check();
+                    if (checks) {
+                        lock.check();
+                    }
                     lastAct[0] = now();
                 }
             } finally {

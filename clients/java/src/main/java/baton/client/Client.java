@@ -188,8 +188,8 @@ public final class Client {
                 sleep(Math.min(lease.untilRenewal(), left));
                 continue;
             }
-            long limit = Math.min(Math.min(timeout, lease.ttl() / 4), left);
-            Reply reply = transport.ask("PUT", lease.path, lease.token, lease.body, limit);
+            long limit = Math.min(timeout, lease.ttl() / 4);
+            Reply reply = transport.ask("PUT", lease.path, lease.token, lease.body, limit, left);
             if (reply.isDone()) {
                 lease.count(reply);
             } else {

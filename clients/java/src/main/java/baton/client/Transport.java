@@ -42,10 +42,18 @@ final class Transport {
     /** `token` and `body` may be null. */
     Reply ask(String method, String path, String token, Map<String, Object> body, long timeout)
             throws InterruptedException {
+        return ask(method, path, token, body, timeout, Long.MAX_VALUE);
+    }
+
+    /** The timeout is for each URL, the limit for all together. */
+    Reply ask(String method, String path, String token, Map<String, Object> body, long timeout, long limit)
+            throws InterruptedException {
+        long begun = System.nanoTime();
         Reply reply = null;
         for (int i = 0; i < urls.size(); i++) {
             int at = current.get();
-            reply = send(urls.get(at % urls.size()), method, path, token, body, timeout);
+            long left = limit - (System.nanoTime() - begun);
+            reply = send(urls.get(at % urls.size()), method, path, token, body, Math.min(timeout, left));
             if (reply.isDone() || !(reply.problem() instanceof Problem.Unavailable)) {
                 break;
             }
