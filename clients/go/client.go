@@ -252,7 +252,8 @@ func (c *Client) release(l *lease) {
 			timeout = least(left, c.Timeout)
 		}
 		answer := c.ask(context.Background(), call{"DELETE", l.path, l.token, l.body, timeout})
-		if answer.problem == nil || !answer.problem.Is(ErrUnavailable) || left <= 0 || time.Since(begun) > c.Patience {
+		mayGoOn := answer.problem != nil && (answer.problem.Is(ErrUnavailable) || answer.problem.Is(ErrTooMany))
+		if !mayGoOn || left <= 0 || time.Since(begun) > c.Patience {
 			return
 		}
 		time.Sleep(200 * time.Millisecond)

@@ -236,7 +236,8 @@ export class Client {
     for (;;) {
       const timeout = Math.min(this.#options.timeout, Math.max(lease.left, 1000));
       const reply = await this.#ask("DELETE", lease.path, { token: lease.token, body: lease.body, timeout });
-      if (!AWAY.has(reply.status) || now() >= end) return;
+      const error = reply.isDone ? undefined : problemOf(reply);
+      if (!(error instanceof Unavailable || error instanceof TooMany) || now() >= end) return;
       await pause(200);
     }
   }

@@ -271,7 +271,8 @@ def release(config: Config, lease: Lease) -> Steps:
     while True:
         timeout = min(config.timeout, max(lease.left, 1.0))
         reply = yield from config.ask("DELETE", lease.path, token=lease.token, body=lease.body or None, timeout=timeout)
-        if reply.status not in (0, 502, 503, 504) or now() >= end:
+        if reply.is_done or now() >= end or \
+                not isinstance(problem(reply.status, reply.document), (Unavailable, TooMany)):
             return reply
         yield Sleep(0.2)
 

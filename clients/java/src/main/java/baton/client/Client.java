@@ -206,8 +206,9 @@ public final class Client {
             for (long left = lease.left();; left = lease.left()) {
                 long limit = Math.min(timeout, Math.max(left, SHORTEST_PORTION));
                 Reply reply = transport.ask("DELETE", lease.path, lease.token, lease.body, limit);
-                boolean isAway = !reply.isDone() && reply.problem() instanceof Problem.Unavailable;
-                if (!isAway || left <= 0 || System.nanoTime() - begun > patience) {
+                Problem problem = reply.isDone() ? null : reply.problem();
+                boolean mayGoOn = problem instanceof Problem.Unavailable || problem instanceof Problem.TooMany;
+                if (!mayGoOn || left <= 0 || System.nanoTime() - begun > patience) {
                     return;
                 }
                 sleep(PAUSE);
