@@ -19,6 +19,7 @@ class AsyncLock(core.Hold):
         self._has_cancelled = False
 
     async def __aenter__(self) -> "AsyncLock":
+        self._begin()
         try:
             await self._client._run(core.acquire(self._client._config, self._lease, self._wait))
         except BaseException:

@@ -19,6 +19,7 @@ class Lock(core.Hold):
         self._over = threading.Event()
 
     def acquire(self) -> "Lock":
+        self._begin()
         try:
             self._client._run(core.acquire(self._client._config, self._lease, self._wait))
         except BaseException:
@@ -31,6 +32,8 @@ class Lock(core.Hold):
 
     def release(self):
         """Ends the hold. Raises LockLost if it was lost before, so that the work may have been in vain."""
+        if self._is_released:
+            return
         lost = None if self.left else self._lost()
         self._is_released = True
         self._over.set()

@@ -170,7 +170,7 @@ class Hold:
     """What a lock tells of itself, whoever renews it."""
 
     def __init__(self, lease: Lease):
-        self._lease, self._is_released = lease, False
+        self._lease, self._is_begun, self._is_released = lease, False, False
 
     @property
     def names(self) -> Sequence[str]:
@@ -203,6 +203,12 @@ class Hold:
         stopped learns of the loss here first."""
         if not self.left:
             raise self._lost()
+
+    def _begin(self):
+        """Its token takes the lock once, whether or not that succeeds."""
+        if self._is_begun:
+            raise RuntimeError("A lock is taken once. Call client.lock() again to take it another time.")
+        self._is_begun = True
 
     def _lost(self) -> LockLost:
         return LockLost(f"{', '.join(self.names)}: {'it was released' if self._is_released else self._lease.why}")
@@ -241,7 +247,7 @@ def acquire(config: Config, lease: Lease, wait: float) -> Steps:
         if is_over or not (is_in_trouble or isinstance(error, (WaitTimeout, Quarantined, TooMany))):
             raise error
         if not is_granted and not isinstance(error, WaitTimeout):
-            yield Sleep(min(error.retry_after or 0.3, 1.0, end - now()))
+            yield Sleep(max(0.0, min(error.retry_after or 0.3, 1.0, end - now())))
 
 
 def keep(config: Config, lease: Lease) -> Generator[Send | Sleep, Reply | None, None]:

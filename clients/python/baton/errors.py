@@ -16,7 +16,10 @@ class Problem(BatonError):
         self.status, self.document = status, document
         self.code: str = document.get("code", "")
         self.detail: str = document.get("detail", "")
-        super().__init__(f"{self.code or status}: {self.detail}")
+        super().__init__(status, document)  # pickle makes an error again from what it was made from
+
+    def __str__(self) -> str:
+        return f"{self.code or self.status}: {self.detail}"
 
     @property
     def retry_after(self) -> float:
@@ -45,7 +48,7 @@ class MaxHeld(Problem):
 
 
 class TokenInUse(Problem):
-    """The semaphore is held with another limit."""
+    """The token was used for another request."""
 
 
 class UpgradeConflict(Problem):
