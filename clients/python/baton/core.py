@@ -20,8 +20,13 @@ KEEP_MS = 10_000  # for the place in the queue between two requests
 SHORTEST_PORTION = 1.0  # seconds; a batond with a shorter max-wait is not waited at
 SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "": 1}
 
-now = time.monotonic
+BOOTTIME = getattr(time, "CLOCK_BOOTTIME", None)
 Duration = float | str
+
+
+def now() -> float:
+    """Seconds by a monotonic clock; on Linux by the one that counts while the machine sleeps, too."""
+    return time.monotonic() if BOOTTIME is None else time.clock_gettime(BOOTTIME)
 
 
 def seconds(duration: Duration) -> float:
