@@ -112,9 +112,11 @@ func (c *Client) send(ctx context.Context, base string, request call) reply {
 		message.Header.Set("Lock-Token", request.token)
 	}
 	if c.Bearer != "" {
-		message.Header.Set("Authorization", "Bearer "+c.Bearer)
+		message.Header.Set("Authorization", "Bearer "+strings.TrimSpace(c.Bearer)) // a file ends in a line break
 	}
-	response, err := c.HTTP.Do(message)
+	direct := *c.HTTP
+	direct.CheckRedirect = noRedirect
+	response, err := direct.Do(message)
 	if err != nil {
 		return reply{problem: noAnswer(0, err.Error())}
 	}
@@ -125,6 +127,9 @@ func (c *Client) send(ctx context.Context, base string, request call) reply {
 	}
 	return replyOf(response.StatusCode, document)
 }
+
+// noRedirect takes a redirect for the answer: it would show the token of the lock to another host, and make a GET of a POST.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // replyOf reads an answer: a server of another kind may answer anything.
 func replyOf(status int, document []byte) reply {

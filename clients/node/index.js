@@ -111,6 +111,7 @@ export class Client {
   constructor(urls = "http://127.0.0.1:7420", options = {}) {
     this.#urls = [urls].flat().map(baseOf);
     this.#options = { timeout: 5000, portion: 25_000, patience: 10_000, ...options };
+    this.#options.bearer = options.bearer?.trim(); // a file ends in a line break
   }
 
   /** Runs a function while it holds the lock. If the lock is lost, `lock.signal` aborts, and this throws LockLost. */
@@ -285,7 +286,8 @@ export class Client {
     const timer = setTimeout(() => ends.abort(new Error("no answer in time")), timeout);
     signal?.addEventListener("abort", cancel);
     try {
-      const response = await fetch(url + path, { method, headers, body, signal: ends.signal });
+      // A redirect would show the token of the lock to another host, and make a GET of a POST.
+      const response = await fetch(url + path, { method, headers, body, redirect: "manual", signal: ends.signal });
       return replyOf(response.status, await response.text());
     } catch (error) {
       return { status: 0, document: { detail: `${url}: ${error.cause?.message ?? error.message}` }, isDone: false };

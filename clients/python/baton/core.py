@@ -110,6 +110,7 @@ class Config:
 
     def __post_init__(self):
         self.urls = [base_of(url) for url in ([self.urls] if isinstance(self.urls, str) else self.urls)]
+        self.bearer = self.bearer and self.bearer.strip()  # a file ends in a line break
 
     def ask(self, method: str, path: str, *, token=None, body=None, timeout=None, end=math.inf) -> Steps:
         """Asks one URL after another until a batond can serve; all of them until `end` by the monotonic clock."""

@@ -24,7 +24,7 @@ final class Transport {
 
     Transport(List<String> urls, String bearer, HttpClient http) {
         this.urls = urls.stream().map(Transport::baseOf).toList();
-        this.bearer = bearer;
+        this.bearer = bearer == null ? null : bearer.strip(); // a file ends in a line break
         this.http = http;
     }
 
