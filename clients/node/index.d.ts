@@ -1,3 +1,10 @@
+// For programs whose `lib` does not have it, as in the types of Node.
+declare global {
+  interface SymbolConstructor {
+    readonly asyncDispose: unique symbol;
+  }
+}
+
 /** A number is milliseconds; a text is what the API takes: 500ms, 30s, 5m, 2h. */
 export type Duration = number | string;
 
@@ -82,6 +89,8 @@ export class Lock {
   check(): void;
   /** Ends the hold. Throws LockLost if it was lost before. */
   release(): Promise<void>;
+  /** The same, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 export class Client {

@@ -14,6 +14,10 @@ async function main(): Promise<void> {
   });
   if (typeof held === "string" || held === undefined || fence === 0) throw new LockLost("held by another");
   await held.release();
+  {
+    await using another = await client.acquire("library");
+    another.check();
+  }
   for await (const change of client.events("library")) {
     if (change.state !== "free") throw new Error(change.state);
     break;
