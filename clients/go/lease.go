@@ -41,6 +41,7 @@ func newLease(names []string) (*lease, error) {
 	if _, err := rand.Read(random); err != nil {
 		return nil, err
 	}
+	names = append([]string(nil), names...) // the caller may change its own
 	l := &lease{names: names, token: base64.RawURLEncoding.EncodeToString(random), path: "/locks",
 		body: map[string]any{"names": names}}
 	if len(names) == 1 {
@@ -62,7 +63,7 @@ func (l *lease) count(document []byte, sent time.Time) error {
 		return err
 	}
 	holds := answer.Locks
-	if holds == nil {
+	if len(holds) == 0 {
 		holds = []hold{answer.hold}
 	}
 	shortest := holds[0].TTLMS

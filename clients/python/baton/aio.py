@@ -1,5 +1,6 @@
 """The client for asyncio: a task for each lock renews it, and cancels the block if the lock is lost."""
 import asyncio
+import math
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from urllib.parse import urlsplit
@@ -45,7 +46,11 @@ class AsyncLock(core.Hold):
         await asyncio.shield(asyncio.create_task(self._client._run(core.release(self._client._config, self._lease))))
 
     async def _keep(self):
-        await self._client._run(core.keep(self._client._config, self._lease))
+        try:
+            await self._client._run(core.keep(self._client._config, self._lease))
+        except Exception as error:  # pylint: disable=broad-except
+            # Such as the answer of another server. Whatever ends the renewals, the block must learn of it.
+            self._lease.why, self._lease.expires = repr(error), -math.inf
         self._has_cancelled = True
         self._task.cancel()
 

@@ -189,11 +189,15 @@ public final class Client {
                 continue;
             }
             long limit = Math.min(timeout, lease.ttl() / 4);
-            Reply reply = transport.ask("PUT", lease.path, lease.token, lease.body, limit, left);
-            if (reply.isDone()) {
-                lease.count(reply);
-            } else {
-                lease.refuse(reply.problem());
+            try {
+                Reply reply = transport.ask("PUT", lease.path, lease.token, lease.body, limit, left);
+                if (reply.isDone()) {
+                    lease.count(reply);
+                } else {
+                    lease.refuse(reply.problem());
+                }
+            } catch (RuntimeException error) { // such as the answer of another server
+                lease.refuse(Reply.none(error.toString(), 0).problem());
             }
         }
     }

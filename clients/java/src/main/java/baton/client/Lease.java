@@ -44,8 +44,9 @@ final class Lease {
     @SuppressWarnings("unchecked")
     synchronized void count(Reply reply) {
         Object locks = reply.document().get("locks");
-        holds = locks == null ? List.of(reply.document()) : (List<Map<String, Object>>) locks;
-        ttl = holds.stream().mapToLong(hold -> (Long) hold.get("ttl_ms")).min().orElse(0) * 1_000_000;
+        List<Map<String, Object>> all = locks == null ? List.of(reply.document()) : (List<Map<String, Object>>) locks;
+        ttl = all.stream().mapToLong(hold -> (Long) hold.get("ttl_ms")).min().orElse(0) * 1_000_000;
+        holds = all;
         expires = reply.sent() + ttl / 100 * 99 - Math.min(ttl / 10, SECOND);
         renewAt = reply.sent() + ttl / 3;
         lives = true;
