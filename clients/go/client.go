@@ -85,6 +85,9 @@ func (c *Client) ask(ctx context.Context, request call) reply {
 			break
 		}
 		c.current.CompareAndSwap(current, current+1)
+		if request.token == "" && request.method != "GET" {
+			break // a break that is repeated could end another's hold
+		}
 	}
 	return answer
 }
@@ -265,7 +268,7 @@ func (c *Client) release(l *lease) {
 	}
 }
 
-// request sends any other request, and repeats it while nobody answers.
+// request sends any other request. One that only reads is repeated while nobody answers.
 func (c *Client) request(ctx context.Context, method, path string, waits time.Duration, into any) error {
 	begun := time.Now()
 	for {
@@ -276,7 +279,7 @@ func (c *Client) request(ctx context.Context, method, path string, waits time.Du
 		if answer.problem == nil {
 			return json.Unmarshal(answer.document, into)
 		}
-		mayGoOn := answer.problem.Is(ErrUnavailable) || answer.problem.Is(ErrTooMany)
+		mayGoOn := method == "GET" && (answer.problem.Is(ErrUnavailable) || answer.problem.Is(ErrTooMany))
 		if !mayGoOn || time.Since(begun) >= waits+c.Patience {
 			return answer.problem
 		}
@@ -303,7 +306,7 @@ func (c *Client) Inspect(ctx context.Context, name string) (State, error) {
 	return state, c.request(ctx, "GET", lockPath(name), 0, &state)
 }
 
-// Break ends all holds of the name, whoever has them.
+// Break ends all holds of the name, whoever has them. After an ErrUnavailable, look before you repeat it.
 func (c *Client) Break(ctx context.Context, name string) error {
 	return c.request(ctx, "DELETE", lockPath(name)+"?force=true", 0, &State{})
 }

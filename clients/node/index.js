@@ -144,7 +144,7 @@ export class Client {
     return (await this.#request("GET", `/locks/${encodeURIComponent(name)}`)).document;
   }
 
-  /** Ends all holds of the name, whoever has them. */
+  /** Ends all holds of the name, whoever has them. After an Unavailable, look before you repeat it. */
   async breakLock(name) {
     return (await this.#request("DELETE", `/locks/${encodeURIComponent(name)}`, { force: true })).document;
   }
@@ -243,7 +243,7 @@ export class Client {
     }
   }
 
-  // Any other request; repeats it while nobody answers.
+  // Any other request. One that only reads is repeated while nobody answers.
   async #request(method, path, fields = {}, signal) {
     const query = new URLSearchParams(apiFields(fields)).toString();
     const waits = fields.wait ?? 0;
@@ -254,7 +254,8 @@ export class Client {
       signal?.throwIfAborted();
       if (reply.isDone) return reply;
       const error = problemOf(reply);
-      if (!(error instanceof Unavailable || error instanceof TooMany) || now() >= end) throw error;
+      const mayGoOn = method === "GET" && (error instanceof Unavailable || error instanceof TooMany);
+      if (!mayGoOn || now() >= end) throw error;
       await pause(300, undefined, { signal });
     }
   }
@@ -276,6 +277,7 @@ export class Client {
       if (reply.isDone || !(problemOf(reply) instanceof Unavailable)) break;
       // Another lock may have gone on to the next URL.
       if (this.#current === asked) this.#current = (asked + 1) % this.#urls.length;
+      if (!token && method !== "GET") break; // a break that is repeated could end another's hold
     }
     return reply ?? { status: 0, document: { detail: "the request was cancelled" }, isDone: false };
   }

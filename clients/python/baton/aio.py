@@ -72,7 +72,7 @@ class AsyncClient:
         return (await self._run(core.inspect(self._config, name))).document
 
     async def break_lock(self, name: str) -> dict:
-        """Ends all holds of the name, whoever has them."""
+        """Ends all holds of the name, whoever has them. After an Unavailable, look before you repeat it."""
         return (await self._run(core.break_lock(self._config, name))).document
 
     async def events(self, name: str | None = None, *, prefix: str = "",

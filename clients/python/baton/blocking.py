@@ -84,7 +84,7 @@ class Client:
         return self._run(core.inspect(self._config, name)).document
 
     def break_lock(self, name: str) -> dict:
-        """Ends all holds of the name, whoever has them."""
+        """Ends all holds of the name, whoever has them. After an Unavailable, look before you repeat it."""
         return self._run(core.break_lock(self._config, name)).document
 
     def events(self, name: str | None = None, *, prefix: str = "", after: int | None = None) -> Iterator[dict]:

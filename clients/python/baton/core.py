@@ -131,6 +131,8 @@ class Config:
                 break
             if self.current == asked:  # another lock may have gone on to the next URL
                 self.current = (asked + 1) % len(self.urls)
+            if not token and method != "GET":
+                break  # a break that is repeated could end another's hold
         return reply
 
 
@@ -290,7 +292,7 @@ def release(config: Config, lease: Lease) -> Steps:
 
 
 def request(config: Config, method: str, path: str, *, waits=0.0, **fields) -> Steps:
-    """Any other request; repeats it while nobody answers."""
+    """Any other request. One that only reads is repeated while nobody answers."""
     fields = json_fields(fields)
     path += "?" + urlencode(fields) if fields else ""
     end = now() + waits + config.patience
@@ -299,7 +301,7 @@ def request(config: Config, method: str, path: str, *, waits=0.0, **fields) -> S
         if reply.is_done:
             return reply
         error = problem(reply.status, reply.document)
-        if not isinstance(error, (Unavailable, TooMany)) or now() >= end:
+        if method != "GET" or not isinstance(error, (Unavailable, TooMany)) or now() >= end:
             raise error
         yield Sleep(0.3)
 

@@ -106,7 +106,7 @@ public final class Client {
         return request("GET", Lease.path(name), 0);
     }
 
-    /** Ends all holds of the name, whoever has them. */
+    /** Ends all holds of the name, whoever has them. After a Problem.Unavailable, look before you repeat it. */
     public void breakLock(String name) throws InterruptedException {
         request("DELETE", Lease.path(name) + "?force=true", 0);
     }
@@ -226,7 +226,7 @@ public final class Client {
         }
     }
 
-    /** Any other request; repeats it while nobody answers. */
+    /** Any other request. One that only reads is repeated while nobody answers. */
     private Map<String, Object> request(String method, String path, long waits) throws InterruptedException {
         long begun = System.nanoTime();
         while (true) {
@@ -235,7 +235,8 @@ public final class Client {
                 return reply.document();
             }
             Problem problem = reply.problem();
-            boolean mayGoOn = problem instanceof Problem.Unavailable || problem instanceof Problem.TooMany;
+            boolean mayGoOn = method.equals("GET")
+                    && (problem instanceof Problem.Unavailable || problem instanceof Problem.TooMany);
             if (!mayGoOn || System.nanoTime() - begun > waits + patience) {
                 throw problem;
             }

@@ -58,6 +58,9 @@ final class Transport {
                 break;
             }
             current.compareAndSet(at, (at + 1) % urls.size());
+            if (token == null && !method.equals("GET")) {
+                break; // a break that is repeated could end another's hold
+            }
         }
         return reply;
     }
