@@ -36,8 +36,11 @@ type Client struct {
 	current atomic.Uint32 // the URL that answered last
 }
 
-// New makes a client with the usual patience.
+// New makes a client with the usual patience. Without a URL it asks http://127.0.0.1:7420.
 func New(urls ...string) *Client {
+	if len(urls) == 0 {
+		urls = []string{"http://127.0.0.1:7420"}
+	}
 	return &Client{URLs: urls, Timeout: 5 * time.Second, Portion: 25 * time.Second, Patience: 10 * time.Second,
 		HTTP: &http.Client{}}
 }

@@ -43,7 +43,7 @@ public final class Client {
         private HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
 
         private Builder(List<String> urls) {
-            this.urls = urls;
+            this.urls = urls.isEmpty() ? List.of("http://127.0.0.1:7420") : urls;
         }
 
         /** The API key. */
