@@ -122,7 +122,8 @@ export class Client {
       result = await body(lock);
     } catch (error) {
       await lock.release().catch(() => {});
-      throw error;
+      // A timer that the signal has ended says only that it was aborted.
+      throw lock.signal.aborted && error?.name === "AbortError" ? lock.signal.reason : error;
     }
     await lock.release();
     return result;
