@@ -134,7 +134,8 @@ func (c *Client) send(ctx context.Context, base string, request call) reply {
 	return replyOf(response.StatusCode, document)
 }
 
-// noRedirect takes a redirect for the answer: it would show the token of the lock to another host, and make a GET of a POST.
+// noRedirect takes a redirect for the answer: to follow it would show the token of the lock to another host, and make a
+// GET of a POST.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // replyOf reads an answer: a server of another kind may answer anything.
