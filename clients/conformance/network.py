@@ -1,4 +1,5 @@
 """What lies between the clients and haproxy: passes everything on, or loses it as a case wants."""
+import json
 import re
 import select
 import socket
@@ -20,12 +21,13 @@ class Network:
     def reset(self):
         with self.changed:
             self.mode, self.loses, self.cut_after, self.delay = "open", None, None, 0
-            self.counts = {}  # "passed PUT", "answered 503", "lost", "cuts", "refused": how often
+            self.answers = {}  # what a request gets in place of an answer of batond, by its method
+            self.counts = {}  # "passed PUT", "answered 503", "asked elsewhere", "lost", "cuts", "refused", "answers": how often
             self.changed.notify_all()
 
     def set_mode(self, mode):
         with self.changed:
-            self.mode = mode
+            self.mode, self.answers = mode, {}
             self.changed.notify_all()
 
     def count(self, what):
@@ -66,6 +68,8 @@ class Network:
                         return
                     if source is client:
                         method = self.look_at_request(data) or method
+                        if method in self.answers:
+                            return self.answer(client, *self.answers[method])
                         server.sendall(data)
                         continue
                     if self.takes_away(method):
@@ -78,8 +82,20 @@ class Network:
                 self.changed.wait_for(lambda: self.mode != "silent")
 
     def look_at_request(self, data):
-        match = re.match(rb"(POST|PUT|DELETE|GET) ", data)
+        match = re.match(rb"(POST|PUT|DELETE|GET) (\S+)", data)
+        if match and match[2] == b"/elsewhere":
+            self.count("asked elsewhere")
         return match and match[1].decode()
+
+    def answer(self, client, status, document):
+        """Every answer has a Location, which only a redirect gives a meaning."""
+        body = json.dumps(document).encode()
+        client.sendall(f"HTTP/1.1 {status} -\r\nContent-Length: {len(body)}\r\nLocation: /elsewhere\r\n"
+                       "Content-Type: application/json\r\nConnection: close\r\n\r\n".encode() + body)
+        self.count("answers")
+        client.shutdown(socket.SHUT_WR)
+        while client.recv(65536):
+            pass  # the rest of the request: a reset could overtake the answer
 
     def takes_away(self, method):
         with self.changed:

@@ -145,6 +145,8 @@ class Case:
             return self.open(actor, argument["open"])
         if "watch" in argument:
             return actor.tell(do="watch", name=self.name(argument["watch"]), count=argument["count"])
+        if "break" in argument:
+            return actor.tell(do="break", name=self.name(argument["break"]))
         fields = dict(argument)
         names = fields.pop("hold")
         names = [self.name(name) for name in ([names] if isinstance(names, str) else names)]
@@ -211,8 +213,11 @@ class Case:
             network.loses = value
         elif what in ("cut_after", "delay"):
             setattr(network, what, milliseconds(value) / 1000)
+        elif what == "answer":
+            network.answers = {value: (argument["status"], argument["body"])}
         elif "at_most" in argument:
-            assert network.counts[f"{what} {value}"] <= argument["at_most"], f"not so: {argument}, but {network.counts}"
+            seen = network.counts.get(f"{what} {value}", 0)
+            assert seen <= argument["at_most"], f"not so: {argument}, but {network.counts}"
         else:  # wait for something
             key = f"{what} {value}" if what in ("passed", "answered") else what
             goal = times[0][1] if times else 1 if what in ("passed", "answered") else value

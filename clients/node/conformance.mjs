@@ -10,6 +10,10 @@ function report(saw, fields) {
   console.log(JSON.stringify({ saw, at: time(), ...fields }));
 }
 
+function refuse(problem) {
+  report("refused", { error: problem.name, code: problem.code, holder: problem.holders?.[0]?.owner ?? null });
+}
+
 let client, over, cancels;
 
 async function hold({ names, wait_ms: wait, checks, fields }) {
@@ -38,7 +42,7 @@ async function hold({ names, wait_ms: wait, checks, fields }) {
       const code = ["not_held", "max_held"].find((word) => error.message.includes(word)) ?? "";
       report("ended", { why: "lost", last_act: lastAct, at: ended, code });
     } else if (error instanceof Problem) {
-      report("refused", { error: error.name, code: error.code, holder: error.holders?.[0]?.owner ?? null });
+      refuse(error);
     } else {
       report("cancelled", { error: String(error) });
     }
@@ -73,6 +77,9 @@ const COMMANDS = {
     cancels.abort();
   },
   watch,
+  break({ name }) {
+    client.breakLock(name).then(() => report("broken")).catch(refuse);
+  },
 };
 
 for await (const line of createInterface({ input: process.stdin })) {

@@ -53,6 +53,12 @@ class Blocking:
                     self.over.set()
                 case "watch":
                     threading.Thread(target=self.watch, args=(command,), daemon=True).start()
+                case "break":
+                    try:
+                        self.client.break_lock(command["name"])
+                        report("broken")
+                    except baton.BatonError as error:
+                        report_refusal(error)
 
     def hold(self, command):
         last_act = over = 0.0
@@ -101,6 +107,12 @@ class Asyncio:
                     self.task.cancel()
                 case "watch":
                     tasks.add(asyncio.create_task(self.watch(command)))
+                case "break":
+                    try:
+                        await self.client.break_lock(command["name"])
+                        report("broken")
+                    except baton.BatonError as error:
+                        report_refusal(error)
 
     async def hold(self, command):
         last_act = over = 0.0

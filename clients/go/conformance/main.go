@@ -96,21 +96,25 @@ func hold(ctx context.Context, client *baton.Client, c command, over <-chan stru
 		report("ended", map[string]any{"why": "released", "last_act": lastAct})
 	case errors.Is(err, baton.ErrLost):
 		code := ""
-		for _, word := range []string{"not_held", "max_held"} {
+		for _, word := range []string{"max_held", "not_held"} { // an error of not_held may speak of max_held
 			if strings.Contains(err.Error(), word) {
 				code = word
 			}
 		}
 		report("ended", map[string]any{"why": "lost", "last_act": lastAct, "at": ended, "code": code})
 	case errors.As(err, &problem):
-		fields := map[string]any{"error": problem.Kind(), "code": problem.Code}
-		if len(problem.Holders) > 0 {
-			fields["holder"] = problem.Holders[0].Owner
-		}
-		report("refused", fields)
+		refuse(problem)
 	default:
 		report("cancelled", map[string]any{"error": err.Error()})
 	}
+}
+
+func refuse(problem *baton.Problem) {
+	fields := map[string]any{"error": problem.Kind(), "code": problem.Code}
+	if len(problem.Holders) > 0 {
+		fields["holder"] = problem.Holders[0].Owner
+	}
+	report("refused", fields)
 }
 
 func watch(client *baton.Client, c command) {
@@ -144,6 +148,13 @@ func main() {
 			cancel()
 		case "watch":
 			go watch(client, c)
+		case "break":
+			var problem *baton.Problem
+			if err := client.Break(context.Background(), c.Name); errors.As(err, &problem) {
+				refuse(problem)
+			} else {
+				report("broken", map[string]any{})
+			}
 		}
 	}
 }

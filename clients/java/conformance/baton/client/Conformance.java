@@ -101,6 +101,17 @@ public final class Conformance {
         }
     }
 
+    private void breakLock(String name) {
+        try {
+            client.breakLock(name);
+            report("broken", Map.of());
+        } catch (Problem problem) {
+            report("refused", refusal(problem));
+        } catch (InterruptedException error) {
+            report("cancelled", Map.of());
+        }
+    }
+
     private static Thread start(Runnable task) {
         Thread thread = new Thread(task);
         thread.setDaemon(true);
@@ -129,6 +140,7 @@ public final class Conformance {
             }
             case "release" -> over.countDown();
             case "cancel" -> holder.interrupt();
+            case "break" -> breakLock((String) command.get("name"));
             default -> start(() -> watch(command));
         }
     }

@@ -70,7 +70,7 @@ public final class Client {
             return this;
         }
 
-        /** For certificates, for example. Let it use HTTP/1.1. */
+        /** For certificates, for example. Let it use HTTP/1.1, and follow no redirect, as is the default. */
         public Builder http(HttpClient client) {
             http = client;
             return this;
