@@ -145,9 +145,22 @@ func replyOf(status int, document []byte) reply {
 	}
 	problem := problemOf(status, document)
 	if problem == nil {
-		problem = noAnswer(status, fmt.Sprintf("the answer (%d) is not one of batond", status))
+		problem = ofAnother(status)
 	}
 	return reply{document: document, problem: problem}
+}
+
+func ofAnother(status int) *Problem {
+	return noAnswer(status, fmt.Sprintf("the answer (%d) is not one of batond", status))
+}
+
+// take is one request that takes the lock or renews it.
+func (c *Client) take(ctx context.Context, l *lease, method string, body map[string]any, timeout time.Duration) reply {
+	answer := c.ask(ctx, call{method, l.path, l.token, body, timeout})
+	if answer.problem == nil && !l.count(answer.document, answer.sent) {
+		answer.problem = ofAnother(200)
+	}
+	return answer
 }
 
 // acquire takes the lock, in as many requests as it needs: all have one token, and so one place in the queue.
@@ -163,15 +176,12 @@ func (c *Client) acquire(ctx context.Context, l *lease, wait time.Duration, fiel
 		if granted || waits < time.Millisecond {
 			waits = 0
 		}
-		answer := c.ask(ctx, call{"POST", l.path, l.token, acquireBody(l, fields, waits), waits + c.Timeout})
+		answer := c.take(ctx, l, "POST", acquireBody(l, fields, waits), waits+c.Timeout)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		problem := answer.problem
 		if problem == nil {
-			if err := l.count(answer.document, answer.sent); err != nil {
-				return err
-			}
 			// A wait counts as time on the way. The same request again, without one, says what is left.
 			left, _, ttl := l.left()
 			if left > ttl/2 || (granted && left > 0) {
@@ -239,18 +249,14 @@ func (c *Client) keep(ctx context.Context, l *lease) bool {
 			continue
 		}
 		untilEnd, cancel := context.WithTimeout(ctx, left) // for all URLs together
-		answer := c.ask(untilEnd, call{"PUT", l.path, l.token, l.body, least(c.Timeout, ttl/4)})
+		answer := c.take(untilEnd, l, "PUT", l.body, least(c.Timeout, ttl/4))
 		cancel()
 		if ctx.Err() != nil {
 			return false
 		}
-		if answer.problem == nil {
-			if err := l.count(answer.document, answer.sent); err == nil {
-				continue
-			}
-			answer.problem = noAnswer(0, "the answer is not one of batond")
+		if answer.problem != nil {
+			l.refuse(answer.problem)
 		}
-		l.refuse(answer.problem)
 	}
 }
 

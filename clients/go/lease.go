@@ -53,14 +53,15 @@ func newLease(names []string) (*lease, error) {
 func lockPath(name string) string { return "/locks/" + url.PathEscape(name) }
 
 // count counts from when the request was sent: it may have been on its way for any part of the time since. A
-// hundredth is for clocks that differ, the rest for a program that is slow to stop.
-func (l *lease) count(document []byte, sent time.Time) error {
+// hundredth is for clocks that differ, the rest for a program that is slow to stop. It is false if the answer is not one
+// of batond.
+func (l *lease) count(document []byte, sent time.Time) bool {
 	var answer struct {
 		hold
 		Locks []hold `json:"locks"`
 	}
-	if err := json.Unmarshal(document, &answer); err != nil {
-		return err
+	if json.Unmarshal(document, &answer) != nil {
+		return false
 	}
 	holds := answer.Locks
 	if len(holds) == 0 {
@@ -72,13 +73,16 @@ func (l *lease) count(document []byte, sent time.Time) error {
 			shortest = h.TTLMS
 		}
 	}
+	if shortest <= 0 {
+		return false
+	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.holds, l.ttl = holds, time.Duration(shortest)*time.Millisecond
 	l.expires = sent.Add(l.ttl*99/100 - least(l.ttl/10, time.Second))
 	l.renewAt = sent.Add(l.ttl / 3)
 	l.why = late
-	return nil
+	return true
 }
 
 // left is how long to count on it, until when to wait before the next renewal, and the TTL.

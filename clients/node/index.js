@@ -26,7 +26,12 @@ function replyOf(status, text) {
     document = null;
   }
   const isDone = status >= 200 && status < 300;
-  if (document && typeof document === "object" && (isDone || "code" in document)) return { status, document, isDone };
+  if (document && typeof document === "object" && (isDone || typeof document.code === "string"))
+    return { status, document, isDone };
+  return ofAnother(status);
+}
+
+function ofAnother(status) {
   const detail = `the answer (${status}) is not one of batond`;
   return { status: AWAY.has(status) ? status : 0, document: { detail }, isDone: false };
 }
@@ -177,11 +182,10 @@ export class Client {
         if (lease.names.length === 1 && !("keep" in body)) body.keep_ms ??= KEEP;
       }
       const timeout = waits + this.#options.timeout;
-      const reply = await this.#ask("POST", lease.path, { token: lease.token, body, timeout, signal });
+      const reply = await this.#take(lease, "POST", { body, timeout, signal });
       signal?.throwIfAborted();
       let error;
       if (reply.isDone) {
-        lease.count(reply);
         // A wait counts as time on the way. The same request again, without one, says what is left.
         if (lease.left > lease.ttl / 2 || (isGranted && lease.left > 0)) return;
         error = problemOf({ status: 0, document: { detail: "the answers come too late for this TTL" } });
@@ -204,6 +208,12 @@ export class Client {
     }
   }
 
+  // One request that takes the lock or renews it.
+  async #take(lease, method, options) {
+    const reply = await this.#ask(method, lease.path, { token: lease.token, ...options });
+    return !reply.isDone || lease.count(reply) ? reply : ofAnother(reply.status);
+  }
+
   /** Renews the lease for as long as it can. For Lock. */
   async _keep(lease, over) {
     while (lease.left > 0 && !over.aborted) {
@@ -213,12 +223,9 @@ export class Client {
         continue;
       }
       const timeout = Math.min(this.#options.timeout, lease.ttl / 4);
-      const { token, body, expires: end } = lease;
-      const reply = await this.#ask("PUT", lease.path, { token, body, timeout, end, signal: over });
-      if (reply.isDone) {
-        lease.count(reply);
-        continue;
-      }
+      const { body, expires: end } = lease;
+      const reply = await this.#take(lease, "PUT", { body, timeout, end, signal: over });
+      if (reply.isDone) continue;
       const error = problemOf(reply);
       lease.why = error.message;
       if (error instanceof NotHeld) {

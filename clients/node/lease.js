@@ -26,6 +26,8 @@ export function apiFields(fields) {
   );
 }
 
+const holdsOf = (document) => (Array.isArray(document.locks) ? document.locks : [document]);
+
 export class Lease {
   constructor(names, fields) {
     this.names = names;
@@ -41,7 +43,7 @@ export class Lease {
   }
 
   get holds() {
-    return this.document.locks ?? [this.document];
+    return holdsOf(this.document);
   }
 
   get left() {
@@ -49,12 +51,15 @@ export class Lease {
   }
 
   // From when the request was sent: it may have been on its way for any part of the time since. A hundredth is for
-  // clocks that differ, the rest for a program that is slow to stop.
+  // clocks that differ, the rest for a program that is slow to stop. False if the answer is not one of batond.
   count(reply) {
+    const ttls = holdsOf(reply.document).map((hold) => hold?.ttl_ms);
+    if (!ttls.length || !ttls.every(Number.isFinite)) return false;
     this.document = reply.document;
-    this.ttl = Math.min(...this.holds.map((hold) => hold.ttl_ms));
+    this.ttl = Math.min(...ttls);
     this.expires = reply.sent + this.ttl * 0.99 - Math.min(this.ttl / 10, 1000);
     this.renewAt = reply.sent + this.ttl / 3;
     this.why = LATE;
+    return true;
   }
 }

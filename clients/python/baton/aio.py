@@ -49,7 +49,7 @@ class AsyncLock(core.Hold):
         try:
             await self._client._run(core.keep(self._client._config, self._lease))
         except Exception as error:  # pylint: disable=broad-except
-            # Such as the answer of another server. Whatever ends the renewals, the block must learn of it.
+            # Whatever ends the renewals, the block must learn of it.
             self._lease.why, self._lease.expires = repr(error), -math.inf
         self._has_cancelled = True
         self._task.cancel()
@@ -101,7 +101,7 @@ class AsyncClient:
         try:
             async with asyncio.timeout(step.timeout):
                 return await self._exchange(step)
-        except (OSError, EOFError, ValueError, TimeoutError) as error:
+        except (OSError, EOFError, ValueError, IndexError, asyncio.LimitOverrunError) as error:
             return core.Reply(0, {"detail": f"{step.url}: {error or type(error).__name__}"})
 
     async def _exchange(self, step: core.Send) -> core.Reply:

@@ -42,6 +42,10 @@ def path_of(name: str) -> str:
     return "/locks/" + quote(name, safe="")
 
 
+def holds_of(document: dict) -> list[dict]:
+    return document.get("locks") or [document]
+
+
 def json_fields(fields: dict) -> dict:
     """Fields of a request. Durations that are numbers become milliseconds; all others stay as they are."""
     durations = ("ttl", "wait", "keep", "at_least", "max_held")
@@ -80,8 +84,12 @@ class Reply:
             document = json.loads(body)
         except ValueError:
             document = None
-        if isinstance(document, dict) and (200 <= status < 300 or "code" in document):
+        if isinstance(document, dict) and (200 <= status < 300 or isinstance(document.get("code"), str)):
             return Reply(status, document)
+        return Reply.of_another(status)
+
+    @staticmethod
+    def of_another(status: int) -> "Reply":
         away = status if status in (502, 503, 504) else 0
         return Reply(away, {"detail": f"the answer ({status}) is not one of batond"})
 
@@ -158,20 +166,25 @@ class Lease:
 
     @property
     def holds(self) -> list[dict]:
-        return self.document.get("locks") or [self.document]
+        return holds_of(self.document)
 
     @property
     def left(self) -> float:
         return self.expires - now()
 
-    def count(self, reply: Reply):
+    def count(self, reply: Reply) -> bool:
         """From when the request was sent: it may have been on its way for any part of the time since. A
-        hundredth is for clocks that differ, the rest for a program that is slow to stop."""
-        self.document = reply.document
-        self.ttl = min(hold["ttl_ms"] for hold in self.holds) / 1000
+        hundredth is for clocks that differ, the rest for a program that is slow to stop. False if the answer is not
+        one of batond."""
+        try:
+            ttl = min(hold["ttl_ms"] for hold in holds_of(reply.document)) / 1000
+        except (KeyError, TypeError):
+            return False
+        self.document, self.ttl = reply.document, ttl
         self.expires = reply.sent + self.ttl * 0.99 - min(self.ttl / 10, 1.0)
         self.renew_at = reply.sent + self.ttl / 3
         self.why = LATE
+        return True
 
 
 class Hold:
@@ -222,6 +235,12 @@ class Hold:
         return LockLost(f"{', '.join(self.names)}: {'it was released' if self._is_released else self._lease.why}")
 
 
+def take(config: Config, lease: Lease, method: str, **options) -> Steps:
+    """One request that takes the lock or renews it."""
+    reply = yield from config.ask(method, lease.path, token=lease.token, **options)
+    return reply if not reply.is_done or lease.count(reply) else Reply.of_another(reply.status)
+
+
 def acquire(config: Config, lease: Lease, wait: float) -> Steps:
     """Takes the lock, in as many requests as it needs: all have one token, and so one place in the queue."""
     begun = now()
@@ -235,9 +254,8 @@ def acquire(config: Config, lease: Lease, wait: float) -> Steps:
             body["wait_ms"] = round(waits * 1000)
             if len(lease.names) == 1 and "keep" not in body:
                 body.setdefault("keep_ms", KEEP_MS)
-        reply = yield from config.ask("POST", lease.path, token=lease.token, body=body, timeout=waits + config.timeout)
+        reply = yield from take(config, lease, "POST", body=body, timeout=waits + config.timeout)
         if reply.is_done:
-            lease.count(reply)
             # A wait counts as time on the way. The same request again, without one, says what is left.
             if lease.left > lease.ttl / 2 or (is_granted and lease.left > 0):
                 return reply
@@ -265,10 +283,8 @@ def keep(config: Config, lease: Lease) -> Generator[Send | Sleep, Reply | None, 
             yield Sleep(pause)
             continue
         timeout = min(config.timeout, lease.ttl / 4)
-        reply = yield from config.ask("PUT", lease.path, token=lease.token, body=lease.body, timeout=timeout,
-                                      end=lease.expires)
+        reply = yield from take(config, lease, "PUT", body=lease.body, timeout=timeout, end=lease.expires)
         if reply.is_done:
-            lease.count(reply)
             continue
         error = problem(reply.status, reply.document)
         if isinstance(error, NotHeld):

@@ -135,11 +135,10 @@ public final class Client {
             long leftOfWait = wait - (System.nanoTime() - begun);
             boolean isLast = leftOfWait <= part;
             long waits = isGranted ? 0 : Math.max(0, Math.min(part, leftOfWait));
-            Reply reply = transport.ask("POST", lease.path, lease.token, acquireBody(lease, fields, waits), waits + timeout);
+            Reply reply = take(lease, "POST", acquireBody(lease, fields, waits), waits + timeout, Long.MAX_VALUE);
             isGranted = reply.isDone();
             if (isGranted) {
                 boolean isRepeated = waits == 0;
-                lease.count(reply);
                 // A wait counts as time on the way. The same request again, without one, says what is left.
                 if (lease.left() > lease.ttl() / 2 || (isRepeated && lease.left() > 0)) {
                     return;
@@ -188,18 +187,18 @@ public final class Client {
                 sleep(Math.min(lease.untilRenewal(), left));
                 continue;
             }
-            long limit = Math.min(timeout, lease.ttl() / 4);
-            try {
-                Reply reply = transport.ask("PUT", lease.path, lease.token, lease.body, limit, left);
-                if (reply.isDone()) {
-                    lease.count(reply);
-                } else {
-                    lease.refuse(reply.problem());
-                }
-            } catch (RuntimeException error) { // such as the answer of another server
-                lease.refuse(Reply.none(error.toString(), 0).problem());
+            Reply reply = take(lease, "PUT", lease.body, Math.min(timeout, lease.ttl() / 4), left);
+            if (!reply.isDone()) {
+                lease.refuse(reply.problem());
             }
         }
+    }
+
+    /** One request that takes the lock or renews it. */
+    private Reply take(Lease lease, String method, Map<String, Object> body, long timeout, long limit)
+            throws InterruptedException {
+        Reply reply = transport.ask(method, lease.path, lease.token, body, timeout, limit);
+        return !reply.isDone() || lease.count(reply) ? reply : Reply.ofAnother(reply.status(), reply.sent());
     }
 
     /** Ends the hold, or the wait, even of a thread that is interrupted. If nobody answers, its TTL ends it. */

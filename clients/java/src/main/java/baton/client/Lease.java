@@ -39,18 +39,25 @@ final class Lease {
 
     /**
      * From when the request was sent: it may have been on its way for any part of the time since. A hundredth is for
-     * clocks that differ, the rest for a program that is slow to stop.
+     * clocks that differ, the rest for a program that is slow to stop. False if the answer is not one of batond.
      */
     @SuppressWarnings("unchecked")
-    synchronized void count(Reply reply) {
-        Object locks = reply.document().get("locks");
-        List<Map<String, Object>> all = locks == null ? List.of(reply.document()) : (List<Map<String, Object>>) locks;
-        ttl = all.stream().mapToLong(hold -> (Long) hold.get("ttl_ms")).min().orElse(0) * 1_000_000;
-        holds = all;
+    synchronized boolean count(Reply reply) {
+        List<?> all = reply.document().get("locks") instanceof List<?> locks ? locks : List.of(reply.document());
+        if (all.isEmpty() || !all.stream().allMatch(Lease::isHold)) {
+            return false;
+        }
+        holds = (List<Map<String, Object>>) all;
+        ttl = holds.stream().mapToLong(hold -> (Long) hold.get("ttl_ms")).min().orElseThrow() * 1_000_000;
         expires = reply.sent() + ttl / 100 * 99 - Math.min(ttl / 10, SECOND);
         renewAt = reply.sent() + ttl / 3;
         lives = true;
         why = LATE;
+        return true;
+    }
+
+    private static boolean isHold(Object document) {
+        return document instanceof Map<?, ?> hold && hold.get("ttl_ms") instanceof Long;
     }
 
     synchronized List<Map<String, Object>> holds() {

@@ -20,12 +20,16 @@ record Reply(int status, Map<String, Object> document, long sent) {
     @SuppressWarnings("unchecked")
     static Reply of(int status, String body, long sent) {
         try {
-            if (Json.read(body) instanceof Map<?, ?> map && (status < 300 || map.containsKey("code"))) {
+            if (Json.read(body) instanceof Map<?, ?> map && (status < 300 || map.get("code") instanceof String)) {
                 return new Reply(status, (Map<String, Object>) map, sent);
             }
         } catch (IllegalArgumentException error) {
             // As for a document that is none of batond's.
         }
+        return ofAnother(status, sent);
+    }
+
+    static Reply ofAnother(int status, long sent) {
         int away = status >= 502 && status <= 504 ? status : 0;
         return new Reply(away, Map.of("detail", "the answer (" + status + ") is not one of batond"), sent);
     }

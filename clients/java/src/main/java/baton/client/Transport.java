@@ -1,6 +1,5 @@
 package baton.client;
 
-import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -86,10 +85,7 @@ final class Transport {
         } catch (TimeoutException error) {
             return Reply.none(url + ": no answer in time", sent);
         } catch (ExecutionException error) {
-            if (error.getCause() instanceof IOException) {
-                return Reply.none(url + ": " + error.getCause(), sent);
-            }
-            throw new IllegalStateException(error.getCause());
+            return Reply.none(url + ": " + error.getCause(), sent);
         } finally {
             answer.cancel(true);
         }
