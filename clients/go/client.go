@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -190,8 +188,8 @@ func (c *Client) acquire(ctx context.Context, l *lease, wait time.Duration, fiel
 			problem = noAnswer(0, "the answers come too late for this TTL")
 		}
 		granted = answer.problem == nil
-		if problem.Status == 400 && strings.HasPrefix(problem.Parameter, "wait") && portion/2 >= shortestPortion {
-			portion /= 2 // the max-wait of batond is shorter
+		if problem.tooLong(portion) {
+			portion /= 2
 			continue
 		}
 		trouble := problem.Is(ErrUnavailable) && !problem.Is(ErrQuarantined)
@@ -319,16 +317,4 @@ func (c *Client) Inspect(ctx context.Context, name string) (State, error) {
 // Break ends all holds of the name, whoever has them. After an ErrUnavailable, look before you repeat it.
 func (c *Client) Break(ctx context.Context, name string) error {
 	return c.request(ctx, "DELETE", lockPath(name)+"?force=true", 0, &State{})
-}
-
-// watchPath asks for the next change.
-func (c *Client) watchPath(path string, prefix string, after int64) string {
-	query := url.Values{"wait_ms": {strconv.FormatInt(c.Portion.Milliseconds(), 10)}}
-	if prefix != "" {
-		query.Set("prefix", prefix)
-	}
-	if after >= 0 {
-		query.Set("after", strconv.FormatInt(after, 10))
-	}
-	return path + "?" + query.Encode()
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -93,6 +94,11 @@ func (p *Problem) Is(target error) bool {
 		}
 	}
 	return false
+}
+
+// tooLong is whether batond has refused the wait, since its max-wait is shorter, and takes half of it.
+func (p *Problem) tooLong(portion time.Duration) bool {
+	return p.Status == 400 && strings.HasPrefix(p.Parameter, "wait") && portion/2 >= shortestPortion
 }
 
 func (p *Problem) retryAfter() time.Duration { return time.Duration(p.RetryAfterMS) * time.Millisecond }

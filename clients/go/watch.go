@@ -1,6 +1,12 @@
 package baton
 
-import "context"
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strconv"
+	"time"
+)
 
 // Holder is one hold of a lock, as others see it.
 type Holder struct {
@@ -40,6 +46,7 @@ type watched struct {
 type Watch struct {
 	client       *Client
 	path, prefix string
+	portion      time.Duration
 	after        int64
 	last         watched
 	err          error
@@ -47,20 +54,25 @@ type Watch struct {
 
 // Watch shows the lock as it is, and whenever it changes.
 func (c *Client) Watch(name string) *Watch {
-	return &Watch{client: c, path: lockPath(name) + "/events", after: -1}
+	return &Watch{client: c, path: lockPath(name) + "/events", portion: c.Portion, after: -1}
 }
 
 // WatchPrefix shows what is held under a prefix, and what changes there.
 func (c *Client) WatchPrefix(prefix string) *Watch {
-	return &Watch{client: c, path: "/events", prefix: prefix, after: -1}
+	return &Watch{client: c, path: "/events", prefix: prefix, portion: c.Portion, after: -1}
 }
 
 // Next waits for the next change. It is false after an error, and when ctx has ended.
 func (w *Watch) Next(ctx context.Context) bool {
 	for {
 		w.last = watched{}
-		path := w.client.watchPath(w.path, w.prefix, w.after)
-		if w.err = w.client.request(ctx, "GET", path, w.client.Portion, &w.last); w.err != nil {
+		w.err = w.client.request(ctx, "GET", w.next(), w.portion, &w.last)
+		var problem *Problem
+		if errors.As(w.err, &problem) && problem.tooLong(w.portion) {
+			w.portion /= 2
+			continue
+		}
+		if w.err != nil {
 			return false
 		}
 		w.after = w.last.Version
@@ -68,6 +80,18 @@ func (w *Watch) Next(ctx context.Context) bool {
 			return true
 		}
 	}
+}
+
+// next is the path that asks for the next change.
+func (w *Watch) next() string {
+	query := url.Values{"wait_ms": {strconv.FormatInt(w.portion.Milliseconds(), 10)}}
+	if w.prefix != "" {
+		query.Set("prefix", w.prefix)
+	}
+	if w.after >= 0 {
+		query.Set("after", strconv.FormatInt(w.after, 10))
+	}
+	return w.path + "?" + query.Encode()
 }
 
 // State is the lock of Watch.

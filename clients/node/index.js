@@ -1,6 +1,6 @@
 // index.js: a client of Baton. It renews locks by itself, and their blocks end before they do.
 import { setTimeout as pause } from "node:timers/promises";
-import { LockLost, MaxHeld, NotHeld, Quarantined, TooMany, Unavailable, WaitTimeout, problemOf } from "./errors.js";
+import { Invalid, LockLost, MaxHeld, NotHeld, Quarantined, TooMany, Unavailable, WaitTimeout, problemOf } from "./errors.js";
 import { LATE, Lease, apiFields, milliseconds, now } from "./lease.js";
 
 export * from "./errors.js";
@@ -34,6 +34,12 @@ function replyOf(status, text) {
 function ofAnother(status) {
   const detail = `the answer (${status}) is not one of batond`;
   return { status: AWAY.has(status) ? status : 0, document: { detail }, isDone: false };
+}
+
+// Whether batond has refused the wait, since its max-wait is shorter, and takes half of it.
+function isTooLong(portion, error) {
+  const isRefused = error instanceof Invalid && error.document.parameter?.startsWith("wait");
+  return isRefused && portion / 2 >= SHORTEST_PORTION;
 }
 
 /** A lock that is held. It ends by `release`, or with `await using`. */
@@ -158,9 +164,16 @@ export class Client {
   /** Yields the lock as it is, and whenever it changes; with a prefix in place of a name, what changes under it. */
   async *events(name, { prefix, after, signal } = {}) {
     const path = name === undefined || name === null ? "/events" : `/locks/${encodeURIComponent(name)}/events`;
+    let { portion: wait } = this.#options;
     for (;;) {
-      const wait = this.#options.portion;
-      const { document } = await this.#request("GET", path, { wait, prefix, after }, signal);
+      let document;
+      try {
+        ({ document } = await this.#request("GET", path, { wait, prefix, after }, signal));
+      } catch (error) {
+        if (!isTooLong(wait, error)) throw error;
+        wait /= 2;
+        continue;
+      }
       after = document.version;
       if (document.changed) yield document;
     }
@@ -193,8 +206,8 @@ export class Client {
         error = problemOf(reply);
       }
       isGranted = reply.isDone;
-      if (error.status === 400 && error.document.parameter?.startsWith("wait") && portion / 2 >= SHORTEST_PORTION) {
-        portion /= 2; // the max-wait of batond is shorter
+      if (isTooLong(portion, error)) {
+        portion /= 2;
         continue;
       }
       const isTrouble = error instanceof Unavailable && !(error instanceof Quarantined);

@@ -78,11 +78,9 @@ class AsyncClient:
     async def events(self, name: str | None = None, *, prefix: str = "",
                      after: int | None = None) -> AsyncIterator[dict]:
         """Yields the lock as it is, and whenever it changes; without a name, what changes under a prefix."""
+        changes = core.Changes(self._config, name, prefix, after)
         while True:
-            document = (await self._run(core.next_change(self._config, name, prefix, after))).document
-            after = document["version"]
-            if document["changed"]:
-                yield document
+            yield await self._run(changes.next())
 
     async def _run(self, steps):
         answer = None

@@ -89,11 +89,9 @@ class Client:
 
     def events(self, name: str | None = None, *, prefix: str = "", after: int | None = None) -> Iterator[dict]:
         """Yields the lock as it is, and whenever it changes; without a name, what changes under a prefix."""
+        changes = core.Changes(self._config, name, prefix, after)
         while True:
-            document = self._run(core.next_change(self._config, name, prefix, after)).document
-            after = document["version"]
-            if document["changed"]:
-                yield document
+            yield self._run(changes.next())
 
     def _run(self, steps, over: threading.Event | None = None):
         """Does what the steps say, until they return, or `over` is set."""

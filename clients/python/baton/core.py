@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
-from .errors import LockLost, MaxHeld, NotHeld, Problem, Quarantined, TooMany, Unavailable, WaitTimeout, problem
+from .errors import (Invalid, LockLost, MaxHeld, NotHeld, Problem, Quarantined, TooMany, Unavailable, WaitTimeout,
+                     problem)
 
 LATE = "no batond has renewed the lock in time"
 KEEP_MS = 10_000  # for the place in the queue between two requests
@@ -263,9 +264,8 @@ def acquire(config: Config, lease: Lease, wait: float) -> Steps:
             error: Problem = problem(0, {"detail": "the answers come too late for this TTL"})
         else:
             error, is_granted = problem(reply.status, reply.document), False
-        if reply.status == 400 and reply.document.get("parameter", "").startswith("wait") and \
-                portion / 2 >= SHORTEST_PORTION:
-            portion /= 2  # the max-wait of batond is shorter
+        if is_too_long(portion, error):
+            portion /= 2
             continue
         is_in_trouble = is_granted or (isinstance(error, Unavailable) and not isinstance(error, Quarantined))
         end = end_of_trouble if is_in_trouble else end_of_wait
@@ -274,6 +274,12 @@ def acquire(config: Config, lease: Lease, wait: float) -> Steps:
             raise error
         if not is_granted and not isinstance(error, WaitTimeout):
             yield Sleep(max(0.0, min(error.retry_after or 0.3, 1.0, end - now())))
+
+
+def is_too_long(portion: float, error: Problem) -> bool:
+    """Whether batond has refused the wait, since its max-wait is shorter, and takes half of it."""
+    is_refused = isinstance(error, Invalid) and error.document.get("parameter", "").startswith("wait")
+    return is_refused and portion / 2 >= SHORTEST_PORTION
 
 
 def keep(config: Config, lease: Lease) -> Generator[Send | Sleep, Reply | None, None]:
@@ -330,8 +336,24 @@ def break_lock(config: Config, name: str) -> Steps:
     return request(config, "DELETE", path_of(name), force="true")
 
 
-def next_change(config: Config, name: str | None, prefix: str, after: int | None) -> Steps:
-    """Waits for a change after a version."""
-    if name is None:
-        return request(config, "GET", "/events", waits=config.portion, wait=config.portion, prefix=prefix, after=after)
-    return request(config, "GET", path_of(name) + "/events", waits=config.portion, wait=config.portion, after=after)
+class Changes:
+    """Waits for changes of one lock, or of all under a prefix."""
+
+    def __init__(self, config: Config, name: str | None, prefix: str, after: int | None):
+        self.config, self.portion, self.after = config, config.portion, after
+        self.path = "/events" if name is None else path_of(name) + "/events"
+        self.prefix = prefix if name is None else None
+
+    def next(self) -> Generator[Send | Sleep, Reply | None, dict]:
+        while True:
+            try:
+                reply = yield from request(self.config, "GET", self.path, waits=self.portion, wait=self.portion,
+                                           prefix=self.prefix, after=self.after)
+            except Invalid as error:
+                if not is_too_long(self.portion, error):
+                    raise
+                self.portion /= 2
+                continue
+            self.after = reply.document["version"]
+            if reply.document["changed"]:
+                return reply.document

@@ -113,17 +113,17 @@ public final class Client {
 
     /** The lock as it is, and then whenever it changes: next() waits. */
     public Iterator<Map<String, Object>> events(String name) {
-        return new Events(this, Lease.path(name) + "/events?wait_ms=" + portion / 1_000_000);
+        return new Events(this, Lease.path(name) + "/events?", portion);
     }
 
     /** What is held under a prefix, and then what changes there, as GET /events shows it: next() waits. */
     public Iterator<Map<String, Object>> eventsUnder(String prefix) {
         String encoded = Lease.path(prefix).substring("/locks/".length());
-        return new Events(this, "/events?prefix=" + encoded + "&wait_ms=" + portion / 1_000_000);
+        return new Events(this, "/events?prefix=" + encoded + "&", portion);
     }
 
-    Map<String, Object> nextChange(String path) throws InterruptedException {
-        return request("GET", path, portion);
+    Map<String, Object> nextChange(String path, long waits) throws InterruptedException {
+        return request("GET", path, waits);
     }
 
     /** In as many requests as it needs: all have one token, and so one place in the queue. */
@@ -145,9 +145,8 @@ public final class Client {
                 }
             }
             Problem problem = isGranted ? Reply.none("the answers come too late for this TTL", 0).problem() : reply.problem();
-            if (problem.status() == 400 && String.valueOf(problem.document().get("parameter")).startsWith("wait")
-                    && part / 2 >= SHORTEST_PORTION) {
-                part /= 2; // the max-wait of batond is shorter
+            if (isTooLong(part, problem)) {
+                part /= 2;
                 continue;
             }
             long end = begun + (isTrouble(problem) ? Math.max(wait, patience) : wait);
@@ -162,6 +161,12 @@ public final class Client {
                 sleep(Math.min(Math.min(pause, SHORTEST_PORTION), end - System.nanoTime()));
             }
         }
+    }
+
+    /** Whether batond has refused the wait, since its max-wait is shorter, and takes half of it. */
+    static boolean isTooLong(long part, Problem problem) {
+        return problem.status() == 400 && String.valueOf(problem.document().get("parameter")).startsWith("wait")
+                && part / 2 >= SHORTEST_PORTION;
     }
 
     private static boolean isTrouble(Problem problem) {

@@ -8,10 +8,13 @@ final class Events implements Iterator<Map<String, Object>> {
     private final Client client;
     private final String path;
     private String after = "";
+    private long part; // how long one request waits
 
-    Events(Client client, String path) {
+    /** The path ends in ? or &. */
+    Events(Client client, String path, long part) {
         this.client = client;
         this.path = path;
+        this.part = part;
     }
 
     @Override
@@ -23,11 +26,16 @@ final class Events implements Iterator<Map<String, Object>> {
     public Map<String, Object> next() {
         while (true) {
             try {
-                Map<String, Object> change = client.nextChange(path + after);
+                Map<String, Object> change = client.nextChange(path + "wait_ms=" + part / 1_000_000 + after, part);
                 after = "&after=" + change.get("version");
                 if (Boolean.TRUE.equals(change.get("changed"))) {
                     return change;
                 }
+            } catch (Problem.Invalid problem) {
+                if (!Client.isTooLong(part, problem)) {
+                    throw problem;
+                }
+                part /= 2;
             } catch (InterruptedException error) {
                 Thread.currentThread().interrupt();
                 throw new BatonException("interrupted while it waited for a change");
