@@ -198,7 +198,7 @@ class Case:
             return False
         holders = lock["holders"]
         seen = {"state": lock["state"], "holds": lock["hold_count"], "queue": lock["queue_length"],
-                "owner": holders[0]["owner"] if holders else None,
+                "owner": holders[0]["owner"] if holders else None, "meta": holders[0]["meta"] if holders else None,
                 "last": (lock["last_release"] or {}).get("reason")}
         longest = milliseconds(expected.get("each_waits", "0ms"))
         return all(waiter["waited_ms"] >= longest for waiter in lock["waiters"]) and \

@@ -37,12 +37,20 @@ public final class Conformance {
         return Duration.ofMillis((Long) command.get(name));
     }
 
+    /** As a program may have them: lists become arrays. */
+    private static Map<String, Object> withArrays(Map<String, Object> meta) {
+        meta.replaceAll((name, value) -> value instanceof List<?> list ? list.toArray() : value);
+        return meta;
+    }
+
+    @SuppressWarnings("unchecked")
     private static void set(LockOptions options, String name, Object value) {
         switch (name) {
             case "owner" -> options.owner((String) value);
             case "reentrant" -> options.reentrant();
             case "limit" -> options.semaphore(((Long) value).intValue());
             case "permits" -> options.permits(((Long) value).intValue());
+            case "meta" -> options.field(name, withArrays((Map<String, Object>) value));
             default -> options.field(name, value);
         }
     }

@@ -1,9 +1,11 @@
 package baton.client;
 
+import java.lang.reflect.Array;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 
 /** Reads and writes JSON: maps, lists, texts, numbers (Long or Double), booleans and null. */
 final class Json {
@@ -155,6 +157,8 @@ final class Json {
             to.append(']');
         } else if (value == null || value instanceof Number || value instanceof Boolean) {
             to.append(value);
+        } else if (value.getClass().isArray()) {
+            write(IntStream.range(0, Array.getLength(value)).mapToObj(i -> Array.get(value, i)).toList(), to);
         } else {
             writeString(value.toString(), to);
         }
