@@ -128,7 +128,8 @@ class Case:
         ports = self.lane.stack.ports | {"haproxy": self.lane.network.port}
         actor.tell(do="open", urls=[name if "://" in name else f"http://127.0.0.1:{ports[name]}"
                                     for name in options.get("urls", ["haproxy"])],
-                   bearer=key_of(options.get("bearer", "app")), timeout_ms=2000, portion_ms=milliseconds(options.get("portion", "1500ms")),
+                   bearer=key_of(options.get("bearer", "app")) + "\n",  # as from a file
+                   timeout_ms=2000, portion_ms=milliseconds(options.get("portion", "1500ms")),
                    patience_ms=milliseconds(options.get("patience", "10s")))
 
     def step(self, step):
