@@ -88,6 +88,7 @@ func (c *Client) Do(ctx context.Context, options Options, body func(context.Cont
 	if err != nil {
 		return err
 	}
+	defer lock.Unlock() // also if the body panics: a server may recover, and the renewals would go on
 	err = body(lock.Context(), lock)
 	lost := lock.Unlock()
 	if lost != nil && (err == nil || errors.Is(err, context.Canceled)) {
