@@ -60,12 +60,12 @@ struct ticket {
     int64_t set;
     enum lock_mode mode;
     bool is_reentrant;
-    bool owner_is_made;            /* and all these are constant */
-    struct ticket_refused refused; /* set by ticket_join if it returns TICKET_REFUSED or _IN_USE */
-    bool is_present;               /* this and the rest are for tickets.c alone */
+    bool owner_is_made; /* and all these are constant */
+    bool is_present;    /* this and the rest, but for `refused`, are for tickets.c alone */
     bool has_notice;
-    struct ticket_worker *worker; /* NULL: it never joined */
-    struct ticket_queue *queue;   /* NULL: it has left */
+    struct ticket_refused refused; /* set by ticket_join if it returns TICKET_REFUSED or _IN_USE */
+    struct ticket_worker *worker;  /* NULL: it never joined */
+    struct ticket_queue *queue;    /* NULL: it has left */
     TAILQ_ENTRY(ticket) others;
     LIST_ENTRY(ticket) notified;
     struct ticket_notice notice;
