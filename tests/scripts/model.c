@@ -631,8 +631,8 @@ static void claim(struct model *model, int64_t now, struct model_hold *hold, con
     const struct model_waiter *waiter = find_waiter(model, hold->token);
     int64_t left = max_held_left(hold, now);
     if (waiter && waiter->hold.max_held_ms != hold->max_held_ms) { /* it was bounded when granted */
-        hold->max_held_ms = left;
-        hold->at_least_ms = min(hold->at_least_ms, left);
+        hold->max_held_ms = min(hold->max_held_ms, left); /* not more after the clock went back */
+        hold->at_least_ms = min(hold->at_least_ms, hold->max_held_ms);
     }
     drop(model, find_waiter(model, hold->token));
     strcpy(hold->attempt, attempt);
