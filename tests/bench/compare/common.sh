@@ -31,6 +31,20 @@ missing() { # CASE CONTENDER REASON
     record "$1" "$2" missing '' "$3"
 }
 
+processor_ticks() { # IDLE ALL, since the machine has started
+    awk '$1 == "cpu" { print $5 + $6, $2 + $3 + $4 + $5 + $6 + $7 + $8 + $9 }' /proc/stat
+}
+
+# How much of the processors is taken for 3 s, also by other machines on the same host. (The load counts
+# what was built shortly before.)
+busy_percent() {
+    local idle all idle_then all_then
+    read -r idle all < <(processor_ticks)
+    sleep 3
+    read -r idle_then all_then < <(processor_ticks)
+    echo $((100 - 100 * (idle_then - idle) / (all_then - all)))
+}
+
 version() { # CONTENDER TEXT: what it is, for the report
     record '' "$1" version '' "$2"
 }

@@ -8,7 +8,7 @@ suite=$1
 
 record '' '' date '' "$(date -u '+%Y-%m-%d %H:%M UTC')"
 record '' '' commit '' "$(git rev-parse --short HEAD 2>/dev/null)"
-record '' '' load '''' "$(cut -d' ' -f1 /proc/loadavg)"
+record '' '' busy '%' "$(busy_percent)"
 [[ -z $QUICK ]] || record '' '' quick '' yes
 "${suite}_start"
 for ((round = 1; round <= rounds; round++)); do

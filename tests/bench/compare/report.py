@@ -18,7 +18,7 @@ import sys
 import chart
 from suites import BOUNDS, FAILURES, LIMITS, SUITES, VIOLATIONS
 
-BUSY = 1.0  # load before the first suite from which on the figures say little
+BUSY = 10.0  # percent of the processors that others take, from which on the figures say little
 
 
 class Results:
@@ -174,14 +174,14 @@ def bound_row(results, bound):
         closest = min if bound.at_least is not None else max
         values = closest(all_of, key=statistics.median) if all_of else []
     if not values:
-        return [bound.text, *asked(bound), "not measured", ""]
+        return [bound.text, *aim(bound), "not measured", ""]
     value = statistics.median(values)
     met = (bound.at_least is None or value >= bound.at_least) and \
           (bound.at_most is None or value <= bound.at_most)
-    return [bound.text, *asked(bound), middle(values, spread=True), "yes" if met else "**no**"]
+    return [bound.text, *aim(bound), middle(values, spread=True), "yes" if met else "**no**"]
 
 
-def asked(bound):
+def aim(bound):
     if bound.at_least is not None:
         return [f"at least {bound.at_least:g}"]
     return [f"at most {bound.at_most:g}"]
@@ -189,7 +189,7 @@ def asked(bound):
 
 def bounds_text(results):
     rows = [bound_row(results, bound) for bound in BOUNDS if bound.suite in results.order]
-    return ["## Asked and measured", table(["", "asked", "measured", "met"], rows)] if rows else []
+    return ["## Aims", table(["", "aim", "measured", "met"], rows)] if rows else []
 
 
 def machine():
@@ -206,9 +206,9 @@ def introduction(results):
     dates = sorted(facts["date"] for facts in results.facts.values() if "date" in facts)
     commits = " ".join(sorted({facts["commit"] for facts in results.facts.values() if "commit" in facts}))
     quick = any(facts.get("quick") for facts in results.facts.values())
-    first = min((facts for facts in results.facts.values() if "load" in facts), default={},
+    first = min((facts for facts in results.facts.values() if "busy" in facts), default={},
                 key=lambda facts: facts["date"])
-    load = float(first.get("load", 0))
+    busy = float(first.get("busy", 0))
     versions = ", ".join(f"{name} {version}" for name, version in results.versions.items()
                          if name != "Baton")
     return [
@@ -218,9 +218,9 @@ def introduction(results):
         "and the most in brackets. Clients, servers and stores share the cores: compare a figure with "
         "the others beside it.",
         "**This was a quick run: one short round.**" if quick else "",
-        "**The machine was busy with other things, so these figures say little.**" if load > BUSY else "",
-        f"- {dates[0]}{f' to {dates[-1]}' if dates[-1] != dates[0] else ''}; {machine()}; load of the "
-        f"machine before all of it {load:.2f}\n"
+        "**The machine was busy with other things, so these figures say little.**" if busy > BUSY else "",
+        f"- {dates[0]}{f' to {dates[-1]}' if dates[-1] != dates[0] else ''}; {machine()}; other "
+        f"programs took {busy:.0f} % of the processors before it\n"
         f"- Baton {results.versions.get('Baton', '')}{f' ({commits})' if commits else ''}\n- {versions}",
     ]
 

@@ -1,4 +1,4 @@
-"""What the report says of the suites: titles, which figures it draws, and what is asked of them."""
+"""What the report says of the suites: titles, which figures it draws, and our aims."""
 
 import collections
 
@@ -8,7 +8,7 @@ import collections
 # tables show how the figures grow.
 Suite = collections.namedtuple("Suite", "title about figures drawn by_size", defaults=[False])
 
-# What is asked: the figure of Baton in a case, or how many times that of the best of `beside`, is at
+# An aim: the figure of Baton in a case, or how many times that of the best of `beside`, is at
 # least or at most so much.
 Bound = collections.namedtuple("Bound", "text suite case figure beside at_least at_most",
                                defaults=[None, None, None])
@@ -33,8 +33,8 @@ nginx answers what Baton once answered, as a fixed text; "Redis alone" runs the 
         {"throughput": "acquires a second"}),
     "contended": Suite(
         "Many want one lock",
-        """Every client wants the same lock, all the time. It asks, releases the lock as soon as it is told that
-it has it, and asks again as soon as that is answered.
+        """Every client wants the same lock, all the time. It asks, releases the lock as soon as it knows
+that it has it, and asks again as soon as that is answered.
 
 - A hand-over is a grant to another client than had the lock before. Clients that poll take it again and
   again while the others sleep; "grants" counts that, too.
@@ -63,8 +63,8 @@ shown.""",
         {"server, memory of a waiting client": "KiB", "server, processor": "% of a core"}),
     "growth": Suite(
         "Growth",
-        """What Baton's operations cost as locks, waiters and shared holds become many: how long Redis
-is busy with a script, from its slow log, and what a client on one connection waits for the answer.
+        """This is the cost of Baton's operations as locks, waiters and shared holds become many. It is how long
+Redis is busy with a script, from its slow log, and how long a client on one connection waits for the answer.
 The sizes take turns, and each ratio is to the case of 1 of the same turn.""",
         [],
         {"acquire, Redis busy": "microseconds", "one more comes and goes: acquire, Redis busy": "microseconds",
