@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LONG_MS = 4000, SHORT_MS = 100, LASTS_MS = 2500, STRANGE = 1 };
+enum { LONG_MS = 8000, SHORT_MS = 100, LASTS_MS = 2500, STRANGE = 1 };
 
 /* A Cluster of which one node has a clock of its own, and two batonds on it. */
 struct stage {
