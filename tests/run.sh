@@ -116,7 +116,9 @@ if [[ ${1-} == --one ]]; then
     exit
 fi
 
-dir=$(mktemp -d "${TMPDIR:-/tmp}/baton.XXXXXX")
+# shellcheck source=tests/scratch.sh
+. "${0%/*}/scratch.sh"
+dir=$(mktemp -d "${TMPDIR:-$(scratch_parent 4)}/baton.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 # The first failed assertion ends its program: what it had open would be taken for a leak otherwise, and
 # what other threads still do for a fault.

@@ -11,7 +11,7 @@ shopt -s inherit_errexit
 export LC_ALL=C
 
 cd "$(dirname "$0")/../.."
-[[ $(id -u) == 0 ]] || exec sudo --preserve-env=HOME,XDG_CACHE_HOME,BATON_TEST_JOBS,QUICK "$0" "$@"
+[[ $(id -u) == 0 ]] || exec sudo --preserve-env=HOME,TMPDIR,XDG_CACHE_HOME,BATON_TEST_JOBS,QUICK "$0" "$@"
 
 # shellcheck source=tests/package/roots.sh
 . tests/package/roots.sh

@@ -26,12 +26,17 @@ complete() {
 # shellcheck disable=SC1091
 source "$folder/bash"
 
+sorted() { # WORDS: bash sorts them, too, when it shows them
+    tr ' ' '\n' <<<"$1" | sort
+}
+
 offers() { # EXPECTED WORD...: the last word is completed
     local expected=$1
     shift
     COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
     _baton
-    [[ ${COMPREPLY[*]} == "$expected" ]] || fail "\"$*\" offers: ${COMPREPLY[*]}" "and not: $expected"
+    [[ $(sorted "${COMPREPLY[*]}") == "$(sorted "$expected")" ]] ||
+        fail "\"$*\" offers: ${COMPREPLY[*]}" "and not: $expected"
 }
 
 touch "$folder/key.1" "$folder/key.2"
