@@ -125,7 +125,7 @@ ui-test: ## test the page in a headless Chromium; pictures of it go to build/ui 
 	@$(submake) all
 	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) tests/ui/run.sh build '$(ONLY)'
 
-clients-test: ## run clients/cases.yaml with each client, and print a table (2 minutes; QUICK=1: a part; CLIENTS='python go', ONLY=words)
+clients-test: ## run clients/cases.yaml with each client, and print a table (3 minutes; QUICK=1: a part; CLIENTS='python go', ONLY=words)
 	@$(packages) build run test cases $(clients:%=client-%)
 	@$(submake) $(BUILD)/batond $(client_programs)
 	@clients/conformance/run.py $(abspath $(BUILD)/batond) $(abspath $(BUILD)/clients) \

@@ -21,7 +21,7 @@ class Network:
     def reset(self):
         with self.changed:
             self.mode, self.loses, self.cut_after, self.delay = "open", None, None, 0
-            self.answers = {}  # what a request gets in place of an answer of batond, by its method
+            self.answers = {}  # what a request gets in place of an answer of batond, by its method: status, document, how often
             self.counts = {}  # "passed PUT", "answered 503", "asked elsewhere", "lost", "cuts", "refused", "answers": how often
             self.changed.notify_all()
 
@@ -68,8 +68,8 @@ class Network:
                         return
                     if source is client:
                         method = self.look_at_request(data) or method
-                        if method in self.answers:
-                            return self.answer(client, *self.answers[method])
+                        if answer := self.take_answer(method):
+                            return self.answer(client, *answer)
                         server.sendall(data)
                         continue
                     if self.takes_away(method):
@@ -86,6 +86,14 @@ class Network:
         if match and match[2] == b"/elsewhere":
             self.count("asked elsewhere")
         return match and match[1].decode()
+
+    def take_answer(self, method):
+        with self.changed:
+            status, document, left = self.answers.get(method, (0, None, 0))
+            if not left:
+                return None
+            self.answers[method] = status, document, left - 1
+            return status, document
 
     def answer(self, client, status, document):
         """Every answer has a Location, which only a redirect gives a meaning."""

@@ -215,7 +215,7 @@ class Case:
         elif what in ("cut_after", "delay"):
             setattr(network, what, milliseconds(value) / 1000)
         elif what == "answer":
-            network.answers = {value: (argument["status"], argument["body"])}
+            network.answers = {value: (argument["status"], argument["body"], argument.get("times", math.inf))}
         elif "at_most" in argument:
             seen = network.counts.get(f"{what} {value}", 0)
             assert seen <= argument["at_most"], f"not so: {argument}, but {network.counts}"

@@ -14,9 +14,10 @@ import (
 )
 
 const (
-	keepMS          = 10_000      // for the place in the queue between two requests
-	shortestPortion = time.Second // a batond with a shorter max-wait is not waited at
-	lastAnswer      = 16 << 20    // bytes of an answer
+	keepMS          = 10_000          // for the place in the queue between two requests
+	leaving         = 2 * time.Second // how long an acquire that has failed tries to end what it may have got
+	shortestPortion = time.Second     // a batond with a shorter max-wait is not waited at
+	lastAnswer      = 16 << 20        // bytes of an answer
 )
 
 // Forever is a wait without an end.
@@ -192,7 +193,8 @@ func (c *Client) acquire(ctx context.Context, l *lease, wait time.Duration, fiel
 			portion /= 2
 			continue
 		}
-		trouble := problem.Is(ErrUnavailable) && !problem.Is(ErrQuarantined)
+		// An earlier request, given up here, may come late to batond, and supersede the one that waits.
+		trouble := problem.Is(ErrSuperseded) || problem.Is(ErrUnavailable) && !problem.Is(ErrQuarantined)
 		end := wait
 		if trouble && end < c.Patience {
 			end = c.Patience
@@ -260,7 +262,12 @@ func (c *Client) keep(ctx context.Context, l *lease) bool {
 
 // release ends the hold, or the wait. If nobody answers, the hold ends with its TTL.
 func (c *Client) release(l *lease) {
-	begun := time.Now()
+	begun, patience := time.Now(), c.Patience
+	_, _, ttl := l.left()
+	counted := ttl > 0
+	if !counted {
+		patience = least(patience, leaving)
+	}
 	for {
 		left, _, _ := l.left()
 		timeout := time.Second
@@ -269,7 +276,7 @@ func (c *Client) release(l *lease) {
 		}
 		answer := c.ask(context.Background(), call{"DELETE", l.path, l.token, l.body, timeout})
 		mayGoOn := answer.problem != nil && (answer.problem.Is(ErrUnavailable) || answer.problem.Is(ErrTooMany))
-		if !mayGoOn || left <= 0 || time.Since(begun) > c.Patience {
+		if !mayGoOn || (counted && left <= 0) || time.Since(begun) > patience {
 			return
 		}
 		time.Sleep(200 * time.Millisecond)
@@ -284,6 +291,9 @@ func (c *Client) request(ctx context.Context, method, path string, waits time.Du
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if answer.problem == nil && method == "GET" && !hasVersion(answer.document) {
+			answer.problem = noAnswer(0, "the answer is not one of batond")
+		}
 		if answer.problem == nil {
 			return json.Unmarshal(answer.document, into)
 		}
@@ -295,6 +305,14 @@ func (c *Client) request(ctx context.Context, method, path string, waits time.Du
 			return err
 		}
 	}
+}
+
+// hasVersion is whether a document is a lock, or a change, of batond.
+func hasVersion(document []byte) bool {
+	var answer struct {
+		Version *int64 `json:"version"`
+	}
+	return json.Unmarshal(document, &answer) == nil && answer.Version != nil
 }
 
 func sleep(ctx context.Context, pause time.Duration) error {

@@ -1,11 +1,23 @@
 // index.js: a client of Baton. It renews locks by itself, and their blocks end before they do.
 import { setTimeout as pause } from "node:timers/promises";
-import { Invalid, LockLost, MaxHeld, NotHeld, Quarantined, TooMany, Unavailable, WaitTimeout, problemOf } from "./errors.js";
+import {
+  Invalid,
+  LockLost,
+  MaxHeld,
+  NotHeld,
+  Quarantined,
+  Superseded,
+  TooMany,
+  Unavailable,
+  WaitTimeout,
+  problemOf,
+} from "./errors.js";
 import { LATE, Lease, apiFields, milliseconds, now } from "./lease.js";
 
 export * from "./errors.js";
 
 const KEEP = 10_000; // for the place in the queue between two requests
+const LEAVING = 2000; // how long an acquire that has failed tries to end what it may have got
 const SHORTEST_PORTION = 1000; // a batond with a shorter max-wait is not waited at
 const AWAY = new Set([0, 502, 503, 504]);
 
@@ -105,7 +117,10 @@ export class Lock {
   }
 
   async #keep() {
-    await this.#client._keep(this.#lease, this.#over.signal);
+    // Whatever ends the renewals, the block must learn of it.
+    await this.#client._keep(this.#lease, this.#over.signal).catch((error) => {
+      this.#lease.why = String(error);
+    });
     if (!this.#over.signal.aborted) this.#lost.abort(this.#loss());
   }
 }
@@ -210,8 +225,10 @@ export class Client {
         portion /= 2;
         continue;
       }
-      const isTrouble = error instanceof Unavailable && !(error instanceof Quarantined);
-      const mayGoOn = isTrouble || [WaitTimeout, Quarantined, TooMany].some((Kind) => error instanceof Kind);
+      const isOneOf = (...kinds) => kinds.some((Kind) => error instanceof Kind);
+      // An earlier request, given up here, may come late to batond, and supersede the one that waits.
+      const isTrouble = isOneOf(Unavailable, Superseded) && !isOneOf(Quarantined);
+      const mayGoOn = isTrouble || isOneOf(WaitTimeout, Quarantined, TooMany);
       const end = isTrouble ? endOfTrouble : endOfWait;
       const isOver = now() >= end || (error instanceof WaitTimeout && left <= portion);
       if (!mayGoOn || isOver) throw error;
@@ -254,7 +271,8 @@ export class Client {
 
   /** Ends the hold, or the wait. If nobody answers, the hold ends with its TTL. For Lock. */
   async _release(lease) {
-    const end = Math.min(lease.expires, now() + this.#options.patience);
+    const isCounted = lease.ttl > 0;
+    const end = Math.min(isCounted ? lease.expires : now() + LEAVING, now() + this.#options.patience);
     for (;;) {
       const timeout = Math.min(this.#options.timeout, Math.max(lease.left, 1000));
       const reply = await this.#ask("DELETE", lease.path, { token: lease.token, body: lease.body, timeout });
@@ -271,8 +289,9 @@ export class Client {
     const end = now() + waits + this.#options.patience;
     for (;;) {
       const timeout = waits + this.#options.timeout;
-      const reply = await this.#ask(method, query ? `${path}?${query}` : path, { timeout, signal });
+      let reply = await this.#ask(method, query ? `${path}?${query}` : path, { timeout, signal });
       signal?.throwIfAborted();
+      if (reply.isDone && method === "GET" && !Number.isInteger(reply.document.version)) reply = ofAnother(reply.status);
       if (reply.isDone) return reply;
       const error = problemOf(reply);
       const mayGoOn = method === "GET" && (error instanceof Unavailable || error instanceof TooMany);

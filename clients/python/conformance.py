@@ -37,6 +37,15 @@ def open_client(kind, command):
         return report("refused", detail=str(error))
 
 
+class ThreadThatDoesNotStart(threading.Thread):
+    """As where the system has no more threads. Those of this program and the first of a lock do start."""
+
+    def start(self):
+        if self.name == "baton-watch":
+            raise RuntimeError("can't start new thread")
+        super().start()
+
+
 class Blocking:
     """The blocking client: a thread reads what comes next, since a block may be under way."""
 
@@ -51,6 +60,8 @@ class Blocking:
                     threading.Thread(target=self.hold, args=(command,), daemon=True).start()
                 case "release":
                     self.over.set()
+                case "disturb":
+                    threading.Thread = ThreadThatDoesNotStart
                 case "watch":
                     threading.Thread(target=self.watch, args=(command,), daemon=True).start()
                 case "break":
@@ -77,7 +88,7 @@ class Blocking:
             report("ended", why="still held" if lock.left else "released", last_act=last_act)
         except baton.LockLost as lost:
             report_loss(lost, last_act, over)
-        except baton.BatonError as error:
+        except (baton.BatonError, RuntimeError) as error:
             report_refusal(error)
 
     def watch(self, command):
@@ -105,6 +116,10 @@ class Asyncio:
                     self.over.set()
                 case "cancel":
                     self.task.cancel()
+                case "disturb":  # as asyncio.run does it to all tasks at its end
+                    for task in asyncio.all_tasks():
+                        if task.get_name() == "baton-renew":
+                            task.cancel()
                 case "watch":
                     tasks.add(asyncio.create_task(self.watch(command)))
                 case "break":

@@ -1,6 +1,5 @@
 """The client for asyncio: a task for each lock renews it, and cancels the block if the lock is lost."""
 import asyncio
-import math
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from urllib.parse import urlsplit
@@ -46,11 +45,16 @@ class AsyncLock(core.Hold):
         await asyncio.shield(asyncio.create_task(self._client._run(core.release(self._client._config, self._lease))))
 
     async def _keep(self):
-        try:
-            await self._client._run(core.keep(self._client._config, self._lease))
-        except Exception as error:  # pylint: disable=broad-except
-            # Whatever ends the renewals, the block must learn of it.
-            self._lease.why, self._lease.expires = repr(error), -math.inf
+        while self._lease.left > 0:
+            try:
+                await self._client._run(core.keep(self._client._config, self._lease))
+            except asyncio.CancelledError:
+                # Who cancels all tasks, as asyncio.run does at its end, means the block, which may have to clean up.
+                if self._is_released or self._task.done():
+                    raise
+            except Exception as error:  # pylint: disable=broad-except
+                # Whatever ends the renewals, the block must learn of it.
+                self._lease.lose(repr(error))
         self._has_cancelled = True
         self._task.cancel()
 

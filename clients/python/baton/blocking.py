@@ -16,27 +16,30 @@ class Lock(core.Hold):
     def __init__(self, client: "Client", lease: core.Lease, wait: float, on_lost: Callable[[], object] | None):
         super().__init__(lease)
         self._client, self._wait, self._on_lost = client, wait, on_lost
-        self._over = threading.Event()
+        self._over, self._ends = threading.Event(), threading.RLock()
 
     def acquire(self) -> "Lock":
         self._begin()
         try:
             self._client._run(core.acquire(self._client._config, self._lease, self._wait))
+            threading.Thread(target=self._keep, name="baton-renew", daemon=True).start()
+            if self._on_lost:
+                threading.Thread(target=self._watch, name="baton-watch", daemon=True).start()
         except BaseException:
+            self._is_released = True
+            self._over.set()  # for a thread that has started
             self._end()  # leaves the queue; a grant whose answer was lost ends, too
             raise
-        threading.Thread(target=self._keep, name="baton-renew", daemon=True).start()
-        if self._on_lost:
-            threading.Thread(target=self._watch, name="baton-watch", daemon=True).start()
         return self
 
     def release(self):
         """Ends the hold. Raises LockLost if it was lost before, so that the work may have been in vain."""
-        if self._is_released:
-            return
-        lost = None if self.left else self._lost()
-        self._is_released = True
-        self._over.set()
+        with self._ends:
+            if self._is_released:
+                return
+            lost = None if self.left else self._lost()
+            self._is_released = True
+            self._over.set()
         self._end()
         if lost:
             raise lost
@@ -63,6 +66,10 @@ class Lock(core.Hold):
             # At most 50 ms, since a renewal may say that the lock is lost.
             if self._over.wait(min(self._lease.left, 0.05)):
                 return
+        with self._ends:
+            if self._over.is_set():
+                return
+            self._lease.lose(self._lease.why)
         self._on_lost()
 
 

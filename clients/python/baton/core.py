@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
-from .errors import (Invalid, LockLost, MaxHeld, NotHeld, Problem, Quarantined, TooMany, Unavailable, WaitTimeout,
-                     problem)
+from .errors import (Invalid, LockLost, MaxHeld, NotHeld, Problem, Quarantined, Superseded, TooMany, Unavailable,
+                     WaitTimeout, problem)
 
 LATE = "no batond has renewed the lock in time"
 KEEP_MS = 10_000  # for the place in the queue between two requests
+LEAVING = 2.0  # seconds: how long an acquire that has failed tries to end what it may have got
 SHORTEST_PORTION = 1.0  # seconds; a batond with a shorter max-wait is not waited at
 SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "": 1}
 
@@ -156,6 +157,7 @@ class Lease:
     expires: float = -math.inf  # by the monotonic clock, before it ends in Redis
     renew_at: float = 0.0
     why: str = ""  # it is lost, if it is
+    is_lost: bool = False
 
     def __post_init__(self):
         self.fields = json_fields(self.fields)
@@ -171,7 +173,11 @@ class Lease:
 
     @property
     def left(self) -> float:
-        return self.expires - now()
+        return -math.inf if self.is_lost else self.expires - now()
+
+    def lose(self, why: str):
+        """For good: an answer that comes later does not count."""
+        self.is_lost, self.why = True, why
 
     def count(self, reply: Reply) -> bool:
         """From when the request was sent: it may have been on its way for any part of the time since. A
@@ -267,7 +273,8 @@ def acquire(config: Config, lease: Lease, wait: float) -> Steps:
         if is_too_long(portion, error):
             portion /= 2
             continue
-        is_in_trouble = is_granted or (isinstance(error, Unavailable) and not isinstance(error, Quarantined))
+        # An earlier request, given up here, may come late to batond, and supersede the one that waits.
+        is_in_trouble = isinstance(error, (Unavailable, Superseded)) and not isinstance(error, Quarantined)
         end = end_of_trouble if is_in_trouble else end_of_wait
         is_over = now() >= end or (isinstance(error, WaitTimeout) and left <= portion)
         if is_over or not (is_in_trouble or isinstance(error, (WaitTimeout, Quarantined, TooMany))):
@@ -294,7 +301,7 @@ def keep(config: Config, lease: Lease) -> Generator[Send | Sleep, Reply | None, 
             continue
         error = problem(reply.status, reply.document)
         if isinstance(error, NotHeld):
-            lease.why, lease.expires = str(error), -math.inf
+            lease.lose(str(error))
         elif isinstance(error, MaxHeld):
             lease.why, lease.renew_at = str(error), math.inf
         else:
@@ -303,7 +310,8 @@ def keep(config: Config, lease: Lease) -> Generator[Send | Sleep, Reply | None, 
 
 def release(config: Config, lease: Lease) -> Steps:
     """Ends the hold, or the wait. If nobody answers, the hold ends with its TTL."""
-    end = min(lease.expires, now() + config.patience)
+    is_counted = lease.ttl > 0
+    end = min(lease.expires if is_counted else now() + LEAVING, now() + config.patience)
     while True:
         timeout = min(config.timeout, max(lease.left, 1.0))
         reply = yield from config.ask("DELETE", lease.path, token=lease.token, body=lease.body or None, timeout=timeout)
@@ -320,6 +328,8 @@ def request(config: Config, method: str, path: str, *, waits=0.0, **fields) -> S
     end = now() + waits + config.patience
     while True:
         reply = yield from config.ask(method, path, timeout=waits + config.timeout)
+        if reply.is_done and method == "GET" and not isinstance(reply.document.get("version"), int):
+            reply = Reply.of_another(reply.status)
         if reply.is_done:
             return reply
         error = problem(reply.status, reply.document)

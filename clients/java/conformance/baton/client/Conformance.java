@@ -3,6 +3,7 @@ package baton.client;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.net.http.HttpClient;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
@@ -11,12 +12,15 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 
 /** Does what clients/conformance/run.py says on standard input, and reports what it saw. */
 public final class Conformance {
     private static final long ACT_MS = 10; // between two steps of the work in a block
 
+    private final ExecutorService executor = Executors.newCachedThreadPool(Conformance::daemon);
     private Client client;
     private CountDownLatch over;
     private Thread holder;
@@ -120,9 +124,14 @@ public final class Conformance {
         }
     }
 
-    private static Thread start(Runnable task) {
+    private static Thread daemon(Runnable task) {
         Thread thread = new Thread(task);
         thread.setDaemon(true);
+        return thread;
+    }
+
+    private static Thread start(Runnable task) {
+        Thread thread = daemon(task);
         thread.start();
         return thread;
     }
@@ -130,9 +139,10 @@ public final class Conformance {
     @SuppressWarnings("unchecked")
     private void open(Map<String, Object> command) {
         try {
+            HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).executor(executor).build();
             client = Client.builder(((List<String>) command.get("urls")).toArray(String[]::new))
                     .bearer((String) command.get("bearer")).timeout(milliseconds(command, "timeout_ms"))
-                    .portion(milliseconds(command, "portion_ms")).patience(milliseconds(command, "patience_ms")).build();
+                    .portion(milliseconds(command, "portion_ms")).patience(milliseconds(command, "patience_ms")).http(http).build();
         } catch (IllegalArgumentException error) {
             report("refused", Map.of("detail", error.getMessage()));
         }
@@ -148,6 +158,7 @@ public final class Conformance {
             }
             case "release" -> over.countDown();
             case "cancel" -> holder.interrupt();
+            case "disturb" -> executor.shutdownNow();
             case "break" -> breakLock((String) command.get("name"));
             default -> start(() -> watch(command));
         }

@@ -12,6 +12,7 @@ public final class Client {
     private static final long KEEP_MS = 10_000; // for the place in the queue between two requests
     private static final long SHORTEST_PORTION = 1_000_000_000; // a batond with a shorter max-wait is not waited at
     private static final long PAUSE = 300_000_000;
+    private static final long LEAVING = 2_000_000_000; // how long a lock() that has failed tries to end what it may have got
 
     private final Transport transport;
     private final long timeout;
@@ -89,16 +90,16 @@ public final class Client {
     /** Takes one lock, or several, all or none. An interrupt cancels the wait. */
     public Lock lock(LockOptions options, String... names) throws InterruptedException {
         Lease lease = new Lease(List.of(names));
-        boolean isHeld = false;
+        Lock lock = null;
         try {
             acquire(lease, options.waitFor.toNanos(), options.fields);
-            isHeld = true;
+            lock = new Lock(this, lease, options.onLost);
         } finally {
-            if (!isHeld) {
+            if (lock == null) {
                 release(lease); // leaves the queue; a grant whose answer was lost ends, too
             }
         }
-        return new Lock(this, lease, options.onLost);
+        return lock;
     }
 
     /** Shows a lock, as GET /locks/NAME does. */
@@ -169,8 +170,10 @@ public final class Client {
                 && part / 2 >= SHORTEST_PORTION;
     }
 
+    /** An earlier request, given up here, may come late to batond, and supersede the one that waits. */
     private static boolean isTrouble(Problem problem) {
-        return problem instanceof Problem.Unavailable && !(problem instanceof Problem.Quarantined);
+        return problem instanceof Problem.Superseded
+                || (problem instanceof Problem.Unavailable && !(problem instanceof Problem.Quarantined));
     }
 
     private static Map<String, Object> acquireBody(Lease lease, Map<String, Object> fields, long waits) {
@@ -210,13 +213,15 @@ public final class Client {
     void release(Lease lease) {
         boolean isInterrupted = Thread.interrupted();
         try {
+            boolean isCounted = lease.ttl() > 0;
             long begun = System.nanoTime();
+            long end = isCounted ? patience : Math.min(patience, LEAVING);
             for (long left = lease.left();; left = lease.left()) {
                 long limit = Math.min(timeout, Math.max(left, SHORTEST_PORTION));
                 Reply reply = transport.ask("DELETE", lease.path, lease.token, lease.body, limit);
                 Problem problem = reply.isDone() ? null : reply.problem();
                 boolean mayGoOn = problem instanceof Problem.Unavailable || problem instanceof Problem.TooMany;
-                if (!mayGoOn || left <= 0 || System.nanoTime() - begun > patience) {
+                if (!mayGoOn || (isCounted && left <= 0) || System.nanoTime() - begun > end) {
                     return;
                 }
                 sleep(PAUSE);
@@ -235,6 +240,9 @@ public final class Client {
         long begun = System.nanoTime();
         while (true) {
             Reply reply = transport.ask(method, path, null, null, waits + timeout);
+            if (reply.isDone() && method.equals("GET") && !(reply.document().get("version") instanceof Long)) {
+                reply = Reply.ofAnother(reply.status(), reply.sent());
+            }
             if (reply.isDone()) {
                 return reply.document();
             }

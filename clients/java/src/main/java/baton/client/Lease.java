@@ -21,7 +21,7 @@ final class Lease {
     private long ttl;
     private long expires; // by System.nanoTime(), before it ends in Redis
     private long renewAt;
-    private boolean lives;
+    private boolean isLost;
     private String why = "";
 
     Lease(List<String> names) {
@@ -51,7 +51,6 @@ final class Lease {
         ttl = holds.stream().mapToLong(hold -> (Long) hold.get("ttl_ms")).min().orElseThrow() * 1_000_000;
         expires = reply.sent() + ttl / 100 * 99 - Math.min(ttl / 10, SECOND);
         renewAt = reply.sent() + ttl / 3;
-        lives = true;
         why = LATE;
         return true;
     }
@@ -70,18 +69,24 @@ final class Lease {
 
     /** 0 or less: do not count on it. */
     synchronized long left() {
-        return lives ? expires - System.nanoTime() : 0;
+        return isLost || ttl == 0 ? 0 : expires - System.nanoTime();
     }
 
     synchronized long untilRenewal() {
         return renewAt - System.nanoTime();
     }
 
+    /** For good: an answer that comes later does not count. */
+    synchronized void lose(String because) {
+        isLost = true;
+        why = because;
+    }
+
     /** A renewal was refused: the lease has ended, ends soon, or may be renewed yet. */
     synchronized void refuse(Problem problem) {
         why = problem.getMessage();
         if (problem instanceof Problem.NotHeld) {
-            lives = false;
+            isLost = true;
         } else if (problem instanceof Problem.MaxHeld) {
             renewAt = expires + ttl; // never
         } else {

@@ -23,14 +23,20 @@ public final class Lock implements AutoCloseable {
     }
 
     private void keep() {
+        String why;
         try {
             client.keep(lease);
-            if (!isOver) {
-                onLost.run();
-            }
-        } catch (InterruptedException error) {
-            // It is closed.
+            why = lease.why();
+        } catch (Throwable error) { // whatever ends the renewals, the block must learn of it
+            why = error.toString();
         }
+        synchronized (this) {
+            if (isOver) {
+                return;
+            }
+            lease.lose(why);
+        }
+        onLost.run();
     }
 
     public List<String> names() {
@@ -66,22 +72,29 @@ public final class Lock implements AutoCloseable {
     /** Throws if the lock may be another's. Call it before each step of the work. */
     public void check() {
         if (left().isZero()) {
-            throw new BatonException.LockLost(String.join(", ", names()) + ": " + (isOver ? "it was closed" : lease.why()));
+            throw loss(isOver ? "it was closed" : lease.why());
         }
+    }
+
+    private BatonException.LockLost loss(String why) {
+        return new BatonException.LockLost(String.join(", ", names()) + ": " + why);
     }
 
     /** Ends the hold. Throws if it was lost before, so that the work may have been in vain. */
     @Override
     public void close() {
-        if (isOver) {
-            return;
-        }
-        try {
-            check();
-        } finally {
+        BatonException.LockLost lost;
+        synchronized (this) {
+            if (isOver) {
+                return;
+            }
+            lost = left().isZero() ? loss(lease.why()) : null;
             isOver = true;
-            keeper.interrupt();
-            client.release(lease);
+        }
+        keeper.interrupt();
+        client.release(lease);
+        if (lost != null) {
+            throw lost;
         }
     }
 }

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -78,14 +79,17 @@ final class Transport {
             request.header("Authorization", "Bearer " + bearer);
         }
         long sent = System.nanoTime();
-        CompletableFuture<HttpResponse<String>> answer = http.sendAsync(request.build(), BodyHandlers.ofString());
+        CompletableFuture<HttpResponse<String>> answer = new CompletableFuture<>();
         try {
+            answer = http.sendAsync(request.build(), BodyHandlers.ofString());
             HttpResponse<String> response = answer.get(timeout, TimeUnit.NANOSECONDS);
             return Reply.of(response.statusCode(), response.body(), sent);
         } catch (TimeoutException error) {
             return Reply.none(url + ": no answer in time", sent);
         } catch (ExecutionException error) {
             return Reply.none(url + ": " + error.getCause(), sent);
+        } catch (RejectedExecutionException error) {
+            return Reply.none(url + ": the executor of the HttpClient takes no more work", sent);
         } finally {
             answer.cancel(true);
         }
