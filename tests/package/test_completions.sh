@@ -26,16 +26,14 @@ complete() {
 # shellcheck disable=SC1091
 source "$folder/bash"
 
-sorted() { # WORDS: bash sorts them, too, when it shows them
-    tr ' ' '\n' <<<"$1" | sort
-}
-
 offers() { # EXPECTED WORD...: the last word is completed
     local expected=$1
     shift
     COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
     _baton
-    [[ $(sorted "${COMPREPLY[*]}") == "$(sorted "$expected")" ]] ||
+    # Files come in the order of the folder; bash sorts them when it shows them.
+    [[ ${COMPREPLY[0]-} != "$folder"/* ]] || mapfile -t COMPREPLY < <(printf '%s\n' "${COMPREPLY[@]}" | sort)
+    [[ ${COMPREPLY[*]} == "$expected" ]] ||
         fail "\"$*\" offers: ${COMPREPLY[*]}" "and not: $expected"
 }
 

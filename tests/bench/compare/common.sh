@@ -6,6 +6,7 @@
 # It says what came out by `record`. What it has started ends when the suite does.
 # shellcheck shell=bash
 . tests/bench/processes.sh
+. tests/scratch.sh
 
 results=build/bench/results.tsv # lines of: suite case contender round figure unit value
 suite=                          # whose turn it is
@@ -75,7 +76,7 @@ load() { # CASE CONTENDER ARGUMENT...: of the tool; records the figures that it 
 
 # Where no disk is waited for, if there is such a place.
 fast_folder() { # sets $folder, a new one
-    folder=$(mktemp -d -p "$([[ -w /dev/shm ]] && echo /dev/shm || echo "${TMPDIR:-/tmp}")" bench.XXXXXX)
+    folder=$(mktemp -d -p "$(scratch_parent 1)" bench.XXXXXX)
     folders+=("$folder")
 }
 
