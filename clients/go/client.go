@@ -44,11 +44,11 @@ func New(urls ...string) *Client {
 		HTTP: &http.Client{}}
 }
 
-// call is one request.
+// call is one request. Its proof is a field that the answer of a batond has.
 type call struct {
-	method, path, token string
-	body                map[string]any
-	timeout             time.Duration
+	method, path, proof, token string
+	body                       map[string]any
+	timeout                    time.Duration
 }
 
 // reply is an answer of batond. Its problem is nil if the request was done.
@@ -56,6 +56,7 @@ type reply struct {
 	document []byte
 	problem  *Problem
 	sent     time.Time
+	repeated bool // an earlier request may have done the same
 }
 
 // basesOf is what stands before each path. A URL with /locks, as for curl, would make another lock of each name.
@@ -78,11 +79,11 @@ func (c *Client) ask(ctx context.Context, request call) reply {
 		return reply{problem: (&Problem{Detail: err.Error()}).sort(400)}
 	}
 	var answer reply
-	for range bases {
+	for i := range bases {
 		current := c.current.Load()
 		sent := time.Now()
 		answer = c.send(ctx, bases[int(current)%len(bases)], request)
-		answer.sent = sent
+		answer.sent, answer.repeated = sent, i > 0
 		if answer.problem == nil || !answer.problem.Is(ErrUnavailable) || ctx.Err() != nil {
 			break
 		}
@@ -130,7 +131,7 @@ func (c *Client) send(ctx context.Context, base string, request call) reply {
 	if err != nil {
 		return reply{problem: noAnswer(0, err.Error())}
 	}
-	return replyOf(response.StatusCode, document)
+	return replyOf(response.StatusCode, document, request.proof)
 }
 
 // noRedirect takes a redirect for the answer: to follow it would show the token of the lock to another host, and make a
@@ -138,8 +139,8 @@ func (c *Client) send(ctx context.Context, base string, request call) reply {
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // replyOf reads an answer: a server of another kind may answer anything.
-func replyOf(status int, document []byte) reply {
-	if status >= 200 && status < 300 && len(document) > 0 && document[0] == '{' && json.Valid(document) {
+func replyOf(status int, document []byte, proof string) reply {
+	if status >= 200 && status < 300 && proven(document, proof) {
 		return reply{document: document}
 	}
 	problem := problemOf(status, document)
@@ -149,13 +150,34 @@ func replyOf(status int, document []byte) reply {
 	return reply{document: document, problem: problem}
 }
 
+// proven is whether a number or a boolean of that name is in the document, or in each of its locks.
+func proven(document []byte, proof string) bool {
+	var fields map[string]any
+	if json.Unmarshal(document, &fields) != nil {
+		return false
+	}
+	locks, several := fields["locks"].([]any)
+	if _, ok := fields[proof]; ok || !several {
+		locks = []any{fields}
+	}
+	for _, lock := range locks {
+		hold, _ := lock.(map[string]any)
+		_, number := hold[proof].(float64)
+		_, boolean := hold[proof].(bool)
+		if !number && !boolean {
+			return false
+		}
+	}
+	return len(locks) > 0
+}
+
 func ofAnother(status int) *Problem {
 	return noAnswer(status, fmt.Sprintf("the answer (%d) is not one of batond", status))
 }
 
 // take is one request that takes the lock or renews it.
 func (c *Client) take(ctx context.Context, l *lease, method string, body map[string]any, timeout time.Duration) reply {
-	answer := c.ask(ctx, call{method, l.path, l.token, body, timeout})
+	answer := c.ask(ctx, call{method, l.path, "ttl_ms", l.token, body, timeout})
 	if answer.problem == nil && !l.count(answer.document, answer.sent) {
 		answer.problem = ofAnother(200)
 	}
@@ -184,6 +206,7 @@ func (c *Client) acquire(ctx context.Context, l *lease, wait time.Duration, fiel
 			// A wait counts as time on the way. The same request again, without one, says what is left.
 			left, _, ttl := l.left()
 			if left > ttl/2 || (granted && left > 0) {
+				l.taken = true
 				return nil
 			}
 			problem = noAnswer(0, "the answers come too late for this TTL")
@@ -261,38 +284,34 @@ func (c *Client) keep(ctx context.Context, l *lease) bool {
 }
 
 // release ends the hold, or the wait. If nobody answers, the hold ends with its TTL.
-func (c *Client) release(l *lease) {
+func (c *Client) release(l *lease) reply {
 	begun, patience := time.Now(), c.Patience
-	_, _, ttl := l.left()
-	counted := ttl > 0
-	if !counted {
+	if !l.taken {
 		patience = least(patience, leaving)
 	}
-	for {
+	for repeated := false; ; repeated = true {
 		left, _, _ := l.left()
 		timeout := time.Second
 		if left > timeout {
 			timeout = least(left, c.Timeout)
 		}
-		answer := c.ask(context.Background(), call{"DELETE", l.path, l.token, l.body, timeout})
+		answer := c.ask(context.Background(), call{"DELETE", l.path, "released", l.token, l.body, timeout})
 		mayGoOn := answer.problem != nil && (answer.problem.Is(ErrUnavailable) || answer.problem.Is(ErrTooMany))
-		if !mayGoOn || (counted && left <= 0) || time.Since(begun) > patience {
-			return
+		if !mayGoOn || (l.taken && left <= 0) || time.Since(begun) > patience {
+			answer.repeated = answer.repeated || repeated
+			return answer
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
 }
 
 // request sends any other request. One that only reads is repeated while nobody answers.
-func (c *Client) request(ctx context.Context, method, path string, waits time.Duration, into any) error {
+func (c *Client) request(ctx context.Context, method, path, proof string, waits time.Duration, into any) error {
 	begun := time.Now()
 	for {
-		answer := c.ask(ctx, call{method: method, path: path, timeout: waits + c.Timeout})
+		answer := c.ask(ctx, call{method: method, path: path, proof: proof, timeout: waits + c.Timeout})
 		if err := ctx.Err(); err != nil {
 			return err
-		}
-		if answer.problem == nil && method == "GET" && !hasVersion(answer.document) {
-			answer.problem = noAnswer(0, "the answer is not one of batond")
 		}
 		if answer.problem == nil {
 			return json.Unmarshal(answer.document, into)
@@ -305,14 +324,6 @@ func (c *Client) request(ctx context.Context, method, path string, waits time.Du
 			return err
 		}
 	}
-}
-
-// hasVersion is whether a document is a lock, or a change, of batond.
-func hasVersion(document []byte) bool {
-	var answer struct {
-		Version *int64 `json:"version"`
-	}
-	return json.Unmarshal(document, &answer) == nil && answer.Version != nil
 }
 
 func sleep(ctx context.Context, pause time.Duration) error {
@@ -329,10 +340,10 @@ func sleep(ctx context.Context, pause time.Duration) error {
 // Inspect shows a lock.
 func (c *Client) Inspect(ctx context.Context, name string) (State, error) {
 	var state State
-	return state, c.request(ctx, "GET", lockPath(name), 0, &state)
+	return state, c.request(ctx, "GET", lockPath(name), "version", 0, &state)
 }
 
 // Break ends all holds of the name, whoever has them. After an ErrUnavailable, look before you repeat it.
 func (c *Client) Break(ctx context.Context, name string) error {
-	return c.request(ctx, "DELETE", lockPath(name)+"?force=true", 0, &State{})
+	return c.request(ctx, "DELETE", lockPath(name)+"?force=true", "broken", 0, &State{})
 }

@@ -34,6 +34,8 @@ type lease struct {
 	expires time.Time // by the monotonic clock, before it ends in Redis
 	renewAt time.Time
 	why     string // it is lost, if it is
+
+	taken bool // by an acquire that has succeeded: before any other goroutine knows the lease
 }
 
 func newLease(names []string) (*lease, error) {
@@ -112,7 +114,11 @@ func (l *lease) refuse(problem *Problem) {
 func (l *lease) lost() error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return fmt.Errorf("%s: %w: %s", strings.Join(l.names, ", "), ErrLost, l.why)
+	return l.lostBecause(l.why)
+}
+
+func (l *lease) lostBecause(why string) error {
+	return fmt.Errorf("%s: %w: %s", strings.Join(l.names, ", "), ErrLost, why)
 }
 
 func least(durations ...time.Duration) time.Duration {

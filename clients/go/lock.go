@@ -153,7 +153,10 @@ func (l *Lock) Unlock() error {
 		l.result = l.Err()
 		l.unlock()
 		l.cancel()
-		l.client.release(l.lease)
+		answer := l.client.release(l.lease)
+		if l.result == nil && answer.problem != nil && answer.problem.Is(ErrNotHeld) && !answer.repeated {
+			l.result = l.lease.lostBecause(answer.problem.Error()) // after the last renewal
+		}
 	})
 	return l.result
 }

@@ -66,7 +66,7 @@ func (c *Client) WatchPrefix(prefix string) *Watch {
 func (w *Watch) Next(ctx context.Context) bool {
 	for {
 		w.last = watched{}
-		w.err = w.client.request(ctx, "GET", w.next(), w.portion, &w.last)
+		w.err = w.client.request(ctx, "GET", w.next(), "changed", w.portion, &w.last)
 		var problem *Problem
 		if errors.As(w.err, &problem) && problem.tooLong(w.portion) {
 			w.portion /= 2

@@ -43,6 +43,15 @@ function replyOf(status, text) {
   return ofAnother(status);
 }
 
+// If it is done, a number or a boolean of this name is in the document, or in each of its locks.
+function proven(reply, proof) {
+  const { document } = reply;
+  const locks = proof in document ? [document] : document.locks;
+  const isOf = (lock) => ["number", "boolean"].includes(typeof lock?.[proof]);
+  const isProven = Array.isArray(locks) && locks.length > 0 && locks.every(isOf);
+  return isProven || !reply.isDone ? reply : ofAnother(reply.status);
+}
+
 function ofAnother(status) {
   const detail = `the answer (${status}) is not one of batond`;
   return { status: AWAY.has(status) ? status : 0, document: { detail }, isDone: false };
@@ -60,6 +69,7 @@ export class Lock {
   #lease;
   #lost = new AbortController();
   #over = new AbortController();
+  #released;
 
   constructor(client, lease) {
     this.#client = client;
@@ -100,20 +110,25 @@ export class Lock {
   /** Throws if the lock may be another's. A program that was stopped learns of it here before its signal aborts. */
   check() {
     this.signal.throwIfAborted();
-    if (!this.left) throw this.#loss();
+    if (!this.left) throw this.#loss(this.#lease.why);
   }
 
   /** Ends the hold. Throws if it was lost before, so that the work may have been in vain. */
-  async release() {
-    if (this.#over.signal.aborted) return;
-    const isLost = !this.left;
-    this.#over.abort();
-    await this.#client._release(this.#lease);
-    if (isLost) throw this.signal.reason ?? this.#loss();
+  release() {
+    return (this.#released ??= this.#release());
   }
 
-  #loss() {
-    return new LockLost(`${this.names.join(", ")}: ${this.#lease.why}`);
+  async #release() {
+    const lost = this.left ? undefined : this.signal.reason ?? this.#loss(this.#lease.why);
+    this.#over.abort();
+    const reply = await this.#client._release(this.#lease);
+    if (lost) throw lost;
+    const error = problemOf(reply);
+    if (error instanceof NotHeld && !reply.isRepeated) throw this.#loss(error.message); // after the last renewal
+  }
+
+  #loss(why) {
+    return new LockLost(`${this.names.join(", ")}: ${why}`);
   }
 
   async #keep() {
@@ -121,7 +136,7 @@ export class Lock {
     await this.#client._keep(this.#lease, this.#over.signal).catch((error) => {
       this.#lease.why = String(error);
     });
-    if (!this.#over.signal.aborted) this.#lost.abort(this.#loss());
+    if (!this.#over.signal.aborted) this.#lost.abort(this.#loss(this.#lease.why));
   }
 }
 
@@ -168,12 +183,12 @@ export class Client {
   }
 
   async inspect(name) {
-    return (await this.#request("GET", `/locks/${encodeURIComponent(name)}`)).document;
+    return (await this.#request("GET", `/locks/${encodeURIComponent(name)}`, "version")).document;
   }
 
   /** Ends all holds of the name, whoever has them. After an Unavailable, look before you repeat it. */
   async breakLock(name) {
-    return (await this.#request("DELETE", `/locks/${encodeURIComponent(name)}`, { force: true })).document;
+    return (await this.#request("DELETE", `/locks/${encodeURIComponent(name)}`, "broken", { force: true })).document;
   }
 
   /** Yields the lock as it is, and whenever it changes; with a prefix in place of a name, what changes under it. */
@@ -183,7 +198,7 @@ export class Client {
     for (;;) {
       let document;
       try {
-        ({ document } = await this.#request("GET", path, { wait, prefix, after }, signal));
+        ({ document } = await this.#request("GET", path, "changed", { wait, prefix, after }, signal));
       } catch (error) {
         if (!isTooLong(wait, error)) throw error;
         wait /= 2;
@@ -215,7 +230,10 @@ export class Client {
       let error;
       if (reply.isDone) {
         // A wait counts as time on the way. The same request again, without one, says what is left.
-        if (lease.left > lease.ttl / 2 || (isGranted && lease.left > 0)) return;
+        if (lease.left > lease.ttl / 2 || (isGranted && lease.left > 0)) {
+          lease.isTaken = true;
+          return;
+        }
         error = problemOf({ status: 0, document: { detail: "the answers come too late for this TTL" } });
       } else {
         error = problemOf(reply);
@@ -240,8 +258,9 @@ export class Client {
 
   // One request that takes the lock or renews it.
   async #take(lease, method, options) {
-    const reply = await this.#ask(method, lease.path, { token: lease.token, ...options });
-    return !reply.isDone || lease.count(reply) ? reply : ofAnother(reply.status);
+    const reply = await this.#ask(method, lease.path, "ttl_ms", { token: lease.token, ...options });
+    if (reply.isDone) lease.count(reply);
+    return reply;
   }
 
   /** Renews the lease for as long as it can. For Lock. */
@@ -271,27 +290,26 @@ export class Client {
 
   /** Ends the hold, or the wait. If nobody answers, the hold ends with its TTL. For Lock. */
   async _release(lease) {
-    const isCounted = lease.ttl > 0;
-    const end = Math.min(isCounted ? lease.expires : now() + LEAVING, now() + this.#options.patience);
-    for (;;) {
+    const end = Math.min(lease.isTaken ? lease.expires : now() + LEAVING, now() + this.#options.patience);
+    for (let isRepeated = false; ; isRepeated = true) {
       const timeout = Math.min(this.#options.timeout, Math.max(lease.left, 1000));
-      const reply = await this.#ask("DELETE", lease.path, { token: lease.token, body: lease.body, timeout });
+      const reply = await this.#ask("DELETE", lease.path, "released", { token: lease.token, body: lease.body, timeout });
       const error = reply.isDone ? undefined : problemOf(reply);
-      if (!(error instanceof Unavailable || error instanceof TooMany) || now() >= end) return;
+      if (!(error instanceof Unavailable || error instanceof TooMany) || now() >= end)
+        return { ...reply, isRepeated: isRepeated || reply.isRepeated };
       await pause(200);
     }
   }
 
   // Any other request. One that only reads is repeated while nobody answers.
-  async #request(method, path, fields = {}, signal) {
+  async #request(method, path, proof, fields = {}, signal) {
     const query = new URLSearchParams(apiFields(fields)).toString();
     const waits = fields.wait ?? 0;
     const end = now() + waits + this.#options.patience;
     for (;;) {
       const timeout = waits + this.#options.timeout;
-      let reply = await this.#ask(method, query ? `${path}?${query}` : path, { timeout, signal });
+      const reply = await this.#ask(method, query ? `${path}?${query}` : path, proof, { timeout, signal });
       signal?.throwIfAborted();
-      if (reply.isDone && method === "GET" && !Number.isInteger(reply.document.version)) reply = ofAnother(reply.status);
       if (reply.isDone) return reply;
       const error = problemOf(reply);
       const mayGoOn = method === "GET" && (error instanceof Unavailable || error instanceof TooMany);
@@ -300,8 +318,9 @@ export class Client {
     }
   }
 
-  // Asks one URL after another until a batond can serve; all of them until `end` by the monotonic clock.
-  async #ask(method, path, { token, body, timeout, end = Infinity, signal }) {
+  // Asks one URL after another until a batond can serve; all of them until `end` by the monotonic clock. The proof is
+  // a field that the answer of a batond has.
+  async #ask(method, path, proof, { token, body, timeout, end = Infinity, signal }) {
     const headers = { Accept: "application/json" };
     if (body) headers["Content-Type"] = "application/json";
     if (token) headers["Lock-Token"] = token;
@@ -312,8 +331,9 @@ export class Client {
       const sent = now();
       const limit = Math.max(0, Math.min(timeout, end - sent));
       const request = { method, path, headers, body: body && JSON.stringify(body) };
-      reply = await this.#send(this.#urls[asked], request, limit, signal);
+      reply = proven(await this.#send(this.#urls[asked], request, limit, signal), proof);
       reply.sent = sent;
+      reply.isRepeated = i > 0; // an earlier request may have done the same
       if (reply.isDone || !(problemOf(reply) instanceof Unavailable)) break;
       // Another lock may have gone on to the next URL.
       if (this.#current === asked) this.#current = (asked + 1) % this.#urls.length;

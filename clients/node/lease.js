@@ -40,6 +40,7 @@ export class Lease {
     this.expires = -Infinity; // by the monotonic clock, before it ends in Redis
     this.renewAt = 0;
     this.why = ""; // it is lost, if it is
+    this.isTaken = false; // by an acquire that has succeeded
   }
 
   get holds() {
@@ -51,15 +52,12 @@ export class Lease {
   }
 
   // From when the request was sent: it may have been on its way for any part of the time since. A hundredth is for
-  // clocks that differ, the rest for a program that is slow to stop. False if the answer is not one of batond.
+  // clocks that differ, the rest for a program that is slow to stop.
   count(reply) {
-    const ttls = holdsOf(reply.document).map((hold) => hold?.ttl_ms);
-    if (!ttls.length || !ttls.every(Number.isFinite)) return false;
     this.document = reply.document;
-    this.ttl = Math.min(...ttls);
+    this.ttl = Math.min(...this.holds.map((hold) => hold.ttl_ms));
     this.expires = reply.sent + this.ttl * 0.99 - Math.min(this.ttl / 10, 1000);
     this.renewAt = reply.sent + this.ttl / 3;
     this.why = LATE;
-    return true;
   }
 }

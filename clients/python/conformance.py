@@ -110,16 +110,16 @@ class Asyncio:
                     self.client = open_client(baton.AsyncClient, command)
                 case "hold":
                     self.over = asyncio.Event()
-                    self.task = asyncio.create_task(self.hold(command))
+                    self.task = asyncio.create_task(self.hold(command), name="block")
                     tasks.add(self.task)
                 case "release":
                     self.over.set()
                 case "cancel":
                     self.task.cancel()
-                case "disturb":  # as asyncio.run does it to all tasks at its end
-                    for task in asyncio.all_tasks():
-                        if task.get_name() == "baton-renew":
-                            task.cancel()
+                    await asyncio.sleep(0)  # the client has begun to leave the queue
+                    self.cancel_tasks_of_client()
+                case "disturb":
+                    self.cancel_tasks_of_client()
                 case "watch":
                     tasks.add(asyncio.create_task(self.watch(command)))
                 case "break":
@@ -128,6 +128,13 @@ class Asyncio:
                         report("broken")
                     except baton.BatonError as error:
                         report_refusal(error)
+
+    @staticmethod
+    def cancel_tasks_of_client():
+        """As asyncio.run does it at its end, to all tasks."""
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            if task.get_name() != "block":
+                task.cancel()
 
     async def hold(self, command):
         last_act = over = 0.0

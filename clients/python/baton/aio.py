@@ -27,34 +27,48 @@ class AsyncLock(core.Hold):
             raise
         self._task = asyncio.current_task()
         self._cancelling = self._task.cancelling()
-        self._keeper = asyncio.create_task(self._keep(), name="baton-renew")
+        self._start()
         return self
 
     async def __aexit__(self, kind, error, trace):
-        lost = None if self.left else self._lost()
+        self._loss = None if self.left else self._lost()
         self._is_released = True
         self._keeper.cancel()
         # As asyncio.timeout does it: only if nobody else has cancelled the task as well.
         is_ours = self._has_cancelled and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError
-        await self._end()
-        if lost and (is_ours or kind is None):
-            raise lost from error
+        self._judge(await self._end())
+        if self._loss and (is_ours or kind is None):
+            raise self._loss from error
 
-    async def _end(self):
-        """In a task of its own, since this one may be cancelled."""
-        await asyncio.shield(asyncio.create_task(self._client._run(core.release(self._client._config, self._lease))))
+    async def _end(self) -> core.Reply:
+        """In a task of its own, since this one may be cancelled; and in another, if all tasks are."""
+        cancelled = release = None
+        while not release or release.cancelled():
+            release = asyncio.create_task(self._client._run(core.release(self._client._config, self._lease)))
+            while not release.done():
+                try:
+                    await asyncio.wait([release])
+                except asyncio.CancelledError as error:
+                    cancelled = error
+        if cancelled:
+            raise cancelled
+        return release.result()
+
+    def _start(self):
+        self._keeper = asyncio.create_task(self._keep(), name="baton-renew")
+        self._keeper.add_done_callback(self._restart)
+
+    def _restart(self, keeper: asyncio.Task):
+        """Who cancels all tasks, as asyncio.run does at its end, means the block, which may have to clean up."""
+        if keeper.cancelled() and not self._is_released and not self._task.done():
+            self._start()
 
     async def _keep(self):
-        while self._lease.left > 0:
-            try:
-                await self._client._run(core.keep(self._client._config, self._lease))
-            except asyncio.CancelledError:
-                # Who cancels all tasks, as asyncio.run does at its end, means the block, which may have to clean up.
-                if self._is_released or self._task.done():
-                    raise
-            except Exception as error:  # pylint: disable=broad-except
-                # Whatever ends the renewals, the block must learn of it.
-                self._lease.lose(repr(error))
+        try:
+            await self._client._run(core.keep(self._client._config, self._lease))
+        except Exception as error:  # pylint: disable=broad-except
+            # Whatever ends the renewals, the block must learn of it.
+            self._lease.lose(repr(error))
         self._has_cancelled = True
         self._task.cancel()
 

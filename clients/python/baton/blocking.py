@@ -25,6 +25,8 @@ class Lock(core.Hold):
             threading.Thread(target=self._keep, name="baton-renew", daemon=True).start()
             if self._on_lost:
                 threading.Thread(target=self._watch, name="baton-watch", daemon=True).start()
+            if self._is_released:  # by another thread, or a signal
+                raise self._lost()
         except BaseException:
             self._is_released = True
             self._over.set()  # for a thread that has started
@@ -35,14 +37,15 @@ class Lock(core.Hold):
     def release(self):
         """Ends the hold. Raises LockLost if it was lost before, so that the work may have been in vain."""
         with self._ends:
-            if self._is_released:
-                return
-            lost = None if self.left else self._lost()
-            self._is_released = True
-            self._over.set()
-        self._end()
-        if lost:
-            raise lost
+            is_first = not self._is_released
+            if is_first:
+                self._loss = None if self.left else self._lost()
+                self._is_released = True
+                self._over.set()
+        if is_first:
+            self._judge(self._end())
+        if self._loss:
+            raise self._loss
 
     def __enter__(self) -> "Lock":
         return self.acquire()
@@ -54,8 +57,8 @@ class Lock(core.Hold):
             if kind is None:
                 raise
 
-    def _end(self):
-        self._client._run(core.release(self._client._config, self._lease))
+    def _end(self) -> core.Reply:
+        return self._client._run(core.release(self._client._config, self._lease))
 
     def _keep(self):
         self._client._run(core.keep(self._client._config, self._lease), self._over)

@@ -74,6 +74,7 @@ class Reply:
     status: int  # 0: no answer
     document: dict
     sent: float = 0  # by the monotonic clock
+    is_repeated: bool = False  # an earlier request may have done the same
 
     @property
     def is_done(self) -> bool:
@@ -94,6 +95,14 @@ class Reply:
     def of_another(status: int) -> "Reply":
         away = status if status in (502, 503, 504) else 0
         return Reply(away, {"detail": f"the answer ({status}) is not one of batond"})
+
+
+    def proven(self, proof: str) -> "Reply":
+        """If it is done, a number or a boolean of this name is in the document, or in each of its locks."""
+        locks = [self.document] if proof in self.document else self.document.get("locks")
+        is_proven = isinstance(locks, list) and locks and \
+            all(isinstance(lock, dict) and isinstance(lock.get(proof), int) for lock in locks)
+        return self if is_proven or not self.is_done else Reply.of_another(self.status)
 
 
 Steps = Generator[Send | Sleep, Reply | None, Reply]
@@ -122,8 +131,9 @@ class Config:
         self.urls = [base_of(url) for url in ([self.urls] if isinstance(self.urls, str) else self.urls)]
         self.bearer = self.bearer and self.bearer.strip()  # a file ends in a line break
 
-    def ask(self, method: str, path: str, *, token=None, body=None, timeout=None, end=math.inf) -> Steps:
-        """Asks one URL after another until a batond can serve; all of them until `end` by the monotonic clock."""
+    def ask(self, method: str, path: str, proof: str, *, token=None, body=None, timeout=None, end=math.inf) -> Steps:
+        """Asks one URL after another until a batond can serve; all of them until `end` by the monotonic clock.
+        The proof is a field that the answer of a batond has."""
         headers = {"Accept": "application/json"}
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -132,11 +142,12 @@ class Config:
         if self.bearer:
             headers["Authorization"] = f"Bearer {self.bearer}"
         encoded = None if body is None else json.dumps(body).encode()
-        for _ in self.urls:
+        for number in range(len(self.urls)):
             asked, sent = self.current, now()
             limit = max(0.0, min(timeout or self.timeout, end - sent))
-            reply = yield Send(self.urls[asked], method, path, headers, encoded, limit)
-            reply.sent = sent
+            answer = yield Send(self.urls[asked], method, path, headers, encoded, limit)
+            reply = answer.proven(proof)
+            reply.sent, reply.is_repeated = sent, number > 0
             if reply.is_done or not isinstance(problem(reply.status, reply.document), Unavailable):
                 break
             if self.current == asked:  # another lock may have gone on to the next URL
@@ -156,7 +167,8 @@ class Lease:
     ttl: float = 0.0
     expires: float = -math.inf  # by the monotonic clock, before it ends in Redis
     renew_at: float = 0.0
-    why: str = ""  # it is lost, if it is
+    why: str = "it was not taken"  # why it is lost, if it is
+    is_taken: bool = False  # by an acquire that has succeeded
     is_lost: bool = False
 
     def __post_init__(self):
@@ -179,19 +191,13 @@ class Lease:
         """For good: an answer that comes later does not count."""
         self.is_lost, self.why = True, why
 
-    def count(self, reply: Reply) -> bool:
+    def count(self, reply: Reply):
         """From when the request was sent: it may have been on its way for any part of the time since. A
-        hundredth is for clocks that differ, the rest for a program that is slow to stop. False if the answer is not
-        one of batond."""
-        try:
-            ttl = min(hold["ttl_ms"] for hold in holds_of(reply.document)) / 1000
-        except (KeyError, TypeError):
-            return False
-        self.document, self.ttl = reply.document, ttl
+        hundredth is for clocks that differ, the rest for a program that is slow to stop."""
+        self.document, self.ttl = reply.document, min(hold["ttl_ms"] for hold in holds_of(reply.document)) / 1000
         self.expires = reply.sent + self.ttl * 0.99 - min(self.ttl / 10, 1.0)
         self.renew_at = reply.sent + self.ttl / 3
         self.why = LATE
-        return True
 
 
 class Hold:
@@ -199,6 +205,7 @@ class Hold:
 
     def __init__(self, lease: Lease):
         self._lease, self._is_begun, self._is_released = lease, False, False
+        self._loss: LockLost | None = None  # what its end says
 
     @property
     def names(self) -> Sequence[str]:
@@ -238,14 +245,22 @@ class Hold:
             raise RuntimeError("A lock is taken once. Call client.lock() again to take it another time.")
         self._is_begun = True
 
+    def _judge(self, reply: Reply):
+        """If the release has found no hold, it was lost after the last renewal."""
+        error = problem(reply.status, reply.document)
+        if isinstance(error, NotHeld) and not reply.is_repeated and not self._loss:
+            self._loss = LockLost(f"{', '.join(self.names)}: {error}")
+
     def _lost(self) -> LockLost:
         return LockLost(f"{', '.join(self.names)}: {'it was released' if self._is_released else self._lease.why}")
 
 
 def take(config: Config, lease: Lease, method: str, **options) -> Steps:
     """One request that takes the lock or renews it."""
-    reply = yield from config.ask(method, lease.path, token=lease.token, **options)
-    return reply if not reply.is_done or lease.count(reply) else Reply.of_another(reply.status)
+    reply = yield from config.ask(method, lease.path, "ttl_ms", token=lease.token, **options)
+    if reply.is_done:
+        lease.count(reply)
+    return reply
 
 
 def acquire(config: Config, lease: Lease, wait: float) -> Steps:
@@ -265,6 +280,7 @@ def acquire(config: Config, lease: Lease, wait: float) -> Steps:
         if reply.is_done:
             # A wait counts as time on the way. The same request again, without one, says what is left.
             if lease.left > lease.ttl / 2 or (is_granted and lease.left > 0):
+                lease.is_taken = True
                 return reply
             is_granted = True
             error: Problem = problem(0, {"detail": "the answers come too late for this TTL"})
@@ -310,26 +326,26 @@ def keep(config: Config, lease: Lease) -> Generator[Send | Sleep, Reply | None, 
 
 def release(config: Config, lease: Lease) -> Steps:
     """Ends the hold, or the wait. If nobody answers, the hold ends with its TTL."""
-    is_counted = lease.ttl > 0
-    end = min(lease.expires if is_counted else now() + LEAVING, now() + config.patience)
+    end = min(lease.expires if lease.is_taken else now() + LEAVING, now() + config.patience)
+    is_repeated = False
     while True:
         timeout = min(config.timeout, max(lease.left, 1.0))
-        reply = yield from config.ask("DELETE", lease.path, token=lease.token, body=lease.body or None, timeout=timeout)
+        reply = yield from config.ask("DELETE", lease.path, "released", token=lease.token, body=lease.body or None,
+                                      timeout=timeout)
+        reply.is_repeated, is_repeated = reply.is_repeated or is_repeated, True
         if reply.is_done or now() >= end or \
                 not isinstance(problem(reply.status, reply.document), (Unavailable, TooMany)):
             return reply
         yield Sleep(0.2)
 
 
-def request(config: Config, method: str, path: str, *, waits=0.0, **fields) -> Steps:
+def request(config: Config, method: str, path: str, proof: str, *, waits=0.0, **fields) -> Steps:
     """Any other request. One that only reads is repeated while nobody answers."""
     fields = json_fields(fields)
     path += "?" + urlencode(fields) if fields else ""
     end = now() + waits + config.patience
     while True:
-        reply = yield from config.ask(method, path, timeout=waits + config.timeout)
-        if reply.is_done and method == "GET" and not isinstance(reply.document.get("version"), int):
-            reply = Reply.of_another(reply.status)
+        reply = yield from config.ask(method, path, proof, timeout=waits + config.timeout)
         if reply.is_done:
             return reply
         error = problem(reply.status, reply.document)
@@ -339,11 +355,11 @@ def request(config: Config, method: str, path: str, *, waits=0.0, **fields) -> S
 
 
 def inspect(config: Config, name: str) -> Steps:
-    return request(config, "GET", path_of(name))
+    return request(config, "GET", path_of(name), "version")
 
 
 def break_lock(config: Config, name: str) -> Steps:
-    return request(config, "DELETE", path_of(name), force="true")
+    return request(config, "DELETE", path_of(name), "broken", force="true")
 
 
 class Changes:
@@ -357,8 +373,8 @@ class Changes:
     def next(self) -> Generator[Send | Sleep, Reply | None, dict]:
         while True:
             try:
-                reply = yield from request(self.config, "GET", self.path, waits=self.portion, wait=self.portion,
-                                           prefix=self.prefix, after=self.after)
+                reply = yield from request(self.config, "GET", self.path, "changed", waits=self.portion,
+                                           wait=self.portion, prefix=self.prefix, after=self.after)
             except Invalid as error:
                 if not is_too_long(self.portion, error):
                     raise

@@ -104,12 +104,12 @@ public final class Client {
 
     /** Shows a lock, as GET /locks/NAME does. */
     public Map<String, Object> inspect(String name) throws InterruptedException {
-        return request("GET", Lease.path(name), 0);
+        return request("GET", Lease.path(name), "version", 0);
     }
 
     /** Ends all holds of the name, whoever has them. After a Problem.Unavailable, look before you repeat it. */
     public void breakLock(String name) throws InterruptedException {
-        request("DELETE", Lease.path(name) + "?force=true", 0);
+        request("DELETE", Lease.path(name) + "?force=true", "broken", 0);
     }
 
     /** The lock as it is, and then whenever it changes: next() waits. */
@@ -124,7 +124,7 @@ public final class Client {
     }
 
     Map<String, Object> nextChange(String path, long waits) throws InterruptedException {
-        return request("GET", path, waits);
+        return request("GET", path, "changed", waits);
     }
 
     /** In as many requests as it needs: all have one token, and so one place in the queue. */
@@ -142,6 +142,7 @@ public final class Client {
                 boolean isRepeated = waits == 0;
                 // A wait counts as time on the way. The same request again, without one, says what is left.
                 if (lease.left() > lease.ttl() / 2 || (isRepeated && lease.left() > 0)) {
+                    lease.take();
                     return;
                 }
             }
@@ -205,44 +206,47 @@ public final class Client {
     /** One request that takes the lock or renews it. */
     private Reply take(Lease lease, String method, Map<String, Object> body, long timeout, long limit)
             throws InterruptedException {
-        Reply reply = transport.ask(method, lease.path, lease.token, body, timeout, limit);
-        return !reply.isDone() || lease.count(reply) ? reply : Reply.ofAnother(reply.status(), reply.sent());
+        Reply reply = transport.ask(method, lease.path, "ttl_ms", lease.token, body, timeout, limit);
+        if (reply.isDone()) {
+            lease.count(reply);
+        }
+        return reply;
     }
 
     /** Ends the hold, or the wait, even of a thread that is interrupted. If nobody answers, its TTL ends it. */
-    void release(Lease lease) {
+    Reply release(Lease lease) {
         boolean isInterrupted = Thread.interrupted();
-        try {
-            boolean isCounted = lease.ttl() > 0;
-            long begun = System.nanoTime();
-            long end = isCounted ? patience : Math.min(patience, LEAVING);
-            for (long left = lease.left();; left = lease.left()) {
+        boolean isRepeated = false;
+        long begun = System.nanoTime();
+        long end = lease.isTaken() ? patience : Math.min(patience, LEAVING);
+        Reply reply = Reply.none("interrupted", begun);
+        while (true) {
+            long left = lease.left();
+            try {
                 long limit = Math.min(timeout, Math.max(left, SHORTEST_PORTION));
-                Reply reply = transport.ask("DELETE", lease.path, lease.token, lease.body, limit);
+                reply = transport.ask("DELETE", lease.path, "released", lease.token, lease.body, limit);
                 Problem problem = reply.isDone() ? null : reply.problem();
                 boolean mayGoOn = problem instanceof Problem.Unavailable || problem instanceof Problem.TooMany;
-                if (!mayGoOn || (isCounted && left <= 0) || System.nanoTime() - begun > end) {
-                    return;
+                if (!mayGoOn || (lease.isTaken() && left <= 0) || System.nanoTime() - begun > end) {
+                    break;
                 }
                 sleep(PAUSE);
+            } catch (InterruptedException error) {
+                isInterrupted = true; // and once more
             }
-        } catch (InterruptedException error) {
-            isInterrupted = true;
-        } finally {
-            if (isInterrupted) {
-                Thread.currentThread().interrupt();
-            }
+            isRepeated = true;
         }
+        if (isInterrupted) {
+            Thread.currentThread().interrupt();
+        }
+        return isRepeated ? reply.repeated() : reply;
     }
 
     /** Any other request. One that only reads is repeated while nobody answers. */
-    private Map<String, Object> request(String method, String path, long waits) throws InterruptedException {
+    private Map<String, Object> request(String method, String path, String proof, long waits) throws InterruptedException {
         long begun = System.nanoTime();
         while (true) {
-            Reply reply = transport.ask(method, path, null, null, waits + timeout);
-            if (reply.isDone() && method.equals("GET") && !(reply.document().get("version") instanceof Long)) {
-                reply = Reply.ofAnother(reply.status(), reply.sent());
-            }
+            Reply reply = transport.ask(method, path, proof, null, null, waits + timeout);
             if (reply.isDone()) {
                 return reply.document();
             }

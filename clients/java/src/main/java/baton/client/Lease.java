@@ -21,6 +21,7 @@ final class Lease {
     private long ttl;
     private long expires; // by System.nanoTime(), before it ends in Redis
     private long renewAt;
+    private boolean isTaken;
     private boolean isLost;
     private String why = "";
 
@@ -39,24 +40,24 @@ final class Lease {
 
     /**
      * From when the request was sent: it may have been on its way for any part of the time since. A hundredth is for
-     * clocks that differ, the rest for a program that is slow to stop. False if the answer is not one of batond.
+     * clocks that differ, the rest for a program that is slow to stop.
      */
     @SuppressWarnings("unchecked")
-    synchronized boolean count(Reply reply) {
-        List<?> all = reply.document().get("locks") instanceof List<?> locks ? locks : List.of(reply.document());
-        if (all.isEmpty() || !all.stream().allMatch(Lease::isHold)) {
-            return false;
-        }
-        holds = (List<Map<String, Object>>) all;
+    synchronized void count(Reply reply) {
+        holds = (List<Map<String, Object>>) (List<?>) reply.locks("ttl_ms");
         ttl = holds.stream().mapToLong(hold -> (Long) hold.get("ttl_ms")).min().orElseThrow() * 1_000_000;
         expires = reply.sent() + ttl / 100 * 99 - Math.min(ttl / 10, SECOND);
         renewAt = reply.sent() + ttl / 3;
         why = LATE;
-        return true;
     }
 
-    private static boolean isHold(Object document) {
-        return document instanceof Map<?, ?> hold && hold.get("ttl_ms") instanceof Long;
+    /** By a lock() that has succeeded. */
+    synchronized void take() {
+        isTaken = true;
+    }
+
+    synchronized boolean isTaken() {
+        return isTaken;
     }
 
     synchronized List<Map<String, Object>> holds() {

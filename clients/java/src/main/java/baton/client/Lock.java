@@ -12,6 +12,7 @@ public final class Lock implements AutoCloseable {
     private final Runnable onLost;
     private final Thread keeper;
     private volatile boolean isOver;
+    private String whyLost; // what close() says; null if it was not lost
 
     Lock(Client client, Lease lease, Runnable onLost) {
         this.client = client;
@@ -83,18 +84,34 @@ public final class Lock implements AutoCloseable {
     /** Ends the hold. Throws if it was lost before, so that the work may have been in vain. */
     @Override
     public void close() {
-        BatonException.LockLost lost;
-        synchronized (this) {
-            if (isOver) {
-                return;
-            }
-            lost = left().isZero() ? loss(lease.why()) : null;
-            isOver = true;
+        if (end()) {
+            judge(client.release(lease));
         }
-        keeper.interrupt();
-        client.release(lease);
-        if (lost != null) {
-            throw lost;
+        synchronized (this) {
+            if (whyLost != null) {
+                throw loss(whyLost);
+            }
+        }
+    }
+
+    /** True for the first call. */
+    private synchronized boolean end() {
+        if (isOver) {
+            return false;
+        }
+        if (left().isZero()) {
+            whyLost = lease.why(); // the thread that renews ends by itself, after onLost
+        } else {
+            keeper.interrupt();
+        }
+        isOver = true;
+        return true;
+    }
+
+    /** If the release has found no hold, it was lost after the last renewal. */
+    private synchronized void judge(Reply reply) {
+        if (whyLost == null && !reply.isRepeated() && reply.problem() instanceof Problem.NotHeld problem) {
+            whyLost = problem.getMessage();
         }
     }
 }

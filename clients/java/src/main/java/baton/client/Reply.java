@@ -1,9 +1,13 @@
 package baton.client;
 
+import java.util.List;
 import java.util.Map;
 
-/** An answer; its status is 0 if there was none. `sent` is when the request was sent, by System.nanoTime(). */
-record Reply(int status, Map<String, Object> document, long sent) {
+/**
+ * An answer; its status is 0 if there was none. `sent` is when the request was sent, by System.nanoTime(). It is repeated
+ * if an earlier request may have done the same.
+ */
+record Reply(int status, Map<String, Object> document, long sent, boolean isRepeated) {
     boolean isDone() {
         return status >= 200 && status < 300;
     }
@@ -13,15 +17,27 @@ record Reply(int status, Map<String, Object> document, long sent) {
     }
 
     static Reply none(String detail, long sent) {
-        return new Reply(0, Map.of("detail", detail), sent);
+        return new Reply(0, Map.of("detail", detail), sent, false);
     }
 
-    /** A server of another kind may answer anything. */
+    Reply repeated() {
+        return new Reply(status, document, sent, true);
+    }
+
+    /** The document, or its locks, of which each has the proof. */
+    List<?> locks(String proof) {
+        return document.get("locks") instanceof List<?> locks && !document.containsKey(proof) ? locks : List.of(document);
+    }
+
+    /** A server of another kind may answer anything. The proof is a field that the answer of a batond has. */
     @SuppressWarnings("unchecked")
-    static Reply of(int status, String body, long sent) {
+    static Reply of(int status, String body, String proof, long sent) {
         try {
-            if (Json.read(body) instanceof Map<?, ?> map && (status < 300 || map.get("code") instanceof String)) {
-                return new Reply(status, (Map<String, Object>) map, sent);
+            if (Json.read(body) instanceof Map<?, ?> map) {
+                Reply reply = new Reply(status, (Map<String, Object>) map, sent, false);
+                if (reply.isDone() ? reply.isProven(proof) : map.get("code") instanceof String) {
+                    return reply;
+                }
             }
         } catch (IllegalArgumentException error) {
             // As for a document that is none of batond's.
@@ -29,8 +45,15 @@ record Reply(int status, Map<String, Object> document, long sent) {
         return ofAnother(status, sent);
     }
 
-    static Reply ofAnother(int status, long sent) {
+    /** A number or a boolean of this name is in the document, or in each of its locks. */
+    private boolean isProven(String proof) {
+        List<?> locks = locks(proof);
+        return !locks.isEmpty() && locks.stream().allMatch(lock -> lock instanceof Map<?, ?> map
+                && (map.get(proof) instanceof Long || map.get(proof) instanceof Boolean));
+    }
+
+    private static Reply ofAnother(int status, long sent) {
         int away = status >= 502 && status <= 504 ? status : 0;
-        return new Reply(away, Map.of("detail", "the answer (" + status + ") is not one of batond"), sent);
+        return new Reply(away, Map.of("detail", "the answer (" + status + ") is not one of batond"), sent, false);
     }
 }

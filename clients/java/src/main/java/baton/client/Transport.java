@@ -39,21 +39,22 @@ final class Transport {
         return base;
     }
 
-    /** `token` and `body` may be null. */
-    Reply ask(String method, String path, String token, Map<String, Object> body, long timeout)
+    /** The proof is a field that the answer of a batond has. `token` and `body` may be null. */
+    Reply ask(String method, String path, String proof, String token, Map<String, Object> body, long timeout)
             throws InterruptedException {
-        return ask(method, path, token, body, timeout, Long.MAX_VALUE);
+        return ask(method, path, proof, token, body, timeout, Long.MAX_VALUE);
     }
 
     /** The timeout is for each URL, the limit for all together. */
-    Reply ask(String method, String path, String token, Map<String, Object> body, long timeout, long limit)
+    Reply ask(String method, String path, String proof, String token, Map<String, Object> body, long timeout, long limit)
             throws InterruptedException {
         long begun = System.nanoTime();
         Reply reply = null;
         for (int i = 0; i < urls.size(); i++) {
             int at = current.get();
             long left = limit - (System.nanoTime() - begun);
-            reply = send(urls.get(at % urls.size()), method, path, token, body, Math.min(timeout, left));
+            reply = send(urls.get(at % urls.size()), method, path, proof, token, body, Math.min(timeout, left));
+            reply = i > 0 ? reply.repeated() : reply;
             if (reply.isDone() || !(reply.problem() instanceof Problem.Unavailable)) {
                 break;
             }
@@ -65,8 +66,8 @@ final class Transport {
         return reply;
     }
 
-    private Reply send(String url, String method, String path, String token, Map<String, Object> body, long timeout)
-            throws InterruptedException {
+    private Reply send(String url, String method, String path, String proof, String token, Map<String, Object> body,
+            long timeout) throws InterruptedException {
         HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(url + path)).header("Accept", "application/json")
                 .method(method, body == null ? BodyPublishers.noBody() : BodyPublishers.ofString(Json.write(body)));
         if (body != null) {
@@ -83,7 +84,7 @@ final class Transport {
         try {
             answer = http.sendAsync(request.build(), BodyHandlers.ofString());
             HttpResponse<String> response = answer.get(timeout, TimeUnit.NANOSECONDS);
-            return Reply.of(response.statusCode(), response.body(), sent);
+            return Reply.of(response.statusCode(), response.body(), proof, sent);
         } catch (TimeoutException error) {
             return Reply.none(url + ": no answer in time", sent);
         } catch (ExecutionException error) {
