@@ -150,12 +150,16 @@ func (l *Lock) holds() []hold {
 // Unlock ends the hold. The error is an ErrLost if it was lost before, so that the work may have been in vain.
 func (l *Lock) Unlock() error {
 	l.release.Do(func() {
+		begun := time.Now()
+		left, _, _ := l.lease.left()
 		l.result = l.Err()
 		l.unlock()
 		l.cancel()
 		answer := l.client.release(l.lease)
-		if l.result == nil && answer.problem != nil && answer.problem.Is(ErrNotHeld) && !answer.repeated {
-			l.result = l.lease.lostBecause(answer.problem.Error()) // after the last renewal
+		early := !answer.repeated && time.Since(begun) < left
+		if l.result == nil && early && answer.problem != nil && answer.problem.Is(ErrNotHeld) {
+			// It has found no hold before that could end by itself: it was lost after the last renewal.
+			l.result = l.lease.lostBecause(answer.problem.Error())
 		}
 	})
 	return l.result

@@ -119,12 +119,14 @@ export class Lock {
   }
 
   async #release() {
+    const { expires } = this.#lease;
     const lost = this.left ? undefined : this.signal.reason ?? this.#loss(this.#lease.why);
     this.#over.abort();
     const reply = await this.#client._release(this.#lease);
     if (lost) throw lost;
     const error = problemOf(reply);
-    if (error instanceof NotHeld && !reply.isRepeated) throw this.#loss(error.message); // after the last renewal
+    // If it has found no hold before that could end by itself, it was lost after the last renewal.
+    if (error instanceof NotHeld && !reply.isRepeated && now() < expires) throw this.#loss(error.message);
   }
 
   #loss(why) {

@@ -283,7 +283,8 @@ TEST(prefix_has_all_holds_and_then_changes)
     assert_true(json_is_true(member(client, "complete")));
     int64_t version = http_integer(client, "version");
 
-    /* A change of the very microsecond may be told twice; then its version is told with it. */
+    /* A change of the very microsecond, or one while the names are looked at, may be told twice:
+     * then the version to go on from is below that of the lock. */
     snprintf(request, sizeof request, "GET /events?prefix=job:&wait=20s&after=%" PRId64, version);
     struct parked *parked = parked_send(service->batond.port, NULL, request, NULL);
     release_lock(client, other, "outside");
@@ -294,8 +295,7 @@ TEST(prefix_has_all_holds_and_then_changes)
     assert_true(told(&parked->client, "job:1", &named) >= 1);
     assert_true(named);
     assert_string_equal(member_text(&parked->client, "locks.0.state"), "free");
-    assert_true(http_integer(&parked->client, "version") >=
-                member_integer(&parked->client, "locks.0.version"));
+    assert_true(http_integer(&parked->client, "version") >= version);
     version = http_integer(&parked->client, "version");
     parked_close(parked);
 

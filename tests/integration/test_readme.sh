@@ -138,9 +138,11 @@ run_page() { # FOLDER
     "$batond" --listen 127.0.0.1:0 --state-dir "$1/state" 2>"$1/log" </dev/null &
     started+=($!)
     address=$(address_in "$1/log")
+    until curl -sf -o "$dir/reply" "http://$address/readyz"; do sleep 0.05; done
     session_of "$1" >"$1/session"
     timeout 200 bash "$1/session" 2>"$dir/errors" </dev/null ||
-        fail "exit code $? of block $(<"$dir/at"):" "$(<"$(<"$dir/at")")" "$(tail "$dir/errors")"
+        fail "exit code $? of block $(<"$dir/at"):" "$(<"$(<"$dir/at")")" "$(tail "$dir/errors")" \
+            "$(tail "$1/log")"
     end_last "$1/log"
 }
 

@@ -42,8 +42,9 @@ class AsyncLock(core.Hold):
 
     async def _end(self) -> core.Reply:
         """In a task of its own, since this one may be cancelled; and in another, if all tasks are."""
-        cancelled = release = None
-        while not release or release.cancelled():
+        end, cancelled, release, is_repeated = core.now() + self._client._config.patience, None, None, False
+        while not release or (release.cancelled() and core.now() < end):
+            is_repeated = release is not None
             release = asyncio.create_task(self._client._run(core.release(self._client._config, self._lease)))
             while not release.done():
                 try:
@@ -52,7 +53,9 @@ class AsyncLock(core.Hold):
                     cancelled = error
         if cancelled:
             raise cancelled
-        return release.result()
+        reply = release.result()
+        reply.is_repeated |= is_repeated
+        return reply
 
     def _start(self):
         self._keeper = asyncio.create_task(self._keep(), name="baton-renew")

@@ -246,9 +246,10 @@ class Hold:
         self._is_begun = True
 
     def _judge(self, reply: Reply):
-        """If the release has found no hold, it was lost after the last renewal."""
+        """If the release has found no hold before it could end by itself, it was lost after the last renewal."""
         error = problem(reply.status, reply.document)
-        if isinstance(error, NotHeld) and not reply.is_repeated and not self._loss:
+        is_early = not reply.is_repeated and now() < self._lease.expires
+        if isinstance(error, NotHeld) and is_early and not self._loss:
             self._loss = LockLost(f"{', '.join(self.names)}: {error}")
 
     def _lost(self) -> LockLost:

@@ -233,6 +233,9 @@ public final class Client {
                 sleep(PAUSE);
             } catch (InterruptedException error) {
                 isInterrupted = true; // and once more
+                if (System.nanoTime() - begun > end) {
+                    break;
+                }
             }
             isRepeated = true;
         }

@@ -73,6 +73,11 @@ final class Lease {
         return isLost || ttl == 0 ? 0 : expires - System.nanoTime();
     }
 
+    /** Whether it may have ended by itself. */
+    synchronized boolean hasExpired() {
+        return expires - System.nanoTime() <= 0;
+    }
+
     synchronized long untilRenewal() {
         return renewAt - System.nanoTime();
     }

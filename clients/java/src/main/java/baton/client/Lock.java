@@ -100,7 +100,8 @@ public final class Lock implements AutoCloseable {
             return false;
         }
         if (left().isZero()) {
-            whyLost = lease.why(); // the thread that renews ends by itself, after onLost
+            whyLost = lease.why();
+            lease.lose(whyLost); // so the thread that renews ends by itself, after onLost
         } else {
             keeper.interrupt();
         }
@@ -108,9 +109,10 @@ public final class Lock implements AutoCloseable {
         return true;
     }
 
-    /** If the release has found no hold, it was lost after the last renewal. */
+    /** If the release has found no hold before it could end by itself, it was lost after the last renewal. */
     private synchronized void judge(Reply reply) {
-        if (whyLost == null && !reply.isRepeated() && reply.problem() instanceof Problem.NotHeld problem) {
+        boolean isEarly = !reply.isRepeated() && !lease.hasExpired();
+        if (whyLost == null && isEarly && reply.problem() instanceof Problem.NotHeld problem) {
             whyLost = problem.getMessage();
         }
     }
