@@ -20,6 +20,9 @@ const (
 	lastAnswer      = 16 << 20        // bytes of an answer
 )
 
+// flags are the proofs of an answer that are booleans; the others are numbers.
+var flags = map[string]bool{"released": true, "changed": true}
+
 // Forever is a wait without an end.
 const Forever time.Duration = 1<<63 - 1
 
@@ -150,7 +153,7 @@ func replyOf(status int, document []byte, proof string) reply {
 	return reply{document: document, problem: problem}
 }
 
-// proven is whether a number or a boolean of that name is in the document, or in each of its locks.
+// proven is whether the document, or each of its locks, has a boolean of that name, or a number.
 func proven(document []byte, proof string) bool {
 	var fields map[string]any
 	if json.Unmarshal(document, &fields) != nil {
@@ -162,9 +165,11 @@ func proven(document []byte, proof string) bool {
 	}
 	for _, lock := range locks {
 		hold, _ := lock.(map[string]any)
-		_, number := hold[proof].(float64)
-		_, boolean := hold[proof].(bool)
-		if !number && !boolean {
+		_, is := hold[proof].(float64)
+		if flags[proof] {
+			_, is = hold[proof].(bool)
+		}
+		if !is {
 			return false
 		}
 	}

@@ -19,6 +19,7 @@ export * from "./errors.js";
 const KEEP = 10_000; // for the place in the queue between two requests
 const LEAVING = 2000; // how long an acquire that has failed tries to end what it may have got
 const SHORTEST_PORTION = 1000; // a batond with a shorter max-wait is not waited at
+const FLAGS = new Set(["released", "changed"]); // the proofs of an answer that are booleans; the others are numbers
 const AWAY = new Set([0, 502, 503, 504]);
 
 // What stands before each path. A URL with /locks, as for curl, would make another lock of each name.
@@ -43,12 +44,12 @@ function replyOf(status, text) {
   return ofAnother(status);
 }
 
-// If it is done, a number or a boolean of this name is in the document, or in each of its locks.
+// If it is done, the document, or each of its locks, has a boolean of this name, or a number.
 function proven(reply, proof) {
+  const kind = FLAGS.has(proof) ? "boolean" : "number";
   const { document } = reply;
   const locks = proof in document ? [document] : document.locks;
-  const isOf = (lock) => ["number", "boolean"].includes(typeof lock?.[proof]);
-  const isProven = Array.isArray(locks) && locks.length > 0 && locks.every(isOf);
+  const isProven = Array.isArray(locks) && locks.length > 0 && locks.every((lock) => typeof lock?.[proof] === kind);
   return isProven || !reply.isDone ? reply : ofAnother(reply.status);
 }
 

@@ -20,6 +20,7 @@ LATE = "no batond has renewed the lock in time"
 KEEP_MS = 10_000  # for the place in the queue between two requests
 LEAVING = 2.0  # seconds: how long an acquire that has failed tries to end what it may have got
 SHORTEST_PORTION = 1.0  # seconds; a batond with a shorter max-wait is not waited at
+FLAGS = {"released", "changed"}  # the proofs of an answer that are booleans; the others are numbers
 SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "": 1}
 
 BOOTTIME = getattr(time, "CLOCK_BOOTTIME", None)
@@ -96,12 +97,12 @@ class Reply:
         away = status if status in (502, 503, 504) else 0
         return Reply(away, {"detail": f"the answer ({status}) is not one of batond"})
 
-
     def proven(self, proof: str) -> "Reply":
-        """If it is done, a number or a boolean of this name is in the document, or in each of its locks."""
+        """If it is done, the document, or each of its locks, has a boolean of this name, or a number."""
+        kind = bool if proof in FLAGS else int
         locks = [self.document] if proof in self.document else self.document.get("locks")
         is_proven = isinstance(locks, list) and locks and \
-            all(isinstance(lock, dict) and isinstance(lock.get(proof), int) for lock in locks)
+            all(isinstance(lock, dict) and type(lock.get(proof)) is kind for lock in locks)
         return self if is_proven or not self.is_done else Reply.of_another(self.status)
 
 
@@ -250,10 +251,11 @@ class Hold:
         error = problem(reply.status, reply.document)
         is_early = not reply.is_repeated and now() < self._lease.expires
         if isinstance(error, NotHeld) and is_early and not self._loss:
-            self._loss = LockLost(f"{', '.join(self.names)}: {error}")
+            self._loss = self._lost(str(error))
 
-    def _lost(self) -> LockLost:
-        return LockLost(f"{', '.join(self.names)}: {'it was released' if self._is_released else self._lease.why}")
+    def _lost(self, why: str = "") -> LockLost:
+        why = why or ("it was released" if self._is_released else self._lease.why)
+        return LockLost(f"{', '.join(self.names)}: {why}")
 
 
 def take(config: Config, lease: Lease, method: str, **options) -> Steps:

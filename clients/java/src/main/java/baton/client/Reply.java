@@ -2,12 +2,15 @@ package baton.client;
 
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * An answer; its status is 0 if there was none. `sent` is when the request was sent, by System.nanoTime(). It is repeated
  * if an earlier request may have done the same.
  */
 record Reply(int status, Map<String, Object> document, long sent, boolean isRepeated) {
+    private static final Set<String> FLAGS = Set.of("released", "changed"); // proofs that are booleans; others are numbers
+
     boolean isDone() {
         return status >= 200 && status < 300;
     }
@@ -45,11 +48,12 @@ record Reply(int status, Map<String, Object> document, long sent, boolean isRepe
         return ofAnother(status, sent);
     }
 
-    /** A number or a boolean of this name is in the document, or in each of its locks. */
+    /** The document, or each of its locks, has a boolean of this name, or a number. */
     private boolean isProven(String proof) {
+        Class<?> kind = FLAGS.contains(proof) ? Boolean.class : Long.class;
         List<?> locks = locks(proof);
-        return !locks.isEmpty() && locks.stream().allMatch(lock -> lock instanceof Map<?, ?> map
-                && (map.get(proof) instanceof Long || map.get(proof) instanceof Boolean));
+        return !locks.isEmpty()
+                && locks.stream().allMatch(lock -> lock instanceof Map<?, ?> map && kind.isInstance(map.get(proof)));
     }
 
     private static Reply ofAnother(int status, long sent) {
