@@ -30,34 +30,19 @@ struct world {
     uint64_t random;
     bool away;     /* Redis does not answer */
     uint64_t back; /* since when it does again */
-    /* The script that is under way. */
+    /* The script that is under way. Redis has run it at once, or runs it when it answers. */
     store_done *done;
     void *context;
     uint64_t answer_at;
     size_t asked_count;
     char asked[ASKED_MOST][16];
+    bool has_run;
+    long long next_ends[ASKED_MOST]; /* if it has run */
     uint64_t asked_in_all;
     bool closed;
 };
 
 static struct world *world;
-
-/* In place of the one that asks Redis. */
-void script_call_send_at(struct locks *locks, unsigned shard, const struct script_call *call)
-{
-    (void)locks;
-    assert_int_equal(shard, 0);
-    assert_null(world->done); /* one at a time */
-    assert_in_range(call->argument_count, 2, 1 + ASKED_MOST);
-    world->done = call->done;
-    world->context = call->context;
-    world->answer_at = world->loop.time + seed_draw(&world->random, 50);
-    world->asked_count = call->argument_count - 1;
-    world->asked_in_all += world->asked_count;
-    for (size_t i = 0; i < world->asked_count; i++)
-        snprintf(world->asked[i], sizeof world->asked[i], "%.*s",
-                 (int)call->arguments[1 + i].length, call->arguments[1 + i].bytes);
-}
 
 bool store_is_closing(const struct store *store)
 {
@@ -100,12 +85,32 @@ static long long next_end(struct name *name)
     return next == UINT64_MAX ? -1 : (long long)(next - world->loop.time);
 }
 
+/* In place of the one that asks Redis. */
+void script_call_send_at(struct locks *locks, unsigned shard, const struct script_call *call)
+{
+    (void)locks;
+    assert_int_equal(shard, 0);
+    assert_null(world->done); /* one at a time */
+    assert_in_range(call->argument_count, 2, 1 + ASKED_MOST);
+    world->done = call->done;
+    world->context = call->context;
+    world->answer_at = world->loop.time + seed_draw(&world->random, 50);
+    world->asked_count = call->argument_count - 1;
+    world->asked_in_all += world->asked_count;
+    for (size_t i = 0; i < world->asked_count; i++)
+        snprintf(world->asked[i], sizeof world->asked[i], "%.*s",
+                 (int)call->arguments[1 + i].length, call->arguments[1 + i].bytes);
+    world->has_run = seed_draw(&world->random, 2) == 0;
+    for (size_t i = 0; world->has_run && i < world->asked_count; i++)
+        world->next_ends[i] = next_end(name_of(world->asked[i]));
+}
+
 static void answer(void)
 {
     redisReply numbers[ASKED_MOST], *elements[ASKED_MOST], reply = {.type = REDIS_REPLY_ARRAY};
     for (size_t i = 0; i < world->asked_count; i++) {
-        numbers[i] = (redisReply){.type = REDIS_REPLY_INTEGER,
-                                  .integer = world->away ? 0 : next_end(name_of(world->asked[i]))};
+        long long next = world->has_run ? world->next_ends[i] : next_end(name_of(world->asked[i]));
+        numbers[i] = (redisReply){.type = REDIS_REPLY_INTEGER, .integer = next};
         elements[i] = &numbers[i];
     }
     reply.elements = world->asked_count;
@@ -296,6 +301,23 @@ TEST_WITH(while_redis_is_away_nothing_is_forgotten, start, stop)
     world->away = false;
     world->back = world->loop.time;
     pass(NOTICED_MS);
+    assert_int_equal(name->holds[0].end, 0);
+}
+
+/* Redis has run the script before the grant, and its answer comes behind that. */
+TEST_WITH(grant_while_redis_is_asked_is_not_forgotten, start, stop)
+{
+    struct name *name = &world->names[0];
+    name->holds[0] = (struct truth){world->loop.time + 1000, true, false};
+    note(name, &name->holds[0], 1);
+    while (!world->done)
+        pass(1);
+    world->has_run = true;
+    world->next_ends[0] = next_end(name);
+    assert_int_equal(world->next_ends[0], -1);
+    name->holds[0] = (struct truth){world->loop.time + 1000, true, false};
+    note(name, &name->holds[0], 1);
+    pass(1000 + 2 * NOTICED_MS);
     assert_int_equal(name->holds[0].end, 0);
 }
 

@@ -256,6 +256,18 @@ TEST(quarantine_counts_until_the_epoch_was_read_after_it)
     scene_close(&scene);
 }
 
+/* Before the epoch was read again. */
+TEST(clock_that_jumps_stops_grants_at_once)
+{
+    struct scene scene;
+    char late[32];
+    scene_open_known(&scene, ALONE, (struct guard_options){0});
+    snprintf(late, sizeof late, "LATE %lld", (long long)(clock_now() + 3600 * (int64_t)SECOND_US));
+    guard_late(scene.guard, 0, late);
+    assert_true(shard_left_us(scene.shard, clock_now()) > 0);
+    scene_close(&scene);
+}
+
 /* Another slot is the first one, and the epoch under its key is from before the loss. */
 TEST(older_epoch_under_another_key_ends_no_quarantine)
 {
