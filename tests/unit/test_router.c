@@ -438,6 +438,22 @@ TEST_WITH(what_nobody_serves_is_not_waited_for, set_up, tear_down)
     assert_in_range(turns, 1, STORE_DEADLINE_MS / 20); /* each takes some 2 ms */
 }
 
+/* No node of a Cluster says that. */
+TEST_WITH(redirect_of_another_slot_is_refused, set_up, tear_down)
+{
+    struct making all[1];
+    char error[32];
+    make(all);
+    for (unsigned i = 0; i < NODES; i++) {
+        struct call *call = call_queue_pop(&world->links[i].pending);
+        if (!call)
+            continue;
+        snprintf(error, sizeof error, "MOVED %u node1:1", (call->routing.slot + 1) % SLOT_COUNT);
+        router_redirected(world->router, call, error);
+    }
+    assert_int_equal(world->refused, 1);
+}
+
 /* Of a call for a node as a whole: again where the script says so, and nowhere else. */
 TEST_WITH(a_call_for_a_node_stays_there, set_up, tear_down)
 {
