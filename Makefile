@@ -89,7 +89,7 @@ prefix := $(DESTDIR)$(PREFIX)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run image container test test-programs clients-test timing nightly deploy-test ui-test fuzz fuzz-programs model chaos guarantees bench-tool bench bench-redis figures budget budget-tool lint format install uninstall deb deb-test bare-test dist clean help FORCE
+.PHONY: all run image container test test-programs clients-test timing nightly deploy-test ui-test fuzz fuzz-programs mutants model chaos guarantees bench-tool bench bench-redis figures budget budget-tool lint format install uninstall deb deb-test bare-test dist clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -147,6 +147,10 @@ guarantees: ## lose servers 100 times with each engine and setting, and print wh
 	@$(submake) $(guarantees) $(BUILD)/batond
 	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) CYCLES='$(CYCLES)' JOBS='$(JOBS)' ENGINES='$(ENGINES)' \
 	    tests/chaos/guarantees.sh $(BUILD)/tests/chaos
+
+mutants: ## make mistakes on purpose, one at a time: a test has to notice each (half an hour; ONLY=words for some)
+	@$(packages) build run test
+	@tests/mutants/run.py $(ONLY)
 
 model: ## check the protocol of waiting with spin, and that it catches seeded mistakes (QUICK=1: a part)
 	@$(packages) model

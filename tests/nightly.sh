@@ -27,6 +27,7 @@ busy() {
     nightly "tests under valgrind, a part" make test VALGRIND=1 \
         ONLY="test_fields test_rate test_tokens_file test_principal test_acquire test_parameters test_holds test_several test_hold_conn"
     nightly "bare roots: all tests, and clients, in Debian 12 and 13" make bare-test
+    nightly "mutants: mistakes that a test has to notice" make mutants
     nightly "model: the hand-over" make model
     nightly "fuzz: 60 s for each target" make fuzz SECONDS=60
     nightly "dist: the tarball builds without git" tests/package/dist_builds.sh

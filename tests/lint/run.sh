@@ -131,6 +131,11 @@ check_python() {
     pyflakes3 "${python[@]}"
 }
 
+# The mutants can still be made.
+check_mutants() {
+    tests/mutants/run.py --check
+}
+
 # The library as Redis gets it. No format has an earlier version yet.
 check_lua() {
     luacheck --quiet --no-color --std lua51 --read-globals redis struct --no-max-line-length \
@@ -165,7 +170,7 @@ clang --version | grep -q 'version 14\.' || echo "lint: clang here is not versio
 
 slow=$(slow_sources)
 passed=0 failed=()
-checks="format gcc clang headers tidy cppcheck layers rooms shell python lua prose openapi"
+checks="format gcc clang headers tidy cppcheck layers rooms shell python mutants lua prose openapi"
 [[ -z ${CHANGED-} ]] || checks=${checks/gcc /}
 for check in ${LINT:-$checks}; do
     start=$EPOCHREALTIME
