@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 word=${1-}
+unset MAKEFLAGS MAKEOVERRIDES ONLY # `make nightly ONLY=word` chooses a step, and not what each step runs
 
 # shellcheck source=tests/steps.sh
 . tests/steps.sh

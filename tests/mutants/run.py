@@ -4,8 +4,9 @@
     run.py [WORD...]   the mutants with one of the words in what goes wrong, in the file or in the tests
     run.py --check     only asks whether each text is still there, once
 
-First the same tests run on the copy as it is, and have to pass. A mutant is caught if one of its tests fails.
-Prints a row for each; the last line is "N passed, M failed", where a mutant passes if it is caught.
+First the same tests run on the copy as it is, and have to pass. A mutant is caught if one of its tests fails, or
+is not over in time, since what it waits for does not come. Prints a row for each, with the test; the last line is
+"N passed, M failed", where a mutant passes if it is caught.
 """
 import os
 import pathlib
@@ -18,7 +19,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = pathlib.Path(__file__).with_name("mutants.txt")
-ROW = "{:<100} {:>5} s   {}"
+ROW = "{:<118} {:>5} s   {}"
 
 
 class Mutant:
@@ -60,12 +61,14 @@ def make(copy, target, tests):
 
 
 def noticed_by(output):
-    """The program that failed first, and its test."""
-    frame = re.search(r"^---- (\S+): exit code.*?\n(.*?)^----$", output, re.M | re.S)
+    """The program that failed first, and its test; None if none did."""
+    frame = re.search(r"^---- (\S+): exit code (\d+).*?\n(.*?)^----$", output, re.M | re.S)
     if not frame:
-        return "a test that failed"
-    begun = re.findall(r"^\[ RUN +\] (\w+)", frame[2], re.M)
-    return f"{frame[1]}: {begun[-1]}" if begun else frame[1]
+        return None
+    program, code, log = frame.groups()
+    begun = re.findall(r"^\[ RUN +\] (\w+)", log, re.M)
+    how = " (not over in time)" if code in ("124", "137") else ""
+    return f"{program}: {begun[-1]}{how}" if begun else program + how
 
 
 def try_mutant(copy, mutant):
@@ -80,7 +83,10 @@ def try_mutant(copy, mutant):
         tests = make(copy, "test", mutant.tests)
     finally:
         path.write_text(text)
-    return (True, noticed_by(tests.stdout)) if tests.returncode else (False, "NOTHING")
+    by = noticed_by(tests.stdout)
+    if tests.returncode and not by:
+        return False, "NO TEST WAS RUN: " + tests.stdout.strip()[-400:]
+    return (True, by) if by else (False, "NOTHING")
 
 
 def run(mutants, copy):
@@ -106,10 +112,12 @@ def main():
     if words == ["--check"] or failed:
         sys.exit(1 if failed else 0)
     mutants = [mutant for mutant in mutants if mutant.is_chosen(words)]
+    if not mutants:
+        sys.exit("No mutant has one of these words.")
     with tempfile.TemporaryDirectory(prefix="baton.mutants.", dir=os.environ.get("TMPDIR")) as folder:
         missed = run(mutants, pathlib.Path(folder, "baton"))
     print(f"\n{len(mutants) - missed} passed, {missed} failed")
-    sys.exit(1 if missed or not mutants else 0)
+    sys.exit(1 if missed else 0)
 
 
 main()

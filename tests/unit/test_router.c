@@ -438,7 +438,7 @@ TEST_WITH(what_nobody_serves_is_not_waited_for, set_up, tear_down)
     assert_in_range(turns, 1, STORE_DEADLINE_MS / 20); /* each takes some 2 ms */
 }
 
-/* No node of a Cluster says that. */
+/* It says nothing of where the call is to go. */
 TEST_WITH(redirect_of_another_slot_is_refused, set_up, tear_down)
 {
     struct making all[1];
