@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { REPLY_LONGEST = 16 << 20, HEADER_TEXT = 160, IDLE_MS = 1000, PAUSE_LONGEST_MS = 3600000 };
+enum { SELF_SIGNED = 18, UNVERIFIED_LEAF = 21 }; /* of OpenSSL: nobody who is trusted signed it */
 
 struct client {
     const struct client_settings *settings;
@@ -159,11 +160,28 @@ static CURLcode client_perform(struct client *client, const char *url,
     return code;
 }
 
-static void reply_add_trouble(struct reply *reply, const char *url, const char *text)
+static void reply_add_trouble(struct reply *reply, const char *url, const char *text,
+                              const char *advice)
 {
     size_t length = strlen(reply->trouble);
-    snprintf(reply->trouble + length, sizeof reply->trouble - length, "%s%s: %s",
-             length ? "\n" : "", url, text);
+    snprintf(reply->trouble + length, sizeof reply->trouble - length, "%s%s: %s%s",
+             length ? "\n" : "", url, text, advice);
+}
+
+/* What to do about a certificate, or about a port for HTTPS that is asked by HTTP: some servers
+ * answer that by nothing, others by 400. */
+static const char *client_advice(const struct client *client, const char *url, CURLcode code,
+                                 long status)
+{
+    long verified = 0;
+    curl_easy_getinfo(client->curl, CURLINFO_SSL_VERIFYRESULT, &verified);
+    if (code == CURLE_PEER_FAILED_VERIFICATION && verified >= SELF_SIGNED &&
+        verified <= UNVERIFIED_LEAF)
+        return ". Name the file of its authority in --ca or BATON_CA.";
+    if (strncmp(url, "http://", 7) == 0 &&
+        (code == CURLE_GOT_NOTHING || (code == CURLE_OK && status == 400)))
+        return ". Is this HTTPS? Then write https:// into the URL.";
+    return "";
 }
 
 /* Asks one URL. Leaves status 0 and what is the matter if no batond answers there. */
@@ -180,6 +198,7 @@ static void client_ask(struct client *client, const char *url, const struct requ
     curl_easy_getinfo(client->curl, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
     reply->connected |= connected_us > 0;
     snprintf(text, sizeof text, "the answer (%ld) is not one of batond", reply->status);
+    const char *advice = client_advice(client, url, code, reply->status);
     bool is_read = code == CURLE_OK && reply_read(reply, body, length);
     free(body);
     if (is_read)
@@ -188,7 +207,8 @@ static void client_ask(struct client *client, const char *url, const struct requ
     reply_add_trouble(reply, url,
                       code == CURLE_OK     ? text
                       : client->trouble[0] ? client->trouble
-                                           : curl_easy_strerror(code));
+                                           : curl_easy_strerror(code),
+                      advice);
 }
 
 struct reply client_send(struct client *client, const struct request *request)

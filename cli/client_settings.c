@@ -28,10 +28,24 @@ static void values_set(char *values[SETTING_COUNT], enum setting setting, const 
     values[setting] = memory_checked(strdup(text));
 }
 
+/* A shell takes quotes away. A file does not, and neither does docker's --env-file. */
+static int values_set_bare(char *values[SETTING_COUNT], enum setting setting, const char *text,
+                           const char *source, struct failure *failure)
+{
+    if (text && (text[0] == '"' || text[0] == '\''))
+        return failure_set(failure, -EINVAL,
+                           "%s: the value of %s is in quotes. Write it without quotes.", source,
+                           VARIABLES[setting]);
+    values_set(values, setting, text);
+    return 0;
+}
+
 /* A line is NAME=VALUE, a comment after #, or blank. */
 static int values_read_line(char *values[SETTING_COUNT], char *line, const char *path, int number,
                             struct failure *failure)
 {
+    char source[PATH_TEXT + 32];
+    snprintf(source, sizeof source, "%s, line %d", path, number);
     line += strspn(line, " \t");
     for (size_t end = strlen(line); end > 0 && strchr(" \t\r", line[end - 1]); end--)
         line[end - 1] = '\0';
@@ -39,14 +53,12 @@ static int values_read_line(char *values[SETTING_COUNT], char *line, const char 
     if (!line[0] || line[0] == '#')
         return 0;
     for (enum setting i = 0; line[length] && i < SETTING_COUNT; i++)
-        if (strlen(VARIABLES[i]) == length && memcmp(VARIABLES[i], line, length) == 0) {
-            values_set(values, i, line + length + 1);
-            return 0;
-        }
+        if (strlen(VARIABLES[i]) == length && memcmp(VARIABLES[i], line, length) == 0)
+            return values_set_bare(values, i, line + length + 1, source, failure);
     return failure_set(failure, -EINVAL,
-                       "%s, line %d: not a setting of baton. Write NAME=VALUE, where NAME is "
-                       "BATON_URL, BATON_AUTH_FILE, BATON_CA, BATON_CERT or BATON_KEY.",
-                       path, number);
+                       "%s: not a setting of baton. Write NAME=VALUE, where NAME is BATON_URL, "
+                       "BATON_AUTH_FILE, BATON_CA, BATON_CERT or BATON_KEY.",
+                       source);
 }
 
 /* A file that is not there is no mistake. */
@@ -84,8 +96,8 @@ static int values_read(char *values[SETTING_COUNT], const struct options *option
     int result = values_read_file(values, SYSTEM_FILE, failure);
     if (result == 0)
         result = values_read_user_file(values, failure);
-    for (enum setting i = 0; i < SETTING_COUNT; i++) {
-        values_set(values, i, getenv(VARIABLES[i]));
+    for (enum setting i = 0; result == 0 && i < SETTING_COUNT; i++) {
+        result = values_set_bare(values, i, getenv(VARIABLES[i]), "the environment", failure);
         values_set(values, i, options->settings[i]);
     }
     return result;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ANY = 64 }; /* names that one request may have */
@@ -66,6 +67,21 @@ static void fill_standard_descriptors(void)
             open("/dev/full", O_RDWR | O_CLOEXEC);
 }
 
+/* The right of a group is left alone: a key may be for several users. */
+static void warn_of_readable_keys(const struct client_settings *settings)
+{
+    static const enum setting KEYS[] = {SETTING_AUTH_FILE, SETTING_KEY};
+    struct stat file;
+    for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
+        const char *path = settings->values[KEYS[i]];
+        if (path && stat(path, &file) == 0 && S_ISREG(file.st_mode) && (file.st_mode & S_IROTH))
+            problem_print(STATUS_DONE,
+                          "every user of this machine can read your key in %s. Take that right "
+                          "away: chmod o= %s",
+                          path, path);
+    }
+}
+
 static enum status run_command(const struct command *command, int argc, char **argv)
 {
     struct options options;
@@ -88,6 +104,7 @@ static enum status run_command(const struct command *command, int argc, char **a
     } else if (client_settings_read(&settings, &options, &failure) < 0) {
         status = problem_print(STATUS_CONFIG, "%s", failure.text);
     } else {
+        warn_of_readable_keys(&settings);
         context.client = client_open(&settings);
         command_name(&context);
         status = command->run(&context);

@@ -71,6 +71,10 @@ TEST(option_wins_over_variable_and_variable_over_file)
          "127.0.0.1:2:", "BATON_URL=http://127.0.0.1:1 $BATON show --url=http://127.0.0.1:2 x");
     says(&terminal, 78, "client.conf, line 3: not a setting of baton",
          "echo BATON_ULR=x >>.config/baton/client.conf; $BATON show x");
+    says(&terminal, 78, "client.conf, line 1: the value of BATON_URL is in quotes.",
+         "echo 'BATON_URL=\"%s\"' >.config/baton/client.conf; $BATON show x", service->batond.url);
+    says(&terminal, 78, "the environment: the value of BATON_CA is in quotes.",
+         "rm -r .config; BATON_CA=\"'ca.pem'\" $BATON show x");
     terminal_close(&terminal);
 }
 
@@ -109,6 +113,10 @@ TEST(api_key_comes_from_auth_file_and_names_who_breaks_a_lock)
     says(&terminal, 77, NULL, "$BATON acquire --auth-file=key other");
     says(&terminal, 0, NULL, "$BATON break --auth-file=key ci:build");
     says(&terminal, 0, " ago by ci from 127.0.0.1\n", "$BATON show --auth-file=key ci:build");
+    says(&terminal, 0, "every user of this machine can read your key in key.",
+         "chmod 604 key; $BATON show --auth-file=key ci:build");
+    says(&terminal, 0, NULL, "chmod 640 key; $BATON show --auth-file=key ci:build");
+    assert_null(strstr(terminal.output, "can read your key"));
     says(&terminal, 78, "empty", ">none; $BATON acquire --auth-file=none ci:build");
     says(&terminal, 78, "cannot read", "$BATON acquire --auth-file=missing ci:build");
     batond_close(&batond, client);
@@ -124,7 +132,9 @@ TEST(https_needs_the_authority_and_may_show_a_certificate)
     certificate_make(&own, &secure.dir, "own",
                      &(struct certificate_options){.issuer = &secure.clients});
     terminal_open(&terminal, secure.batond.url);
-    says(&terminal, 69, "certificate", "$BATON show x");
+    says(&terminal, 69, ". Name the file of its authority in --ca or BATON_CA.\n", "$BATON show x");
+    says(&terminal, 69, ". Is this HTTPS? Then write https:// into the URL.\n",
+         "$BATON show --url=$(echo $BATON_URL | sed s/https/http/) x");
     says(&terminal, 78, "--ca: cannot read missing", "$BATON show --ca=missing x");
     says(&terminal, 77, NULL, "$BATON show --ca=%s x", secure.authority.file);
     says(&terminal, 0, "free", "$BATON show --ca=%s --cert=%s --key=%s x", secure.authority.file,
