@@ -10,6 +10,7 @@ export LC_ALL=C
 
 build=$1
 flags=("${@:2}")
+read -ra compiler <<<"$CC" # as make has it: "ccache cc", too
 mapfile -t sources < <(find base redis locks api server cli tests -name '*.c' | sort)
 mapfile -t headers < <(find base redis locks api server cli tests -name '*.h' ! -path 'tests/lint/*' | sort)
 mapfile -t shell < <(grep -rlE --exclude-dir={build,.git,node_modules} --exclude='*.md' '^#!.*\b(ba)?sh$' . | sort)
@@ -64,7 +65,7 @@ check_format() {
 }
 
 check_gcc() {
-    each_source "$CC" "${flags[@]}" -Werror -o /dev/null -c
+    each_source "${compiler[@]}" "${flags[@]}" -Werror -o /dev/null -c
 }
 
 check_clang() {
@@ -75,7 +76,7 @@ check_clang() {
 check_headers() {
     local header
     for header in "${headers[@]}"; do
-        echo "#include \"$header\"" | "$CC" "${flags[@]}" -Werror -fsyntax-only -x c - || return
+        echo "#include \"$header\"" | "${compiler[@]}" "${flags[@]}" -Werror -fsyntax-only -x c - || return
     done
 }
 
