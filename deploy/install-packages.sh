@@ -85,6 +85,7 @@ container curl                curl                  asks the container
 cases  python3               python3               runs the cases of clients/, and the client for Python
 cases  python3-yaml          /usr/lib/python3/dist-packages/yaml/__init__.py  reads them
 cases  nodejs                node                  runs the client for Node
+cases  openssl               openssl               makes the certificates of their tests
 client-go golang-go           go                    compiles the client for Go
 client-php php-cli           php                   runs docs/recipes.md
 client-ruby ruby             ruby                  runs docs/recipes.md

@@ -97,6 +97,8 @@ class Network:
 
     def answer(self, client, status, document):
         """Every answer has a Location, which only a redirect gives a meaning."""
+        if status in ("drip", "flood"):
+            return self.answer_without_end(client, status)
         body = json.dumps(document).encode()
         client.sendall(f"HTTP/1.1 {status} -\r\nContent-Length: {len(body)}\r\nLocation: /elsewhere\r\n"
                        "Content-Type: application/json\r\nConnection: close\r\n\r\n".encode() + body)
@@ -104,6 +106,15 @@ class Network:
         client.shutdown(socket.SHUT_WR)
         while client.recv(65536):
             pass  # the rest of the request: a reset could overtake the answer
+
+    def answer_without_end(self, client, how):
+        """Until the client has gone: a byte at a time, or as fast as it reads."""
+        self.count("answers")
+        client.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
+        client.sendall(b"X-Slow: " if how == "drip" else b"\r\n[")
+        while True:
+            client.sendall(b"1" if how == "drip" else b"1," * 500_000)
+            time.sleep(0.2 if how == "drip" else 0)
 
     def takes_away(self, method):
         with self.changed:

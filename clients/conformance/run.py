@@ -8,6 +8,7 @@ BUILD_FOLDER has the programs of the clients, as the Makefile builds them. The l
 and the end of its lease in Redis: it must not be negative.
 """
 import argparse
+import getpass
 import json
 import math
 import multiprocessing
@@ -16,6 +17,7 @@ import pathlib
 import queue
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -30,6 +32,8 @@ from stack import HANGS, LIBC, PR_SET_PDEATHSIG, ROOT, Stack, key_of, until
 
 CLIENTS = ROOT / "clients"
 README = "example_prints_what_its_page_shows"
+OWN = "its_own_tests"
+OWN_TESTS = {"python": ["/usr/bin/python3", CLIENTS / "python/test_client.py"]}  # of what only one language has
 
 
 def programs(build):
@@ -147,12 +151,22 @@ class Case:
         if "watch" in argument:
             return actor.tell(do="watch", name=self.name(argument["watch"]), count=argument["count"])
         if "break" in argument:
-            return actor.tell(do="break", name=self.name(argument["break"]))
+            which = {field: value for field, value in argument.items() if field != "break"}
+            if "fence" in which:
+                which["fence"] = self.actors[which["fence"]].grant["fence"]
+            return actor.tell(do="break", name=self.name(argument["break"]), which=which)
+        if "list" in argument:
+            return actor.tell(do="list", prefix=self.name(argument["list"]))
+        if "extend" in argument:
+            return actor.tell(do="extend", ttl_ms=milliseconds(argument["extend"]))
         fields = dict(argument)
+        way = {word: fields.pop(word) for word in ("lead", "skip") if word in fields}
+        if "adopt" in fields:  # the hold of that actor, or of none
+            way["token"] = getattr(self.actors.get(fields.pop("adopt")), "grant", {"token": "of-nobody".ljust(22, "-")})["token"]
         names = fields.pop("hold")
         names = [self.name(name) for name in ([names] if isinstance(names, str) else names)]
         return actor.tell(do="hold", names=names, wait_ms=milliseconds(fields.pop("wait", "0ms")),
-                          checks=fields.pop("checks", True), fields=fields)
+                          checks=fields.pop("checks", True), fields=fields, **way)
 
     def do_sees(self, argument):
         (name, expected), = argument.items()
@@ -162,6 +176,11 @@ class Case:
             got = saw.get(field)
             if (field, value) == ("fence", "greater"):
                 assert got > self.greatest, f"{name}: the fence {got} is not above {self.greatest}"
+            elif isinstance(value, dict) and value.keys() <= {"has", "lacks"}:
+                is_so = value.get("has", "") in got and ("lacks" not in value or value["lacks"] not in got)
+                assert is_so, f"{name}: {field} is {got}, not {value}: {saw}"
+            elif field == "names":
+                assert sorted(got) == sorted(map(self.name, value)), f"{name}: {saw}"
             else:
                 got = len(got) if field == "fences" and got else got
                 assert got == value, f"{name}: {field} is {got}, not {value}: {saw}"
@@ -201,9 +220,12 @@ class Case:
         seen = {"state": lock["state"], "holds": lock["hold_count"], "queue": lock["queue_length"],
                 "owner": holders[0]["owner"] if holders else None, "meta": holders[0]["meta"] if holders else None,
                 "last": (lock["last_release"] or {}).get("reason")}
-        longest = milliseconds(expected.get("each_waits", "0ms"))
+        if expected.get("owner") == "USER@HOST":
+            expected = expected | {"owner": f"{getpass.getuser()}@{socket.gethostname()}"}
+        longest, left = (milliseconds(expected.get(field, "0ms")) for field in ("each_waits", "left"))
         return all(waiter["waited_ms"] >= longest for waiter in lock["waiters"]) and \
-            all(seen[field] == value for field, value in expected.items() if field != "each_waits")
+            all(holder["ttl_ms"] >= left for holder in holders) and \
+            all(seen[field] == value for field, value in expected.items() if field not in ("each_waits", "left"))
 
     def do_net(self, argument):
         network = self.lane.network
@@ -216,6 +238,8 @@ class Case:
             setattr(network, what, milliseconds(value) / 1000)
         elif what == "answer":
             network.answers = {value: (argument["status"], argument["body"], argument.get("times", math.inf))}
+        elif what in ("drip", "flood"):
+            network.answers = {value: (what, None, math.inf)}
         elif "at_most" in argument:
             seen = network.counts.get(f"{what} {value}", 0)
             assert seen <= argument["at_most"], f"not so: {argument}, but {network.counts}"
@@ -307,11 +331,20 @@ def run_lane(client, command, options, cases, results):
                 results.put((client, README, wrong or "", math.inf))
             else:
                 results.put((client, README, None, math.inf))
+            wrong = own_tests(client, options.batond) if client in OWN_TESTS and not options.only else None
+            results.put((client, OWN, wrong, math.inf))
         except Exception:  # pylint: disable=broad-except
             results.put((client, "start", traceback.format_exc(), math.inf))
         finally:
             if lane:
                 lane.stack.stop()
+
+
+def own_tests(client, batond):
+    """Returns what is wrong with them."""
+    ran = subprocess.run([str(word) for word in OWN_TESTS[client]], text=True, capture_output=True, check=False,
+                         env=os.environ | {"BATON_BATOND": str(pathlib.Path(batond).resolve())})
+    return ran.stdout + ran.stderr if ran.returncode else ""
 
 
 def cell(result):
@@ -354,7 +387,7 @@ def main():
         if wrong:
             print(f"---- {client}: {case}\n{wrong}\n----", flush=True)
     print(f"{'':62}" + "".join(f"{client:>12}" for client in chosen))
-    for row in [case["case"] for case in cases] + [README]:
+    for row in [case["case"] for case in cases] + [README, OWN]:
         print(f"{row:62}" + "".join(f"{cell(table.get((client, row))):>12}" for client in chosen))
         cells += [table.get((client, row)) for client in chosen]
     failed = sum(result is None or bool(result[0]) for result in cells)

@@ -11,7 +11,8 @@ ACT = 0.01  # seconds between two steps of the work in a block
 
 
 def report(saw, **fields):
-    print(json.dumps({"saw": saw, "at": time.time() * 1000} | fields), flush=True)
+    sys.stdout.write(json.dumps({"saw": saw, "at": time.time() * 1000} | fields) + "\n")  # at once, whatever the thread
+    sys.stdout.flush()
 
 
 def report_grant(lock):
@@ -20,13 +21,20 @@ def report_grant(lock):
 
 def report_refusal(error):
     holders = getattr(error, "holders", None)
-    report("refused", error=type(error).__name__, code=getattr(error, "code", ""),
+    report("refused", error=type(error).__name__, code=getattr(error, "code", ""), detail=str(error),
            holder=holders[0]["owner"] if holders else None)
 
 
+def report_break(document):
+    report("broken", broken=document["broken"], owner=document["holders"][0]["owner"] if document["holders"] else None)
+
+
 def report_loss(lost, last_act, over):
-    code = next((code for code in ("not_held", "max_held") if code in str(lost)), "")
-    report("ended", why="lost", last_act=last_act, at=over, code=code)
+    report("ended", why="lost", last_act=last_act, at=over, code=lost.code, ended=lost.ended)
+
+
+def options_of(command):
+    return {"wait": command["wait_ms"] / 1000} | command["fields"]
 
 
 def open_client(kind, command):
@@ -60,36 +68,70 @@ class Blocking:
                     threading.Thread(target=self.hold, args=(command,), daemon=True).start()
                 case "release":
                     self.over.set()
+                case "cancel":
+                    self.lock.cancel()
+                case "extend":
+                    self.attempt(lambda ttl=command["ttl_ms"]: self.lock.extend(f"{ttl}ms") or report("extended"))
                 case "disturb":
                     threading.Thread = ThreadThatDoesNotStart
                 case "watch":
                     threading.Thread(target=self.watch, args=(command,), daemon=True).start()
                 case "break":
-                    try:
-                        self.client.break_lock(command["name"])
-                        report("broken")
-                    except baton.BatonError as error:
-                        report_refusal(error)
+                    self.attempt(lambda name=command["name"], which=command["which"]:
+                                 report_break(self.client.break_lock(name, **which)))
+                case "list":
+                    self.attempt(lambda prefix=command["prefix"]: report(
+                        "list", names=[lock["name"] for lock in self.client.list(prefix)]))
+
+    @staticmethod
+    def attempt(call):
+        try:
+            call()
+        except baton.BatonError as error:
+            report_refusal(error)
 
     def hold(self, command):
-        last_act = over = 0.0
-        on_lost = None if command["checks"] else self.over.set
+        """In one of the ways that the client has."""
+        self.last_act = self.end = 0.0
+        options = options_of(command) | ({} if command["checks"] else {"on_lost": self.over.set})
         try:
-            with self.client.lock(command["names"], wait=command["wait_ms"] / 1000, on_lost=on_lost,
-                                  **command["fields"]) as lock:
-                report_grant(lock)
-                try:
-                    while not self.over.wait(ACT):
-                        if command["checks"]:
-                            lock.check()
-                        last_act = time.time() * 1000
-                finally:
-                    over = time.time() * 1000
-            report("ended", why="still held" if lock.left else "released", last_act=last_act)
+            if command.get("lead"):
+                del options["wait"]
+                self.client.lead(command["names"][0], lambda lock: self.term(lock, command), **options)
+            elif command.get("skip"):
+                run = self.client.locked(command["names"], skip=True, **options)(
+                    lambda: self.act(baton.current(), command) or True)
+                report("ended", why="released", last_act=self.last_act) if run() else report("skipped")
+            else:
+                self.lock = self.client.held(command["names"], command["token"]) if "token" in command else \
+                    self.client.lock(command["names"], **options)
+                with self.lock as lock:
+                    self.act(lock, command)
+                report("ended", why="still held" if lock.left else "released", last_act=self.last_act)
+        except baton.Cancelled:
+            report("cancelled")
         except baton.LockLost as lost:
-            report_loss(lost, last_act, over)
+            report_loss(lost, self.last_act, self.end)
         except (baton.BatonError, RuntimeError) as error:
             report_refusal(error)
+
+    def term(self, lock, command):
+        try:
+            self.act(lock, command)
+            report("ended", why="released", last_act=self.last_act)
+        except baton.LockLost:  # then it stands for election again
+            report("ended", why="lost", last_act=self.last_act, at=self.end)
+            raise
+
+    def act(self, lock, command):
+        report_grant(lock)
+        try:
+            while not self.over.wait(ACT):
+                if command["checks"]:
+                    lock.check()
+                self.last_act = time.time() * 1000
+        finally:
+            self.end = time.time() * 1000
 
     def watch(self, command):
         for change, _ in zip(self.client.events(command["name"]), range(command["count"])):
@@ -122,12 +164,19 @@ class Asyncio:
                     self.cancel_tasks_of_client()
                 case "watch":
                     tasks.add(asyncio.create_task(self.watch(command)))
+                case "extend":
+                    await self.attempt(self.lock.extend(f"{command['ttl_ms']}ms"), lambda _: report("extended"))
                 case "break":
-                    try:
-                        await self.client.break_lock(command["name"])
-                        report("broken")
-                    except baton.BatonError as error:
-                        report_refusal(error)
+                    await self.attempt(self.client.break_lock(command["name"], **command["which"]), report_break)
+                case "list":
+                    report("list", names=[lock["name"] async for lock in self.client.list(command["prefix"])])
+
+    @staticmethod
+    async def attempt(call, tell):
+        try:
+            tell(await call)
+        except baton.BatonError as error:
+            report_refusal(error)
 
     @staticmethod
     def cancel_tasks_of_client():
@@ -137,25 +186,51 @@ class Asyncio:
                 task.cancel()
 
     async def hold(self, command):
-        last_act = over = 0.0
+        """In one of the ways that the client has."""
+        self.last_act = self.end = 0.0
+        options = options_of(command)
         try:
-            async with self.client.lock(command["names"], wait=command["wait_ms"] / 1000, **command["fields"]) as lock:
-                report_grant(lock)
-                try:
-                    while not self.over.is_set():
-                        if command["checks"]:
-                            lock.check()
-                        last_act = time.time() * 1000
-                        await asyncio.sleep(ACT)
-                finally:
-                    over = time.time() * 1000
-            report("ended", why="still held" if lock.left else "released", last_act=last_act)
+            if command.get("lead"):
+                del options["wait"]
+                await self.client.lead(command["names"][0], lambda lock: self.term(lock, command), **options)
+            elif command.get("skip"):
+                run = self.client.locked(command["names"], skip=True, **options)(self.job)
+                report("ended", why="released", last_act=self.last_act) if await run(command) else report("skipped")
+            else:
+                self.lock = self.client.held(command["names"], command["token"]) if "token" in command else \
+                    self.client.lock(command["names"], **options)
+                async with self.lock as lock:
+                    await self.act(lock, command)
+                report("ended", why="still held" if lock.left else "released", last_act=self.last_act)
         except asyncio.CancelledError:
             report("cancelled")
         except baton.LockLost as lost:
-            report_loss(lost, last_act, over)
+            report_loss(lost, self.last_act, self.end)
         except baton.BatonError as error:
             report_refusal(error)
+
+    async def term(self, lock, command):
+        try:
+            await self.act(lock, command)
+            report("ended", why="released", last_act=self.last_act)
+        except (baton.LockLost, asyncio.CancelledError):  # then it stands for election again
+            report("ended", why="lost", last_act=self.last_act, at=self.end)
+            raise
+
+    async def job(self, command):
+        await self.act(baton.current(), command)
+        return True
+
+    async def act(self, lock, command):
+        report_grant(lock)
+        try:
+            while not self.over.is_set():
+                if command["checks"]:
+                    lock.check()
+                self.last_act = time.time() * 1000
+                await asyncio.sleep(ACT)
+        finally:
+            self.end = time.time() * 1000
 
     async def watch(self, command):
         count = 0

@@ -7,11 +7,12 @@
 """
 from .aio import AsyncClient, AsyncLock
 from .blocking import Client, Lock
-from .errors import (BatonError, Damaged, Forbidden, Invalid, Locked, LockLost, MaxHeld, NotHeld, Problem,
+from .core import current
+from .errors import (BatonError, Cancelled, Damaged, Forbidden, Invalid, Locked, LockLost, MaxHeld, NotHeld, Problem,
                      Quarantined, Superseded, TokenInUse, TooMany, Unauthorized, Unavailable, Unreachable, UpgradeConflict,
                      WaitTimeout)
 
 __version__ = "0.2.0"
-__all__ = ["AsyncClient", "AsyncLock", "BatonError", "Client", "Damaged", "Forbidden", "Invalid",
-           "Lock", "LockLost", "Locked", "MaxHeld", "NotHeld", "Problem", "Quarantined", "Superseded", "TokenInUse", "TooMany", "Unauthorized",
-           "Unavailable", "Unreachable", "UpgradeConflict", "WaitTimeout"]
+__all__ = ["AsyncClient", "AsyncLock", "BatonError", "Cancelled", "Client", "Damaged", "Forbidden", "Invalid", "Lock",
+           "LockLost", "Locked", "MaxHeld", "NotHeld", "Problem", "Quarantined", "Superseded", "TokenInUse", "TooMany",
+           "Unauthorized", "Unavailable", "Unreachable", "UpgradeConflict", "WaitTimeout", "current"]

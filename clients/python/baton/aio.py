@@ -1,10 +1,13 @@
 """The client for asyncio: a task for each lock renews it, and cancels the block if the lock is lost."""
 import asyncio
-import ssl
-from collections.abc import AsyncIterator, Sequence
-from urllib.parse import urlsplit
+import contextlib
+import functools
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from . import core
+from .errors import Locked, LockLost, NotHeld
+from .http import Answer, Pool
 
 
 class AsyncLock(core.Hold):
@@ -16,12 +19,13 @@ class AsyncLock(core.Hold):
     def __init__(self, client: "AsyncClient", lease: core.Lease, wait: float):
         super().__init__(lease)
         self._client, self._wait = client, wait
-        self._has_cancelled = False
+        self._has_cancelled, self._renewing = False, asyncio.Lock()  # one renewal at a time
 
     async def __aenter__(self) -> "AsyncLock":
-        self._begin()
+        self._lease.begin()
+        self._client._pool.begin(self)
         try:
-            await self._client._run(core.acquire(self._client._config, self._lease, self._wait))
+            await self._client._run(core.enter(self._client._config, self._lease, self._wait))
         except BaseException:
             await self._end()  # leaves the queue; a grant whose answer was lost ends, too
             raise
@@ -31,6 +35,8 @@ class AsyncLock(core.Hold):
         return self
 
     async def __aexit__(self, kind, error, trace):
+        if self._lease.is_elsewhere:
+            return
         self._loss = None if self.left else self._lost()
         self._is_released = True
         self._keeper.cancel()
@@ -39,6 +45,17 @@ class AsyncLock(core.Hold):
         self._judge(await self._end())
         if self._loss and (is_ours or kind is None):
             raise self._loss from error
+
+    async def extend(self, ttl: core.Duration | None = None):
+        """Renews the lock now. With a `ttl` it has that one from now on; nothing is added to the time left."""
+        async with self._renewing:
+            self.check()
+            try:
+                await self._client._run(core.extend(self._client._config, self._lease, ttl))
+            except NotHeld:
+                raise self._lost() from None
+            finally:
+                self._keeper.cancel()  # another goes on, by the new time
 
     async def _end(self) -> core.Reply:
         """In a task of its own, since this one may be cancelled; and in another, if all tasks are."""
@@ -51,6 +68,7 @@ class AsyncLock(core.Hold):
                     await asyncio.wait([release])
                 except asyncio.CancelledError as error:
                     cancelled = error
+        self._client._pool.end(self)
         if cancelled:
             raise cancelled
         reply = release.result()
@@ -68,7 +86,10 @@ class AsyncLock(core.Hold):
 
     async def _keep(self):
         try:
-            await self._client._run(core.keep(self._client._config, self._lease))
+            while self._lease.left > 0:
+                await asyncio.sleep(self._lease.pause)
+                async with self._renewing:
+                    await self._client._run(core.renew(self._client._config, self._lease))
         except Exception as error:  # pylint: disable=broad-except
             # Whatever ends the renewals, the block must learn of it.
             self._lease.lose(repr(error))
@@ -79,22 +100,61 @@ class AsyncLock(core.Hold):
 class AsyncClient:
     """Talks to one batond, or to several that share a Redis."""
 
-    def __init__(self, urls: str | Sequence[str] = "http://127.0.0.1:7420", *, bearer: str | None = None,
-                 ssl_context: ssl.SSLContext | None = None, **options):
-        self._config = core.Config(urls, bearer, **options)
-        self._ssl = ssl_context
+    def __init__(self, urls: str | Sequence[str] = "http://127.0.0.1:7420", **options):
+        self._config, self._pool = core.Config(urls, **options), Pool(lambda streams: streams[1].close())
 
     def lock(self, names: str | Sequence[str], *, wait: core.Duration = 0, **fields) -> AsyncLock:
         """A lock of one name, or of several at once. `wait` is for all requests together, in seconds or as
         "5m"; `math.inf` waits for ever. All other fields are those of the API: ttl, owner, mode, limit, meta ..."""
         return AsyncLock(self, core.Lease(names, fields), core.seconds(wait))
 
+    def held(self, names: str | Sequence[str], token: str) -> AsyncLock:
+        """A lock that another has taken, who has passed its token on. It is renewed and released like any other."""
+        return AsyncLock(self, core.Lease(names, {}, token), 0)
+
+    def locked(self, names: core.Names, *, skip: bool = False, **options):
+        """Decorates a coroutine function that runs while it holds the lock of `lock(names, **options)`. With `skip` it
+        does not run if another has the lock, and returns None. `names` may be a function of its arguments."""
+        def decorate(function):
+            @functools.wraps(function)
+            async def run(*args, **kwargs):
+                async with contextlib.AsyncExitStack() as block:
+                    try:
+                        lock = await block.enter_async_context(
+                            self.lock(core.names_for(names, args, kwargs), **options))
+                    except Locked:
+                        if not skip:
+                            raise
+                        return None
+                    block.callback(core.CURRENT.reset, core.CURRENT.set(lock))
+                    return await function(*args, **kwargs)
+            return run
+        return decorate
+
+    async def lead(self, name: str, work: Callable[[AsyncLock], Awaitable[core.Result]], **options) -> core.Result:
+        """Waits until this process leads, and awaits work(lock). If the lock is lost, it cancels that, waits and calls
+        it again. It returns what `work` has returned while this process led."""
+        while True:
+            with contextlib.suppress(LockLost):
+                async with self.lock(name, wait=math.inf, **options) as lock:
+                    return await work(lock)
+
     async def inspect(self, name: str) -> dict:
         return (await self._run(core.inspect(self._config, name))).document
 
-    async def break_lock(self, name: str) -> dict:
-        """Ends all holds of the name, whoever has them. After an Unavailable, look before you repeat it."""
-        return (await self._run(core.break_lock(self._config, name))).document
+    async def list(self, prefix: str = "", **filters) -> AsyncIterator[dict]:
+        """Yields what is held under a prefix; with `owner` or `held_for`, what has a hold that fits."""
+        cursor = ""
+        while cursor is not None:
+            page = (await self._run(core.page(self._config, prefix, cursor, filters))).document
+            for lock in page["locks"]:
+                yield lock
+            cursor = page["cursor"]
+
+    async def break_lock(self, name: str, *, fence: int | None = None, reason: str | None = None) -> dict:
+        """Ends all holds of the name, whoever has them, or that of the fence, and says which. After an Unavailable,
+        look before you repeat it."""
+        return (await self._run(core.break_lock(self._config, name, fence, reason))).document
 
     async def events(self, name: str | None = None, *, prefix: str = "",
                      after: int | None = None) -> AsyncIterator[dict]:
@@ -120,32 +180,21 @@ class AsyncClient:
         try:
             async with asyncio.timeout(step.timeout):
                 return await self._exchange(step)
-        except (OSError, EOFError, ValueError, IndexError, asyncio.LimitOverrunError) as error:
-            return core.Reply(0, {"detail": f"{step.url}: {error or type(error).__name__}"})
+        except (OSError, EOFError, ValueError, IndexError) as error:
+            return core.Reply.of_trouble(step.base, error)
 
     async def _exchange(self, step: core.Send) -> core.Reply:
-        url = urlsplit(step.url)
-        is_https = url.scheme == "https"
-        context = (self._ssl or ssl.create_default_context()) if is_https else None
-        reader, writer = await asyncio.open_connection(url.hostname, url.port or (443 if is_https else 80), ssl=context)
+        base, answer, place = step.base, Answer(), (step.base, asyncio.get_running_loop())
+        while (streams := self._pool.take(place)) and streams[0].at_eof():
+            streams[1].close()
+        streams = streams or await asyncio.open_connection(
+            base.host, base.port, ssl=self._config.ssl_context if base.is_https else None)
         try:
-            fields = {"Host": url.netloc, "Connection": "close", "Content-Length": str(len(step.body or b""))}
-            head = "".join(f"{name}: {value}\r\n" for name, value in (fields | step.headers).items())
-            writer.write(f"{step.method} {url.path}{step.path} HTTP/1.1\r\n{head}\r\n".encode() + (step.body or b""))
-            head, _, _ = (await reader.readuntil(b"\r\n\r\n")).partition(b"\r\n\r\n")
-            status, *lines = head.decode("latin-1").split("\r\n")
-            fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-            return core.Reply.of_body(int(status.split(" ")[1]), await self._body(reader, fields))
-        finally:
-            writer.close()
-
-    @staticmethod
-    async def _body(reader: asyncio.StreamReader, fields: dict[str, str]) -> bytes:
-        if "chunked" not in fields.get("transfer-encoding", ""):
-            length = fields.get("content-length")
-            return await reader.read() if length is None else await reader.readexactly(int(length))
-        body = b""
-        while size := int((await reader.readline()).partition(b";")[0], 16):
-            body += await reader.readexactly(size)
-            await reader.readline()
-        return body
+            streams[1].write(step.message)
+            while not answer.feed(await streams[0].read(65536)):
+                pass
+        except BaseException:
+            streams[1].close()
+            raise
+        self._pool.put(place, streams, answer.is_last)
+        return core.Reply.of(answer)

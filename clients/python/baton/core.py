@@ -3,28 +3,38 @@
 Each rule is a generator. It yields a Send or a Sleep, and is resumed with the Reply or with None. The
 blocking client and that of asyncio differ only in how they do the two.
 """
+import getpass
 import json
 import math
+import os
 import re
 import secrets
+import socket
+import ssl
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote, urlencode
 
 from .errors import (Invalid, LockLost, MaxHeld, NotHeld, Problem, Quarantined, Superseded, TooMany, Unavailable,
                      WaitTimeout, problem)
+from .http import Answer, Base
 
 LATE = "no batond has renewed the lock in time"
 KEEP_MS = 10_000  # for the place in the queue between two requests
 LEAVING = 2.0  # seconds: how long an acquire that has failed tries to end what it may have got
 SHORTEST_PORTION = 1.0  # seconds; a batond with a shorter max-wait is not waited at
-FLAGS = {"released", "changed"}  # the proofs of an answer that are booleans; the others are numbers
+KINDS = {"released": bool, "changed": bool, "locks": list}  # of the proofs of an answer; the others are numbers
+DURATIONS = {"ttl", "wait", "keep", "at_least", "max_held", "held_for"}
 SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "": 1}
 
 BOOTTIME = getattr(time, "CLOCK_BOOTTIME", None)
 Duration = float | str
+Names = str | Sequence[str] | Callable[..., str | Sequence[str]]
+Result = TypeVar("Result")
+CURRENT: ContextVar["Hold"] = ContextVar("baton.current")
 
 
 def now() -> float:
@@ -51,18 +61,15 @@ def holds_of(document: dict) -> list[dict]:
 
 def json_fields(fields: dict) -> dict:
     """Fields of a request. Durations that are numbers become milliseconds; all others stay as they are."""
-    durations = ("ttl", "wait", "keep", "at_least", "max_held")
-    return {f"{name}_ms" if name in durations and isinstance(value, (int, float)) else name:
-            round(value * 1000) if name in durations and isinstance(value, (int, float)) else value
+    numbers = {name for name, value in fields.items() if name in DURATIONS and isinstance(value, (int, float))}
+    return {f"{name}_ms" if name in numbers else name: round(value * 1000) if name in numbers else value
             for name, value in fields.items() if value is not None}
 
 
-class Send(NamedTuple):
-    url: str
-    method: str
-    path: str
-    headers: dict[str, str]
-    body: bytes | None
+@dataclass
+class Send:
+    base: Base
+    message: bytes = field(repr=False)  # has the token and the API key
     timeout: float
 
 
@@ -82,15 +89,19 @@ class Reply:
         return 200 <= self.status < 300
 
     @staticmethod
-    def of_body(status: int, body: bytes) -> "Reply":
+    def of(answer: Answer) -> "Reply":
         """A server of another kind may answer anything."""
         try:
-            document = json.loads(body)
-        except ValueError:
+            document = json.loads(answer.body)
+        except (ValueError, RecursionError):
             document = None
-        if isinstance(document, dict) and (200 <= status < 300 or isinstance(document.get("code"), str)):
-            return Reply(status, document)
-        return Reply.of_another(status)
+        if isinstance(document, dict) and (200 <= answer.status < 300 or isinstance(document.get("code"), str)):
+            return Reply(answer.status, document)
+        return Reply.of_another(answer.status)
+
+    @staticmethod
+    def of_trouble(base: Base, error: Exception) -> "Reply":
+        return Reply(0, {"detail": f"{base.url}: {error or type(error).__name__}"})
 
     @staticmethod
     def of_another(status: int) -> "Reply":
@@ -98,8 +109,8 @@ class Reply:
         return Reply(away, {"detail": f"the answer ({status}) is not one of batond"})
 
     def proven(self, proof: str) -> "Reply":
-        """If it is done, the document, or each of its locks, has a boolean of this name, or a number."""
-        kind = bool if proof in FLAGS else int
+        """If it is done, the document, or each of its locks, has a field of this name and its kind."""
+        kind = KINDS.get(proof, int)
         locks = [self.document] if proof in self.document else self.document.get("locks")
         is_proven = isinstance(locks, list) and locks and \
             all(isinstance(lock, dict) and type(lock.get(proof)) is kind for lock in locks)
@@ -109,28 +120,52 @@ class Reply:
 Steps = Generator[Send | Sleep, Reply | None, Reply]
 
 
-def base_of(url: str) -> str:
+def base_of(url: str) -> Base:
     """What stands before each path. A URL with /locks, as for curl, would make another lock of each name."""
-    base = url.rstrip("/")
-    if base.partition("//")[2].endswith("/locks"):
-        instead = base.removesuffix("/locks")
-        raise ValueError(f'"{url}" ends in /locks, which the client adds. Write "{instead}".')
+    if "@" in str(url):
+        raise ValueError("A URL of batond has no user and no password. Give the client the API key as bearer.")
+    shown = json.dumps(str(url), ensure_ascii=False)
+    if not (base := Base.of(str(url).rstrip("/"))):
+        raise ValueError(f"{shown} is not a URL of batond. Write http://HOST:PORT or https://HOST:PORT.")
+    if base.path.endswith("/locks"):
+        raise ValueError(f'{shown} ends in /locks, which the client adds. Write "{base.url.removesuffix("/locks")}".')
     return base
+
+
+def of_header(text: str, what: str) -> str:
+    """A secret, without the line break at the end of a file."""
+    if not re.fullmatch("[!-~]+", text := text.strip()):
+        raise ValueError(f"The {what} has a character that no header can carry. Is it the {what}, and nothing else?")
+    return text
+
+
+def owner_here() -> str:
+    try:
+        user = getpass.getuser()
+    except (KeyError, ImportError, OSError):
+        user = "user"
+    return f"{user[:32]}@{socket.gethostname()}"
 
 
 @dataclass
 class Config:
     """Where batond is, who asks, and how patient the client is; times in seconds."""
-    urls: Sequence[str]
-    bearer: str | None = None
+    urls: str | Sequence[str]
+    bearer: str | None = field(default=None, repr=False)
+    ssl_context: ssl.SSLContext | None = None  # made once: that reads all certificates of the system
     timeout: float = 5.0  # for an answer, beside the wait
     portion: float = 25.0  # how long one request waits: less than any proxy allows
     patience: float = 10.0  # how long a request is repeated that nobody answers
     current: int = 0  # the URL that answered last
 
     def __post_init__(self):
-        self.urls = [base_of(url) for url in ([self.urls] if isinstance(self.urls, str) else self.urls)]
-        self.bearer = self.bearer and self.bearer.strip()  # a file ends in a line break
+        urls = [self.urls] if isinstance(self.urls, str) else list(self.urls)
+        if not urls:
+            raise ValueError("There is no URL of batond. Write http://HOST:PORT or https://HOST:PORT.")
+        self.bases = [base_of(url) for url in urls]
+        self.bearer = self.bearer and of_header(self.bearer, "API key")
+        if not self.ssl_context and any(base.is_https for base in self.bases):
+            self.ssl_context = ssl.create_default_context()
 
     def ask(self, method: str, path: str, proof: str, *, token=None, body=None, timeout=None, end=math.inf) -> Steps:
         """Asks one URL after another until a batond can serve; all of them until `end` by the monotonic clock.
@@ -142,17 +177,17 @@ class Config:
             headers["Lock-Token"] = token
         if self.bearer:
             headers["Authorization"] = f"Bearer {self.bearer}"
-        encoded = None if body is None else json.dumps(body).encode()
-        for number in range(len(self.urls)):
+        encoded = b"" if body is None else json.dumps(body).encode()
+        for number in range(len(self.bases)):
             asked, sent = self.current, now()
-            limit = max(0.0, min(timeout or self.timeout, end - sent))
-            answer = yield Send(self.urls[asked], method, path, headers, encoded, limit)
+            base, limit = self.bases[asked], max(0.0, min(timeout or self.timeout, end - sent))
+            answer = yield Send(base, base.message(method, path, headers, encoded), limit)
             reply = answer.proven(proof)
             reply.sent, reply.is_repeated = sent, number > 0
             if reply.is_done or not isinstance(problem(reply.status, reply.document), Unavailable):
                 break
             if self.current == asked:  # another lock may have gone on to the next URL
-                self.current = (asked + 1) % len(self.urls)
+                self.current = (asked + 1) % len(self.bases)
             if not token and method != "GET":
                 break  # a break that is repeated could end another's hold
         return reply
@@ -163,22 +198,42 @@ class Lease:
     """A hold of one name or several, and how long this client counts on it."""
     names: Sequence[str] | str
     fields: dict
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
-    document: dict = field(default_factory=dict)
+    token: str = field(default="", repr=False)  # given if the hold is another's, who has passed it on
+    document: dict = field(default_factory=dict, repr=False)
     ttl: float = 0.0
     expires: float = -math.inf  # by the monotonic clock, before it ends in Redis
     renew_at: float = 0.0
-    why: str = "it was not taken"  # why it is lost, if it is
+    why: Problem | str = "it was not taken"  # why it is lost, if it is
     is_taken: bool = False  # by an acquire that has succeeded
     is_lost: bool = False
+    process: int = 0  # that has begun to take it
 
     def __post_init__(self):
         self.fields = json_fields(self.fields)
+        if self.fields.get("reentrant") and "owner" not in self.fields:
+            raise ValueError("reentrant is for the holds of one owner. Name it: owner.")
+        self.fields.setdefault("owner", owner_here())
         self.names = [self.names] if isinstance(self.names, str) else list(self.names)
+        if not self.names or not all(isinstance(name, str) and name for name in self.names):
+            raise TypeError(f"A lock has a name, a text that is not empty, or a list of them: not {self.names!r}.")
         if len(self.names) == 1:
             self.path, self.body = path_of(self.names[0]), {}
         else:
             self.path, self.body = "/locks", {"names": self.names}
+        self.is_adopted = bool(self.token)
+        self.token = self.token and of_header(self.token, "token")
+
+    def begin(self):
+        """It is taken once, whether or not that succeeds, by a token that no other process has, and counts in this
+        process alone."""
+        if self.process:
+            raise RuntimeError("A lock is taken once. Call client.lock() again to take it another time.")
+        self.process, self.token = os.getpid(), self.token or secrets.token_urlsafe(16)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether another process, of which this one is a fork, has taken it."""
+        return self.process not in (0, os.getpid())
 
     @property
     def holds(self) -> list[dict]:
@@ -186,9 +241,14 @@ class Lease:
 
     @property
     def left(self) -> float:
-        return -math.inf if self.is_lost else self.expires - now()
+        return -math.inf if self.is_lost or self.is_elsewhere else self.expires - now()
 
-    def lose(self, why: str):
+    @property
+    def pause(self) -> float:
+        """Seconds until something is to be done for it."""
+        return max(0.0, min(self.renew_at - now(), self.left))
+
+    def lose(self, why: Problem | str):
         """For good: an answer that comes later does not count."""
         self.is_lost, self.why = True, why
 
@@ -205,7 +265,7 @@ class Hold:
     """What a lock tells of itself, whoever renews it."""
 
     def __init__(self, lease: Lease):
-        self._lease, self._is_begun, self._is_released = lease, False, False
+        self._lease, self._is_released = lease, False
         self._loss: LockLost | None = None  # what its end says
 
     @property
@@ -240,22 +300,27 @@ class Hold:
         if not self.left:
             raise self._lost()
 
-    def _begin(self):
-        """Its token takes the lock once, whether or not that succeeds."""
-        if self._is_begun:
-            raise RuntimeError("A lock is taken once. Call client.lock() again to take it another time.")
-        self._is_begun = True
-
     def _judge(self, reply: Reply):
         """If the release has found no hold before it could end by itself, it was lost after the last renewal."""
         error = problem(reply.status, reply.document)
         is_early = not reply.is_repeated and now() < self._lease.expires
         if isinstance(error, NotHeld) and is_early and not self._loss:
-            self._loss = self._lost(str(error))
+            self._loss = self._lost(error)
 
-    def _lost(self, why: str = "") -> LockLost:
+    def _lost(self, why: Problem | str = "") -> LockLost:
         why = why or ("it was released" if self._is_released else self._lease.why)
-        return LockLost(f"{', '.join(self.names)}: {why}")
+        if self._lease.is_elsewhere:
+            why = f"process {self._lease.process} took it, and this is process {os.getpid()}. Take a lock here, too."
+        return LockLost(f"{', '.join(self.names)}: {why}", getattr(why, "document", {}))
+
+
+def current() -> Hold | None:
+    """The lock of the function that `locked` decorates, in which this is called."""
+    return CURRENT.get(None)
+
+
+def names_for(names: Names, arguments: tuple, keywords: dict) -> str | Sequence[str]:
+    return names(*arguments, **keywords) if callable(names) else names
 
 
 def take(config: Config, lease: Lease, method: str, **options) -> Steps:
@@ -264,6 +329,10 @@ def take(config: Config, lease: Lease, method: str, **options) -> Steps:
     if reply.is_done:
         lease.count(reply)
     return reply
+
+
+def enter(config: Config, lease: Lease, wait: float) -> Steps:
+    return adopt(config, lease) if lease.is_adopted else acquire(config, lease, wait)
 
 
 def acquire(config: Config, lease: Lease, wait: float) -> Steps:
@@ -308,27 +377,55 @@ def is_too_long(portion: float, error: Problem) -> bool:
     return is_refused and portion / 2 >= SHORTEST_PORTION
 
 
-def keep(config: Config, lease: Lease) -> Generator[Send | Sleep, Reply | None, None]:
-    """Renews the lease for as long as it can."""
-    while lease.left > 0:
-        if (pause := min(lease.renew_at - now(), lease.left)) > 0:
-            yield Sleep(pause)
-            continue
-        timeout = min(config.timeout, lease.ttl / 4)
-        reply = yield from take(config, lease, "PUT", body=lease.body, timeout=timeout, end=lease.expires)
-        if reply.is_done:
-            continue
+def insist(attempt: Callable[[], Steps], end: float) -> Steps:
+    """Repeats a request while no batond can serve."""
+    while not (reply := (yield from attempt())).is_done:
         error = problem(reply.status, reply.document)
-        if isinstance(error, NotHeld):
-            lease.lose(str(error))
-        elif isinstance(error, MaxHeld):
-            lease.why, lease.renew_at = str(error), math.inf
-        else:
-            lease.why, lease.renew_at = f"{LATE}; at last: {error}", now() + lease.ttl / 20
+        if now() >= end or not isinstance(error, (Unavailable, TooMany)):
+            raise error
+        yield Sleep(0.3)
+    return reply
+
+
+def adopt(config: Config, lease: Lease) -> Steps:
+    """Goes on with a hold that another has taken."""
+    reply = yield from insist(lambda: take(config, lease, "PUT", body=lease.body), now() + config.patience)
+    lease.is_taken = True
+    return reply
+
+
+def extend(config: Config, lease: Lease, ttl: Duration | None) -> Steps:
+    """Renews the lease now. From then on its renewals have this TTL."""
+    body = lease.body | json_fields({"ttl": ttl})
+    end = min(lease.expires, now() + config.patience)
+    try:
+        return (yield from insist(lambda: take(config, lease, "PUT", body=body, end=lease.expires), end))
+    except NotHeld as error:
+        lease.lose(error)
+        raise
+
+
+def renew(config: Config, lease: Lease) -> Generator[Send | Sleep, Reply | None, None]:
+    """Renews the lease, if it is time."""
+    if lease.pause > 0 or lease.left <= 0:
+        return
+    timeout = min(config.timeout, lease.ttl / 4)
+    reply = yield from take(config, lease, "PUT", body=lease.body, timeout=timeout, end=lease.expires)
+    if reply.is_done:
+        return
+    error = problem(reply.status, reply.document)
+    if isinstance(error, NotHeld):
+        lease.lose(error)
+    elif isinstance(error, MaxHeld):
+        lease.why, lease.renew_at = error, math.inf
+    else:
+        lease.why, lease.renew_at = f"{LATE}; at last: {error}", now() + lease.ttl / 20
 
 
 def release(config: Config, lease: Lease) -> Steps:
     """Ends the hold, or the wait. If nobody answers, the hold ends with its TTL."""
+    if lease.is_adopted and not lease.is_taken:
+        return Reply(0, {})
     end = min(lease.expires if lease.is_taken else now() + LEAVING, now() + config.patience)
     is_repeated = False
     while True:
@@ -346,23 +443,20 @@ def request(config: Config, method: str, path: str, proof: str, *, waits=0.0, **
     """Any other request. One that only reads is repeated while nobody answers."""
     fields = json_fields(fields)
     path += "?" + urlencode(fields) if fields else ""
-    end = now() + waits + config.patience
-    while True:
-        reply = yield from config.ask(method, path, proof, timeout=waits + config.timeout)
-        if reply.is_done:
-            return reply
-        error = problem(reply.status, reply.document)
-        if method != "GET" or not isinstance(error, (Unavailable, TooMany)) or now() >= end:
-            raise error
-        yield Sleep(0.3)
+    end = now() + waits + config.patience if method == "GET" else -math.inf
+    return insist(lambda: config.ask(method, path, proof, timeout=waits + config.timeout), end)
 
 
 def inspect(config: Config, name: str) -> Steps:
     return request(config, "GET", path_of(name), "version")
 
 
-def break_lock(config: Config, name: str) -> Steps:
-    return request(config, "DELETE", path_of(name), "broken", force="true")
+def page(config: Config, prefix: str, cursor: str, filters: dict) -> Steps:
+    return request(config, "GET", "/locks", "locks", prefix=prefix or None, cursor=cursor or None, **filters)
+
+
+def break_lock(config: Config, name: str, fence: int | None, reason: str | None) -> Steps:
+    return request(config, "DELETE", path_of(name), "broken", force="true", fence=fence, reason=reason)
 
 
 class Changes:

@@ -1,12 +1,29 @@
 """What can go wrong: a class for each kind of problem document."""
+import re
 
 
 class BatonError(Exception):
     """All errors of this package."""
 
 
+class Cancelled(BatonError):
+    """Another thread has ended the wait."""
+
+
 class LockLost(BatonError):
-    """The lock may be another's from now on. Stop the work that it protects."""
+    """The lock may be another's from now on. Stop the work that it protects.
+
+    `code` is "not_held" or "max_held" if batond has said so. `ended` is how the hold ended, if that is known:
+    its `reason`, and by whom it was `broken`.
+    """
+
+    def __init__(self, message: str, document: dict):
+        self.code: str = document.get("code", "")
+        self.ended: dict | None = document.get("ended")
+        super().__init__(message, document)
+
+    def __str__(self) -> str:
+        return self.args[0]
 
 
 class Problem(BatonError):
@@ -97,8 +114,15 @@ OF_CODE = {"locked": Locked, "wait_timeout": WaitTimeout, "not_held": NotHeld, "
 OF_STATUS = {0: Unreachable, 401: Unauthorized, 403: Forbidden, 408: Unavailable, 409: Problem, 429: TooMany,
              500: Problem, 502: Unavailable, 503: Unavailable, 504: Unavailable}
 
+# What a refused acquire says of its token, and what is so when its error is raised.
+OF_TOKEN = r"(^|(?<=\. ))(Your place in the queue|[^.]*\bthis token\b).*"
+GIVEN_UP = "The client has given up its place in the queue."
+
 
 def problem(status: int, document: dict) -> Problem:
     """The error that a reply stands for; `status` is 0 if nobody has answered."""
     kind = OF_CODE.get(document.get("code", "")) or OF_STATUS.get(status) or Invalid
+    if "token" in document:
+        document = document | {"detail": re.sub(OF_TOKEN, GIVEN_UP, document.get("detail", ""), flags=re.DOTALL)}
+        del document["token"]
     return kind(status, document)
