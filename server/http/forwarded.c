@@ -1,6 +1,6 @@
 #include "server/http/forwarded.h"
 
-#include <arpa/inet.h>
+#include "server/net/networks.h"
 
 /* version "-" trace-id "-" parent-id "-" flags, all in lower case hexadecimal */
 enum {
@@ -54,19 +54,36 @@ void forwarded_trace_id(const char *traceparent, char ret_id[EXCHANGE_TRACE_ID_L
     ret_id[EXCHANGE_TRACE_ID_LENGTH] = '\0';
 }
 
+/* Cuts a port off 192.0.2.7:443 and [2001:db8::1]:443, and the brackets. Changes the text. Returns
+ * NULL if what follows the address is not a port. */
+static const char *forwarded_cut_port(char *text)
+{
+    char *end = strchr(text, text[0] == '[' ? ']' : ':');
+    if (!end || (*end == ':' && strchr(end + 1, ':'))) /* the second is IPv6 without brackets */
+        return text;
+    const char *port = *end == ']' ? end + 1 : end;
+    bool has_port = port[0] == ':' && port[1] && !port[1 + strspn(port + 1, "0123456789")];
+    const char *address = *end == ']' ? text + 1 : text;
+    if (*port && !has_port)
+        return NULL;
+    *end = '\0';
+    return address;
+}
+
 void forwarded_client(const char *forwarded_for, char ret_address[INET6_ADDRSTRLEN])
 {
+    char text[INET6_ADDRSTRLEN + sizeof "[]:65535"];
+    struct ip ip;
     const char *comma = strrchr(forwarded_for, ',');
     const char *last = comma ? comma + 1 : forwarded_for;
-    unsigned char address[sizeof(struct in6_addr)];
     last += strspn(last, " \t");
     size_t length = strcspn(last, " \t");
     ret_address[0] = '\0';
-    if (length >= INET6_ADDRSTRLEN || last[length + strspn(last + length, " \t")])
+    if (length >= sizeof text || last[length + strspn(last + length, " \t")])
         return;
-    memcpy(ret_address, last, length);
-    ret_address[length] = '\0';
-    if (inet_pton(AF_INET, ret_address, address) != 1 &&
-        inet_pton(AF_INET6, ret_address, address) != 1)
-        ret_address[0] = '\0';
+    memcpy(text, last, length);
+    text[length] = '\0';
+    const char *address = forwarded_cut_port(text);
+    if (address && ip_read(address, &ip))
+        ip_write(&ip, ret_address);
 }

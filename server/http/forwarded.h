@@ -11,8 +11,9 @@
  * field is malformed, the id is "". */
 void forwarded_trace_id(const char *traceparent, char ret_id[EXCHANGE_TRACE_ID_LENGTH + 1]);
 
-/* Copies the last address of an `X-Forwarded-For` field, the one that the proxy itself saw: a
- * client can make up the others. "" if it is not an IP address. */
+/* Writes the last address of an `X-Forwarded-For` field, the one that the proxy itself saw: a
+ * client can make up the others. It may have a port, and an IPv4 address may be mapped into IPv6.
+ * "" if it is not an IP address. */
 void forwarded_client(const char *forwarded_for, char ret_address[INET6_ADDRSTRLEN]);
 
 #endif

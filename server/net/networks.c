@@ -36,6 +36,15 @@ bool ip_of(const struct sockaddr_storage *address, struct ip *ret)
     return true;
 }
 
+bool ip_read(const char *text, struct ip *ret)
+{
+    struct in_addr ipv4;
+    if (inet_pton(AF_INET, text, &ipv4) != 1)
+        return inet_pton(AF_INET6, text, ret->bytes) == 1;
+    *ret = ip_map(&ipv4);
+    return true;
+}
+
 void ip_write(const struct ip *ip, char ret_text[INET6_ADDRSTRLEN])
 {
     if (ip_is_mapped(ip))
@@ -86,16 +95,11 @@ static bool network_read_bits(const char *text, unsigned most, unsigned *ret)
 static const char *network_read(struct network *ret, char *text)
 {
     char *slash = strchr(text, '/');
-    struct in_addr ipv4;
-    unsigned most = IP_BITS;
     if (slash)
         *slash++ = '\0';
-    if (inet_pton(AF_INET, text, &ipv4) == 1) {
-        ret->ip = ip_map(&ipv4);
-        most = IP_BITS - MAPPED_BITS;
-    } else if (inet_pton(AF_INET6, text, ret->ip.bytes) != 1) {
+    if (!ip_read(text, &ret->ip))
         return "is not an address";
-    }
+    unsigned most = strchr(text, ':') ? IP_BITS : IP_BITS - MAPPED_BITS;
     if (!network_read_bits(slash, most, &ret->bits))
         return "has no prefix length after its slash";
     ret->bits += IP_BITS - most;

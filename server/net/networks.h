@@ -37,6 +37,9 @@ void networks_free(struct networks *networks);
 /* False if it is not an IP address. */
 bool ip_of(const struct sockaddr_storage *address, struct ip *ret);
 
+/* False if the text is not an IP address. */
+bool ip_read(const char *text, struct ip *ret);
+
 /* As people write it, such as 10.0.0.1 or fd00::1. */
 void ip_write(const struct ip *ip, char ret_text[INET6_ADDRSTRLEN]);
 

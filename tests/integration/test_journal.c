@@ -265,7 +265,7 @@ TEST(trusted_proxy_names_its_client_in_the_log_and_of_a_hold)
         struct service service;
         service_open(&service, NULL, LIST(TRUST[i]));
         const char *const headers[] = {"X-Forwarded-For: 1.1.1.1",
-                                       "X-Forwarded-For: 2.2.2.2, 192.0.2.7", NULL};
+                                       "X-Forwarded-For: 2.2.2.2, 192.0.2.7:51234", NULL};
         assert_int_equal(
             http_request(service.client, &(struct http_call){.path = "/locks", .headers = headers}),
             200);
