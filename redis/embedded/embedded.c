@@ -41,6 +41,7 @@ struct embedded {
     char directory[PATH_MAX];
     char server[PATH_MAX]; /* redis-server's path */
     char *url;
+    bool closed; /* its directory was open to a group, which has lost its rights */
     int lock;
     pid_t batond;
     pid_t child;             /* 0: none runs */
@@ -71,7 +72,7 @@ static int check_socket_path(const char *directory, struct failure *failure)
 
 static int open_directory(struct embedded *embedded, const char *path, struct failure *failure)
 {
-    int result = state_directory_open(path, embedded->directory, failure);
+    int result = state_directory_open(path, embedded->directory, &embedded->closed, failure);
     return result < 0 ? result : check_socket_path(embedded->directory, failure);
 }
 
@@ -101,7 +102,7 @@ static int take_lock(int lock, int patience_ms)
 static int lock_directory(struct embedded *embedded, bool waits, struct failure *failure)
 {
     char path[PATH_MAX + 8];
-    snprintf(path, sizeof path, "%s/lock", embedded->directory);
+    snprintf(path, sizeof path, "%s/" STATE_DIRECTORY_LOCK, embedded->directory);
     embedded->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (embedded->lock < 0)
         return failure_set(failure, -errno, "cannot open %s: %s", path, strerror(errno));
@@ -334,6 +335,11 @@ int embedded_keep_starter(struct embedded *embedded, struct failure *failure)
 const char *embedded_url(const struct embedded *embedded)
 {
     return embedded->url;
+}
+
+const char *embedded_closed(const struct embedded *embedded)
+{
+    return embedded->closed ? embedded->directory : NULL;
 }
 
 bool embedded_has_ended(struct embedded *embedded)

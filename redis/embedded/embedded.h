@@ -30,6 +30,11 @@ int embedded_start(struct embedded **ret, const char *state_dir, bool waits,
 /* The URL of the server (unix:///…). The embedded server owns it. */
 const char *embedded_url(const struct embedded *embedded);
 
+/* The state directory, if this start has taken it away from a group that could write in it; or
+ * NULL.
+ */
+const char *embedded_closed(const struct embedded *embedded);
+
 /* Call this on SIGCHLD. Returns true, once, if redis-server has ended by itself, and reaps it. */
 bool embedded_has_ended(struct embedded *embedded);
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,9 +37,27 @@ static int make_directories(const char *path, struct failure *failure)
     return 0;
 }
 
+/* A directory of an earlier start has a lock of ours. Any other may be a shared one, such as
+ * /var/local. */
+static bool is_of_earlier_start(const char *path)
+{
+    char lock[PATH_MAX + sizeof STATE_DIRECTORY_LOCK + 1];
+    struct stat about;
+    snprintf(lock, sizeof lock, "%s/%s", path, STATE_DIRECTORY_LOCK);
+    return lstat(lock, &about) == 0 && S_ISREG(about.st_mode) && about.st_uid == geteuid();
+}
+
+/* Kubernetes opens a volume to its fsGroup, with all that is in it, before each start of a pod.
+ * So the group loses the right to enter, too. */
+static bool close_to_group(const char *path, struct stat *about)
+{
+    return !(about->st_mode & S_IWOTH) && is_of_earlier_start(path) &&
+           chmod(path, about->st_mode & S_IRWXU) == 0 && stat(path, about) == 0;
+}
+
 /* Does not check the parents. A user with write access to a parent can replace the directory, but
  * batond refuses a directory of another user at its next start. */
-static int check_rights(const char *path, struct failure *failure)
+static int check_rights(const char *path, bool *ret_closed, struct failure *failure)
 {
     struct stat about;
     if (stat(path, &about) < 0)
@@ -50,6 +69,7 @@ static int check_rights(const char *path, struct failure *failure)
             "the state directory %s belongs to user %u, but batond runs as user %u. The owner "
             "could change the locks in it: chown it, or choose another with --state-dir.",
             path, about.st_uid, geteuid());
+    *ret_closed = about.st_mode & S_IWGRP && close_to_group(path, &about);
     if (about.st_mode & (S_IWGRP | S_IWOTH))
         return failure_set(
             failure, -EPERM,
@@ -59,7 +79,8 @@ static int check_rights(const char *path, struct failure *failure)
     return 0;
 }
 
-int state_directory_open(const char *path, char ret_path[PATH_MAX], struct failure *failure)
+int state_directory_open(const char *path, char ret_path[PATH_MAX], bool *ret_closed,
+                         struct failure *failure)
 {
     int result = make_directories(path, failure);
     if (result < 0)
@@ -67,7 +88,7 @@ int state_directory_open(const char *path, char ret_path[PATH_MAX], struct failu
     if (!realpath(path, ret_path) || access(ret_path, R_OK | W_OK | X_OK) < 0)
         return failure_set(failure, -errno, "cannot use the state directory %s: %s", path,
                            strerror(errno));
-    return check_rights(ret_path, failure);
+    return check_rights(ret_path, ret_closed, failure);
 }
 
 bool state_directory_is_full(const char *path)

@@ -169,9 +169,20 @@ static int prepare_embedded(struct process *process, struct failure *failure)
     return embedded_start(&process->embedded, process->settings.state_dir, true, failure);
 }
 
+static void prepare_warn_of_closed(struct process *process)
+{
+    if (embedded_closed(process->embedded))
+        log_line(&process->log, LOG_WARN,
+                 "a group could write in the state directory, and so change the locks; batond has "
+                 "taken its rights away (in Kubernetes set fsGroupChangePolicy: OnRootMismatch)",
+                 "directory", embedded_closed(process->embedded), NULL);
+}
+
 static int prepare_own_redis(struct process *process, struct failure *failure)
 {
     int result = prepare_embedded(process, failure);
+    if (result == 0)
+        prepare_warn_of_closed(process);
     if (result == 0 && process->settings.sandbox)
         result = embedded_keep_starter(process->embedded, failure);
     if (result < 0)

@@ -120,7 +120,7 @@ version=$(sed -n 's/^VERSION *:= *//p' "$root/Makefile")
 user=$(sed -n 's/^USER *//p' "$root/Dockerfile" | tail -n 1)
 holds "The image is not that of this version" "batond.image | endswith(\":$version\")"
 holds "The user is not that of the image, $user" \
-    'pod.spec.securityContext | "\(.runAsUser):\(.runAsGroup)" == "'"$user"'" and .fsGroup == .runAsGroup'
+    'pod.spec.securityContext | "\(.runAsUser):\(.runAsGroup)" == "'"$user"'" and .fsGroup == .runAsGroup and .fsGroupChangePolicy == "OnRootMismatch"'
 
 # ---- It agrees with batond, which is started with these settings and files
 

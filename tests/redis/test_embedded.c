@@ -425,7 +425,7 @@ TEST_WITH(a_server_that_ends_at_once_is_reported, set_up, tear_down)
 /* Whoever may write there may put in locks. */
 TEST_WITH(a_directory_that_others_may_write_in_is_refused, set_up, tear_down)
 {
-    static const mode_t MODES[] = {0777, 0720, 0702, 01777};
+    static const mode_t MODES[] = {0777, 0702, 01777, 02772};
     struct world *world = *state;
     start(world);
     stop(world);
@@ -439,6 +439,39 @@ TEST_WITH(a_directory_that_others_may_write_in_is_refused, set_up, tear_down)
     }
     assert_int_equal(chmod(world->state_dir, 0755), 0);
     start(world);
+    assert_null(embedded_closed(world->embedded));
+}
+
+/* As the fsGroup of a pod leaves them. */
+TEST_WITH(a_directory_of_ours_is_taken_from_its_group, set_up, tear_down)
+{
+    static const mode_t MODES[] = {02770, 0720, 0775};
+    struct world *world = *state;
+    for (size_t i = 0; i < sizeof MODES / sizeof *MODES; i++) {
+        start(world);
+        assert_int_equal(ask(world->state_dir, "INCR a"), (int)i + 1);
+        assert_null(embedded_closed(world->embedded));
+        stop(world);
+        assert_int_equal(chmod(world->state_dir, MODES[i]), 0);
+        start(world);
+        assert_int_equal(mode_of(world->state_dir, "."), 0700);
+        assert_string_equal(embedded_closed(world->embedded), world->state_dir);
+        stop(world);
+    }
+}
+
+TEST_WITH(a_directory_without_our_lock_keeps_its_mode, set_up, tear_down)
+{
+    struct world *world = *state;
+    start(world);
+    stop(world);
+    char path[128];
+    snprintf(path, sizeof path, "%s/lock", world->state_dir);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(chmod(world->state_dir, 02775), 0);
+    assert_int_equal(embedded_start(&world->embedded, world->state_dir, true, &world->failure),
+                     -EPERM);
+    assert_int_equal(mode_of(world->state_dir, "."), 02775);
 }
 
 TEST_WITH(a_directory_of_another_user_is_refused, set_up, tear_down)
