@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include "base/memory.h"
+#include "base/slice.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,8 +82,10 @@ static int file_read_bytes(const struct file_options *options, int fd, char *byt
     if (!ret_length && strlen(bytes) < (size_t)length)
         return failure_set(failure, -EINVAL, "--%s: %s is not a text file", options->setting,
                            options->path);
+    struct slice text = slice_skip_mark((struct slice){bytes, (size_t)length});
+    memmove(bytes, text.bytes, text.length + 1);
     if (ret_length)
-        *ret_length = (size_t)length;
+        *ret_length = text.length;
     return 0;
 }
 

@@ -16,8 +16,9 @@ struct file_options {
     bool is_private;
 };
 
-/* Returns 0 and sets *ret to its bytes, NUL-terminated, for free(3); or -EINVAL with a failure that
- * says how to mend it. `ret_length` may be NULL: then a file with a NUL in it is refused. */
+/* Returns 0 and sets *ret to its bytes without a byte order mark, NUL-terminated, for free(3); or
+ * -EINVAL with a failure that says how to mend it. `ret_length` may be NULL: then a file with a NUL
+ * in it is refused. */
 int file_read(const struct file_options *options, char **ret, size_t *ret_length,
               struct failure *failure);
 

@@ -30,6 +30,24 @@ static inline bool slice_same(struct slice one, struct slice other)
            (one.length == 0 || memcmp(one.bytes, other.bytes, one.length) == 0);
 }
 
+/* Skips the byte order mark (UTF-8) that editors of Windows put in front of a text. */
+static inline struct slice slice_skip_mark(struct slice text)
+{
+    static const char MARK[] = {'\xEF', '\xBB', '\xBF'};
+    size_t skipped =
+        text.length >= sizeof MARK && memcmp(text.bytes, MARK, sizeof MARK) == 0 ? sizeof MARK : 0;
+    return (struct slice){text.bytes + skipped, text.length - skipped};
+}
+
+/* A value as it was meant: without a byte order mark, and without line breaks at its end. */
+static inline struct slice slice_of_value(struct slice text)
+{
+    text = slice_skip_mark(text);
+    while (text.length > 0 && memchr("\r\n", text.bytes[text.length - 1], 2))
+        text.length--;
+    return text;
+}
+
 /* Takes the text up to the next space off the front of `rest`, and the space. */
 static inline struct slice slice_take_word(struct slice *rest)
 {

@@ -1,6 +1,7 @@
 #include "server/settings/sources.h"
 
 #include "base/memory.h"
+#include "base/slice.h"
 #include "base/spelling.h"
 #include "server/settings/service_links.h"
 #include "server/settings/setting.h"
@@ -29,8 +30,13 @@ static void variable_name(const struct setting *setting, const char *suffix, cha
 static int sources_set(struct settings *settings, const struct setting *setting, const char *value,
                        const char *origin, struct failure *failure)
 {
+    struct slice meant = slice_of_value((struct slice){value, strlen(value)});
+    char *text = memory_checked(strndup(meant.bytes, meant.length));
     settings->has_listen |= setting->offset == offsetof(struct settings, listen);
-    return setting_set(settings, setting, value, origin, failure);
+    int result = setting_set(settings, setting, text, origin, failure);
+    explicit_bzero(text, meant.length);
+    free(text);
+    return result;
 }
 
 /* Reads a secret from a file, without the newline that editors append. An empty file is a mistake,
@@ -50,13 +56,14 @@ static int set_from_file(struct settings *settings, const struct setting *settin
     bool too_long = length == SECRET_LONGEST;
     value[length] = '\0';
     value[strcspn(value, "\r\n")] = '\0';
+    bool is_empty = slice_of_value(slice_of(value)).length == 0;
     int result =
-        too_long    ? failure_set(failure, -EINVAL,
-                                  "%s: %s has more than %d bytes. Check that it is the right file.",
-                                  origin, path, SECRET_LONGEST - 1)
-        : !value[0] ? failure_set(failure, -EINVAL, "%s: %s is empty. Write the value into it.",
-                                  origin, path)
-                    : sources_set(settings, setting, value, origin, failure);
+        too_long   ? failure_set(failure, -EINVAL,
+                                 "%s: %s has more than %d bytes. Check that it is the right file.",
+                                 origin, path, SECRET_LONGEST - 1)
+        : is_empty ? failure_set(failure, -EINVAL, "%s: %s is empty. Write the value into it.",
+                                 origin, path)
+                   : sources_set(settings, setting, value, origin, failure);
     explicit_bzero(value, sizeof value);
     return result;
 }
@@ -75,7 +82,7 @@ static int read_variable(struct settings *settings, const struct setting *settin
     variable_name(setting, "", name);
     variable_name(setting, "_FILE", file_name);
     const char *value = sources_variable(name);
-    if (value && !value[0] && setting->kind == SECRET)
+    if (value && setting->kind == SECRET && slice_of_value(slice_of(value)).length == 0)
         value = NULL; /* compose files unset a variable so */
     const char *path = setting->kind == SECRET ? sources_variable(file_name) : NULL;
     if (value && path)

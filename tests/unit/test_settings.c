@@ -256,7 +256,7 @@ TEST_WITH(hiding_accepts_malformed_arguments, clean_environment, NULL)
 TEST_WITH(secret_may_be_in_a_file, clean_environment, NULL)
 {
     static const char *const CONTENTS[] = {"redis://:pw@h", "redis://:pw@h\n", "redis://:pw@h\r\n",
-                                           "redis://:pw@h\nmore"};
+                                           "redis://:pw@h\nmore", "\xEF\xBB\xBFredis://:pw@h\r\n"};
     struct temp_dir dir;
     struct settings settings;
     char path[128];
@@ -293,8 +293,9 @@ TEST_WITH(file_without_a_secret_is_refused, clean_environment, NULL)
     struct temp_dir dir;
     char path[128];
     memset(large, 'x', sizeof large - 1);
-    const char *const contents[] = {"", "\n", large};
-    static const char *const SAID[] = {"is empty", "is empty", "has more than 4095 bytes"};
+    const char *const contents[] = {"", "\n", "\xEF\xBB\xBF\n", large};
+    static const char *const SAID[] = {"is empty", "is empty", "is empty",
+                                       "has more than 4095 bytes"};
     temp_dir_make(&dir);
     snprintf(path, sizeof path, "%s/url", dir.path);
     setenv("BATON_REDIS_URL_FILE", path, 1);
@@ -306,6 +307,28 @@ TEST_WITH(file_without_a_secret_is_refused, clean_environment, NULL)
         assert_refused(NOTHING, SAID[i]);
     }
     temp_dir_remove(&dir);
+}
+
+/* As a template or a file from Windows leaves them. */
+TEST_WITH(mark_in_front_and_line_break_at_end_are_not_of_a_value, clean_environment, NULL)
+{
+    struct settings settings;
+    setenv("BATON_REDIS_URL", "redis://:pw @h\n", 1);
+    setenv("BATON_REDIS_PASSWORD", "\n", 1);
+    setenv("BATON_MAX_TTL",
+           "\xEF\xBB\xBF"
+           "10m\r\n",
+           1);
+    setenv("BATON_KEY_PREFIX", "a: \r\n\n", 1);
+    read_well(&settings,
+              (const char *[ARGUMENTS]){"--allow-anonymous=true\r", "--tokens-file=/a\n"});
+    assert_string_equal(settings.redis_url, "redis://:pw @h");
+    assert_null(settings.redis_password);
+    assert_int_equal(settings.max_ttl_ms, 600000);
+    assert_string_equal(settings.key_prefix, "a: ");
+    assert_true(settings.allow_anonymous);
+    assert_string_equal(settings.tokens_file, "/a");
+    settings_free(&settings);
 }
 
 TEST_WITH(only_secret_may_be_in_a_file, clean_environment, NULL)
@@ -379,7 +402,7 @@ static const struct wrong {
     {{"--allow-anonymous="}, "--allow-anonymous: \"\""},
     {{"--allow-anonymous", "false"}, "\"false\" is not a flag"},
     {{"--key-prefix=a{b"}, "--key-prefix: expected at most 64 bytes"},
-    {{"--key-prefix=\n"}, "--key-prefix: expected"},
+    {{"--key-prefix=a\nb"}, "--key-prefix: expected"},
     {{"--default-ttl=2m", "--max-ttl=1m"}, "--default-ttl is longer than --max-ttl"},
     {{"--max-ttl=29s"}, "--default-ttl is longer than --max-ttl"},
     {{"--tls-cert=/c"}, "--tls-cert and --tls-key need each other"},

@@ -297,6 +297,22 @@ TEST(file_open_to_others_is_refused)
     temp_dir_remove(&dir);
 }
 
+TEST(file_may_begin_with_byte_order_mark)
+{
+    struct temp_dir dir;
+    struct principals *principals;
+    struct failure failure = {""};
+    char path[128];
+    temp_dir_make(&dir);
+    snprintf(path, sizeof path, "%s/tokens", dir.path);
+    principals_file_put(path, "\xEF\xBB\xBF" FILE_OF(ENTRY("a", ZEROS)) "\r\n", 0600);
+    if (read_file(path, &principals, &failure) < 0)
+        fail_msg("%s", failure.text);
+    assert_non_null(named(principals, "a"));
+    principals_drop(principals);
+    temp_dir_remove(&dir);
+}
+
 TEST(file_of_another_kind_or_user_is_refused)
 {
     struct temp_dir dir;
