@@ -3,7 +3,7 @@
 --
 -- KEYS[1]  the main key of a name that no lock has
 -- Returns 1, or the error COMMANDS with the names of those that Redis does not have, or else RIGHTS with
--- those that the user may not run.
+-- the rules of Redis (ACL) that the user lacks, such as +zadd.
 
 -- What ends a key comes first: where that is refused, nothing is made that would stay.
 local function ending_commands(all)
@@ -41,29 +41,38 @@ local function other_commands(all)
     }
 end
 
--- What Redis 7.0, Redis 7.2 and newer, and Valkey say of a command that the user may not run.
-local REFUSALS = {"can't run this command", 'no permissions to run', 'noperm'}
+-- What Redis 7.0, and then Redis 7.2 and newer and Valkey, say of a command, of a key and of a channel that
+-- the user may not use, and how the rule begins that allows it.
+local REFUSALS = {
+    {"can't run this command", '+'}, {'no permissions to run', '+'},
+    {'the keys mentioned', '~'}, {'access a key', '~'},
+    {'the channel mentioned', '&'}, {'access a channel', '&'},
+    {'noperm', '+'},
+}
 
-local function is_refused(reason)
-    for _, words in ipairs(REFUSALS) do
-        if find_text(reason, words, 1, true) then
-            return true
+-- Returns nil for any other error. `prefix` begins all keys and channels of batond.
+local function lacking_rule(reason, command, prefix)
+    for _, refusal in ipairs(REFUSALS) do
+        if find_text(reason, refusal[1], 1, true) then
+            return refusal[2] .. (refusal[2] == '+' and command or prefix .. '*')
         end
     end
-    return false
+    return nil
 end
 
--- Adds to `missing` the commands that are refused, and to `unknown` those that Redis does not have. Returns
--- any other error.
-local function try_commands(commands, missing, unknown)
+-- Adds to `missing` the rules that the user lacks, and to `unknown` the commands that Redis does not have.
+-- Returns any other error.
+local function try_commands(commands, prefix, missing, unknown)
     for _, command in ipairs(commands) do
         local reply = pcall_redis(unpack(command))
         local reason = type(reply) == 'table' and reply.err
+        local rule = reason and lacking_rule(lower(reason), command[1], prefix)
         if reason and find_text(lower(reason), 'unknown', 1, true) then
             insert(unknown, command[1])
-        elseif reason and is_refused(lower(reason)) then
-            insert(missing, command[1])
-        elseif reason then
+        elseif rule and not missing[rule] then
+            missing[rule] = true
+            insert(missing, rule)
+        elseif reason and not rule then
             return {err = reason}
         end
     end
@@ -72,12 +81,13 @@ end
 
 local function ready(keys)
     local name = keys[1] .. ':ready'
+    local prefix = match(name, '^[^{]*')
     local all = {key = name, hash = name .. ':hash', line = name .. ':line', other = name .. ':other',
-                 inbox = match(name, '^[^{]*') .. 'inbox:ready'}
+                 inbox = prefix .. 'inbox:ready'}
     local missing, unknown = {}, {}
-    local failure = try_commands(ending_commands(all), missing, unknown)
+    local failure = try_commands(ending_commands(all), prefix, missing, unknown)
     if not failure and #missing == 0 and #unknown == 0 then
-        failure = try_commands(other_commands(all), missing, unknown)
+        failure = try_commands(other_commands(all), prefix, missing, unknown)
     end
     if failure then
         return failure

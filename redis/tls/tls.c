@@ -116,6 +116,15 @@ int tls_open(struct tls **ret, struct tls_trust *trust, int socket, const char *
     return 0;
 }
 
+/* Whether the server has closed the connection, or answers by another protocol: Redis by an error
+ * of its own. */
+static bool tls_is_missing(unsigned long error)
+{
+    int reason = ERR_GET_REASON(error);
+    return error == 0 || reason == SSL_R_WRONG_VERSION_NUMBER ||
+           reason == SSL_R_UNEXPECTED_EOF_WHILE_READING;
+}
+
 int tls_handshake(struct tls *tls, bool *ret_wants_write, struct failure *failure)
 {
     SSL *session = tls_session(tls);
@@ -129,10 +138,11 @@ int tls_handshake(struct tls *tls, bool *ret_wants_write, struct failure *failur
         return -EAGAIN;
     }
     long verdict = SSL_get_verify_result(session);
+    bool is_missing = tls_is_missing(ERR_peek_error());
     const char *cause = tls_error();
     if (verdict != X509_V_OK)
-        cause = X509_verify_cert_error_string(verdict);
-    return failure_set(failure, -EPROTO, "%s", cause);
+        return failure_set(failure, -EPROTO, "%s", X509_verify_cert_error_string(verdict));
+    return failure_set(failure, -EPROTO, is_missing ? "%s. " TLS_HINT : "%s", cause);
 }
 
 static ssize_t tls_outcome(SSL *session, int result)

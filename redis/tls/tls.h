@@ -20,6 +20,9 @@ struct tls_files {
 
 struct tls;
 
+/* What to do if a server does not answer by TLS. */
+#define TLS_HINT "If this port has no TLS, write redis in place of rediss in redis-url."
+
 /* Returns 0 or a negative errno with a failure. -EINVAL: the failure names the setting and the
  * file; batond cannot read it, or the key does not belong to the certificate. */
 int tls_trust_open(struct tls_trust **ret, const struct tls_files *files, struct failure *failure);

@@ -360,6 +360,11 @@ static void connection_closed(uv_handle_t *handle)
     events.closed(events.context);
 }
 
+bool connection_is_accepted(const struct connection *connection)
+{
+    return connection->state == HANDSHAKING || connection->state == OPEN;
+}
+
 void connection_close(struct connection *connection)
 {
     if (!connection || connection->state == CLOSING)

@@ -61,6 +61,10 @@ void connection_flush(struct connection *connection);
 /* Reads what has arrived and hands out the replies. Returns true if there may be more. */
 bool connection_read(struct connection *connection);
 
+/* Whether the server has accepted the connection. It may still owe an answer by TLS. False once the
+ * connection is lost. */
+bool connection_is_accepted(const struct connection *connection);
+
 /* After this, only the event `closed` comes. Takes NULL. */
 void connection_close(struct connection *connection);
 

@@ -54,6 +54,20 @@ void session_name_socket(struct session *session)
     };
 }
 
+/* Some servers close a connection without TLS, and others wait for more, before they have answered
+ * anything. */
+static const char *session_tls_hint(const struct session *session)
+{
+    bool has_answered = session->ready_since != 0 || session->greeting.answered > 0;
+    if (session->state == SESSION_GREETING && !session->trust && !session->url.path &&
+        !has_answered)
+        return " If this port wants TLS, write rediss in place of redis in redis-url.";
+    if (session->state == SESSION_CONNECTING && session->trust &&
+        connection_is_accepted(session->connection))
+        return " " TLS_HINT;
+    return "";
+}
+
 /* This address does not work; tries the next address of the same name. */
 static void session_retreat(struct session *session, int code, const char *reason)
 {
@@ -132,7 +146,9 @@ static void session_lost(void *context, int code, const char *why)
         failure_set(&reason, code, "the connection to %s was lost: %s", session->place, why);
         session_lose(session, code, reason.text);
     } else {
-        failure_set(&reason, code, "cannot connect to %s: %s", session->place, why);
+        const char *hint = session_tls_hint(session);
+        failure_set(&reason, code, "cannot connect to %s: %s%s%s", session->place, why,
+                    hint[0] ? "." : "", hint);
         session_retreat(session, code, reason.text);
     }
 }
@@ -308,7 +324,7 @@ void session_connect_overdue(struct session *session)
 {
     struct failure reason;
     failure_set(&reason, -EAGAIN,
-                "cannot connect to %s: no answer within %d ms. Is it stopped or overloaded?",
-                session->place, SESSION_CONNECT_MS);
+                "cannot connect to %s: no answer within %d ms. Is it stopped or overloaded?%s",
+                session->place, SESSION_CONNECT_MS, session_tls_hint(session));
     session_retreat(session, -EAGAIN, reason.text);
 }

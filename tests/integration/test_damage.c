@@ -136,16 +136,36 @@ TEST(what_is_missing_is_named)
     assert_non_null(strstr(client->reply.body, "zadd"));
     assert_non_null(strstr(client->reply.body, "hsetnx"));
     assert_non_null(strstr(client->reply.body, "docs/redis.md"));
-    static const char LINE[] = "RIGHTS hsetnx zadd";
+    static const char LINE[] = "RIGHTS +hsetnx +zadd";
     char line[1000];
     assert_true(process_wait_line(&batond.process, LINE, NULL, line, sizeof line, PATIENCE_MS));
-    assert_non_null(strstr(line, "Give that user the rules of docs/redis.md"));
+    assert_non_null(strstr(line, "by ACL SETUSER (docs/redis.md has all rules)"));
     command(service, "ACL SETUSER lesser +zadd +hsetnx");
     assert_true(comes_to_answer(client, "/readyz", 200, PATIENCE_MS));
     command(service, "ACL SETUSER lesser -hmget");
     assert_true(comes_to_answer(client, "/readyz", 503, PATIENCE_MS));
     assert_non_null(strstr(client->reply.body, "hmget"));
     command(service, "ACL SETUSER lesser +hmget");
+    assert_true(comes_to_answer(client, "/readyz", 200, PATIENCE_MS));
+    batond_close(&batond, client);
+}
+
+/* As managed Redis makes users. */
+TEST(user_without_channels_is_told_which_to_allow)
+{
+    struct service *service = *state;
+    struct batond_process batond;
+    char url[300], line[1000];
+    command(service, "ACL SETUSER mute on >secret ~baton:* resetchannels +@all");
+    snprintf(url, sizeof url, "redis://mute:secret@127.0.0.1:%s",
+             strrchr(service->redis.port_url, ':') + 1);
+    struct http_client *client = batond_open(&batond, url, NULL);
+    assert_true(comes_to_answer(client, "/readyz?verbose=true", 503, PATIENCE_MS));
+    assert_non_null(strstr(client->reply.body, "RIGHTS &baton:*)"));
+    assert_true(process_wait_line(&batond.process, "RIGHTS &baton:*", NULL, line, sizeof line,
+                                  PATIENCE_MS));
+    assert_non_null(strstr(line, "by ACL SETUSER"));
+    command(service, "ACL SETUSER mute &baton:* &__redis__:invalidate");
     assert_true(comes_to_answer(client, "/readyz", 200, PATIENCE_MS));
     batond_close(&batond, client);
 }

@@ -87,7 +87,7 @@ TEST(errors_have_a_kind)
          ERROR_UNKNOWN},
         {"FORMAT state 2 1", ERROR_REFUSED},
         {"FORMAT state 2 1 script: f, on @user_function:4.", ERROR_REFUSED},
-        {"RIGHTS zadd", ERROR_REFUSED},
+        {"RIGHTS +zadd", ERROR_REFUSED},
         {"READONLY You can't write against a read only replica.", ERROR_WRONG_SERVER},
         {"NOAUTH Authentication required.", ERROR_WRONG_SERVER},
         {"MISCONF Errors writing to the AOF file", ERROR_REFUSED},
