@@ -1,5 +1,6 @@
 /* baton run: holds a lock while a command runs, and ends the command before the lock ends. */
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "cli/commands/commands.h"
 #include "cli/problem.h"
 #include "cli/run/boottime.h"
@@ -8,48 +9,56 @@
 #include "cli/run/tree.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LONGEST_MARGIN_MS = 250 };
+enum { LONGEST_MARGIN_MS = 250, PASS_MS = 2, VAIN_PASS_MS = 1000 };
 
 /* One run of a command. */
 struct run {
     const struct context *context;
-    struct guard guard;
+    struct guard guard; /* its pid is 0 once it is reaped */
     struct guard_plan plan;
+    struct guard_report report; /* the latest */
+    struct tree tree;           /* of the front, once the guard is gone */
+    enum status end;            /* the exit status, if the guard ends the command */
     struct lease lease;
     bool has_lock;           /* or no batond answers, and the command runs without */
     char fence[REPLY_SHOWN]; /* "": none, or several */
     char token[TOKEN_SIZE];
     struct token_file file;
-    int death;      /* the signal that ended the command; 0: none */
-    sigset_t taken; /* the signals that the front takes itself */
+    int death;   /* the signal that ended the command; 0: none */
+    int signals; /* a signalfd of those that the front takes itself */
     bool was_stopped;
 };
 
-static void run_take_signals(struct run *run)
+static int run_take_signals(struct run *run)
 {
     static const int SIGNALS[] = {SIGCHLD, SIGTERM, SIGHUP,  SIGINT,
                                   SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP};
-    sigemptyset(&run->taken);
+    sigset_t taken;
+    sigemptyset(&taken);
     for (size_t i = 0; i < sizeof SIGNALS / sizeof SIGNALS[0]; i++)
-        sigaddset(&run->taken, SIGNALS[i]);
-    sigprocmask(SIG_BLOCK, &run->taken, &run->plan.mask);
+        sigaddset(&taken, SIGNALS[i]);
+    sigprocmask(SIG_BLOCK, &taken, &run->plan.mask);
     sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &run->plan.child_action);
+    run->signals = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+    return run->signals < 0 ? -errno : 0;
 }
 
 /* What the terminal sends reaches the command as well, so only what a process sends is passed on.
  */
-static void run_pass_on(const struct run *run, const siginfo_t *info)
+static void run_pass_on(const struct run *run, const struct signalfd_siginfo *info)
 {
-    int64_t order = -info->si_signo;
-    if (info->si_signo == SIGCHLD || info->si_code == SI_KERNEL)
+    int64_t order = -(int64_t)info->ssi_signo;
+    if (info->ssi_signo == SIGCHLD || info->ssi_code == SI_KERNEL)
         return;
     ssize_t written = write(run->guard.orders, &order, sizeof order);
     (void)written;
@@ -84,17 +93,17 @@ static void run_stop(struct run *run)
     run_default(SIGTSTP);
 }
 
-/* Waits until the guard has ended, and with it the command. */
-static void run_await_guard(struct run *run)
+static void run_take_signal(struct run *run)
 {
-    siginfo_t info;
-    while (waitpid(run->guard.pid, NULL, WNOHANG) == 0) {
-        if (sigwaitinfo(&run->taken, &info) < 0)
-            continue;
-        run_pass_on(run, &info);
-        if (info.si_signo == SIGTSTP)
-            run_stop(run);
-    }
+    struct signalfd_siginfo info;
+    int status;
+    if (read(run->signals, &info, sizeof info) != sizeof info)
+        return;
+    run_pass_on(run, &info);
+    if (info.ssi_signo == SIGTSTP)
+        run_stop(run);
+    if (info.ssi_signo == SIGCHLD)
+        tree_reap(&run->guard.pid, &status);
 }
 
 static void run_die_by(int signal)
@@ -105,48 +114,111 @@ static void run_die_by(int signal)
 }
 
 /* "Ended backup.sh (3 processes, 1 of them by SIGKILL), 412 ms before the lock." */
-static void run_print_end(const struct run *run, const struct guard_report *report)
+static void run_print_end(const struct run *run)
 {
     const struct lease *lease = &run->lease;
+    const struct guard_report *report = &run->report;
+    bool has_margin = run->has_lock && !lease->is_lost && !lease->ignores_loss;
+    long long before_ms = (lease->expires_ns - report->ended_ns) / MS_IN_NS;
     fprintf(stderr, "  Ended %.200s (%d process%s", basename(run->plan.command[0]), report->asked,
             report->asked == 1 ? "" : "es");
     if (report->killed)
         fprintf(stderr, ", %d of them by SIGKILL", report->killed);
-    if (run->has_lock && !lease->is_lost && !lease->ignores_loss)
-        fprintf(stderr, "), %lld ms before the lock.\n",
-                (long long)((lease->expires_ns - report->ended_ns) / MS_IN_NS));
+    if (has_margin && before_ms >= 0)
+        fprintf(stderr, "), %lld ms before the lock.\n", before_ms);
     else
         fprintf(stderr, ").\n");
+    if (has_margin && before_ms < 0)
+        problem_print(STATUS_LOST,
+                      "%s: that was %lld ms too late. The lock may have been another's meanwhile.",
+                      lease->name, -before_ms);
 }
 
-/* The guard has ended the command: says why, and what that took. */
-static enum status run_report_end(const struct run *run, const struct guard_report *report)
+/* The guard has begun to end the command: says why. */
+static void run_report_loss(struct run *run)
 {
-    const struct lease *lease = &run->lease;
+    struct lease *lease = &run->lease;
+    char trouble[LEASE_TROUBLE];
     bool is_overdue =
         lease->ignores_loss || lease->has_reached_max_held ||
         (!lease->is_lost && lease->held_until_ns < lease->expires_ns + run->plan.margin_ns);
+    lease_trouble(lease, trouble);
+    run->end = is_overdue ? STATUS_OVERDUE : STATUS_LOST;
     if (is_overdue)
-        problem_print(STATUS_OVERDUE, "%s: max-held is over", lease->name);
+        problem_print(run->end, "%s: max-held is over", lease->name);
     else
-        problem_print(STATUS_LOST, "%s: %s%s%s\n  It was last renewed %.1f s ago.", lease->name,
-                      lease->is_lost ? "the lock is lost"
-                                     : "no batond has renewed the lock in time",
-                      lease->trouble[0] ? ": " : "", lease->trouble,
-                      (double)(report->ended_ns - lease->renewed_ns) / 1e9);
-    run_print_end(run, report);
-    return is_overdue ? STATUS_OVERDUE : STATUS_LOST;
+        problem_print(
+            run->end, "%s: %s%s%s\n  It was last renewed %.1f s ago.", lease->name,
+            lease->is_lost ? "the lock is lost" : "no batond has renewed the lock in time",
+            trouble[0] ? ": " : "", trouble, (double)(boottime_ns() - lease->renewed_ns) / 1e9);
 }
 
-/* `report` is NULL if the guard made none. */
-static enum status run_conclude(struct run *run, const struct guard_report *report)
+/* Names are chosen by those who write programs. */
+static void run_report_vain(const struct run *run, const char *names)
 {
-    if (!report)
+    char shown[TREE_NAMES];
+    utf8_show_all(slice_of(names), shown, sizeof shown);
+    problem_print(STATUS_LOST,
+                  "%s: could not be ended: %s\n"
+                  "  A process of another user, or one that waits in the kernel, takes no SIGKILL. "
+                  "baton tries again each second.",
+                  run->lease.name, shown);
+}
+
+static void run_hear(struct run *run)
+{
+    while (read(run->guard.reports, &run->report, sizeof run->report) == sizeof run->report) {
+        if (run->report.event == GUARD_LOST)
+            run_report_loss(run);
+        else if (run->report.event == GUARD_VAIN)
+            run_report_vain(run, run->report.names);
+    }
+}
+
+/* Waits until the guard has ended, and with it the command. */
+static void run_await_guard(struct run *run)
+{
+    struct pollfd polled[] = {{.fd = run->signals, .events = POLLIN},
+                              {.fd = run->guard.reports, .events = POLLIN}};
+    while (run->guard.pid) {
+        poll(polled, 2, -1);
+        run_hear(run);
+        run_take_signal(run);
+    }
+    run_hear(run);
+}
+
+/* Ends what the guard has left. */
+static void run_end_tree(struct run *run)
+{
+    int64_t vain_ns = boottime_ns() + run->plan.margin_ns;
+    char names[TREE_NAMES];
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    for (int64_t pause_ms = PASS_MS; tree_kill(&run->tree, &run->guard.pid, &run->report.status);) {
+        struct timespec pause = boottime_spec(pause_ms * MS_IN_NS);
+        if (pause_ms == PASS_MS && boottime_ns() >= vain_ns && tree_name(&run->tree, names)) {
+            pause_ms = VAIN_PASS_MS;
+            run_report_vain(run, names);
+        }
+        sigtimedwait(&child, NULL, &pause);
+    }
+}
+
+static enum status run_conclude(struct run *run)
+{
+    const struct guard_report *report = &run->report;
+    if (report->event == GUARD_FAILED)
+        return problem_print(STATUS_FAULT, "%s: %s", run->lease.name, report->names);
+    if (report->event != GUARD_ENDED)
         return problem_print(STATUS_FAULT,
                              "%s: the guard of the command was killed, and the command with it",
                              run->lease.name);
-    if (report->was_ended)
-        return run_report_end(run, report);
+    if (report->was_ended) {
+        run_print_end(run);
+        return run->end;
+    }
     if (WIFSIGNALED(report->status))
         run->death = WTERMSIG(report->status);
     return (enum status)(WIFEXITED(report->status) ? WEXITSTATUS(report->status)
@@ -187,34 +259,45 @@ static void run_export(const struct run *run)
         setenv("BATON_TOKEN_FILE", run->file.path, 1);
 }
 
+/* Starts the guard, and what the front needs beside it. Nothing of the command is there if it
+ * fails. */
+static enum status run_start(struct run *run)
+{
+    int result = waker_make(&run->lease.waker);
+    if (result < 0)
+        return problem_print(STATUS_FAULT, WAKER_FAULT ": %s", strerror(-result));
+    result = run_take_signals(run);
+    if (result == 0)
+        result = guard_start(&run->guard, &run->plan);
+    if (result < 0)
+        return problem_print(STATUS_FAULT, "cannot start a process: %s", strerror(-result));
+    return STATUS_DONE;
+}
+
 /* Runs the command. */
 static enum status run_guarded(struct run *run)
 {
-    struct guard_report report;
     run_plan(run);
     run_export(run);
     client_set_timeout(run->context->client,
                        least(run->context->options->connect_timeout_ms, run->lease.ttl_ms / 4));
-    run_take_signals(run);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    int result = guard_start(&run->guard, &run->plan);
-    if (result < 0)
-        return problem_print(STATUS_FAULT, "cannot start a process: %s", strerror(-result));
+    enum status status = run_start(run);
+    if (status != STATUS_DONE)
+        return status;
     sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
     run->lease.orders = run->guard.orders;
-    if (waker_make(&run->lease.waker) == 0)
-        lease_tell_end(&run->lease);
+    lease_tell_end(&run->lease);
     bool renews = run->has_lock && lease_start(&run->lease) == 0;
     if (run->has_lock && !renews)
         close(run->guard.orders); /* so that the guard ends the command */
     run_await_guard(run);
-    bool is_told = read(run->guard.reports, &report, sizeof report) == sizeof report;
-    if (!is_told)
-        tree_end(); /* while the lock is renewed */
+    if (run->report.event != GUARD_ENDED)
+        run_end_tree(run); /* while the lock is renewed */
     if (renews)
         lease_stop(&run->lease);
     timer_delete(run->lease.waker); /* its signals would go on until the process has ended */
-    return run_conclude(run, is_told ? &report : NULL);
+    return run_conclude(run);
 }
 
 /* Begins the lease. A request that waited has used up a part of the TTL that its reply tells. */
@@ -266,7 +349,7 @@ static enum status run_locked(struct run *run)
 }
 
 /* Says what is wrong with the command line, or with this machine. */
-static enum status run_check(const struct options *options)
+static enum status run_check(const struct options *options, struct tree *tree)
 {
     if (options->token_file && strcmp(options->token_file, "-") == 0)
         return problem_print(STATUS_USAGE, "--token-file: baton run needs the name of a file.");
@@ -274,9 +357,10 @@ static enum status run_check(const struct options *options)
         return problem_print(
             STATUS_USAGE,
             "Give a command behind \"--\", or else with -c: baton run NAME -- COMMAND.");
-    if (!tree_is_visible())
-        return problem_print(STATUS_FAULT, "/proc does not show the processes of this namespace, "
-                                           "so the command could not be ended. Mount it.");
+    if (tree_open(tree) < 0)
+        return problem_print(STATUS_FAULT, "/proc does not show the children of this process, so "
+                                           "the command could not be ended. Mount /proc of this "
+                                           "namespace; the kernel needs CONFIG_PROC_CHILDREN.");
     return STATUS_DONE;
 }
 
@@ -286,10 +370,12 @@ enum status command_run(struct context *context)
     static char shell[] = "sh", flag[] = "-c";
     char *const line[] = {shell, flag, (char *)options->shell_line, NULL};
     struct failure failure;
-    enum status status = run_check(options);
+    struct tree tree;
+    enum status status = run_check(options, &tree);
     if (status != STATUS_DONE)
         return status;
     struct run run = {.context = context,
+                      .tree = tree,
                       .plan = {.command = options->shell_line ? line : options->command,
                                .inherited = context->inherited,
                                .signal = (int)options->signal},
@@ -303,6 +389,7 @@ enum status command_run(struct context *context)
                                 .ignores_loss = options->ignores_loss,
                                 .held_until_ns = GUARD_NEVER,
                                 .ttl_ms = options->ttl_ms,
+                                .lock = PTHREAD_MUTEX_INITIALIZER,
                                 .orders = -1}};
     if (options->token_file && token_file_open(&run.file, options->token_file, &failure) < 0)
         status = problem_print(STATUS_CONFIG, "%s", failure.text);

@@ -31,6 +31,8 @@ static inline void waker_on_signal(int signal)
     (void)signal; /* the kernel repeats the signal only if it is taken */
 }
 
+#define WAKER_FAULT "cannot make a timer (ulimit -i bounds their signals)"
+
 /* Takes SIGCONT for itself. Returns 0, or a negative errno. */
 static inline int waker_make(timer_t *ret)
 {

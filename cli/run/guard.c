@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NOT_FOUND = 127, NOT_RUN = 126, PASS_MS = 2 };
+enum { NOT_FOUND = 127, NOT_RUN = 126, PASS_MS = 2, VAIN_PASS_MS = 1000 };
 
 enum phase { PHASE_RUNNING, PHASE_ASKED, PHASE_KILLING };
 
@@ -22,8 +22,11 @@ struct watch {
     pid_t command; /* 0 once it is reaped */
     enum phase phase;
     int64_t next_ns; /* when the phase ends, once the command is asked */
+    int64_t vain_ns; /* when to say that something could not be ended; GUARD_NEVER: it is said */
     int orders;      /* -1: the front is gone */
+    int reports;
     timer_t waker;
+    struct tree tree;
     struct guard_report report;
 };
 
@@ -49,6 +52,13 @@ static void guard_exec(const struct guard_plan *plan, pid_t guard)
     _exit(error == ENOENT ? NOT_FOUND : NOT_RUN);
 }
 
+static void watch_report(struct watch *watch, enum guard_event event)
+{
+    watch->report.event = event;
+    ssize_t written = write(watch->reports, &watch->report, sizeof watch->report);
+    (void)written; /* the front is gone */
+}
+
 /* When something has to be done without an order. */
 static int64_t watch_next(const struct watch *watch)
 {
@@ -67,22 +77,29 @@ static void watch_ask(struct watch *watch)
     watch->next_ns = boottime_ns() + watch->plan.kill_after_ns;
     if (watch->next_ns > latest_ns)
         watch->next_ns = latest_ns;
-    watch->report.asked = tree_signal(watch->plan.signal);
-    tree_signal(SIGCONT);
+    watch_report(watch, GUARD_LOST);
+    watch->report.asked = tree_signal(&watch->tree, watch->plan.signal);
+    tree_signal(&watch->tree, SIGCONT);
 }
 
-/* The end of a phase. SIGKILL is sent again and again, to what was forked meanwhile. */
-static void watch_end_phase(struct watch *watch)
+/* SIGKILL is sent again and again, to what was forked meanwhile. Once it was in vain, one look a
+ * second is enough, and one for each child that ends. */
+static void watch_kill(struct watch *watch)
 {
-    if (watch->phase == PHASE_RUNNING) {
-        watch_ask(watch);
-        return;
+    if (watch->phase == PHASE_ASKED) {
+        watch->phase = PHASE_KILLING;
+        watch->vain_ns = boottime_ns() + watch->plan.margin_ns;
     }
-    int killed = tree_signal(SIGKILL);
-    if (watch->phase == PHASE_ASKED)
-        watch->report.killed = killed;
-    watch->phase = PHASE_KILLING;
-    watch->next_ns = boottime_ns() + PASS_MS * MS_IN_NS;
+    if (watch->command)
+        kill(watch->command, SIGKILL); /* whatever /proc shows */
+    tree_kill(&watch->tree, &watch->command, &watch->report.status);
+    watch->report.killed = watch->tree.killed;
+    if (boottime_ns() >= watch->vain_ns && tree_name(&watch->tree, watch->report.names)) {
+        watch->vain_ns = GUARD_NEVER;
+        watch_report(watch, GUARD_VAIN);
+    }
+    watch->next_ns =
+        boottime_ns() + (watch->vain_ns == GUARD_NEVER ? VAIN_PASS_MS : PASS_MS) * MS_IN_NS;
 }
 
 static void watch_obey(struct watch *watch)
@@ -108,15 +125,10 @@ static void watch_obey(struct watch *watch)
 /* Returns false when there is no descendant any more. */
 static bool watch_reap(struct watch *watch)
 {
-    int status;
-    pid_t reaped;
-    while ((reaped = waitpid(-1, &status, WNOHANG)) > 0) {
-        if (reaped != watch->command)
-            continue;
-        watch->command = 0;
-        watch->report.status = status;
-    }
-    return reaped == 0 || errno != ECHILD;
+    int reaped = tree_reap(&watch->command, &watch->report.status);
+    if (reaped > 0 && watch->phase == PHASE_KILLING)
+        watch->next_ns = boottime_ns(); /* its children are here now */
+    return reaped >= 0;
 }
 
 /* SIGCHLD is taken in ppoll alone. The kernel continues this process by the waker, if it is
@@ -137,36 +149,48 @@ static void watch_run(struct watch *watch)
         if (poll(&orders, 1, 0) > 0)
             watch_obey(watch);
         else if (boottime_ns() >= watch_next(watch))
-            watch_end_phase(watch);
+            watch->phase == PHASE_RUNNING ? watch_ask(watch) : watch_kill(watch);
     }
+}
+
+/* Ends the guard before the command was there. */
+static void watch_fail(struct watch *watch, const char *what, int error)
+{
+    snprintf(watch->report.names, TREE_NAMES, "%s: %s", what, strerror(error));
+    watch_report(watch, GUARD_FAILED);
+    _exit(NOT_RUN);
 }
 
 static void guard_main(const struct guard_plan *plan, int orders, int reports)
 {
     pid_t guard = getpid();
     sigset_t all;
-    struct watch watch = {.plan = *plan, .orders = orders};
+    struct watch watch = {.plan = *plan, .orders = orders, .reports = reports};
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
-        _exit(NOT_RUN);
+    int result = prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ? -errno : tree_open(&watch.tree);
+    if (result < 0)
+        watch_fail(&watch, "cannot look after a process", -result);
+    result = waker_make(&watch.waker);
+    if (result < 0)
+        watch_fail(&watch, WAKER_FAULT, -result);
     watch.command = fork();
     if (watch.command == 0)
         guard_exec(plan, guard);
-    if (watch.command < 0 || waker_make(&watch.waker) < 0)
-        _exit(NOT_RUN);
+    if (watch.command < 0)
+        watch_fail(&watch, "cannot start a process (ulimit -u bounds them)", errno);
     sigaction(SIGCHLD, &(struct sigaction){.sa_handler = waker_on_signal}, NULL);
     setpgid(0, 0); /* so that what the terminal sends to the command does not reach this process */
     watch_run(&watch);
     watch.report.ended_ns = boottime_ns();
-    ssize_t written = write(reports, &watch.report, sizeof watch.report);
-    _exit(written < 0 ? NOT_RUN : 0);
+    watch_report(&watch, GUARD_ENDED);
+    _exit(0);
 }
 
 int guard_start(struct guard *ret, const struct guard_plan *plan)
 {
     int orders[2], reports[2];
-    if (pipe2(orders, O_CLOEXEC) < 0 || pipe2(reports, O_CLOEXEC) < 0)
+    if (pipe2(orders, O_CLOEXEC) < 0 || pipe2(reports, O_CLOEXEC | O_NONBLOCK) < 0)
         return -errno;
     pid_t pid = fork();
     if (pid == 0) {

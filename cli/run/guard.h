@@ -3,6 +3,8 @@
 #ifndef BATON_CLI_RUN_GUARD_H
 #define BATON_CLI_RUN_GUARD_H
 
+#include "cli/run/tree.h"
+
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +14,7 @@ enum { GUARD_DESCRIPTORS = 256 };
 
 struct guard_plan {
     int64_t expires_ns;    /* E: when the lock may end, by CLOCK_BOOTTIME, or GUARD_NEVER */
-    int64_t kill_after_ns; /* between the signal and SIGKILL */
+    int64_t kill_after_ns; /* between the signal and SIGKILL, when the lock is lost */
     int64_t margin_ns;     /* between SIGKILL and E */
     int signal;            /* that asks the command to end */
     bool outlives_front;   /* the command is not ended if the front is */
@@ -22,19 +24,29 @@ struct guard_plan {
     struct sigaction child_action; /* of the command, for SIGCHLD */
 };
 
-/* What the guard says at its end, when no descendant is left. */
+enum guard_event {
+    GUARD_SILENT,
+    GUARD_FAILED, /* nothing was started: `names` says why */
+    GUARD_LOST,   /* it has begun to end the command, since the lock is lost or about to end */
+    GUARD_VAIN,   /* `names` could not be ended so far */
+    GUARD_ENDED,  /* no descendant is left */
+};
+
+/* What the guard says. With GUARD_FAILED and GUARD_ENDED, it ends. */
 struct guard_report {
+    enum guard_event event;
     int status;       /* of the command, as waitpid(2) has it */
     bool was_ended;   /* by the guard */
     int asked;        /* how many processes had the signal */
     int killed;       /* how many of them were still there for SIGKILL */
     int64_t ended_ns; /* when the last descendant was gone */
+    char names[TREE_NAMES];
 };
 
 struct guard {
     pid_t pid;
     int orders;  /* write an int64_t: the new E, GUARD_END, or a signal for the command, negated */
-    int reports; /* read a struct guard_report; the end of the file if the guard was killed */
+    int reports; /* read struct guard_report; the end of the file if the guard was killed */
 };
 
 #define GUARD_END   INT64_C(0)

@@ -70,13 +70,22 @@ static void lease_note_trouble(struct lease *lease, const struct reply *reply)
 {
     const char *title = json_string_value(json_object_get(reply->json, "title"));
     const char *text = reply->status == 0 ? reply->trouble : title ? title : "";
+    pthread_mutex_lock(&lease->lock);
     utf8_show_all((struct slice){text, strcspn(text, "\n")}, lease->trouble, LEASE_TROUBLE);
+    pthread_mutex_unlock(&lease->lock);
+}
+
+void lease_trouble(struct lease *lease, char trouble[LEASE_TROUBLE])
+{
+    pthread_mutex_lock(&lease->lock);
+    memcpy(trouble, lease->trouble, LEASE_TROUBLE);
+    pthread_mutex_unlock(&lease->lock);
 }
 
 static void lease_lose(struct lease *lease)
 {
-    lease->is_lost = true;
     lease->has_reached_max_held = boottime_ns() >= lease->held_until_ns;
+    lease->is_lost = true;
     if (lease->ignores_loss)
         problem_print(STATUS_LOST, "%s: the lock is lost (%s). The command runs on.", lease->name,
                       lease->trouble);
@@ -84,14 +93,15 @@ static void lease_lose(struct lease *lease)
         lease_order(lease, GUARD_END);
 }
 
+/* The guard hears of it first: what is printed may wait for its reader. */
 static void lease_move(struct lease *lease)
 {
+    if (lease->orders >= 0 && !lease->ignores_loss)
+        lease_tell_end(lease);
+    lease->is_overdue_said = false;
     if (lease->is_verbose)
         problem_print(STATUS_DONE, "%s: renewed, %lld s left", lease->name,
                       (long long)(lease->expires_ns - boottime_ns()) / (1000 * MS_IN_NS));
-    lease->is_overdue_said = false;
-    if (lease->orders >= 0 && !lease->ignores_loss)
-        lease_tell_end(lease);
 }
 
 /* A renewal has failed, and the next may come in time. */

@@ -7,120 +7,166 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STAT_TEXT = 512, PASS_US = 2000 };
-
-struct member {
-    pid_t pid, parent;
-    bool is_ours;
+enum {
+    PATH_TEXT = 64,
+    LIST_TEXT = 4096,
+    STAT_TEXT = 64,
+    NAMED = 5,
+    MOST_LOOKS = 1000,
+    PIDS = 1 << 22
 };
 
-struct processes {
-    struct member *members;
-    size_t count, room;
-};
-
-bool tree_is_visible(void)
+int tree_open(struct tree *tree)
 {
-    char own[16] = "";
-    return readlink("/proc/self", own, sizeof own - 1) > 0 && strtol(own, NULL, 10) == getpid();
+    char path[PATH_TEXT];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+    *tree = (struct tree){.children = open(path, O_RDONLY | O_CLOEXEC),
+                          .is_killed = memory_checked(calloc(PIDS / 8, 1))};
+    return tree->children < 0 ? -errno : 0;
 }
 
-/* The parent's pid stands two fields behind the name, which may have any characters. */
-static pid_t tree_parent(const char *pid)
+static void tree_add(struct tree *tree, pid_t pid)
 {
-    char path[64], text[STAT_TEXT];
-    int parent = 0;
-    snprintf(path, sizeof path, "/proc/%.16s/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        close(fd);
-    if (length <= 0)
-        return 0;
-    text[length] = '\0';
-    const char *behind = strrchr(text, ')');
-    return behind && sscanf(behind, ") %*c %d", &parent) == 1 ? parent : 0;
-}
-
-static void processes_read(struct processes *all)
-{
-    DIR *proc = opendir("/proc");
-    const struct dirent *entry;
-    while (proc && (entry = readdir(proc))) {
-        if (!isdigit((unsigned char)entry->d_name[0]))
-            continue;
-        if (all->count == all->room) {
-            all->room = all->room ? 2 * all->room : 256;
-            all->members =
-                memory_checked(reallocarray(all->members, all->room, sizeof *all->members));
-        }
-        all->members[all->count++] = (struct member){.pid = (pid_t)strtol(entry->d_name, NULL, 10),
-                                                     .parent = tree_parent(entry->d_name)};
+    if (tree->count == tree->room) {
+        tree->room = tree->room ? 2 * tree->room : 64;
+        tree->pids = memory_checked(reallocarray(tree->pids, tree->room, sizeof *tree->pids));
     }
-    if (proc)
-        closedir(proc);
+    tree->pids[tree->count++] = pid;
 }
 
-static int member_compare(const void *one, const void *other)
+/* Adds what a list of children has: pids with a space behind each. */
+static void tree_read(struct tree *tree, int children)
 {
-    pid_t first = ((const struct member *)one)->pid, second = ((const struct member *)other)->pid;
-    return (first > second) - (first < second);
-}
-
-static bool processes_are_ours(const struct processes *all, pid_t parent)
-{
-    const struct member wanted = {.pid = parent};
-    const struct member *found =
-        bsearch(&wanted, all->members, all->count, sizeof wanted, member_compare);
-    return parent == getpid() || (found && found->is_ours);
-}
-
-/* Marks children, then their children, until there are no more. There may be 20,000 processes and
- * some milliseconds, so each parent is looked up. */
-static void processes_mark(struct processes *all)
-{
-    bool has_more = all->count > 0;
-    if (has_more)
-        qsort(all->members, all->count, sizeof *all->members, member_compare);
-    while (has_more) {
-        has_more = false;
-        for (struct member *one = all->members; one < all->members + all->count; one++) {
-            if (one->is_ours || !processes_are_ours(all, one->parent))
+    char text[LIST_TEXT];
+    pid_t pid = 0;
+    ssize_t length;
+    for (off_t at = 0; (length = pread(children, text, sizeof text, at)) > 0; at += length)
+        for (ssize_t i = 0; i < length; i++) {
+            if (isdigit((unsigned char)text[i])) {
+                pid = 10 * pid + (text[i] - '0');
                 continue;
-            one->is_ours = true;
-            has_more = true;
+            }
+            tree_add(tree, pid);
+            pid = 0;
         }
-    }
 }
 
-int tree_signal(int signal)
+/* Each thread of a process has children of its own. What cannot be opened now is not known: its
+ * children come to this process when it is dead. */
+static void tree_descend(struct tree *tree, pid_t pid)
 {
-    struct processes all = {0};
+    char path[PATH_TEXT];
+    const struct dirent *thread;
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *threads = opendir(path);
+    while (threads && (thread = readdir(threads))) {
+        snprintf(path, sizeof path, "%.16s/children", thread->d_name);
+        int children = openat(dirfd(threads), path, O_RDONLY | O_CLOEXEC);
+        if (children < 0)
+            continue; /* ".", ".." or a thread that has ended */
+        tree_read(tree, children);
+        close(children);
+    }
+    if (threads)
+        closedir(threads);
+}
+
+int tree_signal(struct tree *tree, int signal)
+{
     int count = 0;
-    processes_read(&all);
-    processes_mark(&all);
-    for (size_t i = 0; i < all.count; i++)
-        if (all.members[i].is_ours)
-            count += kill(all.members[i].pid, signal) == 0;
-    free(all.members);
+    tree->count = 0;
+    tree_read(tree, tree->children);
+    for (size_t i = 0; i < tree->count; i++)
+        tree_descend(tree, tree->pids[i]);
+    for (size_t i = 0; i < tree->count; i++)
+        count += kill(tree->pids[i], signal) == 0;
     return count;
 }
 
-void tree_end(void)
+/* Kills each as soon as it is found. A process that has SIGKILL makes no more children, so one look
+ * at them is enough. Returns how many it had not killed before. */
+static int tree_kill_once(struct tree *tree)
 {
-    pid_t reaped;
-    for (;;) {
-        tree_signal(SIGKILL);
-        while ((reaped = waitpid(-1, NULL, WNOHANG)) > 0) {
-        }
-        if (reaped < 0 && errno == ECHILD)
-            return;
-        usleep(PASS_US);
+    int before = tree->killed;
+    size_t found = 0;
+    tree->count = 0;
+    tree_read(tree, tree->children);
+    for (size_t i = 0; i < tree->count; i++) {
+        pid_t pid = tree->pids[i];
+        unsigned char *byte = &tree->is_killed[pid % PIDS / 8], bit = (unsigned char)(1 << pid % 8);
+        while (found < tree->count)
+            kill(tree->pids[found++], SIGKILL);
+        if (*byte & bit)
+            continue;
+        tree_descend(tree, pid);
+        if (kill(pid, SIGKILL) < 0)
+            continue; /* it is gone, or another user's */
+        *byte |= bit;
+        tree->killed++;
     }
+    return tree->killed - before;
+}
+
+int tree_reap(pid_t *pid, int *ret_status)
+{
+    int status, count = 0;
+    pid_t reaped;
+    while ((reaped = waitpid(-1, &status, WNOHANG)) > 0) {
+        count++;
+        if (reaped != *pid)
+            continue;
+        *pid = 0;
+        *ret_status = status;
+    }
+    return reaped < 0 && errno == ECHILD ? -1 : count;
+}
+
+/* Without a pause, since what forks and ends again and again is another process each time. */
+bool tree_kill(struct tree *tree, pid_t *pid, int *ret_status)
+{
+    int looks = 0;
+    while (tree_kill_once(tree) > 0 && looks++ < MOST_LOOKS)
+        if (tree_reap(pid, ret_status) < 0)
+            return false;
+    return tree_reap(pid, ret_status) >= 0;
+}
+
+/* Writes "4711 (sleep)", as /proc begins to describe a process. Returns its length; 0: it is dead.
+ */
+static int tree_name_one(pid_t pid, char text[STAT_TEXT])
+{
+    char path[PATH_TEXT];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file < 0 ? 0 : read(file, text, STAT_TEXT - 1);
+    if (file >= 0)
+        close(file);
+    text[length > 0 ? length : 0] = '\0';
+    char *behind = strrchr(text, ')'); /* the name may have any characters */
+    if (behind && strncmp(behind, ") Z", 3) == 0)
+        return 0;
+    return behind                                ? (int)(behind + 1 - text)
+           : kill(pid, 0) == 0 || errno == EPERM ? snprintf(text, STAT_TEXT, "%d", pid)
+                                                 : 0;
+}
+
+bool tree_name(const struct tree *tree, char names[TREE_NAMES])
+{
+    size_t count = 0, length = 0;
+    names[0] = '\0';
+    for (size_t i = 0; i < tree->count; i++) {
+        char text[STAT_TEXT];
+        int one = tree_name_one(tree->pids[i], text);
+        if (one > 0 && count++ < NAMED)
+            length += (size_t)snprintf(names + length, TREE_NAMES - length, "%s%.*s",
+                                       length ? ", " : "", one, text);
+    }
+    if (count > NAMED)
+        snprintf(names + length, TREE_NAMES - length, " and %zu more", count - NAMED);
+    return count > 0;
 }

@@ -3,15 +3,38 @@
 #define BATON_CLI_RUN_TREE_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-/* Whether /proc is there, and shows this process by the pid that it has for itself. */
-bool tree_is_visible(void);
+enum { TREE_NAMES = 384 };
 
-/* Sends a signal to each descendant that /proc shows. Those that they fork meanwhile are missed:
- * call it again. Returns how many they are. */
-int tree_signal(int signal);
+struct tree {
+    int children; /* of the calling process, as /proc lists them: it stays open, so that a look at
+                     them needs no other file */
+    pid_t *pids;  /* of the latest look */
+    size_t count, room;
+    int killed;               /* how many */
+    unsigned char *is_killed; /* a bit for each pid: it has its last children */
+};
 
-/* Kills and reaps all of them, and returns when there is none. */
-void tree_end(void);
+/* Opens the list of the children of the calling process, which needs CONFIG_PROC_CHILDREN and a
+ * /proc of this namespace. Returns 0, or a negative errno. */
+int tree_open(struct tree *tree);
+
+/* Sends a signal to each descendant that /proc shows. A process may hide its children, until it is
+ * dead: then they are those of the calling process. Returns how many took it. */
+int tree_signal(struct tree *tree, int signal);
+
+/* Reaps what has ended. If `*pid` was among it, sets *ret_status, and `*pid` to 0. Returns how many
+ * it reaped, or -1 if there is no child any more. */
+int tree_reap(pid_t *pid, int *ret_status);
+
+/* Kills and reaps, until a look finds nothing that the looks before have not. Returns whether there
+ * still are children. */
+bool tree_kill(struct tree *tree, pid_t *pid, int *ret_status);
+
+/* Writes who they are: "4711 (sleep), 4712 (cat) and 3 more". Returns whether any is alive. */
+bool tree_name(const struct tree *tree, char names[TREE_NAMES]);
 
 #endif

@@ -1,0 +1,185 @@
+/* baton run ends what is hard to find or to end, and says what it cannot end. */
+#include "tests/cli/story.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { OTHERS = 2500 };
+
+/* A user who may kill nobody else. The home directory has what it needs. */
+#define FOR_NOBODY "chmod 755 .; cp $BATON baton; "
+#define AS_NOBODY  "setpriv --reuid=65534 --regid=65534 --clear-groups "
+
+static void break_lock(void **state, const char *name)
+{
+    char request[80];
+    snprintf(request, sizeof request, "DELETE /locks/%s?force=true", name);
+    answers(client_of(state), request, NULL, 200, NULL);
+}
+
+/* /proc shows nobody the processes of others, nor those whose program may not be read. */
+TEST(hidden_tree_is_ended)
+{
+    struct story *story = *state;
+    struct terminal *terminal = &story->terminal;
+    if (terminal_run(terminal, "unshare --mount mount -t proc -o hidepid=2 proc /proc") != 0)
+        skip(); /* only root may */
+    says(terminal, 0, NULL,
+         FOR_NOBODY "cp /bin/sh shell; chmod 711 shell; cat >tree <<'END'\n"
+                    "trap '' TERM; echo \"near $$\"\n"
+                    "./shell -c 'echo \"far $$\"; sleep 600 & wait' & sleep 600; sleep 600\nEND");
+    terminal_start(
+        terminal,
+        "exec unshare --mount sh -c 'mount -t proc -o hidepid=2 proc /proc; exec " AS_NOBODY
+        "./baton run --ttl=3s hidden -- ./shell tree'");
+    story->near = pid_said(story, "near ");
+    story->far = pid_said(story, "far ");
+    break_lock(state, "hidden");
+    terminal_says(terminal, terminal_await(terminal), 76, "the lock is lost", __FILE__, __LINE__);
+    assert_true(tree_is_gone(story));
+}
+
+TEST(tree_is_ended_where_no_file_can_be_opened)
+{
+    struct story *story = *state;
+    start_tree(story, "full", "");
+    assert_int_equal(prlimit(story->guard, RLIMIT_NOFILE, &(struct rlimit){0, 0}, NULL), 0);
+    break_lock(state, "full");
+    terminal_says(&story->terminal, terminal_await(&story->terminal), 76, "the lock is lost",
+                  __FILE__, __LINE__);
+    assert_true(tree_is_gone(story));
+}
+
+/* As what a killed guard leaves. */
+TEST(front_ends_the_tree_where_no_file_can_be_opened)
+{
+    struct story *story = *state;
+    start_tree(story, "full", "");
+    assert_int_equal(
+        prlimit(story->terminal.process.pid, RLIMIT_NOFILE, &(struct rlimit){0, 0}, NULL), 0);
+    kill(story->guard, SIGKILL);
+    terminal_says(&story->terminal, terminal_await(&story->terminal), 70, "guard", __FILE__,
+                  __LINE__);
+    assert_true(tree_is_gone(story));
+}
+
+static long read_calls_of(pid_t pid)
+{
+    char path[64];
+    long calls = 0;
+    snprintf(path, sizeof path, "/proc/%d/io", pid);
+    FILE *file = fopen(path, "re");
+    if (!file || fscanf(file, "%*s %*d %*s %*d syscr: %ld", &calls) != 1)
+        fail_msg("%s does not count calls", path);
+    fclose(file);
+    return calls;
+}
+
+/* Processes that have nothing to do with baton run. */
+static void others_start(pid_t others[OTHERS])
+{
+    pid_t test = getpid();
+    for (int i = 0; i < OTHERS; i++) {
+        others[i] = fork();
+        assert_true(others[i] >= 0);
+        if (others[i] == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            while (getppid() == test)
+                pause();
+            _exit(0);
+        }
+    }
+}
+
+static void others_end(const pid_t others[OTHERS])
+{
+    for (int i = 0; i < OTHERS; i++)
+        kill(others[i], SIGKILL);
+    for (int i = 0; i < OTHERS; i++)
+        waitpid(others[i], NULL, 0);
+}
+
+/* A machine may have 20,000, and some milliseconds are left before the lock ends. */
+TEST(other_processes_of_the_machine_cost_nothing)
+{
+    struct story *story = *state;
+    pid_t others[OTHERS];
+    others_start(others);
+    start_tree(story, "many", "echo asked");
+    break_lock(state, "many");
+    comes_to_say(&story->terminal, "asked");
+    long calls = read_calls_of(story->guard);
+    others_end(others);
+    assert_true(calls > 0);
+    assert_true(calls < OTHERS);
+}
+
+/* As many at a time as a look of the guard finds before they have ended. */
+TEST(processes_that_fork_and_end_again_and_again_are_ended_in_time)
+{
+    struct story *story = *state;
+    struct terminal *terminal = &story->terminal;
+    pid_t others[OTHERS];
+    others_start(others);
+    terminal_start(terminal,
+                   "exec $BATON run --ttl=3s chain -- perl -e '$SIG{TERM} = \"IGNORE\"; $| = 1; "
+                   "print \"begun\\n\"; fork for 1..3; while (1) { exit if fork }'");
+    comes_to_say(terminal, "begun");
+    process_signal(&story->service.batond.process, SIGSTOP);
+    int code = terminal_await(terminal);
+    process_signal(&story->service.batond.process, SIGCONT);
+    others_end(others);
+    terminal_says(terminal, code, 76, " ms before the lock", __FILE__, __LINE__);
+}
+
+/* The loss is told before the end of a command that does not end. */
+TEST(what_could_not_be_ended_is_named_and_its_delay)
+{
+    struct story *story = *state;
+    struct terminal *terminal = &story->terminal;
+    char named[64];
+    if (terminal_run(terminal,
+                     FOR_NOBODY "cp $(command -v setpriv) root; chmod 4755 root; test 0 = "
+                                "\"$(" AS_NOBODY "./root --reuid=0 id -u)\"") != 0)
+        skip(); /* only root can make such a program */
+    terminal_start(terminal, "exec " AS_NOBODY "./baton run --ttl=3s stuck -- ./root --reuid=0 sh "
+                             "-c 'echo \"near $$\"; exec sleep 600'");
+    story->near = pid_said(story, "near ");
+    process_signal(&story->service.batond.process, SIGSTOP);
+    comes_to_say(terminal, "stuck: no batond has renewed the lock in time");
+    snprintf(named, sizeof named, "stuck: could not be ended: %d (sleep)\n", story->near);
+    comes_to_say(terminal, named);
+    clock_sleep_ms(10); /* it was said when the lock ended */
+    kill(story->near, SIGKILL);
+    int code = terminal_await(terminal);
+    process_signal(&story->service.batond.process, SIGCONT);
+    terminal_says(terminal, code, 76, " ms too late.", __FILE__, __LINE__);
+    assert_null(strstr(terminal->output, "before the lock"));
+}
+
+TEST(run_is_refused_where_no_timer_can_be_had)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 70, "cannot make a timer (ulimit -i",
+         "ulimit -i 0; exec $BATON run x -c 'echo begun'");
+    assert_null(strstr(terminal->output, "begun"));
+    if (geteuid() != 0)
+        skip();
+    /* The first timer is that of the front, the second one that of the guard. */
+    says(terminal, 70, "x: cannot make a timer (ulimit -i",
+         FOR_NOBODY
+         "ulimit -i 1; exec setpriv --reuid=%d --clear-groups ./baton run x -c 'echo begun'",
+         (int)getpid() + 100000);
+    assert_null(strstr(terminal->output, "begun"));
+}
+
+int main(void)
+{
+    return tests_run(story_open, story_close);
+}
