@@ -11,7 +11,8 @@ enum request_kind {
     REQUEST_FIRST = 1, /* this attempt comes for the first time, an earlier one may have used the
                         * token: both share the hold, which ends when every attempt that was told
                         * of it has given it back */
-    REQUEST_AGAIN = 2, /* this attempt came before: it claims its grant, or waits on */
+    REQUEST_AGAIN = 2, /* this Redis has had this attempt: it claims its grant, or waits on, unless
+                        * a later one has its place */
 };
 enum request_flag {
     REQUEST_REENTRANT = 4,

@@ -27,6 +27,7 @@ struct waiter {
     bool confirming;  /* it holds, but its client may not be told yet: see confirm.h */
     bool queued;      /* Redis has replied that it is in the queue */
     bool over;        /* the wait has ended */
+    uint64_t run;     /* of the Redis that has it in the queue: see waiting_run */
     uint64_t heard;   /* uv_hrtime when the news of its grant came; 0: not yet */
     struct attempt attempt;
     struct acquire acquire;
@@ -158,12 +159,25 @@ static void ask_to_go(struct waiter *waiter)
     script_call_send(waiting_locks(waiter), &call);
 }
 
+/* The first bytes of the run id of the Redis that keeps the name now. */
+static uint64_t waiting_run(const struct waiter *waiter)
+{
+    const struct store *store = waiting_locks(waiter)->store;
+    uint64_t run;
+    memcpy(&run, store_peer(store, store_shard(store, waiter->subscription->key))->run_id,
+           sizeof run);
+    return run;
+}
+
+/* Another Redis than the one that has queued the waiter, such as a promoted replica, may have an
+ * older state, in which the place is still that of an earlier request. So the waiter takes it over
+ * once more. */
 static void waiting_ask_again(struct waiter *waiter)
 {
     if (waiter->asking)
         waiter->again = true;
     else if (!waiter->over && !waiter->confirming)
-        waiting_ask(waiter, REQUEST_AGAIN);
+        waiting_ask(waiter, waiter->run == waiting_run(waiter) ? REQUEST_AGAIN : REQUEST_FIRST);
 }
 
 /* Redis cannot be asked now. A waiter in the queue stays there: it asks again when Redis is back,
@@ -216,6 +230,7 @@ static void waiting_answered(void *context, const struct store_result *result)
     request_note_limits(waiting_locks(waiter), &waiter->acquire, &answer);
     if (answer.waits) {
         waiting_note_queued(waiter);
+        waiter->run = waiting_run(waiter);
         subscription_plan(waiter->subscription, answer.next_ms);
         if (waiter->over)
             ask_to_go(waiter);

@@ -244,6 +244,34 @@ TEST(an_old_file_is_noticed)
     }
 }
 
+/* As after a failover to a replica that lacks the last data: the place is that of a request which
+ * is over. */
+TEST(waiter_keeps_its_place_though_an_old_file_has_an_earlier_request_there)
+{
+    static const char TOKEN[] = "a-token-of-the-old-file-1";
+    struct service service;
+    char holder[TOKEN_TEXT];
+    service_open(&service, NULL, LIST("--workers=1", "--quarantine=off"));
+    acquire_lock(service.client, "aged?ttl=5m", holder);
+    struct parked *earlier =
+        parked_send_token(service.batond.port, TOKEN, "POST /locks/aged?wait=50s&keep=5s");
+    comes_to_queue(service.client, "aged", 1);
+    redis_process_save(&service.redis);
+    struct parked *later =
+        parked_send_token(service.batond.port, TOKEN, "POST /locks/aged?wait=50s&keep=5s");
+    assert_int_equal(parked_answer(earlier, PATIENCE_MS), 409);
+    assert_string_equal(http_text(&earlier->client, "code"), "superseded");
+    redis_process_kill(&service.redis);
+    redis_process_resume(&service.redis);
+    assert_true(comes_to_answer(service.client, "/readyz", 200, PATIENCE_MS));
+    release_lock(service.client, holder, "aged");
+    long status = parked_answer(later, PATIENCE_MS); /* 200: granted before it could ask again */
+    assert_true(status == 201 || status == 200);
+    parked_close(earlier);
+    parked_close(later);
+    service_close(&service);
+}
+
 /* Until the clock is at this part of a second. */
 static void await_part(int ms)
 {
