@@ -116,19 +116,6 @@ static bool is_clear(const struct member_views *views, unsigned count)
     return count >= majority(views) || count + silent(views) < majority(views);
 }
 
-bool member_views_suffice(const struct member_views *views)
-{
-    if (silent(views) == 0)
-        return true;
-    if (silent(views) >= majority(views) || !is_clear(views, mine_at(views)))
-        return false;
-    for (unsigned i = 0; i < views->members; i++)
-        for (size_t j = 0; views->of[i] && j < views->of[i]->holder_count; j++)
-            if (!is_clear(views, known_to(views, &views->of[i]->holders[j])))
-                return false;
-    return true;
-}
-
 /* Members may know one hold by several fences: until all have heard of the one that was agreed on,
  * or where those were lost that had. So it is counted by its owner and mode how many holds a
  * majority has, or may have. */
@@ -141,18 +128,35 @@ static size_t alike_in(const struct lock_view *view, const struct holder *holder
     return count;
 }
 
-static size_t alike(const struct member_views *views, const struct holder *holder)
+/* `unknown` silent members count as if they knew them all. */
+static size_t alike(const struct member_views *views, const struct holder *holder, unsigned unknown)
 {
     size_t most = 0;
     for (unsigned i = 0; i < views->members; i++) {
         size_t here = alike_in(views->of[i], holder);
-        unsigned count = silent(views);
+        unsigned count = unknown;
         for (unsigned j = 0; j < views->members; j++)
             count += views->of[j] && alike_in(views->of[j], holder) >= here;
         if (views->of[i] && here > most && count >= majority(views))
             most = here;
     }
     return most;
+}
+
+bool member_views_suffice(const struct member_views *views)
+{
+    unsigned unknown = silent(views);
+    if (unknown == 0)
+        return true;
+    if (unknown >= majority(views) || !is_clear(views, mine_at(views)))
+        return false;
+    for (unsigned i = 0; i < views->members; i++)
+        for (size_t j = 0; views->of[i] && j < views->of[i]->holder_count; j++) {
+            const struct holder *holder = &views->of[i]->holders[j];
+            if (alike(views, holder, unknown) != alike(views, holder, 0))
+                return false;
+        }
+    return true;
 }
 
 /* Whether most of those that know the hold say that it was released. */
@@ -194,8 +198,6 @@ static struct holder views_together(const struct member_views *views, const stru
 static void views_put(struct lock_view *ret, struct holder holder)
 {
     size_t at = ret->holder_count;
-    if (at == LOCK_HOLDERS_SHOWN)
-        return;
     while (at > 0 && ret->holders[at - 1].ttl_ms > holder.ttl_ms) {
         ret->holders[at] = ret->holders[at - 1];
         at--;
@@ -218,19 +220,36 @@ static int64_t crowd(const struct member_views *views)
     return best;
 }
 
-/* Adds the holds that exactly `count` members know by the same fence. */
-static void put_those_known_to(const struct member_views *views, unsigned count,
-                               struct lock_view *ret)
+/* Holds of two owners of which one is exclusive never have a majority both. A grant that is being
+ * taken back looks as if it might where members are silent. */
+static bool views_fits(const struct lock_view *view, const struct holder *holder)
 {
+    for (size_t i = 0; i < view->holder_count; i++) {
+        const struct holder *shown = &view->holders[i];
+        bool is_exclusive = shown->mode == LOCK_EXCLUSIVE || holder->mode == LOCK_EXCLUSIVE;
+        if (is_exclusive && !slice_same(shown->owner, holder->owner))
+            return false;
+    }
+    return true;
+}
+
+/* Of the holds that exactly `count` members know by the same fence, the oldest that is to be shown
+ * beside those in `view`; NULL: there is none. */
+static const struct holder *views_next(const struct member_views *views, unsigned count,
+                                       const struct lock_view *view)
+{
+    const struct holder *next = NULL;
     for (unsigned i = 0; i < views->members; i++) {
-        const struct lock_view *view = views->of[i];
-        for (size_t j = 0; view && j < view->holder_count; j++) {
-            const struct holder *holder = &view->holders[j];
-            if (known_to(views, holder) == count && !views_find(ret, holder) &&
-                alike_in(ret, holder) < alike(views, holder))
-                views_put(ret, views_together(views, holder));
+        const struct lock_view *of = views->of[i];
+        for (size_t j = 0; of && j < of->holder_count; j++) {
+            const struct holder *holder = &of->holders[j];
+            if ((!next || holder->fence < next->fence) && known_to(views, holder) == count &&
+                !views_find(view, holder) && views_fits(view, holder) &&
+                alike_in(view, holder) < alike(views, holder, silent(views)))
+                next = holder;
         }
     }
+    return next;
 }
 
 void member_views_merge(const struct member_views *views, struct lock_view *ret)
@@ -245,8 +264,12 @@ void member_views_merge(const struct member_views *views, struct lock_view *ret)
         if (view->last_release.fence > ret->last_release.fence)
             ret->last_release = view->last_release;
     }
-    for (unsigned count = views->members; count > 0; count--)
-        put_those_known_to(views, count, ret);
+    for (unsigned count = views->members; count > 0; count--) {
+        const struct holder *holder;
+        while (ret->holder_count < LOCK_HOLDERS_SHOWN &&
+               (holder = views_next(views, count, ret)) != NULL)
+            views_put(ret, views_together(views, holder));
+    }
     int64_t all = crowd(views);
     ret->hold_count = all > LOCK_HOLDERS_SHOWN ? all : (int64_t)ret->holder_count;
     ret->mine = mine_at(views) + silent(views) >= majority(views) && mine_at(views) > 0;

@@ -63,6 +63,20 @@ TEST(held_is_what_a_majority_has)
     assert_int_equal(scene.merged.version, 104);
 }
 
+/* As long as its fence is being agreed on. */
+TEST(holds_with_fences_of_their_own_are_waited_for)
+{
+    struct scene scene;
+    say(&scene, (const char *const[]){"a", "a", "b", "b", NULL});
+    scene.views[1].holders[0].fence++;
+    scene.views[3].holders[0].fence++;
+    assert_false(member_views_suffice(&scene.all));
+    say(&scene, (const char *const[]){"a", "a", "a", "b", NULL});
+    scene.views[1].holders[0].fence++;
+    assert_true(member_views_suffice(&scene.all));
+    shows(&scene, "a");
+}
+
 TEST(hold_is_released_where_most_that_know_it_say_so)
 {
     struct scene scene;
@@ -96,6 +110,26 @@ TEST(what_nobody_knows_is_waited_for_and_shown)
 }
 
 /* Until all members know a hold by the fence that was agreed on, some call it by their own. */
+/* One of the exclusive holds is being taken back, and nobody knows which. */
+static void shows_of_exclusive(const char *const owners[MEMBERS], const char *shown)
+{
+    struct scene scene;
+    say(&scene, owners);
+    for (unsigned i = 0; i < MEMBERS; i++)
+        for (size_t j = 0; j < scene.views[i].holder_count; j++)
+            scene.views[i].holders[j].mode = LOCK_EXCLUSIVE;
+    shows(&scene, shown);
+}
+
+TEST(of_two_exclusive_holds_one_is_shown)
+{
+    shows_of_exclusive((const char *const[]){"a", "a", "b", "b", NULL}, "a");
+    shows_of_exclusive((const char *const[]){"b", "b", NULL, "a", "a"}, "a"); /* the older one */
+    shows_of_exclusive((const char *const[]){"a", "b", "b", NULL, NULL}, "b");
+    shows_of_exclusive((const char *const[]){"a", "a", "b", "b", ""}, "");
+    shows_of_exclusive((const char *const[]){"a", "b", "b", "b", "a"}, "b");
+}
+
 TEST(a_hold_is_shown_once_whatever_its_fence)
 {
     struct scene scene;
