@@ -340,8 +340,3 @@ void guard_raise(struct guard *guard, unsigned number, int64_t ttl_ms)
     if (store_shard_is_up(guard->store, number)) /* else it is not asked for the hold */
         guard_covers(guard, number, ttl_ms);
 }
-
-bool guard_is_closed(const struct guard *guard, struct slice key)
-{
-    return shard_left_ms(shard_find(guard, store_shard(guard->store, key))) > 0;
-}

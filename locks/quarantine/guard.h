@@ -90,9 +90,6 @@ void guard_await(struct guard *guard, unsigned number, answers_done *done, void 
 /* Raises the span of a shard before a hold is asked for. No answer waits for that. */
 void guard_raise(struct guard *guard, unsigned number, int64_t ttl_ms);
 
-/* Whether the shard of this key is in quarantine. */
-bool guard_is_closed(const struct guard *guard, struct slice key);
-
 /* Writes the key of the epoch. In a Cluster it has the `tag` of store_first_tag. */
 struct slice guard_epoch_key(const struct guard *guard, const char *tag, char text[KEY_LENGTH]);
 

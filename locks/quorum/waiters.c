@@ -153,8 +153,9 @@ static void quorum_waiter_finish(struct quorum_waiter *waiter, const struct lock
                      uv_now(quorum_waiter_locks(waiter)->loop), &told.view, &texts);
     waiter->done = NULL;
     done(waiter->acquirer.context, &told);
-    quorum_waiter_leave(waiter,
-                        reply->result == LOCKS_TIMEOUT || reply->result == LOCKS_UNAVAILABLE);
+    quorum_waiter_leave(waiter, reply->result == LOCKS_TIMEOUT ||
+                                    reply->result == LOCKS_QUARANTINED ||
+                                    reply->result == LOCKS_UNAVAILABLE);
 }
 
 /* Trying */
@@ -281,6 +282,16 @@ static bool quorum_waiter_is_own(const struct quorum_waiter *waiter, const struc
     return is_own;
 }
 
+/* The result of a request that has read the name and does not ask for it. */
+static enum locks_result quorum_waiter_refused(const struct quorum_waiter *waiter,
+                                               const struct lock_view *view)
+{
+    enum quarantine_reason reason;
+    if (view->hold_count == 0 && locks_pause(quorum_waiter_locks(waiter), &reason) > 0)
+        return LOCKS_QUARANTINED;
+    return waiter->waits ? LOCKS_TIMEOUT : LOCKS_LOCKED;
+}
+
 static void name_read(void *context, const struct locks_reply *reply)
 {
     struct quorum_waiter *waiter = context;
@@ -297,7 +308,7 @@ static void name_read(void *context, const struct locks_reply *reply)
         try_now(waiter);
     } else if (is_told || reply->result != LOCKS_DONE) {
         if (reply->result == LOCKS_DONE)
-            told.result = waiter->waits ? LOCKS_TIMEOUT : LOCKS_LOCKED;
+            told.result = quorum_waiter_refused(waiter, &reply->view);
         quorum_waiter_finish(waiter, &told);
     } else {
         quorum_waiter_note_queued(waiter);

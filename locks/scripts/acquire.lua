@@ -162,7 +162,7 @@ local function ask_anew(state, request)
     local is_admitted = holds.admits(state, own, mode, limit, request.permits)
     local is_open = is_admitted and epoch.may_grant()
     if is_admitted and not is_open and (is_of_owner or not request.server) then
-        return finish(state, {'quarantined', ceil((opens - now) / 1000), epoch.reason})
+        return finish(state, epoch.refusal())
     end
     local is_granted = is_open and (is_of_owner or not state.next_line)
     if is_granted and is_full then
@@ -193,12 +193,16 @@ end
 
 -- The token waits already, and this is its request now.
 local function ask_again(state, waiter, request)
-    if holds.own_of(state, waiter) > 0 and holds.admits_waiter(state, waiter) and epoch.may_grant() then
+    local is_admitted = holds.admits_waiter(state, waiter)
+    local is_open = is_admitted and epoch.may_grant()
+    if is_open and holds.own_of(state, waiter) > 0 then
         return grant_entry(state, waiter, request.attempt)
-    elseif not request.server then
-        return finish(state, {'locked', view.name(state, request.token)})
+    elseif request.server then
+        return answer({'waiting', close(state, request.server)})
+    elseif is_admitted and not is_open then
+        return finish(state, epoch.refusal())
     end
-    return answer({'waiting', close(state, request.server)})
+    return finish(state, {'locked', view.name(state, request.token)})
 end
 
 -- The common case: a plain name is free. Returns the fence, or nil.

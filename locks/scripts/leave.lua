@@ -10,8 +10,8 @@
 --         'stale' its server does not know it any more: as far as nothing was claimed yet, its place
 --         is kept for as long as the request said;
 --       6 lease in ms (drain), 7 claim window in ms (gone, drain)
--- Returns {'left'}; of a timeout {'claimed' | 'holding', ...} or {'released'} as acquire does, or
---         {'timeout', view}.
+-- Returns {'left'}; of a timeout {'claimed' | 'holding', ...}, {'released'} or {'quarantined', ...} as
+--         acquire does, or {'timeout', view}.
 
 -- A place for whom has a hold, and gives it back until its client comes again: in order of the grants. It
 -- re-enters if it has entered, or was entered.
@@ -22,7 +22,7 @@ local function place_of(state, hold, claim_ms, keep)
                      hold[FENCE] - PAST, '', reenters)
 end
 
--- Makes a hold one that its client may claim within the claim window.
+-- Makes a hold one that its client may claim within the claim window, as long as its place is kept.
 local function reserve(state, hold, waiter, claim_ms, keep)
     if hold[ATTEMPT] ~= '' then
         waiter = place_of(state, hold, claim_ms, keep)
@@ -33,7 +33,7 @@ local function reserve(state, hold, waiter, claim_ms, keep)
     -- From now on no request has the place of the waiter; it is kept for a while.
     waiter[ATTEMPT], waiter[SERVER], waiter[EXPIRES] = '', '', now + keep * 1000
     queue.write(state, waiter)
-    hold[EXPIRES] = now + waiter[CLAIM] * 1000
+    hold[EXPIRES] = now + min(waiter[CLAIM], keep) * 1000
     holds.update(state, hold)
 end
 
@@ -43,6 +43,15 @@ local function give_back(state, hold)
     end
     holds.retire(state, {hold}, 'released', false)
     state[LAST_HOLDS] = holds.owned(state, hold[OWNER])
+end
+
+-- The end of a wait without a hold. If Redis has lost the waiter, too, any free name would be its own.
+local function tell_timeout(state, token, waiter, keep)
+    local is_admitted = waiter and holds.admits_waiter(state, waiter) or not waiter and state[COUNT] == 0
+    if is_admitted and not epoch.may_grant() then
+        return epoch.refusal()
+    end
+    return {'timeout', view.name(state, keep > 0 and token or '')}
 end
 
 local function leave(argv)
@@ -81,7 +90,7 @@ local function leave(argv)
     local reply = {'left'}
     if why == 'timeout' then
         local is_over = not hold and not waiter and holds.find_ended(state, token)
-        reply = is_over and {'released'} or {'timeout', view.name(state, keep > 0 and token or '')}
+        reply = is_over and {'released'} or tell_timeout(state, token, waiter, keep)
     end
     return finish(state, reply)
 end

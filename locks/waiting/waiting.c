@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "locks/calls/confirm.h"
 #include "locks/calls/request.h"
-#include "locks/quarantine/guard.h"
 #include "locks/scripts/scripts.h"
 #include "locks/waiting/expiries.h"
 #include "locks/waiting/leave.h"
@@ -195,9 +194,6 @@ static void waiting_conclude(struct waiter *waiter, const struct store_result *r
                              struct request_answer *answer)
 {
     struct locks_reply *reply = &answer->reply;
-    if (reply->result == LOCKS_TIMEOUT && reply->view.hold_count == 0 &&
-        guard_is_closed(waiting_locks(waiter)->guard, waiter->subscription->key))
-        reply->result = LOCKS_QUARANTINED;
     if (reply->result == LOCKS_TOKEN_RELEASED && waiter->queued)
         reply->result = LOCKS_CANCELLED;
     if (request_is_in_doubt(result, answer) ||

@@ -16,6 +16,7 @@ enum {
 };
 
 static const char AUTO[] = "--quarantine=auto";
+static const char OTHER[] = "abcdefghijklmnopqrstuv", THIRD[] = "ABCDEFGHIJKLMNOPQRSTUV";
 
 TEST(a_redis_that_comes_back_empty_grants_nothing_for_a_while)
 {
@@ -100,6 +101,17 @@ TEST(who_waits_is_granted_at_its_end_in_order)
     pair_close(&pair);
 }
 
+/* At a place that is kept, and behind it. */
+static void assert_nobody_calls_it_locked(struct http_client *client)
+{
+    answers_token(client, OTHER, "POST /locks/kept?wait=1ms&keep=10s", NULL, 503, "quarantined");
+    answers_token(client, OTHER, "POST /locks/kept?wait=0", NULL, 503, "quarantined");
+    answers_token(client, THIRD, "POST /locks/kept", NULL, 503, "quarantined");
+    answers_token(client, THIRD, "POST /locks/kept?wait=1ms", NULL, 503, "quarantined");
+    answers(client, "GET /locks/kept", NULL, 200, NULL);
+    assert_int_equal(member_integer(client, "queue_length"), 1);
+}
+
 TEST(redis_that_is_emptied_grants_nothing_from_then_on)
 {
     struct pair pair;
@@ -111,8 +123,10 @@ TEST(redis_that_is_emptied_grants_nothing_from_then_on)
         answers(pair.client[i], "POST /locks/n", NULL, 503, "quarantined");
         assert_string_equal(member_text(pair.client[i], "reason"), "epoch");
     }
+    assert_nobody_calls_it_locked(pair.client[0]);
     clock_sleep_ms(NOTICED_MS);
     answers(pair.client[0], "POST /locks/n", NULL, 503, "quarantined");
+    assert_nobody_calls_it_locked(pair.client[1]);
     assert_granted_between(pair.client[1], "/locks/n?ttl=1s", ends, ends + PATIENCE_MS);
     pair_close(&pair);
 }

@@ -654,6 +654,11 @@ TEST(a_quarantine_is_ended_at_all_members)
     answers(client, "POST /locks/forgotten", NULL, 503, "quarantined");
     struct parked *waits = parked_send(batond.port, NULL, "POST /locks/other?wait=50s", NULL);
     assert_true(parked_waits(waits, 300));
+    answers_token(client, TOKEN, "POST /locks/other?wait=1ms&keep=10s", NULL, 503, "quarantined");
+    answers_token(client, TOKEN, "POST /locks/other?wait=0", NULL, 503, "quarantined");
+    answers_token(client, TOKEN, "GET /locks/other", NULL, 200, NULL);
+    assert_int_equal(member_integer(client, "position"), 2); /* it is kept */
+    release_lock(client, TOKEN, "other");
     answers(client, "DELETE /quarantine?reason=a+test", NULL, 200, NULL);
     assert_int_equal(member_integer(client, "ended"), LOST);
     assert_int_equal(parked_answer(waits, PATIENCE_MS), 201);

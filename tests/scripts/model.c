@@ -380,7 +380,9 @@ static void hand_over(struct model *model, int64_t now)
             tell_of_grant(model, waiter->server, &hold);
         waiter->place = GRANTED;
         hold.attempt[0] = '\0';
-        add(model, now, hold, is_parked ? (waiter->claim_ms + 1) / 2 : waiter->claim_ms);
+        add(model, now, hold,
+            is_parked ? (waiter->claim_ms + 1) / 2
+                      : min(waiter->claim_ms, (waiter->ends - now + 999) / 1000));
     }
 }
 
@@ -775,7 +777,11 @@ static struct answer acquire_waiter(struct model *model, int64_t now, struct mod
         add(model, now, hold, hold.ttl_ms);
         return told(model, now, "claimed", find_hold(model, hold.token));
     }
-    return acquiring->server ? say("waiting") : refuse(model, now, "locked", hold.token);
+    if (acquiring->server)
+        return say("waiting");
+    if (is_closed(model, now) && admits(model, &hold))
+        return say("quarantined");
+    return refuse(model, now, "locked", hold.token);
 }
 
 static bool is_anothers(const struct model_hold *hold, const struct model_waiter *waiter,
@@ -1013,7 +1019,7 @@ static void give_back(struct model *model, int64_t now, struct model_hold *hold,
     waiter->is_away = true;
     waiter->ends = now + keep_ms * 1000;
     hold->attempt[0] = '\0';
-    hold->ends = now + waiter->claim_ms * 1000;
+    hold->ends = now + min(waiter->claim_ms, keep_ms) * 1000;
     sort(model);
 }
 
@@ -1023,7 +1029,7 @@ static void leave_queue(struct model *model, int64_t now, struct model_waiter *w
     if (waiter->place == GRANTED) {
         waiter->is_away = true;
         waiter->ends = now + ms * 1000;
-        find_hold(model, waiter->hold.token)->ends = now + waiter->claim_ms * 1000;
+        find_hold(model, waiter->hold.token)->ends = now + min(waiter->claim_ms, ms) * 1000;
         sort(model);
     } else {
         be_away(model, now, waiter, ABSENT, now + ms * 1000);
@@ -1044,9 +1050,12 @@ static struct answer leave_at_timeout(struct model *model, int64_t now,
         return tell_hold(model, now, hold, leaving->attempt);
     if (!hold && !waiter && was_released(model, now, leaving->token))
         return say("released");
+    bool is_admitted = waiter ? admits(model, &waiter->hold) : model->hold_count == 0;
     if (!hold && is_own)
         leave_queue(model, now, waiter, leaving->keep_ms);
     hand_over(model, now);
+    if (is_admitted && is_closed(model, now))
+        return say("quarantined");
     return refuse(model, now, "timeout", leaving->keep_ms > 0 ? leaving->token : "");
 }
 

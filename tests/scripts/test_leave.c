@@ -210,6 +210,28 @@ TEST_WITH_CLOCK(a_client_that_has_gone_may_come_back)
 }
 
 /* It stands in front of those that came later, though its place was long forgotten. */
+TEST_WITH_CLOCK(grant_waits_no_longer_than_the_place_is_kept)
+{
+    struct scripts *scripts = *state;
+    for (int i = 0; i < 3; i++) {
+        scripts_clean_with_own_clock(state);
+        set_out(scripts);
+        if (i > 0) /* its turn comes while it is there, and once it has claimed */
+            release(scripts, "n", "x");
+        if (i == 2)
+            acquire(scripts, .token = "a", .attempt = "a", .server = "one", .again = true);
+        leave(scripts, .token = "a", .attempt = "a", .why = "gone", .keep_ms = 100);
+        if (i == 0) {
+            sleep_past(scripts, 60);
+            release(scripts, "n", "x");
+        }
+        assert_true(holds(scripts, "a"));
+        sleep_past(scripts, i == 0 ? 40 : 100);
+        assert_true(holds(scripts, "b"));
+        assert_int_equal(count_waiters(scripts), 0);
+    }
+}
+
 TEST_WITH_CLOCK(a_client_that_has_gone_is_missed_and_comes_back_in_front)
 {
     struct scripts *scripts = *state;

@@ -64,6 +64,41 @@ TEST_WITH_CLOCK(quarantine_queues_a_newcomer)
     }
 }
 
+/* By the end of its wait, and by a request without one. */
+static void assert_told_at_its_place(struct scripts *scripts, const char *token, const char *mode,
+                                     const char *at_the_end, const char *without_wait)
+{
+    assert_status(
+        leave(scripts, .token = token, .attempt = token, .why = "timeout", .keep_ms = 10000),
+        at_the_end);
+    assert_status(acquire(scripts, .token = token, .mode = mode), without_wait);
+    assert_int_equal(inspect(scripts, "n", token).mine, 0);
+}
+
+TEST_WITH_CLOCK(kept_place_hears_of_the_quarantine_unless_a_hold_is_in_its_way)
+{
+    static const char *const HOLDS[] = {NULL, "shared", "exclusive"};
+    struct scripts *scripts = *state;
+    for (size_t i = 0; i < 3; i++) {
+        redis_process_flush(&scripts->redis);
+        scripts->opens_us = 0;
+        if (HOLDS[i])
+            acquire(scripts, .token = "a", .mode = HOLDS[i]);
+        begin(scripts, 5);
+        acquire(scripts, .token = "b", .attempt = "b", .mode = "shared", .server = "one");
+        acquire(scripts, .token = "c", .attempt = "c", .server = "two");
+        assert_int_equal(inspect(scripts, "n", "").waiters, 2);
+        bool is_free = i == 0, is_held = i == 2;
+        assert_told_at_its_place(scripts, "b", "shared", is_held ? "timeout" : "quarantined",
+                                 is_held ? "locked" : "quarantined");
+        assert_told_at_its_place(scripts, "c", NULL, is_free ? "quarantined" : "timeout",
+                                 is_free ? "quarantined" : "locked");
+        assert_int_equal(inspect(scripts, "n", "").waiters, 2);
+    }
+    redis_process_flush(&scripts->redis); /* the waiters are lost as well */
+    assert_status(leave(scripts, .token = "b", .attempt = "b", .why = "timeout"), "quarantined");
+}
+
 TEST_WITH_CLOCK(quarantine_refuses_upgrade)
 {
     struct scripts *scripts = *state;
@@ -366,7 +401,7 @@ TEST_WITH_CLOCK(handed_over_hold_cannot_be_claimed_in_quarantine)
         else
             assert_status(
                 leave(scripts, .token = "w", .attempt = "w", .why = "timeout", .keep_ms = 30000),
-                "timeout");
+                "quarantined");
         if (way != 2) {
             assert_int_equal(inspect(scripts, "n", "w").mine, 0);
             assert_int_equal(inspect(scripts, "n", "w").waiters, 1);

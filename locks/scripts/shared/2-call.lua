@@ -104,6 +104,11 @@ function epoch.may_grant()
     return now >= opens
 end
 
+-- The reply to a request that would be granted if may_grant did not say no.
+function epoch.refusal()
+    return {'quarantined', ceil((opens - now) / 1000), epoch.reason}
+end
+
 -- Begins a call. Returns an error if the call came too late, else nil.
 local function begin(keys, argv, has_stamp)
     if not call then

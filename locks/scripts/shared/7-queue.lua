@@ -351,7 +351,8 @@ function queue.claims_at_once(state, waiter, line)
     return not (behind and behind[REENTERS] == 1 and behind[OWNER] == waiter[OWNER])
 end
 
--- Grants to a waiter for its claim window, or for a part of it if a message tells its server.
+-- Grants to a waiter for its claim window, for a part of it if a message tells its server, or if it is away,
+-- for no longer than its place is kept.
 function queue.hand_to(state, waiter, line)
     local ms = waiter[CLAIM]
     queue.take(state, waiter[TOKEN], line[ID])
@@ -359,7 +360,7 @@ function queue.hand_to(state, waiter, line)
         queue.forget(state, waiter[TOKEN])
         state.asks, state.claimed, ms = nil, waiter, waiter[TTL]
     elseif line == state.away then
-        waiter[ATTEMPT] = ''
+        ms, waiter[ATTEMPT] = min(ms, ms_until(waiter[EXPIRES])), ''
     else
         ms = ceil(ms / TURNS)
         servers.expect(state, line, ms, 'g', waiter[ATTEMPT], waiter[TOKEN], digits(ms))
