@@ -361,12 +361,14 @@ static void several_queued(void *context, struct slice name)
         several->acquirer.queued(several->acquirer.context, name);
 }
 
-/* Every hold except the last has the claim window as its TTL, and no at_least, so that it ends soon
- * if this server dies on the way. Its client may renew it meanwhile: so it has a max_held, which
- * does not end before all are held and that of all begins. */
+/* Every hold except the last has the claim window as its TTL, or what the client asked for if that
+ * is shorter, and no at_least, so that it ends soon if this server dies on the way. Its client may
+ * renew it meanwhile: so it has a max_held, which does not end before all are held and that of all
+ * begins. */
 static void several_ask_early(const struct locks *locks, struct acquire *acquire)
 {
-    acquire->ttl_ms = locks->claim_window_ms;
+    int64_t asked_ms = request_lease_ms(acquire);
+    acquire->ttl_ms = asked_ms < locks->claim_window_ms ? asked_ms : locks->claim_window_ms;
     acquire->at_least_ms = 0;
     if (acquire->max_held_ms > 0)
         acquire->max_held_ms += acquire->wait_ms + locks->claim_window_ms;

@@ -477,6 +477,26 @@ TEST_IN_FIXTURE(a_waiting_client_that_goes_leaves_nothing_behind)
 }
 
 /* The client has given up on a reply and asks another server; the first request is still parked. */
+TEST_IN_FIXTURE(name_is_held_early_no_longer_than_asked)
+{
+    enum { ASKED_MS = FIXTURE_CLAIM_MS / 2 };
+    struct locks_fixture *fixture = *state;
+    struct outcome first, again;
+    fixture_lock(&fixture->there, "b", OTHER, FIXTURE_TTL_MS);
+    begin_as(&first, &fixture->here, NAMES("a", "b"), TOKEN,
+             (struct acquire){.ttl_ms = ASKED_MS, .wait_ms = FIXTURE_TTL_MS});
+    await_waiting(fixture, "b");
+    assert_in_range(fixture_remaining(&fixture->there, "a"), 1, ASKED_MS);
+    begin_as(&again, &fixture->there, NAMES("a", "b"), TOKEN,
+             (struct acquire){.ttl_ms = ASKED_MS, .wait_ms = FIXTURE_TTL_MS});
+    fixture_await(fixture, &first.count, 1); /* as if its server had died */
+    fixture_release(&fixture->there, "b", OTHER);
+    fixture_await(fixture, &again.count, 1);
+    assert_int_equal(again.reply.result, LOCKS_DONE);
+    for (size_t i = 0; i < 2; i++)
+        assert_in_range(again.reply.each[i].hold.ttl_ms, 1, ASKED_MS);
+}
+
 TEST_IN_FIXTURE(a_repeat_takes_over_from_the_first_request)
 {
     struct locks_fixture *fixture = *state;
