@@ -142,6 +142,9 @@ local function wait(state, request, enters)
         holds.remember_last(state) -- rather than by the release that somebody waits for
         return
     end
+    if not state.loaded then -- nobody has noticed yet that Redis has lost the record, and its version
+        state[VERSION] = max(state[VERSION], least)
+    end
     servers.enlist(state, request.server, request.lease, 0)
     state[ARRIVAL] = waiter[SINCE]
     queue.begin(state)

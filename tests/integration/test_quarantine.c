@@ -16,7 +16,8 @@ enum {
 };
 
 static const char AUTO[] = "--quarantine=auto";
-static const char OTHER[] = "abcdefghijklmnopqrstuv", THIRD[] = "ABCDEFGHIJKLMNOPQRSTUV";
+static const char FIRST[] = "0123456789012345678901", OTHER[] = "abcdefghijklmnopqrstuv",
+                  THIRD[] = "ABCDEFGHIJKLMNOPQRSTUV";
 
 TEST(a_redis_that_comes_back_empty_grants_nothing_for_a_while)
 {
@@ -101,8 +102,8 @@ TEST(who_waits_is_granted_at_its_end_in_order)
     pair_close(&pair);
 }
 
-/* At a place that is kept, and behind it. */
-static void assert_nobody_calls_it_locked(struct http_client *client)
+/* At a place that is kept, and behind it. Nor does the version fall that the lock had before. */
+static void assert_nobody_calls_it_locked(struct http_client *client, int64_t version)
 {
     answers_token(client, OTHER, "POST /locks/kept?wait=1ms&keep=10s", NULL, 503, "quarantined");
     answers_token(client, OTHER, "POST /locks/kept?wait=0", NULL, 503, "quarantined");
@@ -110,6 +111,7 @@ static void assert_nobody_calls_it_locked(struct http_client *client)
     answers_token(client, THIRD, "POST /locks/kept?wait=1ms", NULL, 503, "quarantined");
     answers(client, "GET /locks/kept", NULL, 200, NULL);
     assert_int_equal(member_integer(client, "queue_length"), 1);
+    assert_true(member_integer(client, "version") > version);
 }
 
 TEST(redis_that_is_emptied_grants_nothing_from_then_on)
@@ -118,15 +120,18 @@ TEST(redis_that_is_emptied_grants_nothing_from_then_on)
     pair_open(&pair, NULL, AUTO);
     int64_t ends = clock_ms() + TTL_MS; /* at least */
     answers(pair.client[0], "POST /locks/n?ttl=3s", NULL, 201, NULL);
+    answers_token(pair.client[0], FIRST, "POST /locks/kept?ttl=3s", NULL, 201, NULL);
+    release_lock(pair.client[0], FIRST, "kept");
+    int64_t version = member_integer(pair.client[0], "version");
     redis_process_flush(&pair.redis);
     for (int i = 0; i < 2; i++) {
         answers(pair.client[i], "POST /locks/n", NULL, 503, "quarantined");
         assert_string_equal(member_text(pair.client[i], "reason"), "epoch");
     }
-    assert_nobody_calls_it_locked(pair.client[0]);
+    assert_nobody_calls_it_locked(pair.client[0], version);
     clock_sleep_ms(NOTICED_MS);
     answers(pair.client[0], "POST /locks/n", NULL, 503, "quarantined");
-    assert_nobody_calls_it_locked(pair.client[1]);
+    assert_nobody_calls_it_locked(pair.client[1], version);
     assert_granted_between(pair.client[1], "/locks/n?ttl=1s", ends, ends + PATIENCE_MS);
     pair_close(&pair);
 }

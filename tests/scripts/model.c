@@ -162,11 +162,11 @@ static void sort(struct model *model)
         }
 }
 
-/* That a new number is, other than of what ended by itself. */
+/* That a new number is at least, other than of what ended by itself. */
 static int64_t least(const struct model *model, int64_t now)
 {
     int64_t number = model->level > now ? (now + model->level) / 2 : now;
-    return max(number, model->floor);
+    return number;
 }
 
 /* The end of a lease that begins now: at_least makes it longer, max_held shorter. */
@@ -241,8 +241,7 @@ static void end(struct model *model, size_t i, int64_t now, const char *reason, 
     model->hold_count--;
     memmove(model->holds + i, model->holds + i + 1, (model->hold_count - i) * sizeof hold);
     bool is_expired = strcmp(reason, "expired") == 0;
-    model->version =
-        max(model->version + 1, is_expired ? max(at, model->floor) : least(model, now));
+    model->version = max(model->version + 1, is_expired ? at : least(model, now));
     if (hold.released && is_expired)
         return; /* its end was told when it was released */
     remember_last(model, now);
@@ -449,8 +448,10 @@ static void settle(struct model *model, int64_t now)
     model->messages.count = 0;
     model->expired_count = 0;
     if (!model->known)
-        model->version = max(model->floor, now - now % model->retention_us);
+        model->version = now - now % model->retention_us;
     model->version_before = model->version;
+    if (model->version < model->floor) /* later numbers of it may be lost */
+        model->version = model->floor;
     model->was_wanted = count_waiting(model) > 0;
     while (model->hold_count > 0 && model->holds[0].ends <= now) {
         struct model_hold hold = model->holds[0];
@@ -721,6 +722,8 @@ static struct answer queue(struct model *model, int64_t now, const struct model_
     size_t server = server_number(acquiring->server);
     model->arrival = max(model->arrival + 1, now);
     remember_last(model, now);
+    if (!model->known) /* an earlier record may be lost */
+        model->version = max(model->version, least(model, now));
     enlist(model, now, server, acquiring->lease_ms);
     struct model_waiter *waiter = &model->waiters[model->waiter_count++];
     *waiter = (struct model_waiter){.hold = *hold,

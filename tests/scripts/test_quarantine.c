@@ -1,6 +1,6 @@
 /* What the stamp of a call says: a script that comes too late does nothing at all, and before
  * grants begin again nobody is granted anything, by whatever way. */
-#include "tests/scripts/scripts.h"
+#include "tests/scripts/inboxes.h"
 #include "tests/support/cmocka.h"
 
 #include <string.h>
@@ -514,6 +514,73 @@ TEST_WITH_CLOCK(numbers_grow_where_the_newest_were_lost)
             if (waiters > 0)
                 assert_true(seen.shown_holds[0].fence >= floor);
         }
+    }
+}
+
+/* All kinds of records: a free name, one that only a watcher or a queue has, and by way of the
+ * number of holds and waiters a lone hold, awaited or not, and a hold set. */
+static void make_record(struct scripts *scripts, int kind)
+{
+    int holds = kind / 3, waiters = kind % 3;
+    begin_anew(scripts);
+    scripts->opens_us = holds == 0 && waiters > 0 ? scripts->clock_us + 1 : 0;
+    for (int i = 0; i < holds; i++)
+        acquire(scripts, .token = i ? "b" : "a", .mode = "shared",
+                .ttl_ms = 2 * HOUR_US_IN_S * 1000);
+    for (int i = 0; i < waiters; i++)
+        acquire(scripts, .token = i ? "x" : "w", .server = "one", .lease_ms = 600000);
+    if (kind == 0)
+        watch(scripts, "n", "one", 600000);
+}
+
+TEST_WITH_CLOCK(versions_do_not_fall_where_the_newest_were_lost)
+{
+    struct scripts *scripts = *state;
+    for (int kind = 0; kind < 9; kind++) {
+        static const char *const NAME = "n";
+        struct standing standing;
+        make_record(scripts, kind);
+        int64_t floor = lose_the_newest(scripts);
+        scripts->opens_us = scripts->clock_us + SECOND_US;
+        vouch(scripts, "one", 600000, 1, &NAME, &standing);
+        assert_true(standing.version >= floor || standing.waits < 0);
+        if (kind >= 3) {
+            assert_true(acquire(scripts, .token = "z", .token_is_new = true).view.version >= floor);
+            assert_true(renew(scripts, "n", "a", 60000).version >= floor);
+        }
+        assert_int_equal(inspect(scripts, "n", "").version, floor);
+        scripts->floor_us = 0;
+        assert_int_equal(inspect(scripts, "n", "").version, floor); /* it is written */
+    }
+}
+
+TEST_WITH_CLOCK(watchers_hear_of_the_version_that_a_loss_has_raised)
+{
+    struct scripts *scripts = *state;
+    struct inboxes inboxes;
+    watch(scripts, "n", "one", 600000);
+    inboxes_open(&inboxes, scripts);
+    lose_the_newest(scripts);
+    tick(scripts, "n", "two");
+    inboxes_read(&inboxes);
+    assert_int_equal(inboxes.count, 1);
+    assert_non_null(strstr(inboxes.text[0], "one c "));
+    inboxes_close(&inboxes);
+}
+
+/* Nobody has noticed the loss yet, and a waiter makes the first record. */
+TEST_WITH_CLOCK(queue_of_a_lost_name_begins_above_its_version)
+{
+    struct scripts *scripts = *state;
+    for (int is_behind = 0; is_behind < 2; is_behind++) {
+        scripts->level_us = is_behind ? scripts->clock_us + INT64_C(3600) * SECOND_US : 0;
+        acquire(scripts, .token = "a");
+        int64_t version = release(scripts, "n", "a").version;
+        know_the_epoch(scripts);
+        replace_data(scripts, true);
+        pass(scripts, 1);
+        assert_status(acquire(scripts, .token = "w", .server = "one"), "waiting");
+        assert_true(inspect(scripts, "n", "").version > version);
     }
 }
 

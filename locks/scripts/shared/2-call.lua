@@ -9,8 +9,8 @@
 --          the latest time for this call: if Redis' clock is beyond it, the call was delayed or the
 --          clock has jumped. The call then changes nothing, since it would end live holds;
 --          the time when grants begin again: before it, Redis may have lost holds that still live;
---          the floor: no new number is less. Redis may have lost greater numbers, when a replica was
---          promoted that lacks them, or an old file was read;
+--          the floor: no number is less, of whatever record. Redis may have lost greater numbers, when a
+--          replica was promoted that lacks them, or an old file was read;
 --          the level: the time when the clock has caught up with the numbers, if they are ahead of it,
 --          because the clock was set back or another clock was ahead. Until then numbers grow at half
 --          the clock's speed. So a name that Redis has lost begins above all its old numbers, even
@@ -30,7 +30,7 @@ local now         -- Redis' time
 local retention, floor
 local stamped     -- the time when grants begin again, by the stamp
 local opens       -- the same for this name: see settle
-local least       -- no new number is less
+local least       -- no new number is less: the time, or as far as numbers are ahead of it
 local is_full     -- Redis has no memory for anything new
 local is_clustered
 local moving      -- the slot of this name is moving
@@ -129,7 +129,6 @@ local function begin(keys, argv, has_stamp)
         return {err = print_text('LATE %d', now)}
     end
     least = level > now and round_down((now + level) / 2) or now
-    least = floor > least and floor or least
     moving = keys[2] and is_moving(key)
     return nil
 end

@@ -19,7 +19,7 @@ end
 
 -- The number of an end by time.
 local function number_of_end(version, at)
-    return max(version + 1, at, floor)
+    return max(version + 1, at)
 end
 
 -- Whether a record may have this as its version, or as the end of a hold. NaN is less than no number.
@@ -33,13 +33,18 @@ local function refuse_record()
     error('not a record of Baton')
 end
 
+-- The version that a record says, or the floor: Redis may have lost later records of this name. Whoever reads
+-- a record goes by this, so that no version falls.
+local function version_of(stored)
+    return stored > floor and stored or floor
+end
+
 -- The version of a name without keys. Such a name has had no event for at least the retention. So the
 -- start of the current retention period is greater than all its old numbers, and not greater than any
 -- new one: the version never falls and never repeats, though Redis stores nothing. If the clock was
 -- ahead once, the floor is its greatest time.
 local function free_version()
-    local begin_of_period = now - now % retention
-    return begin_of_period > floor and begin_of_period or floor
+    return version_of(now - now % retention)
 end
 
 -- Such records have the version of STATE, and have not changed since this one. Two bytes, the version and
@@ -91,7 +96,7 @@ local function read_held(packed, layout)
     if not is_version(version) or not is_version(expires) then
         return nil
     end
-    return version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind
+    return version_of(version), expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind
 end
 
 local function write_held(layout, version, expires, fence, since, ttl, limit, texts, past)
@@ -131,7 +136,7 @@ local function read_free(packed)
             return nil
         end
     end
-    return version, sub(packed, behind)
+    return version_of(version), sub(packed, behind)
 end
 
 -- Stores the main key. It outlives this time by the retention, rounded up to 10 ms: many keys end together

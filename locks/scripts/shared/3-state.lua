@@ -22,7 +22,7 @@ end
 -- The state of a name, with notes of the current call. The constructor names the notes, so that the
 -- table need not grow for each of them.
 --   loaded       the record as it was read; false if there was none
---   version      its VERSION
+--   version      its VERSION, which may be below the floor
 --   past         the past as it was read; false once it may have changed
 --   hold_packed  the record of the lone hold; false once the hold may have changed
 --   had_waiters  whether somebody waited as it was read
@@ -112,7 +112,9 @@ end
 local function read_state(packed)
     packed = present(packed)
     local layout = plain_layout(packed)
-    return layout and read_plain(packed, layout) or read_whole(packed)
+    local state = layout and read_plain(packed, layout) or read_whole(packed)
+    state[VERSION] = version_of(state[VERSION])
+    return state
 end
 
 -- How many holds a record counts, and the time before which none of them ends.
