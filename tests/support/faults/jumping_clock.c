@@ -17,13 +17,13 @@ static void build(const char *library, const char *dir)
 {
     struct process compiler;
     char source[200], log[120];
-    const char *cc = getenv("CC");
     const char *slash = strrchr(__FILE__, '/');
     snprintf(source, sizeof source, "%.*s/preload/jumping_clock.c", (int)(slash - __FILE__),
              __FILE__);
     snprintf(log, sizeof log, "%s/log", dir);
-    const char *const arguments[] = {cc ? cc : "cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o",
-                                     library,        source,          "-ldl",    NULL};
+    const char *const arguments[] = {
+        "sh",    "-c",   "exec ${CC:-cc} -D_GNU_SOURCE -shared -fPIC -o \"$0\" \"$1\" -ldl",
+        library, source, NULL};
     process_start(&compiler, arguments, NULL, log);
     if (!process_wait(&compiler, BUILD_MS) || process_exit_code(&compiler) != 0) {
         char *output = process_output(&compiler);
