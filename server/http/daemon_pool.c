@@ -88,11 +88,6 @@ static size_t daemon_pool_keep_escapes(void *context, struct MHD_Connection *con
     return strlen(text);
 }
 
-static void daemon_pool_log_nothing(void *context, const char *format, va_list arguments)
-{
-    (void)context, (void)format, (void)arguments; /* malformed requests are not worth a line each */
-}
-
 static void pooled_daemon_drop_client(struct pooled_daemon *pooled, struct client *client)
 {
     pooled->connections--;
@@ -172,7 +167,7 @@ static struct MHD_Daemon *pooled_daemon_start(struct pooled_daemon *pooled)
                      MHD_USE_NO_LISTEN_SOCKET | ONE_THREAD | (has_tls ? MHD_USE_TLS : 0);
     return MHD_start_daemon(
         flags, 0, NULL, NULL, http_request_step, pooled, MHD_OPTION_EXTERNAL_LOGGER,
-        daemon_pool_log_nothing, NULL, MHD_OPTION_URI_LOG_CALLBACK, http_request_new, pooled,
+        http_request_on_log, pooled, MHD_OPTION_URI_LOG_CALLBACK, http_request_new, pooled,
         MHD_OPTION_NOTIFY_COMPLETED, http_request_completed, pooled, MHD_OPTION_NOTIFY_CONNECTION,
         daemon_pool_on_connection, pooled, MHD_OPTION_UNESCAPE_CALLBACK, daemon_pool_keep_escapes,
         NULL, MHD_OPTION_CONNECTION_LIMIT, (unsigned)DAEMON_CONNECTIONS,
@@ -184,7 +179,8 @@ static struct MHD_Daemon *pooled_daemon_start(struct pooled_daemon *pooled)
 static struct pooled_daemon *pooled_daemon_new(struct daemon_pool *pool)
 {
     struct pooled_daemon *pooled = memory_checked(calloc(1, sizeof *pooled));
-    pooled->context = (struct daemon_context){pool->shared, daemon_pool_on_resumed};
+    pooled->context =
+        (struct daemon_context){.shared = pool->shared, .resumed = daemon_pool_on_resumed};
     pooled->pool = pool;
     pooled->daemon = pooled_daemon_start(pooled);
     if (!pooled->daemon) {

@@ -40,6 +40,7 @@ void *http_request_new(void *context, const char *target, struct MHD_Connection 
     memcpy(request->target, target, length);
     request_hide_query(target);
     request->daemon->shared->under_way++;
+    LIST_INSERT_HEAD(&request->daemon->arriving, request, others);
     return request;
 }
 
@@ -142,6 +143,7 @@ static void request_read_head(struct http_request *request, const char *method,
     struct exchange *exchange = &request->exchange;
     const char *request_id = headers->first[HEADER_REQUEST_ID];
     request->begun = true;
+    LIST_REMOVE(request, others);
     client_expect(request->client, DEADLINE_BODY);
     exchange->head.is_admin = context_of(request)->is_admin;
     exchange->head.method = method;
@@ -329,6 +331,45 @@ enum MHD_Result http_request_step(void *context, struct MHD_Connection *connecti
                : request_handle(request);
 }
 
+/* Whether libmicrohttpd is about to refuse a request whose head is complete. */
+static bool request_is_being_refused(const struct http_request *request)
+{
+    return MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) &&
+           !MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_HTTP_STATUS);
+}
+
+/* libmicrohttpd 0.9 writes two heads if it refuses a request for its Content-Length, or because
+ * cookies leave no memory. It logs that before. So the client gets our reply, and nothing after
+ * it. */
+static void request_forestall(struct http_request *request)
+{
+    struct headers headers;
+    const char *refusal = request_head_field_refusal(request->connection);
+    headers_read(request->connection, &headers);
+    request_read_head(request, "-", &headers);
+    if (refusal) {
+        api_refuse_request(context_of(request)->api, &request->exchange, refusal);
+        request->response.ends_connection = true;
+        response_write(request);
+    } else {
+        request_refuse_head(request);
+    }
+    https_session_send_close_notify(&request->client->tls);
+    shutdown(request->client->fd, SHUT_WR);
+}
+
+void http_request_on_log(void *context, const char *format, va_list arguments)
+{
+    struct daemon_context *daemon = context;
+    struct http_request *request;
+    (void)format, (void)arguments; /* malformed requests are not worth a line each */
+    LIST_FOREACH(request, &daemon->arriving, others)
+    if (request_is_being_refused(request))
+        break;
+    if (request && request_head_is_0_9())
+        request_forestall(request);
+}
+
 /* libmicrohttpd has refused a request before it called the access handler, or given it up because
  * the head left no memory for a reply. The log gets a line of it, without the method, which may not
  * have come. */
@@ -364,6 +405,8 @@ void http_request_completed(void *context, struct MHD_Connection *connection, vo
         return;
     *state = NULL;
     request_note_library_refusal(request, code);
+    if (!request->begun)
+        LIST_REMOVE(request, others);
     request->client->lingers |= request->response.ends_connection;
     client_expect(request->client, DEADLINE_IDLE);
     request_stop_waiting(request);

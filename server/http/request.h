@@ -13,6 +13,7 @@
 
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <sys/queue.h>
 
 /* Shared by the requests of a worker. */
 struct request_context {
@@ -33,6 +34,7 @@ struct daemon_context {
     struct request_context *shared;
     /* A connection has been resumed: run the daemon before the loop sleeps. */
     void (*resumed)(struct daemon_context *daemon);
+    LIST_HEAD(arriving, http_request) arriving; /* requests that have not begun */
 };
 
 /* One request. MHD_OPTION_URI_LOG_CALLBACK makes it from the request line,
@@ -42,9 +44,10 @@ struct http_request {
     struct daemon_context *daemon;
     struct MHD_Connection *connection;
     struct client *client;
-    bool begun; /* the access handler has been called: the fields of the head are known */
-    bool refused_by_library; /* before it called the access handler: nothing is counted */
-    uint64_t received_at;    /* when all of it had come, by uv_hrtime; 0: refused before */
+    bool begun;                      /* the fields of the head are known */
+    LIST_ENTRY(http_request) others; /* that are arriving; until it has begun */
+    bool refused_by_library;         /* before it called the access handler: nothing is counted */
+    uint64_t received_at;            /* when all of it had come, by uv_hrtime; 0: refused before */
     struct {
         char *bytes;
         size_t received; /* bytes, even if dropped */
@@ -78,6 +81,9 @@ void http_request_suspend(struct http_request *request);
 
 /* Watches the client: when it disconnects, the API is told and the connection ends. */
 void http_request_watch(struct http_request *request);
+
+/* For MHD_OPTION_EXTERNAL_LOGGER, with the daemon's context. */
+void http_request_on_log(void *context, const char *format, va_list arguments);
 
 /* For MHD_OPTION_URI_LOG_CALLBACK, the access handler, and MHD_OPTION_NOTIFY_COMPLETED. */
 void *http_request_new(void *context, const char *target, struct MHD_Connection *connection);

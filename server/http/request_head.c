@@ -19,16 +19,16 @@ struct walk {
     struct head_layout layout;
 };
 
-static bool is_0_9(void)
+bool request_head_is_0_9(void)
 {
     return MHD_get_version()[0] == '0';
 }
 
 /* Version 1.0 can be as strict as we are. Version 0.9 cannot; if it refuses a request, the client
- * gets no reply or two heads of one, so head_check does it instead. */
+ * may get no reply, so head_check does it instead. */
 int request_head_strictness(void)
 {
-    return is_0_9() ? 0 : 1;
+    return request_head_is_0_9() ? 0 : 1;
 }
 
 static void head_layout_add(struct head_layout *layout, const char *begin, const char *end,
@@ -59,7 +59,7 @@ size_t request_head_length(struct MHD_Connection *connection)
 const char *request_head_refusal(struct MHD_Connection *connection, const char *target,
                                  const char *url, const char *method, const char *version)
 {
-    struct walk walk = {.layout = {.is_known = is_0_9(), .next = method}};
+    struct walk walk = {.layout = {.is_known = request_head_is_0_9(), .next = method}};
     head_check_begin(&walk.check, slice_of(method), slice_of(target), slice_of(version));
     head_layout_add(&walk.layout, method, method + strlen(method), 1);
     head_layout_add(&walk.layout, url, url + strlen(target), 1);
@@ -75,4 +75,11 @@ const char *request_head_refusal(struct MHD_Connection *connection, const char *
                "End "
                "every line with CR LF, and fold none.";
     return NULL;
+}
+
+const char *request_head_field_refusal(struct MHD_Connection *connection)
+{
+    struct walk walk = {.layout = {.next = NULL}};
+    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, request_head_on_field, &walk);
+    return walk.check.refusal;
 }

@@ -4,6 +4,7 @@
 #define BATON_SERVER_HTTP_REQUEST_HEAD_H
 
 #include <microhttpd.h>
+#include <stdbool.h>
 
 /* Bytes of the request line and the header fields. */
 size_t request_head_length(struct MHD_Connection *connection);
@@ -16,5 +17,11 @@ int request_head_strictness(void);
  * none. */
 const char *request_head_refusal(struct MHD_Connection *connection, const char *target,
                                  const char *url, const char *method, const char *version);
+
+/* Returns the first fault of a header field; NULL: none has one. */
+const char *request_head_field_refusal(struct MHD_Connection *connection);
+
+/* Whether libmicrohttpd is of version 0.9. */
+bool request_head_is_0_9(void);
 
 #endif

@@ -61,7 +61,6 @@ extern const struct rows LINE_ROWS, FIELD_ROWS, HOST_ROWS, LENGTH_ROWS, CHUNK_RO
 #define CLOSED       "end"                      /* without a word */
 #define LARGE_BEHIND "431:head_too_large open"  /* the same, and the proxy's connection stays */
 #define PASSED_ON    "400:invalid_request open" /* a proxy has let it through to the gate */
-#define TWICE        "400 part end"             /* libmicrohttpd 0.9 begins its own refusal twice */
 
 /* Pieces of requests. */
 #define CRLF     "\r\n"

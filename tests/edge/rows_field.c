@@ -28,6 +28,8 @@ static const struct row TABLE[] = {
         GET HOST TEN(FIELD_OF_100 FIELD_OF_100) CRLF GET HOST TEN(FIELD_OF_100 FIELD_OF_100) CRLF,
         "200 200 open", "200 200 open", "200 200 open", "200 200 open"),
     ROW_PADDED(5000, "a value of 5 KB", GET HOST "X: @\r\n\r\n", SERVED, SERVED, SERVED, SERVED),
+    ROW_PADDED(5000, "cookies of 5 KB", GET HOST "Cookie: a=@\r\n\r\n", LARGE, "431 end",
+               "431:head_too_large open|431 open", "431:head_too_large open|431 open"),
     ROW_PADDED(7900, "a value of 7.9 KB", GET HOST "X: @\r\n\r\n", LARGE, LARGE, LARGE_BEHIND,
                LARGE_BEHIND),
     ROW("200 parameters", "GET /livez?" HUNDRED("a=1&") HUNDRED("b=2&") " HTTP/1.1\r\n" HOST CRLF,
