@@ -24,14 +24,14 @@ static char *read_file(const char *path, size_t *ret_length)
     return text;
 }
 
-/* The operations of one path: its members that have an operationId. */
+/* The operations of one path: its members that have an operationId, but for HEAD, which is GET. */
 static void add_operations(struct spec *spec, const char *path, json_t *item)
 {
     const char *member;
     json_t *node;
     json_object_foreach (item, member, node) {
         const char *id = json_string_value(json_object_get(node, "operationId"));
-        if (!id)
+        if (!id || !strcmp(member, "head"))
             continue;
         assert_in_range(spec->operation_count, 0, SPEC_OPERATIONS_MAX - 1);
         struct spec_operation *operation = &spec->operations[spec->operation_count++];

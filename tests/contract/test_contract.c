@@ -652,6 +652,107 @@ TEST(accepts_the_examples_of_queries)
     assert_true(sent > 0);
 }
 
+/* Sends the request; false if it is refused for this field. */
+static bool takes(struct http_client *client, const char *request, const char *field)
+{
+    const char *refused = ask(client, request, 0) == 400 ? http_text(client, "parameter") : NULL;
+    return !refused || strcmp(refused, field) != 0;
+}
+
+/* Whether batond takes null for this field in an example, there or with its value elsewhere. */
+static bool takes_null(struct fixture *fixture, const struct spec_operation *operation,
+                       const char *lock, const char *field, const json_t *example)
+{
+    char path[128], request[1024];
+    char *body = json_dumps(example, JSON_COMPACT);
+    fill_path(operation, lock, path);
+    snprintf(request, sizeof request, "%s %s\n\n%s", operation->method, path, body);
+    bool is_taken = takes(fixture->client, request, field);
+    if (!is_taken && !strcmp(field, "names")) /* they are nowhere else */
+        goto end;
+    snprintf(request, sizeof request, "%s %s?reason=example\nLock-Token: " CASE_TOKEN "\n\n%s",
+             operation->method, path, body);
+    is_taken = is_taken || takes(fixture->client, request, field);
+
+end:
+    release_names(fixture->client, example);
+    free(body);
+    return is_taken;
+}
+
+/* The example with null in place of one field. */
+static json_t *with_null(const json_t *example, const char *field)
+{
+    json_t *changed = json_copy((json_t *)example);
+    json_object_set_new(changed, field, json_null());
+    return changed;
+}
+
+/* In one of the examples. */
+static void check_null(struct fixture *fixture, const struct spec_operation *operation,
+                       const json_t *carrier, const char *field)
+{
+    const json_t *root = fixture->spec.root, *schema = json_object_get(carrier, "schema");
+    json_t *examples = spec_examples(carrier), *example;
+    const char *name;
+    char lock[64];
+    bool is_taken = false, is_documented = false;
+    struct failure failure;
+    json_object_foreach (examples, name, example) {
+        json_t *changed = with_null(example, field);
+        snprintf(lock, sizeof lock, "%s-%s-%s", operation->id, field, name);
+        is_taken |= takes_null(fixture, operation, lock, field, changed);
+        is_documented |= schema_accepts(root, schema, changed, &failure);
+        json_decref(changed);
+    }
+    json_decref(examples);
+    if (is_taken != is_documented)
+        fail_msg("%s: null for %s is %s, and not so in openapi.yaml", operation->id, field,
+                 is_taken ? "taken" : "refused");
+}
+
+/* A request with everything in the query and in header fields, and null as its body. */
+static void check_null_body(struct fixture *fixture, const struct spec_operation *operation,
+                            const json_t *carrier)
+{
+    char query[512] = "", path[128], request[1024];
+    struct failure failure;
+    bool renews = !strcmp(operation->method, "PUT");
+    fill_query(&fixture->spec, operation, false, query, sizeof query);
+    fill_path(operation, operation->id, path);
+    snprintf(request, sizeof request, "%s %s%s%s\n\nnull", operation->method, path, query,
+             renews ? "\nLock-Token: " CASE_TOKEN : "");
+    bool is_taken = ask(fixture->client, request, 0) != 400;
+    if (is_taken != schema_accepts(fixture->spec.root, json_object_get(carrier, "schema"),
+                                   json_null(), &failure))
+        fail_msg("%s: a body of null is %s, and not so in openapi.yaml", operation->id,
+                 is_taken ? "taken" : "refused");
+}
+
+TEST(null_is_taken_where_the_document_says_so)
+{
+    struct fixture *fixture = *state;
+    size_t checked = 0;
+    for (size_t i = 0; i < fixture->spec.operation_count; i++) {
+        const struct spec_operation *operation = &fixture->spec.operations[i];
+        const json_t *content =
+            json_object_get(json_object_get(operation->node, "requestBody"), "content");
+        const json_t *carrier = json_object_get(content, "application/json");
+        const json_t *schema =
+            schema_resolve(fixture->spec.root, json_object_get(carrier, "schema"));
+        const char *field;
+        json_t *inner;
+        if (!carrier)
+            continue;
+        check_null_body(fixture, operation, carrier);
+        json_object_foreach (json_object_get(schema, "properties"), field, inner) {
+            check_null(fixture, operation, carrier, field);
+            checked++;
+        }
+    }
+    assert_true(checked > 0);
+}
+
 TEST(replies_are_what_the_document_promises)
 {
     struct fixture *fixture = *state;

@@ -34,6 +34,55 @@ TEST(operations_are_the_routes)
     assert_int_equal(spec->operation_count, ROUTE_COUNT);
 }
 
+/* Both may be absent. */
+static bool is_same(const json_t *one, const json_t *other)
+{
+    return one == other || json_equal(one, other);
+}
+
+/* The reply of HEAD has all header fields that GET has with this status, and no body. */
+static bool is_reply_of_head(const json_t *root, const json_t *get, const json_t *head)
+{
+    const json_t *headers = json_object_get(schema_resolve(root, head), "headers");
+    const char *name;
+    json_t *header;
+    json_object_foreach (json_object_get(schema_resolve(root, get), "headers"), name, header)
+        if (!json_equal(json_object_get(headers, name), header))
+            return false;
+    return headers && !json_object_get(schema_resolve(root, head), "content");
+}
+
+static void check_head(const json_t *root, const char *path, const json_t *get, const json_t *head)
+{
+    static const char *const SAME[] = {"parameters", "security", "tags"};
+    const char *status, *id = json_string_value(json_object_get(get, "operationId"));
+    const json_t *replies = json_object_get(head, "responses");
+    char expected[80];
+    json_t *reply;
+    snprintf(expected, sizeof expected, "%sHead", id);
+    assert_string_equal(json_string_value(json_object_get(head, "operationId")), expected);
+    for (size_t i = 0; i < sizeof SAME / sizeof *SAME; i++)
+        if (!is_same(json_object_get(get, SAME[i]), json_object_get(head, SAME[i])))
+            fail_msg("%s: HEAD has other %s", path, SAME[i]);
+    json_object_foreach (json_object_get(get, "responses"), status, reply)
+        if (!is_reply_of_head(root, reply, json_object_get(replies, status)))
+            fail_msg("%s: HEAD, %s", path, status);
+}
+
+TEST(head_is_described_where_get_is)
+{
+    const struct spec *spec = *state;
+    const char *path;
+    json_t *item;
+    json_object_foreach (json_object_get(spec->root, "paths"), path, item) {
+        const json_t *get = json_object_get(item, "get"), *head = json_object_get(item, "head");
+        if (!get != !head)
+            fail_msg("%s: one of GET and HEAD is missing", path);
+        if (get)
+            check_head(spec->root, path, get, head);
+    }
+}
+
 static const struct problem_row *find_problem(const char *code)
 {
     for (size_t i = 0; i < PROBLEM_COUNT; i++)
@@ -187,6 +236,13 @@ static const json_t *body_properties(const struct spec *spec,
     return json_object_get(schema, "properties");
 }
 
+/* The schema of a property beside null, if null will do as well. */
+static const json_t *without_null(const json_t *schema)
+{
+    const json_t *either = json_object_get(schema, "oneOf");
+    return either ? json_array_get(either, 0) : schema;
+}
+
 /* `place` has the operation's parameters, or the properties of its body. */
 static void check_name(const struct spec *spec, const char *operation, const json_t *place,
                        const struct field *field, const char *name)
@@ -195,8 +251,8 @@ static void check_name(const struct spec *spec, const char *operation, const jso
     bool in_query = json_is_array(place);
     snprintf(where, sizeof where, "%s, %s%s", operation, in_query ? "?" : "", name);
     const json_t *parameter = in_query ? find_parameter(place, "query", name) : NULL;
-    const json_t *schema =
-        in_query ? json_object_get(parameter, "schema") : json_object_get(place, name);
+    const json_t *schema = in_query ? json_object_get(parameter, "schema")
+                                    : without_null(json_object_get(place, name));
     if (!schema)
         fail_msg("%s: not in openapi.yaml", where);
     check_field(spec, where, schema, field, name == field->in_ms, in_query);
