@@ -25,7 +25,7 @@ static const struct command {
      command_run},
     {"renew", " NAME...", "set the time that is left of a hold", FOR_RENEW, 1, ANY, command_renew},
     {"release", " NAME...", "end a hold", FOR_RELEASE, 1, ANY, command_release},
-    {"show", " NAME...", "show who holds a lock and who waits for it", FOR_OTHERS, 1, ANY,
+    {"show", " NAME...", "show who holds a lock and who waits for it", FOR_SHOW, 1, ANY,
      command_show},
     {"list", " [PREFIX]", "show the held locks whose names begin with PREFIX", FOR_LIST, 0, 1,
      command_list},
@@ -38,14 +38,15 @@ enum { COMMAND_COUNT = sizeof COMMANDS / sizeof COMMANDS[0] };
 
 static void print_usage(FILE *to)
 {
-    fprintf(to, "usage: baton COMMAND [OPTION]... [NAME]...\n\nCommands:\n");
+    fprintf(to, "usage: baton COMMAND [OPTION]... [NAME]...\n       baton help [COMMAND]\n\n"
+                "Commands:\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(to, "  %s%s\n        %s\n", COMMANDS[i].name, COMMANDS[i].arguments,
                 COMMANDS[i].text);
     fprintf(to, "\nOptions of all commands:\n");
     options_print(FOR_OTHERS, to);
     fprintf(to, "  -V, --version\n        print the version\n\n"
-                "baton COMMAND --help lists the options of a command. BATON_URL, BATON_AUTH_FILE,\n"
+                "baton help COMMAND lists the options of a command. BATON_URL, BATON_AUTH_FILE,\n"
                 "BATON_CA, BATON_CERT and BATON_KEY stand for options, as variables and as lines\n"
                 "of ~/.config/baton/client.conf and /etc/baton/client.conf.\n");
 }
@@ -55,7 +56,7 @@ static void print_command(const struct command *command)
     printf("usage: baton %s [OPTION]...%s\n\nUse it to %s.\n\nOptions:\n", command->name,
            command->arguments, command->text);
     options_print(command->options, stdout);
-    puts("\nA DURATION is 500ms, 30s, 5m or 2h; without a unit it is seconds.");
+    puts("\nA DURATION is 500ms, 30s, 1.5m or 2h; without a unit it is seconds.");
 }
 
 /* So that libcurl has no connection in the place of standard output, if that is closed. */
@@ -117,30 +118,44 @@ static enum status run_command(const struct command *command, int argc, char **a
     return status;
 }
 
+static const struct command *command_named(const char *word)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(COMMANDS[i].name, word) == 0)
+            return &COMMANDS[i];
+    return NULL;
+}
+
+/* Options may stand before the command, too: then they are moved behind it. */
 static enum status run(int argc, char **argv)
 {
-    const char *word = argc > 1 ? argv[1] : "";
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-        print_usage(stdout);
-        return STATUS_DONE;
-    }
-    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+    struct failure failure;
+    bool asks_help = false;
+    if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
         puts("baton " BATON_VERSION);
         return STATUS_DONE;
     }
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(COMMANDS[i].name, word) == 0)
-            return run_command(&COMMANDS[i], argc - 1, argv + 1);
-    if (word[0] == '-')
-        return problem_print(STATUS_USAGE,
-                             "\"%s\" stands before the command. Options follow it: "
-                             "baton COMMAND [OPTION]... [NAME]...",
-                             word);
-    if (word[0])
+    int at = options_before_command(argv, &failure);
+    if (at < 0)
+        return problem_print(STATUS_USAGE, "%s", failure.text);
+    for (int i = 1; i <= at && i < argc; i++)
+        asks_help |= strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+    bool is_help = at < argc && strcmp(argv[at], "help") == 0;
+    char *word = argv[at + is_help];
+    const struct command *command = word ? command_named(word) : NULL;
+    if (word && !command)
         return problem_print(STATUS_USAGE,
                              "\"%s\" is not a command of baton; baton --help lists them", word);
-    print_usage(stderr);
-    return STATUS_USAGE;
+    if (command && !is_help) {
+        memmove(argv + 2, argv + 1, (size_t)(at - 1) * sizeof *argv);
+        argv[1] = word;
+        return run_command(command, argc - 1, argv + 1);
+    }
+    if (command)
+        print_command(command);
+    else
+        print_usage(asks_help || is_help ? stdout : stderr);
+    return asks_help || is_help ? STATUS_DONE : STATUS_USAGE;
 }
 
 int main(int argc, char **argv)

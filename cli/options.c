@@ -54,6 +54,8 @@ static const struct row {
      "the exit status if it is not granted (default: 75)"},
     {'q', LOCKS, KIND_FLAG, AT(quiet), true, 0, "quiet", "",
      "do not print who holds the lock, and why it is not granted"},
+    {'q', FOR_SHOW, KIND_FLAG, AT(quiet), true, 0, "quiet", "",
+     "print nothing: exit status 0 if one of them is held, 1 if all are free"},
     {'v', FOR_RUN, KIND_FLAG, AT(verbose), true, 0, "verbose", "",
      "print each grant, renewal and release; with -n, who holds the lock"},
     {'k', FOR_RUN, KIND_DURATION, AT(kill_after_ms), 0, YEAR_MS, "kill-after", "DURATION",
@@ -91,7 +93,7 @@ static const struct row {
     {0, FOR_BREAK, KIND_NUMBER, AT(fence), 1, INT64_MAX, "fence", "N",
      "end the hold with this fence, and no other"},
     {0, FOR_LIST, KIND_TEXT, AT(owner), 0, 0, "owner", "TEXT", "only holds of this owner"},
-    {0, FOR_LIST, KIND_TEXT, AT(held_for), 0, 0, "held-for", "DURATION",
+    {0, FOR_LIST, KIND_DURATION, AT(held_for_ms), 0, YEAR_MS, "held-for", "DURATION",
      "only what is held for so long, or longer"},
     {0, FOR_BREAK, KIND_LABEL, AT(reason), 0, 0, "reason", "TEXT",
      "why, for the last release and the audit log; required with --prefix"},
@@ -113,12 +115,26 @@ static const struct row {
 
 enum { ROW_COUNT = sizeof ROWS / sizeof ROWS[0], WRITTEN_TEXT = 64 };
 
+/* With a fraction, as flock has it: 0.5 is 500 ms. Rounds up. */
+static int options_milliseconds(const char *value, int64_t *ret_ms)
+{
+    char *unit, one[8];
+    int64_t unit_ms;
+    double number = strtod(value, &unit);
+    bool is_number = unit > value && unit == value + strspn(value, "0123456789.");
+    if (!is_number || snprintf(one, sizeof one, "1%s", unit) >= (int)sizeof one ||
+        duration_parse(slice_of(one), &unit_ms) < 0 || number > (double)YEAR_MS)
+        return -EINVAL;
+    *ret_ms = (int64_t)(number * (double)unit_ms + 0.999);
+    return 0;
+}
+
 static int options_duration(const struct row *row, const char *value, int64_t *ret_ms,
                             struct failure *failure)
 {
     char range[DURATION_RANGE];
     int64_t ms;
-    if (duration_parse(slice_of(value), &ms) == 0 && ms >= row->lowest && ms <= row->highest) {
+    if (options_milliseconds(value, &ms) == 0 && ms >= row->lowest && ms <= row->highest) {
         *ret_ms = ms;
         return 0;
     }
@@ -187,6 +203,8 @@ static int options_add_meta(struct options *options, const char *value, struct f
 static int options_set(struct options *options, const struct row *row, const char *value,
                        struct failure *failure)
 {
+    if (!options)
+        return 0;
     void *member = (char *)options + row->at;
     switch (row->kind) {
     case KIND_FLAG:
@@ -227,28 +245,32 @@ static const struct row *options_find(unsigned command, const char *written, boo
     return NULL;
 }
 
+/* `command` is "" in front of the command. */
 static int options_refuse(const char *command, const char *argument, const char *written,
                           struct failure *failure)
 {
     bool is_long = argument[1] == '-';
+    const char *between = *command ? " " : "";
     return failure_set(
-        failure, -EINVAL, "\"-%.*s\" is not an option of baton %s; baton %s --help lists them%s",
-        is_long ? (int)strcspn(argument + 1, "=") : 1, is_long ? argument + 1 : written, command,
-        command, strcmp(command, "run") == 0 ? ". Those of COMMAND stand behind \"--\"." : "");
+        failure, -EINVAL, "\"-%.*s\" is not an option of baton%s%s; baton help%s%s lists them%s",
+        is_long ? (int)strcspn(argument + 1, "=") : 1, is_long ? argument + 1 : written, between,
+        command, between, command,
+        strcmp(command, "run") == 0 ? ". Those of COMMAND stand behind \"--\"." : "");
 }
 
 /* Reads one argument, which may have several letters. The value of the last one is the rest of the
- * argument, or the next one. Returns how many arguments were read, or -EINVAL with a failure. */
+ * argument, or the next one. Sets nothing if `options` is NULL. Returns how many arguments were
+ * read, or -EINVAL with a failure. */
 static int options_take(struct options *options, unsigned command, char **argv, int at,
                         struct failure *failure)
 {
-    const char *written = argv[at] + 1;
+    const char *written = argv[at] + 1, *command_word = options ? argv[0] : "";
     bool is_long = *written == '-';
     written += is_long;
     do {
         const struct row *row = options_find(command, written, is_long);
         if (!row)
-            return options_refuse(argv[0], argv[at], written, failure);
+            return options_refuse(command_word, argv[at], written, failure);
         size_t length = is_long ? strlen(row->name) : 1;
         const char *attached = written[length] ? written + length + is_long : NULL;
         const char *value = !*row->value ? "0" : attached ? attached : argv[at + 1];
@@ -264,6 +286,18 @@ static int options_take(struct options *options, unsigned command, char **argv, 
         written += length;
     } while (*written);
     return 1;
+}
+
+int options_before_command(char **argv, struct failure *failure)
+{
+    int at = 1;
+    while (argv[at] && argv[at][0] == '-') {
+        int taken = options_take(NULL, FOR_ALL, argv, at, failure);
+        if (taken < 0)
+            return taken;
+        at += taken;
+    }
+    return at;
 }
 
 int options_read(struct options *options, unsigned command, int argc, char **argv,

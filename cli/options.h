@@ -19,7 +19,8 @@ enum {
     FOR_OTHERS = 1 << 4,
     FOR_RUN = 1 << 5,
     FOR_LIST = 1 << 6,
-    FOR_ALL = (1 << 7) - 1,
+    FOR_SHOW = 1 << 7,
+    FOR_ALL = (1 << 8) - 1,
 };
 
 enum { OPTIONS_WAIT_FOREVER = -1 };
@@ -42,9 +43,9 @@ struct options {
     bool runs_unlocked; /* --if-unavailable=run */
     int64_t wait_ms;    /* OPTIONS_WAIT_FOREVER, 0, or how long */
     int64_t connect_timeout_ms, ttl_ms, kill_after_ms;
-    int64_t limit, permits, fence, at_least_ms, max_held_ms; /* 0: none */
+    int64_t limit, permits, fence, at_least_ms, max_held_ms, held_for_ms; /* 0: none */
     int64_t refused_status, signal;
-    const char *owner, *token_file, *prefix, *reason, *held_for;
+    const char *owner, *token_file, *prefix, *reason;
     json_t *meta; /* NULL: none */
     const char *settings[SETTING_COUNT];
     char **names; /* the arguments that are no options */
@@ -52,6 +53,10 @@ struct options {
     char **command; /* behind --, of baton run; NULL: none */
     const char *shell_line;
 };
+
+/* Returns where the first argument is that is no option, nor a value of one: the command, or the
+ * NULL that follows the last; or -EINVAL with a failure. */
+int options_before_command(char **argv, struct failure *failure);
 
 /* Reads argv (argv[0] is the command, and NULL follows the last), and gathers the names in it.
  * Returns 0, or -EINVAL with a failure. Free `options` in either case. */

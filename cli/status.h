@@ -4,6 +4,7 @@
 
 enum status {
     STATUS_DONE = 0,
+    STATUS_FREE = 1,        /* of show --quiet: nobody holds the lock */
     STATUS_USAGE = 64,      /* the command line, or batond found a parameter wrong */
     STATUS_UNANSWERED = 69, /* no batond answered, or its Redis is away */
     STATUS_FAULT = 70,      /* of baton itself, or of this machine */

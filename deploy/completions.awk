@@ -6,16 +6,19 @@ function quoted(text) { # for a shell
     return "'" text "'"
 }
 
-# Commands, their texts, and their options: the rows of one command are from first[c] to last[c].
-function read_help(command,    line, program, c) {
-    program = baton " " command " --help"
+# Commands, their texts, and their options: the rows of one command are from first[c] to last[c], those of
+# no command from first[0] on.
+function read_help(c,    line, program, in_options) {
+    program = baton " " names[c] " --help"
+    first[c] = options + 1
     while ((program | getline line) > 0) {
-        if (command == "" && line ~ /^Options/) break
-        if (line ~ /^        /) {
+        if (line ~ /^Options/) {
+            in_options = 1
+        } else if (line ~ /^        /) {
             sub(/^ */, "", line)
-            if (command == "") texts[commands] = line
-            else explained[options] = line
-        } else if (line ~ /^  [a-z]/ && command == "") {
+            if (in_options) explained[options] = line
+            else texts[commands] = line
+        } else if (line ~ /^  [a-z]/ && !in_options) {
             split(line, words, " ")
             names[++commands] = words[1]
         } else if (match(line, /^  .*--[a-z-]+/)) {
@@ -26,6 +29,7 @@ function read_help(command,    line, program, c) {
         }
     }
     close(program)
+    last[c] = options
 }
 
 function words_of(value) { # of a choice
@@ -58,13 +62,13 @@ function bash(    c, i) {
     print "_baton() {"
     print "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} i options=''"
     print "    COMPREPLY=()"
-    print "    if ((COMP_CWORD == 1)); then"
-    printf "        mapfile -t COMPREPLY < <(compgen -W '--help --version"
-    for (c = 1; c <= commands; c++) printf " %s", names[c]
-    print "' -- \"$word\")"
-    print "        return"
-    print "    fi"
-    print "    for ((i = 2; i < COMP_CWORD; i++)); do"
+    printf "    local commands='"
+    for (c = 1; c <= commands; c++) printf "%s%s", (c == 1 ? "" : " "), names[c]
+    print "' command=''"
+    print "    for ((i = 1; i < COMP_CWORD; i++)); do"
+    print "        [[ \" $commands \" != *\" ${COMP_WORDS[i]} \"* ]] || { command=${COMP_WORDS[i]} && break; }"
+    print "    done"
+    print "    for ((; i < COMP_CWORD; i++)); do"
     print "        [[ ${COMP_WORDS[i]} == -- ]] || continue"
     print "        if declare -F _comp_command_offset >/dev/null; then"
     print "            _comp_command_offset $((i + 1))"
@@ -82,14 +86,15 @@ function bash(    c, i) {
     print "    case $before in"
     bash_values()
     print "    esac"
-    print "    case ${COMP_WORDS[1]} in"
-    for (c = 1; c <= commands; c++) {
-        printf "        %s) options='", names[c]
+    print "    case $command in"
+    for (c = 0; c <= commands; c++) {
+        printf "        %s) options='", c == 0 ? "''" : names[c]
         for (i = first[c]; i <= last[c]; i++)
             printf "%s--%s%s", (i == first[c] ? "" : " "), long[i], value[i] == "" ? "" : "="
         print "' ;;"
     }
     print "    esac"
+    print "    [[ -n $command || $word == -* ]] || mapfile -t COMPREPLY < <(compgen -W \"help $commands\" -- \"$word\")"
     print "    [[ $word != -* ]] || mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$word\")"
     print "    [[ ${COMPREPLY-} != *= ]] || compopt -o nospace"
     print "}"
@@ -117,8 +122,13 @@ function zsh(    c, i) {
     print "    _normal"
     print "    return"
     print "fi"
+    print "while (( CURRENT > 2 )) && [[ $words[2] == (-*|help) ]]; do"
+    print "    words[2]=()"
+    print "    (( CURRENT-- ))"
+    print "done"
     print "if (( CURRENT == 2 )); then"
     print "    commands=("
+    print "        'help:list the options of a command'"
     for (c = 1; c <= commands; c++) print "        " quoted(names[c] ":" texts[c])
     print "    )"
     print "    _describe command commands"
@@ -136,15 +146,20 @@ function zsh(    c, i) {
     print "_arguments -s $options '*:name: '"
 }
 
-function fish(    c, i, line) {
+function fish(    c, i, line, all) {
+    for (c = 1; c <= commands; c++) all = all (c == 1 ? "" : " ") names[c]
     print "# fish completion of baton"
+    print "function __fish_baton_needs_command"
+    print "    not __fish_seen_subcommand_from " all
+    print "end"
     print "complete -c baton -f"
     for (c = 1; c <= commands; c++)
-        print "complete -c baton -n __fish_use_subcommand -a " names[c] " -d " quoted(texts[c])
+        print "complete -c baton -n __fish_baton_needs_command -a " names[c] " -d " quoted(texts[c])
     print "complete -c baton -n '__fish_seen_subcommand_from run; and contains -- -- (commandline -opc)' -F"
-    for (c = 1; c <= commands; c++)
+    print "complete -c baton -n __fish_baton_needs_command -a help -d 'list the options of a command'"
+    for (c = 0; c <= commands; c++)
         for (i = first[c]; i <= last[c]; i++) {
-            line = "complete -c baton -n '__fish_seen_subcommand_from " names[c] "'"
+            line = "complete -c baton -n " (c == 0 ? "__fish_baton_needs_command" : "'__fish_seen_subcommand_from " names[c] "'")
             if (letter[i] != "") line = line " -s " letter[i]
             line = line " -l " long[i]
             if (value[i] == "FILE") line = line " -r -F"
@@ -155,12 +170,8 @@ function fish(    c, i, line) {
 }
 
 BEGIN {
-    read_help("")
-    for (c = 1; c <= commands; c++) {
-        first[c] = options + 1
-        read_help(names[c])
-        last[c] = options
-    }
+    read_help(0)
+    for (c = 1; c <= commands; c++) read_help(c)
     if (commands == 0 || options == 0) exit 1
     if (form == "bash") bash()
     else if (form == "zsh") zsh()

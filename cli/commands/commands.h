@@ -16,6 +16,8 @@ struct context {
     json_t *body;          /* has the names of several */
     const char *subject;   /* of a request whose reply is printed: the name, or its like */
     bool has_heading;      /* of the table that a command prints */
+    bool is_silent;        /* prints no reply */
+    bool is_held;          /* one of the locks in the replies so far is */
 };
 
 enum status command_acquire(struct context *context);

@@ -26,6 +26,9 @@ void print_reply(struct context *context, const struct reply *reply, print_funct
     int64_t skipped = json_integer_value(json_object_get(reply->json, "skipped"));
     json_t *lock;
     size_t i;
+    context->is_held |= json_array_size(json_object_get(reply->json, "holders")) > 0;
+    if (context->is_silent)
+        return;
     json_object_del(reply->json, "token");
     json_array_foreach (json_object_get(reply->json, "locks"), i, lock)
         json_object_del(lock, "token");

@@ -71,11 +71,12 @@ enum status command_show(struct context *context)
 {
     const struct options *options = context->options;
     enum status status = STATUS_DONE;
+    context->is_silent = options->quiet;
     for (size_t i = 0; status == STATUS_DONE && i < options->name_count; i++)
         status = requests_ask(
             context, (struct request){.method = "GET", .path = client_path(options->names[i], "")},
             options->names[i], print_lock);
-    return status;
+    return status == STATUS_DONE && options->quiet && !context->is_held ? STATUS_FREE : status;
 }
 
 enum status command_whoami(struct context *context)
@@ -88,10 +89,11 @@ enum status command_whoami(struct context *context)
 enum status command_list(struct context *context)
 {
     const struct options *options = context->options;
-    const char *const fields[] = {"prefix",   options->name_count ? options->names[0] : NULL,
-                                  "owner",    options->owner,
-                                  "held_for", options->held_for,
-                                  NULL};
+    char held_for[DURATION_TEXT];
+    duration_format(options->held_for_ms, held_for);
+    const char *const fields[] = {
+        "prefix",   options->name_count ? options->names[0] : NULL, "owner", options->owner,
+        "held_for", options->held_for_ms ? held_for : NULL,         NULL};
     char *path = client_query(memory_checked(strdup("/locks")), fields);
     return requests_ask(context, (struct request){.method = "GET", .path = path}, "", print_page);
 }

@@ -281,6 +281,47 @@ TEST(show_prints_holders_and_waiters)
     terminal_close(&other);
 }
 
+TEST(show_quiet_says_by_its_exit_status_whether_one_is_held)
+{
+    struct terminal *terminal = terminal_of(state);
+    answers(client_of(state), "POST /locks/tested", NULL, 201, NULL);
+    says(terminal, 0, NULL, "$BATON show -q tested");
+    assert_string_equal(terminal->output, "");
+    says(terminal, 0, NULL, "$BATON show --json --quiet untested tested");
+    assert_string_equal(terminal->output, "");
+    says(terminal, 1, NULL, "$BATON show -q untested");
+    assert_string_equal(terminal->output, "");
+    says(terminal, 64, "name is not valid", "$BATON show -q ..");
+    says(terminal, 69, "no batond answered", "$BATON show -q --url=http://127.0.0.1:1 tested");
+}
+
+TEST(options_may_stand_before_the_command)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 69, "127.0.0.1:1", "$BATON --url=http://127.0.0.1:1 list");
+    says(terminal, 69, "127.0.0.1:1", "$BATON --json --url http://127.0.0.1:1 list");
+    says(terminal, 0, "ran", "$BATON -nq --ttl 3s run front -- echo ran");
+    says(terminal, 64, "\"--fence\" is not an option of baton list", "$BATON --fence=1 list");
+    says(terminal, 64, "\"--colour\" is not an option of baton; baton help lists them",
+         "$BATON --colour list");
+    says(terminal, 64, "--url needs a value", "$BATON --url");
+    says(terminal, 64, "usage: baton COMMAND", "$BATON --json");
+}
+
+TEST(help_is_a_command_and_an_option)
+{
+    static const char *const OF_BATON[] = {"help", "--help", "-h", "--json --help", "--json help"},
+                             *const OF_RUN[] = {"help run", "--help run", "run -h", "-h run x"};
+    struct terminal *terminal = terminal_of(state);
+    for (size_t i = 0; i < LENGTH(OF_BATON); i++)
+        says(terminal, 0, "usage: baton COMMAND", "$BATON %s", OF_BATON[i]);
+    for (size_t i = 0; i < LENGTH(OF_RUN); i++)
+        says(terminal, 0, "usage: baton run", "$BATON %s", OF_RUN[i]);
+    says(terminal, 64, "\"fly\" is not a command of baton", "$BATON help fly");
+    says(terminal, 64, "\"fly\" is not a command of baton", "$BATON fly");
+    says(terminal, 0, "baton 0.", "$BATON --version");
+}
+
 TEST(watch_prints_each_change_and_survives_a_restart)
 {
     struct story *story = *state;
@@ -318,7 +359,7 @@ TEST(list_shows_the_holds_of_an_owner_and_of_a_time)
     says(terminal, 0, "kept:2", "$BATON list --owner=bob kept:");
     assert_int_equal(lines_of(terminal->output), 2);
     says(terminal, 0, "127.0.0.1", "$BATON list kept:");
-    says(terminal, 0, NULL, "$BATON list --json --held-for=1h kept:");
+    says(terminal, 0, NULL, "$BATON list --json --held-for=0.5h kept:");
     assert_string_equal(terminal->output, "");
 }
 
@@ -362,7 +403,7 @@ TEST(field_that_batond_refuses_is_called_as_its_option)
          "$BATON acquire --ttl=2h long");
     says(terminal, 64, "\n  --max-held: expected a duration",
          "$BATON acquire --max-held=1000h long");
-    says(terminal, 64, "\n  --held-for: expected a duration", "$BATON list --held-for=long");
+    says(terminal, 64, "--held-for: \"long\" is not valid", "$BATON list --held-for=long");
     says(terminal, 64, "\n  prefix: expected text", "$BATON list $(printf 'a\\001')");
 }
 

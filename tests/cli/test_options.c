@@ -53,6 +53,28 @@ TEST(options_are_read_before_and_behind_names)
     options_free(&options);
 }
 
+TEST(durations_may_have_a_fraction)
+{
+    static const struct {
+        const char *argument;
+        int64_t ms;
+    } READ[] = {{"-w0.5", 500},
+                {"-w.5", 500},
+                {"-w1.5m", 90000},
+                {"-w0.57", 570},
+                {"-w0.0001", 1},
+                {"-w2.5ms", 3},
+                {"-w8766h", INT64_C(31557600000)},
+                {"--wait=1.001s", 1001}};
+    for (size_t i = 0; i < LENGTH(READ); i++) {
+        const char *const argv[] = {"acquire", READ[i].argument, NULL};
+        struct options options;
+        assert_int_equal(read_them(&options, FOR_ACQUIRE, argv, NULL), 0);
+        assert_int_equal(options.wait_ms, READ[i].ms);
+        options_free(&options);
+    }
+}
+
 TEST(arguments_behind_two_dashes_are_names_or_the_command)
 {
     static const char *const ARGV[] = {"run", "a", "-qn", "-", "--", "-b", "--ttl", NULL};
@@ -83,7 +105,11 @@ TEST(wrong_option_is_refused_with_what_is_expected)
         {"--ttl", "--ttl needs a value: --ttl=DURATION"},
         {"-w", "--wait needs a value: --wait=DURATION"},
         {"--wait=soon", "\"soon\" is not valid. Give a duration from 0s"},
-        {"--connect-timeout=1.5s", "\"1.5s\" is not valid"},
+        {"--connect-timeout=1.5.0s", "\"1.5.0s\" is not valid"},
+        {"--wait=0x1", "\"0x1\" is not valid"},
+        {"--wait=1e3", "\"1e3\" is not valid"},
+        {"--wait=.", "\".\" is not valid"},
+        {"--wait=1000000h", "to 8766h"},
         {"--limit=0", "Give a whole number from 1"},
         {"--limit=3x", "\"3x\" is not valid"},
         {"-E256", "from 0 to 255"},

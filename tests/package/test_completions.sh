@@ -42,6 +42,9 @@ offers 'run renew release' baton r
 offers '--help' baton --h
 offers '--on-lost=' baton run --on
 offers '' baton show --on
+offers 'run' baton help ru
+offers 'list' baton --url = http://h:1 li
+offers '--ca= --cert= --connect-timeout=' baton --json --c
 offers 'kill ignore' baton run --on-lost = ''
 offers 'kill ignore' baton run --on-lost =
 offers 'ignore' baton run nightly --on-lost = i
@@ -60,6 +63,7 @@ if [[ -n $(type -P fish) ]]; then
         HOME=$folder fish --no-config -c "source $folder/fish; complete -C '$1'" | cut -f 1 | paste -s -d ' '
     }
     [[ $(asks_fish 'baton re') == 'release renew' ]] || fail "fish: $(asks_fish 'baton re')"
+    [[ $(asks_fish 'baton --url=x help re') == 'release renew' ]] || fail "fish: $(asks_fish 'baton --url=x help re')"
     [[ $(asks_fish 'baton run --on') == '--on-lost' ]] || fail "fish: $(asks_fish 'baton run --on')"
     [[ $(asks_fish 'baton run --on-lost=k') == '--on-lost=kill' ]] || fail "fish: $(asks_fish 'baton run --on-lost=k')"
 fi
@@ -77,7 +81,7 @@ print found
 ASKS
     cp "$folder/zsh" "$folder/_baton"
     zsh -n "$folder/zsh" || fail "^ zsh"
-    for line in 'baton rene|renew' 'baton run --on-l|--on-lost' 'baton run --on-lost=i|ignore'; do
+    for line in 'baton rene|renew' 'baton --url=x help rene|renew' 'baton run --on-l|--on-lost' 'baton run --on-lost=i|ignore'; do
         [[ $(HOME=$folder timeout 60 zsh -f "$folder/asks" "$folder" "${line%|*}" "${line#*|}") == *found ]] ||
             fail "zsh does not complete ${line%|*}"
     done
