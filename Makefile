@@ -99,6 +99,7 @@ run: ## install what is missing, build, and start batond with its own Redis
 	@$(packages) build run
 	@$(submake) all
 	@$(if $(ARGS)$(BATON_LISTEN),,echo "Once it listens, try in another terminal:  curl -X POST 'http://127.0.0.1:7420/locks/demo?ttl=30s'")
+	@test "$$(id -u)" != 0 || echo "batond runs as root, and needs no right of root. A user can run this, too: only to install, it calls sudo."
 	@exec $(BUILD)/batond $(ARGS)
 
 test: ## install what is missing, build, and run all tests (ONLY=pattern for some, SANITIZE=address|thread, VALGRIND=1)

@@ -126,40 +126,75 @@ installed() {
     [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
 }
 
-as_root() {
-    if [[ $(id -u) == 0 ]]; then "$@"; else sudo "$@"; fi
+# Debian starts a service as soon as its package is installed, and at each boot from then on. Baton starts a Redis of
+# its own, so nothing needs another. This policy tells invoke-rc.d and deb-systemd-invoke to leave services alone. A
+# policy that the system has already is respected. DPKG_ROOT is what it is for dpkg.
+policy=${DPKG_ROOT-}/usr/sbin/policy-rc.d
+policy_text='#!/bin/sh
+# While deploy/install-packages.sh of Baton runs.
+exit 101'
+
+# The links by which systemd and init start something at boot, but for what systemd itself consists of.
+starting_links() {
+    find "${DPKG_ROOT-}"/etc/systemd/{system,user} "${DPKG_ROOT-}"/etc/rc[2-5].d -type l \
+        \( -lname '*/lib/systemd/*' -o -name 'S*' \) ! -lname '*/systemd-*' ! -lname '*@*' ! -lname '*.target' \
+        2>/dev/null | sort
 }
 
-# Debian starts a service as soon as its package is installed. Baton starts a Redis of its own, so
-# nothing else needs one: this policy tells invoke-rc.d and deb-systemd-invoke to leave services
-# alone. A policy that the system has already is respected.
-policy=/usr/sbin/policy-rc.d
-made_policy=
-log=
-
-clean_up() {
-    rm -f "$log"
-    [[ -z $made_policy ]] || as_root rm -f "$policy"
+# Takes away the links that are not in $before, as `systemctl disable` and `update-rc.d disable` do.
+disable_new() {
+    local link name names=''
+    while read -r link; do
+        name=${link##*/}
+        case $link in
+        */rc?.d/*)
+            name=${name#S??}
+            mv "$link" "${link%/*}/K01$name"
+            ;;
+        ?*) rm "$link" ;;
+        esac
+        names+="${name%.service}"$'\n'
+    done <<<"$(starting_links | grep -vxFf <(echo "$before"))"
+    [[ $names != $'\n' ]] || return 0
+    [[ -n ${DPKG_ROOT-} || ! -d /run/systemd/system ]] || systemctl daemon-reload
+    echo "not started at boot: $(sort -u <<<"${names%$'\n'}" | paste -sd ' ')" >&2
 }
 
 # What apt-get says fills screens, so it goes to a log. A new machine may be busy with updates of its
 # own at first.
 apt_get() { # ARGUMENT...
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 "$@" \
-        </dev/null >>"$log" 2>&1
+    DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=120 "$@" </dev/null >>"$log" 2>&1
 }
 
-install() { # PACKAGE...
-    trap clean_up EXIT
+# The janitor takes away policy and links when nobody has the lock on the log any more: this script, which may be
+# killed, and apt-get. It is in a group of processes of its own.
+install() { # PACKAGE...: as root
+    local before log janitor made_policy='' status=0
+    before=$(starting_links)
+    [[ -e $policy && $(<"$policy") != "$policy_text" ]] || made_policy=yes
     log=$(mktemp)
-    if [[ ! -e $policy ]]; then
-        as_root true # who cannot log in is told here, and once
-        made_policy=yes
-        printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
-        as_root chmod 755 "$policy"
+    exec 3<"$log"
+    flock 3
+    set -m
+    {
+        trap '' HUP INT TERM
+        exec 3<&-
+        flock "$log" true
+        [[ -z $made_policy ]] || rm -f "$policy"
+        disable_new
+        rm "$log"
+    } &
+    set +m
+    janitor=$!
+    if [[ -n $made_policy ]]; then
+        echo "$policy_text" >"$policy"
+        chmod 755 "$policy"
     fi
     apt_get update || true # the lists that are there may do
-    apt_get install -y --no-install-recommends "$@" || { cat "$log" >&2 && exit 1; }
+    apt_get install -y --no-install-recommends "$@" || { status=1 && cat "$log" >&2; }
+    flock -u 3
+    wait "$janitor"
+    return "$status"
 }
 
 main() {
@@ -182,7 +217,11 @@ main() {
         exit 1
     fi
     echo "installing by apt-get: ${missing[*]}"
-    install "${missing[@]}"
+    if [[ $(id -u) == 0 ]]; then install "${missing[@]}"; else sudo "$0" --install "${missing[@]}"; fi
 }
 
-main "$@"
+if [[ ${1-} == --install ]]; then
+    install "${@:2}"
+else
+    main "$@"
+fi
