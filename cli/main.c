@@ -110,6 +110,8 @@ static enum status run_command(const struct command *command, int argc, char **a
         command_name(&context);
         status = command->run(&context);
         json_decref(context.body);
+        json_decref(context.locks);
+        json_decref(context.table.rows);
         free(context.path);
         client_close(context.client);
     }

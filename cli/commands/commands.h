@@ -4,6 +4,7 @@
 #define BATON_CLI_COMMANDS_COMMANDS_H
 
 #include "cli/client.h"
+#include "cli/commands/table.h"
 #include "cli/options.h"
 #include "cli/status.h"
 #include "cli/token.h"
@@ -15,7 +16,8 @@ struct context {
     char *path;            /* of the lock on the command line, or of several */
     json_t *body;          /* has the names of several */
     const char *subject;   /* of a request whose reply is printed: the name, or its like */
-    bool has_heading;      /* of the table that a command prints */
+    struct table table;    /* that the command prints */
+    json_t *locks;         /* of baton list, of all pages; NULL: none yet */
     bool is_silent;        /* prints no reply */
     bool is_held;          /* one of the locks in the replies so far is */
 };

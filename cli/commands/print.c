@@ -1,9 +1,12 @@
 #include "cli/commands/print.h"
 
 #include "base/duration.h"
+#include "base/memory.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static void print_object(const json_t *object)
 {
@@ -42,12 +45,11 @@ void print_reply(struct context *context, const struct reply *reply, print_funct
                 skipped);
 }
 
-/* In a column of this width; 0: without a space behind it. */
-static void print_shown(const json_t *value, const char *absent, int width)
+static void print_shown(const json_t *value, const char *absent)
 {
     char shown[REPLY_SHOWN];
     reply_show(value, absent, shown);
-    printf("%-*s%s", width, shown, width ? " " : "");
+    fputs(shown, stdout);
 }
 
 void print_broken(struct context *context, const json_t *reply)
@@ -70,92 +72,126 @@ void print_caller(struct context *context, const json_t *caller)
     const json_t *rule, *verb;
     size_t i, j;
     (void)context;
-    print_shown(json_object_get(caller, "principal"), "anybody (this batond has no tokens-file)",
-                0);
+    print_shown(json_object_get(caller, "principal"), "anybody (this batond has no tokens-file)");
     reply_write(stdout, " from ", json_object_get(caller, "client"));
     reply_write(stdout, ", batond ", json_object_get(caller, "version"));
     putchar('\n');
     json_array_foreach (json_object_get(caller, "rules"), i, rule) {
         const json_t *prefix = json_object_get(rule, "prefix");
         fputs("  ", stdout);
-        print_shown(json_string_length(prefix) > 0 ? prefix : NULL, "all names", 0);
+        print_shown(json_string_length(prefix) > 0 ? prefix : NULL, "all names");
         json_array_foreach (json_object_get(rule, "verbs"), j, verb)
             reply_write(stdout, j > 0 ? ", " : ": ", verb);
         putchar('\n');
     }
 }
 
-/* Whole seconds, or the milliseconds of a time below that. An absent one is "-". */
-static void print_time(const json_t *object, const char *member, char behind)
+/* The two greatest units of a time, or its milliseconds below a second. An absent one is "-". */
+static void print_time(const json_t *value, char text[DURATION_TEXT])
 {
-    char text[DURATION_TEXT] = "-";
-    const json_t *value = json_object_get(object, member);
-    int64_t ms = json_integer_value(value);
-    if (json_is_integer(value) && ms >= 0)
+    int64_t ms = json_integer_value(value), unit = ms < 3600000 ? 60000 : 3600000;
+    if (!json_is_integer(value) || ms < 0)
+        snprintf(text, DURATION_TEXT, "-");
+    else if (ms < 60000)
         duration_format(ms < 1000 ? ms : ms - ms % 1000, text);
-    printf("%8s%c", text, behind);
+    else
+        snprintf(text, DURATION_TEXT, "%" PRId64 "%c%02d%c", ms / unit, unit == 60000 ? 'm' : 'h',
+                 (int)(ms % unit * 60 / unit), unit == 60000 ? 's' : 'm');
 }
 
-/* A line for a holder, a waiter, or (NULL) nobody. */
-static void print_line(const json_t *lock, const char *state, const json_t *one, const char *since)
+/* A row for a holder, a waiter, or (NULL) nobody. */
+static void print_add(struct context *context, const json_t *lock, const char *state,
+                      const json_t *one, const char *since)
 {
-    print_shown(json_object_get(lock, "name"), "-", 24);
-    printf("%-9s ", state);
-    print_shown(json_object_get(one, "owner"), "-", 28);
-    print_shown(json_object_get(one, "client"), "-", 15);
-    print_shown(json_object_get(one, "fence"), "-", 17);
-    print_time(one, since, ' ');
-    print_time(one, "ttl_ms", '\n');
+    char name[REPLY_SHOWN], owner[REPLY_SHOWN], client[REPLY_SHOWN], fence[REPLY_SHOWN];
+    char lasted[DURATION_TEXT], left[DURATION_TEXT];
+    reply_show(json_object_get(lock, "name"), "-", name);
+    reply_show(json_object_get(one, "owner"), "-", owner);
+    reply_show(json_object_get(one, "client"), "-", client);
+    reply_show(json_object_get(one, "fence"), "-", fence);
+    print_time(json_object_get(one, since), lasted);
+    print_time(json_object_get(one, "ttl_ms"), left);
+    table_add(&context->table,
+              json_pack("[s, s, s, s, s, s, s]", name, state, owner, client, fence, lasted, left));
 }
 
 /* Who broke the hold that ended last, and why. */
-static void print_break(const json_t *release)
+static void print_add_break(struct context *context, const json_t *release)
 {
-    char ago[DURATION_SPOKEN];
+    char ago[DURATION_SPOKEN], line[4 * REPLY_SHOWN] = "";
     const json_t *broken = json_object_get(release, "broken");
     if (!broken)
         return;
+    FILE *to = memory_checked(fmemopen(line, sizeof line, "w"));
     duration_speak(reply_ms(release, "ago_ms"), ago);
-    fputs("  the hold", stdout);
-    reply_write(stdout, " of ", json_object_get(release, "owner"));
-    printf(" was broken %s ago", ago);
-    reply_write(stdout, " by ", json_object_get(broken, "principal"));
-    reply_write(stdout, " from ", json_object_get(broken, "client"));
-    reply_write(stdout, ": ", json_object_get(broken, "reason"));
-    putchar('\n');
+    fputs("  the hold", to);
+    reply_write(to, " of ", json_object_get(release, "owner"));
+    fprintf(to, " was broken %s ago", ago);
+    reply_write(to, " by ", json_object_get(broken, "principal"));
+    reply_write(to, " from ", json_object_get(broken, "client"));
+    reply_write(to, ": ", json_object_get(broken, "reason"));
+    fclose(to);
+    table_add(&context->table, json_string(line));
 }
 
-static void print_heading(struct context *context)
+/* Of a semaphore, how much of its limit is taken. */
+static void print_state(const json_t *lock, const json_t *holder, char state[REPLY_SHOWN])
 {
-    if (!context->has_heading)
-        printf("%-24s %-9s %-28s %-15s %-17s %8s %8s\n", "NAME", "STATE", "OWNER", "CLIENT",
-               "FENCE", "FOR", "LEFT");
-    context->has_heading = true;
+    const json_t *limit = json_object_get(lock, "limit");
+    if (json_is_true(json_object_get(holder, "released")))
+        snprintf(state, REPLY_SHOWN, "released");
+    else if (json_is_integer(limit))
+        snprintf(state, REPLY_SHOWN, "%" JSON_INTEGER_FORMAT " of %" JSON_INTEGER_FORMAT,
+                 json_integer_value(json_object_get(lock, "taken")), json_integer_value(limit));
+    else
+        reply_show(json_object_get(holder, "mode"), "-", state);
+}
+
+static void print_add_lock(struct context *context, const json_t *lock)
+{
+    const json_t *holders = json_object_get(lock, "holders"), *one;
+    char state[REPLY_SHOWN];
+    size_t i;
+    if (json_array_size(holders) == 0)
+        print_add(context, lock, "free", NULL, "");
+    json_array_foreach (holders, i, one) {
+        print_state(lock, one, state);
+        print_add(context, lock, state, one, "held_ms");
+    }
+    json_array_foreach (json_object_get(lock, "waiters"), i, one)
+        print_add(context, lock, "waiting", one, "waited_ms");
+    print_add_break(context, json_object_get(lock, "last_release"));
 }
 
 void print_lock(struct context *context, const json_t *lock)
 {
-    const json_t *holders = json_object_get(lock, "holders"), *one;
-    size_t i;
-    print_heading(context);
-    if (json_array_size(holders) == 0)
-        print_line(lock, "free", NULL, "");
-    json_array_foreach (holders, i, one) {
-        const char *mode = json_string_value(json_object_get(one, "mode"));
-        const char *state = mode && mode[0] == 's' ? "shared" : "exclusive";
-        bool is_released = json_is_true(json_object_get(one, "released"));
-        print_line(lock, is_released ? "released" : state, one, "held_ms");
-    }
-    json_array_foreach (json_object_get(lock, "waiters"), i, one)
-        print_line(lock, "waiting", one, "waited_ms");
-    print_break(json_object_get(lock, "last_release"));
+    print_add_lock(context, lock);
+    table_print(&context->table);
 }
 
-void print_page(struct context *context, const json_t *page)
+void print_keep(struct context *context, const json_t *page)
 {
-    const json_t *lock;
-    size_t i;
-    print_heading(context);
-    json_array_foreach (json_object_get(page, "locks"), i, lock)
-        print_lock(context, lock);
+    if (!context->locks)
+        context->locks = memory_checked(json_array());
+    json_array_extend(context->locks, json_object_get(page, "locks"));
+}
+
+static int print_compare(const void *a, const void *b)
+{
+    const char *first = json_string_value(json_object_get(*(json_t *const *)a, "name"));
+    const char *second = json_string_value(json_object_get(*(json_t *const *)b, "name"));
+    return strcmp(first ? first : "", second ? second : "");
+}
+
+void print_list(struct context *context)
+{
+    size_t count = json_array_size(context->locks);
+    json_t **locks = memory_checked(calloc(count + 1, sizeof(json_t *)));
+    for (size_t i = 0; i < count; i++)
+        locks[i] = json_array_get(context->locks, i);
+    qsort(locks, count, sizeof(json_t *), print_compare);
+    for (size_t i = 0; i < count; i++)
+        print_add_lock(context, locks[i]);
+    table_print(&context->table);
+    free(locks);
 }

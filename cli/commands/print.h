@@ -24,7 +24,10 @@ void print_caller(struct context *context, const json_t *caller);
  * hold that ended last, if it was broken. */
 void print_lock(struct context *context, const json_t *lock);
 
-/* The same of each lock of a page of the list. */
-void print_page(struct context *context, const json_t *page);
+/* Keeps the locks of a page of the list for print_list. */
+void print_keep(struct context *context, const json_t *page);
+
+/* The same of each lock that was kept, in the order of their names. */
+void print_list(struct context *context);
 
 #endif

@@ -95,7 +95,11 @@ enum status command_list(struct context *context)
         "prefix",   options->name_count ? options->names[0] : NULL, "owner", options->owner,
         "held_for", options->held_for_ms ? held_for : NULL,         NULL};
     char *path = client_query(memory_checked(strdup("/locks")), fields);
-    return requests_ask(context, (struct request){.method = "GET", .path = path}, "", print_page);
+    enum status status =
+        requests_ask(context, (struct request){.method = "GET", .path = path}, "", print_keep);
+    if (context->locks)
+        print_list(context);
+    return status;
 }
 
 /* Asks once for what is newer than *version, and prints it. Returns STATUS_DONE for as long as the

@@ -3,11 +3,11 @@
 #include "base/duration.h"
 #include "base/memory.h"
 #include "base/monotonic.h"
+#include "cli/commands/table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 static const char CLEAR[] = "\r\033[K";
@@ -47,13 +47,6 @@ static void waiting_describe(const struct waiting *waiting, bool has_time, char 
     fclose(to);
 }
 
-/* Cut, since a line that wraps cannot be cleared. */
-static int waiting_width(void)
-{
-    struct winsize size;
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
-}
-
 static void waiting_refresh(void *context)
 {
     struct waiting *waiting = context;
@@ -67,7 +60,8 @@ static void waiting_refresh(void *context)
         return;
     memcpy(waiting->said, said, sizeof waiting->said);
     if (waiting->is_terminal)
-        dprintf(STDERR_FILENO, "%s%.*s", CLEAR, waiting_width(), line);
+        dprintf(STDERR_FILENO, "%s%.*s", CLEAR, (int)table_room(STDERR_FILENO, 80) - 1,
+                line); /* a line that wraps cannot be cleared */
     else
         dprintf(STDERR_FILENO, "baton: waiting. %s\n", line);
 }

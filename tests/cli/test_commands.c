@@ -267,6 +267,20 @@ TEST(list_prints_all_pages)
     assert_int_equal(lines_of(terminal->output), 231);
 }
 
+TEST(list_is_sorted_and_shows_how_full_a_semaphore_is)
+{
+    struct terminal *terminal = terminal_of(state);
+    static const char *const NAMES[] = {"s:d", "s:b", "s:e", "s:a"};
+    for (size_t i = 0; i < LENGTH(NAMES); i++)
+        says(terminal, 0, NULL, "$BATON acquire -n --ttl=1h %s", NAMES[i]);
+    says(terminal, 0, NULL, "$BATON acquire -n --limit=3 --permits=2 s:c");
+    says(terminal, 0, NULL, "$BATON acquire -n --limit=3 s:c");
+    says(terminal, 0, "s:c  3 of 3    ", "$BATON list s:");
+    assert_non_null(strstr(terminal->output, " 59m"));
+    says(terminal, 0, "s:a s:b s:c s:c s:d s:e\n",
+         "$BATON list s: | awk 'NR > 1 { print $1 }' | paste -sd ' '");
+}
+
 TEST(show_prints_holders_and_waiters)
 {
     struct terminal *terminal = terminal_of(state);

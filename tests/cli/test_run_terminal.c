@@ -1,5 +1,5 @@
-/* baton run in an interactive bash on a terminal: what a user does with keys works as without it.
- */
+/* baton in an interactive bash on a terminal: with baton run, what a user does with keys works as
+ * without it; a table is no wider than the terminal. */
 #include "tests/cli/story.h"
 
 #include <errno.h>
@@ -177,6 +177,15 @@ TEST_WITH(stopped_job_is_told_once_and_ended_in_time, desk_open, desk_close)
     assert_null(strstr(window->screen + before, "nobody renews"));
     window_type(window, "wait %1; echo status $?\n");
     window_await(window, "status 76");
+}
+
+TEST_WITH(list_cuts_and_leaves_out_what_does_not_fit, desk_open, desk_close)
+{
+    struct window *window = &((struct desk *)*state)->window;
+    window_type(window, "stty cols 50; $BATON acquire -n --owner=somebody@a.long.example "
+                        "name-of-21-characters; $BATON list; $BATON list | cat\n");
+    window_await(window, "name-of-21-c… exclusive somebody@a.… ");
+    window_await(window, "\nname-of-21-characters exclusive somebody@a.long.example 127.0.0.1 ");
 }
 
 TEST_WITH(pipeline_has_the_command_in_its_middle, desk_open, desk_close)
