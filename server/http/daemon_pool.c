@@ -205,6 +205,12 @@ struct pooled_daemon *daemon_pool_available(struct daemon_pool *pool)
     return pooled_daemon_new(pool);
 }
 
+static void pooled_daemon_run_once(struct pooled_daemon *pooled)
+{
+    pooled->context.runs++;
+    MHD_run(pooled->daemon);
+}
+
 /* Leaves the daemon due if it has more to do at once. The library has no timeouts: clients.h keeps
  * the deadlines. */
 static void pooled_daemon_run(struct pooled_daemon *pooled)
@@ -212,13 +218,13 @@ static void pooled_daemon_run(struct pooled_daemon *pooled)
     unsigned long long timeout;
     struct client *client;
     bool begins = !TAILQ_EMPTY(&pooled->pending);
-    MHD_run(pooled->daemon);
+    pooled_daemon_run_once(pooled);
     while ((client = TAILQ_FIRST(&pooled->pending))) { /* the daemon could not begin with these */
         TAILQ_REMOVE(&pooled->pending, client, others);
         pooled_daemon_drop_client(pooled, client);
     }
     if (begins) /* it has read nothing yet of these clients, and closing may wait for that */
-        MHD_run(pooled->daemon);
+        pooled_daemon_run_once(pooled);
     if (MHD_get_timeout(pooled->daemon, &timeout) == MHD_YES)
         pooled_daemon_make_due(pooled);
 }

@@ -265,6 +265,8 @@ static enum MHD_Result request_begin(struct http_request *request, const char *m
     struct headers headers;
     headers_read(request->connection, &headers);
     request_read_head(request, method, &headers);
+    if (headers.first[HEADER_TRANSFER_ENCODING] && request_head_is_0_9())
+        request->body.chunks.start = method + request_head_length(request->connection);
     request->response.is_last = request_is_last(version, headers.first[HEADER_CONNECTION]);
     if (request_head_length(request->connection) + headers.memory > HEAD_MOST)
         return request_refuse_head(request);
@@ -279,8 +281,14 @@ static enum MHD_Result request_handle(struct http_request *request)
     struct exchange *exchange = &request->exchange;
     enum handling handling = ANSWERED;
     request->received_at = uv_hrtime();
+    chunk_check_end(&request->body.chunks, request->daemon->runs);
     if (request->body.received > EXCHANGE_BODY_LONGEST) {
         api_refuse_body(exchange);
+    } else if (request->body.chunks.has_bare_feed) {
+        request->response.ends_connection = true;
+        api_refuse_request(context_of(request)->api, exchange,
+                           "A line between the chunks of the body ends with LF alone. End every "
+                           "line with CR LF.");
     } else {
         exchange->body = (struct slice){request->body.bytes, request->body.received};
         handling = api_handle(exchange);
@@ -324,7 +332,9 @@ enum MHD_Result http_request_step(void *context, struct MHD_Connection *connecti
     if (*upload_length > 0) {
         size_t length = *upload_length;
         *upload_length = 0;
-        return request_keep_body(request, upload, length);
+        enum MHD_Result result = request_keep_body(request, upload, length);
+        chunk_check_piece(&request->body.chunks, upload, length, request->daemon->runs);
+        return result;
     }
     return request->wait.disconnected || request->exchange.reply.status
                ? request_send_reply(request)

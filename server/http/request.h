@@ -4,6 +4,7 @@
 #define BATON_SERVER_HTTP_REQUEST_H
 
 #include "api/api.h"
+#include "server/http/chunk_check.h"
 #include "server/http/clients.h"
 #include "server/http/disconnect_watch.h"
 #include "server/http/https.h"
@@ -35,6 +36,7 @@ struct daemon_context {
     /* A connection has been resumed: run the daemon before the loop sleeps. */
     void (*resumed)(struct daemon_context *daemon);
     LIST_HEAD(arriving, http_request) arriving; /* requests that have not begun */
+    uint64_t runs;                              /* of the daemon */
 };
 
 /* One request. MHD_OPTION_URI_LOG_CALLBACK makes it from the request line,
@@ -51,6 +53,7 @@ struct http_request {
     struct {
         char *bytes;
         size_t received; /* bytes, even if dropped */
+        struct chunk_check chunks;
     } body;
     struct {
         struct disconnect_watch watch;
