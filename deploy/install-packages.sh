@@ -86,6 +86,9 @@ cases  python3               python3               runs the cases of clients/, a
 cases  python3-yaml          /usr/lib/python3/dist-packages/yaml/__init__.py  reads them
 cases  nodejs                node                  runs the client for Node
 cases  openssl               openssl               makes the certificates of their tests
+recipes python3-celery      /usr/lib/python3/dist-packages/celery/__init__.py       runs its recipe of docs/recipes.md
+recipes python3-apscheduler /usr/lib/python3/dist-packages/apscheduler/__init__.py  runs its recipe
+recipes python3-django      /usr/lib/python3/dist-packages/django/__init__.py       runs its recipe
 client-go golang-go           go                    compiles the client for Go
 client-php php-cli           php                   runs docs/recipes.md
 client-ruby ruby             ruby                  runs docs/recipes.md

@@ -45,7 +45,7 @@ patient() {
     nightly "upgrade from the last release" tests/upgrade/last_release.sh
 }
 
-step "Packages" deploy/install-packages.sh build run test cases client-go client-java client-php client-ruby deploy ui lint \
+step "Packages" deploy/install-packages.sh build run test cases recipes client-go client-java client-php client-ruby deploy ui lint \
     fuzz valgrind budget bare-test deb-test container model bench
 step "Build" make -s -j"$(nproc)" test-programs
 alone

@@ -1,6 +1,7 @@
 """What only the client for Python has; all else is in clients/cases.yaml. clients/conformance/run.py runs it."""
 import asyncio
 import os
+import pathlib
 import ssl
 import subprocess
 import sys
@@ -172,6 +173,49 @@ class Arguments(unittest.TestCase):
     def test_reentrant_needs_an_owner(self):
         with self.assertRaises(ValueError):
             client.lock("job", reentrant=True)
+
+
+class Recipes(unittest.TestCase):
+    """docs/recipes.md with the frameworks of Debian, if they are there."""
+
+    def run_recipe(self, framework, heading, use, *changes):
+        """What the lines print, with the changes, and with lines behind them that use them."""
+        page = (pathlib.Path(__file__).parents[2] / "docs/recipes.md").read_text()
+        code = page.partition(heading)[2].partition("```python\n")[2].partition("```")[0] + use
+        for old, new in (("http://127.0.0.1:7420", server.url), *changes):
+            self.assertIn(old, code)
+            code = code.replace(old, new)
+        ran = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=False,
+                             env=os.environ | {"PYTHONPATH": str(pathlib.Path(__file__).parent)})
+        if f"No module named '{framework}'" in ran.stderr:
+            self.skipTest(f"There is no {framework}. deploy/install-packages.sh recipes installs it.")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        return ran.stdout
+
+    def test_task_of_celery(self):
+        said = self.run_recipe("celery", "A task of Celery", """
+app.conf.task_always_eager = True
+with client.lock("statement:7"):
+    print(statement.delay(7).get(), statement.delay(8).get())
+""", ("redis://127.0.0.1", "memory://"))
+        self.assertRegex(said, "^None statement 8, written with fence [0-9]+\n$")
+
+    def test_job_of_apscheduler(self):
+        said = self.run_recipe("apscheduler", "A job of APScheduler", "", ('"cron", hour=3', '"date"'), ("scheduler.start()", """
+scheduler.add_job(nightly)
+scheduler.add_listener(lambda event: scheduler.get_jobs() or scheduler.shutdown(wait=False))
+scheduler.start()"""))
+        self.assertEqual(said.count("backing up with fence"), 1)
+
+    def test_command_of_django(self):
+        said = self.run_recipe("django", "A management command of Django", """
+from django.conf import settings
+from django.core.management import call_command
+settings.configure()
+call_command(Command())
+call_command(Command())
+""", ('"nightly"', '"nightly-of-django"'))
+        self.assertEqual(said.count("backing up with fence"), 1)
 
 
 if __name__ == "__main__":
