@@ -2,12 +2,13 @@
 import asyncio
 import contextlib
 import functools
+import http.client
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from . import core
 from .errors import Locked, LockLost, NotHeld
-from .http import Answer, Pool
+from .wire import Answer, Pool
 
 
 class AsyncLock(core.Hold):
@@ -180,15 +181,16 @@ class AsyncClient:
         try:
             async with asyncio.timeout(step.timeout):
                 return await self._exchange(step)
-        except (OSError, EOFError, ValueError, IndexError) as error:
+        except (OSError, EOFError, ValueError, http.client.HTTPException) as error:
             return core.Reply.of_trouble(step.base, error)
 
     async def _exchange(self, step: core.Send) -> core.Reply:
         base, answer, place = step.base, Answer(), (step.base, asyncio.get_running_loop())
-        while (streams := self._pool.take(place)) and streams[0].at_eof():
+        is_https = base.scheme == "https"
+        while (streams := self._pool.take(place)) and (streams[0].at_eof() or streams[1].is_closing()):
             streams[1].close()
         streams = streams or await asyncio.open_connection(
-            base.host, base.port, ssl=self._config.ssl_context if base.is_https else None)
+            base.hostname, base.port or (443 if is_https else 80), ssl=self._config.ssl_context if is_https else None)
         try:
             streams[1].write(step.message)
             while not answer.feed(await streams[0].read(65536)):

@@ -1,15 +1,17 @@
 """The blocking client: a thread for each lock renews it."""
 import contextlib
 import functools
+import http.client
 import math
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from urllib.parse import SplitResult
 
 from . import core
 from .errors import Cancelled, Locked, LockLost, NotHeld
-from .http import Answer, Base, Pool
+from .wire import Answer, Pool
 
 
 class Lock(core.Hold):
@@ -202,7 +204,7 @@ class Client:
     def _send(self, step: core.Send, wait: Lock | None) -> core.Reply:
         try:
             return self._exchange(step, wait)
-        except (OSError, EOFError, ValueError, IndexError) as error:
+        except (OSError, EOFError, ValueError, http.client.HTTPException) as error:
             return core.Reply.of_trouble(step.base, error)
 
     def _exchange(self, step: core.Send, wait: Lock | None) -> core.Reply:
@@ -226,7 +228,7 @@ class Client:
         self._pool.put(step.base, connection, answer.is_last)
         return core.Reply.of(answer)
 
-    def _connect(self, base: Base, end: float) -> socket.socket:
+    def _connect(self, base: SplitResult, end: float) -> socket.socket:
         while connection := self._pool.take(base):
             connection.settimeout(0)
             with contextlib.suppress(OSError):
@@ -235,12 +237,13 @@ class Client:
                 except BlockingIOError:
                     return connection
             connection.close()
-        connection = socket.create_connection((base.host, base.port), left_until(end))
-        if not base.is_https:
+        is_https = base.scheme == "https"
+        connection = socket.create_connection((base.hostname, base.port or (443 if is_https else 80)), left_until(end))
+        if not is_https:
             return connection
         connection.settimeout(left_until(end))
         with contextlib.closing(connection):  # the other has its descriptor by then
-            return self._config.ssl_context.wrap_socket(connection, server_hostname=base.host)
+            return self._config.ssl_context.wrap_socket(connection, server_hostname=base.hostname)
 
 
 def left_until(end: float) -> float:

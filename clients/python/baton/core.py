@@ -16,11 +16,11 @@ from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from .errors import (Invalid, LockLost, MaxHeld, NotHeld, Problem, Quarantined, Superseded, TooMany, Unavailable,
                      WaitTimeout, problem)
-from .http import Answer, Base
+from .wire import Answer
 
 LATE = "no batond has renewed the lock in time"
 KEEP_MS = 10_000  # for the place in the queue between two requests
@@ -29,6 +29,8 @@ SHORTEST_PORTION = 1.0  # seconds; a batond with a shorter max-wait is not waite
 KINDS = {"released": bool, "changed": bool, "locks": list}  # of the proofs of an answer; the others are numbers
 DURATIONS = {"ttl", "wait", "keep", "at_least", "max_held", "held_for"}
 SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "": 1}
+
+URL = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?(/[!-\"$->@-~]*)?")
 
 BOOTTIME = getattr(time, "CLOCK_BOOTTIME", None)
 Duration = float | str
@@ -52,6 +54,8 @@ def seconds(duration: Duration) -> float:
 
 
 def path_of(name: str) -> str:
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"The name of a lock is a text that is not empty, and not {name!r}.")
     return "/locks/" + quote(name, safe="")
 
 
@@ -68,7 +72,7 @@ def json_fields(fields: dict) -> dict:
 
 @dataclass
 class Send:
-    base: Base
+    base: SplitResult
     message: bytes = field(repr=False)  # has the token and the API key
     timeout: float
 
@@ -100,8 +104,8 @@ class Reply:
         return Reply.of_another(answer.status)
 
     @staticmethod
-    def of_trouble(base: Base, error: Exception) -> "Reply":
-        return Reply(0, {"detail": f"{base.url}: {error or type(error).__name__}"})
+    def of_trouble(base: SplitResult, error: Exception) -> "Reply":
+        return Reply(0, {"detail": f"{base.geturl()}: {error or type(error).__name__}"})
 
     @staticmethod
     def of_another(status: int) -> "Reply":
@@ -120,16 +124,16 @@ class Reply:
 Steps = Generator[Send | Sleep, Reply | None, Reply]
 
 
-def base_of(url: str) -> Base:
+def base_of(url: str) -> SplitResult:
     """What stands before each path. A URL with /locks, as for curl, would make another lock of each name."""
     if "@" in str(url):
         raise ValueError("A URL of batond has no user and no password. Give the client the API key as bearer.")
-    shown = json.dumps(str(url), ensure_ascii=False)
-    if not (base := Base.of(str(url).rstrip("/"))):
+    base, shown = str(url).rstrip("/"), json.dumps(str(url), ensure_ascii=False)
+    if not (match := URL.fullmatch(base)) or not 0 < int(match[1] or 1) < 65536:
         raise ValueError(f"{shown} is not a URL of batond. Write http://HOST:PORT or https://HOST:PORT.")
-    if base.path.endswith("/locks"):
-        raise ValueError(f'{shown} ends in /locks, which the client adds. Write "{base.url.removesuffix("/locks")}".')
-    return base
+    if match[2] and base.endswith("/locks"):
+        raise ValueError(f'{shown} ends in /locks, which the client adds. Write "{base.removesuffix("/locks")}".')
+    return urlsplit(base)
 
 
 def of_header(text: str, what: str) -> str:
@@ -164,24 +168,22 @@ class Config:
             raise ValueError("There is no URL of batond. Write http://HOST:PORT or https://HOST:PORT.")
         self.bases = [base_of(url) for url in urls]
         self.bearer = self.bearer and of_header(self.bearer, "API key")
-        if not self.ssl_context and any(base.is_https for base in self.bases):
+        if not self.ssl_context and any(base.scheme == "https" for base in self.bases):
             self.ssl_context = ssl.create_default_context()
 
     def ask(self, method: str, path: str, proof: str, *, token=None, body=None, timeout=None, end=math.inf) -> Steps:
         """Asks one URL after another until a batond can serve; all of them until `end` by the monotonic clock.
         The proof is a field that the answer of a batond has."""
-        headers = {"Accept": "application/json"}
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-        if token:
-            headers["Lock-Token"] = token
-        if self.bearer:
-            headers["Authorization"] = f"Bearer {self.bearer}"
-        encoded = b"" if body is None else json.dumps(body).encode()
+        encoded = json.dumps(body).encode() if body else b""
+        fields = ["Accept: application/json", f"Content-Length: {len(encoded)}"]
+        fields += ["Content-Type: application/json"] if body else []
+        fields += [f"Lock-Token: {token}"] if token else []
+        fields += [f"Authorization: Bearer {self.bearer}"] if self.bearer else []
         for number in range(len(self.bases)):
             asked, sent = self.current, now()
             base, limit = self.bases[asked], max(0.0, min(timeout or self.timeout, end - sent))
-            answer = yield Send(base, base.message(method, path, headers, encoded), limit)
+            head = "\r\n".join([f"{method} {base.path}{path} HTTP/1.1", f"Host: {base.netloc}", *fields, "", ""])
+            answer = yield Send(base, head.encode() + encoded, limit)
             reply = answer.proven(proof)
             reply.sent, reply.is_repeated = sent, number > 0
             if reply.is_done or not isinstance(problem(reply.status, reply.document), Unavailable):
@@ -214,12 +216,10 @@ class Lease:
             raise ValueError("reentrant is for the holds of one owner. Name it: owner.")
         self.fields.setdefault("owner", owner_here())
         self.names = [self.names] if isinstance(self.names, str) else list(self.names)
-        if not self.names or not all(isinstance(name, str) and name for name in self.names):
-            raise TypeError(f"A lock has a name, a text that is not empty, or a list of them: not {self.names!r}.")
-        if len(self.names) == 1:
-            self.path, self.body = path_of(self.names[0]), {}
-        else:
-            self.path, self.body = "/locks", {"names": self.names}
+        paths = [path_of(name) for name in self.names]
+        if not paths:
+            raise TypeError("A lock has a name, or several.")
+        self.path, self.body = (paths[0], {}) if len(paths) == 1 else ("/locks", {"names": self.names})
         self.is_adopted = bool(self.token)
         self.token = self.token and of_header(self.token, "token")
 
@@ -430,7 +430,7 @@ def release(config: Config, lease: Lease) -> Steps:
     is_repeated = False
     while True:
         timeout = min(config.timeout, max(lease.left, 1.0))
-        reply = yield from config.ask("DELETE", lease.path, "released", token=lease.token, body=lease.body or None,
+        reply = yield from config.ask("DELETE", lease.path, "released", token=lease.token, body=lease.body,
                                       timeout=timeout)
         reply.is_repeated, is_repeated = reply.is_repeated or is_repeated, True
         if reply.is_done or now() >= end or \
