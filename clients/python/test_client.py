@@ -1,5 +1,6 @@
 """What only the client for Python has; all else is in clients/cases.yaml. clients/conformance/run.py runs it."""
 import asyncio
+import contextlib
 import os
 import pathlib
 import ssl
@@ -145,6 +146,20 @@ class Waits(unittest.TestCase):
             thread.join()
             self.assertIsInstance(refusals[0], baton.Cancelled)
             self.assertEqual(client.inspect("wait")["queue_length"], 0)
+
+
+    def test_cancel_leaves_a_lock_that_is_granted(self):
+        with client.lock("granted", ttl=30) as lock:
+            lock.cancel()
+            lock.check()
+        self.assertEqual(client.inspect("granted")["state"], "free")
+
+    def test_connections_end_with_the_last_lock(self):
+        with contextlib.ExitStack() as locks:
+            for i in range(20):
+                locks.enter_context(client.lock(f"many-{i}"))
+            self.assertEqual(len(client._pool._idle), 1)
+        self.assertEqual(client._pool._idle, {})
 
 
 class Wrappers(unittest.TestCase):

@@ -22,7 +22,7 @@ class Lock(core.Hold):
         self._client, self._wait, self._on_lost = client, wait, on_lost
         self._over, self._ends = threading.Event(), threading.RLock()
         self._woken, self._renewing = threading.Event(), threading.Lock()  # one renewal at a time
-        self._asked: socket.socket | None = None  # by the wait
+        self._is_granted, self._asked = False, None  # on this connection, by the wait
 
     def acquire(self) -> "Lock":
         self._lease.begin()
@@ -32,8 +32,10 @@ class Lock(core.Hold):
             threading.Thread(target=self._keep, name="baton-renew", daemon=True).start()
             if self._on_lost:
                 threading.Thread(target=self._watch, name="baton-watch", daemon=True).start()
-            if self._is_released:  # by another thread, or a signal
-                raise self._cancelled()
+            with self._ends:
+                if self._is_released:  # by another thread, or a signal
+                    raise self._cancelled()
+                self._is_granted = True
         except BaseException:
             self._finish()
             self._end()  # leaves the queue; a grant whose answer was lost ends, too
@@ -41,8 +43,12 @@ class Lock(core.Hold):
         return self
 
     def cancel(self):
-        """Ends the wait, from another thread: `acquire` raises Cancelled, and leaves the queue."""
-        self._finish()
+        """Ends the wait, from another thread: `acquire` raises Cancelled, and leaves the queue. A lock that is granted
+        stays."""
+        with self._ends:
+            if self._is_granted:
+                return
+            self._finish()
         if asked := self._asked:
             with contextlib.suppress(OSError):  # it has ended already
                 socket.socket.shutdown(asked, socket.SHUT_RDWR)
@@ -52,9 +58,9 @@ class Lock(core.Hold):
         wait it is `cancel`. In another process than that of `acquire` it does nothing."""
         if self._lease.is_elsewhere:
             return
-        if self._lease.process and not self._lease.is_taken:
-            return self.cancel()
         with self._ends:
+            if self._lease.process and not self._is_granted:
+                return self.cancel()
             is_first = not self._is_released
             if is_first:
                 self._loss = None if self.left else self._lost()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 LONGEST = 16 << 20  # bytes of an answer
+MOST_IDLE = 8  # connections to one place
 
 
 class Pieces(io.BytesIO):
@@ -77,6 +78,7 @@ class Pool:
         for place in [] if self._locks else list(self._idle):
             while connection := self.take(place):
                 self._close(connection)
+            self._idle.pop(place, None)
 
     def take(self, place: Hashable) -> Any:
         """A connection to the place, or None. It may have ended."""
@@ -87,8 +89,9 @@ class Pool:
             return None
 
     def put(self, place: Hashable, connection: Any, is_last: bool):
-        if self._locks and not is_last:
-            self._idle.setdefault(place, []).append(connection)
+        idle = self._idle.setdefault(place, [])
+        if self._locks and not is_last and len(idle) < MOST_IDLE:
+            idle.append(connection)
         else:
             self._close(connection)
 
