@@ -1,5 +1,6 @@
 #include "cli/reply.h"
 
+#include "base/duration.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -90,6 +91,35 @@ void reply_write(FILE *to, const char *before, const json_t *value)
     reply_show(value, NULL, shown);
     if (shown[0])
         fprintf(to, "%s%s", before, shown);
+}
+
+/* Appends nothing if the value is absent. */
+static void reply_append(char text[REPLY_SHOWN], const char *before, const json_t *value)
+{
+    char shown[REPLY_SHOWN];
+    size_t length = strlen(text);
+    reply_show(value, NULL, shown);
+    if (shown[0])
+        snprintf(text + length, REPLY_SHOWN - length, "%s%s", before, shown);
+}
+
+bool reply_describe_end(const json_t *end, char text[REPLY_SHOWN])
+{
+    char ago[DURATION_SPOKEN];
+    const json_t *broken = json_object_get(end, "broken");
+    const char *reason = json_string_value(json_object_get(end, "reason"));
+    if (!reason)
+        return false;
+    duration_speak(reply_ms(end, "ago_ms"), ago);
+    snprintf(text, REPLY_SHOWN, "%s %s ago",
+             broken                            ? "was broken"
+             : strcmp(reason, "released") == 0 ? "was released"
+                                               : "expired",
+             ago);
+    reply_append(text, " by ", json_object_get(broken, "principal"));
+    reply_append(text, " from ", json_object_get(broken, "client"));
+    reply_append(text, ": ", json_object_get(broken, "reason"));
+    return true;
 }
 
 int64_t reply_ms(const json_t *object, const char *member)

@@ -39,6 +39,10 @@ void reply_show(const json_t *value, const char *absent, char shown[REPLY_SHOWN]
 /* Writes `before` and such a text or number, or nothing if there is none. */
 void reply_write(FILE *to, const char *before, const json_t *value);
 
+/* Writes how a hold has ended: "was broken 3 s ago by ops from 10.0.0.7: site closed". `end` is the
+ * `last_release` of a lock, or the `ended` of a problem. Returns false if it is neither. */
+bool reply_describe_end(const json_t *end, char text[REPLY_SHOWN]);
+
 /* A time in a reply: from 0 to a year, whatever a server sends. */
 int64_t reply_ms(const json_t *object, const char *member);
 

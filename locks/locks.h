@@ -108,6 +108,15 @@ struct breaker {
     struct slice reason;    /* LOCK_REASON_LENGTH at most */
 };
 
+/* How a hold has ended. */
+struct hold_end {
+    int64_t fence;       /* 0: nothing is known */
+    struct slice reason; /* "released", "expired" or "forced" */
+    int64_t ago_ms;
+    struct slice owner;     /* empty: not known */
+    struct breaker breaker; /* if it was broken */
+};
+
 /* The state of a name, for anybody. */
 struct lock_view {
     int64_t version;
@@ -121,13 +130,7 @@ struct lock_view {
     int reentry; /* and it waits to re-enter, if this is 1, or not to, if -1, as asked before */
     int64_t opens_ms; /* LOCKS_QUARANTINED: until it may be granted, as far as Redis knows, */
     enum quarantine_reason opens_reason; /* and why not before */
-    struct {
-        int64_t fence; /* 0: no earlier hold is known */
-        struct slice reason;
-        int64_t ago_ms;
-        struct slice owner;     /* empty: not known */
-        struct breaker breaker; /* if it was broken */
-    } last_release;
+    struct hold_end last_release;
     struct holder holders[LOCK_HOLDERS_SHOWN]; /* the one that ends soonest first */
     size_t holder_count;                       /* of those shown */
     /* In the order of their turns; waiters that are passed over now come last. Set if a lock is
@@ -151,17 +154,18 @@ struct release {
 
 enum locks_result {
     LOCKS_DONE,
-    LOCKS_REPEATED,         /* acquire: the token had the hold already */
-    LOCKS_LOCKED,           /* acquire: other holds prevent it; `view` tells which */
-    LOCKS_TOKEN_RELEASED,   /* acquire: this token's hold was released already */
-    LOCKS_TOKEN_IN_USE,     /* acquire: the token was used for another request; the first holder and
-                             * the limit of `view` tell for what */
-    LOCKS_NOT_HELD,         /* renew, release: the token has no live hold */
-    LOCKS_MAX_HELD,         /* renew: the hold cannot get longer; `hold` is as it was */
-    LOCKS_TIMEOUT,          /* waiting: the wait has ended; `view` tells the holders */
-    LOCKS_CANCELLED,        /* waiting: a release with its token has ended it */
-    LOCKS_SUPERSEDED,       /* waiting: a later request with the same token has taken its place */
-    LOCKS_DRAINING,         /* waiting: this server stops; the queue keeps the place */
+    LOCKS_REPEATED,       /* acquire: the token had the hold already */
+    LOCKS_LOCKED,         /* acquire: other holds prevent it; `view` tells which */
+    LOCKS_TOKEN_RELEASED, /* acquire: this token's hold was released already */
+    LOCKS_TOKEN_IN_USE,   /* acquire: the token was used for another request; the first holder and
+                           * the limit of `view` tell for what */
+    LOCKS_NOT_HELD,       /* renew, release: the token has no live hold; if the last end of the name
+                           * was that of its hold, `view.last_release` tells it */
+    LOCKS_MAX_HELD,       /* renew: the hold cannot get longer; `hold` is as it was */
+    LOCKS_TIMEOUT,        /* waiting: the wait has ended; `view` tells the holders */
+    LOCKS_CANCELLED,      /* waiting: a release with its token has ended it */
+    LOCKS_SUPERSEDED,     /* waiting: a later request with the same token has taken its place */
+    LOCKS_DRAINING,       /* waiting: this server stops; the queue keeps the place */
     LOCKS_TOO_MANY_WAITERS, /* waiting: the queue is full; `view.queue_length` tells */
     LOCKS_UPGRADE_CONFLICT, /* acquire: another owner waits already to upgrade its hold */
     LOCKS_UNCONFIRMED,      /* acquire, renew, ready: too few replicas have it; `error` says more */
@@ -428,8 +432,9 @@ struct renewer_events {
     void *context;
     void (*renewed)(void *context, const struct hold *hold); /* may be NULL */
     /* The hold is gone, or may have ended while Redis could not be asked. The renewer is freed when
-     * this has returned. `why` is a constant text. */
-    void (*lost)(void *context, const char *why);
+     * this has returned. `why` is a constant text. `end` is NULL if Redis has not told that the
+     * hold is gone; its fence is 0 if Redis does not know how it has ended. */
+    void (*lost)(void *context, const char *why, const struct hold_end *end);
 };
 
 /* `ttl_ms` is what remains of the hold now, by the reply that told of it. Each renewal gives the
@@ -473,7 +478,9 @@ struct several_reply {
         struct hold hold;
         struct release release;
     } each[LOCKS_SEVERAL_MOST];
-    size_t refused; /* acquire: index of the name that was refused or lost, which `view` is of */
+    size_t
+        refused; /* index of the name that `view` is of: acquire: which was refused or lost; renew
+                  * and release: a NOT_HELD one of which the end is known, if there is any */
     struct lock_view view; /* as of locks_reply */
 };
 

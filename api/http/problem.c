@@ -20,7 +20,7 @@ static const struct kind {
 #undef PROBLEM_KIND
 };
 
-enum { DETAIL_LENGTH = 768, TYPE_LENGTH = 64 };
+enum { DETAIL_LENGTH = 1024, TYPE_LENGTH = 64 };
 
 static void problem_set(json_t *document, const char *key, json_t *value)
 {

@@ -240,19 +240,19 @@ static json_t *represent_breaker(const struct breaker *breaker)
     return object;
 }
 
-json_t *represent_last_release(const struct lock_view *view)
+json_t *represent_end(const struct hold_end *end)
 {
-    if (view->last_release.fence == 0)
+    if (end->fence == 0)
         return json_null();
-    struct slice realm, owner = represent_name_of(view->last_release.owner, &realm);
+    struct slice realm, owner = represent_name_of(end->owner, &realm);
     json_t *object = required(json_object());
-    represent_set(object, "fence", json_integer(view->last_release.fence));
+    represent_set(object, "fence", json_integer(end->fence));
     set_known(object, "owner", owner);
     set_known(object, "principal", realm);
-    represent_set(object, "reason", represent_text(view->last_release.reason));
-    represent_set(object, "ago_ms", json_integer(view->last_release.ago_ms));
-    if (slice_equals(view->last_release.reason, "forced"))
-        represent_set(object, "broken", represent_breaker(&view->last_release.breaker));
+    represent_set(object, "reason", represent_text(end->reason));
+    represent_set(object, "ago_ms", json_integer(end->ago_ms));
+    if (slice_equals(end->reason, "forced"))
+        represent_set(object, "broken", represent_breaker(&end->breaker));
     return object;
 }
 
@@ -266,7 +266,7 @@ json_t *represent_view(struct slice name, const struct lock_view *view)
     represent_set(object, "holders", represent_holders(view));
     represent_set(object, "queue_length", json_integer(view->queue_length));
     represent_set(object, "waiters", represent_waiters(view));
-    represent_set(object, "last_release", represent_last_release(view));
+    represent_set(object, "last_release", represent_end(&view->last_release));
     set_number(object, "limit", view->limit);
     if (view->limit > 0)
         set_number(object, "taken", view->hold_count + view->extra_permits);

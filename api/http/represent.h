@@ -36,8 +36,8 @@ void reply_view_line(struct exchange *exchange, const struct lock_view *view);
 /* The holders alone, for the client that is refused. */
 json_t *represent_holders(const struct lock_view *view);
 
-/* How the last hold ended; null if that is not known. */
-json_t *represent_last_release(const struct lock_view *view);
+/* How a hold has ended; null if that is not known. */
+json_t *represent_end(const struct hold_end *end);
 
 /* A time in microseconds since 1970, in the format of RFC 3339. */
 json_t *represent_moment(int64_t us);

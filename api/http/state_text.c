@@ -1,5 +1,7 @@
 #include "api/http/state_text.h"
 
+#include "base/duration.h"
+
 #include <stdio.h>
 
 enum { MS_PER_SECOND = 1000, OWNER_TEXT = 240, COUNT_TEXT = 56, REST_TEXT = 2 * COUNT_TEXT };
@@ -97,6 +99,31 @@ void state_text_hold(const struct hold *hold, char text[STATE_TEXT])
     describe_owner(hold->owner, hold->mode, owner);
     snprintf(text, STATE_TEXT, "held by %s, %lld s left%s", owner, whole_seconds(hold->ttl_ms),
              hold->is_final ? ", not renewable" : "");
+}
+
+/* Adds `before`, a text that may be absent, and `after`. */
+static void state_add(char text[STATE_TEXT], const char *before, struct slice added,
+                      const char *after)
+{
+    size_t length = strlen(text);
+    if (added.length > 0)
+        snprintf(text + length, STATE_TEXT - length, "%s%.*s%s", before, (int)added.length,
+                 added.bytes, after);
+}
+
+void state_text_end(const struct hold_end *end, char text[STATE_TEXT])
+{
+    char ago[DURATION_SPOKEN];
+    bool is_broken = slice_equals(end->reason, "forced");
+    duration_speak(end->ago_ms, ago);
+    snprintf(text, STATE_TEXT, "%s %s ago",
+             is_broken                               ? "was broken"
+             : slice_equals(end->reason, "released") ? "was released"
+                                                     : "expired",
+             ago);
+    state_add(text, " by ", end->breaker.principal, "");
+    state_add(text, " from ", end->breaker.client, "");
+    state_add(text, " (\"", end->breaker.reason, "\")");
 }
 
 void state_text_taken(int64_t free_in_ms, char text[STATE_TEXT])

@@ -19,6 +19,9 @@ void state_text_holders(const struct lock_view *view, int64_t count, char text[S
 /* A release. */
 void state_text_release(const struct release *release, char text[STATE_TEXT]);
 
+/* How a hold has ended: "was broken 3 s ago by ops from 10.0.0.7 (\"site closed\")". */
+void state_text_end(const struct hold_end *end, char text[STATE_TEXT]);
+
 /* How much longer a name stays taken that was released: ", taken for 12 s more"; "" for 0. */
 void state_text_taken(int64_t free_in_ms, char text[STATE_TEXT]);
 

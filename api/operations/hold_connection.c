@@ -6,13 +6,16 @@
 #include "api/http/exchange.h"
 #include "api/http/problem.h"
 #include "api/http/represent.h"
+#include "api/http/state_text.h"
 #include "api/http/text_line.h"
 #include "api/operations/acquisition.h"
 #include "api/operations/events.h"
+#include "api/operations/not_held.h"
 #include "api/stats/lock_event.h"
 #include "base/memory.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 struct connection_hold {
     LIST_ENTRY(connection_hold) entry; /* in the API's list while there is a renewer */
@@ -48,11 +51,22 @@ static void hold_connection_end(struct connection_hold *held)
     free(held);
 }
 
-static void lost(void *context, const char *why)
+/* Of a hold that no renewal made longer, `why` says more than that it expired. */
+static void lost(void *context, const char *why, const struct hold_end *end)
 {
     struct connection_hold *held = context;
     struct exchange *exchange = held->exchange;
-    json_t *line = json_pack("{s:s, s:s}", "event", "lost", "detail", why);
+    bool is_known = end && end->fence > 0;
+    char ended[STATE_TEXT], detail[STATE_TEXT + 16];
+    snprintf(detail, sizeof detail, "%s", why);
+    if (is_known && !(held->is_final && slice_equals(end->reason, "expired"))) {
+        state_text_end(end, ended);
+        snprintf(detail, sizeof detail, "the hold %s", ended);
+    }
+    json_t *line =
+        json_pack("{s:s, s:o}", "event", "lost", "detail", represent_text(slice_of(detail)));
+    if (is_known)
+        json_object_set_new(line, "ended", represent_end(end));
     hold_connection_write(exchange, dump_line(line));
     hold_connection_end(held);
     exchange_finish(exchange);
@@ -72,7 +86,8 @@ static bool hold_connection_lasts(struct connection_hold *held)
     if (credentials_last(held->exchange))
         return true;
     renewer_stop(held->renewer);
-    lost(held, "The API key may not hold this lock any more. The hold ends when its TTL is over.");
+    lost(held, "The API key may not hold this lock any more. The hold ends when its TTL is over.",
+         NULL);
     return false;
 }
 
@@ -192,8 +207,9 @@ static void prolonged(void *context, const struct locks_reply *reply)
         if (reply->result == LOCKS_UNCONFIRMED)
             problem_unconfirmed_renewal(exchange, reply->error);
         else if (reply->result == LOCKS_NOT_HELD)
-            problem_simply(exchange, PROBLEM_NOT_HELD,
-                           "The hold of this token has just ended. Acquire the lock again.");
+            not_held(exchange, &reply->view.last_release,
+                     "The hold that this token had has just ended. Acquire the lock again.",
+                     ", while this request asked for it. Acquire the lock again.");
         else
             acquisition_refuse(exchange, reply->result, NULL, reply->error, slice_of(NULL));
         exchange_resume(exchange);

@@ -8,6 +8,7 @@
 #include "api/http/state_text.h"
 #include "api/http/text_line.h"
 #include "api/operations/breaker.h"
+#include "api/operations/not_held.h"
 #include "api/operations/operations.h"
 #include "api/stats/lock_event.h"
 
@@ -32,10 +33,10 @@ static void release_on_done(void *context, const struct locks_reply *reply)
     if (reply->result == LOCKS_DONE) {
         release_answer(exchange, &reply->release);
     } else if (reply->result == LOCKS_NOT_HELD) {
-        problem_simply(
-            exchange, PROBLEM_NOT_HELD,
-            "This token has no live hold, so nothing was released. If it had one, the hold "
-            "has expired or was broken: check what you did without the lock.");
+        not_held(exchange, &reply->view.last_release,
+                 "This token has no live hold, so nothing was released. If it had one, the hold "
+                 "has expired or was broken: check what you did without the lock.",
+                 ", so nothing was released. Check what you did without the lock.");
     } else {
         problem_unanswered(exchange, reply->result, reply->error);
     }
@@ -92,7 +93,7 @@ static void on_seen_instead(void *context, const struct locks_reply *reply)
                     (long long)exchange->parameters.numbers[FIELD_FENCE], state);
     json_object_set_new(document, "holders", represent_holders(view));
     json_object_set_new(document, "queue_length", json_integer(view->queue_length));
-    json_object_set_new(document, "last_release", represent_last_release(view));
+    json_object_set_new(document, "last_release", represent_end(&view->last_release));
     problem_answer(exchange, PROBLEM_HOLD_ENDED, document);
     exchange_resume(exchange);
 }

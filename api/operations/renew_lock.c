@@ -7,6 +7,7 @@
 #include "api/http/state_text.h"
 #include "api/http/text_line.h"
 #include "api/operations/acquisition.h"
+#include "api/operations/not_held.h"
 #include "api/operations/operations.h"
 #include "api/stats/lock_event.h"
 
@@ -43,10 +44,11 @@ static void renew_on_done(void *context, const struct locks_reply *reply)
     if (reply->result == LOCKS_DONE) {
         renew_answer(exchange, &reply->hold);
     } else if (reply->result == LOCKS_NOT_HELD) {
-        problem_simply(
-            exchange, PROBLEM_NOT_HELD,
-            "This token has no live hold, so nothing was renewed. Stop the work that the "
-            "lock protects, and acquire the lock again.");
+        not_held(exchange, &reply->view.last_release,
+                 "This token has no live hold, so nothing was renewed. Stop the work that the lock "
+                 "protects, and acquire the lock again.",
+                 ", so nothing was renewed. Stop the work that the lock protects, and acquire it "
+                 "again.");
     } else if (reply->result == LOCKS_MAX_HELD) {
         renew_refuse_final(exchange, &reply->hold);
     } else if (reply->result == LOCKS_UNCONFIRMED) {

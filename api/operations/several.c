@@ -1,6 +1,7 @@
 #include "api/operations/several.h"
 
 #include "api/http/represent.h"
+#include "api/http/state_text.h"
 #include "api/operations/acquisition.h"
 
 bool several_is_complete(struct exchange *exchange, bool needs_token)
@@ -37,10 +38,28 @@ json_t *several_holds(const struct exchange *exchange, const struct several_repl
     return document;
 }
 
+/* Begins the document. */
+static json_t *several_problem(struct exchange *exchange, enum problem problem,
+                               const struct several_reply *reply, const char *detail)
+{
+    const struct hold_end *end = &reply->view.last_release;
+    struct slice name = reply->each[reply->refused].name;
+    char text[STATE_TEXT];
+    if (problem != PROBLEM_NOT_HELD || end->fence == 0)
+        return problem_new(exchange, problem, "%s", detail);
+    state_text_end(end, text);
+    json_t *ended = represent_end(end);
+    json_t *document = problem_new(exchange, problem, "The hold of %.*s %s. %s", (int)name.length,
+                                   name.bytes, text, detail);
+    json_object_set_new(ended, "name", represent_text(name));
+    json_object_set_new(document, "ended", ended);
+    return document;
+}
+
 void several_refuse(struct exchange *exchange, enum problem problem,
                     const struct several_reply *reply, const char *detail)
 {
-    json_t *document = problem_new(exchange, problem, "%s", detail);
+    json_t *document = several_problem(exchange, problem, reply, detail);
     json_t *names = json_array();
     for (size_t i = 0; i < reply->count; i++)
         if (reply->each[i].result == reply->result)

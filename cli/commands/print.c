@@ -118,19 +118,11 @@ static void print_add(struct context *context, const json_t *lock, const char *s
 /* Who broke the hold that ended last, and why. */
 static void print_add_break(struct context *context, const json_t *release)
 {
-    char ago[DURATION_SPOKEN], line[4 * REPLY_SHOWN] = "";
-    const json_t *broken = json_object_get(release, "broken");
-    if (!broken)
+    char end[REPLY_SHOWN], owner[REPLY_SHOWN], line[3 * REPLY_SHOWN];
+    if (!json_object_get(release, "broken") || !reply_describe_end(release, end))
         return;
-    FILE *to = memory_checked(fmemopen(line, sizeof line, "w"));
-    duration_speak(reply_ms(release, "ago_ms"), ago);
-    fputs("  the hold", to);
-    reply_write(to, " of ", json_object_get(release, "owner"));
-    fprintf(to, " was broken %s ago", ago);
-    reply_write(to, " by ", json_object_get(broken, "principal"));
-    reply_write(to, " from ", json_object_get(broken, "client"));
-    reply_write(to, ": ", json_object_get(broken, "reason"));
-    fclose(to);
+    reply_show(json_object_get(release, "owner"), "", owner);
+    snprintf(line, sizeof line, "  the hold%s%s %s", owner[0] ? " of " : "", owner, end);
     table_add(&context->table, json_string(line));
 }
 

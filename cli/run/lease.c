@@ -70,8 +70,14 @@ static void lease_note_trouble(struct lease *lease, const struct reply *reply)
 {
     const char *title = json_string_value(json_object_get(reply->json, "title"));
     const char *text = reply->status == 0 ? reply->trouble : title ? title : "";
+    const json_t *ended = json_object_get(reply->json, "ended");
+    char end[REPLY_SHOWN], name[REPLY_SHOWN];
+    reply_show(json_object_get(ended, "name"), "it", name);
     pthread_mutex_lock(&lease->lock);
-    utf8_show_all((struct slice){text, strcspn(text, "\n")}, lease->trouble, LEASE_TROUBLE);
+    if (reply_describe_end(ended, end))
+        snprintf(lease->trouble, LEASE_TROUBLE, "%.300s %.700s", name, end);
+    else
+        utf8_show_all((struct slice){text, strcspn(text, "\n")}, lease->trouble, LEASE_TROUBLE);
     pthread_mutex_unlock(&lease->lock);
 }
 

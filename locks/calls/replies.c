@@ -275,6 +275,13 @@ static bool reply_take_last_end(struct slice *rest, struct lock_view *ret)
     return true;
 }
 
+bool reply_read_not_held(const struct value *value, struct lock_view *ret)
+{
+    struct slice end;
+    bool has_end = value_text(value_at(value, 1), &end);
+    return reply_says(value, "not_held") && (!has_end || reply_take_last_end(&end, ret));
+}
+
 bool reply_read_use(const struct value *value, struct lock_view *ret)
 {
     struct holder *holder = &ret->holders[0];

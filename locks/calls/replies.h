@@ -29,6 +29,8 @@ bool reply_read_release(const struct value *value, struct release *ret);
 bool reply_read_next(const struct value *value, struct slice *ret_attempt, struct hold *ret);
 bool reply_read_expiry(const struct value *value, struct expiry *ret, struct slice *ret_key);
 bool reply_read_opening(const struct value *value, struct lock_view *ret);
+/* That a token has no hold, and how its hold has ended, if that is known. */
+bool reply_read_not_held(const struct value *value, struct lock_view *ret);
 bool reply_read_use(const struct value *value, struct lock_view *ret);
 bool reply_read_view(const struct value *value, struct lock_view *ret);
 

@@ -14,7 +14,7 @@ static bool release_read(const struct value *value, struct locks_reply *ret)
         return value_integer(value_at(value, 1), &ret->release.version);
     }
     ret->result = LOCKS_NOT_HELD;
-    return reply_says(value, "not_held");
+    return reply_read_not_held(value, &ret->view);
 }
 
 struct releasing {

@@ -14,7 +14,7 @@ static bool renew_read(const struct value *value, struct locks_reply *ret)
         return reply_read_hold(value, &ret->hold);
     }
     ret->result = LOCKS_NOT_HELD;
-    return reply_says(value, "not_held");
+    return reply_read_not_held(value, &ret->view);
 }
 
 struct renewing {

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/table.h"
 #include "locks/calls/request.h"
+#include "locks/calls/view_copy.h"
 #include "locks/quorum/fence_agreement.h"
 #include "locks/quorum/member_views.h"
 #include "locks/quorum/state.h"

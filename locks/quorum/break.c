@@ -1,7 +1,7 @@
 /* A member that is away keeps its hold, which is no majority, until it ends. If the member were
  * told of the break later, it might end what was granted since. */
 #include "locks/calls/breaking.h"
-#include "locks/quorum/member_views.h"
+#include "locks/calls/view_copy.h"
 #include "locks/quorum/state.h"
 #include "locks/quorum/version_agreement.h"
 #include "locks/quorum/write.h"

@@ -6,9 +6,6 @@
 #include "locks/locks.h"
 #include "locks/quorum/tally.h"
 
-/* A copy with all its texts; the caller frees it with free(3). */
-struct lock_view *view_copy(const struct lock_view *view);
-
 /* One view per member; NULL if the member has not answered. */
 struct member_views {
     unsigned members;

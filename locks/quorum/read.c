@@ -1,6 +1,7 @@
 #include "locks/quorum/read.h"
 
 #include "base/memory.h"
+#include "locks/calls/view_copy.h"
 #include "locks/quarantine/guard.h"
 #include "locks/quorum/member_views.h"
 #include "locks/quorum/state.h"

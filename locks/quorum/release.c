@@ -46,6 +46,7 @@ static void hear_released(struct broadcast *broadcast, unsigned member,
         release->version = 0; /* see tell_released */
     } else {
         vote->kind = VOTE_LOCKED; /* it has no such hold */
+        quorum_write_hear_end(write, result->reply);
     }
 }
 
@@ -84,7 +85,7 @@ static bool decide_released(struct broadcast *broadcast, bool is_last)
         quorum_write_tell(
             write, &(struct locks_reply){.result = LOCKS_DONE, .release = {.cancelled = true}});
     else if (verdict == VERDICT_LOST)
-        quorum_write_tell(write, &(struct locks_reply){.result = LOCKS_NOT_HELD});
+        quorum_write_tell_not_held(write);
     else
         quorum_write_fail(write);
     return true;

@@ -16,7 +16,7 @@ static void hear_renewed(struct broadcast *broadcast, unsigned member,
         vote->kind = broadcast_silence(result);
     } else if (!(was_final || reply_says(result->reply, "renewed")) ||
                !reply_read_hold(result->reply, &hold)) {
-        vote->kind = reply_says(result->reply, "not_held") ? VOTE_LOCKED : VOTE_DOUBT;
+        vote->kind = quorum_write_hear_end(write, result->reply) ? VOTE_LOCKED : VOTE_DOUBT;
     } else {
         *vote = (struct vote){.kind = VOTE_HOLDING,
                               .fence = hold.fence,
@@ -95,7 +95,7 @@ static bool decide_renewed(struct broadcast *broadcast, bool is_last)
     if (verdict == VERDICT_OPEN || (verdict == VERDICT_WON && !agrees && !is_last))
         return false;
     if (verdict == VERDICT_LOST) {
-        quorum_write_tell(write, &(struct locks_reply){.result = LOCKS_NOT_HELD});
+        quorum_write_tell_not_held(write);
     } else if (verdict == VERDICT_UNANSWERED) {
         quorum_write_fail(write);
     } else if (agrees) {

@@ -2,6 +2,8 @@
 
 #include "base/memory.h"
 #include "locks/calls/redelivery.h"
+#include "locks/calls/replies.h"
+#include "locks/calls/view_copy.h"
 #include "locks/quorum/state.h"
 #include "locks/scripts/scripts.h"
 
@@ -50,6 +52,29 @@ void quorum_write_fail(struct quorum_write *write)
 {
     quorum_write_tell(write,
                       &(struct locks_reply){.result = LOCKS_UNAVAILABLE, .error = QUORUM_TOO_FEW});
+}
+
+/* A member that was away for a while has the hold expired where others have it broken. */
+bool quorum_write_hear_end(struct quorum_write *write, const struct value *reply)
+{
+    struct lock_view view = {0};
+    if (!reply_read_not_held(reply, &view))
+        return false;
+    const struct hold_end *end = &view.last_release;
+    if (end->fence > 0 && !write->broadcast.is_decided &&
+        (!write->ended || slice_equals(end->reason, "forced"))) {
+        free(write->ended);
+        write->ended = view_copy(&view);
+    }
+    return true;
+}
+
+void quorum_write_tell_not_held(struct quorum_write *write)
+{
+    struct locks_reply reply = {.result = LOCKS_NOT_HELD};
+    if (write->ended)
+        reply.view = *write->ended;
+    quorum_write_tell(write, &reply);
 }
 
 void quorum_write_keep_owner(struct quorum_write *write, struct slice *owner)

@@ -39,7 +39,8 @@ struct quorum_write {
     bool was_waiting;        /* releasing: in this process */
     struct attempt attempt;  /* of a connection that has ended; "": the hold's owner asks */
     int64_t broken;          /* breaking: the greatest count of any member */
-    struct lock_view *ended; /* breaking: as the first of them has told; NULL: none has */
+    struct lock_view *ended; /* breaking: as the first of them has told; of a token that has no
+                              * hold: how its hold has ended, by a member; NULL: none has told */
     int64_t version;         /* breaking: the greatest version of all members */
     char owner[OWNER_LENGTH];
     size_t token_length;
@@ -63,6 +64,13 @@ void quorum_write_tell(struct quorum_write *write, const struct locks_reply *rep
 
 /* Tells that the outcome is unknown. */
 void quorum_write_fail(struct quorum_write *write);
+
+/* Reads the reply of a member where the token has no hold. Returns false if it says something else.
+ */
+bool quorum_write_hear_end(struct quorum_write *write, const struct value *reply);
+
+/* Tells LOCKS_NOT_HELD. */
+void quorum_write_tell_not_held(struct quorum_write *write);
 
 /* Copies the owner, so that it outlives the reply that it stands in. */
 void quorum_write_keep_owner(struct quorum_write *write, struct slice *owner);

@@ -8,12 +8,12 @@ local AGAIN_MS = 1000 -- of a name that is on its way to another node of a Clust
 
 -- The common case: the hold of a plain name has ended. Returns whether that was noted.
 local function expire_at_once(record)
-    local version, expires, fence, since, _, _, _, owner, mode, _, _, behind = read_held(record, HELD)
+    local version, expires, fence, since, _, _, token, owner, mode, _, _, behind = read_held(record, HELD)
     if not version then
         return false
     end
-    holds.retire_plain(record, behind, number_of_end(version, expires), fence, since, expires, 'expired', '',
-                       owner)
+    holds.retire_plain(record, behind, number_of_end(version, expires), fence, since, expires, 'expired',
+                       UNRELEASED .. token, owner)
     expired = expired or {}
     expired[#expired + 1] = holds.expiry(fence, expires, since, owner, mode)
     return true

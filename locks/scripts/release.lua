@@ -6,9 +6,9 @@
 --       it has nothing here, so that what was sent before and comes late is not granted; else '',
 --       5 the attempt of a connection that has ended: nothing is done unless it has the hold, for its
 --         client may have come again by another one
--- Returns packed 'released', fence, held_ms, holds, version, owner; {'cancelled', version} or {'not_held'}.
---         For a repeated release, as long as it is remembered, packed 'repeated', fence, held_ms, holds,
---         version, '', or 'cancelled' again. Three more may follow on 'released': the attempt of a
+-- Returns packed 'released', fence, held_ms, holds, version, owner; {'cancelled', version}; or {'not_held'} and
+--         more (see view.not_held). For a repeated release, as long as it is remembered, packed 'repeated',
+--         fence, held_ms, holds, version, '', or 'cancelled' again. Three more may follow on 'released': the attempt of a
 --         request parked at that server which has got an exclusive hold, with `version` as its fence,
 --         the owner, the TTL in ms, and more (see told_of). Or one number: for how many ms the name stays
 --         taken.
@@ -84,7 +84,7 @@ local function repeat_release(state, token, is_member)
     end
     close(state)
     if not last or last[ENDED_FENCE] == NOTHING then
-        return answer({'not_held'})
+        return answer(view.not_held(state, token))
     elseif last[ENDED_FENCE] == 0 then
         return answer({'cancelled', state[VERSION]})
     end

@@ -6,7 +6,8 @@
 --       5 AT_LEAST and 6 MAX_HELD in ms (0: none), of a hold that was asked for without them, or with a longer
 --       MAX_HELD: they count from now on
 -- Returns packed 'renewed', fence, ttl_ms, holds, version, limit, owner, mode, and more (see told_of); the
---         same with 'final' if the hold ends with its MAX_HELD, as it did before; or {'not_held'}.
+--         same with 'final' if the hold ends with its MAX_HELD, as it did before; or {'not_held'} and
+--         more (see view.not_held).
 
 -- The common case: the hold of a plain name. Returns the reply, or nil.
 local function renew_at_once(record, argv)
@@ -35,7 +36,7 @@ local function renew(argv)
     end
     local hold = holds.find(state, argv[2])
     if not hold or hold[ATTEMPT] == '' and now < opens then
-        return finish(state, {'not_held'})
+        return finish(state, view.not_held(state, argv[2]))
     end
     hold[TTL] = tonumber(argv[3]) or hold[TTL]
     if argv[4] ~= 'server' then

@@ -125,8 +125,9 @@ static void several_on_renewed(void *context, const struct hold *hold)
     several_note_hold(context, hold);
 }
 
-static void several_on_lost(void *context, const char *why)
+static void several_on_lost(void *context, const char *why, const struct hold_end *end)
 {
+    (void)end;
     struct several_entry *entry = context;
     entry->renewer = NULL;
     several_fail(entry->several, several_index(entry), why);

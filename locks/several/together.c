@@ -1,6 +1,7 @@
 /* Renews or releases several names. Sends one script for each name, all at once. */
 #include "base/memory.h"
 #include "locks/calls/state.h"
+#include "locks/calls/view_copy.h"
 #include "locks/types/names.h"
 
 #include <assert.h>
@@ -19,6 +20,7 @@ struct together {
     struct names *names;
     size_t asking;
     char error[STORE_ERROR_TEXT];
+    struct lock_view *ended; /* of the name that `reply.refused` says; NULL: no end is known */
     struct several_reply reply;
     struct together_entry entries[];
 };
@@ -51,8 +53,19 @@ static void together_conclude(struct together *together)
         if (together_weight(reply->each[i].result) > together_weight(reply->result))
             reply->result = reply->each[i].result;
     together->done(together->context, reply);
+    free(together->ended);
     free(together->names);
     free(together);
+}
+
+/* The end of one hold, of which the client hears. */
+static void together_keep_end(struct together *together, size_t i, const struct lock_view *view)
+{
+    if (together->ended || view->last_release.fence == 0)
+        return;
+    together->ended = view_copy(view);
+    together->reply.refused = i;
+    together->reply.view = *together->ended;
 }
 
 /* Copies the text, since it must outlive the reply. A reply has at most one of the two owners. */
@@ -74,6 +87,8 @@ static void together_answered(void *context, const struct locks_reply *reply)
     together->reply.each[i].hold = reply->hold;
     together_keep_owner(entry, &together->reply.each[i].hold.owner);
     together_keep_owner(entry, &together->reply.each[i].release.owner);
+    if (reply->result == LOCKS_NOT_HELD)
+        together_keep_end(together, i, &reply->view);
     if (together_weight(reply->result) > 2)
         snprintf(together->error, sizeof together->error, "%s", reply->error);
     if (--together->asking == 0)

@@ -100,12 +100,12 @@ void renewer_stop(struct renewer *renewer)
 
 /* If nobody else may have ended it, a hold that no renewal made longer has lasted until its end.
  * The clock of Redis says when that is, which may be before `ends`. */
-static void renewer_lose(struct renewer *renewer, const char *why)
+static void renewer_lose(struct renewer *renewer, const char *why, const struct hold_end *end)
 {
     bool is_over = renewer->is_final && !renewer->doubted;
     renewer_stop(renewer);
     renewer->events.lost(renewer->events.context,
-                         is_over ? "the hold has ended: it has reached its max_held" : why);
+                         is_over ? "the hold has ended: it has reached its max_held" : why, end);
 }
 
 static void renewer_on_timer(uv_timer_t *timer);
@@ -161,7 +161,8 @@ static void renewer_answered(void *context, const struct locks_reply *reply)
         renewed(renewer, reply);
     else if (reply->result == LOCKS_NOT_HELD)
         renewer_lose(renewer,
-                     "the hold has ended: it expired, was released, or was broken by force");
+                     "the hold has ended: it expired, was released, or was broken by force",
+                     &reply->view.last_release);
     else {
         renewer->ask_at = uv_now(renewer->locks->loop) + renewer_pause_again(renewer);
         renewer_sleep(renewer);
@@ -205,7 +206,7 @@ static void renewer_on_timer(uv_timer_t *timer)
     struct renewer *renewer = timer->data;
     uint64_t now = uv_now(renewer->locks->loop);
     if (now >= renewer->ends)
-        renewer_lose(renewer, "this batond could not ask Redis in time to renew the hold");
+        renewer_lose(renewer, "this batond could not ask Redis in time to renew the hold", NULL);
     else if (!renewer->asking && now >= renewer->ask_at)
         renewer_ask(renewer);
     else if (renewer_is_silent(renewer, now))

@@ -117,9 +117,10 @@ TEST(broken_lock_ends_the_whole_tree)
 {
     struct story *story = *state;
     start_tree(story, "broken", "");
-    answers(client_of(state), "DELETE /locks/broken?force=true", NULL, 200, NULL);
-    terminal_says(&story->terminal, terminal_await(&story->terminal), 76, "the lock is lost",
-                  __FILE__, __LINE__);
+    answers(client_of(state), "DELETE /locks/broken?force=true&reason=moved", NULL, 200, NULL);
+    terminal_says(&story->terminal, terminal_await(&story->terminal), 76,
+                  "broken: the lock is lost: it was broken ", __FILE__, __LINE__);
+    assert_non_null(strstr(story->terminal.output, " ago from 127.0.0.1: moved\n"));
     assert_true(tree_is_gone(story));
 }
 

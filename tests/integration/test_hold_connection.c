@@ -87,8 +87,11 @@ TEST(lost_hold_is_reported)
     struct service *service = service_of(state);
     struct parked *stream = hold(service->batond.port, "broken?hold=connection&ttl=1h");
     is_granted(stream, 201);
-    answers(service->client, "DELETE /locks/broken?force=true", NULL, 200, NULL);
-    assert_true(parked_hears(stream, "{\"event\":\"lost\",\"detail\":\"", CLOCK_HANG_MS));
+    answers(service->client, "DELETE /locks/broken?force=true&reason=moved", NULL, 200, NULL);
+    assert_true(parked_hears(stream, "{\"event\":\"lost\",\"detail\":\"the hold was broken ",
+                             CLOCK_HANG_MS));
+    assert_true(parked_hears(stream, "\"broken\":{\"client\":\"127.0.0.1\",\"reason\":\"moved\"}",
+                             CLOCK_HANG_MS));
     assert_true(parked_ends(stream, CLOCK_HANG_MS));
     assert_non_null(strstr(stream->text, "\r\n0\r\n\r\n"));
     parked_close(stream);

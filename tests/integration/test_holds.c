@@ -169,6 +169,54 @@ TEST(last_release_says_how_the_hold_ended)
     assert_null(member(client, "last_release.broken.principal"));
 }
 
+static void is_told(struct http_client *client, const char *token, const char *request,
+                    const char *reason, int64_t fence)
+{
+    answers_token(client, token, request, NULL, 409, "not_held");
+    assert_string_equal(member_text(client, "ended.reason"), reason);
+    assert_int_equal(member_integer(client, "ended.fence"), fence);
+    assert_in_range(member_integer(client, "ended.ago_ms"), 0, CLOCK_HANG_MS);
+}
+
+TEST(owner_of_a_broken_hold_is_told_who_broke_it)
+{
+    static const char SAID[] = "s ago from 127.0.0.1 (\"site closed\"), so nothing was ";
+    struct http_client *client = service_client(state);
+    char token[TOKEN_TEXT];
+    acquire_lock(client, "told?owner=ann", token);
+    int64_t fence = http_integer(client, "fence");
+    answers(client, "DELETE /locks/told?force=true&reason=site%20closed", NULL, 200, NULL);
+    answers(client, "POST /locks/told", NULL, 201, NULL);
+    is_told(client, token, "PUT /locks/told", "forced", fence);
+    assert_non_null(strstr(http_text(client, "detail"), SAID));
+    is_told(client, token, "DELETE /locks/told", "forced", fence);
+    assert_non_null(strstr(http_text(client, "detail"), SAID));
+    assert_string_equal(member_text(client, "ended.owner"), "ann");
+    assert_string_equal(member_text(client, "ended.broken.client"), "127.0.0.1");
+    assert_string_equal(member_text(client, "ended.broken.reason"), "site closed");
+    answers_token(client, "a-token-that-had-nothing", "PUT /locks/told", NULL, 409, "not_held");
+    assert_null(member(client, "ended"));
+    /* It is not known any more when another hold has ended. */
+    answers(client, "DELETE /locks/told?force=true", NULL, 200, NULL);
+    answers_token(client, token, "PUT /locks/told", NULL, 409, "not_held");
+    assert_null(member(client, "ended"));
+}
+
+TEST(owner_is_told_that_its_hold_expired_or_was_released)
+{
+    struct http_client *client = service_client(state);
+    char token[TOKEN_TEXT];
+    acquire_lock(client, "over?ttl=100ms", token);
+    int64_t fence = http_integer(client, "fence");
+    wait_until_free(client, "over");
+    is_told(client, token, "PUT /locks/over", "expired", fence);
+    is_told(client, token, "DELETE /locks/over", "expired", fence);
+    acquire_lock(client, "over", token);
+    fence = http_integer(client, "fence");
+    release_lock(client, token, "over");
+    is_told(client, token, "PUT /locks/over", "released", fence);
+}
+
 TEST(break_by_fence_ends_that_hold_alone)
 {
     struct http_client *client = service_client(state);

@@ -106,10 +106,13 @@ TEST(a_break_ends_it_everywhere)
     struct on_quorum *story = story_of(state);
     answers_token(story->client, TOKEN, "POST /locks/broken", NULL, 201, NULL);
     await_held(story, "broken", 5);
-    answers(story->other, "DELETE /locks/broken?force=true", NULL, 200, NULL);
+    answers(story->other, "DELETE /locks/broken?force=true&reason=moved", NULL, 200, NULL);
     assert_int_equal(http_integer(story->other, "broken"), 1);
     await_held(story, "broken", 0);
     answers_token(story->client, TOKEN, "PUT /locks/broken", NULL, 409, "not_held");
+    assert_string_equal(member_text(story->client, "ended.broken.reason"), "moved");
+    answers_token(story->client, TOKEN, "DELETE /locks/broken", NULL, 409, "not_held");
+    assert_string_equal(member_text(story->client, "ended.broken.reason"), "moved");
 }
 
 TEST(break_by_fence_ends_that_hold_everywhere)

@@ -140,6 +140,13 @@ TEST(all_are_renewed)
     assert_string_equal(member_text(client, "names.1"), "renew-z");
     assert_int_equal(holds_of(client, "renew-a"), 1);
     assert_in_range(member_integer(client, "holders.0.ttl_ms"), 60001, 90000);
+
+    answers(client, "DELETE /locks/renew-a?force=true&reason=moved", NULL, 200, NULL);
+    answers_with(client, HEADER, "PUT /locks", "{\"names\": [\"renew-b\", \"renew-a\"]}", 409,
+                 "not_held");
+    assert_string_equal(member_text(client, "ended.name"), "renew-a");
+    assert_string_equal(member_text(client, "ended.broken.reason"), "moved");
+    assert_non_null(strstr(http_text(client, "detail"), "The hold of renew-a was broken "));
 }
 
 TEST(all_are_released)

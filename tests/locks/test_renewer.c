@@ -36,9 +36,10 @@ static void on_renewed(void *context, const struct hold *hold)
     }
 }
 
-static void on_lost(void *context, const char *why)
+static void on_lost(void *context, const char *why, const struct hold_end *end)
 {
     struct kept *kept = context;
+    (void)end;
     assert_non_null(kept->renewer);
     kept->lost++;
     kept->lost_ms = clock_ms();
@@ -266,11 +267,11 @@ TEST_IN_FIXTURE(a_renewer_can_be_stopped_in_its_own_event)
     assert_int_equal(kept.lost, 0);
 }
 
-static void on_lost_stop(void *context, const char *why)
+static void on_lost_stop(void *context, const char *why, const struct hold_end *end)
 {
     struct kept *kept = context;
     renewer_stop(kept->renewer);
-    on_lost(context, why);
+    on_lost(context, why, end);
 }
 
 TEST_IN_FIXTURE(a_lost_renewer_can_be_stopped_in_its_event)

@@ -26,10 +26,10 @@ static void kept_on_renewed(void *context, const struct hold *hold)
     kept->renewed++;
 }
 
-static void kept_on_lost(void *context, const char *why)
+static void kept_on_lost(void *context, const char *why, const struct hold_end *end)
 {
     struct kept *kept = context;
-    (void)why;
+    (void)why, (void)end;
     kept->lost++;
     kept->renewer = NULL;
 }

@@ -1,4 +1,5 @@
 /* What the members of a quorum say of a name, put together. */
+#include "locks/calls/view_copy.h"
 #include "locks/quorum/member_views.h"
 #include "tests/support/cmocka.h"
 

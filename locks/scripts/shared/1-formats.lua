@@ -137,8 +137,10 @@ local LAST_AT = field(STATE, 'd')
 local LAST_HELD = field(STATE, 'd')   -- milliseconds
 local LAST_HOLDS = field(STATE, 'd')  -- how many holds its owner had left
 local LAST_REASON = field(STATE, 's') -- 'released', 'expired' or 'forced'; of a break: see BROKEN
-local LAST_TOKEN = field(STATE, 's')  -- '' unless its release may be asked for again
+local LAST_TOKEN = field(STATE, 's')  -- the token, if its release may be asked for again; if its client did not
+                                      -- release it, UNRELEASED and the token; else ''
 local LAST_OWNER = field(STATE, 's')  -- '' where none has ended, or an earlier version has noted the end
+local UNRELEASED = '\2'               -- so it is no token, and nobody releases it
 local BROKEN = 'forced\31'            -- begins the reason of a break: who broke it, from where and why follow
 local ONLY = STATE.last + 1 -- not in the record: the hold, where there is just one; else false
 STATE.is_oldest = 120       -- bytes that a record of release 0.1 has at least

@@ -211,7 +211,7 @@ end
 
 -- Whether the last end may be asked for again, by its token and its time.
 local function is_recent(token, at)
-    return token ~= '' and now - at < GENERATION_SPAN
+    return now - at < GENERATION_SPAN and token ~= '' and sub(token, 1, 1) ~= UNRELEASED
 end
 
 -- Moves the last end into a hash if it is recent, and so makes room for the next one.
@@ -241,8 +241,16 @@ function holds.note_end(state, hold, at, reason, repeatable)
     holds.remember_last(state)
     state[LAST_FENCE], state[LAST_AT] = hold[FENCE], at
     state[LAST_HELD], state[LAST_HOLDS] = held_for(hold[SINCE], at), 0
-    state[LAST_REASON], state[LAST_TOKEN] = reason, repeatable and hold[TOKEN] or ''
+    state[LAST_REASON], state[LAST_TOKEN] = reason, holds.last_token(hold, reason, repeatable)
     state[LAST_OWNER] = holds.owner_of(hold)
+end
+
+-- Nobody knows of a hold that was not claimed, nor of one that was taken back.
+function holds.last_token(hold, reason, repeatable)
+    if repeatable then
+        return hold[TOKEN]
+    end
+    return reason ~= 'released' and hold[ATTEMPT] ~= '' and UNRELEASED .. hold[TOKEN] or ''
 end
 
 -- Ends these holds. Each end takes a number. The state keeps the last end, with its token if the release

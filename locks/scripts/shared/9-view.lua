@@ -5,14 +5,28 @@ local view = {}
 local HOLDS_SHOWN = 10 -- a value
 local WAITERS_SHOWN = 10 -- a value, where nobody asks for more
 
+local function passed_ms(at)
+    return round_down((now - at) / 1000)
+end
+
 -- The head of a view: version, holds, EXTRA_PERMITS, limit, waiters, the standing of the token, and of the
 -- last end the fence (0: there was none), how many ms ago, the reason and the owner.
 function view.head(version, count, extra, limit, waiters, standing, fence, at, reason, owner)
     if fence == 0 then
         at, reason = now, ''
     end
-    local ago_ms = round_down((now - at) / 1000)
-    return pack('<ddddddddss', version, count, extra, limit, waiters, standing, fence, ago_ms, reason, owner)
+    return pack('<ddddddddss', version, count, extra, limit, waiters, standing, fence, passed_ms(at), reason, owner)
+end
+
+-- The reply about a token that has no hold. How its hold has ended follows, as in the head of a view, if that is
+-- the last end of the name.
+function view.not_held(state, token)
+    local last = state[LAST_TOKEN]
+    if last ~= token and last ~= UNRELEASED .. token then
+        return {'not_held'}
+    end
+    return {'not_held', pack('<ddss', state[LAST_FENCE], passed_ms(state[LAST_AT]), state[LAST_REASON],
+                             state[LAST_OWNER])}
 end
 
 function view.hold(fence, expires, since, owner, mode, meta)
