@@ -462,7 +462,8 @@ void renewer_stop(struct renewer *renewer);
  * - Until the last is granted, the earlier ones are held for the claim window only, and renewed.
  * - A name that the token holds already counts as granted. Its TTL becomes longer, never shorter.
  * - After a refusal such a name stays as it is; what this request was granted is given back without
- *   a trace. If a hold is lost on the way, all are given back: LOCKS_UNAVAILABLE. */
+ *   a trace. If a hold is lost on the way, all are given back: LOCKS_NOT_HELD, or LOCKS_UNAVAILABLE
+ *   if Redis could not be asked in time. */
 struct several;
 
 struct several_reply {

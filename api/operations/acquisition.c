@@ -328,6 +328,28 @@ static json_t *quarantined(struct exchange *exchange, struct slice name,
     return document;
 }
 
+/* Of several names, the hold of one has ended before all were granted. */
+static json_t *lost_on_the_way(const struct exchange *exchange, const struct lock_view *view,
+                               struct slice name)
+{
+    const struct hold_end *end = &view->last_release;
+    bool is_known = end->fence > 0;
+    bool is_released = is_known && slice_equals(end->reason, "released");
+    char ended[STATE_TEXT] = "ended";
+    if (is_known)
+        state_text_end(end, ended);
+    json_t *document = problem_new(
+        exchange, PROBLEM_NOT_HELD,
+        "The hold of %.*s %s, before all locks were granted, so all are given back. %s",
+        (int)name.length, name.bytes, ended,
+        is_released ? "Acquire them with a new token." : "Repeat the request with this token.");
+    if (is_known)
+        json_object_set_new(document, "ended", represent_end(end));
+    if (!is_released)
+        add_token(exchange, document);
+    return document;
+}
+
 /* Returns the document, and sets which problem it is. */
 static json_t *problem_of(struct exchange *exchange, enum locks_result result,
                           const struct lock_view *view, const char *error, struct slice name,
@@ -353,6 +375,9 @@ static json_t *problem_of(struct exchange *exchange, enum locks_result result,
         *ret = PROBLEM_NOT_HELD;
         return problem_new(exchange, *ret,
                            "This token was released. Acquire the lock with a new token.");
+    case LOCKS_NOT_HELD:
+        *ret = PROBLEM_NOT_HELD;
+        return lost_on_the_way(exchange, view, name);
     case LOCKS_CANCELLED:
         *ret = PROBLEM_NOT_HELD;
         return problem_new(exchange, *ret,
@@ -380,7 +405,6 @@ static json_t *problem_of(struct exchange *exchange, enum locks_result result,
         return problem_damage(exchange, error);
     case LOCKS_DONE:
     case LOCKS_REPEATED:
-    case LOCKS_NOT_HELD:
     case LOCKS_MAX_HELD:
     case LOCKS_UNAVAILABLE:
         break;

@@ -5,6 +5,7 @@
 #include "locks/calls/confirm.h"
 #include "locks/calls/engine.h"
 #include "locks/calls/request.h"
+#include "locks/calls/view_copy.h"
 #include "locks/types/names.h"
 
 #include <stdio.h>
@@ -34,8 +35,11 @@ struct several {
     struct waiter *waiter;   /* for the name after the held names; NULL: none waits */
     const char *unconfirmed; /* why the replicas of a shard did not confirm; else NULL */
     char why[256];
-    const char *failed; /* why it gives all names back once no script is under way; else NULL */
+    /* Of a hold that was lost: why it gives all names back once no script is under way; else
+     * LOCKS_DONE. */
+    enum locks_result failed;
     size_t failed_at;
+    struct lock_view *ended; /* NULL: how that hold has ended is not known */
     struct several_entry entries[];
 };
 
@@ -51,6 +55,7 @@ static size_t several_index(const struct several_entry *entry)
 
 static void several_free(struct several *several)
 {
+    free(several->ended);
     free(several->names);
     free(several);
 }
@@ -88,21 +93,32 @@ static void several_refuse(struct several *several, size_t refused, const struct
     several_free(several);
 }
 
-/* A hold is lost. The request ends when the scripts under way have replied, because a script may
- * still get a hold, which batond must give back. */
-static void several_fail(struct several *several, size_t at, const char *why)
+/* A hold is lost, as this reply says. The texts of it are kept, since the request ends when the
+ * scripts under way have replied. */
+static void several_note_loss(struct several *several, size_t at, const struct locks_reply *reply)
 {
-    if (!several->failed) {
-        several->failed = why;
-        several->failed_at = at;
-    }
+    if (several->failed)
+        return;
+    several->failed = reply->result;
+    several->failed_at = at;
+    snprintf(several->why, sizeof several->why, "%s", reply->error ? reply->error : "");
+    if (reply->view.last_release.fence > 0)
+        several->ended = view_copy(&reply->view);
+}
+
+/* Ends a request that has lost a hold, unless a script is under way: it may still get a hold, which
+ * batond must give back. */
+static void several_fail(struct several *several)
+{
+    struct locks_reply reply = {.result = several->failed, .error = several->why};
     if (several->waiter)
         locks_abandon(several->waiter);
     several->waiter = NULL;
-    if (several->asking == 0)
-        several_refuse(
-            several, several->failed_at,
-            &(struct locks_reply){.result = LOCKS_UNAVAILABLE, .error = several->failed});
+    if (several->asking > 0)
+        return;
+    if (several->ended)
+        reply.view = *several->ended;
+    several_refuse(several, several->failed_at, &reply);
 }
 
 static void several_note_hold(struct several_entry *entry, const struct hold *hold)
@@ -127,10 +143,13 @@ static void several_on_renewed(void *context, const struct hold *hold)
 
 static void several_on_lost(void *context, const char *why, const struct hold_end *end)
 {
-    (void)end;
     struct several_entry *entry = context;
+    struct locks_reply reply = {.result = end ? LOCKS_NOT_HELD : LOCKS_UNAVAILABLE, .error = why};
+    if (end)
+        reply.view.last_release = *end;
     entry->renewer = NULL;
-    several_fail(entry->several, several_index(entry), why);
+    several_note_loss(entry->several, several_index(entry), &reply);
+    several_fail(entry->several);
 }
 
 static void several_answer_held(struct several *several)
@@ -238,15 +257,12 @@ static void several_on_extended(void *context, const struct locks_reply *reply)
     }
     if (reply->result == LOCKS_DONE || reply->result == LOCKS_MAX_HELD)
         several_note_hold(entry, &reply->hold);
-    else if (!several->failed) {
-        several->failed =
-            reply->error ? reply->error : "a hold ended before all locks were granted";
-        several->failed_at = several_index(entry);
-    }
+    else
+        several_note_loss(several, several_index(entry), reply);
     if (several->asking > 0)
         return;
     if (several->failed)
-        several_fail(several, several->failed_at, several->failed);
+        several_fail(several);
     else
         several_confirm(several);
 }
@@ -340,7 +356,7 @@ static void several_answered(void *context, const struct locks_reply *reply)
     if (!several->done) {
         several_free(several);
     } else if (several->failed) {
-        several_fail(several, several->failed_at, several->failed);
+        several_fail(several);
     } else {
         struct locks_reply refusal = *reply;
         if (reply->result == LOCKS_LOCKED && several->acquire.wait_ms > 0)

@@ -102,6 +102,27 @@ TEST(all_are_waited_for)
     parked_close(parked);
 }
 
+TEST(break_of_a_part_is_told_and_gives_all_back)
+{
+    static const char BODY[] = "{\"names\": [\"part-a\", \"part-b\"]}";
+    struct service *service = service_of(state);
+    struct http_client *client = service->client;
+    char token[TOKEN_TEXT];
+    acquire_lock(client, "part-b", token);
+    struct parked *waiter = parked_send(service->batond.port, HEADER, "POST /locks?wait=50s", BODY);
+    comes_to_queue(client, "part-b", 1);
+    answers(client, "DELETE /locks/part-a?force=true&reason=moved", NULL, 200, NULL);
+    release_lock(client, token, "part-b");
+    assert_int_equal(parked_answer(waiter, CLOCK_HANG_MS), 409);
+    assert_string_equal(http_text(&waiter->client, "code"), "not_held");
+    assert_string_equal(http_text(&waiter->client, "name"), "part-a");
+    assert_string_equal(member_text(&waiter->client, "ended.broken.reason"), "moved");
+    assert_non_null(strstr(http_text(&waiter->client, "detail"), "Repeat the request"));
+    parked_close(waiter);
+    assert_true(comes_to_have_holds(client, "part-b", 0));
+    answers_with(client, HEADER, "POST /locks", BODY, 201, NULL);
+}
+
 /* The client has gone before it can be told. */
 TEST(hang_up_gives_all_locks_back)
 {
