@@ -268,7 +268,7 @@ local function claim_at_once(record, argv)
     if byte(argv[2]) % KINDS ~= AGAIN then
         return nil
     end
-    local version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind =
+    local version, expires, fence, _, ttl, limit, token, owner, mode, attempt, meta, behind =
         read_held(record, AWAITED)
     if attempt ~= '' or now < opens or now >= expires then
         return nil
@@ -281,7 +281,7 @@ local function claim_at_once(record, argv)
         return nil
     end
     expires = now + ttl * 1000
-    set(write_held(HELD, version, expires, fence, since, ttl, limit,
+    set(write_held(HELD, version, expires, fence, now, ttl, limit,
                    pack(TEXTS, token, owner, mode, asking_attempt, meta), sub(record, behind, at - 1)),
         max(version, expires))
     return tell_of('claimed', fence, ttl, 1, version, limit, owner, mode)

@@ -639,8 +639,7 @@ static void claim(struct model *model, int64_t now, struct model_hold *hold, con
     }
     drop(model, find_waiter(model, hold->token));
     strcpy(hold->attempt, attempt);
-    if (hold->at_least_ms || hold->max_held_ms)
-        hold->since = now;
+    hold->since = now;
     hold->ends = end_of_lease(hold, now, hold->ttl_ms);
 }
 

@@ -42,6 +42,19 @@ TEST_WITH_CLOCK(a_wait_that_is_over_may_keep_the_place)
     assert_int_equal(count_waiters(scripts), 1);
 }
 
+TEST_WITH_CLOCK(hold_of_a_kept_place_begins_when_its_request_comes_back)
+{
+    struct scripts *scripts = *state;
+    set_out(scripts);
+    leave(scripts, .token = "a", .attempt = "a", .why = "timeout", .keep_ms = 20000);
+    release(scripts, "n", "x");
+    sleep_past(scripts, 600);
+    assert_status(acquire(scripts, .token = "a", .attempt = "again"), "claimed");
+    sleep_past(scripts, 10);
+    assert_int_equal(inspect(scripts, "n", "a").shown_holds[0].held_ms, 10);
+    assert_int_equal(release(scripts, "n", "a").held_ms, 10);
+}
+
 /* Those behind it may be let in by that. */
 TEST_WITH_CLOCK(the_place_goes_to_those_behind)
 {

@@ -133,12 +133,11 @@ function holds.begin_terms(hold, at_least, max_held)
     holds.bound(hold, left)
 end
 
--- They count from its claim on. If the hold has not the MAX_HELD that its waiter asked for, that is of the holds
--- that it has entered, and goes on.
-function holds.begin_claimed_terms(hold, waiter)
+-- They count from its claim on, as the hold does. If the hold has not the MAX_HELD that its waiter asked for,
+-- that is of the holds that it has entered, and goes on.
+function holds.bound_claimed_terms(hold, waiter)
     local _, left = holds.terms_of(hold)
     local is_inherited = waiter and waiter[MAX_HELD] ~= hold[MAX_HELD]
-    hold[SINCE] = now
     holds.bound(hold, is_inherited and left or 0)
 end
 

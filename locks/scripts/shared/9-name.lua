@@ -111,8 +111,9 @@ end
 -- An unclaimed hold becomes that of this request: its TTL begins, and with it what counts from its grant.
 local function claim(state, hold, attempt)
     if has_terms(hold) then
-        holds.begin_claimed_terms(hold, queue.find(state, hold[TOKEN]))
+        holds.bound_claimed_terms(hold, queue.find(state, hold[TOKEN]))
     end
+    hold[SINCE] = now
     queue.forget(state, hold[TOKEN])
     state[UNCLAIMED] = state[UNCLAIMED] - 1
     hold[ATTEMPT] = attempt
