@@ -84,7 +84,7 @@ class Sleep(NamedTuple):
 @dataclass
 class Reply:
     status: int  # 0: no answer
-    document: dict
+    document: dict = field(repr=False)  # may have the token
     sent: float = 0  # by the monotonic clock
     is_repeated: bool = False  # an earlier request may have done the same
 
