@@ -183,6 +183,8 @@ class Case:
                 assert sorted(got) == sorted(map(self.name, value)), f"{name}: {saw}"
             else:
                 got = len(got) if field == "fences" and got else got
+                if isinstance(value, dict) and isinstance(got, dict):
+                    got = {key: got.get(key) for key in value}
                 assert got == value, f"{name}: {field} is {got}, not {value}: {saw}"
         if saw["saw"] == "granted":
             actor.grant = saw

@@ -30,7 +30,7 @@ def report_break(document):
 
 
 def report_loss(lost, last_act, over):
-    report("ended", why="lost", last_act=last_act, at=over, code=lost.code, ended=lost.ended)
+    report("ended", why="lost", last_act=last_act, at=over, code=lost.code, ended=lost.ended, detail=str(lost))
 
 
 def options_of(command):

@@ -442,7 +442,7 @@ def release(config: Config, lease: Lease) -> Steps:
 def request(config: Config, method: str, path: str, proof: str, *, waits=0.0, **fields) -> Steps:
     """Any other request. One that only reads is repeated while nobody answers."""
     fields = json_fields(fields)
-    path += "?" + urlencode(fields) if fields else ""
+    path += "?" + urlencode(fields, quote_via=quote) if fields else ""  # to batond a + is no space
     end = now() + waits + config.patience if method == "GET" else -math.inf
     return insist(lambda: config.ask(method, path, proof, timeout=waits + config.timeout), end)
 
