@@ -100,12 +100,12 @@ local function attach(state, waiter, request)
         if before then -- it looks again, and finds itself superseded
             servers.tell(state, before, 'g', waiter[ATTEMPT], request.token, '-1')
         end
-        queue.take(state, request.token, waiter[SERVER])
+        queue.take(state, request.token, waiter[SERVER], waiter)
         waiter[ATTEMPT], waiter[CLAIM], waiter[KEEP], waiter[MISSED] =
             request.attempt, request.claim, request.keep, 0
         queue.put(state, waiter, request.server)
     elseif waiter[SERVER] == '' then
-        queue.take(state, request.token, '')
+        queue.take(state, request.token, '', waiter)
         queue.put_away(state, waiter, 'absent')
     else
         queue.write(state, waiter)
@@ -114,7 +114,7 @@ end
 
 -- The token has waited to enter its owner's holds, and may now.
 local function grant_entry(state, waiter, attempt)
-    queue.remove(state, waiter[TOKEN], waiter[SERVER])
+    queue.remove(state, waiter[TOKEN], waiter[SERVER], waiter)
     waiter[ATTEMPT] = attempt
     holds.grant(state, waiter, waiter[TTL], true)
     hand_over(state) -- it lets nobody in, but shows which servers have waiters left
@@ -173,6 +173,9 @@ local function ask_anew(state, request)
     elseif is_granted then
         local hold = new_hold(request)
         holds.grant(state, hold, request.ttl, is_of_owner)
+        if state[WAITERS] > 0 and not is_of_owner then
+            queue.promote_entrants(state, owner)
+        end
         if hold[MAX_HELD] ~= request.max_held then -- it is not as the request asked
             close(state)
             return answer(told_of(state, 'claimed', hold))

@@ -97,7 +97,7 @@ end
 local function clear(reason)
     local record, all = pcall_redis('get', key), pcall_redis('hgetall', servers_key())
     for _, suffix in ipairs({'', ':holds', ':expiries', ':owners', ':released:0', ':released:1', ':servers',
-                             ':waiters', ':ends', ':queue:absent', ':queue:missed'}) do
+                             ':waiters', ':ends', ':entrants', ':queue:absent', ':queue:missed'}) do
         call('unlink', key .. suffix)
     end
     local state = load()

@@ -64,7 +64,7 @@ local function cancel(state, hold, waiter, token)
         if server then
             servers.tell(state, server, 'x', waiter[ATTEMPT])
         end
-        queue.remove(state, token, waiter[SERVER])
+        queue.remove(state, token, waiter[SERVER], waiter)
     end
     if hold then
         holds.retire(state, {hold}, 'released', false)

@@ -99,6 +99,30 @@ static void shows_waiters(struct http_client *client, const char *query, int cou
     assert_null(member(client, path));
 }
 
+/* A newcomer of that owner would be let in, too. */
+TEST(owner_that_is_granted_lets_its_waiters_in)
+{
+    static const char *const ASKED[] = {"own?wait=50s&owner=me", "own?wait=50s&owner=you",
+                                        "own?wait=50s&owner=me&reentrant=true"};
+    static const char *const TOKENS[] = {TOKEN, OTHER, "a-token-that-waits-0003"};
+    struct service *service = service_of(state);
+    struct parked *waits[3];
+    char token[TOKEN_TEXT];
+    acquire_lock(service->client, "own", token);
+    for (size_t i = 0; i < 3; i++)
+        waits[i] = wait_as(service, TOKENS[i], ASKED[i], (int64_t)i + 1);
+    release_lock(service->client, token, "own");
+    is_granted(waits[0]);
+    is_granted(waits[2]);
+    still_waits(service, waits[1], "own", 1);
+    release_lock(service->client, TOKENS[0], "own");
+    release_lock(service->client, TOKENS[2], "own");
+    is_granted(waits[1]);
+    for (size_t i = 0; i < 3; i++)
+        parked_close(waits[i]);
+    release_lock(service->client, OTHER, "own");
+}
+
 TEST(as_many_of_those_who_wait_are_shown_as_are_asked_for)
 {
     struct service *service = service_of(state);

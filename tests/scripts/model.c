@@ -357,6 +357,17 @@ static struct model_waiter *head(struct model *model)
     return first;
 }
 
+/* An owner that has got a hold lets those in that re-enter, before all others. */
+static void promote(struct model *model, const char *owner)
+{
+    for (size_t i = 0; i < model->waiter_count && !entry_waits(model, owner); i++) {
+        struct model_waiter *waiter = &model->waiters[i];
+        if (waiter->hold.reenters && waiter->place != GRANTED && waiter->arrival == waiter->came &&
+            strcmp(waiter->hold.owner, owner) == 0)
+            waiter->arrival -= ENTRY;
+    }
+}
+
 /* An owner that holds nothing any more has nothing to enter. */
 static void demote(struct model *model)
 {
@@ -382,6 +393,7 @@ static void hand_over(struct model *model, int64_t now)
         add(model, now, hold,
             is_parked ? (waiter->claim_ms + 1) / 2
                       : min(waiter->claim_ms, (waiter->ends - now + 999) / 1000));
+        promote(model, hold.owner);
     }
 }
 
@@ -708,9 +720,12 @@ static void attach(struct model *model, struct model_waiter *waiter,
     }
 }
 
-static struct answer grant_new(struct model *model, int64_t now, const struct model_hold *hold)
+static struct answer grant_new(struct model *model, int64_t now, const struct model_hold *hold,
+                               bool enters)
 {
     add(model, now, *hold, hold->ttl_ms);
+    if (!enters)
+        promote(model, hold->owner);
     const struct model_hold *got = find_hold(model, hold->token);
     return told(model, now, got->max_held_ms == hold->max_held_ms ? "granted" : "claimed", got);
 }
@@ -743,7 +758,7 @@ static struct answer ask_anew(struct model *model, int64_t now, const struct mod
     if (is_admitted && is_closed(model, now) && (holds || !acquiring->server))
         return say("quarantined");
     if (is_admitted && !is_closed(model, now) && (!head(model) || holds))
-        return grant_new(model, now, hold);
+        return grant_new(model, now, hold, holds);
     if (holds && entry_waits(model, hold->owner))
         return say("upgrade_conflict");
     if (!acquiring->server)

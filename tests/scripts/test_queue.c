@@ -104,6 +104,58 @@ TEST_WITH_CLOCK(an_owner_passes_the_waiters)
     assert_holds(scripts, "x");
 }
 
+/* Wherever it waits, and whoever releases; its owner's first waiter may have claimed by that. */
+TEST_WITH_CLOCK(reentrant_waiter_is_let_in_when_its_owner_is_granted)
+{
+    struct scripts *scripts = *state;
+    for (int way = 0; way < 8; way++) {
+        const char *elsewhere = way & 1 ? "two" : "one", *asks = way & 2 ? "one" : "other";
+        scripts_clean_with_own_clock(state);
+        acquire(scripts, .token = "x");
+        wait_for(scripts, .token = "a", .owner = "A");
+        wait_for(scripts, .token = "s");
+        acquire(scripts, .token = "a2", .owner = "A", .reenters = true, .attempt = "a2",
+                .server = elsewhere, .keep_ms = 10000);
+        wait_for(scripts, .token = "t");
+        if (way & 4)
+            leave(scripts, .token = "a2", .attempt = "a2", .why = "timeout", .keep_ms = 10000);
+        assert_int_equal(inspect(scripts, "n", "a2").position, 3);
+        struct answer released = release_at(scripts, "n", "x", asks);
+        assert_string_equal(released.next_attempt, "");
+        assert_holds(scripts, "a");
+        assert_holds(scripts, "a2");
+        struct seen seen = inspect(scripts, "n", "s");
+        assert_int_equal(seen.position, 1);
+        assert_int_equal(seen.waiters, 2);
+        release(scripts, "n", "a"); /* its request is told no sooner */
+        release(scripts, "n", "a2");
+        assert_holds(scripts, "s");
+    }
+}
+
+/* As a newcomer of that owner does; without a hold of its owner it goes back to its place. */
+TEST_WITH_CLOCK(waiting_upgrade_stands_in_front_when_its_owner_is_granted)
+{
+    struct scripts *scripts = *state;
+    for (int goes = 0; goes < 2; goes++) {
+        scripts_clean_with_own_clock(state);
+        acquire(scripts, .token = "x", .mode = "shared", .limit = 2);
+        acquire(scripts, .token = "y", .mode = "shared", .limit = 2);
+        wait_for(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 2);
+        wait_for(scripts, .token = "s");
+        wait_for(scripts, .token = "up", .owner = "A", .reenters = true);
+        release(scripts, "n", "x");
+        assert_holds(scripts, "a");
+        assert_int_equal(inspect(scripts, "n", "up").position, 1);
+        assert_int_equal(inspect(scripts, "n", "s").position, 2);
+        assert_status(acquire(scripts, .token = "z", .owner = "y", .reenters = true),
+                      "upgrade_conflict");
+        release(scripts, "n", goes ? "a" : "y");
+        assert_int_equal(inspect(scripts, "n", "up").position, goes ? 2 : 0);
+        assert_int_equal(inspect(scripts, "n", "up").mine, !goes);
+    }
+}
+
 TEST_WITH_CLOCK(an_unclaimed_grant_falls_to_the_next)
 {
     struct scripts *scripts = *state;

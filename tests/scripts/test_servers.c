@@ -555,14 +555,14 @@ TEST_WITH_CLOCK(waiters_of_a_lost_name_do_not_haunt_it)
 
 TEST_WITH_CLOCK(any_key_may_be_lost)
 {
-    static const char *const LOST[] = {":servers",   ":waiters",      ":ends",
-                                       ":queue:one", ":queue:absent", ":queue:missed"};
+    static const char *const LOST[] = {":servers",      ":waiters",      ":ends",    ":queue:one",
+                                       ":queue:absent", ":queue:missed", ":entrants"};
     struct scripts *scripts = *state;
     for (size_t i = 0; i < sizeof LOST / sizeof LOST[0]; i++) {
         scripts_clean_with_own_clock(state);
         acquire(scripts, .token = "x");
         park(scripts, "a", "one", .claim_ms = 10, .keep_ms = 50);
-        park(scripts, "b", "one", .claim_ms = 10, .keep_ms = 50);
+        park(scripts, "b", "one", .claim_ms = 10, .keep_ms = 50, .owner = "a", .reenters = true);
         park(scripts, "c", "one", .claim_ms = 10);
         leave(scripts, .token = "a", .attempt = "a", .why = "timeout", .keep_ms = 50);
         leave(scripts, .token = "b", .attempt = "b", .why = "timeout", .keep_ms = 50);

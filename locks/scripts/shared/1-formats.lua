@@ -16,6 +16,7 @@ local byte, find_text, gmatch, lower, match, print_text, sub
 local ceil, round_down, huge, max, min
 local pack, parse
 local concat, insert, remove, sort
+local sha1
 
 local function take_globals()
     call, pcall_redis = redis.call, redis.pcall
@@ -26,6 +27,7 @@ local function take_globals()
     ceil, round_down, huge, max, min = math.ceil, math.floor, math.huge, math.max, math.min
     pack, parse = struct.pack, struct.unpack
     concat, insert, remove, sort = table.concat, table.insert, table.remove, table.sort
+    sha1 = redis.sha1hex
 end
 
 -- A format describes one kind of record. A record becomes an array of values. `field` declares the
@@ -211,7 +213,7 @@ local CLAIM = field(WAITER, 'd')  -- its claim window in milliseconds
 local KEEP = field(WAITER, 'd')   -- milliseconds for which it lives on without a parked request
 local PLACE = field(WAITER, 'd')  -- the waiter with the least is first; its arrival, or one further in front
 local SERVER = field(WAITER, 's') -- which server has its request parked; '': it is away
-local REENTERS = field(WAITER, 'B') -- 1: the holds of its owner let it in; the last byte of a record
+local REENTERS = field(WAITER, 'B') -- 1: the holds of its owner let it in
 local VOUCHED = WAITER.last + 1  -- not in the record, but behind that of the front: its server lives
                                  -- while now < VOUCHED
 -- The claim window has so many parts. The server of a parked request gets a message in each part, since

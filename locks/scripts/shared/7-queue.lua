@@ -5,13 +5,15 @@
 -- The next waiter is the first in the lines of all servers in good standing and of the absent. So
 -- waiters that are passed over, or whose server has died, take no time, however many they are.
 -- `:waiters`, a hash by token, has the records of all waiters, and of those that were granted and have
--- not claimed. `:ends` has the times when the absent and the missed give up.
+-- not claimed. `:ends` has the times when the absent and the missed give up. `:entrants` has the waiters in
+-- those lines that re-enter and do not stand in front for it yet, each by a number of its owner: so those of an
+-- owner that gets a hold are found. Waiters of a release before are not there.
 local queue = {}
 
--- Places before all arrivals. A waiter that is to enter the holds of its owner, as an upgrade, waits first, as
--- long as its owner has one: its place is its arrival less FRONT, which is below 0. All of them are of one
--- owner, since two owners would wait for each other. A waiter
--- that gives back a grant stands behind them, in the order of grants: its place is its fence less PAST.
+-- Places before all arrivals. A waiter that re-enters waits first as long as its owner has a hold: its place is
+-- its arrival less FRONT, which is below 0. All of them are of one owner, since two owners would wait for each
+-- other, as for an upgrade. A waiter that gives back a grant stands behind them, in the order of grants: its
+-- place is its fence less PAST.
 local FRONT = 4503599627370496 -- a value
 local PAST = 1125899906842624 -- a value
 
@@ -62,10 +64,45 @@ function queue.other_entering(state)
     return ''
 end
 
+local function entrants_key()
+    return beside(':entrants')
+end
+
+-- Other owners may have the same number.
+local function number_of_owner(owner)
+    return digits(tonumber(sub(sha1(owner), 1, 8), 16))
+end
+
+-- The waiter is in a line, at its place.
+function queue.note_entrant(state, waiter)
+    if waiter[REENTERS] == 1 and waiter[PLACE] > 0 then
+        call('zadd', entrants_key(), number_of_owner(waiter[OWNER]), waiter[TOKEN])
+        servers.keep_until(state, 0, entrants_key())
+        state.has_entrants = true
+    end
+end
+
+-- Redis is asked once a call.
+function queue.has_entrants(state)
+    if state.has_entrants == nil then
+        state.has_entrants = call('zcard', entrants_key()) > 0
+    end
+    return state.has_entrants
+end
+
+-- Those with the number of this owner, a batch at most.
+function queue.entrants_of(state, owner)
+    local number = queue.has_entrants(state) and number_of_owner(owner)
+    return number and call('zrangebyscore', entrants_key(), number, number, 'limit', 0, BATCH) or {}
+end
+
 -- Takes the waiter out of its line: the one of the server `id`, or of the waiters that are away ('').
--- Its record stays.
-function queue.take(state, token, id)
+-- Its record stays. `waiter` is nil if that was not read, or was lost.
+function queue.take(state, token, id, waiter)
     queue.lines_of(state)
+    if not waiter or waiter[REENTERS] == 1 then
+        call('zrem', entrants_key(), token)
+    end
     if id ~= '' then
         state[WAITERS] = state[WAITERS] - call('zrem', line_key(id), token)
     else
@@ -84,7 +121,7 @@ end
 function queue.begin(state)
     queue.lines_of(state)
     if state[WAITERS] + state[UNCLAIMED] == 0 then
-        call('unlink', waiters_key(), line_key('absent'), line_key('missed'), ends_key())
+        call('unlink', waiters_key(), line_key('absent'), line_key('missed'), ends_key(), entrants_key())
         state[AWAY] = 0
     end
 end
@@ -114,6 +151,7 @@ function queue.put(state, waiter, id)
     queue.write(state, waiter)
     state[WAITERS] = state[WAITERS] + call('zadd', line_key(id), digits(waiter[PLACE]), waiter[TOKEN])
     servers.keep_until(state, 0, line_key(id))
+    queue.note_entrant(state, waiter)
     queue.forget_heads(state, id)
 end
 
@@ -126,6 +164,7 @@ function queue.put_away(state, waiter, where)
     servers.keep_until(state, waiter[EXPIRES] + retention, line_key(where))
     state[AWAY] = state[AWAY] + call('zadd', ends_key(), digits(waiter[EXPIRES]), waiter[TOKEN])
     servers.keep_until(state, 0, ends_key())
+    queue.note_entrant(state, waiter)
     queue.forget_heads(state, '')
 end
 
@@ -138,14 +177,14 @@ function queue.forget(state, token)
     end
 end
 
-function queue.remove(state, token, id)
-    queue.take(state, token, id)
+function queue.remove(state, token, id, waiter)
+    queue.take(state, token, id, waiter)
     queue.forget(state, token)
 end
 
 -- The request of the waiter has ended. The waiter keeps its place for `ms`; 0: it goes.
 function queue.leave(state, waiter, ms)
-    queue.take(state, waiter[TOKEN], waiter[SERVER])
+    queue.take(state, waiter[TOKEN], waiter[SERVER], waiter)
     if ms > 0 then
         waiter[ATTEMPT], waiter[EXPIRES] = '', now + ms * 1000
         queue.put_away(state, waiter, 'absent')
@@ -223,7 +262,7 @@ function queue.remove_dead_server(state, server)
     for _, token in ipairs(tokens) do
         local waiter = queue.find(state, token)
         local ends = server[UNTIL] + (waiter and waiter[KEEP] or 0) * 1000
-        queue.take(state, token, server[ID])
+        queue.take(state, token, server[ID], waiter)
         if waiter and ends > now then
             waiter[EXPIRES] = ends
             queue.put_away(state, waiter, where)
@@ -281,7 +320,7 @@ function queue.lose_count(state)
     end
     if not queue.first_end(state) then
         state[WAITERS] = 0
-        call('unlink', line_key('absent'), line_key('missed'))
+        call('unlink', line_key('absent'), line_key('missed'), entrants_key())
     end
 end
 
@@ -316,6 +355,21 @@ function queue.pick(state)
     return best
 end
 
+-- Moves the waiter within its line. Returns false if that was lost.
+function queue.move(state, waiter, place)
+    local moved, names = 0, waiter[SERVER] ~= '' and {waiter[SERVER]} or {'absent', 'missed'}
+    for _, name in ipairs(names) do
+        moved = moved + call('zadd', line_key(name), 'xx', 'ch', digits(place), waiter[TOKEN])
+    end
+    if moved == 0 then
+        return false
+    end
+    waiter[PLACE] = place
+    queue.write(state, waiter)
+    queue.forget_heads(state, waiter[SERVER])
+    return true
+end
+
 -- A waiter whose owner has no hold any more goes to the place of its arrival.
 function queue.demote_entering(state)
     for _ = 1, BATCH do
@@ -323,22 +377,38 @@ function queue.demote_entering(state)
         if not waiter or holds.owned(state, waiter[OWNER]) > 0 then
             return
         end
-        local names = waiter[SERVER] ~= '' and {waiter[SERVER]} or {'absent', 'missed'}
-        waiter[PLACE] = waiter[SINCE]
-        queue.write(state, waiter)
-        for _, name in ipairs(names) do
-            call('zadd', line_key(name), 'xx', digits(waiter[PLACE]), waiter[TOKEN])
+        if queue.move(state, waiter, waiter[SINCE]) then
+            queue.note_entrant(state, waiter)
         end
-        queue.forget_heads(state, waiter[SERVER])
         state[ENTERING] = queue.other_entering(state)
     end
 end
 
+-- The owner has got a hold. Its waiters that re-enter go in front, as if they came now, unless a waiter of
+-- another owner is there.
+function queue.promote_entrants(state, owner)
+    local other = state[ENTERING] ~= '' and queue.find(state, state[ENTERING])
+    if state[WAITERS] == 0 or other and other[OWNER] ~= owner then
+        return
+    end
+    for _, token in ipairs(queue.entrants_of(state, owner)) do
+        local waiter = queue.find(state, token)
+        local goes = waiter and waiter[OWNER] == owner and not queue.had_hold(waiter)
+        if goes and queue.move(state, waiter, waiter[SINCE] - FRONT) then
+            state[ENTERING] = token
+        end
+        if goes or not waiter then
+            call('zrem', entrants_key(), token)
+        end
+    end
+end
+
 -- Whether the grant counts as claimed at once. It does if the waiter's server itself has called (release
--- sets `state.asks`), since the server learns of it by the reply. No one else may be granted with it,
--- and no one watches.
+-- sets `state.asks`), since the server learns of it by the reply. No one else may be granted with it, which
+-- entrants of its owner would be, and no one watches.
 function queue.claims_at_once(state, waiter, line)
-    if line[ID] ~= state.asks or waiter[MODE] ~= 'exclusive' or state[COUNT] > 0 then
+    if line[ID] ~= state.asks or waiter[MODE] ~= 'exclusive' or state[COUNT] > 0 or
+       #queue.entrants_of(state, waiter[OWNER]) > 0 then
         return false
     end
     for _, server in ipairs(state.servers) do
@@ -346,16 +416,14 @@ function queue.claims_at_once(state, waiter, line)
             return false
         end
     end
-    local next_line = state[WAITERS] > 0 and queue.pick(state)
-    local behind = next_line and queue.head_of(state, next_line)
-    return not (behind and behind[REENTERS] == 1 and behind[OWNER] == waiter[OWNER])
+    return true
 end
 
 -- Grants to a waiter for its claim window, for a part of it if a message tells its server, or if it is away,
--- for no longer than its place is kept.
+-- for no longer than its place is kept. Returns whether it surely keeps all others out.
 function queue.hand_to(state, waiter, line)
     local ms = waiter[CLAIM]
-    queue.take(state, waiter[TOKEN], line[ID])
+    queue.take(state, waiter[TOKEN], line[ID], waiter)
     if queue.claims_at_once(state, waiter, line) then
         queue.forget(state, waiter[TOKEN])
         state.asks, state.claimed, ms = nil, waiter, waiter[TTL]
@@ -367,6 +435,8 @@ function queue.hand_to(state, waiter, line)
         waiter[ATTEMPT] = ''
     end
     holds.grant(state, waiter, ms, holds.own_of(state, waiter) > 0)
+    queue.promote_entrants(state, waiter[OWNER])
+    return waiter[MODE] == 'exclusive' and state[ENTERING] == '' and not queue.has_entrants(state)
 end
 
 -- Grants to the next waiter as long as the holds admit it. A run of shared waiters is granted together.
@@ -377,17 +447,20 @@ function queue.hand_over(state)
     if state[ENTERING] ~= '' then
         queue.demote_entering(state)
     end
+    local is_taken = false
     for _ = 1, BATCH do
         local line = state[WAITERS] > 0 and queue.pick(state) or nil
         state.next_line = line or false
         if not line then
             return state[WAITERS] > 0 and queue.lose_count(state)
+        elseif is_taken then
+            return
         end
         local waiter = queue.head_of(state, line)
         if not waiter then -- a record that was lost
             queue.take(state, line[HEAD][1], line[ID])
         elseif holds.admits_waiter(state, waiter) and epoch.may_grant() then
-            queue.hand_to(state, waiter, line)
+            is_taken = queue.hand_to(state, waiter, line)
         else
             return
         end

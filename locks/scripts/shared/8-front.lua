@@ -1,8 +1,8 @@
 -- The front. If all waiters of a lone hold are parked at one server, the first waiter is in the main
 -- key, with the lease of its server, and the name has no other server. A waiter that was alone stays
 -- there until it claims. The other waiters are in the keys of the queue. If all of them are, the front
--- is vacant: its TOKEN is ''. The state counts all of them. The waiter behind the front does not
--- re-enter, since it might be granted with the front otherwise.
+-- is vacant: its TOKEN is ''. The state counts all of them. None of them re-enters, since it might be granted
+-- with the front otherwise.
 --
 -- These functions do the same as those of the queue (7-queue.lua), with fewer calls of Redis. In any
 -- other case the front lines up: it moves into the queue, and the queue goes on.
@@ -24,7 +24,7 @@ function front.line_up(state)
     local first = state.front
     local token, id = first[TOKEN], first[SERVER]
     local waiters, line = waiters_key(), line_key(id)
-    call('unlink', servers_key(), ends_key(), line_key('absent'), line_key('missed'))
+    call('unlink', servers_key(), ends_key(), entrants_key(), line_key('absent'), line_key('missed'))
     if front.behind(state) == 0 then
         call('unlink', waiters, line)
     end
@@ -57,15 +57,11 @@ function front.vacate(state)
     end
 end
 
--- The first waiter in the line of this server, and REENTERS of the second; nil if there is none.
-function front.next_two(server)
-    local heads = call('zrange', line_key(server), 0, 1)
-    if not heads[1] then
-        return nil, nil
-    end
-    local found = call('hmget', waiters_key(), heads[1], heads[2] or heads[1])
-    local second = heads[2] and found[2]
-    return found[1] and read(WAITER, found[1], 1), second and byte(second, -1) or nil
+-- The first waiter in the line of this server; nil if there is none.
+function front.first_behind(server)
+    local head = call('zrange', line_key(server), 0, 0)[1]
+    local packed = head and call('hget', waiters_key(), head)
+    return packed and read(WAITER, packed, 1) or nil
 end
 
 function front.take_out(server, token)
@@ -122,10 +118,10 @@ function front.wait_first(state, waiter, lease_ms)
     state[WAITERS], state[SERVERS], state[ARRIVAL] = 1, 1, waiter[PLACE]
 end
 
--- The front is vacant. The first in the queue moves there if the second does not re-enter.
-function front.move_up(state, one, behind_reenters)
+-- The front is vacant. The first in the queue moves there.
+function front.move_up(state, one)
     local vacant = state.front
-    if one and behind_reenters ~= 1 then
+    if one then
         front.take_out(vacant[SERVER], one[TOKEN])
         one[VOUCHED] = vacant[VOUCHED]
         state.front = one
@@ -136,20 +132,19 @@ end
 -- this is no simple case.
 function front.wait_behind(state, waiter, lease_ms)
     local first = state.front
-    local is_vacant, behind = first[TOKEN] == '', front.behind(state)
-    local one, behind_reenters
+    local is_vacant, one = first[TOKEN] == '', nil
     if is_vacant then
-        one, behind_reenters = front.next_two(first[SERVER])
-    elseif behind == 0 then
+        one = front.first_behind(first[SERVER])
+    elseif front.behind(state) == 0 then
         call('unlink', waiters_key(), line_key(first[SERVER])) -- what is left of a lost main key
     end
-    local are_new = front.keep_queue(state, lease_ms) or not behind_reenters
+    local are_new = front.keep_queue(state, lease_ms) or not one
     if not front.put_behind(state, waiter, are_new) then
         return false
     end
     first[VOUCHED] = max(first[VOUCHED], now + lease_ms * 1000)
     if is_vacant then
-        front.move_up(state, one, behind_reenters)
+        front.move_up(state, one)
     end
     return true
 end
@@ -174,20 +169,21 @@ function front.wait_among(state, waiter, lease_ms)
     if not server then
         return false
     end
-    local one, behind_reenters
-    if #all == 1 and server[WATCHING] == 0 and state[AWAY] + state[UNCLAIMED] == 0 then
-        one, behind_reenters = front.next_two(server[ID])
+    local one
+    if #all == 1 and server[WATCHING] == 0 and state[AWAY] + state[UNCLAIMED] == 0 and state[ENTERING] == '' and
+       not queue.has_entrants(state) then
+        one = front.first_behind(server[ID])
     end
     local is_only = one and not front.goes_with_hold(state, one)
     local is_moved = front.keep_queue(state, lease_ms)
-    if not front.put_behind(state, waiter, is_moved or not behind_reenters) then
+    if not front.put_behind(state, waiter, is_moved or not one) then
         return false
     end
     server[UNTIL] = max(server[UNTIL], now + lease_ms * 1000)
     if is_only then
         call('unlink', servers_key())
         state.front = front.nobody(server[ID], server[UNTIL])
-        front.move_up(state, one, behind_reenters)
+        front.move_up(state, one)
         return true
     end
     servers.write(server)
@@ -231,11 +227,11 @@ function front.hand_over(state)
     if state[COUNT] > 0 or state[WAITERS] == 0 or now >= first[VOUCHED] or not epoch.may_grant() then
         return false
     end
-    local waiter, behind_reenters, asks = first, nil, state.asks == first[SERVER]
+    local waiter, asks = first, state.asks == first[SERVER]
     if first[TOKEN] == '' and asks then
-        waiter, behind_reenters = front.next_two(first[SERVER])
+        waiter = front.first_behind(first[SERVER])
     end
-    if not waiter or waiter[TOKEN] == '' or behind_reenters == 1 or
+    if not waiter or waiter[TOKEN] == '' or
        not front.goes_alone(waiter[MODE], state[WAITERS], state[TICK], asks) then
         return false
     elseif asks then
@@ -251,18 +247,16 @@ function front.set(waits, kept, version, expires, ...)
     set(write_held(AWAITED, version, expires, ...) .. waits, max(version, expires, kept - retention))
 end
 
--- The waiter goes for good. The waiter that moves up must not re-enter behind another one, nor go with the
--- hold. Returns false if this is no simple case.
+-- The waiter goes for good. If another one is the first then, it must not go with the hold. Returns false if this
+-- is no simple case.
 function front.leave(state, waiter)
     local first = state.front
     local server, is_first = first[SERVER], waiter == first
-    local heads = front.behind(state) > 0 and call('zrange', line_key(server), 0, 1) or {}
+    local may_be_first = (is_first or first[TOKEN] == '') and front.behind(state) > 0
+    local heads = may_be_first and call('zrange', line_key(server), 0, 1) or {}
     local next_token = is_first and heads[1] or heads[1] == waiter[TOKEN] and heads[2]
     local behind = next_token and queue.find(state, next_token)
-    local is_behind_hold = is_first or first[TOKEN] == ''
-    if next_token and not behind or
-       behind and is_behind_hold and front.goes_with_hold(state, behind) or
-       behind and not is_behind_hold and behind[REENTERS] == 1 then
+    if next_token and (not behind or front.goes_with_hold(state, behind)) then
         return false
     end
     state[WAITERS] = state[WAITERS] - 1
