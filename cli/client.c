@@ -1,6 +1,7 @@
 #include "cli/client.h"
 
 #include "base/memory.h"
+#include "base/monotonic.h"
 
 #include <curl/curl.h>
 #include <stdio.h>
@@ -14,6 +15,8 @@ struct client {
     CURLM *multi; /* has the connections, and can be woken up */
     CURL *curl;
     int64_t timeout_ms;
+    int interrupt; /* -1: none */
+    bool is_interrupted;
     size_t current; /* the URL that answered last */
     void (*idle)(void *context);
     void *idle_context;
@@ -32,11 +35,36 @@ void client_on_idle(struct client *client, void (*idle)(void *context), void *co
     client->idle_context = context;
 }
 
+void client_interrupt_by(struct client *client, int descriptor)
+{
+    client->interrupt = descriptor;
+    client->is_interrupted = false;
+}
+
+bool client_is_interrupted(const struct client *client)
+{
+    return client->is_interrupted;
+}
+
+/* Waits for the connections, client_wake, or the time to call `idle`. */
+static void client_poll(struct client *client, int64_t ms)
+{
+    struct curl_waitfd interrupt = {.fd = client->interrupt, .events = CURL_WAIT_POLLIN};
+    int longest_ms = client->idle ? IDLE_MS : PAUSE_LONGEST_MS;
+    curl_multi_poll(client->multi, &interrupt, client->interrupt >= 0,
+                    ms < longest_ms ? (int)ms : longest_ms, NULL);
+    if (client->idle)
+        client->idle(client->idle_context);
+    client->is_interrupted |= interrupt.revents != 0;
+}
+
 void client_pause(struct client *client, int64_t ms)
 {
-    if (ms > 0)
-        curl_multi_poll(client->multi, NULL, 0,
-                        (int)(ms < PAUSE_LONGEST_MS ? ms : PAUSE_LONGEST_MS), NULL);
+    int64_t end_ms = monotonic_ms() + ms;
+    while (ms > 0 && !client->is_interrupted) {
+        client_poll(client, ms);
+        ms = client->idle ? end_ms - monotonic_ms() : 0;
+    }
 }
 
 void client_wake(struct client *client)
@@ -48,6 +76,7 @@ struct client *client_open(const struct client_settings *settings)
 {
     struct client *client = memory_checked(calloc(1, sizeof *client));
     client->settings = settings;
+    client->interrupt = -1;
     client->curl = memory_checked(curl_easy_init());
     client->multi = memory_checked(curl_multi_init());
     curl_easy_setopt(client->curl, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -119,12 +148,9 @@ static CURLcode client_transfer(struct client *client, const atomic_bool *cancel
     curl_off_t received = 0;
     int running = 1, left;
     curl_multi_add_handle(client->multi, client->curl);
-    while (curl_multi_perform(client->multi, &running) == CURLM_OK && running &&
-           !(cancelled && *cancelled) && received <= REPLY_LONGEST) {
-        /* libcurl knows when its own timeouts are. */
-        curl_multi_poll(client->multi, NULL, 0, client->idle ? IDLE_MS : PAUSE_LONGEST_MS, NULL);
-        if (client->idle)
-            client->idle(client->idle_context);
+    while (!client->is_interrupted && !(cancelled && *cancelled) && received <= REPLY_LONGEST &&
+           curl_multi_perform(client->multi, &running) == CURLM_OK && running) {
+        client_poll(client, PAUSE_LONGEST_MS); /* libcurl knows when its own timeouts are */
         curl_easy_getinfo(client->curl, CURLINFO_SIZE_DOWNLOAD_T, &received);
     }
     const CURLMsg *message = curl_multi_info_read(client->multi, &left);
@@ -191,12 +217,14 @@ static void client_ask(struct client *client, const char *url, const struct requ
     char text[64], *body = NULL;
     size_t length = 0;
     FILE *answer = memory_checked(open_memstream(&body, &length));
-    curl_off_t connected_us = 0;
+    curl_off_t connected_us = 0, retry_s = 0;
     CURLcode code = client_perform(client, url, request, answer);
     fclose(answer);
     curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &reply->status);
     curl_easy_getinfo(client->curl, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
+    curl_easy_getinfo(client->curl, CURLINFO_RETRY_AFTER, &retry_s);
     reply->connected |= connected_us > 0;
+    reply->retry_ms = retry_s * 1000;
     snprintf(text, sizeof text, "the answer (%ld) is not one of batond", reply->status);
     const char *advice = client_advice(client, url, code, reply->status);
     bool is_read = code == CURLE_OK && reply_read(reply, body, length);

@@ -27,8 +27,14 @@ struct client *client_open(const struct client_settings *settings);
 /* How long each batond may take to answer from now on. */
 void client_set_timeout(struct client *client, int64_t ms);
 
-/* Lets a request call `idle` about once a second while it waits for its reply. */
+/* Lets requests and pauses call `idle` about once a second. */
 void client_on_idle(struct client *client, void (*idle)(void *context), void *context);
+
+/* Ends requests and pauses when the descriptor is readable; -1: no more. */
+void client_interrupt_by(struct client *client, int descriptor);
+
+/* Whether it has ended one of them. */
+bool client_is_interrupted(const struct client *client);
 
 /* Waits for so long, or until client_wake. */
 void client_pause(struct client *client, int64_t ms);

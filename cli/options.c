@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONNECT_TIMEOUT_MS = 10000, KILL_AFTER_MS = 5000, RUN_TTL_MS = 30000 };
+enum { CONNECT_TIMEOUT_MS = 10000, KILL_AFTER_MS = 5000, RUN_TTL_MS = 30000, PATIENCE_MS = 60000 };
 
 #define HOUR_MS INT64_C(3600000)
 #define YEAR_MS (8766 * HOUR_MS)
@@ -42,7 +42,9 @@ static const struct row {
     {'n', LOCKS, KIND_DURATION, AT(wait_ms), 0, 0, "nonblock", "",
      "do not wait if the lock is taken"},
     {'w', LOCKS, KIND_DURATION, AT(wait_ms), 0, YEAR_MS, "wait", "DURATION",
-     "wait at most so long (default: until it is granted)"},
+     "wait for others at most so long (default: until it is granted)"},
+    {0, LOCKS, KIND_DURATION, AT(patience_ms), 0, YEAR_MS, "patience", "DURATION",
+     "ask again for so long while nobody can be granted the lock (default: 1m)"},
     {'s', LOCKS, KIND_FLAG, AT(shared), true, 0, "shared", "", "take a shared lock"},
     {'x', LOCKS, KIND_FLAG, AT(shared), false, 0, "exclusive", "",
      "take an exclusive lock (default)"},
@@ -51,7 +53,7 @@ static const struct row {
     {0, LOCKS, KIND_NUMBER, AT(permits), 1, MOST, "permits", "N",
      "count for N holders by --limit, all or none (default: 1)"},
     {'E', LOCKS, KIND_NUMBER, AT(refused_status), 0, 255, "conflict-exit-code", "N",
-     "the exit status if it is not granted (default: 75)"},
+     "the exit status if somebody else has the lock (default: 75)"},
     {'q', LOCKS, KIND_FLAG, AT(quiet), true, 0, "quiet", "",
      "do not print who holds the lock, and why it is not granted"},
     {'q', FOR_SHOW, KIND_FLAG, AT(quiet), true, 0, "quiet", "",
@@ -68,7 +70,7 @@ static const struct row {
     {0, FOR_RUN, KIND_CHOICE, AT(ignores_loss), 0, 0, "on-lost", "kill|ignore",
      "what becomes of the command if the lock is lost (default: kill)"},
     {0, FOR_RUN, KIND_CHOICE, AT(runs_unlocked), 0, 0, "if-unavailable", "fail|run",
-     "what to do if no batond answers (default: fail); run: without a lock"},
+     "what to do when --patience is over (default: fail); run: without a lock"},
     {0, FOR_ACQUIRE | FOR_RENEW, KIND_DURATION, AT(ttl_ms), 1, YEAR_MS, "ttl", "DURATION",
      "how long the hold lasts unless renewed"},
     {0, FOR_RUN, KIND_DURATION, AT(ttl_ms), 3000, YEAR_MS, "ttl", "DURATION",
@@ -306,6 +308,7 @@ int options_read(struct options *options, unsigned command, int argc, char **arg
     int taken, at;
     *options = (struct options){.for_command = command,
                                 .wait_ms = OPTIONS_WAIT_FOREVER,
+                                .patience_ms = PATIENCE_MS,
                                 .connect_timeout_ms = CONNECT_TIMEOUT_MS,
                                 .kill_after_ms = KILL_AFTER_MS,
                                 .ttl_ms = command == FOR_RUN ? RUN_TTL_MS : 0,

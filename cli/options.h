@@ -23,7 +23,7 @@ enum {
     FOR_ALL = (1 << 8) - 1,
 };
 
-enum { OPTIONS_WAIT_FOREVER = -1 };
+#define OPTIONS_WAIT_FOREVER (INT64_MAX / 2)
 
 /* Where batond is and who asks: options, variables and lines of files say the same. */
 enum setting {
@@ -39,9 +39,10 @@ enum setting {
 struct options {
     unsigned for_command; /* FOR_RUN and the like */
     bool wants_help, json, quiet, verbose, shared, reentrant;
-    bool ignores_loss;  /* --on-lost=ignore */
-    bool runs_unlocked; /* --if-unavailable=run */
-    int64_t wait_ms;    /* OPTIONS_WAIT_FOREVER, 0, or how long */
+    bool ignores_loss;   /* --on-lost=ignore */
+    bool runs_unlocked;  /* --if-unavailable=run */
+    int64_t wait_ms;     /* for a holder: OPTIONS_WAIT_FOREVER, 0, or how long */
+    int64_t patience_ms; /* while nobody can be granted the lock */
     int64_t connect_timeout_ms, ttl_ms, kill_after_ms;
     int64_t limit, permits, fence, at_least_ms, max_held_ms, held_for_ms; /* 0: none */
     int64_t refused_status, signal;

@@ -31,11 +31,14 @@ static void problem_print_lines(const char *text)
     }
 }
 
-/* The first sentence, and those behind it up to one with a parameter of HTTP, as in wait=30s: the
+/* The first sentence, and those behind it up to one that is for users of HTTP, as in wait=30s: the
  * advice for baton is in CODES. */
 static size_t problem_length(const char *detail)
 {
     const char *first = strstr(detail, ". "), *end = first ? strchr(first, '=') : NULL;
+    const char *repeat = strstr(detail, ". Repeat the request");
+    if (repeat && (!end || repeat < end))
+        return (size_t)(repeat + 1 - detail);
     if (!end)
         return strlen(detail);
     while (strncmp(--end, ". ", 2) != 0) {

@@ -26,7 +26,7 @@ static const struct {
     {"hold_ended", STATUS_REFUSED, "baton show tells the fences of now."},
     {"unauthorized", STATUS_DENIED,
      "baton sends the key that is in the file of --auth-file or BATON_AUTH_FILE."},
-    {"quarantined", STATUS_REFUSED, NULL},
+    {"superseded", STATUS_UNANSWERED, NULL}, /* by an earlier request of ours that came late */
     {"invalid_name", STATUS_USAGE, "baton encodes names itself: write them as they are."},
     {"damaged", STATUS_FAULT, "baton break clears it."},
 };
@@ -36,14 +36,16 @@ static const struct {
     enum status means;
 } STATUSES[] = {
     {400, STATUS_USAGE},      {401, STATUS_DENIED},     {403, STATUS_DENIED},
-    {404, STATUS_CONFIG},     {405, STATUS_CONFIG},     {409, STATUS_REFUSED},
-    {413, STATUS_USAGE},      {429, STATUS_REFUSED},    {431, STATUS_USAGE},
-    {501, STATUS_USAGE},      {502, STATUS_UNANSWERED}, {503, STATUS_UNANSWERED},
-    {504, STATUS_UNANSWERED},
+    {404, STATUS_CONFIG},     {405, STATUS_CONFIG},     {408, STATUS_UNANSWERED},
+    {409, STATUS_REFUSED},    {413, STATUS_USAGE},      {429, STATUS_UNANSWERED},
+    {431, STATUS_USAGE},      {501, STATUS_USAGE},      {502, STATUS_UNANSWERED},
+    {503, STATUS_UNANSWERED}, {504, STATUS_UNANSWERED},
 };
 
 enum status reply_status(const struct reply *reply)
 {
+    if (reply->signal)
+        return (enum status)(128 + reply->signal);
     if (reply->status == 0)
         return STATUS_UNANSWERED;
     if (reply->status < 300)

@@ -13,16 +13,19 @@ enum { REPLY_SHOWN = 2048 };
 
 /* What has come of a request. Free it with reply_free. */
 struct reply {
-    long status;    /* 0: no batond answered, and `trouble` says why */
-    json_t *json;   /* an object, unless status is 0 */
-    bool connected; /* a connection was made, so something listens there */
+    long status;      /* 0: no batond answered, and `trouble` says why */
+    json_t *json;     /* an object, unless status is 0 */
+    bool connected;   /* a connection was made, so something listens there */
+    int64_t retry_ms; /* when to ask again, by Retry-After; 0: it does not say */
+    int signal;       /* that has ended the wait for it; 0: none */
     char trouble[1024];
 };
 
 /* The `code` of a problem document; "" if the reply is none. */
 const char *reply_code(const struct reply *reply);
 
-/* The exit status of a reply; STATUS_DONE for one without a problem. */
+/* The exit status of a reply; STATUS_DONE for one without a problem; 128 and the signal that ended
+ * the wait for it. */
 enum status reply_status(const struct reply *reply);
 
 /* What to do next with baton; NULL if the detail of the reply says it, or nothing is known. */

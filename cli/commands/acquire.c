@@ -1,4 +1,5 @@
 /* baton acquire: takes one lock or several, and waits for them over requests and batonds. */
+#include "base/duration.h"
 #include "base/memory.h"
 #include "base/monotonic.h"
 #include "cli/commands/commands.h"
@@ -15,13 +16,13 @@
 #include <unistd.h>
 
 enum {
-    PORTION_MS = 25000,  /* how long one request waits: less than any proxy allows */
-    FIRST_MS = 1000,     /* the first one, where its reply is printed */
-    CURRENT_MS = 10000,  /* and the others */
-    SHORTEST_MS = 1000,  /* a batond with a shorter max-wait is not waited at */
-    KEEP_MS = 10000,     /* for a place in the queue between two requests */
-    PATIENCE_MS = 60000, /* for a batond that has answered before, and does not now */
-    PAUSE_US = 500000,
+    PORTION_MS = 25000, /* how long one request waits: less than any proxy allows */
+    FIRST_MS = 1000,    /* the first one, so that its reply can be printed */
+    CURRENT_MS = 10000, /* and the others, if they are printed */
+    SHORTEST_MS = 1000, /* a batond with a shorter max-wait is not waited at */
+    KEEP_MS = 10000,    /* for a place in the queue between two requests */
+    PAUSE_MS = 500,     /* unless a Retry-After says more */
+    WITHDRAW_MS = 1000, /* how long each batond may take to answer when baton is to end */
     OWNER_TEXT = 128,
 };
 
@@ -30,10 +31,12 @@ struct acquisition {
     const struct context *context;
     const char *token;
     json_t *body;
-    int64_t sent_ns;                           /* by CLOCK_BOOTTIME: the latest request */
-    int64_t begun_ms, answered_ms, portion_ms; /* by the monotonic clock of this machine */
-    bool is_last;                              /* of the requests that the wait allows */
-    bool is_silent;
+    int64_t sent_ns;    /* by CLOCK_BOOTTIME: the latest request */
+    int64_t begun_ms;   /* the same by the monotonic clock */
+    int64_t left_ms;    /* of the wait for a holder */
+    int64_t portion_ms; /* how long one request waits at most */
+    bool keeps_place;   /* behind the latest request */
+    bool has_connected; /* so batond may know the token */
     struct waiting waiting;
 };
 
@@ -72,32 +75,48 @@ static json_t *acquire_body(const struct options *options)
         "max_held", command_duration(options->max_held_ms), "meta", acquire_meta(options)));
 }
 
-/* What is left of the wait, or a portion of it. */
-static int64_t acquire_wait(struct acquisition *acquisition)
+static int64_t least(int64_t a, int64_t b)
 {
-    int64_t wait_ms = acquisition->context->options->wait_ms;
-    int64_t left_ms = acquisition->begun_ms + wait_ms - monotonic_ms();
-    acquisition->is_last = wait_ms >= 0 && left_ms <= acquisition->portion_ms;
-    if (!acquisition->is_last)
-        return acquisition->portion_ms;
+    return a < b ? a : b;
+}
+
+/* What is left of the patience, while nobody can be granted the lock. */
+static int64_t acquire_patience(const struct acquisition *acquisition)
+{
+    int64_t left_ms = acquisition->waiting.end_ms - monotonic_ms();
     return left_ms > 0 ? left_ms : 0;
+}
+
+/* How long the next request may wait: a portion of what is left. */
+static int64_t acquire_wait(const struct acquisition *acquisition)
+{
+    int64_t most_ms = acquisition->portion_ms;
+    if (acquisition->waiting.away_ms)
+        most_ms = least(most_ms, acquire_patience(acquisition) + FIRST_MS);
+    return least(most_ms, acquisition->left_ms);
 }
 
 static struct reply acquire_send(struct acquisition *acquisition)
 {
     const struct options *options = acquisition->context->options;
     int64_t wait_ms = acquire_wait(acquisition);
-    bool keeps = !acquisition->is_last && options->name_count == 1;
+    acquisition->keeps_place = wait_ms < acquisition->left_ms && options->name_count == 1;
     json_object_set_new(acquisition->body, "wait_ms", json_integer(wait_ms));
     if (options->name_count == 1)
-        json_object_set_new(acquisition->body, "keep_ms", json_integer(keeps ? KEEP_MS : 0));
+        json_object_set_new(acquisition->body, "keep_ms",
+                            json_integer(acquisition->keeps_place ? KEEP_MS : 0));
+    acquisition->begun_ms = monotonic_ms();
     acquisition->sent_ns = boottime_ns();
-    return client_send(acquisition->context->client,
-                       &(struct request){.method = "POST",
-                                         .path = acquisition->context->path,
-                                         .token = acquisition->token,
-                                         .body = acquisition->body,
-                                         .wait_ms = wait_ms});
+    struct reply reply = client_send(acquisition->context->client,
+                                     &(struct request){.method = "POST",
+                                                       .path = acquisition->context->path,
+                                                       .token = acquisition->token,
+                                                       .body = acquisition->body,
+                                                       .wait_ms = wait_ms});
+    acquisition->has_connected |= reply.connected;
+    if (strcmp(reply_code(&reply), "wait_timeout") == 0)
+        acquisition->left_ms -= monotonic_ms() - acquisition->begun_ms;
+    return reply;
 }
 
 /* batond says by 400 that its max-wait is shorter than our portion. */
@@ -110,69 +129,109 @@ static bool acquire_shortens(struct acquisition *acquisition, const struct reply
     return acquisition->portion_ms >= SHORTEST_MS;
 }
 
-/* Prints for whom it waits. The place in a queue for several locks is lost with each request, so
- * there are few of them. */
-static void acquire_print(struct acquisition *acquisition, const struct reply *reply)
+/* Whether to ask again where nobody can be granted the lock. Pauses before that. */
+static bool acquire_is_patient(struct acquisition *acquisition, const struct reply *reply)
 {
-    if (acquisition->is_silent)
-        return;
-    waiting_print(&acquisition->waiting, reply);
-    if (acquisition->portion_ms == FIRST_MS)
-        acquisition->portion_ms =
-            acquisition->context->options->name_count == 1 ? CURRENT_MS : PORTION_MS;
+    struct waiting *waiting = &acquisition->waiting;
+    int64_t pause_ms = reply->retry_ms ? reply->retry_ms : PAUSE_MS;
+    if (!waiting->away_ms) {
+        waiting->away_ms =
+            acquisition->portion_ms == FIRST_MS ? acquisition->begun_ms : monotonic_ms();
+        waiting->end_ms = waiting->away_ms + acquisition->context->options->patience_ms;
+    }
+    int64_t left_ms = acquire_patience(acquisition);
+    if (left_ms == 0)
+        return false;
+    waiting_print(waiting, reply);
+    if (acquisition->keeps_place)
+        pause_ms = least(pause_ms, KEEP_MS / 2);
+    client_pause(acquisition->context->client, least(pause_ms, left_ms));
+    return true;
 }
 
-/* Whether the lock may still be granted to a request that is repeated. Pauses before one that
- * batond did not let wait. */
+/* Whether the lock may still be granted to a request that is repeated. */
 static bool acquire_goes_on(struct acquisition *acquisition, const struct reply *reply)
 {
-    const char *code = reply_code(reply);
-    int64_t now = monotonic_ms();
-    bool is_away = reply->connected && reply_status(reply) == STATUS_UNANSWERED;
     if (acquire_shortens(acquisition, reply))
         return true;
-    if (!is_away)
-        acquisition->answered_ms = now;
-    if (acquisition->is_last)
+    if (reply_status(reply) == STATUS_UNANSWERED)
+        return acquire_is_patient(acquisition, reply);
+    acquisition->waiting.away_ms = 0;
+    if (strcmp(reply_code(reply), "wait_timeout") != 0 || acquisition->left_ms <= 0)
         return false;
-    if (strcmp(code, "wait_timeout") == 0) {
-        acquire_print(acquisition, reply);
-        return true;
+    waiting_print(&acquisition->waiting, reply);
+    return true;
+}
+
+static enum status acquire_delete(const struct context *context, const char *token)
+{
+    struct reply reply = client_send(context->client, &(struct request){.method = "DELETE",
+                                                                        .path = context->path,
+                                                                        .token = token,
+                                                                        .body = context->body});
+    enum status status = reply_status(&reply);
+    reply_free(&reply);
+    return status;
+}
+
+/* Takes the token out of the queue. A grant that baton does not know of is given back as well. */
+static void acquire_withdraw(const struct acquisition *acquisition)
+{
+    const struct context *context = acquisition->context;
+    if (!acquisition->has_connected)
+        return;
+    client_set_timeout(context->client, least(context->options->connect_timeout_ms, WITHDRAW_MS));
+    acquire_delete(context, acquisition->token);
+}
+
+/* Asks until the lock is granted, or will not be. The place in a queue for several locks is lost
+ * with each request, so there are few of them. */
+static struct reply acquire_ask(struct acquisition *acquisition)
+{
+    const struct context *context = acquisition->context;
+    bool is_current = context->options->name_count == 1 && !context->options->quiet;
+    client_interrupt_by(context->client, context->interrupt.descriptor);
+    struct reply reply = acquire_send(acquisition);
+    while (acquire_goes_on(acquisition, &reply) && !client_is_interrupted(context->client)) {
+        reply_free(&reply);
+        if (acquisition->portion_ms == FIRST_MS)
+            acquisition->portion_ms = is_current ? CURRENT_MS : PORTION_MS;
+        reply = acquire_send(acquisition);
     }
-    if (!is_away && strcmp(code, "quarantined") != 0)
-        return false;
-    usleep(PAUSE_US);
-    return now - acquisition->answered_ms < PATIENCE_MS;
+    client_interrupt_by(context->client, -1);
+    reply.signal = interrupt_close(&context->interrupt);
+    return reply;
 }
 
 struct reply acquire_lock(const struct context *context, char token[TOKEN_SIZE],
                           int64_t *ret_sent_ns)
 {
     const struct options *options = context->options;
-    bool is_silent = options->quiet || options->wait_ms == 0;
     struct acquisition acquisition = {
         .context = context,
         .token = token,
         .body = acquire_body(options),
-        .begun_ms = monotonic_ms(),
-        .answered_ms = monotonic_ms(),
-        .is_silent = is_silent,
-        .portion_ms = is_silent ? PORTION_MS : FIRST_MS,
+        .left_ms = options->wait_ms,
+        .portion_ms = FIRST_MS,
     };
     token_make(token);
     json_object_update(acquisition.body, context->body);
-    waiting_begin(&acquisition.waiting, options->names[0], context->client);
-    struct reply reply = acquire_send(&acquisition);
-    while (acquire_goes_on(&acquisition, &reply)) {
-        bool has_connected = reply.connected;
-        reply_free(&reply);
-        reply = acquire_send(&acquisition);
-        reply.connected |= has_connected;
-    }
+    if (!options->quiet)
+        waiting_begin(&acquisition.waiting, options->names[0], context->client);
+    struct reply reply = acquire_ask(&acquisition);
     waiting_end(&acquisition.waiting, context->client);
+    if (reply.signal || reply_status(&reply) == STATUS_UNANSWERED)
+        acquire_withdraw(&acquisition);
     *ret_sent_ns = acquisition.sent_ns;
     json_decref(acquisition.body);
     return reply;
+}
+
+static void acquire_report_patience(const struct options *options)
+{
+    char text[DURATION_TEXT];
+    duration_format(options->patience_ms, text);
+    fprintf(stderr, "  baton has asked again for %s (--patience).\n", text);
 }
 
 enum status acquire_report(const struct context *context, const struct reply *reply)
@@ -181,21 +240,21 @@ enum status acquire_report(const struct context *context, const struct reply *re
     enum status status = reply_status(reply);
     bool runs = options->command || options->shell_line;
     bool is_silent = options->quiet || (options->wait_ms == 0 && runs && !options->verbose);
+    if (reply->signal)
+        return status;
     if (status != STATUS_REFUSED || !is_silent)
         problem_report(reply, options, context->subject);
+    if (status == STATUS_UNANSWERED && options->patience_ms)
+        acquire_report_patience(options);
     return status == STATUS_REFUSED ? (enum status)options->refused_status : status;
 }
 
 void command_release_token(const struct context *context, const char *token)
 {
-    struct reply reply = client_send(context->client, &(struct request){.method = "DELETE",
-                                                                        .path = context->path,
-                                                                        .token = token,
-                                                                        .body = context->body});
+    bool is_done = acquire_delete(context, token) == STATUS_DONE;
     if (context->options->verbose)
         problem_print(STATUS_DONE, "%s: %s", context->options->names[0],
-                      reply_status(&reply) == STATUS_DONE ? "released" : "not released");
-    reply_free(&reply);
+                      is_done ? "released" : "not released");
 }
 
 /* Hands the token on. A hold whose token nobody has is of no use. */
@@ -228,13 +287,17 @@ enum status command_acquire(struct context *context)
     if (context->options->reentrant && !context->options->owner)
         return problem_print(STATUS_USAGE, "--reentrant is for the holds of one --owner. Name it: "
                                            "--owner=TEXT.");
+    interrupt_open(&context->interrupt);
     if (path && strcmp(path, "-") != 0 && token_file_open(&file, path, &failure) < 0)
         return problem_print(STATUS_CONFIG, "%s", failure.text);
     struct reply reply = acquire_lock(context, token, &sent_ns);
     enum status status = acquire_report(context, &reply);
     if (reply_status(&reply) == STATUS_DONE)
         status = acquire_hand_on(context, &file, token, &reply);
+    int signal = reply.signal;
     reply_free(&reply);
     token_file_close(&file);
+    if (signal)
+        interrupt_die(signal);
     return status;
 }

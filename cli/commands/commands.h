@@ -6,20 +6,22 @@
 #include "cli/client.h"
 #include "cli/commands/table.h"
 #include "cli/options.h"
+#include "cli/run/interrupt.h"
 #include "cli/status.h"
 #include "cli/token.h"
 
 struct context {
     const struct options *options;
     struct client *client;
-    const bool *inherited; /* descriptors, for the command of baton run */
-    char *path;            /* of the lock on the command line, or of several */
-    json_t *body;          /* has the names of several */
-    const char *subject;   /* of a request whose reply is printed: the name, or its like */
-    struct table table;    /* that the command prints */
-    json_t *locks;         /* of baton list, of all pages; NULL: none yet */
-    bool is_silent;        /* prints no reply */
-    bool is_held;          /* one of the locks in the replies so far is */
+    const bool *inherited;      /* descriptors, for the command of baton run */
+    struct interrupt interrupt; /* of acquire and run, until the lock is granted */
+    char *path;                 /* of the lock on the command line, or of several */
+    json_t *body;               /* has the names of several */
+    const char *subject;        /* of a request whose reply is printed: the name, or its like */
+    struct table table;         /* that the command prints */
+    json_t *locks;              /* of baton list, of all pages; NULL: none yet */
+    bool is_silent;             /* prints no reply */
+    bool is_held;               /* one of the locks in the replies so far is */
 };
 
 enum status command_acquire(struct context *context);
@@ -42,7 +44,8 @@ json_t *command_number(int64_t number);
 json_t *command_duration(int64_t ms);
 
 /* Acquires what the options name, with a new token. Sets *ret_sent_ns to the CLOCK_BOOTTIME at
- * which the request was sent that the reply is for. */
+ * which the request was sent that the reply is for. Closes the interrupt of the context. If the
+ * reply has a signal, nothing was acquired, and baton is to end by it. */
 struct reply acquire_lock(const struct context *context, char token[TOKEN_SIZE],
                           int64_t *ret_sent_ns);
 

@@ -114,7 +114,7 @@ static enum status watch_once(struct context *context, json_int_t *version, bool
     struct reply reply = client_send(
         context->client, &(struct request){.method = "GET", .path = path, .wait_ms = WATCH_MS});
     enum status status = reply_status(&reply);
-    bool waits = *version && (status == STATUS_UNANSWERED || reply.status == 429);
+    bool waits = *version && status == STATUS_UNANSWERED;
     if (status != STATUS_DONE && !(waits && *is_away))
         problem_report(&reply, context->options, name);
     if (waits && !*is_away)

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,7 +46,8 @@ static int run_take_signals(struct run *run)
     sigemptyset(&taken);
     for (size_t i = 0; i < sizeof SIGNALS / sizeof SIGNALS[0]; i++)
         sigaddset(&taken, SIGNALS[i]);
-    sigprocmask(SIG_BLOCK, &taken, &run->plan.mask);
+    sigprocmask(SIG_BLOCK, &taken, NULL);
+    run->plan.mask = run->context->interrupt.former;
     sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &run->plan.child_action);
     run->signals = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
     return run->signals < 0 ? -errno : 0;
@@ -104,13 +104,6 @@ static void run_take_signal(struct run *run)
         run_stop(run);
     if (info.ssi_signo == SIGCHLD)
         tree_reap(&run->guard.pid, &status);
-}
-
-static void run_die_by(int signal)
-{
-    setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-    sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-    run_default(signal);
 }
 
 /* "Ended backup.sh (3 processes, 1 of them by SIGKILL), 412 ms before the lock." */
@@ -334,6 +327,7 @@ static enum status run_locked(struct run *run)
     bool is_granted = found == STATUS_DONE;
     if (is_granted)
         status = found = run_begin(run, &reply, sent_ns);
+    run->death = reply.signal;
     run->has_lock = found == STATUS_DONE;
     run->lease.ignores_loss |= !run->has_lock;
     reply_free(&reply);
@@ -391,12 +385,13 @@ enum status command_run(struct context *context)
                                 .ttl_ms = options->ttl_ms,
                                 .lock = PTHREAD_MUTEX_INITIALIZER,
                                 .orders = -1}};
+    interrupt_open(&context->interrupt);
     if (options->token_file && token_file_open(&run.file, options->token_file, &failure) < 0)
         status = problem_print(STATUS_CONFIG, "%s", failure.text);
     else
         status = run_locked(&run);
     token_file_close(&run.file);
     if (run.death)
-        run_die_by(run.death);
+        interrupt_die(run.death);
     return status;
 }

@@ -3,12 +3,15 @@
 #include "base/duration.h"
 #include "base/memory.h"
 #include "base/monotonic.h"
+#include "base/utf8.h"
 #include "cli/commands/table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { AWAY_SAID_MS = 1000 }; /* most restarts take less */
 
 static const char CLEAR[] = "\r\033[K";
 
@@ -23,18 +26,29 @@ static void waiting_write_process(FILE *to, const json_t *meta)
     fputc(')', to);
 }
 
-/* Writes the line, without the time if it is only to be compared. */
-static void waiting_describe(const struct waiting *waiting, bool has_time, char line[WAITING_LINE])
+/* What keeps batond from granting the lock, and for how long baton asks again. */
+static void waiting_write_trouble(FILE *to, const struct waiting *waiting, bool has_time)
+{
+    char left[DURATION_SPOKEN];
+    const json_t *title = json_object_get(waiting->refusal, "title");
+    int64_t left_ms = waiting->end_ms - monotonic_ms();
+    if (title)
+        reply_write(to, ": ", title);
+    else
+        fputs(": no batond answers", to);
+    duration_speak(left_ms > 0 ? left_ms : 0, left);
+    if (has_time)
+        fprintf(to, "; baton asks again for %s", left);
+    if (has_time && waiting->trouble[0])
+        fprintf(to, " (%s)", waiting->trouble);
+}
+
+static void waiting_write_holders(FILE *to, const struct waiting *waiting, bool has_time)
 {
     const json_t *holders = json_object_get(waiting->refusal, "holders"),
-                 *first = json_array_get(holders, 0),
-                 *of_several = json_object_get(waiting->refusal, "name");
+                 *first = json_array_get(holders, 0);
     json_int_t position = json_integer_value(json_object_get(waiting->refusal, "position"));
-    char held[DURATION_SPOKEN], name[REPLY_SHOWN];
-    memset(line, 0, WAITING_LINE);
-    FILE *to = memory_checked(fmemopen(line, WAITING_LINE - 1, "w"));
-    reply_show(of_several, waiting->name, name);
-    fputs(name, to);
+    char held[DURATION_SPOKEN];
     reply_write(to, ": held by ", json_object_get(first, "owner"));
     waiting_write_process(to, json_object_get(first, "meta"));
     if (json_array_size(holders) > 1)
@@ -44,14 +58,36 @@ static void waiting_describe(const struct waiting *waiting, bool has_time, char 
         fprintf(to, " for %s", held);
     if (position > 1)
         fprintf(to, "; %" JSON_INTEGER_FORMAT " before you", position - 1);
+}
+
+/* Writes the line, without the time if it is only to be compared. */
+static void waiting_describe(const struct waiting *waiting, bool has_time, char line[WAITING_LINE])
+{
+    char name[REPLY_SHOWN];
+    memset(line, 0, WAITING_LINE);
+    FILE *to = memory_checked(fmemopen(line, WAITING_LINE - 1, "w"));
+    reply_show(json_object_get(waiting->refusal, "name"), waiting->name, name); /* of several */
+    fputs(name, to);
+    if (waiting->away_ms)
+        waiting_write_trouble(to, waiting, has_time);
+    else
+        waiting_write_holders(to, waiting, has_time);
     fclose(to);
+}
+
+/* Whether there is anything to say. */
+static bool waiting_has_line(const struct waiting *waiting)
+{
+    if (waiting->away_ms)
+        return monotonic_ms() - waiting->away_ms >= AWAY_SAID_MS;
+    return json_array_size(json_object_get(waiting->refusal, "holders")) > 0;
 }
 
 static void waiting_refresh(void *context)
 {
     struct waiting *waiting = context;
     char line[WAITING_LINE], compared[WAITING_LINE];
-    if (json_array_size(json_object_get(waiting->refusal, "holders")) == 0)
+    if (!waiting_has_line(waiting))
         return;
     waiting_describe(waiting, true, line);
     waiting_describe(waiting, false, compared);
@@ -71,15 +107,18 @@ void waiting_begin(struct waiting *waiting, const char *name, struct client *cli
     const char *kind = getenv("TERM");
     *waiting = (struct waiting){
         .name = name, .is_terminal = isatty(STDERR_FILENO) && kind && strcmp(kind, "dumb") != 0};
-    if (waiting->is_terminal)
-        client_on_idle(client, waiting_refresh, waiting);
+    client_on_idle(client, waiting_refresh, waiting);
 }
 
 void waiting_print(struct waiting *waiting, const struct reply *reply)
 {
+    if (!waiting->name)
+        return;
     json_decref(waiting->refusal);
     waiting->refusal = json_incref(reply->json);
     waiting->told_ms = monotonic_ms();
+    struct slice trouble = {reply->trouble, strcspn(reply->trouble, "\n")};
+    utf8_show_all(trouble, waiting->trouble, sizeof waiting->trouble);
     waiting_refresh(waiting);
 }
 

@@ -33,6 +33,7 @@ TEST(options_have_defaults)
     assert_int_equal(read_them(&options, FOR_ACQUIRE, ARGV, NULL), 0);
     assert_int_equal(options.wait_ms, OPTIONS_WAIT_FOREVER);
     assert_int_equal(options.connect_timeout_ms, 10000);
+    assert_int_equal(options.patience_ms, 60000);
     assert_int_equal(options.refused_status, STATUS_REFUSED);
     assert_int_equal(options.name_count, 1);
     options_free(&options);

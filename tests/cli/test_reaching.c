@@ -30,9 +30,9 @@ TEST(no_answer_is_reported_for_each_url)
     struct terminal terminal;
     int port = free_port();
     terminal_open(&terminal, "http://127.0.0.1:1");
-    says(&terminal, 69, "http://127.0.0.1:1: ", "$BATON acquire x");
+    says(&terminal, 69, "http://127.0.0.1:1: ", "$BATON acquire --patience=0 x");
     says(&terminal, 69, "Check the URL",
-         "$BATON acquire --url='http://127.0.0.1:1 http://127.0.0.1:%d' x", port);
+         "$BATON acquire --patience=0 --url='http://127.0.0.1:1 http://127.0.0.1:%d' x", port);
     char second[80];
     snprintf(second, sizeof second, "  http://127.0.0.1:%d: ", port);
     assert_non_null(strstr(terminal.output, second));

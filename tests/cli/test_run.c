@@ -42,7 +42,8 @@ TEST(wrong_use_of_run_is_refused)
     says(terminal, 64, "Options follow it", "$BATON --ttl=9s run x -- true");
     says(terminal, 64, "Give a command", "$BATON run -c true x -- true");
     says(terminal, 64, "3s", "$BATON run --ttl=2s x -- true");
-    says(terminal, 69, "no batond answered", "$BATON run --url=http://127.0.0.1:1 x -- true");
+    says(terminal, 69, "no batond answered",
+         "$BATON run --patience=0 --url=http://127.0.0.1:1 x -- true");
 }
 
 TEST(run_waits_for_the_lock_or_is_silent_with_n)

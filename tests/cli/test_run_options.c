@@ -90,15 +90,17 @@ TEST(silent_batond_is_ignored_if_asked)
 TEST(command_runs_without_batond_if_asked)
 {
     struct terminal *terminal = terminal_of(state);
-    says(terminal, 69, NULL, "$BATON run --url=http://127.0.0.1:1 x -- echo hello");
+    says(terminal, 69, NULL, "$BATON run --patience=0 --url=http://127.0.0.1:1 x -- echo hello");
     assert_null(strstr(terminal->output, "hello"));
     says(terminal, 4, "without the lock",
-         "$BATON run --url=http://127.0.0.1:1 --if-unavailable=run x -c 'exit 4'");
+         "$BATON run --patience=0 --url=http://127.0.0.1:1 --if-unavailable=run x -c 'exit 4'");
     says(terminal, 4, "without the lock", /* SIGTERM comes at 15 s */
-         "$BATON run --url=http://127.0.0.1:1 --if-unavailable=run --ttl=1h --max-held=20s "
+         "$BATON run --patience=0 --url=http://127.0.0.1:1 --if-unavailable=run --ttl=1h "
+         "--max-held=20s "
          "--kill-after=20s x -c 'sleep 0.1; exit 4'");
     says(terminal, 124, "max-held is over",
-         "$BATON run --url=http://127.0.0.1:1 --if-unavailable=run --max-held=1s x -- sleep 600");
+         "$BATON run --patience=0 --url=http://127.0.0.1:1 --if-unavailable=run --max-held=1s x -- "
+         "sleep 600");
     says(terminal, 75, NULL, "$BATON acquire -n y && $BATON run -n --if-unavailable=run y -- true");
 }
 
@@ -120,7 +122,8 @@ TEST(run_within_a_run_tells_its_own_lock_alone)
          "$BATON run --token-file=kept one -- $BATON run two three -c 'echo $BATON_NAME, "
          "${BATON_FENCE-no fence}, ${BATON_TOKEN_FILE-no file}'");
     says(terminal, 0, "four, no fence",
-         "$BATON run one -- $BATON run --url=http://127.0.0.1:1 --if-unavailable=run four -c "
+         "$BATON run one -- $BATON run --patience=0 --url=http://127.0.0.1:1 --if-unavailable=run "
+         "four -c "
          "'echo $BATON_NAME, ${BATON_FENCE-no fence}'");
 }
 
