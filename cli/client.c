@@ -161,15 +161,16 @@ static CURLcode client_transfer(struct client *client, const atomic_bool *cancel
 }
 
 /* Sends it to one URL, and writes what it answers. */
-static CURLcode client_perform(struct client *client, const char *url,
+static CURLcode client_perform(struct client *client, const struct client_url *url,
                                const struct request *request, FILE *answer)
 {
     char *whole = NULL, *sent = request->body ? json_dumps(request->body, JSON_COMPACT) : NULL;
     struct curl_slist *headers = client_headers(request);
-    if (asprintf(&whole, "%s%s", url, request->path) < 0)
+    if (asprintf(&whole, "%s%s", url->text, request->path) < 0)
         whole = NULL;
     client->trouble[0] = '\0';
     curl_easy_setopt(client->curl, CURLOPT_URL, memory_checked(whole));
+    curl_easy_setopt(client->curl, CURLOPT_PROXY, url->is_loopback ? "" : NULL);
     curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, answer);
     curl_easy_setopt(
@@ -186,12 +187,41 @@ static CURLcode client_perform(struct client *client, const char *url,
     return code;
 }
 
-static void reply_add_trouble(struct reply *reply, const char *url, const char *text,
-                              const char *advice)
+/* Adds what is the matter at a URL. Another port than its own is that of a proxy. */
+static void client_add_trouble(const struct client *client, const struct client_url *url,
+                               const char *text, const char *advice, struct reply *reply)
 {
     size_t length = strlen(reply->trouble);
-    snprintf(reply->trouble + length, sizeof reply->trouble - length, "%s%s: %s%s",
-             length ? "\n" : "", url, text, advice);
+    char proxy[80] = "", *address = NULL;
+    long port = 0;
+    curl_easy_getinfo(client->curl, CURLINFO_PRIMARY_IP, &address);
+    curl_easy_getinfo(client->curl, CURLINFO_PRIMARY_PORT, &port);
+    if (port > 0 && port != url->port)
+        snprintf(proxy, sizeof proxy, ", by the proxy %s port %ld", address ? address : "", port);
+    snprintf(reply->trouble + length, sizeof reply->trouble - length, "%s%s%s: %s%s",
+             length ? "\n" : "", url->text, proxy, text, advice);
+}
+
+/* Whether a request fails in the same way until somebody changes a setting. A restart ends a
+ * connection, and OpenSSL has nothing to say of that. */
+static bool client_is_misled(const struct client *client, CURLcode code, long status)
+{
+    switch (code) {
+    case CURLE_OK: /* by a server of another kind; proxies answer the others for one that is away */
+        return (status < 500 || status == 501) && status != 408 && status != 429;
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+        return true;
+    case CURLE_SSL_CONNECT_ERROR:
+        return strstr(client->trouble, "SSL routines") &&
+               !strstr(client->trouble, "unexpected eof");
+    default:
+        return false;
+    }
 }
 
 /* What to do about a certificate, or about a port for HTTPS that is asked by HTTP: some servers
@@ -211,8 +241,8 @@ static const char *client_advice(const struct client *client, const char *url, C
 }
 
 /* Asks one URL. Leaves status 0 and what is the matter if no batond answers there. */
-static void client_ask(struct client *client, const char *url, const struct request *request,
-                       struct reply *reply)
+static void client_ask(struct client *client, const struct client_url *url,
+                       const struct request *request, struct reply *reply)
 {
     char text[64], *body = NULL;
     size_t length = 0;
@@ -220,23 +250,26 @@ static void client_ask(struct client *client, const char *url, const struct requ
     curl_off_t connected_us = 0, retry_s = 0;
     CURLcode code = client_perform(client, url, request, answer);
     fclose(answer);
-    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &reply->status);
+    long status = 0;
+    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
+    reply->status = status;
     curl_easy_getinfo(client->curl, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
     curl_easy_getinfo(client->curl, CURLINFO_RETRY_AFTER, &retry_s);
     reply->connected |= connected_us > 0;
     reply->retry_ms = retry_s * 1000;
-    snprintf(text, sizeof text, "the answer (%ld) is not one of batond", reply->status);
-    const char *advice = client_advice(client, url, code, reply->status);
+    snprintf(text, sizeof text, "the answer (%ld) is not one of batond", status);
+    const char *advice = client_advice(client, url->text, code, status);
     bool is_read = code == CURLE_OK && reply_read(reply, body, length);
     free(body);
     if (is_read)
         return;
+    reply->is_foreign = client_is_misled(client, code, status);
     reply->status = 0;
-    reply_add_trouble(reply, url,
-                      code == CURLE_OK     ? text
-                      : client->trouble[0] ? client->trouble
-                                           : curl_easy_strerror(code),
-                      advice);
+    client_add_trouble(client, url,
+                       code == CURLE_OK     ? text
+                       : client->trouble[0] ? client->trouble
+                                            : curl_easy_strerror(code),
+                       advice, reply);
 }
 
 struct reply client_send(struct client *client, const struct request *request)
@@ -246,12 +279,14 @@ struct reply client_send(struct client *client, const struct request *request)
     for (size_t i = 0; i < settings->url_count; i++) {
         struct reply next = {.connected = reply.connected};
         memcpy(next.trouble, reply.trouble, sizeof next.trouble);
-        client_ask(client, settings->urls[client->current], request, &next);
+        client_ask(client, &settings->urls[client->current], request, &next);
+        next.is_foreign &= i == 0 || reply.is_foreign;
         if (next.status || !reply.status) { /* what a batond has said is worth more than silence */
             json_decref(reply.json);
             reply = next;
         }
-        if (reply_status(&next) != STATUS_UNANSWERED || (request->cannot_repeat && next.connected))
+        bool is_answered = next.status && reply_status(&next) != STATUS_UNANSWERED;
+        if (is_answered || (request->cannot_repeat && next.connected))
             break;
         client->current = (client->current + 1) % settings->url_count;
         if (request->slack_ms)

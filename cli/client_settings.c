@@ -2,7 +2,9 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/slice.h"
 
+#include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +12,7 @@
 #include <unistd.h>
 
 static const char SYSTEM_FILE[] = "/etc/baton/client.conf";
+static const char SPACE[] = " \t\r\n\v\f";
 static const char DEFAULT_URL[] = "http://127.0.0.1:7420";
 
 enum { AUTH_LONGEST = 4096, CONF_LONGEST = 65536, PATH_TEXT = 4096 };
@@ -20,19 +23,32 @@ static const char *const VARIABLES[SETTING_COUNT] = {
     [SETTING_KEY] = "BATON_KEY",
 };
 
+/* What is meant by a value, by the rule of base/slice.h, and without spaces around it. */
+static struct slice value_of(const char *text)
+{
+    struct slice value = slice_skip_mark(slice_of(text ? text : ""));
+    size_t front = strspn(value.bytes, SPACE);
+    value = (struct slice){value.bytes + front, value.length - front};
+    while (value.length > 0 && strchr(SPACE, value.bytes[value.length - 1]))
+        value.length--;
+    return value;
+}
+
 static void values_set(char *values[SETTING_COUNT], enum setting setting, const char *text)
 {
-    if (!text || !text[0])
+    struct slice value = value_of(text);
+    if (value.length == 0)
         return;
     free(values[setting]);
-    values[setting] = memory_checked(strdup(text));
+    values[setting] = memory_checked(strndup(value.bytes, value.length));
 }
 
 /* A shell takes quotes away. A file does not, and neither does docker's --env-file. */
 static int values_set_bare(char *values[SETTING_COUNT], enum setting setting, const char *text,
                            const char *source, struct failure *failure)
 {
-    if (text && (text[0] == '"' || text[0] == '\''))
+    struct slice value = value_of(text);
+    if (value.length > 0 && (value.bytes[0] == '"' || value.bytes[0] == '\''))
         return failure_set(failure, -EINVAL,
                            "%s: the value of %s is in quotes. Write it without quotes.", source,
                            VARIABLES[setting]);
@@ -46,9 +62,7 @@ static int values_read_line(char *values[SETTING_COUNT], char *line, const char 
 {
     char source[PATH_TEXT + 32];
     snprintf(source, sizeof source, "%s, line %d", path, number);
-    line += strspn(line, " \t");
-    for (size_t end = strlen(line); end > 0 && strchr(" \t\r", line[end - 1]); end--)
-        line[end - 1] = '\0';
+    line += strspn(line, SPACE);
     size_t length = strcspn(line, "=");
     if (!line[0] || line[0] == '#')
         return 0;
@@ -67,7 +81,7 @@ static int values_read_file(char *values[SETTING_COUNT], const char *path, struc
     char *text = NULL, *rest, *line;
     const struct file_options options = {
         .setting = "client.conf", .path = path, .longest = CONF_LONGEST};
-    if (access(path, F_OK) != 0)
+    if (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR))
         return 0;
     int result = file_read(&options, &text, NULL, failure);
     rest = text;
@@ -103,21 +117,60 @@ static int values_read(char *values[SETTING_COUNT], const struct options *option
     return result;
 }
 
+static bool host_is_loopback(const char *host)
+{
+    static const char LOCALHOST[] = "localhost";
+    size_t length = strlen(host), behind = sizeof LOCALHOST - 1;
+    if (strncmp(host, "127.", 4) == 0 && !host[strspn(host, "0123456789.")])
+        return true;
+    return strcmp(host, "[::1]") == 0 ||
+           (length >= behind && strcasecmp(host + length - behind, LOCALHOST) == 0 &&
+            (length == behind || host[length - behind - 1] == '.'));
+}
+
+/* Returns what is wrong with a URL, as libcurl says it, which is to send to it; NULL: nothing. */
+static const char *url_read(struct client_url *url)
+{
+    char *host = NULL, *port = NULL;
+    CURLU *parts = memory_checked(curl_url());
+    CURLUcode code = curl_url_set(parts, CURLUPART_URL, url->text, 0);
+    if (code == CURLUE_OK)
+        code = curl_url_get(parts, CURLUPART_HOST, &host, 0);
+    if (code == CURLUE_OK)
+        code = curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
+    url->port = port ? strtol(port, NULL, 10) : 0;
+    url->is_loopback = host && host_is_loopback(host);
+    curl_free(host);
+    curl_free(port);
+    curl_url_cleanup(parts);
+    for (const char *at = url->text; *at; at++)
+        if (*at <= ' ' || *at > '~' || strchr("?#", *at))
+            return "it has a character that does not belong there";
+    return code != CURLUE_OK ? curl_url_strerror(code) : NULL;
+}
+
 /* A URL with /locks, as for curl, would make another lock of each name. */
 static int client_settings_add_url(struct client_settings *settings, char *url,
                                    struct failure *failure)
 {
     static const char LOCKS[] = "/locks";
     const size_t behind = sizeof LOCKS - 1;
-    size_t length = strlen(url), scheme = strncmp(url, "https://", 8) == 0 ? 8 : 7;
-    while (length > 0 && url[length - 1] == '/')
-        length--;
-    if ((scheme == 7 && strncmp(url, "http://", 7) != 0) || length <= scheme)
+    struct client_url read = {.text = url};
+    bool is_http = strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
+    size_t length = strlen(url);
+    if (strchr(url, '@'))
         return failure_set(failure, -EINVAL,
-                           "\"%s\" is not a URL of batond. Write http://HOST:PORT or "
+                           "a URL of batond has no user and no password. Write the API key into "
+                           "the file of --auth-file.");
+    const char *trouble = is_http ? url_read(&read) : "";
+    if (trouble)
+        return failure_set(failure, -EINVAL,
+                           "\"%s\" is not a URL of batond%s%s. Write http://HOST:PORT or "
                            "https://HOST:PORT into --url or BATON_URL.",
-                           url);
-    if (length > scheme + behind && !memcmp(url + length - behind, LOCKS, behind))
+                           url, trouble[0] ? ": " : "", trouble);
+    while (url[length - 1] == '/')
+        length--;
+    if (length > behind && !memcmp(url + length - behind, LOCKS, behind))
         return failure_set(failure, -EINVAL,
                            "\"%s\" ends in /locks, which baton adds itself. Write %.*s into --url "
                            "or BATON_URL.",
@@ -126,7 +179,7 @@ static int client_settings_add_url(struct client_settings *settings, char *url,
         return failure_set(failure, -EINVAL, "there are more than %d URLs in --url or BATON_URL",
                            SETTINGS_URLS);
     url[length] = '\0';
-    settings->urls[settings->url_count++] = url;
+    settings->urls[settings->url_count++] = read;
     return 0;
 }
 
@@ -151,7 +204,11 @@ static int client_settings_read_key(struct client_settings *settings, const char
     int result = file_read(&options, &settings->auth_key, NULL, failure);
     if (result < 0)
         return result;
-    settings->auth_key[strcspn(settings->auth_key, "\r\n")] = '\0';
+    char *line = settings->auth_key + strspn(settings->auth_key, SPACE);
+    line[strcspn(line, "\r\n")] = '\0';
+    struct slice key = value_of(line);
+    memmove(settings->auth_key, key.bytes, key.length);
+    settings->auth_key[key.length] = '\0';
     return settings->auth_key[0]
                ? 0
                : failure_set(failure, -EINVAL,
@@ -165,7 +222,7 @@ int client_settings_read(struct client_settings *settings, const struct options 
     *settings = (struct client_settings){.connect_timeout_ms = options->connect_timeout_ms};
     int result = values_read(settings->values, options, failure);
     char *rest = settings->values[SETTING_URL];
-    while (result == 0 && (url = strsep(&rest, " ,")))
+    while (result == 0 && (url = strsep(&rest, " ,\t\r\n")))
         result = url[0] ? client_settings_add_url(settings, url, failure) : 0;
     if (result == 0 && settings->url_count == 0)
         result = failure_set(failure, -EINVAL, "--url: there is no URL in it");

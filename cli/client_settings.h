@@ -7,9 +7,15 @@
 
 enum { SETTINGS_URLS = 8 };
 
+struct client_url {
+    const char *text; /* a part of the value, without a slash at the end */
+    long port;
+    bool is_loopback; /* of this machine: no proxy leads there */
+};
+
 struct client_settings {
-    char *values[SETTING_COUNT]; /* NULL: none */
-    char *urls[SETTINGS_URLS]; /* parts of their value, without a slash at the end; at least one */
+    char *values[SETTING_COUNT];           /* NULL: none */
+    struct client_url urls[SETTINGS_URLS]; /* at least one */
     size_t url_count;
     char *auth_key; /* NULL: none */
     int64_t connect_timeout_ms;

@@ -47,7 +47,7 @@ enum status reply_status(const struct reply *reply)
     if (reply->signal)
         return (enum status)(128 + reply->signal);
     if (reply->status == 0)
-        return STATUS_UNANSWERED;
+        return reply->is_foreign ? STATUS_CONFIG : STATUS_UNANSWERED;
     if (reply->status < 300)
         return STATUS_DONE;
     for (size_t i = 0; i < sizeof CODES / sizeof CODES[0]; i++)

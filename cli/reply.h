@@ -15,6 +15,7 @@ enum { REPLY_SHOWN = 2048 };
 struct reply {
     long status;      /* 0: no batond answered, and `trouble` says why */
     json_t *json;     /* an object, unless status is 0 */
+    bool is_foreign;  /* with status 0: until somebody changes a setting, no batond will answer */
     bool connected;   /* a connection was made, so something listens there */
     int64_t retry_ms; /* when to ask again, by Retry-After; 0: it does not say */
     int signal;       /* that has ended the wait for it; 0: none */

@@ -129,6 +129,13 @@ static bool acquire_shortens(struct acquisition *acquisition, const struct reply
     return acquisition->portion_ms >= SHORTEST_MS;
 }
 
+/* Whether nobody can be granted the lock now. What answers in the place of a batond may be a proxy
+ * that has not heard of it yet. */
+static bool acquire_is_away(const struct reply *reply)
+{
+    return reply_status(reply) == STATUS_UNANSWERED || (reply->status == 0 && reply->connected);
+}
+
 /* Whether to ask again where nobody can be granted the lock. Pauses before that. */
 static bool acquire_is_patient(struct acquisition *acquisition, const struct reply *reply)
 {
@@ -154,7 +161,7 @@ static bool acquire_goes_on(struct acquisition *acquisition, const struct reply 
 {
     if (acquire_shortens(acquisition, reply))
         return true;
-    if (reply_status(reply) == STATUS_UNANSWERED)
+    if (acquire_is_away(reply))
         return acquire_is_patient(acquisition, reply);
     acquisition->waiting.away_ms = 0;
     if (strcmp(reply_code(reply), "wait_timeout") != 0 || acquisition->left_ms <= 0)
@@ -244,7 +251,7 @@ enum status acquire_report(const struct context *context, const struct reply *re
         return status;
     if (status != STATUS_REFUSED || !is_silent)
         problem_report(reply, options, context->subject);
-    if (status == STATUS_UNANSWERED && options->patience_ms)
+    if (acquire_is_away(reply) && options->patience_ms)
         acquire_report_patience(options);
     return status == STATUS_REFUSED ? (enum status)options->refused_status : status;
 }

@@ -39,20 +39,45 @@ TEST(no_answer_is_reported_for_each_url)
     terminal_close(&terminal);
 }
 
-/* The kernel accepts the connection, and nobody reads it. */
-TEST(silent_server_does_not_hang_the_client)
+/* The kernel accepts connections, and nobody reads them. */
+static int listen_silently(int *ret_port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
-    struct terminal terminal;
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(listen(listener, 8), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+    *ret_port = ntohs(address.sin_port);
+    return listener;
+}
+
+TEST(silent_server_does_not_hang_the_client)
+{
+    struct terminal terminal;
+    int port, listener = listen_silently(&port);
     terminal_open(&terminal, "");
     says(&terminal, 69, "no batond answered",
-         "$BATON show --connect-timeout=100ms --url=http://127.0.0.1:%d x",
-         ntohs(address.sin_port));
+         "$BATON show --connect-timeout=100ms --url=http://127.0.0.1:%d x", port);
+    terminal_close(&terminal);
+    close(listener);
+}
+
+TEST(proxy_is_named_and_never_asked_for_this_machine)
+{
+    static const char *const LOCAL[] = {"127.0.0.1", "localhost", "127.1", "a.localhost"};
+    struct service *service = *state;
+    struct terminal terminal;
+    char said[80], proxies[120];
+    int port, listener = listen_silently(&port);
+    terminal_open(&terminal, service->batond.url);
+    snprintf(proxies, sizeof proxies, "export no_proxy= http_proxy=http://127.0.0.1:%d", port);
+    for (size_t i = 0; i < LENGTH(LOCAL); i++)
+        says(&terminal, 0, "free", "%s; $BATON show --url=http://%s:%d x", proxies, LOCAL[i],
+             service->batond.port);
+    snprintf(said, sizeof said, "batond.example:7420, by the proxy 127.0.0.1 port %d: ", port);
+    says(&terminal, 69, said,
+         "%s; $BATON show --connect-timeout=100ms --url=http://batond.example:7420 x", proxies);
     terminal_close(&terminal);
     close(listener);
 }
@@ -75,6 +100,57 @@ TEST(option_wins_over_variable_and_variable_over_file)
          "echo 'BATON_URL=\"%s\"' >.config/baton/client.conf; $BATON show x", service->batond.url);
     says(&terminal, 78, "the environment: the value of BATON_CA is in quotes.",
          "rm -r .config; BATON_CA=\"'ca.pem'\" $BATON show x");
+    terminal_close(&terminal);
+}
+
+/* As editors, templates and secrets leave them. */
+TEST(white_space_and_byte_order_mark_are_not_of_a_value)
+{
+    struct service *service = *state;
+    struct terminal terminal;
+    terminal_open(&terminal, "");
+    says(&terminal, 0, "free", "BATON_URL=$'\\xef\\xbb\\xbf \\t%s \\r\\n' $BATON show x",
+         service->batond.url);
+    says(&terminal, 0, "free",
+         "mkdir -p .config/baton; printf '\\xef\\xbb\\xbfBATON_URL= %s \\r\\n\\r\\n' "
+         ">.config/baton/client.conf; $BATON show x",
+         service->batond.url);
+    terminal_close(&terminal);
+}
+
+/* Only a file that is not there is none. */
+TEST(client_conf_that_cannot_be_looked_at_is_an_error)
+{
+    struct service *service = *state;
+    struct terminal terminal;
+    terminal_open(&terminal, service->batond.url);
+    says(&terminal, 0, "free", "touch .config; $BATON show x");
+    says(&terminal, 78, "client.conf: cannot read",
+         "rm .config; ln -s .config .config; $BATON show x");
+    terminal_close(&terminal);
+}
+
+TEST(wrong_url_never_runs_a_command_without_the_lock)
+{
+    static const char *const URLS[] = {
+        "http://127.0.0.1:99999",  "http://127.0.0.1:abc",  "http://:7420",
+        "http://[::1:7420",        "http://${VAR}",         "http://h\\xc2\\xa0",
+        "http://127.0.0.1:7420\"", "http://h:7420?wait=1s", "http://ci:secret@127.0.0.1:7420",
+    };
+    struct service *service = *state;
+    struct terminal terminal;
+    terminal_open(&terminal, "");
+    for (size_t i = 0; i < LENGTH(URLS); i++) {
+        says(&terminal, 78, "a URL of batond",
+             "$BATON run --if-unavailable=run --url=$'%s' x -- echo runs", URLS[i]);
+        assert_null(strstr(terminal.output, "runs"));
+        assert_null(strstr(terminal.output, "secret"));
+    }
+    /* batond hangs up on some of what TLS begins with, and answers the rest by 400. */
+    says(&terminal, 78, "https://127.0.0.1:",
+         "$BATON run --if-unavailable=run --url=https://127.0.0.1:%d x -- echo runs",
+         service->batond.port);
+    assert_null(strstr(terminal.output, "runs\n"));
     terminal_close(&terminal);
 }
 
@@ -111,6 +187,10 @@ TEST(api_key_comes_from_auth_file_and_names_who_breaks_a_lock)
     says(&terminal, 77, "--auth-file or BATON_AUTH_FILE", "$BATON acquire ci:build");
     says(&terminal, 0, NULL, "echo %s >key; BATON_AUTH_FILE=key $BATON acquire ci:build", key);
     says(&terminal, 77, NULL, "$BATON acquire --auth-file=key other");
+    says(&terminal, 0, NULL,
+         "printf '\\xef\\xbb\\xbf \\n %s \\r\\n' >key; "
+         "BATON_AUTH_FILE=$' key\\n' $BATON show ci:build",
+         key);
     says(&terminal, 0, NULL, "$BATON break --auth-file=key ci:build");
     says(&terminal, 0, " ago by ci from 127.0.0.1\n", "$BATON show --auth-file=key ci:build");
     says(&terminal, 0, "every user of this machine can read your key in key.",
@@ -132,7 +212,7 @@ TEST(https_needs_the_authority_and_may_show_a_certificate)
     certificate_make(&own, &secure.dir, "own",
                      &(struct certificate_options){.issuer = &secure.clients});
     terminal_open(&terminal, secure.batond.url);
-    says(&terminal, 69, ". Name the file of its authority in --ca or BATON_CA.\n", "$BATON show x");
+    says(&terminal, 78, ". Name the file of its authority in --ca or BATON_CA.\n", "$BATON show x");
     says(&terminal, 69, ". Is this HTTPS? Then write https:// into the URL.\n",
          "$BATON show --url=$(echo $BATON_URL | sed s/https/http/) x");
     says(&terminal, 78, "--ca: cannot read missing", "$BATON show --ca=missing x");
