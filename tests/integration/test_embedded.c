@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { RESTART_PAUSE_MS = 500 }; /* before batond starts another */
@@ -200,6 +201,20 @@ TEST_WITH(second_batond_says_what_it_waits_for, set, strike)
     assert_non_null(strstr(line, first));
     batond_process_stop(&second);
     answers(stage->client, "GET /readyz", NULL, 200, NULL);
+}
+
+/* As Kubernetes does with a volume and all that is in it, before each start of a pod. */
+TEST_WITH(second_start_on_volume_with_fsgroup_serves, set, strike)
+{
+    struct stage *stage = *state;
+    char command[100];
+    leave(stage);
+    snprintf(command, sizeof command, "chmod -R g+rwX,g+s %s", stage->dir.path);
+    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): a path of ours */
+    enter(stage);
+    answers(stage->client, "GET /readyz", NULL, 200, NULL);
+    assert_true(process_wait_line(&stage->batond.process, "taken its rights away", NULL, NULL, 0,
+                                  CLOCK_HANG_MS));
 }
 
 /* It forgets nothing, but by its clock it has ended what still runs. */
