@@ -142,10 +142,28 @@ static void ticket_worker_on_woken(uv_async_t *woken)
         worker->notify(ticket, &notice);
 }
 
+static bool enters(const struct ticket *ticket, const struct hold *hold)
+{
+    return ticket->is_reentrant && slice_same(ticket->owner, hold->owner);
+}
+
 static bool excludes(const struct ticket *ticket, const struct hold *hold)
 {
-    bool enters = ticket->is_reentrant && slice_same(ticket->owner, hold->owner);
-    return !enters && (hold->mode == LOCK_EXCLUSIVE || ticket->mode == LOCK_EXCLUSIVE);
+    return !enters(ticket, hold) &&
+           (hold->mode == LOCK_EXCLUSIVE || ticket->mode == LOCK_EXCLUSIVE);
+}
+
+/* Its owner has the hold `got` now: the first present ticket that it lets in comes first. */
+static void let_enter(struct ticket_queue *queue, const struct hold *got)
+{
+    struct ticket *ticket;
+    TAILQ_FOREACH (ticket, &queue->list, others) {
+        if (!ticket->is_present || !enters(ticket, got))
+            continue;
+        TAILQ_REMOVE(&queue->list, ticket, others);
+        put_behind(queue, ticket, NULL);
+        return;
+    }
 }
 
 /* If another ticket is the first now, behind the hold `got` or NULL, its worker is told. */
@@ -178,6 +196,8 @@ static void tickets_take_out(struct ticket *ticket, const struct hold *got)
 {
     struct ticket_queue *queue = ticket->queue;
     tickets_detach(ticket);
+    if (got && !ticket->owner_is_made)
+        let_enter(queue, got);
     if (queue->count == 0)
         ticket_queue_free(queue);
     else

@@ -489,6 +489,30 @@ TEST(same_owner_is_refused_unless_it_reenters)
     release_lock(story->client, OTHER, "label");
 }
 
+/* As a newcomer of that owner would be. */
+TEST(owner_that_is_granted_lets_its_waiters_in)
+{
+    static const char *const ASKED[] = {"owner=me", "owner=you", "owner=me&reentrant"};
+    struct on_quorum *story = story_of(state);
+    struct parked *waits[3];
+    char request[100];
+    answers_token(story->client, TOKEN, "POST /locks/own?ttl=60s", NULL, 201, NULL);
+    for (int i = 0; i < 3; i++) {
+        snprintf(request, sizeof request, "POST /locks/own?ttl=60s&wait=50s&%s", ASKED[i]);
+        waits[i] = parked_send(story->batond.port, NULL, request, NULL);
+        comes_to_queue(story->client, "own", i + 1);
+    }
+    release_lock(story->client, TOKEN, "own");
+    assert_int_equal(parked_answer(waits[0], PATIENCE_MS), 201);
+    assert_int_equal(parked_answer(waits[2], PATIENCE_MS), 201);
+    assert_true(parked_waits(waits[1], 0));
+    answers(story->client, "DELETE /locks/own?force=true", NULL, 200, NULL);
+    assert_int_equal(parked_answer(waits[1], PATIENCE_MS), 201);
+    for (int i = 0; i < 3; i++)
+        parked_close(waits[i]);
+    answers(story->client, "DELETE /locks/own?force=true", NULL, 200, NULL);
+}
+
 /* It lets nobody in, so its owner waits behind others. */
 TEST(released_hold_that_stays_taken_brings_its_owner_no_place_in_front)
 {
