@@ -25,6 +25,9 @@ TEST(acquire_prints_token_that_renew_and_release_take)
     answers(client_of(state), "GET /locks/plain", NULL, 200, NULL);
     assert_string_equal(member_text(client_of(state), "state"), "free");
     says(terminal, 76, "does not hold the lock", "$BATON renew --token-file=- plain <token");
+    says(terminal, 0, NULL, "$BATON acquire plain >token && $BATON break --reason=moved plain");
+    says(terminal, 76, "s ago from 127.0.0.1 (\"moved\"), so nothing was renewed.",
+         "$BATON renew --token-file=- plain <token");
 }
 
 TEST(reply_to_renew_does_not_print_token)
