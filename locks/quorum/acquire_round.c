@@ -156,7 +156,7 @@ static void version_agreed(void *context, bool is_known)
 static void win(struct acquire_round *round, int64_t fence, const struct tally *tally)
 {
     bool is_new = tally_count(tally, VOTE_HOLDING) == 0;
-    int64_t version = is_new ? 0 : tally_version(tally);
+    int64_t version = is_new ? tally_version_of_holds(tally) : tally_version(tally);
     round->fence = fence;
     round->version = version > fence ? version : fence;
     round->agreed = *tally;

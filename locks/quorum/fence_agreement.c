@@ -5,20 +5,30 @@
 #include "locks/quorum/state.h"
 #include "locks/scripts/scripts.h"
 
-enum {
-    ROUNDS_MOST = 4
-}; /* another hold whose fence is agreed on at the same time takes one each */
+enum { ROUNDS_MOST = 4 };
 
-enum standing { STANDING_OUT, STANDING_ASKED, STANDING_IN };
+/* Each member takes the number of the request that comes first, and tells it to the others. So two
+ * requests with one token, which propose two numbers, come to the same result: the number that a
+ * majority has taken; or else, once all have answered, the greatest. */
+
+enum standing {
+    STANDING_OUT,
+    STANDING_ASKED,
+    STANDING_UNRAISED, /* it has issued a number as great for something else */
+    STANDING_RAISED,   /* its fence is one that was proposed, by this request or by another one */
+};
 
 struct fence_agreement {
     struct broadcast broadcast;
     fence_agree_done *done;
     void *context;
-    struct tally tally;
-    int64_t fence; /* that is proposed */
+    struct tally tally; /* with the fence that each member has told last */
+    int64_t fence;      /* that is proposed */
+    bool is_of_others;  /* other members have it already */
+    bool is_for_all;    /* all members were asked, not only those that are known to hold */
     unsigned rounds;
     enum standing standing[TALLY_MEMBERS];
+    int64_t given[TALLY_MEMBERS]; /* the fence that this request has given it there; 0: none */
     size_t token_length;
     char token[];
 };
@@ -28,28 +38,58 @@ static struct slice fence_agreement_token(const struct fence_agreement *agreemen
     return (struct slice){agreement->token, agreement->token_length};
 }
 
-static unsigned count(const struct fence_agreement *agreement, enum standing standing)
-{
-    unsigned found = 0;
-    for (unsigned i = 0; i < agreement->tally.members; i++)
-        found += agreement->standing[i] == standing;
-    return found;
-}
-
 static bool is_candidate(const struct vote *vote)
 {
     return vote->kind == VOTE_GRANTED || vote->kind == VOTE_HOLDING;
 }
 
+static bool has_taken(const struct fence_agreement *agreement, unsigned member, int64_t fence)
+{
+    return agreement->standing[member] == STANDING_RAISED &&
+           agreement->tally.votes[member].fence == fence;
+}
+
+/* How many of the members that hold, or of all, have taken this fence. */
+static unsigned takers(const struct fence_agreement *agreement, int64_t fence, bool of_all)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < agreement->tally.members; i++)
+        count +=
+            has_taken(agreement, i, fence) && (of_all || is_candidate(&agreement->tally.votes[i]));
+    return count;
+}
+
+/* The fence that a majority has taken; if there is none, the greatest that any has. */
+static int64_t fence_agreement_leading(const struct fence_agreement *agreement, bool of_all)
+{
+    const struct tally *tally = &agreement->tally;
+    int64_t greatest = 0;
+    for (unsigned i = 0; i < tally->members; i++) {
+        int64_t fence = tally->votes[i].fence;
+        if (takers(agreement, fence, of_all) >= tally_majority(tally))
+            return fence;
+        if (has_taken(agreement, i, fence) && fence > greatest)
+            greatest = fence;
+    }
+    return greatest;
+}
+
+/* Members that have, or may have, another fence are told of this one. */
 static void fence_agreement_finish(struct fence_agreement *agreement, int64_t fence)
 {
     struct tally tally = agreement->tally;
     for (unsigned i = 0; fence && i < tally.members; i++) {
-        if (!is_candidate(&tally.votes[i]) || agreement->standing[i] == STANDING_IN)
+        struct vote *vote = &tally.votes[i];
+        bool is_asked = agreement->standing[i] == STANDING_ASKED;
+        bool may_differ = is_candidate(vote) || agreement->standing[i] == STANDING_RAISED ||
+                          (is_asked && agreement->fence != fence);
+        if (has_taken(agreement, i, fence) || !may_differ)
             continue;
         fence_adopt(agreement->broadcast.locks, i, broadcast_key(&agreement->broadcast),
-                    fence_agreement_token(agreement), fence, tally.votes[i].fence);
-        tally.votes[i].kind = VOTE_DOUBT;
+                    fence_agreement_token(agreement), fence,
+                    is_asked && agreement->fence > fence ? agreement->fence : vote->fence);
+        if (is_candidate(vote))
+            vote->kind = VOTE_DOUBT;
     }
     agreement->done(agreement->context, fence, &tally);
 }
@@ -62,81 +102,120 @@ static void fence_agreement_hear(struct broadcast *broadcast, unsigned member,
     agreement->standing[member] = STANDING_OUT;
     if (result->outcome != STORE_REPLIED)
         return;
-    if (reply_says(result->reply, "raised"))
-        agreement->standing[member] = STANDING_IN;
-    else if (reply_says(result->reply, "gone"))
-        vote->kind = VOTE_NONE;
     value_integer(value_at(result->reply, 1), &vote->version);
+    if (!value_integer(value_at(result->reply, 2), &vote->fence)) {
+        vote->kind = is_candidate(vote) ? VOTE_NONE : vote->kind;
+        return;
+    }
+    bool is_higher = reply_says(result->reply, "higher");
+    agreement->standing[member] = is_higher ? STANDING_UNRAISED : STANDING_RAISED;
+    if (reply_says(result->reply, "raised"))
+        agreement->given[member] = agreement->fence;
 }
 
-static void fence_agreement_begin(struct locks *locks, struct slice key, struct slice token,
-                                  const struct tally *tally, unsigned rounds,
-                                  fence_agree_done *done, void *context);
+static void fence_agreement_begin(struct locks *locks, struct slice key,
+                                  const struct fence_agreement *plan, struct slice token);
 
-/* If a member knows a number as great by now, another round proposes a greater one. */
-static bool fence_agreement_can_go_on(const struct fence_agreement *agreement)
+/* Where other requests have raised fences, all members have to be heard, as they are by this
+ * request's proposal; then the fence that leads is brought to all. Else another round proposes a
+ * greater number than those that were issued meanwhile. */
+static bool fence_agreement_go_on(const struct fence_agreement *agreement, bool is_split)
 {
     const struct tally *tally = &agreement->tally;
     unsigned left = tally_count(tally, VOTE_GRANTED) + tally_count(tally, VOTE_HOLDING);
-    return agreement->rounds < ROUNDS_MOST && left >= tally_majority(tally) &&
-           tally_version(tally) >= agreement->fence;
+    bool is_behind = tally_version(tally) >= agreement->fence;
+    if (agreement->rounds == ROUNDS_MOST || left < tally_majority(tally) ||
+        !(is_split || is_behind))
+        return false;
+    struct fence_agreement next = *agreement;
+    next.rounds++;
+    next.is_for_all = is_split;
+    next.is_of_others = is_split && agreement->is_for_all;
+    if (next.is_of_others)
+        next.fence = fence_agreement_leading(agreement, true);
+    else if (!is_split)
+        next.fence = tally_proposal(tally, guard_latest_number(agreement->broadcast.locks->guard));
+    fence_agreement_begin(agreement->broadcast.locks, broadcast_key(&agreement->broadcast), &next,
+                          fence_agreement_token(agreement));
+    return true;
 }
 
 static bool fence_agreement_decide(struct broadcast *broadcast, bool is_last)
 {
     struct fence_agreement *agreement = (struct fence_agreement *)broadcast;
-    unsigned majority = tally_majority(&agreement->tally);
-    unsigned in = count(agreement, STANDING_IN);
-    if (in >= majority) {
-        fence_agreement_finish(agreement, agreement->fence);
+    const struct tally *tally = &agreement->tally;
+    int64_t fence = fence_agreement_leading(agreement, false);
+    unsigned in = takers(agreement, fence, false), open = 0;
+    bool is_split = false;
+    for (unsigned i = 0; i < tally->members; i++) {
+        enum standing standing = agreement->standing[i];
+        open += standing == STANDING_ASKED && is_candidate(&tally->votes[i]);
+        is_split |= standing == STANDING_RAISED && tally->votes[i].fence != agreement->fence;
+    }
+    if (in >= tally_majority(tally)) {
+        fence_agreement_finish(agreement, fence);
         return true;
     }
-    if (!is_last && in + count(agreement, STANDING_ASKED) >= majority)
+    if (!is_last && (is_split || in + open >= tally_majority(tally)))
         return false;
-    if (fence_agreement_can_go_on(agreement))
-        fence_agreement_begin(broadcast->locks, broadcast_key(&agreement->broadcast),
-                              fence_agreement_token(agreement), &agreement->tally,
-                              agreement->rounds + 1, agreement->done, agreement->context);
-    else
+    if (!fence_agreement_go_on(agreement, is_split))
         fence_agreement_finish(agreement, 0);
     return true;
 }
 
-static void raise_at(struct fence_agreement *agreement, unsigned member)
+static size_t raise_arguments(struct slice token, const int64_t numbers[2],
+                              char texts[2][NUMBER_TEXT], struct slice arguments[5])
 {
-    char number[NUMBER_TEXT];
-    const struct slice arguments[] = {stamp_placeholder(), fence_agreement_token(agreement),
-                                      number_text(agreement->fence, number)};
-    agreement->standing[member] = STANDING_ASKED;
-    broadcast_send(&agreement->broadcast, member, &script_raise, arguments,
-                   sizeof arguments / sizeof arguments[0]);
+    arguments[0] = stamp_placeholder();
+    arguments[1] = token;
+    arguments[2] = number_text(numbers[0], texts[0]);
+    arguments[3] = number_text(numbers[1], texts[1]);
+    arguments[4] = slice_of("1");
+    return 5;
 }
 
-static void fence_agreement_begin(struct locks *locks, struct slice key, struct slice token,
-                                  const struct tally *tally, unsigned rounds,
-                                  fence_agree_done *done, void *context)
+static void raise_at(struct fence_agreement *agreement, unsigned member)
+{
+    char texts[2][NUMBER_TEXT];
+    struct slice arguments[5];
+    const int64_t numbers[] = {agreement->fence, agreement->given[member]};
+    size_t count = raise_arguments(fence_agreement_token(agreement), numbers, texts, arguments);
+    agreement->standing[member] = STANDING_ASKED;
+    broadcast_send(&agreement->broadcast, member, &script_raise, arguments,
+                   agreement->is_of_others ? count : count - 1);
+}
+
+/* `plan` says the proposal, and the votes so far. */
+static void fence_agreement_begin(struct locks *locks, struct slice key,
+                                  const struct fence_agreement *plan, struct slice token)
 {
     static const struct broadcast_kind KIND = {fence_agreement_hear, fence_agreement_decide, NULL};
     struct fence_agreement *agreement = memory_checked(calloc(1, sizeof *agreement + token.length));
-    agreement->done = done;
-    agreement->context = context;
-    agreement->tally = *tally;
-    agreement->fence = tally_proposal(tally, guard_latest_number(locks->guard));
-    agreement->rounds = rounds;
+    *agreement = *plan;
+    memset(agreement->standing, 0, sizeof agreement->standing);
     agreement->token_length = token.length;
     memcpy(agreement->token, token.bytes, token.length);
     broadcast_begin(&agreement->broadcast, &locks->quorum->broadcasts, key, &KIND);
-    for (unsigned i = 0; i < tally->members; i++) {
-        const struct vote *vote = &tally->votes[i];
-        if (is_candidate(vote))
+    for (unsigned i = 0; i < plan->tally.members; i++)
+        if (plan->is_for_all || is_candidate(&plan->tally.votes[i]))
             raise_at(agreement, i);
-    }
 }
 
 void fence_agree(struct locks *locks, struct slice key, struct slice token,
                  const struct tally *tally, fence_agree_done *done, void *context)
 {
-    fence_agreement_begin(locks, key, token, tally, 1, done, context);
+    struct fence_agreement plan = {
+        .done = done,
+        .context = context,
+        .tally = *tally,
+        .fence = tally_proposal(tally, guard_latest_number(locks->guard)),
+        .is_for_all = tally_count(tally, VOTE_HOLDING) > 0,
+        .rounds = 1,
+    };
+    for (unsigned i = 0; i < tally->members; i++)
+        if (tally->votes[i].kind == VOTE_GRANTED)
+            plan.given[i] = tally->votes[i].fence;
+    fence_agreement_begin(locks, key, &plan, token);
 }
 
 static void said(void *context, const struct store_result *result)
@@ -147,14 +226,14 @@ static void said(void *context, const struct store_result *result)
 void fence_adopt(struct locks *locks, unsigned member, struct slice key, struct slice token,
                  int64_t fence, int64_t known)
 {
-    char number[NUMBER_TEXT], told[NUMBER_TEXT];
-    const struct slice arguments[] = {stamp_placeholder(), token, number_text(fence, number),
-                                      number_text(known, told)};
+    char texts[2][NUMBER_TEXT];
+    struct slice arguments[5];
+    const int64_t numbers[] = {fence, known};
     const struct script_call call = {
         .script = &script_raise,
         .key = key,
         .arguments = arguments,
-        .argument_count = sizeof arguments / sizeof arguments[0],
+        .argument_count = raise_arguments(token, numbers, texts, arguments),
         .done = said,
     };
     script_call_send_at(locks, member, &call);

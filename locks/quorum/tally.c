@@ -154,6 +154,11 @@ int64_t tally_version(const struct tally *tally)
     return greatest;
 }
 
+int64_t tally_version_of_holds(const struct tally *tally)
+{
+    return reached(tally, offsetof(struct vote, version));
+}
+
 bool tally_knows(const struct tally *tally, int64_t version)
 {
     unsigned count = 0;

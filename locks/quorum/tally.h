@@ -94,8 +94,10 @@ int64_t tally_above(int64_t number, int64_t now);
 /* The fence to propose to the members: above every number that they know. */
 int64_t tally_proposal(const struct tally *tally, int64_t now);
 
-/* The greatest version of all members; and whether a majority knows this version. */
+/* The greatest version of all members; that a majority of the holds shares; and whether a majority
+ * of the members knows this version. */
 int64_t tally_version(const struct tally *tally);
+int64_t tally_version_of_holds(const struct tally *tally);
 bool tally_knows(const struct tally *tally, int64_t version);
 
 /* How many holds of the owner a majority knows. */

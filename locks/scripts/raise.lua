@@ -2,33 +2,45 @@
 -- and the fence of one hold, so that all members that have it know it by the same one.
 --
 -- ARGV  2 the hold's token, or '' for the version alone, 3 the number,
---       4 where a majority has the number as the hold's fence already: the fence that this member has
---         told of it. So it is, whatever was issued here since; but a later hold of the token, if there
---         is one by now, keeps what is above
--- Returns {'raised', version}; {'higher', version}: a number as great was given to something else
---         here; {'gone', version}: the token has no hold.
+--       4 of a hold: the fence that this request has given it here, or 0,
+--       5 '1' if other members have the number as the hold's fence already, so that it is the one whatever was
+--         issued here since. A greater one stays, unless it is that of 4
+-- Returns {'raised', version, fence}; {'other', version, fence}: another request has raised the fence of the hold,
+--         or may have; {'higher', version, fence}: a number as great was given to something else here;
+--         {'gone', version}: the token has no hold.
+
+-- A fence that was raised is less than the version: so it is not taken for one that is as it was granted.
+local function may_be_raised(state, hold, known)
+    return hold[FENCE] ~= known and hold[FENCE] ~= state[VERSION]
+end
+
+local function raise_fence(state, hold, number, known, is_of_others)
+    local is_taken = hold[FENCE] > number and hold[FENCE] ~= known
+    if hold[FENCE] == number then
+        return 'raised'
+    elseif is_of_others and is_taken or not is_of_others and may_be_raised(state, hold, known) then
+        return 'other'
+    elseif not is_of_others and state[VERSION] >= number then
+        return 'higher'
+    end
+    state[VERSION], hold[FENCE] = max(state[VERSION], number + 1), number
+    holds.update(state, hold)
+    return 'raised'
+end
 
 local function raise(argv)
-    local token, number, known = argv[2], tonumber(argv[3]), tonumber(argv[4])
+    local token, number = argv[2], tonumber(argv[3])
     local state = open()
     if state.unfinished then
         return unfinished(state)
     end
-    local hold = token ~= '' and holds.find(state, token)
-    local status = 'raised'
-    if token ~= '' and not hold then
-        status = 'gone'
-    elseif state[VERSION] < number or
-           hold and known and (hold[FENCE] < number or hold[FENCE] == known) then
-        state[VERSION] = max(state[VERSION], number)
-        if hold then
-            hold[FENCE] = number
-            holds.update(state, hold)
-        end
-    elseif hold and hold[FENCE] ~= number then
-        status = 'higher'
+    local hold, status = token ~= '' and holds.find(state, token), 'gone'
+    if hold then
+        status = raise_fence(state, hold, number, tonumber(argv[4]), argv[5] == '1')
+    elseif token == '' then
+        state[VERSION], status = max(state[VERSION], number), 'raised'
     end
-    return finish(state, {status, state[VERSION]})
+    return finish(state, {status, state[VERSION], hold and hold[FENCE] or nil})
 end
 
 register('raise', raise)

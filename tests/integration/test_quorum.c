@@ -135,6 +135,35 @@ TEST(break_by_fence_ends_that_hold_everywhere)
     assert_int_equal(member_integer(story->client, "hold_count"), 1);
 }
 
+/* Each of the members grants it to one of the requests, and both propose a fence. */
+static void acquires_at_both(struct on_quorum *story, int round)
+{
+    char request[80], token[40];
+    int64_t fence = 0;
+    struct parked *parked[2];
+    snprintf(request, sizeof request, "POST /locks/both-%d", round);
+    snprintf(token, sizeof token, "a-token-for-both-%06d", round);
+    parked[0] = parked_send_token(story->batond.port, token, request);
+    parked[1] = parked_send_token(story->other_batond.port, token, request);
+    for (int i = 0; i < 2; i++) {
+        long status = parked_answer(parked[i], PATIENCE_MS);
+        assert_true(status == 201 || status == 200);
+        if (i == 1)
+            assert_int_equal(http_integer(&parked[i]->client, "fence"), fence);
+        fence = http_integer(&parked[i]->client, "fence");
+        parked_close(parked[i]);
+    }
+    snprintf(request, sizeof request, "DELETE /locks/both-%d?force=true&fence=%lld", round,
+             (long long)fence);
+    answers(story->client, request, NULL, 200, NULL);
+}
+
+TEST(token_at_two_batonds_at_once_gets_one_fence)
+{
+    for (int i = 0; i < 100; i++)
+        acquires_at_both(story_of(state), i);
+}
+
 TEST(a_release_by_way_of_another_batond_wakes)
 {
     struct on_quorum *story = story_of(state);

@@ -890,19 +890,20 @@ static struct answer read_next(redisReply *reply)
 }
 
 struct answer raise_to(struct scripts *scripts, const char *name, const char *token, int64_t number,
-                       int64_t known)
+                       int64_t given, bool is_of_others)
 {
     struct name_key key = key_of(name, "");
     struct arguments arguments = {0};
     struct answer answer = {0};
     push(&arguments, token);
     push_number(&arguments, number);
-    if (known)
-        push_number(&arguments, known);
+    push_number(&arguments, given);
+    push(&arguments, is_of_others ? "1" : "");
     redisReply *reply = eval(scripts, &script_raise, key.text, &arguments);
     if (!scripts->was_cut) {
         text(reply, 0, answer.status, sizeof answer.status);
         answer.version = is_unfinished(reply) ? 0 : integer(reply, 1);
+        answer.fence = reply->elements > 2 ? integer(reply, 2) : 0;
     }
     freeReplyObject(reply);
     look_at_keys(scripts, key.text, answer.version);

@@ -9,28 +9,53 @@ static int64_t fence_of(struct scripts *scripts)
     return seen.shown_holds[0].fence;
 }
 
+/* Its answer tells the fence that the hold has then. */
+static void raises(struct scripts *scripts, int64_t number, int64_t given, bool is_of_others,
+                   const char *status, int64_t fence)
+{
+    struct answer answer = raise_to(scripts, "n", "a", number, given, is_of_others);
+    assert_status(answer, status);
+    assert_int_equal(answer.fence, fence);
+    assert_int_equal(fence_of(scripts), fence);
+}
+
 TEST_WITH_CLOCK(a_fence_grows_to_what_others_have_given)
 {
     struct scripts *scripts = *state;
-    struct answer granted = acquire(scripts, .token = "a");
-    int64_t more = granted.fence + 5000;
-    struct answer raised = raise_to(scripts, "n", "a", more, 0);
-    assert_status(raised, "raised");
-    assert_int_equal(raised.version, more);
-    assert_int_equal(fence_of(scripts), more);
-    assert_status(raise_to(scripts, "n", "a", more, 0), "raised"); /* sent twice */
-    assert_status(raise_to(scripts, "n", "a", more - 1, 0), "higher");
-    assert_int_equal(fence_of(scripts), more);
-    assert_status(raise_to(scripts, "n", "b", more + 1, 0), "gone");
-    assert_int_equal(inspect(scripts, "n", "").version, more);
+    int64_t given = acquire(scripts, .token = "a").fence, more = given + 5000;
+    raises(scripts, given - 1, given, false, "higher", given);
+    raises(scripts, more, given, false, "raised", more);
+    raises(scripts, more, given, false, "raised", more); /* sent twice */
+    assert_status(raise_to(scripts, "n", "b", more + 1, 0, false), "gone");
+    assert_int_equal(inspect(scripts, "n", "").version, more + 1);
+}
+
+TEST_WITH_CLOCK(of_two_requests_with_a_token_the_first_raises_the_fence)
+{
+    struct scripts *scripts = *state;
+    int64_t given = acquire(scripts, .token = "a").fence, more = given + 5000;
+    raises(scripts, more, 0, false, "raised", more); /* this request has found the hold */
+    raises(scripts, more + 7, given, false, "other", more);
+    raises(scripts, more + 7, 0, false, "other", more);
+    raises(scripts, more + 9, more, false, "raised", more + 9); /* the first one goes on */
+}
+
+TEST_WITH_CLOCK(number_for_something_else_leaves_the_request_that_granted_its_fence)
+{
+    struct scripts *scripts = *state;
+    int64_t given = acquire(scripts, .token = "a").fence, other = given + 5000;
+    assert_status(raise_to(scripts, "n", "", other, 0, false), "raised");
+    raises(scripts, other, given, false, "higher", given);
+    raises(scripts, other + 1, 0, false, "other", given); /* nobody can tell */
+    raises(scripts, other + 1, given, false, "raised", other + 1);
 }
 
 TEST_WITH_CLOCK(a_version_grows_without_a_hold)
 {
     struct scripts *scripts = *state;
     int64_t version = inspect(scripts, "n", "").version;
-    assert_int_equal(raise_to(scripts, "n", "", version + 7, 0).version, version + 7);
-    assert_int_equal(raise_to(scripts, "n", "", version, 0).version, version + 7);
+    assert_int_equal(raise_to(scripts, "n", "", version + 7, 0, false).version, version + 7);
+    assert_int_equal(raise_to(scripts, "n", "", version, 0, false).version, version + 7);
     assert_int_equal(inspect(scripts, "n", "").version, version + 7);
 }
 
@@ -38,14 +63,11 @@ TEST_WITH_CLOCK(a_version_grows_without_a_hold)
 TEST_WITH_CLOCK(a_fence_that_was_agreed_on_is_taken_by_who_gave_a_greater_one)
 {
     struct scripts *scripts = *state;
-    struct answer granted = acquire(scripts, .token = "a");
-    int64_t agreed = granted.fence - 1000;
-    assert_status(raise_to(scripts, "n", "a", agreed, 0), "higher");
-    assert_int_equal(fence_of(scripts), granted.fence);
-    struct answer raised = raise_to(scripts, "n", "a", agreed, granted.fence);
-    assert_status(raised, "raised");
-    assert_int_equal(raised.version, granted.fence);
-    assert_int_equal(fence_of(scripts), agreed);
+    int64_t given = acquire(scripts, .token = "a").fence;
+    raises(scripts, given - 1000, 0, true, "other", given);
+    raises(scripts, given - 1000, given, true, "raised", given - 1000);
+    assert_int_equal(inspect(scripts, "n", "").version, given);
+    raises(scripts, given - 1, 0, true, "raised", given - 1); /* as all, where two were proposed */
 }
 
 /* It was sent for a hold that has ended meanwhile, and its token has got another one. */
@@ -54,12 +76,9 @@ TEST_WITH_CLOCK(a_fence_that_comes_late_lowers_no_later_one)
     struct scripts *scripts = *state;
     struct answer first = acquire(scripts, .token = "a");
     break_all(scripts, "n");
-    struct answer second = acquire(scripts, .token = "a");
-    int64_t told = second.fence + 5000;
-    raise_to(scripts, "n", "a", told, 0);
-    assert_status(raise_to(scripts, "n", "a", first.fence + 1, first.fence), "higher");
-    assert_int_equal(fence_of(scripts), told);
-    assert_int_equal(inspect(scripts, "n", "").version, told);
+    int64_t second = acquire(scripts, .token = "a").fence, told = second + 5000;
+    raises(scripts, told, second, false, "raised", told);
+    raises(scripts, first.fence + 1, first.fence, true, "other", told);
 }
 
 RUN_TESTS(scripts_start, scripts_stop)

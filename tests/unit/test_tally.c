@@ -173,6 +173,9 @@ TEST(a_version_is_known_when_a_majority_has_told_of_it)
     assert_int_equal(tally_version(&tally), 70);
     assert_true(tally_knows(&tally, 60));
     assert_false(tally_knows(&tally, 61));
+    assert_int_equal(tally_version_of_holds(&tally), 0);
+    tally.votes[2].kind = tally.votes[3].kind = VOTE_GRANTED;
+    assert_int_equal(tally_version_of_holds(&tally), 50);
 }
 
 /* What each member that refuses names as in the way: a letter each; '*' is a crowd. */
