@@ -123,7 +123,7 @@ static void print_add_break(struct context *context, const json_t *release)
         return;
     reply_show(json_object_get(release, "owner"), "", owner);
     snprintf(line, sizeof line, "  the hold%s%s %s", owner[0] ? " of " : "", owner, end);
-    table_add(&context->table, json_string(line));
+    table_add(&context->table, json_string_nocheck(line)); /* it may be cut */
 }
 
 /* Of a semaphore, how much of its limit is taken. */
@@ -139,7 +139,7 @@ static void print_state(const json_t *lock, const json_t *holder, char state[REP
         reply_show(json_object_get(holder, "mode"), "-", state);
 }
 
-static void print_add_lock(struct context *context, const json_t *lock)
+void print_lock(struct context *context, const json_t *lock)
 {
     const json_t *holders = json_object_get(lock, "holders"), *one;
     char state[REPLY_SHOWN];
@@ -153,12 +153,6 @@ static void print_add_lock(struct context *context, const json_t *lock)
     json_array_foreach (json_object_get(lock, "waiters"), i, one)
         print_add(context, lock, "waiting", one, "waited_ms");
     print_add_break(context, json_object_get(lock, "last_release"));
-}
-
-void print_lock(struct context *context, const json_t *lock)
-{
-    print_add_lock(context, lock);
-    table_print(&context->table);
 }
 
 void print_keep(struct context *context, const json_t *page)
@@ -183,7 +177,6 @@ void print_list(struct context *context)
         locks[i] = json_array_get(context->locks, i);
     qsort(locks, count, sizeof(json_t *), print_compare);
     for (size_t i = 0; i < count; i++)
-        print_add_lock(context, locks[i]);
-    table_print(&context->table);
+        print_lock(context, locks[i]);
     free(locks);
 }

@@ -20,14 +20,14 @@ void print_broken(struct context *context, const json_t *reply);
 /* Whom batond takes the caller for: a line, and one for each rule. */
 void print_caller(struct context *context, const json_t *caller);
 
-/* A line for each holder and each waiter of a lock, or one that says it is free; and who broke the
- * hold that ended last, if it was broken. */
+/* Adds to the table a row for each holder and each waiter of a lock, or one that says it is free;
+ * and who broke the hold that ended last, if it was broken. */
 void print_lock(struct context *context, const json_t *lock);
 
 /* Keeps the locks of a page of the list for print_list. */
 void print_keep(struct context *context, const json_t *page);
 
-/* The same of each lock that was kept, in the order of their names. */
+/* Adds the locks that were kept to the table, in the order of their names. */
 void print_list(struct context *context);
 
 #endif

@@ -76,6 +76,8 @@ enum status command_show(struct context *context)
         status = requests_ask(
             context, (struct request){.method = "GET", .path = client_path(options->names[i], "")},
             options->names[i], print_lock);
+    if (context->table.rows)
+        table_print(&context->table);
     return status == STATUS_DONE && options->quiet && !context->is_held ? STATUS_FREE : status;
 }
 
@@ -97,8 +99,10 @@ enum status command_list(struct context *context)
     char *path = client_query(memory_checked(strdup("/locks")), fields);
     enum status status =
         requests_ask(context, (struct request){.method = "GET", .path = path}, "", print_keep);
-    if (context->locks)
+    if (context->locks) {
         print_list(context);
+        table_print(&context->table);
+    }
     return status;
 }
 
@@ -122,6 +126,8 @@ static enum status watch_once(struct context *context, json_int_t *version, bool
     if (status == STATUS_DONE &&
         (!*version || json_is_true(json_object_get(reply.json, "changed"))))
         print_reply(context, &reply, print_lock);
+    if (context->table.rows)
+        table_print(&context->table);
     if (status == STATUS_DONE)
         *version = json_integer_value(json_object_get(reply.json, "version"));
     if (waits)

@@ -105,4 +105,5 @@ void table_print(struct table *table)
     json_array_foreach (table->rows, i, row)
         table_print_row(row, widths);
     json_array_clear(table->rows);
+    fflush(stdout);
 }
