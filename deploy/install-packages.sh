@@ -139,7 +139,7 @@ exit 101'
 
 # The links by which systemd and init start something at boot, but for what systemd itself consists of.
 starting_links() {
-    find "${DPKG_ROOT-}"/etc/systemd/{system,user} "${DPKG_ROOT-}"/etc/rc[2-5].d -type l \
+    find "${DPKG_ROOT-}"/etc/systemd/system "${DPKG_ROOT-}"/etc/rc[2-5].d -type l \
         \( -lname '*/lib/systemd/*' -o -name 'S*' \) ! -lname '*/systemd-*' ! -lname '*@*' ! -lname '*.target' \
         2>/dev/null | sort
 }

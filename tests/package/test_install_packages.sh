@@ -26,9 +26,7 @@ for unit in nginx redis-server systemd-timesyncd getty@; do
     ln -s "/lib/systemd/system/$unit.service" systemd/system/multi-user.target.wants/
 done
 ln -s /lib/systemd/system/redis-server.service systemd/system/redis.service
-ln -s /usr/lib/systemd/user/podman.socket systemd/user/sockets.target.wants/
-printf '#!/bin/sh\n### BEGIN INIT INFO\n# Provides: webdis\n# Required-Start:\n# Required-Stop:\n# Default-Start: 2 3 4 5\n# Default-Stop: 0 1 6\n### END INIT INFO\n' >init.d/webdis
-chmod +x init.d/webdis
+ln -s /usr/lib/systemd/system/podman.socket systemd/system/multi-user.target.wants/
 for level in 2 3 4 5; do ln -s ../init.d/webdis rc$level.d/S01webdis; done
 [[ ! -p $folder/hold ]] || read -r <"$folder/hold"
 APT
@@ -39,8 +37,7 @@ chmod +x "$folder/bin/"*
 # As it is before: one service is there.
 make_root() {
     rm -rf "$DPKG_ROOT" "$folder/verdict"
-    mkdir -p "$units/multi-user.target.wants" "$DPKG_ROOT/etc/systemd/user/sockets.target.wants" "$DPKG_ROOT/usr/sbin" \
-        "$DPKG_ROOT"/etc/{init.d,rc{0,1,2,3,4,5,6,S}.d}
+    mkdir -p "$units/multi-user.target.wants" "$DPKG_ROOT/usr/sbin" "$DPKG_ROOT"/etc/rc{2,3,4,5}.d
     ln -s /lib/systemd/system/haproxy.service "$units/multi-user.target.wants/"
 }
 
@@ -66,7 +63,7 @@ is_clean || fail "what stays: $(links) $(ls "$policy" "$folder/tmp" 2>&1)"
 make_root
 mkfifo "$folder/hold"
 deploy/install-packages.sh fuzz >/dev/null 2>&1 &
-until [[ -e $DPKG_ROOT/etc/rc5.d/S01webdis ]]; do sleep 0.05; done
+until [[ -L $DPKG_ROOT/etc/rc5.d/S01webdis ]]; do sleep 0.05; done
 kill -KILL $!
 wait $! 2>/dev/null || true
 [[ -e $policy ]] || fail "apt-get is still at work, and may start services"
