@@ -112,16 +112,20 @@ TEST(force_breaks_every_hold)
 {
     struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
-    for (int i = 0; i < 5; i++)
+    char first[TOKEN_TEXT];
+    acquire_lock(client, "broken?mode=shared", first);
+    for (int i = 1; i < 5; i++)
         acquire_lock(client, "broken?mode=shared", token);
     int64_t fence = http_integer(client, "fence");
-    answers(client, "DELETE /locks/broken?force=true", NULL, 200, NULL);
+    answers(client, "DELETE /locks/broken?force=true&reason=moved", NULL, 200, NULL);
     assert_string_equal(http_text(client, "name"), "broken");
     assert_int_equal(http_integer(client, "broken"), 5);
     int64_t version = http_integer(client, "version");
     assert_true(version > fence);
     answers_token(client, token, "PUT /locks/broken", NULL, 409, "not_held");
-    answers_token(client, token, "DELETE /locks/broken", NULL, 409, "not_held");
+    assert_string_equal(member_text(client, "ended.broken.reason"), "moved");
+    answers_token(client, first, "DELETE /locks/broken", NULL, 409, "not_held");
+    assert_string_equal(member_text(client, "ended.broken.reason"), "moved");
     assert_string_equal(state_of(client, "broken"), "free");
     assert_int_equal(http_integer(client, "version"), version);
     answers(client, "DELETE /locks/broken?force=true", NULL, 200, NULL);
@@ -129,6 +133,9 @@ TEST(force_breaks_every_hold)
     assert_int_equal(http_integer(client, "version"), version);
     answers(client, "POST /locks/broken", NULL, 201, NULL);
     assert_true(http_integer(client, "fence") > version);
+    answers(client, "DELETE /locks/broken?force=true", NULL, 200, NULL);
+    answers_token(client, first, "PUT /locks/broken", NULL, 409, "not_held");
+    assert_null(member(client, "ended"));
 }
 
 TEST(last_release_says_how_the_hold_ended)

@@ -254,7 +254,7 @@ local HEAD = STANDING.last + 1       -- not stored: the first in its queue {toke
 -- The end of a hold, kept for a repeated release: see 5-holds.lua.
 local ENDED = format_of('end', 1)
 local ENDED_FENCE = field(ENDED, 'd') -- 0: it was cancelled as a waiter; NOTHING: the token had nothing
-field(ENDED, 'd')                     -- when
+local ENDED_AT = field(ENDED, 'd')
 local ENDED_HELD = field(ENDED, 'd')  -- milliseconds
 local ENDED_HOLDS = field(ENDED, 'd') -- how many holds its owner had left
 local NOTHING = -1

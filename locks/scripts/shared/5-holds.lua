@@ -235,8 +235,15 @@ function holds.find_ended(state, token)
     return nil
 end
 
--- Notes the end of a hold as the last one.
+function holds.is_broken(reason)
+    return sub(reason, 1, #BROKEN) == BROKEN
+end
+
+-- Notes the end of a hold as the last one. If one break ends several, the others are kept, too: see view.not_held.
 function holds.note_end(state, hold, at, reason, repeatable)
+    if state[LAST_AT] == at and state[LAST_REASON] == reason and holds.is_broken(reason) then
+        holds.remember(state, state[LAST_TOKEN], unpack(state, LAST_FENCE, LAST_HOLDS))
+    end
     holds.remember_last(state)
     state[LAST_FENCE], state[LAST_AT] = hold[FENCE], at
     state[LAST_HELD], state[LAST_HOLDS] = held_for(hold[SINCE], at), 0

@@ -5,7 +5,7 @@ local view = {}
 local HOLDS_SHOWN = 10 -- a value
 local WAITERS_SHOWN = 10 -- a value, where nobody asks for more
 
-local function passed_ms(at)
+function view.passed_ms(at)
     return round_down((now - at) / 1000)
 end
 
@@ -15,18 +15,22 @@ function view.head(version, count, extra, limit, waiters, standing, fence, at, r
     if fence == 0 then
         at, reason = now, ''
     end
-    return pack('<ddddddddss', version, count, extra, limit, waiters, standing, fence, passed_ms(at), reason, owner)
+    return pack('<ddddddddss', version, count, extra, limit, waiters, standing, fence, view.passed_ms(at), reason,
+                owner)
 end
 
 -- The reply about a token that has no hold. How its hold has ended follows, as in the head of a view, if that is
--- the last end of the name.
+-- the last end of the name, or if the same break has ended both.
 function view.not_held(state, token)
-    local last = state[LAST_TOKEN]
+    local last, fence, owner = state[LAST_TOKEN], state[LAST_FENCE], state[LAST_OWNER]
     if last ~= token and last ~= UNRELEASED .. token then
-        return {'not_held'}
+        local ended = holds.is_broken(state[LAST_REASON]) and holds.find_ended(state, UNRELEASED .. token)
+        if not ended or ended[ENDED_AT] ~= state[LAST_AT] then
+            return {'not_held'}
+        end
+        fence, owner = ended[ENDED_FENCE], ''
     end
-    return {'not_held', pack('<ddss', state[LAST_FENCE], passed_ms(state[LAST_AT]), state[LAST_REASON],
-                             state[LAST_OWNER])}
+    return {'not_held', pack('<ddss', fence, view.passed_ms(state[LAST_AT]), state[LAST_REASON], owner)}
 end
 
 function view.hold(fence, expires, since, owner, mode, meta)
