@@ -30,8 +30,8 @@ trap finish EXIT
 
 versions() {
     local library compiler=gcc
-    ! "$CC" --version | grep -q clang || compiler=clang
-    printf '%s,%s-%s,glibc-%s' "$(uname -m)" $compiler "$("$CC" -dumpfullversion -dumpversion)" \
+    ! $CC --version | grep -q clang || compiler=clang
+    printf '%s,%s-%s,glibc-%s' "$(uname -m)" $compiler "$($CC -dumpfullversion -dumpversion)" \
         "$(getconf GNU_LIBC_VERSION | sed 's/.* //')"
     for library in libmicrohttpd jansson hiredis libuv; do
         printf ',%s-%s' "$library" "$(pkg-config --modversion "$library")"

@@ -7,6 +7,7 @@
  * each with a Redis and a batond of its own. */
 #include "tests/cli/beat.h"
 #include "tests/cli/story.h"
+#include "tests/support/faults/preloaded.h"
 #include "tests/support/faults/silent_names.h"
 #include "tests/support/free_port.h"
 
@@ -19,13 +20,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum {
-    SHORT_FORM = 14,
-    LANES = 4,
-    BUILD_MS = 60000,
-    LONGER_THAN_TTL_MS = 3500,
-    SEVERAL_TTLS_MS = 12000
-};
+enum { SHORT_FORM = 14, LANES = 4, LONGER_THAN_TTL_MS = 3500, SEVERAL_TTLS_MS = 12000 };
 
 struct oracle;
 
@@ -482,21 +477,6 @@ static void no_beat_of_the_first_tree_comes_after_one_of_the_second(void **state
         assert_true(KINDS[i].is_open || tallies[i].overlaps == 0);
 }
 
-static void build_careless(const char *library, const char *dir)
-{
-    char source[200], log[120];
-    struct process compiler;
-    const char *cc = getenv("CC"), *slash = strstr(__FILE__, "cli/");
-    snprintf(source, sizeof source, "%.*ssupport/faults/preload/careless_run.c",
-             (int)(slash - __FILE__), __FILE__);
-    snprintf(log, sizeof log, "%s/log", dir);
-    const char *const arguments[] = {cc ? cc : "cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o",
-                                     library,        source,          "-ldl",    NULL};
-    process_start(&compiler, arguments, NULL, log);
-    assert_true(process_wait(&compiler, BUILD_MS));
-    assert_int_equal(process_exit_code(&compiler), 0);
-}
-
 /* The oracle sees what the promise rests on: without it, trees overlap. */
 static void run_that_lacks_a_means_overlaps(void **state)
 {
@@ -517,7 +497,7 @@ static void run_that_lacks_a_means_overlaps(void **state)
         skip(); /* a sanitizer wants to be loaded first */
     temp_dir_make(&dir);
     snprintf(library, sizeof library, "%s/careless.so", dir.path);
-    build_careless(library, dir.path);
+    preloaded_build("careless_run.c", library, dir.path);
     for (size_t i = 0; i < LENGTH(CARELESS); i++) {
         char careless[200];
         snprintf(careless, sizeof careless, "export LD_PRELOAD=%s CARELESS_RUN=%s; ", library,

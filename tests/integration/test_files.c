@@ -1,5 +1,6 @@
 /* Limits of open files: too low to serve, and as high as container engines set it. */
 #include "base/deadline.h"
+#include "tests/support/faults/preloaded.h"
 #include "tests/support/fixtures/service.h"
 
 #include <stdio.h>
@@ -46,22 +47,6 @@ TEST(too_low_limit_is_one_line_and_exit_status_2)
     is_refused("300", "--workers=1 --admin-listen=127.0.0.1:0");
 }
 
-static void build(const char *name, const char *library, const char *dir)
-{
-    struct process compiler;
-    char source[300], log[120];
-    const char *cc = getenv("CC"), *end = strstr(__FILE__, "integration/");
-    snprintf(source, sizeof source, "%.*ssupport/faults/preload/%s", (int)(end - __FILE__),
-             __FILE__, name);
-    snprintf(log, sizeof log, "%s/log", dir);
-    process_start(
-        &compiler,
-        LIST(cc ? cc : "cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", library, source, "-ldl"),
-        NULL, log);
-    assert_true(process_wait(&compiler, CLOCK_HANG_MS));
-    assert_int_equal(process_exit_code(&compiler), 0);
-}
-
 TEST(limit_of_a_billion_is_no_burden)
 {
     struct temp_dir dir;
@@ -75,7 +60,7 @@ TEST(limit_of_a_billion_is_no_burden)
     temp_dir_make(&dir);
     snprintf(library, sizeof library, "%s/limit.so", dir.path);
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", library);
-    build("file_limit.c", library, dir.path);
+    preloaded_build("file_limit.c", library, dir.path);
     /* With a Redis of its own, for which batond starts a process. */
     batond_process_start(&batond, &(struct batond_options){.environment = LIST(preload)});
     struct http_client *client = http_client_new(batond.url);
@@ -104,7 +89,7 @@ TEST(low_limit_for_many_processors_means_fewer_workers)
     temp_dir_make(&dir);
     snprintf(library, sizeof library, "%s/processors.so", dir.path);
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", library);
-    build("processors.c", library, dir.path);
+    preloaded_build("processors.c", library, dir.path);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){FILES, FILES}), 0);
     batond_process_start(&batond, &(struct batond_options){.environment = LIST(preload)});
     char *log = process_output(&batond.process);

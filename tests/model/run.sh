@@ -78,7 +78,7 @@ check() { # DIR WANTED NAME DEFINES MODEL: prints a row, and whether it passed i
     case $wanted in ends | endless) kind=-DNP search=(-l) ;; esac
     if (
         cd "$dir"
-        spin "${defines[@]}" -a "$OLDPWD/$5.pml" && "${CC:-gcc}" $speed -w $kind -DCOLLAPSE -DMEMLIM=2500 -o pan pan.c
+        spin "${defines[@]}" -a "$OLDPWD/$5.pml" && ${CC:-gcc} $speed -w $kind -DCOLLAPSE -DMEMLIM=2500 -o pan pan.c
     ) >"$dir/log" 2>&1; then
         (cd "$dir" && timeout "$limit" ./pan -m100000 "${search[@]}") >"$dir/out" 2>&1 || code=$?
     else

@@ -1,7 +1,7 @@
 #include "tests/support/faults/jumping_clock.h"
 
 #include "tests/support/cmocka.h"
-#include "tests/support/process.h"
+#include "tests/support/faults/preloaded.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,29 +9,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-enum { BUILD_MS = 60000 };
-
-/* Where preload/ is: beside this file, seen from the folder that Baton was built in. */
-static void build(const char *library, const char *dir)
-{
-    struct process compiler;
-    char source[200], log[120];
-    const char *slash = strrchr(__FILE__, '/');
-    snprintf(source, sizeof source, "%.*s/preload/jumping_clock.c", (int)(slash - __FILE__),
-             __FILE__);
-    snprintf(log, sizeof log, "%s/log", dir);
-    const char *const arguments[] = {
-        "sh",    "-c",   "exec ${CC:-cc} -D_GNU_SOURCE -shared -fPIC -o \"$0\" \"$1\" -ldl",
-        library, source, NULL};
-    process_start(&compiler, arguments, NULL, log);
-    if (!process_wait(&compiler, BUILD_MS) || process_exit_code(&compiler) != 0) {
-        char *output = process_output(&compiler);
-        print_error("%s", output);
-        free(output);
-        fail_msg("cannot build %s", source);
-    }
-}
 
 static volatile int64_t *map(const char *path)
 {
@@ -52,7 +29,7 @@ void jumping_clock_open(struct jumping_clock *clock)
     snprintf(clock->file, sizeof clock->file, "JUMPING_CLOCK_FILE=%s/shift", clock->dir.path);
     clock->environment[0] = clock->preload;
     clock->environment[1] = clock->file;
-    build(strchr(clock->preload, '=') + 1, clock->dir.path);
+    preloaded_build("jumping_clock.c", strchr(clock->preload, '=') + 1, clock->dir.path);
     clock->shift_us = map(strchr(clock->file, '=') + 1);
 }
 
