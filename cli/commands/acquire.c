@@ -227,7 +227,7 @@ struct reply acquire_lock(const struct context *context, char token[TOKEN_SIZE],
         waiting_begin(&acquisition.waiting, options->names[0], context->client);
     struct reply reply = acquire_ask(&acquisition);
     waiting_end(&acquisition.waiting, context->client);
-    if (reply.signal || reply_status(&reply) == STATUS_UNANSWERED)
+    if (reply.signal || acquire_is_away(&reply))
         acquire_withdraw(&acquisition);
     *ret_sent_ns = acquisition.sent_ns;
     json_decref(acquisition.body);

@@ -2,6 +2,8 @@
  * says, and takes nothing of that for a lock that somebody else has. */
 #include "tests/cli/story.h"
 #include "tests/support/fixtures/pair.h"
+#include "tests/support/free_port.h"
+#include "tests/support/front.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -102,6 +104,27 @@ TEST(nightly_job_runs_once_over_a_restart_of_redis)
     service_close(&service);
 }
 
+/* The proxy answers in the place of batond. */
+TEST(nightly_job_runs_once_behind_a_proxy)
+{
+    struct service *service = &((struct story *)*state)->service;
+    int ports[FRONT_REPLICAS] = {free_port(), free_port()};
+    struct batond_process batond;
+    struct terminal hosts[HOSTS];
+    struct front front;
+    char url[64];
+    answers(service->client, "DELETE /locks/nightly?force=true", NULL, 200, NULL);
+    front_start(&front, FRONT_NGINX_PLAIN, ports);
+    snprintf(url, sizeof url, "http://127.0.0.1:%d", front.port);
+    start_hosts(hosts, url);
+    hosts_say(hosts, ": the answer (502) is not one of batond)\n");
+    batond_process_start(
+        &batond, &(struct batond_options){.redis_url = service->redis.url, .port = ports[0]});
+    job_runs_on_one(hosts);
+    assert_int_equal(batond_process_stop(&batond), 0);
+    front_stop(&front);
+}
+
 /* 75, or what -E says, is for a lock that somebody else has. */
 TEST(end_of_the_patience_is_69_and_leaves_no_waiter)
 {
@@ -114,6 +137,9 @@ TEST(end_of_the_patience_is_69_and_leaves_no_waiter)
     says(&terminal, 69, SAID, "$BATON run -n -E 0 --patience=100ms x -- echo runs");
     assert_non_null(strstr(terminal.output, "  baton has asked again for 100ms (--patience).\n"));
     assert_null(strstr(terminal.output, "Repeat the request"));
+    says(&terminal, 69, SAID, "$BATON run -n --patience=2s spared -- echo runs");
+    logs_times(&service.batond, "\"lock\":\"spared\"",
+               3); /* Retry-After: at the end, and a DELETE */
     says(&terminal, 69, SAID, "$BATON run -w 500ms --patience=2s x -- echo runs");
     assert_int_equal(queue_of(service.client, "x"), 0);
     says(&terminal, 69, SAID, "$BATON acquire --patience=3s x");
