@@ -62,6 +62,8 @@ static const struct row {
      "print each grant, renewal and release; with -n, who holds the lock"},
     {'k', FOR_RUN, KIND_DURATION, AT(kill_after_ms), 0, YEAR_MS, "kill-after", "DURATION",
      "from the signal to SIGKILL, if the lock is lost (default: 5s)"},
+    {'o', FOR_RUN, KIND_FLAG, AT(only_command), true, 0, "only-command", "",
+     "release the lock when the command ends, whatever it leaves behind"},
     {0, FOR_RUN, KIND_SIGNAL, AT(signal), 0, 0, "signal", "NAME",
      "the signal that ends the command (default: TERM)"},
     {'c', FOR_RUN, KIND_TEXT, AT(shell_line), 0, 0, "command", "LINE", "run a line of the shell"},

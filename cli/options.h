@@ -40,6 +40,7 @@ struct options {
     unsigned for_command; /* FOR_RUN and the like */
     bool wants_help, json, quiet, verbose, shared, reentrant;
     bool ignores_loss;   /* --on-lost=ignore */
+    bool only_command;   /* and not what it leaves behind */
     bool runs_unlocked;  /* --if-unavailable=run */
     int64_t wait_ms;     /* for a holder: OPTIONS_WAIT_FOREVER, 0, or how long */
     int64_t patience_ms; /* while nobody can be granted the lock */

@@ -75,11 +75,6 @@ static json_t *acquire_body(const struct options *options)
         "max_held", command_duration(options->max_held_ms), "meta", acquire_meta(options)));
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* What is left of the patience, while nobody can be granted the lock. */
 static int64_t acquire_patience(const struct acquisition *acquisition)
 {

@@ -43,22 +43,24 @@ static int run_take_signals(struct run *run)
     static const int SIGNALS[] = {SIGCHLD, SIGTERM, SIGHUP,  SIGINT,
                                   SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP};
     sigset_t taken;
+    struct sigaction action;
+    sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
     sigemptyset(&taken);
     for (size_t i = 0; i < sizeof SIGNALS / sizeof SIGNALS[0]; i++)
-        sigaddset(&taken, SIGNALS[i]);
+        if (sigaction(SIGNALS[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(&taken, SIGNALS[i]);
     sigprocmask(SIG_BLOCK, &taken, NULL);
     run->plan.mask = run->context->interrupt.former;
-    sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &run->plan.child_action);
     run->signals = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
     return run->signals < 0 ? -errno : 0;
 }
 
-/* What the terminal sends reaches the command as well, so only what a process sends is passed on.
- */
+/* What a key sends reaches the command as well. A hangup may reach this process alone. */
 static void run_pass_on(const struct run *run, const struct signalfd_siginfo *info)
 {
-    int64_t order = -(int64_t)info->ssi_signo;
-    if (info->ssi_signo == SIGCHLD || info->ssi_code == SI_KERNEL)
+    bool is_key = info->ssi_code == SI_KERNEL && info->ssi_signo != SIGHUP;
+    int64_t order = is_key ? GUARD_KEY : -(int64_t)info->ssi_signo;
+    if (info->ssi_signo == SIGCHLD || (is_key && info->ssi_signo != SIGINT))
         return;
     ssize_t written = write(run->guard.orders, &order, sizeof order);
     (void)written;
@@ -80,10 +82,6 @@ static void run_stop(struct run *run)
 {
     int64_t end_ns = lease_end(&run->lease) - run->plan.margin_ns - run->plan.kill_after_ns;
     int64_t tenths = (end_ns - boottime_ns()) / (100 * MS_IN_NS); /* rounded down */
-    struct sigaction action;
-    sigaction(SIGTSTP, NULL, &action);
-    if (action.sa_handler != SIG_DFL)
-        return;
     if (!run->was_stopped && run->has_lock && !run->lease.ignores_loss)
         problem_print(STATUS_DONE,
                       "%s: nobody renews the lock of a stopped job. Continue it within %.1f s, or "
@@ -146,16 +144,20 @@ static void run_report_loss(struct run *run)
             trouble[0] ? ": " : "", trouble, (double)(boottime_ns() - lease->renewed_ns) / 1e9);
 }
 
-/* Names are chosen by those who write programs. */
-static void run_report_vain(const struct run *run, const char *names)
+/* Whoever wrote the programs chose their names. */
+static void run_print_names(const struct run *run, const char *what, const char *names,
+                            const char *advice)
 {
     char shown[TREE_NAMES];
     utf8_show_all(slice_of(names), shown, sizeof shown);
-    problem_print(STATUS_LOST,
-                  "%s: could not be ended: %s\n"
-                  "  A process of another user, or one that waits in the kernel, takes no SIGKILL. "
-                  "baton tries again each second.",
-                  run->lease.name, shown);
+    problem_print(STATUS_LOST, "%s: %s: %s\n  %s", run->lease.name, what, shown, advice);
+}
+
+static void run_report_vain(const struct run *run, const char *names)
+{
+    run_print_names(run, "could not be ended", names,
+                    "A process of another user, or one that waits in the kernel, takes no SIGKILL. "
+                    "baton tries again each second.");
 }
 
 static void run_hear(struct run *run)
@@ -165,6 +167,10 @@ static void run_hear(struct run *run)
             run_report_loss(run);
         else if (run->report.event == GUARD_VAIN)
             run_report_vain(run, run->report.names);
+        else if (run->report.event == GUARD_LEFT && !run->context->options->quiet)
+            run_print_names(run, "the command has ended, and left behind", run->report.names,
+                            "The lock is held until they end. SIGTERM to baton ends them; with "
+                            "--only-command, baton does not wait for them.");
     }
 }
 
@@ -218,11 +224,6 @@ static enum status run_conclude(struct run *run)
                                                    : 128 + WTERMSIG(report->status));
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* What the lease allows. Without a lock, its TTL may be longer than --max-held. */
 static void run_plan(struct run *run)
 {
@@ -235,6 +236,7 @@ static void run_plan(struct run *run)
     }
     run->plan.expires_ns = lease_end(&run->lease);
     run->plan.kill_after_ns = least(options->kill_after_ms, ttl_ms / 4) * MS_IN_NS;
+    run->plan.grace_ns = options->kill_after_ms * MS_IN_NS;
     run->plan.margin_ns = least(LONGEST_MARGIN_MS, ttl_ms / 8) * MS_IN_NS;
     run->plan.outlives_front = run->lease.ignores_loss;
     run->lease.margin_ns = run->plan.margin_ns;
@@ -372,7 +374,8 @@ enum status command_run(struct context *context)
                       .tree = tree,
                       .plan = {.command = options->shell_line ? line : options->command,
                                .inherited = context->inherited,
-                               .signal = (int)options->signal},
+                               .signal = (int)options->signal,
+                               .only_command = options->only_command},
                       .lease = {.client = context->client,
                                 .path = context->path,
                                 .body = context->body,
@@ -385,6 +388,8 @@ enum status command_run(struct context *context)
                                 .ttl_ms = options->ttl_ms,
                                 .lock = PTHREAD_MUTEX_INITIALIZER,
                                 .orders = -1}};
+    /* Orphans that come to this process meanwhile end with no zombie. */
+    sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_IGN}, &run.plan.child_action);
     interrupt_open(&context->interrupt);
     if (options->token_file && token_file_open(&run.file, options->token_file, &failure) < 0)
         status = problem_print(STATUS_CONFIG, "%s", failure.text);

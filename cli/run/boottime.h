@@ -26,6 +26,11 @@ static inline struct timespec boottime_spec(int64_t ns)
     return (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
 }
 
+static inline int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static inline void waker_on_signal(int signal)
 {
     (void)signal; /* the kernel repeats the signal only if it is taken */

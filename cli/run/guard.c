@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NOT_FOUND = 127, NOT_RUN = 126, PASS_MS = 2, VAIN_PASS_MS = 1000 };
+enum { NOT_FOUND = 127, NOT_RUN = 126, PASS_MS = 2, VAIN_PASS_MS = 1000, LEFT_MS = 1000 };
 
 enum phase { PHASE_RUNNING, PHASE_ASKED, PHASE_KILLING };
 
@@ -21,7 +21,9 @@ struct watch {
     struct guard_plan plan;
     pid_t command; /* 0 once it is reaped */
     enum phase phase;
-    int64_t next_ns; /* when the phase ends, once the command is asked */
+    bool is_told;    /* to end, by a signal to baton run */
+    int64_t next_ns; /* when the phase ends, once the descendants are asked */
+    int64_t left_ns; /* when to say what the command has left behind, or GUARD_NEVER */
     int64_t vain_ns; /* when to say that something could not be ended; GUARD_NEVER: it is said */
     int orders;      /* -1: the front is gone */
     int reports;
@@ -59,27 +61,43 @@ static void watch_report(struct watch *watch, enum guard_event event)
     (void)written; /* the front is gone */
 }
 
-/* When something has to be done without an order. */
-static int64_t watch_next(const struct watch *watch)
+/* When the lock is about to end, unless it is told already. */
+static int64_t watch_lose_ns(const struct watch *watch)
 {
     const struct guard_plan *plan = &watch->plan;
-    return watch->phase == PHASE_RUNNING ? plan->expires_ns - plan->margin_ns - plan->kill_after_ns
-                                         : watch->next_ns;
+    return watch->report.was_ended ? GUARD_NEVER
+                                   : plan->expires_ns - plan->margin_ns - plan->kill_after_ns;
 }
 
-static void watch_ask(struct watch *watch)
+static int64_t watch_kill_ns(const struct watch *watch)
 {
     int64_t latest_ns = watch->plan.expires_ns - watch->plan.margin_ns;
+    if (watch->phase == PHASE_RUNNING)
+        return GUARD_NEVER;
+    return watch->phase == PHASE_ASKED ? least(watch->next_ns, latest_ns) : watch->next_ns;
+}
+
+/* Asks all descendants to end, once. A later call may cut their time. */
+static void watch_ask(struct watch *watch, int64_t grace_ns)
+{
+    int64_t next_ns = boottime_ns() + grace_ns;
+    if (watch->phase == PHASE_ASKED)
+        watch->next_ns = least(watch->next_ns, next_ns);
     if (watch->phase != PHASE_RUNNING)
         return;
     watch->phase = PHASE_ASKED;
-    watch->report.was_ended = true;
-    watch->next_ns = boottime_ns() + watch->plan.kill_after_ns;
-    if (watch->next_ns > latest_ns)
-        watch->next_ns = latest_ns;
-    watch_report(watch, GUARD_LOST);
+    watch->next_ns = next_ns;
     watch->report.asked = tree_signal(&watch->tree, watch->plan.signal);
     tree_signal(&watch->tree, SIGCONT);
+}
+
+static void watch_lose(struct watch *watch)
+{
+    if (watch->report.was_ended)
+        return;
+    watch->report.was_ended = true;
+    watch_report(watch, GUARD_LOST);
+    watch_ask(watch, watch->plan.kill_after_ns);
 }
 
 /* SIGKILL is sent again and again, to what was forked meanwhile. Once it was in vain, one look a
@@ -102,6 +120,26 @@ static void watch_kill(struct watch *watch)
         boottime_ns() + (watch->vain_ns == GUARD_NEVER ? VAIN_PASS_MS : PASS_MS) * MS_IN_NS;
 }
 
+static bool asks_to_end(int signal)
+{
+    return signal == SIGTERM || signal == SIGHUP || signal == SIGINT;
+}
+
+/* The command itself ends in its own time, and with it what it asks to end. */
+static void watch_pass_on(struct watch *watch, int signal)
+{
+    if (!asks_to_end(signal)) {
+        if (watch->command)
+            kill(watch->command, signal);
+        return;
+    }
+    watch->is_told = true;
+    if (watch->command)
+        tree_signal(&watch->tree, signal);
+    else
+        watch_ask(watch, watch->plan.grace_ns);
+}
+
 static void watch_obey(struct watch *watch)
 {
     int64_t order;
@@ -112,23 +150,60 @@ static void watch_obey(struct watch *watch)
         close(watch->orders);
         watch->orders = -1;
         if (!watch->plan.outlives_front)
-            watch_ask(watch);
+            watch_lose(watch);
     } else if (order > 0) {
         watch->plan.expires_ns = order;
     } else if (order == GUARD_END) {
-        watch_ask(watch);
-    } else if (watch->command) {
-        kill(watch->command, (int)-order);
+        watch_lose(watch);
+    } else if (order != GUARD_KEY) {
+        watch_pass_on(watch, (int)-order);
+    } else if (!watch->command) {
+        watch_ask(watch, watch->plan.grace_ns);
     }
 }
 
-/* Returns false when there is no descendant any more. */
+/* The command has just ended. */
+static void watch_leave(struct watch *watch)
+{
+    int status = watch->report.status;
+    watch->left_ns = boottime_ns() + LEFT_MS * MS_IN_NS;
+    if (watch->is_told || (WIFSIGNALED(status) && asks_to_end(WTERMSIG(status))))
+        watch_ask(watch, watch->plan.grace_ns);
+}
+
+static void watch_tell_left(struct watch *watch)
+{
+    watch->left_ns = GUARD_NEVER;
+    tree_signal(&watch->tree, 0);
+    if (tree_name(&watch->tree, watch->report.names))
+        watch_report(watch, GUARD_LEFT);
+}
+
+/* Returns false when there is nothing to wait for any more. */
 static bool watch_reap(struct watch *watch)
 {
+    bool had_command = watch->command;
     int reaped = tree_reap(&watch->command, &watch->report.status);
+    if (reaped < 0 ||
+        (!watch->command && watch->plan.only_command && watch->phase == PHASE_RUNNING))
+        return false;
+    if (had_command && !watch->command)
+        watch_leave(watch);
     if (reaped > 0 && watch->phase == PHASE_KILLING)
         watch->next_ns = boottime_ns(); /* its children are here now */
-    return reaped >= 0;
+    return true;
+}
+
+/* Does what is due. */
+static void watch_act(struct watch *watch)
+{
+    int64_t now_ns = boottime_ns();
+    if (now_ns >= watch_lose_ns(watch))
+        watch_lose(watch);
+    if (now_ns >= watch_kill_ns(watch))
+        watch_kill(watch);
+    if (now_ns >= watch->left_ns)
+        watch_tell_left(watch);
 }
 
 /* SIGCHLD is taken in ppoll alone. The kernel continues this process by the waker, if it is
@@ -141,15 +216,16 @@ static void watch_run(struct watch *watch)
     sigdelset(&others, SIGCONT);
     while (watch_reap(watch)) {
         struct pollfd orders = {.fd = watch->orders, .events = POLLIN};
-        int64_t next_ns = watch_next(watch), left_ns = next_ns - boottime_ns();
+        int64_t next_ns = least(least(watch_lose_ns(watch), watch_kill_ns(watch)), watch->left_ns);
+        int64_t left_ns = next_ns - boottime_ns();
         struct timespec left = boottime_spec(left_ns > 0 ? left_ns : 0);
         waker_set(watch->waker, next_ns);
         ppoll(&orders, 1, &left, &others);
         /* All orders first: one may put the end off. A signal hides them from ppoll. */
         if (poll(&orders, 1, 0) > 0)
             watch_obey(watch);
-        else if (boottime_ns() >= watch_next(watch))
-            watch->phase == PHASE_RUNNING ? watch_ask(watch) : watch_kill(watch);
+        else
+            watch_act(watch);
     }
 }
 
@@ -165,7 +241,8 @@ static void guard_main(const struct guard_plan *plan, int orders, int reports)
 {
     pid_t guard = getpid();
     sigset_t all;
-    struct watch watch = {.plan = *plan, .orders = orders, .reports = reports};
+    struct watch watch = {
+        .plan = *plan, .orders = orders, .reports = reports, .left_ns = GUARD_NEVER};
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     int result = prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ? -errno : tree_open(&watch.tree);
@@ -190,7 +267,7 @@ static void guard_main(const struct guard_plan *plan, int orders, int reports)
 int guard_start(struct guard *ret, const struct guard_plan *plan)
 {
     int orders[2], reports[2];
-    if (pipe2(orders, O_CLOEXEC) < 0 || pipe2(reports, O_CLOEXEC | O_NONBLOCK) < 0)
+    if (pipe2(orders, O_CLOEXEC | O_NONBLOCK) < 0 || pipe2(reports, O_CLOEXEC | O_NONBLOCK) < 0)
         return -errno;
     pid_t pid = fork();
     if (pid == 0) {

@@ -16,8 +16,10 @@ struct guard_plan {
     int64_t expires_ns;    /* E: when the lock may end, by CLOCK_BOOTTIME, or GUARD_NEVER */
     int64_t kill_after_ns; /* between the signal and SIGKILL, when the lock is lost */
     int64_t margin_ns;     /* between SIGKILL and E */
+    int64_t grace_ns;      /* the same as kill_after_ns for what the command leaves behind */
     int signal;            /* that asks the command to end */
     bool outlives_front;   /* the command is not ended if the front is */
+    bool only_command;     /* what the command leaves behind is left alone */
     char *const *command;
     const bool *inherited;         /* of the first descriptors: the command has those, no others */
     sigset_t mask;                 /* of the command */
@@ -28,8 +30,9 @@ enum guard_event {
     GUARD_SILENT,
     GUARD_FAILED, /* nothing was started: `names` says why */
     GUARD_LOST,   /* it has begun to end the command, since the lock is lost or about to end */
+    GUARD_LEFT,   /* the command has ended, and has left `names` behind */
     GUARD_VAIN,   /* `names` could not be ended so far */
-    GUARD_ENDED,  /* no descendant is left */
+    GUARD_ENDED,  /* nothing is left to wait for */
 };
 
 /* What the guard says. With GUARD_FAILED and GUARD_ENDED, it ends. */
@@ -45,11 +48,13 @@ struct guard_report {
 
 struct guard {
     pid_t pid;
-    int orders;  /* write an int64_t: the new E, GUARD_END, or a signal for the command, negated */
+    int orders;  /* write an int64_t: the new E, GUARD_END, GUARD_KEY, or a signal, negated: the
+                    command gets it; if it is TERM, HUP or INT, all descendants do */
     int reports; /* read struct guard_report; the end of the file if the guard was killed */
 };
 
 #define GUARD_END   INT64_C(0)
+#define GUARD_KEY   INT64_MIN /* the terminal has asked its foreground to end */
 #define GUARD_NEVER (INT64_MAX / 2)
 
 /* Notes which of the first descriptors are open. libcurl opens more, which it does not close on

@@ -138,8 +138,20 @@ TEST_WITH(command_that_takes_ctrl_c_goes_on, desk_open, desk_close)
     window_await(window, "begun\r\n");
     window_type(window, CTRL_C);
     window_await(window, "taken\r\n");
+    size_t once = window->seen;
     window_type(window, "word\nword\n");
     window_await(window, "got word");
+    assert_null(strstr(window->screen + once, "taken"));
+}
+
+TEST_WITH(ctrl_c_ends_what_the_command_has_left_behind, desk_open, desk_close)
+{
+    struct window *window = &((struct desk *)*state)->window;
+    window_type(window, "$BATON run held -c 'setsid sleep 600 & exit 4'\n");
+    window_await(window, "left behind: ");
+    window_type(window, CTRL_C);
+    window_type(window, "echo status $?\n");
+    window_await(window, "status 4");
 }
 
 TEST_WITH(ctrl_z_stops_the_job_and_fg_continues_it, desk_open, desk_close)

@@ -40,7 +40,7 @@ offers() { # EXPECTED WORD...: the last word is completed
 touch "$folder/key.1" "$folder/key.2"
 offers 'run renew release' baton r
 offers '--help' baton --h
-offers '--on-lost=' baton run --on
+offers '--on-lost=' baton run --on-l
 offers '' baton show --on
 offers 'run' baton help ru
 offers 'list' baton --url = http://h:1 li
@@ -64,7 +64,7 @@ if [[ -n $(type -P fish) ]]; then
     }
     [[ $(asks_fish 'baton re') == 'release renew' ]] || fail "fish: $(asks_fish 'baton re')"
     [[ $(asks_fish 'baton --url=x help re') == 'release renew' ]] || fail "fish: $(asks_fish 'baton --url=x help re')"
-    [[ $(asks_fish 'baton run --on') == '--on-lost' ]] || fail "fish: $(asks_fish 'baton run --on')"
+    [[ $(asks_fish 'baton run --on-l') == '--on-lost' ]] || fail "fish: $(asks_fish 'baton run --on-l')"
     [[ $(asks_fish 'baton run --on-lost=k') == '--on-lost=kill' ]] || fail "fish: $(asks_fish 'baton run --on-lost=k')"
 fi
 

@@ -1,0 +1,155 @@
+/* Signals to baton run, and what a command leaves behind. */
+#include "tests/cli/story.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_gone(void *context)
+{
+    const pid_t *pid = context;
+    return kill(*pid, 0) < 0 && errno == ESRCH;
+}
+
+static void ends_by(struct terminal *terminal, int signal, int code, const char *text)
+{
+    process_signal(&terminal->process, signal);
+    terminal_says(terminal, terminal_await(terminal), code, text, __FILE__, __LINE__);
+}
+
+TEST(signal_that_asks_to_end_reaches_all_descendants)
+{
+    static const int SIGNALS[] = {SIGTERM, SIGHUP, SIGINT};
+    struct story *story = *state;
+    for (size_t i = 0; i < LENGTH(SIGNALS); i++) {
+        terminal_start(&story->terminal, "exec $BATON run all -c 'echo \"near $$\"; sleep 600; :'");
+        story->near = pid_said(story, "near ");
+        ends_by(&story->terminal, SIGNALS[i], 128 + SIGNALS[i], NULL);
+        assert_true(is_free(client_of(state), "all"));
+    }
+}
+
+/* As docker stop does. The first process of a namespace ends by no signal. */
+TEST(signal_to_the_first_process_of_a_container_ends_the_job)
+{
+    struct story *story = *state;
+    struct terminal *terminal = &story->terminal;
+    if (terminal_run(terminal, "unshare --pid --fork --mount-proc true") != 0)
+        skip(); /* only root may */
+    terminal_start(terminal,
+                   "unshare --pid --fork --mount-proc --kill-child sh -c 'exec $BATON run first -c "
+                   "\"echo begun; sleep 600; :\"' & "
+                   "while ! pid=$(pgrep -P $!); do :; done; echo \"near $pid\"; wait $!");
+    story->near = pid_said(story, "near ");
+    comes_to_say(terminal, "begun");
+    kill(story->near, SIGTERM);
+    terminal_says(terminal, terminal_await(terminal), 128 + SIGTERM, NULL, __FILE__, __LINE__);
+}
+
+static bool is_renewed(void *context)
+{
+    answers(context, "GET /locks/own", NULL, 200, NULL);
+    return member_integer(context, "holders.0.held_ms") > 3000;
+}
+
+/* What it has left behind has the time of -k. */
+TEST(command_ends_in_its_own_time_after_a_signal_and_leaves_nothing)
+{
+    struct story *story = *state;
+    struct terminal *terminal = &story->terminal;
+    terminal_start(terminal,
+                   "exec $BATON run --ttl=3s -k 100ms own -c '"
+                   "trap \"echo told\" TERM; sh -c \"trap : TERM; echo near \\$\\$; while :; do "
+                   "sleep 600; done\" & until test -e go; do sleep 0.05; done; exit 9'");
+    story->near = pid_said(story, "near ");
+    process_signal(&terminal->process, SIGTERM);
+    comes_to_say(terminal, "told");
+    assert_true(clock_wait_until(is_renewed, client_of(state), CLOCK_HANG_MS));
+    struct terminal other = {.dir = terminal->dir, .count = 100};
+    says(&other, 0, NULL, "touch go");
+    free(other.output);
+    terminal_says(terminal, terminal_await(terminal), 9, NULL, __FILE__, __LINE__);
+    assert_true(is_gone(&story->near));
+    assert_true(is_free(client_of(state), "own"));
+}
+
+TEST(what_a_command_leaves_behind_is_named_and_ends_by_a_signal)
+{
+    struct story *story = *state;
+    struct terminal *terminal = &story->terminal;
+    char named[96];
+    terminal_start(terminal, "exec $BATON run left -c 'setsid sh -c \"echo near \\$\\$; exec sleep "
+                             "600\" & exit 5'");
+    story->near = pid_said(story, "near ");
+    snprintf(named, sizeof named, "left: the command has ended, and left behind: %d (sleep)\n",
+             story->near);
+    comes_to_say(terminal, named);
+    ends_by(terminal, SIGTERM, 5, NULL);
+    assert_true(is_gone(&story->near));
+    says(terminal, 0, NULL, "$BATON run -q left -c 'sleep 1.2 & exit 0'");
+    assert_string_equal(terminal->output, "");
+}
+
+TEST(only_command_leaves_the_rest_alone)
+{
+    struct story *story = *state;
+    says(&story->terminal, 5, "near ",
+         "$BATON run -o only -c 'echo \"near $$\"; exec >/dev/null; echo \"exec sleep 600\" >nap; "
+         "sh nap & echo $! >pid; exit 5'");
+    assert_true(is_free(client_of(state), "only"));
+    says(&story->terminal, 0, NULL, "kill $(cat pid)"); /* it is still there */
+}
+
+/* Of a job that the shell had before. */
+static void reaps_orphans(struct story *story, const char *command)
+{
+    terminal_start(&story->terminal, command);
+    story->near = pid_said(story, "near ");
+    assert_true(clock_wait_until(is_gone, &story->near, CLOCK_HANG_MS));
+}
+
+TEST(orphans_are_reaped_while_the_command_runs_and_before)
+{
+    char token[TOKEN_TEXT];
+    reaps_orphans(*state, "sleep 1 & echo near $!; exec $BATON run orphans -- sleep 600");
+    process_stop(&((struct story *)*state)->terminal.process);
+    hold_as_ann(client_of(state), "orphans", token);
+    reaps_orphans(*state, "sleep 1 & echo near $!; exec $BATON run orphans -- sleep 600");
+}
+
+/* As under nohup. */
+TEST(signal_that_was_ignored_before_asks_nothing_to_end)
+{
+    struct terminal *terminal = terminal_of(state);
+    terminal_start(terminal, "trap '' HUP; exec $BATON run ignored -c 'echo ready; until test -e "
+                             "go; do sleep 0.05; done; sleep 2 & exit 3'");
+    comes_to_say(terminal, "ready");
+    process_signal(&terminal->process, SIGHUP);
+    struct terminal other = {.dir = terminal->dir, .count = 100};
+    says(&other, 0, NULL, "touch go");
+    free(other.output);
+    terminal_says(terminal, terminal_await(terminal), 3, "left behind: ", __FILE__, __LINE__);
+}
+
+static bool lock_is_free(void *context)
+{
+    return is_free(context, "hangup");
+}
+
+/* Without a shell between, the kernel tells baton run alone. */
+TEST(hangup_of_the_terminal_of_baton_alone_ends_the_command)
+{
+    struct terminal *terminal = terminal_of(state);
+    terminal_start(terminal, "exec script -qec \"exec $BATON run --ttl=1h hangup -c 'echo begun; "
+                             "sleep 600; :'\" /dev/null");
+    comes_to_say(terminal, "begun");
+    process_kill(&terminal->process);
+    assert_true(clock_wait_until(lock_is_free, client_of(state), CLOCK_HANG_MS));
+}
+
+int main(void)
+{
+    return tests_run(story_open, story_close);
+}
