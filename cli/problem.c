@@ -1,5 +1,6 @@
 #include "cli/problem.h"
 
+#include "base/memory.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
@@ -9,13 +10,12 @@
 enum status problem_print(enum status status, const char *format, ...)
 {
     va_list arguments;
-    flockfile(stderr); /* the thread that renews prints as well */
-    fputs("baton: ", stderr);
+    char *text = NULL;
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    int length = vasprintf(&text, format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
-    funlockfile(stderr);
+    fprintf(stderr, "baton: %s\n", (char *)memory_checked(length < 0 ? NULL : text));
+    free(text);
     return status;
 }
 

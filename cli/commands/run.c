@@ -6,6 +6,7 @@
 #include "cli/run/boottime.h"
 #include "cli/run/guard.h"
 #include "cli/run/lease.h"
+#include "cli/run/messages.h"
 #include "cli/run/tree.h"
 
 #include <errno.h>
@@ -87,6 +88,7 @@ static void run_stop(struct run *run)
                       "%s: nobody renews the lock of a stopped job. Continue it within %.1f s, or "
                       "the command is ended.",
                       run->lease.name, tenths > 0 ? (double)tenths / 10 : 0.0);
+    messages_settle();
     run->was_stopped = true;
     run_default(SIGTSTP);
 }
@@ -262,6 +264,7 @@ static enum status run_start(struct run *run)
     if (result < 0)
         return problem_print(STATUS_FAULT, WAKER_FAULT ": %s", strerror(-result));
     result = run_take_signals(run);
+    messages_settle(); /* before what the command prints */
     if (result == 0)
         result = guard_start(&run->guard, &run->plan);
     if (result < 0)
@@ -367,6 +370,7 @@ enum status command_run(struct context *context)
     char *const line[] = {shell, flag, (char *)options->shell_line, NULL};
     struct failure failure;
     struct tree tree;
+    struct messages messages;
     enum status status = run_check(options, &tree);
     if (status != STATUS_DONE)
         return status;
@@ -388,6 +392,8 @@ enum status command_run(struct context *context)
                                 .ttl_ms = options->ttl_ms,
                                 .lock = PTHREAD_MUTEX_INITIALIZER,
                                 .orders = -1}};
+    if (messages_open(&messages) < 0)
+        return problem_print(STATUS_FAULT, "cannot start a thread: %s", strerror(errno));
     /* Orphans that come to this process meanwhile end with no zombie. */
     sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_IGN}, &run.plan.child_action);
     interrupt_open(&context->interrupt);
@@ -396,6 +402,7 @@ enum status command_run(struct context *context)
     else
         status = run_locked(&run);
     token_file_close(&run.file);
+    messages_close(&messages);
     if (run.death)
         interrupt_die(run.death);
     return status;

@@ -96,10 +96,10 @@ static void waiting_refresh(void *context)
         return;
     memcpy(waiting->said, said, sizeof waiting->said);
     if (waiting->is_terminal)
-        dprintf(STDERR_FILENO, "%s%.*s", CLEAR, (int)table_room(STDERR_FILENO, 80) - 1,
+        fprintf(stderr, "%s%.*s", CLEAR, (int)table_room(STDERR_FILENO, 80) - 1,
                 line); /* a line that wraps cannot be cleared */
     else
-        dprintf(STDERR_FILENO, "baton: waiting. %s\n", line);
+        fprintf(stderr, "baton: waiting. %s\n", line);
 }
 
 void waiting_begin(struct waiting *waiting, const char *name, struct client *client)
@@ -125,7 +125,7 @@ void waiting_print(struct waiting *waiting, const struct reply *reply)
 void waiting_end(struct waiting *waiting, struct client *client)
 {
     if (waiting->is_terminal && waiting->said[0])
-        dprintf(STDERR_FILENO, "%s", CLEAR);
+        fprintf(stderr, "%s", CLEAR);
     json_decref(waiting->refusal);
     client_on_idle(client, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static void guard_exec(const struct guard_plan *plan, pid_t guard)
     sigprocmask(SIG_SETMASK, &plan->mask, NULL);
     execvp(plan->command[0], plan->command);
     int error = errno;
-    fprintf(stderr, "baton: cannot run %s: %s\n", plan->command[0], strerror(error));
+    dprintf(STDERR_FILENO, "baton: cannot run %s: %s\n", plan->command[0], strerror(error));
     _exit(error == ENOENT ? NOT_FOUND : NOT_RUN);
 }
 

@@ -138,6 +138,30 @@ TEST(verbose_run_tells_grant_and_renewal)
                   __LINE__);
 }
 
+static bool is_renewed(void *context)
+{
+    answers(context, "GET /locks/deaf", NULL, 200, NULL);
+    return member_integer(context, "holders.0.held_ms") > 6000; /* two TTLs */
+}
+
+/* Its pipe is full. What it has said is there when somebody reads. */
+TEST(verbose_run_renews_whether_or_not_somebody_reads)
+{
+    struct terminal *terminal = terminal_of(state);
+    terminal_start(terminal,
+                   "mkfifo full; exec 3<>full; yes | head -c 65536 >&3; $BATON run -v --ttl=3s "
+                   "deaf -c 'until test -e read; do sleep 0.05; done; exit 5' 2>&3 & "
+                   "until test -e read; do sleep 0.05; done; cat <&3 & "
+                   "wait %1; echo status $?; kill %2");
+    assert_true(clock_wait_until(is_renewed, client_of(state), CLOCK_HANG_MS));
+    struct terminal other = {.dir = terminal->dir, .count = 100};
+    says(&other, 0, NULL, "touch read");
+    free(other.output);
+    comes_to_say(terminal, "deaf: renewed, ");
+    comes_to_say(terminal, "deaf: released\n");
+    comes_to_say(terminal, "status 5\n");
+}
+
 TEST(holder_names_process_and_not_its_arguments)
 {
     struct http_client *client = client_of(state);

@@ -17,6 +17,8 @@ enum { SCREEN_TEXT = 1 << 16 };
 
 #define CTRL_C "\x03"
 #define CTRL_D "\x04"
+#define CTRL_Q "\x11"
+#define CTRL_S "\x13"
 #define CTRL_Z "\x1a"
 
 /* A terminal with a shell that has job control. */
@@ -152,6 +154,26 @@ TEST_WITH(ctrl_c_ends_what_the_command_has_left_behind, desk_open, desk_close)
     window_type(window, CTRL_C);
     window_type(window, "echo status $?\n");
     window_await(window, "status 4");
+}
+
+static bool is_renewed(void *context)
+{
+    answers(context, "GET /locks/held", NULL, 200, NULL);
+    return member_integer(context, "holders.0.held_ms") > 6000; /* two TTLs */
+}
+
+TEST_WITH(ctrl_s_stops_no_renewal, desk_open, desk_close)
+{
+    struct desk *desk = *state;
+    struct window *window = &desk->window;
+    window_type(window, "$BATON run -v --ttl=3s held -c 'echo beg''un; read x; exit 6'\n");
+    window_await(window, "begun\r\n");
+    window_type(window, CTRL_S);
+    assert_true(clock_wait_until(is_renewed, desk->story->service.client, CLOCK_HANG_MS));
+    window_type(window, CTRL_Q);
+    window_await(window, "held: renewed, ");
+    window_type(window, "word\n");
+    window_await(window, "held: released");
 }
 
 TEST_WITH(ctrl_z_stops_the_job_and_fg_continues_it, desk_open, desk_close)
