@@ -39,7 +39,6 @@ TEST(wrong_use_of_run_is_refused)
     says(terminal, 64, "Give a command behind \"--\"", "$BATON run x true");
     says(terminal, 64, "Those of COMMAND stand behind \"--\"", "$BATON run x ls -l");
     says(terminal, 64, "a name is missing: baton run", "$BATON run -- true");
-    says(terminal, 64, "Options follow it", "$BATON --ttl=9s run x -- true");
     says(terminal, 64, "Give a command", "$BATON run -c true x -- true");
     says(terminal, 64, "3s", "$BATON run --ttl=2s x -- true");
     says(terminal, 69, "no batond answered",
