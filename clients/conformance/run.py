@@ -33,7 +33,8 @@ from stack import HANGS, LIBC, PR_SET_PDEATHSIG, ROOT, Stack, key_of, until
 CLIENTS = ROOT / "clients"
 README = "example_prints_what_its_page_shows"
 OWN = "its_own_tests"
-OWN_TESTS = {"python": ["/usr/bin/python3", CLIENTS / "python/test_client.py"]}  # of what only one language has
+OWN_TESTS = {"python": ["/usr/bin/python3", CLIENTS / "python/test_client.py"],  # of what only one language has
+             "node": ["node", "--test", CLIENTS / "node/test.mjs"]}
 
 
 def programs(build):

@@ -11,36 +11,66 @@ function report(saw, fields) {
 }
 
 function refuse(problem) {
-  report("refused", { error: problem.name, code: problem.code, holder: problem.holders?.[0]?.owner ?? null });
+  const { name: error, code, message: detail } = problem;
+  report("refused", { error, code, detail, holder: problem.holders?.[0]?.owner ?? null });
 }
 
-let client, over, cancels;
+let client, held, over, cancels, lastAct, ended;
 
-async function hold({ names, wait_ms: wait, checks, fields }) {
-  let lastAct = 0;
-  let ended = 0;
+async function act(lock, checks) {
+  held = lock;
+  const { token, fence, fences, mode } = lock;
+  [lastAct, ended] = [0, 0];
+  report("granted", { token, fence, fences, mode });
+  lock.signal.addEventListener("abort", () => {
+    ended ||= time();
+  });
   try {
-    await client.withLock(names, { ...fields, wait, signal: cancels.signal }, async (lock) => {
-      const { token, fence, fences, mode } = lock;
-      report("granted", { token, fence, fences, mode });
-      lock.signal.addEventListener("abort", () => {
-        ended = time();
-      });
-      try {
-        while (!over.aborted && !lock.signal.aborted) {
-          if (checks) lock.check();
-          lastAct = time();
-          await pause(ACT, undefined, { signal: lock.signal }).catch(() => {});
-        }
-      } finally {
-        ended ||= time();
-      }
-    });
+    while (!over.aborted && !lock.signal.aborted) {
+      if (checks) lock.check();
+      lastAct = time();
+      await pause(ACT, undefined, { signal: lock.signal }).catch(() => {});
+    }
+  } finally {
+    ended ||= time();
+  }
+  return true;
+}
+
+async function term(lock, checks) {
+  try {
+    await act(lock, checks);
+    lock.check();
     report("ended", { why: "released", last_act: lastAct });
   } catch (error) {
+    report("ended", { why: "lost", last_act: lastAct, at: ended });
+    throw error; // then it stands for election again
+  }
+}
+
+async function adopt({ names, token, checks }) {
+  const lock = await client.held(names, token);
+  await act(lock, checks);
+  await lock.release();
+  return true;
+}
+
+// In one of the ways that the client has.
+async function hold(command) {
+  const { names, wait_ms: wait, checks, fields, lead, skip, token } = command;
+  const options = { ...fields, wait, signal: cancels.signal };
+  try {
+    if (lead) {
+      await client.lead(names[0], options, (lock) => term(lock, checks));
+    } else if (await (token ? adopt(command) : client.withLock(names, { ...options, skip }, (lock) => act(lock, checks)))) {
+      report("ended", { why: held.left ? "still held" : "released", last_act: lastAct });
+    } else {
+      report("skipped");
+    }
+  } catch (error) {
     if (error instanceof LockLost) {
-      const code = ["not_held", "max_held"].find((word) => error.message.includes(word)) ?? "";
-      report("ended", { why: "lost", last_act: lastAct, at: ended, code });
+      const { code, ended: end, message: detail } = error;
+      report("ended", { why: "lost", last_act: lastAct, at: ended, code, ended: end, detail });
     } else if (error instanceof Problem) {
       refuse(error);
     } else {
@@ -54,6 +84,12 @@ async function watch({ name, count }) {
     report("change", { state, version });
     if (--count === 0) return;
   }
+}
+
+async function list({ prefix }) {
+  const names = [];
+  for await (const { name } of client.list(prefix)) names.push(name);
+  report("list", { names });
 }
 
 const COMMANDS = {
@@ -76,9 +112,14 @@ const COMMANDS = {
   cancel() {
     cancels.abort();
   },
+  extend({ ttl_ms: ttl }) {
+    held.extend(ttl).then(() => report("extended")).catch(refuse);
+  },
   watch,
-  break({ name }) {
-    client.breakLock(name).then(() => report("broken")).catch(refuse);
+  list,
+  break({ name, which }) {
+    const tell = ({ broken, holders }) => report("broken", { broken, owner: holders[0]?.owner ?? null });
+    client.breakLock(name, which).then(tell).catch(refuse);
   },
 };
 

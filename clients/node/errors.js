@@ -1,7 +1,8 @@
 // errors.js: what can go wrong; a class for each kind of problem document.
+"use strict";
 
 /** All errors of this package. */
-export class BatonError extends Error {
+class BatonError extends Error {
   constructor(message, options) {
     super(message, options);
     this.name = new.target.name;
@@ -9,10 +10,16 @@ export class BatonError extends Error {
 }
 
 /** The lock may be another's from now on. Stop the work that it protects. */
-export class LockLost extends BatonError {}
+class LockLost extends BatonError {
+  constructor(message, document) {
+    super(message);
+    this.code = document?.code ?? "";
+    this.ended = document?.ended;
+  }
+}
 
 /** batond, or the proxy in front of it, has refused a request. */
-export class Problem extends BatonError {
+class Problem extends BatonError {
   constructor(status, document) {
     super(`${document.code ?? status}: ${document.detail ?? ""}`);
     this.status = status;
@@ -28,33 +35,33 @@ export class Problem extends BatonError {
 }
 
 /** Others hold the lock, or wait for it. */
-export class Locked extends Problem {
+class Locked extends Problem {
   get holders() {
     return this.document.holders ?? [];
   }
 }
 
-export class WaitTimeout extends Locked {}
-export class NotHeld extends Problem {}
+class WaitTimeout extends Locked {}
+class NotHeld extends Problem {}
 /** The hold has reached its max_held, and cannot get longer. */
-export class MaxHeld extends Problem {}
-export class TokenInUse extends Problem {}
-export class UpgradeConflict extends Problem {}
-export class Superseded extends Problem {}
+class MaxHeld extends Problem {}
+class TokenInUse extends Problem {}
+class UpgradeConflict extends Problem {}
+class Superseded extends Problem {}
 /** The request itself is wrong; repeating it does not help. */
-export class Invalid extends Problem {}
-export class Unauthorized extends Problem {}
-export class Forbidden extends Problem {}
+class Invalid extends Problem {}
+class Unauthorized extends Problem {}
+class Forbidden extends Problem {}
 /** Too many requests wait, or were sent in a second. */
-export class TooMany extends Problem {}
+class TooMany extends Problem {}
 /** The record of the lock in Redis cannot be read. */
-export class Damaged extends Problem {}
+class Damaged extends Problem {}
 /** No batond can serve now, or the outcome is unknown. Repeating the request is safe. */
-export class Unavailable extends Problem {}
+class Unavailable extends Problem {}
 /** New locks are paused, because Redis may have lost some. */
-export class Quarantined extends Unavailable {}
+class Quarantined extends Unavailable {}
 /** No batond has answered. */
-export class Unreachable extends Unavailable {}
+class Unreachable extends Unavailable {}
 
 const OF_CODE = new Map(
   Object.entries({
@@ -82,8 +89,35 @@ const OF_STATUS = new Map([
   [504, Unavailable],
 ]);
 
+// What a refused acquire says of its token, and what is so when its error is thrown.
+const OF_TOKEN = /(^|(?<=\. ))(Your place in the queue|[^.]*\bthis token\b).*/s;
+const GIVEN_UP = "The client has given up its place in the queue.";
+
 /** The error that a reply stands for; its status is 0 if nobody has answered. */
-export function problemOf(reply) {
-  const Kind = OF_CODE.get(reply.document.code) ?? OF_STATUS.get(reply.status) ?? Invalid;
-  return new Kind(reply.status, reply.document);
+function problemOf({ status, document: { token, ...document } }) {
+  const Kind = OF_CODE.get(document.code) ?? OF_STATUS.get(status) ?? Invalid;
+  if (token) document.detail = String(document.detail ?? "").replace(OF_TOKEN, GIVEN_UP);
+  return new Kind(status, document);
 }
+
+module.exports = {
+  BatonError,
+  LockLost,
+  Problem,
+  Locked,
+  WaitTimeout,
+  NotHeld,
+  MaxHeld,
+  TokenInUse,
+  UpgradeConflict,
+  Superseded,
+  Invalid,
+  Unauthorized,
+  Forbidden,
+  TooMany,
+  Damaged,
+  Unavailable,
+  Quarantined,
+  Unreachable,
+  problemOf,
+};

@@ -5,36 +5,49 @@ declare global {
   }
 }
 
-/** A number is milliseconds; a text is what the API takes: 500ms, 30s, 5m, 2h. */
-export type Duration = number | string;
+export type Milliseconds = number;
+/** A number is milliseconds; a text has a unit: 500ms, 30s, 5m, 2h. */
+export type Duration = Milliseconds | `${number}${"ms" | "s" | "m" | "h"}`;
+/** The name of a lock, or several names, all or none. */
+export type Names = string | readonly string[];
 
 export interface ClientOptions {
   /** The API key. */
   bearer?: string;
-  /** Milliseconds for an answer, beside the wait; 5000 if absent. */
-  timeout?: number;
-  /** Milliseconds that one request waits, less than any proxy allows; 25000 if absent. */
-  portion?: number;
-  /** Milliseconds for which a request is repeated while no batond can serve; 10000 if absent. */
-  patience?: number;
+  /** For a whole answer, beside the wait; 5 s if absent. */
+  timeout?: Duration;
+  /** How long one request waits, less than any proxy allows; 25 s if absent. */
+  portion?: Duration;
+  /** How long a request is repeated while no batond can serve; 10 s if absent. */
+  patience?: Duration;
 }
 
-/** `wait` is for all requests together. Each further field goes to batond as it is. */
 export interface LockOptions {
+  /** For all requests together; `Infinity` waits for ever. */
   wait?: Duration;
   /** Cancels the wait. */
   signal?: AbortSignal;
   ttl?: Duration;
+  /** USER@HOST if absent. */
   owner?: string;
   mode?: "exclusive" | "shared";
   /** Of a semaphore, with the mode shared. */
   limit?: number;
   /** For how many the hold counts by the limit; 1 if absent. */
   permits?: number;
-  /** Whether the owner's other holds let this one in. */
+  /** Whether the owner's other holds let this one in. It needs an `owner`. */
   reentrant?: boolean;
   meta?: object;
-  [field: string]: unknown;
+  /** How long the name stays taken at least, also after a release. */
+  at_least?: Duration;
+  /** How long the hold lasts at most, renewals included. */
+  max_held?: Duration;
+  /** How many replicas of Redis must have the hold. */
+  confirm?: "none" | `replicas:${number}`;
+  /** How long the place in the queue is kept between two requests; 10 s if absent. */
+  keep?: Duration;
+  /** Fields that a later batond has. */
+  fields?: Record<string, unknown>;
 }
 
 export interface Holder {
@@ -55,6 +68,28 @@ export interface LockState {
   hold_count: number;
   holders: Holder[];
   queue_length: number;
+  [field: string]: unknown;
+}
+
+/** How a hold ended. */
+export interface Ended {
+  fence: number;
+  reason: "forced" | "expired" | "released";
+  ago_ms: number;
+  owner?: string;
+  principal?: string;
+  /** Who broke it, from where, and why. */
+  broken?: { principal?: string; client?: string; reason?: string };
+  /** Of several names, the one whose hold ended. */
+  name?: string;
+}
+
+/** What a break has broken. */
+export interface Broken {
+  name: string;
+  broken: number;
+  version: number;
+  holders: Holder[];
   [field: string]: unknown;
 }
 
@@ -87,24 +122,45 @@ export class Lock {
   readonly left: number;
   /** Throws LockLost if the lock may be another's. */
   check(): void;
+  /** Renews the lock now. With a `ttl` it has that one from now on; nothing is added to the time left. */
+  extend(ttl?: Duration): Promise<void>;
   /** Ends the hold. Throws LockLost if it was lost before. */
   release(): Promise<void>;
   /** The same, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** Talks to one batond, or to several that share a Redis. */
 export class Client {
-  constructor(urls?: string | string[], options?: ClientOptions);
-  withLock<T>(names: string | string[], options: LockOptions, body: (lock: Lock) => Promise<T> | T): Promise<T>;
-  acquire(names: string | string[], options?: LockOptions): Promise<Lock>;
+  constructor(urls?: string | URL | readonly (string | URL)[], options?: ClientOptions);
+  /** With `skip` the body does not run if another has the lock, and this resolves to undefined. */
+  withLock<T>(
+    names: Names,
+    options: LockOptions & { skip: boolean },
+    body: (lock: Lock) => Promise<T> | T,
+  ): Promise<T | undefined>;
+  withLock<T>(names: Names, options: LockOptions, body: (lock: Lock) => Promise<T> | T): Promise<T>;
+  /** Waits until this process leads, and runs the body; after a loss again. Resolves to what it has returned. */
+  lead<T>(name: string, options: Omit<LockOptions, "wait">, body: (lock: Lock) => Promise<T> | T): Promise<T>;
+  acquire(names: Names, options?: LockOptions): Promise<Lock>;
+  /** A lock that another has taken, who has passed its token on. */
+  held(names: Names, token: string): Promise<Lock>;
   inspect(name: string): Promise<LockState>;
-  breakLock(name: string): Promise<{ name: string; broken: number; version: number }>;
+  /** What is held under a prefix; with `owner` or `heldFor`, what has a hold that fits. */
+  list(prefix?: string, options?: { owner?: string; heldFor?: Duration; signal?: AbortSignal }): AsyncGenerator<LockState, void, void>;
+  /** Ends all holds of the name, whoever has them, or that of the fence. */
+  breakLock(name: string, options?: { fence?: number; reason?: string }): Promise<Broken>;
   events(name: string, options?: EventOptions): AsyncGenerator<LockState, void, void>;
   events(name: null | undefined, options: EventOptions & { prefix: string }): AsyncGenerator<Changes, void, void>;
 }
 
 export class BatonError extends Error {}
-export class LockLost extends BatonError {}
+export class LockLost extends BatonError {
+  /** `not_held` or `max_held` if batond has said so. */
+  readonly code: string;
+  /** If batond knows it. */
+  readonly ended?: Ended;
+}
 export class Problem extends BatonError {
   readonly status: number;
   readonly code: string;

@@ -1,81 +1,24 @@
 // index.js: a client of Baton. It renews locks by itself, and their blocks end before they do.
-import { setTimeout as pause } from "node:timers/promises";
-import {
-  Invalid,
-  LockLost,
-  MaxHeld,
-  NotHeld,
-  Quarantined,
-  Superseded,
-  TooMany,
-  Unavailable,
-  WaitTimeout,
-  problemOf,
-} from "./errors.js";
-import { LATE, Lease, apiFields, milliseconds, now } from "./lease.js";
-
-export * from "./errors.js";
-
-const KEEP = 10_000; // for the place in the queue between two requests
-const LEAVING = 2000; // how long an acquire that has failed tries to end what it may have got
-const SHORTEST_PORTION = 1000; // a batond with a shorter max-wait is not waited at
-const FLAGS = new Set(["released", "changed"]); // the proofs of an answer that are booleans; the others are numbers
-const AWAY = new Set([0, 502, 503, 504]);
-
-// What stands before each path. A URL with /locks, as for curl, would make another lock of each name.
-function baseOf(url) {
-  const base = url.replace(/\/+$/, "");
-  const instead = /^(.*\/\/.+)\/locks$/.exec(base)?.[1];
-  if (instead) throw new TypeError(`"${url}" ends in /locks, which the client adds. Write "${instead}".`);
-  return base;
-}
-
-// A server of another kind may answer anything.
-function replyOf(status, text) {
-  let document;
-  try {
-    document = JSON.parse(text);
-  } catch {
-    document = null;
-  }
-  const isDone = status >= 200 && status < 300;
-  if (document && typeof document === "object" && (isDone || typeof document.code === "string"))
-    return { status, document, isDone };
-  return ofAnother(status);
-}
-
-// If it is done, the document, or each of its locks, has a boolean of this name, or a number.
-function proven(reply, proof) {
-  const kind = FLAGS.has(proof) ? "boolean" : "number";
-  const { document } = reply;
-  const locks = proof in document ? [document] : document.locks;
-  const isProven = Array.isArray(locks) && locks.length > 0 && locks.every((lock) => typeof lock?.[proof] === kind);
-  return isProven || !reply.isDone ? reply : ofAnother(reply.status);
-}
-
-function ofAnother(status) {
-  const detail = `the answer (${status}) is not one of batond`;
-  return { status: AWAY.has(status) ? status : 0, document: { detail }, isDone: false };
-}
-
-// Whether batond has refused the wait, since its max-wait is shorter, and takes half of it.
-function isTooLong(portion, error) {
-  const isRefused = error instanceof Invalid && error.document.parameter?.startsWith("wait");
-  return isRefused && portion / 2 >= SHORTEST_PORTION;
-}
+"use strict";
+const { Batonds } = require("./batonds.js");
+const { Locked, LockLost, NotHeld, problemOf } = require("./errors.js");
+const { Lease, milliseconds, now, pathOf } = require("./lease.js");
+const { after } = require("./wire.js");
 
 /** A lock that is held. It ends by `release`, or with `await using`. */
-export class Lock {
-  #client;
+class Lock {
+  #batonds;
   #lease;
   #lost = new AbortController();
-  #over = new AbortController();
   #released;
+  #timer;
+  #renewals = Promise.resolve(); // take turns: a late answer to a longer TTL would count for too long
+  #pending = 0; // of them
 
-  constructor(client, lease) {
-    this.#client = client;
+  constructor(batonds, lease) {
+    this.#batonds = batonds;
     this.#lease = lease;
-    this.#keep();
+    this.#plan();
   }
 
   get names() {
@@ -105,13 +48,24 @@ export class Lock {
 
   /** Milliseconds for which you may count on the lock, unless a renewal adds to them; 0 if it is lost. */
   get left() {
-    return this.signal.aborted || this.#over.signal.aborted ? 0 : Math.max(0, this.#lease.left);
+    return this.signal.aborted || this.#released ? 0 : Math.max(0, this.#lease.left);
   }
 
   /** Throws if the lock may be another's. A program that was stopped learns of it here before its signal aborts. */
   check() {
     this.signal.throwIfAborted();
-    if (!this.left) throw this.#loss(this.#lease.why);
+    if (this.#released) throw this.#loss("it was released");
+    if (!this.left) throw this.#lose();
+  }
+
+  /** Renews the lock now. With a `ttl` it has that one from now on; nothing is added to the time left. */
+  async extend(ttl) {
+    await this.#renew(async () => {
+      this.check();
+      await this.#batonds.extend(this.#lease, ttl).catch((error) => {
+        throw error instanceof NotHeld ? this.#lose() : error;
+      });
+    });
   }
 
   /** Ends the hold. Throws if it was lost before, so that the work may have been in vain. */
@@ -121,25 +75,45 @@ export class Lock {
 
   async #release() {
     const { expires } = this.#lease;
-    const lost = this.left ? undefined : this.signal.reason ?? this.#loss(this.#lease.why);
-    this.#over.abort();
-    const reply = await this.#client._release(this.#lease);
+    const lost = this.left ? undefined : this.#lose();
+    clearTimeout(this.#timer);
+    const reply = await this.#batonds.release(this.#lease);
     if (lost) throw lost;
     const error = problemOf(reply);
     // If it has found no hold before that could end by itself, it was lost after the last renewal.
-    if (error instanceof NotHeld && !reply.isRepeated && now() < expires) throw this.#loss(error.message);
+    if (error instanceof NotHeld && !reply.isRepeated && now() < expires) throw this.#loss(error);
   }
 
   #loss(why) {
-    return new LockLost(`${this.names.join(", ")}: ${why}`);
+    return new LockLost(`${this.names.join(", ")}: ${why.message ?? why}`, why.document);
   }
 
-  async #keep() {
-    // Whatever ends the renewals, the block must learn of it.
-    await this.#client._keep(this.#lease, this.#over.signal).catch((error) => {
-      this.#lease.why = String(error);
+  // For good: an answer that comes later does not count.
+  #lose() {
+    if (!this.signal.aborted) this.#lost.abort(this.#loss(this.#lease.why));
+    return this.signal.reason;
+  }
+
+  // Sets the timer for what comes next: a renewal, or the loss, which a renewal that hangs does not delay.
+  #plan() {
+    clearTimeout(this.#timer);
+    if (this.#released || this.signal.aborted) return;
+    const { left, renewAt } = this.#lease;
+    if (left <= 0) return this.#lose();
+    const renewal = this.#pending ? Infinity : renewAt - now();
+    const act = renewal < left ? () => this.#renew(() => this.#batonds.renew(this.#lease)) : () => this.#plan();
+    this.#timer = after(Math.max(0, Math.min(left, renewal)), act, true);
+  }
+
+  #renew(act) {
+    this.#pending++;
+    this.#plan();
+    const renewal = this.#renewals.then(act).finally(() => {
+      this.#pending--;
+      this.#plan();
     });
-    if (!this.#over.signal.aborted) this.#lost.abort(this.#loss(this.#lease.why));
+    this.#renewals = renewal.catch(() => {});
+    return renewal;
   }
 }
 
@@ -147,20 +121,24 @@ export class Lock {
 if (Symbol.asyncDispose) Lock.prototype[Symbol.asyncDispose] = Lock.prototype.release;
 
 /** Talks to one batond, or to several that share a Redis. */
-export class Client {
-  #urls;
-  #current = 0; // the URL that answered last
-  #options;
+class Client {
+  #batonds;
 
   constructor(urls = "http://127.0.0.1:7420", options = {}) {
-    this.#urls = [urls].flat().map(baseOf);
-    this.#options = { timeout: 5000, portion: 25_000, patience: 10_000, ...options };
-    this.#options.bearer = options.bearer?.trim(); // a file ends in a line break
+    this.#batonds = new Batonds(urls, options);
   }
 
-  /** Runs a function while it holds the lock. If the lock is lost, `lock.signal` aborts, and this throws LockLost. */
-  async withLock(names, options, body) {
-    const lock = await this.acquire(names, options);
+  /** Runs a function while it holds the lock. If the lock is lost, `lock.signal` aborts, and this throws LockLost. With
+   * `skip` it does not run if another has the lock, and this resolves to undefined. */
+  async withLock(names, { skip = false, ...options }, body) {
+    if (typeof body !== "function") throw new TypeError("withLock takes names, options, and a function.");
+    let lock;
+    try {
+      lock = await this.acquire(names, options);
+    } catch (error) {
+      if (skip && error instanceof Locked) return undefined;
+      throw error;
+    }
     let result;
     try {
       result = await body(lock);
@@ -173,192 +151,69 @@ export class Client {
     return result;
   }
 
-  /** Takes the lock. `wait` is for all requests together; all fields but `wait` and `signal` are those of the API. */
-  async acquire(names, { wait = 0, signal, ...fields } = {}) {
-    const lease = new Lease([names].flat(), fields);
+  /** Waits until this process leads, and runs the function. If the lock is lost, it waits and runs it again. It resolves
+   * to what the function has returned while this process led. */
+  async lead(name, options, body) {
+    for (;;) {
+      try {
+        return await this.withLock(name, { ...options, wait: Infinity }, body);
+      } catch (error) {
+        if (!(error instanceof LockLost)) throw error;
+      }
+    }
+  }
+
+  /** Takes the lock. `wait` is for all requests together; all but `wait` and `signal` are fields of the API, and so are
+   * those of `fields`, for a batond that has more of them. */
+  async acquire(names, { wait = 0, signal, fields, ...options } = {}) {
+    const lease = new Lease(names, { ...options, ...fields });
+    const limit = milliseconds(wait, Infinity);
+    signal?.throwIfAborted();
     try {
-      await this.#acquire(lease, milliseconds(wait), signal);
+      await this.#batonds.acquire(lease, limit, signal);
     } catch (error) {
-      await this._release(lease); // leaves the queue; a grant whose answer was lost ends, too
+      await this.#batonds.release(lease); // leaves the queue; a grant whose answer was lost ends, too
       throw error;
     }
-    return new Lock(this, lease);
+    return new Lock(this.#batonds, lease);
+  }
+
+  /** A lock that another has taken, who has passed its token on. It is renewed and released like any other. */
+  async held(names, token) {
+    const lease = new Lease(names, {}, token ?? "");
+    await this.#batonds.adopt(lease);
+    return new Lock(this.#batonds, lease);
   }
 
   async inspect(name) {
-    return (await this.#request("GET", `/locks/${encodeURIComponent(name)}`, "version")).document;
+    return this.#batonds.request("GET", pathOf(name), "version");
   }
 
-  /** Ends all holds of the name, whoever has them. After an Unavailable, look before you repeat it. */
-  async breakLock(name) {
-    return (await this.#request("DELETE", `/locks/${encodeURIComponent(name)}`, "broken", { force: true })).document;
+  /** Yields what is held under a prefix; with `owner` or `heldFor`, what has a hold that fits. */
+  async *list(prefix, { owner, heldFor: held_for, signal } = {}) {
+    for (let cursor; cursor !== null; ) {
+      const fields = { prefix: prefix || undefined, owner, held_for, cursor };
+      const page = await this.#batonds.request("GET", "/locks", "locks", fields, signal);
+      yield* page.locks;
+      cursor = page.cursor ?? null;
+    }
+  }
+
+  /** Ends all holds of the name, whoever has them, or that of the fence, and says which. After an Unavailable, look
+   * before you repeat it. */
+  async breakLock(name, { fence, reason } = {}) {
+    return this.#batonds.request("DELETE", pathOf(name), "broken", { force: true, fence, reason });
   }
 
   /** Yields the lock as it is, and whenever it changes; with a prefix in place of a name, what changes under it. */
   async *events(name, { prefix, after, signal } = {}) {
-    const path = name === undefined || name === null ? "/events" : `/locks/${encodeURIComponent(name)}/events`;
-    let { portion: wait } = this.#options;
+    const path = name === undefined || name === null ? "/events" : `${pathOf(name)}/events`;
     for (;;) {
-      let document;
-      try {
-        ({ document } = await this.#request("GET", path, "changed", { wait, prefix, after }, signal));
-      } catch (error) {
-        if (!isTooLong(wait, error)) throw error;
-        wait /= 2;
-        continue;
-      }
+      const document = await this.#batonds.change(path, { prefix, after }, signal);
       after = document.version;
-      if (document.changed) yield document;
-    }
-  }
-
-  // All requests of an acquire have one token, and so one place in the queue.
-  async #acquire(lease, wait, signal) {
-    const begun = now();
-    const endOfWait = begun + wait;
-    const endOfTrouble = begun + Math.max(wait, this.#options.patience);
-    let { portion } = this.#options;
-    let isGranted = false;
-    for (;;) {
-      const left = endOfWait - now();
-      const waits = isGranted ? 0 : Math.max(0, Math.min(portion, left));
-      const body = { ...lease.body, ...lease.fields };
-      if (waits) {
-        body.wait_ms = Math.round(waits);
-        if (lease.names.length === 1 && !("keep" in body)) body.keep_ms ??= KEEP;
-      }
-      const timeout = waits + this.#options.timeout;
-      const reply = await this.#take(lease, "POST", { body, timeout, signal });
-      signal?.throwIfAborted();
-      let error;
-      if (reply.isDone) {
-        // A wait counts as time on the way. The same request again, without one, says what is left.
-        if (lease.left > lease.ttl / 2 || (isGranted && lease.left > 0)) {
-          lease.isTaken = true;
-          return;
-        }
-        error = problemOf({ status: 0, document: { detail: "the answers come too late for this TTL" } });
-      } else {
-        error = problemOf(reply);
-      }
-      isGranted = reply.isDone;
-      if (isTooLong(portion, error)) {
-        portion /= 2;
-        continue;
-      }
-      const isOneOf = (...kinds) => kinds.some((Kind) => error instanceof Kind);
-      // An earlier request, given up here, may come late to batond, and supersede the one that waits.
-      const isTrouble = isOneOf(Unavailable, Superseded) && !isOneOf(Quarantined);
-      const mayGoOn = isTrouble || isOneOf(WaitTimeout, Quarantined, TooMany);
-      const end = isTrouble ? endOfTrouble : endOfWait;
-      const isOver = now() >= end || (error instanceof WaitTimeout && left <= portion);
-      if (!mayGoOn || isOver) throw error;
-      if (!isGranted && !(error instanceof WaitTimeout)) {
-        await pause(Math.max(0, Math.min(error.retryAfter || 300, 1000, end - now())), undefined, { signal });
-      }
-    }
-  }
-
-  // One request that takes the lock or renews it.
-  async #take(lease, method, options) {
-    const reply = await this.#ask(method, lease.path, "ttl_ms", { token: lease.token, ...options });
-    if (reply.isDone) lease.count(reply);
-    return reply;
-  }
-
-  /** Renews the lease for as long as it can. For Lock. */
-  async _keep(lease, over) {
-    while (lease.left > 0 && !over.aborted) {
-      const wait = Math.min(lease.renewAt - now(), lease.left);
-      if (wait > 0) {
-        await pause(wait, undefined, { signal: over }).catch(() => {});
-        continue;
-      }
-      const timeout = Math.min(this.#options.timeout, lease.ttl / 4);
-      const { body, expires: end } = lease;
-      const reply = await this.#take(lease, "PUT", { body, timeout, end, signal: over });
-      if (reply.isDone) continue;
-      const error = problemOf(reply);
-      lease.why = error.message;
-      if (error instanceof NotHeld) {
-        lease.expires = -Infinity;
-      } else if (error instanceof MaxHeld) {
-        lease.renewAt = Infinity;
-      } else {
-        lease.why = `${LATE}; at last: ${error.message}`;
-        lease.renewAt = now() + lease.ttl / 20;
-      }
-    }
-  }
-
-  /** Ends the hold, or the wait. If nobody answers, the hold ends with its TTL. For Lock. */
-  async _release(lease) {
-    const end = Math.min(lease.isTaken ? lease.expires : now() + LEAVING, now() + this.#options.patience);
-    for (let isRepeated = false; ; isRepeated = true) {
-      const timeout = Math.min(this.#options.timeout, Math.max(lease.left, 1000));
-      const reply = await this.#ask("DELETE", lease.path, "released", { token: lease.token, body: lease.body, timeout });
-      const error = reply.isDone ? undefined : problemOf(reply);
-      if (!(error instanceof Unavailable || error instanceof TooMany) || now() >= end)
-        return { ...reply, isRepeated: isRepeated || reply.isRepeated };
-      await pause(200);
-    }
-  }
-
-  // Any other request. One that only reads is repeated while nobody answers.
-  async #request(method, path, proof, fields = {}, signal) {
-    const query = new URLSearchParams(apiFields(fields)).toString();
-    const waits = fields.wait ?? 0;
-    const end = now() + waits + this.#options.patience;
-    for (;;) {
-      const timeout = waits + this.#options.timeout;
-      const reply = await this.#ask(method, query ? `${path}?${query}` : path, proof, { timeout, signal });
-      signal?.throwIfAborted();
-      if (reply.isDone) return reply;
-      const error = problemOf(reply);
-      const mayGoOn = method === "GET" && (error instanceof Unavailable || error instanceof TooMany);
-      if (!mayGoOn || now() >= end) throw error;
-      await pause(300, undefined, { signal });
-    }
-  }
-
-  // Asks one URL after another until a batond can serve; all of them until `end` by the monotonic clock. The proof is
-  // a field that the answer of a batond has.
-  async #ask(method, path, proof, { token, body, timeout, end = Infinity, signal }) {
-    const headers = { Accept: "application/json" };
-    if (body) headers["Content-Type"] = "application/json";
-    if (token) headers["Lock-Token"] = token;
-    if (this.#options.bearer) headers.Authorization = `Bearer ${this.#options.bearer}`;
-    let reply;
-    for (let i = 0; i < this.#urls.length && !signal?.aborted; i++) {
-      const asked = this.#current;
-      const sent = now();
-      const limit = Math.max(0, Math.min(timeout, end - sent));
-      const request = { method, path, headers, body: body && JSON.stringify(body) };
-      reply = proven(await this.#send(this.#urls[asked], request, limit, signal), proof);
-      reply.sent = sent;
-      reply.isRepeated = i > 0; // an earlier request may have done the same
-      if (reply.isDone || !(problemOf(reply) instanceof Unavailable)) break;
-      // Another lock may have gone on to the next URL.
-      if (this.#current === asked) this.#current = (asked + 1) % this.#urls.length;
-      if (!token && method !== "GET") break; // a break that is repeated could end another's hold
-    }
-    return reply ?? { status: 0, document: { detail: "the request was cancelled" }, isDone: false };
-  }
-
-  async #send(url, { method, path, headers, body }, timeout, signal) {
-    const ends = new AbortController();
-    const cancel = () => ends.abort(signal.reason);
-    const timer = setTimeout(() => ends.abort(new Error("no answer in time")), timeout);
-    signal?.addEventListener("abort", cancel);
-    try {
-      // A redirect would show the token of the lock to another host, and make a GET of a POST.
-      const response = await fetch(url + path, { method, headers, body, redirect: "manual", signal: ends.signal });
-      return replyOf(response.status, await response.text());
-    } catch (error) {
-      return { status: 0, document: { detail: `${url}: ${error.cause?.message ?? error.message}` }, isDone: false };
-    } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", cancel);
+      yield document;
     }
   }
 }
+
+module.exports = { Client, Lock, ...require("./errors.js") };

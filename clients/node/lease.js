@@ -1,45 +1,75 @@
 // lease.js: a hold of one name or several, and how long this client counts on it. All times are in milliseconds.
-import { randomBytes } from "node:crypto";
+"use strict";
+const { randomBytes } = require("node:crypto");
+const os = require("node:os");
+const { inspect } = require("node:util");
 
-const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, "": 1000 };
-const DURATIONS = new Set(["ttl", "wait", "keep", "at_least", "max_held"]);
+const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+const DURATIONS = new Set(["ttl", "wait", "keep", "at_least", "max_held", "held_for"]);
 
-export const LATE = "no batond has renewed the lock in time";
+const LATE = "no batond has renewed the lock in time";
 
-export const now = () => performance.now();
+const now = () => performance.now();
 
-/** A number is milliseconds; a text is what the API takes: 500ms, 30s, 5m, 2h. */
-export function milliseconds(duration) {
-  if (typeof duration === "number") return duration;
-  const match = /^(\d+)(ms|s|m|h|)$/.exec(duration);
-  if (!match) throw new TypeError(`${duration} is no duration; send 500ms, 30s, 5m or 2h`);
-  return Number(match[1]) * UNITS[match[2]];
+/** A number is milliseconds; a text has a unit: 500ms, 30s, 5m, 2h. */
+function milliseconds(duration, most = Number.MAX_SAFE_INTEGER) {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(duration);
+  const ms = match ? Number(match[1]) * UNITS[match[2]] : duration;
+  if (typeof ms === "number" && ms >= 0 && ms <= most) return ms;
+  throw new TypeError(`${inspect(duration)} is no duration. Write a number of milliseconds, or 500ms, 30s, 5m or 2h.`);
 }
 
-/** Fields of a request: durations that are numbers become those with _ms, all others stay as they are. */
-export function apiFields(fields) {
+/** Fields of a request: durations become those with _ms, all others stay as they are. */
+function apiFields(fields) {
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
   return Object.fromEntries(
     entries.map(([name, value]) =>
-      DURATIONS.has(name) && typeof value === "number" ? [`${name}_ms`, Math.round(value)] : [name, value],
+      DURATIONS.has(name) ? [`${name}_ms`, Math.round(milliseconds(value))] : [name, value],
     ),
   );
 }
 
+function pathOf(name) {
+  if (typeof name === "string" && name) return `/locks/${encodeURIComponent(name)}`;
+  throw new TypeError(`The name of a lock is a text that is not empty, and not ${inspect(name)}.`);
+}
+
+/** A secret, without the line break at the end of a file. */
+function ofHeader(text, what) {
+  const secret = String(text).trim();
+  if (/^[!-~]+$/.test(secret)) return secret;
+  throw new TypeError(`The ${what} has a character that no header can carry. Is it the ${what}, and nothing else?`);
+}
+
+function ownerHere() {
+  let user = "user";
+  try {
+    user = os.userInfo().username;
+  } catch {
+    // The user of this process may have no name.
+  }
+  return `${user.slice(0, 32)}@${os.hostname()}`;
+}
+
 const holdsOf = (document) => (Array.isArray(document.locks) ? document.locks : [document]);
 
-export class Lease {
-  constructor(names, fields) {
-    this.names = names;
-    this.token = randomBytes(16).toString("base64url");
+class Lease {
+  /** The token is given if the hold is another's, who has passed it on. */
+  constructor(names, fields, token = randomBytes(16).toString("base64url")) {
+    this.names = [names].flat();
+    const paths = this.names.map(pathOf);
+    if (!paths.length) throw new TypeError("A lock has a name, or several.");
+    [this.path, this.body] = paths.length === 1 ? [paths[0], {}] : ["/locks", { names: this.names }];
+    this.token = ofHeader(token, "token");
     this.fields = apiFields(fields);
-    this.path = names.length === 1 ? `/locks/${encodeURIComponent(names[0])}` : "/locks";
-    this.body = names.length === 1 ? {} : { names };
+    if (this.fields.reentrant && !("owner" in this.fields))
+      throw new TypeError("reentrant is for the holds of one owner. Name it: owner.");
+    this.fields.owner ??= ownerHere();
     this.document = {};
     this.ttl = 0;
     this.expires = -Infinity; // by the monotonic clock, before it ends in Redis
     this.renewAt = 0;
-    this.why = ""; // it is lost, if it is
+    this.why = ""; // it is lost, if it is: a text or a problem
     this.isTaken = false; // by an acquire that has succeeded
   }
 
@@ -51,13 +81,24 @@ export class Lease {
     return this.expires - now();
   }
 
-  // From when the request was sent: it may have been on its way for any part of the time since. A hundredth is for
-  // clocks that differ, the rest for a program that is slow to stop.
+  lose(why) {
+    this.expires = -Infinity;
+    this.why = why;
+  }
+
+  // From when the request was sent: it may have been on its way for any part of the time since.
   count(reply) {
     this.document = reply.document;
     this.ttl = Math.min(...this.holds.map((hold) => hold.ttl_ms));
-    this.expires = reply.sent + this.ttl * 0.99 - Math.min(this.ttl / 10, 1000);
+    this.expires = endOf(reply.sent, this.ttl);
     this.renewAt = reply.sent + this.ttl / 3;
     this.why = LATE;
   }
 }
+
+// A hundredth is for clocks that differ, the rest for a program that is slow to stop.
+function endOf(sent, ttl) {
+  return sent + ttl * 0.99 - Math.min(ttl / 10, 1000);
+}
+
+module.exports = { LATE, Lease, apiFields, endOf, milliseconds, now, ofHeader, pathOf };

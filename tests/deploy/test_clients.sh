@@ -26,18 +26,20 @@ expect "A generated client does not work:" node built/check.js
 
 # Both say which errors there are, and of which kind each is.
 errors_in() {
-    sed -n 's/^\(export class [A-Za-z]* extends [A-Za-z]*\) .*/\1/p' "$root/clients/node/$1" | sort
+    sed -n 's/^\(export \)\?\(class [A-Za-z]* extends [A-Za-z]*\) .*/\2/p' "$root/clients/node/$1" | sort
 }
 expect "The errors of clients/node have other types:" diff <(errors_in errors.js) <(errors_in index.d.ts)
 
 # tsc looks for a package in the folder above, too: there are the tools.
-mkdir -p library/node_modules
-ln -s "$root/clients/node" library/node_modules/baton-client
-mv library.ts library
-echo '{"type": "module"}' >library/package.json
-expect "The types of clients/node are not as they should be:" \
-    "$bin/tsc" --strict --noUncheckedIndexedAccess --target es2022 --lib es2022,dom,dom.iterable --module node16 \
-    --types node --outDir library/built library/library.ts
-((failed == 0)) || exit 1
-expect "clients/node does not do what its types say:" node library/built/library.js
+for kind in module commonjs; do
+    mkdir -p "$kind/node_modules"
+    ln -s "$root/clients/node" "$kind/node_modules/baton-client"
+    cp library.ts "$kind"
+    echo "{\"type\": \"$kind\"}" >"$kind/package.json"
+    expect "The types of clients/node are not as they should be:" \
+        "$bin/tsc" --strict --noUncheckedIndexedAccess --target es2022 --lib es2022,dom,dom.iterable --module node16 \
+        --types node --outDir "$kind/built" "$kind/library.ts"
+    ((failed == 0)) || exit 1
+    expect "clients/node does not do what its types say:" node "$kind/built/library.js"
+done
 exit "$failed"
