@@ -34,7 +34,8 @@ CLIENTS = ROOT / "clients"
 README = "example_prints_what_its_page_shows"
 OWN = "its_own_tests"
 OWN_TESTS = {"python": ["/usr/bin/python3", CLIENTS / "python/test_client.py"],  # of what only one language has
-             "node": ["node", "--test", CLIENTS / "node/test.mjs"]}
+             "node": ["node", "--test", CLIENTS / "node/test.mjs"],
+             "java": ["java", "-cp", "java", "baton.client.Tests"]}
 
 
 def programs(build):
@@ -334,7 +335,7 @@ def run_lane(client, command, options, cases, results):
                 results.put((client, README, wrong or "", math.inf))
             else:
                 results.put((client, README, None, math.inf))
-            wrong = own_tests(client, options.batond) if client in OWN_TESTS and not options.only else None
+            wrong = own_tests(client, options) if client in OWN_TESTS and not options.only else None
             results.put((client, OWN, wrong, math.inf))
         except Exception:  # pylint: disable=broad-except
             results.put((client, "start", traceback.format_exc(), math.inf))
@@ -343,10 +344,10 @@ def run_lane(client, command, options, cases, results):
                 lane.stack.stop()
 
 
-def own_tests(client, batond):
+def own_tests(client, options):
     """Returns what is wrong with them."""
     ran = subprocess.run([str(word) for word in OWN_TESTS[client]], text=True, capture_output=True, check=False,
-                         env=os.environ | {"BATON_BATOND": str(pathlib.Path(batond).resolve())})
+                         cwd=options.build, env=os.environ | {"BATON_BATOND": str(pathlib.Path(options.batond).resolve())})
     return ran.stdout + ran.stderr if ran.returncode else ""
 
 

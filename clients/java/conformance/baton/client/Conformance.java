@@ -99,6 +99,7 @@ public final class Conformance {
         Map<String, Object> fields = new HashMap<>();
         fields.put("error", problem.getClass().getSimpleName());
         fields.put("code", problem.code());
+        fields.put("detail", problem.getMessage());
         if (problem instanceof Problem.Locked locked && !locked.holders().isEmpty()) {
             fields.put("holder", locked.holders().get(0).get("owner"));
         }

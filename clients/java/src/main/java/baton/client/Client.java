@@ -2,6 +2,7 @@ package baton.client;
 
 import java.net.http.HttpClient;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
@@ -19,6 +20,10 @@ public final class Client {
     private final long portion;
     private final long patience;
 
+    public Client() {
+        this(builder());
+    }
+
     public Client(String... urls) {
         this(builder(urls));
     }
@@ -30,8 +35,12 @@ public final class Client {
         patience = builder.patience.toNanos();
     }
 
+    public static Builder builder() {
+        return builder("http://127.0.0.1:7420");
+    }
+
     public static Builder builder(String... urls) {
-        return new Builder(List.of(urls));
+        return new Builder(Arrays.asList(urls.clone()));
     }
 
     /** How to reach batond, and how patient to be. */
@@ -44,7 +53,7 @@ public final class Client {
         private HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
 
         private Builder(List<String> urls) {
-            this.urls = urls.isEmpty() ? List.of("http://127.0.0.1:7420") : urls;
+            this.urls = urls;
         }
 
         /** The API key. */
@@ -89,10 +98,11 @@ public final class Client {
 
     /** Takes one lock, or several, all or none. An interrupt cancels the wait. */
     public Lock lock(LockOptions options, String... names) throws InterruptedException {
-        Lease lease = new Lease(List.of(names));
+        Lease lease = new Lease(Arrays.asList(names.clone()));
+        Map<String, Object> fields = options.request();
         Lock lock = null;
         try {
-            acquire(lease, options.waitFor.toNanos(), options.fields);
+            acquire(lease, options.waitFor.toNanos(), fields);
             lock = new Lock(this, lease, options.onLost);
         } finally {
             if (lock == null) {
@@ -107,9 +117,15 @@ public final class Client {
         return request("GET", Lease.path(name), "version", 0);
     }
 
-    /** Ends all holds of the name, whoever has them. After a Problem.Unavailable, look before you repeat it. */
-    public void breakLock(String name) throws InterruptedException {
-        request("DELETE", Lease.path(name) + "?force=true", "broken", 0);
+    /** Ends all holds of the name, whoever has them, and says which. After a Problem.Unavailable, look before you repeat it. */
+    public Map<String, Object> breakLock(String name) throws InterruptedException {
+        return breakLock(name, null, null);
+    }
+
+    /** Ends the hold of the fence, or all if it is null. The reason goes to the log, and to who has lost the lock. */
+    public Map<String, Object> breakLock(String name, Long fence, String reason) throws InterruptedException {
+        String which = (fence == null ? "" : "&fence=" + fence) + (reason == null ? "" : "&reason=" + Lease.encode(reason));
+        return request("DELETE", Lease.path(name) + "?force=true" + which, "broken", 0);
     }
 
     /** The lock as it is, and then whenever it changes: next() waits. */
@@ -119,8 +135,7 @@ public final class Client {
 
     /** What is held under a prefix, and then what changes there, as GET /events shows it: next() waits. */
     public Iterator<Map<String, Object>> eventsUnder(String prefix) {
-        String encoded = Lease.path(prefix).substring("/locks/".length());
-        return new Events(this, "/events?prefix=" + encoded + "&", portion);
+        return new Events(this, "/events?prefix=" + Lease.encode(prefix) + "&", portion);
     }
 
     Map<String, Object> nextChange(String path, long waits) throws InterruptedException {

@@ -167,8 +167,9 @@ final class Json {
     private static void writeString(String string, StringBuilder to) {
         to.append('"');
         for (char c : string.toCharArray()) {
-            if (c == '"' || c == '\\') {
-                to.append('\\').append(c);
+            int escape = c < ' ' || c == '"' || c == '\\' ? ESCAPES.lastIndexOf(c) : -1;
+            if (escape > 0) {
+                to.append('\\').append(ESCAPES.charAt(escape - 1));
             } else if (c < ' ') {
                 to.append(String.format("\\u%04x", (int) c));
             } else {

@@ -30,12 +30,25 @@ final class Lease {
         RANDOM.nextBytes(bytes);
         token = Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
         this.names = names;
+        names.forEach(Lease::path); // checks them
+        if (names.isEmpty()) {
+            throw new IllegalArgumentException("A lock has a name, or several.");
+        }
         path = names.size() == 1 ? path(names.get(0)) : "/locks";
         body = names.size() == 1 ? Map.of() : Map.of("names", names);
     }
 
     static String path(String name) {
-        return "/locks/" + URLEncoder.encode(name, StandardCharsets.UTF_8).replace("+", "%20");
+        if (name == null || name.isEmpty()) {
+            throw new IllegalArgumentException(
+                    "The name of a lock is a text that is not empty, and not " + Json.write(name) + ".");
+        }
+        return "/locks/" + encode(name);
+    }
+
+    /** For a path or a query: batond takes a + for a plus. */
+    static String encode(String text) {
+        return URLEncoder.encode(text, StandardCharsets.UTF_8).replace("+", "%20");
     }
 
     /**

@@ -1,5 +1,10 @@
 package baton.client;
 
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -8,6 +13,8 @@ import java.util.Map;
 public final class LockOptions {
     /** A wait without an end. */
     public static final Duration FOREVER = Duration.ofDays(36_500);
+
+    private static final String OWNER = user() + "@" + host();
 
     Duration waitFor = Duration.ZERO;
     Runnable onLost = () -> { };
@@ -61,5 +68,32 @@ public final class LockOptions {
             fields.put(name, value);
         }
         return this;
+    }
+
+    /** All fields, of which the owner is USER@HOST if none is named. */
+    Map<String, Object> request() {
+        if (Boolean.TRUE.equals(fields.get("reentrant")) && !fields.containsKey("owner")) {
+            throw new IllegalArgumentException("reentrant is for the holds of one owner. Name it: owner.");
+        }
+        Map<String, Object> request = new LinkedHashMap<>(fields);
+        request.putIfAbsent("owner", OWNER);
+        return request;
+    }
+
+    private static String user() {
+        String user = System.getProperty("user.name", "?"); // as Java says it if it does not know
+        return user.equals("?") ? "user" : user.substring(0, Math.min(32, user.length()));
+    }
+
+    private static String host() {
+        try {
+            return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip(); // without DNS
+        } catch (IOException error) {
+            try {
+                return InetAddress.getLocalHost().getHostName();
+            } catch (UnknownHostException unknown) {
+                return "host";
+            }
+        }
     }
 }

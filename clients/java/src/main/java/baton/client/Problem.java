@@ -1,9 +1,11 @@
 package baton.client;
 
 import java.time.Duration;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BiFunction;
+import java.util.regex.Pattern;
 
 /** A refusal by batond, or by the proxy in front of it; a class below it for each kind. */
 @SuppressWarnings("serial") // nobody stores them
@@ -16,6 +18,11 @@ public class Problem extends BatonException {
             0, Unreachable::new, 401, Unauthorized::new, 403, Forbidden::new, 408, Unavailable::new, 409, Problem::new,
             429, TooMany::new, 500, Problem::new, 502, Unavailable::new, 503, Unavailable::new, 504, Unavailable::new);
 
+    // What a refused acquire says of its token, and what is so when its error is thrown.
+    private static final Pattern OF_TOKEN = Pattern
+            .compile("(^|(?<=\\. ))(Your place in the queue|[^.]*\\bthis token\\b).*", Pattern.DOTALL);
+    private static final String GIVEN_UP = "The client has given up its place in the queue.";
+
     private final int status;
     private final transient Map<String, Object> document;
 
@@ -27,6 +34,11 @@ public class Problem extends BatonException {
 
     /** The error that a reply stands for; its status is 0 if nobody has answered. */
     static Problem of(int status, Map<String, Object> document) {
+        if (document.containsKey("token")) {
+            document = new LinkedHashMap<>(document);
+            document.remove("token");
+            document.computeIfPresent("detail", (name, text) -> OF_TOKEN.matcher(text.toString()).replaceFirst(GIVEN_UP));
+        }
         var kind = OF_CODE.get(String.valueOf(document.get("code")));
         return (kind != null ? kind : OF_STATUS.getOrDefault(status, Invalid::new)).apply(status, document);
     }

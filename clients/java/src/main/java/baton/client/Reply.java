@@ -23,6 +23,11 @@ record Reply(int status, Map<String, Object> document, long sent, boolean isRepe
         return new Reply(0, Map.of("detail", detail), sent, false);
     }
 
+    @Override
+    public String toString() {
+        return "Reply " + status; // the document may have the token
+    }
+
     Reply repeated() {
         return new Reply(status, document, sent, true);
     }
@@ -42,7 +47,7 @@ record Reply(int status, Map<String, Object> document, long sent, boolean isRepe
                     return reply;
                 }
             }
-        } catch (IllegalArgumentException error) {
+        } catch (IllegalArgumentException | StackOverflowError error) {
             // As for a document that is none of batond's.
         }
         return ofAnother(status, sent);
