@@ -403,6 +403,7 @@ enum status command_run(struct context *context)
         status = run_locked(&run);
     token_file_close(&run.file);
     messages_close(&messages);
+    tree_close(&run.tree);
     if (run.death)
         interrupt_die(run.death);
     return status;

@@ -25,9 +25,18 @@ int tree_open(struct tree *tree)
 {
     char path[PATH_TEXT];
     snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
-    *tree = (struct tree){.children = open(path, O_RDONLY | O_CLOEXEC),
-                          .is_killed = memory_checked(calloc(PIDS / 8, 1))};
-    return tree->children < 0 ? -errno : 0;
+    *tree = (struct tree){.children = open(path, O_RDONLY | O_CLOEXEC)};
+    if (tree->children < 0)
+        return -errno;
+    tree->is_killed = memory_checked(calloc(PIDS / 8, 1));
+    return 0;
+}
+
+void tree_close(struct tree *tree)
+{
+    close(tree->children);
+    free(tree->pids);
+    free(tree->is_killed);
 }
 
 static void tree_add(struct tree *tree, pid_t pid)

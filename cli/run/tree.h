@@ -22,6 +22,8 @@ struct tree {
  * /proc of this namespace. Returns 0, or a negative errno. */
 int tree_open(struct tree *tree);
 
+void tree_close(struct tree *tree);
+
 /* Sends a signal to each descendant that /proc shows. A process may hide its children, until it is
  * dead: then they are those of the calling process. Returns how many took it. */
 int tree_signal(struct tree *tree, int signal);
