@@ -139,9 +139,9 @@ exit 101'
 
 # The links by which systemd and init start something at boot, but for what systemd itself consists of.
 starting_links() {
-    find "${DPKG_ROOT-}"/etc/systemd/system "${DPKG_ROOT-}"/etc/rc[2-5].d -type l \
+    { find "${DPKG_ROOT-}"/etc/systemd/system "${DPKG_ROOT-}"/etc/rc[2-5].d -type l \
         \( -lname '*/lib/systemd/*' -o -name 'S*' \) ! -lname '*/systemd-*' ! -lname '*@*' ! -lname '*.target' \
-        2>/dev/null | sort
+        2>/dev/null || true; } | sort
 }
 
 # Takes away the links that are not in $before, as `systemctl disable` and `update-rc.d disable` do.

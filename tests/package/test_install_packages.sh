@@ -27,6 +27,7 @@ for unit in nginx redis-server systemd-timesyncd getty@; do
 done
 ln -s /lib/systemd/system/redis-server.service systemd/system/redis.service
 ln -s /usr/lib/systemd/system/podman.socket systemd/system/multi-user.target.wants/
+mkdir rc2.d rc3.d rc4.d rc5.d
 for level in 2 3 4 5; do ln -s ../init.d/webdis rc$level.d/S01webdis; done
 [[ ! -p $folder/hold ]] || read -r <"$folder/hold"
 APT
@@ -34,10 +35,10 @@ printf '#!/bin/sh\nexit 1\n' >"$folder/bin/dpkg-query"
 printf '#!/bin/sh\nexec "$@"\n' >"$folder/bin/sudo"
 chmod +x "$folder/bin/"*
 
-# As it is before: one service is there.
+# As it is before: one service is there, and no folder of init.
 make_root() {
     rm -rf "$DPKG_ROOT" "$folder/verdict"
-    mkdir -p "$units/multi-user.target.wants" "$DPKG_ROOT/usr/sbin" "$DPKG_ROOT"/etc/rc{2,3,4,5}.d
+    mkdir -p "$units/multi-user.target.wants" "$DPKG_ROOT/usr/sbin"
     ln -s /lib/systemd/system/haproxy.service "$units/multi-user.target.wants/"
 }
 
