@@ -2,7 +2,7 @@
 "use strict";
 const { Invalid, MaxHeld, NotHeld, Quarantined, Superseded, TooMany, Unavailable } = require("./errors.js");
 const { WaitTimeout, problemOf } = require("./errors.js");
-const { LATE, apiFields, endOf, milliseconds, now, ofHeader } = require("./lease.js");
+const { LATE, apiFields, milliseconds, now, ofHeader } = require("./lease.js");
 const { pause, send } = require("./wire.js");
 
 const KEEP = 10_000; // for the place in the queue between two requests
@@ -135,9 +135,7 @@ class Batonds {
   async extend(lease, ttl) {
     const body = { ...lease.body, ...apiFields({ ttl }) };
     const { expires, renewAt } = lease;
-    // Until the answer is here, the shorter of the two counts: the request may be obeyed at any time.
-    if (body.ttl_ms !== undefined) lease.expires = Math.min(expires, endOf(now(), body.ttl_ms));
-    lease.renewAt = Math.min(renewAt, now() + (body.ttl_ms ?? Infinity) / 3);
+    lease.limit(body.ttl_ms);
     const take = () => this.#take(lease, "PUT", { body, end: expires });
     try {
       await this.#insist(take, Math.min(expires, now() + this.patience));
@@ -197,9 +195,9 @@ class Batonds {
     // To batond a + is no space.
     const query = Object.entries(apiFields(fields)).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
     const target = query.length ? `${path}?${query.join("&")}` : path;
-    const timeout = (fields.wait ?? 0) + this.timeout;
-    const end = method === "GET" ? now() + timeout - this.timeout + this.patience : -Infinity;
-    return (await this.#insist(() => this.#ask(method, target, proof, { timeout, signal }), end, signal)).document;
+    const waits = fields.wait ?? 0;
+    const ask = () => this.#ask(method, target, proof, { timeout: waits + this.timeout, signal });
+    return (await this.#insist(ask, method === "GET" ? now() + waits + this.patience : -Infinity, signal)).document;
   }
 
   // Repeats a request while no batond can serve.

@@ -101,23 +101,6 @@ function problemOf({ status, document: { token, ...document } }) {
 }
 
 module.exports = {
-  BatonError,
-  LockLost,
-  Problem,
-  Locked,
-  WaitTimeout,
-  NotHeld,
-  MaxHeld,
-  TokenInUse,
-  UpgradeConflict,
-  Superseded,
-  Invalid,
-  Unauthorized,
-  Forbidden,
-  TooMany,
-  Damaged,
-  Unavailable,
-  Quarantined,
-  Unreachable,
-  problemOf,
+  BatonError, LockLost, Problem, Locked, WaitTimeout, NotHeld, MaxHeld, TokenInUse, UpgradeConflict, Superseded,
+  Invalid, Unauthorized, Forbidden, TooMany, Damaged, Unavailable, Quarantined, Unreachable, problemOf,
 };

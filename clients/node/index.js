@@ -62,7 +62,9 @@ class Lock {
   async extend(ttl) {
     await this.#renew(async () => {
       this.check();
-      await this.#batonds.extend(this.#lease, ttl).catch((error) => {
+      const extension = this.#batonds.extend(this.#lease, ttl);
+      this.#plan(); // a shorter TTL counts already
+      await extension.catch((error) => {
         throw error instanceof NotHeld ? this.#lose() : error;
       });
     });
@@ -98,10 +100,13 @@ class Lock {
   #plan() {
     clearTimeout(this.#timer);
     if (this.#released || this.signal.aborted) return;
-    const { left, renewAt } = this.#lease;
-    if (left <= 0) return this.#lose();
-    const renewal = this.#pending ? Infinity : renewAt - now();
-    const act = renewal < left ? () => this.#renew(() => this.#batonds.renew(this.#lease)) : () => this.#plan();
+    const lease = this.#lease;
+    const { left } = lease;
+    if (left <= 0) return void this.#lose();
+    // Whatever ends the renewals, the block must learn of it.
+    const renew = () => this.#batonds.renew(lease).catch((error) => lease.lose(String(error)));
+    const renewal = this.#pending ? Infinity : lease.renewAt - now();
+    const act = renewal < left ? () => this.#renew(renew) : () => this.#plan();
     this.#timer = after(Math.max(0, Math.min(left, renewal)), act, true);
   }
 
@@ -130,7 +135,7 @@ class Client {
 
   /** Runs a function while it holds the lock. If the lock is lost, `lock.signal` aborts, and this throws LockLost. With
    * `skip` it does not run if another has the lock, and this resolves to undefined. */
-  async withLock(names, { skip = false, ...options }, body) {
+  async withLock(names, { skip = false, ...options } = {}, body = undefined) {
     if (typeof body !== "function") throw new TypeError("withLock takes names, options, and a function.");
     let lock;
     try {

@@ -94,11 +94,15 @@ class Lease {
     this.renewAt = reply.sent + this.ttl / 3;
     this.why = LATE;
   }
+
+  // While a request for a shorter TTL is on its way: it may be obeyed at any time.
+  limit(ttl = Infinity) {
+    this.expires = Math.min(this.expires, endOf(now(), ttl));
+    this.renewAt = Math.min(this.renewAt, now() + ttl / 3);
+  }
 }
 
 // A hundredth is for clocks that differ, the rest for a program that is slow to stop.
-function endOf(sent, ttl) {
-  return sent + ttl * 0.99 - Math.min(ttl / 10, 1000);
-}
+const endOf = (sent, ttl) => sent + ttl * 0.99 - Math.min(ttl / 10, 1000);
 
-module.exports = { LATE, Lease, apiFields, endOf, milliseconds, now, ofHeader, pathOf };
+module.exports = { LATE, Lease, apiFields, milliseconds, now, ofHeader, pathOf };

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { createServer, request as forward } from "node:http";
 import { after, before, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -107,6 +108,24 @@ test("extend of a lock that is lost or released sends nothing, and a refusal cha
   await other.release();
   await assert.rejects(other.extend(), { name: "LockLost", message: "extended: it was released" });
   await assert.rejects(client.held("extended", other.token), NotHeld);
+});
+
+test("a shorter TTL counts from when its request is on its way", async () => {
+  let isSilent = false;
+  const proxy = createServer((request, response) => {
+    const { url: path, method, headers } = request;
+    const onward = forward(server.url + path, { method, headers }, (answer) => isSilent || answer.pipe(response));
+    request.pipe(onward);
+  }).listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const url = `http://127.0.0.1:${proxy.address().port}`;
+  const lock = await new Client(url, { timeout: 300, patience: 100 }).acquire("shorter", { ttl: "60s" });
+  isSilent = true;
+  await assert.rejects(lock.extend("3s"), { name: "Unreachable" });
+  assert(lock.left < 3000);
+  assert((await client.inspect("shorter")).holders[0].ttl_ms < 3000);
+  proxy.close().closeAllConnections();
+  await assert.rejects(once(lock.signal, "abort").then(() => lock.release()), LockLost);
 });
 
 test("skip is for the lock of the job alone", async () => {

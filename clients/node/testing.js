@@ -24,6 +24,7 @@ class Server {
 
   async stop() {
     const { exitCode, signalCode } = this.#process;
+    this.#process.ref();
     if (exitCode === null && signalCode === null && this.#process.kill()) await once(this.#process, "exit");
     await rm(this.#folder, { recursive: true, force: true });
   }
@@ -46,6 +47,8 @@ async function startServer(...settings) {
     await rm(folder, { recursive: true, force: true });
     throw error;
   });
+  batond.unref(); // a test that never stops it ends, too
+  batond.stderr.unref();
   return new Server(batond, folder, url);
 }
 

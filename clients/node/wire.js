@@ -1,7 +1,9 @@
 // wire.js: one request and its answer, and timers and signals as a library needs them.
 "use strict";
+const { setMaxListeners } = require("node:events");
 const http = require("node:http");
 const https = require("node:https");
+const { setTimeout: sleep } = require("node:timers/promises");
 
 const LONGEST = 16 * 2 ** 20; // bytes of an answer
 const LONGEST_TIMER = 2 ** 31 - 1; // milliseconds; Node takes a longer one for 1
@@ -13,26 +15,13 @@ const SCHEMES = {
   "https:": { request: https.request, agent: new https.Agent(settings) },
 };
 
-const followers = new WeakMap(); // of a signal: its one listener, and what that calls. Node warns of eleven listeners
-
 /** Calls `end` when the signal aborts, until the function that it returns is called. */
 function follow(signal, end) {
   if (!signal) return () => {};
+  setMaxListeners(0, signal); // any number of waits may have it
   if (signal.aborted) end();
-  let entry = followers.get(signal);
-  if (!entry) {
-    const ends = new Set();
-    entry = { ends, listener: () => ends.forEach((each) => each()) };
-    signal.addEventListener("abort", entry.listener);
-    followers.set(signal, entry);
-  }
-  entry.ends.add(end);
-  return () => {
-    entry.ends.delete(end);
-    if (entry.ends.size) return;
-    signal.removeEventListener("abort", entry.listener);
-    if (followers.get(signal) === entry) followers.delete(signal);
-  };
+  signal.addEventListener("abort", end);
+  return () => signal.removeEventListener("abort", end);
 }
 
 /** A timer. One that is idle keeps no process alive. */
@@ -42,15 +31,7 @@ function after(ms, act, isIdle = false) {
 }
 
 /** Ends early if the signal aborts. */
-async function pause(ms, signal) {
-  let timer, leave;
-  await new Promise((resolve) => {
-    timer = after(ms, resolve);
-    leave = follow(signal, resolve);
-  });
-  clearTimeout(timer);
-  leave();
-}
+const pause = (ms, signal) => sleep(ms, undefined, { signal }).catch(() => {});
 
 /** Resolves to the status and the text of an answer that is here, whole, in time. An idle one keeps no process alive. */
 async function send(base, { method, path, headers, body, timeout, signal, isIdle }) {
