@@ -147,32 +147,33 @@ static void run_report_loss(struct run *run)
 }
 
 /* Whoever wrote the programs chose their names. */
-static void run_print_names(const struct run *run, const char *what, const char *names,
-                            const char *advice)
+static void run_print_names(const struct run *run, enum guard_event event, const char *names)
 {
+    static const struct {
+        const char *what, *advice;
+    } TEXTS[] = {
+        [GUARD_LEFT] = {"the command has ended, and left behind",
+                        "The lock is held until they end. SIGTERM to baton ends them; with "
+                        "--only-command, baton does not wait for them."},
+        [GUARD_VAIN] = {"could not be ended",
+                        "A process of another user, or one that waits in the kernel, takes no "
+                        "SIGKILL. baton tries again each second."},
+    };
     char shown[TREE_NAMES];
     utf8_show_all(slice_of(names), shown, sizeof shown);
-    problem_print(STATUS_LOST, "%s: %s: %s\n  %s", run->lease.name, what, shown, advice);
-}
-
-static void run_report_vain(const struct run *run, const char *names)
-{
-    run_print_names(run, "could not be ended", names,
-                    "A process of another user, or one that waits in the kernel, takes no SIGKILL. "
-                    "baton tries again each second.");
+    problem_print(STATUS_LOST, "%s: %s: %s\n  %s", run->lease.name, TEXTS[event].what, shown,
+                  TEXTS[event].advice);
 }
 
 static void run_hear(struct run *run)
 {
-    while (read(run->guard.reports, &run->report, sizeof run->report) == sizeof run->report) {
-        if (run->report.event == GUARD_LOST)
+    const struct guard_report *report = &run->report;
+    while (read(run->guard.reports, &run->report, sizeof *report) == sizeof *report) {
+        if (report->event == GUARD_LOST)
             run_report_loss(run);
-        else if (run->report.event == GUARD_VAIN)
-            run_report_vain(run, run->report.names);
-        else if (run->report.event == GUARD_LEFT && !run->context->options->quiet)
-            run_print_names(run, "the command has ended, and left behind", run->report.names,
-                            "The lock is held until they end. SIGTERM to baton ends them; with "
-                            "--only-command, baton does not wait for them.");
+        else if (report->event == GUARD_VAIN ||
+                 (report->event == GUARD_LEFT && !run->context->options->quiet))
+            run_print_names(run, report->event, report->names);
     }
 }
 
@@ -201,7 +202,7 @@ static void run_end_tree(struct run *run)
         struct timespec pause = boottime_spec(pause_ms * MS_IN_NS);
         if (pause_ms == PASS_MS && boottime_ns() >= vain_ns && tree_name(&run->tree, names)) {
             pause_ms = VAIN_PASS_MS;
-            run_report_vain(run, names);
+            run_print_names(run, GUARD_VAIN, names);
         }
         sigtimedwait(&child, NULL, &pause);
     }
@@ -290,7 +291,7 @@ static enum status run_guarded(struct run *run)
     if (run->has_lock && !renews)
         close(run->guard.orders); /* so that the guard ends the command */
     run_await_guard(run);
-    if (run->report.event != GUARD_ENDED)
+    if (run->report.event != GUARD_ENDED && run->report.event != GUARD_FAILED)
         run_end_tree(run); /* while the lock is renewed */
     if (renews)
         lease_stop(&run->lease);
@@ -402,8 +403,8 @@ enum status command_run(struct context *context)
     else
         status = run_locked(&run);
     token_file_close(&run.file);
-    messages_close(&messages);
     tree_close(&run.tree);
+    messages_close(&messages);
     if (run.death)
         interrupt_die(run.death);
     return status;

@@ -54,10 +54,11 @@ static void guard_exec(const struct guard_plan *plan, pid_t guard)
     _exit(error == ENOENT ? NOT_FOUND : NOT_RUN);
 }
 
-static void watch_report(struct watch *watch, enum guard_event event)
+static void watch_report(const struct watch *watch, enum guard_event event)
 {
-    watch->report.event = event;
-    ssize_t written = write(watch->reports, &watch->report, sizeof watch->report);
+    struct guard_report report = watch->report;
+    report.event = event;
+    ssize_t written = write(watch->reports, &report, sizeof report);
     (void)written; /* the front is gone */
 }
 

@@ -12,9 +12,9 @@
 
 enum { OTHERS = 2500 };
 
-/* A user who may kill nobody else. The home directory has what it needs. */
+/* A user who may kill nobody else. What he needs is in the home directory, which he cannot name. */
 #define FOR_NOBODY "chmod 755 .; cp $BATON baton; "
-#define AS_NOBODY  "setpriv --reuid=65534 --regid=65534 --clear-groups "
+#define AS_NOBODY  "env XDG_CONFIG_HOME=/none setpriv --reuid=65534 --regid=65534 --clear-groups "
 
 static void break_lock(void **state, const char *name)
 {
@@ -60,6 +60,8 @@ TEST(tree_is_ended_where_no_file_can_be_opened)
 TEST(front_ends_the_tree_where_no_file_can_be_opened)
 {
     struct story *story = *state;
+    if (strstr(getenv("BATON_TEST_BATON"), "/address/"))
+        skip(); /* LeakSanitizer opens files at the end */
     start_tree(story, "full", "");
     assert_int_equal(
         prlimit(story->terminal.process.pid, RLIMIT_NOFILE, &(struct rlimit){0, 0}, NULL), 0);
@@ -173,8 +175,8 @@ TEST(run_is_refused_where_no_timer_can_be_had)
         skip();
     /* The first timer is that of the front, the second one that of the guard. */
     says(terminal, 70, "x: cannot make a timer (ulimit -i",
-         FOR_NOBODY
-         "ulimit -i 1; exec setpriv --reuid=%d --clear-groups ./baton run x -c 'echo begun'",
+         FOR_NOBODY "ulimit -i 1; exec env XDG_CONFIG_HOME=/none setpriv --reuid=%d --clear-groups "
+                    "./baton run x -c 'echo begun'",
          (int)getpid() + 100000);
     assert_null(strstr(terminal->output, "begun"));
 }
