@@ -346,6 +346,7 @@ def run_lane(client, command, options, cases, results):
 
 def own_tests(client, options):
     """Returns what is wrong with them."""
+    options.build.mkdir(parents=True, exist_ok=True)  # where no chosen client is compiled
     ran = subprocess.run([str(word) for word in OWN_TESTS[client]], text=True, capture_output=True, check=False,
                          cwd=options.build, env=os.environ | {"BATON_BATOND": str(pathlib.Path(options.batond).resolve())})
     return ran.stdout + ran.stderr if ran.returncode else ""

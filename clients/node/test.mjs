@@ -124,7 +124,8 @@ test("a shorter TTL counts from when its request is on its way", async () => {
   await assert.rejects(lock.extend("3s"), { name: "Unreachable" });
   assert(lock.left < 3000);
   assert((await client.inspect("shorter")).holders[0].ttl_ms < 3000);
-  proxy.close().closeAllConnections();
+  proxy.close();
+  proxy.closeAllConnections();
   await assert.rejects(once(lock.signal, "abort").then(() => lock.release()), LockLost);
 });
 
