@@ -287,7 +287,7 @@ build/deploy-tools/installed: tests/deploy/package.json
 $(BUILD)/clients/go/conformance: $(wildcard clients/go/*.go clients/go/*/*.go) clients/go/go.mod
 	$(call say,go $@) cd clients/go && test -z "`gofmt -l .`" && go vet ./... && go build -o $(abspath $@) ./conformance
 
-$(BUILD)/clients/java/conformance: $(wildcard clients/java/src/main/java/baton/client/*.java clients/java/conformance/baton/client/*.java)
+$(BUILD)/clients/java/conformance: $(wildcard clients/java/src/main/java/baton/client/*.java clients/java/src/main/java/baton/client/*/*.java clients/java/conformance/baton/client/*.java)
 	@rm -rf $(@D) && mkdir -p $(@D)
 	$(call say,javac $@) javac -Xlint:all -Werror --release 17 -d $(@D) $^
 	@touch $@

@@ -24,6 +24,9 @@ public final class Conformance {
     private Client client;
     private CountDownLatch over;
     private Thread holder;
+    private volatile Lock lock; // of the block
+    private double lastAct;
+    private double end; // of the block, in milliseconds
 
     private static double now() {
         Instant now = Instant.now();
@@ -59,40 +62,71 @@ public final class Conformance {
         }
     }
 
+    /** In one of the ways that the client has. */
     @SuppressWarnings("unchecked")
     private void hold(Map<String, Object> command, CountDownLatch isOver) {
-        double[] lastAct = {0, 0};
+        lastAct = 0;
         boolean checks = (Boolean) command.get("checks");
-        LockOptions options = new LockOptions().waitFor(milliseconds(command, "wait_ms"));
-        if (!checks) {
-            options.onLost(isOver::countDown);
-        }
+        Runnable onLost = checks ? () -> { } : isOver::countDown;
+        LockOptions options = new LockOptions().waitFor(milliseconds(command, "wait_ms")).onLost(onLost);
         ((Map<String, Object>) command.get("fields")).forEach((name, value) -> set(options, name, value));
-        try (Lock lock = client.lock(options, ((List<String>) command.get("names")).toArray(String[]::new))) {
-            report("granted", Map.of("token", lock.token(), "fence", lock.fence(), "fences", lock.fences(),
-                    "mode", lock.mode()));
-            try {
-                while (!isOver.await(ACT_MS, TimeUnit.MILLISECONDS)) {
-                    if (checks) {
-                        lock.check();
-                    }
-                    lastAct[0] = now();
-                }
-            } finally {
-                lastAct[1] = now();
+        String[] names = ((List<String>) command.get("names")).toArray(String[]::new);
+        try {
+            if (command.containsKey("lead")) {
+                client.lead(options, held -> term(held, checks, isOver), names[0]);
+                return;
             }
-        } catch (BatonException.LockLost error) {
-            String code = List.of("not_held", "max_held").stream().filter(error.getMessage()::contains).findFirst().orElse("");
-            report("ended", Map.of("why", "lost", "last_act", lastAct[0], "at", lastAct[1], "code", code));
-            return;
+            if (command.containsKey("skip")) {
+                if (!client.run(options.skip(), held -> act(held, checks, isOver), names)) {
+                    report("skipped", Map.of());
+                    return;
+                }
+            } else {
+                String token = (String) command.get("token");
+                try (Lock held = token == null ? client.lock(options, names) : client.held(onLost, token, names)) {
+                    act(held, checks, isOver);
+                }
+            }
+            report("ended", Map.of("why", "released", "last_act", lastAct));
+        } catch (BatonException.LockLost lost) {
+            reportLoss(lost);
         } catch (Problem problem) {
             report("refused", refusal(problem));
-            return;
         } catch (InterruptedException error) {
             report("cancelled", Map.of());
-            return;
         }
-        report("ended", Map.of("why", "released", "last_act", lastAct[0]));
+    }
+
+    private void term(Lock held, boolean checks, CountDownLatch isOver) throws InterruptedException {
+        try {
+            act(held, checks, isOver);
+            report("ended", Map.of("why", "released", "last_act", lastAct));
+        } catch (BatonException.LockLost lost) { // then it stands for election again
+            reportLoss(lost);
+            throw lost;
+        }
+    }
+
+    private void act(Lock held, boolean checks, CountDownLatch isOver) throws InterruptedException {
+        lock = held;
+        report("granted", Map.of("token", held.token(), "fence", held.fence(), "fences", held.fences(), "mode", held.mode()));
+        try {
+            while (!isOver.await(ACT_MS, TimeUnit.MILLISECONDS)) {
+                if (checks) {
+                    held.check();
+                }
+                lastAct = now();
+            }
+        } finally {
+            end = now();
+        }
+    }
+
+    private void reportLoss(BatonException.LockLost lost) {
+        Map<String, Object> fields = new HashMap<>(Map.of("why", "lost", "last_act", lastAct, "at", end));
+        fields.putAll(Map.of("code", lost.code(), "detail", lost.getMessage()));
+        fields.put("ended", lost.ended());
+        report("ended", fields);
     }
 
     private static Map<String, Object> refusal(Problem problem) {
@@ -114,15 +148,27 @@ public final class Conformance {
         }
     }
 
-    private void breakLock(String name) {
+    private interface Attempt {
+        void make() throws InterruptedException;
+    }
+
+    private static void attempt(Attempt attempt) {
         try {
-            client.breakLock(name);
-            report("broken", Map.of());
+            attempt.make();
         } catch (Problem problem) {
             report("refused", refusal(problem));
         } catch (InterruptedException error) {
             report("cancelled", Map.of());
         }
+    }
+
+    @SuppressWarnings("unchecked")
+    private void breakLock(String name, Map<String, Object> which) throws InterruptedException {
+        Map<String, Object> broken = client.breakLock(name, (Long) which.get("fence"), (String) which.get("reason"));
+        Map<String, Object> fields = new HashMap<>(Map.of("broken", broken.get("broken")));
+        ((List<Map<String, Object>>) broken.get("holders")).stream().limit(1)
+                .forEach(hold -> fields.put("owner", hold.get("owner")));
+        report("broken", fields);
     }
 
     private static Thread daemon(Runnable task) {
@@ -143,12 +189,14 @@ public final class Conformance {
             HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).executor(executor).build();
             client = Client.builder(((List<String>) command.get("urls")).toArray(String[]::new))
                     .bearer((String) command.get("bearer")).timeout(milliseconds(command, "timeout_ms"))
-                    .portion(milliseconds(command, "portion_ms")).patience(milliseconds(command, "patience_ms")).http(http).build();
+                    .portion(milliseconds(command, "portion_ms")).patience(milliseconds(command, "patience_ms"))
+                    .http(http).build();
         } catch (IllegalArgumentException error) {
             report("refused", Map.of("detail", error.getMessage()));
         }
     }
 
+    @SuppressWarnings("unchecked")
     private void obey(Map<String, Object> command) {
         switch ((String) command.get("do")) {
             case "open" -> open(command);
@@ -160,7 +208,13 @@ public final class Conformance {
             case "release" -> over.countDown();
             case "cancel" -> holder.interrupt();
             case "disturb" -> executor.shutdownNow();
-            case "break" -> breakLock((String) command.get("name"));
+            case "extend" -> attempt(() -> {
+                lock.extend(milliseconds(command, "ttl_ms"));
+                report("extended", Map.of());
+            });
+            case "list" -> attempt(() -> report("list", Map.of("names",
+                    client.list((String) command.get("prefix")).stream().map(lock -> lock.get("name")).toList())));
+            case "break" -> attempt(() -> breakLock((String) command.get("name"), (Map<String, Object>) command.get("which")));
             default -> start(() -> watch(command));
         }
     }

@@ -1,11 +1,21 @@
 package baton.client;
 
+import baton.client.testing.Server;
+import java.io.IOException;
+import java.net.http.HttpClient;
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 /** What only the client for Java has; all else is in clients/cases.yaml. clients/conformance/run.py runs it. */
 public final class Tests {
+    private static final long SECOND = 1_000_000_000;
+
     private interface Attempt {
         Object make() throws Exception;
     }
@@ -60,12 +70,56 @@ public final class Tests {
         equal(true, fails(Problem.Unreachable.class, () -> client.inspect("job")).detail().contains("no_host"));
     }
 
+    private static void whatIsRefusedInsideIsNotSkipped(Client client) throws InterruptedException {
+        LockOptions skip = new LockOptions().skip();
+        fails(Problem.Locked.class, () -> client.run(skip, lock -> client.lock(lock.names().get(0)).close(), "job"));
+        try (Lock lock = client.lock("job")) {
+            equal(false, client.run(skip, held -> equal(1, 2), "job"));
+            lock.check();
+        }
+    }
+
+    private static void taskOfTheLeaderMayThrowItsException(Client client) {
+        fails(IOException.class, () -> {
+            client.lead(new LockOptions(), lock -> {
+                throw new IOException();
+            }, "job");
+            return null;
+        });
+    }
+
+    private static void whatIsListedOnSeveralPagesIsWhole(Client client) throws InterruptedException {
+        String[] names = IntStream.range(0, 1100).mapToObj(i -> "page/" + i).toArray(String[]::new);
+        for (int i = 0; i < names.length; i += 50) {
+            client.lock(Arrays.copyOfRange(names, i, i + 50));
+        }
+        equal(Set.of(names), client.list("page/").stream().map(lock -> lock.get("name")).collect(Collectors.toSet()));
+    }
+
+    private static void extendWithoutAnAnswerCountsAsTheShorterTtl() {
+        Lease lease = new Lease("job");
+        lease.count(Reply.of(200, "{\"ttl_ms\":60000}", "ttl_ms", System.nanoTime()));
+        Transport nobody = new Transport(List.of("http://127.0.0.1:1"), null, HttpClient.newHttpClient());
+        Protocol protocol = new Protocol(nobody, SECOND, SECOND, 0);
+        fails(Problem.Unreachable.class, () -> {
+            protocol.extend(lease, Duration.ofSeconds(3));
+            return null;
+        });
+        equal(true, lease.left() < 3 * SECOND && lease.untilRenewal() <= 0);
+    }
+
     public static void main(String[] arguments) throws Exception {
-        Client client = new Client();
-        whatIsNoNameIsAnErrorAtOnce(client);
-        reentrantNeedsAnOwner(client);
         nothingNestedIsReadWithoutABound();
         noTextShowsAKeyOrAToken();
         urlThatHttpClientDoesNotTakeIsPassed();
+        try (Server server = new Server()) {
+            Client client = server.client();
+            whatIsNoNameIsAnErrorAtOnce(client);
+            reentrantNeedsAnOwner(client);
+            whatIsRefusedInsideIsNotSkipped(client);
+            taskOfTheLeaderMayThrowItsException(client);
+            whatIsListedOnSeveralPagesIsWhole(client);
+        }
+        extendWithoutAnAnswerCountsAsTheShorterTtl();
     }
 }

@@ -2,23 +2,15 @@ package baton.client;
 
 import java.net.http.HttpClient;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 
 /** Talks to one batond, or to several that share a Redis. Threads may share it. */
 public final class Client {
-    private static final long KEEP_MS = 10_000; // for the place in the queue between two requests
-    private static final long SHORTEST_PORTION = 1_000_000_000; // a batond with a shorter max-wait is not waited at
-    private static final long PAUSE = 300_000_000;
-    private static final long LEAVING = 2_000_000_000; // how long a lock() that has failed tries to end what it may have got
-
-    private final Transport transport;
-    private final long timeout;
-    private final long portion;
-    private final long patience;
+    private final Protocol protocol;
 
     public Client() {
         this(builder());
@@ -29,10 +21,8 @@ public final class Client {
     }
 
     private Client(Builder builder) {
-        transport = new Transport(builder.urls, builder.bearer, builder.http);
-        timeout = builder.timeout.toNanos();
-        portion = builder.portion.toNanos();
-        patience = builder.patience.toNanos();
+        Transport transport = new Transport(builder.urls, builder.bearer, builder.http);
+        protocol = new Protocol(transport, builder.timeout.toNanos(), builder.portion.toNanos(), builder.patience.toNanos());
     }
 
     public static Builder builder() {
@@ -98,23 +88,92 @@ public final class Client {
 
     /** Takes one lock, or several, all or none. An interrupt cancels the wait. */
     public Lock lock(LockOptions options, String... names) throws InterruptedException {
-        Lease lease = new Lease(Arrays.asList(names.clone()));
+        return lock(options, options.waitFor, names);
+    }
+
+    private Lock lock(LockOptions options, Duration wait, String... names) throws InterruptedException {
+        Lease lease = new Lease(names);
         Map<String, Object> fields = options.request();
         Lock lock = null;
         try {
-            acquire(lease, options.waitFor.toNanos(), fields);
-            lock = new Lock(this, lease, options.onLost);
+            protocol.acquire(lease, wait.toNanos(), fields);
+            lock = new Lock(protocol, lease, options.onLost);
         } finally {
             if (lock == null) {
-                release(lease); // leaves the queue; a grant whose answer was lost ends, too
+                protocol.release(lease); // leaves the queue; a grant whose answer was lost ends, too
             }
         }
         return lock;
     }
 
+    /** A lock that another has taken, who has passed its token on. It is renewed and closed like any other. */
+    public Lock held(String token, String... names) throws InterruptedException {
+        return held(() -> { }, token, names);
+    }
+
+    /** The same, and a thread of the client runs the action before the lock ends. */
+    public Lock held(Runnable onLost, String token, String... names) throws InterruptedException {
+        Lease lease = new Lease(token, Arrays.asList(names.clone()));
+        protocol.adopt(lease);
+        return new Lock(protocol, lease, onLost);
+    }
+
+    /** What is done under a lock. */
+    @FunctionalInterface
+    public interface Task<E extends Exception> {
+        void run(Lock lock) throws E;
+    }
+
+    /** Runs the task while it holds the lock. False if options.skip() is set and another has the lock: it did not run. */
+    public <E extends Exception> boolean run(LockOptions options, Task<E> task, String... names)
+            throws InterruptedException, E {
+        Lock lock;
+        try {
+            lock = lock(options, names);
+        } catch (Problem.Locked refusal) {
+            if (options.skips) {
+                return false;
+            }
+            throw refusal;
+        }
+        try (lock) {
+            task.run(lock);
+        }
+        return true;
+    }
+
+    /**
+     * Waits until this process leads, and runs the task. If the lock is lost, it waits and runs it again. It returns when the
+     * task has ended while this process led. Every exception of the task but LockLost ends it.
+     */
+    public <E extends Exception> void lead(LockOptions options, Task<E> task, String name) throws InterruptedException, E {
+        while (true) {
+            try (Lock lock = lock(options, LockOptions.FOREVER, name)) {
+                task.run(lock);
+            } catch (BatonException.LockLost lost) {
+                continue;
+            }
+            return;
+        }
+    }
+
     /** Shows a lock, as GET /locks/NAME does. */
     public Map<String, Object> inspect(String name) throws InterruptedException {
-        return request("GET", Lease.path(name), "version", 0);
+        return protocol.request("GET", Lease.path(name), "version", 0);
+    }
+
+    /** What is held under a prefix. */
+    @SuppressWarnings("unchecked")
+    public List<Map<String, Object>> list(String prefix) throws InterruptedException {
+        List<Map<String, Object>> locks = new ArrayList<>();
+        Object cursor = "";
+        while (cursor != null) {
+            String after = cursor.equals("") ? "" : "&cursor=" + Lease.encode(cursor.toString());
+            var page = protocol.request("GET", "/locks?prefix=" + Lease.encode(prefix) + after, "locks", 0);
+            locks.addAll((List<Map<String, Object>>) page.get("locks"));
+            cursor = page.get("cursor");
+        }
+        return locks;
     }
 
     /** Ends all holds of the name, whoever has them, and says which. After a Problem.Unavailable, look before you repeat it. */
@@ -125,160 +184,16 @@ public final class Client {
     /** Ends the hold of the fence, or all if it is null. The reason goes to the log, and to who has lost the lock. */
     public Map<String, Object> breakLock(String name, Long fence, String reason) throws InterruptedException {
         String which = (fence == null ? "" : "&fence=" + fence) + (reason == null ? "" : "&reason=" + Lease.encode(reason));
-        return request("DELETE", Lease.path(name) + "?force=true" + which, "broken", 0);
+        return protocol.request("DELETE", Lease.path(name) + "?force=true" + which, "broken", 0);
     }
 
     /** The lock as it is, and then whenever it changes: next() waits. */
     public Iterator<Map<String, Object>> events(String name) {
-        return new Events(this, Lease.path(name) + "/events?", portion);
+        return protocol.events(Lease.path(name) + "/events?");
     }
 
     /** What is held under a prefix, and then what changes there, as GET /events shows it: next() waits. */
     public Iterator<Map<String, Object>> eventsUnder(String prefix) {
-        return new Events(this, "/events?prefix=" + Lease.encode(prefix) + "&", portion);
-    }
-
-    Map<String, Object> nextChange(String path, long waits) throws InterruptedException {
-        return request("GET", path, "changed", waits);
-    }
-
-    /** In as many requests as it needs: all have one token, and so one place in the queue. */
-    private void acquire(Lease lease, long wait, Map<String, Object> fields) throws InterruptedException {
-        long begun = System.nanoTime();
-        long part = portion;
-        boolean isGranted = false;
-        while (true) {
-            long leftOfWait = wait - (System.nanoTime() - begun);
-            boolean isLast = leftOfWait <= part;
-            long waits = isGranted ? 0 : Math.max(0, Math.min(part, leftOfWait));
-            Reply reply = take(lease, "POST", acquireBody(lease, fields, waits), waits + timeout, Long.MAX_VALUE);
-            isGranted = reply.isDone();
-            if (isGranted) {
-                boolean isRepeated = waits == 0;
-                // A wait counts as time on the way. The same request again, without one, says what is left.
-                if (lease.left() > lease.ttl() / 2 || (isRepeated && lease.left() > 0)) {
-                    lease.take();
-                    return;
-                }
-            }
-            Problem problem = isGranted ? Reply.none("the answers come too late for this TTL", 0).problem() : reply.problem();
-            if (isTooLong(part, problem)) {
-                part /= 2;
-                continue;
-            }
-            long end = begun + (isTrouble(problem) ? Math.max(wait, patience) : wait);
-            boolean isTimeout = problem instanceof Problem.WaitTimeout;
-            boolean mayGoOn = isTrouble(problem) || (isTimeout && !isLast) || problem instanceof Problem.Quarantined
-                    || problem instanceof Problem.TooMany;
-            if (!mayGoOn || System.nanoTime() - end >= 0) {
-                throw problem;
-            }
-            if (!isGranted && !isTimeout) {
-                long pause = problem.retryAfter().isZero() ? PAUSE : problem.retryAfter().toNanos();
-                sleep(Math.min(Math.min(pause, SHORTEST_PORTION), end - System.nanoTime()));
-            }
-        }
-    }
-
-    /** Whether batond has refused the wait, since its max-wait is shorter, and takes half of it. */
-    static boolean isTooLong(long part, Problem problem) {
-        return problem.status() == 400 && String.valueOf(problem.document().get("parameter")).startsWith("wait")
-                && part / 2 >= SHORTEST_PORTION;
-    }
-
-    /** An earlier request, given up here, may come late to batond, and supersede the one that waits. */
-    private static boolean isTrouble(Problem problem) {
-        return problem instanceof Problem.Superseded
-                || (problem instanceof Problem.Unavailable && !(problem instanceof Problem.Quarantined));
-    }
-
-    private static Map<String, Object> acquireBody(Lease lease, Map<String, Object> fields, long waits) {
-        Map<String, Object> body = new HashMap<>(lease.body);
-        body.putAll(fields);
-        if (waits > 0) {
-            body.put("wait_ms", (waits + 999_999) / 1_000_000);
-            if (lease.names.size() == 1 && !body.containsKey("keep")) {
-                body.putIfAbsent("keep_ms", KEEP_MS);
-            }
-        }
-        return body;
-    }
-
-    /** Renews the lease for as long as it can. */
-    void keep(Lease lease) throws InterruptedException {
-        for (long left = lease.left(); left > 0; left = lease.left()) {
-            if (lease.untilRenewal() > 0) {
-                sleep(Math.min(lease.untilRenewal(), left));
-                continue;
-            }
-            Reply reply = take(lease, "PUT", lease.body, Math.min(timeout, lease.ttl() / 4), left);
-            if (!reply.isDone()) {
-                lease.refuse(reply.problem());
-            }
-        }
-    }
-
-    /** One request that takes the lock or renews it. */
-    private Reply take(Lease lease, String method, Map<String, Object> body, long timeout, long limit)
-            throws InterruptedException {
-        Reply reply = transport.ask(method, lease.path, "ttl_ms", lease.token, body, timeout, limit);
-        if (reply.isDone()) {
-            lease.count(reply);
-        }
-        return reply;
-    }
-
-    /** Ends the hold, or the wait, even of a thread that is interrupted. If nobody answers, its TTL ends it. */
-    Reply release(Lease lease) {
-        boolean isInterrupted = Thread.interrupted();
-        boolean isRepeated = false;
-        long begun = System.nanoTime();
-        long end = lease.isTaken() ? patience : Math.min(patience, LEAVING);
-        Reply reply = Reply.none("interrupted", begun);
-        while (true) {
-            long left = lease.left();
-            try {
-                long limit = Math.min(timeout, Math.max(left, SHORTEST_PORTION));
-                reply = transport.ask("DELETE", lease.path, "released", lease.token, lease.body, limit);
-                Problem problem = reply.isDone() ? null : reply.problem();
-                boolean mayGoOn = problem instanceof Problem.Unavailable || problem instanceof Problem.TooMany;
-                if (!mayGoOn || (lease.isTaken() && left <= 0) || System.nanoTime() - begun > end) {
-                    break;
-                }
-                sleep(PAUSE);
-            } catch (InterruptedException error) {
-                isInterrupted = true; // and once more
-                if (System.nanoTime() - begun > end) {
-                    break;
-                }
-            }
-            isRepeated = true;
-        }
-        if (isInterrupted) {
-            Thread.currentThread().interrupt();
-        }
-        return isRepeated ? reply.repeated() : reply;
-    }
-
-    /** Any other request. One that only reads is repeated while nobody answers. */
-    private Map<String, Object> request(String method, String path, String proof, long waits) throws InterruptedException {
-        long begun = System.nanoTime();
-        while (true) {
-            Reply reply = transport.ask(method, path, proof, null, null, waits + timeout);
-            if (reply.isDone()) {
-                return reply.document();
-            }
-            Problem problem = reply.problem();
-            boolean mayGoOn = method.equals("GET")
-                    && (problem instanceof Problem.Unavailable || problem instanceof Problem.TooMany);
-            if (!mayGoOn || System.nanoTime() - begun > waits + patience) {
-                throw problem;
-            }
-            sleep(PAUSE);
-        }
-    }
-
-    private static void sleep(long nanoseconds) throws InterruptedException {
-        Thread.sleep(Math.max(0, nanoseconds) / 1_000_000, (int) (Math.max(0, nanoseconds) % 1_000_000));
+        return protocol.events("/events?prefix=" + Lease.encode(prefix) + "&");
     }
 }

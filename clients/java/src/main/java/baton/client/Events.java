@@ -5,14 +5,14 @@ import java.util.Map;
 
 /** Waits for changes, one request after another. An interrupt ends it with an exception. */
 final class Events implements Iterator<Map<String, Object>> {
-    private final Client client;
+    private final Protocol protocol;
     private final String path;
     private String after = "";
     private long part; // how long one request waits
 
     /** The path ends in ? or &. */
-    Events(Client client, String path, long part) {
-        this.client = client;
+    Events(Protocol protocol, String path, long part) {
+        this.protocol = protocol;
         this.path = path;
         this.part = part;
     }
@@ -26,13 +26,14 @@ final class Events implements Iterator<Map<String, Object>> {
     public Map<String, Object> next() {
         while (true) {
             try {
-                Map<String, Object> change = client.nextChange(path + "wait_ms=" + part / 1_000_000 + after, part);
+                Map<String, Object> change = protocol.request("GET",
+                        path + "wait_ms=" + part / 1_000_000 + after, "changed", part);
                 after = "&after=" + change.get("version");
                 if (Boolean.TRUE.equals(change.get("changed"))) {
                     return change;
                 }
             } catch (Problem.Invalid problem) {
-                if (!Client.isTooLong(part, problem)) {
+                if (!Protocol.isTooLong(part, problem)) {
                     throw problem;
                 }
                 part /= 2;

@@ -3,9 +3,12 @@ package baton.client;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
+import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 
 /** A hold of one name or several, and how long this client counts on it. Times are in nanoseconds. */
 final class Lease {
@@ -13,6 +16,19 @@ final class Lease {
     private static final String LATE = "no batond has renewed the lock in time";
     private static final long SECOND = 1_000_000_000;
 
+    /** Why it is lost, and the problem document that says so, if there is one. */
+    record Reason(String text, Map<String, Object> document) {
+        Reason(String text) {
+            this(text, Map.of());
+        }
+
+        Reason(Problem problem) {
+            this(problem.getMessage(), problem.document());
+        }
+    }
+
+    /** One renewal at a time: a later one must not be answered before an earlier one with another TTL. */
+    final ReentrantLock renewing = new ReentrantLock();
     final List<String> names;
     final String token;
     final String path;
@@ -23,12 +39,15 @@ final class Lease {
     private long renewAt;
     private boolean isTaken;
     private boolean isLost;
-    private String why = "";
+    private Reason why = new Reason("it was not taken");
 
-    Lease(List<String> names) {
-        byte[] bytes = new byte[16];
-        RANDOM.nextBytes(bytes);
-        token = Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
+    Lease(String... names) {
+        this(newToken(), Arrays.asList(names.clone()));
+    }
+
+    /** Of a hold that another may have taken. */
+    Lease(String token, List<String> names) {
+        this.token = Transport.ofHeader(token, "token");
         this.names = names;
         names.forEach(Lease::path); // checks them
         if (names.isEmpty()) {
@@ -36,6 +55,12 @@ final class Lease {
         }
         path = names.size() == 1 ? path(names.get(0)) : "/locks";
         body = names.size() == 1 ? Map.of() : Map.of("names", names);
+    }
+
+    private static String newToken() {
+        byte[] bytes = new byte[16];
+        RANDOM.nextBytes(bytes);
+        return Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
     }
 
     static String path(String name) {
@@ -59,9 +84,43 @@ final class Lease {
     synchronized void count(Reply reply) {
         holds = (List<Map<String, Object>>) (List<?>) reply.locks("ttl_ms");
         ttl = holds.stream().mapToLong(hold -> (Long) hold.get("ttl_ms")).min().orElseThrow() * 1_000_000;
-        expires = reply.sent() + ttl / 100 * 99 - Math.min(ttl / 10, SECOND);
+        expires = reply.sent() + counted(ttl);
         renewAt = reply.sent() + ttl / 3;
-        why = LATE;
+        why = new Reason(LATE);
+        notifyAll();
+    }
+
+    private static long counted(long ttl) {
+        return ttl / 100 * 99 - Math.min(ttl / 10, SECOND);
+    }
+
+    /** A request is sent that sets the TTL. It may do so without an answer, so from now on the shorter TTL counts. */
+    synchronized long expect(long newTtl) {
+        long before = expires;
+        expires = Math.min(before, System.nanoTime() + counted(newTtl));
+        return before;
+    }
+
+    /** That request was refused: the time of before counts. */
+    synchronized void countUntil(long before) {
+        expires = before;
+    }
+
+    synchronized void renewNow() {
+        renewAt = System.nanoTime();
+        notifyAll();
+    }
+
+    /** Waits until it is time to renew it. False if it has ended. */
+    synchronized boolean awaitRenewal() throws InterruptedException {
+        for (long left = left(); left > 0; left = left()) {
+            long pause = Math.min(untilRenewal(), left);
+            if (pause <= 0) {
+                return true;
+            }
+            TimeUnit.NANOSECONDS.timedWait(this, pause);
+        }
+        return false;
     }
 
     /** By a lock() that has succeeded. */
@@ -96,26 +155,27 @@ final class Lease {
     }
 
     /** For good: an answer that comes later does not count. */
-    synchronized void lose(String because) {
+    synchronized void lose(Reason because) {
         isLost = true;
         why = because;
+        notifyAll();
     }
 
     /** A renewal was refused: the lease has ended, ends soon, or may be renewed yet. */
     synchronized void refuse(Problem problem) {
-        why = problem.getMessage();
         if (problem instanceof Problem.NotHeld) {
-            isLost = true;
+            lose(new Reason(problem));
         } else if (problem instanceof Problem.MaxHeld) {
+            why = new Reason(problem);
             renewAt = expires + ttl; // never
         } else {
-            why = LATE + "; at last: " + why;
+            why = new Reason(LATE + "; at last: " + problem.getMessage());
             renewAt = System.nanoTime() + ttl / 20;
         }
     }
 
     /** Why it is lost, if it is. */
-    synchronized String why() {
+    synchronized Reason why() {
         return why;
     }
 }

@@ -7,15 +7,15 @@ import java.util.Map;
 
 /** A lock that is held, and renewed by a thread. Use it in a try-with-resources. */
 public final class Lock implements AutoCloseable {
-    private final Client client;
+    private final Protocol protocol;
     private final Lease lease;
     private final Runnable onLost;
     private final Thread keeper;
     private volatile boolean isOver;
-    private String whyLost; // what close() says; null if it was not lost
+    private Lease.Reason whyLost; // what close() says; null if it was not lost
 
-    Lock(Client client, Lease lease, Runnable onLost) {
-        this.client = client;
+    Lock(Protocol protocol, Lease lease, Runnable onLost) {
+        this.protocol = protocol;
         this.lease = lease;
         this.onLost = onLost;
         keeper = new Thread(this::keep, "baton-renew");
@@ -24,18 +24,17 @@ public final class Lock implements AutoCloseable {
     }
 
     private void keep() {
-        String why;
+        Lease.Reason failure = null;
         try {
-            client.keep(lease);
-            why = lease.why();
+            protocol.keep(lease);
         } catch (Throwable error) { // whatever ends the renewals, the block must learn of it
-            why = error.toString();
+            failure = new Lease.Reason(error.toString());
         }
         synchronized (this) {
             if (isOver) {
                 return;
             }
-            lease.lose(why);
+            lease.lose(failure == null ? lease.why() : failure);
         }
         onLost.run();
     }
@@ -73,19 +72,37 @@ public final class Lock implements AutoCloseable {
     /** Throws if the lock may be another's. Call it before each step of the work. */
     public void check() {
         if (left().isZero()) {
-            throw loss(isOver ? "it was closed" : lease.why());
+            throw loss(isOver ? new Lease.Reason("it was closed") : lease.why());
         }
     }
 
-    private BatonException.LockLost loss(String why) {
-        return new BatonException.LockLost(String.join(", ", names()) + ": " + why);
+    /** Renews the lock now. */
+    public void extend() throws InterruptedException {
+        extend(null);
+    }
+
+    /** Renews the lock now. It has this TTL from now on, if it is not null; nothing is added to the time left. */
+    public void extend(Duration ttl) throws InterruptedException {
+        lease.renewing.lockInterruptibly();
+        try {
+            check();
+            protocol.extend(lease, ttl);
+        } catch (Problem.NotHeld problem) {
+            throw loss(lease.why());
+        } finally {
+            lease.renewing.unlock();
+        }
+    }
+
+    private BatonException.LockLost loss(Lease.Reason why) {
+        return new BatonException.LockLost(names(), why);
     }
 
     /** Ends the hold. Throws if it was lost before, so that the work may have been in vain. */
     @Override
     public void close() {
         if (end()) {
-            judge(client.release(lease));
+            judge(protocol.release(lease));
         }
         synchronized (this) {
             if (whyLost != null) {
@@ -113,7 +130,7 @@ public final class Lock implements AutoCloseable {
     private synchronized void judge(Reply reply) {
         boolean isEarly = !reply.isRepeated() && !lease.hasExpired();
         if (whyLost == null && isEarly && reply.problem() instanceof Problem.NotHeld problem) {
-            whyLost = problem.getMessage();
+            whyLost = new Lease.Reason(problem);
         }
     }
 }

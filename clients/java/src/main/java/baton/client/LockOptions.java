@@ -18,6 +18,7 @@ public final class LockOptions {
 
     Duration waitFor = Duration.ZERO;
     Runnable onLost = () -> { };
+    boolean skips;
     final Map<String, Object> fields = new LinkedHashMap<>();
 
     /** For how long to wait, for all requests together. Without it, a lock that is taken is refused at once. */
@@ -29,6 +30,12 @@ public final class LockOptions {
     /** A thread of the client runs it before the lock ends: for a block that cannot check. */
     public LockOptions onLost(Runnable action) {
         onLost = action;
+        return this;
+    }
+
+    /** Client.run() does nothing if another has the lock, in place of Problem.Locked. */
+    public LockOptions skip() {
+        skips = true;
         return this;
     }
 

@@ -2,14 +2,14 @@ package baton.client;
 
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 
 /**
  * An answer; its status is 0 if there was none. `sent` is when the request was sent, by System.nanoTime(). It is repeated
  * if an earlier request may have done the same.
  */
 record Reply(int status, Map<String, Object> document, long sent, boolean isRepeated) {
-    private static final Set<String> FLAGS = Set.of("released", "changed"); // proofs that are booleans; others are numbers
+    private static final Map<String, Class<?>> KINDS = Map.of("released", Boolean.class, "changed", Boolean.class, "locks",
+            List.class); // of the proofs; the others are numbers
 
     boolean isDone() {
         return status >= 200 && status < 300;
@@ -53,9 +53,9 @@ record Reply(int status, Map<String, Object> document, long sent, boolean isRepe
         return ofAnother(status, sent);
     }
 
-    /** The document, or each of its locks, has a boolean of this name, or a number. */
+    /** The document, or each of its locks, has a field of this name and its kind. */
     private boolean isProven(String proof) {
-        Class<?> kind = FLAGS.contains(proof) ? Boolean.class : Long.class;
+        Class<?> kind = KINDS.getOrDefault(proof, Long.class);
         List<?> locks = locks(proof);
         return !locks.isEmpty()
                 && locks.stream().allMatch(lock -> lock instanceof Map<?, ?> map && kind.isInstance(map.get(proof)));
