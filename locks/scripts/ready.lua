@@ -46,8 +46,7 @@ end
 local REFUSALS = {
     {"can't run this command", '+'}, {'no permissions to run', '+'},
     {'the keys mentioned', '~'}, {'access a key', '~'},
-    {'the channel mentioned', '&'}, {'access a channel', '&'},
-    {'noperm', '+'},
+    {'the channel mentioned', '&'}, {'access a channel', '&'}, {'noperm', '+'},
 }
 
 -- Returns nil for any other error. `prefix` begins all keys and channels of batond.

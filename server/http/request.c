@@ -373,11 +373,13 @@ void http_request_on_log(void *context, const char *format, va_list arguments)
     struct daemon_context *daemon = context;
     struct http_request *request;
     (void)format, (void)arguments; /* malformed requests are not worth a line each */
+    if (!request_head_is_0_9())
+        return;
     LIST_FOREACH(request, &daemon->arriving, others)
-    if (request_is_being_refused(request))
-        break;
-    if (request && request_head_is_0_9())
+    if (request_is_being_refused(request)) {
         request_forestall(request);
+        return;
+    }
 }
 
 /* libmicrohttpd has refused a request before it called the access handler, or given it up because

@@ -12,7 +12,7 @@
 
 enum { OTHERS = 2500 };
 
-/* A user who may kill nobody else. What he needs is in the home directory, which he cannot name. */
+/* A user who may kill nobody else. The working directory cannot be reached by its name. */
 #define FOR_NOBODY "chmod 755 .; cp $BATON baton; "
 #define AS_NOBODY  "env XDG_CONFIG_HOME=/none setpriv --reuid=65534 --regid=65534 --clear-groups "
 

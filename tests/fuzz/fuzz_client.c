@@ -22,7 +22,7 @@ static void claim_harmless(const char *text, size_t length)
 /* Prints to a stream, in place of standard output and error. */
 static void print_all(struct reply *reply)
 {
-    static print_function *const PRINTS[] = {print_lock, print_page, print_caller, print_broken};
+    static print_function *const PRINTS[] = {print_lock, print_keep, print_caller, print_broken};
     const struct options options = {.for_command = FOR_ALL};
     struct context context = {.options = &options, .subject = "name"};
     char *text = NULL;
@@ -32,9 +32,14 @@ static void print_all(struct reply *reply)
     problem_report(reply, &options, "name");
     for (size_t i = 0; i < sizeof PRINTS / sizeof PRINTS[0]; i++)
         print_reply(&context, reply, PRINTS[i]);
+    print_list(&context);
+    if (context.table.rows)
+        table_print(&context.table);
     stdout = out;
     stderr = err;
     fclose(all);
+    json_decref(context.table.rows);
+    json_decref(context.locks);
     CLAIM(length < OUTPUT_LONGEST);
     claim_harmless(text, length);
     free(text);
