@@ -5,10 +5,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -17,11 +17,8 @@ const (
 	keepMS          = 10_000          // for the place in the queue between two requests
 	leaving         = 2 * time.Second // how long an acquire that has failed tries to end what it may have got
 	shortestPortion = time.Second     // a batond with a shorter max-wait is not waited at
-	lastAnswer      = 16 << 20        // bytes of an answer
+	longestAnswer   = 16 << 20        // bytes of an answer
 )
-
-// flags are the proofs of an answer that are booleans; the others are numbers.
-var flags = map[string]bool{"released": true, "changed": true}
 
 // Forever is a wait without an end.
 const Forever time.Duration = 1<<63 - 1
@@ -29,7 +26,7 @@ const Forever time.Duration = 1<<63 - 1
 // Client talks to one batond, or to several that share a Redis. Change nothing in it once it is in use.
 type Client struct {
 	URLs     []string
-	Bearer   string        // the API key
+	Bearer   string        `json:"-"` // the API key
 	Timeout  time.Duration // for an answer, beside the wait
 	Portion  time.Duration // how long one request waits: less than any proxy allows
 	Patience time.Duration // how long a request is repeated while no batond can serve
@@ -47,11 +44,15 @@ func New(urls ...string) *Client {
 		HTTP: &http.Client{}}
 }
 
+// Format shows no API key, whatever prints the client.
+func (c *Client) Format(state fmt.State, _ rune) { fmt.Fprint(state, "baton.Client") }
+
 // call is one request. Its proof is a field that the answer of a batond has.
 type call struct {
 	method, path, proof, token string
 	body                       map[string]any
 	timeout                    time.Duration
+	bearer                     string
 }
 
 // reply is an answer of batond. Its problem is nil if the request was done.
@@ -62,24 +63,14 @@ type reply struct {
 	repeated bool // an earlier request may have done the same
 }
 
-// basesOf is what stands before each path. A URL with /locks, as for curl, would make another lock of each name.
-func basesOf(urls []string) ([]string, error) {
-	bases := make([]string, len(urls))
-	for i, given := range urls {
-		bases[i] = strings.TrimRight(given, "/")
-		if _, place, _ := strings.Cut(bases[i], "//"); strings.HasSuffix(place, "/locks") {
-			return nil, fmt.Errorf("%q ends in /locks, which the client adds. Write %q.", given,
-				strings.TrimSuffix(bases[i], "/locks"))
-		}
-	}
-	return bases, nil
-}
-
 // ask asks one URL after another until a batond can serve.
 func (c *Client) ask(ctx context.Context, request call) reply {
 	bases, err := basesOf(c.URLs)
+	if err == nil && c.Bearer != "" {
+		request.bearer, err = secret(c.Bearer, "API key")
+	}
 	if err != nil {
-		return reply{problem: (&Problem{Detail: err.Error()}).sort(400)}
+		return reply{problem: err.(*Problem)}
 	}
 	var answer reply
 	for i := range bases {
@@ -105,7 +96,7 @@ func (c *Client) send(ctx context.Context, base string, request call) reply {
 	if request.body != nil {
 		encoded, err := json.Marshal(request.body)
 		if err != nil {
-			return reply{problem: (&Problem{Detail: err.Error()}).sort(400)}
+			return reply{problem: wrong("%s", err).(*Problem)}
 		}
 		body = bytes.NewReader(encoded)
 	}
@@ -120,8 +111,8 @@ func (c *Client) send(ctx context.Context, base string, request call) reply {
 	if request.token != "" {
 		message.Header.Set("Lock-Token", request.token)
 	}
-	if c.Bearer != "" {
-		message.Header.Set("Authorization", "Bearer "+strings.TrimSpace(c.Bearer)) // a file ends in a line break
+	if request.bearer != "" {
+		message.Header.Set("Authorization", "Bearer "+request.bearer)
 	}
 	direct := *c.HTTP
 	direct.CheckRedirect = noRedirect
@@ -130,9 +121,12 @@ func (c *Client) send(ctx context.Context, base string, request call) reply {
 		return reply{problem: noAnswer(0, err.Error())}
 	}
 	defer response.Body.Close()
-	document, err := io.ReadAll(io.LimitReader(response.Body, lastAnswer))
+	document, err := io.ReadAll(io.LimitReader(response.Body, longestAnswer+1))
 	if err != nil {
 		return reply{problem: noAnswer(0, err.Error())}
+	}
+	if len(document) > longestAnswer {
+		return reply{problem: noAnswer(0, "the answer is too long")}
 	}
 	return replyOf(response.StatusCode, document, request.proof)
 }
@@ -153,7 +147,7 @@ func replyOf(status int, document []byte, proof string) reply {
 	return reply{document: document, problem: problem}
 }
 
-// proven is whether the document, or each of its locks, has a boolean of that name, or a number.
+// proven is whether the document, or each of its locks, has a field of that name and its kind.
 func proven(document []byte, proof string) bool {
 	var fields map[string]any
 	if json.Unmarshal(document, &fields) != nil {
@@ -165,15 +159,23 @@ func proven(document []byte, proof string) bool {
 	}
 	for _, lock := range locks {
 		hold, _ := lock.(map[string]any)
-		_, is := hold[proof].(float64)
-		if flags[proof] {
-			_, is = hold[proof].(bool)
-		}
-		if !is {
+		if !proves(hold[proof], proof) {
 			return false
 		}
 	}
 	return len(locks) > 0
+}
+
+func proves(value any, proof string) (is bool) {
+	switch proof {
+	case "released", "changed":
+		_, is = value.(bool)
+	case "locks":
+		_, is = value.([]any)
+	default:
+		_, is = value.(float64)
+	}
+	return is
 }
 
 func ofAnother(status int) *Problem {
@@ -182,7 +184,8 @@ func ofAnother(status int) *Problem {
 
 // take is one request that takes the lock or renews it.
 func (c *Client) take(ctx context.Context, l *lease, method string, body map[string]any, timeout time.Duration) reply {
-	answer := c.ask(ctx, call{method, l.path, "ttl_ms", l.token, body, timeout})
+	answer := c.ask(ctx, call{method: method, path: l.path, proof: "ttl_ms", token: l.token, body: body,
+		timeout: timeout})
 	if answer.problem == nil && !l.count(answer.document, answer.sent) {
 		answer.problem = ofAnother(200)
 	}
@@ -263,70 +266,134 @@ func acquireBody(l *lease, fields map[string]any, waits time.Duration) map[strin
 	return body
 }
 
+// adopt goes on with a hold that another has taken.
+func (c *Client) adopt(ctx context.Context, l *lease) error {
+	_, err := insist(ctx, c.Patience, func() reply { return c.renewal(ctx, l, l.body) })
+	l.taken = err == nil
+	return err
+}
+
 // keep renews the lease for as long as it can. It is true if the lease has ended, false if ctx has.
 func (c *Client) keep(ctx context.Context, l *lease) bool {
 	for {
-		left, pause, ttl := l.left()
+		left, pause, _ := l.left()
 		if left <= 0 {
 			return true
 		}
+		renewing := l.renewing
 		if pause > 0 {
-			if sleep(ctx, least(pause, left)) != nil {
-				return false
-			}
-			continue
+			renewing, left = nil, least(pause, left)
 		}
-		untilEnd, cancel := context.WithTimeout(ctx, left) // for all URLs together
-		answer := c.take(untilEnd, l, "PUT", l.body, least(c.Timeout, ttl/4))
-		cancel()
+		timer := time.NewTimer(left)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-l.woken:
+		case renewing <- struct{}{}:
+			c.renew(ctx, l)
+			<-renewing
+		}
+		timer.Stop()
 		if ctx.Err() != nil {
 			return false
 		}
-		if answer.problem != nil {
-			l.refuse(answer.problem)
-		}
 	}
+}
+
+// renew renews the lease, if it is time.
+func (c *Client) renew(ctx context.Context, l *lease) {
+	if _, pause, _ := l.left(); pause > 0 {
+		return
+	}
+	if answer := c.renewal(ctx, l, l.body); answer.problem != nil && ctx.Err() == nil {
+		l.refuse(answer.problem)
+	}
+}
+
+// extend renews the lease now. From then on its renewals have this TTL.
+func (c *Client) extend(ctx context.Context, l *lease, ttl time.Duration) error {
+	body := map[string]any{}
+	for name, value := range l.body {
+		body[name] = value
+	}
+	if ttl != 0 {
+		body["ttl_ms"] = ttl.Milliseconds()
+	}
+	before := l.bound(ttl)
+	left, _, _ := l.left()
+	answer, err := insist(ctx, least(c.Patience, left), func() reply { return c.renewal(ctx, l, body) })
+	if answered := answer.problem == nil || !answer.problem.Is(ErrUnavailable); answered && !answer.repeated {
+		l.unbound(before)
+	}
+	if errors.Is(err, ErrNotHeld) {
+		l.refuse(answer.problem)
+		return l.lost()
+	}
+	return err
+}
+
+// renewal is one renewal. One of a lease that this client counts on ends before that does, at all URLs together.
+func (c *Client) renewal(ctx context.Context, l *lease, body map[string]any) reply {
+	timeout := c.Timeout
+	if left, _, ttl := l.left(); l.taken {
+		timeout = least(timeout, ttl/4)
+		untilEnd, cancel := context.WithTimeout(ctx, left)
+		defer cancel()
+		ctx = untilEnd
+	}
+	return c.take(ctx, l, "PUT", body, timeout)
 }
 
 // release ends the hold, or the wait. If nobody answers, the hold ends with its TTL.
 func (c *Client) release(l *lease) reply {
-	begun, patience := time.Now(), c.Patience
-	if !l.taken {
-		patience = least(patience, leaving)
+	patience := leaving
+	if l.taken {
+		patience, _, _ = l.left()
 	}
-	for repeated := false; ; repeated = true {
-		left, _, _ := l.left()
+	answer, _ := insist(context.Background(), least(c.Patience, patience), func() reply {
 		timeout := time.Second
-		if left > timeout {
+		if left, _, _ := l.left(); left > timeout {
 			timeout = least(left, c.Timeout)
 		}
-		answer := c.ask(context.Background(), call{"DELETE", l.path, "released", l.token, l.body, timeout})
-		mayGoOn := answer.problem != nil && (answer.problem.Is(ErrUnavailable) || answer.problem.Is(ErrTooMany))
-		if !mayGoOn || (l.taken && left <= 0) || time.Since(begun) > patience {
-			answer.repeated = answer.repeated || repeated
-			return answer
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
+		return c.ask(context.Background(), call{method: "DELETE", path: l.path, proof: "released", token: l.token, body: l.body,
+			timeout: timeout})
+	})
+	return answer
 }
 
 // request sends any other request. One that only reads is repeated while nobody answers.
 func (c *Client) request(ctx context.Context, method, path, proof string, waits time.Duration, into any) error {
+	patience := waits + c.Patience
+	if method != "GET" {
+		patience = 0
+	}
+	answer, err := insist(ctx, patience, func() reply {
+		return c.ask(ctx, call{method: method, path: path, proof: proof, timeout: waits + c.Timeout})
+	})
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(answer.document, into)
+}
+
+// insist repeats a request while no batond can serve.
+func insist(ctx context.Context, patience time.Duration, attempt func() reply) (reply, error) {
 	begun := time.Now()
-	for {
-		answer := c.ask(ctx, call{method: method, path: path, proof: proof, timeout: waits + c.Timeout})
+	for repeated := false; ; repeated = true {
+		answer := attempt()
+		answer.repeated = answer.repeated || repeated
 		if err := ctx.Err(); err != nil {
-			return err
+			return answer, err
 		}
 		if answer.problem == nil {
-			return json.Unmarshal(answer.document, into)
+			return answer, nil
 		}
-		mayGoOn := method == "GET" && (answer.problem.Is(ErrUnavailable) || answer.problem.Is(ErrTooMany))
-		if !mayGoOn || time.Since(begun) >= waits+c.Patience {
-			return answer.problem
+		mayGoOn := answer.problem.Is(ErrUnavailable) || answer.problem.Is(ErrTooMany)
+		if !mayGoOn || time.Since(begun) >= patience {
+			return answer, answer.problem
 		}
 		if err := sleep(ctx, 300*time.Millisecond); err != nil {
-			return err
+			return answer, err
 		}
 	}
 }
@@ -340,15 +407,4 @@ func sleep(ctx context.Context, pause time.Duration) error {
 	case <-timer.C:
 		return nil
 	}
-}
-
-// Inspect shows a lock.
-func (c *Client) Inspect(ctx context.Context, name string) (State, error) {
-	var state State
-	return state, c.request(ctx, "GET", lockPath(name), "version", 0, &state)
-}
-
-// Break ends all holds of the name, whoever has them. After an ErrUnavailable, look before you repeat it.
-func (c *Client) Break(ctx context.Context, name string) error {
-	return c.request(ctx, "DELETE", lockPath(name)+"?force=true", "broken", 0, &State{})
 }

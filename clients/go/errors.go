@@ -4,12 +4,43 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 )
 
 // ErrLost says that the lock may be another's from now on. Stop the work that it protects.
 var ErrLost = errors.New("the lock is lost")
+
+// Lost is the error of a lock that is lost; errors.Is(err, ErrLost) is true.
+type Lost struct {
+	Code  string `json:"code"`  // "not_held" or "max_held", if batond has said so
+	Ended *Ended `json:"ended"` // how the hold has ended, if that is known
+	text  string
+}
+
+func (l *Lost) Error() string { return l.text }
+
+// Unwrap makes errors.Is work with ErrLost.
+func (l *Lost) Unwrap() error { return ErrLost }
+
+// Ended is how a hold has ended.
+type Ended struct {
+	Name      string   `json:"name,omitempty"` // of several locks, which one
+	Owner     string   `json:"owner,omitempty"`
+	Principal string   `json:"principal,omitempty"`
+	Fence     int64    `json:"fence"`
+	Reason    string   `json:"reason"` // "forced", "expired" or "released"
+	AgoMS     int64    `json:"ago_ms"`
+	Broken    *Breaker `json:"broken,omitempty"` // by whom, if it was forced
+}
+
+// Breaker is who has broken a lock, and why.
+type Breaker struct {
+	Principal string `json:"principal,omitempty"`
+	Client    string `json:"client,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+}
 
 // kind is a kind of problem; the parent has it too.
 type kind struct {
@@ -72,7 +103,7 @@ type Problem struct {
 	Parameter    string          `json:"parameter"`
 	RetryAfterMS int64           `json:"retry_after_ms"`
 	Holders      []Holder        `json:"holders"`
-	Document     json.RawMessage `json:"-"` // all of it
+	Document     json.RawMessage `json:"-"` // all of it, without a token
 	kind         *kind
 }
 
@@ -109,8 +140,24 @@ func problemOf(status int, body []byte) *Problem {
 	if json.Unmarshal(body, problem) != nil || problem.Code == "" {
 		return nil
 	}
-	problem.Document = body
+	problem.hideToken(body)
 	return problem.sort(status)
+}
+
+// What a refused acquire says of its token, and what is so when its error is returned.
+var ofToken = regexp.MustCompile(`(?s)(^|\. )(Your place in the queue|[^.]*\bthis token\b).*`)
+
+const givenUp = "${1}The client has given up its place in the queue."
+
+func (p *Problem) hideToken(body []byte) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) == nil && fields["token"] != nil {
+		p.Detail = ofToken.ReplaceAllString(p.Detail, givenUp)
+		delete(fields, "token")
+		fields["detail"], _ = json.Marshal(p.Detail)
+		body, _ = json.Marshal(fields)
+	}
+	p.Document = body
 }
 
 // noAnswer is the problem of a request that no batond has answered.

@@ -3,6 +3,7 @@ package baton
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -11,7 +12,8 @@ import (
 type Options struct {
 	Wait      time.Duration // for all requests together; Forever has no end
 	TTL       time.Duration
-	Owner     string
+	Skip      bool   // of Do: if another has the lock, it does nothing, and that is no error
+	Owner     string // without one it is USER@HOST
 	Reentrant bool   // whether the owner's other holds let this one in
 	Mode      string // "exclusive" or "shared"
 	Limit     int    // of a semaphore, with the mode "shared"
@@ -20,7 +22,7 @@ type Options struct {
 	Fields    map[string]any // further fields of the API, by their names, such as "confirm"
 }
 
-func (o Options) fields() map[string]any {
+func (o Options) fields() (map[string]any, error) {
 	fields := map[string]any{}
 	for name, value := range o.Fields {
 		if duration, ok := value.(time.Duration); ok {
@@ -49,7 +51,13 @@ func (o Options) fields() map[string]any {
 	if o.Meta != nil {
 		fields["meta"] = o.Meta
 	}
-	return fields
+	if fields["owner"] == nil {
+		if fields["reentrant"] == true {
+			return nil, wrong("reentrant is for the holds of one owner. Name it: owner.")
+		}
+		fields["owner"] = ownerHere()
+	}
+	return fields, nil
 }
 
 // Lock is a lock that is held. It ends by Unlock.
@@ -66,25 +74,53 @@ type Lock struct {
 
 // Lock takes one lock, or several, all or none. ctx cancels the wait, and is the parent of the lock's context.
 func (c *Client) Lock(ctx context.Context, options Options, names ...string) (*Lock, error) {
-	l, err := newLease(names)
+	l, err := newLease(names, "")
 	if err != nil {
 		return nil, err
 	}
-	if err := c.acquire(ctx, l, options.Wait, options.fields()); err != nil {
+	fields, err := options.fields()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.acquire(ctx, l, options.Wait, fields); err != nil {
 		c.release(l) // leaves the queue; a grant whose answer was lost ends, too
 		return nil, err
 	}
+	return c.hold(ctx, l), nil
+}
+
+// Held is a lock that another has taken, who has passed its token on. It is renewed and released like any other.
+func (c *Client) Held(ctx context.Context, token string, names ...string) (*Lock, error) {
+	token, err := secret(token, "token")
+	if err != nil {
+		return nil, err
+	}
+	l, err := newLease(names, token)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.adopt(ctx, l); err != nil {
+		return nil, err
+	}
+	return c.hold(ctx, l), nil
+}
+
+func (c *Client) hold(ctx context.Context, l *lease) *Lock {
 	lock := &Lock{client: c, lease: l}
 	lock.ctx, lock.cancel = context.WithCancel(ctx)
 	lock.over, lock.unlock = context.WithCancel(context.Background())
 	go lock.keep()
-	return lock, nil
+	return lock
 }
 
 // Do runs a function while it holds the lock. If the lock is lost, the function's context ends, and the error is
-// an ErrLost unless the function has another one.
+// an ErrLost unless the function has another one. With Options.Skip it is nil if another has the lock: then the function
+// was not called.
 func (c *Client) Do(ctx context.Context, options Options, body func(context.Context, *Lock) error, names ...string) error {
 	lock, err := c.Lock(ctx, options, names...)
+	if options.Skip && errors.Is(err, ErrLocked) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -96,6 +132,20 @@ func (c *Client) Do(ctx context.Context, options Options, body func(context.Cont
 	}
 	return err
 }
+
+// Lead waits until this process leads, and calls the function. If the lock is lost, it waits and calls it again. It
+// returns what the function has returned while this process led, or when ctx ends.
+func (c *Client) Lead(ctx context.Context, options Options, body func(context.Context, *Lock) error, name string) error {
+	options.Wait, options.Skip = Forever, false
+	for {
+		if err := c.Do(ctx, options, body, name); !errors.Is(err, ErrLost) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// Format shows no token, whatever prints the lock.
+func (l *Lock) Format(state fmt.State, _ rune) { fmt.Fprintf(state, "baton.Lock%q", l.lease.names) }
 
 func (l *Lock) keep() {
 	if l.client.keep(l.over, l.lease) {
@@ -121,6 +171,26 @@ func (l *Lock) Left() time.Duration {
 		return left
 	}
 	return 0
+}
+
+// Extend renews the lock now. With a ttl it has that one from now on; nothing is added to the time left.
+func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
+	select {
+	case l.lease.renewing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() {
+		<-l.lease.renewing
+		select {
+		case l.lease.woken <- struct{}{}:
+		default:
+		}
+	}()
+	if err := l.Err(); err != nil {
+		return err
+	}
+	return l.client.extend(ctx, l.lease, ttl)
 }
 
 // Token is the token of the hold. Keep it secret.
@@ -159,7 +229,7 @@ func (l *Lock) Unlock() error {
 		early := !answer.repeated && time.Since(begun) < left
 		if l.result == nil && early && answer.problem != nil && answer.problem.Is(ErrNotHeld) {
 			// It has found no hold before that could end by itself: it was lost after the last renewal.
-			l.result = l.lease.lostBecause(answer.problem.Error())
+			l.result = l.lease.lostBecause(answer.problem.Error(), answer.problem)
 		}
 	})
 	return l.result

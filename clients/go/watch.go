@@ -54,7 +54,11 @@ type Watch struct {
 
 // Watch shows the lock as it is, and whenever it changes.
 func (c *Client) Watch(name string) *Watch {
-	return &Watch{client: c, path: lockPath(name) + "/events", portion: c.Portion, after: -1}
+	w := &Watch{client: c, portion: c.Portion, after: -1}
+	if w.path, w.err = pathOf(name); w.err == nil {
+		w.path += "/events"
+	}
+	return w
 }
 
 // WatchPrefix shows what is held under a prefix, and what changes there.
@@ -64,7 +68,7 @@ func (c *Client) WatchPrefix(prefix string) *Watch {
 
 // Next waits for the next change. It is false after an error, and when ctx has ended.
 func (w *Watch) Next(ctx context.Context) bool {
-	for {
+	for w.path != "" {
 		w.last = watched{}
 		w.err = w.client.request(ctx, "GET", w.next(), "changed", w.portion, &w.last)
 		var problem *Problem
@@ -80,18 +84,19 @@ func (w *Watch) Next(ctx context.Context) bool {
 			return true
 		}
 	}
+	return false
 }
 
 // next is the path that asks for the next change.
 func (w *Watch) next() string {
-	query := url.Values{"wait_ms": {strconv.FormatInt(w.portion.Milliseconds(), 10)}}
+	values := url.Values{"wait_ms": {strconv.FormatInt(w.portion.Milliseconds(), 10)}}
 	if w.prefix != "" {
-		query.Set("prefix", w.prefix)
+		values.Set("prefix", w.prefix)
 	}
 	if w.after >= 0 {
-		query.Set("after", strconv.FormatInt(w.after, 10))
+		values.Set("after", strconv.FormatInt(w.after, 10))
 	}
-	return w.path + "?" + query.Encode()
+	return w.path + query(values)
 }
 
 // State is the lock of Watch.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +28,15 @@ type command struct {
 	Fields     map[string]any `json:"fields"`
 	Name       string         `json:"name"`
 	Count      int            `json:"count"`
+	Skip       bool           `json:"skip"`
+	Lead       bool           `json:"lead"`
+	Token      string         `json:"token"`
+	TTLMS      int64          `json:"ttl_ms"`
+	Prefix     string         `json:"prefix"`
+	Which      struct {
+		Fence  int64  `json:"fence"`
+		Reason string `json:"reason"`
+	} `json:"which"`
 }
 
 var output sync.Mutex
@@ -56,63 +64,112 @@ func take[T any](fields map[string]any, name string) T {
 
 // open makes a client. New cannot refuse a URL: the first request does. Here that has no time, so it is not sent.
 func open(c command) *baton.Client {
-	client := baton.New(c.URLs...)
-	client.Bearer = c.Bearer
+	client := baton.New()
+	client.URLs, client.Bearer = c.URLs, c.Bearer
 	client.Timeout, client.Portion = milliseconds(c.TimeoutMS), milliseconds(c.PortionMS)
 	client.Patience = milliseconds(c.PatienceMS)
-	hasty := baton.Client{URLs: c.URLs, HTTP: client.HTTP}
+	hasty := baton.Client{URLs: c.URLs, Bearer: c.Bearer, HTTP: client.HTTP}
 	if _, err := hasty.Inspect(context.Background(), "job"); errors.Is(err, baton.ErrInvalid) {
 		report("refused", map[string]any{"detail": err.Error()})
 	}
 	return client
 }
 
-func hold(ctx context.Context, client *baton.Client, c command, over <-chan struct{}) {
-	var lastAct, ended float64
-	options := baton.Options{Wait: milliseconds(c.WaitMS), Owner: take[string](c.Fields, "owner"),
-		Reentrant: take[bool](c.Fields, "reentrant"), Mode: take[string](c.Fields, "mode"),
-		Limit: int(take[float64](c.Fields, "limit")), Permits: int(take[float64](c.Fields, "permits")), Fields: c.Fields}
-	err := client.Do(ctx, options, func(ctx context.Context, lock *baton.Lock) error {
-		report("granted", map[string]any{"token": lock.Token(), "fence": lock.Fence(), "fences": lock.Fences(),
-			"mode": lock.Mode()})
-		defer func() { ended = now() }()
-		for {
-			if err := lock.Err(); c.Checks && err != nil {
+// job is one hold, in the way that the command says.
+type job struct {
+	command
+	over           chan struct{} // closed by "release"
+	lock           *baton.Lock   // of the block
+	lastAct, ended float64
+}
+
+func (j *job) options() baton.Options {
+	return baton.Options{Wait: milliseconds(j.WaitMS), Skip: j.Skip, Owner: take[string](j.Fields, "owner"),
+		Reentrant: take[bool](j.Fields, "reentrant"), Mode: take[string](j.Fields, "mode"),
+		Limit: int(take[float64](j.Fields, "limit")), Permits: int(take[float64](j.Fields, "permits")), Fields: j.Fields}
+}
+
+func (j *job) hold(ctx context.Context, client *baton.Client) {
+	var err error
+	switch {
+	case j.Lead:
+		err = client.Lead(ctx, j.options(), func(ctx context.Context, lock *baton.Lock) error {
+			err := j.act(ctx, lock)
+			j.tell(err)
+			return err
+		}, j.Names[0])
+		if err == nil {
+			return
+		}
+	case j.Token != "":
+		var lock *baton.Lock
+		if lock, err = client.Held(ctx, j.Token, j.Names...); err == nil {
+			_ = j.act(lock.Context(), lock)
+			err = lock.Unlock()
+		}
+	default:
+		err = client.Do(ctx, j.options(), j.act, j.Names...)
+	}
+	j.tell(err)
+}
+
+func (j *job) act(ctx context.Context, lock *baton.Lock) error {
+	j.lock = lock
+	report("granted", map[string]any{"token": lock.Token(), "fence": lock.Fence(), "fences": lock.Fences(),
+		"mode": lock.Mode()})
+	defer func() { j.ended = now() }()
+	for {
+		if err := lock.Err(); j.Checks && err != nil {
+			return err
+		}
+		j.lastAct = now()
+		select {
+		case <-ctx.Done():
+			if err := lock.Err(); err != nil {
 				return err
 			}
-			lastAct = now()
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-over:
-				return nil
-			case <-time.After(act):
-			}
+			return ctx.Err()
+		case <-j.over:
+			return nil
+		case <-time.After(act):
 		}
-	}, c.Names...)
-	var problem *baton.Problem
-	switch {
-	case err == nil:
-		report("ended", map[string]any{"why": "released", "last_act": lastAct})
-	case errors.Is(err, baton.ErrLost):
-		code := ""
-		for _, word := range []string{"max_held", "not_held"} { // an error of not_held may speak of max_held
-			if strings.Contains(err.Error(), word) {
-				code = word
-			}
-		}
-		report("ended", map[string]any{"why": "lost", "last_act": lastAct, "at": ended, "code": code})
-	case errors.As(err, &problem):
-		refuse(problem)
-	default:
-		report("cancelled", map[string]any{"error": err.Error()})
 	}
 }
 
-func refuse(problem *baton.Problem) {
-	fields := map[string]any{"error": problem.Kind(), "code": problem.Code}
-	if len(problem.Holders) > 0 {
-		fields["holder"] = problem.Holders[0].Owner
+func (j *job) tell(err error) {
+	var lost *baton.Lost
+	switch {
+	case err == nil && j.lock == nil:
+		report("skipped", map[string]any{})
+	case err == nil:
+		report("ended", map[string]any{"why": "released", "last_act": j.lastAct})
+	case errors.As(err, &lost) && errors.Is(err, baton.ErrLost):
+		report("ended", map[string]any{"why": "lost", "last_act": j.lastAct, "at": j.ended, "code": lost.Code,
+			"ended": lost.Ended, "detail": err.Error()})
+	case errors.Is(err, context.Canceled):
+		report("cancelled", map[string]any{})
+	default:
+		refuse(err)
+	}
+}
+
+// attempt tells what was done, or why it was refused.
+func attempt(err error, saw string, fields map[string]any) {
+	if err != nil {
+		refuse(err)
+		return
+	}
+	report(saw, fields)
+}
+
+func refuse(err error) {
+	fields := map[string]any{"error": "Lost", "detail": err.Error()}
+	var problem *baton.Problem
+	if errors.As(err, &problem) {
+		fields["error"], fields["code"] = problem.Kind(), problem.Code
+		if len(problem.Holders) > 0 {
+			fields["holder"] = problem.Holders[0].Owner
+		}
 	}
 	report("refused", fields)
 }
@@ -126,8 +183,9 @@ func watch(client *baton.Client, c command) {
 
 func main() {
 	var client *baton.Client
-	var over chan struct{}
+	var current *job
 	var cancel context.CancelFunc
+	always := context.Background()
 	input := bufio.NewScanner(os.Stdin)
 	for input.Scan() {
 		var c command
@@ -139,22 +197,31 @@ func main() {
 			client = open(c)
 		case "hold":
 			var ctx context.Context
-			ctx, cancel = context.WithCancel(context.Background())
-			over = make(chan struct{})
-			go hold(ctx, client, c, over)
+			ctx, cancel = context.WithCancel(always)
+			current = &job{command: c, over: make(chan struct{})}
+			go current.hold(ctx, client)
 		case "release":
-			close(over)
+			close(current.over)
 		case "cancel":
 			cancel()
+		case "extend":
+			attempt(current.lock.Extend(always, milliseconds(c.TTLMS)), "extended", map[string]any{})
 		case "watch":
 			go watch(client, c)
-		case "break":
-			var problem *baton.Problem
-			if err := client.Break(context.Background(), c.Name); errors.As(err, &problem) {
-				refuse(problem)
-			} else {
-				report("broken", map[string]any{})
+		case "list":
+			locks, err := client.List(always, c.Prefix)
+			names := []string{}
+			for _, lock := range locks {
+				names = append(names, lock.Name)
 			}
+			attempt(err, "list", map[string]any{"names": names})
+		case "break":
+			broken, err := client.Break(always, c.Name, baton.BreakOptions(c.Which))
+			fields := map[string]any{"broken": broken.Count}
+			if len(broken.Holders) > 0 {
+				fields["owner"] = broken.Holders[0].Owner
+			}
+			attempt(err, "broken", fields)
 		}
 	}
 }
