@@ -35,6 +35,7 @@ README = "example_prints_what_its_page_shows"
 OWN = "its_own_tests"
 OWN_TESTS = {"python": ["/usr/bin/python3", CLIENTS / "python/test_client.py"],  # of what only one language has
              "node": ["node", "--test", CLIENTS / "node/test.mjs"],
+             "go": ["env", "-C", CLIENTS / "go", "go", "test", "-count=1", "-timeout=60s", "./..."],
              "java": ["java", "-cp", "java", "baton.client.Tests"]}
 
 
