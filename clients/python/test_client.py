@@ -3,6 +3,7 @@ import asyncio
 import contextlib
 import os
 import pathlib
+import signal
 import ssl
 import subprocess
 import sys
@@ -160,6 +161,39 @@ class Waits(unittest.TestCase):
                 locks.enter_context(client.lock(f"many-{i}"))
             self.assertEqual(len(client._pool._idle), 1)
         self.assertEqual(client._pool._idle, {})
+
+
+class Extensions(unittest.TestCase):
+    OPTIONS = {"timeout": 0.2, "patience": 0.2}
+
+    def setUp(self):
+        self.server = baton.testing.Server()
+        self.addCleanup(self.server.stop)
+        self.addCleanup(self.server._process.send_signal, signal.SIGCONT)
+
+    def test_shorter_ttl_counts_although_its_answer_is_lost(self):
+        with self.server.client(**self.OPTIONS).lock("shorter", ttl=60) as lock:
+            self.server._process.send_signal(signal.SIGSTOP)
+            with self.assertRaises(baton.Unavailable):
+                lock.extend("5s")
+            self.assertLess(lock.left, 5)
+            self.server._process.send_signal(signal.SIGCONT)
+
+    def test_shorter_ttl_counts_in_an_event_loop(self):
+        async def extend():
+            async with baton.AsyncClient(self.server.url, **self.OPTIONS).lock("shorter", ttl=60) as lock:
+                self.server._process.send_signal(signal.SIGSTOP)
+                with self.assertRaises(baton.Unavailable):
+                    await lock.extend(5)
+                self.assertLess(lock.left, 5)
+                self.server._process.send_signal(signal.SIGCONT)
+        asyncio.run(extend())
+
+    def test_refused_ttl_changes_nothing(self):
+        with self.server.client().lock("refused", ttl=60) as lock:
+            with self.assertRaises(baton.Invalid):
+                lock.extend("9999h")
+            self.assertGreater(lock.left, 30)
 
 
 class Wrappers(unittest.TestCase):

@@ -195,6 +195,11 @@ class Config:
         return reply
 
 
+def times_of(sent: float, ttl: float) -> tuple[float, float]:
+    """When a hold ends for this client, and when it is to be renewed."""
+    return sent + ttl * 0.99 - min(ttl / 10, 1.0), sent + ttl / 3
+
+
 @dataclass
 class Lease:
     """A hold of one name or several, and how long this client counts on it."""
@@ -256,8 +261,7 @@ class Lease:
         """From when the request was sent: it may have been on its way for any part of the time since. A
         hundredth is for clocks that differ, the rest for a program that is slow to stop."""
         self.document, self.ttl = reply.document, min(hold["ttl_ms"] for hold in holds_of(reply.document)) / 1000
-        self.expires = reply.sent + self.ttl * 0.99 - min(self.ttl / 10, 1.0)
-        self.renew_at = reply.sent + self.ttl / 3
+        self.expires, self.renew_at = times_of(reply.sent, self.ttl)
         self.why = LATE
 
 
@@ -395,13 +399,21 @@ def adopt(config: Config, lease: Lease) -> Steps:
 
 
 def extend(config: Config, lease: Lease, ttl: Duration | None) -> Steps:
-    """Renews the lease now. From then on its renewals have this TTL."""
-    body = lease.body | json_fields({"ttl": ttl})
+    """Renews the lease now. From then on its renewals have this TTL. A shorter one counts from when it is asked
+    for: batond may obey a request whose answer never comes."""
+    body, before = lease.body | json_fields({"ttl": ttl}), (lease.expires, lease.renew_at)
+    if ttl is not None:
+        lease.expires, lease.renew_at = map(min, before, times_of(now(), seconds(ttl)))
     end = min(lease.expires, now() + config.patience)
     try:
         return (yield from insist(lambda: take(config, lease, "PUT", body=body, end=lease.expires), end))
     except NotHeld as error:
         lease.lose(error)
+        raise
+    except (Unavailable, TooMany):
+        raise
+    except Problem:  # batond has refused it
+        lease.expires, lease.renew_at = before
         raise
 
 
