@@ -125,6 +125,29 @@ func TestExtendThatNobodyAnswersCountsOnTheShorterTTL(t *testing.T) {
 	}
 }
 
+func TestExtendThatIsRefusedAgainAndAgainKeepsNoLossFromTheBlock(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+		if request.Method == "PUT" {
+			answer.WriteHeader(503)
+		}
+		fmt.Fprint(answer, `{"name":"job","mode":"exclusive","fence":1,"ttl_ms":60000,"released":true}`)
+	}))
+	defer server.Close()
+	lock, err := baton.New(server.URL).Lock(always, baton.Options{}, "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(20 * time.Millisecond) // the renewals wait for 20 s by now
+	if err := lock.Extend(always, 1400*time.Millisecond); !errors.Is(err, baton.ErrUnavailable) {
+		t.Error(err)
+	}
+	select {
+	case <-lock.Context().Done():
+	default: // Extend asks each 300 ms, and has been too late
+		t.Error("the block goes on")
+	}
+}
+
 func TestLockThatIsLostOrUnlockedIsNotExtended(t *testing.T) {
 	client := batontest.Start(t).Client()
 	lock, err := client.Lock(always, baton.Options{}, "job")

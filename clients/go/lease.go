@@ -112,8 +112,16 @@ func (l *lease) bound(ttl time.Duration) (before time.Duration) {
 	l.most = least(ttl, before)
 	if expires, renewAt := times(time.Now(), ttl); expires.Before(l.expires) {
 		l.expires, l.renewAt = expires, renewAt
+		l.wake()
 	}
 	return before
+}
+
+func (l *lease) wake() {
+	select {
+	case l.woken <- struct{}{}:
+	default:
+	}
 }
 
 func (l *lease) unbound(before time.Duration) {

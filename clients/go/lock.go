@@ -180,13 +180,8 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() {
-		<-l.lease.renewing
-		select {
-		case l.lease.woken <- struct{}{}:
-		default:
-		}
-	}()
+	defer l.lease.wake()
+	defer func() { <-l.lease.renewing }()
 	if err := l.Err(); err != nil {
 		return err
 	}
