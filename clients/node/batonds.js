@@ -134,14 +134,15 @@ class Batonds {
   /** Renews the lease now. From then on its renewals have this TTL. */
   async extend(lease, ttl) {
     const body = { ...lease.body, ...apiFields({ ttl }) };
-    const { expires, renewAt } = lease;
+    const { expires, renewAt, most } = lease;
     lease.limit(body.ttl_ms);
     const take = () => this.#take(lease, "PUT", { body, end: expires });
     try {
       await this.#insist(take, Math.min(expires, now() + this.patience));
+      lease.most = most;
     } catch (error) {
       if (error instanceof NotHeld) lease.lose(error);
-      else if (!isTransient(error)) Object.assign(lease, { expires, renewAt });
+      else if (!isTransient(error)) Object.assign(lease, { expires, renewAt, most });
       throw error;
     }
   }

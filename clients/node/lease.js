@@ -69,6 +69,7 @@ class Lease {
     this.ttl = 0;
     this.expires = -Infinity; // by the monotonic clock, before it ends in Redis
     this.renewAt = 0;
+    this.most = Infinity; // that a TTL counts, since an unanswered request may yet shorten it
     this.why = ""; // it is lost, if it is: a text or a problem
     this.isTaken = false; // by an acquire that has succeeded
   }
@@ -89,7 +90,7 @@ class Lease {
   // From when the request was sent: it may have been on its way for any part of the time since.
   count(reply) {
     this.document = reply.document;
-    this.ttl = Math.min(...this.holds.map((hold) => hold.ttl_ms));
+    this.ttl = Math.min(this.most, ...this.holds.map((hold) => hold.ttl_ms));
     this.expires = endOf(reply.sent, this.ttl);
     this.renewAt = reply.sent + this.ttl / 3;
     this.why = LATE;
@@ -97,6 +98,7 @@ class Lease {
 
   // While a request for a shorter TTL is on its way: it may be obeyed at any time.
   limit(ttl = Infinity) {
+    this.most = Math.min(this.most, ttl);
     this.expires = Math.min(this.expires, endOf(now(), ttl));
     this.renewAt = Math.min(this.renewAt, now() + ttl / 3);
   }

@@ -210,6 +210,7 @@ class Lease:
     ttl: float = 0.0
     expires: float = -math.inf  # by the monotonic clock, before it ends in Redis
     renew_at: float = 0.0
+    most: float = math.inf  # that a TTL counts, since an unanswered request may yet shorten it
     why: Problem | str = "it was not taken"  # why it is lost, if it is
     is_taken: bool = False  # by an acquire that has succeeded
     is_lost: bool = False
@@ -260,7 +261,8 @@ class Lease:
     def count(self, reply: Reply):
         """From when the request was sent: it may have been on its way for any part of the time since. A
         hundredth is for clocks that differ, the rest for a program that is slow to stop."""
-        self.document, self.ttl = reply.document, min(hold["ttl_ms"] for hold in holds_of(reply.document)) / 1000
+        self.document = reply.document
+        self.ttl = min(self.most, min(hold["ttl_ms"] for hold in holds_of(reply.document)) / 1000)
         self.expires, self.renew_at = times_of(reply.sent, self.ttl)
         self.why = LATE
 
@@ -400,20 +402,22 @@ def adopt(config: Config, lease: Lease) -> Steps:
 
 def extend(config: Config, lease: Lease, ttl: Duration | None) -> Steps:
     """Renews the lease now. From then on its renewals have this TTL. A shorter one counts from when it is asked
-    for: batond may obey a request whose answer never comes."""
-    body, before = lease.body | json_fields({"ttl": ttl}), (lease.expires, lease.renew_at)
+    for: batond may obey a request whose answer never comes, and may do so late."""
+    body, before = lease.body | json_fields({"ttl": ttl}), (lease.expires, lease.renew_at, lease.most)
     if ttl is not None:
-        lease.expires, lease.renew_at = map(min, before, times_of(now(), seconds(ttl)))
+        lease.expires, lease.renew_at, lease.most = map(min, before, (*times_of(now(), seconds(ttl)), seconds(ttl)))
     end = min(lease.expires, now() + config.patience)
     try:
-        return (yield from insist(lambda: take(config, lease, "PUT", body=body, end=lease.expires), end))
+        reply = yield from insist(lambda: take(config, lease, "PUT", body=body, end=lease.expires), end)
+        lease.most = before[2]
+        return reply
     except NotHeld as error:
         lease.lose(error)
         raise
     except (Unavailable, TooMany):
         raise
     except Problem:  # batond has refused it
-        lease.expires, lease.renew_at = before
+        lease.expires, lease.renew_at, lease.most = before
         raise
 
 
