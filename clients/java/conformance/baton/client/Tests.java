@@ -1,7 +1,11 @@
 package baton.client;
 
 import baton.client.testing.Server;
+import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.http.HttpClient;
 import java.time.Duration;
 import java.util.Arrays;
@@ -70,6 +74,20 @@ public final class Tests {
         equal(true, fails(Problem.Unreachable.class, () -> client.inspect("job")).detail().contains("no_host"));
     }
 
+    private static void answerOfMoreThan16MiBIsGivenUp() throws IOException {
+        HttpServer another = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        another.createContext("/", exchange -> {
+            exchange.sendResponseHeaders(200, 0);
+            try (OutputStream body = exchange.getResponseBody()) {
+                body.write(new byte[17 << 20]);
+            }
+        });
+        another.start();
+        Client client = Client.builder("http://127.0.0.1:" + another.getAddress().getPort()).patience(Duration.ZERO).build();
+        equal(true, fails(Problem.Unreachable.class, () -> client.inspect("job")).detail().contains("longer than 16 MiB"));
+        another.stop(0);
+    }
+
     private static void whatIsRefusedInsideIsNotSkipped(Client client) throws InterruptedException {
         LockOptions skip = new LockOptions().skip();
         fails(Problem.Locked.class, () -> client.run(skip, lock -> client.lock(lock.names().get(0)).close(), "job"));
@@ -89,7 +107,7 @@ public final class Tests {
     }
 
     private static void whatIsListedOnSeveralPagesIsWhole(Client client) throws InterruptedException {
-        String[] names = IntStream.range(0, 1100).mapToObj(i -> "page/" + i).toArray(String[]::new);
+        String[] names = IntStream.range(0, 150).mapToObj(i -> "page/" + i).toArray(String[]::new);
         for (int i = 0; i < names.length; i += 50) {
             client.lock(Arrays.copyOfRange(names, i, i + 50));
         }
@@ -112,6 +130,7 @@ public final class Tests {
         nothingNestedIsReadWithoutABound();
         noTextShowsAKeyOrAToken();
         urlThatHttpClientDoesNotTakeIsPassed();
+        answerOfMoreThan16MiBIsGivenUp();
         try (Server server = new Server()) {
             Client client = server.client();
             whatIsNoNameIsAnErrorAtOnce(client);
