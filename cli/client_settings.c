@@ -6,6 +6,7 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,25 +35,20 @@ static struct slice value_of(const char *text)
     return value;
 }
 
-static void values_set(char *values[SETTING_COUNT], enum setting setting, const char *text)
+/* A shell takes the quotes of an option away (`source` is NULL then). A file does not, and neither
+ * does docker's --env-file. */
+static int values_set(char *values[SETTING_COUNT], enum setting setting, const char *text,
+                      const char *source, struct failure *failure)
 {
     struct slice value = value_of(text);
     if (value.length == 0)
-        return;
-    free(values[setting]);
-    values[setting] = memory_checked(strndup(value.bytes, value.length));
-}
-
-/* A shell takes quotes away. A file does not, and neither does docker's --env-file. */
-static int values_set_bare(char *values[SETTING_COUNT], enum setting setting, const char *text,
-                           const char *source, struct failure *failure)
-{
-    struct slice value = value_of(text);
-    if (value.length > 0 && (value.bytes[0] == '"' || value.bytes[0] == '\''))
+        return 0;
+    if (source && strchr("\"'", value.bytes[0]))
         return failure_set(failure, -EINVAL,
                            "%s: the value of %s is in quotes. Write it without quotes.", source,
                            VARIABLES[setting]);
-    values_set(values, setting, text);
+    free(values[setting]);
+    values[setting] = memory_checked(strndup(value.bytes, value.length));
     return 0;
 }
 
@@ -67,8 +63,8 @@ static int values_read_line(char *values[SETTING_COUNT], char *line, const char 
     if (!line[0] || line[0] == '#')
         return 0;
     for (enum setting i = 0; line[length] && i < SETTING_COUNT; i++)
-        if (strlen(VARIABLES[i]) == length && memcmp(VARIABLES[i], line, length) == 0)
-            return values_set_bare(values, i, line + length + 1, source, failure);
+        if (slice_equals((struct slice){line, length}, VARIABLES[i]))
+            return values_set(values, i, line + length + 1, source, failure);
     return failure_set(failure, -EINVAL,
                        "%s: not a setting of baton. Write NAME=VALUE, where NAME is BATON_URL, "
                        "BATON_AUTH_FILE, BATON_CA, BATON_CERT or BATON_KEY.",
@@ -106,26 +102,22 @@ static int values_read_user_file(char *values[SETTING_COUNT], struct failure *fa
 static int values_read(char *values[SETTING_COUNT], const struct options *options,
                        struct failure *failure)
 {
-    values_set(values, SETTING_URL, DEFAULT_URL);
+    values_set(values, SETTING_URL, DEFAULT_URL, NULL, failure);
     int result = values_read_file(values, SYSTEM_FILE, failure);
     if (result == 0)
         result = values_read_user_file(values, failure);
     for (enum setting i = 0; result == 0 && i < SETTING_COUNT; i++) {
-        result = values_set_bare(values, i, getenv(VARIABLES[i]), "the environment", failure);
-        values_set(values, i, options->settings[i]);
+        result = values_set(values, i, getenv(VARIABLES[i]), "the environment", failure);
+        values_set(values, i, options->settings[i], NULL, failure);
     }
     return result;
 }
 
 static bool host_is_loopback(const char *host)
 {
-    static const char LOCALHOST[] = "localhost";
-    size_t length = strlen(host), behind = sizeof LOCALHOST - 1;
-    if (strncmp(host, "127.", 4) == 0 && !host[strspn(host, "0123456789.")])
-        return true;
-    return strcmp(host, "[::1]") == 0 ||
-           (length >= behind && strcasecmp(host + length - behind, LOCALHOST) == 0 &&
-            (length == behind || host[length - behind - 1] == '.'));
+    return (strncmp(host, "127.", 4) == 0 && !host[strspn(host, "0123456789.")]) ||
+           strcmp(host, "[::1]") == 0 || strcasecmp(host, "localhost") == 0 ||
+           fnmatch("*.localhost", host, FNM_CASEFOLD) == 0;
 }
 
 /* Returns what is wrong with a URL, as libcurl says it, which is to send to it; NULL: nothing. */

@@ -6,6 +6,7 @@
 #include "cli/status.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,77 +118,62 @@ static const struct row {
     {'h', FOR_ALL, KIND_FLAG, AT(wants_help), true, 0, "help", "", "print this help"},
 };
 
-enum { ROW_COUNT = sizeof ROWS / sizeof ROWS[0], WRITTEN_TEXT = 64 };
+enum { ROW_COUNT = sizeof ROWS / sizeof ROWS[0], WRITTEN_TEXT = 64, EXPECTED_TEXT = 160 };
+
+/* Reads a value. Returns false if it is not valid, and describes in both cases what is. */
+typedef bool reader(const struct row *row, const char *value, void *ret,
+                    char expected[EXPECTED_TEXT]);
 
 /* With a fraction, as flock has it: 0.5 is 500 ms. Rounds up. */
-static int options_milliseconds(const char *value, int64_t *ret_ms)
+static bool options_duration(const struct row *row, const char *value, void *ret,
+                             char expected[EXPECTED_TEXT])
 {
     char *unit, one[8];
-    int64_t unit_ms;
+    int64_t unit_ms, ms;
     double number = strtod(value, &unit);
     bool is_number = unit > value && unit == value + strspn(value, "0123456789.");
+    duration_describe(row->lowest, row->highest, expected);
     if (!is_number || snprintf(one, sizeof one, "1%s", unit) >= (int)sizeof one ||
         duration_parse(slice_of(one), &unit_ms) < 0 || number > (double)YEAR_MS)
-        return -EINVAL;
-    *ret_ms = (int64_t)(number * (double)unit_ms + 0.999);
-    return 0;
+        return false;
+    *(int64_t *)ret = ms = (int64_t)(number * (double)unit_ms + 0.999);
+    return ms >= row->lowest && ms <= row->highest;
 }
 
-static int options_duration(const struct row *row, const char *value, int64_t *ret_ms,
-                            struct failure *failure)
-{
-    char range[DURATION_RANGE];
-    int64_t ms;
-    if (options_milliseconds(value, &ms) == 0 && ms >= row->lowest && ms <= row->highest) {
-        *ret_ms = ms;
-        return 0;
-    }
-    duration_describe(row->lowest, row->highest, range);
-    return failure_set(failure, -EINVAL, "--%s: \"%s\" is not valid. Give %s.", row->name, value,
-                       range);
-}
-
-static int options_number(const struct row *row, const char *value, int64_t *ret,
-                          struct failure *failure)
+static bool options_number(const struct row *row, const char *value, void *ret,
+                           char expected[EXPECTED_TEXT])
 {
     char *end;
     errno = 0;
     long long number = strtoll(value, &end, 10);
-    if (errno || *end || end == value || number < row->lowest || number > row->highest)
-        return failure_set(failure, -EINVAL,
-                           "--%s: \"%s\" is not valid. Give a whole number from %lld to %lld.",
-                           row->name, value, (long long)row->lowest, (long long)row->highest);
-    *ret = number;
-    return 0;
+    snprintf(expected, EXPECTED_TEXT, "a whole number from %" PRId64 " to %" PRId64, row->lowest,
+             row->highest);
+    *(int64_t *)ret = number;
+    return !errno && !*end && end > value && number >= row->lowest && number <= row->highest;
 }
 
 /* Takes TERM and SIGTERM. */
-static int options_signal(const struct row *row, const char *value, int64_t *ret,
-                          struct failure *failure)
+static bool options_signal(const struct row *row, const char *value, void *ret,
+                           char expected[EXPECTED_TEXT])
 {
-    const char *name = strncmp(value, "SIG", 3) == 0 ? value + 3 : value;
-    for (int signal = 1; signal < SIGRTMIN; signal++) {
-        const char *known = sigabbrev_np(signal);
-        if (known && strcmp(known, name) == 0) {
-            *ret = signal;
-            return 0;
-        }
-    }
-    return failure_set(failure, -EINVAL,
-                       "--%s: \"%s\" is not a signal. Write its name, such as TERM or INT.",
-                       row->name, value);
+    const char *name = strncmp(value, "SIG", 3) == 0 ? value + 3 : value, *known;
+    int signal = 1;
+    (void)row;
+    while (signal < SIGRTMIN && (!(known = sigabbrev_np(signal)) || strcmp(known, name) != 0))
+        signal++;
+    snprintf(expected, EXPECTED_TEXT, "the name of a signal, such as TERM or INT");
+    *(int64_t *)ret = signal;
+    return signal < SIGRTMIN;
 }
 
-static int options_choice(const struct row *row, const char *value, bool *ret,
-                          struct failure *failure)
+static bool options_choice(const struct row *row, const char *value, void *ret,
+                           char expected[EXPECTED_TEXT])
 {
     size_t length = strcspn(row->value, "|");
-    bool is_first = strlen(value) == length && memcmp(row->value, value, length) == 0;
-    if (!is_first && strcmp(row->value + length + 1, value) != 0)
-        return failure_set(failure, -EINVAL, "--%s: \"%s\" is not valid. Give %.*s or %s.",
-                           row->name, value, (int)length, row->value, row->value + length + 1);
-    *ret = !is_first;
-    return 0;
+    const char *second = row->value + length + 1;
+    *(bool *)ret = strcmp(second, value) == 0;
+    snprintf(expected, EXPECTED_TEXT, "%.*s or %s", (int)length, row->value, second);
+    return *(bool *)ret || slice_equals((struct slice){row->value, length}, value);
 }
 
 static int options_add_meta(struct options *options, const char *value, struct failure *failure)
@@ -207,10 +193,17 @@ static int options_add_meta(struct options *options, const char *value, struct f
 static int options_set(struct options *options, const struct row *row, const char *value,
                        struct failure *failure)
 {
+    static reader *const READERS[] = {[KIND_DURATION] = options_duration,
+                                      [KIND_NUMBER] = options_number,
+                                      [KIND_SIGNAL] = options_signal,
+                                      [KIND_CHOICE] = options_choice};
+    char expected[EXPECTED_TEXT];
     if (!options)
         return 0;
     void *member = (char *)options + row->at;
     switch (row->kind) {
+    case KIND_META:
+        return options_add_meta(options, value, failure);
     case KIND_FLAG:
         *(bool *)member = row->lowest;
         return 0;
@@ -222,27 +215,20 @@ static int options_set(struct options *options, const struct row *row, const cha
     case KIND_TEXT:
         *(const char **)member = value;
         return 0;
-    case KIND_DURATION:
-        return options_duration(row, value, member, failure);
-    case KIND_NUMBER:
-        return options_number(row, value, member, failure);
-    case KIND_SIGNAL:
-        return options_signal(row, value, member, failure);
-    case KIND_CHOICE:
-        return options_choice(row, value, member, failure);
-    case KIND_META:
-        return options_add_meta(options, value, failure);
+    default:
+        return READERS[row->kind](row, value, member, expected)
+                   ? 0
+                   : failure_set(failure, -EINVAL, "--%s: \"%s\" is not valid. Give %s.", row->name,
+                                 value, expected);
     }
-    return 0;
 }
 
 /* By its letter, or by its whole name: a later option may make another one of a start. */
 static const struct row *options_find(unsigned command, const char *written, bool is_long)
 {
-    size_t length = strcspn(written, "=");
+    struct slice name = {written, strcspn(written, "=")};
     for (const struct row *row = ROWS; row < ROWS + ROW_COUNT; row++) {
-        bool is_it = is_long ? strlen(row->name) == length && !memcmp(row->name, written, length)
-                             : row->letter == *written;
+        bool is_it = is_long ? slice_equals(name, row->name) : row->letter == *written;
         if (is_it && (row->commands & command))
             return row;
     }
