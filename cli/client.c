@@ -114,9 +114,9 @@ char *client_path(const char *name, const char *rest)
     return memory_checked(length < 0 ? NULL : path);
 }
 
-char *client_query(char *path, const char *const *fields)
+char *client_query(const char *path, const char *const *fields)
 {
-    char *query = path, *longer;
+    char *query = memory_checked(strdup(path)), *longer;
     for (char between = strchr(path, '?') ? '&' : '?'; fields[0]; fields += 2) {
         if (!fields[1])
             continue;

@@ -10,8 +10,8 @@
 struct client;
 
 struct request {
-    const char *method;
-    char *path;         /* percent-encoded, with its query */
+    const char *method; /* NULL: GET */
+    const char *path;   /* percent-encoded, with its query */
     const char *token;  /* NULL: none */
     const json_t *body; /* NULL: none */
     int64_t wait_ms;    /* for how long batond may keep the request waiting */
@@ -47,9 +47,9 @@ void client_close(struct client *client);
 /* Returns "/locks/NAME" and what follows, with the name percent-encoded. */
 char *client_path(const char *name, const char *rest);
 
-/* Returns the path, which this frees, with the fields in its query (NULL-terminated: name, value,
- * ...) with their values encoded. A field whose value is NULL is left out. */
-char *client_query(char *path, const char *const *fields);
+/* Returns the path with the fields in its query (NULL-terminated: name, value, ...) and their
+ * values encoded. Leaves out a field whose value is NULL. */
+char *client_query(const char *path, const char *const *fields);
 
 /* Sends it and waits for the reply. Goes on with the next URL where no batond answers, or where one
  * or a proxy answers that it cannot serve now (STATUS_UNANSWERED). */

@@ -8,20 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_object(const json_t *object)
-{
-    json_dumpf(object, stdout, JSON_COMPACT);
-    putchar('\n');
-}
-
 void print_json(const json_t *object)
 {
     const json_t *locks = json_object_get(object, "locks"), *lock;
     size_t i;
-    if (!json_is_array(locks))
-        print_object(object);
     json_array_foreach (locks, i, lock)
-        print_object(lock);
+        print_json(lock);
+    if (json_is_array(locks))
+        return;
+    json_dumpf(object, stdout, JSON_COMPACT);
+    putchar('\n');
 }
 
 void print_reply(struct context *context, const struct reply *reply, print_function *print)

@@ -42,28 +42,38 @@ json_t *command_duration(int64_t ms)
     return ms ? json_string(text) : NULL;
 }
 
-/* Sends a request whose path is to be freed, which this does, and another for each further page.
- * Prints what comes of them; nothing if `print` is NULL and the options do not ask for JSON. */
+/* Sends a request, and another for each further page. Prints what comes of them; nothing if `print`
+ * is NULL and the options do not ask for JSON. */
 static enum status requests_ask(struct context *context, struct request request,
                                 const char *subject, print_function *print)
 {
-    char *first = request.path, *cursor = NULL;
+    const char *first = request.path, *cursor = NULL;
+    struct reply reply = {0};
     enum status status;
     context->subject = subject;
     do {
         const char *const fields[] = {"cursor", cursor, NULL};
-        request.path = client_query(memory_checked(strdup(first)), fields);
-        struct reply reply = client_send(context->client, &request);
+        char *path = client_query(first, fields);
+        request.path = path;
+        reply_free(&reply); /* it has the cursor */
+        reply = client_send(context->client, &request);
+        free(path);
         status = problem_report(&reply, context->options, subject);
         if (status == STATUS_DONE)
             print_reply(context, &reply, print);
-        const char *next = json_string_value(json_object_get(reply.json, "cursor"));
-        free(cursor);
-        cursor = status == STATUS_DONE && next ? memory_checked(strdup(next)) : NULL;
-        reply_free(&reply);
-        free(request.path);
-    } while (cursor);
-    free(first);
+        cursor = json_string_value(json_object_get(reply.json, "cursor"));
+    } while (status == STATUS_DONE && cursor);
+    reply_free(&reply);
+    return status;
+}
+
+static enum status requests_ask_of_lock(struct context *context, struct request request,
+                                        const char *name, print_function *print)
+{
+    char *path = client_path(name, "");
+    request.path = path;
+    enum status status = requests_ask(context, request, name, print);
+    free(path);
     return status;
 }
 
@@ -73,9 +83,7 @@ enum status command_show(struct context *context)
     enum status status = STATUS_DONE;
     context->is_silent = options->quiet;
     for (size_t i = 0; status == STATUS_DONE && i < options->name_count; i++)
-        status = requests_ask(
-            context, (struct request){.method = "GET", .path = client_path(options->names[i], "")},
-            options->names[i], print_lock);
+        status = requests_ask_of_lock(context, (struct request){0}, options->names[i], print_lock);
     if (context->table.rows)
         table_print(&context->table);
     return status == STATUS_DONE && options->quiet && !context->is_held ? STATUS_FREE : status;
@@ -83,9 +91,7 @@ enum status command_show(struct context *context)
 
 enum status command_whoami(struct context *context)
 {
-    return requests_ask(
-        context, (struct request){.method = "GET", .path = memory_checked(strdup("/whoami"))}, "",
-        print_caller);
+    return requests_ask(context, (struct request){.path = "/whoami"}, "", print_caller);
 }
 
 enum status command_list(struct context *context)
@@ -96,9 +102,9 @@ enum status command_list(struct context *context)
     const char *const fields[] = {
         "prefix",   options->name_count ? options->names[0] : NULL, "owner", options->owner,
         "held_for", options->held_for_ms ? held_for : NULL,         NULL};
-    char *path = client_query(memory_checked(strdup("/locks")), fields);
-    enum status status =
-        requests_ask(context, (struct request){.method = "GET", .path = path}, "", print_keep);
+    char *path = client_query("/locks", fields);
+    enum status status = requests_ask(context, (struct request){.path = path}, "", print_keep);
+    free(path);
     if (context->locks) {
         print_list(context);
         table_print(&context->table);
@@ -115,8 +121,8 @@ static enum status watch_once(struct context *context, json_int_t *version, bool
     if (*version)
         snprintf(rest, sizeof rest, "/events?after=%" JSON_INTEGER_FORMAT, *version);
     char *path = client_path(name, rest);
-    struct reply reply = client_send(
-        context->client, &(struct request){.method = "GET", .path = path, .wait_ms = WATCH_MS});
+    struct reply reply =
+        client_send(context->client, &(struct request){.path = path, .wait_ms = WATCH_MS});
     enum status status = reply_status(&reply);
     bool waits = *version && status == STATUS_UNANSWERED;
     if (status != STATUS_DONE && !(waits && *is_away))
@@ -160,19 +166,16 @@ static enum status requests_ask_of_hold(struct context *context, const char *met
                                            "--token-file=- for standard input.");
     if (token_read(options->token_file, token, &failure) < 0)
         return problem_print(STATUS_CONFIG, "%s", failure.text);
-    return requests_ask(context,
-                        (struct request){.method = method,
-                                         .path = memory_checked(strdup(context->path)),
-                                         .token = token,
-                                         .body = context->body},
-                        context->subject, NULL);
+    return requests_ask(
+        context,
+        (struct request){
+            .method = method, .path = context->path, .token = token, .body = context->body},
+        context->subject, NULL);
 }
 
 enum status command_renew(struct context *context)
 {
-    const struct options *options = context->options;
-    if (options->ttl_ms)
-        json_object_set_new(context->body, "ttl", command_duration(options->ttl_ms));
+    json_object_set_new(context->body, "ttl", command_duration(context->options->ttl_ms));
     return requests_ask_of_hold(context, "PUT");
 }
 
@@ -183,16 +186,6 @@ enum status command_release(struct context *context)
     if (status == STATUS_DONE && strcmp(file, "-") != 0 && token_file_is_replaceable(file))
         unlink(file);
     return status;
-}
-
-/* Breaks one lock, or all of a prefix: what the body says. Takes the path. */
-static enum status break_ask(struct context *context, char *path, const json_t *body,
-                             const char *subject)
-{
-    return requests_ask(
-        context,
-        (struct request){.method = "DELETE", .path = path, .body = body, .cannot_repeat = true},
-        subject, print_broken);
 }
 
 static const char *break_refusal(const struct options *options)
@@ -216,11 +209,12 @@ enum status command_break(struct context *context)
     json_t *body = memory_checked(json_pack("{s:b, s:s*, s:s*, s:o*}", "force", true, "prefix",
                                             prefix, "reason", options->reason, "fence",
                                             command_number(options->fence)));
+    const struct request request = {
+        .method = "DELETE", .path = "/locks", .body = body, .cannot_repeat = true};
     if (prefix)
-        status =
-            break_ask(context, memory_checked(strdup("/locks")), body, prefix[0] ? prefix : "all");
+        status = requests_ask(context, request, prefix[0] ? prefix : "all", print_broken);
     for (size_t i = 0; status == STATUS_DONE && i < options->name_count; i++)
-        status = break_ask(context, client_path(options->names[i], ""), body, options->names[i]);
+        status = requests_ask_of_lock(context, request, options->names[i], print_broken);
     json_decref(body);
     return status;
 }

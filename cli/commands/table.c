@@ -48,20 +48,15 @@ static void table_begin(struct table *table)
 
 void table_add(struct table *table, json_t *row)
 {
+    const json_t *cell;
+    size_t i, count;
     table_begin(table);
-    json_array_append_new(table->rows, memory_checked(row));
-}
-
-static void table_widen(struct table *table)
-{
-    const json_t *row, *cell;
-    size_t i, at, count;
-    json_array_foreach (table->rows, i, row)
-        json_array_foreach (row, at, cell) {
-            table_measure(json_string_value(cell), SIZE_MAX, &count);
-            if (count > table->widths[at])
-                table->widths[at] = count;
-        }
+    json_array_foreach (memory_checked(row), i, cell) {
+        table_measure(json_string_value(cell), SIZE_MAX, &count);
+        if (count > table->widths[i])
+            table->widths[i] = count;
+    }
+    json_array_append_new(table->rows, row);
 }
 
 static void table_fit(size_t widths[TABLE_COLUMNS], size_t room)
@@ -99,7 +94,6 @@ void table_print(struct table *table)
     size_t i, widths[TABLE_COLUMNS];
     const json_t *row;
     table_begin(table);
-    table_widen(table);
     memcpy(widths, table->widths, sizeof widths);
     table_fit(widths, table_room(STDOUT_FILENO, SIZE_MAX));
     json_array_foreach (table->rows, i, row)

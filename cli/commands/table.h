@@ -10,8 +10,7 @@ enum { TABLE_COLUMNS = 7 }; /* name, state, owner, client, fence, for, left */
 
 /* Begins zeroed. Its owner frees `rows`. */
 struct table {
-    json_t
-        *rows; /* to be printed: an array of texts, or a text that stands alone. NULL: none yet */
+    json_t *rows; /* not printed yet: arrays of texts, or texts that stand alone; NULL: none yet */
     size_t widths[TABLE_COLUMNS];
 };
 

@@ -153,8 +153,7 @@ static bool lease_watch(struct lease *lease, int64_t ms)
     snprintf(rest, sizeof rest, "/events?until=ended&wait_ms=%" PRId64, ms - slack_ms);
     char *path = client_path(lease->name, rest);
     if (lease->is_watched && ms >= WATCH_LEAST_MS)
-        reply = client_send(lease->client, &(struct request){.method = "GET",
-                                                             .path = path,
+        reply = client_send(lease->client, &(struct request){.path = path,
                                                              .token = lease->token,
                                                              .wait_ms = ms - slack_ms,
                                                              .slack_ms = slack_ms,
