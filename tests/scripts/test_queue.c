@@ -133,6 +133,25 @@ TEST_WITH_CLOCK(reentrant_waiter_is_let_in_when_its_owner_is_granted)
     }
 }
 
+/* A release before has queued it. */
+TEST_WITH_CLOCK(reentrant_waiter_that_is_not_noted_is_let_in_behind_its_owner)
+{
+    struct scripts *scripts = *state;
+    for (int way = 0; way < 4; way++) {
+        scripts_clean_with_own_clock(state);
+        acquire(scripts, .token = "x");
+        wait_for(scripts, .token = "a", .owner = "A", .reenters = true);
+        wait_for(scripts, .token = "a2", .owner = "A", .reenters = true);
+        delete_key(scripts, "n", ":entrants");
+        if (way & 1)
+            wait_for(scripts, .token = "s", .owner = "S", .reenters = true);
+        struct answer released = release_at(scripts, "n", "x", way & 2 ? "one" : "other");
+        assert_string_equal(released.next_attempt, "");
+        assert_holds(scripts, "a");
+        assert_holds(scripts, "a2");
+    }
+}
+
 /* As a newcomer of that owner does; without a hold of its owner it goes back to its place. */
 TEST_WITH_CLOCK(waiting_upgrade_stands_in_front_when_its_owner_is_granted)
 {

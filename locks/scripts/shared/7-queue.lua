@@ -416,11 +416,13 @@ function queue.claims_at_once(state, waiter, line)
             return false
         end
     end
-    return true
+    local next_line = state[WAITERS] > 0 and queue.pick(state)
+    local behind = next_line and queue.head_of(state, next_line) -- may be an entrant that is not noted
+    return not (behind and behind[REENTERS] == 1 and behind[OWNER] == waiter[OWNER])
 end
 
 -- Grants to a waiter for its claim window, for a part of it if a message tells its server, or if it is away,
--- for no longer than its place is kept. Returns whether it surely keeps all others out.
+-- for no longer than its place is kept.
 function queue.hand_to(state, waiter, line)
     local ms = waiter[CLAIM]
     queue.take(state, waiter[TOKEN], line[ID], waiter)
@@ -436,7 +438,6 @@ function queue.hand_to(state, waiter, line)
     end
     holds.grant(state, waiter, ms, holds.own_of(state, waiter) > 0)
     queue.promote_entrants(state, waiter[OWNER])
-    return waiter[MODE] == 'exclusive' and state[ENTERING] == '' and not queue.has_entrants(state)
 end
 
 -- Grants to the next waiter as long as the holds admit it. A run of shared waiters is granted together.
@@ -447,20 +448,19 @@ function queue.hand_over(state)
     if state[ENTERING] ~= '' then
         queue.demote_entering(state)
     end
-    local is_taken = false
     for _ = 1, BATCH do
         local line = state[WAITERS] > 0 and queue.pick(state) or nil
         state.next_line = line or false
         if not line then
             return state[WAITERS] > 0 and queue.lose_count(state)
-        elseif is_taken then
+        elseif state.claimed then -- the reply tells of one grant
             return
         end
         local waiter = queue.head_of(state, line)
         if not waiter then -- a record that was lost
             queue.take(state, line[HEAD][1], line[ID])
         elseif holds.admits_waiter(state, waiter) and epoch.may_grant() then
-            is_taken = queue.hand_to(state, waiter, line)
+            queue.hand_to(state, waiter, line)
         else
             return
         end
