@@ -1,6 +1,7 @@
 #include "cli/reply.h"
 
 #include "base/duration.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -95,16 +96,6 @@ void reply_write(FILE *to, const char *before, const json_t *value)
         fprintf(to, "%s%s", before, shown);
 }
 
-/* Appends nothing if the value is absent. */
-static void reply_append(char text[REPLY_SHOWN], const char *before, const json_t *value)
-{
-    char shown[REPLY_SHOWN];
-    size_t length = strlen(text);
-    reply_show(value, NULL, shown);
-    if (shown[0])
-        snprintf(text + length, REPLY_SHOWN - length, "%s%s", before, shown);
-}
-
 bool reply_describe_end(const json_t *end, char text[REPLY_SHOWN])
 {
     char ago[DURATION_SPOKEN];
@@ -113,14 +104,16 @@ bool reply_describe_end(const json_t *end, char text[REPLY_SHOWN])
     if (!reason)
         return false;
     duration_speak(reply_ms(end, "ago_ms"), ago);
-    snprintf(text, REPLY_SHOWN, "%s %s ago",
-             broken                            ? "was broken"
-             : strcmp(reason, "released") == 0 ? "was released"
-                                               : "expired",
-             ago);
-    reply_append(text, " by ", json_object_get(broken, "principal"));
-    reply_append(text, " from ", json_object_get(broken, "client"));
-    reply_append(text, ": ", json_object_get(broken, "reason"));
+    FILE *to = memory_checked(fmemopen(text, REPLY_SHOWN, "w"));
+    fputs(broken                            ? "was broken "
+          : strcmp(reason, "released") == 0 ? "was released "
+                                            : "expired ",
+          to);
+    fprintf(to, "%s ago", ago);
+    reply_write(to, " by ", json_object_get(broken, "principal"));
+    reply_write(to, " from ", json_object_get(broken, "client"));
+    reply_write(to, ": ", json_object_get(broken, "reason"));
+    fclose(to);
     return true;
 }
 

@@ -229,25 +229,20 @@ struct reply acquire_lock(const struct context *context, char token[TOKEN_SIZE],
     return reply;
 }
 
-static void acquire_report_patience(const struct options *options)
-{
-    char text[DURATION_TEXT];
-    duration_format(options->patience_ms, text);
-    fprintf(stderr, "  baton has asked again for %s (--patience).\n", text);
-}
-
 enum status acquire_report(const struct context *context, const struct reply *reply)
 {
     const struct options *options = context->options;
     enum status status = reply_status(reply);
     bool runs = options->command || options->shell_line;
     bool is_silent = options->quiet || (options->wait_ms == 0 && runs && !options->verbose);
+    char patience[DURATION_TEXT];
     if (reply->signal)
         return status;
     if (status != STATUS_REFUSED || !is_silent)
         problem_report(reply, options, context->subject);
+    duration_format(options->patience_ms, patience);
     if (acquire_is_away(reply) && options->patience_ms)
-        acquire_report_patience(options);
+        fprintf(stderr, "  baton has asked again for %s (--patience).\n", patience);
     return status == STATUS_REFUSED ? (enum status)options->refused_status : status;
 }
 

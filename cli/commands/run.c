@@ -41,18 +41,13 @@ struct run {
 
 static int run_take_signals(struct run *run)
 {
-    static const int SIGNALS[] = {SIGCHLD, SIGTERM, SIGHUP,  SIGINT,
-                                  SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP};
-    sigset_t taken;
-    struct sigaction action;
+    static const int SIGNALS[] = {SIGCHLD, SIGTERM, SIGHUP,  SIGINT, SIGQUIT,
+                                  SIGUSR1, SIGUSR2, SIGTSTP, 0};
+    sigset_t none;
+    sigemptyset(&none);
     sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-    sigemptyset(&taken);
-    for (size_t i = 0; i < sizeof SIGNALS / sizeof SIGNALS[0]; i++)
-        if (sigaction(SIGNALS[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-            sigaddset(&taken, SIGNALS[i]);
-    sigprocmask(SIG_BLOCK, &taken, NULL);
     run->plan.mask = run->context->interrupt.former;
-    run->signals = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+    run->signals = interrupt_block(SIGNALS, &none);
     return run->signals < 0 ? -errno : 0;
 }
 
@@ -67,17 +62,6 @@ static void run_pass_on(const struct run *run, const struct signalfd_siginfo *in
     (void)written;
 }
 
-/* Does what a signal does by default. SIGTSTP stops this process until SIGCONT. */
-static void run_default(int signal)
-{
-    sigset_t own;
-    sigemptyset(&own);
-    sigaddset(&own, signal);
-    kill(getpid(), signal);
-    sigprocmask(SIG_UNBLOCK, &own, NULL);
-    sigprocmask(SIG_BLOCK, &own, NULL);
-}
-
 /* Ctrl-Z has stopped the command as well. */
 static void run_stop(struct run *run)
 {
@@ -90,7 +74,7 @@ static void run_stop(struct run *run)
                       run->lease.name, tenths > 0 ? (double)tenths / 10 : 0.0);
     messages_settle();
     run->was_stopped = true;
-    run_default(SIGTSTP);
+    interrupt_take(SIGTSTP);
 }
 
 static void run_take_signal(struct run *run)
@@ -370,13 +354,8 @@ enum status command_run(struct context *context)
     static char shell[] = "sh", flag[] = "-c";
     char *const line[] = {shell, flag, (char *)options->shell_line, NULL};
     struct failure failure;
-    struct tree tree;
     struct messages messages;
-    enum status status = run_check(options, &tree);
-    if (status != STATUS_DONE)
-        return status;
     struct run run = {.context = context,
-                      .tree = tree,
                       .plan = {.command = options->shell_line ? line : options->command,
                                .inherited = context->inherited,
                                .signal = (int)options->signal,
@@ -393,6 +372,9 @@ enum status command_run(struct context *context)
                                 .ttl_ms = options->ttl_ms,
                                 .lock = PTHREAD_MUTEX_INITIALIZER,
                                 .orders = -1}};
+    enum status status = run_check(options, &run.tree);
+    if (status != STATUS_DONE)
+        return status;
     if (messages_open(&messages) < 0)
         return problem_print(STATUS_FAULT, "cannot start a thread: %s", strerror(errno));
     /* Orphans that come to this process meanwhile end with no zombie. */

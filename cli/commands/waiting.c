@@ -64,8 +64,7 @@ static void waiting_write_holders(FILE *to, const struct waiting *waiting, bool 
 static void waiting_describe(const struct waiting *waiting, bool has_time, char line[WAITING_LINE])
 {
     char name[REPLY_SHOWN];
-    memset(line, 0, WAITING_LINE);
-    FILE *to = memory_checked(fmemopen(line, WAITING_LINE - 1, "w"));
+    FILE *to = memory_checked(fmemopen(line, WAITING_LINE, "w"));
     reply_show(json_object_get(waiting->refusal, "name"), waiting->name, name); /* of several */
     fputs(name, to);
     if (waiting->away_ms)
@@ -94,7 +93,7 @@ static void waiting_refresh(void *context)
     const char *said = waiting->is_terminal ? line : compared;
     if (strcmp(said, waiting->said) == 0)
         return;
-    memcpy(waiting->said, said, sizeof waiting->said);
+    strcpy(waiting->said, said);
     if (waiting->is_terminal)
         fprintf(stderr, "%s%.*s", CLEAR, (int)table_room(STDERR_FILENO, 80) - 1,
                 line); /* a line that wraps cannot be cleared */

@@ -26,8 +26,7 @@ static int64_t lease_least(const json_t *reply, const char *member, int64_t abse
     for (size_t i = 0; i < count; i++) {
         const json_t *hold = json_is_array(locks) ? json_array_get(locks, i) : reply;
         bool has_it = json_is_integer(json_object_get(hold, member));
-        int64_t ms = has_it ? reply_ms(hold, member) : absent_ms;
-        least_ms = ms < least_ms ? ms : least_ms;
+        least_ms = least(least_ms, has_it ? reply_ms(hold, member) : absent_ms);
     }
     return least_ms;
 }
@@ -40,8 +39,7 @@ static void lease_order(const struct lease *lease, int64_t order)
 
 int64_t lease_end(const struct lease *lease)
 {
-    int64_t expires_ns = lease->ignores_loss ? GUARD_NEVER : lease->expires_ns;
-    return expires_ns < lease->held_until_ns ? expires_ns : lease->held_until_ns;
+    return least(lease->ignores_loss ? GUARD_NEVER : lease->expires_ns, lease->held_until_ns);
 }
 
 void lease_tell_end(const struct lease *lease)
