@@ -5,11 +5,13 @@
 #include "locks/quorum/state.h"
 #include "locks/scripts/scripts.h"
 
-enum { ROUNDS_MOST = 4 };
+enum { ROUNDS_MOST = 8 };
+
+static const char *const RAISE_ALL = "all", *const RAISE_SOME = "some";
 
 /* Each member takes the number of the request that comes first, and tells it to the others. So two
  * requests with one token, which propose two numbers, come to the same result: the number that a
- * majority has taken; or else, once all have answered, the greatest. */
+ * majority has taken; or else, once all have answered, the greatest, if a majority can take it. */
 
 enum standing {
     STANDING_OUT,
@@ -24,7 +26,7 @@ struct fence_agreement {
     void *context;
     struct tally tally; /* with the fence that each member has told last */
     int64_t fence;      /* that is proposed */
-    bool is_of_others;  /* other members have it already */
+    const char *others; /* which members have it already: see raise.lua; NULL: none */
     bool is_for_all;    /* all members were asked, not only those that are known to hold */
     unsigned rounds;
     enum standing standing[TALLY_MEMBERS];
@@ -130,10 +132,12 @@ static bool fence_agreement_go_on(const struct fence_agreement *agreement, bool 
     struct fence_agreement next = *agreement;
     next.rounds++;
     next.is_for_all = is_split;
-    next.is_of_others = is_split && agreement->is_for_all;
-    if (next.is_of_others)
+    next.others = NULL;
+    if (is_split && agreement->is_for_all) {
         next.fence = fence_agreement_leading(agreement, true);
-    else if (!is_split)
+        next.others =
+            takers(agreement, next.fence, true) >= tally_majority(tally) ? RAISE_ALL : RAISE_SOME;
+    } else if (!is_split)
         next.fence = tally_proposal(tally, guard_latest_number(agreement->broadcast.locks->guard));
     fence_agreement_begin(agreement->broadcast.locks, broadcast_key(&agreement->broadcast), &next,
                           fence_agreement_token(agreement));
@@ -163,15 +167,15 @@ static bool fence_agreement_decide(struct broadcast *broadcast, bool is_last)
     return true;
 }
 
-static size_t raise_arguments(struct slice token, const int64_t numbers[2],
+static size_t raise_arguments(struct slice token, const int64_t numbers[2], const char *others,
                               char texts[2][NUMBER_TEXT], struct slice arguments[5])
 {
     arguments[0] = stamp_placeholder();
     arguments[1] = token;
     arguments[2] = number_text(numbers[0], texts[0]);
     arguments[3] = number_text(numbers[1], texts[1]);
-    arguments[4] = slice_of("1");
-    return 5;
+    arguments[4] = slice_of(others);
+    return others ? 5 : 4;
 }
 
 static void raise_at(struct fence_agreement *agreement, unsigned member)
@@ -179,10 +183,10 @@ static void raise_at(struct fence_agreement *agreement, unsigned member)
     char texts[2][NUMBER_TEXT];
     struct slice arguments[5];
     const int64_t numbers[] = {agreement->fence, agreement->given[member]};
-    size_t count = raise_arguments(fence_agreement_token(agreement), numbers, texts, arguments);
+    size_t count = raise_arguments(fence_agreement_token(agreement), numbers, agreement->others,
+                                   texts, arguments);
     agreement->standing[member] = STANDING_ASKED;
-    broadcast_send(&agreement->broadcast, member, &script_raise, arguments,
-                   agreement->is_of_others ? count : count - 1);
+    broadcast_send(&agreement->broadcast, member, &script_raise, arguments, count);
 }
 
 /* `plan` says the proposal, and the votes so far. */
@@ -233,7 +237,7 @@ void fence_adopt(struct locks *locks, unsigned member, struct slice key, struct 
         .script = &script_raise,
         .key = key,
         .arguments = arguments,
-        .argument_count = raise_arguments(token, numbers, texts, arguments),
+        .argument_count = raise_arguments(token, numbers, RAISE_ALL, texts, arguments),
         .done = said,
     };
     script_call_send_at(locks, member, &call);

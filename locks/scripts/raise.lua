@@ -3,8 +3,8 @@
 --
 -- ARGV  2 the hold's token, or '' for the version alone, 3 the number,
 --       4 of a hold: the fence that this request has given it here, or 0,
---       5 '1' if other members have the number as the hold's fence already, so that it is the one whatever was
---         issued here since. A greater one stays, unless it is that of 4
+--       5 'all' if a majority of the members has the number as the hold's fence already, so that it is the one whatever
+--         was issued here since; 'some' if fewer have it. A greater one stays, unless it is that of 4
 -- Returns {'raised', version, fence}; {'other', version, fence}: another request has raised the fence of the hold,
 --         or may have; {'higher', version, fence}: a number as great was given to something else here;
 --         {'gone', version}: the token has no hold.
@@ -14,13 +14,14 @@ local function may_be_raised(state, hold, known)
     return hold[FENCE] ~= known and hold[FENCE] ~= state[VERSION]
 end
 
-local function raise_fence(state, hold, number, known, is_of_others)
+-- A member gives a number to one hold only, so no two holds have it at a majority of the members.
+local function raise_fence(state, hold, number, known, others)
     local is_taken = hold[FENCE] > number and hold[FENCE] ~= known
     if hold[FENCE] == number then
         return 'raised'
-    elseif is_of_others and is_taken or not is_of_others and may_be_raised(state, hold, known) then
+    elseif others and is_taken or not others and may_be_raised(state, hold, known) then
         return 'other'
-    elseif not is_of_others and state[VERSION] >= number then
+    elseif others ~= 'all' and state[VERSION] >= number then
         return 'higher'
     end
     state[VERSION], hold[FENCE] = max(state[VERSION], number + 1), number
@@ -36,7 +37,7 @@ local function raise(argv)
     end
     local hold, status = token ~= '' and holds.find(state, token), 'gone'
     if hold then
-        status = raise_fence(state, hold, number, tonumber(argv[4]), argv[5] == '1')
+        status = raise_fence(state, hold, number, tonumber(argv[4]), argv[5])
     elseif token == '' then
         state[VERSION], status = max(state[VERSION], number), 'raised'
     end

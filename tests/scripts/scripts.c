@@ -890,7 +890,7 @@ static struct answer read_next(redisReply *reply)
 }
 
 struct answer raise_to(struct scripts *scripts, const char *name, const char *token, int64_t number,
-                       int64_t given, bool is_of_others)
+                       int64_t given, const char *others)
 {
     struct name_key key = key_of(name, "");
     struct arguments arguments = {0};
@@ -898,7 +898,8 @@ struct answer raise_to(struct scripts *scripts, const char *name, const char *to
     push(&arguments, token);
     push_number(&arguments, number);
     push_number(&arguments, given);
-    push(&arguments, is_of_others ? "1" : "");
+    if (others)
+        push(&arguments, others);
     redisReply *reply = eval(scripts, &script_raise, key.text, &arguments);
     if (!scripts->was_cut) {
         text(reply, 0, answer.status, sizeof answer.status);

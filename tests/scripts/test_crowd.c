@@ -336,7 +336,7 @@ static struct answer operate(struct scripts *scripts, int number)
     case 5:
         return leave(scripts, .token = "t0", .attempt = "a", .why = "gone");
     case 6:
-        return raise_to(scripts, "n", "t0", 1, 0, false);
+        return raise_to(scripts, "n", "t0", 1, 0, NULL);
     case 7:
         return break_all(scripts, "n");
     default:

@@ -452,7 +452,7 @@ static void break_n(struct scripts *scripts)
 
 static void raise_n(struct scripts *scripts)
 {
-    raise_to(scripts, "n", "a", redis_now(scripts) + 1000000, 0, false);
+    raise_to(scripts, "n", "a", redis_now(scripts) + 1000000, 0, NULL);
 }
 
 /* What there is before: */
