@@ -10,6 +10,7 @@
 #include "cli/token.h"
 
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -254,11 +255,13 @@ void command_release_token(const struct context *context, const char *token)
                       is_done ? "released" : "not released");
 }
 
-/* Hands the token on. A hold whose token nobody has is of no use. */
+/* Hands the token on. A hold whose token nobody has is of no use: the script that was to read it
+ * may have been killed during the wait. */
 static enum status acquire_hand_on(struct context *context, struct token_file *file,
                                    const char *token, const struct reply *reply)
 {
     struct failure failure;
+    sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
     if (file->path && token_file_put(file, token, &failure) < 0) {
         command_release_token(context, token);
         return problem_print(STATUS_FAULT, "%s", failure.text);

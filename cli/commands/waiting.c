@@ -48,14 +48,19 @@ static void waiting_write_holders(FILE *to, const struct waiting *waiting, bool 
     const json_t *holders = json_object_get(waiting->refusal, "holders"),
                  *first = json_array_get(holders, 0);
     json_int_t position = json_integer_value(json_object_get(waiting->refusal, "position"));
-    char held[DURATION_SPOKEN];
-    reply_write(to, ": held by ", json_object_get(first, "owner"));
-    waiting_write_process(to, json_object_get(first, "meta"));
+    bool is_released = json_is_true(json_object_get(first, "released"));
+    int64_t since_ms = monotonic_ms() - waiting->told_ms;
+    int64_t ms = is_released ? reply_ms(first, "at_least_ms") - since_ms
+                             : reply_ms(first, "held_ms") + since_ms;
+    char time[DURATION_SPOKEN];
+    reply_write(to, is_released ? ": released by " : ": held by ", json_object_get(first, "owner"));
+    if (!is_released)
+        waiting_write_process(to, json_object_get(first, "meta"));
     if (json_array_size(holders) > 1)
         fprintf(to, " and %zu more", json_array_size(holders) - 1);
-    duration_speak(reply_ms(first, "held_ms") + monotonic_ms() - waiting->told_ms, held);
+    duration_speak(ms > 0 ? ms : 0, time);
     if (has_time)
-        fprintf(to, " for %s", held);
+        fprintf(to, is_released ? ", taken for %s more" : " for %s", time);
     if (position > 1)
         fprintf(to, "; %" JSON_INTEGER_FORMAT " before you", position - 1);
 }

@@ -237,6 +237,15 @@ TEST(output_that_cannot_be_written_is_a_fault_and_leaves_the_lock_free)
     assert_true(is_free(client_of(state), "full"));
 }
 
+/* As when a script is killed whose acquire waits, and is granted the lock after all. */
+TEST(token_that_nobody_reads_any_more_leaves_the_lock_free)
+{
+    says(terminal_of(state), 0, "code 70",
+         "{ until [ -e closed ]; do :; done; $BATON acquire -n unread; echo \"code $?\" >&2; } | "
+         "{ exec <&-; touch closed; }");
+    assert_true(is_free(client_of(state), "unread"));
+}
+
 TEST(several_names_are_taken_renewed_and_released_together)
 {
     struct terminal *terminal = terminal_of(state);

@@ -70,6 +70,16 @@ TEST(terminal_has_one_line_that_is_cleared)
     assert_int_equal(count_of(terminal->output, "\n"), 1);
 }
 
+/* Its process is gone: nobody should look for it. */
+TEST(waiting_names_no_process_of_a_lock_that_at_least_keeps_taken)
+{
+    struct terminal *terminal = terminal_of(state);
+    says(terminal, 0, NULL, "$BATON run --owner=ann --at-least=1h least -- true");
+    terminal_start(terminal, "exec $BATON run least -- true");
+    comes_to_say(terminal, "waiting. least: released by ann, taken for 59 min ");
+    process_stop(&terminal->process);
+}
+
 TEST(quiet_run_waits_silently)
 {
     struct http_client *client = client_of(state);
