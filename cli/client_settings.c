@@ -92,10 +92,11 @@ static int values_read_user_file(char *values[SETTING_COUNT], struct failure *fa
     char path[PATH_TEXT];
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     bool has_config = config && config[0] == '/';
-    if (!has_config && (!home || home[0] != '/'))
+    const char *folder = has_config ? config : home;
+    if (!folder || folder[0] != '/')
         return 0;
-    int length = snprintf(path, sizeof path, "%s%s/baton/client.conf", has_config ? config : home,
-                          has_config ? "" : "/.config");
+    int length =
+        snprintf(path, sizeof path, "%s%s/baton/client.conf", folder, has_config ? "" : "/.config");
     return length < PATH_TEXT ? values_read_file(values, path, failure) : 0;
 }
 

@@ -118,7 +118,7 @@ static const struct row {
     {'h', FOR_ALL, KIND_FLAG, AT(wants_help), true, 0, "help", "", "print this help"},
 };
 
-enum { ROW_COUNT = sizeof ROWS / sizeof ROWS[0], WRITTEN_TEXT = 64, EXPECTED_TEXT = 160 };
+enum { ROW_COUNT = sizeof ROWS / sizeof ROWS[0], EXPECTED_TEXT = 160 };
 
 /* Reads a value. Returns false if it is not valid, and describes in both cases what is. */
 typedef bool reader(const struct row *row, const char *value, void *ret,
@@ -341,11 +341,10 @@ const char *options_name_of(const struct options *options, const char *field)
 void options_print(unsigned command, FILE *to)
 {
     for (const struct row *row = ROWS; row < ROWS + ROW_COUNT; row++) {
-        char written[WRITTEN_TEXT], letter[] = {'-', row->letter, ',', ' ', '\0'};
         if (!(row->commands & command))
             continue;
-        snprintf(written, sizeof written, "%s--%s%s%s", row->letter ? letter : "    ", row->name,
-                 *row->value ? "=" : "", row->value);
-        fprintf(to, "  %s\n        %s\n", written, row->text);
+        fprintf(to, row->letter ? "  -%c, " : "      ", row->letter);
+        fprintf(to, "--%s%s%s\n        %s\n", row->name, *row->value ? "=" : "", row->value,
+                row->text);
     }
 }

@@ -38,7 +38,7 @@ static size_t problem_length(const char *detail)
     const char *first = strstr(detail, ". "), *end = first ? strchr(first, '=') : NULL;
     const char *repeat = strstr(detail, ". Repeat the request");
     if (repeat && (!end || repeat < end))
-        return (size_t)(repeat + 1 - detail);
+        end = repeat + 1;
     if (!end)
         return strlen(detail);
     while (strncmp(--end, ". ", 2) != 0) {

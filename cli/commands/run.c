@@ -375,8 +375,9 @@ enum status command_run(struct context *context)
     enum status status = run_check(options, &run.tree);
     if (status != STATUS_DONE)
         return status;
-    if (messages_open(&messages) < 0)
-        return problem_print(STATUS_FAULT, "cannot start a thread: %s", strerror(errno));
+    int result = messages_open(&messages);
+    if (result < 0)
+        return problem_print(STATUS_FAULT, "cannot start a thread: %s", strerror(-result));
     /* Orphans that come to this process meanwhile end with no zombie. */
     sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_IGN}, &run.plan.child_action);
     interrupt_open(&context->interrupt);

@@ -27,29 +27,19 @@ static void *messages_print(void *context)
     return NULL;
 }
 
-/* With all signals blocked: one that stops who writes to a terminal in the background, too. */
-static int messages_start(struct messages *messages)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&messages->thread, NULL, messages_print, messages);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return -error;
-}
-
 int messages_open(struct messages *messages)
 {
     int ends[2];
+    sigset_t all, before;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;
     *messages = (struct messages){.receiver = ends[1], .direct = stderr};
-    int result = messages_start(messages);
-    if (result < 0) {
-        close(ends[0]);
-        close(ends[1]);
-        return result;
-    }
+    sigfillset(&all); /* the one that stops a process in the background that prints, too */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&messages->thread, NULL, messages_print, messages);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error)
+        return -error;
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     stderr = memory_checked(fdopen(ends[0], "w"));
     setvbuf(stderr, NULL, _IONBF, 0);
