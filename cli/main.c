@@ -5,6 +5,7 @@
 #include "cli/run/guard.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,21 @@ static void print_command(const struct command *command)
     puts("\nA DURATION is 500ms, 30s, 1.5m or 2h; without a unit it is seconds.");
 }
 
+static void end_by(int signal)
+{
+    _exit(128 + signal);
+}
+
+/* The kernel spares the first process of a container a signal that it does not take. */
+static void take_signals_as_first_process(void)
+{
+    static const int SIGNALS[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT};
+    struct sigaction action;
+    for (size_t i = 0; getpid() == 1 && i < sizeof SIGNALS / sizeof SIGNALS[0]; i++)
+        if (sigaction(SIGNALS[i], NULL, &action) == 0 && action.sa_handler == SIG_DFL)
+            sigaction(SIGNALS[i], &(struct sigaction){.sa_handler = end_by}, NULL);
+}
+
 /* So that libcurl has no connection in the place of standard output, if that is closed. */
 static void fill_standard_descriptors(void)
 {
@@ -91,6 +107,7 @@ static enum status run_command(const struct command *command, int argc, char **a
     bool inherited[GUARD_DESCRIPTORS];
     struct context context = {.options = &options, .inherited = inherited};
     enum status status = STATUS_DONE;
+    take_signals_as_first_process();
     guard_note_inherited(inherited);
     fill_standard_descriptors();
     if (options_read(&options, command->options, argc, argv, &failure) < 0) {

@@ -31,21 +31,28 @@ TEST(signal_that_asks_to_end_reaches_all_descendants)
     }
 }
 
-/* As docker stop does. The first process of a namespace ends by no signal. */
-TEST(signal_to_the_first_process_of_a_container_ends_the_job)
+/* As docker stop does. The first process of a namespace ends by no signal that it does not take. */
+TEST(signal_to_the_first_process_of_a_container_ends_it)
 {
+    static const struct {
+        const char *command, *text;
+    } CASES[] = {{"run first -c \"echo begun; sleep 600; :\"", "begun"}, {"watch first", "free"}};
     struct story *story = *state;
     struct terminal *terminal = &story->terminal;
+    char command[300];
     if (terminal_run(terminal, "unshare --pid --fork --mount-proc true") != 0)
         skip(); /* only root may */
-    terminal_start(terminal,
-                   "unshare --pid --fork --mount-proc --kill-child sh -c 'exec $BATON run first -c "
-                   "\"echo begun; sleep 600; :\"' & "
-                   "while ! pid=$(pgrep -P $!); do :; done; echo \"near $pid\"; wait $!");
-    story->near = pid_said(story, "near ");
-    comes_to_say(terminal, "begun");
-    kill(story->near, SIGTERM);
-    terminal_says(terminal, terminal_await(terminal), 128 + SIGTERM, NULL, __FILE__, __LINE__);
+    for (size_t i = 0; i < LENGTH(CASES); i++) {
+        snprintf(command, sizeof command,
+                 "unshare --pid --fork --mount-proc --kill-child sh -c 'exec $BATON %s' & "
+                 "while ! pid=$(pgrep -P $!); do :; done; echo \"near $pid\"; wait $!",
+                 CASES[i].command);
+        terminal_start(terminal, command);
+        story->near = pid_said(story, "near ");
+        comes_to_say(terminal, CASES[i].text);
+        kill(story->near, SIGTERM);
+        terminal_says(terminal, terminal_await(terminal), 128 + SIGTERM, NULL, __FILE__, __LINE__);
+    }
 }
 
 static bool is_renewed(void *context)
