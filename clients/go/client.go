@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"sync/atomic"
 	"time"
 )
@@ -118,7 +119,10 @@ func (c *Client) send(ctx context.Context, base string, request call) reply {
 	direct.CheckRedirect = noRedirect
 	response, err := direct.Do(message)
 	if err != nil {
-		return reply{problem: noAnswer(0, err.Error())}
+		if failed := new(url.Error); errors.As(err, &failed) {
+			err = failed.Err // without the path, which has the name of the lock
+		}
+		return reply{problem: noAnswer(0, fmt.Sprintf("No batond answers at %s (%s). Check the URL, and that batond runs there.", base, err))}
 	}
 	defer response.Body.Close()
 	document, err := io.ReadAll(io.LimitReader(response.Body, longestAnswer+1))

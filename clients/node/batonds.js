@@ -59,6 +59,10 @@ function trouble(detail, status = 0) {
   return { status, document: { detail }, isDone: false };
 }
 
+function noAnswer(url, why) {
+  return trouble(`No batond answers at ${url} (${why}). Check the URL, and that batond runs there.`);
+}
+
 function isTransient(error) {
   return error instanceof Unavailable || error instanceof TooMany;
 }
@@ -234,7 +238,7 @@ class Batonds {
       const base = this.#bases[asked];
       const sent = now();
       const answer = send(base, { ...request, timeout: Math.max(0, Math.min(timeout, end - sent)) });
-      reply = proven(await answer.then(replyOf, (error) => trouble(`${base.url}: ${error.message}`)), proof);
+      reply = proven(await answer.then(replyOf, (error) => noAnswer(base.url, error.message)), proof);
       reply.sent = sent;
       reply.isRepeated = i > 0; // an earlier request may have done the same
       if (reply.isDone || !(problemOf(reply) instanceof Unavailable)) break;

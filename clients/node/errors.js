@@ -21,7 +21,7 @@ class LockLost extends BatonError {
 /** batond, or the proxy in front of it, has refused a request. */
 class Problem extends BatonError {
   constructor(status, document) {
-    super(`${document.code ?? status}: ${document.detail ?? ""}`);
+    super((document.code ? `${document.code}: ` : "") + (document.detail ?? ""));
     this.status = status;
     this.document = document;
     this.code = document.code ?? "";

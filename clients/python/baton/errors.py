@@ -36,7 +36,7 @@ class Problem(BatonError):
         super().__init__(status, document)  # pickle makes an error again from what it was made from
 
     def __str__(self) -> str:
-        return f"{self.code or self.status}: {self.detail}"
+        return f"{self.code}: {self.detail}" if self.code else self.detail
 
     @property
     def retry_after(self) -> float:

@@ -27,7 +27,7 @@ public class Problem extends BatonException {
     private final transient Map<String, Object> document;
 
     Problem(int status, Map<String, Object> document) {
-        super(document.getOrDefault("code", status) + ": " + document.getOrDefault("detail", ""));
+        super((document.containsKey("code") ? document.get("code") + ": " : "") + document.getOrDefault("detail", ""));
         this.status = status;
         this.document = document;
     }

@@ -110,6 +110,10 @@ final class Transport {
         return reply;
     }
 
+    private static Reply noAnswer(String url, Object why, long sent) {
+        return Reply.none("No batond answers at " + url + " (" + why + "). Check the URL, and that batond runs there.", sent);
+    }
+
     private Reply send(String url, String method, String path, String proof, String token, Map<String, Object> body,
             long timeout) throws InterruptedException {
         long sent = System.nanoTime();
@@ -119,11 +123,11 @@ final class Transport {
             HttpResponse<String> response = answer.get(timeout, TimeUnit.NANOSECONDS);
             return Reply.of(response.statusCode(), response.body(), proof, sent);
         } catch (TimeoutException error) {
-            return Reply.none(url + ": no answer in time", sent);
+            return noAnswer(url, "no answer in time", sent);
         } catch (ExecutionException error) {
-            return Reply.none(url + ": " + error.getCause(), sent);
+            return noAnswer(url, error.getCause(), sent);
         } catch (IllegalArgumentException error) { // a host name with an underscore, which the HttpClient does not take
-            return Reply.none(url + ": " + error.getMessage(), sent);
+            return noAnswer(url, error.getMessage(), sent);
         } catch (RejectedExecutionException error) {
             return Reply.none(url + ": the executor of the HttpClient takes no more work", sent);
         } finally {
