@@ -122,7 +122,8 @@ func (c *Client) send(ctx context.Context, base string, request call) reply {
 		if failed := new(url.Error); errors.As(err, &failed) {
 			err = failed.Err // without the path, which has the name of the lock
 		}
-		return reply{problem: noAnswer(0, fmt.Sprintf("No batond answers at %s (%s). Check the URL, and that batond runs there.", base, err))}
+		detail := fmt.Sprintf("No batond answers at %s (%s). Check the URL, and that batond runs there.", base, err)
+		return reply{problem: noAnswer(0, detail)}
 	}
 	defer response.Body.Close()
 	document, err := io.ReadAll(io.LimitReader(response.Body, longestAnswer+1))

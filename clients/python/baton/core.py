@@ -106,7 +106,8 @@ class Reply:
     @staticmethod
     def of_trouble(base: SplitResult, error: Exception) -> "Reply":
         why = str(error) or type(error).__name__
-        return Reply(0, {"detail": f"No batond answers at {base.geturl()} ({why}). Check the URL, and that batond runs there."})
+        return Reply(0, {"detail": f"No batond answers at {base.geturl()} ({why}). "
+                                   "Check the URL, and that batond runs there."})
 
     @staticmethod
     def of_another(status: int) -> "Reply":

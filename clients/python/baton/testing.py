@@ -26,7 +26,8 @@ class Server:
             with log.open("wb") as output:
                 self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=output, env=clean)
         except FileNotFoundError as error:
-            raise RuntimeError("There is no batond. Install the package baton, or name it in BATON_BATOND.") from error
+            raise RuntimeError("There is no batond. Install the package baton, "
+                               "or name the program in BATON_BATOND.") from error
         while '"url"' not in (said := log.read_text()) or not said.endswith("\n"):
             if self._process.poll() is not None:
                 raise RuntimeError(f"batond ended with {self._process.returncode}: {log.read_text()}")

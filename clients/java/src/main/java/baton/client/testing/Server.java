@@ -48,7 +48,8 @@ public final class Server implements AutoCloseable {
         try {
             return builder.start();
         } catch (IOException error) {
-            throw new IOException("There is no batond. Install the package baton, or name it in BATON_BATOND.", error);
+            throw new IOException(
+                    "There is no batond. Install the package baton, or name the program in BATON_BATOND.", error);
         }
     }
 
