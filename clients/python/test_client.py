@@ -222,6 +222,10 @@ class Arguments(unittest.TestCase):
             with self.assertRaises(TypeError):
                 client.lock(names)
 
+    def test_token_that_is_empty_is_no_reason_to_take_the_lock(self):
+        with self.assertRaises(ValueError):
+            client.held("empty", "")
+
     def test_reentrant_needs_an_owner(self):
         with self.assertRaises(ValueError):
             client.lock("job", reentrant=True)

@@ -207,7 +207,7 @@ class Lease:
     """A hold of one name or several, and how long this client counts on it."""
     names: Sequence[str] | str
     fields: dict
-    token: str = field(default="", repr=False)  # given if the hold is another's, who has passed it on
+    token: str | None = field(default=None, repr=False)  # given if the hold is another's, who has passed it on
     document: dict = field(default_factory=dict, repr=False)
     ttl: float = 0.0
     expires: float = -math.inf  # by the monotonic clock, before it ends in Redis
@@ -228,8 +228,8 @@ class Lease:
         if not paths:
             raise TypeError("A lock has a name, or several.")
         self.path, self.body = (paths[0], {}) if len(paths) == 1 else ("/locks", {"names": self.names})
-        self.is_adopted = bool(self.token)
-        self.token = self.token and of_header(self.token, "token")
+        self.is_adopted = self.token is not None
+        self.token = of_header(self.token, "token") if self.is_adopted else ""
 
     def begin(self):
         """It is taken once, whether or not that succeeds, by a token that no other process has, and counts in this
