@@ -202,9 +202,30 @@ static void client_add_trouble(const struct client *client, const struct client_
              length ? "\n" : "", url->text, proxy, text, advice);
 }
 
-/* Whether a request fails in the same way until somebody changes a setting. A restart ends a
- * connection, and OpenSSL has nothing to say of that. */
-static bool client_is_misled(const struct client *client, CURLcode code, long status)
+/* Whether HTTP is answered where TLS is hung up on. Sends no key and no token. */
+static bool client_is_plain(const struct client *client, const struct client_url *url)
+{
+    CURL *curl = memory_checked(curl_easy_init());
+    char *plain = NULL;
+    long status = 0;
+    if (asprintf(&plain, "http%s/livez", url->text + strlen("https")) < 0)
+        plain = NULL;
+    curl_easy_setopt(curl, CURLOPT_URL, memory_checked(plain));
+    curl_easy_setopt(curl, CURLOPT_PROXY, url->is_loopback ? "" : NULL);
+    curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)client->timeout_ms);
+    curl_easy_perform(curl);
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_cleanup(curl);
+    free(plain);
+    return status > 0 && status != 400; /* as servers of HTTPS answer HTTP */
+}
+
+/* Whether a request fails in the same way until somebody changes a setting. A balancer without a
+ * batond hangs up on TLS as well as a batond without TLS does. */
+static bool client_is_misled(const struct client *client, const struct client_url *url,
+                             CURLcode code, long status)
 {
     switch (code) {
     case CURLE_OK: /* by a server of another kind; proxies answer the others for one that is away */
@@ -217,8 +238,9 @@ static bool client_is_misled(const struct client *client, CURLcode code, long st
     case CURLE_SSL_ISSUER_ERROR:
         return true;
     case CURLE_SSL_CONNECT_ERROR:
-        return strstr(client->trouble, "SSL routines") &&
-               !strstr(client->trouble, "unexpected eof");
+        return (strstr(client->trouble, "SSL routines") &&
+                !strstr(client->trouble, "unexpected eof")) ||
+               client_is_plain(client, url);
     default:
         return false;
     }
@@ -227,7 +249,7 @@ static bool client_is_misled(const struct client *client, CURLcode code, long st
 /* What to do about a certificate, or about a port for HTTPS that is asked by HTTP: some servers
  * answer that by nothing, others by 400. */
 static const char *client_advice(const struct client *client, const char *url, CURLcode code,
-                                 long status)
+                                 long status, bool is_misled)
 {
     long verified = 0;
     curl_easy_getinfo(client->curl, CURLINFO_SSL_VERIFYRESULT, &verified);
@@ -237,6 +259,8 @@ static const char *client_advice(const struct client *client, const char *url, C
     if (strncmp(url, "http://", 7) == 0 &&
         (code == CURLE_GOT_NOTHING || (code == CURLE_OK && status == 400)))
         return ". Is this HTTPS? Then write https:// into the URL.";
+    if (code == CURLE_SSL_CONNECT_ERROR && is_misled)
+        return ". Is this HTTP? Then write http:// into the URL.";
     return "";
 }
 
@@ -258,13 +282,13 @@ static void client_ask(struct client *client, const struct client_url *url,
     reply->connected |= connected_us > 0;
     reply->retry_ms = retry_s * 1000;
     snprintf(text, sizeof text, "the answer (%ld) is not one of batond", status);
-    const char *advice = client_advice(client, url->text, code, status);
     bool is_read = code == CURLE_OK && reply_read(reply, body, length);
     free(body);
     if (is_read)
         return;
-    reply->is_foreign = client_is_misled(client, code, status);
+    reply->is_foreign = client_is_misled(client, url, code, status);
     reply->status = 0;
+    const char *advice = client_advice(client, url->text, code, status, reply->is_foreign);
     client_add_trouble(client, url,
                        code == CURLE_OK     ? text
                        : client->trouble[0] ? client->trouble

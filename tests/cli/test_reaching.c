@@ -147,7 +147,7 @@ TEST(wrong_url_never_runs_a_command_without_the_lock)
         assert_null(strstr(terminal.output, "secret"));
     }
     /* batond hangs up on some of what TLS begins with, and answers the rest by 400. */
-    says(&terminal, 78, "https://127.0.0.1:",
+    says(&terminal, 78, "Is this HTTP? Then write http:// into the URL.",
          "$BATON run --if-unavailable=run --url=https://127.0.0.1:%d x -- echo runs",
          service->batond.port);
     assert_null(strstr(terminal.output, "runs\n"));
