@@ -230,6 +230,10 @@ class Arguments(unittest.TestCase):
         with self.assertRaises(ValueError):
             client.held("empty", "")
 
+    def test_on_lost_is_no_field_of_the_api(self):
+        with self.assertRaisesRegex(TypeError, "the task of its block is cancelled"):
+            baton.AsyncClient(server.url).lock("job", on_lost=print)
+
     def test_reentrant_needs_an_owner(self):
         with self.assertRaises(ValueError):
             client.lock("job", reentrant=True)

@@ -107,6 +107,8 @@ class AsyncClient:
     def lock(self, names: str | Sequence[str], *, wait: core.Duration = 0, **fields) -> AsyncLock:
         """A lock of one name, or of several at once. `wait` is for all requests together, in seconds or as
         "5m"; `math.inf` waits for ever. All other fields are those of the API: ttl, owner, mode, limit, meta ..."""
+        if "on_lost" in fields:
+            raise TypeError("A lock of AsyncClient has no on_lost. If it is lost, the task of its block is cancelled.")
         return AsyncLock(self, core.Lease(names, fields), core.seconds(wait))
 
     def held(self, names: str | Sequence[str], token: str) -> AsyncLock:
