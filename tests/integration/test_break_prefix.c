@@ -10,7 +10,7 @@ enum { MANY = 250, PORTION = 100, CURSOR_TEXT = 8000 };
 
 static int forget_all(void **state)
 {
-    redis_process_flush(&((struct service *)*state)->redis);
+    redis_process_forget(&((struct service *)*state)->redis);
     return 0;
 }
 

@@ -27,7 +27,7 @@ static int start(void **state)
 static int begin(void **state)
 {
     struct guarded *guarded = *state;
-    redis_process_flush(&guarded->service.redis);
+    redis_process_forget(&guarded->service.redis);
     guarded_reload(guarded, PRINCIPALS, LENGTH(PRINCIPALS));
     return 0;
 }

@@ -7,7 +7,7 @@
 
 static int forget_all(void **state)
 {
-    redis_process_flush(&((struct service *)*state)->redis);
+    redis_process_forget(&((struct service *)*state)->redis);
     return 0;
 }
 

@@ -155,7 +155,7 @@ static const struct {
 TEST(refused_parameter_is_named_and_changes_nothing)
 {
     struct http_client *client = service_client(state);
-    redis_process_flush(&((struct service *)*state)->redis);
+    redis_process_forget(&((struct service *)*state)->redis);
     for (size_t i = 0; i < LENGTH(REFUSED); i++) {
         answers_with(client, REFUSED[i].header, REFUSED[i].request, REFUSED[i].body, 400,
                      "invalid_parameter");

@@ -237,7 +237,7 @@ TEST(hold_by_connection_needs_acquire)
 {
     struct guarded *guarded = *state;
     char header[PRINCIPAL_HEADER_TEXT];
-    redis_process_flush(&guarded->service.redis);
+    redis_process_forget(&guarded->service.redis);
     for (size_t i = 0; i < LENGTH(PEOPLE); i++) {
         principal_header(PEOPLE[i].name, header);
         struct parked *parked = parked_send(guarded->service.batond.port, header,

@@ -25,7 +25,7 @@ static int start(void **state)
 
 static int forget(void **state)
 {
-    redis_process_flush(&((struct guarded *)*state)->service.redis);
+    redis_process_forget(&((struct guarded *)*state)->service.redis);
     return 0;
 }
 

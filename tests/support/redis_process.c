@@ -210,3 +210,11 @@ void redis_process_flush(struct redis_process *redis)
 {
     freeReplyObject(redis_process_command(redis, "FLUSHALL"));
 }
+
+void redis_process_forget(struct redis_process *redis)
+{
+    freeReplyObject(redis_process_command(
+        redis, "EVAL %s 0",
+        "for _, key in ipairs(redis.call('keys', '*')) do "
+        "if not string.find(key, 'epoch', 1, true) then redis.call('unlink', key) end end"));
+}

@@ -73,7 +73,10 @@ void redis_process_await_looks(struct redis_process *redis, int workers);
 /* Writes its file now, once what it writes for a replica is done. */
 void redis_process_save(struct redis_process *redis);
 
-/* Empties it; scripts stay loaded. */
+/* Empties it; scripts stay loaded. For batond that is a loss of data. */
 void redis_process_flush(struct redis_process *redis);
+
+/* Deletes all locks. The epoch stays, so batond has lost nothing. */
+void redis_process_forget(struct redis_process *redis);
 
 #endif
