@@ -201,6 +201,29 @@ TEST_ON_REDIS_TIME(a_hand_over_costs_the_same_however_many_hold)
     assert_int_equal(costs[0], costs[1]);
 }
 
+/* Nor do those of an owner whose holds are entered: they are read once. */
+TEST_ON_REDIS_TIME(many_that_enter_at_once_look_at_the_holds_of_their_owner_once)
+{
+    struct scripts *scripts = *state;
+    int64_t costs[2];
+    for (int many = 0; many < 2; many++) {
+        redis_process_flush(&scripts->redis);
+        scripts->unwatched = true;
+        acquire(scripts, .token = "x");
+        for (int i = 0; i < (many ? 100 : 10); i++) {
+            char token[24];
+            snprintf(token, sizeof token, "w%d", i);
+            acquire(scripts, .token = token, .token_is_new = true, .owner = "o", .reenters = true,
+                    .server = "one", .claim_ms = 20000);
+        }
+        reset_stats(scripts);
+        assert_status(release(scripts, "n", "x"), "released");
+        costs[many] = calls_of(scripts, "hmget");
+        assert_int_equal(inspect(scripts, "n", "").holds, many ? 100 : 10);
+    }
+    assert_int_equal(costs[0], costs[1]);
+}
+
 /* Of a very long run of shared waiters the rest is granted by the tick that follows at once. */
 TEST_WITH_CLOCK(a_long_run_is_granted_in_parts)
 {

@@ -31,10 +31,11 @@ end
 --   servers      all servers, once they were read
 --   outbox       the messages for them
 --   asks         the server that asks for a release
+--   bounds       of each owner that a hold has entered, what that left of MAX_HELD: see holds.bound_by_entered
 local function state_of(packed, past, version, ...)
     return {loaded = packed, version = version, past = past, hold_packed = false, had_waiters = false,
-            front = false, next_line = false, servers = false, outbox = false, asks = false, STATE.mark, WHOLE,
-            version, ...}
+            front = false, next_line = false, servers = false, outbox = false, asks = false, bounds = false,
+            STATE.mark, WHOLE, version, ...}
 end
 
 -- A plain name: its record, its past, its version and its hold, or false, and the values of the past.

@@ -142,14 +142,17 @@ function holds.bound_claimed_terms(hold, waiter)
 end
 
 -- The hold is to enter those of its owner, which are bounded. So re-entry is no way round MAX_HELD. Of very
--- many holds, the batch that ends first counts.
+-- many holds, the batch that ends first counts. They are read once, however many enter in this call.
 function holds.bound_by_entered(state, hold)
-    for _, entered in ipairs(holds.first(state, BATCH)) do
-        if entered[OWNER] == hold[OWNER] then
+    local bounds, owner = state.bounds or {}, hold[OWNER]
+    for _, entered in ipairs(bounds[owner] and {} or holds.first(state, BATCH)) do
+        if entered[OWNER] == owner then
             local _, left = holds.terms_of(entered)
             holds.bound(hold, left)
         end
     end
+    holds.bound(hold, bounds[owner] or 0)
+    bounds[owner], state.bounds = hold[MAX_HELD], bounds
 end
 
 -- Makes a hold, which ends after `ms` while nobody has claimed it. Its fence is the next number.
@@ -265,6 +268,7 @@ end
 -- end go into state.streams: see servers.tell_streams. If the hold has expired, they know by the time.
 function holds.retire(state, gone, reason, repeatable)
     local are_counted = true
+    state.bounds = false
     if state[ONLY] then
         state[ONLY] = false
     else
