@@ -198,9 +198,10 @@ class Extensions(unittest.TestCase):
 
     def test_refused_ttl_changes_nothing(self):
         with self.server.client().lock("refused", ttl=60) as lock:
-            with self.assertRaises(baton.Invalid):
-                lock.extend("9999h")
-            self.assertGreater(lock.left, 30)
+            for ttl in ("9999h", "1ms"):
+                with self.assertRaises(baton.Invalid):
+                    lock.extend(ttl)
+                self.assertGreater(lock.left, 30)
 
 
 class Wrappers(unittest.TestCase):
