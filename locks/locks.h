@@ -4,9 +4,9 @@
 #ifndef BATON_LOCKS_LOCKS_H
 #define BATON_LOCKS_LOCKS_H
 
+#include "locks/quarantine/quarantine.h"
 #include "locks/types/name.h"
 #include "locks/types/owner.h"
-#include "locks/types/quarantine.h"
 #include "locks/types/token.h"
 #include "redis/store.h"
 

@@ -4,9 +4,9 @@
 #include "base/random.h"
 #include "locks/calls/state.h"
 #include "locks/quarantine/guard.h"
+#include "locks/quarantine/stamp.h"
 #include "locks/scripts/scripts.h"
 #include "locks/types/number_text.h"
-#include "locks/types/stamp.h"
 
 #include <stdio.h>
 #include <stdlib.h>

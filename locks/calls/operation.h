@@ -6,7 +6,7 @@
 #include "locks/calls/replies.h"
 #include "locks/calls/script_call.h"
 #include "locks/calls/state.h"
-#include "locks/types/stamp.h"
+#include "locks/quarantine/stamp.h"
 
 /* Reads a script's reply into `ret`. False: the reply has another shape. */
 typedef bool operation_reader(const struct value *value, struct locks_reply *ret);

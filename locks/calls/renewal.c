@@ -1,6 +1,6 @@
 #include "locks/calls/renewal.h"
 
-#include "locks/types/stamp.h"
+#include "locks/quarantine/stamp.h"
 
 void renewal_pack(const struct renewal *renewal, struct renewal_arguments *ret)
 {

@@ -5,9 +5,10 @@
 #include "locks/calls/redelivery.h"
 #include "locks/locks.h"
 #include "locks/types/number_text.h"
-#include "locks/types/server_name.h"
 
 #include <sys/queue.h>
+
+enum { SERVER_LENGTH = 16 }; /* characters: 8 for the process, then 8 for the worker */
 
 struct engine;
 struct expiries;

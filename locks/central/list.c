@@ -1,8 +1,8 @@
 #include "base/memory.h"
 #include "locks/calls/operation.h"
 #include "locks/calls/script_call.h"
+#include "locks/central/cursor.h"
 #include "locks/scripts/scripts.h"
-#include "locks/types/cursor.h"
 
 #include <errno.h>
 

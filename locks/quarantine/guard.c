@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "locks/quarantine/shard.h"
-#include "locks/types/stamp.h"
+#include "locks/quarantine/stamp.h"
 
 #include <errno.h>
 #include <stdio.h>

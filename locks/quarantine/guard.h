@@ -3,9 +3,9 @@
 #ifndef BATON_LOCKS_QUARANTINE_GUARD_H
 #define BATON_LOCKS_QUARANTINE_GUARD_H
 
-#include "locks/types/answers.h"
+#include "locks/quarantine/answers.h"
+#include "locks/quarantine/quarantine.h"
 #include "locks/types/name.h"
-#include "locks/types/quarantine.h"
 #include "redis/store.h"
 
 #include <uv.h>

@@ -2,11 +2,11 @@
 #ifndef BATON_LOCKS_QUARANTINE_SHARD_H
 #define BATON_LOCKS_QUARANTINE_SHARD_H
 
+#include "locks/quarantine/clock.h"
+#include "locks/quarantine/epoch.h"
 #include "locks/quarantine/guard.h"
-#include "locks/types/clock.h"
-#include "locks/types/epoch.h"
-#include "locks/types/numbers.h"
-#include "locks/types/span.h"
+#include "locks/quarantine/numbers.h"
+#include "locks/quarantine/span.h"
 
 struct shard_connection {
     bool gate_is_closed; /* only the guard may ask Redis anything */
@@ -122,8 +122,8 @@ void shard_set_quarantine(struct shard *shard, int64_t opens, enum quarantine_re
 int64_t shard_left_us(const struct shard *shard, int64_t now);
 int64_t shard_left_ms(const struct shard *shard); /* rounded up; takes NULL */
 
-/* epoch.c: each of the following asks the shard ahead of all other calls, also while its gate is
- * closed. `done` gets the epoch as it is then; its context is the shard, unless one is given. A
+/* epoch_calls.c: each of the following asks the shard ahead of all other calls, also while its gate
+ * is closed. `done` gets the epoch as it is then; its context is the shard, unless one is given. A
  * store that is closing is not asked. */
 
 void epoch_ask(struct shard *shard, store_done *done);

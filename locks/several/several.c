@@ -6,7 +6,7 @@
 #include "locks/calls/engine.h"
 #include "locks/calls/request.h"
 #include "locks/calls/view_copy.h"
-#include "locks/types/names.h"
+#include "locks/several/names.h"
 
 #include <stdio.h>
 

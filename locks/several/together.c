@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "locks/calls/state.h"
 #include "locks/calls/view_copy.h"
-#include "locks/types/names.h"
+#include "locks/several/names.h"
 
 #include <assert.h>
 #include <stdio.h>

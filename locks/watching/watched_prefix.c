@@ -1,8 +1,8 @@
 #include "locks/watching/watched_prefix.h"
 
+#include "base/decimal.h"
 #include "base/memory.h"
 #include "locks/scripts/scripts.h"
-#include "locks/types/cursor.h"
 
 enum {
     KEYS_LOOKED_AT =
@@ -112,7 +112,7 @@ static bool watched_prefix_read_part(struct watched_prefix *watched, const struc
 {
     struct slice cursor;
     int64_t time;
-    if (!value_text(value_at(part, 0), &cursor) || cursor.length > CURSOR_SCAN_LENGTH ||
+    if (!value_text(value_at(part, 0), &cursor) || cursor.length > DECIMAL_LONGEST ||
         !value_integer(value_at(part, 1), &time))
         return false;
     const struct value *found = value_at(part, 2);

@@ -2,7 +2,7 @@
 #ifndef BATON_SERVER_METRICS_METRICS_H
 #define BATON_SERVER_METRICS_METRICS_H
 
-#include "locks/types/quarantine.h"
+#include "locks/quarantine/quarantine.h"
 #include "server/metrics/histogram.h"
 
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
 #include "base/duration.h"
 #include "base/memory.h"
 #include "base/table.h"
-#include "locks/types/quarantine.h"
+#include "locks/quarantine/quarantine.h"
 #include "locks/types/replicas.h"
 
 #include <ctype.h>

@@ -2,8 +2,8 @@
 
 #include "api/http/cross_site.h"
 #include "api/principals/principal.h"
+#include "locks/quarantine/quarantine.h"
 #include "locks/types/name.h"
-#include "locks/types/quarantine.h"
 #include "server/settings/setting.h"
 #include "server/settings/sources.h"
 

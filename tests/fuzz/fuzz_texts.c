@@ -3,7 +3,7 @@
 #include "api/http/etag.h"
 #include "base/duration.h"
 #include "base/utf8.h"
-#include "locks/types/cursor.h"
+#include "locks/central/cursor.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <inttypes.h>

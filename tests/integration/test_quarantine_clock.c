@@ -1,5 +1,5 @@
 /* A clock of Redis that jumps ends no hold before its time, nor after: batond notices it. */
-#include "locks/types/clock.h"
+#include "locks/quarantine/clock.h"
 #include "redis/types/result.h"
 #include "tests/support/faults/jumping_clock.h"
 #include "tests/support/fixtures/on_quorum.h"

@@ -1,5 +1,5 @@
 /* A quarantine can be ended before its time, by whoever may break every lock, for all batonds. */
-#include "locks/types/quarantine.h"
+#include "locks/quarantine/quarantine.h"
 #include "tests/support/fixtures/guarded.h"
 #include "tests/support/fixtures/pair.h"
 #include "tests/support/fixtures/parked.h"

@@ -1,6 +1,6 @@
 /* A quorum in which first one member is slow, cut off or empty, and then another one. */
+#include "locks/quarantine/clock.h"
 #include "locks/quorum/broadcast.h"
-#include "locks/types/clock.h"
 #include "redis/types/result.h"
 #include "tests/support/faults/wire_delay.h"
 #include "tests/support/fixtures/on_quorum.h"

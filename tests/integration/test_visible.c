@@ -3,7 +3,7 @@
 #include "tests/support/fixtures/guarded.h"
 #include "tests/support/fixtures/parked.h"
 
-#include "locks/types/cursor.h"
+#include "locks/central/cursor.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* quarantine.pml: how long nothing is granted after Redis has lost a hold, as a model that spin checks.
  *
  * One exclusive lock, two workers, whose clients take it for a SHORT or a LONG TTL. What it stands for:
- * locks/scripts/epoch.lua (the epoch and its windows), locks/types/span.c (what a worker remembers) and
+ * locks/scripts/epoch.lua (the epoch and its windows), locks/quarantine/span.c (what a worker remembers) and
  * locks/quarantine/judge.c (what it makes of an epoch). A step of Redis is indivisible; a worker that was
  * granted the lock raises the span in the epoch before it reports the hold, unless the epoch covers it.
  *

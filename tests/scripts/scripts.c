@@ -1,9 +1,9 @@
 #include "tests/scripts/scripts.h"
 
+#include "locks/quarantine/stamp.h"
 #include "locks/scripts/scripts.h"
 #include "locks/types/name.h"
 #include "locks/types/packed.h"
-#include "locks/types/stamp.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 

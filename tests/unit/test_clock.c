@@ -1,5 +1,5 @@
 /* What is known of Redis' clock, and which answers show that it has jumped. */
-#include "locks/types/clock.h"
+#include "locks/quarantine/clock.h"
 #include "tests/support/cmocka.h"
 
 enum { SECOND = 1000000, MS = 1000, AHEAD = 1234 * SECOND };

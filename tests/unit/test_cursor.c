@@ -1,4 +1,4 @@
-#include "locks/types/cursor.h"
+#include "locks/central/cursor.h"
 #include "tests/support/cmocka.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* The windows in which the longest TTL is remembered, with workers that are slow, stand still or
  * come late: no hold that still runs is longer than what the epoch and its worker know. */
-#include "locks/types/span.h"
+#include "locks/quarantine/span.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/seed.h"
 

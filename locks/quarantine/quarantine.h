@@ -1,7 +1,7 @@
 /* quarantine.h: what a quarantine is: nothing is granted, since Redis may have lost holds that
  * still run. */
-#ifndef BATON_LOCKS_TYPES_QUARANTINE_H
-#define BATON_LOCKS_TYPES_QUARANTINE_H
+#ifndef BATON_LOCKS_QUARANTINE_QUARANTINE_H
+#define BATON_LOCKS_QUARANTINE_QUARANTINE_H
 
 #include "base/slice.h"
 

@@ -1,7 +1,7 @@
 /* numbers.h: below which numbers (fences and versions) of names Redis may have given some. Internal
  * to locks/. */
-#ifndef BATON_LOCKS_TYPES_NUMBERS_H
-#define BATON_LOCKS_TYPES_NUMBERS_H
+#ifndef BATON_LOCKS_QUARANTINE_NUMBERS_H
+#define BATON_LOCKS_QUARANTINE_NUMBERS_H
 
 #include <stdint.h>
 

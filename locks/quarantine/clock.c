@@ -1,4 +1,4 @@
-#include "locks/types/clock.h"
+#include "locks/quarantine/clock.h"
 
 #include <time.h>
 #include <uv.h>

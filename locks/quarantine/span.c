@@ -1,4 +1,4 @@
-#include "locks/types/span.h"
+#include "locks/quarantine/span.h"
 
 enum {
     SEEN_US = 2000000,  /* an epoch that was last seen before this may be another by now */

@@ -1,4 +1,4 @@
-#include "locks/types/stamp.h"
+#include "locks/quarantine/stamp.h"
 
 #include "locks/types/packed.h"
 

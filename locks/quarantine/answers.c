@@ -1,4 +1,4 @@
-#include "locks/types/answers.h"
+#include "locks/quarantine/answers.h"
 
 #include "base/memory.h"
 

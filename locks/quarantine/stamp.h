@@ -1,7 +1,7 @@
 /* stamp.h: the first argument of every script: until when Redis may still run it, and whether and
  * with which fences it may grant. Internal to locks/. */
-#ifndef BATON_LOCKS_TYPES_STAMP_H
-#define BATON_LOCKS_TYPES_STAMP_H
+#ifndef BATON_LOCKS_QUARANTINE_STAMP_H
+#define BATON_LOCKS_QUARANTINE_STAMP_H
 
 #include "base/slice.h"
 #include "redis/types/events.h"

@@ -1,4 +1,4 @@
-#include "locks/types/numbers.h"
+#include "locks/quarantine/numbers.h"
 
 static int64_t numbers_greater(int64_t one, int64_t other)
 {

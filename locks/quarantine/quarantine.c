@@ -1,4 +1,4 @@
-#include "locks/types/quarantine.h"
+#include "locks/quarantine/quarantine.h"
 
 #include "base/duration.h"
 

@@ -1,6 +1,6 @@
 /* answers.h: callbacks that wait for one event. Internal to locks/. */
-#ifndef BATON_LOCKS_TYPES_ANSWERS_H
-#define BATON_LOCKS_TYPES_ANSWERS_H
+#ifndef BATON_LOCKS_QUARANTINE_ANSWERS_H
+#define BATON_LOCKS_QUARANTINE_ANSWERS_H
 
 #include <sys/queue.h>
 

@@ -1,6 +1,6 @@
 /* names.h: a sorted copy of names that are asked for together. Internal to locks/. */
-#ifndef BATON_LOCKS_TYPES_NAMES_H
-#define BATON_LOCKS_TYPES_NAMES_H
+#ifndef BATON_LOCKS_SEVERAL_NAMES_H
+#define BATON_LOCKS_SEVERAL_NAMES_H
 
 #include "base/slice.h"
 

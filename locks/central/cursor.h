@@ -1,7 +1,7 @@
 /* cursor.h: where a listing goes on: the shard, Redis' SCAN cursor there, and the names that did
  * not fit the page before. Clients see an opaque text. Internal to locks/. */
-#ifndef BATON_LOCKS_TYPES_CURSOR_H
-#define BATON_LOCKS_TYPES_CURSOR_H
+#ifndef BATON_LOCKS_CENTRAL_CURSOR_H
+#define BATON_LOCKS_CENTRAL_CURSOR_H
 
 #include "base/base64url.h"
 #include "locks/types/name.h"

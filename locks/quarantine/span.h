@@ -1,7 +1,7 @@
 /* span.h: the longest TTL of the holds of a shard that may still run, as a worker knows it.
  * Internal to locks/. */
-#ifndef BATON_LOCKS_TYPES_SPAN_H
-#define BATON_LOCKS_TYPES_SPAN_H
+#ifndef BATON_LOCKS_QUARANTINE_SPAN_H
+#define BATON_LOCKS_QUARANTINE_SPAN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "locks/types/names.h"
+#include "locks/several/names.h"
 
 #include "base/memory.h"
 

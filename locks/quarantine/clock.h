@@ -1,7 +1,7 @@
 /* clock.h: what the answers of a Redis say of its clock, and whether that clock has jumped.
  * Internal to locks/. */
-#ifndef BATON_LOCKS_TYPES_CLOCK_H
-#define BATON_LOCKS_TYPES_CLOCK_H
+#ifndef BATON_LOCKS_QUARANTINE_CLOCK_H
+#define BATON_LOCKS_QUARANTINE_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

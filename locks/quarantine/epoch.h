@@ -1,12 +1,15 @@
 /* epoch.h: what a shard's epoch in Redis says: see scripts/epoch.lua. Internal to locks/. */
-#ifndef BATON_LOCKS_TYPES_EPOCH_H
-#define BATON_LOCKS_TYPES_EPOCH_H
+#ifndef BATON_LOCKS_QUARANTINE_EPOCH_H
+#define BATON_LOCKS_QUARANTINE_EPOCH_H
 
-#include "locks/types/quarantine.h"
-#include "locks/types/server_name.h"
+#include "locks/quarantine/quarantine.h"
 #include "redis/types/value.h"
 
-enum { EPOCH_SIZE = 17, RUN_SIZE = 48 };
+enum {
+    EPOCH_SIZE = 17,
+    RUN_SIZE = 48,
+    PROCESS_LENGTH = 8, /* characters */
+};
 
 /* All times are Redis', in microseconds. */
 struct epoch {
