@@ -303,6 +303,16 @@ links_lead_somewhere() {
     done
 }
 
+# The lines of the clients are those of their pages, which clients/conformance/readme.py runs.
+clients_are_those_of_their_pages() {
+    local language line
+    for language in python js:node go java; do
+        while IFS= read -r line; do
+            grep -qxF -- "$line" "clients/${language#*:}/README.md" || fail "README.md shows a line that no test runs:" "$line"
+        done < <(sed -n "/^\`\`\`${language%:*}\$/,/^\`\`\`/ { /^\`\`\`/!p }" README.md | grep .)
+    done
+}
+
 # Whoever begins with the README comes to all of them.
 pages_are_linked() {
     local page
@@ -371,7 +381,7 @@ rest_is_known() {
     local block target
     for block in "$dir"/pages/*/*.sh; do
         is_run "$block" || [[ $(<"${block%.sh}.mark") == *'make container'* ]] || cat "$block"
-    done | sort | diff - <(printf '%s\n' 'make run' 'make test' "$https_batond" "$https_curl" "$cluster" "$confirmed" \
+    done | sort | diff - <(printf '%s\n' 'make run' "$https_batond" "$https_curl" "$cluster" "$confirmed" \
         "$package" "$quorum" "$other_batond" "$sentinel" "$sentinel_user" "$delete_all" "$find_holds" | sort) || fail "< not run, > known"
 
     make --no-print-directory help | awk '{ print $1 }' >"$dir/targets"
@@ -394,7 +404,7 @@ for page in "${pages[@]}"; do
 done
 
 for check in commands_answer_what_is_shown requests_are_in_openapi another_redis_serves https_serves \
-    settings_are_those_of_help files_exist links_lead_somewhere pages_are_linked flags_are_understood all_locks_can_be_deleted \
+    settings_are_those_of_help files_exist links_lead_somewhere clients_are_those_of_their_pages pages_are_linked flags_are_understood all_locks_can_be_deleted \
     holds_without_an_end_are_found rest_is_known; do
     echo "$check"
     "$check"
