@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 enum {
     LATE_US = CLOCK_JUMP_US, /* a script may run so long after it was sent */
@@ -266,12 +267,18 @@ void guard_taken(struct guard *guard, unsigned to, unsigned from)
 
 /* The span */
 
-/* A span that is being written to the epoch of this id, with the answers that wait for it. */
+struct awaiting {
+    STAILQ_ENTRY(awaiting) others;
+    guard_covered *done;
+    void *context;
+};
+
+/* A span that is being written to the epoch of this id, with those that wait for it. */
 struct raising {
     struct shard *shard;
     char id[EPOCH_SIZE];
     int64_t span;
-    struct answers answers;
+    STAILQ_HEAD(, awaiting) awaiting;
 };
 
 /* NULL: the epoch has the span now. */
@@ -299,7 +306,13 @@ static void guard_on_raised(void *context, const struct store_result *result)
         shard->raising = NULL;
     if (guard_is_still(shard, result, &epoch) && !shard->clock.has_jumped)
         shard_see_span(shard, &epoch); /* else the span before counts for the quarantine */
-    answers_run(&raising->answers, guard_why_not_raised(raising, result));
+    const char *error = guard_why_not_raised(raising, result);
+    struct awaiting *next;
+    for (struct awaiting *each = STAILQ_FIRST(&raising->awaiting); each; each = next) {
+        next = STAILQ_NEXT(each, others);
+        each->done(each->context, error);
+        free(each);
+    }
     free(raising);
 }
 
@@ -311,14 +324,16 @@ void guard_write_span(struct shard *shard, int64_t span)
     raising->shard = shard;
     memcpy(raising->id, shard->known.id, sizeof raising->id);
     raising->span = span;
-    answers_init(&raising->answers);
+    STAILQ_INIT(&raising->awaiting);
     shard->raising = raising;
     epoch_raise(shard, span, guard_on_raised, raising);
 }
 
-void guard_await(struct guard *guard, unsigned number, answers_done *done, void *context)
+void guard_await(struct guard *guard, unsigned number, guard_covered *done, void *context)
 {
-    answers_add(&shard_at(guard, number)->raising->answers, done, context);
+    struct awaiting *awaiting = memory_checked(malloc(sizeof *awaiting));
+    *awaiting = (struct awaiting){.done = done, .context = context};
+    STAILQ_INSERT_TAIL(&shard_at(guard, number)->raising->awaiting, awaiting, others);
 }
 
 bool guard_covers(struct guard *guard, unsigned number, int64_t ttl_ms)

@@ -3,7 +3,6 @@
 #ifndef BATON_LOCKS_QUARANTINE_GUARD_H
 #define BATON_LOCKS_QUARANTINE_GUARD_H
 
-#include "locks/quarantine/answers.h"
 #include "locks/quarantine/quarantine.h"
 #include "locks/types/name.h"
 #include "redis/store.h"
@@ -82,10 +81,13 @@ int64_t guard_latest_number(const struct guard *guard);
  * the epoch covers it; if not, it is being raised. */
 bool guard_covers(struct guard *guard, unsigned number, int64_t ttl_ms);
 
-/* Call this right after guard_covers has returned false. `done` runs once, when the epoch has the
- * span, from the loop and never before this has returned. With an error nobody knows whether Redis
- * has it; so also if the epoch is not known yet. */
-void guard_await(struct guard *guard, unsigned number, answers_done *done, void *context);
+/* The epoch has the span. With an `error`, for clients, nobody knows whether Redis has it; so also
+ * if the epoch is not known yet. */
+typedef void guard_covered(void *context, const char *error);
+
+/* Call this right after guard_covers has returned false. `done` runs once, from the loop and never
+ * before this has returned. */
+void guard_await(struct guard *guard, unsigned number, guard_covered *done, void *context);
 
 /* Raises the span of a shard before a hold is asked for. No answer waits for that. */
 void guard_raise(struct guard *guard, unsigned number, int64_t ttl_ms);
