@@ -15,3 +15,10 @@ char *decimal_put(char *at, int64_t number)
         *at++ = digits[--count];
     return at;
 }
+
+struct slice number_text(int64_t number, char text[NUMBER_TEXT])
+{
+    char *end = decimal_put(text, number);
+    *end = '\0';
+    return (struct slice){text, (size_t)(end - text)};
+}

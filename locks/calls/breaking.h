@@ -3,8 +3,8 @@
 #ifndef BATON_LOCKS_CALLS_BREAKING_H
 #define BATON_LOCKS_CALLS_BREAKING_H
 
+#include "base/decimal.h"
 #include "locks/locks.h"
-#include "locks/types/number_text.h"
 
 enum {
     BREAKING_ARGUMENTS = 2,

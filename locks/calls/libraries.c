@@ -1,12 +1,12 @@
 #include "locks/calls/libraries.h"
 
+#include "base/decimal.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "locks/calls/state.h"
 #include "locks/quarantine/guard.h"
 #include "locks/quarantine/stamp.h"
 #include "locks/scripts/scripts.h"
-#include "locks/types/number_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

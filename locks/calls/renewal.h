@@ -3,7 +3,7 @@
 #ifndef BATON_LOCKS_CALLS_RENEWAL_H
 #define BATON_LOCKS_CALLS_RENEWAL_H
 
-#include "locks/types/number_text.h"
+#include "base/decimal.h"
 
 #include <stdbool.h>
 

@@ -2,9 +2,9 @@
 #ifndef BATON_LOCKS_CALLS_STATE_H
 #define BATON_LOCKS_CALLS_STATE_H
 
+#include "base/decimal.h"
 #include "locks/calls/redelivery.h"
 #include "locks/locks.h"
-#include "locks/types/number_text.h"
 
 #include <sys/queue.h>
 

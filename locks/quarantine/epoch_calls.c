@@ -1,9 +1,9 @@
 /* The epoch of a shard: scripts/epoch.lua. */
+#include "base/decimal.h"
 #include "base/random.h"
 #include "locks/quarantine/shard.h"
 #include "locks/quarantine/stamp.h"
 #include "locks/scripts/scripts.h"
-#include "locks/types/number_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
