@@ -16,7 +16,7 @@ char *decimal_put(char *at, int64_t number)
     return at;
 }
 
-struct slice number_text(int64_t number, char text[NUMBER_TEXT])
+struct slice decimal_text(int64_t number, char text[DECIMAL_TEXT])
 {
     char *end = decimal_put(text, number);
     *end = '\0';

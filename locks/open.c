@@ -98,9 +98,9 @@ static void take_settings(struct locks *locks, const struct locks_options *optio
     locks->claim_window_ms = options->claim_window_ms;
     locks->confirm_timeout_ms = options->confirm_timeout_ms;
     locks->events = options->events;
-    number_text(options->waiter_lease_ms, locks->waiter_lease);
-    number_text(options->claim_window_ms, locks->claim_window);
-    number_text(options->max_waiters, locks->max_waiters);
+    decimal_text(options->waiter_lease_ms, locks->waiter_lease);
+    decimal_text(options->claim_window_ms, locks->claim_window);
+    decimal_text(options->max_waiters, locks->max_waiters);
     locks->most_waiters = options->max_waiters;
 }
 

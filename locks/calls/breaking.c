@@ -14,7 +14,7 @@ void breaking_write(int64_t fence, const struct breaker *breaker, struct breakin
         if (texts[i].length > 0)
             end = mempcpy(end, texts[i].bytes, texts[i].length);
     }
-    ret->arguments[0] = fence > 0 ? number_text(fence, ret->fence) : slice_of("");
+    ret->arguments[0] = fence > 0 ? decimal_text(fence, ret->fence) : slice_of("");
     ret->arguments[1] = (struct slice){ret->breaker, (size_t)(end - ret->breaker)};
 }
 

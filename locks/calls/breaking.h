@@ -13,7 +13,7 @@ enum {
 
 /* The arguments behind the stamp, with the texts that they point to. */
 struct breaking {
-    char fence[NUMBER_TEXT];
+    char fence[DECIMAL_TEXT];
     char breaker[BREAKER_TEXT];
     struct slice arguments[BREAKING_ARGUMENTS];
 };

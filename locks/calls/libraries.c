@@ -58,14 +58,14 @@ static void libraries_answered(void *context, const struct store_result *result)
 /* The hash lies beside the epoch of the shard, in the same slot of a Cluster. */
 static void libraries_ask(struct locks *locks, unsigned shard)
 {
-    char tag[STORE_TAG_SIZE], key[KEY_LENGTH], kept[NUMBER_TEXT];
+    char tag[STORE_TAG_SIZE], key[KEY_LENGTH], kept[DECIMAL_TEXT];
     store_first_tag(locks->store, shard, tag);
     struct slice whole = guard_epoch_key(locks->guard, tag, key);
     whole.length += (size_t)snprintf(key + whole.length, sizeof key - whole.length, "%s", SUFFIX);
     const struct slice arguments[] = {
         stamp_placeholder(),
         slice_of(script_library.name),
-        number_text(KEPT_MS, kept),
+        decimal_text(KEPT_MS, kept),
     };
     struct libraries_question *question = memory_checked(malloc(sizeof *question));
     *question = (struct libraries_question){locks, shard};

@@ -18,7 +18,7 @@ struct renewal {
 };
 
 struct renewal_arguments {
-    char ttl[NUMBER_TEXT], at_least[NUMBER_TEXT], max_held[NUMBER_TEXT];
+    char ttl[DECIMAL_TEXT], at_least[DECIMAL_TEXT], max_held[DECIMAL_TEXT];
     struct slice all[6];
     size_t count;
 };

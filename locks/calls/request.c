@@ -15,7 +15,7 @@ enum {
 /* The arguments of the script, with the texts that they point to. */
 struct request_arguments {
     char packed[PACKED_LENGTH];
-    char keep[NUMBER_TEXT];
+    char keep[DECIMAL_TEXT];
     struct slice arguments[ARGUMENTS_MOST];
     size_t count;
 };
@@ -124,7 +124,7 @@ static void request_pack(const struct locks *locks, const struct request *reques
         *next++ = slice_of(locks->server);
         *next++ = slice_of(locks->waiter_lease);
         *next++ = slice_of(locks->claim_window);
-        *next++ = number_text(acquire->keep_ms, ret->keep);
+        *next++ = decimal_text(acquire->keep_ms, ret->keep);
         *next++ = slice_of(locks->max_waiters);
     }
     ret->count = (size_t)(next - ret->arguments);

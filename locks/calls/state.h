@@ -33,10 +33,10 @@ struct locks {
     uv_loop_t *loop;
     char key_prefix[KEY_PREFIX_LENGTH];
     size_t key_prefix_length;
-    char server[SERVER_LENGTH + 1]; /* the name of this worker among all that share Redis */
-    char waiter_lease[NUMBER_TEXT]; /* this and the next two as arguments of scripts; ms */
-    char claim_window[NUMBER_TEXT];
-    char max_waiters[NUMBER_TEXT];
+    char server[SERVER_LENGTH + 1];  /* the name of this worker among all that share Redis */
+    char waiter_lease[DECIMAL_TEXT]; /* this and the next two as arguments of scripts; ms */
+    char claim_window[DECIMAL_TEXT];
+    char max_waiters[DECIMAL_TEXT];
     int64_t most_waiters; /* of one name: max_waiters as a number */
     int64_t retention_ms;
     int64_t waiter_lease_ms;

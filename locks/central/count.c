@@ -78,7 +78,7 @@ void locks_count(struct locks *locks, struct slice cursor, locks_counted *done, 
     struct slice key_prefix = {locks->key_prefix, locks->key_prefix_length};
     struct count_cursor from = count_cursor_read(cursor);
     unsigned shard = 0;
-    char pattern[KEY_PATTERN_LENGTH], keys[NUMBER_TEXT];
+    char pattern[KEY_PATTERN_LENGTH], keys[DECIMAL_TEXT];
     struct counting *counting = memory_checked(malloc(sizeof *counting));
     unsigned position = from.position;
     if (store_seek_shard(locks->store, &position, &shard) && position != from.position)
@@ -87,7 +87,7 @@ void locks_count(struct locks *locks, struct slice cursor, locks_counted *done, 
         stamp_placeholder(),
         from.scan,
         {pattern, name_to_pattern(key_prefix, slice_of(""), pattern)},
-        number_text(KEYS_LOOKED_AT, keys),
+        decimal_text(KEYS_LOOKED_AT, keys),
     };
     *counting = (struct counting){locks, position, done, context};
     const struct script_call call = {

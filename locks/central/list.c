@@ -171,16 +171,16 @@ static void list_ask(struct listing *listing, const struct cursor *from)
         cursor.scan = slice_of("0");
     listing->position = cursor.position;
     struct slice beginning = {listing->prefix, listing->prefix_length};
-    char pattern[KEY_PATTERN_LENGTH], limit[NUMBER_TEXT], budget[NUMBER_TEXT], held[NUMBER_TEXT];
+    char pattern[KEY_PATTERN_LENGTH], limit[DECIMAL_TEXT], budget[DECIMAL_TEXT], held[DECIMAL_TEXT];
     char keys[CURSOR_NAMES][KEY_LENGTH];
     struct slice arguments[ARGUMENTS + CURSOR_NAMES] = {
         stamp_placeholder(),
         cursor.scan,
         {pattern, name_to_pattern(list_key_prefix(listing), beginning, pattern)},
-        number_text((int64_t)(listing->limit - listing->told), limit),
-        number_text(KEYS_LOOKED_AT, budget),
+        decimal_text((int64_t)(listing->limit - listing->told), limit),
+        decimal_text(KEYS_LOOKED_AT, budget),
         {listing->owner, listing->owner_length},
-        number_text(listing->held_ms, held),
+        decimal_text(listing->held_ms, held),
     };
     for (size_t i = 0; i < cursor.name_count; i++)
         arguments[ARGUMENTS + i] = operation_key(listing->locks, cursor.names[i], keys[i]);

@@ -10,7 +10,7 @@
 
 static int64_t message_number(struct slice word)
 {
-    char text[NUMBER_TEXT];
+    char text[DECIMAL_TEXT];
     snprintf(text, sizeof text, "%.*s", (int)word.length, word.bytes);
     return strtoll(text, NULL, 10);
 }

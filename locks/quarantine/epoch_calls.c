@@ -64,22 +64,22 @@ void epoch_ask(struct shard *shard, store_done *done)
 
 void epoch_raise(struct shard *shard, int64_t span, store_done *done, void *context)
 {
-    char text[NUMBER_TEXT];
+    char text[DECIMAL_TEXT];
     const struct slice arguments[] = {stamp_placeholder(), slice_of(shard->known.id),
-                                      slice_of("raise"), number_text(span, text)};
+                                      slice_of("raise"), decimal_text(span, text)};
     epoch_send(shard, &script_epoch, arguments, COUNT(arguments), done, context);
 }
 
 void epoch_extend(struct shard *shard, enum quarantine_reason reason, store_done *done)
 {
-    char opens[NUMBER_TEXT], floor[NUMBER_TEXT], level[NUMBER_TEXT];
+    char opens[DECIMAL_TEXT], floor[DECIMAL_TEXT], level[DECIMAL_TEXT];
     const struct slice arguments[] = {stamp_placeholder(),
                                       slice_of(shard->known.id),
                                       slice_of("extend"),
-                                      number_text(shard->quarantine.opens, opens),
+                                      decimal_text(shard->quarantine.opens, opens),
                                       slice_of(quarantine_word(reason)),
-                                      number_text(shard->numbers.floor, floor),
-                                      number_text(shard->numbers.level, level)};
+                                      decimal_text(shard->numbers.floor, floor),
+                                      decimal_text(shard->numbers.level, level)};
     epoch_send(shard, &script_epoch, arguments, COUNT(arguments), done, shard);
 }
 
@@ -94,20 +94,20 @@ void epoch_begin(struct shard *shard, const struct epoch *found, const char *kep
                  enum quarantine_reason reason, int64_t span, store_done *done)
 {
     const struct store_peer *peer = store_peer(shard->guard->store, shard->number);
-    char id[EPOCH_SIZE], longest[NUMBER_TEXT], until[NUMBER_TEXT], floor[NUMBER_TEXT],
-        level[NUMBER_TEXT];
+    char id[EPOCH_SIZE], longest[DECIMAL_TEXT], until[DECIMAL_TEXT], floor[DECIMAL_TEXT],
+        level[DECIMAL_TEXT];
     epoch_make_id(id);
     const struct slice arguments[] = {
         stamp_placeholder(), slice_of(found->id),
-        slice_of("begin"),   number_text(span, longest),
+        slice_of("begin"),   decimal_text(span, longest),
         slice_of("id"),      slice_of(kept ? kept : id),
         slice_of("run"),     slice_of(peer->run_id),
         slice_of("history"), slice_of(peer->history),
-        slice_of("until"),   number_text(opens, until),
+        slice_of("until"),   decimal_text(opens, until),
         slice_of("reason"),  slice_of(quarantine_word(reason)),
         slice_of("by"),      slice_of(shard->guard->process),
-        slice_of("floor"),   number_text(shard->numbers.floor, floor),
-        slice_of("level"),   number_text(shard->numbers.level, level),
+        slice_of("floor"),   decimal_text(shard->numbers.floor, floor),
+        slice_of("level"),   decimal_text(shard->numbers.level, level),
     };
     shard->connection.is_asking = true;
     epoch_send(shard, &script_epoch, arguments, COUNT(arguments), done, shard);

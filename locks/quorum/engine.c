@@ -89,7 +89,7 @@ static void quorum_engine_listening(struct locks *locks)
 /* Takes the number in front of the key: -1 if there is none. */
 static int64_t take_number(struct slice *rest)
 {
-    char text[NUMBER_TEXT];
+    char text[DECIMAL_TEXT];
     struct slice word = slice_take_word(rest);
     if (word.length == 0 || word.length >= sizeof text)
         return -1;

@@ -168,19 +168,19 @@ static bool fence_agreement_decide(struct broadcast *broadcast, bool is_last)
 }
 
 static size_t raise_arguments(struct slice token, const int64_t numbers[2], const char *others,
-                              char texts[2][NUMBER_TEXT], struct slice arguments[5])
+                              char texts[2][DECIMAL_TEXT], struct slice arguments[5])
 {
     arguments[0] = stamp_placeholder();
     arguments[1] = token;
-    arguments[2] = number_text(numbers[0], texts[0]);
-    arguments[3] = number_text(numbers[1], texts[1]);
+    arguments[2] = decimal_text(numbers[0], texts[0]);
+    arguments[3] = decimal_text(numbers[1], texts[1]);
     arguments[4] = slice_of(others);
     return others ? 5 : 4;
 }
 
 static void raise_at(struct fence_agreement *agreement, unsigned member)
 {
-    char texts[2][NUMBER_TEXT];
+    char texts[2][DECIMAL_TEXT];
     struct slice arguments[5];
     const int64_t numbers[] = {agreement->fence, agreement->given[member]};
     size_t count = raise_arguments(fence_agreement_token(agreement), numbers, agreement->others,
@@ -230,7 +230,7 @@ static void said(void *context, const struct store_result *result)
 void fence_adopt(struct locks *locks, unsigned member, struct slice key, struct slice token,
                  int64_t fence, int64_t known)
 {
-    char texts[2][NUMBER_TEXT];
+    char texts[2][DECIMAL_TEXT];
     struct slice arguments[5];
     const int64_t numbers[] = {fence, known};
     const struct script_call call = {

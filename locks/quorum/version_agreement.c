@@ -39,9 +39,9 @@ void version_agree(struct locks *locks, struct slice key, const int64_t known[TA
 {
     static const struct broadcast_kind KIND = {version_agreement_hear, version_agreement_decide,
                                                NULL};
-    char number[NUMBER_TEXT];
+    char number[DECIMAL_TEXT];
     const struct slice arguments[] = {stamp_placeholder(), slice_of(""),
-                                      number_text(version, number)};
+                                      decimal_text(version, number)};
     struct version_agreement *agreement = memory_checked(calloc(1, sizeof *agreement));
     agreement->done = done;
     agreement->context = context;

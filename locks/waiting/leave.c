@@ -15,10 +15,10 @@ void leave_queue(struct locks *locks, struct slice key, struct slice token,
 {
     static const char *const WORDS[] = {LEAVINGS(TABLE_ROW)};
     TABLE_IS_COMPLETE(LEAVINGS, LEAVE_KINDS);
-    char keep[NUMBER_TEXT];
+    char keep[DECIMAL_TEXT];
     const struct slice arguments[] = {
         stamp_placeholder(),           token,
-        slice_of(attempt->text),       number_text(keep_ms, keep),
+        slice_of(attempt->text),       decimal_text(keep_ms, keep),
         slice_of(WORDS[how]),          slice_of(locks->waiter_lease),
         slice_of(locks->claim_window),
     };

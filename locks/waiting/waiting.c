@@ -137,12 +137,12 @@ static void waiting_ask(struct waiter *waiter, enum request_kind kind)
 /* The wait has ended. Redis decides whether the grant or the end came first. */
 static void ask_to_go(struct waiter *waiter)
 {
-    char keep[NUMBER_TEXT];
+    char keep[DECIMAL_TEXT];
     const struct slice arguments[] = {
         stamp_placeholder(),
         waiter->acquire.token,
         slice_of(waiter->attempt.text),
-        number_text(waiter->acquire.keep_ms, keep),
+        decimal_text(waiter->acquire.keep_ms, keep),
         slice_of("timeout"),
     };
     waiter->asking = true;

@@ -25,7 +25,7 @@
 
 enum {
     MARK_ID_LENGTH = 16,
-    MARK_LENGTH = MARK_ID_LENGTH + 1 + NUMBER_TEXT + 1 + NUMBER_TEXT,
+    MARK_LENGTH = MARK_ID_LENGTH + 1 + DECIMAL_TEXT + 1 + DECIMAL_TEXT,
 };
 
 enum round_phase {

@@ -345,7 +345,7 @@ static void prefix_round_mark(struct prefixes *prefixes, unsigned shard)
     char key[KEY_LENGTH], tag[STORE_TAG_SIZE], text[MARK_LENGTH];
     marking->prefixes = prefixes;
     memcpy(marking->mark, prefixes->round.mark, sizeof marking->mark);
-    snprintf(text, sizeof text, "%.*s.%u", MARK_LENGTH - NUMBER_TEXT, prefixes->round.mark, shard);
+    snprintf(text, sizeof text, "%.*s.%u", MARK_LENGTH - DECIMAL_TEXT, prefixes->round.mark, shard);
     store_tag(locks->store, shard, tag);
     prefixes->round.due += 2;
     const struct slice arguments[] = {stamp_placeholder(), slice_of(text)};

@@ -155,14 +155,14 @@ static void watched_prefix_ask(struct watched_prefix *watched, struct slice curs
     struct locks *locks = watched->locks;
     struct slice key_prefix = {locks->key_prefix, locks->key_prefix_length};
     struct slice prefix = {watched->prefix, watched->prefix_length};
-    char pattern[KEY_PATTERN_LENGTH], since[NUMBER_TEXT], keys[NUMBER_TEXT], names[NUMBER_TEXT];
+    char pattern[KEY_PATTERN_LENGTH], since[DECIMAL_TEXT], keys[DECIMAL_TEXT], names[DECIMAL_TEXT];
     const struct slice arguments[] = {
         stamp_placeholder(),
         cursor,
         {pattern, name_to_pattern(key_prefix, prefix, pattern)},
-        watched->scan_since ? number_text(watched->scan_since, since) : slice_of(""),
-        number_text(KEYS_LOOKED_AT, keys),
-        number_text(NAMES_FOUND, names),
+        watched->scan_since ? decimal_text(watched->scan_since, since) : slice_of(""),
+        decimal_text(KEYS_LOOKED_AT, keys),
+        decimal_text(NAMES_FOUND, names),
     };
     unsigned shard = 0;
     store_seek_shard(locks->store, &watched->position, &shard);
