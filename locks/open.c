@@ -18,26 +18,29 @@
 static int listen_to_inbox(struct locks *locks)
 {
     char channel[KEY_PREFIX_LENGTH + sizeof "inbox:" + SERVER_LENGTH];
-    snprintf(channel, sizeof channel, "%.*sinbox:%s", (int)locks->key_prefix_length,
-             locks->key_prefix, locks->server);
+    struct slice prefix = locks->options.key_prefix;
+    snprintf(channel, sizeof channel, "%.*sinbox:%s", (int)prefix.length, prefix.bytes,
+             locks->texts.server);
     return store_listen(locks->store, slice_of(channel));
 }
 
 /* The key has no braces, so watches of a prefix do not report it. It ends with this server's name,
  * so it is the server's own even if the prefix is empty. */
-static void expect_replicas(struct locks *locks, int64_t replicas)
+static void expect_replicas(struct locks *locks)
 {
     char key[KEY_PREFIX_LENGTH + sizeof "confirm:" + SERVER_LENGTH];
-    snprintf(key, sizeof key, "%.*sconfirm:%s", (int)locks->key_prefix_length, locks->key_prefix,
-             locks->server);
-    store_expect_replicas(locks->store, slice_of(key), (int)replicas);
+    struct slice prefix = locks->options.key_prefix;
+    snprintf(key, sizeof key, "%.*sconfirm:%s", (int)prefix.length, prefix.bytes,
+             locks->texts.server);
+    store_expect_replicas(locks->store, slice_of(key), (int)locks->options.replicas);
 }
 
 static void serve_shard(void *context, unsigned shard)
 {
     struct locks *locks = context;
-    if (locks->events.serving)
-        locks->events.serving(locks->events.context, shard);
+    const struct locks_events *events = &locks->options.events;
+    if (events->serving)
+        events->serving(events->context, shard);
     locks->engine->serve(locks, shard);
     renewers_check(locks);
 }
@@ -64,8 +67,8 @@ static int open_guard(struct locks *locks, const struct locks_options *options)
 {
     const struct guard_options guard = {
         .loop = options->loop,
-        .key_prefix = {locks->key_prefix, locks->key_prefix_length},
-        .process = locks->server,
+        .key_prefix = locks->options.key_prefix,
+        .process = locks->texts.server,
         .retention_ms = options->retention_ms,
         .quarantine_ms = options->quarantine_ms,
         .replicas = options->replicas,
@@ -85,23 +88,21 @@ static void name_server(struct locks *locks, uint32_t process)
 {
     uint32_t worker;
     random_bytes(&worker, sizeof worker);
-    snprintf(locks->server, sizeof locks->server, "%08" PRIx32 "%08" PRIx32, process, worker);
+    snprintf(locks->texts.server, sizeof locks->texts.server, "%08" PRIx32 "%08" PRIx32, process,
+             worker);
 }
 
-static void take_settings(struct locks *locks, const struct locks_options *options)
+static void take_options(struct locks *locks, const struct locks_options *options)
 {
+    struct slice *prefix = &locks->options.key_prefix;
+    locks->options = *options;
+    locks->options.redis_url = NULL;
     locks->loop = options->loop;
-    locks->key_prefix_length = options->key_prefix.length;
-    memcpy(locks->key_prefix, options->key_prefix.bytes, options->key_prefix.length);
-    locks->retention_ms = options->retention_ms;
-    locks->waiter_lease_ms = options->waiter_lease_ms;
-    locks->claim_window_ms = options->claim_window_ms;
-    locks->confirm_timeout_ms = options->confirm_timeout_ms;
-    locks->events = options->events;
-    decimal_text(options->waiter_lease_ms, locks->waiter_lease);
-    decimal_text(options->claim_window_ms, locks->claim_window);
-    decimal_text(options->max_waiters, locks->max_waiters);
-    locks->most_waiters = options->max_waiters;
+    memcpy(locks->texts.key_prefix, prefix->bytes, prefix->length);
+    prefix->bytes = locks->texts.key_prefix;
+    decimal_text(options->waiter_lease_ms, locks->texts.waiter_lease);
+    decimal_text(options->claim_window_ms, locks->texts.claim_window);
+    decimal_text(options->max_waiters, locks->texts.max_waiters);
 }
 
 static void locks_end(struct locks *locks)
@@ -122,7 +123,7 @@ int locks_open(struct locks **ret, const struct locks_options *options)
     locks->engine = options->redis_url->kind == REDIS_QUORUM ? &engine_quorum : &engine_central;
     locks->engine_closed = locks_end;
     name_server(locks, options->process);
-    take_settings(locks, options);
+    take_options(locks, options);
     random_bytes(&locks->next_attempt, sizeof locks->next_attempt);
     int result = open_store(locks, options);
     if (result < 0) {
@@ -133,9 +134,9 @@ int locks_open(struct locks **ret, const struct locks_options *options)
         store_close(locks->store, free, locks);
         return -ENOMEM;
     }
-    locks->engine->open(locks, options);
+    locks->engine->open(locks);
     libraries_open(locks, options->library_check_ms);
-    expect_replicas(locks, options->replicas);
+    expect_replicas(locks);
     result = listen_to_inbox(locks);
     if (result < 0)
         locks_close(locks, NULL, NULL);

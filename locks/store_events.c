@@ -11,7 +11,7 @@
 static void locks_on_up(void *context, unsigned shard)
 {
     struct locks *locks = context;
-    const struct store_events *observer = &locks->events.store;
+    const struct store_events *observer = &locks->options.events.store;
     rights_ask(locks, shard);
     guard_connected(locks->guard, shard);
     if (observer->up)
@@ -20,14 +20,14 @@ static void locks_on_up(void *context, unsigned shard)
 
 static void locks_on_down(void *context, unsigned shard, const char *reason)
 {
-    const struct store_events *observer = &((struct locks *)context)->events.store;
+    const struct store_events *observer = &((struct locks *)context)->options.events.store;
     if (observer->down)
         observer->down(observer->context, shard, reason);
 }
 
 static void locks_on_warning(void *context, const char *text)
 {
-    const struct store_events *observer = &((struct locks *)context)->events.store;
+    const struct store_events *observer = &((struct locks *)context)->options.events.store;
     if (observer->warning)
         observer->warning(observer->context, text);
 }
@@ -35,7 +35,7 @@ static void locks_on_warning(void *context, const char *text)
 static void locks_on_moved(void *context)
 {
     struct locks *locks = context;
-    const struct store_events *observer = &locks->events.store;
+    const struct store_events *observer = &locks->options.events.store;
     locks->engine->moved(locks);
     if (observer->moved)
         observer->moved(observer->context);
@@ -44,7 +44,7 @@ static void locks_on_moved(void *context)
 static void locks_on_taken(void *context, unsigned to, unsigned from)
 {
     struct locks *locks = context;
-    const struct store_events *observer = &locks->events.store;
+    const struct store_events *observer = &locks->options.events.store;
     guard_taken(locks->guard, to, from);
     if (observer->taken)
         observer->taken(observer->context, to, from);
@@ -54,7 +54,7 @@ static void locks_on_taken(void *context, unsigned to, unsigned from)
 static void locks_on_listening(void *context)
 {
     struct locks *locks = context;
-    const struct store_events *observer = &locks->events.store;
+    const struct store_events *observer = &locks->options.events.store;
     locks->engine->listening(locks);
     renewers_check(locks);
     if (observer->listening)
@@ -64,7 +64,7 @@ static void locks_on_listening(void *context)
 static void locks_on_message(void *context, struct slice text)
 {
     struct locks *locks = context;
-    const struct store_events *observer = &locks->events.store;
+    const struct store_events *observer = &locks->options.events.store;
     locks->engine->message(locks, text);
     if (observer->message)
         observer->message(observer->context, text);
@@ -73,7 +73,7 @@ static void locks_on_message(void *context, struct slice text)
 static void locks_on_touched(void *context, struct slice key)
 {
     struct locks *locks = context;
-    const struct store_events *observer = &locks->events.store;
+    const struct store_events *observer = &locks->options.events.store;
     prefixes_touched(locks, key);
     if (observer->touched)
         observer->touched(observer->context, key);
@@ -81,7 +81,7 @@ static void locks_on_touched(void *context, struct slice key)
 
 static void locks_on_answered(void *context, uint64_t nanoseconds)
 {
-    const struct store_events *observer = &((struct locks *)context)->events.store;
+    const struct store_events *observer = &((struct locks *)context)->options.events.store;
     if (observer->answered)
         observer->answered(observer->context, nanoseconds);
 }
@@ -90,7 +90,7 @@ static void locks_on_stamp(void *context, unsigned shard, uint64_t now,
                            char stamp[STORE_STAMP_LENGTH])
 {
     struct locks *locks = context;
-    const struct store_events *observer = &locks->events.store;
+    const struct store_events *observer = &locks->options.events.store;
     guard_stamp(locks->guard, shard, now, stamp);
     if (observer->stamp)
         observer->stamp(observer->context, shard, now, stamp);

@@ -26,8 +26,9 @@ static void confirm_on_replicas(void *context, const char *error)
     struct confirm *confirm = context;
     struct locks *locks = confirm->locks;
     struct locks_reply *reply = &confirm->reply;
-    if (locks->events.confirmed)
-        locks->events.confirmed(locks->events.context, uv_hrtime() - confirm->mark.sent, !error);
+    if (locks->options.events.confirmed)
+        locks->options.events.confirmed(locks->options.events.context,
+                                        uv_hrtime() - confirm->mark.sent, !error);
     reply->confirmed_ms = (int64_t)(uv_now(locks->loop) - confirm->told);
     hold_pass(&reply->hold, reply->confirmed_ms);
     if (!error && reply->hold.ttl_ms <= 0)
@@ -42,7 +43,7 @@ static void confirm_on_replicas(void *context, const char *error)
 static void confirm_ask_replicas(struct confirm *confirm)
 {
     store_confirm(confirm->locks->store, confirm->mark, (int)confirm->replicas,
-                  confirm->locks->confirm_timeout_ms, confirm_on_replicas, confirm);
+                  confirm->locks->options.confirm_timeout_ms, confirm_on_replicas, confirm);
 }
 
 static void confirm_on_covered(void *context, const char *error)

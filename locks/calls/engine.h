@@ -39,7 +39,7 @@ struct engine {
     void (*message)(struct locks *locks, struct slice text); /* and has got this one */
 
     /* `close` closes the engine's handles, frees its state, then calls `locks->engine_closed`. */
-    void (*open)(struct locks *locks, const struct locks_options *options);
+    void (*open)(struct locks *locks);
     void (*close)(struct locks *locks);
 
     /* In so many milliseconds another server has something to do for this name, and was told so by

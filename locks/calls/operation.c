@@ -17,13 +17,13 @@ struct operation {
 
 struct slice operation_key(const struct locks *locks, struct slice name, char key[KEY_LENGTH])
 {
-    struct slice prefix = {locks->key_prefix, locks->key_prefix_length};
+    struct slice prefix = locks->options.key_prefix;
     return (struct slice){key, name_to_key(prefix, name, key)};
 }
 
 struct slice operation_name(const struct locks *locks, struct slice key, char name[NAME_LENGTH])
 {
-    struct slice prefix = {locks->key_prefix, locks->key_prefix_length};
+    struct slice prefix = locks->options.key_prefix;
     return (struct slice){name, name_from_key(prefix, key, name)};
 }
 

@@ -26,7 +26,7 @@ struct attempt request_attempt(struct locks *locks, bool of_connection)
     struct attempt attempt = {.text = ""};
     char *digits = attempt.text;
     if (of_connection)
-        digits = stpcpy(stpcpy(digits, "="), locks->server);
+        digits = stpcpy(stpcpy(digits, "="), locks->texts.server);
     uint64_t number = locks->next_attempt++;
     for (size_t i = ATTEMPT_DIGITS; i > 0; number >>= 4)
         digits[--i] = "0123456789abcdef"[number & 0xf];
@@ -121,11 +121,11 @@ static void request_pack(const struct locks *locks, const struct request *reques
     *next++ = stamp_placeholder();
     *next++ = request_pack_hold(request, ret->packed);
     if (acquire->wait_ms) {
-        *next++ = slice_of(locks->server);
-        *next++ = slice_of(locks->waiter_lease);
-        *next++ = slice_of(locks->claim_window);
+        *next++ = slice_of(locks->texts.server);
+        *next++ = slice_of(locks->texts.waiter_lease);
+        *next++ = slice_of(locks->texts.claim_window);
         *next++ = decimal_text(acquire->keep_ms, ret->keep);
-        *next++ = slice_of(locks->max_waiters);
+        *next++ = slice_of(locks->texts.max_waiters);
     }
     ret->count = (size_t)(next - ret->arguments);
 }
@@ -260,7 +260,7 @@ static int64_t request_read_other_limit(const struct value *value)
 void request_note_limits(const struct locks *locks, const struct acquire *acquire,
                          const struct request_answer *answer)
 {
-    const struct locks_events *events = &locks->events;
+    const struct locks_events *events = &locks->options.events;
     if (answer->other_limit >= 0 && events->limits_differ)
         events->limits_differ(events->context, acquire->name, acquire->limit, answer->other_limit);
 }

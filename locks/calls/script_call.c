@@ -30,14 +30,14 @@ static bool script_call_read_expiry(const struct value *entry, struct expiry *re
 
 static void script_call_tell_expired(const struct locks *locks, const struct value *entry)
 {
-    struct slice prefix = {locks->key_prefix, locks->key_prefix_length}, key;
+    struct slice prefix = locks->options.key_prefix, key;
     char name[NAME_LENGTH];
     struct expiry expiry = {.fence = -1, .held_ms = -1};
     if (!script_call_read_expiry(entry, &expiry, &key))
         return;
     expiry.name = (struct slice){name, name_from_key(prefix, key, name)};
     if (expiry.name.length > 0)
-        locks->events.expired(locks->events.context, &expiry);
+        locks->options.events.expired(locks->options.events.context, &expiry);
 }
 
 /* `due` has names, each with the time by which another server has to do something for it: this
@@ -49,7 +49,7 @@ static void script_call_tell(struct locks *locks, const struct value *expired,
     int64_t in_ms;
     if (!locks->engine->look_after)
         return;
-    for (size_t i = 0; locks->events.expired && i < value_count(expired); i++)
+    for (size_t i = 0; locks->options.events.expired && i < value_count(expired); i++)
         script_call_tell_expired(locks, value_at(expired, i));
     for (size_t i = 0; i + 1 < value_count(due); i += 2)
         if (value_text(value_at(due, i), &key) && value_integer(value_at(due, i + 1), &in_ms))
@@ -59,8 +59,8 @@ static void script_call_tell(struct locks *locks, const struct value *expired,
 void script_call_tell_damaged(struct locks *locks, struct slice key, const char *error)
 {
     locks->damages++;
-    if (locks->events.damaged)
-        locks->events.damaged(locks->events.context, key, error);
+    if (locks->options.events.damaged)
+        locks->options.events.damaged(locks->options.events.context, key, error);
 }
 
 /* The names that a script over many names has left out: see try in shared/9-name.lua. */

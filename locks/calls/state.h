@@ -24,25 +24,24 @@ struct renewed_names {
     LIST_HEAD(renewed_name_list, renewed_name) list;
 };
 
+/* What scripts get as text; the times in ms. */
+struct locks_texts {
+    char key_prefix[KEY_PREFIX_LENGTH];
+    char server[SERVER_LENGTH + 1]; /* the name of this worker among all that share Redis */
+    char waiter_lease[DECIMAL_TEXT];
+    char claim_window[DECIMAL_TEXT];
+    char max_waiters[DECIMAL_TEXT];
+};
+
 struct locks {
+    struct locks_options options; /* its key_prefix is that of `texts`; its redis_url is NULL */
+    struct locks_texts texts;
     const struct engine *engine; /* see engine.h */
     struct store *store;
+    uv_loop_t *loop;
     void (*engine_closed)(struct locks *locks);
     void (*closed)(void *context); /* see locks_close; may be NULL */
     void *closed_context;
-    uv_loop_t *loop;
-    char key_prefix[KEY_PREFIX_LENGTH];
-    size_t key_prefix_length;
-    char server[SERVER_LENGTH + 1];  /* the name of this worker among all that share Redis */
-    char waiter_lease[DECIMAL_TEXT]; /* this and the next two as arguments of scripts; ms */
-    char claim_window[DECIMAL_TEXT];
-    char max_waiters[DECIMAL_TEXT];
-    int64_t most_waiters; /* of one name: max_waiters as a number */
-    int64_t retention_ms;
-    int64_t waiter_lease_ms;
-    int64_t claim_window_ms;
-    int64_t confirm_timeout_ms;
-    struct locks_events events;
     uint64_t damages;              /* see locks_damages */
     char rights[STORE_ERROR_TEXT]; /* the missing right, by script_ready's last reply; "": none */
     bool draining;

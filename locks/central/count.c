@@ -75,7 +75,7 @@ static void count_answered(void *context, const struct store_result *result)
 
 void locks_count(struct locks *locks, struct slice cursor, locks_counted *done, void *context)
 {
-    struct slice key_prefix = {locks->key_prefix, locks->key_prefix_length};
+    struct slice key_prefix = locks->options.key_prefix;
     struct count_cursor from = count_cursor_read(cursor);
     unsigned shard = 0;
     char pattern[KEY_PATTERN_LENGTH], keys[DECIMAL_TEXT];

@@ -44,11 +44,10 @@ static void central_drain(struct locks *locks)
     subscriptions_drain(locks);
 }
 
-static void central_open(struct locks *locks, const struct locks_options *options)
+static void central_open(struct locks *locks)
 {
     static const struct subscription_users USERS = {waiting_check, waiting_count, waiting_granted,
                                                     &central_watched};
-    (void)options;
     subscriptions_open(locks, &USERS);
     expiries_open(locks);
 }

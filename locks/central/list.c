@@ -38,7 +38,7 @@ static void listing_end(struct listing *listing, enum locks_result result, struc
 
 static struct slice list_key_prefix(const struct listing *listing)
 {
-    return (struct slice){listing->locks->key_prefix, listing->locks->key_prefix_length};
+    return listing->locks->options.key_prefix;
 }
 
 static bool central_list_wants(const struct listing *listing, struct slice name)

@@ -51,8 +51,9 @@ static void ready_answered(void *context, const struct locks_reply *reply)
     struct locks *locks = readiness->locks;
     bool is_done = reply->result == LOCKS_DONE;
     rights_note(locks, is_done ? NULL : reply->error);
-    int64_t timeout_ms = locks->confirm_timeout_ms < CONFIRM_LONGEST_MS ? locks->confirm_timeout_ms
-                                                                        : CONFIRM_LONGEST_MS;
+    int64_t timeout_ms = locks->options.confirm_timeout_ms < CONFIRM_LONGEST_MS
+                             ? locks->options.confirm_timeout_ms
+                             : CONFIRM_LONGEST_MS;
     if (is_done && readiness->replicas > 0)
         store_confirm(locks->store, store_mark(locks->store), (int)readiness->replicas, timeout_ms,
                       ready_confirmed, readiness);

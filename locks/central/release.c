@@ -54,7 +54,7 @@ void central_release(struct locks *locks, struct slice name, struct slice token,
     struct releasing *releasing = memory_checked(malloc(sizeof *releasing + key.length));
     *releasing = (struct releasing){locks, done, context, key.length};
     memcpy(releasing->key, key.bytes, key.length);
-    const struct slice arguments[] = {stamp_placeholder(), token, slice_of(locks->server),
+    const struct slice arguments[] = {stamp_placeholder(), token, slice_of(locks->texts.server),
                                       slice_of(""), slice_of(attempt ? attempt->text : "")};
     const struct script_call call = {
         .script = &script_release,

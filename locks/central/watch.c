@@ -29,8 +29,8 @@ static void central_watch_look(struct watched *watched)
 {
     struct subscription *subscription = watched->owner;
     struct locks *locks = watched->locks;
-    const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->server),
-                                      slice_of(locks->waiter_lease), slice_of("")};
+    const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->texts.server),
+                                      slice_of(locks->texts.waiter_lease), slice_of("")};
     const struct script_call call = {
         .script = &script_watch,
         .key = watched->key,

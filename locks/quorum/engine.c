@@ -33,14 +33,14 @@
 /* Another server may have granted for so long before this one began. */
 enum { TTL_LEAST_MS = 10 * 60 * 1000 };
 
-static void quorum_engine_open(struct locks *locks, const struct locks_options *options)
+static void quorum_engine_open(struct locks *locks)
 {
     locks->quorum = memory_checked(calloc(1, sizeof *locks->quorum));
     locks->quorum->longest_ttl_ms = TTL_LEAST_MS;
     locks->quorum->ask = quorum_waiters_ask;
     locks->quorum->watched = &quorum_watched;
     broadcasts_open(locks, &locks->quorum->broadcasts);
-    ticket_worker_open(&locks->quorum->ticket_worker, options->tickets, locks->loop,
+    ticket_worker_open(&locks->quorum->ticket_worker, locks->options.tickets, locks->loop,
                        quorum_waiters_notified, locks);
 }
 

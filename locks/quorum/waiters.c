@@ -76,7 +76,7 @@ static enum ticket_joined quorum_waiter_join(struct quorum_waiter *waiter)
                                      .since_us = wall_clock_us(),
                                      .context = waiter};
     enum ticket_joined joined = ticket_join(&waiter->ticket, &awaited->locks->quorum->ticket_worker,
-                                            awaited->key, awaited->locks->most_waiters);
+                                            awaited->key, awaited->locks->options.max_waiters);
     if (joined == TICKET_REFUSED || joined == TICKET_IN_USE)
         return joined;
     waiter->is_in_line = true;

@@ -384,11 +384,11 @@ static void several_queued(void *context, struct slice name)
  * begins. */
 static void several_ask_early(const struct locks *locks, struct acquire *acquire)
 {
-    int64_t asked_ms = request_lease_ms(acquire);
-    acquire->ttl_ms = asked_ms < locks->claim_window_ms ? asked_ms : locks->claim_window_ms;
+    int64_t asked_ms = request_lease_ms(acquire), window_ms = locks->options.claim_window_ms;
+    acquire->ttl_ms = asked_ms < window_ms ? asked_ms : window_ms;
     acquire->at_least_ms = 0;
     if (acquire->max_held_ms > 0)
-        acquire->max_held_ms += acquire->wait_ms + locks->claim_window_ms;
+        acquire->max_held_ms += acquire->wait_ms + window_ms;
 }
 
 /* Asks for the next name. */

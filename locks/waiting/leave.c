@@ -17,10 +17,13 @@ void leave_queue(struct locks *locks, struct slice key, struct slice token,
     TABLE_IS_COMPLETE(LEAVINGS, LEAVE_KINDS);
     char keep[DECIMAL_TEXT];
     const struct slice arguments[] = {
-        stamp_placeholder(),           token,
-        slice_of(attempt->text),       decimal_text(keep_ms, keep),
-        slice_of(WORDS[how]),          slice_of(locks->waiter_lease),
-        slice_of(locks->claim_window),
+        stamp_placeholder(),
+        token,
+        slice_of(attempt->text),
+        decimal_text(keep_ms, keep),
+        slice_of(WORDS[how]),
+        slice_of(locks->texts.waiter_lease),
+        slice_of(locks->texts.claim_window),
     };
     const struct script_call call = {
         .script = &script_leave,

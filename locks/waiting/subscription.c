@@ -21,7 +21,7 @@ struct subscription *subscription_find(const struct locks *locks, struct slice k
 
 static uint64_t heartbeat_period(const struct locks *locks)
 {
-    return (uint64_t)locks->waiter_lease_ms / HEARTBEATS_IN_LEASE;
+    return (uint64_t)locks->options.waiter_lease_ms / HEARTBEATS_IN_LEASE;
 }
 
 static void subscriptions_on_heartbeat(uv_timer_t *timer);
@@ -194,8 +194,8 @@ static bool needs_check(const struct subscription *subscription, uint64_t now)
 {
     const struct locks *locks = subscription->locks;
     return subscription->unsure ||
-           subscription->heartbeat_at + (uint64_t)locks->waiter_lease_ms <= now ||
-           subscription->registered + (uint64_t)locks->retention_ms / 2 <= now;
+           subscription->heartbeat_at + (uint64_t)locks->options.waiter_lease_ms <= now ||
+           subscription->registered + (uint64_t)locks->options.retention_ms / 2 <= now;
 }
 
 /* Sends the heartbeats that are due now or soon: names that came together stay in one batch. */
@@ -222,7 +222,8 @@ static void subscriptions_on_heartbeat(uv_timer_t *timer)
         else
             keys[count++] = subscription->key;
     }
-    const struct slice first[] = {slice_of(locks->server), slice_of(locks->waiter_lease)};
+    const struct slice first[] = {slice_of(locks->texts.server),
+                                  slice_of(locks->texts.waiter_lease)};
     batches_send(locks, &script_vouch, keys, count, first, 2, heartbeat_answered);
     plan_heartbeat(locks);
 }
@@ -254,7 +255,7 @@ static void subscription_ticked(void *context, const struct store_result *result
 static void subscription_tick(struct subscription *subscription)
 {
     struct locks *locks = subscription->locks;
-    const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->server)};
+    const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->texts.server)};
     /* The script is a user; `minded`, if set, has counted it. */
     subscription->users += subscription->minded == 0;
     subscription->minded = 0;

@@ -278,8 +278,9 @@ static struct prefixes *prefixes_of(struct locks *locks)
 static void prefix_track(struct prefixes *prefixes)
 {
     char prefix[KEY_PREFIX_LENGTH + 1];
-    size_t length = prefixes->locks->key_prefix_length;
-    memcpy(prefix, prefixes->locks->key_prefix, length);
+    struct slice key_prefix = prefixes->locks->options.key_prefix;
+    size_t length = key_prefix.length;
+    memcpy(prefix, key_prefix.bytes, length);
     prefix[length++] = '{';
     prefixes->tracking = true;
     store_track(prefixes->locks->store, (struct slice){prefix, length});

@@ -244,7 +244,7 @@ static void enter_round(struct prefix_watch *watch)
 {
     struct prefixes *prefixes = watch->prefixes;
     int64_t time = prefixes->round.time;
-    int64_t oldest = time - prefixes->locks->retention_ms * 1000;
+    int64_t oldest = time - prefixes->locks->options.retention_ms * 1000;
     bool covered = watched_prefix_covers(watch->watched, watch->since);
     watch->entered = prefixes->marks;
     watch->in_round = watch->watched->ready && (watch->begun || watch->scanned || covered);

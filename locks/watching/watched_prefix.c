@@ -153,7 +153,7 @@ static void watched_prefix_answered(void *context, const struct store_result *re
 static void watched_prefix_ask(struct watched_prefix *watched, struct slice cursor)
 {
     struct locks *locks = watched->locks;
-    struct slice key_prefix = {locks->key_prefix, locks->key_prefix_length};
+    struct slice key_prefix = locks->options.key_prefix;
     struct slice prefix = {watched->prefix, watched->prefix_length};
     char pattern[KEY_PATTERN_LENGTH], since[DECIMAL_TEXT], keys[DECIMAL_TEXT], names[DECIMAL_TEXT];
     const struct slice arguments[] = {
