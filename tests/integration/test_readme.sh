@@ -291,7 +291,7 @@ headings_of() { # PAGE
 
 links_lead_somewhere() {
     local page link file
-    for page in "${pages[@]}"; do
+    for page in "${pages[@]}" CHANGELOG.md CONTRIBUTING.md SECURITY.md clients/README.md clients/*/README.md; do
         while read -r link; do
             file=${link%%#*}
             file=${file:+${page%"${page##*/}"}$file}
@@ -333,7 +333,7 @@ build/batond'
 sentinel_user=$(sed -n '/^redis-cli -h 10/,/^```/p' docs/redis.md | sed '$d')
 
 # tests/integration/test_confirm.c does, and tests/contract.
-confirmed=$(sed -n '/^build\/batond --redis-url/,/^```/p' docs/confirm.md | sed '$d')
+confirmed=$(sed -n '/^build\/batond --redis-url/,/^```/p' docs/lost-data.md | sed '$d')
 
 # Their URLs are read below; tests/integration/test_cluster.c and test_quorum.c do the rest.
 cluster=$(grep '^build/batond.*redis+cluster:' docs/redis.md)
