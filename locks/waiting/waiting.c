@@ -38,22 +38,22 @@ static struct locks *waiting_locks(const struct waiter *waiter)
     return waiter->subscription->locks;
 }
 
-static bool is_connected(const struct waiter *waiter)
+static bool waiting_is_connected(const struct waiter *waiter)
 {
     return waiter->acquirer.is_connected(waiter->acquirer.context);
 }
 
-static void waiter_on_closed(uv_handle_t *timer)
+static void waiting_on_closed(uv_handle_t *timer)
 {
     free(timer->data);
 }
 
 /* A script under way still needs the memory. */
-static void let_go_if_idle(struct waiter *waiter)
+static void waiting_free_if_idle(struct waiter *waiter)
 {
     if (waiter->asking || waiter->confirming)
         return;
-    uv_close((uv_handle_t *)&waiter->timer, waiter_on_closed);
+    uv_close((uv_handle_t *)&waiter->timer, waiting_on_closed);
     subscription_leave(waiter->subscription);
 }
 
@@ -63,7 +63,7 @@ static void waiting_end(struct waiter *waiter)
     TAILQ_REMOVE(&waiter->subscription->waiters, waiter, others);
     uv_timer_stop(&waiter->timer);
     waiter->done = NULL;
-    let_go_if_idle(waiter);
+    waiting_free_if_idle(waiter);
 }
 
 static void waiting_leave(struct waiter *waiter, enum leaving how)
@@ -88,7 +88,7 @@ static void waiting_confirmed(void *context, const struct locks_reply *reply)
     struct waiter *waiter = context;
     waiter->confirming = false;
     if (!waiter->done) {
-        let_go_if_idle(waiter);
+        waiting_free_if_idle(waiter);
         return;
     }
     if (!reply_holds(reply))
@@ -98,7 +98,7 @@ static void waiting_confirmed(void *context, const struct locks_reply *reply)
 
 /* Answers the client with the reply that is just being read. Replicas may have to confirm a hold
  * before that; meanwhile the waiter is not in the way of others. */
-static void waiting_tell(struct waiter *waiter, const struct locks_reply *reply)
+static void waiting_report(struct waiter *waiter, const struct locks_reply *reply)
 {
     struct locks *locks = waiting_locks(waiter);
     waiter->confirming = confirm_reply(locks, reply, store_mark(locks->store),
@@ -135,7 +135,7 @@ static void waiting_ask(struct waiter *waiter, enum request_kind kind)
 }
 
 /* The wait has ended. Redis decides whether the grant or the end came first. */
-static void ask_to_go(struct waiter *waiter)
+static void waiting_ask_to_leave(struct waiter *waiter)
 {
     char keep[DECIMAL_TEXT];
     const struct slice arguments[] = {
@@ -182,8 +182,8 @@ static void waiting_ask_again(struct waiter *waiter)
 /* Redis cannot be asked now. A waiter in the queue stays there: it asks again when Redis is back,
  * when this server listens to messages again, or after a second. Where another release has written
  * what is stored, its client has to ask at a batond of that. */
-static bool can_stay(const struct waiter *waiter, const struct store_result *result,
-                     const struct request_answer *answer)
+static bool waiting_keeps_place(const struct waiter *waiter, const struct store_result *result,
+                                const struct request_answer *answer)
 {
     return answer->reply.result == LOCKS_UNAVAILABLE && !result->is_foreign && waiter->queued &&
            !waiter->over;
@@ -200,7 +200,7 @@ static void waiting_conclude(struct waiter *waiter, const struct store_result *r
         (reply->result == LOCKS_UNAVAILABLE && waiter->queued))
         waiting_leave(waiter, LEAVE_GONE);
     reply->heard = waiter->heard;
-    waiting_tell(waiter, reply);
+    waiting_report(waiter, reply);
 }
 
 static void waiting_note_queued(struct waiter *waiter)
@@ -215,7 +215,7 @@ static void waiting_answered(void *context, const struct store_result *result)
     struct waiter *waiter = context;
     waiter->asking = false;
     if (!waiter->done) {
-        let_go_if_idle(waiter);
+        waiting_free_if_idle(waiter);
         return;
     }
     if (waiter->confirming) /* the reply to a release brought the hold before this reply */
@@ -229,17 +229,17 @@ static void waiting_answered(void *context, const struct store_result *result)
         waiter->run = waiting_run(waiter);
         subscription_plan(waiter->subscription, answer.next_ms);
         if (waiter->over)
-            ask_to_go(waiter);
+            waiting_ask_to_leave(waiter);
         else if (waiter->again)
             waiting_ask_again(waiter);
-    } else if (can_stay(waiter, result, &answer)) {
+    } else if (waiting_keeps_place(waiter, result, &answer)) {
         waiting_locks(waiter)->check_again = true;
     } else {
         waiting_conclude(waiter, result, &answer);
     }
 }
 
-static void waiter_on_over(uv_timer_t *timer)
+static void waiting_on_over(uv_timer_t *timer)
 {
     struct waiter *waiter = timer->data;
     if (!waiter->asking && waiting_locks(waiter)->draining && !waiter->queued) {
@@ -248,7 +248,7 @@ static void waiter_on_over(uv_timer_t *timer)
     }
     waiter->over = true;
     if (!waiter->asking)
-        ask_to_go(waiter);
+        waiting_ask_to_leave(waiter);
 }
 
 static void waiting_abandon(struct parked *parked)
@@ -273,11 +273,11 @@ struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
     uv_timer_init(locks->loop, &waiter->timer);
     waiter->timer.data = waiter;
     uv_update_time(locks->loop); /* what the loop has done since would shorten the wait */
-    uv_timer_start(&waiter->timer, waiter_on_over, locks->draining ? 0 : (uint64_t)acquire->wait_ms,
-                   0);
+    uv_timer_start(&waiter->timer, waiting_on_over,
+                   locks->draining ? 0 : (uint64_t)acquire->wait_ms, 0);
     /* The client of a request that was read late may have gone and asked elsewhere: this request
      * must not take the place over. */
-    if (!locks->draining && is_connected(waiter))
+    if (!locks->draining && waiting_is_connected(waiter))
         waiting_ask(waiter, acquire->token_is_new ? REQUEST_NEW : REQUEST_FIRST);
     return waiter;
 }
@@ -287,7 +287,7 @@ size_t waiting_check(struct subscription *subscription)
     size_t count = 0;
     for (struct waiter *waiter = TAILQ_FIRST(&subscription->waiters); waiter;
          waiter = TAILQ_NEXT(waiter, others)) {
-        if (!is_connected(waiter))
+        if (!waiting_is_connected(waiter))
             continue; /* the server is about to notice that it has gone: it must not claim */
         waiting_ask_again(waiter);
         count++;
@@ -321,7 +321,7 @@ void waiting_granted(struct locks *locks, struct slice key, struct slice attempt
         struct attempt stale;
         snprintf(stale.text, sizeof stale.text, "%.*s", (int)attempt.length, attempt.bytes);
         leave_queue(locks, key, token, &stale, LEAVE_STALE, 0);
-    } else if (is_connected(waiter)) {
+    } else if (waiting_is_connected(waiter)) {
         waiter->heard = uv_hrtime();
         waiting_ask_again(waiter);
     } /* else the server is about to notice, which passes the grant on */
@@ -333,14 +333,14 @@ void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt
     struct waiter *waiter = waiting_find(subscription_find(locks, key), attempt);
     if (!waiter)
         return; /* it was abandoned meanwhile: a leave is under way */
-    if (!is_connected(waiter)) {
+    if (!waiting_is_connected(waiter)) {
         /* The server is about to notice that the client has gone; the next waiter need not wait. */
         waiting_leave(waiter, LEAVE_GONE);
         return;
     }
     struct locks_reply reply = {.attempt = waiter->attempt, .heard = uv_hrtime(), .hold = *hold};
     subscription_plan(waiter->subscription, hold->ttl_ms);
-    waiting_tell(waiter, &reply);
+    waiting_report(waiter, &reply);
 }
 
 void waiting_cancelled(struct locks *locks, struct slice key, struct slice attempt)
