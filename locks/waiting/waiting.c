@@ -12,20 +12,33 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* A request from its first try to its answer. It runs one script at a time: for the lock or a place
- * in the queue, then whether its turn has come, and at the end of its wait to leave the queue. */
+enum waiter_state {
+    WAITER_NEW,        /* Redis has not replied yet that it is in the queue */
+    WAITER_QUEUED,     /* Redis has */
+    WAITER_CONFIRMING, /* it holds, but its client may not know yet: see confirm.h */
+    WAITER_ENDED,      /* answered or abandoned; freed when nothing is pending */
+};
+
+/* The script that is under way, and what comes after its reply. */
+enum waiter_script {
+    SCRIPT_NONE,
+    SCRIPT_ASK,       /* for the lock or a place in the queue, or whether its turn has come */
+    SCRIPT_ASK_AGAIN, /* the same, then once more: there is news since it was sent */
+    SCRIPT_ASK_LAST,  /* the same, then SCRIPT_LEAVE: the wait has ended since it was sent */
+    SCRIPT_LEAVE, /* the wait has ended. Redis decides whether the grant or the end came first */
+};
+
+/* A request from its first try to its answer. It runs one script at a time. */
 struct waiter {
     struct parked parked; /* the first member */
     TAILQ_ENTRY(waiter) others;
     struct subscription *subscription;
-    locks_done *done; /* NULL: answered or abandoned; only Redis' last reply is still to come */
+    locks_done *done;
     struct acquirer acquirer;
     uv_timer_t timer; /* the end of the wait */
-    bool asking;      /* a script is under way */
-    bool again;       /* ask again after its reply */
-    bool confirming;  /* it holds, but its client may not be told yet: see confirm.h */
-    bool queued;      /* Redis has replied that it is in the queue */
-    bool over;        /* the wait has ended */
+    enum waiter_state state;
+    enum waiter_script script;
+    unsigned pending; /* replies of Redis and of confirm.h that are still to come */
     uint64_t run;     /* of the Redis that has it in the queue: see waiting_run */
     uint64_t heard;   /* uv_hrtime when the news of its grant came; 0: not yet */
     struct attempt attempt;
@@ -48,10 +61,9 @@ static void waiting_on_closed(uv_handle_t *timer)
     free(timer->data);
 }
 
-/* A script under way still needs the memory. */
 static void waiting_free_if_idle(struct waiter *waiter)
 {
-    if (waiter->asking || waiter->confirming)
+    if (waiter->pending > 0)
         return;
     uv_close((uv_handle_t *)&waiter->timer, waiting_on_closed);
     subscription_leave(waiter->subscription);
@@ -62,7 +74,7 @@ static void waiting_end(struct waiter *waiter)
 {
     TAILQ_REMOVE(&waiter->subscription->waiters, waiter, others);
     uv_timer_stop(&waiter->timer);
-    waiter->done = NULL;
+    waiter->state = WAITER_ENDED;
     waiting_free_if_idle(waiter);
 }
 
@@ -74,20 +86,19 @@ static void waiting_leave(struct waiter *waiter, enum leaving how)
 
 static void waiting_finish(struct waiter *waiter, const struct locks_reply *reply)
 {
-    locks_done *done = waiter->done;
-    assert(done);
-    waiter->done = NULL;
+    assert(waiter->state != WAITER_ENDED);
+    waiter->state = WAITER_ENDED;
     if (reply_holds(reply))
         expiries_note(waiting_locks(waiter), waiter->subscription->key, &reply->hold);
-    done(waiter->acquirer.context, reply);
+    waiter->done(waiter->acquirer.context, reply);
     waiting_end(waiter);
 }
 
 static void waiting_confirmed(void *context, const struct locks_reply *reply)
 {
     struct waiter *waiter = context;
-    waiter->confirming = false;
-    if (!waiter->done) {
+    waiter->pending--;
+    if (waiter->state == WAITER_ENDED) {
         waiting_free_if_idle(waiter);
         return;
     }
@@ -101,12 +112,14 @@ static void waiting_confirmed(void *context, const struct locks_reply *reply)
 static void waiting_report(struct waiter *waiter, const struct locks_reply *reply)
 {
     struct locks *locks = waiting_locks(waiter);
-    waiter->confirming = confirm_reply(locks, reply, store_mark(locks->store),
-                                       waiter->acquire.replicas, waiting_confirmed, waiter);
-    if (waiter->confirming)
-        uv_timer_stop(&waiter->timer);
-    else
+    if (!confirm_reply(locks, reply, store_mark(locks->store), waiter->acquire.replicas,
+                       waiting_confirmed, waiter)) {
         waiting_finish(waiter, reply);
+        return;
+    }
+    waiter->state = WAITER_CONFIRMING;
+    waiter->pending++;
+    uv_timer_stop(&waiter->timer);
 }
 
 static void waiting_answered(void *context, const struct store_result *result);
@@ -115,13 +128,13 @@ static void waiting_answered(void *context, const struct store_result *result);
 static bool waiting_is_wanted(const void *context)
 {
     const struct waiter *waiter = context;
-    return waiter->done != NULL;
+    return waiter->state != WAITER_ENDED;
 }
 
 static void waiting_ask(struct waiter *waiter, enum request_kind kind)
 {
-    waiter->asking = true;
-    waiter->again = false;
+    waiter->script = SCRIPT_ASK;
+    waiter->pending++;
     const struct request request = {
         .key = waiter->subscription->key,
         .acquire = &waiter->acquire,
@@ -134,7 +147,6 @@ static void waiting_ask(struct waiter *waiter, enum request_kind kind)
     request_send(waiting_locks(waiter), &request);
 }
 
-/* The wait has ended. Redis decides whether the grant or the end came first. */
 static void waiting_ask_to_leave(struct waiter *waiter)
 {
     char keep[DECIMAL_TEXT];
@@ -145,7 +157,8 @@ static void waiting_ask_to_leave(struct waiter *waiter)
         decimal_text(waiter->acquire.keep_ms, keep),
         slice_of("timeout"),
     };
-    waiter->asking = true;
+    waiter->script = SCRIPT_LEAVE;
+    waiter->pending++;
     const struct script_call call = {
         .script = &script_leave,
         .key = waiter->subscription->key,
@@ -173,9 +186,9 @@ static uint64_t waiting_run(const struct waiter *waiter)
  * once more. */
 static void waiting_ask_again(struct waiter *waiter)
 {
-    if (waiter->asking)
-        waiter->again = true;
-    else if (!waiter->over && !waiter->confirming)
+    if (waiter->script == SCRIPT_ASK)
+        waiter->script = SCRIPT_ASK_AGAIN;
+    else if (waiter->script == SCRIPT_NONE && waiter->state != WAITER_CONFIRMING)
         waiting_ask(waiter, waiter->run == waiting_run(waiter) ? REQUEST_AGAIN : REQUEST_FIRST);
 }
 
@@ -185,8 +198,8 @@ static void waiting_ask_again(struct waiter *waiter)
 static bool waiting_keeps_place(const struct waiter *waiter, const struct store_result *result,
                                 const struct request_answer *answer)
 {
-    return answer->reply.result == LOCKS_UNAVAILABLE && !result->is_foreign && waiter->queued &&
-           !waiter->over;
+    return answer->reply.result == LOCKS_UNAVAILABLE && !result->is_foreign &&
+           waiter->state == WAITER_QUEUED;
 }
 
 /* Redis has replied with a final result. */
@@ -194,10 +207,10 @@ static void waiting_conclude(struct waiter *waiter, const struct store_result *r
                              struct request_answer *answer)
 {
     struct locks_reply *reply = &answer->reply;
-    if (reply->result == LOCKS_TOKEN_RELEASED && waiter->queued)
+    bool is_queued = waiter->state == WAITER_QUEUED;
+    if (reply->result == LOCKS_TOKEN_RELEASED && is_queued)
         reply->result = LOCKS_CANCELLED;
-    if (request_is_in_doubt(result, answer) ||
-        (reply->result == LOCKS_UNAVAILABLE && waiter->queued))
+    if (request_is_in_doubt(result, answer) || (reply->result == LOCKS_UNAVAILABLE && is_queued))
         waiting_leave(waiter, LEAVE_GONE);
     reply->heard = waiter->heard;
     waiting_report(waiter, reply);
@@ -205,20 +218,23 @@ static void waiting_conclude(struct waiter *waiter, const struct store_result *r
 
 static void waiting_note_queued(struct waiter *waiter)
 {
-    if (!waiter->queued && waiter->acquirer.queued)
+    if (waiter->state == WAITER_NEW && waiter->acquirer.queued)
         waiter->acquirer.queued(waiter->acquirer.context, waiter->acquire.name);
-    waiter->queued = true;
+    waiter->state = WAITER_QUEUED;
 }
 
 static void waiting_answered(void *context, const struct store_result *result)
 {
     struct waiter *waiter = context;
-    waiter->asking = false;
-    if (!waiter->done) {
+    enum waiter_script script = waiter->script;
+    bool is_over = script == SCRIPT_ASK_LAST || script == SCRIPT_LEAVE;
+    waiter->script = SCRIPT_NONE;
+    waiter->pending--;
+    if (waiter->state == WAITER_ENDED) {
         waiting_free_if_idle(waiter);
         return;
     }
-    if (waiter->confirming) /* the reply to a release brought the hold before this reply */
+    if (waiter->state == WAITER_CONFIRMING) /* a release brought the hold before this reply */
         return;
     struct request_answer answer;
     request_read(result, &waiter->acquire, &waiter->attempt, &answer);
@@ -228,11 +244,11 @@ static void waiting_answered(void *context, const struct store_result *result)
         waiting_note_queued(waiter);
         waiter->run = waiting_run(waiter);
         subscription_plan(waiter->subscription, answer.next_ms);
-        if (waiter->over)
+        if (is_over)
             waiting_ask_to_leave(waiter);
-        else if (waiter->again)
+        else if (script == SCRIPT_ASK_AGAIN)
             waiting_ask_again(waiter);
-    } else if (waiting_keeps_place(waiter, result, &answer)) {
+    } else if (!is_over && waiting_keeps_place(waiter, result, &answer)) {
         waiting_locks(waiter)->check_again = true;
     } else {
         waiting_conclude(waiter, result, &answer);
@@ -242,12 +258,11 @@ static void waiting_answered(void *context, const struct store_result *result)
 static void waiting_on_over(uv_timer_t *timer)
 {
     struct waiter *waiter = timer->data;
-    if (!waiter->asking && waiting_locks(waiter)->draining && !waiter->queued) {
+    if (waiter->script != SCRIPT_NONE)
+        waiter->script = SCRIPT_ASK_LAST;
+    else if (waiting_locks(waiter)->draining && waiter->state == WAITER_NEW)
         waiting_finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
-        return;
-    }
-    waiter->over = true;
-    if (!waiter->asking)
+    else
         waiting_ask_to_leave(waiter);
 }
 
@@ -300,7 +315,7 @@ size_t waiting_count(const struct subscription *subscription)
     size_t count = 0;
     for (const struct waiter *waiter = TAILQ_FIRST(&subscription->waiters); waiter;
          waiter = TAILQ_NEXT(waiter, others))
-        count += waiter->queued && !waiter->confirming;
+        count += waiter->state == WAITER_QUEUED;
     return count;
 }
 
