@@ -162,13 +162,6 @@ static void sort(struct model *model)
         }
 }
 
-/* That a new number is at least, other than of what ended by itself. */
-static int64_t least(const struct model *model, int64_t now)
-{
-    int64_t number = model->level > now ? (now + model->level) / 2 : now;
-    return number;
-}
-
 /* The end of a lease that begins now: at_least makes it longer, max_held shorter. */
 static int64_t end_of_lease(const struct model_hold *hold, int64_t now, int64_t ms)
 {
@@ -206,7 +199,7 @@ static void bound_by_entered(const struct model *model, int64_t now, struct mode
 static void add(struct model *model, int64_t now, struct model_hold hold, int64_t ms)
 {
     bound_by_entered(model, now, &hold);
-    model->version = max(model->version + 1, least(model, now));
+    model->version = max(model->version + 1, numbers_at(&model->numbers, now));
     model->known = true;
     hold.fence = model->version;
     hold.since = now;
@@ -241,7 +234,7 @@ static void end(struct model *model, size_t i, int64_t now, const char *reason, 
     model->hold_count--;
     memmove(model->holds + i, model->holds + i + 1, (model->hold_count - i) * sizeof hold);
     bool is_expired = strcmp(reason, "expired") == 0;
-    model->version = max(model->version + 1, is_expired ? at : least(model, now));
+    model->version = max(model->version + 1, is_expired ? at : numbers_at(&model->numbers, now));
     if (hold.released && is_expired)
         return; /* its end was told when it was released */
     remember_last(model, now);
@@ -462,8 +455,7 @@ static void settle(struct model *model, int64_t now)
     if (!model->known)
         model->version = now - now % model->retention_us;
     model->version_before = model->version;
-    if (model->version < model->floor) /* later numbers of it may be lost */
-        model->version = model->floor;
+    model->version = max(model->version, model->numbers.floor); /* later ones may be lost */
     model->was_wanted = count_waiting(model) > 0;
     while (model->hold_count > 0 && model->holds[0].ends <= now) {
         struct model_hold hold = model->holds[0];
@@ -737,7 +729,7 @@ static struct answer queue(struct model *model, int64_t now, const struct model_
     model->arrival = max(model->arrival + 1, now);
     remember_last(model, now);
     if (!model->known) /* an earlier record may be lost */
-        model->version = max(model->version, least(model, now));
+        model->version = max(model->version, numbers_at(&model->numbers, now));
     enlist(model, now, server, acquiring->lease_ms);
     struct model_waiter *waiter = &model->waiters[model->waiter_count++];
     *waiter = (struct model_waiter){.hold = *hold,

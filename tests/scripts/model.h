@@ -3,6 +3,7 @@
 #ifndef BATON_TESTS_SCRIPTS_MODEL_H
 #define BATON_TESTS_SCRIPTS_MODEL_H
 
+#include "locks/quarantine/numbers.h"
 #include "tests/scripts/scripts.h"
 
 enum { MODEL_MOST = 256, MODEL_TOKEN = 16, MODEL_SERVERS = 4 };
@@ -70,8 +71,7 @@ struct model {
     bool known;           /* it has keys */
     int64_t opens;        /* nothing is granted before that, */
     int64_t closed_until; /* and for the last operation, not before this */
-    int64_t floor;        /* all numbers so far are below */
-    int64_t level;        /* the clock catches up with them then */
+    struct numbers numbers;
     int64_t retention_us;
     int64_t version;
     struct model_hold holds[MODEL_MOST]; /* the one that ends soonest first */

@@ -19,8 +19,9 @@ struct run {
     struct inboxes inboxes;
     uint64_t random;
     int64_t now;
-    int64_t begun, greatest;     /* it never was before, or beyond that */
-    int64_t opens, floor, level; /* as a server stamps its calls */
+    int64_t begun, greatest; /* it never was before, or beyond that */
+    int64_t opens;           /* this and the next: as a server stamps its calls */
+    struct numbers numbers;
     int step;
     unsigned tokens_made;
     const char *name;
@@ -73,8 +74,8 @@ static void pass_time(struct run *run)
     bool is_closed = run->now < run->opens;
     if (is_closed && kind < 30)
         run->now = run->opens - (kind < 15);
-    else if (run->floor > run->now && kind < 35)
-        run->now = run->floor;
+    else if (run->numbers.floor > run->now && kind < 35)
+        run->now = run->numbers.floor;
     else if (kind < 80)
         run->now = next;
     else if (kind < 120)
@@ -97,19 +98,6 @@ static void begin_quarantine(struct run *run)
         run->opens = until;
 }
 
-/* No number was greater when the clock was at `time`. */
-static int64_t numbers_by(const struct run *run, int64_t time)
-{
-    int64_t number = run->level > time ? (time + run->level) / 2 : time;
-    return number > run->floor ? number : run->floor;
-}
-
-static void go_on_from(struct run *run, int64_t number)
-{
-    run->floor = number;
-    run->level = 2 * number - run->now;
-}
-
 /* Whoever notices that stamps its calls accordingly, and looks after all it has. */
 static void jump(struct run *run)
 {
@@ -122,7 +110,8 @@ static void jump(struct run *run)
     if (run->opens)
         run->opens += by;
     if (by < 0)
-        go_on_from(run, numbers_by(run, run->greatest) + INT64_C(2000000));
+        numbers_raise(&run->numbers, numbers_at(&run->numbers, run->greatest) + INT64_C(2000000),
+                      run->now);
     begin_quarantine(run);
     for (size_t i = 0; i < NAMES; i++) {
         if (by < 0)
@@ -626,7 +615,8 @@ static void compare_standing(struct run *run, struct model *model, size_t server
         return; /* all of it have to ask: of what a crowd had become nobody says more */
     differ(run, "vouch", "requests", is->waits, should_be.waits);
     differ_in_text(run, "vouch", "attempt", is->attempt, should_be.attempt);
-    int64_t version = model->version > model->floor ? model->version : model->floor;
+    int64_t floor = model->numbers.floor;
+    int64_t version = model->version > floor ? model->version : floor;
     differ(run, "vouch", "version", is->version, version);
     if (is->next_ms >= 0 && model->servers[server].plan > run->now + is->next_ms * 1000)
         model->servers[server].plan = run->now + is->next_ms * 1000;
@@ -724,12 +714,11 @@ static void step(struct run *run)
         run->greatest = run->now;
     for (size_t i = 0; i < NAMES; i++) {
         run->models[i].opens = run->opens;
-        run->models[i].floor = run->floor;
-        run->models[i].level = run->level;
+        run->models[i].numbers = run->numbers;
     }
     run->scripts->opens_us = run->opens;
-    run->scripts->floor_us = run->floor;
-    run->scripts->level_us = run->level;
+    run->scripts->floor_us = run->numbers.floor;
+    run->scripts->level_us = run->numbers.level;
     run->scripts->latest_us = chance(run, 10) ? run->now : 0; /* just in time */
     run->model->messages.count = 0;
     run->model->expired_count = 0;
