@@ -54,7 +54,7 @@ client_programs := $(patsubst %,$(BUILD)/clients/%/conformance,$(filter go java,
 CC         ?= cc
 libraries  := libmicrohttpd jansson hiredis libuv gnutls openssl
 cli_libraries := libcurl jansson
-test_libs  := cmocka libcurl yaml-0.1 jansson hiredis openssl
+test_libs  := cmocka libcurl jansson hiredis openssl
 seccomp_lib = $(if $(SANITIZE),,$(shell pkg-config --exists libseccomp 2>/dev/null && echo libseccomp))
 once        = $(eval $(1) := $(2))$($(1))
 lib_cflags  = $(call once,lib_cflags,$(shell pkg-config --cflags $(libraries) $(seccomp_lib) 2>/dev/null))

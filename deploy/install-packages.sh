@@ -29,7 +29,8 @@ test   sqlite3               sqlite3               a database that docs/recipes.
 test   nftables              /usr/sbin/nft         cuts a connection without either side noticing
 test   iproute2              /usr/sbin/ip          joins hosts of their own, which can be cut off
 test   prometheus            promtool              checks the format of the figures
-test   libyaml-dev           lib:yaml-0.1          reads openapi.yaml in the tests
+test   python3-yaml          /usr/lib/python3/dist-packages/yaml/__init__.py        reads openapi.yaml in the tests
+test   python3-jsonschema    /usr/lib/python3/dist-packages/jsonschema/__init__.py  holds replies against it
 deploy prometheus            promtool              checks the rules and alerts, and runs them
 deploy jq                    jq                    reads JSON in shell scripts
 deploy haproxy               /usr/sbin/haproxy     checks its configuration
