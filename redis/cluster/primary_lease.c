@@ -8,6 +8,8 @@
 #include <hiredis/hiredis.h>
 #include <string.h>
 
+#define SAYS_NOTHING "it does not say which nodes are primaries"
+
 /* A primary, which batond asks for its vote. */
 struct voter {
     struct primary_lease *lease;
@@ -15,10 +17,8 @@ struct voter {
     bool counts; /* it is a primary by the present map */
     struct endpoint endpoint;
     struct session *session;
-    bool asking;
-    bool ask_again;                 /* once it has answered the present question */
-    uint64_t asked;                 /* when batond last asked; on the loop's clock, in ms */
-    uint64_t answered;              /* when batond asked for the latest answer; 0: none */
+    uint64_t answered; /* when batond asked for the latest answer, on the loop's clock, in ms; 0:
+                        * none */
     bool names[CLUSTER_NODES_MOST]; /* by node: its latest answer names the node */
 };
 
@@ -35,58 +35,6 @@ struct primary_lease {
     void *closed_context;
 };
 
-/* Asking */
-
-static void voter_ask(struct voter *voter)
-{
-    static const struct slice SLOTS[] = {{"CLUSTER", 7}, {"SLOTS", 5}};
-    voter->asking = true;
-    voter->ask_again = false;
-    voter->asked = uv_now(voter->lease->loop);
-    session_send_words(voter->session, SLOTS, 2);
-    session_wake(voter->session, voter->asked + PRIMARY_LEASE_ANSWER_MS);
-}
-
-static uint64_t voter_due(const struct voter *voter)
-{
-    return voter->asked + (voter->asking      ? PRIMARY_LEASE_ANSWER_MS
-                           : voter->ask_again ? PRIMARY_LEASE_SPACE_MS
-                                              : PRIMARY_LEASE_ASK_MS);
-}
-
-static void voter_on_ready(void *context, const struct session_peer *peer)
-{
-    (void)peer;
-    voter_ask(context);
-}
-
-/* Reads first: an answer that came while batond itself was held up is not late. */
-static void voter_on_woken(void *context)
-{
-    struct voter *voter = context;
-    while (voter->asking && session_read(voter->session))
-        ;
-    if (!session_is_ready(voter->session))
-        return;
-    if (uv_now(voter->lease->loop) < voter_due(voter))
-        session_wake(voter->session, voter_due(voter));
-    else if (voter->asking)
-        session_lose(voter->session, -EAGAIN, "it does not say which nodes are primaries");
-    else
-        voter_ask(voter);
-}
-
-void primary_lease_refresh(struct primary_lease *lease)
-{
-    for (unsigned node = 0; node < lease->count; node++) {
-        struct voter *voter = lease->voters[node];
-        if (lease->closing || !voter || !session_is_ready(voter->session))
-            continue; /* voter_on_ready asks it */
-        voter->ask_again = true;
-        session_wake(voter->session, voter_due(voter));
-    }
-}
-
 /* Answers */
 
 static void voter_note_range(void *context, unsigned first, unsigned last,
@@ -100,27 +48,39 @@ static void voter_note_range(void *context, unsigned first, unsigned last,
         voter->names[node] = true;
 }
 
-static void voter_on_replied(void *context, const redisReply *reply)
+static void voter_on_answered(void *context, const redisReply *reply)
 {
     struct voter *voter = context;
     memset(voter->names, 0, sizeof voter->names);
-    if (!voter->asking || reply->type != REDIS_REPLY_ARRAY ||
+    if (reply->type != REDIS_REPLY_ARRAY ||
         !slots_read((const struct value *)(const void *)reply, voter_note_range, voter)) {
-        session_lose(voter->session, -EAGAIN, "it does not say which nodes are primaries");
+        session_lose(voter->session, -EAGAIN, SAYS_NOTHING);
         return;
     }
-    voter->asking = false;
-    voter->answered = voter->asked;
-    session_wake(voter->session, voter_due(voter));
+    voter->answered = session_asked(voter->session);
     voter->lease->events.changed(voter->lease->events.context);
+}
+
+/* Asking */
+
+static void voter_ask(void *context)
+{
+    static const struct slice SLOTS[] = {{"CLUSTER", 7}, {"SLOTS", 5}};
+    const struct voter *voter = context;
+    session_ask(voter->session, SLOTS, 2, PRIMARY_LEASE_ANSWER_MS, voter_on_answered);
 }
 
 /* Its last answer still counts, from the time when batond asked for it. */
 static void voter_on_lost(void *context, const struct session_loss *loss)
 {
-    struct voter *voter = context;
-    (void)loss; /* the link of the node reports it */
-    voter->asking = false;
+    (void)context, (void)loss; /* the link of the node reports it */
+}
+
+void primary_lease_refresh(struct primary_lease *lease)
+{
+    for (unsigned node = 0; node < lease->count; node++)
+        if (lease->voters[node])
+            session_ask_soon(lease->voters[node]->session);
 }
 
 uint64_t primary_lease_end(const struct primary_lease *lease, unsigned node)
@@ -194,10 +154,9 @@ static void voter_open(struct primary_lease *lease, unsigned node)
     endpoint_init(&voter->endpoint, voter_on_endpoint_failed, voter);
     const struct session_events events = {
         .context = voter,
-        .ready = voter_on_ready,
-        .replied = voter_on_replied,
+        .pace = {PRIMARY_LEASE_ASK_MS, PRIMARY_LEASE_SPACE_MS, .late = SAYS_NOTHING},
+        .ask = voter_ask,
         .lost = voter_on_lost,
-        .woken = voter_on_woken,
         .closed = voter_on_closed,
     };
     voter->endpoint.takes_replicas = true; /* the votes decide whether it is a primary */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWERS = 2 }; /* for each question: to CLUSTER INFO and to CLUSTER SLOTS */
+#define SAYS_NOTHING "it does not say which node serves which slots"
 
 struct topology {
     uv_loop_t *loop;
@@ -22,10 +22,6 @@ struct topology {
     bool is_turning;          /* the topology leaves its node; the node has not failed */
     bool asks_next;           /* asks another node next, because this node may know less */
 
-    bool asking;
-    bool ask_again; /* once the node has answered the present question */
-    size_t answered;
-    uint64_t asked;  /* on the loop's clock, in ms */
     bool is_cut_off; /* the node says that it sees no majority */
     bool is_behind;  /* the node has an older epoch than another node */
     uint64_t epoch;  /* the greatest of all nodes */
@@ -67,7 +63,6 @@ static void point_to_candidate(struct topology *topology)
 /* Asks the next node at once, but pauses after a whole round in vain. */
 static void topology_pass_over(struct topology *topology)
 {
-    topology->asking = false;
     topology->candidate++;
     if (++topology->passed_over % count_candidates(topology) != 0)
         point_to_candidate(topology);
@@ -101,68 +96,6 @@ void topology_turn_to(struct topology *topology, unsigned node)
         topology_turn(topology, address.host, address.port);
 }
 
-/* Asking */
-
-static void topology_ask(struct topology *topology)
-{
-    static const struct slice INFO[] = {{"CLUSTER", 7}, {"INFO", 4}};
-    static const struct slice SLOTS[] = {{"CLUSTER", 7}, {"SLOTS", 5}};
-    topology->asking = true;
-    topology->ask_again = topology->is_cut_off = topology->is_behind = false;
-    topology->answered = 0;
-    topology->asked = uv_now(topology->loop);
-    session_send_words(topology->session, INFO, 2);
-    session_send_words(topology->session, SLOTS, 2);
-    session_wake(topology->session, topology->asked + TOPOLOGY_ANSWER_MS);
-}
-
-static void topology_ask_next(struct topology *topology)
-{
-    if (topology->asks_next) {
-        topology->candidate++;
-        point_to_candidate(topology); /* its session asks when it is ready */
-    }
-    topology->asks_next = false;
-    if (session_is_ready(topology->session))
-        topology_ask(topology);
-}
-
-void topology_refresh(struct topology *topology)
-{
-    if (topology->asking) {
-        topology->ask_again = true;
-        return;
-    }
-    if (!session_is_ready(topology->session))
-        return; /* topology_on_ready asks */
-    topology->ask_again = true;
-    session_wake(topology->session, topology->asked + TOPOLOGY_SPACE_MS);
-}
-
-static void topology_on_ready(void *context, const struct session_peer *peer)
-{
-    (void)peer;
-    topology_ask(context);
-}
-
-static void topology_on_woken(void *context)
-{
-    struct topology *topology = context;
-    while (topology->asking && session_read(topology->session))
-        ;
-    if (!session_is_ready(topology->session))
-        return;
-    unsigned space = topology->asking      ? TOPOLOGY_ANSWER_MS
-                     : topology->ask_again ? TOPOLOGY_SPACE_MS
-                                           : TOPOLOGY_ASK_MS;
-    if (uv_now(topology->loop) < topology->asked + space)
-        session_wake(topology->session, topology->asked + space);
-    else if (topology->asking)
-        session_lose(topology->session, -EAGAIN, "it does not say which node serves which slots");
-    else
-        topology_ask_next(topology);
-}
-
 /* Answers */
 
 static bool find_line(const redisReply *reply, const char *name, struct slice *ret)
@@ -177,8 +110,9 @@ static bool find_line(const redisReply *reply, const char *name, struct slice *r
 
 /* If the Redis user may not ask CLUSTER INFO, the node counts as up to date. This costs a detour at
  * worst. */
-static void topology_on_info(struct topology *topology, const redisReply *reply)
+static void topology_on_info(void *context, const redisReply *reply)
 {
+    struct topology *topology = context;
     struct slice text;
     if (find_line(reply, "cluster_state:", &text))
         topology->is_cut_off = !slice_equals(text, "ok");
@@ -217,7 +151,7 @@ static void topology_take_map(struct topology *topology, const redisReply *reply
         draft.owners[slot] = CLUSTER_NOBODY;
     if (reply->type != REDIS_REPLY_ARRAY ||
         !slots_read((const struct value *)(const void *)reply, topology_note_range, &draft)) {
-        session_lose(topology->session, -EAGAIN, "it does not say which node serves which slots");
+        session_lose(topology->session, -EAGAIN, SAYS_NOTHING);
         return;
     }
     topology->is_mapped = true;
@@ -251,32 +185,49 @@ static void topology_on_slots_refused(struct topology *topology, const char *err
     session_lose(topology->session, error_passes(error) ? -EAGAIN : -EPROTO, reason.text);
 }
 
-static void topology_on_slots(struct topology *topology, const redisReply *reply)
-{
-    if (reply->type == REDIS_REPLY_ERROR) {
-        topology_on_slots_refused(topology, reply->str);
-        return;
-    }
-    topology->asking = false;
-    if (!topology_counts(topology)) {
-        topology_pass_over(topology);
-        return;
-    }
-    topology_take_map(topology, reply);
-    if (session_is_ready(topology->session))
-        session_wake(topology->session,
-                     topology->asked + (topology->ask_again ? TOPOLOGY_SPACE_MS : TOPOLOGY_ASK_MS));
-}
-
-static void topology_on_replied(void *context, const redisReply *reply)
+static void topology_on_slots(void *context, const redisReply *reply)
 {
     struct topology *topology = context;
-    if (!topology->asking)
-        session_lose(topology->session, -EAGAIN, "it sent a reply to nothing");
-    else if (++topology->answered < ANSWERS)
-        topology_on_info(topology, reply);
+    if (reply->type == REDIS_REPLY_ERROR)
+        topology_on_slots_refused(topology, reply->str);
+    else if (topology_counts(topology))
+        topology_take_map(topology, reply);
     else
-        topology_on_slots(topology, reply);
+        topology_pass_over(topology);
+}
+
+/* Asking */
+
+static void topology_ask(struct topology *topology)
+{
+    static const struct slice INFO[] = {{"CLUSTER", 7}, {"INFO", 4}};
+    static const struct slice SLOTS[] = {{"CLUSTER", 7}, {"SLOTS", 5}};
+    topology->is_cut_off = topology->is_behind = false;
+    session_ask(topology->session, INFO, 2, TOPOLOGY_ANSWER_MS, topology_on_info);
+    session_ask(topology->session, SLOTS, 2, TOPOLOGY_ANSWER_MS, topology_on_slots);
+}
+
+static void topology_on_ready(void *context, const struct session_peer *peer)
+{
+    (void)peer;
+    topology_ask(context);
+}
+
+static void topology_on_ask(void *context)
+{
+    struct topology *topology = context;
+    if (topology->asks_next) {
+        topology->candidate++;
+        point_to_candidate(topology); /* its session asks when it is ready */
+    }
+    topology->asks_next = false;
+    if (session_is_ready(topology->session))
+        topology_ask(topology);
+}
+
+void topology_refresh(struct topology *topology)
+{
+    session_ask_soon(topology->session);
 }
 
 static void topology_on_lost(void *context, const struct session_loss *loss)
@@ -313,10 +264,10 @@ int topology_open(struct topology **ret, uv_loop_t *loop, const struct redis_url
     point_to_candidate(topology);
     const struct session_events session_events = {
         .context = topology,
+        .pace = {.ask_ms = TOPOLOGY_ASK_MS, .space_ms = TOPOLOGY_SPACE_MS, .late = SAYS_NOTHING},
         .ready = topology_on_ready,
-        .replied = topology_on_replied,
+        .ask = topology_on_ask,
         .lost = topology_on_lost,
-        .woken = topology_on_woken,
         .closed = topology_on_closed,
     };
     int result =

@@ -17,10 +17,7 @@ struct inbox {
     struct session *session;
     struct inbox_events events;
     int64_t client_id;
-    size_t confirmed;  /* subscriptions */
-    bool awaiting;     /* a reply to SUBSCRIBE or PING */
-    uint64_t due;      /* when that reply has to come; on the loop's clock, in ms */
-    uint64_t ping_due; /* when to send the next PING; on the same clock */
+    size_t confirmed; /* subscriptions */
     bool closing;
     void (*closed)(void *context);
     void *closed_context;
@@ -38,56 +35,7 @@ static size_t inbox_subscriptions(const struct inbox *inbox)
     return inbox->channel_length > 0 ? SUBSCRIPTIONS_MOST : SUBSCRIPTIONS_MOST - 1;
 }
 
-/* Commands and their deadlines */
-
-static void inbox_ask(struct inbox *inbox, const struct slice *words, size_t count)
-{
-    uv_update_time(inbox->loop); /* this turn may have taken long already */
-    uint64_t now = uv_now(inbox->loop);
-    session_send_words(inbox->session, words, count);
-    inbox->awaiting = true;
-    inbox->due = now + INBOX_ANSWER_MS;
-    inbox->ping_due = now + INBOX_PING_MS;
-    session_wake(inbox->session, inbox->due);
-    session_flush(inbox->session); /* before batond does anything else that takes long */
-}
-
-static void inbox_ready(void *context, const struct session_peer *peer)
-{
-    struct inbox *inbox = context;
-    const struct slice words[1 + SUBSCRIPTIONS_MOST] = {slice_of("SUBSCRIBE"), slice_of(INVALIDATE),
-                                                        inbox_channel(inbox)};
-    inbox->client_id = peer->client_id;
-    inbox_ask(inbox, words, 1 + inbox_subscriptions(inbox));
-}
-
-static void inbox_overdue(struct inbox *inbox)
-{
-    struct failure reason;
-    failure_set(&reason, -EAGAIN, "%s did not answer within %d ms. Is it stopped or overloaded?",
-                session_place(inbox->session), INBOX_ANSWER_MS);
-    session_lose(inbox->session, -EAGAIN, reason.text);
-}
-
-/* Reads first: replies that came while this process was held up are not late. */
-static void inbox_woken(void *context)
-{
-    static const struct slice PING = {"PING", 4};
-    struct inbox *inbox = context;
-    while (inbox->awaiting && session_read(inbox->session))
-        ;
-    if (!session_is_ready(inbox->session))
-        return;
-    uint64_t due = inbox->awaiting ? inbox->due : inbox->ping_due;
-    if (due > uv_now(inbox->loop))
-        session_wake(inbox->session, due);
-    else if (inbox->awaiting)
-        inbox_overdue(inbox);
-    else
-        inbox_ask(inbox, &PING, 1);
-}
-
-/* Replies and messages */
+/* Messages and answers */
 
 static struct slice inbox_text_at(const redisReply *array, size_t index)
 {
@@ -102,23 +50,6 @@ static void inbox_strange(struct inbox *inbox)
     failure_set(&reason, -EAGAIN, "%s sent a subscriber an unexpected answer",
                 session_place(inbox->session));
     session_lose(inbox->session, -EAGAIN, reason.text);
-}
-
-static void inbox_subscribed(struct inbox *inbox, const redisReply *reply)
-{
-    (void)reply;
-    if (inbox_is_listening(inbox))
-        inbox_strange(inbox);
-    else if (++inbox->confirmed == inbox_subscriptions(inbox))
-        inbox->events.listening(inbox->events.context);
-}
-
-/* Redis answers in order: after a PONG it confirms no subscription any more. */
-static void inbox_pong(struct inbox *inbox, const redisReply *reply)
-{
-    (void)reply;
-    if (!inbox_is_listening(inbox))
-        inbox_strange(inbox);
 }
 
 /* After FLUSHALL, Redis sends a null, not a list. */
@@ -172,44 +103,90 @@ static void inbox_refused(struct inbox *inbox, const char *error)
     session_lose(inbox->session, -EAGAIN, reason.text);
 }
 
-static void inbox_received(struct inbox *inbox, const redisReply *reply)
+static struct slice inbox_kind(const redisReply *reply)
 {
-    static const struct {
-        const char *kind;
-        void (*receive)(struct inbox *inbox, const redisReply *reply);
-    } KINDS[] = {
-        {"message", inbox_message},
-        {"pong", inbox_pong},
-        {"subscribe", inbox_subscribed},
-    };
-    struct slice kind = {NULL, 0};
-    if (reply->type == REDIS_REPLY_ARRAY)
-        kind = inbox_text_at(reply, 0);
-    for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++) {
-        if (slice_equals(kind, KINDS[i].kind)) {
-            KINDS[i].receive(inbox, reply);
-            return;
-        }
-    }
-    inbox_strange(inbox);
+    return reply->type == REDIS_REPLY_ARRAY ? inbox_text_at(reply, 0) : (struct slice){NULL, 0};
 }
 
-static void inbox_replied(void *context, const redisReply *reply)
+static void inbox_confirmed(struct inbox *inbox)
+{
+    if (++inbox->confirmed == inbox_subscriptions(inbox))
+        inbox->events.listening(inbox->events.context);
+}
+
+/* Redis confirms each channel of a SUBSCRIBE, and the first confirmation is the answer to it. */
+static bool inbox_received(void *context, const redisReply *reply)
+{
+    struct inbox *inbox = context;
+    struct slice kind = inbox_kind(reply);
+    bool is_confirmation = slice_equals(kind, "subscribe");
+    if (reply->type == REDIS_REPLY_ERROR || slice_equals(kind, "pong") ||
+        (is_confirmation && inbox->confirmed == 0))
+        return false;
+    if (inbox->closing)
+        return true;
+    if (slice_equals(kind, "message"))
+        inbox_message(inbox, reply);
+    else if (is_confirmation && !inbox_is_listening(inbox))
+        inbox_confirmed(inbox);
+    else
+        inbox_strange(inbox);
+    return true;
+}
+
+static void inbox_subscribed(void *context, const redisReply *reply)
 {
     struct inbox *inbox = context;
     if (inbox->closing)
         return;
-    inbox->awaiting = false;
     if (reply->type == REDIS_REPLY_ERROR)
         inbox_refused(inbox, reply->str);
+    else if (slice_equals(inbox_kind(reply), "subscribe"))
+        inbox_confirmed(inbox);
     else
-        inbox_received(inbox, reply);
+        inbox_strange(inbox);
+}
+
+/* Redis answers in order: after a PONG it confirms no subscription any more. */
+static void inbox_pong(void *context, const redisReply *reply)
+{
+    struct inbox *inbox = context;
+    if (inbox->closing)
+        return;
+    if (reply->type == REDIS_REPLY_ERROR)
+        inbox_refused(inbox, reply->str);
+    else if (!inbox_is_listening(inbox))
+        inbox_strange(inbox);
+}
+
+/* Asking */
+
+static void inbox_ask(struct inbox *inbox, const struct slice *words, size_t count,
+                      call_answered *answered)
+{
+    uv_update_time(inbox->loop); /* this turn may have taken long already */
+    session_ask(inbox->session, words, count, INBOX_ANSWER_MS, answered);
+    session_flush(inbox->session); /* before batond does anything else that takes long */
+}
+
+static void inbox_ready(void *context, const struct session_peer *peer)
+{
+    struct inbox *inbox = context;
+    const struct slice words[1 + SUBSCRIPTIONS_MOST] = {slice_of("SUBSCRIBE"), slice_of(INVALIDATE),
+                                                        inbox_channel(inbox)};
+    inbox->client_id = peer->client_id;
+    inbox_ask(inbox, words, 1 + inbox_subscriptions(inbox), inbox_subscribed);
+}
+
+static void inbox_ping(void *context)
+{
+    static const struct slice PING = {"PING", 4};
+    inbox_ask(context, &PING, 1, inbox_pong);
 }
 
 static void inbox_lost(void *context, const struct session_loss *loss)
 {
     struct inbox *inbox = context;
-    inbox->awaiting = false;
     inbox->confirmed = 0;
     if (!inbox->closing)
         inbox->events.lost(inbox->events.context, loss->reason);
@@ -239,10 +216,11 @@ int inbox_open(struct inbox **ret, uv_loop_t *loop, const struct redis_url *url,
         memcpy(inbox->channel, channel.bytes, channel.length);
     const struct session_events session_events = {
         .context = inbox,
+        .pace = {.ask_ms = INBOX_PING_MS, .is_patient = true},
         .ready = inbox_ready,
-        .replied = inbox_replied,
+        .ask = inbox_ping,
+        .message = inbox_received,
         .lost = inbox_lost,
-        .woken = inbox_woken,
         .closed = inbox_closed,
     };
     int result = session_open(&inbox->session, loop, url, endpoint, &session_events, NULL);

@@ -24,15 +24,13 @@ enum {
 struct confirmer {
     uv_loop_t *loop;
     struct session *session; /* NULL if it could not be opened */
-    uv_timer_t timer; /* for the next pending confirmation that is due, or an overdue round */
+    uv_timer_t timer;        /* for the next pending confirmation that is due */
     struct confirmer_events events;
     int replicas;
     bool warns;
     bool closing;
     struct pending_list pending;
-    int replies_due;  /* replies to come for the round under way; 0: there is no round */
-    uint64_t overdue; /* when the round's connection counts as lost; on the loop's clock, in ms */
-    int64_t reached;  /* how many replicas the last round reached; -1: no round has ended yet */
+    int64_t reached; /* how many replicas the last round reached; -1: no round has ended yet */
     char run_id[RUN_ID_SIZE], history[RUN_ID_SIZE]; /* of the server that answers */
     uint64_t complaint_due; /* the next warning may come then; on the loop's clock, in ms */
     int parts_open;
@@ -49,8 +47,6 @@ static void confirmer_timer(uv_timer_t *timer);
 static void confirmer_plan(struct confirmer *confirmer)
 {
     uint64_t now = uv_now(confirmer->loop), due = pending_due(&confirmer->pending);
-    if (confirmer->replies_due > 0 && confirmer->overdue < due)
-        due = confirmer->overdue;
     if (confirmer->closing)
         return;
     if (due == UINT64_MAX)
@@ -93,27 +89,88 @@ static void confirmer_answer_short(struct confirmer *confirmer)
     pending_answer_due(&confirmer->pending, now, text);
 }
 
-/* Rounds */
+/* Answers */
 
-static void confirmer_send_marker(struct confirmer *confirmer)
+static void confirmer_refused(struct confirmer *confirmer, const char *error)
 {
-    char ttl[16];
-    snprintf(ttl, sizeof ttl, "%d", MARKER_TTL_MS);
-    const struct slice words[] = {slice_of("SET"),
-                                  {confirmer->marker, confirmer->marker_length},
-                                  slice_of("1"),
-                                  slice_of("PX"),
-                                  slice_of(ttl)};
-    session_send_words(confirmer->session, words, sizeof words / sizeof words[0]);
+    char text[TEXT_SIZE];
+    if (error_has_code(error, "NOPERM"))
+        snprintf(text, sizeof text,
+                 "this user of Redis may not ask for it. Allow it with `ACL SETUSER … +wait`.");
+    else
+        snprintf(text, sizeof text, "Redis answered with an error: %s", error);
+    confirmer_complain(confirmer, text);
+    pending_answer_covered(&confirmer->pending, "Redis did not say whether replicas have it");
 }
 
-static void confirmer_send_wait(struct confirmer *confirmer, uint64_t timeout_ms)
+/* Redis has not written the marker, so the reply to this WAIT confirms no grant. The next round
+ * uses another key and covers what is pending. */
+static void confirmer_marker_astray(struct confirmer *confirmer)
 {
-    char replicas[16], timeout[24];
+    pending_uncover(&confirmer->pending);
+    confirmer->events.astray(confirmer->events.context);
+}
+
+/* The server has become a replica, or ends a WAIT because it will: its answers count no more. */
+static bool confirmer_is_demoted(const char *error)
+{
+    return error_kind(error) == ERROR_WRONG_SERVER || error_has_code(error, "UNBLOCKED");
+}
+
+static void confirmer_failed(struct confirmer *confirmer, const char *error)
+{
+    if (confirmer_is_demoted(error))
+        session_lose(confirmer->session, -EAGAIN, error);
+    else if (error_kind(error) == ERROR_ELSEWHERE && confirmer->events.astray)
+        confirmer_marker_astray(confirmer);
+    else
+        confirmer_refused(confirmer, error);
+}
+
+static void confirmer_marked(void *context, const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ERROR)
+        confirmer_failed(context, reply->str);
+}
+
+static void confirmer_reached(struct confirmer *confirmer, int64_t replicas)
+{
+    confirmer->reached = replicas;
+    uv_update_time(confirmer->loop); /* a yes that is read too late does not count */
+    confirmer_answer_short(confirmer);
+    if (replicas >= confirmer->replicas)
+        pending_answer_covered(&confirmer->pending, NULL);
+}
+
+static void confirmer_waited(void *context, const redisReply *reply)
+{
+    struct confirmer *confirmer = context;
+    if (reply->type == REDIS_REPLY_ERROR)
+        confirmer_failed(confirmer, reply->str);
+    else if (reply->type == REDIS_REPLY_INTEGER)
+        confirmer_reached(confirmer, reply->integer);
+    pending_uncover(&confirmer->pending);
+    session_request_turn(confirmer->session);
+}
+
+/* Rounds */
+
+static void confirmer_send_round(struct confirmer *confirmer, uint64_t timeout_ms)
+{
+    char ttl[16], replicas[16], timeout[24];
+    unsigned answer_ms = (unsigned)timeout_ms + STORE_DEADLINE_MS;
+    snprintf(ttl, sizeof ttl, "%d", MARKER_TTL_MS);
     snprintf(replicas, sizeof replicas, "%d", confirmer->replicas);
     snprintf(timeout, sizeof timeout, "%" PRIu64, timeout_ms);
-    const struct slice words[] = {slice_of("WAIT"), slice_of(replicas), slice_of(timeout)};
-    session_send_words(confirmer->session, words, sizeof words / sizeof words[0]);
+    const struct slice set[] = {slice_of("SET"),
+                                {confirmer->marker, confirmer->marker_length},
+                                slice_of("1"),
+                                slice_of("PX"),
+                                slice_of(ttl)};
+    const struct slice wait[] = {slice_of("WAIT"), slice_of(replicas), slice_of(timeout)};
+    session_ask(confirmer->session, set, 5, answer_ms, confirmer_marked);
+    session_ask(confirmer->session, wait, 3, answer_ms, confirmer_waited);
+    session_push(confirmer->session);
 }
 
 static void confirmer_begin_round(struct confirmer *confirmer)
@@ -137,68 +194,17 @@ static void confirmer_begin_round(struct confirmer *confirmer)
     uint64_t timeout = due - now;
     if (timeout > 2 * WAIT_LATENESS_MS) /* so that the reply, which says how many, comes in time */
         timeout -= WAIT_LATENESS_MS;
-    confirmer_send_marker(confirmer);
-    confirmer_send_wait(confirmer, timeout);
-    session_push(confirmer->session);
-    confirmer->replies_due = 2;
-    confirmer->overdue = now + timeout + STORE_DEADLINE_MS;
+    confirmer_send_round(confirmer, timeout);
 }
 
 /* One round covers all that was asked for in this turn of the loop. */
 static void confirmer_turn_ends(void *context)
 {
     struct confirmer *confirmer = context;
-    if (!TAILQ_EMPTY(&confirmer->pending.all) && confirmer->replies_due == 0 &&
+    if (!TAILQ_EMPTY(&confirmer->pending.all) && session_is_idle(confirmer->session) &&
         session_is_ready(confirmer->session))
         confirmer_begin_round(confirmer);
     confirmer_plan(confirmer);
-}
-
-static void confirmer_refused(struct confirmer *confirmer, const char *error)
-{
-    char text[TEXT_SIZE];
-    if (error_has_code(error, "NOPERM"))
-        snprintf(text, sizeof text,
-                 "this user of Redis may not ask for it. Allow it with `ACL SETUSER … +wait`.");
-    else
-        snprintf(text, sizeof text, "Redis answered with an error: %s", error);
-    confirmer_complain(confirmer, text);
-    pending_answer_covered(&confirmer->pending, "Redis did not say whether replicas have it");
-}
-
-/* Redis has not written the marker, so the reply to this WAIT confirms no grant. The next round
- * uses another key and covers what is pending. */
-static void confirmer_marker_astray(struct confirmer *confirmer)
-{
-    pending_uncover(&confirmer->pending);
-    confirmer->events.astray(confirmer->events.context);
-}
-
-static void confirmer_replied(void *context, const redisReply *reply)
-{
-    struct confirmer *confirmer = context;
-    bool is_error = reply->type == REDIS_REPLY_ERROR;
-    if (confirmer->replies_due == 0 || (is_error && (error_kind(reply->str) == ERROR_WRONG_SERVER ||
-                                                     error_has_code(reply->str, "UNBLOCKED")))) {
-        session_lose(confirmer->session, -EAGAIN, is_error ? reply->str : "a reply to nothing");
-        return;
-    }
-    bool is_last = --confirmer->replies_due == 0;
-    if (is_error && error_kind(reply->str) == ERROR_ELSEWHERE && confirmer->events.astray) {
-        confirmer_marker_astray(confirmer);
-    } else if (is_error) {
-        confirmer_refused(confirmer, reply->str);
-    } else if (is_last && reply->type == REDIS_REPLY_INTEGER) {
-        confirmer->reached = reply->integer;
-        uv_update_time(confirmer->loop); /* a yes that is read too late does not count */
-        confirmer_answer_short(confirmer);
-        if (reply->integer >= confirmer->replicas)
-            pending_answer_covered(&confirmer->pending, NULL);
-    }
-    if (is_last) {
-        pending_uncover(&confirmer->pending);
-        session_request_turn(confirmer->session);
-    }
 }
 
 static void confirmer_timer(uv_timer_t *timer)
@@ -207,8 +213,6 @@ static void confirmer_timer(uv_timer_t *timer)
     struct session *session = confirmer->session;
     while (session && session_is_ready(session) && session_read(session))
         ;
-    if (confirmer->replies_due > 0 && confirmer->overdue <= uv_now(confirmer->loop))
-        session_lose(session, -EAGAIN, "no answer to WAIT");
     confirmer_answer_short(confirmer);
     confirmer_plan(confirmer);
 }
@@ -237,15 +241,9 @@ static void confirmer_ready(void *context, const struct session_peer *peer)
 static void confirmer_lost(void *context, const struct session_loss *loss)
 {
     struct confirmer *confirmer = context;
-    confirmer->replies_due = 0;
     pending_uncover(&confirmer->pending);
     if (loss->code == -ECANCELED)
         pending_answer_all(&confirmer->pending, "batond is stopping");
-}
-
-static void confirmer_woken(void *context)
-{
-    (void)context; /* the confirmer's own timer also runs while there is no connection */
 }
 
 static void confirmer_part_closed(void *context)
@@ -290,10 +288,9 @@ struct confirmer *confirmer_open(const struct confirmer_options *options)
     confirmer->timer.data = confirmer;
     const struct session_events events = {
         .context = confirmer,
+        .pace = {.late = "no answer to WAIT"},
         .ready = confirmer_ready,
-        .replied = confirmer_replied,
         .lost = confirmer_lost,
-        .woken = confirmer_woken,
         .turn_ends = confirmer_turn_ends,
         .closed = confirmer_part_closed,
     };

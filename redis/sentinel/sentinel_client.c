@@ -131,41 +131,13 @@ static const struct question {
 
 enum { QUESTION_COUNT = sizeof QUESTIONS / sizeof QUESTIONS[0] };
 
-static void sentinel_client_ask(struct sentinel_client *client)
-{
-    client->asking = true;
-    client->ask_again = false;
-    client->answered = 0;
-    client->draft = (struct vote){.port = 0};
-    client->asked = uv_now(client->loop);
-    for (size_t i = 0; i < QUESTION_COUNT; i++) {
-        const struct question *question = &QUESTIONS[i];
-        const struct slice words[] = {slice_of(question->words[0]), slice_of(question->words[1]),
-                                      slice_of(client->master)};
-        session_send_words(client->session, words, question->names ? 3 : 2);
-    }
-    session_wake(client->session, client->asked + SENTINEL_CLIENT_ANSWER_MS);
-}
-
-void sentinel_client_ask_soon(struct sentinel_client *client)
-{
-    if (!session_is_ready(client->session))
-        return; /* sentinel_client_on_ready asks */
-    client->ask_again = true;
-    if (!client->asking)
-        session_wake(client->session, client->asked + SENTINEL_CLIENT_SPACE_MS);
-}
-
 static void sentinel_client_end_round(struct sentinel_client *client)
 {
-    client->asking = false;
     client->is_heard = true;
     client->has_vote = !client->knows_no_such_name;
     client->vote = client->draft;
-    client->voted = client->has_vote ? client->asked : 0;
+    client->voted = client->has_vote ? session_asked(client->session) : 0;
     client->trouble.text[0] = '\0';
-    uint64_t pause = client->ask_again ? SENTINEL_CLIENT_SPACE_MS : SENTINEL_CLIENT_ASK_MS;
-    session_wake(client->session, client->asked + pause);
     client->events->answered(client->events->context, client);
 }
 
@@ -191,66 +163,51 @@ static void sentinel_client_refuse_answer(struct sentinel_client *client, const 
 
 /* Events of the session */
 
-static bool is_message(const redisReply *reply)
-{
-    return slice_equals(text_of(element(reply, 0)), "message") && element(reply, 2);
-}
-
-/* After a message it asks rather than believe it, because only answers have an epoch. */
-static void sentinel_client_on_replied(void *context, const redisReply *reply)
+static void sentinel_client_on_answered(void *context, const redisReply *reply)
 {
     struct sentinel_client *client = context;
     if (client->is_dropped)
         return;
-    if (is_message(reply)) {
-        sentinel_client_ask_soon(client);
-        return;
-    }
-    bool is_error = reply->type == REDIS_REPLY_ERROR;
-    if (is_error && error_has_code(reply->str, "NOPERM"))
+    if (reply->type == REDIS_REPLY_ERROR && error_has_code(reply->str, "NOPERM"))
         sentinel_client_refuse_user(client);
-    else if (!client->asking || !QUESTIONS[client->answered].answered(client, reply))
+    else if (!QUESTIONS[client->answered].answered(client, reply))
         sentinel_client_refuse_answer(client, reply);
     else if (++client->answered == QUESTION_COUNT)
         sentinel_client_end_round(client);
 }
 
-/* Reads first: an answer that came while batond itself was held up is not late. */
-static void sentinel_client_on_woken(void *context)
+static void sentinel_client_ask(void *context)
 {
     struct sentinel_client *client = context;
-    while (client->asking && session_read(client->session))
-        ;
-    if (!session_is_ready(client->session))
-        return;
-    uint64_t now = uv_now(client->loop);
-    uint64_t pause = client->asking      ? SENTINEL_CLIENT_ANSWER_MS
-                     : client->ask_again ? SENTINEL_CLIENT_SPACE_MS
-                                         : SENTINEL_CLIENT_ASK_MS;
-    if (now < client->asked + pause) {
-        session_wake(client->session, client->asked + pause);
-        return;
+    client->answered = 0;
+    client->draft = (struct vote){.port = 0};
+    for (size_t i = 0; i < QUESTION_COUNT; i++) {
+        const struct question *question = &QUESTIONS[i];
+        const struct slice words[] = {slice_of(question->words[0]), slice_of(question->words[1]),
+                                      slice_of(client->master)};
+        session_ask(client->session, words, question->names ? 3 : 2, SENTINEL_CLIENT_ANSWER_MS,
+                    sentinel_client_on_answered);
     }
-    if (!client->asking) {
-        sentinel_client_ask(client);
-        return;
-    }
-    struct failure reason;
-    failure_set(&reason, -EAGAIN, "%s did not answer within %d ms; is it stopped or overloaded?",
-                session_place(client->session), SENTINEL_CLIENT_ANSWER_MS);
-    session_lose(client->session, -EAGAIN, reason.text);
 }
 
-static void sentinel_client_on_ready(void *context, const struct session_peer *peer)
+void sentinel_client_ask_soon(struct sentinel_client *client)
 {
-    (void)peer;
-    sentinel_client_ask(context);
+    session_ask_soon(client->session);
+}
+
+/* After a message it asks rather than believe it, because only answers have an epoch. */
+static bool sentinel_client_on_message(void *context, const redisReply *reply)
+{
+    struct sentinel_client *client = context;
+    bool is_message = slice_equals(text_of(element(reply, 0)), "message") && element(reply, 2);
+    if (is_message)
+        sentinel_client_ask_soon(client);
+    return is_message;
 }
 
 static void sentinel_client_on_lost(void *context, const struct session_loss *loss)
 {
     struct sentinel_client *client = context;
-    client->asking = false;
     client->has_vote = false;
     if (client->is_dropped)
         return;
@@ -279,14 +236,13 @@ int sentinel_client_open(struct sentinel_client **ret, uv_loop_t *loop, const st
         return failure_set(failure, -ENOMEM, "no memory");
     const struct session_events told = {
         .context = client,
-        .ready = sentinel_client_on_ready,
-        .replied = sentinel_client_on_replied,
+        .pace = {SENTINEL_CLIENT_ASK_MS, SENTINEL_CLIENT_SPACE_MS},
+        .ask = sentinel_client_ask,
+        .message = sentinel_client_on_message,
         .lost = sentinel_client_on_lost,
-        .woken = sentinel_client_on_woken,
         .closed = sentinel_client_on_closed,
     };
     struct redis_url its_url;
-    client->loop = loop;
     client->events = events;
     client->master = url->master;
     snprintf(client->host, sizeof client->host, "%s", host);

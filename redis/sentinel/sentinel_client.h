@@ -35,14 +35,10 @@ struct sentinel_client {
     char id[SENTINEL_CLIENT_ID_SIZE]; /* a sentinel may have several addresses; "": unknown */
 
     /* The client's own fields. */
-    bool asking;    /* a round of questions is under way */
-    bool ask_again; /* once this round is over */
-    uv_loop_t *loop;
     const struct sentinel_client_events *events;
     const char *master; /* what the sentinels call the primary */
     struct session *session;
     size_t answered; /* how many questions of this round */
-    uint64_t asked;  /* when this round began */
     struct vote draft;
 };
 

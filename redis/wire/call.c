@@ -44,12 +44,12 @@ static size_t call_room_for(const struct slice *words, size_t count)
 
 /* Allocates the call and its command as one block. Ends the process if memory runs out: Redis keeps
  * all that matters, and a supervisor starts the process again. */
-static struct call *call_make(enum call_kind kind, const struct slice *head, size_t head_count,
-                              const struct slice *tail, size_t tail_count)
+static struct call *call_make(const struct slice *head, size_t head_count, const struct slice *tail,
+                              size_t tail_count)
 {
     size_t room = WORD_OVERHEAD + call_room_for(head, head_count) + call_room_for(tail, tail_count);
     struct call *call = memory_checked(malloc(sizeof *call + room));
-    *call = (struct call){.kind = kind};
+    *call = (struct call){.next = NULL};
     char *at = call_put_number(call->bytes, '*', head_count + tail_count);
     at = call_put_words(at, head, head_count);
     call->stamp = (size_t)(at - call->bytes) + sizeof "$64\r\n" - 1; /* STORE_STAMP_LENGTH */
@@ -58,19 +58,9 @@ static struct call *call_make(enum call_kind kind, const struct slice *head, siz
     return call;
 }
 
-struct call *call_new(enum call_kind kind, const struct slice *words, size_t count)
+struct call *call_new(const struct slice *words, size_t count)
 {
-    return call_make(kind, words, count, NULL, 0);
-}
-
-struct call *call_new_load(const struct library *library, store_done *lost, void *context)
-{
-    const struct slice words[] = {
-        slice_of("FUNCTION"), slice_of("LOAD"), {library->text, library->length}};
-    struct call *call = call_make(CALL_LOAD, words, 3, NULL, 0);
-    call->done = lost;
-    call->context = context;
-    return call;
+    return call_make(words, count, NULL, 0);
 }
 
 struct call *call_new_script(const struct script *script, struct slice key, size_t key_count,
@@ -79,8 +69,7 @@ struct call *call_new_script(const struct script *script, struct slice key, size
 {
     const struct slice words[SCRIPT_WORDS + KEYS_MOST] = {
         {"FCALL", 5}, slice_of(script->function), {&"012"[key_count], 1}, key, key};
-    struct call *call =
-        call_make(CALL_SCRIPT, words, SCRIPT_WORDS + key_count, arguments, argument_count);
+    struct call *call = call_make(words, SCRIPT_WORDS + key_count, arguments, argument_count);
     call->script = script;
     call->key_count = key_count;
     call->done = done;

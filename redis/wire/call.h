@@ -5,17 +5,9 @@
 #include "redis/types/result.h"
 #include "redis/types/script.h"
 
-enum call_kind {
-    CALL_BARE,  /* bytes alone, from session_send_words */
-    CALL_KILL,  /* CLIENT KILL */
-    CALL_TRACK, /* CLIENT TRACKING ON */
-    CALL_UNTRACK,
-    CALL_ASKING, /* sent before a call whose slot may be moving to this node */
-    CALL_LOAD,   /* FUNCTION LOAD */
-    CALL_DELETE, /* FUNCTION DELETE */
-    CALL_SCRIPT, /* FCALL, with a callback */
-    CALL_KINDS   /* the number of kinds */
-};
+struct redisReply;
+
+typedef void call_answered(void *context, const struct redisReply *reply);
 
 /* What the router of a Cluster (redis/cluster/router.h) notes of a call. */
 struct routing {
@@ -28,22 +20,24 @@ struct routing {
     bool is_on;
 };
 
+/* A script call, or a command of a few words (`script` is NULL, and `answered` may be). */
 struct call {
     struct call *next;
-    enum call_kind kind;
+    call_answered *answered; /* as in session_ask */
     unsigned tries;
-    unsigned turns;              /* how often its script has done a part of its work */
-    const struct script *script; /* of CALL_SCRIPT */
-    store_done *done;            /* of CALL_SCRIPT and CALL_LOAD */
-    size_t key_count;            /* of CALL_SCRIPT: 0, 1 or 2 */
-    void *context;
-    bool asking;  /* ASKING is sent before it */
-    bool is_full; /* it goes to the function that is called where Redis is full */
+    unsigned turns; /* how often its script has done a part of its work */
+    const struct script *script;
+    store_done *done;
+    size_t key_count; /* 0, 1 or 2 */
+    void *context;    /* of `done` */
+    bool asking;      /* ASKING is sent before it */
+    bool is_full;     /* it goes to the function that is called where Redis is full */
     struct routing routing;
-    uint64_t begun;    /* of CALL_SCRIPT: when it was sent (uv_hrtime) */
-    uint64_t deadline; /* on the loop's clock, in ms */
-    uint64_t end;      /* position behind it in the connection's output */
-    size_t stamp;      /* where in `bytes` the text of the script's first argument begins */
+    uint64_t begun;     /* when a script call was sent (uv_hrtime) */
+    uint64_t deadline;  /* on the loop's clock, in ms */
+    unsigned answer_ms; /* how long Redis has to answer */
+    uint64_t end;       /* position behind it in the connection's output */
+    size_t stamp;       /* where in `bytes` the text of the script's first argument begins */
     size_t length;
     char bytes[]; /* the command in the Redis protocol; kept so that it can be sent again */
 };
@@ -55,10 +49,7 @@ struct call_queue {
 };
 
 /* Makes a command of a few words. As with every call, free(3) frees it. */
-struct call *call_new(enum call_kind kind, const struct slice *words, size_t count);
-
-/* Makes a FUNCTION LOAD. `lost` runs if the connection is lost before Redis has answered. */
-struct call *call_new_load(const struct library *library, store_done *lost, void *context);
+struct call *call_new(const struct slice *words, size_t count);
 
 /* Makes a script call that gives the key to the script `key_count` times, 2 at most. A script that
  * gets the key twice runs in a Cluster, where the name may be moving to another node. A script

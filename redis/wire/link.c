@@ -1,10 +1,9 @@
 #include "redis/wire/link.h"
 
-#include "base/table.h"
 #include "redis/wire/errors.h"
 #include "redis/wire/link_server.h"
 #include "redis/wire/loader.h"
-#include "redis/wire/pipeline.h"
+#include "redis/wire/session.h"
 
 #include <errno.h>
 #include <hiredis/hiredis.h>
@@ -22,7 +21,7 @@ enum {
 
 struct link {
     uv_loop_t *loop;
-    struct pipeline *pipeline;
+    struct session *session;
     const struct endpoint *endpoint; /* NULL: none */
     struct link_events events;
     struct loader loader;
@@ -45,7 +44,7 @@ static bool link_is_outdated(const struct link *link)
 
 bool link_is_up(const struct link *link)
 {
-    return pipeline_is_up(link->pipeline);
+    return session_is_ready(link->session);
 }
 
 bool link_serves(const struct link *link)
@@ -61,12 +60,12 @@ void link_set_gate(struct link *link, bool is_open)
 
 void link_retire(struct link *link, const char *reason)
 {
-    pipeline_retire(link->pipeline, reason);
+    session_retire(link->session, reason);
 }
 
 bool link_is_idle(const struct link *link)
 {
-    return pipeline_is_idle(link->pipeline);
+    return session_is_idle(link->session);
 }
 
 struct store_mark link_mark(const struct link *link)
@@ -81,13 +80,13 @@ const struct store_peer *link_peer(const struct link *link)
 
 const char *link_trouble(const struct link *link)
 {
-    const char *trouble = pipeline_trouble(link->pipeline);
+    const char *trouble = session_trouble(link->session);
     return trouble[0] ? trouble : link->gate_trouble;
 }
 
 const char *link_place(const struct link *link)
 {
-    return pipeline_place(link->pipeline);
+    return session_place(link->session);
 }
 
 struct store_figures link_figures(const struct link *link)
@@ -101,20 +100,18 @@ struct store_figures link_figures(const struct link *link)
 static void link_run(struct link *link, struct call *call)
 {
     static const struct slice ASKING = {"ASKING", 6};
-    if (call->asking) {
-        struct call *asking = call_new(CALL_ASKING, &ASKING, 1);
-        asking->deadline = call->deadline;
-        pipeline_send_ahead(link->pipeline, asking);
-    }
+    if (call->asking)
+        session_ask(link->session, &ASKING, 1, STORE_DEADLINE_MS, NULL);
     call->begun = uv_hrtime();
     if (link->events.stamp)
         link->events.stamp(link->events.context, call->begun, call->bytes + call->stamp);
-    pipeline_send(link->pipeline, call);
+    session_send(link->session, call);
 }
 
 /* Sends a script call, or keeps it back while the library is being loaded: see loader.h. */
 static void link_send_script(struct link *link, struct call *call)
 {
+    call->answer_ms = STORE_DEADLINE_MS;
     call->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
     if (link->loader.is_loading)
         call_queue_push(&link->loader.held, call);
@@ -135,7 +132,7 @@ void link_send_call(struct link *link, struct call *call)
         link->calls++;
         link_send_script(link, call);
     } else {
-        pipeline_refuse(link->pipeline, call);
+        session_refuse(link->session, call);
     }
 }
 
@@ -148,38 +145,7 @@ void link_eval_first(struct link *link, const struct script *script, struct slic
     if (link_is_up(link))
         link_send_script(link, call);
     else
-        pipeline_refuse(link->pipeline, call);
-}
-
-static void link_send_words(struct link *link, enum call_kind kind, const struct slice *words,
-                            size_t count)
-{
-    struct call *call = call_new(kind, words, count);
-    call->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
-    pipeline_send(link->pipeline, call);
-}
-
-void link_track(struct link *link, int64_t client_id, struct slice prefix)
-{
-    char number[24];
-    snprintf(number, sizeof number, "%" PRId64, client_id);
-    const struct slice words[] = {
-        slice_of("CLIENT"), slice_of("TRACKING"), slice_of("ON"),     slice_of("REDIRECT"),
-        slice_of(number),   slice_of("BCAST"),    slice_of("PREFIX"), prefix,
-    };
-    link_send_words(link, CALL_TRACK, words, sizeof words / sizeof words[0]);
-}
-
-void link_untrack(struct link *link)
-{
-    const struct slice words[] = {slice_of("CLIENT"), slice_of("TRACKING"), slice_of("OFF")};
-    link_send_words(link, CALL_UNTRACK, words, sizeof words / sizeof words[0]);
-}
-
-void link_delete_library(struct link *link, struct slice name)
-{
-    const struct slice words[] = {slice_of("FUNCTION"), slice_of("DELETE"), name};
-    link_send_words(link, CALL_DELETE, words, sizeof words / sizeof words[0]);
+        session_refuse(link->session, call);
 }
 
 /* Replies to scripts */
@@ -232,7 +198,7 @@ static void link_leave(struct link *link, const char *error)
 {
     struct failure reason;
     failure_set(&reason, -EAGAIN, "%s refuses to serve: %s", link_place(link), error);
-    pipeline_retire(link->pipeline, reason.text);
+    session_retire(link->session, reason.text);
 }
 
 /* Warns the operator of the cause: clients only hear that batond cannot ask Redis. */
@@ -270,14 +236,14 @@ static void link_script_full(struct link *link, struct call *call, const char *e
         link_script_refused(link, call, error);
 }
 
-static void link_load_lost(void *context, const struct store_result *result);
+static void link_load_answered(void *context, const redisReply *reply);
 
 static void link_send_load(struct link *link, const struct library *library)
 {
-    struct call *load = call_new_load(library, link_load_lost, link);
-    load->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
+    const struct slice words[] = {
+        slice_of("FUNCTION"), slice_of("LOAD"), {library->text, library->length}};
     loader_begin(&link->loader);
-    pipeline_send_ahead(link->pipeline, load);
+    session_ask(link->session, words, 3, STORE_DEADLINE_MS, link_load_answered);
 }
 
 /* Redis does not have the function. */
@@ -329,8 +295,9 @@ static void link_script_failed(struct link *link, struct call *call, const char 
     }
 }
 
-static void link_script_answered(struct link *link, struct call *call, const redisReply *reply)
+static void link_script_answered(void *context, struct call *call, const redisReply *reply)
 {
+    struct link *link = context;
     if (reply->type == REDIS_REPLY_ERROR) {
         link_script_failed(link, call, reply->str);
         return;
@@ -348,35 +315,33 @@ static void link_script_answered(struct link *link, struct call *call, const red
 
 /* If Redis has refused the library, it answers the calls behind it that their function is missing:
  * see link_script_missing. */
-static void link_load_answered(struct link *link, struct call *load, const redisReply *reply)
+static void link_load_answered(void *context, const redisReply *reply)
 {
+    struct link *link = context;
     loader_end(&link->loader, reply->type == REDIS_REPLY_ERROR ? reply->str : NULL,
                uv_now(link->loop));
-    free(load);
     struct call_queue held = call_queue_take(&link->loader.held);
     for (struct call *call = call_queue_pop(&held); call; call = call_queue_pop(&held))
         if (link_is_up(link))
             link_run(link, call);
         else
-            pipeline_refuse(link->pipeline, call);
+            session_refuse(link->session, call);
 }
 
 /* The connection is lost. Redis has not got the calls that were held. */
-static void link_load_lost(void *context, const struct store_result *result)
+static void link_load_lost(struct link *link)
 {
-    struct link *link = context;
-    (void)result;
     link->loader.is_loading = false;
     struct call_queue held = call_queue_take(&link->loader.held);
     for (struct call *call = call_queue_pop(&held); call; call = call_queue_pop(&held))
-        pipeline_refuse(link->pipeline, call);
+        session_refuse(link->session, call);
 }
 
 /* Another worker may have been first. */
-static void link_delete_answered(struct link *link, struct call *call, const redisReply *reply)
+static void link_delete_answered(void *context, const redisReply *reply)
 {
     static const char GONE[] = "ERR Library not found";
-    free(call);
+    struct link *link = context;
     if (reply->type != REDIS_REPLY_ERROR || strcmp(reply->str, GONE) == 0 || !link_is_up(link))
         return;
     struct failure warning;
@@ -388,22 +353,41 @@ static void link_delete_answered(struct link *link, struct call *call, const red
     link->events.warning(link->events.context, warning.text);
 }
 
-/* Even an error does not matter: Redis only has to run these commands before the next ones. */
-static void link_ended_answered(struct link *link, struct call *call, const redisReply *reply)
+void link_delete_library(struct link *link, struct slice name)
 {
-    (void)link, (void)reply;
-    free(call);
+    const struct slice words[] = {slice_of("FUNCTION"), slice_of("DELETE"), name};
+    session_ask(link->session, words, 3, STORE_DEADLINE_MS, link_delete_answered);
 }
 
-static void link_track_answered(struct link *link, struct call *call, const redisReply *reply)
+/* Tracking */
+
+static void link_track_answered(void *context, const redisReply *reply)
 {
-    free(call);
+    struct link *link = context;
     if (link_is_up(link))
         link->events.tracked(link->events.context,
                              reply->type == REDIS_REPLY_ERROR ? reply->str : NULL);
 }
 
-/* Events of the pipeline */
+void link_track(struct link *link, int64_t client_id, struct slice prefix)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%" PRId64, client_id);
+    const struct slice words[] = {
+        slice_of("CLIENT"), slice_of("TRACKING"), slice_of("ON"),     slice_of("REDIRECT"),
+        slice_of(number),   slice_of("BCAST"),    slice_of("PREFIX"), prefix,
+    };
+    session_ask(link->session, words, 8, STORE_DEADLINE_MS, link_track_answered);
+}
+
+/* Even an error does not matter: Redis only has to run this before the next command. */
+void link_untrack(struct link *link)
+{
+    const struct slice words[] = {slice_of("CLIENT"), slice_of("TRACKING"), slice_of("OFF")};
+    session_ask(link->session, words, 3, STORE_DEADLINE_MS, NULL);
+}
+
+/* Events of the session */
 
 /* Makes Redis end the previous connection, too. Redis may still have commands of it to read, and
  * would run them later: it would repeat a grant in doubt that batond has taken back. */
@@ -413,7 +397,7 @@ static void link_bury_predecessor(struct link *link, int64_t client_id)
     snprintf(number, sizeof number, "%" PRId64, client_id);
     const struct slice kill[] = {slice_of("CLIENT"), slice_of("KILL"), slice_of("ID"),
                                  slice_of(number)};
-    link_send_words(link, CALL_KILL, kill, sizeof kill / sizeof kill[0]);
+    session_ask(link->session, kill, 4, STORE_DEADLINE_MS, NULL);
 }
 
 static void link_ready(void *context, const struct session_peer *peer)
@@ -429,28 +413,12 @@ static void link_ready(void *context, const struct session_peer *peer)
         link->events.warning(link->events.context, peer->warning->text);
 }
 
-#define ANSWERS(X)                                                                                 \
-    X(CALL_LOAD, link_load_answered)                                                               \
-    X(CALL_DELETE, link_delete_answered)                                                           \
-    X(CALL_SCRIPT, link_script_answered)                                                           \
-    X(CALL_BARE, link_ended_answered)                                                              \
-    X(CALL_KILL, link_ended_answered)                                                              \
-    X(CALL_TRACK, link_track_answered)                                                             \
-    X(CALL_UNTRACK, link_ended_answered)                                                           \
-    X(CALL_ASKING, link_ended_answered)
-
-static void link_replied(void *context, struct call *call, const redisReply *reply)
-{
-    static void (*const ANSWERED[])(struct link * link, struct call * call,
-                                    const redisReply *reply) = {ANSWERS(TABLE_ROW)};
-    TABLE_IS_COMPLETE(ANSWERS, CALL_KINDS);
-    ANSWERED[call->kind](context, call, reply);
-}
-
-static void link_down(void *context, int code, const char *reason)
+static void link_lost(void *context, const struct session_loss *loss)
 {
     struct link *link = context;
-    link->events.down(link->events.context, code, reason);
+    link_load_lost(link);
+    if (loss->is_news)
+        link->events.down(link->events.context, loss->code, loss->reason);
 }
 
 /* While the gate is closed, Redis has refused what came before these calls, for the same reason. */
@@ -489,15 +457,16 @@ int link_open(struct link **ret, uv_loop_t *loop, const struct redis_url *url,
     link->loop = loop;
     link->endpoint = endpoint;
     link->events = *events;
-    const struct pipeline_events pipeline_events = {
+    const struct session_events session_events = {
         .context = link,
+        .pace = {.is_patient = true},
         .ready = link_ready,
-        .replied = link_replied,
-        .down = link_down,
+        .replied = link_script_answered,
         .why_refused = link_why_refused,
+        .lost = link_lost,
         .closed = link_closed,
     };
-    int result = pipeline_open(&link->pipeline, loop, url, endpoint, &pipeline_events, failure);
+    int result = session_open(&link->session, loop, url, endpoint, &session_events, failure);
     if (result < 0) {
         free(link);
         return result;
@@ -515,5 +484,5 @@ void link_close(struct link *link, void (*closed)(void *context), void *context)
 {
     link->closed = closed ? closed : link_ignore_closed;
     link->closed_context = context;
-    pipeline_close(link->pipeline);
+    session_close(link->session);
 }

@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/table.h"
-#include "redis/wire/call.h"
 #include "redis/wire/connection.h"
 #include "redis/wire/deferred.h"
 #include "redis/wire/greeting.h"
@@ -12,15 +11,15 @@
 #include <hiredis/hiredis.h>
 #include <netdb.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 #include <sys/un.h>
 
 enum {
     PUSH_LENGTH = 1024, /* bytes, a few commands; from 512 to 4096 it makes no difference */
     STEADY_MS = 1000,   /* after a connection that lasted this long, the pause is short again */
+    PLACE_SIZE = 300,
+    TROUBLE_SIZE = sizeof((struct failure *)0)->text,
 };
-
-enum { SESSION_PLACE_SIZE = 300, SESSION_TROUBLE_SIZE = sizeof((struct failure *)0)->text };
 
 enum session_state {
     SESSION_WAITING,    /* for the next try */
@@ -35,7 +34,7 @@ enum session_state {
 struct session {
     uv_loop_t *loop;
     struct redis_url url;
-    char place[SESSION_PLACE_SIZE];
+    char place[PLACE_SIZE];
     struct endpoint *endpoint; /* NULL: the URL names the server */
     struct follower follower;  /* of the endpoint */
     struct tls_trust *trust;
@@ -45,7 +44,7 @@ struct session {
 
     /* One timer is enough: the pause, the time to connect and session_wake never overlap. */
     uv_timer_t timer;
-    uint64_t timer_due; /* on the loop's clock, in ms, as is `ready_since` */
+    uint64_t timer_due; /* on the loop's clock, in ms, as are all times here */
     struct deferred deferred;
     uv_getaddrinfo_t resolver;
     bool resolving;
@@ -60,15 +59,71 @@ struct session {
     struct greeting greeting;
     uint32_t pause_ms;
     uint64_t ready_since;
-    char trouble[SESSION_TROUBLE_SIZE];
+    char trouble[TROUBLE_SIZE];
+
+    struct call_queue pending;  /* requests that were sent, in the order of their answers */
+    struct call_queue refused;  /* script calls that end at the end of the turn */
+    uint64_t heard;             /* when Redis last sent anything */
+    uint64_t asked;             /* as session_asked */
+    bool asks_soon;             /* as session_ask_soon */
+    char leaving[TROUBLE_SIZE]; /* why the session takes no new request, and ends the connection
+                                 * once Redis has answered; "" if it is not retired */
+    bool is_telling; /* hands out an answer, and then checks whether that was the last one */
 };
 
-static void session_part_closed(void *context);
-static void session_timer_set(struct session *session, uint64_t ms);
-static bool session_note(struct session *session, const char *reason);
-static void session_attempt(struct session *session);
+/* Its condition */
 
-static void session_try(struct session *session);
+static bool session_is_connected(const struct session *session)
+{
+    return session->state == SESSION_READY && !session->closing;
+}
+
+bool session_is_ready(const struct session *session)
+{
+    return session_is_connected(session) && !session->leaving[0];
+}
+
+bool session_is_idle(const struct session *session)
+{
+    return !session->pending.head;
+}
+
+const char *session_trouble(const struct session *session)
+{
+    return session->leaving[0] ? session->leaving : session->trouble;
+}
+
+const char *session_place(const struct session *session)
+{
+    return session->place;
+}
+
+uint64_t session_asked(const struct session *session)
+{
+    return session->asked;
+}
+
+/* The timer */
+
+static void session_timer_fired(uv_timer_t *timer);
+
+static void session_timer_set(struct session *session, uint64_t ms)
+{
+    session->timer_due = uv_now(session->loop) + ms;
+    uv_timer_start(&session->timer, session_timer_fired, ms, 0);
+}
+
+/* While the session is ready: looks after its requests at `due` or before. Leaves a timer alone
+ * that is due earlier. So a busy session rarely sets it, and an idle one never does. */
+static void session_wake(struct session *session, uint64_t due)
+{
+    if (uv_is_active((uv_handle_t *)&session->timer) && due >= session->timer_due)
+        return;
+    uint64_t now = uv_now(session->loop);
+    session_timer_set(session, due > now ? due - now : 0);
+}
+
+/* Losing a connection */
 
 static void session_forget_addresses(struct session *session)
 {
@@ -83,7 +138,266 @@ static void session_drop_connection(struct session *session)
     session->connection = NULL;
 }
 
+/* Tries again after the pause, which grows. */
+static void session_rest(struct session *session)
+{
+    session->state = SESSION_WAITING;
+    session_forget_addresses(session);
+    uint32_t half = session->pause_ms / 2;
+    session_timer_set(session, half + random_below(half + 1));
+    session->pause_ms = session->pause_ms * 2 < SESSION_PAUSE_MOST_MS ? session->pause_ms * 2
+                                                                      : SESSION_PAUSE_MOST_MS;
+}
+
+/* Keeps `reason` as the trouble of the session. Returns true if it is a new one. */
+static bool session_note(struct session *session, const char *reason)
+{
+    if (strcmp(session->trouble, reason) == 0)
+        return false;
+    snprintf(session->trouble, sizeof session->trouble, "%s", reason);
+    return true;
+}
+
+static void session_fail_refused(struct session *session, enum store_outcome outcome,
+                                 const char *reason)
+{
+    struct call_queue calls = call_queue_take(&session->refused);
+    for (struct call *call = call_queue_pop(&calls); call; call = call_queue_pop(&calls))
+        call_finish(call, outcome, NULL, reason);
+}
+
+/* Redis cannot have run a command that has not left this process entirely. The callback of a failed
+ * call may close the session, or call again. */
+static void session_end_connection(struct session *session, const char *reason)
+{
+    uint64_t sent = session->connection ? connection_sent(session->connection) : 0;
+    session_drop_connection(session);
+    session->leaving[0] = '\0';
+    struct call_queue calls = call_queue_take(&session->pending);
+    for (struct call *call = call_queue_pop(&calls); call; call = call_queue_pop(&calls))
+        call_finish(call, call->end > sent ? STORE_UNSENT : STORE_IN_DOUBT, NULL, reason);
+}
+
+void session_lose(struct session *session, int code, const char *reason)
+{
+    if (session->closing)
+        return;
+    bool was_ready = session->state == SESSION_READY;
+    struct session_loss loss = {
+        .code = code,
+        .is_news = session_note(session, reason) || was_ready,
+        .reason = session->trouble,
+    };
+    if (was_ready && uv_now(session->loop) - session->ready_since >= STEADY_MS)
+        session->pause_ms = SESSION_PAUSE_LEAST_MS;
+    session_rest(session);
+    session_end_connection(session, session->trouble);
+    if (!session->closing)
+        session->events.lost(session->events.context, &loss);
+    if (session->endpoint && !session->closing)
+        session->endpoint->doubted(session->endpoint->context);
+}
+
+/* Requests */
+
+static void session_put(struct session *session, struct call *call)
+{
+    call_queue_push(&session->pending, call);
+    call->end = connection_append(session->connection, call->bytes, call->length);
+    connection_push(session->connection, PUSH_LENGTH);
+    deferred_request(&session->deferred);
+    session_wake(session, call->deadline);
+}
+
+void session_ask(struct session *session, const struct slice *words, size_t count,
+                 unsigned answer_ms, call_answered *answered)
+{
+    struct call *call = call_new(words, count);
+    call->answered = answered;
+    call->answer_ms = answer_ms;
+    call->deadline = uv_now(session->loop) + answer_ms;
+    session_put(session, call);
+}
+
+/* If Redis has no other request of ours, it gets this one now, not at the end of this turn of the
+ * loop. */
+void session_send(struct session *session, struct call *call)
+{
+    session_put(session, call);
+    if (session->pending.head == call)
+        session_push(session);
+}
+
+void session_refuse(struct session *session, struct call *call)
+{
+    call_queue_push(&session->refused, call);
+    session_request_turn(session);
+}
+
+void session_push(struct session *session)
+{
+    connection_push(session->connection, 1);
+}
+
+void session_flush(struct session *session)
+{
+    if (session->connection)
+        connection_flush(session->connection);
+}
+
+bool session_read(struct session *session)
+{
+    return session->connection && connection_read(session->connection);
+}
+
+void session_request_turn(struct session *session)
+{
+    deferred_request(&session->deferred);
+}
+
+/* Retiring */
+
+static void session_end_if_retired(struct session *session)
+{
+    if (session->leaving[0] && !session->pending.head)
+        session_lose(session, -EAGAIN, session->leaving);
+}
+
+void session_retire(struct session *session, const char *reason)
+{
+    if (!session_is_ready(session))
+        return;
+    snprintf(session->leaving, sizeof session->leaving, "%s", reason);
+    if (!session->is_telling)
+        session_end_if_retired(session);
+}
+
+/* Asking by the pace */
+
+/* UINT64_MAX: not before all requests are answered, or never. */
+static uint64_t session_ask_due(const struct session *session)
+{
+    const struct session_pace *pace = &session->events.pace;
+    if (!session->events.ask || session->pending.head)
+        return UINT64_MAX;
+    return session->asked + (session->asks_soon ? pace->space_ms : pace->ask_ms);
+}
+
+static void session_ask_now(struct session *session)
+{
+    session->asked = uv_now(session->loop);
+    session->asks_soon = false;
+    session->events.ask(session->events.context);
+}
+
+void session_ask_soon(struct session *session)
+{
+    if (!session_is_ready(session))
+        return; /* it asks when it is ready */
+    session->asks_soon = true;
+    if (!session->pending.head)
+        session_wake(session, session_ask_due(session));
+}
+
+/* Answers */
+
+static void session_unasked(struct session *session, const redisReply *reply)
+{
+    struct failure reason;
+    failure_set(&reason, -EAGAIN, "%s ended the connection: %s", session->place,
+                reply->type == REDIS_REPLY_ERROR ? reply->str : "it sent a reply to nothing");
+    session_lose(session, -EAGAIN, reason.text);
+}
+
+static void session_answered(struct session *session, struct call *call, const redisReply *reply)
+{
+    if (call->script) {
+        session->events.replied(session->events.context, call, reply);
+        return;
+    }
+    if (call->answered)
+        call->answered(session->events.context, reply);
+    call_forget(call);
+}
+
+static void session_replied(struct session *session, const redisReply *reply)
+{
+    const struct session_events *events = &session->events;
+    session->heard = uv_now(session->loop);
+    if (events->message && events->message(events->context, reply))
+        return;
+    struct call *call = call_queue_pop(&session->pending);
+    if (!call) {
+        session_unasked(session, reply);
+        return;
+    }
+    session->is_telling = true;
+    session_answered(session, call, reply);
+    session->is_telling = false;
+    session_end_if_retired(session);
+    if (session_is_connected(session) && session_ask_due(session) < UINT64_MAX)
+        session_wake(session, session_ask_due(session));
+}
+
+static const struct call *session_earliest(const struct session *session)
+{
+    const struct call *found = session->pending.head;
+    for (const struct call *call = found; call; call = call->next)
+        if (call->deadline < found->deadline)
+            found = call;
+    return found;
+}
+
+/* When its answer is late, unless Redis sends something before. */
+static uint64_t session_late(const struct session *session, const struct call *call)
+{
+    uint64_t silent = session->events.pace.is_patient ? session->heard + call->answer_ms : 0;
+    return call->deadline > silent ? call->deadline : silent;
+}
+
+static void session_give_up(struct session *session, const struct call *call)
+{
+    struct failure reason;
+    failure_set(&reason, -EAGAIN, "%s did not answer within %u ms; is it stopped or overloaded?",
+                session->place, call->answer_ms);
+    session_lose(session, -EAGAIN,
+                 session->events.pace.late ? session->events.pace.late : reason.text);
+}
+
+/* Reads first: answers that came while this process was held up are not late. */
+static void session_look_after(struct session *session)
+{
+    while (session->pending.head && session_read(session))
+        ;
+    if (!session_is_connected(session))
+        return;
+    const struct call *first = session_earliest(session);
+    uint64_t now = uv_now(session->loop);
+    uint64_t due = first ? session_late(session, first) : session_ask_due(session);
+    if (due > now && due < UINT64_MAX)
+        session_wake(session, due);
+    else if (first)
+        session_give_up(session, first);
+    else if (due <= now)
+        session_ask_now(session);
+}
+
+static void session_part_closed(void *context)
+{
+    struct session *session = context;
+    if (--session->parts_open > 0)
+        return;
+    struct session_events events = session->events;
+    tls_trust_close(session->trust);
+    redis_url_free(&session->url);
+    free(session);
+    events.closed(events.context);
+}
+
 /* Addresses */
+
+static void session_try(struct session *session);
+static void session_attempt(struct session *session);
 
 /* A kind without words never has a session: each of its servers has one. */
 #define PLACES(X)                                                                                  \
@@ -146,7 +460,11 @@ static void session_retreat(struct session *session, int code, const char *reaso
 
 static void session_say(void *context, const struct slice *words, size_t count)
 {
-    session_send_words(context, words, count);
+    struct session *session = context;
+    struct call *call = call_new(words, count);
+    connection_append(session->connection, call->bytes, call->length);
+    deferred_request(&session->deferred);
+    call_forget(call);
 }
 
 static void session_greet(void *context)
@@ -173,7 +491,12 @@ static void session_come_up(struct session *session)
         .warning = greeting->warning.text[0] ? &greeting->warning : NULL,
         .info = &greeting->info,
     };
-    session->events.ready(session->events.context, &peer);
+    session->asked = session->ready_since;
+    session->asks_soon = false;
+    if (session->events.ready)
+        session->events.ready(session->events.context, &peer);
+    else
+        session_ask_now(session);
 }
 
 static void session_greeted(struct session *session, const redisReply *reply)
@@ -188,16 +511,16 @@ static void session_greeted(struct session *session, const redisReply *reply)
 
 /* Events of the connection. While the session closes, only replies count. */
 
-static void session_replied(void *context, const redisReply *reply)
+static void session_on_replied(void *context, const redisReply *reply)
 {
     struct session *session = context;
     if (session->state == SESSION_READY)
-        session->events.replied(session->events.context, reply);
+        session_replied(session, reply);
     else if (!session->closing)
         session_greeted(session, reply);
 }
 
-static void session_lost(void *context, int code, const char *why)
+static void session_on_lost(void *context, int code, const char *why)
 {
     struct session *session = context;
     struct failure reason;
@@ -220,8 +543,8 @@ static void session_try(struct session *session)
 {
     static const struct connection_events EVENTS = {
         .connected = session_greet,
-        .replied = session_replied,
-        .lost = session_lost,
+        .replied = session_on_replied,
+        .lost = session_on_lost,
         .closed = session_part_closed,
     };
     struct connection_events events = EVENTS;
@@ -238,7 +561,7 @@ static void session_try(struct session *session)
     if (result == 0)
         session->parts_open++;
     else
-        session_lost(session, -EAGAIN, strerror(-result));
+        session_on_lost(session, -EAGAIN, strerror(-result));
 }
 
 static bool session_is_astray(const struct session *session)
@@ -390,21 +713,10 @@ static void session_connect_overdue(struct session *session)
     session_retreat(session, -EAGAIN, reason.text);
 }
 
-static void session_part_closed(void *context)
+/* While the endpoint knows no server, nothing is under way that could be late. */
+static void session_seeks(struct session *session)
 {
-    struct session *session = context;
-    if (--session->parts_open > 0)
-        return;
-    struct session_events events = session->events;
-    tls_trust_close(session->trust);
-    redis_url_free(&session->url);
-    free(session);
-    events.closed(events.context);
-}
-
-static void session_timer_closed(uv_handle_t *timer)
-{
-    session_part_closed(timer->data);
+    (void)session;
 }
 
 /* What the timer does in each state. */
@@ -414,87 +726,7 @@ static void session_timer_closed(uv_handle_t *timer)
     X(SESSION_RESOLVING, session_resolver_slow)                                                    \
     X(SESSION_CONNECTING, session_connect_overdue)                                                 \
     X(SESSION_GREETING, session_connect_overdue)                                                   \
-    X(SESSION_READY, session_woken)
-
-static void session_timer_fired(uv_timer_t *timer);
-
-static void session_timer_set(struct session *session, uint64_t ms)
-{
-    session->timer_due = uv_now(session->loop) + ms;
-    uv_timer_start(&session->timer, session_timer_fired, ms, 0);
-}
-
-/* Losing a connection */
-
-/* Tries again after the pause, which grows. */
-static void session_rest(struct session *session)
-{
-    session->state = SESSION_WAITING;
-    session_forget_addresses(session);
-    uint32_t half = session->pause_ms / 2;
-    session_timer_set(session, half + random_below(half + 1));
-    session->pause_ms = session->pause_ms * 2 < SESSION_PAUSE_MOST_MS ? session->pause_ms * 2
-                                                                      : SESSION_PAUSE_MOST_MS;
-}
-
-static bool session_note(struct session *session, const char *reason)
-{
-    if (strcmp(session->trouble, reason) == 0)
-        return false;
-    snprintf(session->trouble, sizeof session->trouble, "%s", reason);
-    return true;
-}
-
-void session_lose(struct session *session, int code, const char *reason)
-{
-    if (session->closing)
-        return;
-    bool was_ready = session->state == SESSION_READY;
-    struct session_loss loss = {
-        .code = code,
-        .was_ready = was_ready,
-        .is_news = session_note(session, reason) || was_ready,
-        .sent = session->connection ? connection_sent(session->connection) : 0,
-        .reason = session->trouble,
-    };
-    if (was_ready && uv_now(session->loop) - session->ready_since >= STEADY_MS)
-        session->pause_ms = SESSION_PAUSE_LEAST_MS;
-    session_rest(session);
-    session_drop_connection(session);
-    session->events.lost(session->events.context, &loss);
-    if (session->endpoint && !session->closing)
-        session->endpoint->doubted(session->endpoint->context);
-}
-
-/* Sending */
-
-uint64_t session_send(struct session *session, const char *bytes, size_t length)
-{
-    uint64_t end = connection_append(session->connection, bytes, length);
-    connection_push(session->connection, PUSH_LENGTH);
-    deferred_request(&session->deferred);
-    return end;
-}
-
-void session_send_words(struct session *session, const struct slice *words, size_t count)
-{
-    struct call *call = call_new(CALL_BARE, words, count);
-    session_send(session, call->bytes, call->length);
-    free(call);
-}
-
-/* While the endpoint knows no server, nothing is under way that could be late. */
-static void session_seeks(struct session *session)
-{
-    (void)session;
-}
-
-/* Time */
-
-static void session_woken(struct session *session)
-{
-    session->events.woken(session->events.context);
-}
+    X(SESSION_READY, session_look_after)
 
 static void session_timer_fired(uv_timer_t *timer)
 {
@@ -505,51 +737,22 @@ static void session_timer_fired(uv_timer_t *timer)
         FIRED[session->state](session);
 }
 
-/* Leaves a timer alone that is due earlier: when it fires, the owner checks what is due. So a busy
- * owner rarely sets it, and an idle owner never does. */
-void session_wake(struct session *session, uint64_t due)
-{
-    if (uv_is_active((uv_handle_t *)&session->timer) && due >= session->timer_due)
-        return;
-    uint64_t now = uv_now(session->loop);
-    session_timer_set(session, due > now ? due - now : 0);
-}
-
-void session_push(struct session *session)
-{
-    connection_push(session->connection, 1);
-}
-
-void session_flush(struct session *session)
-{
-    if (session->connection)
-        connection_flush(session->connection);
-}
-
-bool session_read(struct session *session)
-{
-    return session->connection && connection_read(session->connection);
-}
-
-void session_request_turn(struct session *session)
-{
-    deferred_request(&session->deferred);
-}
-
 /* The end of a turn; opening and closing */
+
+static void session_timer_closed(uv_handle_t *timer)
+{
+    session_part_closed(timer->data);
+}
 
 static void session_shut(struct session *session)
 {
-    struct session_loss loss = {
-        .code = -ECANCELED,
-        .reason = "the store is being closed",
-        .was_ready = session->state == SESSION_READY,
-        .sent = session->connection ? connection_sent(session->connection) : 0,
-    };
+    struct session_loss loss = {.code = -ECANCELED, .reason = "the store is being closed"};
     if (session->endpoint)
         endpoint_leave(session->endpoint, &session->follower);
-    session_drop_connection(session);
+    session_end_connection(session, loss.reason);
     session->events.lost(session->events.context, &loss);
+    while (session->refused.head)
+        session_fail_refused(session, STORE_UNSENT, loss.reason);
     session_forget_addresses(session);
     if (session->resolving)
         uv_cancel((uv_req_t *)&session->resolver);
@@ -565,6 +768,11 @@ static void session_turn_ends(void *context)
         return;
     }
     session_flush(session);
+    if (session->refused.head) {
+        enum store_outcome outcome = STORE_UNSENT;
+        const char *reason = session->events.why_refused(session->events.context, &outcome);
+        session_fail_refused(session, outcome, reason);
+    }
     if (session->events.turn_ends)
         session->events.turn_ends(session->events.context);
 }
@@ -625,19 +833,4 @@ void session_close(struct session *session)
 {
     session->closing = true;
     deferred_request(&session->deferred);
-}
-
-bool session_is_ready(const struct session *session)
-{
-    return session->state == SESSION_READY && !session->closing;
-}
-
-const char *session_trouble(const struct session *session)
-{
-    return session->trouble;
-}
-
-const char *session_place(const struct session *session)
-{
-    return session->place;
 }

@@ -1,14 +1,13 @@
-/* session.h: keeps one connection to Redis: connects, logs in, checks the server, and connects
- * again after a loss. */
+/* session.h: keeps one connection to Redis: connects, logs in, checks the server, sends requests
+ * and hands out their answers, and connects again after a loss. */
 #ifndef BATON_REDIS_WIRE_SESSION_H
 #define BATON_REDIS_WIRE_SESSION_H
 
 #include "base/deadline.h"
 #include "base/failure.h"
-#include "base/slice.h"
+#include "redis/wire/call.h"
 #include "redis/wire/endpoint.h"
 
-#include <stdint.h>
 #include <uv.h>
 
 enum {
@@ -18,10 +17,12 @@ enum {
     SESSION_PAUSE_MOST_MS = 1000, /* the longest; each pause is jittered down to a half */
 };
 
+/* A request is a script call (session_send) or a command of a few words (session_ask). Redis
+ * answers requests in their order. If a request has no answer by its deadline, the session gives up
+ * the connection. Used on its loop's thread alone. */
 struct session;
 
 struct server_info;
-struct redisReply;
 
 /* The server at the other end. */
 struct session_peer {
@@ -35,23 +36,39 @@ struct session_peer {
 struct session_loss {
     int code; /* -EPROTO if a person has to act, else -EAGAIN; -ECANCELED after session_close */
     const char *reason; /* says what to look at */
-    bool was_ready;
-    bool is_news;  /* false if the try before failed for the same reason */
-    uint64_t sent; /* bytes of the connection's output that have left this process */
+    bool is_news;       /* false if the try before failed for the same reason */
+};
+
+/* When the session asks, and when an answer is late. Zeroed: it never asks by itself. */
+struct session_pace {
+    unsigned ask_ms;   /* from one `ask` to the next, once all requests are answered */
+    unsigned space_ms; /* the same after session_ask_soon */
+    /* While Redis sends anything else, a request that waits longer is only queued: so an answer is
+     * late only if Redis has sent nothing for as long as the request may take, either. */
+    bool is_patient;
+    const char *late; /* why a late answer ends the connection; NULL: the session says it */
 };
 
 /* The loop calls these. Each may call the session, session_close included. */
 struct session_events {
     void *context;
-    /* The session is ready. What `ready` sends reaches Redis before anything else. */
+    struct session_pace pace;
+    /* The session is ready. What `ready` sends reaches Redis before anything else. NULL: `ask`
+     * comes at once. */
     void (*ready)(void *context, const struct session_peer *peer);
-    /* A reply to a command sent since `ready`; valid during the callback. */
-    void (*replied)(void *context, const struct redisReply *reply);
-    /* The connection was lost or could not be made. The session tries again by itself. */
+    /* It is time to ask, by the pace. NULL without a pace. */
+    void (*ask)(void *context);
+    /* Returns true if the reply is a message, which answers no request. NULL: Redis sends none. */
+    bool (*message)(void *context, const struct redisReply *reply);
+    /* Redis has answered a script call. The callee owns the call from now on; the reply is valid
+     * during the callback. This one and the next are NULL if the owner makes no script calls. */
+    void (*replied)(void *context, struct call *call, const struct redisReply *reply);
+    /* Returns the reason that refused calls get. */
+    const char *(*why_refused)(void *context, enum store_outcome *ret);
+    /* The connection was lost or could not be made, and all requests on it have ended. The session
+     * tries again by itself. */
     void (*lost)(void *context, const struct session_loss *loss);
-    /* The time given to session_wake has come. */
-    void (*woken)(void *context);
-    /* The loop is about to sleep, after session_send or session_request_turn. May be NULL. */
+    /* The loop is about to sleep, after a request or session_request_turn. May be NULL. */
     void (*turn_ends)(void *context);
     /* The memory is gone. */
     void (*closed)(void *context);
@@ -65,15 +82,29 @@ int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *
                  struct endpoint *endpoint, const struct session_events *events,
                  struct failure *failure);
 
-/* At the end of this turn `lost` comes for the last time (-ECANCELED), and later `closed`. */
+/* At the end of this turn all requests end, `lost` comes for the last time (-ECANCELED), and later
+ * `closed`. */
 void session_close(struct session *session);
 
-/* While the session is ready: sends bytes, at the latest at the end of this turn of the loop.
- * Returns the position behind them in the output of this connection. */
-uint64_t session_send(struct session *session, const char *bytes, size_t length);
+/* While the session is ready: sends a command of a few words, at the latest at the end of this turn
+ * of the loop. Redis has `answer_ms` to answer it. `answered` runs with the answer, which is valid
+ * during the call; NULL: the answer does not matter. It does not run if the connection is lost
+ * first. */
+void session_ask(struct session *session, const struct slice *words, size_t count,
+                 unsigned answer_ms, call_answered *answered);
 
-/* As session_send, for a command of a few words. */
-void session_send_words(struct session *session, const struct slice *words, size_t count);
+/* While the session is ready: sends a script call, whose deadline is set. */
+void session_send(struct session *session, struct call *call);
+
+/* Ends a script call with STORE_UNSENT, at the end of this turn. */
+void session_refuse(struct session *session, struct call *call);
+
+/* Calls `ask` soon, `space_ms` after the last time at the earliest. If the session is not ready, or
+ * requests are under way, it asks after that. */
+void session_ask_soon(struct session *session);
+
+/* When the session last called `ask`, or became ready; on the loop's clock, in ms. */
+uint64_t session_asked(const struct session *session);
 
 /* While the session is ready: begins to send now. Calls no event. */
 void session_push(struct session *session);
@@ -82,18 +113,23 @@ void session_push(struct session *session);
 void session_flush(struct session *session);
 
 /* While the session is ready: reads some of what has arrived, so that a reply in the socket does
- * not count as late. Calls `replied` and `lost`. Returns true if there may be more. */
+ * not count as late. Calls events. Returns true if there may be more. */
 bool session_read(struct session *session);
-
-/* While the session is ready: calls `woken` at `due` (on the loop's clock, in ms) or before. */
-void session_wake(struct session *session, uint64_t due);
 
 void session_request_turn(struct session *session);
 
 /* Gives up the connection, if there is one, and makes another after the pause. Calls `lost`. */
 void session_lose(struct session *session, int code, const char *reason);
 
+/* While the session is ready: takes no new request, and makes another connection after Redis has
+ * answered those under way. `reason` says why. */
+void session_retire(struct session *session, const char *reason);
+
+/* Whether the session is connected and not retired. */
 bool session_is_ready(const struct session *session);
+
+/* Whether no request is under way. */
+bool session_is_idle(const struct session *session);
 
 /* Why the session is not ready, for people; "" while it is. */
 const char *session_trouble(const struct session *session);

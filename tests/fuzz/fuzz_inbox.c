@@ -12,7 +12,7 @@
 struct session {
     struct session_events events;
     bool ready;
-    bool wakes;
+    call_answered *answered; /* NULL: nothing is asked */
 };
 
 int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *url,
@@ -31,7 +31,8 @@ int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *
 void session_lose(struct session *session, int code, const char *reason)
 {
     CLAIM(session->ready && code < 0 && reason[0]);
-    session->ready = session->wakes = false;
+    session->ready = false;
+    session->answered = NULL;
     session->events.lost(session->events.context,
                          &(struct session_loss){.code = code, .reason = reason});
 }
@@ -45,31 +46,17 @@ void session_close(struct session *session)
     events.closed(events.context);
 }
 
-void session_send_words(struct session *session, const struct slice *words, size_t count)
+void session_ask(struct session *session, const struct slice *words, size_t count,
+                 unsigned answer_ms, call_answered *answered)
 {
-    CLAIM(session->ready && count > 0 && words[0].length > 0);
+    CLAIM(session->ready && count > 0 && words[0].length > 0 && answer_ms > 0);
+    CLAIM(!session->answered);
+    session->answered = answered;
 }
 
 void session_flush(struct session *session)
 {
     CLAIM(session->ready);
-}
-
-bool session_read(struct session *session)
-{
-    CLAIM(session->ready);
-    return false;
-}
-
-void session_wake(struct session *session, uint64_t due)
-{
-    CLAIM(session->ready && due > 0);
-    session->wakes = true;
-}
-
-bool session_is_ready(const struct session *session)
-{
-    return session->ready;
 }
 
 const char *session_place(const struct session *session)
@@ -114,7 +101,16 @@ static void on_closed(void *context)
 static void receive(struct session *session, struct slice line)
 {
     redisReply *reply = notation_read(line);
-    session->events.replied(session->events.context, reply);
+    call_answered *answered = session->answered;
+    if (session->events.message(session->events.context, reply)) {
+        freeReplyObject(reply);
+        return;
+    }
+    session->answered = NULL;
+    if (answered)
+        answered(session->events.context, reply);
+    else
+        session_lose(session, -1, "a reply to nothing");
     freeReplyObject(reply);
 }
 
@@ -122,8 +118,8 @@ static void pass(struct ear *ear, struct session *session)
 {
     fuzz_pass(1000);
     uv_update_time(&ear->loop);
-    if (session->wakes)
-        session->events.woken(session->events.context);
+    if (!session->answered)
+        session->events.ask(session->events.context);
 }
 
 static void step(struct ear *ear, struct slice line)

@@ -71,7 +71,9 @@ TEST(a_library_is_loaded_by_its_text)
 {
     static const char LOAD[] = "*3\r\n$8\r\nFUNCTION\r\n$4\r\nLOAD\r\n$34\r\n"
                                "#!lua name=baton_0123456789abcdef\n\r\n";
-    struct call *call = call_new_load(&LIBRARY, NULL, NULL);
+    const struct slice words[] = {
+        slice_of("FUNCTION"), slice_of("LOAD"), {LIBRARY.text, LIBRARY.length}};
+    struct call *call = call_new(words, 3);
     assert_int_equal(call->length, sizeof LOAD - 1);
     assert_memory_equal(call->bytes, LOAD, call->length);
     call_forget(call);
