@@ -1,6 +1,6 @@
 #include "server/http/https.h"
 
-#include "base/file.h"
+#include "base/credentials.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -10,9 +10,7 @@
 #include <string.h>
 
 enum {
-    FILE_LONGEST = 1 << 20,        /* a CA file may hold many certificates */
     HANDSHAKE_LONGEST = 32 * 1024, /* bytes of one handshake message: a chain of certificates */
-    CHAIN_LONGEST = 16,
     COMMON_NAME_SIZE = 256,
 };
 
@@ -61,94 +59,35 @@ static int https_check_client(gnutls_session_t session)
     return GNUTLS_E_CERTIFICATE_ERROR;
 }
 
-static gnutls_datum_t datum_of(char *text)
+/* Reads the dates of the certificate that it shows. */
+static void https_read_dates(struct https *https)
 {
-    return (gnutls_datum_t){(unsigned char *)text, (unsigned)strlen(text)};
-}
-
-static int https_refuse(const char *setting, const char *path, const char *why,
-                        struct failure *failure)
-{
-    return failure_set(failure, -EINVAL, "--%s: %s %s", setting, path, why);
-}
-
-/* Reads the dates of the first certificate, and checks that there is one. */
-static int https_read_dates(struct https *https, const char *path, char *text,
-                            struct failure *failure)
-{
-    gnutls_x509_crt_t chain[CHAIN_LONGEST];
-    unsigned count = CHAIN_LONGEST;
-    gnutls_datum_t datum = datum_of(text);
-    int result = gnutls_x509_crt_list_import(chain, &count, &datum, GNUTLS_X509_FMT_PEM,
-                                             GNUTLS_X509_CRT_LIST_IMPORT_FAIL_IF_EXCEED);
-    if (result <= 0)
-        return https_refuse("tls-cert", path, "has no readable certificate (PEM)", failure);
+    gnutls_x509_crt_t *chain;
+    unsigned count;
+    if (gnutls_certificate_get_x509_crt(https->credentials, 0, &chain, &count) < 0)
+        abort();
     https->from = gnutls_x509_crt_get_activation_time(chain[0]);
     https->until = gnutls_x509_crt_get_expiration_time(chain[0]);
     for (unsigned i = 0; i < count; i++)
         gnutls_x509_crt_deinit(chain[i]);
-    return 0;
+    gnutls_free(chain);
 }
 
-/* Says why a key does not go with its certificate. */
-static int https_explain_key(const struct https_files *files, int result, struct failure *failure)
+static int https_read_files(struct https *https, const struct https_files *files,
+                            struct failure *failure)
 {
-    if (result == GNUTLS_E_CERTIFICATE_KEY_MISMATCH)
-        return failure_set(failure, -EINVAL,
-                           "--tls-key: %s is not the key of the certificate in %s", files->key,
-                           files->certificate);
-    if (result == GNUTLS_E_DECRYPTION_FAILED)
-        return https_refuse(
-            "tls-key", files->key,
-            "has a passphrase, and nobody is there to type it. Remove it with openssl pkey.",
-            failure);
-    return https_refuse("tls-key", files->key, "has no readable key (PEM)", failure);
-}
-
-static int https_set_key(struct https *https, const struct https_files *files, char *certificate,
-                         char *key, struct failure *failure)
-{
-    gnutls_datum_t chain = datum_of(certificate), secret = datum_of(key);
-    int result = gnutls_certificate_set_x509_key_mem2(https->credentials, &chain, &secret,
-                                                      GNUTLS_X509_FMT_PEM, NULL, 0);
-    return result < 0 ? https_explain_key(files, result, failure) : 0;
-}
-
-static int https_read_certificate(struct https *https, const struct https_files *files,
-                                  struct failure *failure)
-{
-    const struct file_options of_certificate = {"tls-cert", files->certificate, FILE_LONGEST,
-                                                false},
-                              of_key = {"tls-key", files->key, FILE_LONGEST, true};
-    char *certificate = NULL, *key = NULL;
-    int result = file_read(&of_certificate, &certificate, NULL, failure);
-    if (result == 0)
-        result = https_read_dates(https, files->certificate, certificate, failure);
-    if (result == 0)
-        result = file_read(&of_key, &key, NULL, failure);
-    if (result == 0)
-        result = https_set_key(https, files, certificate, key, failure);
-    if (key)
-        explicit_bzero(key, strlen(key));
-    free(key);
-    free(certificate);
-    return result;
-}
-
-static int https_read_client_ca(struct https *https, const char *path, struct failure *failure)
-{
-    const struct file_options options = {"tls-client-ca", path, FILE_LONGEST, false};
-    char *text;
-    int result = file_read(&options, &text, NULL, failure);
+    const struct credential certificate = {"tls-cert", files->certificate},
+                            key = {"tls-key", files->key},
+                            authorities = {"tls-client-ca", files->client_ca};
+    int result = credentials_show(https->credentials, &certificate, &key, true, failure);
     if (result < 0)
         return result;
-    gnutls_datum_t datum = datum_of(text);
-    if (gnutls_certificate_set_x509_trust_mem(https->credentials, &datum, GNUTLS_X509_FMT_PEM) <= 0)
-        result = https_refuse("tls-client-ca", path, "has no readable certificate (PEM)", failure);
-    free(text);
+    https_read_dates(https);
+    if (!files->client_ca)
+        return 0;
     gnutls_certificate_set_verify_function(https->credentials, https_check_client);
     https->asks_clients = true;
-    return result;
+    return credentials_trust(https->credentials, &authorities, failure);
 }
 
 int https_read(struct https **ret, const struct https_files *files, struct failure *failure)
@@ -162,9 +101,7 @@ int https_read(struct https **ret, const struct https_files *files, struct failu
         gnutls_priority_init(&https->priority, PRIORITY, NULL) < 0)
         abort();
     https->references = 1;
-    int result = https_read_certificate(https, files, failure);
-    if (result == 0 && files->client_ca)
-        result = https_read_client_ca(https, files->client_ca, failure);
+    int result = https_read_files(https, files, failure);
     if (result == 0)
         *ret = https;
     else
