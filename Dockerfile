@@ -42,12 +42,10 @@ LABEL org.opencontainers.image.title="Baton" \
 
 # batond listens on all addresses here, so you must say who may ask: it starts only with
 # BATON_TOKENS_FILE, BATON_TLS_CLIENT_CA or BATON_ALLOW_ANONYMOUS=true. The health check below asks at
-# BATON_ADMIN_LISTEN; set that to 0.0.0.0:7430 for probes and Prometheus from elsewhere. SSL_CERT_FILE:
-# OpenSSL would look for the certificates in a folder that only Debian has. LD_BIND_NOW:
+# BATON_ADMIN_LISTEN; set that to 0.0.0.0:7430 for probes and Prometheus from elsewhere. LD_BIND_NOW:
 # docs/security.md, Secrets.
 ENV PATH=/usr/bin \
     LD_BIND_NOW=1 \
-    SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt \
     BATON_LISTEN=0.0.0.0:7420 \
     BATON_ADMIN_LISTEN=127.0.0.1:7430 \
     BATON_STATE_DIR=/var/lib/baton \

@@ -52,7 +52,7 @@ client_programs := $(patsubst %,$(BUILD)/clients/%/conformance,$(filter go java,
 # Compiler and libraries. pkg-config is asked when something is compiled, not before: `make run`
 # may have to install it first.
 CC         ?= cc
-libraries  := libmicrohttpd jansson hiredis libuv gnutls openssl
+libraries  := libmicrohttpd jansson hiredis libuv gnutls
 cli_libraries := libcurl jansson
 test_libs  := cmocka libcurl jansson hiredis openssl
 seccomp_lib = $(if $(SANITIZE),,$(shell pkg-config --exists libseccomp 2>/dev/null && echo libseccomp))

@@ -11,9 +11,8 @@ build  pkgconf               pkg-config            finds the libraries
 build  libmicrohttpd-dev     lib:libmicrohttpd     HTTP
 build  libjansson-dev        lib:jansson           JSON
 build  libhiredis-dev        lib:hiredis           the Redis client
-build  libssl-dev            lib:openssl           TLS to Redis
 build  libuv1-dev            lib:libuv             the event loop
-build  libgnutls28-dev       lib:gnutls            SHA-256
+build  libgnutls28-dev       lib:gnutls            TLS, SHA-256
 build  libcurl4-openssl-dev  lib:libcurl           HTTP of the client
 build  libseccomp-dev        lib:libseccomp        the filter of system calls
 image  make                  make                  builds batond where the image is made
@@ -22,6 +21,7 @@ image  ca-certificates       /etc/ssl/certs/ca-certificates.crt  go into the ima
 run    redis-server          redis-server          keeps the locks
 run    curl                  curl                  to try it
 test   libcmocka-dev         lib:cmocka            the test framework
+test   libssl-dev            lib:openssl           the other side of TLS, and certificates
 test   openssl               openssl               makes the certificates of docs/security.md
 test   haproxy               /usr/sbin/haproxy     a proxy in front of the replicas under test
 test   nginx-light           /usr/sbin/nginx       another one

@@ -28,8 +28,8 @@ struct store;
  * Behind redis+quorum:// each shard is a member, and every member serves all names, so one member's
  * answer (store_eval) decides nothing. A quorum does not confirm, track or mark. */
 
-/* Starts connecting; `up` or `down` reports the result. `url` is copied. With rediss:// the process
- * has to ignore SIGPIPE. Returns 0 or a negative errno. */
+/* Starts connecting; `up` or `down` reports the result. `url` is copied. Returns 0 or a
+ * negative errno. */
 int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
                const struct store_events *events);
 

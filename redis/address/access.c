@@ -1,5 +1,7 @@
 #include "redis/address/access.h"
 
+#include "redis/tls/trust.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -80,6 +82,12 @@ int redis_access_add(struct redis_url *url, const struct redis_access *access,
         if (access_given(access, &PARTS[i]))
             result = access_add(url, &PARTS[i], access_given(access, &PARTS[i]), failure);
     return result < 0 ? result : access_check_pairs(url, failure);
+}
+
+int redis_access_read_files(struct redis_url *url, struct failure *failure)
+{
+    const struct tls_files files = {url->ca, url->certificate, url->key};
+    return url->tls && !url->trust ? tls_trust_open(&url->trust, &files, failure) : 0;
 }
 
 int redis_access_expect_none(const struct redis_access *access, struct failure *failure)

@@ -22,6 +22,10 @@ struct redis_access {
 int redis_access_add(struct redis_url *url, const struct redis_access *access,
                      struct failure *failure);
 
+/* Reads the files that a URL with TLS names, unless it has read them already. Returns 0; -EINVAL
+ * with a failure that names the setting and the file; or -EPROTO if there is nobody to trust. */
+int redis_access_read_files(struct redis_url *url, struct failure *failure);
+
 /* For a batond without a URL: fails if any setting is given. */
 int redis_access_expect_none(const struct redis_access *access, struct failure *failure);
 

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct tls_trust;
+
 /* The kind of server that a URL leads to. */
 enum redis_kind {
     REDIS_SERVER,   /* one Redis, at `path` or `host` */
@@ -47,10 +49,11 @@ struct redis_url {
     /* Settings that the URL has no place for (redis/address/access.h); each may be NULL. */
     char *sentinel_user; /* for the sentinels; `user` and `password` are for Redis alone */
     char *sentinel_password;
-    char *ca;          /* a file: the CAs to trust, in place of the system's certificates */
-    char *certificate; /* a file: our own certificate */
-    char *key;         /* a file: the key of `certificate`; either both are NULL or neither */
-    char *server_name; /* the name in the certificate of Redis, in place of the host */
+    char *ca;                /* a file: the CAs to trust, in place of the system's certificates */
+    char *certificate;       /* a file: our own certificate */
+    char *key;               /* a file: the key of `certificate`; either both are NULL or neither */
+    char *server_name;       /* the name in the certificate of Redis, in place of the host */
+    struct tls_trust *trust; /* what these files have, shared with every copy; NULL: not read yet */
 };
 
 /* Reads one of these URLs:

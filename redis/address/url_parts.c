@@ -2,6 +2,8 @@
 #include "redis/address/url.h"
 
 #include "base/table.h"
+#include "redis/tls/trust.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -58,7 +60,8 @@ int redis_url_copy(const struct redis_url *url, struct redis_url *ret)
                               .port = url->port,
                               .database = url->database,
                               .tls = url->tls,
-                              .keeps_all = url->keeps_all};
+                              .keeps_all = url->keeps_all,
+                              .trust = tls_trust_keep(url->trust)};
     bool is_whole = url_parts_copy_nodes(url, ret);
     for (size_t i = 0; is_whole && i < sizeof TEXTS / sizeof TEXTS[0]; i++)
         is_whole = url_parts_copy_text(*url_parts_text((struct redis_url *)(uintptr_t)url, i),
@@ -102,6 +105,7 @@ void redis_url_free(struct redis_url *url)
     free(url->nodes);
     for (size_t i = 0; i < sizeof TEXTS / sizeof TEXTS[0]; i++)
         free(*url_parts_text(url, i));
+    tls_trust_drop(url->trust);
     *url = (struct redis_url){0};
 }
 

@@ -2,187 +2,197 @@
 
 #include "base/host_name.h"
 #include "base/memory.h"
+#include "redis/tls/reason.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
-#include <limits.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-#include <openssl/x509_vfy.h>
+#include <gnutls/x509.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
 
-/* struct tls_trust is an SSL_CTX, and struct tls an SSL, under names of Baton. */
-static SSL_CTX *tls_trust_context(struct tls_trust *trust)
+enum { EXPECTED_COUNT = 2 };
+
+struct tls {
+    gnutls_session_t session;
+    int socket;
+    char *host;                                     /* without a dot at its end */
+    gnutls_typed_vdata_st expected[EXPECTED_COUNT]; /* of the certificate */
+    int error;                                      /* of GnuTLS, that has ended the session */
+    char *output;                                   /* what the socket did not take yet */
+    size_t output_length;
+    size_t written; /* bytes of a write that are encrypted, but not reported as sent */
+};
+
+/* Sending. To GnuTLS the socket seems to take everything. If a send of GnuTLS ends half-way, it may
+ * count an alert or a message of its own as bytes of ours, or send ours twice: then every reply
+ * after that would be taken for another request's. */
+
+static ssize_t tls_send(const struct tls *tls, const char *bytes, size_t length)
 {
-    return (SSL_CTX *)(void *)trust;
+    ssize_t sent = send(tls->socket, bytes, length, MSG_NOSIGNAL);
+    return sent < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : sent;
 }
 
-static SSL *tls_session(struct tls *tls)
+static ssize_t tls_push(gnutls_transport_ptr_t context, const void *bytes, size_t length)
 {
-    return (SSL *)(void *)tls;
+    struct tls *tls = context;
+    ssize_t sent = tls->output_length > 0 ? 0 : tls_send(tls, bytes, length);
+    if (sent < 0)
+        return -1;
+    size_t rest = length - (size_t)sent;
+    if (rest > 0) {
+        tls->output = memory_checked(realloc(tls->output, tls->output_length + rest));
+        memcpy(tls->output + tls->output_length, (const char *)bytes + sent, rest);
+        tls->output_length += rest;
+    }
+    return (ssize_t)length;
 }
 
-/* OpenSSL has one queue of errors per thread. An error left in it would look like the cause of a
- * later failure. */
-const char *tls_error(void)
+/* Returns 0 when all is sent, -EAGAIN or another negative errno. */
+static int tls_flush(struct tls *tls)
 {
-    const char *text = ERR_reason_error_string(ERR_get_error());
-    ERR_clear_error();
-    return text ? text : "the connection was closed during the handshake";
-}
-
-/* Refuses to ask for a passphrase: batond may have a terminal, but no person in front of it. */
-static int tls_no_passphrase(char *buffer, int size, int writing, void *context)
-{
-    (void)buffer, (void)size, (void)writing, (void)context;
-    return -1;
-}
-
-static int tls_cannot_use(const char *setting, const char *file, struct failure *failure)
-{
-    return failure_set(failure, -EINVAL, "--%s: cannot use %s: %s", setting, file, tls_error());
-}
-
-static int tls_trust_authorities(SSL_CTX *context, const char *ca, struct failure *failure)
-{
-    if (ca && SSL_CTX_load_verify_file(context, ca) != 1)
-        return tls_cannot_use("redis-ca", ca, failure);
-    if (!ca && SSL_CTX_set_default_verify_paths(context) != 1)
-        return failure_set(failure, -EPROTO, "cannot read the system's certificates: %s",
-                           tls_error());
-    return 0;
-}
-
-static int tls_identify(SSL_CTX *context, const struct tls_files *files, struct failure *failure)
-{
-    if (!files->certificate)
+    if (tls->output_length == 0)
         return 0;
-    SSL_CTX_set_default_passwd_cb(context, tls_no_passphrase);
-    if (SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1)
-        return tls_cannot_use("redis-cert", files->certificate, failure);
-    /* This also fails if the key does not belong to the certificate. */
-    if (SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1)
-        return tls_cannot_use("redis-key", files->key, failure);
+    ssize_t sent = tls_send(tls, tls->output, tls->output_length);
+    if (sent < 0)
+        return -errno;
+    tls->output_length -= (size_t)sent;
+    memmove(tls->output, tls->output + sent, tls->output_length);
+    if (tls->output_length > 0)
+        return -EAGAIN;
+    free(tls->output);
+    tls->output = NULL;
     return 0;
 }
 
-int tls_trust_open(struct tls_trust **ret, const struct tls_files *files, struct failure *failure)
-{
-    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
-    if (!context)
-        return failure_set(failure, -ENOMEM, "cannot set up TLS: %s", tls_error());
-    SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CLEANSE_PLAINTEXT);
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
-    /* The unsent output may move in memory between two tries to write it. */
-    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    int result = tls_trust_authorities(context, files->ca, failure);
-    if (result == 0)
-        result = tls_identify(context, files, failure);
-    if (result < 0)
-        SSL_CTX_free(context);
-    else
-        *ret = (struct tls_trust *)(void *)context;
-    return result;
-}
-
-void tls_trust_close(struct tls_trust *trust)
-{
-    SSL_CTX_free(tls_trust_context(trust));
-}
+/* Opening and closing */
 
 /* An IP address must be among the certificate's addresses, a name among its names. Only a name may
- * be sent as SNI. Both are without the dot that may be at the end of a name. */
-static bool tls_expect_host(SSL *session, const char *host)
+ * be sent as SNI. Nobody looks whether the certificate was revoked: Redis cannot staple a proof. */
+static int tls_expect_host(struct tls *tls)
 {
-    char *name = memory_checked(strndup(host, host_name_without_dot(slice_of(host)).length));
-    bool is_set = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), name) == 1;
-    if (!is_set) {
-        ERR_clear_error();
-        is_set = SSL_set1_host(session, name) == 1 && SSL_set_tlsext_host_name(session, name) == 1;
-    }
-    free(name);
-    return is_set;
+    struct in6_addr address;
+    tls->expected[0] =
+        (gnutls_typed_vdata_st){.type = GNUTLS_DT_DNS_HOSTNAME, .data = (unsigned char *)tls->host};
+    tls->expected[1] =
+        (gnutls_typed_vdata_st){.type = GNUTLS_DT_KEY_PURPOSE_OID,
+                                .data = (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_SERVER};
+    gnutls_session_set_verify_cert2(tls->session, tls->expected, EXPECTED_COUNT,
+                                    GNUTLS_VERIFY_DISABLE_CRL_CHECKS);
+    if (inet_pton(AF_INET, tls->host, &address) == 1 ||
+        inet_pton(AF_INET6, tls->host, &address) == 1)
+        return 0;
+    return gnutls_server_name_set(tls->session, GNUTLS_NAME_DNS, tls->host, strlen(tls->host));
+}
+
+/* Our certificate is shown whatever authorities Redis names, since it may trust more than these.
+ * Tickets are of no use, because no session is resumed. */
+static int tls_set_up(struct tls *tls, struct tls_trust *trust)
+{
+    int result = gnutls_init(&tls->session, GNUTLS_CLIENT | GNUTLS_NONBLOCK |
+                                                GNUTLS_FORCE_CLIENT_CERT | GNUTLS_NO_TICKETS);
+    if (result == 0)
+        result = gnutls_priority_set(tls->session, trust->priority);
+    if (result == 0)
+        result = gnutls_credentials_set(tls->session, GNUTLS_CRD_CERTIFICATE, trust->credentials);
+    if (result == 0)
+        result = tls_expect_host(tls);
+    if (result < 0)
+        return result;
+    gnutls_transport_set_ptr2(tls->session, (gnutls_transport_ptr_t)(intptr_t)tls->socket, tls);
+    gnutls_transport_set_push_function(tls->session, tls_push);
+    return 0;
 }
 
 int tls_open(struct tls **ret, struct tls_trust *trust, int socket, const char *host,
              struct failure *failure)
 {
-    SSL *session = SSL_new(tls_trust_context(trust));
-    if (!session || SSL_set_fd(session, socket) != 1 || !tls_expect_host(session, host)) {
-        SSL_free(session);
-        return failure_set(failure, -EPROTO, "cannot set up TLS: %s", tls_error());
+    struct tls *tls = memory_checked(calloc(1, sizeof *tls));
+    tls->socket = socket;
+    tls->host = memory_checked(strndup(host, host_name_without_dot(slice_of(host)).length));
+    int result = tls_set_up(tls, trust);
+    if (result < 0) {
+        tls_close(tls);
+        return failure_set(failure, -EPROTO, "cannot set up TLS: %s", gnutls_strerror(result));
     }
-    SSL_set_connect_state(session);
-    *ret = (struct tls *)(void *)session;
+    *ret = tls;
     return 0;
-}
-
-/* Whether the server has closed the connection, or answers by another protocol: Redis by an error
- * of its own. */
-static bool tls_is_missing(unsigned long error)
-{
-    int reason = ERR_GET_REASON(error);
-    return error == 0 || reason == SSL_R_WRONG_VERSION_NUMBER ||
-           reason == SSL_R_UNEXPECTED_EOF_WHILE_READING;
-}
-
-int tls_handshake(struct tls *tls, bool *ret_wants_write, struct failure *failure)
-{
-    SSL *session = tls_session(tls);
-    ERR_clear_error();
-    int result = SSL_do_handshake(session);
-    if (result == 1)
-        return 0;
-    int error = SSL_get_error(session, result);
-    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) {
-        *ret_wants_write = error == SSL_ERROR_WANT_WRITE;
-        return -EAGAIN;
-    }
-    long verdict = SSL_get_verify_result(session);
-    bool is_missing = tls_is_missing(ERR_peek_error());
-    const char *cause = tls_error();
-    if (verdict != X509_V_OK)
-        return failure_set(failure, -EPROTO, "%s", X509_verify_cert_error_string(verdict));
-    return failure_set(failure, -EPROTO, is_missing ? "%s. " TLS_HINT : "%s", cause);
-}
-
-static ssize_t tls_outcome(SSL *session, int result)
-{
-    if (result > 0)
-        return result;
-    int cause = errno;
-    switch (SSL_get_error(session, result)) {
-    case SSL_ERROR_WANT_READ:
-    case SSL_ERROR_WANT_WRITE:
-        return -EAGAIN;
-    case SSL_ERROR_ZERO_RETURN:
-        return 0;
-    case SSL_ERROR_SYSCALL:
-        return cause ? -cause : -ECONNRESET;
-    default:
-        return -EPROTO; /* tls_error reads it from the thread's queue */
-    }
-}
-
-static int tls_cut(size_t size)
-{
-    return size > INT_MAX ? INT_MAX : (int)size;
-}
-
-ssize_t tls_read(struct tls *tls, void *buffer, size_t size)
-{
-    ERR_clear_error();
-    errno = 0;
-    return tls_outcome(tls_session(tls), SSL_read(tls_session(tls), buffer, tls_cut(size)));
-}
-
-ssize_t tls_write(struct tls *tls, const void *bytes, size_t length)
-{
-    ERR_clear_error();
-    errno = 0;
-    return tls_outcome(tls_session(tls), SSL_write(tls_session(tls), bytes, tls_cut(length)));
 }
 
 void tls_close(struct tls *tls)
 {
-    SSL_free(tls_session(tls));
+    if (!tls)
+        return;
+    if (tls->session)
+        gnutls_deinit(tls->session);
+    free(tls->output);
+    free(tls->host);
+    free(tls);
+}
+
+/* The session */
+
+const char *tls_error(const struct tls *tls, struct failure *failure)
+{
+    tls_reason(tls->session, tls->error, tls->host, failure);
+    return failure->text;
+}
+
+int tls_handshake(struct tls *tls, bool *ret_wants_write, struct failure *failure)
+{
+    tls_flush(tls); /* an error comes back when GnuTLS reads */
+    int result = gnutls_handshake(tls->session);
+    if (result == 0)
+        return 0;
+    if (!gnutls_error_is_fatal(result)) {
+        *ret_wants_write = tls->output_length > 0;
+        return -EAGAIN;
+    }
+    tls->error = result;
+    tls_error(tls, failure);
+    if (result == GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR)
+        gnutls_alert_send_appropriate(tls->session, result); /* for the log of Redis */
+    return -EPROTO;
+}
+
+/* What is not fatal is a message of TLS itself, such as a request to shake hands anew: RFC 5246,
+ * 7.4.1.1, lets a client ignore it. */
+static ssize_t tls_outcome(struct tls *tls, ssize_t result)
+{
+    int cause = errno;
+    if (result >= 0)
+        return result;
+    if (!gnutls_error_is_fatal((int)result))
+        return -EAGAIN;
+    if (result == GNUTLS_E_PREMATURE_TERMINATION)
+        return 0;
+    if (result == GNUTLS_E_PULL_ERROR || result == GNUTLS_E_PUSH_ERROR)
+        return cause ? -cause : -ECONNRESET;
+    tls->error = (int)result;
+    return -EPROTO;
+}
+
+ssize_t tls_read(struct tls *tls, void *buffer, size_t size)
+{
+    errno = 0;
+    return tls_outcome(tls, gnutls_record_recv(tls->session, buffer, size));
+}
+
+ssize_t tls_write(struct tls *tls, const void *bytes, size_t length)
+{
+    int result = tls_flush(tls);
+    if (result == 0 && tls->written == 0) {
+        errno = 0;
+        ssize_t count = tls_outcome(tls, gnutls_record_send(tls->session, bytes, length));
+        if (count <= 0)
+            return count;
+        tls->written = (size_t)count;
+        result = tls->output_length > 0 ? -EAGAIN : 0;
+    }
+    if (result < 0)
+        return result;
+    ssize_t written = (ssize_t)tls->written;
+    tls->written = 0;
+    return written;
 }

@@ -123,8 +123,9 @@ static ssize_t connection_transmit(struct connection *connection, const void *by
 static void connection_fail(struct connection *connection, int error)
 {
     bool closed = error == 0 || error == EPIPE || error == ECONNRESET;
+    struct failure failure;
     if (error == EPROTO && connection->tls)
-        connection_lose(connection, -EPROTO, tls_error());
+        connection_lose(connection, -EPROTO, tls_error(connection->tls, &failure));
     else
         connection_lose(connection, -EAGAIN, closed ? "the other side closed it" : strerror(error));
 }

@@ -3,6 +3,8 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/table.h"
+#include "redis/address/access.h"
+#include "redis/tls/reason.h"
 #include "redis/wire/connection.h"
 #include "redis/wire/deferred.h"
 #include "redis/wire/greeting.h"
@@ -37,7 +39,6 @@ struct session {
     char place[PLACE_SIZE];
     struct endpoint *endpoint; /* NULL: the URL names the server */
     struct follower follower;  /* of the endpoint */
-    struct tls_trust *trust;
     struct session_events events;
     enum session_state state;
     bool closing;
@@ -388,7 +389,6 @@ static void session_part_closed(void *context)
     if (--session->parts_open > 0)
         return;
     struct session_events events = session->events;
-    tls_trust_close(session->trust);
     redis_url_free(&session->url);
     free(session);
     events.closed(events.context);
@@ -434,10 +434,10 @@ static void session_name_socket(struct session *session)
 static const char *session_tls_hint(const struct session *session)
 {
     bool has_answered = session->ready_since != 0 || session->greeting.answered > 0;
-    if (session->state == SESSION_GREETING && !session->trust && !session->url.path &&
+    if (session->state == SESSION_GREETING && !session->url.trust && !session->url.path &&
         !has_answered)
         return " If this port wants TLS, write rediss in place of redis in redis-url.";
-    if (session->state == SESSION_CONNECTING && session->trust &&
+    if (session->state == SESSION_CONNECTING && session->url.trust &&
         connection_is_accepted(session->connection))
         return " " TLS_HINT;
     return "";
@@ -552,7 +552,7 @@ static void session_try(struct session *session)
     struct connection_target target = {
         .address = session->candidate->ai_addr,
         .address_length = session->candidate->ai_addrlen,
-        .trust = session->trust,
+        .trust = session->url.trust,
         .host = session->url.server_name ? session->url.server_name : session->url.host,
     };
     session->state = SESSION_CONNECTING;
@@ -813,9 +813,8 @@ int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *
     int result = session_take_url(session, url);
     if (result < 0)
         failure_set(failure, result, "no memory");
-    else if (url->tls)
-        result = tls_trust_open(&session->trust,
-                                &(struct tls_files){url->ca, url->certificate, url->key}, failure);
+    else
+        result = redis_access_read_files(&session->url, failure);
     if (result < 0) {
         redis_url_free(&session->url);
         free(session);

@@ -3,7 +3,6 @@
 #include "base/duration.h"
 #include "redis/address/access.h"
 #include "redis/store.h"
-#include "redis/tls/tls.h"
 #include "server/http/daemon_pool.h"
 #include "server/net/activation.h"
 #include "server/process/file_limit.h"
@@ -190,16 +189,6 @@ static int prepare_own_redis(struct process *process, struct failure *failure)
     return redis_url_parse(embedded_url(process->embedded), &process->redis_url, failure);
 }
 
-/* The store reads these files again for each of its connections. */
-static int prepare_check_redis_files(const struct redis_url *url, struct failure *failure)
-{
-    const struct tls_files files = {url->ca, url->certificate, url->key};
-    struct tls_trust *trust = NULL;
-    int result = url->tls ? tls_trust_open(&trust, &files, failure) : 0;
-    tls_trust_close(trust);
-    return result;
-}
-
 static int prepare_read_redis_url(struct process *process, struct failure *failure)
 {
     const struct settings *settings = &process->settings;
@@ -223,7 +212,7 @@ static int prepare_read_redis_url(struct process *process, struct failure *failu
     if (result == 0)
         result = redis_access_add(url, &access, failure);
     url->keeps_all = settings->redis_keeps == REDIS_KEEPS_ALL;
-    return result < 0 ? result : prepare_check_redis_files(url, failure);
+    return result < 0 ? result : redis_access_read_files(url, failure);
 }
 
 /* A socket that was passed to us is open already. */

@@ -78,7 +78,8 @@ TEST(check_names_invalid_file)
         path, "{\"principals\": [{\"name\": \"ci\", \"sha256\": \"00\", \"rules\": []}]}", 0600);
     is_refused(place_of(service), LIST(tokens), "principals[0].sha256: expected 64");
     is_refused(place_of(service), LIST(certificate, key), "bad.json");
-    is_refused(place_of(service), LIST(TO_REDIS, authorities), "--redis-ca: cannot use ");
+    is_refused(place_of(service), LIST(TO_REDIS, authorities),
+               "bad.json has no readable certificate");
     principals_file_put(path, "{\"principals\": []}", 0600);
     is_told(place_of(service), LIST(tokens), 0, "ready");
     temp_dir_remove(&dir);

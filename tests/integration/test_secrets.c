@@ -5,6 +5,7 @@
 #include "base/heap.h"
 #include "server/process/sandbox.h"
 #include "tests/support/fixtures/secure.h"
+#include "tests/support/free_port.h"
 #include "tests/support/memory.h"
 #include "tests/support/principals_file.h"
 
@@ -231,15 +232,48 @@ static void is_gone(pid_t pid, const char *token)
         fail_msg("%zu copies of %s:\n%s", count, token, places);
 }
 
-TEST_WITH(no_token_outlives_its_request, service_start, service_stop)
+static void no_journey_leaves_its_token(struct service *service)
 {
     struct journey journey;
+    for (size_t i = 0; i < JOURNEY_COUNT; i++) {
+        travel(&journey, service, i);
+        is_gone(service->batond.process.pid, journey.token);
+    }
+}
+
+TEST_WITH(no_token_outlives_its_request, service_start, service_stop)
+{
     if (!heap_wipes() || geteuid() != 0)
         skip();
-    for (size_t i = 0; i < JOURNEY_COUNT; i++) {
-        travel(&journey, *state, i);
-        is_gone(journey.service->batond.process.pid, journey.token);
-    }
+    no_journey_leaves_its_token(*state);
+}
+
+TEST(no_token_outlives_its_request_over_tls_to_redis)
+{
+    struct service service;
+    struct temp_dir dir;
+    struct certificate authority, redis_certificate;
+    char port[16], url[64], trust[160];
+    if (!heap_wipes() || geteuid() != 0)
+        skip();
+    temp_dir_make(&dir);
+    certificate_make(&authority, &dir, "authority",
+                     &(struct certificate_options){.authority = true});
+    certificate_make(&redis_certificate, &dir, "redis",
+                     &(struct certificate_options){.issuer = &authority, .names = "DNS:localhost"});
+    snprintf(port, sizeof port, "%d", free_port());
+    snprintf(url, sizeof url, "rediss://localhost:%s", port);
+    snprintf(trust, sizeof trust, "--redis-ca=%s", authority.file);
+    const struct redis_options redis = {
+        .arguments = LIST("--tls-port", port, "--tls-cert-file", redis_certificate.file,
+                          "--tls-key-file", redis_certificate.key, "--tls-ca-cert-file",
+                          authority.file, "--tls-auth-clients", "no")};
+    redis_process_start(&service.redis, &redis);
+    service.client = batond_open(&service.batond, url, LIST(trust, "--workers=1"));
+    assert_true(comes_to_answer(service.client, "/readyz", 200, CLOCK_HANG_MS));
+    no_journey_leaves_its_token(&service);
+    service_close(&service);
+    temp_dir_remove(&dir);
 }
 
 /* What says who asks: a principal's token, one that nobody has, and both as Basic. */

@@ -19,10 +19,13 @@ static FILE *open_file(const char *path, mode_t mode)
     return fdopen(fd, "w");
 }
 
-static void write_files(const struct certificate *at, X509 *certificate, EVP_PKEY *key)
+static void write_files(const struct certificate *at, X509 *certificate, X509 *issuer,
+                        EVP_PKEY *key)
 {
     FILE *file = open_file(at->file, 0644);
     assert_int_equal(PEM_write_X509(file, certificate), 1);
+    if (issuer)
+        assert_int_equal(PEM_write_X509(file, issuer), 1);
     fclose(file);
     file = open_file(at->key, 0600);
     assert_int_equal(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL), 1);
@@ -71,7 +74,8 @@ static void fill(X509 *certificate, const char *name, const struct certificate_o
     X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_UTF8,
                                (const unsigned char *)common_name, -1, -1, 0);
     extend(certificate, NID_basic_constraints, options->authority ? "critical,CA:TRUE" : NULL);
-    extend(certificate, NID_key_usage, options->authority ? "critical,keyCertSign" : NULL);
+    extend(certificate, NID_key_usage,
+           options->authority ? "critical,keyCertSign" : options->key_usage);
     extend(certificate, NID_subject_alt_name, options->names);
     extend(certificate, NID_ext_key_usage, options->usage);
 }
@@ -85,22 +89,24 @@ static void vouch(X509 *certificate, X509 *issuer, EVP_PKEY *key)
 void certificate_make(struct certificate *ret, const struct temp_dir *dir, const char *name,
                       const struct certificate_options *options)
 {
-    EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
-    X509 *certificate = X509_new();
+    EVP_PKEY *key = options->rsa_bits
+                        ? EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)options->rsa_bits)
+                        : EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
+    X509 *certificate = X509_new(), *issuer = NULL;
     fill(certificate, name, options);
     X509_set_pubkey(certificate, key);
     if (options->issuer) {
-        X509 *issuer = read_certificate(options->issuer);
+        issuer = read_certificate(options->issuer);
         EVP_PKEY *issuer_key = read_key(options->issuer);
         vouch(certificate, issuer, issuer_key);
-        X509_free(issuer);
         EVP_PKEY_free(issuer_key);
     } else {
         vouch(certificate, certificate, key);
     }
     snprintf(ret->file, sizeof ret->file, "%s/%s.pem", dir->path, name);
     snprintf(ret->key, sizeof ret->key, "%s/%s.key", dir->path, name);
-    write_files(ret, certificate, key);
+    write_files(ret, certificate, options->with_issuer ? issuer : NULL, key);
+    X509_free(issuer);
     X509_free(certificate);
     EVP_PKEY_free(key);
 }

@@ -17,6 +17,9 @@ struct certificate_options {
     const char *common_name;          /* NULL: the name of the file */
     const char *names;                /* such as "DNS:localhost,IP:127.0.0.1"; may be NULL */
     const char *usage;                /* such as "clientAuth"; NULL: any */
+    const char *key_usage;            /* such as "keyEncipherment"; NULL: any */
+    bool with_issuer;                 /* the file has the issuer's certificate, too */
+    int rsa_bits;                     /* of an RSA key; 0: P-256 */
     long from_s;                      /* begins so long from now, less a minute */
     long until_s;                     /* ends so long from now; 0: in an hour */
 };

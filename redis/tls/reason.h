@@ -1,0 +1,15 @@
+/* reason.h: says why a TLS session with Redis has failed, and what to do about it. */
+#ifndef BATON_REDIS_TLS_REASON_H
+#define BATON_REDIS_TLS_REASON_H
+
+#include "base/failure.h"
+
+#include <gnutls/gnutls.h>
+
+/* What to do if a server does not answer by TLS. */
+#define TLS_HINT "If this port has no TLS, write redis in place of rediss in redis-url."
+
+/* `error` is that of GnuTLS; `host` is what the certificate of Redis has to name. */
+void tls_reason(gnutls_session_t session, int error, const char *host, struct failure *failure);
+
+#endif
