@@ -93,16 +93,6 @@ static void assert_free(struct locks_fixture *fixture)
     assert_int_equal(fixture_inspect(&fixture->here, "n").reply.view.queue_length, 0);
 }
 
-TEST_IN_FIXTURE(a_free_lock_is_granted_without_a_wait)
-{
-    struct locks_fixture *fixture = *state;
-    struct guest guest;
-    wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
-    assert_granted(fixture, &guest);
-    assert_int_equal(fixture->here.messages, 0);
-    assert_int_equal(store_figures(fixture->here.store).calls, 1);
-}
-
 static uint64_t calls_of(struct locks_fixture *fixture)
 {
     return store_figures(fixture->here.store).calls + store_figures(fixture->there.store).calls;
@@ -195,19 +185,6 @@ TEST_WITH(a_hand_over_within_a_server_looks_for_the_client, start_held, fixture_
     assert_free(fixture);
 }
 
-/* The ends of holds run no code in Redis: a tick must. */
-TEST_IN_FIXTURE(an_expiry_hands_over)
-{
-    enum { TTL_MS = 300 };
-    struct locks_fixture *fixture = *state;
-    struct guest guest;
-    int64_t begun = clock_ms();
-    fixture_lock_and_close(fixture, "n", HOLDER, TTL_MS);
-    wait_as(&guest, &fixture->there, 1, PATIENCE_MS, 0);
-    assert_granted(fixture, &guest);
-    assert_true(clock_ms() - begun >= TTL_MS - 5);
-}
-
 /* The server has a tick planned for the end of the hold before, which was long. */
 TEST_WITH(the_expiry_of_what_was_handed_over_is_noticed, start_held, fixture_stop)
 {
@@ -227,18 +204,6 @@ TEST_WITH(the_expiry_of_what_was_handed_over_is_noticed, start_held, fixture_sto
     assert_true(clock_ms() - begun >= TTL_MS - 5);
 }
 
-/* A hold that is made shorter ends sooner than the waiters' server was told. */
-TEST_WITH(a_renewal_to_less_is_noticed, start_held, fixture_stop)
-{
-    struct locks_fixture *fixture = *state;
-    struct guest guest;
-    queue_up(&guest, &fixture->there, 1, 1);
-    int64_t begun = clock_ms();
-    fixture_renew(&fixture->here, "n", HOLDER, 200);
-    assert_granted(fixture, &guest);
-    assert_true(clock_ms() - begun >= 195);
-}
-
 /* The server that has renewed would look after the end for a while. */
 TEST_WITH(renewal_to_less_is_noticed_though_its_server_stops, start_held, fixture_stop)
 {
@@ -250,40 +215,6 @@ TEST_WITH(renewal_to_less_is_noticed_though_its_server_stops, start_held, fixtur
     fixture_renew(&renewer, "n", HOLDER, 1500);
     site_close(&renewer);
     assert_granted(fixture, &guest);
-}
-
-TEST_WITH(a_wait_that_ends_leaves_the_queue, start_held, fixture_stop)
-{
-    struct locks_fixture *fixture = *state;
-    struct guest guest;
-    int64_t begun = clock_ms();
-    wait_as(&guest, &fixture->here, 1, 200, 0);
-    assert_result(fixture, &guest, LOCKS_TIMEOUT);
-    assert_true(clock_ms() - begun >= 199);
-    assert_int_equal(guest.answer.reply.view.holder_count, 1);
-    await_queue(fixture, 0);
-    fixture_release(&fixture->here, "n", HOLDER);
-    assert_free(fixture);
-}
-
-/* The place is kept on whatever server the client comes back. */
-TEST_WITH(a_kept_place_is_found_again_elsewhere, start_held, fixture_stop)
-{
-    struct locks_fixture *fixture = *state;
-    struct guest first, second;
-    wait_as(&first, &fixture->here, 1, 50, FIXTURE_TTL_MS);
-    assert_result(fixture, &first, LOCKS_TIMEOUT);
-    queue_up(&second, &fixture->here, 2, 2);
-    first.site = &fixture->there;
-    first.request.wait_ms = PATIENCE_MS;
-    request_lock(&first);
-    fixture_settle(&fixture->there);
-    await_queue(fixture, 2);
-    fixture_release(&fixture->here, "n", HOLDER);
-    assert_granted(fixture, &first);
-    assert_int_equal(second.answer.count, 0);
-    fixture_release(&fixture->here, "n", first.token);
-    assert_granted(fixture, &second);
 }
 
 /* Whatever a repeated request says, and wherever the release is asked for. */
@@ -308,38 +239,6 @@ TEST_IN_FIXTURE(a_repeated_request_gets_what_it_has_queued_for)
     }
 }
 
-/* Its first request waits on. */
-TEST_IN_FIXTURE(request_for_something_else_with_a_token_that_waits_is_refused)
-{
-    struct locks_fixture *fixture = *state;
-    struct guest first, second;
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    queue_up(&first, &fixture->here, 0, 1);
-    second = first;
-    second.request.token = slice_of(second.token);
-    second.request.mode = LOCK_SHARED;
-    second.request.limit = 7;
-    request_lock(&second);
-    assert_result(fixture, &second, LOCKS_TOKEN_IN_USE);
-    assert_int_equal(second.answer.reply.view.holders[0].mode, LOCK_EXCLUSIVE);
-    fixture_release(&fixture->here, "n", HOLDER);
-    assert_granted(fixture, &first);
-    fixture_release(&fixture->here, "n", first.token);
-}
-
-TEST_WITH(an_abandoned_waiter_is_passed_at_once, start_held, fixture_stop)
-{
-    struct locks_fixture *fixture = *state;
-    struct guest gone, next;
-    queue_up(&gone, &fixture->there, 1, 1);
-    queue_up(&next, &fixture->here, 2, 2);
-    locks_abandon(gone.waiter);
-    await_queue(fixture, 1);
-    fixture_release(&fixture->here, "n", HOLDER);
-    assert_granted(fixture, &next);
-    assert_int_equal(gone.answer.count, 0);
-}
-
 /* In every phase: before Redis has seen it, and with its answer on the way. */
 TEST_IN_FIXTURE(a_waiter_may_be_abandoned_while_redis_is_asked)
 {
@@ -358,54 +257,25 @@ TEST_IN_FIXTURE(a_waiter_may_be_abandoned_while_redis_is_asked)
     await_queue(fixture, 0);
 }
 
-/* The grant of a client that has gone goes to the next as soon as its hang-up is told. */
-TEST_WITH(a_grant_is_not_claimed_for_a_client_that_has_gone, start_held, fixture_stop)
+/* Where even the hang-up is not told, the claim window ends it. Another server of its process is
+ * suspected as well, and shows that it is there: at once, not with its next heartbeat. */
+TEST_IN_FIXTURE(a_grant_that_nobody_claims_costs_a_sibling_no_time)
 {
     struct locks_fixture *fixture = *state;
     struct guest gone, next;
-    queue_up(&gone, &fixture->here, 1, 1);
-    queue_up(&next, &fixture->there, 2, 2);
-    gone.answer.gone = true;
-    int looks = gone.answer.looks;
-    fixture_release(&fixture->here, "n", HOLDER);
-    fixture_await(fixture, &gone.answer.looks, looks + 1);
-    locks_abandon(gone.waiter);
-    assert_granted(fixture, &next);
-    assert_int_equal(gone.answer.count, 0);
-}
-
-/* From the release of a lock, with a waiter whose client is gone, to the next waiter's grant. */
-static void assert_falls(struct locks_fixture *fixture, struct site *releaser)
-{
-    struct guest gone, next;
+    fixture_reopen(fixture, SHORT_CLAIM_MS, FIXTURE_LEASE_MS);
+    site_close(&fixture->there);
+    site_open(&fixture->there, fixture, 1);
     fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
     queue_up(&gone, &fixture->here, 1, 1);
     queue_up(&next, &fixture->there, 2, 2);
     gone.answer.gone = true;
     int64_t begun = clock_ms();
-    fixture_release(releaser, "n", HOLDER);
+    fixture_release(&fixture->there, "n", HOLDER);
     assert_granted(fixture, &next);
     assert_true(clock_ms() - begun >= SHORT_CLAIM_MS - 5);
     assert_int_equal(gone.answer.count, 0);
     locks_abandon(gone.waiter);
-}
-
-/* Where even the hang-up is not told, the claim window ends it. */
-TEST_IN_FIXTURE(a_grant_that_nobody_claims_falls)
-{
-    fixture_reopen(*state, SHORT_CLAIM_MS, FIXTURE_LEASE_MS);
-    assert_falls(*state, &((struct locks_fixture *)*state)->there);
-}
-
-/* Another server of its process is suspected as well, and shows that it is there: at once, not with
- * its next heartbeat. */
-TEST_IN_FIXTURE(a_grant_that_nobody_claims_costs_a_sibling_no_time)
-{
-    struct locks_fixture *fixture = *state;
-    fixture_reopen(fixture, SHORT_CLAIM_MS, FIXTURE_LEASE_MS);
-    site_close(&fixture->there);
-    site_open(&fixture->there, fixture, 1);
-    assert_falls(fixture, &fixture->there);
 }
 
 /* A request read late, of a client that has gone, must not take the place of the one it sent since.
@@ -423,47 +293,6 @@ TEST_WITH(a_client_that_has_gone_is_not_even_queued, start_held, fixture_stop)
     fixture_settle(&fixture->here);
     fixture_release(&fixture->here, "n", HOLDER);
     assert_granted(fixture, &live);
-}
-
-TEST_WITH(a_later_request_with_the_token_takes_the_place, start_held, fixture_stop)
-{
-    struct locks_fixture *fixture = *state;
-    struct guest first, other, again;
-    queue_up(&first, &fixture->here, 1, 1);
-    queue_up(&other, &fixture->here, 2, 2);
-    again = (struct guest){.site = &fixture->there, .request = first.request};
-    request_lock(&again);
-    assert_result(fixture, &first, LOCKS_SUPERSEDED);
-    await_queue(fixture, 2);
-    fixture_release(&fixture->here, "n", HOLDER);
-    assert_granted(fixture, &again);
-    assert_int_equal(other.answer.count, 0);
-    locks_abandon(other.waiter);
-}
-
-TEST_WITH(a_release_cancels_a_waiter, start_held, fixture_stop)
-{
-    struct locks_fixture *fixture = *state;
-    struct guest guest;
-    queue_up(&guest, &fixture->here, 1, 1);
-    struct answer release = fixture_release(&fixture->there, "n", guest.token);
-    assert_int_equal(release.reply.result, LOCKS_DONE);
-    assert_true(release.reply.release.cancelled);
-    assert_result(fixture, &guest, LOCKS_CANCELLED);
-    fixture_release(&fixture->here, "n", HOLDER);
-    assert_free(fixture);
-}
-
-/* The message of a cancellation may be lost; then the next look finds it. */
-TEST_WITH(a_cancelled_waiter_is_not_queued_again, start_held, fixture_stop)
-{
-    struct locks_fixture *fixture = *state;
-    struct guest guest;
-    queue_up(&guest, &fixture->here, 1, 1);
-    redis_process_integer(&fixture->redis, "CLIENT KILL TYPE pubsub");
-    fixture_release(&fixture->there, "n", guest.token);
-    assert_result(fixture, &guest, LOCKS_CANCELLED);
-    await_queue(fixture, 0);
 }
 
 /* "Wake-ups dropped while pub/sub reconnects": Redis documentation. */
@@ -500,20 +329,6 @@ TEST_IN_FIXTURE(waiters_outlast_a_pause_of_redis)
     redis_process_thaw(&fixture->redis);
     assert_granted(fixture, &first);
     assert_int_equal(second.answer.count, 0);
-    fixture_release(&fixture->here, "n", first.token);
-    assert_granted(fixture, &second);
-}
-
-/* A Redis that has lost its data gets all of them again. */
-TEST_WITH(waiters_are_queued_anew_where_redis_has_lost_them, start_held, fixture_stop)
-{
-    struct locks_fixture *fixture = *state;
-    struct guest first, second;
-    fixture_reopen(fixture, FIXTURE_CLAIM_MS, SHORT_LEASE_MS);
-    queue_up(&first, &fixture->here, 1, 1);
-    queue_up(&second, &fixture->here, 2, 2);
-    freeReplyObject(redis_process_command(&fixture->redis, "FLUSHALL"));
-    assert_granted(fixture, &first); /* when the server vouches next */
     fixture_release(&fixture->here, "n", first.token);
     assert_granted(fixture, &second);
 }
@@ -606,28 +421,6 @@ TEST_IN_FIXTURE(names_are_vouched_for_in_batches)
         locks_abandon(guests[i].waiter);
     fixture_await_settled(&fixture->here);
     free(guests);
-}
-
-TEST_WITH(a_server_that_drains_keeps_the_places, start_held, fixture_stop)
-{
-    struct locks_fixture *fixture = *state;
-    struct guest first, second, late;
-    queue_up(&first, &fixture->there, 1, 1);
-    queue_up(&second, &fixture->here, 2, 2);
-    locks_drain(fixture->there.locks);
-    assert_result(fixture, &first, LOCKS_DRAINING);
-    wait_as(&late, &fixture->there, 3, PATIENCE_MS, 0);
-    assert_result(fixture, &late, LOCKS_DRAINING);
-    fixture_await_settled(&fixture->there);
-    site_close(&fixture->there);
-    await_queue(fixture, 2);
-    first.site = &fixture->here;
-    request_lock(&first);
-    fixture_settle(&fixture->here);
-    fixture_release(&fixture->here, "n", HOLDER);
-    assert_granted(fixture, &first);
-    assert_int_equal(second.answer.count, 0);
-    locks_abandon(second.waiter);
 }
 
 /* What was granted while it was told of the drain, it cannot know of: that is to be claimed. */
