@@ -10,6 +10,19 @@
 
 #define SAYS_NOTHING "it does not say which node serves which slots"
 
+enum topology_state {
+    TOPOLOGY_UNMAPPED, /* no answer has counted yet */
+    TOPOLOGY_MAPPED,
+    TOPOLOGY_LOST, /* mapped, and the owner knows that no node can be asked now */
+};
+
+/* What the node knows by its answer to CLUSTER INFO. */
+enum node_view {
+    VIEW_CURRENT,
+    VIEW_CUT_OFF, /* it sees no majority */
+    VIEW_BEHIND,  /* it has an older epoch than another node */
+};
+
 struct topology {
     uv_loop_t *loop;
     const struct redis_url *url;
@@ -22,11 +35,9 @@ struct topology {
     bool is_turning;          /* the topology leaves its node; the node has not failed */
     bool asks_next;           /* asks another node next, because this node may know less */
 
-    bool is_cut_off; /* the node says that it sees no majority */
-    bool is_behind;  /* the node has an older epoch than another node */
-    uint64_t epoch;  /* the greatest of all nodes */
-    bool is_mapped;  /* an answer has counted */
-    bool is_told;    /* the owner knows that no node can be asked */
+    enum topology_state state;
+    enum node_view view;
+    uint64_t epoch; /* the greatest of all nodes */
 
     void (*closed)(void *context);
     void *closed_context;
@@ -76,16 +87,18 @@ static void topology_on_endpoint_failed(void *context)
         topology_pass_over(topology);
 }
 
-static void topology_tell_lost(struct topology *topology, int code, const char *reason)
+static void topology_report_lost(struct topology *topology, int code, const char *reason)
 {
     size_t failed = topology->passed_over + 1, candidates = count_candidates(topology);
-    if (topology->is_mapped && (topology->is_told || failed < candidates))
+    if (topology->state == TOPOLOGY_LOST ||
+        (topology->state == TOPOLOGY_MAPPED && failed < candidates))
         return;
     /* Reports the same candidate in each round, so that the listener sees whether the reason
      * has changed. */
-    if (!topology->is_mapped && failed % candidates != 0 && code != -EPROTO)
+    if (topology->state == TOPOLOGY_UNMAPPED && failed % candidates != 0 && code != -EPROTO)
         return;
-    topology->is_told = true;
+    if (topology->state == TOPOLOGY_MAPPED)
+        topology->state = TOPOLOGY_LOST;
     topology->events.lost(topology->events.context, code, reason);
 }
 
@@ -114,13 +127,14 @@ static void topology_on_info(void *context, const redisReply *reply)
 {
     struct topology *topology = context;
     struct slice text;
-    if (find_line(reply, "cluster_state:", &text))
-        topology->is_cut_off = !slice_equals(text, "ok");
+    if (find_line(reply, "cluster_state:", &text) && !slice_equals(text, "ok"))
+        topology->view = VIEW_CUT_OFF;
     if (!find_line(reply, "cluster_current_epoch:", &text))
         return;
     uint64_t epoch = strtoull(text.bytes, NULL, 10);
-    topology->is_behind = epoch < topology->epoch;
-    if (epoch > topology->epoch)
+    if (epoch < topology->epoch)
+        topology->view = VIEW_BEHIND;
+    else
         topology->epoch = epoch;
 }
 
@@ -154,8 +168,7 @@ static void topology_take_map(struct topology *topology, const redisReply *reply
         session_lose(topology->session, -EAGAIN, SAYS_NOTHING);
         return;
     }
-    topology->is_mapped = true;
-    topology->is_told = false;
+    topology->state = TOPOLOGY_MAPPED;
     topology->passed_over = 0;
     topology->events.answered(topology->events.context, draft.owners);
     topology->asks_next = node_table_serves_lost(topology->table);
@@ -166,9 +179,9 @@ static void topology_take_map(struct topology *topology, const redisReply *reply
 static bool topology_counts(struct topology *topology)
 {
     bool all = topology->passed_over + 1 >= count_candidates(topology);
-    if (all && topology->is_behind)
+    if (all && topology->view == VIEW_BEHIND)
         topology->epoch = 0;
-    return all || !topology->is_mapped || !(topology->is_cut_off || topology->is_behind);
+    return all || topology->state == TOPOLOGY_UNMAPPED || topology->view == VIEW_CURRENT;
 }
 
 static void topology_on_slots_refused(struct topology *topology, const char *error)
@@ -202,7 +215,7 @@ static void topology_ask(struct topology *topology)
 {
     static const struct slice INFO[] = {{"CLUSTER", 7}, {"INFO", 4}};
     static const struct slice SLOTS[] = {{"CLUSTER", 7}, {"SLOTS", 5}};
-    topology->is_cut_off = topology->is_behind = false;
+    topology->view = VIEW_CURRENT;
     session_ask(topology->session, INFO, 2, TOPOLOGY_ANSWER_MS, topology_on_info);
     session_ask(topology->session, SLOTS, 2, TOPOLOGY_ANSWER_MS, topology_on_slots);
 }
@@ -234,7 +247,7 @@ static void topology_on_lost(void *context, const struct session_loss *loss)
 {
     struct topology *topology = context;
     if (loss->code != -ECANCELED && !topology->is_turning)
-        topology_tell_lost(topology, loss->code, loss->reason);
+        topology_report_lost(topology, loss->code, loss->reason);
 }
 
 /* The beginning and the end */
