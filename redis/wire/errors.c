@@ -55,7 +55,7 @@ static const struct error {
      "Wait until a replica has taken its place, or start the primary again"},
     {"LATE", ERROR_LATE, "Redis was too slow", "Try again"},
     {"FORMAT", ERROR_REFUSED, "another release of batond has written this",
-     "Use that release, or see docs/upgrade.md"},
+     "Use that release, or see docs/deploy.md"},
 };
 
 static const char *const PASSING[] = {
@@ -134,12 +134,12 @@ static bool errors_explain_format(const char *text, char *ret, size_t size)
     if (found == 0)
         snprintf(ret, size,
                  "%s is of release 0.1 of batond, and this release cannot read it (it knows format "
-                 "%u), so nothing was done. Use release 0.1, or see docs/upgrade.md",
+                 "%u), so nothing was done. Use release 0.1, or see docs/deploy.md",
                  what, known);
     else
         snprintf(ret, size,
                  "%s has format %u, but this release of batond knows format %u, so nothing was "
-                 "done. Use the %s release that wrote it, or see docs/upgrade.md",
+                 "done. Use the %s release that wrote it, or see docs/deploy.md",
                  what, found, known, found > known ? "newer" : "older");
     return true;
 }

@@ -61,7 +61,7 @@ TEST(a_later_format_is_refused_and_left_alone)
 TEST(release_0_1_is_named)
 {
     static const char *const SAYS[] = {"The state of this name in Redis is of release 0.1",
-                                       "docs/upgrade.md"};
+                                       "docs/deploy.md"};
     struct service service;
     service_open(&service, NULL, NULL);
     freeReplyObject(redis_process_command(

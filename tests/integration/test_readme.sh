@@ -245,7 +245,7 @@ https_serves() {
 # The same groups, in the same order, with the same settings and defaults.
 settings_are_those_of_help() {
     # shellcheck disable=SC2016 # they are backticks of Markdown
-    sed -nE 's/^## (.*)/\1:/p; s/^\| `([a-z-]+)` \| ([^|]*) \|.*/\1 \2/p' docs/settings.md | tr -d '`' \
+    sed -nE '/^## Beyond a limit/q; s/^## (.*)/\1:/p; s/^\| `([a-z-]+)` \| ([^|]*) \|.*/\1 \2/p' docs/settings.md | tr -d '`' \
         >"$dir/documented"
     "$batond" --help | awk '
         function add() {
@@ -354,7 +354,7 @@ flags_are_understood() {
 # What is run neither here nor by `make container` is no more than this, and exists.
 all_locks_can_be_deleted() {
     local redis="redis-cli -p ${redis_address##*:}"
-    delete_all=$(grep '^redis-cli --scan' docs/upgrade.md)
+    delete_all=$(grep '^redis-cli --scan' docs/deploy.md)
     $redis set 'baton:{one}' 1 >/dev/null
     $redis set other 1 >/dev/null
     bash -c "${delete_all//redis-cli/$redis}" >/dev/null

@@ -17,7 +17,7 @@ subject   "Who", "whoever", "what", "whatever" or "that which" as a subject: a s
           begin so, and fragments in small letters, such as a table cell. "Whoever" never may.
 negative  Two negations in one clause ("no hold without a TTL"; "neither ... nor" is one), "nothing
           but", "not ... but for", "none that", "nobody who".
-term      A word for which docs/glossary.md has another.
+term      A word for which docs/architecture.md has another.
 """
 import glob
 import re
@@ -43,7 +43,7 @@ CLAUSE = (r"[,;:()–]| (?:and|or|but|if|because|while|when|unless|although|so|u
           r"before|whether|where|though|that|which|why) ")
 NEGATIVE = (r"\b(?:nothing but|none that|nobody (?:who|that)|no (?:one|client|\w+) that is not|"
             r"not [^.;]{0,60}\bbut for|not un\w+ed)\b")
-TERMS = [  # what docs/glossary.md has a word for; the pattern sees text without code and quotes
+TERMS = [  # what docs/architecture.md has a word for; the pattern sees text without code and quotes
     (r"era|identity of (?:the|its|this) data", "epoch"),
     (r"told|tells? (?:clients?|a client)|hear|hears|heard", "reported, observed, learns, notices, says"),
     (r"parts? of (?:a|the) Cluster|another part", "shard"),
@@ -199,7 +199,7 @@ def complaints(sentence):
         yield "negative", f'"{match[0]}": say what is so'
     for pattern, term in TERMS:
         if match := re.search(r"\b(?:" + pattern + r")\b", sentence, re.I):
-            yield "term", f'"{match[0]}": docs/glossary.md says {term}'
+            yield "term", f'"{match[0]}": docs/architecture.md says {term}'
 
 
 READERS = {"md": markdown, "yaml": yaml, "yml": yaml, "in": mdoc, "txt": help_text, "c": strings, "h": strings,

@@ -121,16 +121,16 @@ TEST(errors_are_explained_before_they_are_quoted)
          "(Redis says: OOM command not allowed)"},
         {"FORMAT state 2 1 script: f, on @user_function:4.",
          "the state of this name in Redis has format 2, but this release of batond knows format 1, "
-         "so nothing was done. Use the newer release that wrote it, or see docs/upgrade.md"},
+         "so nothing was done. Use the newer release that wrote it, or see docs/deploy.md"},
         {"FORMAT hold 1 3",
          "the hold of this name in Redis has format 1, but this release of batond knows format 3, "
-         "so nothing was done. Use the older release that wrote it, or see docs/upgrade.md"},
+         "so nothing was done. Use the older release that wrote it, or see docs/deploy.md"},
         {"FORMAT state 0 1", "the state of this name in Redis is of release 0.1 of batond, and "
                              "this release cannot read it (it knows format 1), so nothing was "
-                             "done. Use release 0.1, or see docs/upgrade.md"},
+                             "done. Use release 0.1, or see docs/deploy.md"},
         {"FORMAT epoch 2 1",
          "the epoch of this Redis has format 2, but this release of batond knows format 1, so "
-         "nothing was done. Use the newer release that wrote it, or see docs/upgrade.md"},
+         "nothing was done. Use the newer release that wrote it, or see docs/deploy.md"},
         {"ODD", "Redis has refused the request, so nothing was done. See the log of Redis (Redis "
                 "says: ODD)"},
     };

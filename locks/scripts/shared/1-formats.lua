@@ -37,7 +37,7 @@ end
 -- To change a format, give it the next version, and call `earlier` with the `types` of the version
 -- before and a function that converts an array of that version. Such records are read, and written in
 -- the new format when they change. A record of any other version is refused and left as it is, since
--- another release has written it. See docs/upgrade.md.
+-- another release has written it. See docs/deploy.md.
 --
 -- The byte is odd and less than 32. So it is no letter or digit of a foreign text, and differs from the
 -- first byte of release 0.1, which had no version: its states begin with a whole number of
