@@ -45,7 +45,7 @@ struct engine {
     /* In so many milliseconds another server has something to do for this name, and was told so by
      * a message that may be lost: looks after it. NULL for the quorum engine, which reports no
      * expiries either: each member finds the same expired hold, and members have no queue. */
-    void (*look_after)(struct locks *locks, struct slice key, int64_t in_ms);
+    void (*supervise)(struct locks *locks, struct slice key, int64_t in_ms);
 };
 
 extern const struct engine engine_central;

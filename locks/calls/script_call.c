@@ -47,13 +47,13 @@ static void script_call_tell(struct locks *locks, const struct value *expired,
 {
     struct slice key;
     int64_t in_ms;
-    if (!locks->engine->look_after)
+    if (!locks->engine->supervise)
         return;
     for (size_t i = 0; locks->options.events.expired && i < value_count(expired); i++)
         script_call_tell_expired(locks, value_at(expired, i));
     for (size_t i = 0; i + 1 < value_count(due); i += 2)
         if (value_text(value_at(due, i), &key) && value_integer(value_at(due, i + 1), &in_ms))
-            locks->engine->look_after(locks, key, in_ms);
+            locks->engine->supervise(locks, key, in_ms);
 }
 
 void script_call_tell_damaged(struct locks *locks, struct slice key, const char *error)

@@ -87,5 +87,5 @@ const struct engine engine_central = {
     .message = central_message,
     .open = central_open,
     .close = central_close,
-    .look_after = subscription_mind,
+    .supervise = subscription_supervise,
 };

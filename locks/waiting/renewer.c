@@ -19,14 +19,14 @@ struct renewer {
     struct locks *locks;
     struct renewer_events events;
     uv_timer_t timer;
-    /* By the loop's clock, in ms. A renewed hold ends no sooner than its TTL after the request was
-     * sent, so `ends` is never too late. */
+    /* By the loop's clock, in ms. A renewed hold ends no sooner than its TTL after the
+     * request was sent, so `ends` is never too late. */
     uint64_t sent;
     uint64_t ends;
     uint64_t ttl_ms; /* of the last renewal that made it longer */
     uint64_t ask_at;
-    uint64_t told_at;    /* of the last event */
-    uint64_t silence_ms; /* see renewer_beat; 0: it may be silent for ever */
+    uint64_t reported_at; /* of the last event */
+    uint64_t silence_ms;  /* see renewer_beat; 0: it may be silent for ever */
     void (*silent)(void *context, int64_t left_ms);
     int64_t replicas;
     bool is_final; /* the hold ends with its max_held */
@@ -52,7 +52,7 @@ static uint64_t renewer_earlier(uint64_t one, uint64_t other)
 }
 
 /* Both the timer and a renewal under way point to the renewer: the later one to end frees it. */
-static void free_if_unknown(struct renewer *renewer)
+static void renewer_free_if_unused(struct renewer *renewer)
 {
     if (renewer->closed && !renewer->asking)
         free(renewer);
@@ -62,7 +62,7 @@ static void renewer_on_closed(uv_handle_t *timer)
 {
     struct renewer *renewer = timer->data;
     renewer->closed = true;
-    free_if_unknown(renewer);
+    renewer_free_if_unused(renewer);
 }
 
 static struct renewed_name *renewed_name_join(struct locks *locks, struct slice key)
@@ -117,7 +117,7 @@ static void renewer_sleep(struct renewer *renewer)
     if (!renewer->asking)
         at = renewer_earlier(at, renewer->ask_at);
     if (renewer->silence_ms > 0)
-        at = renewer_earlier(at, renewer->told_at + renewer->silence_ms);
+        at = renewer_earlier(at, renewer->reported_at + renewer->silence_ms);
     uv_timer_start(&renewer->timer, renewer_on_timer, at > now ? at - now : 0, 0);
 }
 
@@ -135,7 +135,7 @@ static uint64_t renewer_pause_again(const struct renewer *renewer)
     return renewer->silence_ms > 0 ? renewer_earlier(pause, renewer->silence_ms / 3) : pause;
 }
 
-static void renewed(struct renewer *renewer, const struct locks_reply *reply)
+static void renewer_on_renewed(struct renewer *renewer, const struct locks_reply *reply)
 {
     const struct hold *hold = &reply->hold;
     uint64_t left_ms = (uint64_t)(hold->ttl_ms + reply->confirmed_ms);
@@ -145,7 +145,7 @@ static void renewed(struct renewer *renewer, const struct locks_reply *reply)
     renewer->is_final = hold->is_final;
     renewer->doubted = renewer->ask_at != NEVER; /* since this renewal was sent */
     renewer->ask_at = renewer_earlier(renewer->ask_at, renewer->sent + renewer_pause(renewer));
-    renewer->told_at = uv_now(renewer->locks->loop);
+    renewer->reported_at = uv_now(renewer->locks->loop);
     renewer_sleep(renewer);
     if (renewer->events.renewed)
         renewer->events.renewed(renewer->events.context, hold);
@@ -156,9 +156,9 @@ static void renewer_answered(void *context, const struct locks_reply *reply)
     struct renewer *renewer = context;
     renewer->asking = false;
     if (!renewer->of)
-        free_if_unknown(renewer);
+        renewer_free_if_unused(renewer);
     else if (reply->result == LOCKS_DONE || reply->result == LOCKS_MAX_HELD)
-        renewed(renewer, reply);
+        renewer_on_renewed(renewer, reply);
     else if (reply->result == LOCKS_NOT_HELD)
         renewer_lose(renewer,
                      "the hold has ended: it expired, was released, or was broken by force",
@@ -191,12 +191,12 @@ static void renewer_ask(struct renewer *renewer)
 
 static bool renewer_is_silent(const struct renewer *renewer, uint64_t now)
 {
-    return renewer->silence_ms > 0 && now >= renewer->told_at + renewer->silence_ms;
+    return renewer->silence_ms > 0 && now >= renewer->reported_at + renewer->silence_ms;
 }
 
-static void renewer_tell_silence(struct renewer *renewer, uint64_t now)
+static void renewer_report_silence(struct renewer *renewer, uint64_t now)
 {
-    renewer->told_at = now;
+    renewer->reported_at = now;
     renewer_sleep(renewer);
     renewer->silent(renewer->events.context, (int64_t)(renewer->ends - now));
 }
@@ -210,7 +210,7 @@ static void renewer_on_timer(uv_timer_t *timer)
     else if (!renewer->asking && now >= renewer->ask_at)
         renewer_ask(renewer);
     else if (renewer_is_silent(renewer, now))
-        renewer_tell_silence(renewer, now);
+        renewer_report_silence(renewer, now);
     else
         renewer_sleep(renewer);
 }
@@ -272,7 +272,7 @@ void renewer_beat(struct renewer *renewer, int64_t silence_ms,
 {
     renewer->silence_ms = (uint64_t)silence_ms;
     renewer->silent = silent;
-    renewer->told_at = renewer->sent;
+    renewer->reported_at = renewer->sent;
     renewer->ask_at = renewer->sent + renewer_pause(renewer);
     renewer_sleep(renewer);
 }

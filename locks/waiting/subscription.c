@@ -32,7 +32,7 @@ static bool subscription_is_due(const struct subscription *subscription, uint64_
            subscription->heartbeat_at + heartbeat_period(subscription->locks) <= now;
 }
 
-static void plan_heartbeat(struct locks *locks)
+static void subscriptions_plan_heartbeat(struct locks *locks)
 {
     struct subscriptions *subscriptions = locks->subscriptions;
     const struct subscription *first = TAILQ_FIRST(&subscriptions->list);
@@ -61,7 +61,7 @@ bool subscription_can_ask(const struct subscription *subscription)
 }
 
 /* The next heartbeat handles the first of the list that are due, and stops at one that is not. */
-static void check_soon(struct subscription *subscription)
+static void subscription_check_soon(struct subscription *subscription)
 {
     struct subscriptions *subscriptions = subscription->locks->subscriptions;
     subscription->unsure = true;
@@ -71,20 +71,20 @@ static void check_soon(struct subscription *subscription)
 
 typedef bool subscription_filter(const struct subscription *subscription, unsigned shard);
 
-static void check_those(struct locks *locks, subscription_filter *filter, unsigned shard)
+static void subscriptions_check_if(struct locks *locks, subscription_filter *filter, unsigned shard)
 {
     struct subscription *subscription = TAILQ_FIRST(&locks->subscriptions->list), *next;
     for (; subscription; subscription = next) {
         next = TAILQ_NEXT(subscription, others);
         if (filter(subscription, shard))
-            check_soon(subscription);
+            subscription_check_soon(subscription);
     }
     subscription = TAILQ_FIRST(&locks->subscriptions->list);
     if (subscription && subscription->unsure)
         uv_timer_start(&locks->subscriptions->heartbeat, subscriptions_on_heartbeat, 0, 0);
 }
 
-static bool is_askable(const struct subscription *subscription, unsigned shard)
+static bool subscription_is_askable(const struct subscription *subscription, unsigned shard)
 {
     (void)shard;
     return subscription_can_ask(subscription);
@@ -93,51 +93,52 @@ static bool is_askable(const struct subscription *subscription, unsigned shard)
 /* A name whose shard is down is checked when the shard is up. */
 void subscriptions_check(struct locks *locks)
 {
-    check_those(locks, is_askable, 0);
+    subscriptions_check_if(locks, subscription_is_askable, 0);
 }
 
-static bool is_of_shard(const struct subscription *subscription, unsigned shard)
+static bool subscription_is_of_shard(const struct subscription *subscription, unsigned shard)
 {
     return store_shard(subscription->locks->store, subscription->key) == shard;
 }
 
 void subscriptions_check_shard(struct locks *locks, unsigned shard)
 {
-    check_those(locks, is_of_shard, shard);
+    subscriptions_check_if(locks, subscription_is_of_shard, shard);
 }
 
-static bool is_waited_for(const struct subscription *subscription)
+static bool subscription_is_waited_for(const struct subscription *subscription)
 {
     return !TAILQ_EMPTY(&subscription->waiters) || !LIST_EMPTY(&subscription->watched.watches);
 }
 
-static void stop_minding(struct subscription *subscription)
+static void subscription_stop_supervising(struct subscription *subscription)
 {
-    if (subscription->minded == 0)
+    if (subscription->supervised_until == 0)
         return;
-    subscription->minded = 0;
+    subscription->supervised_until = 0;
     subscription_leave(subscription);
 }
 
 static void subscription_tick(struct subscription *subscription);
 
-/* A name is minded until the servers with waiters have sent their heartbeats: then they know when a
- * tick is due. */
-static void go_on_minding(struct subscription *subscription, int64_t next_ms)
+/* A name is supervised until the servers with waiters have sent their heartbeats: then they
+ * know when a tick is due. */
+static void subscription_keep_supervising(struct subscription *subscription, int64_t next_ms)
 {
     if (next_ms == 0)
         subscription_tick(subscription);
-    else if (next_ms > 0 &&
-             uv_now(subscription->locks->loop) + (uint64_t)next_ms <= subscription->minded)
+    else if (next_ms > 0 && uv_now(subscription->locks->loop) + (uint64_t)next_ms <=
+                                subscription->supervised_until)
         subscription_plan(subscription, next_ms);
     else
-        stop_minding(subscription);
+        subscription_stop_supervising(subscription);
 }
 
 /* Compares with what Redis has of a name: three numbers, see vouch.lua. A waiter or watch that has
  * missed a message asks again. Scripts are answered in order, so a request that is queued here and
  * not in Redis has been lost there. */
-static void compare_with(struct subscription *subscription, const struct value *numbers, size_t at)
+static void subscription_compare(struct subscription *subscription, const struct value *numbers,
+                                 size_t at)
 {
     int64_t waits, version, next_ms;
     if (!value_integer(value_at(numbers, at), &waits) ||
@@ -146,8 +147,8 @@ static void compare_with(struct subscription *subscription, const struct value *
         return;
     if (waits < 0 || version > subscription->watched.version)
         watched_doubt(&subscription->watched);
-    if (!is_waited_for(subscription)) {
-        go_on_minding(subscription, next_ms);
+    if (!subscription_is_waited_for(subscription)) {
+        subscription_keep_supervising(subscription, next_ms);
         return;
     }
     const struct subscription_users *users = subscription->locks->subscriptions->users;
@@ -159,7 +160,7 @@ static void compare_with(struct subscription *subscription, const struct value *
 }
 
 /* Unclaimed grants: each is the position of a name, an attempt and a token. */
-static void hear_grants(struct batch *heartbeat, const struct value *grants)
+static void heartbeat_report_grants(struct batch *heartbeat, const struct value *grants)
 {
     for (size_t i = 0; i + 2 < value_count(grants); i += 3) {
         int64_t position;
@@ -179,18 +180,18 @@ static void heartbeat_answered(void *context, const struct store_result *result)
     for (size_t i = 0; i < heartbeat->count; i++) {
         struct subscription *subscription = subscription_find(heartbeat->locks, heartbeat->keys[i]);
         if (subscription && replied)
-            compare_with(subscription, value_at(result->reply, 0), 3 * i);
-        else if (subscription && !is_waited_for(subscription))
+            subscription_compare(subscription, value_at(result->reply, 0), 3 * i);
+        else if (subscription && !subscription_is_waited_for(subscription))
             subscription_plan(subscription, TICK_AGAIN_MS);
     }
     if (replied)
-        hear_grants(heartbeat, value_at(result->reply, 1));
+        heartbeat_report_grants(heartbeat, value_at(result->reply, 1));
     free(heartbeat);
 }
 
 /* After a lease without a heartbeat (this server was suspended) Redis may have dropped its waiters,
  * and no longer reports that once one of them has asked again. */
-static bool needs_check(const struct subscription *subscription, uint64_t now)
+static bool subscription_needs_check(const struct subscription *subscription, uint64_t now)
 {
     const struct locks *locks = subscription->locks;
     return subscription->unsure ||
@@ -210,14 +211,14 @@ static void subscriptions_on_heartbeat(uv_timer_t *timer)
         return;
     while ((subscription = TAILQ_FIRST(&locks->subscriptions->list)) &&
            subscription_is_due(subscription, soon) && count + checked < BATCH_NAMES) {
-        bool misses = needs_check(subscription, now);
+        bool misses = subscription_needs_check(subscription, now);
         TAILQ_REMOVE(&locks->subscriptions->list, subscription, others);
         TAILQ_INSERT_TAIL(&locks->subscriptions->list, subscription, others);
         subscription->heartbeat_at = now;
         subscription->unsure = false;
         if (misses)
             watched_doubt(&subscription->watched);
-        if (misses && is_waited_for(subscription))
+        if (misses && subscription_is_waited_for(subscription))
             checked += subscription_check(subscription);
         else
             keys[count++] = subscription->key;
@@ -225,7 +226,7 @@ static void subscriptions_on_heartbeat(uv_timer_t *timer)
     const struct slice first[] = {slice_of(locks->texts.server),
                                   slice_of(locks->texts.waiter_lease)};
     batches_send(locks, &script_vouch, keys, count, first, 2, heartbeat_answered);
-    plan_heartbeat(locks);
+    subscriptions_plan_heartbeat(locks);
 }
 
 /* Ticks. */
@@ -256,9 +257,9 @@ static void subscription_tick(struct subscription *subscription)
 {
     struct locks *locks = subscription->locks;
     const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->texts.server)};
-    /* The script is a user; `minded`, if set, has counted it. */
-    subscription->users += subscription->minded == 0;
-    subscription->minded = 0;
+    /* The script is a user; `supervised_until`, if set, has counted it. */
+    subscription->users += subscription->supervised_until == 0;
+    subscription->supervised_until = 0;
     const struct script_call call = {
         .script = &script_tick,
         .key = subscription->key,
@@ -275,25 +276,25 @@ static void subscription_on_tick(uv_timer_t *timer)
 {
     struct subscription *subscription = timer->data;
     struct subscriptions *subscriptions = subscription->locks->subscriptions;
-    if (is_waited_for(subscription) || !subscription->minded) {
+    if (subscription_is_waited_for(subscription) || !subscription->supervised_until) {
         subscription_tick(subscription);
         return;
     }
     bool is_planned = subscription_is_due(TAILQ_FIRST(&subscriptions->list),
                                           uv_now(timer->loop) + HEARTBEAT_PAUSE_MS);
-    check_soon(subscription);
+    subscription_check_soon(subscription);
     if (!is_planned)
-        plan_heartbeat(subscription->locks);
+        subscriptions_plan_heartbeat(subscription->locks);
 }
 
-void subscription_mind(struct locks *locks, struct slice key, int64_t in_ms)
+void subscription_supervise(struct locks *locks, struct slice key, int64_t in_ms)
 {
     struct subscription *subscription = subscription_find(locks, key);
-    bool minds = (uint64_t)in_ms <= heartbeat_period(locks) && !locks->draining;
-    if (minds && !(subscription && subscription->minded))
+    bool supervises = (uint64_t)in_ms <= heartbeat_period(locks) && !locks->draining;
+    if (supervises && !(subscription && subscription->supervised_until))
         subscription = subscription_join(locks, key);
-    if (minds)
-        subscription->minded = uv_now(locks->loop) + heartbeat_period(locks);
+    if (supervises)
+        subscription->supervised_until = uv_now(locks->loop) + heartbeat_period(locks);
     if (subscription)
         subscription_plan(subscription, in_ms);
 }
@@ -303,7 +304,7 @@ void subscriptions_drain(struct locks *locks)
     struct subscription *subscription = TAILQ_FIRST(&locks->subscriptions->list), *next;
     for (; subscription; subscription = next) {
         next = TAILQ_NEXT(subscription, others);
-        stop_minding(subscription);
+        subscription_stop_supervising(subscription);
     }
 }
 
@@ -344,7 +345,7 @@ struct subscription *subscription_join(struct locks *locks, struct slice key)
         tree_add(&locks->subscriptions->by_key, subscription);
         TAILQ_INSERT_TAIL(&locks->subscriptions->list, subscription, others);
         if (TAILQ_FIRST(&locks->subscriptions->list) == subscription)
-            plan_heartbeat(locks);
+            subscriptions_plan_heartbeat(locks);
     }
     subscription->users++;
     return subscription;
@@ -364,7 +365,7 @@ void subscription_leave(struct subscription *subscription)
     TAILQ_REMOVE(&locks->subscriptions->list, subscription, others);
     uv_close((uv_handle_t *)&subscription->tick, subscription_on_closed);
     if (TAILQ_EMPTY(&locks->subscriptions->list))
-        plan_heartbeat(locks);
+        subscriptions_plan_heartbeat(locks);
 }
 
 void subscriptions_open(struct locks *locks, const struct subscription_users *users)

@@ -32,14 +32,14 @@ struct subscription {
     struct slice key; /* the first member: as base/tree.h wants */
     TAILQ_ENTRY(subscription) others;
     struct locks *locks;
-    unsigned users; /* waiters, watches, scripts under way, and `minded`; freed at 0 */
+    unsigned users; /* waiters, watches, scripts under way, and `supervised_until`; freed at 0 */
     TAILQ_HEAD(waiter_list, waiter) waiters; /* in the order of arrival at this server */
     struct watched watched;
-    uint64_t minded;       /* see subscription_mind: until this loop time, ms; 0: not minded */
-    uv_timer_t tick;       /* fires when the next hold of the name ends */
-    uint64_t heartbeat_at; /* the last one; loop time, ms */
-    uint64_t registered;   /* the last check of all users; loop time, ms */
-    bool unsure;           /* a message may have been missed: all users must be checked */
+    uint64_t supervised_until; /* loop time, ms; 0: nothing to supervise */
+    uv_timer_t tick;           /* fires when the next hold of the name ends */
+    uint64_t heartbeat_at;     /* the last one; loop time, ms */
+    uint64_t registered;       /* the last check of all users; loop time, ms */
+    bool unsure;               /* a message may have been missed: all users must be checked */
     char key_bytes[];
 };
 
@@ -68,9 +68,9 @@ void subscription_plan(struct subscription *subscription, int64_t next_ms);
  * The message may be lost, so this server runs a tick after `in_ms`, even without a waiter of that
  * name. If `in_ms` is longer than the period of the heartbeats, the other server's own heartbeat
  * comes first; then this server plans a tick only if it has the subscription anyway. */
-void subscription_mind(struct locks *locks, struct slice key, int64_t in_ms);
+void subscription_supervise(struct locks *locks, struct slice key, int64_t in_ms);
 
-/* Ends all minding: other servers' heartbeats find out what was lost. */
+/* Supervises no name any more: other servers' heartbeats find out what was lost. */
 void subscriptions_drain(struct locks *locks);
 
 /* Answers all watches with the present state of their names. */

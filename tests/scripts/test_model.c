@@ -32,7 +32,7 @@ struct run {
     int64_t versions[NAMES];
     int64_t
         minds[NAMES]; /* when who has told others of something looks after it; INT64_MAX: never */
-    int claimed_at_release, with_others_behind, quarantined, late, jumps, lost, minded;
+    int claimed_at_release, with_others_behind, quarantined, late, jumps, lost, supervised;
     int stayed_taken, final;
 };
 
@@ -325,7 +325,7 @@ static void look_after(struct run *run)
         mind(run, standing.next_ms);
     if (standing.next_ms != 0)
         return;
-    run->minded++;
+    run->supervised++;
     struct answer is = tick(run->scripts, run->name, "asker");
     differ(run, "tick of who looks", "version", is.version, model_tick(run->model, run->now));
 }
@@ -766,8 +766,8 @@ TEST_ON_REDIS_TIME(the_scripts_do_what_the_model_says)
     print_message("names that stayed taken: %d, renewals at max_held: %d\n", run->stayed_taken,
                   run->final);
     assert_true(run->stayed_taken > 20 && run->final > 2);
-    print_message("messages lost: %d, looked after: %d\n", run->lost, run->minded);
-    assert_true(run->lost > 20 && run->minded > 20);
+    print_message("messages lost: %d, looked after: %d\n", run->lost, run->supervised);
+    assert_true(run->lost > 20 && run->supervised > 20);
     assert_true(run->quarantined > 20 && run->late > 100 && run->jumps > 2);
     free(run);
 }
