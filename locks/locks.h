@@ -187,8 +187,8 @@ struct locks_reply {
     struct lock_view view;
     bool changed; /* watching: the version has passed the one asked about */
     struct release release;
-    uint64_t heard; /* waiting: when a message told this server of the grant, by uv_hrtime; 0: no
-                     * message did */
+    uint64_t notified_at; /* waiting: when a message brought news of the grant, by uv_hrtime; 0:
+                           * no message did */
     struct {
         int64_t count; /* holds ended; `view.holders` has the first of them */
         int64_t version;

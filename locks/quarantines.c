@@ -128,10 +128,10 @@ static void ending_finish(struct ending *ending)
 {
     enum quarantine_reason reason;
     bool is_left = locks_pause(ending->locks, &reason) > 0;
-    bool is_unheard = ending->answered == 0;
+    bool is_unanswered = ending->answered == 0;
     if (!ending->error[0])
         snprintf(ending->error, sizeof ending->error, "this batond has just noticed another loss");
-    ending->done(ending->context, ending->ended, is_left || is_unheard ? ending->error : NULL);
+    ending->done(ending->context, ending->ended, is_left || is_unanswered ? ending->error : NULL);
     free(ending);
 }
 

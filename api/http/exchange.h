@@ -98,8 +98,8 @@ struct exchange_holder {
 struct exchange_wait {
     int64_t queued_us; /* when the wait began, by the monotonic clock; 0: it does not wait */
     struct slice queued_name;
-    uint64_t heard;  /* when its turn came: struct locks_reply */
-    int64_t keep_ms; /* how long to keep the place of an undelivered grant */
+    uint64_t notified_at; /* when its turn came: struct locks_reply */
+    int64_t keep_ms;      /* how long to keep the place of an undelivered grant */
     /* For the request's line in the log. */
     struct {
         int64_t fence; /* 0: none */

@@ -25,7 +25,7 @@ static void acquire_on_done(void *context, const struct locks_reply *reply)
     struct exchange *exchange = context;
     bool holds = reply->result == LOCKS_DONE || reply->result == LOCKS_REPEATED;
     exchange->hung_up = NULL;
-    exchange->wait.heard = holds ? reply->heard : 0;
+    exchange->wait.notified_at = holds ? reply->notified_at : 0;
     lock_event_acquired(exchange, exchange->name, reply->result, holds ? &reply->hold : NULL);
     if (holds && field_given(&exchange->parameters, FIELD_HOLD)) {
         hold_connection(exchange, reply);

@@ -8,9 +8,9 @@ struct confirm {
     struct locks *locks;
     locks_done *done;
     void *context;
-    struct store_mark mark; /* the reply of Redis that tells of the hold, */
+    struct store_mark mark; /* of the reply of Redis that has the hold, */
     int64_t replicas;
-    uint64_t told; /* and when it came; loop time, ms */
+    uint64_t replied_at; /* and when it came; loop time, ms */
     struct locks_reply reply;
     char owner[OWNER_LENGTH];
 };
@@ -29,7 +29,7 @@ static void confirm_on_replicas(void *context, const char *error)
     if (locks->options.events.confirmed)
         locks->options.events.confirmed(locks->options.events.context,
                                         uv_hrtime() - confirm->mark.sent, !error);
-    reply->confirmed_ms = (int64_t)(uv_now(locks->loop) - confirm->told);
+    reply->confirmed_ms = (int64_t)(uv_now(locks->loop) - confirm->replied_at);
     hold_pass(&reply->hold, reply->confirmed_ms);
     if (!error && reply->hold.ttl_ms <= 0)
         error = "the hold ended before replicas had it";
@@ -73,10 +73,10 @@ bool confirm_reply(struct locks *locks, const struct locks_reply *reply, struct 
     confirm->context = context;
     confirm->mark = mark;
     confirm->replicas = replicas;
-    confirm->told = uv_now(locks->loop);
+    confirm->replied_at = uv_now(locks->loop);
     confirm->reply.result = reply->result;
     confirm->reply.attempt = reply->attempt;
-    confirm->reply.heard = reply->heard;
+    confirm->reply.notified_at = reply->notified_at;
     confirm->reply.hold = reply->hold;
     if (reply->hold.owner.length > 0)
         memcpy(confirm->owner, reply->hold.owner.bytes, reply->hold.owner.length);

@@ -28,7 +28,7 @@ static bool script_call_read_expiry(const struct value *entry, struct expiry *re
            value_integer(value_at(entry, 1), &ret->count) && ret->count > 0;
 }
 
-static void script_call_tell_expired(const struct locks *locks, const struct value *entry)
+static void script_call_report_expired(const struct locks *locks, const struct value *entry)
 {
     struct slice prefix = locks->options.key_prefix, key;
     char name[NAME_LENGTH];
@@ -42,21 +42,21 @@ static void script_call_tell_expired(const struct locks *locks, const struct val
 
 /* `due` has names, each with the time by which another server has to do something for it: this
  * server looks after them. */
-static void script_call_tell(struct locks *locks, const struct value *expired,
-                             const struct value *due)
+static void script_call_report(struct locks *locks, const struct value *expired,
+                               const struct value *due)
 {
     struct slice key;
     int64_t in_ms;
     if (!locks->engine->supervise)
         return;
     for (size_t i = 0; locks->options.events.expired && i < value_count(expired); i++)
-        script_call_tell_expired(locks, value_at(expired, i));
+        script_call_report_expired(locks, value_at(expired, i));
     for (size_t i = 0; i + 1 < value_count(due); i += 2)
         if (value_text(value_at(due, i), &key) && value_integer(value_at(due, i + 1), &in_ms))
             locks->engine->supervise(locks, key, in_ms);
 }
 
-void script_call_tell_damaged(struct locks *locks, struct slice key, const char *error)
+void script_call_report_damaged(struct locks *locks, struct slice key, const char *error)
 {
     locks->damages++;
     if (locks->options.events.damaged)
@@ -64,7 +64,7 @@ void script_call_tell_damaged(struct locks *locks, struct slice key, const char 
 }
 
 /* The names that a script over many names has left out: see try in shared/9-name.lua. */
-static void script_call_tell_skipped(struct locks *locks, const struct value *all)
+static void script_call_report_skipped(struct locks *locks, const struct value *all)
 {
     struct slice key, reason;
     for (size_t i = 0; i + 1 < value_count(all); i += 2) {
@@ -73,7 +73,7 @@ static void script_call_tell_skipped(struct locks *locks, const struct value *al
             continue;
         snprintf(text, sizeof text, STORE_UNREADABLE " (Redis says: %.*s)", (int)reason.length,
                  reason.bytes);
-        script_call_tell_damaged(locks, key, text);
+        script_call_report_damaged(locks, key, text);
     }
 }
 
@@ -82,8 +82,8 @@ static const struct value *script_call_take_beside(struct locks *locks, const st
 {
     if (!reply_says(reply, "beside"))
         return reply;
-    script_call_tell_skipped(locks, value_at(reply, 4));
-    script_call_tell(locks, value_at(reply, 2), value_at(reply, 3));
+    script_call_report_skipped(locks, value_at(reply, 4));
+    script_call_report(locks, value_at(reply, 2), value_at(reply, 3));
     return value_at(reply, 1);
 }
 
@@ -105,7 +105,7 @@ static void script_call_answered(void *context, const struct store_result *resul
     }
     free(context);
     if (result->damaged)
-        script_call_tell_damaged(call.locks, *result->damaged, result->error);
+        script_call_report_damaged(call.locks, *result->damaged, result->error);
     if (is_unfinished) {
         inner.outcome = STORE_REFUSED;
         inner.reply = NULL;

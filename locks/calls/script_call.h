@@ -35,6 +35,6 @@ void script_call_send_at(struct locks *locks, unsigned shard, const struct scrip
 void script_call_send_at_once(struct locks *locks, unsigned shard, const struct script_call *call);
 
 /* A script's reply has shown that what Redis keeps under this key cannot be read. */
-void script_call_tell_damaged(struct locks *locks, struct slice key, const char *error);
+void script_call_report_damaged(struct locks *locks, struct slice key, const char *error);
 
 #endif

@@ -17,7 +17,7 @@ struct listing {
     struct locks *locks;
     struct locks_listener listener;
     size_t limit;
-    size_t told;
+    size_t reported;
     uint64_t started;  /* by uv_hrtime, in ns */
     unsigned position; /* of the shard that replies next */
     size_t prefix_length;
@@ -57,7 +57,7 @@ static void list_skip(const struct listing *listing, struct slice key)
         listing->listener.skipped(listing->listener.context, name);
 }
 
-static void list_tell_skipped(const struct listing *listing, const struct value *skipped)
+static void list_report_skipped(const struct listing *listing, const struct value *skipped)
 {
     struct slice key;
     for (size_t i = 0; i < value_count(skipped); i++)
@@ -67,21 +67,21 @@ static void list_tell_skipped(const struct listing *listing, const struct value 
 
 /* Reports one lock to the listener, or logs that batond cannot read it. Returns false if the reply
  * has another shape. */
-static bool list_tell(struct listing *listing, const struct value *entry)
+static bool list_report(struct listing *listing, const struct value *entry)
 {
     struct slice key;
     struct lock_view view;
     if (!value_text(value_at(entry, 0), &key))
         return false;
     if (!reply_read_view(value_at(entry, 1), &view)) {
-        script_call_tell_damaged(listing->locks, key, REPLY_UNREADABLE);
+        script_call_report_damaged(listing->locks, key, REPLY_UNREADABLE);
         list_skip(listing, key);
         return true;
     }
     char bytes[NAME_LENGTH];
     struct slice name = operation_name(listing->locks, key, bytes);
     if (name.length > 0 && central_list_wants(listing, name)) {
-        listing->told++;
+        listing->reported++;
         listing->listener.each(listing->listener.context, name, &view);
     }
     return true;
@@ -133,15 +133,15 @@ static bool list_go_on(struct listing *listing, const struct value *reply)
     if (!list_read_cursor(listing, reply, names, &cursor))
         return false;
     for (size_t i = 0; i < value_count(page); i++)
-        if (!list_tell(listing, value_at(page, i)))
+        if (!list_report(listing, value_at(page, i)))
             return false;
-    list_tell_skipped(listing, value_at(reply, 3));
+    list_report_skipped(listing, value_at(reply, 3));
 
     bool at_end = cursor.scan.length == 0 && cursor.name_count == 0;
     bool part_ends = at_end;
     if (at_end)
         at_end = !list_next_shard(listing, &cursor);
-    bool has_room = listing->told == 0 || (part_ends && listing->told < listing->limit);
+    bool has_room = listing->reported == 0 || (part_ends && listing->reported < listing->limit);
     if (!at_end && has_room && list_is_patient(listing)) {
         list_ask(listing, &cursor);
         return true;
@@ -177,7 +177,7 @@ static void list_ask(struct listing *listing, const struct cursor *from)
         stamp_placeholder(),
         cursor.scan,
         {pattern, name_to_pattern(list_key_prefix(listing), beginning, pattern)},
-        decimal_text((int64_t)(listing->limit - listing->told), limit),
+        decimal_text((int64_t)(listing->limit - listing->reported), limit),
         decimal_text(KEYS_LOOKED_AT, budget),
         {listing->owner, listing->owner_length},
         decimal_text(listing->held_ms, held),

@@ -17,7 +17,7 @@ struct several_entry {
     enum locks_result result; /* DONE: granted to this request; REPEATED: held before */
     struct attempt attempt;
     struct hold hold;
-    uint64_t told;          /* when `hold` was true; on the loop's clock, in ms */
+    uint64_t reported_at;   /* when `hold` was true; on the loop's clock, in ms */
     struct store_mark mark; /* the place of this hold's reply among Redis' replies */
     char owner[OWNER_LENGTH];
 };
@@ -124,7 +124,7 @@ static void several_fail(struct several *several)
 static void several_note_hold(struct several_entry *entry, const struct hold *hold)
 {
     entry->hold = *hold;
-    entry->told = uv_now(entry->several->locks->loop);
+    entry->reported_at = uv_now(entry->several->locks->loop);
     entry->mark = store_mark(entry->several->locks->store);
     memcpy(entry->owner, hold->owner.bytes, hold->owner.length);
     entry->hold.owner.bytes = entry->owner;
@@ -132,7 +132,7 @@ static void several_note_hold(struct several_entry *entry, const struct hold *ho
 
 static int64_t several_remaining_ms(const struct several_entry *entry)
 {
-    int64_t passed = (int64_t)(uv_now(entry->several->locks->loop) - entry->told);
+    int64_t passed = (int64_t)(uv_now(entry->several->locks->loop) - entry->reported_at);
     return entry->hold.ttl_ms > passed ? entry->hold.ttl_ms - passed : 0;
 }
 
@@ -159,7 +159,7 @@ static void several_answer_held(struct several *several)
         struct several_entry *entry = &several->entries[i];
         if (entry->result == LOCKS_DONE)
             answer.result = LOCKS_DONE;
-        hold_pass(&entry->hold, (int64_t)(uv_now(several->locks->loop) - entry->told));
+        hold_pass(&entry->hold, (int64_t)(uv_now(several->locks->loop) - entry->reported_at));
         answer.each[i].name = several_name(several, i);
         answer.each[i].result = entry->result;
         answer.each[i].attempt = entry->attempt;

@@ -38,9 +38,9 @@ struct waiter {
     uv_timer_t timer; /* the end of the wait */
     enum waiter_state state;
     enum waiter_script script;
-    unsigned pending; /* replies of Redis and of confirm.h that are still to come */
-    uint64_t run;     /* of the Redis that has it in the queue: see waiting_run */
-    uint64_t heard;   /* uv_hrtime when the news of its grant came; 0: not yet */
+    unsigned pending;     /* replies of Redis and of confirm.h that are still to come */
+    uint64_t run;         /* of the Redis that has it in the queue: see waiting_run */
+    uint64_t notified_at; /* uv_hrtime when the news of its grant came; 0: not yet */
     struct attempt attempt;
     struct acquire acquire;
     char bytes[];
@@ -212,7 +212,7 @@ static void waiting_conclude(struct waiter *waiter, const struct store_result *r
         reply->result = LOCKS_CANCELLED;
     if (request_is_in_doubt(result, answer) || (reply->result == LOCKS_UNAVAILABLE && is_queued))
         waiting_leave(waiter, LEAVE_GONE);
-    reply->heard = waiter->heard;
+    reply->notified_at = waiter->notified_at;
     waiting_report(waiter, reply);
 }
 
@@ -337,7 +337,7 @@ void waiting_granted(struct locks *locks, struct slice key, struct slice attempt
         snprintf(stale.text, sizeof stale.text, "%.*s", (int)attempt.length, attempt.bytes);
         leave_queue(locks, key, token, &stale, LEAVE_STALE, 0);
     } else if (waiting_is_connected(waiter)) {
-        waiter->heard = uv_hrtime();
+        waiter->notified_at = uv_hrtime();
         waiting_ask_again(waiter);
     } /* else the server is about to notice, which passes the grant on */
 }
@@ -353,7 +353,8 @@ void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt
         waiting_leave(waiter, LEAVE_GONE);
         return;
     }
-    struct locks_reply reply = {.attempt = waiter->attempt, .heard = uv_hrtime(), .hold = *hold};
+    struct locks_reply reply = {
+        .attempt = waiter->attempt, .notified_at = uv_hrtime(), .hold = *hold};
     subscription_plan(waiter->subscription, hold->ttl_ms);
     waiting_report(waiter, &reply);
 }

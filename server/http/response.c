@@ -72,8 +72,8 @@ static void response_count_time(const struct http_request *request)
 {
     struct metrics *metrics = context_of(request)->metrics;
     const struct exchange *exchange = &request->exchange;
-    if (exchange->wait.heard)
-        metrics_handed_over(metrics, uv_hrtime() - exchange->wait.heard);
+    if (exchange->wait.notified_at)
+        metrics_handed_over(metrics, uv_hrtime() - exchange->wait.notified_at);
     else if (request->received_at && !request->wait.waited && !exchange->stream.is_stream)
         metrics_took(metrics, exchange->route, exchange->head.method,
                      uv_hrtime() - request->received_at);
