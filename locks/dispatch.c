@@ -73,7 +73,7 @@ void locks_ready(struct locks *locks, int64_t replicas, locks_done *done, void *
 
 void locks_try_again(struct locks *locks)
 {
-    guard_look(locks->guard);
+    guard_refresh(locks->guard);
     locks->engine->try_again(locks);
 }
 

@@ -143,7 +143,7 @@ static void ending_on_reply(void *context, const struct store_result *result)
     if (result->outcome == STORE_REPLIED && epoch_read(result->reply, &epoch)) {
         ending->answered++;
         ending->ended += strcmp(epoch.id, asked->epoch) == 0;
-        guard_hear(asked->shard, result);
+        guard_on_epoch(asked->shard, result);
     } else {
         snprintf(ending->error, sizeof ending->error, "%s",
                  result->error ? result->error : "this batond cannot ask a server of Redis");

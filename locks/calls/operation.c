@@ -72,7 +72,7 @@ void operation_note(const struct locks *locks, const struct locks_reply *reply)
     int64_t greatest = reply->hold.version;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         greatest = numbers[i] > greatest ? numbers[i] : greatest;
-    guard_heard_number(locks->guard, greatest);
+    guard_observe_number(locks->guard, greatest);
     if (reply->result == LOCKS_QUARANTINED)
         guard_refused(locks->guard);
 }

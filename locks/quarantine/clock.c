@@ -17,14 +17,15 @@ int64_t clock_slept(void)
            (all.tv_nsec - awake.tv_nsec) / NS_PER_US;
 }
 
-enum clock_news clock_measure(struct redis_clock *clock, int64_t sent, int64_t heard, int64_t time)
+enum clock_news clock_measure(struct redis_clock *clock, int64_t sent, int64_t answered,
+                              int64_t time)
 {
-    const struct redis_clock seen = {true, time - heard, time - sent, heard};
+    const struct redis_clock seen = {true, time - answered, time - sent, answered};
     struct redis_clock old = *clock;
     *clock = seen;
     if (!old.is_known)
         return CLOCK_STEADY;
-    int64_t drift = (heard - old.at) / CLOCK_DRIFT_PART + 1;
+    int64_t drift = (answered - old.at) / CLOCK_DRIFT_PART + 1;
     old.low -= drift;
     old.high += drift;
     if (seen.low > old.high + CLOCK_JUMP_US)

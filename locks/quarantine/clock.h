@@ -31,10 +31,11 @@ int64_t clock_now(void);
 /* How long this machine has slept since it was started: our clock stood still meanwhile. */
 int64_t clock_slept(void);
 
-/* Redis' clock was at `time` at some moment between our moments `sent` and `heard`. Returns whether
- * it has jumped since the last measurement. A difference that a delay on the way can explain is no
- * jump. */
-enum clock_news clock_measure(struct redis_clock *clock, int64_t sent, int64_t heard, int64_t time);
+/* Redis' clock was at `time` at some moment between our moments `sent` and `answered`. Returns
+ * whether it has jumped since the last measurement. A difference that a delay on the way can
+ * explain is no jump. */
+enum clock_news clock_measure(struct redis_clock *clock, int64_t sent, int64_t answered,
+                              int64_t time);
 
 /* The latest time that Redis' clock may show at our `moment`. */
 int64_t clock_theirs(const struct redis_clock *clock, int64_t moment);

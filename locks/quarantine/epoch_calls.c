@@ -46,7 +46,7 @@ static void epoch_choose_tag(struct shard *shard)
         char key[KEY_LENGTH];
         struct slice before = guard_epoch_key(shard->guard, shard->known.tag, key);
         shard->known.is_moved = true;
-        shard->known.has_come |= store_shard(store, before) == shard->number;
+        shard->known.slot_gained |= store_shard(store, before) == shard->number;
     }
     store_first_tag(store, shard->number, shard->known.tag);
 }

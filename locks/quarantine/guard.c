@@ -81,33 +81,33 @@ void guard_open_gate(struct shard *shard)
     guard->options.serve(guard->options.context, shard->number);
 }
 
-static void guard_look_at(struct shard *shard)
+static void guard_refresh_shard(struct shard *shard)
 {
     struct store *store = shard->guard->store;
     if (shard->connection.is_asking || store_is_closing(store)) /* it ends its calls one by one */
         return;
     if (store_shard_serves(store, shard->number)) {
-        epoch_ask(shard, guard_hear);
+        epoch_ask(shard, guard_on_epoch);
         return;
     }
     /* The shard has no data that could be lost. */
-    shard->known.is_known = shard->known.is_moved = shard->known.has_come = false;
+    shard->known.is_known = shard->known.is_moved = shard->known.slot_gained = false;
     if (shard->connection.gate_is_closed)
         guard_open_gate(shard);
 }
 
-static void guard_look_if_moved(struct shard *shard)
+static void guard_refresh_if_moved(struct shard *shard)
 {
     if (store_shard_serves(shard->guard->store, shard->number) &&
         (!shard->known.is_known || epoch_has_moved(shard)))
-        guard_look_at(shard);
+        guard_refresh_shard(shard);
 }
 
-void guard_look(struct guard *guard)
+void guard_refresh(struct guard *guard)
 {
     shard_wake_all(guard);
     for (struct shard *shard = shard_find(guard, 0); shard; shard = shard_after(shard))
-        guard_look_at(shard);
+        guard_refresh_shard(shard);
 }
 
 void guard_connected(struct guard *guard, unsigned number)
@@ -117,16 +117,16 @@ void guard_connected(struct guard *guard, unsigned number)
     if (!guard->began)
         guard->began = clock_now();
     store_close_gate(guard->store, number);
-    guard_look_at(shard);
+    guard_refresh_shard(shard);
 }
 
 static void guard_note_jump(struct shard *shard)
 {
-    int64_t now = clock_theirs(&shard->clock.now, shard->clock.heard);
+    int64_t now = clock_theirs(&shard->clock.now, shard->clock.answered_at);
     int64_t length = judge_length(shard->guard, QUARANTINE_CLOCK, shard_longest_span(shard->guard));
     if (length > 0)
         shard_raise(&shard->quarantine.opens, now + length);
-    guard_look_at(shard);
+    guard_refresh_shard(shard);
 }
 
 /* After a change of servers the shard may be looked at more than once before the new run is
@@ -142,7 +142,7 @@ static void guard_measure(struct shard *shard, int64_t time)
     snprintf(clock->run, sizeof clock->run, "%s", run);
 }
 
-void guard_hear(void *context, const struct store_result *result)
+void guard_on_epoch(void *context, const struct store_result *result)
 {
     struct shard *shard = context;
     struct epoch epoch;
@@ -156,11 +156,11 @@ void guard_hear(void *context, const struct store_result *result)
     shard->connection.is_asking = false;
     judge_epoch(shard, &epoch);
     if (shard->known.is_known)
-        guard_look_if_moved(shard);
+        guard_refresh_if_moved(shard);
     if (!is_first || !shard->guard->options.members_share_holds)
         return; /* else other members may have waited for it (judge_waits_for_members) */
     for (shard = shard_find(shard->guard, 0); shard; shard = shard_after(shard))
-        guard_look_if_moved(shard);
+        guard_refresh_if_moved(shard);
 }
 
 /* Whether it is still the epoch that is known here; if it is another, it is looked at. If Redis
@@ -173,7 +173,7 @@ static bool guard_is_still(struct shard *shard, const struct store_result *resul
     if (is_replied)
         guard_measure(shard, ret->time);
     if (is_replied && !is_still)
-        guard_look(shard->guard);
+        guard_refresh(shard->guard);
     return is_still;
 }
 
@@ -190,9 +190,9 @@ void guard_extend(struct shard *shard, enum quarantine_reason reason)
 }
 
 /* Also while the shard serves nothing, and so has no epoch: Redis sends it names by ASK. */
-static void guard_owe(struct shard *shard)
+static void guard_inherit(struct shard *shard)
 {
-    int64_t opens = judge_owed(shard);
+    int64_t opens = judge_inherited_until(shard);
     if (opens <= shard->quarantine.opens)
         return;
     shard_set_quarantine(shard, opens, QUARANTINE_SERVER, shard->known.is_known,
@@ -211,17 +211,17 @@ void guard_late(struct guard *guard, unsigned number, const char *error)
         return;
     shard_raise(&shard->clock.slack, took < LATEST_US ? took : LATEST_US);
     guard_measure(shard, time);
-    guard_owe(shard);
+    guard_inherit(shard);
 }
 
 void guard_refused(struct guard *guard)
 {
     const struct shard *shard = shard_find(guard, store_mark(guard->store).shard);
     if (shard && shard_left_us(shard, clock_now()) == 0)
-        guard_look(guard);
+        guard_refresh(guard);
 }
 
-void guard_heard_number(struct guard *guard, int64_t number)
+void guard_observe_number(struct guard *guard, int64_t number)
 {
     int64_t now = (int64_t)uv_now(guard->options.loop) * US_PER_MS;
     /* Members number their holds by one another's clocks: see judge_learn_numbers. */
@@ -255,14 +255,14 @@ void guard_taken(struct guard *guard, unsigned to, unsigned from)
         return;
     struct shard *shard = shard_at(guard, to);
     int64_t now = clock_now(), left = shard_left_us(before, now);
-    shard_raise(&shard->taken_numbers, shard_number_now(before) + shard_headroom(guard));
+    shard_raise(&shard->migrated_numbers, shard_number_now(before) + shard_headroom(guard));
     if (!store_shard_is_up(guard->store, from))
         left = judge_length(guard, QUARANTINE_SERVER, shard_longest_span(guard));
     if (left > 0)
-        shard_raise(&shard->quarantine.owed, now + left);
-    guard_owe(shard);
-    guard_look_if_moved(shard);
-    guard_look_if_moved(before);
+        shard_raise(&shard->quarantine.inherited_until, now + left);
+    guard_inherit(shard);
+    guard_refresh_if_moved(shard);
+    guard_refresh_if_moved(before);
 }
 
 /* The span */

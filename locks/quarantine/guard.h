@@ -60,7 +60,7 @@ void guard_connected(struct guard *guard, unsigned number);
 void guard_taken(struct guard *guard, unsigned to, unsigned from);
 
 /* Call this every second: looks at all epochs, and ends the quarantines whose time is over. */
-void guard_look(struct guard *guard);
+void guard_refresh(struct guard *guard);
 
 /* A script came too late, as its `error` says: either Redis was slow, or its clock has jumped. */
 void guard_late(struct guard *guard, unsigned number, const char *error);
@@ -72,7 +72,7 @@ void guard_refused(struct guard *guard);
 /* Call this with each number (fence or version) that a client is about to be told, before Redis
  * answers anything else. If the clock went back while no batond was there, it may be ahead of what
  * the guard knows. Then all numbers go on from it, and the epoch says so. */
-void guard_heard_number(struct guard *guard, int64_t number);
+void guard_observe_number(struct guard *guard, int64_t number);
 
 /* At least every number that any shard has given; 0: no clock is known. */
 int64_t guard_latest_number(const struct guard *guard);

@@ -48,7 +48,7 @@ static bool judge_was_replica(const struct shard *shard, const char *history)
 static bool judge_ran_before(const struct shard *shard, const struct store_peer *peer)
 {
     int64_t up = peer->up_s > 0 ? (peer->up_s - 1) * US_PER_S : 0;
-    return shard->known.is_known && shard->clock.heard - up < shard->known.adopted;
+    return shard->known.is_known && shard->clock.answered_at - up < shard->known.adopted;
 }
 
 /* Whether it is a replica that was promoted, and as many replicas as there were have confirmed all
@@ -70,7 +70,7 @@ static bool judge_is_restarted(const struct shard *shard, const struct store_pee
     bool is_older =
         epoch->turns < shard->known.turns ||
         (epoch->turns == shard->known.turns && epoch->span < shard->span.now) ||
-        (shard->clock.heard < shard->span.turns && epoch_longest(epoch) < shard->span.now);
+        (shard->clock.answered_at < shard->span.turns && epoch_longest(epoch) < shard->span.now);
     return guard->options.is_embedded ||
            (guard->options.keeps_all && store_primary_lease_ms(guard->store) == 0 &&
             !judge_is_id(peer->history_before) && !is_older && !judge_ran_before(shard, peer));
@@ -116,11 +116,11 @@ static void judge_learn_numbers(struct shard *shard)
  * it were gone: more than half of the members can tell. */
 static bool judge_waits_for_members(const struct guard *guard)
 {
-    unsigned heard = 0;
+    unsigned answered = 0;
     for (const struct shard *shard = shard_find(guard, 0); shard; shard = shard_after(shard))
-        heard += shard->clock.now.is_known;
+        answered += shard->clock.now.is_known;
     return guard->options.members_share_holds && !guard_is_off(guard) &&
-           heard <= store_shard_count(guard->store) / 2;
+           answered <= store_shard_count(guard->store) / 2;
 }
 
 /* If the first of new members granted a hold before the last one had its epoch, the last one would
@@ -136,11 +136,11 @@ static bool judge_waits_at_start(const struct guard *guard)
 
 /* The verdict */
 
-int64_t judge_owed(const struct shard *shard)
+int64_t judge_inherited_until(const struct shard *shard)
 {
-    int64_t owed = shard->quarantine.owed;
-    bool counts = owed > shard->clock.heard && !guard_is_off(shard->guard);
-    return counts && shard->clock.now.is_known ? clock_theirs(&shard->clock.now, owed) : 0;
+    int64_t inherited = shard->quarantine.inherited_until;
+    bool counts = inherited > shard->clock.answered_at && !guard_is_off(shard->guard);
+    return counts && shard->clock.now.is_known ? clock_theirs(&shard->clock.now, inherited) : 0;
 }
 
 /* What this worker knows becomes the epoch: with a new id if data was lost, and else the one that
@@ -155,25 +155,26 @@ static void judge_begin(struct shard *shard, const struct epoch *epoch, const ch
     judge_learn_numbers(shard);
     if (reason != QUARANTINE_NONE) /* all lost numbers were given before now */
         shard->numbers.floor = numbers_at(&shard->numbers, epoch->time);
-    int64_t length = judge_length(shard->guard, reason, span), owed = judge_owed(shard);
+    int64_t length = judge_length(shard->guard, reason, span),
+            inherited = judge_inherited_until(shard);
     int64_t opens = length > 0 ? epoch->time + length : 0;
     if (reason == QUARANTINE_NONE)
-        reason = owed > 0  ? QUARANTINE_SERVER
-                 : is_open ? shard->quarantine.reason
-                           : epoch_reason(epoch);
-    shard_raise(&opens, owed);
+        reason = inherited > 0 ? QUARANTINE_SERVER
+                 : is_open     ? shard->quarantine.reason
+                               : epoch_reason(epoch);
+    shard_raise(&opens, inherited);
     shard_raise(&opens, shard->quarantine.opens);
     shard_raise(&opens, is_open ? 0 : epoch->opens);
     shard_set_quarantine(shard, guard_is_off(shard->guard) ? 0 : opens, reason, opens > 0 && !kept,
                          shard->guard->process);
-    epoch_begin(shard, epoch, kept, opens, reason, span, guard_hear);
+    epoch_begin(shard, epoch, kept, opens, reason, span, guard_on_epoch);
 }
 
 static void judge_begin_without_epoch(struct shard *shard, const struct epoch *none)
 {
     const struct guard *guard = shard->guard;
     const struct shard_epoch *known = &shard->known;
-    bool is_replaced = known->has_come || judge_is_of_another(shard, known->run, known->history);
+    bool is_replaced = known->slot_gained || judge_is_of_another(shard, known->run, known->history);
     if (known->is_known && known->is_moved && !is_replaced)
         judge_begin(shard, none, known->id, QUARANTINE_NONE);
     else if (known->is_known)
@@ -197,15 +198,15 @@ static void judge_adopt(struct shard *shard, const struct epoch *epoch)
     snprintf(known->history, sizeof known->history, "%s", epoch->history);
     known->adopted = shard_sent(shard);
     known->is_known = true;
-    known->is_moved = known->has_come = shard->clock.has_jumped = false;
-    shard->quarantine.owed = 0;
+    known->is_moved = known->slot_gained = shard->clock.has_jumped = false;
+    shard->quarantine.inherited_until = 0;
 }
 
 /* What this worker remembers and the epoch lacks is written to it, as well as what could not be
  * written before. */
 static void judge_see_span(struct shard *shard, const struct epoch *epoch)
 {
-    int64_t now = shard->clock.heard, own = span_longest(&shard->span, now);
+    int64_t now = shard->clock.answered_at, own = span_longest(&shard->span, now);
     shard_see_span(shard, epoch);
     if (own > epoch_longest(epoch))
         span_ask(&shard->span, own, now);
@@ -229,13 +230,13 @@ static void judge_follow(struct shard *shard, const struct epoch *epoch, bool is
         reason = shard->quarantine.reason;
     } else if (is_other && !is_ended && !is_off) {
         /* It was noticed since the epoch was last looked at, or is noticed now. */
-        int64_t looked = clock_theirs(&shard->clock.now, shard->known.adopted);
-        own = (epoch->since > looked ? epoch->since : epoch->time) - TOLERANCE_US +
+        int64_t refreshed = clock_theirs(&shard->clock.now, shard->known.adopted);
+        own = (epoch->since > refreshed ? epoch->since : epoch->time) - TOLERANCE_US +
               judge_length(shard->guard, reason, shard_longest_span(shard->guard));
         own = own > opens ? own + TOLERANCE_US : 0;
     }
-    if (!is_ended && judge_owed(shard) > opens)
-        shard_raise(&own, judge_owed(shard));
+    if (!is_ended && judge_inherited_until(shard) > opens)
+        shard_raise(&own, judge_inherited_until(shard));
     if (own <= epoch->time)
         own = 0;
     judge_adopt(shard, epoch);
@@ -267,18 +268,18 @@ void judge_epoch(struct shard *shard, const struct epoch *epoch)
     bool is_other = known->is_known && !is_same;
     enum quarantine_reason reason = QUARANTINE_NONE;
     numbers_learn(&shard->numbers, epoch->floor, epoch->level);
-    if (shard->taken_numbers >
+    if (shard->migrated_numbers >
         shard_number_now(shard) + shard_headroom(shard->guard) + CLOCK_JUMP_US)
-        shard_raise_numbers(shard, shard->taken_numbers);
+        shard_raise_numbers(shard, shard->migrated_numbers);
     if (!epoch->id[0]) {
         judge_begin_without_epoch(shard, epoch);
         return;
     }
     bool is_of_another = judge_is_of_another(shard, epoch->run, epoch->history);
-    bool has_come = is_same && known->has_come; /* with an epoch that it had here before it left */
+    bool slot_gained = is_same && known->slot_gained; /* with its epoch from before it left */
     bool is_restarted =
         is_of_another || (is_same && judge_is_of_another(shard, known->run, known->history));
-    if (has_come || (is_restarted && !judge_keeps_all(shard, epoch)))
+    if (slot_gained || (is_restarted && !judge_keeps_all(shard, epoch)))
         reason = QUARANTINE_SERVER;
     else if ((is_same && shard->clock.has_jumped) || epoch_is_ahead(epoch))
         reason = QUARANTINE_CLOCK;

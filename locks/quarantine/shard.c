@@ -59,8 +59,8 @@ static void shard_change_clock(struct shard *shard, const struct redis_clock *be
     const struct shard_clock *clock = &shard->clock;
     if (!before->is_known)
         return;
-    int64_t greatest = numbers_at(&shard->numbers, clock_theirs(before, clock->heard));
-    int64_t reached = numbers_at(&shard->numbers, clock_theirs(&clock->now, clock->heard));
+    int64_t greatest = numbers_at(&shard->numbers, clock_theirs(before, clock->answered_at));
+    int64_t reached = numbers_at(&shard->numbers, clock_theirs(&clock->now, clock->answered_at));
     if (reached + CAUGHT_UP_US < greatest)
         shard_raise_numbers(shard, greatest + shard_headroom(shard->guard));
     if (!clock->has_jumped)
@@ -78,11 +78,11 @@ int64_t shard_sent(const struct shard *shard)
 bool shard_measure(struct shard *shard, int64_t sent, int64_t time, bool is_another)
 {
     const struct redis_clock before = shard->clock.now;
-    shard->clock.heard = clock_now();
+    shard->clock.answered_at = clock_now();
     if (is_another)
         shard->clock.now = (struct redis_clock){0};
     bool is_steady =
-        clock_measure(&shard->clock.now, sent, shard->clock.heard, time) == CLOCK_STEADY;
+        clock_measure(&shard->clock.now, sent, shard->clock.answered_at, time) == CLOCK_STEADY;
     if (is_steady && !is_another)
         return false;
     shard_change_clock(shard, &before);
@@ -105,7 +105,7 @@ void shard_wake_all(struct guard *guard)
         shard->span.seen -= more;
         shard->span.asked_at -= more;
         shard->known.adopted -= more;
-        shard->quarantine.owed -= more;
+        shard->quarantine.inherited_until -= more;
     }
 }
 
@@ -146,17 +146,17 @@ void shard_set_quarantine(struct shard *shard, int64_t opens, enum quarantine_re
 {
     struct guard *guard = shard->guard;
     struct shard_quarantine *quarantine = &shard->quarantine;
-    bool was_told = quarantine->is_told;
+    bool was_reported = quarantine->is_reported;
     int64_t now = clock_now(), left_before = shard_left_us(shard, now);
     quarantine->opens = opens;
     int64_t left = shard_left_us(shard, now);
-    if (!was_told)
+    if (!was_reported)
         quarantine->since = clock_theirs(&shard->clock.now, now);
-    quarantine->is_told = left > 0;
+    quarantine->is_reported = left > 0;
     quarantine->reason = left > 0 ? reason : QUARANTINE_NONE;
-    if (quarantine->is_told == was_told && !(is_first && left > 0))
+    if (quarantine->is_reported == was_reported && !(is_first && left > 0))
         return;
-    const struct quarantine told = {
+    const struct quarantine report = {
         .shard = shard->number,
         .reason = quarantine->reason,
         .left_ms = shard_left_ms(shard),
@@ -165,5 +165,5 @@ void shard_set_quarantine(struct shard *shard, int64_t opens, enum quarantine_re
         .is_foreign = strncmp(by, guard->process, PROCESS_LENGTH) != 0,
     };
     if (guard->options.quarantined)
-        guard->options.quarantined(guard->options.observer, &told);
+        guard->options.quarantined(guard->options.observer, &report);
 }

@@ -17,10 +17,10 @@ struct shard_connection {
 /* What the epoch of a shard said when it was last adopted. */
 struct shard_epoch {
     bool is_known;
-    bool is_moved;   /* another slot is the shard's first, and so the key of the epoch another: */
-    bool has_come;   /* a slot has come before the first one; else the first one has left */
-    int64_t adopted; /* when all this was last known to be so; our time */
-    int64_t turns;   /* when the window of the span ends; Redis' time */
+    bool is_moved;    /* another slot is the shard's first, and so the key of the epoch another: */
+    bool slot_gained; /* a slot has come before the first one; else the first one has left */
+    int64_t adopted;  /* when all this was last known to be so; our time */
+    int64_t turns;    /* when the window of the span ends; Redis' time */
     char id[EPOCH_SIZE];
     char run[RUN_SIZE];     /* of the server that has the data */
     char history[RUN_SIZE]; /* of its replication */
@@ -33,7 +33,7 @@ struct shard_clock {
     char run[RUN_SIZE];        /* of the server whose clock is known */
     struct redis_clock before; /* the clock before it jumped, or of the server before */
     bool has_jumped;           /* and the epoch does not say so yet */
-    int64_t heard;             /* when Redis last told its time; our time */
+    int64_t answered_at;       /* when Redis last gave its time; our time */
     int64_t slack; /* a call may be so much later than LATE_US: halves with each answer; us */
 };
 
@@ -42,8 +42,9 @@ struct shard_quarantine {
                     * read after it, since another worker may have made it longer; 0: none */
     int64_t since; /* when the quarantine began; Redis' time */
     enum quarantine_reason reason;
-    int64_t owed; /* nothing is granted before this, of what has come from other shards; our time */
-    bool is_told; /* `quarantined` was called for it */
+    int64_t inherited_until; /* nothing is granted before this, of what has come from other shards;
+                                our time */
+    bool is_reported;        /* `quarantined` was called for it */
 };
 
 struct shard {
@@ -55,7 +56,7 @@ struct shard {
     struct span span;
     struct raising *raising; /* the write of the span that is under way; NULL: none is */
     struct numbers numbers;
-    int64_t taken_numbers; /* at least every number of names that have come from other shards */
+    int64_t migrated_numbers; /* at least every number of names that have come from other shards */
     struct shard_quarantine quarantine;
 };
 
@@ -152,12 +153,12 @@ void judge_epoch(struct shard *shard, const struct epoch *epoch);
 
 /* How long the quarantine is if data is lost now for this reason, and no hold is longer; us. */
 int64_t judge_length(const struct guard *guard, enum quarantine_reason reason, int64_t span);
-/* What is `owed`, by Redis' clock; 0: nothing, or the clock is not known yet. */
-int64_t judge_owed(const struct shard *shard);
+/* What is `inherited_until`, by Redis' clock; 0: nothing, or the clock is not known yet. */
+int64_t judge_inherited_until(const struct shard *shard);
 
 /* guard.c: a store_done for the questions above: takes account of the answer. `context` is the
  * shard. */
-void guard_hear(void *context, const struct store_result *result);
+void guard_on_epoch(void *context, const struct store_result *result);
 
 /* The shard may be used: calls `serve`. */
 void guard_open_gate(struct shard *shard);

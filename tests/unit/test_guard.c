@@ -249,7 +249,7 @@ TEST(quarantine_counts_until_the_epoch_was_read_after_it)
     } while (scene.epoch.time >= opens); /* this process stood still before the look */
     while (clock_now() <= opens)
         clock_sleep_ms(1);
-    guard_look(scene.guard);
+    guard_refresh(scene.guard);
     assert_int_equal(scene.shard->quarantine.opens, opens);
     scene_look(&scene);
     assert_int_equal(scene.shard->quarantine.opens, 0);
