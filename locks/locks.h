@@ -39,7 +39,7 @@ struct attempt {
 struct acquire {
     struct slice name;
     struct slice token;
-    bool token_is_new;  /* this server has made it for this request: no earlier one has used it */
+    bool token_is_new;  /* this worker has made it for this request: no earlier one has used it */
     struct slice owner; /* as owner_compose writes it, like every owner here */
     bool owner_is_made; /* the client gave none: the owner of a repeat may differ, and no request
                          * re-enters its hold */
@@ -165,7 +165,7 @@ enum locks_result {
     LOCKS_TIMEOUT,        /* waiting: the wait has ended; `view` tells the holders */
     LOCKS_CANCELLED,      /* waiting: a release with its token has ended it */
     LOCKS_SUPERSEDED,     /* waiting: a later request with the same token has taken its place */
-    LOCKS_DRAINING,       /* waiting: this server stops; the queue keeps the place */
+    LOCKS_DRAINING,       /* waiting: this worker stops; the queue keeps the place */
     LOCKS_TOO_MANY_WAITERS, /* waiting: the queue is full; `view.queue_length` tells */
     LOCKS_UPGRADE_CONFLICT, /* acquire: another owner waits already to upgrade its hold */
     LOCKS_UNCONFIRMED,      /* acquire, renew, ready: too few replicas have it; `error` says more */
@@ -240,7 +240,7 @@ struct locks_options {
     const struct redis_url *redis_url; /* used until locks_open returns */
     struct slice key_prefix;           /* copied */
     int64_t retention_ms;              /* how long a free name is remembered */
-    int64_t waiter_lease_ms;  /* how long waiters outlive a server that stopped vouching for them */
+    int64_t waiter_lease_ms;  /* how long waiters outlive the last heartbeat of their worker */
     int64_t claim_window_ms;  /* how long a grant that nobody collects blocks the next */
     int64_t library_check_ms; /* how often it looks for libraries of other releases that nobody uses
                                * any more; 0: never */
@@ -260,8 +260,8 @@ struct locks_options {
 struct tickets *tickets_new(void);
 void tickets_free(struct tickets *tickets);
 
-/* Opens the store behind `redis_url` and the locks in it. This worker becomes a server among those
- * that share Redis, with an inbox of its own under a random name. Returns 0 or a negative errno. */
+/* Opens the store behind `redis_url` and the locks in it. This worker joins those that share
+ * Redis, with an inbox of its own under a random name. Returns 0 or a negative errno. */
 int locks_open(struct locks **ret, const struct locks_options *options);
 
 /* Closes the store, then the locks, and calls `closed` once, if it is not NULL, from the loop. What
@@ -300,7 +300,7 @@ bool locks_next_quarantine(const struct locks *locks, unsigned *position,
  * quarantine may go on. */
 typedef void locks_quarantines_ended(void *context, unsigned ended, const char *error);
 
-/* Ends every known quarantine early, for all that share the Redis: other servers know within a
+/* Ends every known quarantine early, for all that share the Redis: other workers know within a
  * second. A loss that is noticed later begins another one. `done` runs once, from the loop and
  * never before this has returned. Returns false, and does nothing, if no server is known. */
 bool locks_end_quarantines(struct locks *locks, locks_quarantines_ended *done, void *context);
@@ -438,7 +438,7 @@ struct renewer_events {
 };
 
 /* `ttl_ms` is what remains of the hold now, by the reply that told of it. Each renewal gives the
- * hold the TTL that it was last given. It is the server's own: until the client itself renews or
+ * hold the TTL that it was last given. It is the worker's own: until the client itself renews or
  * repeats its request, the hold may still be taken back. With `replicas`, a renewal counts when so
  * many have confirmed it. The texts are copied. */
 struct renewer *renewer_start(struct locks *locks, struct slice name, struct slice token,
@@ -505,7 +505,7 @@ void locks_renew_several(struct locks *locks, const struct slice *names, size_t 
 void locks_release_several(struct locks *locks, const struct slice *names, size_t count,
                            struct slice token, several_done *done, void *context);
 
-/* This server is about to stop: every waiter is answered LOCKS_DRAINING and keeps its place in the
+/* This worker is about to stop: every waiter is answered LOCKS_DRAINING and keeps its place in the
  * queue; every watch is answered with the state as it is. So are requests that come later. */
 void locks_drain(struct locks *locks);
 

@@ -13,25 +13,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The name of this server's inbox, where scripts tell it of its waiters: see
+/* The name of this worker's inbox, where scripts tell it of its waiters: see
  * scripts/shared/6-servers.lua. */
 static int listen_to_inbox(struct locks *locks)
 {
-    char channel[KEY_PREFIX_LENGTH + sizeof "inbox:" + SERVER_LENGTH];
+    char channel[KEY_PREFIX_LENGTH + sizeof "inbox:" + WORKER_LENGTH];
     struct slice prefix = locks->options.key_prefix;
     snprintf(channel, sizeof channel, "%.*sinbox:%s", (int)prefix.length, prefix.bytes,
-             locks->texts.server);
+             locks->texts.worker);
     return store_listen(locks->store, slice_of(channel));
 }
 
-/* The key has no braces, so watches of a prefix do not report it. It ends with this server's name,
- * so it is the server's own even if the prefix is empty. */
+/* The key has no braces, so watches of a prefix do not report it. It ends with this worker's name,
+ * so it is the worker's own even if the prefix is empty. */
 static void expect_replicas(struct locks *locks)
 {
-    char key[KEY_PREFIX_LENGTH + sizeof "confirm:" + SERVER_LENGTH];
+    char key[KEY_PREFIX_LENGTH + sizeof "confirm:" + WORKER_LENGTH];
     struct slice prefix = locks->options.key_prefix;
     snprintf(key, sizeof key, "%.*sconfirm:%s", (int)prefix.length, prefix.bytes,
-             locks->texts.server);
+             locks->texts.worker);
     store_expect_replicas(locks->store, slice_of(key), (int)locks->options.replicas);
 }
 
@@ -68,7 +68,7 @@ static int open_guard(struct locks *locks, const struct locks_options *options)
     const struct guard_options guard = {
         .loop = options->loop,
         .key_prefix = locks->options.key_prefix,
-        .process = locks->texts.server,
+        .process = locks->texts.worker,
         .retention_ms = options->retention_ms,
         .quarantine_ms = options->quarantine_ms,
         .replicas = options->replicas,
@@ -84,11 +84,11 @@ static int open_guard(struct locks *locks, const struct locks_options *options)
     return guard_open(&locks->guard, locks->store, &guard);
 }
 
-static void name_server(struct locks *locks, uint32_t process)
+static void name_worker(struct locks *locks, uint32_t process)
 {
     uint32_t worker;
     random_bytes(&worker, sizeof worker);
-    snprintf(locks->texts.server, sizeof locks->texts.server, "%08" PRIx32 "%08" PRIx32, process,
+    snprintf(locks->texts.worker, sizeof locks->texts.worker, "%08" PRIx32 "%08" PRIx32, process,
              worker);
 }
 
@@ -122,7 +122,7 @@ int locks_open(struct locks **ret, const struct locks_options *options)
         return -ENOMEM;
     locks->engine = options->redis_url->kind == REDIS_QUORUM ? &engine_quorum : &engine_central;
     locks->engine_closed = locks_end;
-    name_server(locks, options->process);
+    name_worker(locks, options->process);
     take_options(locks, options);
     random_bytes(&locks->next_attempt, sizeof locks->next_attempt);
     int result = open_store(locks, options);

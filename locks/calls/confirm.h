@@ -13,7 +13,7 @@
  * - a repeated acquire whose token has the hold already: the answer promises as much as the first.
  *   Without enough replicas the hold stays for the requests that were told of it;
  * - several names: once, when the last is held and all have their TTL;
- * - a renewal, by the client or by the server. Without enough replicas the hold stays, and lasts as
+ * - a renewal, by the client or by the worker. Without enough replicas the hold stays, and lasts as
  *   long as its last confirmed reply said.
  *
  * A release does not wait: on a replica that still has the hold it only ends later.

@@ -42,7 +42,7 @@ struct engine {
     void (*open)(struct locks *locks);
     void (*close)(struct locks *locks);
 
-    /* In so many milliseconds another server has something to do for this name, and was told so by
+    /* In so many milliseconds another worker has something to do for this name, and was told so by
      * a message that may be lost: looks after it. NULL for the quorum engine, which reports no
      * expiries either: each member finds the same expired hold, and members have no queue. */
     void (*supervise)(struct locks *locks, struct slice key, int64_t in_ms);

@@ -9,7 +9,7 @@ void renewal_pack(const struct renewal *renewal, struct renewal_arguments *ret)
     *next++ = stamp_placeholder();
     *next++ = renewal->token;
     *next++ = renewal->ttl_ms ? decimal_text(renewal->ttl_ms, ret->ttl) : slice_of("");
-    if (renewal->is_of_server)
+    if (renewal->is_of_worker)
         *next++ = slice_of("server");
     if (has_terms) {
         *next++ = decimal_text(renewal->at_least_ms, ret->at_least);

@@ -26,7 +26,7 @@ struct attempt request_attempt(struct locks *locks, bool of_connection)
     struct attempt attempt = {.text = ""};
     char *digits = attempt.text;
     if (of_connection)
-        digits = stpcpy(stpcpy(digits, "="), locks->texts.server);
+        digits = stpcpy(stpcpy(digits, "="), locks->texts.worker);
     uint64_t number = locks->next_attempt++;
     for (size_t i = ATTEMPT_DIGITS; i > 0; number >>= 4)
         digits[--i] = "0123456789abcdef"[number & 0xf];
@@ -121,7 +121,7 @@ static void request_pack(const struct locks *locks, const struct request *reques
     *next++ = stamp_placeholder();
     *next++ = request_pack_hold(request, ret->packed);
     if (acquire->wait_ms) {
-        *next++ = slice_of(locks->texts.server);
+        *next++ = slice_of(locks->texts.worker);
         *next++ = slice_of(locks->texts.waiter_lease);
         *next++ = slice_of(locks->texts.claim_window);
         *next++ = decimal_text(acquire->keep_ms, ret->keep);

@@ -40,8 +40,8 @@ static void script_call_report_expired(const struct locks *locks, const struct v
         locks->options.events.expired(locks->options.events.context, &expiry);
 }
 
-/* `due` has names, each with the time by which another server has to do something for it: this
- * server looks after them. */
+/* `due` has names, each with the time by which another worker has to do something for it: this
+ * worker looks after them. */
 static void script_call_report(struct locks *locks, const struct value *expired,
                                const struct value *due)
 {

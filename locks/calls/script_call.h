@@ -22,9 +22,9 @@ struct script_call {
 
 /* As store_eval. A call that came too late to be run is made again while it is wanted. Any script
  * may find expired holds and tell of them beside its reply: they go to the event `expired` of
- * struct locks_events, and `done` gets the reply alone. Each is told once, by the server whose
- * script has found it, or not at all if the reply got lost. This server also supervises what the
- * script has told other servers by messages that may be lost: see subscription_supervise. */
+ * struct locks_events, and `done` gets the reply alone. Each is told once, by the worker whose
+ * script has found it, or not at all if the reply got lost. This worker also supervises what the
+ * script has told other workers by messages that may be lost: see subscription_supervise. */
 void script_call_send(struct locks *locks, const struct script_call *call);
 
 /* The same for a shard as a whole: see store_eval_at. */

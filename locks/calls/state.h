@@ -8,7 +8,7 @@
 
 #include <sys/queue.h>
 
-enum { SERVER_LENGTH = 16 }; /* characters: 8 for the process, then 8 for the worker */
+enum { WORKER_LENGTH = 16 }; /* characters: 8 for the process, then 8 for the worker */
 
 struct engine;
 struct expiries;
@@ -27,7 +27,7 @@ struct renewed_names {
 /* What scripts get as text; the times in ms. */
 struct locks_texts {
     char key_prefix[KEY_PREFIX_LENGTH];
-    char server[SERVER_LENGTH + 1]; /* the name of this worker among all that share Redis */
+    char worker[WORKER_LENGTH + 1]; /* the name of this worker among all that share Redis */
     char waiter_lease[DECIMAL_TEXT];
     char claim_window[DECIMAL_TEXT];
     char max_waiters[DECIMAL_TEXT];

@@ -1,4 +1,4 @@
-/* Messages in this server's inbox. The scripts that other servers run publish them. */
+/* Messages in this worker's inbox. The scripts that other workers run publish them. */
 #include "locks/calls/operation.h"
 #include "locks/central/central.h"
 #include "locks/waiting/renewer.h"
@@ -73,7 +73,7 @@ static void message_wanted(struct locks *locks, struct slice key)
         watched_check(&subscription->watched);
 }
 
-/* s KEY: the queue passes over this server, because another server of its process did not claim in
+/* s KEY: the queue passes over this worker, because another worker of its process did not claim in
  * time. */
 static void message_suspected(struct locks *locks, struct slice key)
 {
@@ -82,7 +82,7 @@ static void message_suspected(struct locks *locks, struct slice key)
         subscription_check(subscription);
 }
 
-/* e TOKEN KEY: another request has ended the hold of a connection to this server. */
+/* e TOKEN KEY: another request has ended the hold of a connection to this worker. */
 static void message_ended(struct locks *locks, struct slice rest)
 {
     struct slice token = slice_take_word(&rest);

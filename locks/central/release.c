@@ -25,7 +25,7 @@ struct releasing {
     char key[];
 };
 
-/* A release may answer two requests: if the next waiter is parked at this server, the script has
+/* A release may answer two requests: if the next waiter is parked at this worker, the script has
  * given it the hold. This waiter gets its answer first, since it has waited longest. */
 static void release_answered(void *context, const struct store_result *result)
 {
@@ -54,7 +54,7 @@ void central_release(struct locks *locks, struct slice name, struct slice token,
     struct releasing *releasing = memory_checked(malloc(sizeof *releasing + key.length));
     *releasing = (struct releasing){locks, done, context, key.length};
     memcpy(releasing->key, key.bytes, key.length);
-    const struct slice arguments[] = {stamp_placeholder(), token, slice_of(locks->texts.server),
+    const struct slice arguments[] = {stamp_placeholder(), token, slice_of(locks->texts.worker),
                                       slice_of(""), slice_of(attempt ? attempt->text : "")};
     const struct script_call call = {
         .script = &script_release,

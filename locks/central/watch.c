@@ -29,7 +29,7 @@ static void central_watch_look(struct watched *watched)
 {
     struct subscription *subscription = watched->owner;
     struct locks *locks = watched->locks;
-    const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->texts.server),
+    const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->texts.worker),
                                       slice_of(locks->texts.waiter_lease), slice_of("")};
     const struct script_call call = {
         .script = &script_watch,

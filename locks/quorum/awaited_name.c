@@ -104,7 +104,7 @@ static void enlist(struct awaited_name *awaited)
     static const struct broadcast_kind KIND = {awaited_name_hear, awaited_name_decide,
                                                awaited_name_end};
     struct locks *locks = awaited->locks;
-    const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->texts.server),
+    const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->texts.worker),
                                       slice_of(locks->texts.waiter_lease), slice_of("")};
     awaited->enlist_at = uv_now(locks->loop) + (uint64_t)locks->options.waiter_lease_ms / 2;
     awaited_name_plan(awaited);

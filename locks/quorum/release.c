@@ -12,7 +12,7 @@ static size_t release_arguments(const struct quorum_write *write,
 {
     arguments[0] = stamp_placeholder();
     arguments[1] = quorum_write_token(write);
-    arguments[2] = slice_of(write->broadcast.locks->texts.server);
+    arguments[2] = slice_of(write->broadcast.locks->texts.worker);
     arguments[3] = slice_of(write->attempt.text[0] ? "" : "1");
     arguments[4] = slice_of(write->attempt.text);
     return write->attempt.text[0] ? 5 : 4;

@@ -295,7 +295,7 @@ static struct renewal several_extension(const struct several_entry *entry)
         .name = several_name(entry->several, several_index(entry)),
         .token = acquire->token,
         .ttl_ms = left_ms > acquire->ttl_ms ? left_ms : acquire->ttl_ms,
-        .is_of_server = true,
+        .is_of_worker = true,
         .at_least_ms = acquire->at_least_ms,
         .max_held_ms = acquire->max_held_ms,
     };
@@ -379,7 +379,7 @@ static void several_queued(void *context, struct slice name)
 }
 
 /* Every hold except the last has the claim window as its TTL, or what the client asked for if that
- * is shorter, and no at_least, so that it ends soon if this server dies on the way. Its client may
+ * is shorter, and no at_least, so that it ends soon if this worker dies on the way. Its client may
  * renew it meanwhile: so it has a max_held, which does not end before all are held and that of all
  * begins. */
 static void several_ask_early(const struct locks *locks, struct acquire *acquire)

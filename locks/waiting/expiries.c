@@ -15,7 +15,7 @@ enum {
     AGAIN_MS = 1000, /* after a batch that Redis did not answer */
 };
 
-/* A name that is held, as far as this server knows. */
+/* A name that is held, as far as this worker knows. */
 struct ending {
     struct ending *next_in_table;
     LIST_ENTRY(ending) others; /* in its slot */

@@ -1,4 +1,4 @@
-/* expiries.h: watches the ends of holds that this server has granted or renewed, so that an expiry
+/* expiries.h: watches the ends of holds that this worker has granted or renewed, so that an expiry
  * is noticed even if no request for the name comes. Internal to locks/. */
 #ifndef BATON_LOCKS_WAITING_EXPIRIES_H
 #define BATON_LOCKS_WAITING_EXPIRIES_H
@@ -15,9 +15,9 @@ struct hold;
 struct locks;
 
 /* An expiry runs no code in Redis. For a name with waiters the subscription's tick notices it; this
- * module does so for all other names. When a hold may have ended, as far as this server knows, it
- * asks Redis, for many names at once. If another server has renewed the hold, it asks again at the
- * new end. A release by this server removes the name; a release elsewhere costs one script. */
+ * module does so for all other names. When a hold may have ended, as far as this worker knows, it
+ * asks Redis, for many names at once. If another worker has renewed the hold, it asks again at the
+ * new end. A release by this worker removes the name; a release elsewhere costs one script. */
 
 enum {
     EXPIRIES_SLOT_MS = 250,

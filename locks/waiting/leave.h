@@ -7,7 +7,7 @@
 /* How an attempt ended. */
 enum leaving {
     LEAVE_GONE,  /* the client has gone, or cannot have learnt of a grant */
-    LEAVE_DRAIN, /* the server drains: Redis keeps the place for the waiter lease at least */
+    LEAVE_DRAIN, /* the worker drains: Redis keeps the place for the waiter lease at least */
     LEAVE_STALE, /* no request has the attempt any more: takes back only an unclaimed grant */
     LEAVE_KINDS  /* how many kinds exist */
 };

@@ -183,7 +183,7 @@ static void renewer_ask(struct renewer *renewer)
         .name = {renewer->name_and_token, renewer->name_length},
         .token = renewer_token(renewer),
         .replicas = renewer->replicas,
-        .is_of_server = true,
+        .is_of_worker = true,
     };
     renewer->locks->engine->renew(renewer->locks, &renewal, renewer_answered, renewer);
     renewer_sleep(renewer);

@@ -17,7 +17,7 @@ struct subscription *subscription_find(const struct locks *locks, struct slice k
     return tree_find(&locks->subscriptions->by_key, key);
 }
 
-/* Heartbeats: script_vouch tells Redis that this server's waiters are still there. */
+/* Heartbeats: script_vouch tells Redis that this worker's waiters are still there. */
 
 static uint64_t heartbeat_period(const struct locks *locks)
 {
@@ -121,7 +121,7 @@ static void subscription_stop_supervising(struct subscription *subscription)
 
 static void subscription_tick(struct subscription *subscription);
 
-/* A name is supervised until the servers with waiters have sent their heartbeats: then they
+/* A name is supervised until the workers with waiters have sent their heartbeats: then they
  * know when a tick is due. */
 static void subscription_keep_supervising(struct subscription *subscription, int64_t next_ms)
 {
@@ -189,7 +189,7 @@ static void heartbeat_answered(void *context, const struct store_result *result)
     free(heartbeat);
 }
 
-/* After a lease without a heartbeat (this server was suspended) Redis may have dropped its waiters,
+/* After a lease without a heartbeat (this worker was suspended) Redis may have dropped its waiters,
  * and no longer reports that once one of them has asked again. */
 static bool subscription_needs_check(const struct subscription *subscription, uint64_t now)
 {
@@ -223,7 +223,7 @@ static void subscriptions_on_heartbeat(uv_timer_t *timer)
         else
             keys[count++] = subscription->key;
     }
-    const struct slice first[] = {slice_of(locks->texts.server),
+    const struct slice first[] = {slice_of(locks->texts.worker),
                                   slice_of(locks->texts.waiter_lease)};
     batches_send(locks, &script_vouch, keys, count, first, 2, heartbeat_answered);
     subscriptions_plan_heartbeat(locks);
@@ -256,7 +256,7 @@ static void subscription_ticked(void *context, const struct store_result *result
 static void subscription_tick(struct subscription *subscription)
 {
     struct locks *locks = subscription->locks;
-    const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->texts.server)};
+    const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->texts.worker)};
     /* The script is a user; `supervised_until`, if set, has counted it. */
     subscription->users += subscription->supervised_until == 0;
     subscription->supervised_until = 0;

@@ -1,4 +1,4 @@
-/* subscription.h: the names that have waiters or watches at this server. Sends heartbeats for these
+/* subscription.h: the names that have waiters or watches at this worker. Sends heartbeats for these
  * names and runs their ticks. Internal to locks/. */
 #ifndef BATON_LOCKS_WAITING_SUBSCRIPTION_H
 #define BATON_LOCKS_WAITING_SUBSCRIPTION_H
@@ -33,7 +33,7 @@ struct subscription {
     TAILQ_ENTRY(subscription) others;
     struct locks *locks;
     unsigned users; /* waiters, watches, scripts under way, and `supervised_until`; freed at 0 */
-    TAILQ_HEAD(waiter_list, waiter) waiters; /* in the order of arrival at this server */
+    TAILQ_HEAD(waiter_list, waiter) waiters; /* in the order of arrival at this worker */
     struct watched watched;
     uint64_t supervised_until; /* loop time, ms; 0: nothing to supervise */
     uv_timer_t tick;           /* fires when the next hold of the name ends */
@@ -54,7 +54,7 @@ void subscriptions_close(struct locks *locks, uv_close_cb closed);
 struct subscription *subscription_join(struct locks *locks, struct slice key);
 void subscription_leave(struct subscription *subscription);
 
-/* NULL if this server has no subscription of the name. */
+/* NULL if this worker has no subscription of the name. */
 struct subscription *subscription_find(const struct locks *locks, struct slice key);
 
 /* Whether the shard of the name is up. */
@@ -64,13 +64,13 @@ bool subscription_can_ask(const struct subscription *subscription);
  * that is planned stays, since messages and replies overtake each other. -1: no hold ends. */
 void subscription_plan(struct subscription *subscription, int64_t next_ms);
 
-/* A script of this server has told another server to act within `in_ms`, such as to claim a grant.
- * The message may be lost, so this server runs a tick after `in_ms`, even without a waiter of that
- * name. If `in_ms` is longer than the period of the heartbeats, the other server's own heartbeat
- * comes first; then this server plans a tick only if it has the subscription anyway. */
+/* A script of this worker has told another worker to act within `in_ms`, such as to claim a grant.
+ * The message may be lost, so this worker runs a tick after `in_ms`, even without a waiter of that
+ * name. If `in_ms` is longer than the period of the heartbeats, the other worker's own heartbeat
+ * comes first; then this worker plans a tick only if it has the subscription anyway. */
 void subscription_supervise(struct locks *locks, struct slice key, int64_t in_ms);
 
-/* Supervises no name any more: other servers' heartbeats find out what was lost. */
+/* Supervises no name any more: other workers' heartbeats find out what was lost. */
 void subscriptions_drain(struct locks *locks);
 
 /* Answers all watches with the present state of their names. */

@@ -193,7 +193,7 @@ static void waiting_ask_again(struct waiter *waiter)
 }
 
 /* Redis cannot be asked now. A waiter in the queue stays there: it asks again when Redis is back,
- * when this server listens to messages again, or after a second. Where another release has written
+ * when this worker listens to messages again, or after a second. Where another release has written
  * what is stored, its client has to ask at a batond of that. */
 static bool waiting_keeps_place(const struct waiter *waiter, const struct store_result *result,
                                 const struct request_answer *answer)
@@ -303,7 +303,7 @@ size_t waiting_check(struct subscription *subscription)
     for (struct waiter *waiter = TAILQ_FIRST(&subscription->waiters); waiter;
          waiter = TAILQ_NEXT(waiter, others)) {
         if (!waiting_is_connected(waiter))
-            continue; /* the server is about to notice that it has gone: it must not claim */
+            continue; /* the worker is about to notice that it has gone: it must not claim */
         waiting_ask_again(waiter);
         count++;
     }
@@ -339,7 +339,7 @@ void waiting_granted(struct locks *locks, struct slice key, struct slice attempt
     } else if (waiting_is_connected(waiter)) {
         waiter->notified_at = uv_hrtime();
         waiting_ask_again(waiter);
-    } /* else the server is about to notice, which passes the grant on */
+    } /* else the worker is about to notice, which passes the grant on */
 }
 
 void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt,
@@ -349,7 +349,7 @@ void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt
     if (!waiter)
         return; /* it was abandoned meanwhile: a leave is under way */
     if (!waiting_is_connected(waiter)) {
-        /* The server is about to notice that the client has gone; the next waiter need not wait. */
+        /* The worker is about to notice that the client has gone; the next waiter need not wait. */
         waiting_leave(waiter, LEAVE_GONE);
         return;
     }

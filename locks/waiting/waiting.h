@@ -23,7 +23,7 @@ size_t waiting_count(const struct subscription *subscription);
 void waiting_granted(struct locks *locks, struct slice key, struct slice attempt,
                      struct slice token);
 
-/* A release that this server sent has granted this hold to the attempt and claimed it. Owner and
+/* A release that this worker sent has granted this hold to the attempt and claimed it. Owner and
  * mode are those of the first request in the queue, the TTL that of the token's last request. */
 void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt,
                      const struct hold *hold);

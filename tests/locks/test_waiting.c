@@ -455,7 +455,7 @@ TEST_WITH(grant_to_unknown_attempt_goes_to_next, start_held, fixture_stop)
     char message[120];
     redisContext *link = redisConnectUnix(fixture->redis.socket);
     freeReplyObject(
-        redisCommand(link, "SUBSCRIBE baton:inbox:%s", fixture->there.locks->texts.server));
+        redisCommand(link, "SUBSCRIBE baton:inbox:%s", fixture->there.locks->texts.worker));
     wait_as(&gone, &fixture->there, 1, PATIENCE_MS, 0);
     await_queue(fixture, 1);
     wait_as(&next, &fixture->here, 2, PATIENCE_MS, 0);
