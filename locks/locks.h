@@ -269,7 +269,7 @@ int locks_open(struct locks **ret, const struct locks_options *options);
  * NULL: then `closed` is not called. */
 void locks_close(struct locks *locks, void (*closed)(void *context), void *context);
 
-/* The store, to read its servers and their state. */
+/* The store, to read its nodes and their state. */
 const struct store *locks_store(const struct locks *locks);
 
 /* Whether the store has a connection, as far as is known. If a connection breaks, this is false
@@ -291,22 +291,21 @@ int64_t locks_pause(const struct locks *locks, enum quarantine_reason *ret_reaso
  * released since. */
 int64_t locks_pause_after_loss(const struct locks *locks);
 
-/* For each server of Redis in quarantine: sets *ret and moves *position on, which is 0 at first.
+/* For each node in quarantine: sets *ret and moves *position on, which is 0 at first.
  * False: there are no more. */
 bool locks_next_quarantine(const struct locks *locks, unsigned *position,
                            struct quarantine_state *ret);
 
-/* `ended`: so many servers of Redis have left quarantine. With an `error`, for clients: a
+/* `ended`: so many nodes have left quarantine. With an `error`, for clients: a
  * quarantine may go on. */
 typedef void locks_quarantines_ended(void *context, unsigned ended, const char *error);
 
 /* Ends every known quarantine early, for all that share the Redis: other workers know within a
  * second. A loss that is noticed later begins another one. `done` runs once, from the loop and
- * never before this has returned. Returns false, and does nothing, if no server is known. */
+ * never before this has returned. Returns false, and does nothing, if no node is known. */
 bool locks_end_quarantines(struct locks *locks, locks_quarantines_ended *done, void *context);
 
-/* How many servers of several (a Cluster, a quorum) are in quarantine; 0 if there is but one
- * server. */
+/* How many nodes of several (a Cluster, a quorum) are in quarantine; 0 if there is but one. */
 unsigned locks_quarantined(const struct locks *locks);
 
 /* How many grants and renewals this worker has not noted, for want of memory: when such a hold

@@ -15,7 +15,7 @@ enum {
 struct epoch {
     int64_t time;           /* when it was read */
     char id[EPOCH_SIZE];    /* "": there is no epoch */
-    char run[RUN_SIZE];     /* of the server that has the data */
+    char run[RUN_SIZE];     /* of the node that has the data */
     char history[RUN_SIZE]; /* of its replication */
     int64_t span, before, turns;
     int64_t opens; /* when its quarantine ends, which began at `since` because of `reason` */
@@ -25,7 +25,7 @@ struct epoch {
     char ended[EPOCH_SIZE];      /* the id that an operator began by ending a quarantine, the last
                                   * time; or "" */
     int64_t floor, level;        /* see numbers.h */
-    int followers;               /* replicas of the server that has the data; 0: not asked */
+    int followers;               /* replicas of the node that has the data; 0: not asked */
 };
 
 /* False: Redis has answered something else. */

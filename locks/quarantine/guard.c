@@ -129,7 +129,7 @@ static void guard_note_jump(struct shard *shard)
     guard_refresh_shard(shard);
 }
 
-/* After a change of servers the shard may be looked at more than once before the new run is
+/* After a change of nodes the shard may be looked at more than once before the new run is
  * adopted: only at the first look its clock is another one. */
 static void guard_measure(struct shard *shard, int64_t time)
 {

@@ -12,18 +12,18 @@
 /* The guard of one store, for one worker. A shard is an independent primary behind the store. Each
  * shard has an epoch in Redis beside the locks (scripts/epoch.lua):
  *
- * - a random id of its data, and the run of the server that has it;
+ * - a random id of its data, and the run of the node that has it;
  * - the span, the longest TTL that a client was told of in this window and in the one before. A
  *   worker raises it before it tells a client of a longer one;
  * - until when nothing is granted.
  *
  * The guard reads the epoch on each new connection before any other use of it, and then every
- * second. If another run of the server answers, if the epoch is gone or has another id, or if the
+ * second. If another run of the node answers, if the epoch is gone or has another id, or if the
  * clock has jumped, nothing is granted for the span and some seconds. The worker that notices first
  * writes a new epoch; the others go by it, and make the quarantine longer if they remember a longer
  * span. No shard is asked about another: a worker counts the longest span that it remembers of any.
  *
- * "Our time" is this process' monotonic clock, "Redis' time" the clock of the shard's server; both
+ * "Our time" is this process' monotonic clock, "Redis' time" the clock of the shard's node; both
  * in microseconds. Used on the thread of the store's loop alone. */
 struct guard;
 

@@ -20,7 +20,7 @@ int64_t judge_length(const struct guard *guard, enum quarantine_reason reason, i
     return span + MARGIN_US + lease_ms * US_PER_MS;
 }
 
-/* Another server */
+/* Another node */
 
 static bool judge_is_another_run(const char *one, const char *other)
 {
@@ -32,7 +32,7 @@ static bool judge_is_id(const char *history)
     return history[strspn(history, "0")] != '\0';
 }
 
-/* Whether the server that answers has been a replica, in the same run, since its history was
+/* Whether the node that answers has been a replica, in the same run, since its history was
  * `history`: then it has the data that it was given as a replica. It told its history when batond
  * connected, and not since. A primary without replicas renames its history after a while, too, but
  * follows no other. */
@@ -43,7 +43,7 @@ static bool judge_was_replica(const struct shard *shard, const char *history)
            strcmp(history, peer->history) != 0 && judge_is_id(peer->history_before);
 }
 
-/* Whether the server was running already when the one before last answered. What it says of that is
+/* Whether the node was running already when the one before last answered. What it says of that is
  * the difference of two times, both rounded down to whole seconds. */
 static bool judge_ran_before(const struct shard *shard, const struct store_peer *peer)
 {
@@ -61,7 +61,7 @@ static bool judge_all_is_confirmed(const struct shard *shard, const struct store
            strcmp(peer->history_before, known->history) == 0 && judge_ran_before(shard, peer);
 }
 
-/* Whether it is the same server with the same data, started anew. With Sentinel and in a Cluster it
+/* Whether it is the same node with the same data, started anew. With Sentinel and in a Cluster it
  * may be a replica that was promoted; and an older epoch comes with older data. */
 static bool judge_is_restarted(const struct shard *shard, const struct store_peer *peer,
                                const struct epoch *epoch)
@@ -76,7 +76,7 @@ static bool judge_is_restarted(const struct shard *shard, const struct store_pee
             !judge_is_id(peer->history_before) && !is_older && !judge_ran_before(shard, peer));
 }
 
-/* Whether the server that answers has all that the one before it had granted, and no clock by which
+/* Whether the node that answers has all that the one before it had granted, and no clock by which
  * holds have ended that still run. */
 static bool judge_keeps_all(const struct shard *shard, const struct epoch *epoch)
 {
@@ -91,7 +91,7 @@ static bool judge_keeps_all(const struct shard *shard, const struct epoch *epoch
            (judge_is_restarted(shard, peer, epoch) || judge_all_is_confirmed(shard, peer));
 }
 
-/* Whether another server answers than the one that the epoch names. */
+/* Whether another node answers than the one that the epoch names. */
 static bool judge_is_of_another(const struct shard *shard, const char *run, const char *history)
 {
     const struct store_peer *peer = store_peer(shard->guard->store, shard->number);

@@ -8,7 +8,7 @@
 /* A new number of a name is the time by Redis' clock, or the name's last number and 1, if that is
  * greater. So all that Redis has lost was numbered below the time of the loss.
  *
- * If the clock goes back, or if a server whose clock was ahead is replaced, numbers stay ahead of
+ * If the clock goes back, or if a node whose clock was ahead is replaced, numbers stay ahead of
  * the clock. They go on at half its speed until the clock has caught up with them, at `level`.
  * Every worker knows that from the epoch, and scripts get it with their stamp. So numbers grow
  * with time by the same rule for all, also in the second before a loss is noticed. (Redis takes

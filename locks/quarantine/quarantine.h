@@ -51,7 +51,7 @@ struct quarantine {
     bool is_foreign; /* another process was the first */
 };
 
-/* The quarantine of one server of Redis, as it is now. */
+/* The quarantine of one node, as it is now. */
 struct quarantine_state {
     const char *server; /* for people; valid until the loop goes on */
     enum quarantine_reason reason;

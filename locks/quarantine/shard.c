@@ -53,7 +53,7 @@ int64_t shard_longest_span(const struct guard *guard)
 
 /* Another clock than `before` gives the time now. Raises the numbers only if the clock is so far
  * behind that it does not catch up before the next grant: numbers that ran ahead of all clocks
- * without need would soon be undercut by a server that does not know of it. */
+ * without need would soon be undercut by a node that does not know of it. */
 static void shard_change_clock(struct shard *shard, const struct redis_clock *before)
 {
     const struct shard_clock *clock = &shard->clock;

@@ -22,16 +22,16 @@ struct shard_epoch {
     int64_t adopted;  /* when all this was last known to be so; our time */
     int64_t turns;    /* when the window of the span ends; Redis' time */
     char id[EPOCH_SIZE];
-    char run[RUN_SIZE];     /* of the server that has the data */
+    char run[RUN_SIZE];     /* of the node that has the data */
     char history[RUN_SIZE]; /* of its replication */
-    int followers; /* the most replicas that server has had: those that left may be promoted, too */
+    int followers; /* the most replicas that node has had: those that left may be promoted, too */
     char tag[STORE_TAG_SIZE]; /* in the key of the epoch: see guard_epoch_key */
 };
 
 struct shard_clock {
     struct redis_clock now;
-    char run[RUN_SIZE];        /* of the server whose clock is known */
-    struct redis_clock before; /* the clock before it jumped, or of the server before */
+    char run[RUN_SIZE];        /* of the node whose clock is known */
+    struct redis_clock before; /* the clock before it jumped, or of the node before */
     bool has_jumped;           /* and the epoch does not say so yet */
     int64_t answered_at;       /* when Redis last gave its time; our time */
     int64_t slack; /* a call may be so much later than LATE_US: halves with each answer; us */
@@ -90,14 +90,14 @@ static inline void shard_raise(int64_t *value, int64_t least)
 /* When the question was sent that the shard has answered last; our time. */
 int64_t shard_sent(const struct shard *shard);
 
-/* Redis' clock was at `time` between our moment `sent` and now; it is the clock of another server
+/* Redis' clock was at `time` between our moment `sent` and now; it is the clock of another node
  * than before, or not. Returns whether the same clock has jumped. */
 bool shard_measure(struct shard *shard, int64_t sent, int64_t time, bool is_another);
 
 /* While this machine sleeps our clock stands still, and holds go on: moves all times by as much. */
 void shard_wake_all(struct guard *guard);
 
-/* New numbers are greater by this than all that were seen. A server that was replaced may go on for
+/* New numbers are greater by this than all that were seen. A node that was replaced may go on for
  * store_primary_lease_ms, with a clock that has gone faster than is known here. */
 int64_t shard_headroom(const struct guard *guard);
 
