@@ -319,10 +319,11 @@ static bool acquire_round_decide(struct broadcast *broadcast, bool is_last)
     unsigned member;
     int64_t fence = 0;
     enum verdict verdict = tally_acquire(&round->tally, is_last, &member);
-    bool agrees = tally_agrees(&round->tally, &fence);
-    /* If the token held before, members that have not answered may still complete the majority. */
-    bool may_agree = !agrees && !is_last && tally_count(&round->tally, VOTE_HOLDING) > 0;
-    if (verdict == VERDICT_OPEN || (verdict == VERDICT_WON && may_agree))
+    /* If the token held before, another request may be about to agree on a fence for it: that needs
+     * the answers of all members, and that they take this fence. */
+    bool is_new = tally_count(&round->tally, VOTE_HOLDING) == 0;
+    bool agrees = is_new && tally_agrees(&round->tally, &fence);
+    if (verdict == VERDICT_OPEN || (verdict == VERDICT_WON && !is_new && !is_last))
         return false;
     if (!round->done) {
         take_back(round);

@@ -7,11 +7,13 @@
 
 enum { ROUNDS_MOST = 8 };
 
-static const char *const RAISE_ALL = "all", *const RAISE_SOME = "some";
-
-/* Each member takes the number of the request that comes first, and tells it to the others. So two
- * requests with one token, which propose two numbers, come to the same result: the number that a
- * majority has taken; or else, once all have answered, the greatest, if a majority can take it. */
+/* Each member takes the number that is proposed first, and tells it to the others. So all requests
+ * with one token come to the same result: the number that a majority has taken. If each member has
+ * taken one, and no majority the same, that stays so, and all requests find it. Then the greatest
+ * of them is proposed again; if too many members refuse it, the next one that follows from it,
+ * which is the same for all requests. */
+static const char *const RAISE_FIRST = NULL, *const RAISE_AGAIN = "again",
+                         *const RAISE_AGREED = "agreed";
 
 enum standing {
     STANDING_OUT,
@@ -26,11 +28,10 @@ struct fence_agreement {
     void *context;
     struct tally tally; /* with the fence that each member has told last */
     int64_t fence;      /* that is proposed */
-    const char *others; /* which members have it already: see raise.lua; NULL: none */
+    const char *step;   /* see raise.lua */
     bool is_for_all;    /* all members were asked, not only those that are known to hold */
     unsigned rounds;
     enum standing standing[TALLY_MEMBERS];
-    int64_t given[TALLY_MEMBERS]; /* the fence that this request has given it there; 0: none */
     size_t token_length;
     char token[];
 };
@@ -61,19 +62,14 @@ static unsigned takers(const struct fence_agreement *agreement, int64_t fence, b
     return count;
 }
 
-/* The fence that a majority has taken; if there is none, the greatest that any has. */
-static int64_t fence_agreement_leading(const struct fence_agreement *agreement, bool of_all)
+/* The fence that a majority has taken; 0: there is none. */
+static int64_t fence_agreement_agreed(const struct fence_agreement *agreement, bool of_all)
 {
     const struct tally *tally = &agreement->tally;
-    int64_t greatest = 0;
-    for (unsigned i = 0; i < tally->members; i++) {
-        int64_t fence = tally->votes[i].fence;
-        if (takers(agreement, fence, of_all) >= tally_majority(tally))
-            return fence;
-        if (has_taken(agreement, i, fence) && fence > greatest)
-            greatest = fence;
-    }
-    return greatest;
+    for (unsigned i = 0; i < tally->members; i++)
+        if (takers(agreement, tally->votes[i].fence, of_all) >= tally_majority(tally))
+            return tally->votes[i].fence;
+    return 0;
 }
 
 /* Members that have, or may have, another fence are told of this one. */
@@ -111,34 +107,59 @@ static void fence_agreement_hear(struct broadcast *broadcast, unsigned member,
     }
     bool is_higher = reply_says(result->reply, "higher");
     agreement->standing[member] = is_higher ? STANDING_UNRAISED : STANDING_RAISED;
-    if (reply_says(result->reply, "raised"))
-        agreement->given[member] = agreement->fence;
 }
 
 static void fence_agreement_begin(struct locks *locks, struct slice key,
                                   const struct fence_agreement *plan, struct slice token);
 
-/* Where other requests have raised fences, all members have to be heard, as they are by this
- * request's proposal; then the fence that leads is brought to all. Else another round proposes a
- * greater number than those that were issued meanwhile. */
+static unsigned standing_count(const struct fence_agreement *agreement, enum standing standing)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < agreement->tally.members; i++)
+        count += agreement->standing[i] == standing;
+    return count;
+}
+
+static int64_t fence_agreement_greatest(const struct fence_agreement *agreement)
+{
+    int64_t greatest = 0;
+    for (unsigned i = 0; i < agreement->tally.members; i++)
+        if (agreement->standing[i] == STANDING_RAISED && agreement->tally.votes[i].fence > greatest)
+            greatest = agreement->tally.votes[i].fence;
+    return greatest;
+}
+
+/* What the next round proposes. Returns false if there is no other proposal to make. */
+static bool fence_agreement_revise(struct fence_agreement *next, bool is_split)
+{
+    bool is_refused = standing_count(next, STANDING_UNRAISED) > 0;
+    int64_t agreed = fence_agreement_agreed(next, true), greatest = fence_agreement_greatest(next);
+    if (agreed) {
+        next->fence = agreed;
+        next->step = RAISE_AGREED;
+    } else if (next->step == RAISE_AGAIN) {
+        next->fence = greatest > next->fence ? greatest : tally_next_proposal(next->fence);
+    } else if (is_refused) {
+        next->fence =
+            tally_proposal(&next->tally, guard_latest_number(next->broadcast.locks->guard));
+    } else if (is_split && next->is_for_all) {
+        next->fence = greatest;
+        next->step = RAISE_AGAIN;
+    }
+    next->is_for_all |= is_split;
+    next->rounds++;
+    return is_refused || is_split;
+}
+
+/* Where other requests have proposed fences, all members are asked. */
 static bool fence_agreement_go_on(const struct fence_agreement *agreement, bool is_split)
 {
     const struct tally *tally = &agreement->tally;
     unsigned left = tally_count(tally, VOTE_GRANTED) + tally_count(tally, VOTE_HOLDING);
-    bool is_behind = tally_version(tally) >= agreement->fence;
-    if (agreement->rounds == ROUNDS_MOST || left < tally_majority(tally) ||
-        !(is_split || is_behind))
-        return false;
     struct fence_agreement next = *agreement;
-    next.rounds++;
-    next.is_for_all = is_split;
-    next.others = NULL;
-    if (is_split && agreement->is_for_all) {
-        next.fence = fence_agreement_leading(agreement, true);
-        next.others =
-            takers(agreement, next.fence, true) >= tally_majority(tally) ? RAISE_ALL : RAISE_SOME;
-    } else if (!is_split)
-        next.fence = tally_proposal(tally, guard_latest_number(agreement->broadcast.locks->guard));
+    if (agreement->rounds == ROUNDS_MOST || left < tally_majority(tally) ||
+        !fence_agreement_revise(&next, is_split))
+        return false;
     fence_agreement_begin(agreement->broadcast.locks, broadcast_key(&agreement->broadcast), &next,
                           fence_agreement_token(agreement));
     return true;
@@ -148,42 +169,42 @@ static bool fence_agreement_decide(struct broadcast *broadcast, bool is_last)
 {
     struct fence_agreement *agreement = (struct fence_agreement *)broadcast;
     const struct tally *tally = &agreement->tally;
-    int64_t fence = fence_agreement_leading(agreement, false);
-    unsigned in = takers(agreement, fence, false), open = 0;
+    int64_t fence = fence_agreement_agreed(agreement, false);
+    unsigned hopes = takers(agreement, agreement->fence, true);
     bool is_split = false;
     for (unsigned i = 0; i < tally->members; i++) {
         enum standing standing = agreement->standing[i];
-        open += standing == STANDING_ASKED && is_candidate(&tally->votes[i]);
+        hopes += standing == STANDING_ASKED;
         is_split |= standing == STANDING_RAISED && tally->votes[i].fence != agreement->fence;
     }
-    if (in >= tally_majority(tally)) {
+    if (fence) {
         fence_agreement_finish(agreement, fence);
         return true;
     }
-    if (!is_last && (is_split || in + open >= tally_majority(tally)))
+    if (!is_last && (is_split || hopes >= tally_majority(tally)))
         return false;
     if (!fence_agreement_go_on(agreement, is_split))
         fence_agreement_finish(agreement, 0);
     return true;
 }
 
-static size_t raise_arguments(struct slice token, const int64_t numbers[2], const char *others,
+static size_t raise_arguments(struct slice token, const int64_t numbers[2], const char *step,
                               char texts[2][DECIMAL_TEXT], struct slice arguments[5])
 {
     arguments[0] = stamp_placeholder();
     arguments[1] = token;
     arguments[2] = decimal_text(numbers[0], texts[0]);
     arguments[3] = decimal_text(numbers[1], texts[1]);
-    arguments[4] = slice_of(others);
-    return others ? 5 : 4;
+    arguments[4] = slice_of(step);
+    return step ? 5 : 4;
 }
 
 static void raise_at(struct fence_agreement *agreement, unsigned member)
 {
     char texts[2][DECIMAL_TEXT];
     struct slice arguments[5];
-    const int64_t numbers[] = {agreement->fence, agreement->given[member]};
-    size_t count = raise_arguments(fence_agreement_token(agreement), numbers, agreement->others,
+    const int64_t numbers[] = {agreement->fence, agreement->tally.votes[member].fence};
+    size_t count = raise_arguments(fence_agreement_token(agreement), numbers, agreement->step,
                                    texts, arguments);
     agreement->standing[member] = STANDING_ASKED;
     broadcast_send(&agreement->broadcast, member, &script_raise, arguments, count);
@@ -208,17 +229,16 @@ static void fence_agreement_begin(struct locks *locks, struct slice key,
 void fence_agree(struct locks *locks, struct slice key, struct slice token,
                  const struct tally *tally, fence_agree_done *done, void *context)
 {
+    int64_t found = tally_found_fence(tally);
     struct fence_agreement plan = {
         .done = done,
         .context = context,
         .tally = *tally,
-        .fence = tally_proposal(tally, guard_latest_number(locks->guard)),
+        .fence = found ? found : tally_proposal(tally, guard_latest_number(locks->guard)),
+        .step = RAISE_FIRST,
         .is_for_all = tally_count(tally, VOTE_HOLDING) > 0,
         .rounds = 1,
     };
-    for (unsigned i = 0; i < tally->members; i++)
-        if (tally->votes[i].kind == VOTE_GRANTED)
-            plan.given[i] = tally->votes[i].fence;
     fence_agreement_begin(locks, key, &plan, token);
 }
 
@@ -237,7 +257,7 @@ void fence_adopt(struct locks *locks, unsigned member, struct slice key, struct 
         .script = &script_raise,
         .key = key,
         .arguments = arguments,
-        .argument_count = raise_arguments(token, numbers, RAISE_ALL, texts, arguments),
+        .argument_count = raise_arguments(token, numbers, RAISE_AGREED, texts, arguments),
         .done = said,
     };
     script_call_send_at(locks, member, &call);

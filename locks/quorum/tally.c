@@ -197,6 +197,30 @@ int64_t tally_proposal(const struct tally *tally, int64_t now)
     return tally_above(greatest, now);
 }
 
+int64_t tally_next_proposal(int64_t refused)
+{
+    return refused + TALLY_STEP;
+}
+
+/* Silent members count as if they had granted it so. */
+int64_t tally_found_fence(const struct tally *tally)
+{
+    struct vote_counts counts = count_votes(tally);
+    unsigned most = 0;
+    int64_t found = 0;
+    for (unsigned i = 0; i < tally->members; i++) {
+        unsigned same = 0;
+        for (unsigned j = 0; j < tally->members; j++)
+            same += tally->votes[j].kind == VOTE_HOLDING &&
+                    tally->votes[j].fence == tally->votes[i].fence;
+        if (same > most && same + counts.away + counts.open >= counts.majority) {
+            most = same;
+            found = tally->votes[i].fence;
+        }
+    }
+    return found;
+}
+
 static bool names(const struct vote *vote, int64_t holder)
 {
     bool is_named = vote->is_crowd;

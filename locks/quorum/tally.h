@@ -13,6 +13,7 @@ enum {
     TALLY_MEMBERS = 9,
     TALLY_AHEAD = 5000, /* microseconds, */
     TALLY_NEAR = 100,   /* or holds */
+    TALLY_STEP = 50000, /* microseconds */
     TALLY_HOLDERS = 10, /* as many as a member reports */
 };
 
@@ -93,6 +94,14 @@ int64_t tally_above(int64_t number, int64_t now);
 
 /* The fence to propose to the members: above every number that they know. */
 int64_t tally_proposal(const struct tally *tally, int64_t now);
+
+/* The fence to propose after that one was refused. It follows from that one alone, so all requests
+ * of one token propose the same. */
+int64_t tally_next_proposal(int64_t refused);
+
+/* The fence that another request may have told, since a majority may have granted it by that
+ * number; 0: there is none. */
+int64_t tally_found_fence(const struct tally *tally);
 
 /* The greatest version of all members; that a majority of the holds shares; and whether a majority
  * of the members knows this version. */

@@ -2,29 +2,42 @@
 -- and the fence of one hold, so that all members that have it know it by the same one.
 --
 -- ARGV  2 the hold's token, or '' for the version alone, 3 the number,
---       4 of a hold: the fence that this request has given it here, or 0,
---       5 'all' if a majority of the members has the number as the hold's fence already, so that it is the one whatever
---         was issued here since; 'some' if fewer have it. A greater one stays, unless it is that of 4
--- Returns {'raised', version, fence}; {'other', version, fence}: another request has raised the fence of the hold,
---         or may have; {'higher', version, fence}: a number as great was given to something else here;
+--       4 of a hold: the fence by which the request knows it here,
+--       5 'again' if each member has a fence that was proposed, and no majority has the same: then the greatest
+--         stays. 'agreed' if a majority has the number: then it is the fence, whatever was issued here since, unless
+--         this is a later hold, with a greater fence than that of 4. Without either, the first proposal stays
+-- Returns {'raised', version, fence}; {'other', version, fence}: another proposal stays;
+--         {'higher', version, fence}: a number as great was given to something else here;
 --         {'gone', version}: the token has no hold.
 
--- A fence that was raised is less than the version: so it is not taken for one that is as it was granted.
-local function may_be_raised(state, hold, known)
-    return hold[FENCE] ~= known and hold[FENCE] ~= state[VERSION]
+local RAISED = ' ' -- begins the attempts of a hold whose fence was proposed
+
+-- A client that knows its hold knows a fence that was agreed on.
+local function is_raised(hold)
+    return sub(hold[ATTEMPT], 1, 1) == RAISED or sub(hold[ATTEMPT], 1, #KNOWN) == KNOWN
+end
+
+-- Whether the hold keeps a fence that was proposed before, or is none that this number is for.
+local function keeps_other(hold, number, known, step)
+    if step == 'agreed' then
+        return hold[FENCE] > number and hold[FENCE] ~= known
+    elseif step == 'again' then
+        return hold[FENCE] > number
+    end
+    return is_raised(hold)
 end
 
 -- A member gives a number to one hold only, so no two holds have it at a majority of the members.
-local function raise_fence(state, hold, number, known, others)
-    local is_taken = hold[FENCE] > number and hold[FENCE] ~= known
-    if hold[FENCE] == number then
-        return 'raised'
-    elseif others and is_taken or not others and may_be_raised(state, hold, known) then
+local function raise_fence(state, hold, number, known, step)
+    if hold[FENCE] ~= number and keeps_other(hold, number, known, step) then
         return 'other'
-    elseif others ~= 'all' and state[VERSION] >= number then
+    elseif hold[FENCE] ~= number and step ~= 'agreed' and state[VERSION] >= number then
         return 'higher'
     end
-    state[VERSION], hold[FENCE] = max(state[VERSION], number + 1), number
+    state[VERSION], hold[FENCE] = max(state[VERSION], number), number
+    if not is_raised(hold) then
+        hold[ATTEMPT] = RAISED .. hold[ATTEMPT]
+    end
     holds.update(state, hold)
     return 'raised'
 end

@@ -135,33 +135,60 @@ TEST(break_by_fence_ends_that_hold_everywhere)
     assert_int_equal(member_integer(story->client, "hold_count"), 1);
 }
 
-/* Each of the members grants it to one of the requests, and both propose a fence. */
-static void acquires_at_both(struct on_quorum *story, int round)
+enum { AT_ONCE_MOST = 12 };
+
+/* Sends each token to both batonds at once, `each` times. All answers to a token tell one fence,
+ * and those to another token another one. The members grant to different requests, and each of
+ * these proposes a fence. */
+static void acquires_at_both(struct on_quorum *story, const char *path, const char *mode,
+                             int tokens, int each)
 {
+    static int tokens_before;
+    struct parked *parked[AT_ONCE_MOST];
+    int64_t fences[AT_ONCE_MOST];
     char request[80], token[40];
-    int64_t fence = 0;
-    struct parked *parked[2];
-    snprintf(request, sizeof request, "POST /locks/both-%d", round);
-    snprintf(token, sizeof token, "a-token-for-both-%06d", round);
-    parked[0] = parked_send_token(story->batond.port, token, request);
-    parked[1] = parked_send_token(story->other_batond.port, token, request);
-    for (int i = 0; i < 2; i++) {
+    int requests = 2 * tokens * each;
+    for (int i = 0; i < requests; i++) {
+        bool is_other = i / tokens % 2 > 0;
+        snprintf(request, sizeof request, "POST %s?mode=%s", path, mode);
+        snprintf(token, sizeof token, "a-token-for-both-%06d", tokens_before + i % tokens);
+        parked[i] = parked_send_token(is_other ? story->other_batond.port : story->batond.port,
+                                      token, request);
+    }
+    tokens_before += tokens;
+    for (int i = 0; i < requests; i++) {
         long status = parked_answer(parked[i], PATIENCE_MS);
         assert_true(status == 201 || status == 200);
-        if (i == 1)
-            assert_int_equal(http_integer(&parked[i]->client, "fence"), fence);
-        fence = http_integer(&parked[i]->client, "fence");
+        fences[i] = http_integer(&parked[i]->client, "fence");
         parked_close(parked[i]);
+        for (int j = 0; j < i; j++)
+            assert_int_equal(fences[i] == fences[j], i % tokens == j % tokens);
     }
-    snprintf(request, sizeof request, "DELETE /locks/both-%d?force=true&fence=%lld", round,
-             (long long)fence);
-    answers(story->client, request, NULL, 200, NULL);
+    for (int i = 0; i < tokens; i++) {
+        snprintf(request, sizeof request, "DELETE %s?force=true&fence=%lld", path,
+                 (long long)fences[i]);
+        answers(story->client, request, NULL, 200, NULL);
+        assert_int_equal(member_integer(story->client, "broken"), 1);
+    }
 }
 
 TEST(token_at_two_batonds_at_once_gets_one_fence)
 {
-    for (int i = 0; i < 100; i++)
-        acquires_at_both(story_of(state), i);
+    for (int i = 0; i < 100; i++) {
+        char path[40];
+        snprintf(path, sizeof path, "/locks/both-%d", i);
+        acquires_at_both(story_of(state), path, "exclusive", 1, 1);
+    }
+}
+
+/* Others move the version of the name meanwhile, so members refuse what is proposed. */
+TEST(tokens_of_one_name_at_two_batonds_at_once_get_one_fence_each)
+{
+    for (int i = 0; i < 40; i++) {
+        acquires_at_both(story_of(state), "/locks/crowd", "shared", 3, 1);
+        acquires_at_both(story_of(state), "/locks/crowd", "shared", 1, 3);
+        acquires_at_both(story_of(state), "/locks/crowd", "shared", 3, 2);
+    }
 }
 
 TEST(a_release_by_way_of_another_batond_wakes)

@@ -890,16 +890,16 @@ static struct answer read_next(redisReply *reply)
 }
 
 struct answer raise_to(struct scripts *scripts, const char *name, const char *token, int64_t number,
-                       int64_t given, const char *others)
+                       int64_t known, const char *step)
 {
     struct name_key key = key_of(name, "");
     struct arguments arguments = {0};
     struct answer answer = {0};
     push(&arguments, token);
     push_number(&arguments, number);
-    push_number(&arguments, given);
-    if (others)
-        push(&arguments, others);
+    push_number(&arguments, known);
+    if (step)
+        push(&arguments, step);
     redisReply *reply = eval(scripts, &script_raise, key.text, &arguments);
     if (!scripts->was_cut) {
         text(reply, 0, answer.status, sizeof answer.status);

@@ -219,10 +219,10 @@ struct answer break_all(struct scripts *scripts, const char *name);
 #define BROKEN "forced\x1f" BREAKER
 struct answer break_hold(struct scripts *scripts, const char *name, int64_t fence);
 
-/* At a member of a quorum: the hold of the token is to have this number as its fence. `given`: the
- * fence that the request has given it here, or 0; `others`: who has the number, or NULL. */
+/* At a member of a quorum: the hold of the token is to have this number as its fence. `known`: the
+ * fence by which the request knows it here; `step`: see raise.lua, or NULL. */
 struct answer raise_to(struct scripts *scripts, const char *name, const char *token, int64_t number,
-                       int64_t given, const char *others);
+                       int64_t known, const char *step);
 
 /* The epoch of Redis (epoch.lua), after this change of it if it has this id; NULL ends the words.
  * Times are in us. */

@@ -10,10 +10,10 @@ static int64_t fence_of(struct scripts *scripts)
 }
 
 /* Its answer tells the fence that the hold has then. */
-static void raises(struct scripts *scripts, int64_t number, int64_t given, const char *others,
+static void raises(struct scripts *scripts, int64_t number, int64_t known, const char *step,
                    const char *status, int64_t fence)
 {
-    struct answer answer = raise_to(scripts, "n", "a", number, given, others);
+    struct answer answer = raise_to(scripts, "n", "a", number, known, step);
     assert_status(answer, status);
     assert_int_equal(answer.fence, fence);
     assert_int_equal(fence_of(scripts), fence);
@@ -27,39 +27,63 @@ TEST_WITH_CLOCK(a_fence_grows_to_what_others_have_given)
     raises(scripts, more, given, NULL, "raised", more);
     raises(scripts, more, given, NULL, "raised", more); /* sent twice */
     assert_status(raise_to(scripts, "n", "b", more + 1, 0, NULL), "gone");
-    assert_int_equal(inspect(scripts, "n", "").version, more + 1);
+    assert_int_equal(inspect(scripts, "n", "").version, more);
 }
 
-TEST_WITH_CLOCK(of_two_requests_with_a_token_the_first_raises_the_fence)
+TEST_WITH_CLOCK(first_proposal_for_a_hold_stays)
 {
     struct scripts *scripts = *state;
     int64_t given = acquire(scripts, .token = "a").fence, more = given + 5000;
-    raises(scripts, more, 0, NULL, "raised", more); /* this request has found the hold */
+    acquire(scripts, .token = "a"); /* another request finds the hold */
+    raises(scripts, more, given, NULL, "raised", more);
     raises(scripts, more + 7, given, NULL, "other", more);
-    raises(scripts, more + 7, 0, NULL, "other", more);
-    raises(scripts, more + 9, more, NULL, "raised", more + 9); /* the first one goes on */
+    raises(scripts, more + 7, more, NULL, "other", more); /* nor does its own request change it */
+    raises(scripts, more + 9, more, "again", "raised", more + 9);
+    raises(scripts, more + 8, more, "again", "other", more + 9);
 }
 
-TEST_WITH_CLOCK(number_for_something_else_leaves_the_request_that_granted_its_fence)
-{
-    struct scripts *scripts = *state;
-    int64_t given = acquire(scripts, .token = "a").fence, other = given + 5000;
-    assert_status(raise_to(scripts, "n", "", other, 0, NULL), "raised");
-    raises(scripts, other, given, NULL, "higher", given);
-    raises(scripts, other + 1, 0, NULL, "other", given); /* nobody can tell */
-    raises(scripts, other + 1, given, NULL, "raised", other + 1);
-}
-
-/* Two tokens may propose one number, and each have it at some members. */
-TEST_WITH_CLOCK(number_that_a_minority_has_goes_to_one_hold_only)
+TEST_WITH_CLOCK(number_as_great_for_another_hold_is_no_proposal_for_this_one)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "b", .mode = "shared");
     int64_t given = acquire(scripts, .token = "a", .mode = "shared").fence, number = given + 100;
-    assert_status(raise_to(scripts, "n", "b", number, 0, "some"), "raised");
-    assert_status(raise_to(scripts, "n", "a", number, given, "some"), "higher");
-    assert_int_equal(raise_to(scripts, "n", "a", number, 0, "some").fence, given);
-    assert_status(raise_to(scripts, "n", "a", number, 0, "all"), "raised"); /* b never gets it */
+    acquire(scripts, .token = "c", .mode = "shared");
+    assert_status(raise_to(scripts, "n", "b", number, 0, NULL), "raised");
+    assert_status(raise_to(scripts, "n", "a", number, given, NULL), "higher");
+    assert_int_equal(raise_to(scripts, "n", "a", number, given, "again").fence, given);
+    assert_int_equal(raise_to(scripts, "n", "a", number + 1, 0, NULL).fence, number + 1);
+    assert_status(raise_to(scripts, "n", "a", number, number + 1, "agreed"), "raised");
+}
+
+/* The members that granted it by this number are a majority: so it is the fence already. */
+TEST_WITH_CLOCK(fence_as_granted_may_be_proposed)
+{
+    struct scripts *scripts = *state;
+    int64_t given = acquire(scripts, .token = "a", .mode = "shared").fence;
+    acquire(scripts, .token = "b", .mode = "shared");
+    raise_to(scripts, "n", "a", given, given, NULL);
+    assert_status(raise_to(scripts, "n", "a", given + 5000, given, NULL), "other");
+}
+
+TEST_WITH_CLOCK(fence_of_a_renewed_hold_stays)
+{
+    struct scripts *scripts = *state;
+    int64_t given = acquire(scripts, .token = "a").fence;
+    renew(scripts, "n", "a", 60000);
+    raises(scripts, given + 5000, given, NULL, "other", given);
+}
+
+/* It ends when all requests that were told of it have given it back, as without a proposal. */
+TEST_WITH_CLOCK(proposal_keeps_no_hold_alive)
+{
+    struct scripts *scripts = *state;
+    int64_t fence = acquire(scripts, .token = "a", .attempt = "one").fence + 5000;
+    acquire(scripts, .token = "a", .attempt = "two");
+    raises(scripts, fence, 0, NULL, "raised", fence);
+    leave(scripts, .token = "a", .attempt = "one", .why = "gone");
+    raises(scripts, fence + 1, 0, NULL, "other", fence);
+    leave(scripts, .token = "a", .attempt = "two", .why = "gone");
+    assert_int_equal(inspect(scripts, "n", "").holds, 0);
 }
 
 TEST_WITH_CLOCK(a_version_grows_without_a_hold)
@@ -76,10 +100,11 @@ TEST_WITH_CLOCK(a_fence_that_was_agreed_on_is_taken_by_who_gave_a_greater_one)
 {
     struct scripts *scripts = *state;
     int64_t given = acquire(scripts, .token = "a").fence;
-    raises(scripts, given - 1000, 0, "all", "other", given);
-    raises(scripts, given - 1000, given, "all", "raised", given - 1000);
+    raises(scripts, given - 1000, 0, "agreed", "other", given);
+    raises(scripts, given - 1000, given, "agreed", "raised", given - 1000);
     assert_int_equal(inspect(scripts, "n", "").version, given);
-    raises(scripts, given - 1, 0, "all", "raised", given - 1); /* as all, where two were proposed */
+    raises(scripts, given - 1, 0, "agreed", "raised",
+           given - 1); /* as all, where two were proposed */
 }
 
 /* It was sent for a hold that has ended meanwhile, and its token has got another one. */
@@ -90,7 +115,7 @@ TEST_WITH_CLOCK(a_fence_that_comes_late_lowers_no_later_one)
     break_all(scripts, "n");
     int64_t second = acquire(scripts, .token = "a").fence, told = second + 5000;
     raises(scripts, told, second, NULL, "raised", told);
-    raises(scripts, first.fence + 1, first.fence, "all", "other", told);
+    raises(scripts, first.fence + 1, first.fence, "agreed", "other", told);
 }
 
 RUN_TESTS(scripts_start, scripts_stop)

@@ -147,6 +147,18 @@ TEST(a_fence_is_proposed_above_all_that_is_known)
                      60 + TALLY_AHEAD); /* others were granted since */
 }
 
+/* Others that got it by a majority of equal numbers have told that one. */
+TEST(a_fence_that_another_request_may_have_told_is_found)
+{
+    struct tally tally = tally_of("hhh++");
+    set_fences(&tally, (int64_t[]){50, 50, 50, 60, 60}, (int64_t[]){0, 0, 0, 0, 0});
+    assert_int_equal(tally_found_fence(&tally), 50);
+    tally.votes[2].fence = 51;
+    assert_int_equal(tally_found_fence(&tally), 0);
+    tally.votes[3].kind = VOTE_AWAY;
+    assert_int_equal(tally_found_fence(&tally), 50);
+}
+
 /* A thousand times a second somebody makes members agree for a minute. */
 TEST(numbers_do_not_run_away_from_the_clocks)
 {

@@ -182,7 +182,7 @@ local MODE = field(HOLD, 's')    -- 'exclusive' or 'shared'
 local ATTEMPT = field(HOLD, 's') -- the requests that were told of it, with a space between; '' while
                                 -- unclaimed, KNOWN: a client is sure to know; the last that is of a
                                 -- CONNECTION has the hold; of a waiter: its last request, '' if that
-                                -- has left
+                                -- has left. In a quorum, RAISED may begin it: see ../raise.lua
 local META = field(HOLD, 's')    -- what others see of the client: its address, and its JSON object behind
 local FENCE = field(HOLD, 'd')
 local SINCE = field(HOLD, 'd')   -- when it was granted; of a waiter: its arrival

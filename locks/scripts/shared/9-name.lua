@@ -121,11 +121,12 @@ local function claim(state, hold, attempt)
     holds.update(state, hold)
 end
 
--- The other requests that were told of the hold; nil if this request was not told of it.
+-- The other requests that were told of the hold; nil if this request was not told of it. What stands in front of
+-- all of them stays (RAISED).
 local function others_told(hold, attempt)
     local attempts = ' ' .. hold[ATTEMPT] .. ' '
     local from, to = find_text(attempts, ' ' .. attempt .. ' ', 1, true)
-    return from and match(sub(attempts, 1, from) .. sub(attempts, to + 1), '^ *(.-) *$')
+    return from and match(sub(attempts, 1, from) .. sub(attempts, to + 1), '^ (.-) *$')
 end
 
 -- The connection that has the hold of this attempt: the last one that asked for it; nil if none has.
