@@ -208,9 +208,12 @@ install: all $(BUILD)/batond.8 $(BUILD)/baton.conf $(completions) ## install und
 	install -D -m 644 $(BUILD)/completions/bash $(prefix)/share/bash-completion/completions/baton
 	install -D -m 644 $(BUILD)/completions/zsh $(prefix)/$(zsh_folder)/_baton
 	install -D -m 644 $(BUILD)/completions/fish $(prefix)/share/fish/vendor_completions.d/baton.fish
-	install -D -m 644 -t $(prefix)/share/doc/baton README.md CHANGELOG.md LICENSE openapi.yaml
+	install -D -m 644 -t $(prefix)/share/doc/baton README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE openapi.yaml
 	install -D -m 644 -t $(prefix)/share/doc/baton/docs docs/*.md
 	install -D -m 644 -t $(prefix)/share/doc/baton/docs/images docs/images/*
+	install -D -m 644 -t $(prefix)/share/doc/baton/clients clients/README.md
+	for client in python node go java; do \
+	    install -D -m 644 -t $(prefix)/share/doc/baton/clients/$$client clients/$$client/README.md || exit; done
 	install -D -m 644 deploy/systemd/baton.sysusers $(prefix)/lib/sysusers.d/baton.conf
 	install -D -m 644 -t $(prefix)/lib/systemd/system deploy/systemd/baton.service deploy/systemd/baton.socket
 	sed -i 's|/usr/bin/batond|$(PREFIX)/bin/batond|' $(prefix)/lib/systemd/system/baton.service

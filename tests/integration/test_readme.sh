@@ -283,24 +283,9 @@ files_exist() {
     done <"$dir/files"
 }
 
-# What a link to a heading says behind the #, for each of a page.
-headings_of() { # PAGE
-    awk '/^```/ { code = !code } !code && /^#/' "$1" |
-        sed -E 's/^#+ +//; s/[^A-Za-z0-9 _-]//g; s/ /-/g' | tr '[:upper:]' '[:lower:]'
-}
-
 links_lead_somewhere() {
-    local page link file
-    for page in "${pages[@]}" CHANGELOG.md CONTRIBUTING.md SECURITY.md clients/README.md clients/*/README.md; do
-        while read -r link; do
-            file=${link%%#*}
-            file=${file:+${page%"${page##*/}"}$file}
-            file=${file:-$page}
-            [[ -e $file ]] || fail "$page: link to $link, a file that does not exist"
-            [[ $link != *'#'* ]] || headings_of "$file" | grep -qxF -- "${link#*#}" ||
-                fail "$page: link to $link, a heading that does not exist"
-        done < <(grep -oE '\]\([^):]+\)' "$page" | sed -E 's/^..//; s/.$//' || true)
-    done
+    tests/package/dead_links.sh "${pages[@]}" CHANGELOG.md CONTRIBUTING.md SECURITY.md clients/README.md clients/*/README.md >&2 ||
+        fail "^ links that lead nowhere"
 }
 
 # The lines of the clients are those of their pages, which clients/conformance/readme.py runs.

@@ -85,7 +85,7 @@ prepare() { # RELEASE
     unpack "$1" "$root"
     cp "$folder/$1"/baton_*.deb "$root/packages/baton.deb"
     cp "$folder/$1"/baton-client_*.deb "$root/packages/baton-client.deb"
-    cp "$folder/$1/next.deb" tests/package/{in_root,run_steps}.sh README.md docs/shell.md "$root/packages"
+    cp "$folder/$1/next.deb" tests/package/{dead_links,in_root,run_steps}.sh README.md docs/shell.md "$root/packages"
     rm -rf "$root/var/lib/apt/lists"
     mv "$folder/lists-$1" "$root/var/lib/apt/lists" # as they were for the build
     root_enter "$root" apt-get -q install -y --no-install-recommends systemd systemd-sysv dbus curl procps

@@ -71,6 +71,11 @@ is_installed_and_runs() {
     ok "installs, and serves as a service at once"
 }
 
+documents_have_no_dead_links() {
+    find /usr/share/doc/baton -name '*.md' -exec /packages/dead_links.sh {} + >/tmp/dead || fail "dead links: $(cat /tmp/dead)"
+    ok "its documents have no dead links"
+}
+
 client_needs_no_redis() {
     install_it baton-client.deb
     ! command -v redis-server >/dev/null || fail "the client brings Redis along"
@@ -267,7 +272,7 @@ main() {
     mount --make-rshared /
     eventually has_started
     token=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
-    for step in client_needs_no_redis is_installed_and_runs runs_as_a_unit dies_as_a_unit \
+    for step in client_needs_no_redis is_installed_and_runs documents_have_no_dead_links runs_as_a_unit dies_as_a_unit \
         tells_the_exit_status runs_the_unit_of_the_docs runs_from_cron is_restrained \
         keeps_a_hold_over_a_restart starts_again is_watched is_configured uses_another_redis drains \
         stops waits_at_the_socket is_upgraded is_removed; do

@@ -34,7 +34,7 @@ expect() { # WHAT FILE: the file is what list shows
 make_it install
 {
     cat
-    for page in docs/*.md docs/images/*; do echo "644 opt/baton/share/doc/baton/$page"; done
+    for page in docs/*.md docs/images/* clients/README.md clients/{go,java,node,python}/README.md; do echo "644 opt/baton/share/doc/baton/$page"; done
 } <<'END' | sort -k 2 >"$folder/installed"
 644 etc/baton/baton.conf
 700 etc/baton/credentials/
@@ -45,8 +45,10 @@ make_it install
 644 opt/baton/lib/sysusers.d/baton.conf
 644 opt/baton/share/bash-completion/completions/baton
 644 opt/baton/share/doc/baton/CHANGELOG.md
+644 opt/baton/share/doc/baton/CONTRIBUTING.md
 644 opt/baton/share/doc/baton/LICENSE
 644 opt/baton/share/doc/baton/README.md
+644 opt/baton/share/doc/baton/SECURITY.md
 644 opt/baton/share/doc/baton/openapi.yaml
 644 opt/baton/share/fish/vendor_completions.d/baton.fish
 644 opt/baton/share/man/man1/baton.1
@@ -54,6 +56,8 @@ make_it install
 644 opt/baton/share/zsh/site-functions/_baton
 END
 expect "is not what install should put there" "$folder/installed"
+find "$folder/root/opt/baton/share/doc" -name '*.md' -exec tests/package/dead_links.sh {} + >&2 ||
+    fail "^ installed documents have links that lead nowhere"
 grep -qx 'ExecStart=/opt/baton/bin/batond' "$folder/root/opt/baton/lib/systemd/system/baton.service" ||
     fail "the unit starts another batond than the installed one"
 
