@@ -87,9 +87,9 @@ struct holder {
     struct slice client; /* empty: not known */
     struct slice meta;   /* empty: none was given */
     bool released;       /* by its owner: it only keeps the name taken for `ttl_ms` */
-    int64_t at_least_ms; /* as of struct hold, */
-    int64_t max_held_ms; /* likewise, */
-    int64_t permits;     /* and this */
+    int64_t at_least_ms; /* this and the next two: as of struct hold */
+    int64_t max_held_ms;
+    int64_t permits;
 };
 
 /* A waiter, for others. */
@@ -363,13 +363,14 @@ void locks_abandon(struct waiter *waiter);
 /* A request that waits for a name to change. */
 struct watch;
 
-/* What it waits for, and what its client knows. */
+/* What a watch waits for. Without a token: for a version greater than `after`. With a token: until
+ * `mine` or `wanted` is no longer as the client says here. */
 struct watch_for {
-    int64_t after;      /* a version: waits for a greater one. Not used with a token: */
-    struct slice token; /* then waits until it is known wrongly */
-    bool mine;          /* whether the token has a hold (or waits for it, which is as good), */
-    bool wanted;        /* or, while it has, whether somebody waits for the name, */
-    bool until_ended;   /* which does not count if this is set */
+    int64_t after;
+    struct slice token;
+    bool mine;        /* the token has a hold, or waits for one */
+    bool wanted;      /* while it has a hold: somebody waits for the name */
+    bool until_ended; /* `wanted` does not count */
 };
 
 /* Answers LOCKS_DONE with `view` and `changed` as soon as that is so, or after `wait_ms` with

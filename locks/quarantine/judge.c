@@ -33,9 +33,9 @@ static bool judge_is_id(const char *history)
 }
 
 /* Whether the node that answers has been a replica, in the same run, since its history was
- * `history`: then it has the data that it was given as a replica. It told its history when batond
- * connected, and not since. A primary without replicas renames its history after a while, too, but
- * follows no other. */
+ * `history`. Then it has the data of the node that it followed. A node gives its history when
+ * batond connects, and not again. A primary without replicas gets a new history after a while, too,
+ * but then it has none before. */
 static bool judge_was_replica(const struct shard *shard, const char *history)
 {
     const struct store_peer *peer = store_peer(shard->guard->store, shard->number);
@@ -43,8 +43,9 @@ static bool judge_was_replica(const struct shard *shard, const char *history)
            strcmp(history, peer->history) != 0 && judge_is_id(peer->history_before);
 }
 
-/* Whether the node was running already when the one before last answered. What it says of that is
- * the difference of two times, both rounded down to whole seconds. */
+/* Whether the node was running already when the node before it answered for the last time. Its
+ * uptime is the difference of two times, each rounded down to a second, so it may be one too many.
+ */
 static bool judge_ran_before(const struct shard *shard, const struct store_peer *peer)
 {
     int64_t up = peer->up_s > 0 ? (peer->up_s - 1) * US_PER_S : 0;

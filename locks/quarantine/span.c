@@ -1,8 +1,8 @@
 #include "locks/quarantine/span.h"
 
 enum {
-    SEEN_US = 2000000,  /* an epoch that was last seen before this may be another by now */
-    MORE_US = 10000000, /* the epoch may be so late to have a TTL that it was asked to have */
+    SEEN_US = 2000000,  /* if the epoch was read longer ago, Redis may have another one by now */
+    MORE_US = 10000000, /* a TTL is remembered so long beyond its end: the epoch may get it late */
 };
 
 bool span_covers(const struct span *span, int64_t ttl, int64_t now)

@@ -267,8 +267,8 @@ static void several_on_extended(void *context, const struct locks_reply *reply)
         several_confirm(several);
 }
 
-/* Whether at_least or max_held of a hold that the token had before may not have begun, since the
- * request that has got it was cut off on its way. */
+/* The token had this hold before. Whether its at_least or max_held may not have begun: an earlier
+ * request got it, and may have been cut off before it had all names. */
 static bool several_lacks_terms(const struct several_entry *entry)
 {
     const struct acquire *acquire = &entry->several->acquire;

@@ -121,8 +121,8 @@ static void subscription_stop_supervising(struct subscription *subscription)
 
 static void subscription_tick(struct subscription *subscription);
 
-/* A name is supervised until the workers with waiters have sent their heartbeats: then they
- * know when a tick is due. */
+/* This worker supervises a name until each worker with waiters has sent its heartbeat. The reply to
+ * that says when a tick is due. */
 static void subscription_keep_supervising(struct subscription *subscription, int64_t next_ms)
 {
     if (next_ms == 0)
