@@ -17,8 +17,6 @@ static void chunk_check_lines_before(struct chunk_check *check, const char *piec
     check->has_bare_feed |= is_bare(check, size_end) || (chunk_end && is_bare(check, chunk_end));
 }
 
-/* The library moves what follows the body to `start`. A NUL as the last byte of the last piece
- * shows that this has not overwritten the lines behind it. */
 void chunk_check_piece(struct chunk_check *check, const char *piece, size_t length, uint64_t run)
 {
     if (!check->start)
@@ -26,14 +24,16 @@ void chunk_check_piece(struct chunk_check *check, const char *piece, size_t leng
     if (piece > check->start)
         chunk_check_lines_before(check, piece);
     check->end = piece + length;
+    check->last = piece[length - 1];
     check->run = run;
-    ((char *)(uintptr_t)piece)[length - 1] = '\0';
 }
 
+/* The library has moved what follows the body to `start`. If that reached the lines, it most likely
+ * changed the byte before them, too. */
 void chunk_check_end(struct chunk_check *check, uint64_t run)
 {
     const char *at = check->end;
-    if (!at || check->run != run || at[-1] != '\0')
+    if (!at || check->run != run || at[-1] != check->last)
         return;
     if (at[0] == '\n')
         check->has_bare_feed |= at[1] == '0';

@@ -12,11 +12,12 @@
 struct chunk_check {
     const char *start;  /* where each run begins to parse; NULL: nothing is checked */
     const char *end;    /* behind the last piece of a body; NULL: none has come */
+    char last;          /* byte of that piece */
     uint64_t run;       /* in which it came */
     bool has_bare_feed; /* a line was found */
 };
 
-/* Call this for each piece of the body, which must be writable, and has been copied. */
+/* Call this for each piece of the body. */
 void chunk_check_piece(struct chunk_check *check, const char *piece, size_t length, uint64_t run);
 
 /* Call this when the body is complete. */
