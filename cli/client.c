@@ -160,6 +160,14 @@ static CURLcode client_transfer(struct client *client, const atomic_bool *cancel
     return code;
 }
 
+/* Where a handle asks, and how long it waits for the answer. */
+static void client_aim(CURL *curl, const struct client_url *url, const char *whole, int64_t ms)
+{
+    curl_easy_setopt(curl, CURLOPT_URL, whole);
+    curl_easy_setopt(curl, CURLOPT_PROXY, url->is_loopback ? "" : NULL);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)ms);
+}
+
 /* Sends it to one URL, and writes what it answers. */
 static CURLcode client_perform(struct client *client, const struct client_url *url,
                                const struct request *request, FILE *answer)
@@ -169,13 +177,10 @@ static CURLcode client_perform(struct client *client, const struct client_url *u
     if (asprintf(&whole, "%s%s", url->text, request->path) < 0)
         whole = NULL;
     client->trouble[0] = '\0';
-    curl_easy_setopt(client->curl, CURLOPT_URL, memory_checked(whole));
-    curl_easy_setopt(client->curl, CURLOPT_PROXY, url->is_loopback ? "" : NULL);
+    client_aim(client->curl, url, memory_checked(whole),
+               request->wait_ms + (request->slack_ms ? request->slack_ms : client->timeout_ms));
     curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, answer);
-    curl_easy_setopt(
-        client->curl, CURLOPT_TIMEOUT_MS,
-        (long)(request->wait_ms + (request->slack_ms ? request->slack_ms : client->timeout_ms)));
     curl_easy_setopt(client->curl, CURLOPT_HTTPGET, 1L);
     if (sent)
         curl_easy_setopt(client->curl, CURLOPT_POSTFIELDS, sent);
@@ -210,11 +215,9 @@ static bool client_is_plain(const struct client *client, const struct client_url
     long status = 0;
     if (asprintf(&plain, "http%s/livez", url->text + strlen("https")) < 0)
         plain = NULL;
-    curl_easy_setopt(curl, CURLOPT_URL, memory_checked(plain));
-    curl_easy_setopt(curl, CURLOPT_PROXY, url->is_loopback ? "" : NULL);
+    client_aim(curl, url, memory_checked(plain), client->timeout_ms);
     curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)client->timeout_ms);
     curl_easy_perform(curl);
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_cleanup(curl);

@@ -7,10 +7,13 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 TEST(next_url_is_asked_if_one_does_not_answer)
@@ -50,6 +53,40 @@ static int listen_silently(int *ret_port)
     assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
     *ret_port = ntohs(address.sin_port);
     return listener;
+}
+
+/* As a balancer does that has no batond: it reads the first bytes or none, and hangs up. */
+static pid_t hang_up_on_everybody(int listener, bool reads)
+{
+    char bytes[4096];
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (child == 0) {
+        int fd = accept(listener, NULL, NULL);
+        if (reads && recv(fd, bytes, sizeof bytes, 0) < 0)
+            _exit(1);
+        close(fd);
+    }
+    return child;
+}
+
+TEST(balancer_that_hangs_up_on_tls_is_asked_again)
+{
+    struct terminal terminal;
+    int port, listener = listen_silently(&port);
+    terminal_open(&terminal, "");
+    for (int reads = 0; reads < 2; reads++) {
+        pid_t child = hang_up_on_everybody(listener, reads);
+        says(&terminal, 69, "  baton has asked again for 100ms (--patience).\n",
+             "$BATON run -n -E 0 --patience=100ms --url=https://127.0.0.1:%d x -- echo runs", port);
+        assert_null(strstr(terminal.output, "Is this HTTP?"));
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+    }
+    terminal_close(&terminal);
+    close(listener);
 }
 
 TEST(silent_server_does_not_hang_the_client)
