@@ -78,13 +78,9 @@ static void reason_of_alert(gnutls_session_t session, struct failure *failure)
 static bool reason_is_no_tls(int error)
 {
     static const int ERRORS[] = {
-        GNUTLS_E_PREMATURE_TERMINATION,
-        GNUTLS_E_PULL_ERROR,
-        GNUTLS_E_PUSH_ERROR,
-        GNUTLS_E_UNEXPECTED_PACKET_LENGTH,
-        GNUTLS_E_UNEXPECTED_PACKET,
-        GNUTLS_E_UNSUPPORTED_VERSION_PACKET,
-        GNUTLS_E_RECORD_OVERFLOW,
+        GNUTLS_E_PREMATURE_TERMINATION,      GNUTLS_E_PULL_ERROR,
+        GNUTLS_E_UNEXPECTED_PACKET_LENGTH,   GNUTLS_E_UNEXPECTED_PACKET,
+        GNUTLS_E_UNSUPPORTED_VERSION_PACKET, GNUTLS_E_RECORD_OVERFLOW,
     };
     for (size_t i = 0; i < sizeof ERRORS / sizeof ERRORS[0]; i++)
         if (error == ERRORS[i])

@@ -26,24 +26,17 @@ struct tls {
 
 /* Sending. To GnuTLS the socket seems to take everything. If a send of GnuTLS ends half-way, it may
  * count an alert or a message of its own as bytes of ours, or send ours twice: then every reply
- * after that would be taken for another request's. */
-
-static ssize_t tls_send(const struct tls *tls, const char *bytes, size_t length)
-{
-    ssize_t sent = send(tls->socket, bytes, length, MSG_NOSIGNAL);
-    return sent < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : sent;
-}
+ * after that would be taken for another request's. Nor does GnuTLS hear that the other side has
+ * closed: what it said before, such as why, is yet to be read. */
 
 static ssize_t tls_push(gnutls_transport_ptr_t context, const void *bytes, size_t length)
 {
     struct tls *tls = context;
-    ssize_t sent = tls->output_length > 0 ? 0 : tls_send(tls, bytes, length);
-    if (sent < 0)
-        return -1;
-    size_t rest = length - (size_t)sent;
+    ssize_t sent = tls->output_length > 0 ? 0 : send(tls->socket, bytes, length, MSG_NOSIGNAL);
+    size_t rest = length - (sent > 0 ? (size_t)sent : 0);
     if (rest > 0) {
         tls->output = memory_checked(realloc(tls->output, tls->output_length + rest));
-        memcpy(tls->output + tls->output_length, (const char *)bytes + sent, rest);
+        memcpy(tls->output + tls->output_length, (const char *)bytes + length - rest, rest);
         tls->output_length += rest;
     }
     return (ssize_t)length;
@@ -54,9 +47,9 @@ static int tls_flush(struct tls *tls)
 {
     if (tls->output_length == 0)
         return 0;
-    ssize_t sent = tls_send(tls, tls->output, tls->output_length);
+    ssize_t sent = send(tls->socket, tls->output, tls->output_length, MSG_NOSIGNAL);
     if (sent < 0)
-        return -errno;
+        return errno == EINTR ? -EAGAIN : -errno;
     tls->output_length -= (size_t)sent;
     memmove(tls->output, tls->output + sent, tls->output_length);
     if (tls->output_length > 0)
@@ -141,7 +134,7 @@ const char *tls_error(const struct tls *tls, struct failure *failure)
 
 int tls_handshake(struct tls *tls, bool *ret_wants_write, struct failure *failure)
 {
-    tls_flush(tls); /* an error comes back when GnuTLS reads */
+    tls_flush(tls); /* GnuTLS meets an error as well, when it reads */
     int result = gnutls_handshake(tls->session);
     if (result == 0)
         return 0;
@@ -167,7 +160,7 @@ static ssize_t tls_outcome(struct tls *tls, ssize_t result)
         return -EAGAIN;
     if (result == GNUTLS_E_PREMATURE_TERMINATION)
         return 0;
-    if (result == GNUTLS_E_PULL_ERROR || result == GNUTLS_E_PUSH_ERROR)
+    if (result == GNUTLS_E_PULL_ERROR)
         return cause ? -cause : -ECONNRESET;
     tls->error = (int)result;
     return -EPROTO;
@@ -183,12 +176,11 @@ ssize_t tls_write(struct tls *tls, const void *bytes, size_t length)
 {
     int result = tls_flush(tls);
     if (result == 0 && tls->written == 0) {
-        errno = 0;
         ssize_t count = tls_outcome(tls, gnutls_record_send(tls->session, bytes, length));
         if (count <= 0)
             return count;
         tls->written = (size_t)count;
-        result = tls->output_length > 0 ? -EAGAIN : 0;
+        result = tls_flush(tls);
     }
     if (result < 0)
         return result;

@@ -82,16 +82,21 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Both sides shake hands, turn by turn. Returns what ours comes to. */
-static int shake_hands_to(struct pair *pair, const char *host)
+static void begin_session(struct pair *pair, const char *host)
 {
-    bool wants_write = false;
-    int result, other = 0;
     end_session(pair);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair->fds), 0);
     pair->other = SSL_new(pair->context);
     SSL_set_fd(pair->other, pair->fds[1]);
     assert_int_equal(tls_open(&pair->tls, pair->trust, pair->fds[0], host, &pair->failure), 0);
+}
+
+/* Both sides shake hands, turn by turn. Returns what ours comes to. */
+static int shake_hands_to(struct pair *pair, const char *host)
+{
+    bool wants_write = false;
+    int result, other = 0;
+    begin_session(pair, host);
     do {
         result = tls_handshake(pair->tls, &wants_write, &pair->failure);
         if (other != 1)
@@ -361,6 +366,22 @@ TEST_WITH(a_refusal_says_what_to_do, set_up, tear_down)
     assert_int_equal(shake_hands_to(pair, "redis.example"), 0);
     assert_int_equal(tls_read(pair->tls, buffer, ROOM), -EPROTO);
     assert_non_null(strstr(tls_error(pair->tls, &pair->failure), "redis-cert has expired"));
+}
+
+/* What we still have to send cannot be sent. */
+TEST_WITH(a_refusal_is_read_although_the_other_side_has_closed, set_up, tear_down)
+{
+    static const char ALERT[] = {21, 3, 3, 0, 2, 2, 48}; /* fatal, unknown_ca */
+    struct pair *pair = *state;
+    bool wants_write;
+    SSL_CTX_set_max_proto_version(pair->context, TLS1_2_VERSION);
+    begin_session(pair, "redis.example");
+    assert_int_equal(tls_handshake(pair->tls, &wants_write, &pair->failure), -EAGAIN);
+    assert_int_equal(SSL_accept(pair->other), -1);
+    assert_int_equal(send(pair->fds[1], ALERT, sizeof ALERT, 0), sizeof ALERT);
+    shutdown(pair->fds[1], SHUT_RDWR);
+    assert_int_equal(tls_handshake(pair->tls, &wants_write, &pair->failure), -EPROTO);
+    assert_non_null(strstr(pair->failure.text, "unknown ca"));
 }
 
 /* Reading and writing */
