@@ -113,7 +113,7 @@ test: ## install what is missing, build, and run all tests (ONLY=pattern for som
 timing: ## measure how soon things happen, against what is promised; on a machine that does nothing else (ONLY=pattern)
 	@$(packages) build run test
 	@$(submake) $(timing_programs) $(BUILD)/batond
-	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) BATON_TEST_JOBS=1 tests/run.sh $(timing_programs)
+	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) BATON_TEST_REDIS_TIMEOUT=800 BATON_TEST_JOBS=1 tests/run.sh $(timing_programs)
 
 deploy-test: ## check the files of deploy/ and openapi.yaml with what will read them (ONLY=pattern for some)
 	@$(packages) build run deploy
@@ -140,13 +140,13 @@ fuzz: ## send in what nobody would (SECONDS=n for each target, 30; 0 only replay
 chaos: ## kill, freeze, restart and cut off whatever waits (40 minutes; QUICK=1: 3; BATON_SEED=n as before)
 	@$(packages) build run test
 	@$(submake) $(chaos_programs) $(BUILD)/batond
-	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) BATON_TEST_LIMIT=$(if $(QUICK),120,1200) \
+	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) BATON_TEST_REDIS_TIMEOUT=800 BATON_TEST_LIMIT=$(if $(QUICK),120,1200) \
 	    BATON_TEST_JOBS=$(if $(QUICK),2,1) QUICK=$(QUICK) tests/run.sh $(chaos_programs)
 
 guarantees: ## lose servers 100 times with each engine and setting, and print what clients saw (three hours; CYCLES=n, JOBS=2)
 	@$(packages) build run test
 	@$(submake) $(guarantees) $(BUILD)/batond
-	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) CYCLES='$(CYCLES)' JOBS='$(JOBS)' ENGINES='$(ENGINES)' \
+	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) BATON_TEST_REDIS_TIMEOUT=800 CYCLES='$(CYCLES)' JOBS='$(JOBS)' ENGINES='$(ENGINES)' \
 	    tests/chaos/guarantees.sh $(BUILD)/tests/chaos
 
 mutants: ## make mistakes on purpose, one at a time: a test has to notice each (half an hour; ONLY=words for some)

@@ -271,6 +271,11 @@ void store_require_primary_lease(struct store *store)
     store->transport->require_primary_lease(store->state);
 }
 
+unsigned store_timeout_ms(const struct store *store)
+{
+    return (unsigned)store->url.timeout_ms;
+}
+
 int64_t store_primary_lease_ms(const struct store *store)
 {
     return store->requires_primary_lease ? store->transport->primary_lease_ms : 0;

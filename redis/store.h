@@ -139,6 +139,9 @@ void store_require_primary_lease(struct store *store);
  * longer. */
 int64_t store_primary_lease_ms(const struct store *store);
 
+/* How long Redis has to reply: `timeout_ms` of the URL. */
+unsigned store_timeout_ms(const struct store *store);
+
 /* Whether every name can be asked for: all shards that serve any name have a connection; in a
  * quorum, more than half have one. */
 bool store_is_up(const struct store *store);

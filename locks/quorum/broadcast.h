@@ -3,7 +3,6 @@
 #ifndef BATON_LOCKS_QUORUM_BROADCAST_H
 #define BATON_LOCKS_QUORUM_BROADCAST_H
 
-#include "base/deadline.h"
 #include "locks/quorum/tally.h"
 #include "locks/types/name.h"
 #include "redis/store.h"
@@ -13,12 +12,6 @@
 struct broadcast;
 struct broadcasts;
 struct locks;
-
-enum {
-    /* How long a slow member is waited for. Two questions in a row still leave time to answer 503
-     * within a second. */
-    BROADCAST_PATIENCE_MS = DEADLINE_MS(400),
-};
 
 struct broadcast_kind {
     /* A member has answered, or will not answer. Runs once for each, also after the decision. */
@@ -37,7 +30,8 @@ struct broadcast {
     struct locks *locks;
     TAILQ_ENTRY(broadcast) others;
     uint64_t sent; /* uv_hrtime */
-    uint64_t due;  /* loop time, ms */
+    uint64_t due;  /* loop time, ms: a slow member has half of store_timeout_ms, so that two
+                    * questions in a row take no longer than one of one Redis */
     unsigned open; /* members that were asked and not heard */
     bool is_decided;
     bool is_late; /* answers that have arrived already are read once more, then it is over */

@@ -1,5 +1,4 @@
 /* Rounds, from the mark to the answers. The last step comes first in this file. */
-#include "base/deadline.h"
 #include "base/memory.h"
 #include "locks/scripts/scripts.h"
 #include "locks/watching/prefix.h"
@@ -9,9 +8,9 @@
 #include <stdlib.h>
 
 enum {
-    TOGETHER_MS = 2,                     /* changes within this time are inspected together */
-    AGAIN_MS = 200,                      /* after a round that failed */
-    MARK_LONGEST_MS = DEADLINE_MS(1000), /* longer than Redis has to answer a call */
+    TOGETHER_MS = 2,    /* changes within this time are inspected together */
+    AGAIN_MS = 200,     /* after a round that failed */
+    MARK_MORE_MS = 200, /* than Redis has to answer a call */
     /* Bounds of one turn of the loop, which keep it to some milliseconds: */
     LOOKS_AT_ONCE = 32,     /* inspects under way... */
     TELLS_AT_ONCE = 16384,  /* ...and these times the watches that may hear of each */
@@ -368,7 +367,8 @@ void prefix_round_begin(struct prefixes *prefixes)
     prefixes->wanted = false;
     free(round->touched);
     *round = (struct round){.phase = ROUND_MARKING,
-                            .overdue = uv_now(locks->loop) + MARK_LONGEST_MS,
+                            .overdue =
+                                uv_now(locks->loop) + store_timeout_ms(locks->store) + MARK_MORE_MS,
                             .shards = store_shard_count(locks->store)};
     snprintf(round->mark, sizeof round->mark, "%s:%" PRIu64, prefixes->mark_id, ++prefixes->marks);
     round->touched = memory_checked(calloc(round->shards + 1, sizeof *round->touched));

@@ -396,7 +396,7 @@ int redis_url_parse(const char *text, struct redis_url *ret, struct failure *fai
         size_t length = strlen(SCHEMES[i].name);
         if (strncasecmp(text, SCHEMES[i].name, length) != 0)
             continue;
-        struct redis_url url = {.port = DEFAULT_PORT};
+        struct redis_url url = {.port = DEFAULT_PORT, .timeout_ms = REDIS_TIMEOUT_MS};
         int result = url_read_scheme(&SCHEMES[i], slice_of(text + length), &url, failure);
         if (result < 0)
             redis_url_free(&url);

@@ -25,6 +25,7 @@ enum {
     REDIS_HOST_LONGEST = 253,
     REDIS_QUORUM_LEAST = 3, /* members of a quorum */
     REDIS_QUORUM_MOST = 9,
+    REDIS_TIMEOUT_MS = 800, /* short enough for "503 within a second" */
 };
 
 struct redis_node {
@@ -44,6 +45,9 @@ struct redis_url {
     char *user;     /* NULL for the default user */
     char *password; /* NULL for no login */
     bool tls;
+    int timeout_ms; /* Redis has this long to reply to a command and to those before it. After that
+                     * the command counts as lost: batond gives up its connection, and every call
+                     * on it ends. REDIS_TIMEOUT_MS unless somebody sets another */
     bool keeps_all; /* Redis is said to lose nothing when it is restarted: batond looks if its
                      * settings speak against that */
     /* Settings that the URL has no place for (redis/address/access.h); each may be NULL. */

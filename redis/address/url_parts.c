@@ -60,6 +60,7 @@ int redis_url_copy(const struct redis_url *url, struct redis_url *ret)
                               .port = url->port,
                               .database = url->database,
                               .tls = url->tls,
+                              .timeout_ms = url->timeout_ms,
                               .keeps_all = url->keeps_all,
                               .trust = tls_trust_keep(url->trust)};
     bool is_whole = url_parts_copy_nodes(url, ret);

@@ -56,7 +56,7 @@ struct endpoint *cluster_endpoint(struct cluster *cluster, unsigned number)
 
 bool cluster_is_fresh(const struct cluster *cluster, unsigned number)
 {
-    return node_table_is_fresh(cluster->table, number);
+    return node_table_is_fresh(cluster->table, number, cluster->url->timeout_ms);
 }
 
 void cluster_note_up(struct cluster *cluster, unsigned number)

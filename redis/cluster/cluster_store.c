@@ -225,8 +225,9 @@ static int cluster_store_open(void **ret, uv_loop_t *loop, const struct redis_ur
         return result;
     }
     open_shards(store, loop, url);
-    const struct router_options router_options = {loop, store->cluster, link_to,
-                                                  cluster_store_on_sent_away, store};
+    const struct router_options router_options = {
+        loop, store->cluster, (unsigned)url->timeout_ms, link_to, cluster_store_on_sent_away,
+        store};
     store->router = router_open(&router_options);
     *ret = store;
     return 0;

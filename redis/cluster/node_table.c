@@ -277,12 +277,12 @@ bool node_table_serves_lost(const struct node_table *table)
     return false;
 }
 
-bool node_table_is_fresh(const struct node_table *table, unsigned number)
+bool node_table_is_fresh(const struct node_table *table, unsigned number, int within_ms)
 {
     if (number >= table->count)
         return false;
     const struct node *node = table->nodes[number];
-    return !node->is_lost && uv_now(table->loop) < node->since + STORE_DEADLINE_MS;
+    return !node->is_lost && uv_now(table->loop) < node->since + (uint64_t)within_ms;
 }
 
 void node_table_note_up(struct node_table *table, unsigned number)

@@ -74,7 +74,7 @@ bool node_table_serves_lost(const struct node_table *table);
 
 /* Whether the node, or its address, became known so recently that a session which is not
  * connected yet may soon be. */
-bool node_table_is_fresh(const struct node_table *table, unsigned number);
+bool node_table_is_fresh(const struct node_table *table, unsigned number, int within_ms);
 
 /* A session has connected to the node. */
 void node_table_note_up(struct node_table *table, unsigned number);

@@ -26,6 +26,7 @@ struct lane {
 struct router {
     uv_loop_t *loop;
     struct cluster *cluster;
+    unsigned timeout_ms;
     struct link *(*link_to)(void *context, unsigned node);
     void (*sent_away)(void *context, unsigned to, unsigned from);
     void *context;
@@ -200,7 +201,7 @@ static void router_on_timer(uv_timer_t *timer)
 static struct call *router_new_call(struct router *router, struct call *call, unsigned slot)
 {
     call->routing = (struct routing){.serial = router->serial++,
-                                     .give_up = uv_now(router->loop) + STORE_DEADLINE_MS,
+                                     .give_up = uv_now(router->loop) + router->timeout_ms,
                                      .slot = slot,
                                      .is_on = true};
     return call;
@@ -317,6 +318,7 @@ struct router *router_open(const struct router_options *options)
     struct router *router = memory_checked(calloc(1, sizeof *router));
     router->loop = options->loop;
     router->cluster = options->cluster;
+    router->timeout_ms = options->timeout_ms;
     router->link_to = options->link_to;
     router->sent_away = options->sent_away;
     router->context = options->context;

@@ -7,7 +7,7 @@
 #include "redis/wire/link.h"
 
 /* A node that redirects a call has not run it. So the router sends the call again, until
- * STORE_DEADLINE_MS after it was made, and a redirect never makes it run twice.
+ * `timeout_ms` after it was made, and a redirect never makes it run twice.
  * - MOVED: the router notes the slot's new owner and sends the call there.
  * - ASK: the router sends this one call to the other node.
  * - TRYAGAIN: the slot is moving, and neither node has all keys of the name: the router sends
@@ -31,6 +31,7 @@ struct router;
 struct router_options {
     uv_loop_t *loop;
     struct cluster *cluster; /* outlives the router */
+    unsigned timeout_ms;
     /* The link to a node. Its events call router_redirected. It lives until router_close. */
     struct link *(*link_to)(void *context, unsigned node);
     /* Called before a call goes to `to` because `from` has redirected it. */

@@ -165,7 +165,7 @@ static void inbox_ask(struct inbox *inbox, const struct slice *words, size_t cou
                       call_answered *answered)
 {
     uv_update_time(inbox->loop); /* this turn may have taken long already */
-    session_ask(inbox->session, words, count, INBOX_ANSWER_MS, answered);
+    session_ask(inbox->session, words, count, session_timeout_ms(inbox->session), answered);
     session_flush(inbox->session); /* before batond does anything else that takes long */
 }
 

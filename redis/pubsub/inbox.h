@@ -2,7 +2,6 @@
 #ifndef BATON_REDIS_PUBSUB_INBOX_H
 #define BATON_REDIS_PUBSUB_INBOX_H
 
-#include "base/deadline.h"
 #include "base/slice.h"
 #include "redis/wire/endpoint.h"
 
@@ -14,11 +13,7 @@
  * loop's thread alone. */
 struct inbox;
 
-enum {
-    INBOX_PING_MS = 1000, /* between two proofs that the connection is alive */
-    INBOX_ANSWER_MS =
-        DEADLINE_MS(800), /* after this long without a reply, the connection counts as lost */
-};
+enum { INBOX_PING_MS = 1000 }; /* between two proofs that the connection is alive */
 
 /* The loop calls these, never from inside a call to the inbox. Each may close the inbox; none may
  * be NULL. */

@@ -158,7 +158,7 @@ static void confirmer_waited(void *context, const redisReply *reply)
 static void confirmer_send_round(struct confirmer *confirmer, uint64_t timeout_ms)
 {
     char ttl[16], replicas[16], timeout[24];
-    unsigned answer_ms = (unsigned)timeout_ms + STORE_DEADLINE_MS;
+    unsigned answer_ms = (unsigned)timeout_ms + session_timeout_ms(confirmer->session);
     snprintf(ttl, sizeof ttl, "%d", MARKER_TTL_MS);
     snprintf(replicas, sizeof replicas, "%d", confirmer->replicas);
     snprintf(timeout, sizeof timeout, "%" PRIu64, timeout_ms);

@@ -2,19 +2,12 @@
 #ifndef BATON_REDIS_TYPES_RESULT_H
 #define BATON_REDIS_TYPES_RESULT_H
 
-#include "base/deadline.h"
 #include "base/slice.h"
 #include "redis/types/value.h"
 
 #include <stdbool.h>
 
-enum {
-    /* Redis has this long to reply to a command and to those before it. After that the command
-     * counts as lost: batond gives up its connection, and every call on it ends. Short enough for
-     * "503 within a second". */
-    STORE_DEADLINE_MS = DEADLINE_MS(800),
-    STORE_ERROR_TEXT = 384, /* room for any `error`, NUL included */
-};
+enum { STORE_ERROR_TEXT = 384 }; /* room for any `error`, NUL included */
 
 /* The start of the error for a damaged record; behind it stands why, in parentheses. */
 #define STORE_UNREADABLE "the record in Redis cannot be read"

@@ -101,7 +101,7 @@ static void link_run(struct link *link, struct call *call)
 {
     static const struct slice ASKING = {"ASKING", 6};
     if (call->asking)
-        session_ask(link->session, &ASKING, 1, STORE_DEADLINE_MS, NULL);
+        session_ask(link->session, &ASKING, 1, session_timeout_ms(link->session), NULL);
     call->begun = uv_hrtime();
     if (link->events.stamp)
         link->events.stamp(link->events.context, call->begun, call->bytes + call->stamp);
@@ -111,8 +111,8 @@ static void link_run(struct link *link, struct call *call)
 /* Sends a script call, or keeps it back while the library is being loaded: see loader.h. */
 static void link_send_script(struct link *link, struct call *call)
 {
-    call->answer_ms = STORE_DEADLINE_MS;
-    call->deadline = uv_now(link->loop) + STORE_DEADLINE_MS;
+    call->answer_ms = session_timeout_ms(link->session);
+    call->deadline = uv_now(link->loop) + call->answer_ms;
     if (link->loader.is_loading)
         call_queue_push(&link->loader.held, call);
     else
@@ -243,7 +243,7 @@ static void link_send_load(struct link *link, const struct library *library)
     const struct slice words[] = {
         slice_of("FUNCTION"), slice_of("LOAD"), {library->text, library->length}};
     loader_begin(&link->loader);
-    session_ask(link->session, words, 3, STORE_DEADLINE_MS, link_load_answered);
+    session_ask(link->session, words, 3, session_timeout_ms(link->session), link_load_answered);
 }
 
 /* Redis does not have the function. */
@@ -356,7 +356,7 @@ static void link_delete_answered(void *context, const redisReply *reply)
 void link_delete_library(struct link *link, struct slice name)
 {
     const struct slice words[] = {slice_of("FUNCTION"), slice_of("DELETE"), name};
-    session_ask(link->session, words, 3, STORE_DEADLINE_MS, link_delete_answered);
+    session_ask(link->session, words, 3, session_timeout_ms(link->session), link_delete_answered);
 }
 
 /* Tracking */
@@ -377,14 +377,14 @@ void link_track(struct link *link, int64_t client_id, struct slice prefix)
         slice_of("CLIENT"), slice_of("TRACKING"), slice_of("ON"),     slice_of("REDIRECT"),
         slice_of(number),   slice_of("BCAST"),    slice_of("PREFIX"), prefix,
     };
-    session_ask(link->session, words, 8, STORE_DEADLINE_MS, link_track_answered);
+    session_ask(link->session, words, 8, session_timeout_ms(link->session), link_track_answered);
 }
 
 /* Even an error does not matter: Redis only has to run this before the next command. */
 void link_untrack(struct link *link)
 {
     const struct slice words[] = {slice_of("CLIENT"), slice_of("TRACKING"), slice_of("OFF")};
-    session_ask(link->session, words, 3, STORE_DEADLINE_MS, NULL);
+    session_ask(link->session, words, 3, session_timeout_ms(link->session), NULL);
 }
 
 /* Events of the session */
@@ -397,7 +397,7 @@ static void link_bury_predecessor(struct link *link, int64_t client_id)
     snprintf(number, sizeof number, "%" PRId64, client_id);
     const struct slice kill[] = {slice_of("CLIENT"), slice_of("KILL"), slice_of("ID"),
                                  slice_of(number)};
-    session_ask(link->session, kill, 4, STORE_DEADLINE_MS, NULL);
+    session_ask(link->session, kill, 4, session_timeout_ms(link->session), NULL);
 }
 
 static void link_ready(void *context, const struct session_peer *peer)

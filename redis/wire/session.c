@@ -94,6 +94,11 @@ const char *session_trouble(const struct session *session)
     return session->leaving[0] ? session->leaving : session->trouble;
 }
 
+unsigned session_timeout_ms(const struct session *session)
+{
+    return (unsigned)session->url.timeout_ms;
+}
+
 const char *session_place(const struct session *session)
 {
     return session->place;
@@ -429,6 +434,12 @@ static void session_name_socket(struct session *session)
     };
 }
 
+/* For each address: to connect, log in and answer INFO. */
+static unsigned session_connect_ms(const struct session *session)
+{
+    return session_timeout_ms(session) * 5 / 4;
+}
+
 /* Some servers close a connection without TLS, and others wait for more, before they have answered
  * anything. */
 static const char *session_tls_hint(const struct session *session)
@@ -556,7 +567,7 @@ static void session_try(struct session *session)
         .host = session->url.server_name ? session->url.server_name : session->url.host,
     };
     session->state = SESSION_CONNECTING;
-    session_timer_set(session, SESSION_CONNECT_MS);
+    session_timer_set(session, session_connect_ms(session));
     int result = connection_open(&session->connection, session->loop, &target, &events);
     if (result == 0)
         session->parts_open++;
@@ -620,7 +631,7 @@ static void session_resolve(struct session *session)
     session->resolver.data = session;
     session->resolving = true;
     session->parts_open++;
-    session_timer_set(session, SESSION_CONNECT_MS);
+    session_timer_set(session, session_connect_ms(session));
     int result = uv_getaddrinfo(session->loop, &session->resolver, session_resolved,
                                 session->url.host, port, &hints);
     if (result < 0)
@@ -708,8 +719,8 @@ static void session_connect_overdue(struct session *session)
 {
     struct failure reason;
     failure_set(&reason, -EAGAIN,
-                "cannot connect to %s: no answer within %d ms. Is it stopped or overloaded?%s",
-                session->place, SESSION_CONNECT_MS, session_tls_hint(session));
+                "cannot connect to %s: no answer within %u ms. Is it stopped or overloaded?%s",
+                session->place, session_connect_ms(session), session_tls_hint(session));
     session_retreat(session, -EAGAIN, reason.text);
 }
 

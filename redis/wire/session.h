@@ -3,7 +3,6 @@
 #ifndef BATON_REDIS_WIRE_SESSION_H
 #define BATON_REDIS_WIRE_SESSION_H
 
-#include "base/deadline.h"
 #include "base/failure.h"
 #include "redis/wire/call.h"
 #include "redis/wire/endpoint.h"
@@ -11,8 +10,6 @@
 #include <uv.h>
 
 enum {
-    SESSION_CONNECT_MS =
-        DEADLINE_MS(1000),        /* for each address: to connect, log in and answer INFO */
     SESSION_PAUSE_LEAST_MS = 50,  /* before the next try, at first; doubled after each failure */
     SESSION_PAUSE_MOST_MS = 1000, /* the longest; each pause is jittered down to a half */
 };
@@ -130,6 +127,9 @@ bool session_is_ready(const struct session *session);
 
 /* Whether no request is under way. */
 bool session_is_idle(const struct session *session);
+
+/* How long the server has to answer: `timeout_ms` of the URL. */
+unsigned session_timeout_ms(const struct session *session);
 
 /* Why the session is not ready, for people; "" while it is. */
 const char *session_trouble(const struct session *session);

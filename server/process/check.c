@@ -14,7 +14,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { REPLY_LONGEST = 4096 };
+enum { REPLY_LONGEST = 4096, CHECK_MORE_MS = 2200 };
 
 /* One request to a batond. */
 struct probe {
@@ -26,6 +26,12 @@ struct probe {
     char reply[REPLY_LONGEST];
     size_t length;
 };
+
+/* Longer than batond takes to notice a silent Redis. */
+static int check_ms(const struct process *process)
+{
+    return (int)process->settings.redis_timeout_ms + CHECK_MORE_MS;
+}
 
 /* Limits the next use of the socket to the time that is left. Returns false if no time is left. */
 static bool check_limit_time(const struct probe *probe)
@@ -79,7 +85,8 @@ static int check_shake_hands(struct probe *probe, struct failure *failure)
         result = gnutls_credentials_set(probe->tls, GNUTLS_CRD_CERTIFICATE, probe->credentials);
     if (result == 0) {
         gnutls_transport_set_int(probe->tls, probe->fd);
-        gnutls_handshake_set_timeout(probe->tls, CHECK_MS);
+        int64_t left = probe->until - monotonic_ms();
+        gnutls_handshake_set_timeout(probe->tls, left > 0 ? (unsigned)left : 1);
         do
             result = gnutls_handshake(probe->tls);
         while (result < 0 && !gnutls_error_is_fatal(result) && check_limit_time(probe));
@@ -158,7 +165,7 @@ static int check_readiness(const struct process *process, struct failure *failur
     const struct settings *settings = &process->settings;
     struct probe probe = {.listener = settings->admin_listen ? process->admin : process->listener,
                           .fd = -1,
-                          .until = monotonic_ms() + CHECK_MS};
+                          .until = monotonic_ms() + check_ms(process)};
     if (check_prefer_loopback(&probe.listener.address) == 0)
         return failure_set(failure, -EINVAL,
                            "--check: --%s has port 0, which stands for any port. Name the port "
@@ -180,7 +187,7 @@ static void check_redis_keeps_all(const struct process *process)
 {
     struct failure warning = {0};
     if (process->redis_url.keeps_all &&
-        store_preflight(&process->redis_url, CHECK_MS, &warning) == 0 && warning.text[0])
+        store_preflight(&process->redis_url, check_ms(process), &warning) == 0 && warning.text[0])
         fprintf(stderr, "warning: %s\n", warning.text);
 }
 

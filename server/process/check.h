@@ -3,10 +3,7 @@
 #ifndef BATON_SERVER_PROCESS_CHECK_H
 #define BATON_SERVER_PROCESS_CHECK_H
 
-#include "base/deadline.h"
 #include "server/process/process.h"
-
-enum { CHECK_MS = DEADLINE_MS(3000) }; /* longer than batond takes to notice a silent Redis */
 
 /* Call prepare_files before. Reads settings and files, so that a fault which would stop the next
  * start is reported while the running batond still uses what it read last.
@@ -14,7 +11,8 @@ enum { CHECK_MS = DEADLINE_MS(3000) }; /* longer than batond takes to notice a s
  * Then, unless it is --check=config, requests /readyz at `listen` or `admin-listen`, or on loopback
  * if that is any address. With a `tls-cert` it uses HTTPS. It does not check the certificate, which
  * is for the name that other hosts use, and it sends no secret there. It is meant for the health
- * check of a container that has neither shell nor curl. Blocks for CHECK_MS at most, or twice that.
+ * check of a container that has neither shell nor curl. Blocks for redis-timeout and some
+ * seconds at most, or twice that.
  *
  * With redis-keeps=all, asks Redis whether its settings speak against it, and warns on stderr.
  *

@@ -186,7 +186,9 @@ static int prepare_own_redis(struct process *process, struct failure *failure)
         result = embedded_keep_starter(process->embedded, failure);
     if (result < 0)
         return result;
-    return redis_url_parse(embedded_url(process->embedded), &process->redis_url, failure);
+    result = redis_url_parse(embedded_url(process->embedded), &process->redis_url, failure);
+    process->redis_url.timeout_ms = (int)process->settings.redis_timeout_ms;
+    return result;
 }
 
 static int prepare_read_redis_url(struct process *process, struct failure *failure)
@@ -212,6 +214,7 @@ static int prepare_read_redis_url(struct process *process, struct failure *failu
     if (result == 0)
         result = redis_access_add(url, &access, failure);
     url->keeps_all = settings->redis_keeps == REDIS_KEEPS_ALL;
+    url->timeout_ms = (int)settings->redis_timeout_ms;
     return result < 0 ? result : redis_access_read_files(url, failure);
 }
 

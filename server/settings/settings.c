@@ -84,6 +84,9 @@ const struct setting SETTINGS[] = {
     {"Redis", "redis-server-name", TEXT, AT(redis_server_name), NULL, "NAME",
      "the name that the certificate of Redis must have, and SNI; unset: the host in redis-url", 0,
      0, NULL},
+    {"Redis", "redis-timeout", DURATION, AT(redis_timeout_ms), "800ms", "DURATION",
+     "how long Redis may take to reply; then batond connects to it again, and the answer is 503",
+     100, 60000, NULL},
     {"Redis", "state-dir", TEXT, AT(state_dir), "", "DIRECTORY",
      "where the Redis that batond starts keeps its data; for one batond at a time, and no "
      "other user may write there; unset: $XDG_STATE_HOME/baton or ~/.local/state/baton",

@@ -29,6 +29,7 @@ struct settings {
     char *redis_cert;
     char *redis_key;
     char *redis_server_name;
+    int64_t redis_timeout_ms;
     char *state_dir; /* of the embedded Redis */
     char *key_prefix;
     int64_t workers; /* 0: half the processors */

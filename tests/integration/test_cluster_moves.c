@@ -74,7 +74,7 @@ static void send_early(struct on_cluster *all, struct early *early)
 static long answer_early(struct on_cluster *all, struct early *early)
 {
     long status = parked_answer(early->parked, CLOCK_HANG_MS);
-    if (status != 503 || clock_ms() - early->sent < STORE_DEADLINE_MS)
+    if (status != 503 || clock_ms() - early->sent < redis_patience_ms())
         return status;
     parked_close(early->parked);
     send_early(all, early);

@@ -1,5 +1,4 @@
 /* Limits of open files: too low to serve, and as high as container engines set it. */
-#include "base/deadline.h"
 #include "tests/support/faults/preloaded.h"
 #include "tests/support/fixtures/service.h"
 
@@ -53,7 +52,7 @@ TEST(limit_of_a_billion_is_no_burden)
     struct batond_process batond;
     char library[120], preload[140];
     SKIP_UNDER_VALGRIND("valgrind keeps the limit of descriptors to itself");
-#ifdef DEADLINE_IS_LONGER
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     print_message("limit_of_a_billion_is_no_burden: skipped: sanitizers have to be loaded first\n");
     skip();
 #endif
@@ -81,7 +80,7 @@ TEST(low_limit_for_many_processors_means_fewer_workers)
     struct batond_process batond;
     char library[120], preload[140];
     SKIP_UNDER_VALGRIND("valgrind keeps the limit of descriptors to itself");
-#ifdef DEADLINE_IS_LONGER
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     print_message("low_limit_for_many_processors_means_fewer_workers: skipped: sanitizers have to "
                   "be loaded first\n");
     skip();

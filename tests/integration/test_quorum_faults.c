@@ -1,7 +1,5 @@
 /* A quorum in which first one member is slow, cut off or empty, and then another one. */
 #include "locks/quarantine/clock.h"
-#include "locks/quorum/broadcast.h"
-#include "redis/types/result.h"
 #include "tests/support/faults/wire_delay.h"
 #include "tests/support/fixtures/on_quorum.h"
 
@@ -14,7 +12,8 @@
  */
 enum {
     LATE_MS = CLOCK_JUMP_US / 1000 + 60,
-    LOST_MS = STORE_DEADLINE_MS - 60,
+    TIMEOUT_MS = 3200, /* redis-timeout */
+    LOST_MS = TIMEOUT_MS - 60,
     CLOSE_MS = CLOCK_JUMP_US / 1000 - 40, /* not late yet */
     ROUNDS_MOST = 4,
 };
@@ -23,7 +22,7 @@ static const char TOKEN[] = "a-token-of-the-faults-001";
 
 static int begin_with(void **state, const char *quarantine)
 {
-    return on_quorum_start(state, 1, LIST("--workers=1", quarantine));
+    return on_quorum_start(state, 1, LIST("--workers=1", "--redis-timeout=3200ms", quarantine));
 }
 
 static int begin(void **state)
@@ -53,7 +52,7 @@ static bool breaks_while_a_member_is_slow(struct on_quorum *story, const char *n
     redis_process_freeze(slow);
     int64_t begun = clock_ms();
     snprintf(request, sizeof request, "DELETE /locks/%s?force=true", name);
-    answers(story->client, request, NULL, 200, NULL); /* after 400 ms: it is waited for */
+    answers(story->client, request, NULL, 200, NULL); /* after half of that: it is waited for */
     int64_t broken = clock_ms();
     snprintf(request, sizeof request, "POST /locks/%s?ttl=10m", name);
     answers(story->client, request, NULL, 201, NULL);
@@ -92,7 +91,7 @@ TEST_WITH(a_break_that_comes_late_spares_the_next, begin, on_quorum_stop)
 static bool renews_while_a_member_is_slow(struct on_quorum *story, const char *name)
 {
     struct redis_process *slow = &story->servers.members[0];
-    enum { SHORT_MS = 3 * BROADCAST_PATIENCE_MS };
+    enum { SHORT_MS = 3 * TIMEOUT_MS / 2 };
     char request[80], path[80], token[TOKEN_TEXT], header[TOKEN_TEXT + 16];
     snprintf(request, sizeof request, "POST /locks/%s?ttl=10m", name);
     answers(story->client, request, NULL, 201, NULL);

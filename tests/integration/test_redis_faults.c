@@ -1,5 +1,6 @@
 /* Redis away, stuck, full, forgetful or of the wrong kind: what clients hear, and that it passes.
  * How soon they hear it is asserted in tests/timing/test_redis_losses.c. */
+#include "tests/support/fixtures/parked.h"
 #include "tests/support/fixtures/service.h"
 #include "tests/support/free_port.h"
 #include "tests/support/raw.h"
@@ -69,6 +70,21 @@ TEST(a_redis_that_goes_and_comes_back)
     release_lock(service.client, token, "kept");
     answers(service.client, "POST /locks/kept", NULL, 201, NULL);
     assert_true(http_integer(service.client, "fence") > fence);
+    service_close(&service);
+}
+
+/* It stands still for longer than batond waits without the setting. */
+TEST(redis_timeout_is_a_setting)
+{
+    struct service service;
+    service_open(&service, NULL, LIST("--redis-timeout=1m"));
+    answers(service.client, "GET /readyz", NULL, 200, NULL);
+    redis_process_freeze(&service.redis);
+    struct parked *asks = parked_send(service.batond.port, NULL, "POST /locks/a", NULL);
+    clock_sleep_ms(2000);
+    redis_process_thaw(&service.redis);
+    assert_int_equal(parked_answer(asks, CLOCK_HANG_MS), 201);
+    parked_close(asks);
     service_close(&service);
 }
 

@@ -18,8 +18,6 @@ cd "$(dirname "$0")/../.."
 folder=$(mktemp -d "${TMPDIR:-/tmp}/bare.XXXXXX")
 server=
 failed=0 passed=0
-# Much runs beside these tests, so batond is as patient as under a sanitizer.
-patient=-DDEADLINE_IS_LONGER=1
 
 clean_up() {
     stop_server
@@ -126,7 +124,7 @@ try() { # RELEASE
     stop_server
     local only=
     [[ -z ${QUICK-} || $release == 13 ]] || only=tests/unit/
-    check "make test${only:+ ONLY=$only}" root_enter "$root" env BATON_TEST_JOBS="${BATON_TEST_JOBS-}" CPPFLAGS="$patient" make -C /baton test ONLY="$only"
+    check "make test${only:+ ONLY=$only}" root_enter "$root" env BATON_TEST_JOBS="${BATON_TEST_JOBS-}" make -C /baton test ONLY="$only"
     check "nothing that was installed starts at boot" starts_nothing_at_boot
     [[ -n ${QUICK-} ]] || check "make clients-test QUICK=1" root_enter "$root" make -C /baton clients-test QUICK=1
     rm -rf "$root"

@@ -153,7 +153,8 @@ TEST_WITH(frozen_redis_is_noticed_without_a_call, set_up, world_tear_down)
     redis_process_freeze(&world->redis);
     store_fixture_await(&world->store, &world->store.warnings, 1);
     assert_non_null(strstr(world->store.warning, NO_ANSWER));
-    store_fixture_idle(&world->store, SESSION_CONNECT_MS + 100); /* a try meets it frozen still */
+    store_fixture_idle(&world->store,
+                       redis_patience_ms() * 3 / 2); /* a try meets it frozen still */
     redis_process_thaw(&world->redis);
     store_fixture_await(&world->store, &world->store.listenings, 2);
     assert_int_equal(world->store.warnings, 1);
@@ -171,7 +172,7 @@ static void hold_up_for(struct world *world, int ms)
 
 static void hold_up(uv_timer_t *timer)
 {
-    hold_up_for(timer->data, INBOX_ANSWER_MS + 50);
+    hold_up_for(timer->data, redis_patience_ms() + 50);
 }
 
 static int64_t pings; /* before */
@@ -194,7 +195,7 @@ TEST_WITH(pause_of_the_process_loses_nothing, set_up, world_tear_down)
     timer.data = world;
     pings = redis_process_calls(&world->redis, "ping");
     assert_true(clock_wait_until(has_sent_a_ping, world, CLOCK_HANG_MS));
-    hold_up_for(world, INBOX_ANSWER_MS + 50);
+    hold_up_for(world, redis_patience_ms() + 50);
     uv_timer_start(&timer, hold_up, 0, 0); /* before the inbox's, which is due later */
     store_fixture_idle(&world->store, 20);
     assert_int_equal(world->store.warnings, 0);

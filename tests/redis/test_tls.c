@@ -17,9 +17,6 @@
 #include <string.h>
 #include <sys/mount.h>
 
-/* For a server that may say nothing at all: longer than a session waits for it. */
-enum { SILENT_MS = 3 * SESSION_CONNECT_MS };
-
 static const char COUNT[] = "return redis.call('INCR', KEYS[1])";
 
 struct world {
@@ -92,7 +89,7 @@ static int preflight_with(const struct world *world, const char *host,
 
 static int preflight(const struct world *world, const char *host, struct failure *failure)
 {
-    return preflight_with(world, host, &(struct redis_access){0}, SILENT_MS, failure);
+    return preflight_with(world, host, &(struct redis_access){0}, CLOCK_HANG_MS, failure);
 }
 
 static void expect_with(const struct world *world, const char *host,

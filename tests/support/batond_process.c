@@ -1,6 +1,7 @@
 #include "tests/support/batond_process.h"
 
 #include "tests/support/cmocka.h"
+#include "tests/support/redis_process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +56,7 @@ void batond_process_launch(struct batond_process *batond, const struct batond_op
         options = &none;
     *batond = (struct batond_process){.port = 0};
     temp_dir_make(&batond->dir);
-    char log[100], state[100], listen[40];
+    char log[100], state[100], listen[40], patience[40];
     snprintf(listen, sizeof listen, "127.0.0.1:%d", options->port);
     snprintf(log, sizeof log, "%s/log", batond->dir.path);
     snprintf(state, sizeof state, "%s/state", batond->dir.path);
@@ -68,6 +69,8 @@ void batond_process_launch(struct batond_process *batond, const struct batond_op
     const char *environment[MAX_ARGUMENTS + 1] = {NULL};
     size_t changes = sizeof clean_environment / sizeof *clean_environment;
     memcpy(environment, clean_environment, sizeof clean_environment);
+    snprintf(patience, sizeof patience, "BATON_REDIS_TIMEOUT=%dms", redis_patience_ms());
+    environment[changes++] = patience;
     append(environment, &changes, options->environment);
     process_start(&batond->process, arguments, environment, log);
 }

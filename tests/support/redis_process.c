@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { START_MS = 20000, SAVE_PATIENCE_MS = 10000, MAX_ARGUMENTS = 64 };
+enum { START_MS = 20000, SAVE_PATIENCE_MS = 10000, PATIENCE_MS = 6000, MAX_ARGUMENTS = 64 };
 
 static bool answers(void *context)
 {
@@ -27,6 +27,12 @@ static bool answers(void *context)
     redisFree(redis->link);
     redis->link = NULL;
     return false;
+}
+
+int redis_patience_ms(void)
+{
+    const char *wanted = getenv("BATON_TEST_REDIS_TIMEOUT");
+    return wanted ? (int)strtol(wanted, NULL, 10) : PATIENCE_MS;
 }
 
 const char *redis_process_program(void)

@@ -34,6 +34,11 @@ struct redis_options {
     const char *const *environment; /* the same for variables: {"A=1", NULL} */
 };
 
+/* How long batond, or a store of a fixture, waits for a reply: longer than Redis stands still on a
+ * busy machine. BATON_TEST_REDIS_TIMEOUT has another number of ms, for tests of how soon things
+ * happen. */
+int redis_patience_ms(void);
+
 /* What is started: redis-server, unless the environment says otherwise. */
 const char *redis_process_program(void);
 

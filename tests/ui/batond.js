@@ -46,7 +46,7 @@ class Batond {
   async start() {
     if (!this.redis) await this.startRedis();
     this.process = launch(process.env.BATON_TEST_BATOND ?? "build/batond", [...this.arguments,
-      "--log-level=info", "--listen=127.0.0.1:" + this.port],
+      "--log-level=info", "--redis-timeout=6s", "--listen=127.0.0.1:" + this.port],
     ["ignore", "ignore", "pipe"]);
     let said = "";
     this.process.stderr.on("data", (text) => (said += text));

@@ -219,19 +219,20 @@ TEST_WITH(those_that_serve_are_counted, set_up, tear_down)
 
 TEST_WITH(who_is_lost_is_not_fresh, set_up, tear_down)
 {
+    enum { FRESH_MS = 800 };
     meet("a", "10.0.0.1", 7000);
     slot_map_give(&world->map, 1, 0);
-    assert_true(node_table_is_fresh(world->table, 0));
+    assert_true(node_table_is_fresh(world->table, 0, FRESH_MS));
     world->endpoints[0]->doubted(world->endpoints[0]->context);
     assert_int_equal(world->doubts, 1);
     assert_true(node_table_serves_lost(world->table));
-    assert_false(node_table_is_fresh(world->table, 0));
+    assert_false(node_table_is_fresh(world->table, 0, FRESH_MS));
     node_table_note_up(world->table, 0);
     assert_false(node_table_serves_lost(world->table));
-    assert_true(node_table_is_fresh(world->table, 0));
-    world->loop.time += STORE_DEADLINE_MS;
-    assert_false(node_table_is_fresh(world->table, 0));
-    assert_false(node_table_is_fresh(world->table, 1));
+    assert_true(node_table_is_fresh(world->table, 0, FRESH_MS));
+    world->loop.time += FRESH_MS;
+    assert_false(node_table_is_fresh(world->table, 0, FRESH_MS));
+    assert_false(node_table_is_fresh(world->table, 1, FRESH_MS));
 }
 
 /* Where it is new, those that are asked may not have answered yet. */

@@ -258,8 +258,10 @@ static int set_up(void **state)
     /* The same each time: how many calls come to be run depends on it. */
     world->random = 2463534242;
     uv_loop_init(&world->loop);
-    const struct router_options options = {
-        .loop = &world->loop, .link_to = link_to, .sent_away = sent_away};
+    const struct router_options options = {.loop = &world->loop,
+                                           .timeout_ms = REDIS_TIMEOUT_MS,
+                                           .link_to = link_to,
+                                           .sent_away = sent_away};
     world->router = router_open(&options);
     for (unsigned i = 0; i < NODES; i++)
         world->links[i] = (struct link){.number = i, .up = true};
@@ -396,8 +398,8 @@ TEST_WITH(a_loop_ends_by_the_deadline, set_up, tear_down)
         uv_run(&world->loop, UV_RUN_ONCE);
     }
     assert_int_equal(world->refused, 1);
-    assert_true(uv_now(&world->loop) - begun >= STORE_DEADLINE_MS);
-    assert_in_range(answers, 1, STORE_DEADLINE_MS / 5); /* a redirect takes a while */
+    assert_true(uv_now(&world->loop) - begun >= REDIS_TIMEOUT_MS);
+    assert_in_range(answers, 1, REDIS_TIMEOUT_MS / 5); /* a redirect takes a while */
 }
 
 /* A slot that never arrives: the call is refused in time, and so is the one behind it. */
@@ -435,7 +437,7 @@ TEST_WITH(what_nobody_serves_is_not_waited_for, set_up, tear_down)
     for (; world->ended < 2; turns++)
         uv_run(&world->loop, UV_RUN_ONCE);
     assert_int_equal(world->unsent, 1);
-    assert_in_range(turns, 1, STORE_DEADLINE_MS / 20); /* each takes some 2 ms */
+    assert_in_range(turns, 1, REDIS_TIMEOUT_MS / 20); /* each takes some 2 ms */
 }
 
 /* It says nothing of where the call is to go. */

@@ -80,6 +80,7 @@ static const struct given {
     STRING("redis-cert", redis_cert, "/cert", NULL),
     STRING("redis-key", redis_key, "/key", NULL),
     STRING("redis-server-name", redis_server_name, "name", NULL),
+    NUMBER("redis-timeout", redis_timeout_ms, "1m", 60000, 800),
     STRING("key-prefix", key_prefix, "b=c", "baton:"),
     NUMBER("workers", workers, "256", 256, 0),
     NUMBER("default-ttl", default_ttl_ms, "100ms", 100, 30000),
