@@ -381,24 +381,24 @@ struct watch *locks_watch(struct locks *locks, struct slice name, const struct w
 /* Ends the watch; `done` is not called. */
 void locks_unwatch(struct watch *watch);
 
-/* How far a watch of a prefix has come. Zeroed: it knows nothing, and hears of every held lock. */
+/* How far a watch of a prefix has come. Zeroed: it knows nothing. */
 struct prefix_position {
-    int64_t after;     /* all changes up to this version are known, */
-    struct slice name; /* but if this is given, of those at `after` only names up to it; */
-    int64_t since;     /* if this is greater, all locks held at this time are known, and changes of
-                        * free names after it are news */
+    int64_t after;    /* all changes up to this version are known; */
+    int64_t snapshot; /* if this is greater, a snapshot is under way: of the locks that were held at
+                       * this time, only those up to `after` are known */
 };
 
 /* As locks_watch for all names that begin with `prefix` (it may be empty). The listener hears
  * `each` for every lock that has changed since `from`, then `done` once; if none changes within
  * `wait_ms`, `done` alone.
  *
- * - It hears of about `limit` locks (1 or more) at most, as far as is known those that changed
- *   first. Names that changed in the same microsecond come together, beyond the limit.
+ * - If `from` knows nothing, or is older than the changes that are kept, a snapshot `begins`: the
+ *   listener hears of the locks that are held, without waiting, and any other lock is free. Changes
+ *   are kept for a minute, and of free names the latest few thousand.
+ * - Of what has changed before, the listener hears of about `limit` locks (1 or more), those that
+ *   changed first. Names that changed in the same microsecond come together, beyond the limit.
  * - `reached` is the `from` of the next call, valid during the callback. No change is missed, one
  *   may come twice, and what the limit left out comes then.
- * - `complete` is false if `from` is older than what is remembered of free names. Then the listener
- *   hears of all held locks from the beginning, and any other lock may have been released.
  *
  * Costs memory for the names held under the prefix and for the few thousand that became free last;
  * a scan of Redis' keys at first; and, while any client watches a prefix and for 10 s after, one
@@ -413,7 +413,7 @@ struct prefix_listener {
      * block there for the others; it is freed by free(3) when all have heard. */
     void (*each)(void *context, struct slice name, const struct lock_view *view, char **shared);
     void (*done)(void *context, enum locks_result result, const struct prefix_position *reached,
-                 bool complete, const char *error);
+                 bool begins, const char *error);
 };
 
 struct prefix_watch *locks_watch_prefix(struct locks *locks, struct slice prefix,

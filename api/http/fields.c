@@ -187,22 +187,18 @@ static bool read_header(struct exchange *exchange, unsigned accepted)
 }
 
 /* When an event stream's client reconnects, it repeats its query. The header says where it stopped,
- * and so takes precedence. For a prefix it may have two versions. */
+ * and so takes precedence; it is empty during a snapshot. Batond 0.2 put a hyphen and a second
+ * number behind some versions. */
 static bool read_last_event(struct exchange *exchange)
 {
-    if (!exchange->wants_events || !exchange->head.last_event_id)
+    const char *id = exchange->head.last_event_id;
+    if (!exchange->wants_events || !id || !*id)
         return true;
-    struct parameters *parameters = &exchange->parameters;
     struct input input = {.exchange = exchange, .id = FIELD_AFTER, .name = "Last-Event-ID"};
-    struct slice after = slice_of(exchange->head.last_event_id);
-    const char *second = strchr(exchange->head.last_event_id, '-');
-    parameters->given |= FIELD_BIT(FIELD_AFTER);
-    if (second && (exchange->route->fields & FIELD_BIT(FIELD_PREFIX))) {
-        after.length = (size_t)(second - after.bytes);
-        if (!input_set_integer(&input, slice_of(second + 1)))
-            return false;
-        parameters->since = parameters->numbers[FIELD_AFTER];
-    }
+    struct slice after = slice_of(id);
+    if (exchange->route->fields & FIELD_BIT(FIELD_PREFIX))
+        after.length = strcspn(id, "-");
+    exchange->parameters.given |= FIELD_BIT(FIELD_AFTER);
     return input_set_integer(&input, after);
 }
 

@@ -80,7 +80,6 @@ struct parameters {
     unsigned given; /* FIELD_BIT of each */
     unsigned in_ms; /* those given as milliseconds */
     int64_t numbers[FIELD_COUNT];
-    int64_t since; /* of a Last-Event-ID of the form AFTER-SINCE: see struct prefix_position */
     struct slice texts[FIELD_COUNT];
     struct slice *names;
 };

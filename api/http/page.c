@@ -2,28 +2,13 @@
 
 #include "base/memory.h"
 
-static struct page_lock *new_lock(int64_t version, struct slice name, struct slice text)
+static struct page_lock *new_lock(int64_t version, struct slice text)
 {
-    struct page_lock *lock = memory_checked(malloc(sizeof *lock + name.length + text.length));
+    struct page_lock *lock = memory_checked(malloc(sizeof *lock + text.length));
     lock->version = version;
-    lock->name = (struct slice){lock->bytes, name.length};
-    lock->text = (struct slice){lock->bytes + name.length, text.length};
-    memcpy(mempcpy(lock->bytes, name.bytes, name.length), text.bytes, text.length);
+    lock->text = (struct slice){lock->bytes, text.length};
+    memcpy(lock->bytes, text.bytes, text.length);
     return lock;
-}
-
-static int compare_names(struct slice one, struct slice other)
-{
-    size_t common = one.length < other.length ? one.length : other.length;
-    int order = memcmp(one.bytes, other.bytes, common);
-    return order != 0 ? order : (one.length > other.length) - (one.length < other.length);
-}
-
-static bool is_before(const struct page_lock *one, const struct page_lock *other)
-{
-    if (one->version != other->version)
-        return one->version < other->version;
-    return compare_names(one->name, other->name) < 0;
 }
 
 /* Locks arrive nearly in order, so an insertion sort is cheap. */
@@ -34,7 +19,7 @@ static void insert(struct page *page, struct page_lock *lock)
         page->room = page->room ? 2 * page->room : 8;
         page->locks = memory_checked(realloc(page->locks, page->room * sizeof(struct page_lock *)));
     }
-    for (; at > 0 && is_before(lock, page->locks[at - 1]); at--)
+    for (; at > 0 && lock->version < page->locks[at - 1]->version; at--)
         page->locks[at] = page->locks[at - 1];
     page->locks[at] = lock;
     page->count++;
@@ -43,57 +28,34 @@ static void insert(struct page *page, struct page_lock *lock)
 
 static bool is_too_long(const struct page *page)
 {
-    if (page->count <= page->most && page->bytes <= page->most_bytes)
-        return false;
-    const struct page_lock *last = page->locks[page->count - 1];
-    return page->tears ? page->count > 1 : last->version != page->locks[0]->version;
+    return (page->count > page->most || page->bytes > page->most_bytes) &&
+           page->locks[page->count - 1]->version != page->locks[0]->version;
 }
 
-static void leave_out(struct page *page, struct page_lock *lock)
+/* Also leaves out the locks that changed together with it. */
+static void leave_out_last(struct page *page)
 {
-    free(page->left_out);
-    page->left_out = lock;
-}
-
-static void take_last(struct page *page)
-{
-    struct page_lock *last = page->locks[--page->count];
-    page->bytes -= last->text.length;
-    leave_out(page, last);
-}
-
-/* Also leaves out the locks that changed together with the first one left out. */
-static void mend(struct page *page)
-{
-    while (page->count > 0 && page->locks[page->count - 1]->version == page->left_out->version)
-        take_last(page);
-}
-
-void page_add(struct page *page, int64_t version, struct slice name, struct slice text)
-{
-    struct page_lock *lock = new_lock(version, name, text);
-    const struct page_lock *left_out = page->left_out;
-    if (left_out && (page->tears ? !is_before(lock, left_out) : version >= left_out->version)) {
-        free(lock);
-        return;
-    }
-    insert(page, lock);
-    while (is_too_long(page)) {
-        take_last(page);
-        if (!page->tears)
-            mend(page);
+    page->left_out = page->locks[page->count - 1]->version;
+    while (page->locks[page->count - 1]->version == page->left_out) {
+        struct page_lock *last = page->locks[--page->count];
+        page->bytes -= last->text.length;
+        free(last);
     }
 }
 
-void page_limit(const struct page *page, struct prefix_position *reached)
+void page_add(struct page *page, int64_t version, struct slice text)
 {
-    const struct page_lock *left_out = page->left_out;
-    if (!left_out || left_out->version > reached->after)
+    if (page->left_out > 0 && version >= page->left_out)
         return;
-    const struct page_lock *last = page->count > 0 ? page->locks[page->count - 1] : NULL;
-    bool is_torn = last && last->version == left_out->version;
-    reached->after = is_torn ? last->version : left_out->version - 1;
-    reached->name = is_torn ? last->name : (struct slice){NULL, 0};
+    insert(page, new_lock(version, text));
+    while (is_too_long(page))
+        leave_out_last(page);
+}
+
+int64_t page_reaches(const struct page *page, int64_t round)
+{
+    bool is_cut = page->left_out > 0 && page->left_out <= round;
+    return is_cut ? page->left_out - 1 : round;
 }
 
 void page_clear(struct page *page)
@@ -101,8 +63,7 @@ void page_clear(struct page *page)
     for (size_t i = 0; i < page->count; i++)
         free(page->locks[i]);
     free(page->locks);
-    free(page->left_out);
     page->locks = NULL;
-    page->left_out = NULL;
     page->count = page->room = page->bytes = 0;
+    page->left_out = 0;
 }

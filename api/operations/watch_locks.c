@@ -10,7 +10,6 @@
 #include "base/memory.h"
 
 enum {
-    ID_LONGEST = 2 * DECIMAL_LONGEST + 1,
     REPLY_REST = 128,          /* bytes of a reply beside the locks */
     REPLY_BYTES = 1024 * 1024, /* of locks in a reply */
     PORTION = 128,             /* locks that one round of a stream sends, at most... */
@@ -22,9 +21,9 @@ struct watching {
     struct events events;
     struct prefix_watch *watch; /* NULL while nothing is under way */
     struct prefix_position position;
-    char name[NAME_LENGTH]; /* of the position */
-    struct page page;       /* what this round has brought so far */
-    size_t ahead;           /* how many locks to ask for, so that most fit into the page */
+    bool in_snapshot; /* the stream has begun one that has not ended */
+    struct page page; /* what this round has brought so far */
+    size_t ahead;     /* how many locks to ask for, so that most fit into the page */
 };
 
 static void watch_locks_look(struct watching *watching);
@@ -50,7 +49,7 @@ static void watch_locks_add_lock(void *context, struct slice name, const struct 
     if (!*shared)
         *shared = dump_line(represent_view(name, view));
     struct slice text = {*shared, strlen(*shared) - 1};
-    page_add(&watching->page, view->version, name, text);
+    page_add(&watching->page, view->version, text);
 }
 
 static bool watch_locks_wants(void *context, struct slice name)
@@ -59,20 +58,30 @@ static bool watch_locks_wants(void *context, struct slice name)
     return permission_to_read(watching->events.exchange, name);
 }
 
-/* A reply has one version only. If the client asked for everything held and not all of it fits, it
- * must use GET /locks for that; the reply has the version to go on from. */
-static void watch_locks_answer(struct watching *watching, bool complete)
+static bool has_snapshot(const struct watching *watching)
+{
+    return watching->position.snapshot > watching->position.after;
+}
+
+static const char *truth(bool value)
+{
+    return value ? "true" : "false";
+}
+
+/* A snapshot in a plain reply does not go on: GET /locks has what does not fit. */
+static void watch_locks_answer(struct watching *watching, bool begins)
 {
     struct exchange *exchange = watching->events.exchange;
     const struct page *page = &watching->page;
     const struct prefix_position *position = &watching->position;
-    bool began = !complete && position->since > position->after;
+    bool is_cut = has_snapshot(watching);
+    bool complete = !is_cut && (!begins || exchange->parameters.numbers[FIELD_AFTER] == 0);
     char *text = memory_checked(malloc(page->bytes + page->count + REPLY_REST));
     char *at =
-        decimal_put(stpcpy(text, "{\"version\":"), began ? position->since : position->after);
-    at = stpcpy(stpcpy(at, ",\"changed\":"), page->count > 0 ? "true" : "false");
-    at = stpcpy(stpcpy(at, ",\"complete\":"), complete ? "true" : "false");
-    at = stpcpy(at, ",\"locks\":[");
+        decimal_put(stpcpy(text, "{\"version\":"), is_cut ? position->snapshot : position->after);
+    at = stpcpy(stpcpy(at, ",\"changed\":"), truth(page->count > 0 || !complete));
+    at = stpcpy(stpcpy(at, ",\"complete\":"), truth(complete));
+    at = stpcpy(at, is_cut ? ",\"more\":true,\"locks\":[" : ",\"locks\":[");
     for (size_t i = 0; i < page->count; i++) {
         if (i > 0)
             *at++ = ',';
@@ -83,40 +92,34 @@ static void watch_locks_answer(struct watching *watching, bool complete)
     exchange_resume(exchange);
 }
 
-/* Writes AFTER, or AFTER-SINCE while the list of held locks is not complete. */
-static void watch_locks_write_id(int64_t after, int64_t since, char id[ID_LONGEST + 1])
+/* Sends an event of a snapshot, with its version as data. */
+static void send_mark(struct watching *watching, const char *event, const char *id, int64_t version)
 {
-    char *end = decimal_put(id, after);
-    if (since > after) {
-        *end++ = '-';
-        end = decimal_put(end, since);
-    }
-    *end = '\0';
+    char data[REPLY_REST];
+    stpcpy(decimal_put(stpcpy(data, "{\"version\":"), version), "}");
+    events_event(&watching->events, event, id, slice_of(data));
 }
 
-/* Whether a client that has this lock has every earlier change, so that it can resume at its
- * version. Beyond the position of the round, an unseen lock may have changed earlier. */
-static bool is_a_stop(const struct page *page, size_t i, const struct prefix_position *position)
-{
-    int64_t version = page->locks[i]->version;
-    return version < position->after && i + 1 < page->count &&
-           page->locks[i + 1]->version != version;
-}
-
-static void send_locks(struct watching *watching)
+/* During a snapshot a client has no place to resume at: its id is empty. */
+static void watch_locks_send_round(struct watching *watching, bool begins)
 {
     const struct page *page = &watching->page;
     const struct prefix_position *position = &watching->position;
-    char id[ID_LONGEST + 1];
+    bool goes_on = has_snapshot(watching), ends = watching->in_snapshot || begins;
+    char id[DECIMAL_TEXT] = "";
+    if (begins)
+        send_mark(watching, "snapshot", "", position->snapshot);
+    ends = ends && !goes_on;
+    watching->in_snapshot = goes_on;
+    if (!goes_on)
+        *decimal_put(id, position->after) = '\0';
     for (size_t i = 0; i < page->count; i++) {
-        bool is_last = i + 1 == page->count && position->name.length == 0;
-        bool has_id = is_last || is_a_stop(page, i, position);
-        watch_locks_write_id(is_last ? position->after : page->locks[i]->version, position->since,
-                             id);
+        bool has_id = i + 1 == page->count && !goes_on && !ends;
         events_event(&watching->events, "lock", has_id ? id : NULL, page->locks[i]->text);
     }
-    watch_locks_write_id(position->after, position->since, id);
-    if (page->count == 0)
+    if (ends)
+        send_mark(watching, "complete", id, position->after);
+    else if (page->count == 0)
         events_nothing(&watching->events, id);
 }
 
@@ -124,40 +127,12 @@ static void send_locks(struct watching *watching)
 static void look_ahead(struct watching *watching)
 {
     const struct page *page = &watching->page;
-    size_t next = page->left_out ? page->count + 1 : 2 * watching->ahead;
+    size_t next = page->left_out > 0 ? page->count + 1 : 2 * watching->ahead;
     watching->ahead = next < page->most ? next : page->most;
 }
 
-static void watch_locks_send_round(struct watching *watching, bool complete)
-{
-    const struct prefix_position *position = &watching->position;
-    char text[REPLY_REST];
-    if (!complete) {
-        char *end =
-            decimal_put(stpcpy(text, "{\"version\":"),
-                        position->since > position->after ? position->since : position->after);
-        stpcpy(end, "}");
-        events_event(&watching->events, "incomplete", NULL, slice_of(text));
-    }
-    send_locks(watching);
-    look_ahead(watching);
-    page_clear(&watching->page);
-    events_end_round(&watching->events);
-}
-
-/* Copies the position's name, which page_limit points into the page. */
-static void go_to(struct watching *watching, const struct prefix_position *reached)
-{
-    struct prefix_position position = *reached;
-    page_limit(&watching->page, &position);
-    if (position.name.length > 0)
-        memcpy(watching->name, position.name.bytes, position.name.length);
-    position.name.bytes = watching->name;
-    watching->position = position;
-}
-
 static void watch_locks_on_looked(void *context, enum locks_result result,
-                                  const struct prefix_position *reached, bool complete,
+                                  const struct prefix_position *reached, bool begins,
                                   const char *error)
 {
     struct watching *watching = context;
@@ -167,11 +142,16 @@ static void watch_locks_on_looked(void *context, enum locks_result result,
         events_fail(&watching->events, error ? error : "This batond is stopping");
         return;
     }
-    go_to(watching, reached);
-    if (watching->events.exchange->wants_events)
-        watch_locks_send_round(watching, complete);
-    else
-        watch_locks_answer(watching, complete);
+    watching->position = *reached;
+    watching->position.after = page_reaches(&watching->page, reached->after);
+    if (!watching->events.exchange->wants_events) {
+        watch_locks_answer(watching, begins);
+        return;
+    }
+    watch_locks_send_round(watching, begins);
+    look_ahead(watching);
+    page_clear(&watching->page);
+    events_end_round(&watching->events);
 }
 
 static void watch_locks_look(struct watching *watching)
@@ -200,15 +180,13 @@ static void set_limits(struct page *page, const struct exchange *exchange)
     size_t most = exchange->wants_events ? PORTION : LOCKS_LIST_LONGEST;
     page->most = limit > 0 && limit < most ? limit : most;
     page->most_bytes = exchange->wants_events ? PORTION_BYTES : REPLY_BYTES;
-    page->tears = exchange->wants_events;
 }
 
 enum handling watch_locks(struct exchange *exchange)
 {
     struct watching *watching = memory_checked(calloc(1, sizeof *watching));
     events_read(&watching->events, exchange);
-    watching->position = (struct prefix_position){
-        .after = exchange->parameters.numbers[FIELD_AFTER], .since = exchange->parameters.since};
+    watching->position.after = exchange->parameters.numbers[FIELD_AFTER];
     set_limits(&watching->page, exchange);
     watching->ahead = exchange->wants_events && watching->page.most > PORTION_FIRST
                           ? PORTION_FIRST

@@ -10,6 +10,7 @@ const page = {
   isFollowing: false, // it has a line, be it broken just now
   isLive: false,      // that line stands
   failing: null,      // why not, and when it is tried again
+  snapshotAt: 0,      // when the latest snapshot began
   wakesAt: 0,
   heardAt: 0,         // when all was well the last time
 };
@@ -72,6 +73,18 @@ function hearOfStore(isAvailable) {
   lookAtServer();
 }
 
+// What is held is told anew: what is not told is gone, but is shown until then.
+function snapshotBegins() {
+  page.snapshotAt = Date.now();
+  store.left = 0;
+}
+
+function snapshotEnds() {
+  forgetUnseen(page.snapshotAt);
+  store.loaded = true;
+  store.changes++;
+}
+
 const lineListener = {
   live() {
     page.failing = null;
@@ -80,14 +93,10 @@ const lineListener = {
     lookAtServer();
   },
   event(type, data) {
-    if (type === "incomplete") forgetAll(); // what is held is told anew
+    if (type === "snapshot") snapshotBegins();
     else if (type === "lock") learnt(learn(data));
+    else if (type === "complete") snapshotEnds();
     else if (type === "store") hearOfStore(data.available);
-  },
-  round(hasId) {
-    if (!hasId || store.loaded) return;
-    store.loaded = true;
-    store.changes++;
   },
   asleep(why, ms) {
     page.failing = why;

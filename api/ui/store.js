@@ -84,7 +84,7 @@ function forgetAll() {
   store.changes++;
 }
 
-// Those that a complete listing begun at that time did not show are not held.
+// Those that a whole snapshot or listing begun at that time did not show are not held.
 function forgetUnseen(since) {
   for (const lock of store.locks.values()) {
     if (lock.seenAt < since) {

@@ -107,10 +107,9 @@ class LiveLine {
 
   hear(event) {
     if (this.closed) return;
-    if (event.data) this.listener.event(event.type, readJson(event.data));
+    if (event.type === "snapshot") this.latest = ""; // there is no resuming in its midst
     if (event.id) this.latest = event.id;
-    // An id with a hyphen is one on the way: not all that is held has been told yet.
-    this.listener.round(event.id !== "" && !event.id.includes("-"));
+    if (event.data) this.listener.event(event.type, readJson(event.data));
   }
 
   // With some chance in it, so that not all pages come back in the same moment.

@@ -29,9 +29,12 @@ type State struct {
 
 // Changes are the locks under a prefix that have changed, as GET /events shows them.
 type Changes struct {
-	Version  int64   `json:"version"`
-	Complete bool    `json:"complete"`
-	Locks    []State `json:"locks"`
+	Version int64 `json:"version"`
+	// Complete is false if what you know of other locks is out of date: Locks is all that is held.
+	Complete bool `json:"complete"`
+	// More is true if more is held than Locks has: Client.List has it.
+	More  bool    `json:"more"`
+	Locks []State `json:"locks"`
 }
 
 // watched is one answer of either kind.
@@ -39,6 +42,7 @@ type watched struct {
 	State
 	Changed  bool    `json:"changed"`
 	Complete bool    `json:"complete"`
+	More     bool    `json:"more"`
 	Locks    []State `json:"locks"`
 }
 
@@ -104,7 +108,7 @@ func (w *Watch) State() State { return w.last.State }
 
 // Changes are those of WatchPrefix.
 func (w *Watch) Changes() Changes {
-	return Changes{Version: w.last.Version, Complete: w.last.Complete, Locks: w.last.Locks}
+	return Changes{Version: w.last.Version, Complete: w.last.Complete, More: w.last.More, Locks: w.last.Locks}
 }
 
 // Err is why Next was false.

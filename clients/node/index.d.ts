@@ -97,7 +97,10 @@ export interface Broken {
 export interface Changes {
   version: number;
   changed: boolean;
+  /** False if what you know of other locks is out of date: `locks` is all that is held. */
   complete: boolean;
+  /** More is held than `locks` has: `list` has it. */
+  more?: true;
   locks: LockState[];
   [field: string]: unknown;
 }

@@ -1,8 +1,7 @@
--- Changes: the names that are held, and the free ones that have changed since, by SCAN, a part at a
--- time.
+-- Changes: the names that are held, and those that were freed lately, by SCAN, a part at a time.
 --
 -- ARGV  2 SCAN cursor to go on from, 3 pattern of the main keys,
---       4 a free name is told if its version is greater; '' for none,
+--       4 a free name is told if its version is not older than so many ms,
 --       5 how many keys to look at, 6 how many names are enough
 -- Returns {cursor ('' at the end), time in us, {{key, version, ms until a hold ends or -1}, ...}}.
 
@@ -11,11 +10,11 @@ local function change_of(name, since)
     if state and state[COUNT] > 0 then
         return {name, state[VERSION], max(round_down((state[NEXT] - now) / 1000), 0)}
     end
-    return state and since and state[VERSION] > since and {name, state[VERSION], -1}
+    return state and state[VERSION] > since and {name, state[VERSION], -1}
 end
 
 local function changes(argv)
-    local cursor, pattern, since = argv[2], argv[3], tonumber(argv[4])
+    local cursor, pattern, since = argv[2], argv[3], now - argv[4] * 1000
     local budget, enough, at_once = tonumber(argv[5]), tonumber(argv[6]), 20
     local found = {}
     repeat

@@ -1,12 +1,13 @@
-/* prefix.h: the watches of all names under a prefix, and the rounds that serve them. Internal to
- * locks/. */
+/* prefix.h: the watched prefixes: the names under each, its watches, and the rounds that serve
+ * them. Internal to locks/. */
 #ifndef BATON_LOCKS_WATCHING_PREFIX_H
 #define BATON_LOCKS_WATCHING_PREFIX_H
 
-#include "locks/watching/watched_prefix.h"
+#include "locks/calls/operation.h"
+#include "locks/watching/prefix_name.h"
 
 /* Redis tells which keys change, without their content, and in no order with its other replies. So
- * watches are served in rounds:
+ * a watched prefix is scanned once, and then serves its watches in rounds:
  *
  * 1. A mark: a script changes a key of ours and returns the time. When Redis has told of that key,
  *    it has told of every change before that time. Each shard has its mark; the earliest of the
@@ -18,9 +19,12 @@
  * 4. A watch with news is answered, with the time of the mark. A client that goes on from that
  *    time misses nothing.
  *
+ * The table has every name that is held, and every name that was freed lately. A watch that asks
+ * for older changes hears of a snapshot: all held names.
+ *
  * Each step works in portions, one in each turn of the loop, however many names and watches exist.
  *
- * Without watches all this is closed after some seconds. Until then a client that was answered can
+ * A prefix without watches is closed after some seconds. Until then a client that was answered can
  * ask again without a new scan. */
 
 enum {
@@ -37,13 +41,6 @@ enum round_phase {
     ROUND_ANSWERING,
 };
 
-/* One name that Redis is asked about. */
-struct prefix_inspection {
-    struct prefixes *prefixes;
-    struct prefix_name *known;
-    uint64_t sent;
-};
-
 struct round {
     enum round_phase phase;
     char mark[MARK_LENGTH];
@@ -54,77 +51,110 @@ struct round {
     int64_t time;     /* of the earliest mark; us, Redis' clock */
     size_t left;      /* touched names that the round still inspects, from the first on */
     size_t looking;   /* inspects under way */
+    bool is_doubtful; /* Redis may not have told of all changes: watches do not get further by it */
     const char *error;
+};
+
+enum prefix_state {
+    PREFIX_UNKNOWN,        /* nothing is known, or not all */
+    PREFIX_SCANNING,       /* a script is under way */
+    PREFIX_SCANNING_AGAIN, /* the same, but what it has found so far may have changed */
+    PREFIX_KNOWN,          /* the table has all that it must have */
+    PREFIX_CLOSING,        /* the loop frees its names */
 };
 
 LIST_HEAD(prefix_watches, prefix_watch);
 
-struct prefixes {
+struct watched_prefix {
+    LIST_ENTRY(watched_prefix) others;
     struct locks *locks;
-    uv_timer_t timer;
+    uv_timer_t timer; /* of the next step */
+    enum prefix_state state;
+    unsigned position; /* of the shard that is being scanned */
+    uint64_t asked;    /* when the script was sent; loop time, ms */
+    int64_t since;     /* the table has all free names that are newer than this version */
     struct prefix_names known;
-    struct watched_prefixes watched;
     struct prefix_watches watches;
     struct prefix_watches due; /* the watches that the round answers */
     size_t watch_count;        /* in both lists */
-    int64_t doubtful; /* the next round touches held names newer than this; INT64_MAX: none */
-    int64_t sweeping; /* names newer than this may have lost their prefix; INT64_MAX: none */
-    bool tracking;
-    bool wanted;         /* a watch waits for a round, even if no name was touched */
-    uint64_t not_before; /* loop time of the next round, ms, at the earliest */
-    uint64_t marks;      /* so far */
+    uint64_t idle;             /* since when there is no watch; loop time, ms */
+    bool wanted;               /* a watch waits for a round, even if no name was touched */
+    uint64_t not_before;       /* loop time of the next round, ms, at the earliest */
+    uint64_t marks;            /* so far */
+    unsigned marking;          /* scripts under way that make a mark */
     char mark_id[MARK_ID_LENGTH + 1];
     struct round round;
-};
-
-struct prefix_watch {
-    LIST_ENTRY(prefix_watch) others;
-    struct prefixes *prefixes;
-    struct watched_prefix *watched;
-    struct prefix_listener listener;
-    uv_timer_t timer; /* the end of the wait */
-    int64_t after;    /* see struct prefix_position */
-    int64_t since;    /* not less than `after`; 0 until the first mark gives the time */
-    bool is_new;      /* it hears of all names that are held */
-    uint64_t entered; /* number of the last round that has come to it */
-    bool gathering;   /* the round touches the names that are news for it... */
-    int64_t cursor;   /* ...up to this version so far */
-    size_t gathered;  /* names touched for it */
-    size_t limit;     /* of the names that its client hears of */
-    size_t told;
-    int64_t last_told; /* a version */
-    int64_t horizon;   /* up to this version the limit has left nothing out */
-    bool begun;        /* its first round is over: it waits for changes */
-    bool scanned;      /* its prefix was scanned for it */
-    bool complete;
-    bool over; /* the wait has ended */
-    bool in_round;
-    size_t torn_length; /* of the name up to which it knows the names at `after`; 0: all */
-    char torn[NAME_LENGTH];
     size_t prefix_length;
     char prefix[];
 };
 
+enum prefix_watch_state {
+    WATCH_STARTING,  /* the prefix is not scanned, or a round has yet to come */
+    WATCH_GATHERING, /* the round touches the names that are news for it */
+    WATCH_GATHERED,  /* the round tells of them */
+    WATCH_FOLLOWING, /* it knows all that the last round knew: each round tells it of changes */
+};
+
+struct prefix_watch {
+    LIST_ENTRY(prefix_watch) others;
+    struct watched_prefix *watched;
+    struct prefix_listener listener;
+    uv_timer_t timer; /* the end of the wait */
+    enum prefix_watch_state state;
+    struct prefix_position position;
+    bool begins;     /* its snapshot begins with this answer */
+    bool over;       /* the wait has ended */
+    int64_t cursor;  /* the names up to this version were gathered */
+    int64_t horizon; /* up to this version the limit has left nothing out */
+    size_t limit;    /* of the names that are gathered for it */
+    size_t gathered;
+    size_t told;
+    size_t prefix_length;
+    char prefix[];
+};
+
+/* The watched prefixes of a worker. */
+struct prefixes {
+    struct locks *locks;
+    LIST_HEAD(watched_prefixes, watched_prefix) list;
+    bool tracking;
+};
+
+bool watched_prefix_has(const struct watched_prefix *watched, struct slice name);
+struct watched_prefix *watched_prefix_open(struct prefixes *prefixes, struct slice prefix);
+
 /* Sets the timer to the time when the next step is due. */
-void prefixes_plan(struct prefixes *prefixes);
+void watched_prefix_plan(struct watched_prefix *watched);
+
+/* Scans for the names that are held and those that were freed lately, unless they are known or a
+ * scan is under way. `scan_done` follows: `error` is NULL if the scan has reached the end. */
+void prefix_scan(struct watched_prefix *watched);
+void prefix_scan_done(struct watched_prefix *watched, const char *error);
+
+/* Keeps the table small: forgets the names that were freed first. */
+void prefix_scan_forget_oldest(struct watched_prefix *watched);
+
+/* Whether the table has every change after the position, at this time of Redis, us. */
+bool prefix_scan_covers(const struct watched_prefix *watched, const struct prefix_position *from,
+                        int64_t time);
 
 bool prefix_watch_has(const struct prefix_watch *watch, struct slice name);
 
-/* Moves a watch from the list it is in to the front of another. */
-void prefix_watch_move(struct prefix_watch *watch, struct prefix_watches *list);
-
 /* Each frees the watch and tells its listener. */
-void prefix_watch_answer(struct prefix_watch *watch, int64_t time);
+void prefix_watch_answer(struct prefix_watch *watch);
 void prefix_watch_give_up(struct prefix_watch *watch, const char *error);
 
 /* The steps of a round, and the phases in which to call them. */
-void prefix_round_begin(struct prefixes *prefixes);                   /* RESTING */
-void prefix_round_gather(struct prefixes *prefixes);                  /* MARKED, GATHERING */
-void prefix_round_answer(struct prefixes *prefixes);                  /* ANSWERING */
-void prefix_round_fail(struct prefixes *prefixes, const char *error); /* MARKING */
+void prefix_round_begin(struct watched_prefix *watched);                   /* RESTING */
+void prefix_round_gather(struct watched_prefix *watched);                  /* MARKED, GATHERING */
+void prefix_round_answer(struct watched_prefix *watched);                  /* ANSWERING */
+void prefix_round_fail(struct watched_prefix *watched, const char *error); /* MARKING */
 
 /* Returns whether a key that has changed is a mark of this round, and counts it if so. */
-bool prefix_round_takes(struct prefixes *prefixes, struct slice key);
+bool prefix_round_takes(struct watched_prefix *watched, struct slice key);
+
+/* Changes may have been missed: each watch starts again from its position. */
+void prefix_round_doubt(struct watched_prefix *watched);
 
 /* The store's event `touched`. */
 void prefixes_touched(struct locks *locks, struct slice key);

@@ -1,47 +1,34 @@
-/* prefix_name.h: a table of the names under watched prefixes: the version that this server has seen
+/* prefix_name.h: a table of the names under a watched prefix: the version that this server has seen
  * of each name, and when its next hold ends. Internal to locks/. */
 #ifndef BATON_LOCKS_WATCHING_PREFIX_NAME_H
 #define BATON_LOCKS_WATCHING_PREFIX_NAME_H
 
+#include "base/order.h"
 #include "base/slice.h"
 
-#include <stdint.h>
 #include <sys/queue.h>
 
 struct prefix_name {
-    struct slice name;               /* the first member: as base/tree.h wants */
-    TAILQ_ENTRY(prefix_name) others; /* held or free too, in the order in which they were seen */
+    struct slice name; /* the first member: as base/tree.h wants */
     STAILQ_ENTRY(prefix_name) others_touched;
-    struct prefix_name *newer; /* in the order of versions; only names that were seen */
-    struct prefix_name *older;
-    int64_t version; /* that was seen last; 0: the name was never seen */
+    struct order_place version; /* that was seen last, among the held or the free names; 0: none */
+    struct order_place end;     /* no hold of the name ends before this loop time, ms */
     bool held;
     bool touched;   /* the name may have changed since: the next round inspects it */
     bool looking;   /* an inspect is under way; its reply frees a forgotten entry */
     bool forgotten; /* no longer in the table */
-    size_t place;   /* index in the heap, from 1 on; 0: not in the heap */
-    uint64_t end;   /* no hold of the name ends before this loop time, ms */
     char bytes[];
-};
-
-struct prefix_name_list {
-    TAILQ_HEAD(prefix_name_queue, prefix_name) names;
-    size_t count;
 };
 
 /* Call prefix_names_init first. */
 struct prefix_names {
-    void *by_name; /* of base/tree.h */
-    struct prefix_name_list held;
-    struct prefix_name_list free; /* also the names that were never seen */
-    void *by_version;             /* of tsearch(3) */
-    struct prefix_name *newest;
+    void *by_name;     /* of base/tree.h */
+    struct order held; /* by version */
+    struct order free; /* by version; also the names that were never seen */
+    struct order ends; /* of the held names */
     STAILQ_HEAD(touched_names, prefix_name)
     touched; /* the name that was touched first is the first */
     size_t touched_count;
-    struct prefix_name **heap; /* the held names by `end`; indexes from 1 on */
-    size_t heap_count;
-    size_t heap_room;
 };
 
 void prefix_names_init(struct prefix_names *table);
@@ -65,13 +52,20 @@ uint64_t prefix_name_next_end(const struct prefix_names *table);
  * if there are more. */
 bool prefix_name_touch_ended(struct prefix_names *table, uint64_t now, size_t most);
 
-/* The oldest name that is newer than this version; `newer` leads on from there. NULL: there is
- * none. Takes logarithmic time. */
+/* The oldest name that is newer than this version, and the name that follows in the order of
+ * versions. NULL: there is none. */
 struct prefix_name *prefix_name_after(const struct prefix_names *table, int64_t version);
+struct prefix_name *prefix_name_next(const struct prefix_names *table,
+                                     const struct prefix_name *known);
 
 /* Call this only for a name that is not touched. */
 void prefix_name_forget(struct prefix_names *table, struct prefix_name *known);
 
-void prefix_name_forget_all(struct prefix_names *table);
+/* Forgets the free names of the oldest versions, until `most` are left or the oldest may have
+ * changed. Returns the greatest version among them, 0 if there are none. */
+int64_t prefix_name_forget_oldest(struct prefix_names *table, size_t most);
+
+/* Forgets `most` names at most. Returns false if there are more. */
+bool prefix_name_forget_some(struct prefix_names *table, size_t most);
 
 #endif

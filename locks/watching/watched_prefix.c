@@ -1,19 +1,21 @@
-#include "locks/watching/watched_prefix.h"
-
-#include "base/decimal.h"
+/* The life of a watched prefix: what is due when, and what Redis tells of its names. */
 #include "base/memory.h"
-#include "locks/scripts/scripts.h"
+#include "base/random.h"
+#include "locks/watching/prefix.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 enum {
-    KEYS_LOOKED_AT =
-        1000,          /* by one script: a millisecond of Redis where few of them are found... */
-    NAMES_FOUND = 100, /* ... and where many are */
-    FREE_MOST = 4096,
+    LINGER_MS = 10000,
+    UNSEEN_MOST = 4096,      /* names touched while there is no watch */
+    FORGOTTEN_AT_ONCE = 250, /* names, in one turn of the loop */
 };
 
-static int64_t later(int64_t one, int64_t other)
+static uint64_t prefix_now(const struct watched_prefix *watched)
 {
-    return one > other ? one : other;
+    return uv_now(watched->locks->loop);
 }
 
 bool watched_prefix_has(const struct watched_prefix *watched, struct slice name)
@@ -23,177 +25,198 @@ bool watched_prefix_has(const struct watched_prefix *watched, struct slice name)
            (name.length >= length && memcmp(name.bytes, watched->prefix, length) == 0);
 }
 
-struct watched_prefix *watched_prefix_open(struct watched_prefixes *all, struct locks *locks,
-                                           struct prefix_names *known, struct slice prefix,
-                                           watched_prefix_scanned *scanned, void *context)
+/* Redis is asked to tell of changes on the same connection as the scan, and before it. */
+static void prefixes_track(struct prefixes *prefixes)
 {
+    struct slice key_prefix = prefixes->locks->options.key_prefix;
+    char prefix[KEY_PREFIX_LENGTH + 1];
+    if (prefixes->tracking)
+        return;
+    memcpy(prefix, key_prefix.bytes, key_prefix.length);
+    prefix[key_prefix.length] = '{';
+    prefixes->tracking = true;
+    store_track(prefixes->locks->store, (struct slice){prefix, key_prefix.length + 1});
+}
+
+struct watched_prefix *watched_prefix_open(struct prefixes *prefixes, struct slice prefix)
+{
+    struct locks *locks = prefixes->locks;
     struct watched_prefix *watched = memory_checked(calloc(1, sizeof *watched + prefix.length));
+    uint64_t id;
+    prefixes_track(prefixes);
     watched->locks = locks;
-    watched->known = known;
-    watched->scanned = scanned;
-    watched->context = context;
+    prefix_names_init(&watched->known);
+    random_bytes(&id, sizeof id);
+    snprintf(watched->mark_id, sizeof watched->mark_id, "%016" PRIx64, id);
+    uv_timer_init(locks->loop, &watched->timer);
+    watched->timer.data = watched;
     watched->prefix_length = prefix.length;
     if (prefix.length > 0)
         memcpy(watched->prefix, prefix.bytes, prefix.length);
-    watched->all = all;
-    LIST_INSERT_HEAD(all, watched, others);
+    LIST_INSERT_HEAD(&prefixes->list, watched, others);
     return watched;
 }
 
-void watched_prefix_close(struct watched_prefix *watched)
+/* Ends the tracking of keys when no prefix is watched any more. */
+static void prefixes_sleep(struct prefixes *prefixes)
+{
+    struct watched_prefix *watched;
+    LIST_FOREACH (watched, &prefixes->list, others)
+        if (watched->state != PREFIX_CLOSING)
+            return;
+    prefixes->tracking = false;
+    store_untrack(prefixes->locks->store);
+}
+
+static void watched_prefix_on_closed(uv_handle_t *timer)
+{
+    struct watched_prefix *watched = timer->data;
+    free(watched->round.touched);
+    free(watched);
+}
+
+static void watched_prefix_free(struct watched_prefix *watched)
 {
     LIST_REMOVE(watched, others);
-    watched->ended = true;
-    if (!watched->scanning)
-        free(watched);
+    uv_close((uv_handle_t *)&watched->timer, watched_prefix_on_closed);
 }
 
-void watched_prefixes_forget_oldest(const struct watched_prefixes *all, struct prefix_names *known)
+/* When the next step is due, in loop time; UINT64_MAX: Redis or a client has the next word. */
+static uint64_t next_time(const struct watched_prefix *watched)
 {
-    struct prefix_name *oldest;
-    while (known->free.count > FREE_MOST && (oldest = TAILQ_FIRST(&known->free.names)) &&
-           !oldest->touched) {
-        for (struct watched_prefix *watched = LIST_FIRST(all); watched;
-             watched = LIST_NEXT(watched, others)) {
-            if (!watched_prefix_has(watched, oldest->name))
-                continue;
-            watched->forgotten = later(watched->forgotten, oldest->version);
-            watched->since = later(watched->since, oldest->version);
-        }
-        prefix_name_forget(known, oldest);
+    switch (watched->round.phase) {
+    case ROUND_MARKED:
+        return 0;
+    case ROUND_GATHERING:
+    case ROUND_ANSWERING:
+        return prefix_now(watched) + 1; /* in libuv 1.44 a timer set to now fires in this turn */
+    case ROUND_MARKING:
+        return watched->round.overdue;
+    case ROUND_LOOKING:
+        return UINT64_MAX;
+    case ROUND_RESTING:
+        break;
     }
+    if (watched->state == PREFIX_CLOSING)
+        return prefix_now(watched) + 1;
+    if (watched->state == PREFIX_SCANNING || watched->state == PREFIX_SCANNING_AGAIN)
+        return UINT64_MAX;
+    if (watched->watch_count == 0)
+        return watched->marking > 0 ? UINT64_MAX : watched->idle + LINGER_MS;
+    if (watched->wanted || watched->known.touched_count > 0)
+        return watched->not_before;
+    uint64_t end = prefix_name_next_end(&watched->known);
+    if (end == UINT64_MAX)
+        return end;
+    return end + 1 > watched->not_before ? end + 1 : watched->not_before;
 }
 
-bool watched_prefix_covers(const struct watched_prefix *watched, int64_t since)
+static void watched_prefix_rest(struct watched_prefix *watched)
 {
-    return watched->ready && (since == 0 || watched->since <= since);
-}
-
-static void watched_prefix_ask(struct watched_prefix *watched, struct slice cursor);
-
-static void watched_prefix_begin(struct watched_prefix *watched)
-{
-    watched->forgotten = 0;
-    watched->position = 0;
-    watched->began = 0;
-    watched_prefix_ask(watched, slice_of("0"));
-}
-
-/* Returns false if the entry is not of the expected shape. */
-static bool watched_prefix_note(struct watched_prefix *watched, const struct value *entry)
-{
-    struct slice key;
-    int64_t version, next_ms;
-    if (!value_text(value_at(entry, 0), &key) || !value_integer(value_at(entry, 1), &version) ||
-        !value_integer(value_at(entry, 2), &next_ms))
-        return false;
-    char bytes[NAME_LENGTH];
-    struct slice name = operation_name(watched->locks, key, bytes);
-    if (name.length == 0)
-        return true;
-    struct prefix_name *known = prefix_name_get(watched->known, name);
-    bool is_held = next_ms >= 0;
-    uint64_t end = watched->asked + (uint64_t)(is_held ? next_ms : 0);
-    prefix_name_seen(watched->known, known, version, is_held, end);
-    return true;
-}
-
-static void watched_prefix_finish(struct watched_prefix *watched, const char *error)
-{
-    watched->scanning = false;
-    if (!error) {
-        watched->ready = true;
-        watched->since = later(watched->scan_since, watched->forgotten);
-    }
-    watched->scanned(watched->context, watched, error);
-}
-
-static bool watched_prefix_read_part(struct watched_prefix *watched, const struct value *part)
-{
-    struct slice cursor;
-    int64_t time;
-    if (!value_text(value_at(part, 0), &cursor) || cursor.length > DECIMAL_LONGEST ||
-        !value_integer(value_at(part, 1), &time))
-        return false;
-    const struct value *found = value_at(part, 2);
-    for (size_t i = 0; i < value_count(found); i++)
-        if (!watched_prefix_note(watched, value_at(found, i)))
-            return false;
-    if (watched->began == 0 || time < watched->began)
-        watched->began = time;
-    watched_prefixes_forget_oldest(watched->all, watched->known);
-    if (cursor.length > 0) {
-        watched_prefix_ask(watched, cursor);
-        return true;
-    }
-    watched->position++;
-    if (store_seek_shard(watched->locks->store, &watched->position, &(unsigned){0})) {
-        watched_prefix_ask(watched, slice_of("0"));
-        return true;
-    }
-    if (watched->scan_since == 0)
-        watched->scan_since = watched->began; /* Redis tells of later changes */
-    watched_prefix_finish(watched, NULL);
-    return true;
-}
-
-static void watched_prefix_answered(void *context, const struct store_result *result)
-{
-    struct watched_prefix *watched = context;
-    if (watched->ended)
-        free(watched);
-    else if (result->outcome == STORE_REPLIED && watched->scan_again) {
-        watched->scan_again = false;
-        watched_prefix_begin(watched);
-    } else if (result->outcome != STORE_REPLIED ||
-               !watched_prefix_read_part(watched, result->reply))
-        watched_prefix_finish(watched, operation_unavailable_because(result));
-}
-
-static void watched_prefix_ask(struct watched_prefix *watched, struct slice cursor)
-{
-    struct locks *locks = watched->locks;
-    struct slice key_prefix = locks->options.key_prefix;
-    struct slice prefix = {watched->prefix, watched->prefix_length};
-    char pattern[KEY_PATTERN_LENGTH], since[DECIMAL_TEXT], keys[DECIMAL_TEXT], names[DECIMAL_TEXT];
-    const struct slice arguments[] = {
-        stamp_placeholder(),
-        cursor,
-        {pattern, name_to_pattern(key_prefix, prefix, pattern)},
-        watched->scan_since ? decimal_text(watched->scan_since, since) : slice_of(""),
-        decimal_text(KEYS_LOOKED_AT, keys),
-        decimal_text(NAMES_FOUND, names),
-    };
-    unsigned shard = 0;
-    store_seek_shard(locks->store, &watched->position, &shard);
-    watched->asked = uv_now(locks->loop);
-    const struct script_call call = {
-        .script = &script_changes,
-        .key = key_prefix,
-        .arguments = arguments,
-        .argument_count = sizeof arguments / sizeof arguments[0],
-        .done = watched_prefix_answered,
-        .context = watched,
-    };
-    script_call_send_at(locks, shard, &call);
-}
-
-void watched_prefix_scan(struct watched_prefix *watched, int64_t since)
-{
-    if (watched->scanning)
-        return;
-    watched->scanning = true;
-    watched->scan_since = since;
-    watched_prefix_begin(watched);
-}
-
-void watched_prefix_doubt(struct watched_prefix *watched, int64_t since)
-{
-    watched->ready = false;
-    if (watched->scanning) {
-        watched->scan_again = true;
-        watched->scan_since = since;
+    if (watched->state == PREFIX_CLOSING) {
+        if (prefix_name_forget_some(&watched->known, FORGOTTEN_AT_ONCE))
+            watched_prefix_free(watched);
+    } else if (watched->watch_count == 0) {
+        watched->state = PREFIX_CLOSING;
+        prefixes_sleep(watched->locks->prefixes);
     } else {
-        watched_prefix_scan(watched, since);
+        prefix_round_begin(watched);
     }
+}
+
+static void watched_prefix_on_timer(uv_timer_t *timer)
+{
+    struct watched_prefix *watched = timer->data;
+    const char *silent = "Redis does not tell of changes (the log of batond says why)";
+    switch (watched->round.phase) {
+    case ROUND_MARKED:
+    case ROUND_GATHERING:
+        prefix_round_gather(watched);
+        break;
+    case ROUND_ANSWERING:
+        prefix_round_answer(watched);
+        break;
+    case ROUND_MARKING:
+        prefix_round_fail(watched, silent);
+        break;
+    case ROUND_LOOKING:
+        break;
+    case ROUND_RESTING:
+        watched_prefix_rest(watched);
+    }
+    watched_prefix_plan(watched);
+}
+
+void watched_prefix_plan(struct watched_prefix *watched)
+{
+    uint64_t at = next_time(watched), now = prefix_now(watched);
+    if (uv_is_closing((uv_handle_t *)&watched->timer))
+        return;
+    if (at == UINT64_MAX)
+        uv_timer_stop(&watched->timer);
+    else
+        uv_timer_start(&watched->timer, watched_prefix_on_timer, at > now ? at - now : 0, 0);
+}
+
+void prefix_scan_done(struct watched_prefix *watched, const char *error)
+{
+    struct prefix_watch *watch, *next;
+    for (watch = LIST_FIRST(&watched->watches); watch && error; watch = next) {
+        next = LIST_NEXT(watch, others);
+        if (watch->state == WATCH_STARTING)
+            prefix_watch_give_up(watch, error);
+    }
+    watched_prefix_plan(watched);
+}
+
+static void watched_prefix_doubt(struct watched_prefix *watched)
+{
+    if (watched->state == PREFIX_SCANNING)
+        watched->state = PREFIX_SCANNING_AGAIN;
+    else if (watched->state == PREFIX_KNOWN)
+        watched->state = PREFIX_UNKNOWN;
+    prefix_round_doubt(watched);
+    if (watched->watch_count > 0)
+        prefix_scan(watched);
+    watched_prefix_plan(watched);
+}
+
+static void watched_prefix_touch(struct watched_prefix *watched, struct slice name)
+{
+    if (name.length == 0 || !watched_prefix_has(watched, name))
+        return;
+    prefix_name_touch(&watched->known, prefix_name_get(&watched->known, name));
+    if (watched->watch_count == 0 && watched->known.touched_count > UNSEEN_MOST)
+        watched->idle = 0; /* it is closed at once */
+    if (watched->round.phase == ROUND_RESTING)
+        watched_prefix_plan(watched);
+}
+
+void prefixes_touched(struct locks *locks, struct slice key)
+{
+    struct watched_prefix *watched;
+    char bytes[NAME_LENGTH];
+    if (!locks->prefixes)
+        return;
+    struct slice name = key.length > 0 ? operation_name(locks, key, bytes) : key;
+    LIST_FOREACH (watched, &locks->prefixes->list, others) {
+        if (watched->state == PREFIX_CLOSING)
+            continue;
+        if (key.length == 0)
+            watched_prefix_doubt(watched);
+        else if (!prefix_round_takes(watched, key))
+            watched_prefix_touch(watched, name);
+    }
+}
+
+void prefixes_close(struct prefixes *prefixes)
+{
+    if (!prefixes)
+        return;
+    for (struct watched_prefix *watched; (watched = LIST_FIRST(&prefixes->list));) {
+        while (!prefix_name_forget_some(&watched->known, SIZE_MAX))
+            ;
+        watched_prefix_free(watched);
+    }
+    free(prefixes);
 }

@@ -375,11 +375,11 @@ void http_request_on_log(void *context, const char *format, va_list arguments)
     (void)format, (void)arguments; /* malformed requests are not worth a line each */
     if (!request_head_is_0_9())
         return;
-    LIST_FOREACH(request, &daemon->arriving, others)
-    if (request_is_being_refused(request)) {
-        request_forestall(request);
-        return;
-    }
+    LIST_FOREACH (request, &daemon->arriving, others)
+        if (request_is_being_refused(request)) {
+            request_forestall(request);
+            return;
+        }
 }
 
 /* libmicrohttpd has refused a request before it called the access handler, or given it up because

@@ -83,9 +83,9 @@ static struct source_address *connection_limits_find(const struct bucket *bucket
                                                      const struct ip *ip)
 {
     struct source_address *address;
-    LIST_FOREACH(address, bucket, others)
-    if (memcmp(&address->ip, ip, sizeof *ip) == 0)
-        return address;
+    LIST_FOREACH (address, bucket, others)
+        if (memcmp(&address->ip, ip, sizeof *ip) == 0)
+            return address;
     return NULL;
 }
 

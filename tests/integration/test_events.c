@@ -219,7 +219,7 @@ TEST(ending_stream_says_that_redis_is_away)
     streams[0] = parked_send(service.batond.port, STREAM, "GET /locks/frozen/events?wait=4s", NULL);
     streams[1] = parked_send(service.batond.port, STREAM, "GET /events?wait=4s", NULL);
     assert_true(parked_hears(streams[0], "data:", CLOCK_HANG_MS));
-    assert_true(parked_hears(streams[1], "keep-alive", CLOCK_HANG_MS));
+    assert_true(parked_hears(streams[1], "event: complete\n", CLOCK_HANG_MS));
     redis_process_freeze(&service.redis);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(parked_answer(streams[i], CLOCK_HANG_MS), 200);
@@ -240,7 +240,7 @@ TEST(stream_says_when_redis_goes_and_comes)
     streams[0] = parked_send(service.batond.port, STREAM, "GET /locks/away/events", NULL);
     streams[1] = parked_send(service.batond.port, STREAM, "GET /events", NULL);
     assert_true(parked_hears(streams[0], "data:", CLOCK_HANG_MS));
-    assert_true(parked_hears(streams[1], "keep-alive", CLOCK_HANG_MS));
+    assert_true(parked_hears(streams[1], "event: complete\n", CLOCK_HANG_MS));
     for (int i = 0; i < 2; i++) /* behind its look, on the same connection to Redis */
         version_of(service.client, "away");
     redis_process_kill(&service.redis);
@@ -310,57 +310,88 @@ TEST(prefix_has_all_holds_and_then_changes)
     assert_true(named || !comes_again);
 }
 
+/* What the client knew may be out of date: it hears so at once, also when nothing is held. */
 TEST(old_version_is_answered_as_incomplete)
 {
     struct http_client *client = service_of(state)->client;
     char token[TOKEN_TEXT];
     bool named;
-    acquire_lock(client, "old:1", token);
-    answers(client, "GET /events?prefix=old:&wait=20s&after=1", NULL, 200, NULL);
-    assert_true(json_is_false(member(client, "complete")));
-    told(client, "old:1", &named);
-    assert_true(named);
+    for (int held = 0; held < 2; held++) {
+        answers(client, "GET /events?prefix=old:&wait=50s&after=1", NULL, 200, NULL);
+        assert_true(json_is_false(member(client, "complete")));
+        assert_true(json_is_true(member(client, "changed")));
+        assert_null(member(client, "more"));
+        assert_int_equal(told(client, "old:1", &named), held);
+        assert_int_equal(named, held);
+        if (held == 0)
+            acquire_lock(client, "old:1", token);
+    }
 }
 
-TEST(prefix_may_be_a_stream)
+TEST(reply_says_that_more_is_held_than_fits)
 {
+    struct http_client *client = service_of(state)->client;
+    char token[TOKEN_TEXT], request[100];
+    bool named;
+    acquire_lock(client, "many:1", token);
+    acquire_lock(client, "many:2", token);
+    answers(client, "GET /events?prefix=many:&limit=1", NULL, 200, NULL);
+    assert_int_equal(told(client, "many:1", &named), 1);
+    assert_true(json_is_true(member(client, "more")));
+    assert_true(json_is_false(member(client, "complete")));
+    snprintf(request, sizeof request, "GET /events?prefix=many:&wait=0&after=%" PRId64,
+             http_integer(client, "version"));
+    answers(client, request, NULL, 200, NULL);
+    assert_true(json_is_false(member(client, "changed"))); /* what is held is up to GET /locks */
+    assert_true(json_is_true(member(client, "complete")));
+}
+
+/* The number of times that the text has this part. */
+static int occurrences(const char *text, const char *part)
+{
+    int count = 0;
+    for (; (text = strstr(text, part)); text += strlen(part))
+        count++;
+    return count;
+}
+
+TEST(stream_marks_where_its_snapshot_begins_and_ends)
+{
+    static const char *const QUERIES[] = {"", "&after=1"};
     struct service *service = service_of(state);
     struct http_client *client = service->client;
-    char token[TOKEN_TEXT];
-    acquire_lock(client, "flow:1", token);
-    struct parked *stream =
-        parked_send(service->batond.port, STREAM, "GET /events?prefix=flow:", NULL);
-    assert_true(parked_hears(stream, "Content-Type: text/event-stream\r\n", CLOCK_HANG_MS));
-    assert_true(parked_hears(stream, "id: ", CLOCK_HANG_MS));
-    assert_true(
-        parked_hears(stream, "data: {\"name\":\"flow:1\",\"state\":\"held\"", CLOCK_HANG_MS));
-    release_lock(client, token, "flow:1");
-    assert_true(
-        parked_hears(stream, "data: {\"name\":\"flow:1\",\"state\":\"free\"", CLOCK_HANG_MS));
+    char token[TOKEN_TEXT], request[100], line[100];
+    int64_t version = 0, resumed = 0;
     acquire_lock(client, "flow:2", token);
-    assert_true(
-        parked_hears(stream, "data: {\"name\":\"flow:2\",\"state\":\"held\"", CLOCK_HANG_MS));
-    parked_close(stream);
-
-    /* Each of several says where to go on, and the last one that all has been told. */
-    acquire_lock(client, "flow:3", token);
-    stream = parked_send(service->batond.port, STREAM, "GET /events?prefix=flow:&wait=0", NULL);
-    assert_int_equal(parked_answer(stream, CLOCK_HANG_MS), 200);
-    const char *first = strstr(stream->text, "id: "), *last = strstr(first + 1, "id: ");
-    assert_non_null(last);
-    assert_null(strstr(last + 1, "id: "));
-    int64_t after = 0, since = 0;
-    assert_int_equal(sscanf(first, "id: %" SCNd64 "-%" SCNd64 "\nevent: lock\n", &after, &since),
-                     2);
-    assert_int_equal(after, version_of(client, "flow:2"));
-    assert_true(since > after);
-    assert_int_equal(strspn(last + 4, "0123456789"), strcspn(last + 4, "\n"));
-    parked_close(stream);
-    stream =
-        parked_send(service->batond.port, STREAM, "GET /events?prefix=flow:&wait=0&after=1", NULL);
-    assert_int_equal(parked_answer(stream, CLOCK_HANG_MS), 200);
-    assert_true(parked_hears(stream, "event: incomplete\ndata: {\"version\":", CLOCK_HANG_MS));
-    assert_true(parked_hears(stream, "event: lock\n", CLOCK_HANG_MS));
+    acquire_lock(client, "flow:1", token);
+    for (int i = 0; i < 2; i++) {
+        snprintf(request, sizeof request, "GET /events?prefix=flow:&wait=0%s", QUERIES[i]);
+        struct parked *stream = parked_send(service->batond.port, STREAM, request, NULL);
+        assert_int_equal(parked_answer(stream, CLOCK_HANG_MS), 200);
+        const char *begin = strstr(stream->text, "id: \nevent: snapshot\ndata: {\"version\":");
+        assert_non_null(begin);
+        const char *end = strstr(begin, "\nevent: complete\n");
+        assert_non_null(end);
+        assert_int_equal(occurrences(begin, "event: lock\ndata: {\"name\":\"flow:"), 2);
+        assert_null(strstr(end, "event: lock"));
+        while (*--end != '\n') /* the only id to resume at */
+            ;
+        assert_int_equal(sscanf(end, " id: %" SCNd64, &version), 1);
+        assert_int_equal(occurrences(begin, "id: "), 2);
+        parked_close(stream);
+    }
+    snprintf(line, sizeof line, "%s\r\nLast-Event-ID: %" PRId64, STREAM, version);
+    struct parked *stream =
+        parked_send(service->batond.port, line, "GET /events?prefix=flow:&after=1", NULL);
+    assert_true(parked_hears(stream, ": keep-alive\n", CLOCK_HANG_MS));
+    assert_null(strstr(stream->text, "event:"));
+    release_lock(client, token, "flow:1");
+    assert_true(parked_hears(stream, "event: lock\ndata: {\"name\":\"flow:1\",\"state\":\"free\"",
+                             CLOCK_HANG_MS));
+    const char *id = strstr(stream->text, "id: ");
+    assert_non_null(id);
+    assert_int_equal(sscanf(id, "id: %" SCNd64, &resumed), 1);
+    assert_true(resumed >= version);
     parked_close(stream);
 }
 

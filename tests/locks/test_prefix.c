@@ -25,7 +25,7 @@ struct heard {
     enum locks_result result;
     int64_t version;
     struct prefix_position reached;
-    bool complete;
+    bool begins; /* a snapshot */
     bool failed; /* with a text */
     int64_t at_ms;
 };
@@ -43,30 +43,34 @@ static void on_each(void *context, struct slice name, const struct lock_view *vi
     heard->told++;
 }
 
-/* What is not complete begins anew: from then on the beginning is where to go on. */
 static void on_done(void *context, enum locks_result result, const struct prefix_position *reached,
-                    bool complete, const char *error)
+                    bool begins, const char *error)
 {
     struct heard *heard = context;
     heard->done++;
     heard->result = result;
-    heard->version = complete || reached->after > reached->since ? reached->after : reached->since;
+    heard->version = reached->after;
     heard->reached = *reached;
-    heard->complete = complete;
+    heard->begins = begins;
     heard->failed = error != NULL;
     heard->at_ms = clock_ms();
     heard->watch = NULL;
 }
 
-static void begin(struct heard *heard, struct site *site, const char *prefix, int64_t after,
-                  int64_t wait_ms, size_t limit)
+static void resume(struct heard *heard, struct site *site, const char *prefix,
+                   struct prefix_position from, int64_t wait_ms, size_t limit)
 {
     const struct prefix_listener listener = {heard, NULL, on_each, on_done};
     memset(heard, 0, sizeof *heard);
     heard->watch =
-        locks_watch_prefix(site->locks, slice_of(prefix), &(struct prefix_position){.after = after},
-                           wait_ms, limit, &listener);
+        locks_watch_prefix(site->locks, slice_of(prefix), &from, wait_ms, limit, &listener);
     assert_int_equal(heard->done, 0);
+}
+
+static void begin(struct heard *heard, struct site *site, const char *prefix, int64_t after,
+                  int64_t wait_ms, size_t limit)
+{
+    resume(heard, site, prefix, (struct prefix_position){.after = after}, wait_ms, limit);
 }
 
 static struct heard *watch(struct site *site, const char *prefix, int64_t after, int64_t wait_ms,
@@ -120,27 +124,27 @@ TEST_IN_FIXTURE(all_that_is_held_is_told_first)
     lock(&fixture->there, "other");
     const struct heard *heard = watch(&fixture->here, "job/", 0, FIXTURE_TTL_MS, 10);
     assert_int_equal(heard->result, LOCKS_DONE);
-    assert_true(heard->complete);
+    assert_true(heard->begins);
+    assert_true(heard->reached.after >= heard->reached.snapshot); /* and ends */
     assert_int_equal(heard->told, 2);
     assert_string_equal(told(heard, "job/1"), "held");
     assert_string_equal(told(heard, "job/{2}%"), "held");
     assert_int_equal(watch(&fixture->here, "", 0, FIXTURE_TTL_MS, 10)->told, 4);
 }
 
-TEST_IN_FIXTURE(nothing_held_is_waited_for)
+TEST_IN_FIXTURE(empty_snapshot_is_told_at_once)
 {
     struct locks_fixture *fixture = *state;
-    static struct heard heard;
     lock(&fixture->there, "old");
     release(&fixture->there, "old");
-    begin(&heard, &fixture->here, "", 0, FIXTURE_TTL_MS, 10);
-    current(&fixture->here, "");
-    assert_int_equal(heard.done, 0);
-    lock(&fixture->there, "new");
-    fixture_await(fixture, &heard.done, 1);
-    assert_int_equal(heard.told, 1);
-    assert_string_equal(told(&heard, "new"), "held");
-    assert_true(heard.version >= heard.each[0].version);
+    for (int64_t after = 0; after < 2; after++) {
+        const struct heard *heard = watch(&fixture->here, "", after, CLOCK_HANG_MS, 10);
+        assert_true(heard->begins);
+        assert_int_equal(heard->told, 0);
+        heard = watch(&fixture->here, "", heard->version, 0, 10);
+        assert_false(heard->begins);
+        assert_int_equal(heard->told, 0);
+    }
 }
 
 /* By the version that an answer gives, each change is told, whether it was watched or not. */
@@ -171,7 +175,7 @@ TEST_IN_FIXTURE(no_change_is_missed)
     heard = watch(&fixture->there, "n", heard->version, 150, 10);
     assert_int_equal(heard->result, LOCKS_DONE);
     assert_int_equal(heard->told, 0);
-    assert_true(heard->complete);
+    assert_false(heard->begins);
 }
 
 TEST_IN_FIXTURE(a_renewal_is_no_change)
@@ -244,7 +248,7 @@ TEST_IN_FIXTURE(changes_before_the_first_watch_are_scanned)
     release(&fixture->there, "freed");
     const struct heard *heard = watch(&fixture->here, "", version, FIXTURE_TTL_MS, 10);
     assert_int_equal(heard->told, 2);
-    assert_true(heard->complete);
+    assert_false(heard->begins);
     assert_string_equal(told(heard, "held"), "held");
     assert_string_equal(told(heard, "freed"), "free");
 }
@@ -285,7 +289,7 @@ TEST_IN_FIXTURE(a_limit_tears_nothing_apart)
     for (int page = 0; page < 5; page++) {
         const struct heard *heard = watch(&fixture->here, "", version, FIXTURE_TTL_MS, 5);
         assert_int_equal(heard->told, 5);
-        assert_true(heard->complete);
+        assert_false(heard->begins);
         for (int i = 0; i < 5; i++) {
             snprintf(name, sizeof name, "n%d", page * 5 + i);
             assert_string_equal(heard->each[i].name, name);
@@ -293,46 +297,42 @@ TEST_IN_FIXTURE(a_limit_tears_nothing_apart)
         version = heard->version;
     }
     assert_int_equal(watch(&fixture->here, "", version, 0, 5)->told, 0);
-
-    version = 0; /* all that is held, by pages as well */
-    for (int page = 0; page < 5; page++) {
-        const struct heard *heard = watch(&fixture->here, "", version, 0, 5);
-        assert_int_equal(heard->told, 5);
-        version = heard->version;
-    }
-    assert_int_equal(watch(&fixture->here, "", version, 0, 5)->told, 0);
 }
 
-TEST_IN_FIXTURE(a_limit_holds_for_a_watch_that_waits)
+static int held_among(const struct heard *heard)
 {
+    int count = 0;
+    for (int i = 0; i < heard->told; i++)
+        count += heard->each[i].holds > 0;
+    return count;
+}
+
+/* A snapshot goes from page to page, and what changes meanwhile is told in the end. */
+TEST_IN_FIXTURE(snapshot_comes_in_pages)
+{
+    enum { PAGES = 5, PAGE = 5 };
     struct locks_fixture *fixture = *state;
     static struct heard heard;
-    begin(&heard, &fixture->here, "", current(&fixture->here, ""), FIXTURE_TTL_MS, 2);
-    fixture_settle(&fixture->here);
-    struct answer answers[4] = {0};
-    static const char *const NAMES[] = {"a", "b", "c", "d"};
-    for (int i = 0; i < 4; i++) { /* in one turn, so that they are looked at together */
-        struct acquire acquire = fixture_request(NAMES[i], TOKEN, FIXTURE_TTL_MS);
-        locks_acquire(fixture->there.locks, &acquire, fixture_answered, &answers[i]);
+    char name[16];
+    int held = 0;
+    bool freed = false;
+    for (int i = 0; i < PAGES * PAGE; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        lock(&fixture->there, name);
     }
-    fixture_await(fixture, &heard.done, 1);
-    assert_in_range(heard.told, 1, 2);
-    int all = heard.told;
-    int64_t version = heard.version;
-    bool seen[4] = {false};
-    for (int rounds = 0; rounds < 8 && all < 100; rounds++) {
-        for (int i = 0; i < 4; i++)
-            seen[i] = seen[i] || *told(&heard, NAMES[i]);
-        begin(&heard, &fixture->here, "", version, 0, 2);
+    heard.reached = (struct prefix_position){0};
+    for (int page = 0; page <= PAGES; page++) {
+        resume(&heard, &fixture->here, "", heard.reached, 0, PAGE);
         fixture_await(fixture, &heard.done, 1);
-        version = heard.version;
-        if (heard.told == 0)
-            break;
+        assert_int_equal(heard.begins, page == 0);
+        assert_int_equal(heard.reached.snapshot > heard.reached.after, page < PAGES - 1);
+        held += held_among(&heard);
+        freed |= strcmp(told(&heard, "n1"), "free") == 0;
+        if (page == 0)
+            release(&fixture->there, "n1");
     }
-    for (int i = 0; i < 4; i++) {
-        assert_true(seen[i]);
-        fixture_await(fixture, &answers[i].count, 1);
-    }
+    assert_int_equal(held, PAGES * PAGE);
+    assert_true(freed);
 }
 
 TEST_IN_FIXTURE(many_watches_hear_of_one_change)
@@ -384,41 +384,51 @@ TEST_IN_FIXTURE(a_server_that_drains_answers)
     assert_int_equal(watch(&fixture->here, "", heard.version, FIXTURE_TTL_MS, 10)->told, 0);
 }
 
-/* Older than what free names remember: all that is held, and the word that some may be missing. */
-TEST_IN_FIXTURE(an_old_version_is_answered_incompletely)
+TEST_IN_FIXTURE(version_beyond_the_window_begins_a_snapshot)
 {
+    enum { SECOND = 1000000 };
     struct locks_fixture *fixture = *state;
-    lock(&fixture->there, "n");
-    const struct heard *heard = watch(&fixture->here, "", 1, FIXTURE_TTL_MS, 10);
+    lock(&fixture->there, "held");
+    lock(&fixture->there, "freed");
+    release(&fixture->there, "freed");
+    int64_t now = current(&fixture->here, "");
+    const struct heard *heard = watch(&fixture->here, "", now - 30 * SECOND, CLOCK_HANG_MS, 10);
+    assert_false(heard->begins);
+    assert_int_equal(heard->told, 2);
+    heard = watch(&fixture->here, "", now - 61 * SECOND, CLOCK_HANG_MS, 10);
+    assert_true(heard->begins);
     assert_int_equal(heard->told, 1);
-    assert_false(heard->complete);
-    assert_true(watch(&fixture->here, "", heard->version, 0, 10)->complete);
+    assert_string_equal(told(heard, "held"), "held");
+    assert_false(watch(&fixture->here, "", heard->version, 0, 10)->begins);
 }
 
 /* So many names that not all can be remembered once they are free. */
 TEST_IN_FIXTURE(memory_is_bounded)
 {
     struct locks_fixture *fixture = *state;
-    enum { MANY = 5000, AT_ONCE = 500 };
+    enum { MANY = 5000, AT_ONCE = 100 };
     int64_t version = current(&fixture->there, "");
     struct answer *answers = calloc(MANY, sizeof *answers);
     char name[16];
     for (int i = 0; i < MANY; i++) {
         snprintf(name, sizeof name, "n%d", i);
-        struct acquire acquire = fixture_request(name, TOKEN, 100);
+        struct acquire acquire = fixture_request(name, TOKEN, FIXTURE_TTL_MS);
         locks_acquire(fixture->there.locks, &acquire, fixture_answered, &answers[i]);
+        locks_release(fixture->there.locks, acquire.name, acquire.token, fixture_answered,
+                      &answers[i]);
         if (i % AT_ONCE == AT_ONCE - 1)
-            fixture_await(fixture, &answers[i].count, 1);
+            fixture_await(fixture, &answers[i].count, 2);
     }
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(answers[i].reply.result, LOCKS_DONE);
     free(answers);
     lock(&fixture->there, "last");
-    fixture_idle(fixture, 150);
     const struct heard *heard = watch(&fixture->here, "", version, 0, NAMES_MOST);
     assert_int_equal(heard->result, LOCKS_DONE);
-    assert_false(heard->complete);
+    assert_true(heard->begins);
     assert_int_equal(heard->told, 1); /* what is held */
     heard = watch(&fixture->here, "", heard->version, 0, NAMES_MOST);
-    assert_true(heard->complete);
+    assert_false(heard->begins);
     assert_int_equal(heard->told, 0);
 }
 
@@ -448,7 +458,7 @@ TEST_IN_FIXTURE(change_while_nobody_listens_is_told)
     static struct heard heard;
     lock(&fixture->there, "old");
     release(&fixture->there, "old");
-    begin(&heard, &fixture->here, "", 0, FIXTURE_TTL_MS, 10);
+    begin(&heard, &fixture->here, "", current(&fixture->here, ""), FIXTURE_TTL_MS, 10);
     current(&fixture->here, "");
     redis_process_integer(&fixture->redis, "CLIENT KILL TYPE pubsub");
     struct answer answers[3] = {0}; /* sent at once, before the inbox can be back */
@@ -461,7 +471,7 @@ TEST_IN_FIXTURE(change_while_nobody_listens_is_told)
     for (int i = 0; i < 3; i++)
         fixture_await(fixture, &answers[i].count, 1);
     assert_int_equal(heard.result, LOCKS_DONE);
-    assert_true(heard.complete);
+    assert_false(heard.begins);
     assert_int_equal(heard.told, 2);
     assert_string_equal(told(&heard, "n"), "held");
     assert_string_equal(told(&heard, "m"), "free");
@@ -500,32 +510,33 @@ static int turns_until(struct locks_fixture *fixture, const int *done)
     return turns;
 }
 
+static struct watched_prefix *watched_by(struct site *site)
+{
+    return LIST_FIRST(&site->locks->prefixes->list);
+}
+
 /* As if nobody had watched for long. */
 static int turns_to_forget(struct site *site)
 {
-    struct prefixes *prefixes = site->locks->prefixes;
     int turns = 0;
-    for (struct watched_prefix *watched = LIST_FIRST(&prefixes->watched); watched;
-         watched = LIST_NEXT(watched, others))
-        watched->idle = 0;
-    prefixes_plan(prefixes);
-    for (int64_t deadline = clock_ms() + CLOCK_HANG_MS;
-         prefixes->tracking && clock_ms() < deadline;)
+    watched_by(site)->idle = 0;
+    watched_prefix_plan(watched_by(site));
+    for (int64_t deadline = clock_ms() + CLOCK_HANG_MS; watched_by(site) && clock_ms() < deadline;)
         turns += uv_run(&site->fixture->loop, UV_RUN_ONCE) != 0;
-    assert_false(prefixes->tracking);
-    assert_int_equal(prefixes->known.held.count + prefixes->known.free.count, 0);
+    assert_null(watched_by(site));
+    assert_false(site->locks->prefixes->tracking);
     return turns;
 }
 
 /* As if they were all held, since long ago and for long. */
 static void know(struct site *site, int64_t count)
 {
+    struct prefix_names *table = &watched_by(site)->known;
     char name[24];
     for (int64_t i = 0; i < count; i++) {
         int length = snprintf(name, sizeof name, "many/%" PRId64, i * 7919 % count);
-        struct prefix_name *known =
-            prefix_name_get(&site->locks->prefixes->known, (struct slice){name, (size_t)length});
-        prefix_name_seen(&site->locks->prefixes->known, known, 1000 + i, true, UINT64_MAX - 1);
+        struct prefix_name *known = prefix_name_get(table, (struct slice){name, (size_t)length});
+        prefix_name_seen(table, known, 1000 + i, true, INT64_MAX - 1);
     }
 }
 
@@ -539,15 +550,11 @@ TEST_IN_FIXTURE(many_names_take_many_turns)
     lock(&fixture->there, "few/1");
     current(&fixture->here, "");
     know(&fixture->here, MANY);
-    const struct prefix_position early = {.after = 1, .since = current(&fixture->here, "few")};
-    const struct prefix_listener listener = {&heard, NULL, on_each, on_done};
-    memset(&heard, 0, sizeof heard);
-    locks_watch_prefix(fixture->here.locks, slice_of("few"), &early, 0, 10, &listener);
+    const struct prefix_position early = {1, .snapshot = current(&fixture->here, "few")};
+    resume(&heard, &fixture->here, "few", early, 0, 10);
     int narrow = turns_until(fixture, &heard.done);
     assert_int_equal(heard.told, 1);
-    assert_true(heard.complete); /* what is held may be older than what is remembered */
-    memset(&heard, 0, sizeof heard);
-    locks_watch_prefix(fixture->here.locks, slice_of(""), &early, 0, 100, &listener);
+    resume(&heard, &fixture->here, "", early, 0, 100);
     int wide = turns_until(fixture, &heard.done);
     assert_in_range(heard.reached.after, 1000, 1000 + 100); /* Redis knows none of those */
     int last = turns_to_forget(&fixture->here);

@@ -465,11 +465,23 @@ TEST(last_event_id_wins_over_query)
     assert_int_equal(reading->exchange.parameters.numbers[FIELD_AFTER], 7);
     assert_true(field_given(&reading->exchange.parameters, FIELD_AFTER));
     reading_close(reading);
-    static const char *const BAD[] = {"", "x", "-1", "9007199254740992"};
+    static const char *const BAD[] = {"x", "-1", "9007199254740992"};
     for (size_t i = 0; i < LENGTH(BAD); i++) {
         alone.last_event_id = BAD[i];
         assert_wrong(&alone, "Last-Event-ID", "expected an integer");
     }
+}
+
+TEST(last_event_id_of_a_snapshot_is_none)
+{
+    struct request request = {.operation = "watchLocks", .last_event_id = ""};
+    struct reading *reading = read_well(&request);
+    assert_false(field_given(&reading->exchange.parameters, FIELD_AFTER));
+    reading_close(reading);
+    request.last_event_id = "7-9"; /* of batond 0.2 */
+    reading = read_well(&request);
+    assert_int_equal(reading->exchange.parameters.numbers[FIELD_AFTER], 7);
+    reading_close(reading);
 }
 
 /* Only a stream goes on where it stopped. */

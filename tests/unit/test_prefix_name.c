@@ -21,8 +21,8 @@ TEST(a_name_is_there_once)
     assert_int_equal(table.free.count, 4);
     prefix_name_forget(&table, known);
     assert_int_equal(table.free.count, 3);
-    assert_int_equal(get(&table, "a")->version, 0);
-    prefix_name_forget_all(&table);
+    assert_int_equal(get(&table, "a")->version.at, 0);
+    assert_true(prefix_name_forget_some(&table, SIZE_MAX));
     assert_int_equal(table.free.count, 0);
 }
 
@@ -41,24 +41,39 @@ TEST(what_is_touched_comes_in_that_order_and_once)
     assert_ptr_equal(prefix_name_take_touched(&table), get(&table, "c"));
     assert_ptr_equal(prefix_name_take_touched(&table), get(&table, "b"));
     assert_null(prefix_name_take_touched(&table));
-    prefix_name_forget_all(&table);
+    prefix_name_forget_some(&table, SIZE_MAX);
 }
 
-TEST(the_free_ones_are_in_the_order_they_were_seen)
+TEST(oldest_free_names_are_forgotten)
 {
     struct prefix_names table;
     prefix_names_init(&table);
-    prefix_name_seen(&table, get(&table, "a"), 1, false, 0);
-    prefix_name_seen(&table, get(&table, "b"), 2, true, 5);
-    prefix_name_seen(&table, get(&table, "c"), 3, false, 0);
     prefix_name_seen(&table, get(&table, "a"), 4, false, 0);
+    prefix_name_seen(&table, get(&table, "b"), 1, true, 5);
+    prefix_name_seen(&table, get(&table, "c"), 3, false, 0);
+    prefix_name_seen(&table, get(&table, "d"), 2, false, 0);
+    get(&table, "new");
+    assert_int_equal(prefix_name_forget_oldest(&table, 4), 0);
+    assert_int_equal(prefix_name_forget_oldest(&table, 2), 3);
+    assert_int_equal(get(&table, "a")->version.at, 4);
+    assert_int_equal(get(&table, "b")->version.at, 1);
+    prefix_name_touch(&table, get(&table, "a"));
+    assert_int_equal(prefix_name_forget_oldest(&table, 0), 0); /* it may have changed */
+    assert_true(prefix_name_forget_some(&table, SIZE_MAX));
+}
+
+TEST(names_are_forgotten_in_portions)
+{
+    struct prefix_names table;
+    prefix_names_init(&table);
+    prefix_name_touch(&table, get(&table, "a"));
+    prefix_name_seen(&table, get(&table, "b"), 1, true, 5);
+    assert_false(prefix_name_forget_some(&table, 2)); /* the touch of a, and a */
+    assert_int_equal(table.touched_count + table.free.count, 0);
     assert_int_equal(table.held.count, 1);
-    assert_ptr_equal(TAILQ_FIRST(&table.free.names), get(&table, "c"));
-    assert_ptr_equal(TAILQ_LAST(&table.free.names, prefix_name_queue), get(&table, "a"));
-    prefix_name_seen(&table, get(&table, "b"), 5, false, 0);
-    assert_ptr_equal(TAILQ_LAST(&table.free.names, prefix_name_queue), get(&table, "b"));
-    assert_int_equal(prefix_name_next_end(&table), UINT64_MAX);
-    prefix_name_forget_all(&table);
+    assert_false(prefix_name_forget_some(&table, 1));
+    assert_int_equal(table.held.count + table.ends.count, 0);
+    assert_true(prefix_name_forget_some(&table, 1));
 }
 
 /* Whatever a forgotten name is still needed for, whoever looks frees it. */
@@ -68,7 +83,7 @@ TEST(a_name_being_looked_at_outlives_its_place)
     prefix_names_init(&table);
     struct prefix_name *known = get(&table, "a");
     known->looking = true;
-    prefix_name_forget_all(&table);
+    prefix_name_forget_some(&table, SIZE_MAX);
     assert_true(known->forgotten);
     free(known);
 }
@@ -104,7 +119,7 @@ TEST(the_first_end_is_always_known)
     assert_true(prefix_name_touch_ended(&table, 500, 1));
     assert_int_equal(table.touched_count, ended);
     assert_true(prefix_name_next_end(&table) > 500);
-    prefix_name_forget_all(&table);
+    prefix_name_forget_some(&table, SIZE_MAX);
 }
 
 /* From each version on, all that are newer come in their order, whatever became of them before. */
@@ -133,12 +148,13 @@ TEST(names_are_found_by_their_versions)
         size_t newer = 0, found = 0;
         for (size_t k = 0; k < NAMES; k++)
             newer += versions[k] > after;
-        for (known = prefix_name_after(&table, after); known; known = known->newer, found++) {
-            assert_true(known->version >= last && known->version > after);
-            last = known->version;
+        for (known = prefix_name_after(&table, after); known;
+             known = prefix_name_next(&table, known), found++) {
+            assert_true(known->version.at >= last && known->version.at > after);
+            last = known->version.at;
         }
         assert_int_equal(found, newer);
     }
-    prefix_name_forget_all(&table);
+    prefix_name_forget_some(&table, SIZE_MAX);
     assert_null(prefix_name_after(&table, 0));
 }
