@@ -12,6 +12,7 @@ headings_of() { # PAGE, perhaps compressed
 }
 
 dead=0
+# shellcheck disable=SC2016 # they are backticks of Markdown
 for page in "$@"; do
     while read -r link; do
         file=${link%%#*}
