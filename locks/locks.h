@@ -209,8 +209,6 @@ struct expiry {
     enum lock_mode mode;
 };
 
-struct tickets;
-
 /* Events for the owner of the locks, from the loop. Each may be NULL. */
 struct locks_events {
     void *context;
@@ -247,18 +245,12 @@ struct locks_options {
     int64_t max_waiters;      /* of one name */
     int64_t replicas; /* that are expected: confirming by as many is prepared now; 0: none */
     int64_t confirm_timeout_ms; /* how long it may take, from when Redis was asked for the hold */
-    struct tickets *tickets; /* of all workers of the process, which they outlive; for a quorum */
-    uint32_t process;        /* a random number; those that have the same one die together */
-    int64_t quarantine_ms;   /* how long a quarantine is, or QUARANTINE_AUTO, _OFF */
-    bool is_embedded;        /* batond's own Redis: it keeps on disk all that it ever answered */
-    bool keeps_all;          /* the operator says the same of this Redis */
+    uint32_t process;           /* a random number; those that have the same one die together */
+    int64_t quarantine_ms;      /* how long a quarantine is, or QUARANTINE_AUTO, _OFF */
+    bool is_embedded;           /* batond's own Redis: it keeps on disk all that it ever answered */
+    bool keeps_all;             /* the operator says the same of this Redis */
     struct locks_events events;
 };
-
-/* The waiters of a quorum's locks, over all workers of a process, in order of arrival. Free them
- * when all workers have closed; takes NULL. From any thread. */
-struct tickets *tickets_new(void);
-void tickets_free(struct tickets *tickets);
 
 /* Opens the store behind `redis_url` and the locks in it. This worker joins those that share
  * Redis, with an inbox of its own under a random name. Returns 0 or a negative errno. */

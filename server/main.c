@@ -30,7 +30,6 @@ static char *main_write_metrics(void *context)
 static int main_start_workers(struct process *process, struct failure *failure)
 {
     size_t count = process->health.loops = process->worker_count;
-    process->tickets = tickets_new();
     process->worker_options = (struct worker_options){
         .settings = &process->settings,
         .redis_url = &process->redis_url,
@@ -39,7 +38,6 @@ static int main_start_workers(struct process *process, struct failure *failure)
         .limits = &process->limits,
         .hold_counter = &process->hold_counter,
         .contention = &process->contention,
-        .tickets = process->tickets,
         .damages = &process->damages,
         .limits_named = &process->limits_named,
         .health = &process->health,
@@ -136,7 +134,6 @@ static void main_close(struct process *process)
     uv_run(&process->loop, UV_RUN_DEFAULT);
     uv_loop_close(&process->loop);
     contention_close(&process->contention);
-    tickets_free(process->tickets);
 }
 
 /* 2 if the operator has to change a setting or a limit, or a flag does not exist. 1 for other

@@ -165,7 +165,7 @@ static void notice(struct awaited_name *awaited)
     unsigned changed = 0;
     for (unsigned i = 0; i < TALLY_MEMBERS; i++)
         changed += awaited->refuses[i] && awaited->heard[i] > awaited->known[i];
-    if (!LIST_EMPTY(&awaited->waiters) && !awaited->is_split && awaited->missing > 0 &&
+    if (awaited->queue.first && !awaited->is_split && awaited->missing > 0 &&
         changed >= awaited->missing)
         awaited_name_plan_round(awaited, 0);
 }
@@ -237,6 +237,7 @@ static struct awaited_name *awaited_name_new(struct locks *locks, struct slice k
     awaited->locks = locks;
     awaited->watched = (struct watched){
         .kind = locks->quorum->watched, .owner = awaited, .locks = locks, .key = awaited->key};
+    local_queue_open(&awaited->queue);
     uv_timer_init(locks->loop, &awaited->timer);
     awaited->timer.data = awaited;
     LIST_INSERT_HEAD(&locks->quorum->awaited, awaited, others);

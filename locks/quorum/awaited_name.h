@@ -4,6 +4,7 @@
 #define BATON_LOCKS_QUORUM_AWAITED_NAME_H
 
 #include "base/slice.h"
+#include "locks/quorum/local_queue.h"
 #include "locks/quorum/tally.h"
 #include "locks/watching/watch.h"
 
@@ -11,14 +12,11 @@
 #include <uv.h>
 
 struct locks;
-struct quorum_waiter;
 
-/* Of all waiters of a name only the first asks for the lock (tickets.h). If the first belongs to
- * another worker, nothing is planned here until one of this worker's becomes the first. It asks
- * again when enough of the members that refused have reported a change, or when enough of their
- * holds have ended. Members report changes to this worker's inbox as long as it is enlisted as a
- * watcher. A report is only a hint: if one is lost, the first waiter asks AWAITED_FALLBACK_MS later
- * anyway. */
+/* Of the waiters of a name only the first asks for the lock (local_queue.h). It asks again when
+ * enough of the members that refused have reported a change, or when enough of their holds have
+ * ended. Members report changes to this worker's inbox as long as it is enlisted as a watcher. A
+ * report is only a hint: if one is lost, the first waiter asks AWAITED_FALLBACK_MS later anyway. */
 enum {
     AWAITED_FALLBACK_MS = 1000,
     AWAITED_PAUSE_LEAST_MS = 5, /* after a split vote, */
@@ -31,7 +29,7 @@ struct awaited_name {
     LIST_ENTRY(awaited_name) others;
     struct locks *locks;
     unsigned users; /* waiters, watches and broadcasts; at 0 it is freed */
-    LIST_HEAD(quorum_waiter_list, quorum_waiter) waiters; /* in no order */
+    struct local_queue queue;
     struct watched watched;
     int64_t heard[TALLY_MEMBERS]; /* the greatest version that each member reported */
     int64_t known[TALLY_MEMBERS]; /* the version with which it refused */
@@ -67,7 +65,7 @@ void awaited_name_unanswered(struct awaited_name *awaited);
  * waiter. */
 void awaited_name_taken(struct awaited_name *awaited, int64_t version, int64_t ttl_ms);
 
-/* The first waiter belongs to another worker. */
+/* Nobody is there to ask. */
 void awaited_name_rest(struct awaited_name *awaited);
 
 /* The first waiter asks for the lock, or the watches read the name, in at most in_ms milliseconds.

@@ -16,8 +16,7 @@
  * - A version is told only after a majority knows it; if none does, it is written back first. So it
  *   never falls, and two equal versions have no grant between them.
  *
- * Waiters queue in this process, for all its workers together (tickets.h). The order between
- * several processes is left to chance. */
+ * Waiters queue at each worker (local_queue.h). The order between workers is left to chance. */
 #include "locks/calls/engine.h"
 #include "base/memory.h"
 #include "locks/quorum/awaited_name.h"
@@ -40,8 +39,6 @@ static void quorum_engine_open(struct locks *locks)
     locks->quorum->ask = quorum_waiters_ask;
     locks->quorum->watched = &quorum_watched;
     broadcasts_open(locks, &locks->quorum->broadcasts);
-    ticket_worker_open(&locks->quorum->ticket_worker, locks->options.tickets, locks->loop,
-                       quorum_waiters_notified, locks);
 }
 
 static void quorum_broadcasts_closed(uv_handle_t *timer)
@@ -53,16 +50,9 @@ static void quorum_broadcasts_closed(uv_handle_t *timer)
     locks->engine_closed(locks);
 }
 
-static void quorum_ticket_worker_closed(uv_handle_t *woken)
-{
-    const struct ticket_worker *worker = woken->data;
-    const struct locks *locks = worker->context;
-    broadcasts_close(&locks->quorum->broadcasts, quorum_broadcasts_closed);
-}
-
 static void quorum_engine_close(struct locks *locks)
 {
-    ticket_worker_close(&locks->quorum->ticket_worker, quorum_ticket_worker_closed);
+    broadcasts_close(&locks->quorum->broadcasts, quorum_broadcasts_closed);
 }
 
 static void quorum_check_awaited_names(struct locks *locks)
@@ -117,7 +107,7 @@ static void quorum_engine_message(struct locks *locks, struct slice text)
         awaited_name_changed(awaited, member, number);
         watched_check(&awaited->watched);
     } else if (slice_equals(kind, "n") && number < INT32_MAX) { /* n MS KEY: a hold ends there */
-        if (!LIST_EMPTY(&awaited->waiters))
+        if (awaited->queue.first)
             awaited_name_plan_round(awaited, number + 1);
         awaited_name_plan_read(awaited, number + 1);
     }

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "locks/calls/view_copy.h"
 #include "locks/quarantine/guard.h"
+#include "locks/quorum/awaited_name.h"
 #include "locks/quorum/member_views.h"
 #include "locks/quorum/state.h"
 #include "locks/quorum/version_agreement.h"
@@ -32,10 +33,10 @@ static void quorum_read_leave(struct quorum_read *read)
 static void quorum_read_tell(struct quorum_read *read)
 {
     const struct locks *locks = read->broadcast.locks;
-    struct ticket_texts texts;
-    tickets_show(locks->quorum->ticket_worker.tickets, broadcast_key(&read->broadcast),
-                 (struct slice){read->token, read->token_length}, uv_now(locks->loop), &read->told,
-                 &texts);
+    struct awaited_name *awaited = awaited_name_find(locks, broadcast_key(&read->broadcast));
+    local_queue_show(awaited ? &awaited->queue : NULL,
+                     (struct slice){read->token, read->token_length}, uv_now(locks->loop),
+                     &read->told);
     read->done(read->context, &(struct locks_reply){.result = LOCKS_DONE, .view = read->told});
 }
 

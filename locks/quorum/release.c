@@ -1,5 +1,6 @@
 #include "locks/calls/redelivery.h"
 #include "locks/quorum/state.h"
+#include "locks/quorum/waiters.h"
 #include "locks/quorum/write.h"
 #include "locks/scripts/scripts.h"
 
@@ -91,8 +92,8 @@ static bool decide_released(struct broadcast *broadcast, bool is_last)
     return true;
 }
 
-/* A request of this process that waits with this token is cancelled. One of another process hears
- * of the release when it asks next. */
+/* A request that waits with this token at this worker is cancelled. One at another worker hears of
+ * the release when it asks next. */
 void quorum_release(struct locks *locks, struct slice name, struct slice token,
                     const struct attempt *attempt, locks_done *done, void *context)
 {
@@ -103,7 +104,6 @@ void quorum_release(struct locks *locks, struct slice name, struct slice token,
         write->attempt = *attempt;
     broadcast_send_all(&write->broadcast, &script_release, arguments,
                        release_arguments(write, arguments));
-    write->was_waiting =
-        !attempt && tickets_cancel(locks->quorum->ticket_worker.tickets,
-                                   broadcast_key(&write->broadcast), quorum_write_token(write));
+    write->was_waiting = !attempt && quorum_waiters_cancel(locks, broadcast_key(&write->broadcast),
+                                                           quorum_write_token(write));
 }

@@ -4,7 +4,6 @@
 
 #include "locks/calls/operation.h"
 #include "locks/quorum/broadcast.h"
-#include "locks/quorum/tickets.h"
 
 #include <sys/queue.h>
 
@@ -16,7 +15,6 @@ struct awaited_name;
 
 struct quorum_state {
     struct broadcasts broadcasts;
-    struct ticket_worker ticket_worker;
     void *awaited_names; /* a tree of base/tree.h, by key */
     LIST_HEAD(awaited_name_list, awaited_name) awaited;
     int64_t longest_ttl_ms; /* of all holds granted or renewed here, and at least TTL_LEAST_MS */

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "locks/calls/request.h"
+#include "locks/calls/view_copy.h"
 #include "locks/quorum/acquire_round.h"
 #include "locks/quorum/awaited_name.h"
 #include "locks/quorum/read.h"
@@ -14,26 +15,32 @@
 
 enum { INSISTENCE_MS = 60 }; /* a request without wait tries again for so long if votes are split */
 
+enum quorum_waiter_state {
+    WAITER_TRIES,   /* it does not wait, and tries again if votes are split */
+    WAITER_WAITS,   /* its wait runs */
+    WAITER_IS_OVER, /* its wait has ended; a question under way decides its answer */
+    WAITER_ENDS,    /* it has left the queue, or was not let in: the next turn of the loop tells */
+    WAITER_IS_KEPT, /* answered; a later request may take its place */
+    WAITER_LEFT,    /* answered or given up; freed once its inspect is answered */
+};
+
 /* A request from its first try to its answer, and its place for as long as that is kept. */
 struct quorum_waiter {
-    struct parked parked;             /* the first member */
-    struct ticket ticket;             /* of a waiter */
-    LIST_ENTRY(quorum_waiter) others; /* that wait for the same name */
+    struct parked parked; /* the first member */
+    struct local_place place;
     struct awaited_name *awaited;
     locks_done *done; /* NULL: answered or given up */
     struct acquirer acquirer;
     uv_timer_t timer; /* the end of the wait or of a kept place; for an acquire without wait, its
                          next try */
     struct acquire_round *round;
-    bool is_in_line;
-    bool is_kept;
-    bool waits;
-    bool is_reading;           /* an inspect of the name is under way */
-    bool is_own;               /* it has a hold already, or its owner has one that lets it in */
-    bool is_queued;            /* `acquirer.queued` has run */
-    enum locks_result refusal; /* LOCKS_DONE: none; else the queue has not taken it, and why */
-    bool is_over;              /* the wait has ended, or the tries after a split vote have */
-    uint64_t begun;            /* loop time, ms */
+    enum quorum_waiter_state state;
+    enum locks_result end;  /* of WAITER_ENDS */
+    struct lock_view *used; /* with LOCKS_TOKEN_IN_USE: what its token is used for; else NULL */
+    bool is_reading;        /* an inspect of the name is under way */
+    bool is_own;            /* it has a hold already, or its owner has one that lets it in */
+    bool is_queued;         /* `acquirer.queued` has run */
+    uint64_t begun;         /* loop time, ms */
     struct acquire acquire;
     char bytes[];
 };
@@ -41,11 +48,6 @@ struct quorum_waiter {
 static struct locks *quorum_waiter_locks(const struct quorum_waiter *waiter)
 {
     return waiter->awaited->locks;
-}
-
-static struct tickets *tickets_of(const struct quorum_waiter *waiter)
-{
-    return quorum_waiter_locks(waiter)->quorum->ticket_worker.tickets;
 }
 
 static struct slice quorum_waiter_token(const struct quorum_waiter *waiter)
@@ -62,43 +64,47 @@ static int64_t wall_clock_us(void)
     return now.tv_sec * INT64_C(1000000) + now.tv_usec;
 }
 
-static enum ticket_joined quorum_waiter_join(struct quorum_waiter *waiter)
+/* If another waiter is the first now, behind the hold `got` or NULL, it asks when it can get the
+ * lock. */
+static void quorum_waiters_pass_on(struct awaited_name *awaited, const struct local_place *before,
+                                   const struct hold *got)
 {
-    struct awaited_name *awaited = waiter->awaited;
-    waiter->ticket = (struct ticket){.token = quorum_waiter_token(waiter),
-                                     .owner = waiter->acquire.owner,
-                                     .client = waiter->acquire.client,
-                                     .mode = waiter->acquire.mode,
-                                     .is_reentrant = waiter->acquire.is_reentrant,
-                                     .owner_is_made = waiter->acquire.owner_is_made,
-                                     .set = waiter->acquire.set,
-                                     .since = waiter->begun,
-                                     .since_us = wall_clock_us(),
-                                     .context = waiter};
-    enum ticket_joined joined = ticket_join(&waiter->ticket, &awaited->locks->quorum->ticket_worker,
-                                            awaited->key, awaited->locks->options.max_waiters);
-    if (joined == TICKET_REFUSED || joined == TICKET_IN_USE)
-        return joined;
-    waiter->is_in_line = true;
-    LIST_INSERT_HEAD(&awaited->waiters, waiter, others);
-    return joined;
+    const struct local_place *first = awaited->queue.first;
+    if (!first)
+        awaited_name_rest(awaited);
+    else if (first != before && got && local_place_is_excluded(first, got))
+        awaited_name_taken(awaited, got->version, got->ttl_ms);
+    else if (first != before)
+        awaited_name_plan_round(awaited, 0);
 }
 
 /* `got`: the hold that it has now, or NULL. */
 static void quorum_waiter_take_out(struct quorum_waiter *waiter, const struct hold *got)
 {
-    ticket_leave(&waiter->ticket, got);
-    if (!waiter->is_in_line)
+    struct local_queue *queue = &waiter->awaited->queue;
+    const struct local_place *before = queue->first;
+    if (!waiter->place.queue)
         return;
-    LIST_REMOVE(waiter, others);
-    waiter->is_in_line = false;
+    local_queue_leave(&waiter->place);
+    if (got && !waiter->acquire.owner_is_made)
+        local_queue_let_enter(queue, got);
+    quorum_waiters_pass_on(waiter->awaited, before, got);
+}
+
+static void quorum_waiter_step_aside(struct quorum_waiter *waiter)
+{
+    const struct local_place *before = waiter->awaited->queue.first;
+    local_queue_step_aside(&waiter->place);
+    quorum_waiters_pass_on(waiter->awaited, before, NULL);
 }
 
 /* The end of a request */
 
 static void quorum_waiter_on_closed(uv_handle_t *timer)
 {
-    free(timer->data);
+    struct quorum_waiter *waiter = timer->data;
+    free(waiter->used);
+    free(waiter);
 }
 
 static void stop_asking(struct quorum_waiter *waiter)
@@ -115,7 +121,7 @@ static void let_go(struct quorum_waiter *waiter)
 {
     stop_asking(waiter);
     quorum_waiter_take_out(waiter, NULL);
-    waiter->is_kept = false;
+    waiter->state = WAITER_LEFT;
     if (waiter->is_reading)
         return;
     uv_close((uv_handle_t *)&waiter->timer, quorum_waiter_on_closed);
@@ -130,12 +136,13 @@ static void waiter_on_kept_long_enough(uv_timer_t *timer)
 /* The request is over. With `is_kept` a later request with the same token takes over the place. */
 static void quorum_waiter_leave(struct quorum_waiter *waiter, bool is_kept)
 {
-    if (!is_kept || waiter->acquire.keep_ms == 0 || !ticket_step_aside(&waiter->ticket)) {
+    if (!is_kept || waiter->acquire.keep_ms == 0 || !waiter->place.queue) {
         let_go(waiter);
         return;
     }
     stop_asking(waiter);
-    waiter->is_kept = true;
+    quorum_waiter_step_aside(waiter);
+    waiter->state = WAITER_IS_KEPT;
     uv_timer_start(&waiter->timer, waiter_on_kept_long_enough, (uint64_t)waiter->acquire.keep_ms,
                    0);
 }
@@ -144,13 +151,12 @@ static void quorum_waiter_finish(struct quorum_waiter *waiter, const struct lock
 {
     locks_done *done = waiter->done;
     struct locks_reply told = *reply;
-    struct ticket_texts texts;
     bool is_kept = reply->result == LOCKS_TIMEOUT && waiter->acquire.keep_ms > 0;
     if (reply->result == LOCKS_LOCKED || reply->result == LOCKS_TIMEOUT ||
         reply->result == LOCKS_TOO_MANY_WAITERS)
-        tickets_show(tickets_of(waiter), waiter->awaited->key,
-                     is_kept ? quorum_waiter_token(waiter) : slice_of(NULL),
-                     uv_now(quorum_waiter_locks(waiter)->loop), &told.view, &texts);
+        local_queue_show(&waiter->awaited->queue,
+                         is_kept ? quorum_waiter_token(waiter) : slice_of(NULL),
+                         uv_now(quorum_waiter_locks(waiter)->loop), &told.view);
     waiter->done = NULL;
     done(waiter->acquirer.context, &told);
     quorum_waiter_leave(waiter, reply->result == LOCKS_TIMEOUT ||
@@ -184,7 +190,8 @@ static void quorum_waiter_take(struct quorum_waiter *waiter, const struct locks_
     if (!waiter->acquirer.is_connected(waiter->acquirer.context)) {
         quorum_take_back(locks, operation_name(locks, waiter->awaited->key, name),
                          quorum_waiter_token(waiter), &reply->attempt, 0);
-        ticket_step_aside(&waiter->ticket);
+        if (waiter->place.queue)
+            quorum_waiter_step_aside(waiter);
         return;
     }
     locks_done *done = waiter->done;
@@ -202,13 +209,19 @@ static void quorum_waiter_note_queued(struct quorum_waiter *waiter)
     waiter->is_queued = true;
 }
 
+static void quorum_waiter_come_first(struct quorum_waiter *waiter)
+{
+    if (waiter->place.queue)
+        local_queue_come_first(&waiter->place);
+}
+
 /* A refused request that waits keeps its place. One that has a hold already, or re-enters, goes to
  * the front: no other waiter can get the lock before that hold ends. */
 static void stay(struct quorum_waiter *waiter, const struct tally *tally)
 {
     if (waiter->is_own)
-        ticket_come_first(&waiter->ticket);
-    if (ticket_is_first(&waiter->ticket))
+        quorum_waiter_come_first(waiter);
+    if (local_place_is_first(&waiter->place))
         awaited_name_refused(waiter->awaited, tally);
     awaited_name_enlist(waiter->awaited);
     quorum_waiter_note_queued(waiter);
@@ -220,9 +233,9 @@ static void refused(struct quorum_waiter *waiter, const struct locks_reply *repl
     bool is_split = tally_is_split(tally);
     struct locks_reply timeout = *reply;
     timeout.result = LOCKS_TIMEOUT;
-    if (waiter->waits && waiter->is_over) {
+    if (waiter->state == WAITER_IS_OVER) {
         quorum_waiter_finish(waiter, &timeout);
-    } else if (waiter->waits) {
+    } else if (waiter->state == WAITER_WAITS) {
         stay(waiter, tally);
     } else if (is_split &&
                uv_now(quorum_waiter_locks(waiter)->loop) < waiter->begun + INSISTENCE_MS) {
@@ -236,7 +249,7 @@ static void refused(struct quorum_waiter *waiter, const struct locks_reply *repl
 static void sit_out(struct quorum_waiter *waiter)
 {
     if (waiter->is_own)
-        ticket_come_first(&waiter->ticket);
+        quorum_waiter_come_first(waiter);
     awaited_name_enlist(waiter->awaited);
     quorum_waiter_note_queued(waiter);
     awaited_name_unanswered(waiter->awaited);
@@ -246,14 +259,14 @@ static void round_done(void *context, const struct locks_reply *reply, const str
 {
     struct quorum_waiter *waiter = context;
     waiter->round = NULL;
-    bool can_stay = waiter->waits && !waiter->is_over && waiter->is_queued;
+    bool waits = waiter->state == WAITER_WAITS;
     if (reply_holds(reply))
         quorum_waiter_take(waiter, reply);
     else if (reply->result == LOCKS_LOCKED)
         refused(waiter, reply, tally);
-    else if (reply->result == LOCKS_UNAVAILABLE && can_stay)
+    else if (reply->result == LOCKS_UNAVAILABLE && waits && waiter->is_queued)
         awaited_name_unanswered(waiter->awaited);
-    else if (reply->result == LOCKS_QUARANTINED && waiter->waits && !waiter->is_over)
+    else if (reply->result == LOCKS_QUARANTINED && waits)
         sit_out(waiter);
     else
         quorum_waiter_finish(waiter, reply);
@@ -261,9 +274,8 @@ static void round_done(void *context, const struct locks_reply *reply, const str
 
 void quorum_waiters_ask(struct awaited_name *awaited)
 {
-    const struct ticket *first =
-        ticket_worker_first(&awaited->locks->quorum->ticket_worker, awaited->key);
-    struct quorum_waiter *waiter = first ? first->context : NULL;
+    const struct local_place *first = awaited->queue.first;
+    struct quorum_waiter *waiter = first ? first->waiter : NULL;
     if (!waiter)
         awaited_name_rest(awaited);
     else if (!waiter->is_reading)
@@ -289,7 +301,7 @@ static enum locks_result quorum_waiter_refused(const struct quorum_waiter *waite
     enum quarantine_reason reason;
     if (view->hold_count == 0 && locks_pause(quorum_waiter_locks(waiter), &reason) > 0)
         return LOCKS_QUARANTINED;
-    return waiter->waits ? LOCKS_TIMEOUT : LOCKS_LOCKED;
+    return waiter->state == WAITER_TRIES ? LOCKS_LOCKED : LOCKS_TIMEOUT;
 }
 
 static void name_read(void *context, const struct locks_reply *reply)
@@ -297,16 +309,17 @@ static void name_read(void *context, const struct locks_reply *reply)
     struct quorum_waiter *waiter = context;
     struct locks_reply told = *reply;
     waiter->is_reading = false;
-    if (!waiter->done) {
-        if (!waiter->is_kept)
-            let_go(waiter);
+    if (waiter->state == WAITER_LEFT) {
+        let_go(waiter);
         return;
     }
+    if (waiter->state == WAITER_IS_KEPT || waiter->state == WAITER_ENDS)
+        return;
     waiter->is_own = reply->result == LOCKS_DONE && quorum_waiter_is_own(waiter, &reply->view);
-    bool is_told = waiter->is_over || !waiter->waits;
-    if (waiter->is_own ? !waiter->is_over : !is_told && ticket_is_first(&waiter->ticket)) {
+    bool waits = waiter->state == WAITER_WAITS, is_over = waiter->state == WAITER_IS_OVER;
+    if (waiter->is_own ? !is_over : waits && local_place_is_first(&waiter->place)) {
         try_now(waiter);
-    } else if (is_told || reply->result != LOCKS_DONE) {
+    } else if (!waits || reply->result != LOCKS_DONE) {
         if (reply->result == LOCKS_DONE)
             told.result = quorum_waiter_refused(waiter, &reply->view);
         quorum_waiter_finish(waiter, &told);
@@ -324,35 +337,93 @@ static void quorum_waiter_read_name(struct quorum_waiter *waiter)
                    quorum_waiter_token(waiter), LOCK_WAITERS_SHOWN, name_read, waiter);
 }
 
+/* Ending: never at once, since the request of another caller may be the cause. */
+
+static void quorum_waiter_on_end(uv_timer_t *timer)
+{
+    struct quorum_waiter *waiter = timer->data;
+    struct locks_reply reply = {.result = waiter->end};
+    if (waiter->used)
+        reply.view = *waiter->used;
+    quorum_waiter_finish(waiter, &reply);
+}
+
+static void quorum_waiter_end(struct quorum_waiter *waiter, enum locks_result end)
+{
+    locks_done *done = waiter->done;
+    if (!done) {
+        let_go(waiter);
+        return;
+    }
+    stop_asking(waiter);
+    quorum_waiter_take_out(waiter, NULL);
+    waiter->done = done;
+    waiter->state = WAITER_ENDS;
+    waiter->end = end;
+    uv_timer_start(&waiter->timer, quorum_waiter_on_end, 0, 0);
+}
+
+bool quorum_waiters_cancel(const struct locks *locks, struct slice key, struct slice token)
+{
+    struct awaited_name *awaited = awaited_name_find(locks, key);
+    struct local_place *place = awaited ? local_queue_find(&awaited->queue, token) : NULL;
+    if (place)
+        quorum_waiter_end(place->waiter, LOCKS_CANCELLED);
+    return place != NULL;
+}
+
 /* Coming */
 
-static void quorum_waiter_refuse(struct quorum_waiter *waiter)
+/* Whether both can come from the same request. */
+static bool quorum_waiter_repeats(const struct acquire *acquire, const struct acquire *earlier)
 {
-    const struct ticket_refused *refused = &waiter->ticket.refused;
-    struct locks_reply reply = {.result = waiter->refusal};
-    struct lock_view *view = &reply.view;
-    view->queue_length = refused->queue_length;
-    if (waiter->refusal == LOCKS_TOKEN_IN_USE) {
-        view->holders[0] = (struct holder){.owner = {refused->owner, refused->owner_length},
-                                           .mode = refused->mode};
-        view->holder_count = 1;
-        view->is_other_set = refused->is_other_set;
-        view->reentry = refused->reentry;
+    return acquire->mode == earlier->mode && acquire->set == earlier->set &&
+           acquire->is_reentrant == earlier->is_reentrant &&
+           (acquire->owner_is_made || slice_same(acquire->owner, earlier->owner));
+}
+
+static struct lock_view *quorum_waiter_used(const struct acquire *acquire,
+                                            const struct acquire *earlier)
+{
+    const struct lock_view view = {
+        .holders = {{.owner = earlier->owner, .mode = earlier->mode}},
+        .holder_count = 1,
+        .is_other_set = earlier->set != acquire->set,
+        .reentry = (int)earlier->is_reentrant - (int)acquire->is_reentrant,
+    };
+    return view_copy(&view);
+}
+
+/* Behind all others, or in the place of an earlier request with its token, which ends. */
+static void quorum_waiter_join(struct quorum_waiter *waiter)
+{
+    struct awaited_name *awaited = waiter->awaited;
+    struct local_queue *queue = &awaited->queue;
+    struct local_place *earlier = local_queue_find(queue, quorum_waiter_token(waiter));
+    waiter->place = (struct local_place){.token = quorum_waiter_token(waiter),
+                                         .acquire = &waiter->acquire,
+                                         .since = waiter->begun,
+                                         .since_us = wall_clock_us(),
+                                         .waiter = waiter};
+    if (!earlier && queue->count >= awaited->locks->options.max_waiters) {
+        quorum_waiter_end(waiter, LOCKS_TOO_MANY_WAITERS);
+    } else if (earlier && !quorum_waiter_repeats(&waiter->acquire, earlier->acquire)) {
+        waiter->used = quorum_waiter_used(&waiter->acquire, earlier->acquire);
+        quorum_waiter_end(waiter, LOCKS_TOKEN_IN_USE);
+    } else {
+        local_queue_join(queue, &waiter->place, earlier);
+        if (earlier)
+            quorum_waiter_end(earlier->waiter, LOCKS_SUPERSEDED);
     }
-    quorum_waiter_finish(waiter, &reply);
 }
 
 static void quorum_waiter_on_over(uv_timer_t *timer)
 {
     struct quorum_waiter *waiter = timer->data;
-    waiter->is_over = true;
-    if (waiter->refusal != LOCKS_DONE)
-        quorum_waiter_refuse(waiter);
-    else if (quorum_waiter_locks(waiter)->draining)
-        quorum_waiter_finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
-    else if (waiter->round || waiter->is_reading)
+    waiter->state = WAITER_IS_OVER;
+    if (waiter->round || waiter->is_reading)
         return; /* that tells */
-    else if (ticket_is_first(&waiter->ticket))
+    if (local_place_is_first(&waiter->place))
         try_now(waiter);
     else
         quorum_waiter_read_name(waiter);
@@ -380,29 +451,19 @@ static struct quorum_waiter *quorum_waiter_new(struct locks *locks, const struct
     return waiter;
 }
 
-static enum locks_result quorum_waiter_refusal(enum ticket_joined joined)
-{
-    if (joined == TICKET_REFUSED)
-        return LOCKS_TOO_MANY_WAITERS;
-    return joined == TICKET_IN_USE ? LOCKS_TOKEN_IN_USE : LOCKS_DONE;
-}
-
 struct waiter *quorum_wait(struct locks *locks, const struct acquire *acquire,
                            const struct acquirer *acquirer, locks_done *done)
 {
     struct quorum_waiter *waiter = quorum_waiter_new(locks, acquire, acquirer, done);
-    enum ticket_joined joined = TICKET_REFUSED;
-    waiter->waits = true;
-    if (!locks->draining && acquirer->is_connected(acquirer->context)) {
-        joined = quorum_waiter_join(waiter);
-        waiter->refusal = quorum_waiter_refusal(joined);
-    }
-    bool is_told_at_once = locks->draining || waiter->refusal != LOCKS_DONE;
-    uv_timer_start(&waiter->timer, quorum_waiter_on_over,
-                   is_told_at_once ? 0 : (uint64_t)acquire->wait_ms, 0);
-    if (joined == TICKET_FIRST) {
+    waiter->state = WAITER_WAITS;
+    uv_timer_start(&waiter->timer, quorum_waiter_on_over, (uint64_t)acquire->wait_ms, 0);
+    if (locks->draining)
+        quorum_waiter_end(waiter, LOCKS_DRAINING);
+    else if (acquirer->is_connected(acquirer->context))
+        quorum_waiter_join(waiter);
+    if (local_place_is_first(&waiter->place)) {
         try_now(waiter);
-    } else if (joined == TICKET_BEHIND) {
+    } else if (waiter->place.queue) {
         awaited_name_enlist(waiter->awaited);
         quorum_waiter_read_name(waiter);
     }
@@ -420,7 +481,7 @@ void quorum_acquire(struct locks *locks, const struct acquire *acquire, locks_do
 {
     const struct acquirer acquirer = {.context = context, .is_connected = always};
     struct quorum_waiter *waiter = quorum_waiter_new(locks, acquire, &acquirer, done);
-    if (tickets_wait(tickets_of(waiter), waiter->awaited->key))
+    if (waiter->awaited->queue.first)
         quorum_waiter_read_name(waiter);
     else
         try_now(waiter);
@@ -428,25 +489,12 @@ void quorum_acquire(struct locks *locks, const struct acquire *acquire, locks_do
 
 /* What others do to them */
 
-void quorum_waiters_notified(struct ticket *ticket, const struct ticket_notice *notice)
-{
-    struct quorum_waiter *waiter = ticket->context;
-    uint64_t now = uv_now(quorum_waiter_locks(waiter)->loop);
-    if (notice->ended != LOCKS_DONE && waiter->done)
-        quorum_waiter_finish(waiter, &(struct locks_reply){.result = notice->ended});
-    else if (notice->ended != LOCKS_DONE)
-        let_go(waiter);
-    else if (notice->version && notice->until > now)
-        awaited_name_taken(waiter->awaited, notice->version, (int64_t)(notice->until - now));
-    else
-        quorum_waiters_ask(waiter->awaited);
-}
-
 void quorum_waiters_drain(struct awaited_name *awaited)
 {
-    struct quorum_waiter *waiter;
+    struct local_place *place;
     awaited->users++;
-    while ((waiter = LIST_FIRST(&awaited->waiters))) {
+    while ((place = TAILQ_FIRST(&awaited->queue.places))) {
+        struct quorum_waiter *waiter = place->waiter;
         if (waiter->done)
             quorum_waiter_finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
         else

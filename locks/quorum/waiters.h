@@ -6,8 +6,6 @@
 #include "locks/locks.h"
 
 struct awaited_name;
-struct ticket_notice;
-struct ticket;
 
 /* The operations of engine.h. */
 void quorum_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
@@ -19,7 +17,7 @@ struct waiter *quorum_wait(struct locks *locks, const struct acquire *acquire,
 void quorum_waiters_ask(struct awaited_name *awaited);
 void quorum_waiters_drain(struct awaited_name *awaited);
 
-/* The `notify` of a ticket worker. */
-void quorum_waiters_notified(struct ticket *ticket, const struct ticket_notice *notice);
+/* Ends the waiter with this token, if it waits at this worker. Returns whether it does. */
+bool quorum_waiters_cancel(const struct locks *locks, struct slice key, struct slice token);
 
 #endif

@@ -36,7 +36,7 @@ struct quorum_write {
     struct hold hold;    /* renewing: as the first member told of it */
     struct tally agreed; /* renewing: the members that have it by the fence that is told */
     struct release releases[TALLY_MEMBERS];
-    bool was_waiting;        /* releasing: in this process */
+    bool was_waiting;        /* releasing: at this worker */
     struct attempt attempt;  /* of a connection that has ended; "": the hold's owner asks */
     int64_t broken;          /* breaking: the greatest count of any member */
     struct lock_view *ended; /* breaking: as the first of them has told; of a token that has no

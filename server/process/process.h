@@ -45,7 +45,6 @@ struct process {
     struct limits limits;
     struct hold_counter hold_counter;
     struct contention contention;
-    struct tickets *tickets; /* the waiters for locks of a quorum */
     struct damages damages;
     struct seldom limits_named; /* the locks whose limits differ */
     struct health health;

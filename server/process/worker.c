@@ -323,7 +323,6 @@ static int worker_open_layers(struct worker *worker, int listen_fd)
         .max_waiters = settings->max_waiters,
         .replicas = settings->replicas,
         .confirm_timeout_ms = settings->confirm_timeout_ms,
-        .tickets = worker->options->tickets,
         .process = worker->options->process,
         .quarantine_ms = settings->quarantine_ms,
         .is_embedded = !settings->redis_url,

@@ -29,7 +29,6 @@ struct worker_options {
     struct hold_counter *hold_counter;
     struct damages *damages;
     struct seldom *limits_named;
-    struct tickets *tickets;       /* the waiters of a quorum */
     struct contention *contention; /* each worker has its part */
     struct health *health;
     uint32_t process;                /* a random number for locks_open */

@@ -10,7 +10,7 @@ static const char TOKEN[] = "a-token-of-the-members-01";
 
 static int begin(void **state)
 {
-    return on_quorum_start(state, 1, LIST("--workers=2"));
+    return on_quorum_start(state, 1, LIST("--workers=1"));
 }
 
 /* The scripts that a member has run. */

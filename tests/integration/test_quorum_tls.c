@@ -85,7 +85,6 @@ TEST(locks_are_held_and_waited_for)
     await_held_at(&story->servers, "tls", 5);
     struct parked *parked =
         parked_send_token(story->batond.port, OTHER, "POST /locks/tls?wait=20s&ttl=60s");
-    comes_to_queue(client, "tls", 1);
     assert_true(parked_waits(parked, 50));
 
     /* A member that comes back is spoken to again; one that nobody vouches for is not. */

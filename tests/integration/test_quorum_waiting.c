@@ -1,4 +1,5 @@
-/* Who waits for a lock of a quorum waits in one line, whichever worker of a batond it comes to. */
+/* How requests wait for a lock of a quorum: in order at each worker, and of the workers by chance.
+ */
 #include "tests/support/fixtures/on_quorum.h"
 
 #include <pthread.h>
@@ -10,15 +11,18 @@
 
 /* Each request comes on a connection of its own, and the kernel chooses its worker: with so many,
  * some are at different ones. */
-enum { CROWD = 12, TIMES = 8, ACTORS = 8, BUSY_MS = 2500, ROOMS = 3 };
+enum { CROWD = 12, TIMES = 8, ACTORS = 8, BUSY_MS = 2500, ROOMS = 3, WORKERS = 4 };
 
 static const char TOKEN[] = "a-token-of-the-workers-01";
 
-static const char *const FLAGS[] = {"--workers=4", NULL};
-
 static int begin(void **state)
 {
-    return on_quorum_start(state, 1, FLAGS);
+    return on_quorum_start(state, 1, LIST("--workers=1"));
+}
+
+static int begin_workers(void **state)
+{
+    return on_quorum_start(state, 1, LIST("--workers=4"));
 }
 
 /* A request on a connection of its own. */
@@ -35,7 +39,7 @@ static void token_of(int number, char token[40])
     snprintf(token, 40, "a-token-that-waits-in-line-%d", number);
 }
 
-TEST(waiters_of_all_workers_are_served_in_order)
+TEST(waiters_of_a_worker_are_served_in_order)
 {
     struct on_quorum *story = *state;
     struct parked *parked[CROWD];
@@ -126,7 +130,7 @@ TEST(nobody_passes_those_who_wait)
     assert_int_equal(newcomers.granted, 0);
 }
 
-TEST(a_place_is_resumed_at_any_worker)
+TEST(a_place_is_resumed)
 {
     struct on_quorum *story = *state;
     char first_token[40], path[80];
@@ -170,7 +174,7 @@ TEST(a_place_is_kept_for_no_longer)
     comes_to_queue(story->client, "brief", 0);
 }
 
-/* Whoever has a hold already stands in front of all, wherever it came to. */
+/* Whoever has a hold already stands in front of all. */
 TEST(an_upgrade_comes_first)
 {
     struct on_quorum *story = *state;
@@ -230,16 +234,23 @@ static void have(struct busy *busy, int room, struct http_client *client, const 
     http_client_free(other);
 }
 
-/* Whichever of the two requests with this token gets it. */
+/* Whichever of the two requests with this token gets it first. At two workers, the other one may go
+ * on waiting. */
 static void have_either(struct busy *busy, int room, struct parked *one, struct parked *other,
                         const char *token)
 {
-    long of_one = parked_answer(one, PATIENCE_MS);
-    long of_other = parked_answer(other, PATIENCE_MS);
-    bool has_one = of_one == 200 || of_one == 201;
-    if (!has_one && of_other != 200 && of_other != 201)
+    struct parked *first = one;
+    int64_t until = clock_ms() + PATIENCE_MS;
+    while (parked_waits(first, 5) && clock_ms() < until)
+        first = first == one ? other : one;
+    long status = parked_answer(first, PATIENCE_MS);
+    if (status == 409) { /* superseded by the other one */
+        first = first == one ? other : one;
+        status = parked_answer(first, PATIENCE_MS);
+    }
+    if (status != 200 && status != 201)
         fail_msg("neither: %s; %s", one->text, other->text);
-    have(busy, room, has_one ? &one->client : &other->client, token);
+    have(busy, room, &first->client, token);
 }
 
 static void act(struct actor *actor, int number, unsigned *seed)
@@ -295,7 +306,7 @@ static void await_nothing(struct on_quorum *story, const char *name)
     } while (quorum_servers_held(&story->servers, name) > 0);
 }
 
-TEST(all_at_once)
+TEST_WITH(all_at_once, begin_workers, on_quorum_stop)
 {
     struct busy busy = {.story = *state, .until = clock_ms() + BUSY_MS};
     struct actor actors[ACTORS];
@@ -320,11 +331,12 @@ TEST(a_drain_answers_all)
 {
     struct on_quorum story;
     struct parked *parked[CROWD];
-    on_quorum_open(&story, 1, FLAGS);
+    on_quorum_open(&story, 1, LIST("--workers=4"));
     answers_token(story.client, TOKEN, "POST /locks/drained", NULL, 201, NULL);
     for (int i = 0; i < CROWD; i++)
         parked[i] = parked_send(story.batond.port, NULL, "POST /locks/drained?wait=50s", NULL);
-    comes_to_queue(story.client, "drained", CROWD);
+    for (int i = 0; i < CROWD; i++)
+        assert_true(parked_waits(parked[i], i == 0 ? 50 : 0));
     process_signal(&story.batond.process, SIGTERM);
     for (int i = 0; i < CROWD; i++) {
         assert_int_equal(parked_answer(parked[i], PATIENCE_MS), 503);
@@ -332,6 +344,62 @@ TEST(a_drain_answers_all)
         parked_close(parked[i]);
     }
     on_quorum_close(&story);
+}
+
+/* The requests of these names that a member has been asked to grant. */
+
+static redisContext *begin_to_monitor(const struct redis_process *member)
+{
+    redisContext *monitor = redisConnect("127.0.0.1", member->port);
+    assert_int_equal(monitor->err, 0);
+    freeReplyObject(redisCommand(monitor, "MONITOR"));
+    return monitor;
+}
+
+/* How many of the waiters have asked the member, up to now. */
+static int asked(redisContext *monitor, struct redis_process *member)
+{
+    bool has_asked[CROWD] = {false};
+    int count = 0;
+    redisReply *reply;
+    freeReplyObject(redis_process_command(member, "ECHO %s", "that is all"));
+    while (redisGetReply(monitor, (void **)&reply) == REDIS_OK &&
+           !strstr(reply->str, "that is all")) {
+        const char *token = strstr(reply->str, "a-token-that-waits-in-line-");
+        if (token && strstr(reply->str, "_acquire\""))
+            has_asked[atoi(strrchr(token, '-') + 1)] = true;
+        freeReplyObject(reply);
+    }
+    freeReplyObject(reply);
+    redisFree(monitor);
+    for (int i = 0; i < CROWD; i++)
+        count += has_asked[i];
+    return count;
+}
+
+/* Only the first at each worker asks, and those behind the one that is granted do not. */
+TEST_WITH(release_makes_one_request_a_worker, begin_workers, on_quorum_stop)
+{
+    struct on_quorum *story = *state;
+    struct redis_process *member = &story->servers.members[0];
+    struct parked *parked[CROWD];
+    char token[40];
+    answers_token(story->client, TOKEN, "POST /locks/herd", NULL, 201, NULL);
+    for (int i = 0; i < CROWD; i++) {
+        token_of(i, token);
+        parked[i] = parked_send_token(story->batond.port, token, "POST /locks/herd?wait=50s");
+    }
+    for (int i = 0; i < CROWD; i++)
+        assert_true(parked_waits(parked[i], i == 0 ? 100 : 0));
+    redisContext *monitor = begin_to_monitor(member);
+    answers_token(story->client, TOKEN, "DELETE /locks/herd", NULL, 200, NULL);
+    int granted = 0;
+    while (parked_waits(parked[granted], 1))
+        granted = (granted + 1) % CROWD;
+    assert_int_equal(parked_answer(parked[granted], PATIENCE_MS), 201);
+    assert_in_range(asked(monitor, member), 1, WORKERS);
+    for (int i = 0; i < CROWD; i++)
+        parked_close(parked[i]);
 }
 
 RUN_TESTS(begin, on_quorum_stop)
