@@ -333,6 +333,20 @@ TEST_IN_FIXTURE(waiters_outlast_a_pause_of_redis)
     assert_granted(fixture, &second);
 }
 
+/* A Redis that has lost its data gets all of them again. */
+TEST_WITH(waiters_are_queued_anew_where_redis_has_lost_them, start_held, fixture_stop)
+{
+    struct locks_fixture *fixture = *state;
+    struct guest first, second;
+    fixture_reopen(fixture, FIXTURE_CLAIM_MS, SHORT_LEASE_MS);
+    queue_up(&first, &fixture->here, 1, 1);
+    queue_up(&second, &fixture->here, 2, 2);
+    freeReplyObject(redis_process_command(&fixture->redis, "FLUSHALL"));
+    assert_granted(fixture, &first); /* when the server vouches next */
+    fixture_release(&fixture->here, "n", first.token);
+    assert_granted(fixture, &second);
+}
+
 TEST_WITH(a_wait_that_ends_without_redis_says_so, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
