@@ -2,6 +2,7 @@
 
 #include "tests/chaos/holders.h"
 #include "tests/chaos/stage.h"
+#include "tests/chaos/verdict.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
 
@@ -62,6 +63,7 @@ void land_heal(struct land *land, int part)
 struct cycle {
     const struct campaign_fault *fault;
     int64_t begun, switched; /* us */
+    struct verdict verdict;  /* until the next one begins */
 };
 
 struct run {
@@ -133,48 +135,35 @@ static int64_t end_of(const struct run *run, int index)
     return index + 1 < run->count ? run->cycles[index + 1].begun : INT64_MAX;
 }
 
-/* What was told from the beginning of one cycle to that of the next. */
-static struct ledger part_of(const struct run *run, const struct ledger *all, int index)
+/* What was found between one cycle's beginning and the next, of each. */
+static void judge_cycles(struct run *run, const struct record *record)
 {
-    int64_t from = run->cycles[index].begun, to = end_of(run, index);
-    size_t first = 0, last;
-    while (first < all->count && all->claims[first].told < from)
-        first++;
-    for (last = first; last < all->count && all->claims[last].told < to; last++)
-        ;
-    return (struct ledger){.claims = all->claims + first, .count = last - first};
-}
-
-/* Those that were found to be gone in that time, which may have been told before. */
-static size_t lost_in(const struct run *run, const struct ledger *all, int index)
-{
-    int64_t from = run->cycles[index].begun, to = end_of(run, index);
-    size_t count = 0;
-    for (size_t i = 0; i < all->count; i++) {
-        const struct claim *claim = &all->claims[i];
-        count += claim->lost && claim->until >= from && claim->until < to;
+    struct verdict before, until;
+    verdict_until(record, run->cycles[0].begun, &before);
+    for (int i = 0; i < run->count; i++, before = until) {
+        struct verdict *part = &run->cycles[i].verdict;
+        verdict_until(record, end_of(run, i), &until);
+        *part = (struct verdict){.grants = until.grants - before.grants,
+                                 .lost = until.lost - before.lost,
+                                 .doubles = until.doubles - before.doubles};
+        verdict_pauses(record, run->cycles[i].begun, end_of(run, i), part);
     }
-    return count;
 }
 
-static struct verdict judge_fault(const struct run *run, const struct ledger *all,
-                                  const struct campaign_fault *fault)
+static struct verdict judge_fault(const struct run *run, const struct campaign_fault *fault)
 {
-    struct verdict sum = {.grants = 0}, one;
+    struct verdict sum = {.grants = 0};
     for (int i = 0; i < run->count; i++) {
+        const struct verdict *part = &run->cycles[i].verdict;
         if (run->cycles[i].fault != fault)
             continue;
-        struct ledger part = part_of(run, all, i);
-        ledger_judge(&part, &one);
-        sum.grants += one.grants;
-        sum.lost += lost_in(run, all, i);
-        sum.doubles += one.doubles;
-        int64_t first_us = part.count > 0 ? part.claims[0].told - run->cycles[i].begun : 0;
-        int64_t longest_us = first_us > one.longest_us ? first_us : one.longest_us;
-        if (longest_us > sum.longest_us)
-            sum.longest_us = longest_us;
-        if (one.longest_of_name_us > sum.longest_of_name_us)
-            sum.longest_of_name_us = one.longest_of_name_us;
+        sum.grants += part->grants;
+        sum.lost += part->lost;
+        sum.doubles += part->doubles;
+        if (part->longest_us > sum.longest_us)
+            sum.longest_us = part->longest_us;
+        if (part->longest_of_name_us > sum.longest_of_name_us)
+            sum.longest_of_name_us = part->longest_of_name_us;
     }
     return sum;
 }
@@ -196,38 +185,22 @@ static void print_fault(const struct run *run, const struct campaign_fault *faul
                       switching / count / 1000);
 }
 
-static void print_double(const struct run *run, const struct verdict *verdict)
-{
-    const struct cycle *cycle = &run->cycles[0];
-    for (int i = 0; i < run->count; i++)
-        if (run->cycles[i].begun < verdict->first_double[1].told)
-            cycle = &run->cycles[i];
-    print_message("    first double, after: %s\n", cycle->fault->name);
-    for (int i = 0; i < 2; i++) {
-        const struct claim *claim = &verdict->first_double[i];
-        print_message("      name %d, client %d, fence %" PRId64 ", asked for %" PRId64
-                      ", told %" PRId64 " and counted on until %" PRId64 " ms after the fault\n",
-                      claim->name, claim->client, claim->fence, (claim->sent - cycle->begun) / 1000,
-                      (claim->told - cycle->begun) / 1000, (claim->until - cycle->begun) / 1000);
-    }
-}
-
 /* How long it took at most until the first grant that was asked for after a switch; us. */
-static int64_t until_first_grant(const struct run *run, const struct ledger *all)
+static int64_t until_first_grant(const struct run *run, const struct record *record)
 {
     int64_t longest = 0;
     for (int i = 0; i < run->count; i++) {
         int64_t switched = run->cycles[i].switched, first = INT64_MAX;
-        for (size_t j = 0; j < all->count; j++)
-            if (all->claims[j].sent >= switched && all->claims[j].told < first)
-                first = all->claims[j].told;
+        for (size_t j = 0; j < record->count && first == INT64_MAX; j++)
+            if (is_grant(&record->events[j]) && record->events[j].sent >= switched)
+                first = record->events[j].received;
         if (first != INT64_MAX && first - switched > longest)
             longest = first - switched;
     }
     return longest;
 }
 
-static void print_row(const struct run *run, const struct ledger *ledger,
+static void print_row(const struct run *run, const struct record *record,
                       const struct verdict *verdict, size_t lost_by_one)
 {
     print_message("| %s | %s | %d | %zu | %zu | %zu | %zu | %zu | %.1f s | %.1f s | %.1f s |\n",
@@ -235,19 +208,22 @@ static void print_row(const struct run *run, const struct ledger *ledger,
                   lost_by_one, verdict->lost - lost_by_one, verdict->doubles,
                   verdict->backward + verdict->twins, (double)verdict->longest_us / 1e6,
                   (double)verdict->longest_of_name_us / 1e6,
-                  (double)until_first_grant(run, ledger) / 1e6);
+                  (double)until_first_grant(run, record) / 1e6);
 }
 
-static void report(const struct run *run, struct ledger *ledger, struct verdict *ret)
+static void report(struct run *run, struct record *record, struct verdict *ret)
 {
     size_t broken = 0, by_one = 0;
-    ledger_judge(ledger, ret);
+    verdict_sort(record);
+    judge_cycles(run, record);
+    verdict_until(record, INT64_MAX, ret);
+    verdict_pauses(record, record->count ? record->events[0].received : 0, INT64_MAX, ret);
     print_message("%s, %s\n    %-44s %4s %8s %6s %6s %9s %8s %8s\n", run->campaign->engine,
                   run->setting->name, "", "times", "grants", "lost", "double", "pause ms", "of one",
                   "switch");
     for (size_t i = 0; i < run->campaign->fault_count; i++) {
         const struct campaign_fault *fault = &run->campaign->faults[i];
-        struct verdict sum = judge_fault(run, ledger, fault);
+        struct verdict sum = judge_fault(run, fault);
         print_fault(run, fault, &sum);
         if (fault->more < run->setting->keeps)
             broken += sum.lost;
@@ -259,8 +235,8 @@ static void report(const struct run *run, struct ledger *ledger, struct verdict 
                   ret->backward, ret->twins, run->holders.refusals, run->holders.away,
                   run->holders.silent, run->holders.slowest_us / 1000);
     if (ret->doubles > 0)
-        print_double(run, ret);
-    print_row(run, ledger, ret, by_one);
+        print_message("    first double: %s\n", ret->first_double);
+    print_row(run, record, ret, by_one);
     assert_int_equal(broken, 0);
 }
 
@@ -294,7 +270,7 @@ static const struct campaign_fault *choose_fault(const struct campaign *campaign
 static void go_through_faults(struct run *run)
 {
     int next = 0;
-    struct ledger ledger = {.claims = NULL};
+    struct record record = {.events = NULL};
     struct verdict verdict;
     run->holders.hosts = &run->land.hosts;
     run->holders.ttl_ms = run->campaign->ttl_ms;
@@ -305,10 +281,10 @@ static void go_through_faults(struct run *run)
     for (int i = 0; i < cycles(run->campaign); i++)
         go_round(run, choose_fault(run->campaign, &next));
     await_peace(run);
-    holders_end(&run->holders, &ledger);
-    report(run, &ledger, &verdict);
+    holders_end(&run->holders, &record);
+    report(run, &record, &verdict);
     judge(run, &verdict);
-    ledger_free(&ledger);
+    record_free(&record);
 }
 
 /* What somebody held or forgot has ended, and nobody waits. */
@@ -347,47 +323,9 @@ static void do_task(void **state)
     free(run);
 }
 
-/* The ledger itself */
-
-static struct verdict judge_claims(const struct claim *claims, size_t count)
-{
-    struct ledger ledger = {.claims = NULL};
-    struct verdict verdict;
-    for (size_t i = 0; i < count; i++)
-        ledger_add(&ledger, &claims[i]);
-    ledger_judge(&ledger, &verdict);
-    ledger_free(&ledger);
-    return verdict;
-}
-
-static void the_ledger_sees_what_is_wrong(void **state)
-{
-    (void)state;
-    const struct claim first = {.name = 1, .fence = 10, .sent = 100, .told = 200, .until = 900};
-    struct claim second = {.name = 1, .client = 1, .fence = 11, .sent = 850, .told = 900};
-    second.until = 1500;
-    struct verdict good = judge_claims((struct claim[]){second, first}, 2);
-    assert_true(good.grants == 2 && good.longest_us == 700 && good.longest_of_name_us == 700);
-    assert_true(good.lost + good.doubles + good.backward + good.twins == 0);
-    second.told = 899;
-    assert_int_equal(judge_claims((struct claim[]){first, second}, 2).doubles, 1);
-    second.name = 2; /* another lock */
-    assert_int_equal(judge_claims((struct claim[]){first, second}, 2).doubles, 0);
-    assert_int_equal(judge_claims((struct claim[]){first, second}, 2).longest_of_name_us, 0);
-    second.name = 1;
-    second.fence = 9;
-    assert_int_equal(judge_claims((struct claim[]){first, second}, 2).backward, 1);
-    second.sent = 199; /* asked for before the other was told */
-    assert_int_equal(judge_claims((struct claim[]){first, second}, 2).backward, 0);
-    second.fence = 10;
-    assert_int_equal(judge_claims((struct claim[]){first, second}, 2).twins, 1);
-    second.lost = true;
-    assert_int_equal(judge_claims((struct claim[]){first, second}, 2).lost, 1);
-}
-
 int campaign_run(const struct campaign *campaign)
 {
-    struct CMUnitTest tests[1 + SETTINGS_MOST] = {cmocka_unit_test(the_ledger_sees_what_is_wrong)};
+    struct CMUnitTest tests[SETTINGS_MOST];
     struct task tasks[SETTINGS_MOST];
     size_t count = 0;
     for (size_t i = 0; i < campaign->setting_count && count < SETTINGS_MOST; i++) {
@@ -395,10 +333,10 @@ int campaign_run(const struct campaign *campaign)
         if (!setting->quick && stage_amount(0, 1))
             continue;
         tasks[count] = (struct task){campaign, setting};
-        tests[1 + count] = (struct CMUnitTest){
+        tests[count] = (struct CMUnitTest){
             .name = setting->name, .test_func = do_task, .initial_state = &tasks[count]};
         count++;
     }
     cmocka_set_test_filter(getenv("BATON_TEST"));
-    return _cmocka_run_group_tests(campaign->engine, tests, 1 + count, NULL, NULL);
+    return _cmocka_run_group_tests(campaign->engine, tests, count, NULL, NULL);
 }

@@ -95,16 +95,8 @@ void crew_free(struct crew *crew)
         free(crew->members[i]);
     }
     free(crew->members);
-    free(crew->events);
+    record_free(&crew->record);
     many_free(crew->many);
-}
-
-static struct event *new_event(struct crew *crew)
-{
-    crew->events = grown(crew->events, crew->event_count, &crew->event_room, sizeof *crew->events);
-    struct event *event = &crew->events[crew->event_count++];
-    memset(event, 0, sizeof *event);
-    return event;
 }
 
 static int owner_of(const struct member *member)
@@ -114,18 +106,17 @@ static int owner_of(const struct member *member)
 
 static struct event *note(struct member *member, enum operation operation)
 {
-    struct event *event = new_event(member->crew);
-    *event =
-        (struct event){.operation = operation,
-                       .name = member->part.name,
-                       .token = member->number,
-                       .owner = owner_of(member),
-                       .reentrant = member->part.owner != 0,
-                       .shared = member->part.shared,
-                       .limit = member->part.limit,
-                       .server = member->part.way <= TO_SECOND ? (int)member->part.way + 1 : 0};
-    member->event = member->crew->event_count - 1;
-    return event;
+    member->event = member->crew->record.count;
+    return record_add(
+        &member->crew->record,
+        &(struct event){.operation = operation,
+                        .name = member->part.name,
+                        .token = member->number,
+                        .owner = owner_of(member),
+                        .reentrant = member->part.owner != 0,
+                        .shared = member->part.shared,
+                        .limit = member->part.limit,
+                        .server = member->part.way <= TO_SECOND ? (int)member->part.way + 1 : 0});
 }
 
 static void write_token(const struct member *member, char *text, size_t size)
@@ -276,8 +267,8 @@ static void read_reply(struct member *member, struct event *event)
 static void answered(struct many_client *client)
 {
     struct member *member = client->context;
-    read_reply(member, &member->crew->events[member->event]);
-    struct event event = member->crew->events[member->event]; /* what follows may move it */
+    read_reply(member, &member->crew->record.events[member->event]);
+    struct event event = member->crew->record.events[member->event]; /* what follows may move it */
     if (event.operation == ACQUIRE)
         acquire_answered(member, &event);
     else
@@ -306,9 +297,9 @@ void crew_print(const struct member *member)
     const struct crew *crew = member->crew;
     print_error("client %d (act %d, latest reply %d %s):\n", member->number, (int)member->act,
                 member->last_status, member->last_code);
-    for (size_t i = 0; i < crew->event_count; i++)
-        if (crew->events[i].token == member->number)
-            print_error("  %s\n", event_text(&crew->events[i]));
+    for (size_t i = 0; i < crew->record.count; i++)
+        if (crew->record.events[i].token == member->number)
+            print_error("  %s\n", event_text(&crew->record.events[i]));
 }
 
 void crew_release(struct member *member)
@@ -326,7 +317,7 @@ void crew_turn_to(struct crew *crew, enum way way)
 void crew_leave(struct member *member, bool reset)
 {
     if (many_is_busy(&member->client)) {
-        struct event *event = &member->crew->events[member->event];
+        struct event *event = &member->crew->record.events[member->event];
         event->outcome = UNKNOWN;
         event->hung_up = clock_us();
         bool by_proxy = member->part.way > TO_SECOND;
@@ -415,8 +406,8 @@ void crew_await_queued(struct crew *crew, int name, int64_t length)
         if (clock_ms() > until)
             fail_msg("%" PRId64 " wait for name %d, not %" PRId64, got, name, length);
     }
-    for (size_t i = 0; i < crew->event_count; i++) {
-        struct event *event = &crew->events[i];
+    for (size_t i = 0; i < crew->record.count; i++) {
+        struct event *event = &crew->record.events[i];
         if (event->operation == ACQUIRE && event->name == name && !event->received &&
             !event->queued && event->wait_ms > FOOTHOLD_MS && event->sent < asked)
             event->queued = clock_us();
@@ -425,9 +416,9 @@ void crew_await_queued(struct crew *crew, int name, int64_t length)
 
 void crew_inspect(struct crew *crew, int name)
 {
-    struct event *event = new_event(crew);
-    *event = (struct event){.operation = INSPECT, .name = name, .token = NOBODY};
-    event->sent = clock_us();
+    struct event *event = record_add(
+        &crew->record,
+        &(struct event){.operation = INSPECT, .name = name, .token = NOBODY, .sent = clock_us()});
     struct http_client *http = stage_inspect(crew->stage, name);
     event->received = clock_us();
     if (!http)
@@ -484,9 +475,9 @@ size_t crew_count(const struct crew *crew, enum act act)
 /* Those that are still under way have had no reply yet. */
 static void close_events(struct crew *crew)
 {
-    for (size_t i = 0; i < crew->event_count; i++)
-        if (!crew->events[i].received)
-            crew->events[i].received = clock_us();
+    for (size_t i = 0; i < crew->record.count; i++)
+        if (!crew->record.events[i].received)
+            crew->record.events[i].received = clock_us();
 }
 
 void crew_check(struct crew *crew)
@@ -499,9 +490,9 @@ void crew_check(struct crew *crew)
                           .disturbances = crew->disturbances,
                           .disturbance_count = crew->disturbance_count};
     close_events(crew);
-    history_check_on(&terms, crew->events, crew->event_count, &findings);
+    history_check_on(&terms, crew->record.events, crew->record.count, &findings);
     char *text = findings_text(&findings);
-    print_message("%zu requests and %zu grants checked\n", crew->event_count, crew->grants);
+    print_message("%zu requests and %zu grants checked\n", crew->record.count, crew->grants);
     if (findings.total > 0)
         print_error("%sBATON_SEED=%" PRIu64 "\n", text, crew->stage->seed);
     free(text);

@@ -5,6 +5,7 @@
 
 #include "tests/chaos/stage.h"
 #include "tests/history/checker.h"
+#include "tests/history/record.h"
 #include "tests/support/many.h"
 
 #include <pthread.h>
@@ -59,8 +60,7 @@ struct crew {
     struct many *many;
     struct member **members;
     size_t count, room;
-    struct event *events;
-    size_t event_count, event_room;
+    struct record record;
     struct disturbance disturbances[DISTURBANCES]; /* under the lock */
     size_t disturbance_count;
     pthread_mutex_t lock;

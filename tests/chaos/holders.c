@@ -1,6 +1,8 @@
 #include "tests/chaos/holders.h"
 
+#include "tests/history/reply.h"
 #include "tests/support/clock.h"
+#include "tests/support/cmocka.h"
 #include "tests/support/http.h"
 #include "tests/support/seed.h"
 
@@ -14,7 +16,7 @@ enum {
     RENEW_MS = 300, /* between renewals */
     RENEWALS_MOST = 5,
     US_PER_MS = 1000,
-    TOKEN_SIZE = 150,
+    TOKENS_EACH = 10000000,
 };
 
 static int ttl_ms(const struct holder *holder)
@@ -22,10 +24,14 @@ static int ttl_ms(const struct holder *holder)
     return holder->holders->ttl_ms ? holder->holders->ttl_ms : HOLDER_TTL_MS;
 }
 
-static int64_t end_of_ttl(int64_t sent, const struct http_client *http)
-{
-    return sent + http_integer(http, "ttl_ms") * US_PER_MS;
-}
+/* One way from the request for a lock to its end. */
+struct visit {
+    struct holder *holder;
+    struct http_client *http;
+    int name, token;
+    char header[60];
+    int64_t until; /* when the hold ends, if the client does nothing more */
+};
 
 static void count(struct holder *holder, const struct http_client *http, int64_t sent)
 {
@@ -45,61 +51,52 @@ static void count(struct holder *holder, const struct http_client *http, int64_t
                 http->reply.trouble);
 }
 
-/* A request about the hold; the reply is the client's latest. */
-static void ask_about(struct http_client *http, const char *method, const char *path,
-                      const char *token)
+/* Sends it, and writes down what came. */
+static const struct event *ask(struct visit *visit, enum operation operation, int64_t ttl_ms,
+                               int64_t wait_ms)
 {
-    char header[TOKEN_SIZE + 16];
-    snprintf(header, sizeof header, "Lock-Token: %s", token);
-    http_request(http, &(struct http_call){.method = method,
+    static const char *const METHODS[OPERATIONS] = {"POST", "PUT", "DELETE", "DELETE", "GET"};
+    char path[120], terms[80] = "";
+    struct http_client *http = visit->http;
+    struct event *event = record_add(&visit->holder->record, &(struct event){.operation = operation,
+                                                                             .name = visit->name,
+                                                                             .token = visit->token,
+                                                                             .owner = visit->token,
+                                                                             .ttl_ms = ttl_ms,
+                                                                             .wait_ms = wait_ms,
+                                                                             .sent = clock_us()});
+    if (operation == ACQUIRE)
+        snprintf(terms, sizeof terms, "&wait=%dms&owner=o%d", (int)wait_ms, visit->token);
+    snprintf(path, sizeof path, ttl_ms ? "/locks/held-%d?ttl=%dms%s" : "/locks/held-%d",
+             visit->name, (int)ttl_ms, terms);
+    http_request(http, &(struct http_call){.method = METHODS[operation],
                                            .path = path,
-                                           .headers = (const char *const[]){header, NULL},
+                                           .headers = LIST(visit->header),
                                            .timeout_ms = ANSWER_MS});
-}
-
-static void note_loss(struct claim *claim)
-{
-    int64_t now = clock_us();
-    claim->lost = now < claim->until;
-    if (claim->lost)
-        claim->until = now;
+    event->received = clock_us();
+    event->outcome = reply_outcome(event, http->reply.status, http->reply.json);
+    if (event->outcome != UNKNOWN)
+        reply_read(event, http_header(http, "ETag"), http->reply.json);
+    count(visit->holder, http, event->sent);
+    return event;
 }
 
 /* Returns false where there is nothing to hold any more. */
-static bool renew(struct holder *holder, struct http_client *http, struct claim *claim,
-                  const char *path, const char *token)
+static bool renew(struct visit *visit)
 {
-    char ask[64];
-    int64_t sent = clock_us();
-    snprintf(ask, sizeof ask, "%s?ttl=%dms", path, ttl_ms(holder));
-    ask_about(http, "PUT", ask, token);
-    count(holder, http, sent);
-    if (http->reply.status == 200 && end_of_ttl(sent, http) > claim->until && sent < claim->until)
-        claim->until = end_of_ttl(sent, http);
-    if (http->reply.status == 409)
-        note_loss(claim);
-    return http->reply.status != 409;
-}
-
-static void release(struct holder *holder, struct http_client *http, struct claim *claim,
-                    const char *path, const char *token)
-{
-    int64_t until = claim->until, sent = clock_us();
-    if (sent < until)
-        claim->until = sent;
-    ask_about(http, "DELETE", path, token);
-    count(holder, http, sent);
-    if (http->reply.status == 409)
-        claim->lost = clock_us() < until;
+    const struct event *event = ask(visit, RENEW, ttl_ms(visit->holder), 0);
+    if (event->outcome == DONE)
+        visit->until = event->sent + event->left_ms * US_PER_MS;
+    return event->outcome != NOT_HELD;
 }
 
 /* One in six forgets it, two renew it for a while, the others are quick. */
-static void keep(struct holder *holder, struct http_client *http, struct claim *claim,
-                 const char *path, const char *token)
+static void keep(struct visit *visit)
 {
+    struct holder *holder = visit->holder;
     unsigned way = seed_draw(&holder->random, 6);
     if (way == 0) {
-        while (clock_us() < claim->until && !holder->holders->stop)
+        while (clock_us() < visit->until && !holder->holders->stop)
             clock_sleep_ms(PAUSE_MS);
         return;
     }
@@ -108,35 +105,25 @@ static void keep(struct holder *holder, struct http_client *http, struct claim *
     for (unsigned left = way > 2 ? 0 : 1 + seed_draw(&holder->random, RENEWALS_MOST); left > 0;
          left--) {
         clock_sleep_ms(RENEW_MS);
-        if (!renew(holder, http, claim, path, token))
+        if (!renew(visit))
             return;
     }
-    release(holder, http, claim, path, token);
+    ask(visit, RELEASE, 0, 0);
 }
 
 static void take_one(struct holder *holder, struct http_client *http)
 {
-    char ask[100], path[32], token[TOKEN_SIZE];
-    int name = (int)seed_draw(&holder->random, HOLDER_NAMES);
-    snprintf(path, sizeof path, "/locks/held-%d", name);
-    snprintf(ask, sizeof ask, "%s?ttl=%dms&wait=%ums", path, ttl_ms(holder),
-             seed_draw(&holder->random, 2) * HOLDER_WAIT_MS);
-    int64_t sent = clock_us();
-    http_request(http, &(struct http_call){.method = "POST", .path = ask, .timeout_ms = ANSWER_MS});
-    int64_t told = clock_us();
-    count(holder, http, sent);
-    if (http->reply.status != 201)
+    struct visit visit = {.holder = holder,
+                          .http = http,
+                          .name = (int)seed_draw(&holder->random, HOLDER_NAMES),
+                          .token = holder->number * TOKENS_EACH + holder->tokens++};
+    snprintf(visit.header, sizeof visit.header, "Lock-Token: holder-of-a-lock-%010d", visit.token);
+    const struct event *event =
+        ask(&visit, ACQUIRE, ttl_ms(holder), seed_draw(&holder->random, 2) * HOLDER_WAIT_MS);
+    if (event->outcome != DONE)
         return;
-    const char *text = http_text(http, "token");
-    snprintf(token, sizeof token, "%s", text ? text : "");
-    struct claim *claim =
-        ledger_add(&holder->ledger, &(struct claim){.name = name,
-                                                    .client = holder->number,
-                                                    .fence = http_integer(http, "fence"),
-                                                    .sent = sent,
-                                                    .told = told,
-                                                    .until = end_of_ttl(sent, http)});
-    keep(holder, http, claim, path, token);
+    visit.until = event->sent + event->left_ms * US_PER_MS;
+    keep(&visit);
 }
 
 static void *play(void *context)
@@ -172,12 +159,12 @@ void holders_start(struct holders *holders)
             abort();
 }
 
-void holders_end(struct holders *holders, struct ledger *ledger)
+void holders_end(struct holders *holders, struct record *record)
 {
     holders->stop = true;
     for (int i = 0; i < holders->count; i++) {
         pthread_join(holders->holder[i].thread, NULL);
-        ledger_take(ledger, &holders->holder[i].ledger);
+        record_take(record, &holders->holder[i].record);
         if (holders->holder[i].slowest_us > holders->slowest_us)
             holders->slowest_us = holders->holder[i].slowest_us;
     }

@@ -1,9 +1,9 @@
 /* holders.h: clients that take locks all the time, hold, renew and release them, or forget to, and
- * write down what they count on. */
+ * write down what they see. */
 #ifndef BATON_TESTS_CHAOS_HOLDERS_H
 #define BATON_TESTS_CHAOS_HOLDERS_H
 
-#include "tests/chaos/ledger.h"
+#include "tests/history/record.h"
 #include "tests/support/faults/hosts.h"
 
 #include <pthread.h>
@@ -24,7 +24,8 @@ struct holder {
     int host; /* -1: this one */
     char url[64];
     pthread_t thread;
-    struct ledger ledger;
+    struct record record;
+    int tokens; /* that it has used so far */
     uint64_t random;
     int64_t slowest_us;
 };
@@ -45,7 +46,7 @@ void holders_add(struct holders *holders, int count, int host, const char *url);
 
 void holders_start(struct holders *holders);
 
-/* Waits for their end; what they have told is in `ledger`. */
-void holders_end(struct holders *holders, struct ledger *ledger);
+/* Waits for their end; adds what they saw to the record. */
+void holders_end(struct holders *holders, struct record *record);
 
 #endif

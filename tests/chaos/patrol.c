@@ -28,8 +28,7 @@ struct patrol_client {
     int number, tokens;
     uint64_t random;
     struct http_client *http;
-    struct event *events;
-    size_t count, room;
+    struct record record;
     pthread_t thread;
 };
 
@@ -40,8 +39,6 @@ struct visit {
     bool shared;
     int64_t wait_ms;
     char path[64], token_text[80], header[100];
-    int64_t alive_until; /* the hold certainly is there until then */
-    int64_t known_fence; /* before it was asked for */
 };
 
 void patrol_path(int name, char *path, size_t size)
@@ -57,25 +54,6 @@ void patrol_key(int name, char *key, size_t size)
 static unsigned draw(struct patrol_client *client, unsigned below)
 {
     return seed_draw(&client->random, below);
-}
-
-static struct event *new_event(struct visit *visit, enum operation operation)
-{
-    struct patrol_client *client = visit->client;
-    if (client->count == client->room) {
-        client->room = client->room ? 2 * client->room : 1024;
-        client->events = realloc(client->events, client->room * sizeof *client->events);
-        if (!client->events)
-            abort();
-    }
-    struct event *event = &client->events[client->count++];
-    *event = (struct event){.operation = operation,
-                            .name = visit->name,
-                            .token = visit->token,
-                            .owner = visit->token,
-                            .shared = visit->shared,
-                            .server = client->number % PATROL_SERVERS + 1};
-    return event;
 }
 
 /* Under the lock. */
@@ -112,12 +90,19 @@ static struct event *ask_once(struct visit *visit, enum operation operation, con
 {
     static const char *const METHODS[OPERATIONS] = {"POST", "PUT", "DELETE", "DELETE", "GET"};
     struct http_client *http = visit->client->http;
-    struct event *event = new_event(visit, operation);
     int64_t wait_ms = operation == ACQUIRE ? visit->wait_ms : 0;
-    event->ttl_ms = ttl_ms;
-    event->wait_ms = wait_ms;
-    event->keep_ms = wait_ms ? KEEP_MS : 0;
-    event->sent = clock_us();
+    struct event *event =
+        record_add(&visit->client->record,
+                   &(struct event){.operation = operation,
+                                   .name = visit->name,
+                                   .token = visit->token,
+                                   .owner = visit->token,
+                                   .shared = visit->shared,
+                                   .server = visit->client->number % PATROL_SERVERS + 1,
+                                   .ttl_ms = ttl_ms,
+                                   .wait_ms = wait_ms,
+                                   .keep_ms = wait_ms ? KEEP_MS : 0,
+                                   .sent = clock_us()});
     http_request(http, &(struct http_call){.method = METHODS[operation],
                                            .path = visit->path,
                                            .body = body,
@@ -152,50 +137,14 @@ static struct event *ask(struct visit *visit, enum operation operation, const ch
     }
 }
 
-static void note_grant(struct visit *visit, const struct event *event)
+static void note_grant(struct patrol *patrol)
 {
-    struct patrol *patrol = visit->client->patrol;
-    struct patrol_name *name = &patrol->names[visit->name];
     int64_t now = clock_ms();
     pthread_mutex_lock(&patrol->lock);
-    if (name->until < now)
-        name->exclusive = name->shared = 0;
-    bool is_double = name->exclusive > 0 || (!visit->shared && name->shared > 0);
-    bool is_backward = event->fence <= visit->known_fence;
     patrol->counts.grants++;
-    patrol->counts.doubles += is_double;
-    patrol->counts.backward += is_backward;
-    if (is_double || is_backward)
-        show(patrol, is_double ? "a double grant" : "a fence that fell", visit);
-    *(visit->shared ? &name->shared : &name->exclusive) += 1;
-    if (visit->alive_until > name->until)
-        name->until = visit->alive_until;
-    if (event->fence > name->fence)
-        name->fence = event->fence;
     if (patrol->last_grant && now - patrol->last_grant > patrol->counts.longest_stall)
         patrol->counts.longest_stall = now - patrol->last_grant;
     patrol->last_grant = now;
-    pthread_mutex_unlock(&patrol->lock);
-}
-
-/* From now on nobody counts on it. */
-static void note_end(struct visit *visit)
-{
-    struct patrol *patrol = visit->client->patrol;
-    struct patrol_name *name = &patrol->names[visit->name];
-    pthread_mutex_lock(&patrol->lock);
-    int *held = visit->shared ? &name->shared : &name->exclusive;
-    if (*held > 0)
-        --*held;
-    pthread_mutex_unlock(&patrol->lock);
-}
-
-static void note_loss(struct visit *visit)
-{
-    struct patrol *patrol = visit->client->patrol;
-    pthread_mutex_lock(&patrol->lock);
-    patrol->counts.lost++;
-    show(patrol, "a lost hold", visit);
     pthread_mutex_unlock(&patrol->lock);
 }
 
@@ -206,11 +155,9 @@ static void count(struct visit *visit, size_t *counter)
     pthread_mutex_unlock(&visit->client->patrol->lock);
 }
 
-/* Whether there is an answer, and it says that the hold is gone although it cannot be. */
-static bool is_gone(const struct visit *visit, const struct event *event)
+static bool is_gone(const struct event *event)
 {
-    bool gone = event && (event->outcome == NOT_HELD || event->not_mine);
-    return gone && event->received / 1000 < visit->alive_until;
+    return !event || event->outcome == NOT_HELD || event->not_mine;
 }
 
 /* Looks after it and renews it. False where it is gone. */
@@ -219,23 +166,13 @@ static bool stay(struct visit *visit)
     struct patrol *patrol = visit->client->patrol;
     char body[60];
     clock_sleep_ms(draw(visit->client, LONG_MS / 2));
-    struct event *event = ask(visit, INSPECT, NULL, 0);
-    if (!is_gone(visit, event)) {
-        snprintf(body, sizeof body, "{\"ttl_ms\":%" PRId64 "}", patrol->plan.ttl_ms);
-        event = ask(visit, RENEW, body, patrol->plan.ttl_ms);
-    }
-    if (is_gone(visit, event)) {
-        note_loss(visit);
+    if (is_gone(ask(visit, INSPECT, NULL, 0)))
         return false;
-    }
+    snprintf(body, sizeof body, "{\"ttl_ms\":%" PRId64 "}", patrol->plan.ttl_ms);
+    struct event *event = ask(visit, RENEW, body, patrol->plan.ttl_ms);
     if (!event || event->outcome != DONE)
-        return false; /* it came too late */
+        return false;
     count(visit, &patrol->counts.renewals);
-    pthread_mutex_lock(&patrol->lock);
-    visit->alive_until = event->sent / 1000 + patrol->plan.ttl_ms;
-    if (visit->alive_until > patrol->names[visit->name].until)
-        patrol->names[visit->name].until = visit->alive_until;
-    pthread_mutex_unlock(&patrol->lock);
     clock_sleep_ms(draw(visit->client, LONG_MS / 2));
     return true;
 }
@@ -243,18 +180,11 @@ static bool stay(struct visit *visit)
 static void keep(struct visit *visit)
 {
     struct patrol_client *client = visit->client;
-    bool there = true;
-    if (draw(client, 4) == 0)
-        there = stay(visit);
-    else
+    if (draw(client, 4) > 0)
         clock_sleep_ms(draw(client, SHORT_MS));
-    note_end(visit);
-    if (!there)
+    else if (!stay(visit))
         return;
-    struct event *event = ask(visit, RELEASE, NULL, 0);
-    if (is_gone(visit, event))
-        note_loss(visit);
-    else
+    if (!is_gone(ask(visit, RELEASE, NULL, 0)))
         count(visit, &client->patrol->counts.releases);
 }
 
@@ -270,9 +200,6 @@ static void begin(struct visit *visit, struct patrol_client *client)
     snprintf(visit->token_text, sizeof visit->token_text, "patrol-%016" PRIx64 "-%d",
              patrol->plan.seed, visit->token);
     snprintf(visit->header, sizeof visit->header, "Lock-Token: %s", visit->token_text);
-    pthread_mutex_lock(&patrol->lock);
-    visit->known_fence = patrol->names[visit->name].fence;
-    pthread_mutex_unlock(&patrol->lock);
 }
 
 static void write_wish(const struct visit *visit, char *body, size_t size)
@@ -300,10 +227,7 @@ static void make_visit(struct patrol_client *client)
         count(&visit, &patrol->counts.refusals);
         return;
     }
-    /* Granted once it was sent at the earliest: of a wait, or of a reply that was lost, what the
-     * reply says is left. */
-    visit.alive_until = event->sent / 1000 + event->left_ms;
-    note_grant(&visit, event);
+    note_grant(patrol);
     keep(&visit);
 }
 
@@ -350,27 +274,18 @@ void patrol_start(struct patrol *patrol, const struct patrol_plan *plan)
     }
 }
 
-struct event *patrol_stop(struct patrol *patrol, size_t *ret_count)
+void patrol_stop(struct patrol *patrol, struct record *ret)
 {
-    struct event *events = NULL;
-    size_t total = 0;
+    *ret = (struct record){.events = NULL};
     patrol->stop = true;
     pthread_join(patrol->watchman, NULL);
     for (int i = 0; i < patrol->plan.clients; i++) {
         struct patrol_client *client = &patrol->clients[i];
         pthread_join(client->thread, NULL);
-        events = realloc(events, (total + client->count + 1) * sizeof *events);
-        if (!events)
-            abort();
-        if (client->count)
-            memcpy(events + total, client->events, client->count * sizeof *events);
-        total += client->count;
+        record_take(ret, &client->record);
         http_client_free(client->http);
-        free(client->events);
     }
     free(patrol->clients);
-    *ret_count = total;
-    return events;
 }
 
 struct patrol_counts patrol_look(struct patrol *patrol)
@@ -387,11 +302,10 @@ void patrol_print(const char *what, const struct patrol_counts *counts)
 {
     print_message(
         "%s: %zu grants, %zu renewals, %zu refusals, %zu times 503 (%zu quarantined), %zu without "
-        "a reply; "
-        "lost %zu, double %zu, fences that fell %zu; the slowest reply %" PRId64
-        " ms, a client without an answer for %" PRId64 " ms, all without a grant for %" PRId64
-        " ms (and the machine stood still for %" PRId64 " ms)\n",
+        "a reply; the slowest reply %" PRId64 " ms, a client without an answer for %" PRId64
+        " ms, all without a grant for %" PRId64 " ms (and the machine stood still for %" PRId64
+        " ms)\n",
         what, counts->grants, counts->renewals, counts->refusals, counts->failed,
-        counts->quarantined, counts->silent, counts->lost, counts->doubles, counts->backward,
-        counts->slowest, counts->longest_failure, counts->longest_stall, counts->longest_nap);
+        counts->quarantined, counts->silent, counts->slowest, counts->longest_failure,
+        counts->longest_stall, counts->longest_nap);
 }

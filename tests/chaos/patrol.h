@@ -1,9 +1,9 @@
 /* patrol.h: clients of two batonds that go from name to name: they acquire, wait, renew, look and
- * release, and count what must not be. */
+ * release, and write down what they see. */
 #ifndef BATON_TESTS_CHAOS_PATROL_H
 #define BATON_TESTS_CHAOS_PATROL_H
 
-#include "tests/history/history.h"
+#include "tests/history/record.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PATROL_SERVERS = 2, PATROL_NAMES_MOST = 400, PATROL_CLIENTS_MOST = 64 };
+enum { PATROL_SERVERS = 2 };
 
 struct patrol_plan {
     const char *urls[PATROL_SERVERS]; /* half of the clients each */
@@ -29,20 +29,10 @@ struct patrol_counts {
     size_t quarantined; /* so many of them since locks may have been lost */
     size_t silent;      /* no reply at all */
     size_t strange;     /* any other status */
-    size_t lost; /* holds that were gone before their TTL was over, though nobody released them */
-    size_t doubles;  /* grants while others counted on holds that do not go together with them */
-    size_t backward; /* fences no greater than one that was known before the lock was asked for */
-    int64_t slowest; /* the longest time until a reply came, less the wait that was asked for */
+    int64_t slowest;    /* the longest time until a reply came, less the wait that was asked for */
     int64_t longest_failure; /* how long a client was answered nothing but 503 */
     int64_t longest_stall;   /* how long nobody was granted anything */
     int64_t longest_nap; /* how much too late somebody who only sleeps was woken: the machine's */
-};
-
-/* How clients count on a name now. */
-struct patrol_name {
-    int exclusive, shared;
-    int64_t until; /* by when all of it is over */
-    int64_t fence; /* the greatest that was told */
 };
 
 struct patrol_client;
@@ -50,7 +40,6 @@ struct patrol_client;
 struct patrol {
     struct patrol_plan plan;
     struct patrol_client *clients;
-    struct patrol_name names[PATROL_NAMES_MOST];
     struct patrol_counts counts;
     int64_t last_grant;
     int shown;
@@ -66,8 +55,8 @@ void patrol_key(int name, char *key, size_t size);
 /* Starts the clients, a thread each. The patrol stays where it is. */
 void patrol_start(struct patrol *patrol, const struct patrol_plan *plan);
 
-/* Lets them end what they have begun. Returns what they saw, to be freed, and its length. */
-struct event *patrol_stop(struct patrol *patrol, size_t *ret_count);
+/* Lets them end what they have begun. Sets what they saw, to be freed. */
+void patrol_stop(struct patrol *patrol, struct record *ret);
 
 /* The counts so far; what is slowest and longest begins anew. */
 struct patrol_counts patrol_look(struct patrol *patrol);

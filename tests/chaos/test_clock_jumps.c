@@ -3,6 +3,7 @@
 #include "tests/chaos/holders.h"
 #include "tests/chaos/sides.h"
 #include "tests/chaos/stage.h"
+#include "tests/chaos/verdict.h"
 #include "tests/support/batond_process.h"
 #include "tests/support/clock.h"
 #include "tests/support/clustered.h"
@@ -46,7 +47,7 @@ struct scene {
     struct batond_process batond[BATONDS];
     size_t read[BATONDS]; /* of their logs */
     struct holders holders;
-    struct ledger ledger;
+    struct record record;
 };
 
 /* Engines; the clock is that of one server, or of as many as the jump says */
@@ -159,7 +160,7 @@ static void close_scene(struct scene *scene)
         assert_int_equal(batond_process_stop(&scene->batond[i]), 0);
     scene->jump->engine->stop(scene);
     jumping_clock_close(&scene->clock);
-    ledger_free(&scene->ledger);
+    record_free(&scene->record);
     free(scene);
 }
 
@@ -178,11 +179,11 @@ static int64_t jump_to(struct scene *scene, double seconds, bool is_noticed)
     return noticed;
 }
 
-static size_t told_since(const struct ledger *ledger, int64_t us)
+static size_t told_since(const struct record *record, int64_t us)
 {
     size_t count = 0;
-    for (size_t i = 0; i < ledger->count; i++)
-        count += ledger->claims[i].told >= us;
+    for (size_t i = 0; i < record->count; i++)
+        count += is_grant(&record->events[i]) && record->events[i].received >= us;
     return count;
 }
 
@@ -198,12 +199,14 @@ static void go_on_through_a_jump(void **state)
     int64_t there = jump_to(scene, jump->seconds, jump->noticed);
     int64_t back = jump_to(scene, 0, jump->noticed);
     int64_t late = clock_us() - (int64_t)CALM_MS * 1000;
-    holders_end(&scene->holders, &scene->ledger);
-    ledger_judge(&scene->ledger, &verdict);
+    holders_end(&scene->holders, &scene->record);
+    verdict_sort(&scene->record);
+    verdict_until(&scene->record, INT64_MAX, &verdict);
+    verdict_pauses(&scene->record, 0, INT64_MAX, &verdict);
     print_message("| %s | %" PRId64 " ms, %" PRId64 " ms | %zu | %zu | %zu | %zu | %.1f s |\n",
                   jump->name, there, back, verdict.grants, verdict.lost, verdict.doubles,
                   verdict.backward + verdict.twins, (double)verdict.longest_of_name_us / 1e6);
-    assert_true(told_since(&scene->ledger, late) > 0);
+    assert_true(told_since(&scene->record, late) > 0);
     assert_int_equal(scene->holders.strange, 0);
     assert_int_equal(verdict.backward + verdict.twins, 0);
     assert_true((verdict.doubles == 0) == jump->noticed);

@@ -79,8 +79,7 @@ struct client {
     struct http_client *http[CROWD_SERVERS];
     char made[MADE_KEPT][TOKEN_TEXT];
     int64_t seen[NAMES]; /* the version last seen of each name */
-    struct event *events;
-    size_t count, room;
+    struct record record;
     int64_t deadline_us;
     pthread_t thread;
 };
@@ -156,19 +155,6 @@ static void remember_token(struct client *client, const struct wish *wish, const
 {
     if (wish->made_by_server)
         snprintf(client->made[wish->token % MADE_KEPT], TOKEN_TEXT, "%s", text ? text : "");
-}
-
-static struct event *new_event(struct client *client)
-{
-    if (client->count == client->room) {
-        client->room = client->room ? 2 * client->room : 1024;
-        client->events = realloc(client->events, client->room * sizeof *client->events);
-        if (!client->events)
-            abort();
-    }
-    struct event *event = &client->events[client->count++];
-    memset(event, 0, sizeof *event);
-    return event;
 }
 
 /* Writes the body of a request; "" where it has none. */
@@ -290,21 +276,21 @@ static void perform(struct client *client, const struct step *step, const struct
     if (bare || first)
         token[0] = '\0';
 
-    struct event *event = new_event(client);
-    *event = (struct event){.operation = step->operation,
-                            .name = wish->name,
-                            .token = step->operation == BREAK ? EVERYBODY
-                                     : bare                   ? NOBODY
-                                                              : wish->token,
-                            .owner = wish->owner,
-                            .reentrant = wish->reentrant,
-                            .shared = wish->shared,
-                            .limit = wish->limit,
-                            .permits = wish->permits,
-                            .at_least_ms = wish->at_least_ms,
-                            .ttl_ms = step->operation == ACQUIRE ? wish->ttl_ms
-                                      : step->operation == RENEW ? step->ttl_ms
-                                                                 : 0};
+    struct event *event = record_add(
+        &client->record, &(struct event){.operation = step->operation,
+                                         .name = wish->name,
+                                         .token = step->operation == BREAK ? EVERYBODY
+                                                  : bare                   ? NOBODY
+                                                                           : wish->token,
+                                         .owner = wish->owner,
+                                         .reentrant = wish->reentrant,
+                                         .shared = wish->shared,
+                                         .limit = wish->limit,
+                                         .permits = wish->permits,
+                                         .at_least_ms = wish->at_least_ms,
+                                         .ttl_ms = step->operation == ACQUIRE ? wish->ttl_ms
+                                                   : step->operation == RENEW ? step->ttl_ms
+                                                                              : 0});
     struct message message;
     compose(client, event, step, token, &message);
     event->sent = clock_us();
@@ -369,28 +355,20 @@ static void start(struct client *client, const struct crowd_plan *plan, int numb
         abort();
 }
 
-static void finish(struct client *client, struct crowd_history *history)
+static void finish(struct client *client, struct record *history)
 {
     pthread_join(client->thread, NULL);
     for (int i = 0; i < CROWD_SERVERS; i++)
         http_client_free(client->http[i]);
-    size_t count = history->count + client->count;
-    history->events = realloc(history->events, (count + 1) * sizeof *history->events);
-    if (!history->events)
-        abort();
-    if (client->count > 0)
-        memcpy(history->events + history->count, client->events,
-               client->count * sizeof *client->events);
-    history->count = count;
-    free(client->events);
+    record_take(history, &client->record);
 }
 
-void crowd_run(const struct crowd_plan *plan, struct crowd_history *ret)
+void crowd_run(const struct crowd_plan *plan, struct record *ret)
 {
     struct client *clients = calloc((size_t)plan->threads, sizeof *clients);
     if (!clients)
         abort();
-    *ret = (struct crowd_history){NULL, 0};
+    *ret = (struct record){.events = NULL};
     for (int i = 0; i < plan->threads; i++)
         start(&clients[i], plan, i);
     for (int quarter = 1; quarter <= 3 && plan->meanwhile; quarter++) {

@@ -2,7 +2,7 @@
 #ifndef BATON_TESTS_HISTORY_CROWD_H
 #define BATON_TESTS_HISTORY_CROWD_H
 
-#include "tests/history/history.h"
+#include "tests/history/record.h"
 
 enum { CROWD_SERVERS = 2 };
 
@@ -16,13 +16,8 @@ struct crowd_plan {
     void *context;                                 /* quarters of the time; may be NULL */
 };
 
-struct crowd_history {
-    struct event *events;
-    size_t count;
-};
-
 /* Runs the clients until the time is over. What each thread draws depends on the seed and the
- * number of its step alone. Free the events. */
-void crowd_run(const struct crowd_plan *plan, struct crowd_history *ret);
+ * number of its step alone. Free the record. */
+void crowd_run(const struct crowd_plan *plan, struct record *ret);
 
 #endif

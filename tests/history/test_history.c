@@ -32,7 +32,7 @@ static void disturb(void *context, int quarter)
 }
 
 /* A run in which something never happened has not tested it. */
-static void assert_all_happened(const struct crowd_history *history)
+static void assert_all_happened(const struct record *history)
 {
     static const struct {
         enum operation operation;
@@ -76,7 +76,7 @@ TEST(what_clients_see_is_what_was_promised)
         plan.urls[i] = pair->batond[i].url;
         plan.ports[i] = pair->batond[i].port;
     }
-    struct crowd_history history;
+    struct record history;
     crowd_run(&plan, &history);
 
     struct findings findings;
@@ -89,7 +89,7 @@ TEST(what_clients_see_is_what_was_promised)
     free(text);
     assert_int_equal(findings.total, 0);
     assert_all_happened(&history);
-    free(history.events);
+    record_free(&history);
 }
 
 RUN_TESTS(pair_start, pair_stop)
