@@ -42,34 +42,6 @@ TEST_WITH_CLOCK(a_wait_that_is_over_may_keep_the_place)
     assert_int_equal(count_waiters(scripts), 1);
 }
 
-TEST_WITH_CLOCK(hold_of_a_kept_place_begins_when_its_request_comes_back)
-{
-    struct scripts *scripts = *state;
-    set_out(scripts);
-    leave(scripts, .token = "a", .attempt = "a", .why = "timeout", .keep_ms = 20000);
-    release(scripts, "n", "x");
-    sleep_past(scripts, 600);
-    assert_status(acquire(scripts, .token = "a", .attempt = "again"), "claimed");
-    sleep_past(scripts, 10);
-    assert_int_equal(inspect(scripts, "n", "a").shown_holds[0].held_ms, 10);
-    assert_int_equal(release(scripts, "n", "a").held_ms, 10);
-}
-
-/* Those behind it may be let in by that. */
-TEST_WITH_CLOCK(the_place_goes_to_those_behind)
-{
-    static const char *const WHY[] = {"timeout", "gone"};
-    struct scripts *scripts = *state;
-    for (int i = 0; i < 2; i++) {
-        scripts_clean_with_own_clock(state);
-        acquire(scripts, .token = "s", .mode = "shared");
-        park(scripts, "x", "one", .ttl_ms = 0);
-        park(scripts, "t", "two", .mode = "shared");
-        leave(scripts, .token = "x", .attempt = "x", .why = WHY[i]);
-        assert_true(holds(scripts, "t"));
-    }
-}
-
 TEST_WITH_CLOCK(a_grant_at_the_last_moment_is_claimed)
 {
     struct scripts *scripts = *state;
@@ -84,19 +56,6 @@ TEST_WITH_CLOCK(a_grant_at_the_last_moment_is_claimed)
     assert_int_equal(again.fence, claimed.fence);
     assert_status(leave(scripts, .token = "a", .attempt = "a", .why = "gone"), "left");
     assert_true(holds(scripts, "b"));
-}
-
-TEST_WITH_CLOCK(a_hold_that_a_later_request_has_is_told)
-{
-    struct scripts *scripts = *state;
-    set_out(scripts);
-    release(scripts, "n", "x");
-    assert_status(acquire(scripts, .token = "a", .attempt = "later"), "claimed");
-    assert_status(leave(scripts, .token = "a", .attempt = "a", .why = "gone"), "left");
-    assert_status(leave(scripts, .token = "a", .attempt = "a", .why = "drain"), "left");
-    assert_status(leave(scripts, .token = "a", .attempt = "a", .why = "timeout"), "holding");
-    leave(scripts, .token = "a", .attempt = "later", .why = "gone"); /* too late: it was told */
-    assert_true(holds(scripts, "a"));
 }
 
 TEST_WITH_CLOCK(a_place_that_a_later_request_has_stays)
@@ -120,17 +79,6 @@ TEST_WITH_CLOCK(a_place_that_a_later_request_has_stays)
             acquire(scripts, .token = "a", .attempt = "later", .again = true, .server = "two"),
             "claimed");
     }
-}
-
-TEST_WITH_CLOCK(timeout_reports_a_cancelled_or_lost_wait)
-{
-    struct scripts *scripts = *state;
-    set_out(scripts);
-    release(scripts, "n", "a");
-    assert_status(leave(scripts, .token = "a", .attempt = "a", .why = "timeout"), "released");
-    assert_status(leave(scripts, .token = "lost", .attempt = "a", .why = "timeout"), "timeout");
-    release(scripts, "n", "x");
-    assert_status(leave(scripts, .token = "x", .attempt = "x", .why = "timeout"), "released");
 }
 
 TEST_WITH_CLOCK(a_client_that_has_gone_leaves_no_phantom)
@@ -201,27 +149,6 @@ TEST_WITH_CLOCK(hold_known_to_its_client_is_not_taken_back)
     assert_true(inspect(scripts, "n", "b").mine);
 }
 
-TEST_WITH_CLOCK(a_client_that_has_gone_may_come_back)
-{
-    struct scripts *scripts = *state;
-    for (int claimed = 0; claimed < 2; claimed++) {
-        scripts_clean_with_own_clock(state);
-        set_out(scripts);
-        release(scripts, "n", "x");
-        if (claimed)
-            acquire(scripts, .token = "a", .attempt = "a", .again = true, .server = "one");
-        leave(scripts, .token = "a", .attempt = "a", .why = "gone", .keep_ms = 20000,
-              .claim_ms = 5000);
-        struct seen seen = inspect(scripts, "n", "a");
-        assert_int_equal(seen.mine, 1);
-        assert_in_range(seen.shown_holds[0].ttl_ms, 4000, 5000);
-        struct answer back = acquire(scripts, .token = "a", .server = "two");
-        assert_status(back, "claimed");
-        assert_int_equal(back.ttl_ms, 30000);
-        assert_int_equal(back.fence, seen.shown_holds[0].fence);
-    }
-}
-
 /* It stands in front of those that came later, though its place was long forgotten. */
 TEST_WITH_CLOCK(grant_waits_no_longer_than_the_place_is_kept)
 {
@@ -245,43 +172,6 @@ TEST_WITH_CLOCK(grant_waits_no_longer_than_the_place_is_kept)
     }
 }
 
-TEST_WITH_CLOCK(a_client_that_has_gone_is_missed_and_comes_back_in_front)
-{
-    struct scripts *scripts = *state;
-    set_out(scripts);
-    leave(scripts, .token = "x", .attempt = "x", .why = "gone", .keep_ms = 20000, .claim_ms = 20);
-    assert_true(holds(scripts, "x"));
-    sleep_past(scripts, 20);
-    assert_true(holds(scripts, "a"));
-    acquire(scripts, .token = "a", .attempt = "a", .again = true, .server = "one");
-    struct seen seen = inspect(scripts, "n", "");
-    assert_int_equal(seen.waiters, 2);
-    assert_string_equal(seen.in_line[1].owner, "x");
-    assert_int_equal(seen.in_line[1].waited_ms, 20);
-    assert_status(acquire(scripts, .token = "x", .server = "two"), "waiting");
-    release(scripts, "n", "a");
-    assert_true(holds(scripts, "x"));
-}
-
-TEST_WITH_CLOCK(two_that_have_gone_come_back_in_the_order_of_their_grants)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "z", .attempt = "z", .mode = "shared");
-    acquire(scripts, .token = "y", .attempt = "y", .mode = "shared");
-    leave(scripts, .token = "y", .attempt = "y", .why = "gone", .keep_ms = 20000, .claim_ms = 10);
-    leave(scripts, .token = "z", .attempt = "z", .why = "gone", .keep_ms = 20000, .claim_ms = 10);
-    sleep_past(scripts, 10);
-    assert_status(acquire(scripts, .token = "x"), "granted");
-    acquire(scripts, .token = "y", .mode = "shared", .server = "one");
-    acquire(scripts, .token = "z", .mode = "shared", .server = "one");
-    assert_int_equal(count_waiters(scripts), 2);
-    release(scripts, "n", "x");
-    struct seen seen = inspect(scripts, "n", "");
-    assert_int_equal(seen.holds, 2);
-    assert_string_equal(seen.shown_holds[1].owner, "z");
-    assert_true(seen.shown_holds[1].fence < seen.shown_holds[0].fence);
-}
-
 TEST_WITH_CLOCK(a_limit_is_kept_for_one_that_has_gone)
 {
     struct scripts *scripts = *state;
@@ -303,105 +193,6 @@ TEST_WITH_CLOCK(a_server_that_drains_leaves_its_waiters_a_lease)
     assert_int_equal(count_waiters(scripts), 2);
     assert_status(acquire(scripts, .token = "a", .server = "two"), "waiting");
     release(scripts, "n", "x");
-    assert_true(holds(scripts, "a"));
-}
-
-TEST_WITH_CLOCK(the_longer_of_lease_and_keep_counts)
-{
-    struct scripts *scripts = *state;
-    set_out(scripts);
-    leave(scripts, .token = "a", .attempt = "a", .why = "drain", .lease_ms = 30, .keep_ms = 5);
-    leave(scripts, .token = "b", .attempt = "b", .why = "drain", .lease_ms = 5, .keep_ms = 5000);
-    sleep_past(scripts, 10);
-    assert_int_equal(count_waiters(scripts), 2);
-    sleep_past(scripts, 25);
-    assert_int_equal(count_waiters(scripts), 1);
-}
-
-TEST_WITH_CLOCK(a_grant_outlives_the_drain_for_its_claim_window)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "x");
-    park(scripts, "a", "one", .claim_ms = 40);
-    park(scripts, "b", "two", .claim_ms = 5000);
-    release(scripts, "n", "x");
-    leave(scripts, .token = "a", .attempt = "a", .why = "drain", .lease_ms = 20000);
-    assert_true(holds(scripts, "a"));
-    sleep_past(scripts, 40);
-    assert_true(holds(scripts, "b"));
-    assert_int_equal(count_waiters(scripts), 1); /* a, that missed its turn */
-    park(scripts, "a", "two", .claim_ms = 40);
-}
-
-/* The server stops with the answer to the claim, or to the first try, on its way to it: the client
- * hears of the drain only. */
-TEST_WITH_CLOCK(a_claim_that_its_server_never_read_outlives_the_drain_for_a_claim_window)
-{
-    struct scripts *scripts = *state;
-    for (int waited = 0; waited < 2; waited++) {
-        scripts_clean_with_own_clock(state);
-        if (waited)
-            acquire(scripts, .token = "x");
-        acquire(scripts, .token = "a", .attempt = "a", .server = "one", .claim_ms = 40);
-        park(scripts, "b", "two", .claim_ms = 5000);
-        if (waited) {
-            release(scripts, "n", "x");
-            assert_status(
-                acquire(scripts, .token = "a", .attempt = "a", .again = true, .server = "one"),
-                "claimed");
-        }
-        leave(scripts, .token = "a", .attempt = "a", .why = "drain", .lease_ms = 20000,
-              .claim_ms = 40);
-        assert_true(holds(scripts, "a"));
-        sleep_past(scripts, 40);
-        assert_true(holds(scripts, "b"));
-        acquire(scripts, .token = "b", .attempt = "b", .again = true, .server = "two");
-        park(scripts, "a", "two", .claim_ms = 40);
-        release(scripts, "n", "b");
-        assert_true(holds(scripts, "a"));
-    }
-}
-
-/* A claimed hold is its client's, whatever message comes late. */
-TEST_WITH_CLOCK(a_stale_grant_is_given_back_unless_it_was_claimed)
-{
-    struct scripts *scripts = *state;
-    set_out(scripts);
-    release(scripts, "n", "x");
-    acquire(scripts, .token = "a", .attempt = "a", .again = true, .server = "one");
-    leave(scripts, .token = "a", .attempt = "a", .why = "stale");
-    assert_true(holds(scripts, "a"));
-    release(scripts, "n", "a");
-    assert_true(holds(scripts, "b"));
-    leave(scripts, .token = "b", .attempt = "b", .why = "stale");
-    assert_int_equal(inspect(scripts, "n", "").holds, 0);
-    assert_status(acquire(scripts, .token = "b"), "granted");
-}
-
-TEST_WITH_CLOCK(a_stale_waiter_keeps_its_place_as_it_asked)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "x");
-    park(scripts, "a", "one", .keep_ms = 20000);
-    park(scripts, "b", "one", .keep_ms = 0);
-    leave(scripts, .token = "a", .attempt = "a", .why = "stale");
-    leave(scripts, .token = "b", .attempt = "b", .why = "stale");
-    assert_int_equal(count_waiters(scripts), 1);
-    release(scripts, "n", "x");
-    assert_true(holds(scripts, "a"));
-    leave(scripts, .token = "a", .attempt = "a", .why = "stale"); /* no request has it any more */
-    assert_true(holds(scripts, "a"));
-}
-
-/* The client hangs up with its grant on the way to the server, which then does not know it. */
-TEST_WITH_CLOCK(a_place_that_was_kept_outlives_a_late_message)
-{
-    struct scripts *scripts = *state;
-    set_out(scripts);
-    release(scripts, "n", "x");
-    leave(scripts, .token = "a", .attempt = "a", .why = "gone", .keep_ms = 20000);
-    leave(scripts, .token = "a", .attempt = "a", .why = "stale");
-    leave(scripts, .token = "a", .attempt = "a", .why = "gone");
     assert_true(holds(scripts, "a"));
 }
 

@@ -73,40 +73,6 @@ TEST_WITH(lone_waiter_needs_no_key_of_its_own, set_up, tear_down)
     assert_told_nothing(inboxes);
 }
 
-TEST_WITH(lone_waiter_is_granted_by_the_reply_to_its_server, set_up, tear_down)
-{
-    struct scripts *scripts = *state;
-    park(scripts, "a", "one", .owner = "A", .ttl_ms = 10000);
-    struct answer released = release_at(scripts, "n", "x", "one");
-    assert_status(released, "released");
-    assert_told_nothing(inboxes);
-    struct seen seen = inspect(scripts, "n", "a");
-    assert_int_equal(seen.mine, 1);
-    assert_int_equal(seen.waiters, 0);
-    assert_int_equal(seen.shown_holds[0].fence, released.version);
-    assert_int_equal(seen.shown_holds[0].ttl_ms, 10000); /* it is claimed */
-    assert_string_equal(seen.shown_holds[0].owner, "A");
-    assert_no_queue(scripts);
-    assert_status(release(scripts, "n", "x"), "released");
-    assert_status(release(scripts, "n", "a"), "released");
-}
-
-TEST_WITH(lone_waiter_claims_what_another_server_released, set_up, tear_down)
-{
-    struct scripts *scripts = *state;
-    park(scripts, "a", "one", .claim_ms = 5000, .ttl_ms = 10000);
-    release_at(scripts, "n", "x", "two");
-    assert_told(inboxes, "one g a1 a 2500 baton:{n}");
-    assert_int_equal(inspect(scripts, "n", "a").shown_holds[0].ttl_ms, 2500);
-    assert_no_queue(scripts);
-    struct answer claimed =
-        park(scripts, "a", "one", .again = true, .claim_ms = 5000, .ttl_ms = 10000);
-    assert_status(claimed, "claimed");
-    assert_int_equal(claimed.ttl_ms, 10000);
-    assert_no_queue(scripts);
-    assert_status(release(scripts, "n", "a"), "released");
-}
-
 /* The second byte of the main key: see STATE in locks/scripts/shared/1-formats.lua. */
 enum { HELD = 2, AWAITED = 3 };
 
@@ -162,39 +128,6 @@ TEST_WITH(a_long_ttl_does_not_outlast_its_hold, set_up, tear_down)
     assert_in_range(kept_ms(scripts), 0, 2 * scripts->retention_ms);
 }
 
-TEST_WITH(its_server_hears_that_the_hold_ends_earlier, set_up, tear_down)
-{
-    struct scripts *scripts = *state;
-    park(scripts, "a", "one", .ttl_ms = 0);
-    renew(scripts, "n", "x", 40000); /* the tick that is planned comes before */
-    assert_told_nothing(inboxes);
-    renew(scripts, "n", "x", 100);
-    assert_told(inboxes, "one n 100 baton:{n}");
-    assert_int_equal(inspect(scripts, "n", "").waiters, 1);
-}
-
-/* Once a tick has told its server of the new end, that is known. */
-TEST_WITH(its_server_is_told_of_an_end_once, set_up, tear_down)
-{
-    struct scripts *scripts = *state;
-    park(scripts, "a", "one", .ttl_ms = 0);
-    renew(scripts, "n", "x", 60000);
-    assert_int_equal(tick(scripts, "n", "one").next_ms, 60000);
-    sleep_past(scripts, 40000);
-    assert_false(is_astray(scripts, "one", 60000));
-    assert_int_equal(inspect(scripts, "n", "").waiters, 1);
-    assert_told_nothing(inboxes);
-}
-
-TEST_WITH(a_release_passes_it_over_once_its_server_is_dead, set_up, tear_down)
-{
-    struct scripts *scripts = *state;
-    park(scripts, "a", "one", .lease_ms = 100);
-    sleep_past(scripts, 110);
-    release_at(scripts, "n", "x", "one");
-    assert_int_equal(inspect(scripts, "n", "").holds, 0);
-}
-
 static bool has_servers(struct scripts *scripts)
 {
     return redis_process_integer(&scripts->redis, "EXISTS %s", key_of("n", ":servers").text);
@@ -240,38 +173,6 @@ TEST_WITH(waiters_behind_a_lone_one_move_up, set_up, tear_down)
     assert_told_nothing(inboxes);
 }
 
-TEST_WITH(waiter_of_the_same_owner_is_granted_with_the_lone_one, set_up, tear_down)
-{
-    struct scripts *scripts = *state;
-    park(scripts, "a", "one", .owner = "A", .reenters = true);
-    park(scripts, "b", "one", .owner = "A", .reenters = true);
-    park(scripts, "c", "one", .ttl_ms = 0);
-    release_at(scripts, "n", "x", "one");
-    struct seen seen = inspect(scripts, "n", "b");
-    assert_int_equal(seen.mine, 1);
-    assert_int_equal(seen.holds, 2);
-    assert_line(scripts, "c");
-}
-
-/* With the label of the front, and of the hold, they wait as all others. */
-TEST_WITH(waiters_of_the_same_owner_stay_in_front, set_up, tear_down)
-{
-    struct scripts *scripts = *state;
-    park(scripts, "a", "one", .owner = "x");
-    park(scripts, "b", "one", .owner = "x");
-    park(scripts, "c", "one", .owner = "x");
-    assert_false(has_servers(scripts));
-    assert_int_equal(inspect(scripts, "n", "").line, 3);
-    release_at(scripts, "n", "x", "one");
-    assert_int_equal(inspect(scripts, "n", "a").mine, 1);
-    assert_int_equal(inspect(scripts, "n", "").holds, 1);
-    assert_false(has_servers(scripts));
-    leave(scripts, .token = "b", .attempt = "b1", .why = "gone");
-    assert_int_equal(inspect(scripts, "n", "c").mine, 0);
-    release_at(scripts, "n", "a", "one");
-    assert_int_equal(inspect(scripts, "n", "c").mine, 1);
-}
-
 /* Others come to it, leave, and come again: the queue is the same, wherever it is kept. */
 TEST_WITH(the_queue_stays_the_same_as_others_come_and_go, set_up, tear_down)
 {
@@ -306,19 +207,6 @@ TEST_WITH(the_queue_stays_the_same_as_others_come_and_go, set_up, tear_down)
     assert_line(scripts, "df");
 }
 
-/* Who leaves a place in front makes nobody wait who goes with the holds. */
-TEST_WITH(waiter_that_leaves_lets_in_the_owner_of_the_hold, set_up, tear_down)
-{
-    struct scripts *scripts = *state;
-    park(scripts, "a", "one", .owner = "A", .reenters = true);
-    park(scripts, "b", "one", .owner = "B", .reenters = true);
-    park(scripts, "c", "one", .owner = "A", .reenters = true);
-    release_at(scripts, "n", "x", "one");
-    leave(scripts, .token = "b", .attempt = "b1", .why = "gone");
-    assert_int_equal(inspect(scripts, "n", "c").mine, 1);
-    assert_int_equal(inspect(scripts, "n", "").holds, 2);
-}
-
 /* The hold is shared, and so is the second waiter: only the first one was in its way. */
 TEST_WITH(waiter_that_leaves_lets_in_whom_a_shared_hold_admits, set_up, tear_down)
 {
@@ -333,24 +221,6 @@ TEST_WITH(waiter_that_leaves_lets_in_whom_a_shared_hold_admits, set_up, tear_dow
     assert_line(scripts, "c");
 }
 
-/* Who is told that its wait is over learns the same, wherever it stood. */
-TEST_WITH(a_wait_that_is_over_tells_of_the_holder, set_up, tear_down)
-{
-    struct scripts *scripts = *state;
-    park(scripts, "a", "one", .ttl_ms = 0);
-    park(scripts, "b", "one", .ttl_ms = 0);
-    for (char token[] = "b"; *token >= 'a'; --*token) {
-        char attempt[] = {*token, '1', '\0'};
-        struct answer left = leave(scripts, .token = token, .attempt = attempt, .why = "timeout");
-        assert_status(left, "timeout");
-        assert_int_equal(left.view.waiters, *token - 'a');
-        assert_int_equal(left.view.holds, 1);
-        assert_string_equal(left.view.shown_holds[0].owner, "x");
-        assert_int_equal(left.view.version, left.view.shown_holds[0].fence);
-    }
-    assert_no_queue(scripts);
-}
-
 TEST_WITH(a_shared_one_brings_its_limit, set_up, tear_down)
 {
     struct scripts *scripts = *state;
@@ -361,28 +231,6 @@ TEST_WITH(a_shared_one_brings_its_limit, set_up, tear_down)
     assert_int_equal(seen.mine, 1);
     assert_int_equal(seen.limit, 2);
     assert_int_equal(acquire(scripts, .token = "b", .mode = "shared").other_limit, 2 + 1);
-}
-
-/* What was released stays known though somebody waits for the next release already. */
-TEST_WITH(releases_before_it_are_remembered, set_up, tear_down)
-{
-    struct scripts *scripts = *state;
-    release(scripts, "n", "x");
-    acquire(scripts, .token = "y");
-    assert_status(acquire(scripts, .token = "x", .server = "one"), "released");
-    release(scripts, "n", "y");
-    acquire(scripts, .token = "d");
-    for (int round = 0; round < 3; round++) {
-        char held[2] = {(char)('d' - round), '\0'}, next[2] = {(char)('c' - round), '\0'};
-        acquire(scripts, .token = next, .server = "one");
-        release_at(scripts, "n", held, "one");
-        sleep_past(scripts, round == 1 ? 20000 : 1);
-    }
-    park(scripts, "a", "one", .ttl_ms = 0);
-    for (char token[] = "b"; *token <= 'd'; ++*token) {
-        assert_status(release(scripts, "n", token), "released");
-        assert_status(acquire(scripts, .token = token, .server = "one"), "released");
-    }
 }
 
 TEST_WITH(lone_waiter_leaves_nothing_behind, set_up, tear_down)
@@ -428,17 +276,6 @@ TEST_WITH(the_key_outlives_the_hold_that_was_handed_over, set_up, tear_down)
         assert_in_range(pttl, 0, 104000);
         assert_int_equal(inspect(scripts, "n", "a").mine, 1);
     }
-}
-
-TEST_WITH(lone_waiter_keeps_its_place, set_up, tear_down)
-{
-    struct scripts *scripts = *state;
-    park(scripts, "a", "one", .keep_ms = 5000);
-    leave(scripts, .token = "a", .attempt = "a1", .why = "timeout", .keep_ms = 5000);
-    assert_int_equal(inspect(scripts, "n", "").waiters, 1);
-    assert_status(park(scripts, "b", "two", .ttl_ms = 0), "waiting");
-    release(scripts, "n", "x");
-    assert_int_equal(inspect(scripts, "n", "a").mine, 1);
 }
 
 RUN_TESTS(scripts_start, scripts_stop)

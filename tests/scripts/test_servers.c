@@ -75,63 +75,6 @@ TEST_WITH_CLOCK(a_server_that_missed_a_claim_is_passed_over)
     assert_holds(scripts, "b");
 }
 
-TEST_WITH_CLOCK(a_late_claim_is_granted_if_nobody_came_before)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "x");
-    park(scripts, "a", "one", .claim_ms = 20);
-    int64_t fence = release(scripts, "n", "x").version;
-    miss_turns(scripts, 20);
-    assert_int_equal(inspect(scripts, "n", "").holds, 0);
-    struct answer claimed = look_again(scripts, "a", "one", .claim_ms = 20);
-    assert_status(claimed, "claimed");
-    assert_true(claimed.fence > fence);
-    assert_in_range(claimed.ttl_ms, 29000, 30000);
-}
-
-TEST_WITH_CLOCK(a_newcomer_passes_a_suspect_server_only)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "x");
-    park(scripts, "a", "one", .claim_ms = 20);
-    park(scripts, "b", "two", .claim_ms = 20);
-    release(scripts, "n", "x");
-    miss_turns(scripts, 20);
-    assert_holds(scripts, "b");
-    assert_status(acquire(scripts, .token = "new"), "locked");
-    miss_turns(scripts, 20);
-    struct answer new = acquire(scripts, .token = "new");
-    assert_status(new, "granted");
-    assert_int_equal(inspect(scripts, "n", "").waiters, 2);
-}
-
-/* The newcomer's own server shows that it is there, so its older waiters come first. */
-TEST_WITH_CLOCK(a_newcomer_does_not_pass_those_of_its_own_server)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "x");
-    park(scripts, "a", "one", .claim_ms = 20);
-    release(scripts, "n", "x");
-    miss_turns(scripts, 20);
-    assert_int_equal(inspect(scripts, "n", "").holds, 0);
-    park(scripts, "new", "one", .ttl_ms = 0);
-    assert_holds(scripts, "a");
-}
-
-TEST_WITH_CLOCK(a_watch_shows_that_a_server_is_there)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "x");
-    park(scripts, "a", "one", .claim_ms = 20);
-    release(scripts, "n", "x");
-    miss_turns(scripts, 20);
-    assert_int_equal(inspect(scripts, "n", "").holds, 0);
-    assert_true(is_astray(scripts, "one", 60000));
-    assert_int_equal(watch(scripts, "n", "one", 0).view.holds, 1);
-    assert_holds(scripts, "a");
-    assert_false(is_astray(scripts, "one", 60000));
-}
-
 TEST_WITH_CLOCK(a_dead_server_takes_its_waiters_along)
 {
     struct scripts *scripts = *state;
@@ -146,22 +89,6 @@ TEST_WITH_CLOCK(a_dead_server_takes_its_waiters_along)
     release(scripts, "n", "x");
     assert_holds(scripts, "c");
     assert_true(is_astray(scripts, "one", 60000));
-}
-
-TEST_WITH_CLOCK(vouching_keeps_waiters_alive)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "x");
-    park(scripts, "a", "one", .lease_ms = 60);
-    for (int i = 0; i < 4; i++) {
-        sleep_past(scripts, 25);
-        assert_false(is_astray(scripts, "one", 60));
-    }
-    assert_false(is_astray(scripts, "one", 1));
-    sleep_past(scripts, 5);
-    assert_int_equal(inspect(scripts, "n", "").waiters, 1);
-    release(scripts, "n", "x");
-    assert_holds(scripts, "a");
 }
 
 TEST_WITH_CLOCK(vouching_tells_which_names_are_astray)
@@ -199,96 +126,6 @@ TEST_WITH_CLOCK(kept_places_outlive_their_server)
     assert_status(acquire(scripts, .token = "a", .server = "two"), "waiting");
     release(scripts, "n", "x");
     assert_holds(scripts, "a");
-}
-
-/* All that are absent cost one claim window together. */
-TEST_WITH_CLOCK(the_absent_miss_their_turn_together)
-{
-    static const char *const TOKENS[] = {"a", "b", "c"};
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "x");
-    for (int i = 0; i < 3; i++) {
-        park(scripts, TOKENS[i], "one", .claim_ms = 20);
-        leave(scripts, .token = TOKENS[i], .attempt = TOKENS[i], .why = "drain");
-    }
-    park(scripts, "d", "two", .ttl_ms = 0);
-    release(scripts, "n", "x");
-    assert_holds(scripts, "a");
-    sleep_past(scripts, 20);
-    struct seen seen = inspect(scripts, "n", "d");
-    assert_int_equal(seen.mine, 1);
-    assert_int_equal(seen.waiters, 3);
-    look_again(scripts, "d", "two", .ttl_ms = 0);
-
-    park(scripts, "b", "two", .ttl_ms = 0);
-    park(scripts, "e", "two", .ttl_ms = 0);
-    leave(scripts, .token = "e", .attempt = "e", .why = "drain");
-    assert_status(acquire(scripts, .token = "c"), "locked");
-    release(scripts, "n", "d");
-    assert_holds(scripts, "b");
-    assert_status(look_again(scripts, "b", "two", .ttl_ms = 0), "claimed");
-    release(scripts, "n", "b");
-    assert_holds(scripts, "c");
-    assert_status(acquire(scripts, .token = "c"), "claimed");
-    release(scripts, "n", "c");
-    assert_holds(scripts, "e");
-}
-
-TEST_WITH_CLOCK(waiters_that_missed_their_turn_return_to_their_place)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "x");
-    park(scripts, "a", "one", .claim_ms = 20);
-    leave(scripts, .token = "a", .attempt = "a", .why = "timeout", .keep_ms = 5000);
-    park(scripts, "b", "two", .ttl_ms = 0);
-    park(scripts, "c", "two", .ttl_ms = 0);
-    release(scripts, "n", "x");
-    sleep_past(scripts, 20);
-    assert_holds(scripts, "b");
-    look_again(scripts, "b", "two", .ttl_ms = 0);
-    park(scripts, "a", "three", .claim_ms = 5000);
-    release(scripts, "n", "b");
-    assert_holds(scripts, "a");
-}
-
-/* A killed server must not cost a second claim window when its lease ends. */
-TEST_WITH_CLOCK(the_waiters_of_a_dead_suspect_have_missed_their_turn)
-{
-    struct scripts *scripts = *state;
-    acquire(scripts, .token = "x");
-    park(scripts, "a", "one", .lease_ms = 60, .claim_ms = 20, .keep_ms = 5000);
-    park(scripts, "b", "one", .lease_ms = 60, .claim_ms = 5000, .keep_ms = 5000);
-    release(scripts, "n", "x");
-    miss_turns(scripts, 20);
-    assert_int_equal(inspect(scripts, "n", "").holds, 0);
-    sleep_past(scripts, 60);
-    struct seen seen = inspect(scripts, "n", "");
-    assert_int_equal(seen.holds, 0);
-    assert_int_equal(seen.waiters, 2);
-    assert_status(acquire(scripts, .token = "new"), "granted");
-    assert_status(acquire(scripts, .token = "b", .server = "two"), "waiting");
-    release(scripts, "n", "new");
-    assert_holds(scripts, "b");
-}
-
-/* Its server died in its claim window. */
-TEST_WITH_CLOCK(an_unclaimed_hold_outlives_its_server)
-{
-    struct scripts *scripts = *state;
-    for (int keeps = 0; keeps < 2; keeps++) {
-        scripts_clean_with_own_clock(state);
-        acquire(scripts, .token = "x");
-        park(scripts, "a", "one", .lease_ms = 20, .claim_ms = 50, .keep_ms = keeps ? 5000 : 0);
-        release(scripts, "n", "x");
-        sleep_past(scripts, 20);
-        assert_holds(scripts, "a");
-        sleep_past(scripts, 30);
-        struct seen seen = inspect(scripts, "n", "a");
-        assert_int_equal(seen.mine, 0);
-        assert_int_equal(seen.waiters, keeps);
-        assert_status(acquire(scripts, .token = "a", .server = "two"),
-                      keeps ? "claimed" : "granted");
-    }
 }
 
 TEST_WITH_CLOCK(a_queue_has_a_bound)
@@ -343,51 +180,7 @@ TEST_WITH_CLOCK(a_second_upgrade_is_a_conflict_until_the_first_is_done)
     park(scripts, "u4", "one", .owner = "A", .reenters = true);
 }
 
-/* One thread of an owner does not know of the other's upgrade: all are let in by the same. */
-TEST_WITH_CLOCK(further_upgrades_of_an_owner_wait_behind_its_first)
-{
-    struct scripts *scripts = *state;
-    share(scripts, 2);
-    park(scripts, "x", "one", .ttl_ms = 0);
-    park(scripts, "z", "one", .owner = "A", .reenters = true);
-    park(scripts, "u", "two", .owner = "A", .reenters = true);
-    park(scripts, "v", "two", .owner = "A", .reenters = true);
-    assert_status(acquire(scripts, .token = "w", .owner = "B", .reenters = true, .server = "one"),
-                  "upgrade_conflict");
-    release(scripts, "n", "z");
-    assert_status(acquire(scripts, .token = "w", .owner = "B", .reenters = true, .server = "one"),
-                  "upgrade_conflict");
-    release(scripts, "n", "b");
-    struct answer first = look_again(scripts, "u", "two", .owner = "A", .reenters = true);
-    struct answer second = look_again(scripts, "v", "two", .owner = "A", .reenters = true);
-    assert_status(first, "claimed");
-    assert_status(second, "claimed");
-    assert_true(first.fence < second.fence);
-    assert_waits(scripts, "x");
-    release(scripts, "n", "u");
-    release(scripts, "n", "v");
-    assert_waits(scripts, "x");
-    release(scripts, "n", "a");
-    assert_holds(scripts, "x");
-}
-
-/* The head waits for a permit of the owner, and so the owner need not wait for the head. */
-TEST_WITH_CLOCK(shared_reentry_waits_before_a_head_that_needs_its_permit)
-{
-    struct scripts *scripts = *state;
-    share(scripts, 2);
-    park(scripts, "x", "one", .mode = "shared", .limit = 2);
-    park(scripts, "a2", "two", .owner = "A", .reenters = true, .mode = "shared", .limit = 2);
-    assert_int_equal(inspect(scripts, "n", "a2").position, 1);
-    assert_status(acquire(scripts, .token = "u", .owner = "B", .reenters = true, .server = "one"),
-                  "upgrade_conflict");
-    release(scripts, "n", "b");
-    assert_holds(scripts, "a2");
-    assert_waits(scripts, "x");
-    release(scripts, "n", "a");
-    assert_holds(scripts, "x");
-}
-
+/* Servers that have nothing to do with the name any more are struck off. */
 TEST_WITH_CLOCK(missed_reentry_comes_back_behind_that_of_another_owner)
 {
     struct scripts *scripts = *state;
@@ -404,77 +197,6 @@ TEST_WITH_CLOCK(missed_reentry_comes_back_behind_that_of_another_owner)
     assert_int_equal(inspect(scripts, "n", "a2").position, 3);
 }
 
-TEST_WITH_CLOCK(shared_reentry_for_permits_waits_before_the_others)
-{
-    struct scripts *scripts = *state;
-    share(scripts, 3);
-    park(scripts, "x", "one", .mode = "shared", .limit = 4, .permits = 4);
-    park(scripts, "a2", "one", .owner = "A", .reenters = true, .mode = "shared", .limit = 4,
-         .permits = 2);
-    assert_waits(scripts, "a2");
-    release(scripts, "n", "c");
-    assert_holds(scripts, "a2");
-    release(scripts, "n", "a2");
-    park(scripts, "a3", "one", .owner = "A", .reenters = true, .mode = "shared", .limit = 4,
-         .permits = 3);
-    release(scripts, "n", "a"); /* so it waits in the order of arrival */
-    release(scripts, "n", "b");
-    assert_holds(scripts, "x");
-    assert_waits(scripts, "a3");
-}
-
-TEST_WITH_CLOCK(further_upgrades_wait_at_their_arrival_without_a_hold)
-{
-    struct scripts *scripts = *state;
-    share(scripts, 3);
-    park(scripts, "x", "one", .ttl_ms = 0);
-    park(scripts, "u", "one", .owner = "A", .reenters = true);
-    park(scripts, "v", "two", .owner = "A", .reenters = true);
-    release(scripts, "n", "a");
-    park(scripts, "w", "two", .owner = "B", .reenters = true);
-    assert_status(acquire(scripts, .token = "y", .owner = "C", .reenters = true),
-                  "upgrade_conflict");
-    release(scripts, "n", "c");
-    assert_holds(scripts, "w");
-    release(scripts, "n", "w");
-    release(scripts, "n", "b");
-    assert_holds(scripts, "x");
-}
-
-TEST_WITH_CLOCK(an_upgrade_that_was_not_claimed_is_in_front_again)
-{
-    struct scripts *scripts = *state;
-    share(scripts, 2);
-    park(scripts, "x", "two", .ttl_ms = 0);
-    park(scripts, "up", "one", .owner = "A", .reenters = true, .claim_ms = 20);
-    release(scripts, "n", "b");
-    assert_holds(scripts, "up");
-    miss_turns(scripts, 20);
-    assert_waits(scripts, "x");
-    assert_waits(scripts, "up");
-    assert_status(look_again(scripts, "up", "one", .owner = "A", .reenters = true), "claimed");
-}
-
-TEST_WITH_CLOCK(an_upgrade_that_comes_back_without_its_hold_is_not_in_front)
-{
-    struct scripts *scripts = *state;
-    share(scripts, 3);
-    park(scripts, "x", "one", .ttl_ms = 0);
-    park(scripts, "up", "two", .owner = "A", .reenters = true);
-    leave(scripts, .token = "up", .attempt = "up", .why = "timeout", .keep_ms = 9000);
-    release(scripts, "n", "a");
-    park(scripts, "u2", "two", .owner = "B", .reenters = true, .claim_ms = 20);
-    assert_status(look_again(scripts, "up", "one", .owner = "A", .reenters = true), "waiting");
-    assert_status(acquire(scripts, .token = "u3", .owner = "C", .reenters = true),
-                  "upgrade_conflict");
-    release(scripts, "n", "u2");
-    release(scripts, "n", "c");
-    release(scripts, "n", "b");
-    assert_holds(scripts, "x");
-    assert_waits(scripts, "up");
-}
-
-/* Servers that have nothing to do with the name any more are struck off. */
 TEST_WITH_CLOCK(nothing_is_left_of_servers_that_are_done)
 {
     struct scripts *scripts = *state;
