@@ -109,9 +109,9 @@ static bool may_have_fraction(struct slice text)
 json_t *json_text_load(struct slice text, size_t flags, json_error_t *error)
 {
     json_error_t own = {0};
-    json_error_t *told = error ? error : &own;
-    json_t *value = json_loadb(text.bytes, text.length, flags, told);
-    bool is_beyond = !value && json_error_code(told) == json_error_numeric_overflow;
+    json_error_t *report = error ? error : &own;
+    json_t *value = json_loadb(text.bytes, text.length, flags, report);
+    bool is_beyond = !value && json_error_code(report) == json_error_numeric_overflow;
     if (!is_beyond && (!value || !may_have_fraction(text)))
         return value;
     char *copy = memory_checked(malloc(text.length + 1));
@@ -119,7 +119,7 @@ json_t *json_text_load(struct slice text, size_t flags, json_error_t *error)
     if (replace_numbers(copy) || is_beyond) {
         json_decref(value);
         value = json_loadb(copy, text.length, is_beyond ? flags | JSON_DECODE_INT_AS_REAL : flags,
-                           told);
+                           report);
     }
     free(copy);
     return value;

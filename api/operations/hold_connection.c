@@ -124,7 +124,7 @@ static void hold_connection_on_released(void *context, const struct locks_reply 
     if (reply->result == LOCKS_DONE && !reply->release.repeated) {
         struct lock_event event = lock_event_of(LOCK_EVENT_RELEASED, parting->name);
         lock_event_set_release(&event, &reply->release);
-        asker_tell(&parting->asker, event);
+        asker_report(&parting->asker, event);
     }
     asker_clear(&parting->asker);
     free(parting);

@@ -108,10 +108,10 @@ static void broken(void *context, const struct locks_reply *reply)
                       on_seen_instead, exchange);
         return;
     } else {
-        struct locks_reply told = *reply;
+        struct locks_reply shown = *reply;
         lock_event_forced(exchange, reply);
-        permission_hide_others(exchange, &told.view);
-        break_answer(exchange, &told);
+        permission_hide_others(exchange, &shown.view);
+        break_answer(exchange, &shown);
     }
     exchange_resume(exchange);
 }

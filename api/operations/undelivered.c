@@ -63,7 +63,7 @@ static void undelivered_take_back_grant(const struct undelivered *undelivered,
     event.mode = undelivered->mode;
     event.fence = grant->fence;
     if (grant->is_new)
-        asker_tell(&undelivered->asker, event);
+        asker_report(&undelivered->asker, event);
     locks_take_back(undelivered->asker.api->locks, grant->name, undelivered->token, &grant->attempt,
                     undelivered->keep_ms);
 }

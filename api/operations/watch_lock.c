@@ -16,7 +16,7 @@ struct watching {
     struct watch_for what; /* and what the client knows */
 };
 
-static void watch_lock_look(struct watching *watching);
+static void watch_lock_refresh(struct watching *watching);
 
 /* Frees the watch: the exchange has ended, or the client has gone. */
 static void watch_lock_let_go(struct exchange *exchange)
@@ -64,12 +64,12 @@ static void watch_lock_send_round(struct watching *watching, const struct locks_
     events_end_round(events);
 }
 
-static void watch_lock_on_looked(void *context, const struct locks_reply *seen)
+static void watch_lock_on_refreshed(void *context, const struct locks_reply *seen)
 {
     struct watching *watching = context;
     struct exchange *exchange = watching->events.exchange;
-    struct locks_reply told = *seen, *reply = &told;
-    permission_hide_others(exchange, &told.view);
+    struct locks_reply shown = *seen, *reply = &shown;
+    permission_hide_others(exchange, &shown.view);
     watching->watch = NULL;
     if (reply->result == LOCKS_DAMAGED && !watching->events.begun) {
         problem_unanswered(exchange, reply->result, reply->error);
@@ -84,11 +84,12 @@ static void watch_lock_on_looked(void *context, const struct locks_reply *seen)
     }
 }
 
-static void watch_lock_look(struct watching *watching)
+static void watch_lock_refresh(struct watching *watching)
 {
     const struct exchange *exchange = watching->events.exchange;
-    watching->watch = locks_watch(exchange->api->locks, exchange->name, &watching->what,
-                                  events_wait(&watching->events), watch_lock_on_looked, watching);
+    watching->watch =
+        locks_watch(exchange->api->locks, exchange->name, &watching->what,
+                    events_wait(&watching->events), watch_lock_on_refreshed, watching);
 }
 
 /* The client has read the last round, so the next one begins. */
@@ -96,7 +97,7 @@ static void watch_lock_on_drained(struct exchange *exchange)
 {
     struct watching *watching = exchange->below;
     if (!watching->watch)
-        watch_lock_look(watching);
+        watch_lock_refresh(watching);
 }
 
 enum handling watch_lock(struct exchange *exchange)
@@ -116,6 +117,6 @@ enum handling watch_lock(struct exchange *exchange)
     exchange->below = watching;
     exchange->hung_up = watch_lock_let_go;
     exchange->drained = watch_lock_on_drained;
-    watch_lock_look(watching);
+    watch_lock_refresh(watching);
     return WAITING;
 }

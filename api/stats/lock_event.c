@@ -55,15 +55,15 @@ void asker_clear(struct asker *asker)
     asker->principal = NULL;
 }
 
-static void lock_event_tell(const struct api *api, const struct lock_event *event,
-                            const struct exchange *exchange)
+static void lock_event_report(const struct api *api, const struct lock_event *event,
+                              const struct exchange *exchange)
 {
     if (api->on_lock_event)
         api->on_lock_event(api->lock_event_context, event, exchange);
 }
 
 /* The same, and keeps what the request itself has come to. */
-static void lock_event_tell_and_note(struct exchange *exchange, const struct lock_event *event)
+static void lock_event_report_and_note(struct exchange *exchange, const struct lock_event *event)
 {
     if (event->fence > 0)
         exchange->wait.noted.fence = event->fence;
@@ -71,15 +71,15 @@ static void lock_event_tell_and_note(struct exchange *exchange, const struct loc
         exchange->wait.noted.waited = true;
         exchange->wait.noted.waited_us += event->waited_us;
     }
-    lock_event_tell(exchange->api, event, exchange);
+    lock_event_report(exchange->api, event, exchange);
 }
 
-void asker_tell(const struct asker *asker, struct lock_event event)
+void asker_report(const struct asker *asker, struct lock_event event)
 {
     event.principal = principal_name(asker->principal);
     event.request_id = slice_of(asker->request_id);
     event.trace_id = slice_of(asker->trace_id);
-    lock_event_tell(asker->api, &event, NULL);
+    lock_event_report(asker->api, &event, NULL);
 }
 
 /* Sets what all events of an exchange have in common. */
@@ -133,7 +133,7 @@ void lock_event_queued(struct exchange *exchange, struct slice name)
     exchange->wait.queued_us = monotonic_us();
     exchange->wait.queued_name = name;
     struct lock_event event = lock_event_begin_acquire(exchange, LOCK_EVENT_QUEUED, name);
-    lock_event_tell(exchange->api, &event, exchange);
+    lock_event_report(exchange->api, &event, exchange);
 }
 
 /* How an acquire ends, by the result of the locks. */
@@ -166,7 +166,7 @@ void lock_event_acquired(struct exchange *exchange, struct slice name, enum lock
     if (hold)
         lock_event_set_hold(&event, hold);
     event.waited_us = lock_event_take_wait(exchange);
-    lock_event_tell_and_note(exchange, &event);
+    lock_event_report_and_note(exchange, &event);
 }
 
 void lock_event_abandoned(struct exchange *exchange)
@@ -178,7 +178,7 @@ void lock_event_abandoned(struct exchange *exchange)
         name = exchange->parameters.names[0];
     struct lock_event event = lock_event_begin_acquire(exchange, LOCK_EVENT_ABANDONED, name);
     event.waited_us = lock_event_take_wait(exchange);
-    lock_event_tell_and_note(exchange, &event);
+    lock_event_report_and_note(exchange, &event);
 }
 
 void lock_event_all_taken_back(struct exchange *exchange)
@@ -190,7 +190,7 @@ void lock_event_all_taken_back(struct exchange *exchange)
         struct lock_event event =
             lock_event_begin_acquire(exchange, LOCK_EVENT_TAKEN_BACK, grant->name);
         event.fence = grant->fence;
-        lock_event_tell(exchange->api, &event, exchange);
+        lock_event_report(exchange->api, &event, exchange);
     }
     exchange->grant_count = 0;
 }
@@ -205,7 +205,7 @@ void lock_event_renewed(struct exchange *exchange, struct slice name, enum locks
         lock_event_begin(exchange, is_held ? LOCK_EVENT_RENEWED : LOCK_EVENT_NOT_HELD, name);
     if (is_held)
         lock_event_set_hold(&event, hold);
-    lock_event_tell_and_note(exchange, &event);
+    lock_event_report_and_note(exchange, &event);
 }
 
 void lock_event_released(struct exchange *exchange, struct slice name, enum locks_result result,
@@ -219,7 +219,7 @@ void lock_event_released(struct exchange *exchange, struct slice name, enum lock
         lock_event_begin(exchange, is_done ? LOCK_EVENT_RELEASED : LOCK_EVENT_NOT_HELD, name);
     if (is_done)
         lock_event_set_release(&event, release);
-    lock_event_tell_and_note(exchange, &event);
+    lock_event_report_and_note(exchange, &event);
 }
 
 void lock_event_expired(const struct api *api, const struct expiry *expiry)
@@ -231,7 +231,7 @@ void lock_event_expired(const struct api *api, const struct expiry *expiry)
     event.fence = expiry->fence;
     event.held_ms = expiry->held_ms;
     event.count = expiry->count;
-    lock_event_tell(api, &event, NULL);
+    lock_event_report(api, &event, NULL);
 }
 
 static void lock_event_set_holder(struct lock_event *event, const struct holder *holder)
@@ -251,12 +251,12 @@ void lock_event_forced(struct exchange *exchange, const struct locks_reply *repl
     for (size_t i = 0; i < ended->holder_count; i++) {
         struct lock_event one = event;
         lock_event_set_holder(&one, &ended->holders[i]);
-        lock_event_tell(exchange->api, &one, exchange);
+        lock_event_report(exchange->api, &one, exchange);
     }
     event.principal = slice_of(NULL);
     event.count = others;
     if (others > 0 || reply->broken.cleared)
-        lock_event_tell(exchange->api, &event, exchange);
+        lock_event_report(exchange->api, &event, exchange);
 }
 
 void lock_event_reopened(struct exchange *exchange, int64_t count)
@@ -264,5 +264,5 @@ void lock_event_reopened(struct exchange *exchange, int64_t count)
     struct lock_event event = lock_event_begin(exchange, LOCK_EVENT_REOPENED, slice_of(NULL));
     event.reason = exchange->parameters.texts[FIELD_REASON];
     event.count = count;
-    lock_event_tell(exchange->api, &event, exchange);
+    lock_event_report(exchange->api, &event, exchange);
 }

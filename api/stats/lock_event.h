@@ -90,7 +90,7 @@ struct asker asker_of(const struct exchange *exchange);
 void asker_clear(struct asker *asker);
 
 /* Reports an event of an exchange that has ended. */
-void asker_tell(const struct asker *asker, struct lock_event event);
+void asker_report(const struct asker *asker, struct lock_event event);
 
 /* Each of these reports an event of the exchange to struct api's `on_lock_event`. */
 

@@ -149,7 +149,7 @@ static void run_print_names(const struct run *run, enum guard_event event, const
                   TEXTS[event].advice);
 }
 
-static void run_hear(struct run *run)
+static void run_read_reports(struct run *run)
 {
     const struct guard_report *report = &run->report;
     while (read(run->guard.reports, &run->report, sizeof *report) == sizeof *report) {
@@ -168,10 +168,10 @@ static void run_await_guard(struct run *run)
                               {.fd = run->guard.reports, .events = POLLIN}};
     while (run->guard.pid) {
         poll(polled, 2, -1);
-        run_hear(run);
+        run_read_reports(run);
         run_take_signal(run);
     }
-    run_hear(run);
+    run_read_reports(run);
 }
 
 /* Ends what the guard has left. */
@@ -270,7 +270,7 @@ static enum status run_guarded(struct run *run)
         return status;
     sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
     run->lease.orders = run->guard.orders;
-    lease_tell_end(&run->lease);
+    lease_order_end(&run->lease);
     bool renews = run->has_lock && lease_start(&run->lease) == 0;
     if (run->has_lock && !renews)
         close(run->guard.orders); /* so that the guard ends the command */

@@ -49,7 +49,7 @@ static void waiting_write_holders(FILE *to, const struct waiting *waiting, bool 
                  *first = json_array_get(holders, 0);
     json_int_t position = json_integer_value(json_object_get(waiting->refusal, "position"));
     bool is_released = json_is_true(json_object_get(first, "released"));
-    int64_t since_ms = monotonic_ms() - waiting->told_ms;
+    int64_t since_ms = monotonic_ms() - waiting->refused_ms;
     int64_t ms = is_released ? reply_ms(first, "at_least_ms") - since_ms
                              : reply_ms(first, "held_ms") + since_ms;
     char time[DURATION_SPOKEN];
@@ -120,7 +120,7 @@ void waiting_print(struct waiting *waiting, const struct reply *reply)
         return;
     json_decref(waiting->refusal);
     waiting->refusal = json_incref(reply->json);
-    waiting->told_ms = monotonic_ms();
+    waiting->refused_ms = monotonic_ms();
     struct slice trouble = {reply->trouble, strcspn(reply->trouble, "\n")};
     utf8_show_all(trouble, waiting->trouble, sizeof waiting->trouble);
     waiting_refresh(waiting);

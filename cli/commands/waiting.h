@@ -11,10 +11,10 @@ enum { WAITING_LINE = 1200 };
 struct waiting {
     const char *name; /* NULL: nothing is said */
     bool is_terminal;
-    json_t *refusal; /* the latest; NULL: none yet, or no batond answers */
-    int64_t told_ms; /* when it came, by the monotonic clock */
-    int64_t away_ms; /* since when nobody can be granted the lock; 0: somebody can */
-    int64_t end_ms;  /* of the patience for that */
+    json_t *refusal;    /* the latest; NULL: none yet, or no batond answers */
+    int64_t refused_ms; /* when it came, by the monotonic clock */
+    int64_t away_ms;    /* since when nobody can be granted the lock; 0: somebody can */
+    int64_t end_ms;     /* of the patience for that */
     char trouble[REPLY_SHOWN];
     char said[WAITING_LINE];
 };

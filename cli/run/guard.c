@@ -21,9 +21,9 @@ struct watch {
     struct guard_plan plan;
     pid_t command; /* 0 once it is reaped */
     enum phase phase;
-    bool is_told;    /* to end, by a signal to baton run */
-    int64_t next_ns; /* when the phase ends, once the descendants are asked */
-    int64_t left_ns; /* when to say what the command has left behind, or GUARD_NEVER */
+    bool is_interrupted; /* by a signal to baton run */
+    int64_t next_ns;     /* when the phase ends, once the descendants are asked */
+    int64_t left_ns;     /* when to say what the command has left behind, or GUARD_NEVER */
     int64_t vain_ns; /* when to say that something could not be ended; GUARD_NEVER: it is said */
     int orders;      /* -1: the front is gone */
     int reports;
@@ -134,7 +134,7 @@ static void watch_pass_on(struct watch *watch, int signal)
             kill(watch->command, signal);
         return;
     }
-    watch->is_told = true;
+    watch->is_interrupted = true;
     if (watch->command)
         tree_signal(&watch->tree, signal);
     else
@@ -168,11 +168,11 @@ static void watch_leave(struct watch *watch)
 {
     int status = watch->report.status;
     watch->left_ns = boottime_ns() + LEFT_MS * MS_IN_NS;
-    if (watch->is_told || (WIFSIGNALED(status) && asks_to_end(WTERMSIG(status))))
+    if (watch->is_interrupted || (WIFSIGNALED(status) && asks_to_end(WTERMSIG(status))))
         watch_ask(watch, watch->plan.grace_ns);
 }
 
-static void watch_tell_left(struct watch *watch)
+static void watch_report_left(struct watch *watch)
 {
     watch->left_ns = GUARD_NEVER;
     tree_signal(&watch->tree, 0);
@@ -204,7 +204,7 @@ static void watch_act(struct watch *watch)
     if (now_ns >= watch_kill_ns(watch))
         watch_kill(watch);
     if (now_ns >= watch->left_ns)
-        watch_tell_left(watch);
+        watch_report_left(watch);
 }
 
 /* SIGCHLD is taken in ppoll alone. The kernel continues this process by the waker, if it is

@@ -42,7 +42,7 @@ int64_t lease_end(const struct lease *lease)
     return least(lease->ignores_loss ? GUARD_NEVER : lease->expires_ns, lease->held_until_ns);
 }
 
-void lease_tell_end(const struct lease *lease)
+void lease_order_end(const struct lease *lease)
 {
     int64_t end_ns = lease_end(lease);
     lease_order(lease, end_ns);
@@ -101,7 +101,7 @@ static void lease_lose(struct lease *lease)
 static void lease_move(struct lease *lease)
 {
     if (lease->orders >= 0 && !lease->ignores_loss)
-        lease_tell_end(lease);
+        lease_order_end(lease);
     lease->is_overdue_said = false;
     if (lease->is_verbose)
         problem_print(STATUS_DONE, "%s: renewed, %lld s left", lease->name,

@@ -49,7 +49,7 @@ void lease_trouble(struct lease *lease, char trouble[LEASE_TROUBLE]);
 int64_t lease_end(const struct lease *lease);
 
 /* Tells the guard the end, and the kernel when to continue the front. */
-void lease_tell_end(const struct lease *lease);
+void lease_order_end(const struct lease *lease);
 
 /* Starts the thread. Returns 0, or a negative errno. */
 int lease_start(struct lease *lease);

@@ -81,11 +81,11 @@ void clients_send_close_notify(struct clients *clients)
 static void client_disconnect(struct client *client)
 {
     const char *text = client->clients->options.too_slow;
-    bool can_be_told = client->sends_request && !client->tls.https;
+    bool can_be_answered = client->sends_request && !client->tls.https;
     clients_count_missed(client->clients, client->deadline.kind);
     client_send_close_notify(client);
     client_expect(client, DEADLINE_NONE);
-    if (can_be_told)
+    if (can_be_answered)
         send(client->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
     shutdown(client->fd, SHUT_RDWR);
 }

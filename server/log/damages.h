@@ -7,14 +7,14 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { DAMAGES_TOLD = 256 }; /* keys at most; baton_damaged_total still counts the rest */
+enum { DAMAGES_LOGGED = 256 }; /* keys at most; baton_damaged_total still counts the rest */
 
 /* The process has one. Begins zeroed. From any thread. */
 struct damages {
-    atomic_uint_fast64_t told[DAMAGES_TOLD]; /* hashes of keys, then zeros */
+    atomic_uint_fast64_t logged[DAMAGES_LOGGED]; /* hashes of keys, then zeros */
 };
 
-/* Returns whether to log the key: it is new, and fewer than DAMAGES_TOLD keys were logged. */
+/* Returns whether to log the key: it is new, and fewer than DAMAGES_LOGGED keys were logged. */
 bool damages_note(struct damages *damages, struct slice key);
 
 #endif

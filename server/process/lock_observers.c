@@ -4,8 +4,8 @@
 #include "server/log/journal.h"
 #include "server/metrics/metrics.h"
 
-void lock_observers_tell(void *context, const struct lock_event *event,
-                         const struct exchange *exchange)
+void lock_observers_notify(void *context, const struct lock_event *event,
+                           const struct exchange *exchange)
 {
     struct lock_observers *observers = context;
     metrics_happened(observers->metrics, event);

@@ -17,7 +17,7 @@ struct lock_observers {
 };
 
 /* The `on_lock_event` of struct api; `context` is a struct lock_observers. */
-void lock_observers_tell(void *context, const struct lock_event *event,
-                         const struct exchange *exchange);
+void lock_observers_notify(void *context, const struct lock_event *event,
+                           const struct exchange *exchange);
 
 #endif

@@ -140,7 +140,7 @@ static void supervisor_on_child_signal(uv_signal_t *signal, int number)
     uv_timer_start(&process->restart, supervisor_on_restart, (uint64_t)pause_ms, 0);
 }
 
-static void supervisor_tell_status(struct process *process)
+static void supervisor_report_status(struct process *process)
 {
     bool away = false;
     for (size_t i = 0; i < process->worker_count; i++)
@@ -176,7 +176,7 @@ static void supervisor_check_loops(struct process *process)
 static void supervisor_on_check(uv_timer_t *timer)
 {
     supervisor_check_loops(timer->data);
-    supervisor_tell_status(timer->data);
+    supervisor_report_status(timer->data);
 }
 
 void supervisor_begin(struct process *process)

@@ -32,8 +32,8 @@ struct worker {
     struct locks *locks;
     struct api api;
     struct http *http;
-    struct http *admin;    /* NULL: none */
-    uint32_t shards_heard; /* of a quorum: a bit for each member known to be up or down */
+    struct http *admin;       /* NULL: none */
+    uint32_t shards_reported; /* of a quorum: a bit for each member known to be up or down */
     struct metrics *metrics;
     struct lock_observers lock_observers;
 };
@@ -55,10 +55,10 @@ static void worker_note_store(struct worker *worker)
  * they get no 503 if Redis is well. */
 static void worker_serve(struct worker *worker, unsigned shard)
 {
-    worker->shards_heard |= 1U << shard % 32;
+    worker->shards_reported |= 1U << shard % 32;
     bool is_known =
         !worker_is_quorum(worker) || locks_has_store(worker->locks) ||
-        worker->shards_heard == (1U << store_shard_count(locks_store(worker->locks))) - 1;
+        worker->shards_reported == (1U << store_shard_count(locks_store(worker->locks))) - 1;
     if (worker->http && is_known)
         http_serve(worker->http);
 }
@@ -365,7 +365,7 @@ static int worker_open_layers(struct worker *worker, int listen_fd)
         .allowed_hosts = settings->allowed_hosts,
         .metrics = worker->options->metrics,
         .context = worker->options->context,
-        .on_lock_event = lock_observers_tell,
+        .on_lock_event = lock_observers_notify,
         .lock_event_context = &worker->lock_observers};
     return worker_open_http(worker, listen_fd);
 }

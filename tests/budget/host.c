@@ -81,7 +81,7 @@ static void open_api(struct host *host)
                              .default_ttl_ms = 30000,
                              .max_ttl_ms = 24 * HOUR_MS,
                              .max_wait_ms = 60000,
-                             .on_lock_event = lock_observers_tell,
+                             .on_lock_event = lock_observers_notify,
                              .lock_event_context = &host->lock_observers};
 }
 

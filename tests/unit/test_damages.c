@@ -5,7 +5,11 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { THREADS = 4, ROUNDS = 200, KEYS = DAMAGES_TOLD / THREADS }; /* a key named twice has room */
+enum {
+    THREADS = 4,
+    ROUNDS = 200,
+    KEYS = DAMAGES_LOGGED / THREADS
+}; /* a key named twice has room */
 
 struct crew {
     int keys;
@@ -45,11 +49,11 @@ TEST(key_noted_by_all_threads_is_named_once)
 
 TEST(full_table_names_no_more)
 {
-    static struct crew crew = {.keys = DAMAGES_TOLD};
+    static struct crew crew = {.keys = DAMAGES_LOGGED};
     pthread_barrier_init(&crew.begin, NULL, 1);
     note_all(&crew);
     pthread_barrier_destroy(&crew.begin);
-    assert_int_equal(crew.named, DAMAGES_TOLD);
+    assert_int_equal(crew.named, DAMAGES_LOGGED);
     assert_false(damages_note(&crew.damages, slice_of("another")));
     assert_false(damages_note(&crew.damages, slice_of("{0}")));
 }
