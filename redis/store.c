@@ -1,7 +1,7 @@
 #include "redis/store.h"
 
 #include "redis/cluster/cluster_store.h"
-#include "redis/primary/single.h"
+#include "redis/node/single.h"
 #include "redis/quorum/quorum.h"
 #include "redis/sentinel/transport.h"
 

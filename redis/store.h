@@ -45,7 +45,7 @@ bool store_is_closing(const struct store *store);
 /* Runs `script` with KEYS[1] = `key` and the given ARGV, all copied. The key routes the call: only
  * the store decides which Redis serves a name. `done` runs once, from the loop and never before
  * store_eval has returned. Redis executes calls in the order in which they are made, also if it
- * does not have the function and gets it only then (redis/wire/loader.h); but a call that goes
+ * does not have the function and gets it only then (redis/node/loader.h); but a call that goes
  * again because Redis is full (when_full) runs after the calls that were already sent. */
 void store_eval(struct store *store, const struct script *script, struct slice key,
                 const struct slice *arguments, size_t argument_count, store_done *done,
@@ -125,7 +125,7 @@ void store_expect_replicas(struct store *store, struct slice key, int replicas);
  * Redis had answered by `mark`. The connection of the mark must still be the same. It may take
  * `timeout_ms` from when the script was sent. A replica that confirms has received and applied it,
  * but may not have it on disk yet. `done` runs once, from the loop and never before this has
- * returned. See redis/replicas/confirmer.h. */
+ * returned. See redis/node/confirmer.h. */
 void store_confirm(struct store *store, struct store_mark mark, int replicas, int64_t timeout_ms,
                    store_confirmed *done, void *context);
 

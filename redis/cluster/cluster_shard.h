@@ -4,7 +4,7 @@
 #define BATON_REDIS_CLUSTER_CLUSTER_SHARD_H
 
 #include "redis/cluster/cluster.h"
-#include "redis/primary/primary.h"
+#include "redis/node/primary.h"
 
 /* A shard begins when a node of the Cluster first names its node, and lives until the store closes.
  * It has a connection while its node serves slots. Once a caller asks for changed keys, it has a

@@ -4,7 +4,7 @@
 #define BATON_REDIS_CLUSTER_ROUTER_H
 
 #include "redis/cluster/cluster.h"
-#include "redis/wire/link.h"
+#include "redis/node/link.h"
 
 /* A node that redirects a call has not run it. So the router sends the call again, until
  * `timeout_ms` after it was made, and a redirect never makes it run twice.

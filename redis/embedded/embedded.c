@@ -4,7 +4,7 @@
 #include "redis/address/url.h"
 #include "redis/embedded/starter.h"
 #include "redis/embedded/state_directory.h"
-#include "redis/primary/preflight.h"
+#include "redis/node/preflight.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "redis/quorum/preflight.h"
 
-#include "redis/primary/preflight.h"
+#include "redis/node/preflight.h"
 
 #include <errno.h>
 #include <string.h>

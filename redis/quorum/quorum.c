@@ -1,6 +1,6 @@
 #include "redis/quorum/quorum.h"
 
-#include "redis/primary/single.h"
+#include "redis/node/single.h"
 #include "redis/quorum/preflight.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* As the transport to a single server, but the sentinels give the address of the server. */
 #include "redis/sentinel/transport.h"
 
-#include "redis/primary/preflight.h"
-#include "redis/primary/single.h"
+#include "redis/node/preflight.h"
+#include "redis/node/single.h"
 #include "redis/sentinel/sentinel.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* fuzz_inbox.c: what a Redis says to a subscriber, a line a reply (notation.h); `lost` is the loss
  * of the connection, which then is made anew, `.` a second that passes. */
-#include "redis/pubsub/inbox.h"
+#include "redis/node/inbox.h"
 #include "redis/wire/session.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/notation.h"

@@ -1,5 +1,5 @@
 /* The inbox: what is published reaches it, and it comes back from every way to be lost. */
-#include "redis/pubsub/inbox.h"
+#include "redis/node/inbox.h"
 #include "redis/wire/session.h"
 #include "tests/redis/world.h"
 #include "tests/support/clock.h"

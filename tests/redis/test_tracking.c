@@ -1,5 +1,5 @@
 /* Tracked keys: each change is told, or that any may have been missed, over all losses. */
-#include "redis/pubsub/tracking.h"
+#include "redis/node/tracking.h"
 #include "tests/redis/world.h"
 #include "tests/support/cmocka.h"
 

@@ -1,5 +1,5 @@
 /* How soon the loss of Redis is noticed and told, and how soon it is over. */
-#include "redis/pubsub/inbox.h"
+#include "redis/node/inbox.h"
 #include "redis/wire/session.h"
 #include "tests/support/faults/fake_redis.h"
 #include "tests/support/fixtures/service.h"

@@ -1,4 +1,4 @@
-#include "redis/wire/link_server.h"
+#include "redis/node/link_server.h"
 #include "redis/wire/server_info.h"
 #include "tests/support/cmocka.h"
 

@@ -1,4 +1,4 @@
-#include "redis/replicas/pending.h"
+#include "redis/node/pending.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* What is read out of Redis' replies: values, errors, INFO. */
+#include "redis/node/loader.h"
 #include "redis/store.h"
 #include "redis/types/value.h"
 #include "redis/wire/errors.h"
-#include "redis/wire/loader.h"
 #include "redis/wire/server_info.h"
 #include "tests/support/cmocka.h"
 

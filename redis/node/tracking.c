@@ -1,4 +1,4 @@
-#include "redis/pubsub/tracking.h"
+#include "redis/node/tracking.h"
 
 #include "base/memory.h"
 #include "redis/wire/errors.h"

@@ -1,9 +1,9 @@
 /* single.h: the transport to one server: its primary, and the inbox for messages. */
-#ifndef BATON_REDIS_PRIMARY_SINGLE_H
-#define BATON_REDIS_PRIMARY_SINGLE_H
+#ifndef BATON_REDIS_NODE_SINGLE_H
+#define BATON_REDIS_NODE_SINGLE_H
 
-#include "redis/primary/primary.h"
-#include "redis/pubsub/inbox.h"
+#include "redis/node/inbox.h"
+#include "redis/node/primary.h"
 #include "redis/types/transport.h"
 
 /* For redis://, rediss:// and unix://. */

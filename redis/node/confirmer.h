@@ -1,6 +1,6 @@
 /* confirmer.h: finds out whether enough replicas have all that Redis has answered so far. */
-#ifndef BATON_REDIS_REPLICAS_CONFIRMER_H
-#define BATON_REDIS_REPLICAS_CONFIRMER_H
+#ifndef BATON_REDIS_NODE_CONFIRMER_H
+#define BATON_REDIS_NODE_CONFIRMER_H
 
 #include "base/slice.h"
 #include "redis/types/confirm.h"

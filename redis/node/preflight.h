@@ -1,8 +1,8 @@
 /* preflight.h: connects to one Redis server once and checks it, before anything starts. */
-#ifndef BATON_REDIS_PRIMARY_PREFLIGHT_H
-#define BATON_REDIS_PRIMARY_PREFLIGHT_H
+#ifndef BATON_REDIS_NODE_PREFLIGHT_H
+#define BATON_REDIS_NODE_PREFLIGHT_H
 
-#include "redis/wire/link.h"
+#include "redis/node/link.h"
 
 enum { PREFLIGHT_RUN_ID_SIZE = 64 };
 

@@ -1,7 +1,7 @@
 /* loader.h: what a connection does about a Redis that does not have batond's library of functions.
  */
-#ifndef BATON_REDIS_WIRE_LOADER_H
-#define BATON_REDIS_WIRE_LOADER_H
+#ifndef BATON_REDIS_NODE_LOADER_H
+#define BATON_REDIS_NODE_LOADER_H
 
 #include "redis/wire/call.h"
 

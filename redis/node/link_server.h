@@ -1,6 +1,6 @@
 /* link_server.h: the Redis to which a link is connected now, and the one before. */
-#ifndef BATON_REDIS_WIRE_LINK_SERVER_H
-#define BATON_REDIS_WIRE_LINK_SERVER_H
+#ifndef BATON_REDIS_NODE_LINK_SERVER_H
+#define BATON_REDIS_NODE_LINK_SERVER_H
 
 #include "redis/types/peer.h"
 #include "redis/wire/session.h"

@@ -1,8 +1,8 @@
-#include "redis/replicas/confirmer.h"
+#include "redis/node/confirmer.h"
 
 #include "base/memory.h"
-#include "redis/replicas/durability.h"
-#include "redis/replicas/pending.h"
+#include "redis/node/durability.h"
+#include "redis/node/pending.h"
 #include "redis/types/result.h"
 #include "redis/wire/errors.h"
 #include "redis/wire/server_info.h"

@@ -1,4 +1,4 @@
-#include "redis/wire/loader.h"
+#include "redis/node/loader.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-#include "redis/primary/primary.h"
+#include "redis/node/primary.h"
 
 #include "base/memory.h"
-#include "redis/pubsub/tracking.h"
-#include "redis/replicas/confirmer.h"
+#include "redis/node/confirmer.h"
+#include "redis/node/tracking.h"
 
 #include <errno.h>
 #include <string.h>

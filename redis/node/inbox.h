@@ -1,6 +1,6 @@
 /* inbox.h: receives what is published to one channel, and which tracked keys have changed. */
-#ifndef BATON_REDIS_PUBSUB_INBOX_H
-#define BATON_REDIS_PUBSUB_INBOX_H
+#ifndef BATON_REDIS_NODE_INBOX_H
+#define BATON_REDIS_NODE_INBOX_H
 
 #include "base/slice.h"
 #include "redis/wire/endpoint.h"

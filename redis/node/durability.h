@@ -1,6 +1,6 @@
 /* durability.h: how Redis should be set up if replicas confirm grants. */
-#ifndef BATON_REDIS_REPLICAS_DURABILITY_H
-#define BATON_REDIS_REPLICAS_DURABILITY_H
+#ifndef BATON_REDIS_NODE_DURABILITY_H
+#define BATON_REDIS_NODE_DURABILITY_H
 
 #include "redis/wire/server_info.h"
 

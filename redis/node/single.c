@@ -1,6 +1,6 @@
-#include "redis/primary/single.h"
+#include "redis/node/single.h"
 
-#include "redis/primary/preflight.h"
+#include "redis/node/preflight.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "redis/replicas/pending.h"
+#include "redis/node/pending.h"
 
 #include "base/memory.h"
 

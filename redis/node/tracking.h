@@ -1,10 +1,10 @@
 /* tracking.h: makes Redis report changed keys to the inbox, also after link or inbox were lost. */
-#ifndef BATON_REDIS_PUBSUB_TRACKING_H
-#define BATON_REDIS_PUBSUB_TRACKING_H
+#ifndef BATON_REDIS_NODE_TRACKING_H
+#define BATON_REDIS_NODE_TRACKING_H
 
 #include "base/failure.h"
-#include "redis/pubsub/inbox.h"
-#include "redis/wire/link.h"
+#include "redis/node/inbox.h"
+#include "redis/node/link.h"
 
 /* A CLIENT TRACKING belongs to the link's connection and reports to the inbox's connection, so a
  * loss of either ends it. Redis does not tell the link of a loss of the inbox. Zeroed is off. */

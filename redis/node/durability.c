@@ -1,4 +1,4 @@
-#include "redis/replicas/durability.h"
+#include "redis/node/durability.h"
 
 /* Each check fills `ret` and returns true if it has something to report. */
 

@@ -1,4 +1,4 @@
-#include "redis/primary/preflight.h"
+#include "redis/node/preflight.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* link.h: runs scripts on one Redis, over a connection that it makes again after each loss. */
-#ifndef BATON_REDIS_WIRE_LINK_H
-#define BATON_REDIS_WIRE_LINK_H
+#ifndef BATON_REDIS_NODE_LINK_H
+#define BATON_REDIS_NODE_LINK_H
 
 #include "redis/types/confirm.h"
 #include "redis/types/events.h"

@@ -1,8 +1,8 @@
-#include "redis/wire/link.h"
+#include "redis/node/link.h"
 
+#include "redis/node/link_server.h"
+#include "redis/node/loader.h"
 #include "redis/wire/errors.h"
-#include "redis/wire/link_server.h"
-#include "redis/wire/loader.h"
 #include "redis/wire/session.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* pending.h: the confirmations still pending: which server gave the answer, and when time is up. */
-#ifndef BATON_REDIS_REPLICAS_PENDING_H
-#define BATON_REDIS_REPLICAS_PENDING_H
+#ifndef BATON_REDIS_NODE_PENDING_H
+#define BATON_REDIS_NODE_PENDING_H
 
 #include "redis/types/confirm.h"
 #include "redis/types/peer.h"

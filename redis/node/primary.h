@@ -1,10 +1,10 @@
 /* primary.h: one primary behind a store: the link to it, the tracking of its keys, and the replicas
  * that confirm its answers. */
-#ifndef BATON_REDIS_PRIMARY_PRIMARY_H
-#define BATON_REDIS_PRIMARY_PRIMARY_H
+#ifndef BATON_REDIS_NODE_PRIMARY_H
+#define BATON_REDIS_NODE_PRIMARY_H
 
-#include "redis/pubsub/inbox.h"
-#include "redis/wire/link.h"
+#include "redis/node/inbox.h"
+#include "redis/node/link.h"
 
 /* Used on its loop's thread alone. */
 struct primary;

@@ -1,4 +1,4 @@
-#include "redis/pubsub/inbox.h"
+#include "redis/node/inbox.h"
 
 #include "redis/wire/errors.h"
 #include "redis/wire/session.h"
