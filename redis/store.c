@@ -142,43 +142,44 @@ void store_eval(struct store *store, const struct script *script, struct slice k
         store_eval_at(store, FIRST_SHARD, script, key, arguments, argument_count, done, context);
 }
 
-static struct link *store_link(const struct store *store, unsigned shard)
+static struct node *store_node(const struct store *store, unsigned shard)
 {
-    return store->transport->link(store->state, shard);
+    return store->transport->node(store->state, shard);
 }
 
 void store_eval_first(struct store *store, unsigned shard, const struct script *script,
                       struct slice key, const struct slice *arguments, size_t argument_count,
                       store_done *done, void *context)
 {
-    link_eval_first(store_link(store, shard), script, key, arguments, argument_count, done,
-                    context);
+    node_eval_first(
+        store_node(store, shard),
+        call_new_script(script, key, key.bytes ? 1 : 0, arguments, argument_count, done, context));
 }
 
 void store_delete_library(struct store *store, unsigned shard, struct slice name)
 {
     if (store_shard_is_up(store, shard))
-        link_delete_library(store_link(store, shard), name);
+        node_delete_library(store_node(store, shard), name);
 }
 
 void store_close_gate(struct store *store, unsigned shard)
 {
-    link_set_gate(store_link(store, shard), false);
+    node_set_gate(store_node(store, shard), false);
 }
 
 void store_open_gate(struct store *store, unsigned shard)
 {
-    link_set_gate(store_link(store, shard), true);
+    node_set_gate(store_node(store, shard), true);
 }
 
 const char *store_shard_place(const struct store *store, unsigned shard)
 {
-    return link_place(store_link(store, shard));
+    return node_place(store_node(store, shard));
 }
 
 const struct store_peer *store_peer(const struct store *store, unsigned shard)
 {
-    return link_peer(store_link(store, shard));
+    return node_peer(store_node(store, shard));
 }
 
 /* Messages and changed keys */
@@ -220,7 +221,7 @@ struct store_mark store_mark(const struct store *store)
 
 struct store_mark store_mark_at(const struct store *store, unsigned shard)
 {
-    struct store_mark mark = link_mark(store_link(store, shard));
+    struct store_mark mark = node_mark(store_node(store, shard));
     mark.shard = shard;
     return mark;
 }

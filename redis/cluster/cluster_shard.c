@@ -8,13 +8,13 @@ enum { KEY_SIZE = sizeof((struct failure *)0)->text };
 
 struct cluster_shard {
     const struct cluster *cluster;
-    struct primary_options options;
-    struct primary *primary;
+    struct node_options options;
+    struct node *node;
     struct inbox *key_inbox; /* for changed keys; NULL: no caller has asked for them */
     bool tracks;
     bool is_marked;
     unsigned marked_slot;
-    int open; /* how many of primary and key_inbox are open */
+    int open; /* how many of node and key_inbox are open */
     void (*closed)(void *context);
     void *closed_context;
 };
@@ -24,7 +24,7 @@ struct cluster_shard {
 static void key_inbox_on_listening(void *context)
 {
     struct cluster_shard *shard = context;
-    primary_heard_by(shard->primary, shard->key_inbox);
+    node_heard_by(shard->node, shard->key_inbox);
 }
 
 static void key_inbox_on_message(void *context, struct slice text)
@@ -52,7 +52,7 @@ static void open_key_inbox(struct cluster_shard *shard)
         .touched = key_inbox_on_touched,
         .lost = key_inbox_on_lost,
     };
-    const struct primary_options *options = &shard->options;
+    const struct node_options *options = &shard->options;
     if (!shard->key_inbox && inbox_open(&shard->key_inbox, options->loop, options->url,
                                         options->endpoint, (struct slice){NULL, 0}, &events) == 0)
         shard->open++;
@@ -62,13 +62,13 @@ void cluster_shard_track(struct cluster_shard *shard, struct slice prefix)
 {
     open_key_inbox(shard);
     shard->tracks = true;
-    primary_track(shard->primary, prefix);
+    node_track(shard->node, prefix);
 }
 
 void cluster_shard_untrack(struct cluster_shard *shard)
 {
     if (shard->tracks)
-        primary_untrack(shard->primary);
+        node_untrack(shard->node);
     shard->tracks = false;
 }
 
@@ -90,7 +90,7 @@ void cluster_shard_mark(struct cluster_shard *shard, const char *marker, int rep
     snprintf(key, sizeof key, "%s:{%s}", marker, tag);
     shard->is_marked = true;
     shard->marked_slot = slot;
-    primary_expect_replicas(shard->primary, slice_of(key), replicas);
+    node_expect_replicas(shard->node, slice_of(key), replicas);
 }
 
 bool cluster_shard_is_marked(const struct cluster_shard *shard)
@@ -99,26 +99,21 @@ bool cluster_shard_is_marked(const struct cluster_shard *shard)
            cluster_owner(shard->cluster, shard->marked_slot) == shard->options.number;
 }
 
-struct primary *cluster_shard_primary(const struct cluster_shard *shard)
+struct node *cluster_shard_node(const struct cluster_shard *shard)
 {
-    return shard->primary;
-}
-
-struct link *cluster_shard_link(const struct cluster_shard *shard)
-{
-    return primary_link(shard->primary);
+    return shard->node;
 }
 
 /* The beginning and the end */
 
 int cluster_shard_open(struct cluster_shard **ret, const struct cluster *cluster,
-                       const struct primary_options *options)
+                       const struct node_options *options)
 {
     struct cluster_shard *shard = memory_checked(calloc(1, sizeof *shard));
     shard->cluster = cluster;
     shard->options = *options;
     shard->open = 1;
-    int result = primary_open(&shard->primary, options);
+    int result = node_open(&shard->node, options, NULL);
     if (result < 0) {
         free(shard);
         return result;
@@ -144,5 +139,5 @@ void cluster_shard_close(struct cluster_shard *shard, void (*closed)(void *conte
     shard->closed_context = context;
     if (shard->key_inbox)
         inbox_close(shard->key_inbox, cluster_shard_on_one_closed, shard);
-    primary_close(shard->primary, cluster_shard_on_one_closed, shard);
+    node_close(shard->node, cluster_shard_on_one_closed, shard);
 }

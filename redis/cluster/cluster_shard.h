@@ -4,7 +4,7 @@
 #define BATON_REDIS_CLUSTER_CLUSTER_SHARD_H
 
 #include "redis/cluster/cluster.h"
-#include "redis/node/primary.h"
+#include "redis/node/node.h"
 
 /* A shard begins when a node of the Cluster first names its node, and lives until the store closes.
  * It has a connection while its node serves slots. Once a caller asks for changed keys, it has a
@@ -15,13 +15,12 @@ struct cluster_shard;
 /* The shard has the number of the node. `touched` may also report keys that are no longer
  * tracked. The cluster outlives the shard. Returns 0 or a negative errno. */
 int cluster_shard_open(struct cluster_shard **ret, const struct cluster *cluster,
-                       const struct primary_options *options);
+                       const struct node_options *options);
 
 /* Calls `closed` when the memory is gone. */
 void cluster_shard_close(struct cluster_shard *shard, void (*closed)(void *context), void *context);
 
-struct primary *cluster_shard_primary(const struct cluster_shard *shard);
-struct link *cluster_shard_link(const struct cluster_shard *shard);
+struct node *cluster_shard_node(const struct cluster_shard *shard);
 
 /* See store_track and store_untrack. */
 void cluster_shard_track(struct cluster_shard *shard, struct slice prefix);

@@ -6,7 +6,7 @@
 
 struct cluster_shards {
     struct cluster *cluster;
-    struct primary_options options;
+    struct node_options options;
     struct cluster_shard *all[CLUSTER_NODES_MOST]; /* by node; NULL: not opened so far */
     unsigned count;
     bool tracks;
@@ -39,7 +39,7 @@ bool cluster_shards_serves(const struct cluster_shards *shards, unsigned node)
 bool cluster_shards_is_up(const struct cluster_shards *shards, unsigned node)
 {
     const struct cluster_shard *shard = cluster_shards_at(shards, node);
-    return shard && !shards->closing && link_serves(cluster_shard_link(shard));
+    return shard && !shards->closing && node_serves(cluster_shard_node(shard));
 }
 
 bool cluster_shards_next(const struct cluster_shards *shards, unsigned *node)
@@ -83,7 +83,7 @@ struct store_figures cluster_shards_figures(const struct cluster_shards *shards)
     for (unsigned node = 0; node < shards->count; node++) {
         if (!shards->all[node])
             continue;
-        struct store_figures one = link_figures(cluster_shard_link(shards->all[node]));
+        struct store_figures one = node_figures(cluster_shard_node(shards->all[node]));
         all.calls += one.calls;
         all.connects += one.connects;
         all.switches += one.switches;
@@ -141,7 +141,7 @@ void cluster_shards_expect_replicas(struct cluster_shards *shards, struct slice 
 
 static bool open_shard(struct cluster_shards *shards, unsigned node, struct endpoint *endpoint)
 {
-    struct primary_options options = shards->options;
+    struct node_options options = shards->options;
     options.endpoint = endpoint;
     options.number = node;
     bool is_open = cluster_shard_open(&shards->all[node], shards->cluster, &options) == 0;
@@ -159,7 +159,7 @@ static void update_shard(struct cluster_shards *shards, unsigned node)
 {
     const struct cluster_shard *shard = shards->all[node];
     if (!cluster_shards_serves(shards, node)) {
-        if (link_is_idle(cluster_shard_link(shard)) && !cluster_is_fresh(shards->cluster, node))
+        if (node_is_idle(cluster_shard_node(shard)) && !cluster_is_fresh(shards->cluster, node))
             cluster_dismiss(shards->cluster, node);
         return;
     }
@@ -179,7 +179,7 @@ void cluster_shards_note_map(struct cluster_shards *shards)
 /* The beginning and the end */
 
 struct cluster_shards *cluster_shards_open(struct cluster *cluster,
-                                           const struct primary_options *options)
+                                           const struct node_options *options)
 {
     struct cluster_shards *shards = memory_checked(calloc(1, sizeof *shards));
     shards->cluster = cluster;

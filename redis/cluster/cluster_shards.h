@@ -13,7 +13,7 @@ struct cluster_shards;
 /* `options` are for the shard of each node, except for its endpoint and its number. The cluster
  * outlives the shards. */
 struct cluster_shards *cluster_shards_open(struct cluster *cluster,
-                                           const struct primary_options *options);
+                                           const struct node_options *options);
 
 /* Shards end one by one. Calls `closed` when all have ended, perhaps before this returns. Then
  * call cluster_shards_free. */

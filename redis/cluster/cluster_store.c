@@ -52,9 +52,10 @@ static void cluster_store_on_up(void *context, unsigned node)
         store->events.up(store->events.context, node);
 }
 
-static void cluster_store_on_down(void *context, unsigned node, const char *reason)
+static void cluster_store_on_down(void *context, unsigned node, int code, const char *reason)
 {
     struct cluster_store *store = context;
+    (void)code; /* a service goes on trying, whatever the reason */
     if (store->events.down)
         store->events.down(store->events.context, node, reason);
 }
@@ -160,11 +161,11 @@ static void cluster_store_on_sent_away(void *context, unsigned to, unsigned from
         store->events.taken(store->events.context, to, from);
 }
 
-static struct link *link_to(void *context, unsigned node)
+static struct node *cluster_store_node_at(void *context, unsigned node)
 {
     const struct cluster_store *store = context;
     const struct cluster_shard *shard = cluster_shards_at(store->shards, node);
-    return shard ? cluster_shard_link(shard) : NULL;
+    return shard ? cluster_shard_node(shard) : NULL;
 }
 
 static void cluster_store_eval(void *state, const struct script *script, struct slice key,
@@ -188,7 +189,7 @@ static void cluster_store_eval_at(void *state, unsigned shard, const struct scri
 
 static void open_shards(struct cluster_store *store, uv_loop_t *loop, const struct redis_url *url)
 {
-    const struct primary_options options = {
+    const struct node_options options = {
         .loop = loop,
         .url = url,
         .events = {.context = store,
@@ -225,9 +226,12 @@ static int cluster_store_open(void **ret, uv_loop_t *loop, const struct redis_ur
         return result;
     }
     open_shards(store, loop, url);
-    const struct router_options router_options = {
-        loop, store->cluster, (unsigned)url->timeout_ms, link_to, cluster_store_on_sent_away,
-        store};
+    const struct router_options router_options = {loop,
+                                                  store->cluster,
+                                                  (unsigned)url->timeout_ms,
+                                                  cluster_store_node_at,
+                                                  cluster_store_on_sent_away,
+                                                  store};
     store->router = router_open(&router_options);
     *ret = store;
     return 0;
@@ -304,7 +308,7 @@ static struct store_mark cluster_store_mark(const void *state)
 {
     const struct cluster_store *store = state;
     const struct cluster_shard *shard = cluster_shards_at(store->shards, store->answering);
-    return shard ? primary_mark(cluster_shard_primary(shard)) : (struct store_mark){0};
+    return shard ? node_mark(cluster_shard_node(shard)) : (struct store_mark){0};
 }
 
 static void cluster_store_confirm(void *state, struct store_mark mark, int replicas,
@@ -312,7 +316,7 @@ static void cluster_store_confirm(void *state, struct store_mark mark, int repli
 {
     struct cluster_store *store = state;
     const struct cluster_shard *shard = cluster_shards_at(store->shards, mark.shard);
-    primary_confirm(cluster_shard_primary(shard), mark, replicas, timeout_ms, done, context);
+    node_confirm(cluster_shard_node(shard), mark, replicas, timeout_ms, done, context);
 }
 
 /* Which shard serves what */
@@ -373,10 +377,10 @@ static unsigned cluster_store_shard_count(const void *state)
     return cluster_shards_count(store->shards);
 }
 
-static struct link *cluster_store_link(const void *state, unsigned shard)
+static struct node *cluster_store_node(const void *state, unsigned shard)
 {
     const struct cluster_store *store = state;
-    return cluster_shard_link(cluster_shards_at(store->shards, shard));
+    return cluster_shard_node(cluster_shards_at(store->shards, shard));
 }
 
 static bool cluster_store_shard_serves(const void *state, unsigned shard)
@@ -402,7 +406,7 @@ static const char *cluster_store_trouble(void *state)
     struct cluster_store *store = state;
     const struct cluster_shard *down = cluster_shards_first_down(store->shards);
     if (down)
-        return link_trouble(cluster_shard_link(down));
+        return node_trouble(cluster_shard_node(down));
     unsigned uncovered = cluster_uncovered(store->cluster);
     if (cluster_shards_count(store->shards) == 0)
         return store->lost.text;
@@ -415,7 +419,7 @@ static const char *cluster_store_place(const void *state)
 {
     const struct cluster_store *store = state;
     const struct cluster_shard *shard = cluster_shards_at(store->shards, store->up_last);
-    return shard ? link_place(cluster_shard_link(shard)) : "a Redis Cluster";
+    return shard ? node_place(cluster_shard_node(shard)) : "a Redis Cluster";
 }
 
 static const char *cluster_store_summary(void *state)
@@ -440,7 +444,7 @@ const struct transport cluster_transport = {
     .preflight = preflight_cluster,
     .eval_at = cluster_store_eval_at,
     .listen = cluster_store_listen,
-    .link = cluster_store_link,
+    .node = cluster_store_node,
     .shard_count = cluster_store_shard_count,
     .shard_is_up = cluster_store_shard_is_up,
     .is_up = cluster_store_is_up,

@@ -73,7 +73,7 @@ static void voter_ask(void *context)
 /* Its last answer still counts, from the time when batond asked for it. */
 static void voter_on_lost(void *context, const struct session_loss *loss)
 {
-    (void)context, (void)loss; /* the link of the node reports it */
+    (void)context, (void)loss; /* the node reports it */
 }
 
 void primary_lease_refresh(struct primary_lease *lease)

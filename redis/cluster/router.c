@@ -27,7 +27,7 @@ struct router {
     uv_loop_t *loop;
     struct cluster *cluster;
     unsigned timeout_ms;
-    struct link *(*link_to)(void *context, unsigned node);
+    struct node *(*node_at)(void *context, unsigned number);
     void (*sent_away)(void *context, unsigned to, unsigned from);
     void *context;
     uv_timer_t timer; /* runs while there are held calls */
@@ -76,11 +76,11 @@ static struct call *lane_take(struct lane *lane)
 
 /* Sending */
 
-/* NULL if the node has no link. Also NULL after router_stop, when links may be gone. */
-static struct link *link_of(const struct router *router, unsigned node)
+/* NULL if it could not be opened. Also NULL after router_stop, when nodes may be gone. */
+static struct node *router_node(const struct router *router, unsigned number)
 {
-    return node == CLUSTER_NOBODY || router->closing ? NULL
-                                                     : router->link_to(router->context, node);
+    return number == CLUSTER_NOBODY || router->closing ? NULL
+                                                       : router->node_at(router->context, number);
 }
 
 /* The node that serves the slot; after ASK, and for a call to a node, the node of the call. */
@@ -90,25 +90,25 @@ static unsigned target_of(const struct router *router, const struct call *call)
     return is_settled ? call->routing.node : cluster_owner(router->cluster, call->routing.slot);
 }
 
-static void router_send(struct router *router, struct call *call, unsigned node)
+static void router_send(struct router *router, struct call *call, unsigned number)
 {
     struct routing *routing = &call->routing;
-    routing->node = node;
+    routing->node = number;
     if (routing->slot != WHOLE) {
         routing->open = &router->open[routing->slot];
         ++*routing->open;
-        router->at[routing->slot] = (uint16_t)node;
+        router->at[routing->slot] = (uint16_t)number;
     }
-    link_send_call(link_of(router, node), call);
+    node_eval(router_node(router, number), call);
 }
 
-static const char *why_not(const struct router *router, unsigned node)
+static const char *why_not(const struct router *router, unsigned number)
 {
-    const struct link *link = link_of(router, node);
-    const char *trouble = link ? link_trouble(link) : "";
+    const struct node *node = router_node(router, number);
+    const char *trouble = node ? node_trouble(node) : "";
     if (router->closing)
         return "this batond is stopping";
-    if (!link)
+    if (!node)
         return "no node of the Redis Cluster serves this name";
     return trouble[0] ? trouble : "this batond could not connect to the node in time";
 }
@@ -120,8 +120,8 @@ static bool router_can_go_on(const struct router *router, const struct lane *lan
         return false;
     if (!lane->first)
         return true;
-    const struct link *link = link_of(router, target_of(router, lane->first));
-    return link && link_serves(link);
+    const struct node *node = router_node(router, target_of(router, lane->first));
+    return node && node_serves(node);
 }
 
 /* Ends the calls whose time is over. No node has run them. */
@@ -139,8 +139,8 @@ static void lane_give_up(struct router *router, struct lane *lane, uint64_t now)
     lane->first = kept;
     for (struct call *call = over, *next; call; call = next) {
         next = call->next;
-        const struct link *link = link_of(router, target_of(router, call));
-        if (call->routing.detours > 0 || (link && link_serves(link)))
+        const struct node *node = router_node(router, target_of(router, call));
+        if (call->routing.detours > 0 || (node && node_serves(node)))
             call_finish(call, STORE_REFUSED, NULL,
                         "the name's slot of the Redis Cluster is moving from one node to another, "
                         "and has not arrived in time, so nothing was done");
@@ -215,20 +215,20 @@ void router_eval(struct router *router, const struct script *script, struct slic
     struct call *call = router_new_call(
         router, call_new_script(script, key, 2, arguments, argument_count, done, context), slot);
     struct lane *lane = router->lane_of[slot];
-    struct link *link = link_of(router, owner);
-    bool is_hopeless = link && !link_is_up(link) && !cluster_is_fresh(router->cluster, owner);
+    struct node *node = router_node(router, owner);
+    bool is_hopeless = node && !node_is_up(node) && !cluster_is_fresh(router->cluster, owner);
     bool in_order = !lane && (router->open[slot] == 0 || router->at[slot] == owner);
-    if (in_order && link && (link_serves(link) || is_hopeless)) {
+    if (in_order && node && (node_serves(node) || is_hopeless)) {
         router_send(router, call, owner);
         return;
     }
     lane = lane ? lane : lane_open(router, slot);
-    if (!link && lane->first == NULL)
+    if (!node && lane->first == NULL)
         call->routing.give_up = 0;
     lane_put(lane, call);
 }
 
-void router_eval_at(struct router *router, unsigned node, const struct script *script,
+void router_eval_at(struct router *router, unsigned number, const struct script *script,
                     const struct slice *arguments, size_t argument_count, store_done *done,
                     void *context)
 {
@@ -237,13 +237,13 @@ void router_eval_at(struct router *router, unsigned node, const struct script *s
         router, call_new_script(script, nothing, 0, arguments, argument_count, done, context),
         WHOLE);
     call->asking = true;
-    call->routing.node = node;
-    struct link *link = link_of(router, node);
-    if (link && (link_serves(link) || !link_is_up(link))) {
-        router_send(router, call, node);
+    call->routing.node = number;
+    struct node *node = router_node(router, number);
+    if (node && (node_serves(node) || !node_is_up(node))) {
+        router_send(router, call, number);
         return;
     }
-    if (!link)
+    if (!node)
         call->routing.give_up = 0;
     lane_put(lane_open(router, WHOLE), call);
 }
@@ -319,7 +319,7 @@ struct router *router_open(const struct router_options *options)
     router->loop = options->loop;
     router->cluster = options->cluster;
     router->timeout_ms = options->timeout_ms;
-    router->link_to = options->link_to;
+    router->node_at = options->node_at;
     router->sent_away = options->sent_away;
     router->context = options->context;
     uv_timer_init(router->loop, &router->timer);

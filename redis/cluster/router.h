@@ -4,7 +4,7 @@
 #define BATON_REDIS_CLUSTER_ROUTER_H
 
 #include "redis/cluster/cluster.h"
-#include "redis/node/link.h"
+#include "redis/node/node.h"
 
 /* A node that redirects a call has not run it. So the router sends the call again, until
  * `timeout_ms` after it was made, and a redirect never makes it run twice.
@@ -32,8 +32,9 @@ struct router_options {
     uv_loop_t *loop;
     struct cluster *cluster; /* outlives the router */
     unsigned timeout_ms;
-    /* The link to a node. Its events call router_redirected. It lives until router_close. */
-    struct link *(*link_to)(void *context, unsigned node);
+    /* NULL if the node could not be opened. Its events call router_redirected. It lives until
+     * router_close. */
+    struct node *(*node_at)(void *context, unsigned number);
     /* Called before a call goes to `to` because `from` has redirected it. */
     void (*sent_away)(void *context, unsigned to, unsigned from);
     void *context;
@@ -41,11 +42,11 @@ struct router_options {
 
 struct router *router_open(const struct router_options *options);
 
-/* Uses no link from now on. Held calls and new ones end with STORE_UNSENT, in router_close at
+/* Uses no node from now on. Held calls and new ones end with STORE_UNSENT, in router_close at
  * the latest. */
 void router_stop(struct router *router);
 
-/* Call this when all links are closed. The loop calls `closed` when the memory is gone. */
+/* Call this when all nodes are closed. The loop calls `closed` when the memory is gone. */
 void router_close(struct router *router, void (*closed)(void *context), void *context);
 
 /* See store_eval. */
@@ -59,7 +60,7 @@ void router_eval_at(struct router *router, unsigned node, const struct script *s
                     const struct slice *arguments, size_t argument_count, store_done *done,
                     void *context);
 
-/* Handles the `redirected` event of any link. */
+/* Handles the `redirected` event of any node. */
 void router_redirected(struct router *router, struct call *call, const char *error);
 
 #endif

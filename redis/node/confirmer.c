@@ -236,7 +236,7 @@ static void confirmer_ready(void *context, const struct session_peer *peer)
     session_request_turn(confirmer->session);
 }
 
-/* Pending confirmations stay: there may be time for another try. The link reports that Redis is
+/* Pending confirmations stay: there may be time for another try. The node reports that Redis is
  * away. */
 static void confirmer_lost(void *context, const struct session_loss *loss)
 {

@@ -10,7 +10,7 @@
 #include <uv.h>
 
 /* WAIT blocks the connection that sends it, and inside a script it does not wait at all. On the
- * link it would hold up every script, so a confirmer has a connection of its own.
+ * connection of the scripts it would hold them up, so a confirmer has a connection of its own.
  *
  * It works in rounds: it writes a marker key, then sends WAIT. The stream that replicas follow has
  * one order, so whatever Redis answered before the marker was sent stands before the marker in it.

@@ -45,7 +45,7 @@ void durability_warn(const struct server_info *info, int replicas,
                                     struct failure *ret) = {
         durability_lacks_replicas, durability_writes_alone, durability_forgets};
     struct failure found;
-    if (info->version[0] == '\0') /* this user may not run INFO; the link has warned of that */
+    if (info->version[0] == '\0') /* this user may not run INFO; the node has warned of that */
         return;
     for (size_t i = 0; i < sizeof FINDINGS / sizeof FINDINGS[0]; i++)
         if (FINDINGS[i](info, replicas, &found))

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-static void preflight_link_closed(void *context)
+static void preflight_node_closed(void *context)
 {
     const struct preflight *preflight = context;
     if (preflight->closed)
@@ -15,10 +15,10 @@ static void preflight_end(struct preflight *preflight, int result)
     if (preflight->is_over)
         return;
     preflight->is_over = true;
-    snprintf(preflight->run_id, sizeof preflight->run_id, "%s", link_peer(preflight->link)->run_id);
+    snprintf(preflight->run_id, sizeof preflight->run_id, "%s", node_peer(preflight->node)->run_id);
     preflight->result = result;
     uv_close((uv_handle_t *)&preflight->timer, NULL);
-    link_close(preflight->link, preflight_link_closed, preflight);
+    node_close(preflight->node, preflight_node_closed, preflight);
 }
 
 static void preflight_timer(uv_timer_t *timer)
@@ -32,24 +32,21 @@ static void preflight_timer(uv_timer_t *timer)
                                   preflight->timeout_ms));
 }
 
-/* The link that calls this still runs afterwards, so the end waits for the next turn of the
+/* The node that calls this still runs afterwards, so the end waits for the next turn of the
  * loop. */
-static void preflight_up(void *context)
+static void preflight_up(void *context, unsigned number)
 {
+    (void)number;
     struct preflight *preflight = context;
     preflight->is_up = true;
     uv_timer_start(&preflight->timer, preflight_timer, 0, 0);
 }
 
-static void preflight_down(void *context, int code, const char *reason)
+static void preflight_down(void *context, unsigned number, int code, const char *reason)
 {
+    (void)number;
     struct preflight *preflight = context;
     preflight_end(preflight, failure_set(preflight->failure, code, "%s", reason));
-}
-
-static void preflight_tracked(void *context, const char *error)
-{
-    (void)context, (void)error; /* a preflight tracks no key */
 }
 
 static void preflight_warning(void *context, const char *text)
@@ -58,17 +55,19 @@ static void preflight_warning(void *context, const char *text)
     failure_set(preflight->failure, 0, "%s", text);
 }
 
+/* A preflight runs no script and tracks no key. */
 static int preflight_open(struct preflight *preflight, const struct redis_url *url)
 {
-    const struct link_events events = {.context = preflight,
-                                       .up = preflight_up,
-                                       .down = preflight_down,
-                                       .warning = preflight_warning,
-                                       .tracked = preflight_tracked};
-    int result = link_open(&preflight->link, preflight->loop, url, preflight->endpoint, &events,
-                           preflight->failure);
+    const struct node_options options = {.loop = preflight->loop,
+                                         .url = url,
+                                         .endpoint = preflight->endpoint,
+                                         .events = {.context = preflight,
+                                                    .up = preflight_up,
+                                                    .down = preflight_down,
+                                                    .warning = preflight_warning}};
+    int result = node_open(&preflight->node, &options, preflight->failure);
     if (result < 0)
-        preflight_link_closed(preflight);
+        preflight_node_closed(preflight);
     return result;
 }
 

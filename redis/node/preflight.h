@@ -2,7 +2,7 @@
 #ifndef BATON_REDIS_NODE_PREFLIGHT_H
 #define BATON_REDIS_NODE_PREFLIGHT_H
 
-#include "redis/node/link.h"
+#include "redis/node/node.h"
 
 enum { PREFLIGHT_RUN_ID_SIZE = 64 };
 
@@ -12,12 +12,12 @@ struct preflight {
     struct endpoint *endpoint; /* NULL: the URL names the server */
     int timeout_ms;
     struct failure *failure;
-    /* The link is gone and no longer follows the endpoint. May be NULL. */
+    /* The node is gone and no longer follows the endpoint. May be NULL. */
     void (*closed)(void *context);
     void *closed_context;
 
     uv_timer_t timer;
-    struct link *link;
+    struct node *node;
     bool is_up;
     bool is_over;
     int result; /* that of store_preflight; valid when the loop has ended */

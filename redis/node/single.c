@@ -7,7 +7,7 @@
 
 enum { ONLY_SHARD = 0 };
 
-/* Events of the primary */
+/* Events of the node */
 
 static void single_on_up(void *context, unsigned shard)
 {
@@ -16,9 +16,10 @@ static void single_on_up(void *context, unsigned shard)
         single->events.up(single->events.context, shard);
 }
 
-static void single_on_down(void *context, unsigned shard, const char *reason)
+static void single_on_down(void *context, unsigned shard, int code, const char *reason)
 {
     const struct single *single = context;
+    (void)code; /* a service goes on trying, whatever the reason */
     if (single->events.down)
         single->events.down(single->events.context, shard, reason);
 }
@@ -58,7 +59,7 @@ static void single_on_listening(void *context)
 {
     struct single *single = context;
     single->inbox_loss_is_told = false;
-    primary_heard_by(single->primary, single->inbox);
+    node_heard_by(single->node, single->inbox);
     if (single->events.listening)
         single->events.listening(single->events.context);
 }
@@ -70,7 +71,7 @@ static void single_on_message(void *context, struct slice text)
         single->events.message(single->events.context, text);
 }
 
-/* While the primary is down, `down` has reported enough. */
+/* While the node is down, `down` has reported enough. */
 static void single_on_inbox_lost(void *context, const char *reason)
 {
     struct single *single = context;
@@ -87,7 +88,7 @@ static void single_on_inbox_lost(void *context, const char *reason)
 
 int single_start(struct single *single)
 {
-    const struct primary_options options = {
+    const struct node_options options = {
         .loop = single->loop,
         .url = single->url,
         .endpoint = single->endpoint,
@@ -100,7 +101,7 @@ int single_start(struct single *single)
                    .answered = single_on_answered,
                    .stamp = single->events.stamp ? single_on_stamp : NULL}};
     single->open = 1;
-    return primary_open(&single->primary, &options);
+    return node_open(&single->node, &options, NULL);
 }
 
 static void single_finish(struct single *single)
@@ -140,23 +141,24 @@ void single_close(void *state, void (*closed)(void *context), void *context)
     single->closed_context = context;
     if (single->inbox)
         inbox_close(single->inbox, single_one_closed, single);
-    primary_close(single->primary, single_one_closed, single);
+    node_close(single->node, single_one_closed, single);
 }
 
 /* Calls and messages */
 
-struct link *single_link(const void *state, unsigned shard)
+struct node *single_node(const void *state, unsigned shard)
 {
     const struct single *single = state;
     (void)shard;
-    return primary_link(single->primary);
+    return single->node;
 }
 
 void single_eval_at(void *state, unsigned shard, const struct script *script, struct slice key,
                     const struct slice *arguments, size_t argument_count, store_done *done,
                     void *context)
 {
-    link_eval(single_link(state, shard), script, key, arguments, argument_count, done, context);
+    node_eval(single_node(state, shard),
+              call_new_script(script, key, 1, arguments, argument_count, done, context));
 }
 
 int single_listen(void *state, struct slice channel)
@@ -180,14 +182,14 @@ void single_track(void *state, struct slice prefix)
 {
     struct single *single = state;
     single->tracks = true;
-    primary_track(single->primary, prefix);
+    node_track(single->node, prefix);
 }
 
 void single_untrack(void *state)
 {
     struct single *single = state;
     single->tracks = false;
-    primary_untrack(single->primary);
+    node_untrack(single->node);
 }
 
 /* Replicas */
@@ -195,20 +197,20 @@ void single_untrack(void *state)
 void single_expect_replicas(void *state, struct slice key, int replicas)
 {
     const struct single *single = state;
-    primary_expect_replicas(single->primary, key, replicas);
+    node_expect_replicas(single->node, key, replicas);
 }
 
 struct store_mark single_mark(const void *state)
 {
     const struct single *single = state;
-    return primary_mark(single->primary);
+    return node_mark(single->node);
 }
 
 void single_confirm(void *state, struct store_mark mark, int replicas, int64_t timeout_ms,
                     store_confirmed *done, void *context)
 {
     const struct single *single = state;
-    primary_confirm(single->primary, mark, replicas, timeout_ms, done, context);
+    node_confirm(single->node, mark, replicas, timeout_ms, done, context);
 }
 
 /* Its condition */
@@ -226,22 +228,22 @@ bool single_shard_is_up(const void *state, unsigned shard)
 
 bool single_is_up(const void *state)
 {
-    return link_serves(single_link(state, ONLY_SHARD));
+    return node_serves(single_node(state, ONLY_SHARD));
 }
 
 const char *single_trouble(void *state)
 {
-    return link_trouble(single_link(state, ONLY_SHARD));
+    return node_trouble(single_node(state, ONLY_SHARD));
 }
 
 const char *single_place(const void *state)
 {
-    return link_place(single_link(state, ONLY_SHARD));
+    return node_place(single_node(state, ONLY_SHARD));
 }
 
 struct store_figures single_figures(const void *state)
 {
-    return link_figures(single_link(state, ONLY_SHARD));
+    return node_figures(single_node(state, ONLY_SHARD));
 }
 
 const struct transport single_transport = {

@@ -1,9 +1,9 @@
-/* single.h: the transport to one server: its primary, and the inbox for messages. */
+/* single.h: the transport to one server: its node, and the inbox for messages. */
 #ifndef BATON_REDIS_NODE_SINGLE_H
 #define BATON_REDIS_NODE_SINGLE_H
 
 #include "redis/node/inbox.h"
-#include "redis/node/primary.h"
+#include "redis/node/node.h"
 #include "redis/types/transport.h"
 
 /* For redis://, rediss:// and unix://. */
@@ -17,11 +17,11 @@ struct single {
     struct store_events events;
     /* All handles are closed: the owner frees the memory, and calls `closed`. */
     void (*finish)(struct single *single);
-    struct primary *primary;
+    struct node *node;
     struct inbox *inbox;     /* NULL before single_listen */
     bool inbox_loss_is_told; /* since the inbox last listened */
     bool tracks;
-    int open; /* how many of the primary and the inbox are open */
+    int open; /* how many of the node and the inbox are open */
     void (*closed)(void *context);
     void *closed_context;
 };
@@ -39,7 +39,7 @@ void single_eval_at(void *state, unsigned shard, const struct script *script, st
                     const struct slice *arguments, size_t argument_count, store_done *done,
                     void *context);
 int single_listen(void *state, struct slice channel);
-struct link *single_link(const void *state, unsigned shard);
+struct node *single_node(const void *state, unsigned shard);
 unsigned single_shard_count(const void *state);
 bool single_shard_is_up(const void *state, unsigned shard);
 bool single_is_up(const void *state);
@@ -56,7 +56,7 @@ void single_confirm(void *state, struct store_mark mark, int replicas, int64_t t
 /* Their rows in the table of such a transport. */
 #define SINGLE_OPERATIONS                                                                          \
     .close = single_close, .eval_at = single_eval_at, .listen = single_listen,                     \
-    .link = single_link, .shard_count = single_shard_count, .shard_is_up = single_shard_is_up,     \
+    .node = single_node, .shard_count = single_shard_count, .shard_is_up = single_shard_is_up,     \
     .is_up = single_is_up, .trouble = single_trouble, .place = single_place,                       \
     .figures = single_figures, .track = single_track, .untrack = single_untrack,                   \
     .expect_replicas = single_expect_replicas, .mark = single_mark, .confirm = single_confirm

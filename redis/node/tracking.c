@@ -3,24 +3,41 @@
 #include "base/memory.h"
 #include "redis/wire/errors.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-static bool tracking_is_possible(const struct link *link, const struct inbox *inbox)
+static bool tracking_is_possible(const struct session *session, const struct inbox *inbox)
 {
-    return link_is_up(link) && inbox && inbox_is_listening(inbox);
+    return session_is_ready(session) && inbox && inbox_is_listening(inbox);
+}
+
+/* Even an error does not matter: Redis only has to run this before the next command. */
+static void tracking_send_end(struct session *session)
+{
+    const struct slice words[] = {slice_of("CLIENT"), slice_of("TRACKING"), slice_of("OFF")};
+    session_ask(session, words, 3, session_timeout_ms(session), NULL);
 }
 
 /* Ends tracking first: Redis refuses to start what it thinks is on, even if the connection that it
  * reports to is gone. */
-static void tracking_send(struct tracking *tracking, struct link *link, const struct inbox *inbox)
+static void tracking_send(struct tracking *tracking, struct session *session,
+                          const struct inbox *inbox)
 {
-    link_untrack(link);
-    link_track(link, inbox_client_id(inbox),
-               (struct slice){tracking->prefix, tracking->prefix_length});
+    char number[24];
+    snprintf(number, sizeof number, "%" PRId64, inbox_client_id(inbox));
+    const struct slice words[] = {
+        slice_of("CLIENT"), slice_of("TRACKING"),
+        slice_of("ON"),     slice_of("REDIRECT"),
+        slice_of(number),   slice_of("BCAST"),
+        slice_of("PREFIX"), {tracking->prefix, tracking->prefix_length},
+    };
+    tracking_send_end(session);
+    session_ask(session, words, 8, session_timeout_ms(session), tracking->answered);
     tracking->awaiting++;
 }
 
-void tracking_begin(struct tracking *tracking, struct link *link, const struct inbox *inbox,
+void tracking_begin(struct tracking *tracking, struct session *session, const struct inbox *inbox,
                     struct slice prefix)
 {
     free(tracking->prefix);
@@ -29,18 +46,18 @@ void tracking_begin(struct tracking *tracking, struct link *link, const struct i
     tracking->prefix_length = prefix.length;
     tracking->wanted = true;
     tracking->trouble_is_told = false;
-    if (tracking_is_possible(link, inbox))
-        tracking_send(tracking, link, inbox);
+    if (tracking_is_possible(session, inbox))
+        tracking_send(tracking, session, inbox);
     else
         tracking->missed = true;
 }
 
-void tracking_end(struct tracking *tracking, struct link *link)
+void tracking_end(struct tracking *tracking, struct session *session)
 {
     tracking->wanted = false;
     tracking->missed = false;
-    if (link_is_up(link))
-        link_untrack(link);
+    if (session_is_ready(session))
+        tracking_send_end(session);
 }
 
 void tracking_reset(struct tracking *tracking)
@@ -48,13 +65,13 @@ void tracking_reset(struct tracking *tracking)
     tracking->awaiting = 0;
 }
 
-void tracking_resume(struct tracking *tracking, struct link *link, const struct inbox *inbox)
+void tracking_resume(struct tracking *tracking, struct session *session, const struct inbox *inbox)
 {
     if (!tracking->wanted)
         return;
     tracking->missed = true;
-    if (tracking_is_possible(link, inbox))
-        tracking_send(tracking, link, inbox);
+    if (tracking_is_possible(session, inbox))
+        tracking_send(tracking, session, inbox);
 }
 
 /* Only the last answer counts: earlier ones may be about an inbox that is gone. */

@@ -1,14 +1,16 @@
-/* tracking.h: makes Redis report changed keys to the inbox, also after link or inbox were lost. */
+/* tracking.h: makes Redis report changed keys to the inbox, also after session or inbox were lost.
+ */
 #ifndef BATON_REDIS_NODE_TRACKING_H
 #define BATON_REDIS_NODE_TRACKING_H
 
 #include "base/failure.h"
 #include "redis/node/inbox.h"
-#include "redis/node/link.h"
+#include "redis/wire/session.h"
 
-/* A CLIENT TRACKING belongs to the link's connection and reports to the inbox's connection, so a
- * loss of either ends it. Redis does not tell the link of a loss of the inbox. Zeroed is off. */
+/* A CLIENT TRACKING belongs to the session's connection and reports to the inbox's connection, so a
+ * loss of either ends it. Redis does not tell the session of a loss of the inbox. Off at first. */
 struct tracking {
+    call_answered *answered; /* as in session_ask, for CLIENT TRACKING ON; set by the owner */
     bool wanted;
     char *prefix;
     size_t prefix_length;
@@ -18,16 +20,16 @@ struct tracking {
 };
 
 /* If `inbox` is NULL or not listening, tracking starts with tracking_resume. */
-void tracking_begin(struct tracking *tracking, struct link *link, const struct inbox *inbox,
+void tracking_begin(struct tracking *tracking, struct session *session, const struct inbox *inbox,
                     struct slice prefix);
 
-void tracking_end(struct tracking *tracking, struct link *link);
+void tracking_end(struct tracking *tracking, struct session *session);
 
-/* The link has a new connection: no answer comes on the old one any more. */
+/* The session has a new connection: no answer comes on the old one any more. */
 void tracking_reset(struct tracking *tracking);
 
-/* The link or the inbox has a new connection. */
-void tracking_resume(struct tracking *tracking, struct link *link, const struct inbox *inbox);
+/* The session or the inbox has a new connection. */
+void tracking_resume(struct tracking *tracking, struct session *session, const struct inbox *inbox);
 
 /* Redis has answered: `error` is NULL or its error. Returns true if Redis reports every change from
  * now on, but earlier changes may have been missed. */

@@ -42,11 +42,11 @@ static const struct store_events *member_begin(const struct member *member)
 static const struct member *member_find_double(const struct member *member)
 {
     const struct quorum *quorum = member->quorum;
-    const char *run_id = link_peer(single_link(&member->single, 0))->run_id;
+    const char *run_id = node_peer(single_node(&member->single, 0))->run_id;
     for (unsigned i = 0; run_id[0] && i < quorum->count; i++) {
         const struct member *other = &quorum->members[i];
         if (other != member && single_is_up(&other->single) &&
-            strcmp(link_peer(single_link(&other->single, 0))->run_id, run_id) == 0)
+            strcmp(node_peer(single_node(&other->single, 0))->run_id, run_id) == 0)
             return other;
     }
     return NULL;
@@ -65,7 +65,7 @@ static void member_refuse_double(struct member *member, const struct member *oth
     if (!member->is_double && events->warning)
         events->warning(events->context, warning.text);
     member->is_double = true;
-    link_retire(single_link(&member->single, 0), warning.text);
+    node_retire(single_node(&member->single, 0), warning.text);
 }
 
 static void member_up(void *context, unsigned shard)
@@ -231,9 +231,9 @@ static void quorum_eval_at(void *state, unsigned shard, const struct script *scr
                    context);
 }
 
-static struct link *quorum_link(const void *state, unsigned shard)
+static struct node *quorum_node(const void *state, unsigned shard)
 {
-    return single_link(quorum_member(state, shard), 0);
+    return single_node(quorum_member(state, shard), 0);
 }
 
 /* State of the members */
@@ -320,7 +320,7 @@ const struct transport quorum_transport = {
     .preflight = preflight_quorum,
     .eval_at = quorum_eval_at,
     .listen = quorum_listen,
-    .link = quorum_link,
+    .node = quorum_node,
     .shard_count = quorum_shard_count,
     .shard_is_up = quorum_shard_is_up,
     .is_up = quorum_is_up,

@@ -12,7 +12,7 @@
 #include <uv.h>
 
 struct failure;
-struct link;
+struct node;
 struct redis_url;
 
 enum { STORE_TAG_SIZE = 8 };
@@ -32,7 +32,7 @@ struct transport {
                     const struct slice *arguments, size_t argument_count, store_done *done,
                     void *context);
     int (*listen)(void *state, struct slice channel);
-    struct link *(*link)(const void *state, unsigned shard);
+    struct node *(*node)(const void *state, unsigned shard);
     unsigned (*shard_count)(const void *state);
     bool (*shard_is_up)(const void *state, unsigned shard);
     bool (*is_up)(const void *state);

@@ -13,7 +13,7 @@
 
 enum { NODES = 3, KEYS = 4, CALLS = 4000, FIRST_PORT = 7000 };
 
-struct link {
+struct node {
     unsigned number;
     bool up;
     struct call_queue pending, unsent;
@@ -30,7 +30,7 @@ struct truth {
 struct world {
     uv_loop_t loop;
     struct router *router;
-    struct link links[NODES];
+    struct node nodes[NODES];
     struct truth truths[KEYS];
     unsigned map[KEYS]; /* as the cluster module would know it; NODES: nobody */
     bool fresh;
@@ -95,33 +95,33 @@ void cluster_refresh(struct cluster *cluster)
     world->doubts++;
 }
 
-/* In place of link.c. */
+/* In place of node.c. */
 
-bool link_is_up(const struct link *link)
+bool node_is_up(const struct node *node)
 {
-    return link->up;
+    return node->up;
 }
 
-bool link_serves(const struct link *link)
+bool node_serves(const struct node *node)
 {
-    return link->up;
+    return node->up;
 }
 
-const char *link_trouble(const struct link *link)
+const char *node_trouble(const struct node *node)
 {
-    return link->up ? "" : "it is down";
+    return node->up ? "" : "it is down";
 }
 
-void link_send_call(struct link *link, struct call *call)
+void node_eval(struct node *node, struct call *call)
 {
-    call_queue_push(link->up ? &link->pending : &link->unsent, call);
+    call_queue_push(node->up ? &node->pending : &node->unsent, call);
 }
 
-static struct link *link_to(void *context, unsigned node)
+static struct node *node_at(void *context, unsigned node)
 {
     (void)context;
     assert_in_range(node, 0, NODES - 1);
-    return &world->links[node];
+    return &world->nodes[node];
 }
 
 static void sent_away(void *context, unsigned to, unsigned from)
@@ -159,11 +159,11 @@ static void run_it(struct call *call)
 }
 
 /* A call that a node has reached. */
-static void answer(struct link *link, struct call *call)
+static void answer(struct node *node, struct call *call)
 {
     const struct truth *truth = truth_of(call->routing.slot);
-    bool is_owner = link->number == truth->owner;
-    bool is_asked = truth->moves && link->number == truth->target && call->asking;
+    bool is_owner = node->number == truth->owner;
+    bool is_asked = truth->moves && node->number == truth->target && call->asking;
     bool is_here = is_owner ? !truth->moves || !truth->carried : truth->carried;
     if (!is_owner && !is_asked)
         redirect(call, "MOVED", truth->owner);
@@ -175,17 +175,17 @@ static void answer(struct link *link, struct call *call)
         redirect(call, "ASK", truth->target);
 }
 
-static void lose(struct link *link)
+static void lose(struct node *node)
 {
-    struct call_queue lost = call_queue_take(&link->pending);
-    link->up = false;
+    struct call_queue lost = call_queue_take(&node->pending);
+    node->up = false;
     for (struct call *call = call_queue_pop(&lost); call; call = call_queue_pop(&lost))
         call_finish(call, STORE_IN_DOUBT, NULL, "lost");
 }
 
-static void fail_unsent(struct link *link)
+static void fail_unsent(struct node *node)
 {
-    struct call_queue unsent = call_queue_take(&link->unsent);
+    struct call_queue unsent = call_queue_take(&node->unsent);
     for (struct call *call = call_queue_pop(&unsent); call; call = call_queue_pop(&unsent))
         call_finish(call, STORE_UNSENT, NULL, "down");
 }
@@ -194,7 +194,7 @@ static void fail_unsent(struct link *link)
 static int count_awaited(unsigned node, unsigned slot)
 {
     int count = 0;
-    for (const struct call *call = world->links[node].pending.head; call; call = call->next)
+    for (const struct call *call = world->nodes[node].pending.head; call; call = call->next)
         count += call->routing.slot == slot;
     return count;
 }
@@ -260,11 +260,11 @@ static int set_up(void **state)
     uv_loop_init(&world->loop);
     const struct router_options options = {.loop = &world->loop,
                                            .timeout_ms = REDIS_TIMEOUT_MS,
-                                           .link_to = link_to,
+                                           .node_at = node_at,
                                            .sent_away = sent_away};
     world->router = router_open(&options);
     for (unsigned i = 0; i < NODES; i++)
-        world->links[i] = (struct link){.number = i, .up = true};
+        world->nodes[i] = (struct node){.number = i, .up = true};
     for (int i = 0; i < KEYS; i++) {
         char name[16];
         name_of(i, name);
@@ -299,11 +299,11 @@ static void turn(void)
 /* One of the nodes answers one call, if it has one. */
 static void answer_some(void)
 {
-    struct link *link = &world->links[seed_draw(&world->random, NODES)];
-    struct call *call = call_queue_pop(&link->pending);
+    struct node *node = &world->nodes[seed_draw(&world->random, NODES)];
+    struct call *call = call_queue_pop(&node->pending);
     if (call)
-        answer(link, call);
-    fail_unsent(link);
+        answer(node, call);
+    fail_unsent(node);
 }
 
 static void settle_all(void)
@@ -355,9 +355,9 @@ TEST_WITH(losses_end_calls_and_change_no_order, set_up, tear_down)
         if (seed_draw(&world->random, 40) == 0)
             move((int)seed_draw(&world->random, KEYS));
         if (seed_draw(&world->random, 200) == 0)
-            lose(&world->links[seed_draw(&world->random, NODES)]);
+            lose(&world->nodes[seed_draw(&world->random, NODES)]);
         if (seed_draw(&world->random, 50) == 0)
-            world->links[seed_draw(&world->random, NODES)].up = true;
+            world->nodes[seed_draw(&world->random, NODES)].up = true;
         if (seed_draw(&world->random, 30) == 0) {
             int key = (int)seed_draw(&world->random, KEYS);
             learn(key, seed_draw(&world->random, 10) == 0 ? NODES : world->truths[key].owner);
@@ -367,7 +367,7 @@ TEST_WITH(losses_end_calls_and_change_no_order, set_up, tear_down)
         turn();
     }
     for (int i = 0; i < NODES; i++)
-        world->links[i].up = true;
+        world->nodes[i].up = true;
     for (int i = 0; i < KEYS; i++) {
         while (world->truths[i].moves) {
             move(i);
@@ -390,7 +390,7 @@ TEST_WITH(a_loop_ends_by_the_deadline, set_up, tear_down)
     int answers = 0;
     while (world->ended == 0) {
         for (unsigned i = 0; i < NODES; i++) {
-            struct call *call = call_queue_pop(&world->links[i].pending);
+            struct call *call = call_queue_pop(&world->nodes[i].pending);
             answers += call != NULL;
             if (call)
                 redirect(call, "MOVED", (i + 1) % NODES);
@@ -423,7 +423,7 @@ TEST_WITH(what_nobody_serves_is_not_waited_for, set_up, tear_down)
     struct making all[2];
     make(all);
     for (unsigned i = 0; i < NODES; i++) {
-        struct call *call = call_queue_pop(&world->links[i].pending);
+        struct call *call = call_queue_pop(&world->nodes[i].pending);
         if (call)
             router_redirected(world->router, call, "CLUSTERDOWN Hash slot not served");
     }
@@ -447,7 +447,7 @@ TEST_WITH(redirect_of_another_slot_is_refused, set_up, tear_down)
     char error[32];
     make(all);
     for (unsigned i = 0; i < NODES; i++) {
-        struct call *call = call_queue_pop(&world->links[i].pending);
+        struct call *call = call_queue_pop(&world->nodes[i].pending);
         if (!call)
             continue;
         snprintf(error, sizeof error, "MOVED %u node1:1", (call->routing.slot + 1) % SLOT_COUNT);
@@ -465,7 +465,7 @@ TEST_WITH(a_call_for_a_node_stays_there, set_up, tear_down)
     world->made = 1;
     for (int tries = 0; tries < 3; tries++) {
         struct call *call = NULL;
-        while (!(call = call_queue_pop(&world->links[2].pending)))
+        while (!(call = call_queue_pop(&world->nodes[2].pending)))
             uv_run(&world->loop, UV_RUN_ONCE);
         assert_true(call->asking);
         if (tries < 2)

@@ -1,10 +1,10 @@
-#include "redis/node/link_server.h"
+#include "redis/node/known_peer.h"
 #include "redis/wire/server_info.h"
 #include "tests/support/cmocka.h"
 
 #include <stdio.h>
 
-static struct link_server server;
+static struct known_peer server;
 
 static int64_t note(const char *run_id, const char *history, int64_t client_id, const char *place)
 {
@@ -12,13 +12,13 @@ static int64_t note(const char *run_id, const char *history, int64_t client_id, 
     snprintf(info.run_id, sizeof info.run_id, "%s", run_id);
     snprintf(info.history, sizeof info.history, "%s", history);
     const struct session_peer peer = {.client_id = client_id, .info = &info};
-    return link_server_note(&server, &peer, place);
+    return known_peer_note(&server, &peer, place);
 }
 
 static int set_up(void **state)
 {
     (void)state;
-    server = (struct link_server){0};
+    server = (struct known_peer){0};
     return 0;
 }
 

@@ -1,0 +1,590 @@
+#include "redis/node/node.h"
+
+#include "base/memory.h"
+#include "redis/node/confirmer.h"
+#include "redis/node/known_peer.h"
+#include "redis/node/loader.h"
+#include "redis/node/tracking.h"
+#include "redis/wire/errors.h"
+#include "redis/wire/session.h"
+
+#include <errno.h>
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MOST_TRIES = 3,             /* tries of one call that comes too late each time */
+    MOST_TURNS = 1000,          /* runs of one call whose script does its work in parts */
+    MOST_LOADS = 10,            /* tries of one call, if Redis keeps forgetting its function */
+    COMPLAINT_PAUSE_MS = 10000, /* between two warnings: every call may get an error */
+};
+
+struct node {
+    uv_loop_t *loop;
+    const struct redis_url *url;
+    struct endpoint *endpoint; /* NULL: none */
+    unsigned number;
+    struct node_events events;
+    struct session *session;
+    struct known_peer known;
+
+    struct loader loader;
+    bool gate_is_closed;
+    char gate_trouble[STORE_ERROR_TEXT]; /* what Redis refused last while the gate was closed */
+    uint64_t complaint_due; /* the next warning may come then; on the loop's clock, in ms */
+    uint64_t answering;     /* when the script that answered last was sent (uv_hrtime) */
+    uint64_t calls;         /* scripts sent, without those of node_eval_first */
+
+    const struct inbox *inbox; /* NULL before node_heard_by */
+    struct tracking tracking;
+    struct slice marker; /* owned; absent before node_expect_replicas */
+    int expected;        /* replicas, as in node_expect_replicas; 0: none */
+    struct confirmer *confirmers[STORE_REPLICAS_MOST]; /* at replicas - 1; NULL: none yet */
+
+    int open; /* how many of the session and the confirmers are open */
+    bool closing;
+    void (*closed)(void *context);
+    void *closed_context;
+};
+
+/* Its condition */
+
+static bool node_is_outdated(const struct node *node)
+{
+    return node->endpoint && node->endpoint->until <= uv_now(node->loop);
+}
+
+bool node_is_up(const struct node *node)
+{
+    return session_is_ready(node->session);
+}
+
+bool node_serves(const struct node *node)
+{
+    return node_is_up(node) && !node->gate_is_closed && !node_is_outdated(node);
+}
+
+bool node_is_idle(const struct node *node)
+{
+    return session_is_idle(node->session);
+}
+
+void node_set_gate(struct node *node, bool is_open)
+{
+    node->gate_is_closed = !is_open;
+    node->gate_trouble[0] = '\0';
+}
+
+void node_retire(struct node *node, const char *reason)
+{
+    session_retire(node->session, reason);
+}
+
+struct store_mark node_mark(const struct node *node)
+{
+    return (struct store_mark){
+        .shard = node->number, .connection = node->known.connects, .sent = node->answering};
+}
+
+const struct store_peer *node_peer(const struct node *node)
+{
+    return &node->known.peer;
+}
+
+const char *node_trouble(const struct node *node)
+{
+    const char *trouble = session_trouble(node->session);
+    return trouble[0] ? trouble : node->gate_trouble;
+}
+
+const char *node_place(const struct node *node)
+{
+    return session_place(node->session);
+}
+
+struct store_figures node_figures(const struct node *node)
+{
+    return (struct store_figures){node->calls, node->known.connects, node->known.switches};
+}
+
+static void node_warn(void *context, const char *text)
+{
+    struct node *node = context;
+    node->events.warning(node->events.context, text);
+}
+
+/* Sending */
+
+/* A call waits no longer than from here, however often it is sent. */
+static void node_allow(const struct node *node, struct call *call)
+{
+    call->answer_ms = session_timeout_ms(node->session);
+    call->deadline = uv_now(node->loop) + call->answer_ms;
+}
+
+/* Makes a call ready to be sent: right before it is. */
+static void node_stamp(struct node *node, struct call *call)
+{
+    static const struct slice ASKING = {"ASKING", 6};
+    if (call->asking)
+        session_ask(node->session, &ASKING, 1, session_timeout_ms(node->session), NULL);
+    call->begun = uv_hrtime();
+    if (node->events.stamp)
+        node->events.stamp(node->events.context, node->number, call->begun,
+                           call->bytes + call->stamp);
+}
+
+static void node_run(struct node *node, struct call *call)
+{
+    node_stamp(node, call);
+    session_send(node->session, call);
+}
+
+/* While the library is being loaded, the call is kept back: see loader.h. */
+void node_eval(struct node *node, struct call *call)
+{
+    if (!node_serves(node)) {
+        session_refuse(node->session, call);
+        return;
+    }
+    node->calls++;
+    node_allow(node, call);
+    if (node->loader.is_loading) {
+        call_queue_push(&node->loader.held, call);
+        return;
+    }
+    node_stamp(node, call);
+    session_send(node->session, call);
+}
+
+void node_eval_first(struct node *node, struct call *call)
+{
+    node_allow(node, call);
+    if (!node_is_up(node))
+        session_refuse(node->session, call);
+    else if (node->loader.is_loading)
+        call_queue_push(&node->loader.held, call);
+    else
+        node_run(node, call);
+}
+
+/* Replies to scripts */
+
+/* Redis refused the call. The callback gets the meaning of the error. */
+static void node_call_refused(struct call *call, const char *error)
+{
+    char text[STORE_ERROR_TEXT];
+    error_explain(error, text, sizeof text);
+    if (error_has_code(error, "FORMAT"))
+        call_finish_foreign(call, text);
+    else
+        call_finish(call, STORE_REFUSED, NULL, text);
+}
+
+/* The callback reports the damage: it knows the name. */
+static void node_call_damaged(struct call *call, const char *error)
+{
+    char text[STORE_ERROR_TEXT];
+    error_explain_damage(error, text, sizeof text);
+    call_finish_damaged(call, text);
+}
+
+/* The callback decides whether the script runs again: it came too late and did nothing, or it did
+ * only a part of its work. */
+static void node_script_done(struct node *node, struct call *call, struct store_result result,
+                             unsigned *tries, unsigned most_tries, const char *given_up)
+{
+    bool again = false;
+    result.again = &again;
+    call->done(call->context, &result);
+    if (!again)
+        call_forget(call);
+    else if (++*tries >= most_tries || !node_serves(node))
+        call_finish(call, STORE_REFUSED, NULL, given_up);
+    else
+        node_run(node, call);
+}
+
+static void node_script_late(struct node *node, struct call *call, const char *error)
+{
+    node->answering = call->begun;
+    if (node->events.late)
+        node->events.late(node->events.context, node->number);
+    node_script_done(node, call, (struct store_result){.outcome = STORE_LATE, .error = error},
+                     &call->tries, MOST_TRIES, "Redis was too slow, so nothing was done");
+}
+
+static void node_leave(struct node *node, const char *error)
+{
+    struct failure reason;
+    failure_set(&reason, -EAGAIN, "%s refuses to serve: %s", node_place(node), error);
+    session_retire(node->session, reason.text);
+}
+
+/* Warns the operator of the cause: clients only hear that batond cannot ask Redis. */
+static void node_complain(struct node *node, const struct script *script, const char *error)
+{
+    uint64_t now = uv_now(node->loop);
+    if (!node_is_up(node) || now < node->complaint_due)
+        return;
+    node->complaint_due = now + COMPLAINT_PAUSE_MS;
+    struct failure warning;
+    char explained[sizeof warning.text];
+    error_explain(error, explained, sizeof explained);
+    bool is_refused = error_kind(error) == ERROR_REFUSED || error_kind(error) == ERROR_FULL;
+    failure_set(&warning, 0, "%s answered the script %s with an error: %s", node_place(node),
+                script->name, is_refused ? explained : error);
+    node_warn(node, warning.text);
+}
+
+static void node_script_refused(struct node *node, struct call *call, const char *error)
+{
+    const struct script *script = call->script;
+    if (node->gate_is_closed)
+        error_explain(error, node->gate_trouble, sizeof node->gate_trouble);
+    node_call_refused(call, error);
+    node_complain(node, script, error);
+}
+
+/* Redis is full, and the function might have stored something new. The one that takes its place
+ * finds out whether the call can do without. */
+static void node_script_full(struct node *node, struct call *call, const char *error)
+{
+    if (call->script->when_full && !call->is_full && node_is_up(node))
+        node_run(node, call_when_full(call));
+    else
+        node_script_refused(node, call, error);
+}
+
+static void node_load_answered(void *context, const redisReply *reply);
+
+static void node_send_load(struct node *node, const struct library *library)
+{
+    const struct slice words[] = {
+        slice_of("FUNCTION"), slice_of("LOAD"), {library->text, library->length}};
+    loader_begin(&node->loader);
+    session_ask(node->session, words, 3, session_timeout_ms(node->session), node_load_answered);
+}
+
+/* Redis does not have the function. */
+static void node_script_missing(struct node *node, struct call *call, const char *error)
+{
+    const char *refusal = loader_refusal(&node->loader, uv_now(node->loop));
+    if (refusal || ++call->tries >= MOST_LOADS || !node_is_up(node)) {
+        node_script_refused(node, call, refusal ? refusal : error);
+        return;
+    }
+    if (!node->loader.is_loading)
+        node_send_load(node, call->script->library);
+    node_run(node, call);
+}
+
+static void node_script_failed(struct node *node, struct call *call, const char *error)
+{
+    const struct script *script = call->script;
+    switch (error_kind(error)) {
+    case ERROR_ELSEWHERE:
+        if (call->routing.is_on)
+            node->events.redirected(node->events.context, call, error);
+        else
+            node_call_refused(call, error);
+        break;
+    case ERROR_FORGOTTEN:
+        node_script_missing(node, call, error);
+        break;
+    case ERROR_WRONG_SERVER:
+        node_leave(node, error);
+        node_call_refused(call, error);
+        break;
+    case ERROR_LATE:
+        node_script_late(node, call, error);
+        break;
+    case ERROR_FULL:
+        node_script_full(node, call, error);
+        break;
+    case ERROR_REFUSED:
+        node_script_refused(node, call, error);
+        break;
+    case ERROR_DAMAGED:
+        node_call_damaged(call, error);
+        break;
+    case ERROR_UNKNOWN:
+        call_finish(call, STORE_IN_DOUBT, NULL, error);
+        node_complain(node, script, error);
+        break;
+    }
+}
+
+static void node_script_answered(void *context, struct call *call, const redisReply *reply)
+{
+    struct node *node = context;
+    if (reply->type == REDIS_REPLY_ERROR) {
+        node_script_failed(node, call, reply->str);
+        return;
+    }
+    const struct value *value = (const struct value *)(const void *)reply;
+    node->answering = call->begun;
+    node->events.answered(node->events.context, node->number, uv_hrtime() - call->begun);
+    node_script_done(node, call, (struct store_result){.outcome = STORE_REPLIED, .reply = value},
+                     &call->turns, MOST_TURNS,
+                     "so many holds or waiters of this name have ended at once that Redis is still "
+                     "removing them");
+}
+
+/* The library */
+
+/* If Redis has refused the library, it answers the calls behind it that their function is missing:
+ * see node_script_missing. */
+static void node_load_answered(void *context, const redisReply *reply)
+{
+    struct node *node = context;
+    loader_end(&node->loader, reply->type == REDIS_REPLY_ERROR ? reply->str : NULL,
+               uv_now(node->loop));
+    struct call_queue held = call_queue_take(&node->loader.held);
+    for (struct call *call = call_queue_pop(&held); call; call = call_queue_pop(&held))
+        if (node_is_up(node))
+            node_run(node, call);
+        else
+            session_refuse(node->session, call);
+}
+
+/* The connection is lost. Redis has not got the calls that were held. */
+static void node_load_lost(struct node *node)
+{
+    node->loader.is_loading = false;
+    struct call_queue held = call_queue_take(&node->loader.held);
+    for (struct call *call = call_queue_pop(&held); call; call = call_queue_pop(&held))
+        session_refuse(node->session, call);
+}
+
+/* Another worker may have been first. */
+static void node_delete_answered(void *context, const redisReply *reply)
+{
+    static const char GONE[] = "ERR Library not found";
+    struct node *node = context;
+    if (reply->type != REDIS_REPLY_ERROR || strcmp(reply->str, GONE) == 0 || !node_is_up(node))
+        return;
+    struct failure warning;
+    char explained[sizeof warning.text];
+    error_explain(reply->str, explained, sizeof explained);
+    failure_set(&warning, 0,
+                "%s still has the functions of a release that no batond runs any more: %s",
+                node_place(node), explained);
+    node_warn(node, warning.text);
+}
+
+void node_delete_library(struct node *node, struct slice name)
+{
+    const struct slice words[] = {slice_of("FUNCTION"), slice_of("DELETE"), name};
+    session_ask(node->session, words, 3, session_timeout_ms(node->session), node_delete_answered);
+}
+
+/* Tracking */
+
+static void node_tracked(void *context, const redisReply *reply)
+{
+    struct node *node = context;
+    const char *error = reply->type == REDIS_REPLY_ERROR ? reply->str : NULL;
+    struct failure warning;
+    if (!node_is_up(node))
+        return;
+    if (tracking_answered(&node->tracking, error))
+        node->events.touched(node->events.context, (struct slice){NULL, 0});
+    else if (error && tracking_warn(&node->tracking, node->inbox, error, &warning))
+        node_warn(node, warning.text);
+}
+
+void node_heard_by(struct node *node, const struct inbox *inbox)
+{
+    node->inbox = inbox;
+    tracking_resume(&node->tracking, node->session, inbox);
+}
+
+void node_track(struct node *node, struct slice prefix)
+{
+    tracking_begin(&node->tracking, node->session, node->inbox, prefix);
+}
+
+void node_untrack(struct node *node)
+{
+    tracking_end(&node->tracking, node->session);
+}
+
+/* Confirming */
+
+/* The confirmer has connected later than the node, so its history is the newer one. */
+static void node_on_confirmer_connected(void *context, const char *run_id, const char *history)
+{
+    struct node *node = context;
+    const struct store_peer *peer = node_peer(node);
+    struct failure reason;
+    if (strcmp(peer->run_id, run_id) != 0 || strcmp(peer->history, history) == 0)
+        return;
+    failure_set(
+        &reason, -EAGAIN,
+        "%s has become a replica since batond connected to it, or has got its first replica",
+        node_place(node));
+    node_retire(node, reason.text);
+}
+
+static void node_on_marker_astray(void *context)
+{
+    struct node *node = context;
+    if (node->events.marker_astray && !node->closing)
+        node->events.marker_astray(node->events.context, node->number);
+}
+
+static void node_one_closed(void *context);
+
+static struct confirmer *node_confirmer(struct node *node, int replicas)
+{
+    struct confirmer *confirmer = node->confirmers[replicas - 1];
+    if (confirmer)
+        return confirmer;
+    const struct confirmer_options options = {
+        .loop = node->loop,
+        .url = node->url,
+        .endpoint = node->endpoint,
+        .marker = node->marker,
+        .replicas = replicas,
+        .warns = replicas == node->expected,
+        .events = {node, node_warn, node_on_confirmer_connected, node_on_marker_astray}};
+    node->open++;
+    confirmer = confirmer_open(&options);
+    node->confirmers[replicas - 1] = confirmer;
+    if (node->closing) /* a script was still answered during the close */
+        confirmer_close(confirmer, node_one_closed, node);
+    return confirmer;
+}
+
+void node_expect_replicas(struct node *node, struct slice key, int replicas)
+{
+    char *bytes = memory_checked(malloc(key.length));
+    memcpy(bytes, key.bytes, key.length);
+    free((char *)node->marker.bytes);
+    node->marker = (struct slice){bytes, key.length};
+    node->expected = replicas;
+    for (int i = 0; i < STORE_REPLICAS_MOST; i++)
+        if (node->confirmers[i])
+            confirmer_mark_by(node->confirmers[i], node->marker);
+    if (replicas > 0)
+        node_confirmer(node, replicas);
+}
+
+void node_confirm(struct node *node, struct store_mark mark, int replicas, int64_t timeout_ms,
+                  store_confirmed *done, void *context)
+{
+    enum { NS_PER_MS = 1000000 };
+    /* Another connection may lead to another server, which may lack this answer. */
+    bool is_same = node_is_up(node) && mark.connection == node_mark(node).connection;
+    uint64_t due = is_same ? mark.sent / NS_PER_MS + (uint64_t)timeout_ms : 0;
+    confirmer_ask(node_confirmer(node, replicas), node_peer(node), due, done, context);
+}
+
+/* Events of the session */
+
+/* Makes Redis end the previous connection, too. Redis may still have commands of it to read, and
+ * would run them later: it would repeat a grant in doubt that batond has taken back. */
+static void node_bury_predecessor(struct node *node, int64_t client_id)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%" PRId64, client_id);
+    const struct slice kill[] = {slice_of("CLIENT"), slice_of("KILL"), slice_of("ID"),
+                                 slice_of(number)};
+    session_ask(node->session, kill, 4, session_timeout_ms(node->session), NULL);
+}
+
+static void node_on_ready(void *context, const struct session_peer *peer)
+{
+    struct node *node = context;
+    int64_t predecessor = known_peer_note(&node->known, peer, node_place(node));
+    node_set_gate(node, true);
+    node->loader = (struct loader){0};
+    tracking_reset(&node->tracking);
+    if (predecessor != 0)
+        node_bury_predecessor(node, predecessor);
+    node->events.up(node->events.context, node->number);
+    tracking_resume(&node->tracking, node->session, node->inbox);
+    if (peer->warning && node_is_up(node))
+        node_warn(node, peer->warning->text);
+}
+
+static void node_on_lost(void *context, const struct session_loss *loss)
+{
+    struct node *node = context;
+    node_load_lost(node);
+    if (loss->is_news)
+        node->events.down(node->events.context, node->number, loss->code, loss->reason);
+}
+
+/* While the gate is closed, Redis has refused what came before these calls, for the same reason. */
+static const char *node_why_refused(void *context, enum store_outcome *ret)
+{
+    const struct node *node = context;
+    const char *trouble = node_trouble(node);
+    if (node_is_up(node) && node->gate_is_closed && node->gate_trouble[0])
+        *ret = STORE_REFUSED;
+    if (trouble[0])
+        return trouble;
+    if (node->gate_is_closed)
+        return "this batond has just connected to Redis, and checks whether Redis has lost data";
+    if (node_is_outdated(node))
+        return "this batond stood still, and checks whether Redis is still the primary";
+    return "this batond is stopping";
+}
+
+/* The beginning and the end */
+
+static void node_one_closed(void *context)
+{
+    struct node *node = context;
+    if (--node->open > 0)
+        return;
+    void (*closed)(void *context) = node->closed;
+    void *closed_context = node->closed_context;
+    tracking_free(&node->tracking);
+    free((char *)node->marker.bytes);
+    free(node);
+    closed(closed_context);
+}
+
+int node_open(struct node **ret, const struct node_options *options, struct failure *failure)
+{
+    struct node *node = memory_checked(calloc(1, sizeof *node));
+    *node = (struct node){.loop = options->loop,
+                          .url = options->url,
+                          .endpoint = options->endpoint,
+                          .number = options->number,
+                          .events = options->events,
+                          .tracking = {.answered = node_tracked},
+                          .open = 1};
+    const struct session_events events = {
+        .context = node,
+        .pace = {.is_patient = true},
+        .ready = node_on_ready,
+        .replied = node_script_answered,
+        .why_refused = node_why_refused,
+        .lost = node_on_lost,
+        .closed = node_one_closed,
+    };
+    int result =
+        session_open(&node->session, node->loop, node->url, node->endpoint, &events, failure);
+    if (result < 0)
+        free(node);
+    else
+        *ret = node;
+    return result;
+}
+
+void node_close(struct node *node, void (*closed)(void *context), void *context)
+{
+    node->closing = true;
+    node->closed = closed;
+    node->closed_context = context;
+    for (int i = 0; i < STORE_REPLICAS_MOST; i++)
+        if (node->confirmers[i])
+            confirmer_close(node->confirmers[i], node_one_closed, node);
+    session_close(node->session);
+}
