@@ -51,23 +51,23 @@ static void locks_on_taken(void *context, unsigned to, unsigned from)
 }
 
 /* Every waiter, watch and hold of a connection is checked again. */
-static void locks_on_listening(void *context)
+static void locks_on_listening(void *context, unsigned shard)
 {
     struct locks *locks = context;
     const struct store_events *observer = &locks->options.events.store;
     locks->engine->listening(locks);
     renewers_check(locks);
     if (observer->listening)
-        observer->listening(observer->context);
+        observer->listening(observer->context, shard);
 }
 
-static void locks_on_message(void *context, struct slice text)
+static void locks_on_message(void *context, unsigned shard, struct slice text)
 {
     struct locks *locks = context;
     const struct store_events *observer = &locks->options.events.store;
-    locks->engine->message(locks, text);
+    locks->engine->message(locks, shard, text);
     if (observer->message)
-        observer->message(observer->context, text);
+        observer->message(observer->context, shard, text);
 }
 
 static void locks_on_touched(void *context, struct slice key)

@@ -1,9 +1,6 @@
 #include "redis/store.h"
 
-#include "redis/cluster/cluster_store.h"
-#include "redis/node/single.h"
-#include "redis/quorum/quorum.h"
-#include "redis/sentinel/transport.h"
+#include "redis/kind.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,31 +8,78 @@
 enum { FIRST_SHARD = 0 };
 
 struct store {
-    const struct transport *transport;
-    void *state; /* the transport's */
+    const struct kind *kind;
+    void *state; /* the kind's; NULL without one */
+    struct shards shards;
     struct redis_url url;
+    unsigned up_last;
+    unsigned answering; /* the shard that answered last, if only that a call came too late */
     bool requires_primary_lease;
-    bool closing;
     void (*closed)(void *context);
     void *closed_context;
 };
 
-static const struct transport *store_transport(const struct redis_url *url)
+static const struct kind *store_kind(const struct redis_url *url)
 {
-    static const struct transport *const by_kind[] = {
-        [REDIS_SERVER] = &single_transport,
-        [REDIS_WATCHED] = &sentinel_transport,
-        [REDIS_CLUSTER] = &cluster_transport,
-        [REDIS_QUORUM] = &quorum_transport,
+    static const struct kind *const by_kind[] = {
+        [REDIS_SERVER] = &single_kind,
+        [REDIS_WATCHED] = &sentinel_kind,
+        [REDIS_CLUSTER] = &cluster_kind,
+        [REDIS_QUORUM] = &quorum_kind,
     };
     return by_kind[url->kind];
+}
+
+static struct node *store_node(const struct store *store, unsigned shard)
+{
+    return store->shards.nodes[shard];
+}
+
+/* Events of the nodes */
+
+static void store_on_up(void *context, unsigned shard)
+{
+    struct store *store = context;
+    const struct store_events *told = &store->shards.told;
+    if (store->kind->up && !store->kind->up(store->state, shard))
+        return;
+    store->up_last = shard;
+    if (told->up)
+        told->up(told->context, shard);
+}
+
+static void store_on_down(void *context, unsigned shard, int code, const char *reason)
+{
+    const struct store *store = context;
+    const struct store_events *told = &store->shards.told;
+    (void)code; /* a service goes on trying, whatever the reason */
+    if (told->down && (!store->kind->down || store->kind->down(store->state, shard)))
+        told->down(told->context, shard, reason);
+}
+
+static void store_on_replied(void *context, unsigned shard)
+{
+    struct store *store = context;
+    store->answering = shard;
+}
+
+static void store_on_redirected(void *context, struct call *call, const char *error)
+{
+    const struct store *store = context;
+    store->kind->redirected(store->state, call, error);
+}
+
+static void store_on_marker_astray(void *context, unsigned shard)
+{
+    const struct store *store = context;
+    store->kind->marker_astray(store->state, shard);
 }
 
 /* The beginning and the end */
 
 int store_preflight(const struct redis_url *url, int timeout_ms, struct failure *failure)
 {
-    return store_transport(url)->preflight(url, timeout_ms, failure);
+    return store_kind(url)->preflight(url, timeout_ms, failure);
 }
 
 int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
@@ -44,17 +88,28 @@ int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
     struct store *store = calloc(1, sizeof *store);
     if (!store)
         return -ENOMEM;
-    store->transport = store_transport(url);
+    const struct kind *kind = store->kind = store_kind(url);
+    store->shards = (struct shards){
+        .loop = loop,
+        .url = &store->url,
+        .told = *events,
+        .node_events = {.context = store,
+                        .up = store_on_up,
+                        .down = store_on_down,
+                        .replied = store_on_replied,
+                        .redirected = store_on_redirected,
+                        .marker_astray = kind->marker_astray ? store_on_marker_astray : NULL},
+    };
     int result = redis_url_copy(url, &store->url);
-    if (result == 0)
-        result = store->transport->open(&store->state, loop, &store->url, events);
-    if (result < 0) {
-        redis_url_free(&store->url);
-        free(store);
-        return result;
-    }
-    *ret = store;
-    return 0;
+    if (result == 0 && kind->open)
+        result = kind->open(&store->state, &store->shards);
+    else if (result == 0)
+        result = shards_add(&store->shards, FIRST_SHARD, &store->url, NULL);
+    if (result < 0)
+        store_close(store, NULL, NULL);
+    else
+        *ret = store;
+    return result;
 }
 
 static void store_end(void *context)
@@ -68,42 +123,54 @@ static void store_end(void *context)
         closed(closed_context);
 }
 
+/* Nodes may follow endpoints of the state, so it goes last. */
+static void store_on_shards_closed(void *context)
+{
+    struct store *store = context;
+    if (store->state)
+        store->kind->close(store->state, store_end, store);
+    else
+        store_end(store);
+}
+
 bool store_is_closing(const struct store *store)
 {
-    return store->closing;
+    return store->shards.closing;
 }
 
 void store_close(struct store *store, void (*closed)(void *context), void *context)
 {
     if (!store)
         return;
-    store->closing = true;
     store->closed = closed;
     store->closed_context = context;
-    store->transport->close(store->state, store_end, store);
+    if (store->kind->stop && store->state)
+        store->kind->stop(store->state);
+    shards_close(&store->shards, store_on_shards_closed, store);
 }
 
 /* Shards and keys */
 
 unsigned store_shard(const struct store *store, struct slice key)
 {
-    return store->transport->shard ? store->transport->shard(store->state, key) : FIRST_SHARD;
+    return store->kind->shard ? store->kind->shard(store->state, key) : FIRST_SHARD;
 }
 
 unsigned store_shard_count(const struct store *store)
 {
-    return store->transport->shard_count(store->state);
+    return store->shards.count;
 }
 
 bool store_shard_serves(const struct store *store, unsigned shard)
 {
-    return !store->transport->shard_serves || store->transport->shard_serves(store->state, shard);
+    return shards_at(&store->shards, shard) &&
+           (!store->kind->shard_serves || store->kind->shard_serves(store->state, shard));
 }
 
 bool store_seek_shard(const struct store *store, unsigned *position, unsigned *ret_shard)
 {
-    if (store->transport->seek_shard)
-        return store->transport->seek_shard(store->state, position, ret_shard);
+    if (store->kind->seek_shard)
+        return store->kind->seek_shard(store->state, position, ret_shard);
     *ret_shard = FIRST_SHARD;
     return *position == 0;
 }
@@ -111,15 +178,15 @@ bool store_seek_shard(const struct store *store, unsigned *position, unsigned *r
 void store_tag(struct store *store, unsigned shard, char tag[STORE_TAG_SIZE])
 {
     tag[0] = '\0';
-    if (store->transport->tag)
-        store->transport->tag(store->state, shard, tag);
+    if (store->kind->tag)
+        store->kind->tag(store->state, shard, tag);
 }
 
 void store_first_tag(const struct store *store, unsigned shard, char tag[STORE_TAG_SIZE])
 {
     tag[0] = '\0';
-    if (store->transport->first_tag)
-        store->transport->first_tag(store->state, shard, tag);
+    if (store->kind->first_tag)
+        store->kind->first_tag(store->state, shard, tag);
 }
 
 /* Calls */
@@ -128,23 +195,23 @@ void store_eval_at(struct store *store, unsigned shard, const struct script *scr
                    struct slice key, const struct slice *arguments, size_t argument_count,
                    store_done *done, void *context)
 {
-    store->transport->eval_at(store->state, shard, script, key, arguments, argument_count, done,
-                              context);
+    if (store->kind->eval_at)
+        store->kind->eval_at(store->state, shard, script, key, arguments, argument_count, done,
+                             context);
+    else
+        node_eval(store_node(store, shard),
+                  call_new_script(script, key, 1, arguments, argument_count, done, context));
 }
 
 void store_eval(struct store *store, const struct script *script, struct slice key,
                 const struct slice *arguments, size_t argument_count, store_done *done,
                 void *context)
 {
-    if (store->transport->eval)
-        store->transport->eval(store->state, script, key, arguments, argument_count, done, context);
+    if (store->kind->eval)
+        store->kind->eval(store->state, script, key, arguments, argument_count, done, context);
     else
-        store_eval_at(store, FIRST_SHARD, script, key, arguments, argument_count, done, context);
-}
-
-static struct node *store_node(const struct store *store, unsigned shard)
-{
-    return store->transport->node(store->state, shard);
+        node_eval(store_node(store, FIRST_SHARD),
+                  call_new_script(script, key, 1, arguments, argument_count, done, context));
 }
 
 void store_eval_first(struct store *store, unsigned shard, const struct script *script,
@@ -186,90 +253,122 @@ const struct store_peer *store_peer(const struct store *store, unsigned shard)
 
 int store_listen(struct store *store, struct slice channel)
 {
-    return store->transport->listen(store->state, channel);
+    int result = 0;
+    if (store->kind->listen)
+        return store->kind->listen(store->state, channel);
+    for (unsigned i = 0; result == 0 && i < store->shards.count; i++)
+        result = node_listen(store_node(store, i), channel);
+    return result;
 }
 
 void store_track(struct store *store, struct slice prefix)
 {
-    if (store->transport->track)
-        store->transport->track(store->state, prefix);
+    if (store->kind->votes)
+        return;
+    shards_set_prefix(&store->shards, prefix);
+    for (unsigned i = 0; i < store->shards.count; i++)
+        if (store_shard_serves(store, i))
+            shards_track(&store->shards, i);
 }
 
 void store_untrack(struct store *store)
 {
-    if (store->transport->untrack)
-        store->transport->untrack(store->state);
-}
-
-unsigned store_telling(const struct store *store)
-{
-    return store->transport->telling ? store->transport->telling(store->state) : FIRST_SHARD;
+    if (!store->kind->votes)
+        shards_untrack(&store->shards);
 }
 
 /* Replicas */
 
 void store_expect_replicas(struct store *store, struct slice key, int replicas)
 {
-    if (store->transport->expect_replicas)
-        store->transport->expect_replicas(store->state, key, replicas);
+    if (store->kind->expect_replicas)
+        store->kind->expect_replicas(store->state, key, replicas);
+    else if (!store->kind->votes)
+        node_expect_replicas(store_node(store, FIRST_SHARD), key, replicas);
 }
 
 struct store_mark store_mark(const struct store *store)
 {
-    return store->transport->mark ? store->transport->mark(store->state) : (struct store_mark){0};
+    const struct node *node = shards_at(&store->shards, store->answering);
+    return node && !store->kind->votes ? node_mark(node) : (struct store_mark){0};
 }
 
 struct store_mark store_mark_at(const struct store *store, unsigned shard)
 {
-    struct store_mark mark = node_mark(store_node(store, shard));
-    mark.shard = shard;
-    return mark;
+    return node_mark(store_node(store, shard));
 }
 
 void store_confirm(struct store *store, struct store_mark mark, int replicas, int64_t timeout_ms,
                    store_confirmed *done, void *context)
 {
-    store->transport->confirm(store->state, mark, replicas, timeout_ms, done, context);
+    node_confirm(store_node(store, mark.shard), mark, replicas, timeout_ms, done, context);
 }
 
 /* The condition of Redis */
 
 bool store_shard_is_up(const struct store *store, unsigned shard)
 {
-    return store->transport->shard_is_up(store->state, shard);
+    return shards_is_up(&store->shards, shard);
+}
+
+static struct shards_tally store_tally(const struct store *store)
+{
+    struct shards_tally tally = {0};
+    for (unsigned i = 0; i < store->shards.count; i++) {
+        bool serves = store_shard_serves(store, i);
+        tally.serving += serves;
+        tally.up += serves && store_shard_is_up(store, i);
+    }
+    return tally;
 }
 
 bool store_is_up(const struct store *store)
 {
-    return store->transport->is_up(store->state);
+    struct shards_tally tally = store_tally(store);
+    return store->kind->is_up ? store->kind->is_up(store->state, tally) : tally.up == tally.serving;
 }
 
+/* The reason of the first shard that is down; one is enough for a reader. */
 const char *store_trouble(const struct store *store)
 {
-    return store->transport->trouble(store->state);
+    bool is_up = store_is_up(store);
+    for (unsigned i = 0; !is_up && i < store->shards.count; i++)
+        if (store_shard_serves(store, i) && !store_shard_is_up(store, i))
+            return node_trouble(store_node(store, i));
+    return store->kind->trouble ? store->kind->trouble(store->state) : "";
 }
 
 const char *store_place(const struct store *store)
 {
-    return store->transport->place(store->state);
+    const struct node *node = shards_at(&store->shards, store->up_last);
+    return node ? node_place(node) : "a Redis Cluster";
 }
 
 const char *store_primary(const struct store *store)
 {
-    return store->transport->primary ? store->transport->primary(store->state) : "";
+    return store->kind->primary ? store->kind->primary(store->state, store_tally(store)) : "";
 }
 
 struct store_figures store_figures(const struct store *store)
 {
-    return store->transport->figures(store->state);
+    struct store_figures all = {0};
+    for (unsigned i = 0; i < store->shards.count; i++) {
+        if (!store->shards.nodes[i])
+            continue;
+        struct store_figures one = node_figures(store->shards.nodes[i]);
+        all.calls += one.calls;
+        all.connects += one.connects;
+        all.switches += one.switches;
+    }
+    return all;
 }
 
 void store_require_primary_lease(struct store *store)
 {
-    if (!store->transport->require_primary_lease)
+    if (!store->kind->require_primary_lease)
         return;
     store->requires_primary_lease = true;
-    store->transport->require_primary_lease(store->state);
+    store->kind->require_primary_lease(store->state);
 }
 
 unsigned store_timeout_ms(const struct store *store)
@@ -279,5 +378,5 @@ unsigned store_timeout_ms(const struct store *store)
 
 int64_t store_primary_lease_ms(const struct store *store)
 {
-    return store->requires_primary_lease ? store->transport->primary_lease_ms : 0;
+    return store->requires_primary_lease ? store->kind->primary_lease_ms : 0;
 }

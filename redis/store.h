@@ -10,7 +10,6 @@
 #include "redis/types/peer.h"
 #include "redis/types/result.h"
 #include "redis/types/script.h"
-#include "redis/types/transport.h"
 #include "redis/types/value.h"
 
 #include <uv.h>
@@ -146,9 +145,6 @@ unsigned store_timeout_ms(const struct store *store);
  * quorum, more than half have one. */
 bool store_is_up(const struct store *store);
 bool store_shard_is_up(const struct store *store, unsigned shard);
-
-/* The shard whose event is being reported: `listening` and `message` do not say. */
-unsigned store_telling(const struct store *store);
 
 /* Why the store is down, for people; "" while it is up. Valid until the loop goes on. */
 const char *store_trouble(const struct store *store);

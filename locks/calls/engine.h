@@ -32,11 +32,11 @@ struct engine {
     bool (*are_settled)(const struct locks *locks);
     void (*drain)(struct locks *locks);
 
-    void (*serve)(struct locks *locks, unsigned shard);      /* the shard may be used */
-    void (*replaced)(struct locks *locks, unsigned shard);   /* it has other data than before */
-    void (*moved)(struct locks *locks);                      /* names have gone to another shard */
-    void (*listening)(struct locks *locks);                  /* the inbox gets messages now, */
-    void (*message)(struct locks *locks, struct slice text); /* and has got this one */
+    void (*serve)(struct locks *locks, unsigned shard);    /* the shard may be used */
+    void (*replaced)(struct locks *locks, unsigned shard); /* it has other data than before */
+    void (*moved)(struct locks *locks);                    /* names have gone to another shard */
+    void (*listening)(struct locks *locks);                /* the inbox gets messages now, */
+    void (*message)(struct locks *locks, unsigned shard, struct slice text); /* has got this one */
 
     /* `close` closes the engine's handles, frees its state, then calls `locks->engine_closed`. */
     void (*open)(struct locks *locks);

@@ -20,7 +20,7 @@ void central_inspect(struct locks *locks, struct slice name, struct slice token,
                      locks_done *done, void *context);
 struct watch *central_watch(struct locks *locks, struct slice name, const struct watch_for *what,
                             int64_t wait_ms, locks_done *done, void *context);
-void central_message(struct locks *locks, struct slice text);
+void central_message(struct locks *locks, unsigned shard, struct slice text);
 void central_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context);
 
 extern const struct watched_kind central_watched;

@@ -89,8 +89,9 @@ static void message_ended(struct locks *locks, struct slice rest)
     renewers_check_hold(locks, rest, token);
 }
 
-void central_message(struct locks *locks, struct slice text)
+void central_message(struct locks *locks, unsigned shard, struct slice text)
 {
+    (void)shard;
     static const struct {
         const char *word;
         void (*handle)(struct locks *locks, struct slice rest);

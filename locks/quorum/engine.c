@@ -90,9 +90,8 @@ static int64_t take_number(struct slice *rest)
 
 /* As central/messages.c: of its messages, members send only these three to a server without a place
  * in a queue. */
-static void quorum_engine_message(struct locks *locks, struct slice text)
+static void quorum_engine_message(struct locks *locks, unsigned member, struct slice text)
 {
-    unsigned member = store_telling(locks->store);
     struct slice kind = slice_take_word(&text);
     if (slice_equals(kind, "e")) { /* e TOKEN KEY: the hold of a connection has ended there */
         struct slice token = slice_take_word(&text);

@@ -2,13 +2,22 @@
 
 enum { STAYS_MS = 500 }; /* the inbox stays at a node for this long, whatever fails there */
 
+static bool cluster_inbox_may_use(const struct cluster_inbox *inbox, unsigned node)
+{
+    return shards_is_up(inbox->shards, node) && cluster_slots_of(inbox->cluster, node) > 0;
+}
+
+/* To the next node that serves slots and is up. It goes round, so it may end at the same node. */
 static void cluster_inbox_move(struct cluster_inbox *inbox)
 {
-    const struct cluster_inbox_options *options = &inbox->options;
-    if (!cluster_shards_next(options->shards, &inbox->node))
+    unsigned count = inbox->shards->count, step = 1;
+    while (step <= count && !cluster_inbox_may_use(inbox, (inbox->node + step) % count))
+        step++;
+    if (step > count)
         return;
-    const struct endpoint *endpoint = cluster_endpoint(options->cluster, inbox->node);
-    inbox->turned = uv_now(options->loop);
+    inbox->node = (inbox->node + step) % count;
+    const struct endpoint *endpoint = cluster_endpoint(inbox->cluster, inbox->node);
+    inbox->turned = uv_now(inbox->shards->loop);
     endpoint_set(&inbox->endpoint, endpoint->host, endpoint->port);
 }
 
@@ -22,7 +31,7 @@ void cluster_inbox_note_up(struct cluster_inbox *inbox)
  * still answers, but no message reaches it. */
 void cluster_inbox_note_map(struct cluster_inbox *inbox)
 {
-    if (!inbox->endpoint.knows || cluster_slots_of(inbox->options.cluster, inbox->node) > 0)
+    if (!inbox->endpoint.knows || cluster_slots_of(inbox->cluster, inbox->node) > 0)
         return;
     bool was_told = inbox->loss_is_told;
     inbox->loss_is_told = true; /* the inbox itself ends this session: no warning */
@@ -34,64 +43,64 @@ void cluster_inbox_note_map(struct cluster_inbox *inbox)
 static void cluster_inbox_on_endpoint_failed(void *context)
 {
     struct cluster_inbox *inbox = context;
-    if (uv_now(inbox->options.loop) >= inbox->turned + STAYS_MS)
+    if (uv_now(inbox->shards->loop) >= inbox->turned + STAYS_MS)
         cluster_inbox_move(inbox);
 }
 
 static void cluster_inbox_on_listening(void *context)
 {
     struct cluster_inbox *inbox = context;
-    const struct store_events *events = inbox->options.events;
+    const struct store_events *told = &inbox->shards->told;
     inbox->loss_is_told = false;
-    if (events->listening)
-        events->listening(events->context);
+    if (told->listening)
+        told->listening(told->context, inbox->node);
 }
 
 static void cluster_inbox_on_message(void *context, struct slice text)
 {
-    const struct store_events *events = ((struct cluster_inbox *)context)->options.events;
-    if (events->message)
-        events->message(events->context, text);
+    const struct cluster_inbox *inbox = context;
+    const struct store_events *told = &inbox->shards->told;
+    if (told->message)
+        told->message(told->context, inbox->node, text);
 }
 
 static void cluster_inbox_on_touched(void *context, struct slice key)
 {
-    (void)context,
-        (void)key; /* each node's own inbox reports its keys: redis/cluster/cluster_shard.h */
+    (void)context, (void)key; /* the inbox of each node reports its keys */
+}
+
+static bool cluster_inbox_all_are_up(const struct cluster_inbox *inbox)
+{
+    const struct shards *shards = inbox->shards;
+    for (unsigned i = 0; i < shards->count; i++)
+        if (shards->nodes[i] && cluster_slots_of(inbox->cluster, i) > 0 && !shards_is_up(shards, i))
+            return false;
+    return cluster_uncovered(inbox->cluster) == 0;
 }
 
 static void cluster_inbox_on_lost(void *context, const char *reason)
 {
     struct cluster_inbox *inbox = context;
-    const struct store_events *events = inbox->options.events;
     struct failure warning;
-    if (inbox->loss_is_told || !cluster_shards_are_up(inbox->options.shards))
+    if (inbox->loss_is_told || !cluster_inbox_all_are_up(inbox))
         return;
     inbox->loss_is_told = true;
-    failure_set(&warning, 0,
-                "waiters get their locks late until messages from Redis arrive again: %s", reason);
-    if (events->warning)
-        events->warning(events->context, warning.text);
+    failure_set(&warning, 0, INBOX_LOSS "%s", reason);
+    shards_warn(inbox->shards, warning.text);
 }
 
-void cluster_inbox_init(struct cluster_inbox *inbox, const struct cluster_inbox_options *options)
+void cluster_inbox_init(struct cluster_inbox *inbox, struct cluster *cluster, struct shards *shards)
 {
-    *inbox = (struct cluster_inbox){.options = *options};
+    *inbox = (struct cluster_inbox){.shards = shards, .cluster = cluster};
     endpoint_init(&inbox->endpoint, cluster_inbox_on_endpoint_failed, inbox);
 }
 
 int cluster_inbox_listen(struct cluster_inbox *inbox, struct slice channel)
 {
-    const struct cluster_inbox_options *options = &inbox->options;
-    const struct inbox_events events = {
-        .context = inbox,
-        .listening = cluster_inbox_on_listening,
-        .message = cluster_inbox_on_message,
-        .touched = cluster_inbox_on_touched,
-        .lost = cluster_inbox_on_lost,
-    };
-    return inbox_open(&inbox->inbox, options->loop, options->url, &inbox->endpoint, channel,
-                      &events);
+    const struct inbox_events events = {inbox, cluster_inbox_on_listening, cluster_inbox_on_message,
+                                        cluster_inbox_on_touched, cluster_inbox_on_lost};
+    return inbox_open(&inbox->inbox, inbox->shards->loop, inbox->shards->url, &inbox->endpoint,
+                      channel, &events);
 }
 
 bool cluster_inbox_close(struct cluster_inbox *inbox, void (*closed)(void *context), void *context)

@@ -2,24 +2,19 @@
 #ifndef BATON_REDIS_CLUSTER_CLUSTER_INBOX_H
 #define BATON_REDIS_CLUSTER_CLUSTER_INBOX_H
 
-#include "redis/cluster/cluster_shards.h"
+#include "redis/cluster/cluster.h"
+#include "redis/node/inbox.h"
+#include "redis/node/shards.h"
 
 /* A published message reaches every node, so one inbox at any node is enough. It goes to another
- * node if its node is lost, or serves nothing any more.
+ * node if its node is lost, or serves nothing any more. It tells the owner of the store
+ * `listening`, `message` and `warning`.
  *
- * `url`, `cluster`, `shards` and `events` outlive the inbox. */
-struct cluster_inbox_options {
-    uv_loop_t *loop;
-    const struct redis_url *url;
-    struct cluster *cluster;
-    const struct cluster_shards *shards;
-    const struct store_events *events; /* the inbox calls listening, message, warning */
-};
-
-/* The owner keeps it in one place; only the functions below read and write it. Used on its
- * loop's thread alone. */
+ * The owner keeps it in one place; only the functions below read and write it. Used on its loop's
+ * thread alone. */
 struct cluster_inbox {
-    struct cluster_inbox_options options;
+    struct shards *shards;
+    struct cluster *cluster;
     struct inbox *inbox;      /* NULL before cluster_inbox_listen */
     struct endpoint endpoint; /* to `node` */
     unsigned node;
@@ -27,7 +22,9 @@ struct cluster_inbox {
     bool loss_is_told;
 };
 
-void cluster_inbox_init(struct cluster_inbox *inbox, const struct cluster_inbox_options *options);
+/* `cluster` and `shards` outlive the inbox. */
+void cluster_inbox_init(struct cluster_inbox *inbox, struct cluster *cluster,
+                        struct shards *shards);
 
 /* See store_listen. */
 int cluster_inbox_listen(struct cluster_inbox *inbox, struct slice channel);

@@ -15,6 +15,9 @@ struct inbox;
 
 enum { INBOX_PING_MS = 1000 }; /* between two proofs that the connection is alive */
 
+/* The start of the warning that the inbox of all messages is lost. */
+#define INBOX_LOSS "waiters get their locks late until messages from Redis arrive again: "
+
 /* The loop calls these, never from inside a call to the inbox. Each may close the inbox; none may
  * be NULL. */
 struct inbox_events {

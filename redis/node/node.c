@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "redis/node/confirmer.h"
+#include "redis/node/inbox.h"
 #include "redis/node/known_peer.h"
 #include "redis/node/loader.h"
 #include "redis/node/tracking.h"
@@ -27,6 +28,7 @@ struct node {
     struct endpoint *endpoint; /* NULL: none */
     unsigned number;
     struct node_events events;
+    const struct store_events *told;
     struct session *session;
     struct known_peer known;
 
@@ -37,13 +39,15 @@ struct node {
     uint64_t answering;     /* when the script that answered last was sent (uv_hrtime) */
     uint64_t calls;         /* scripts sent, without those of node_eval_first */
 
-    const struct inbox *inbox; /* NULL before node_heard_by */
+    struct inbox *inbox;     /* NULL before node_listen */
+    bool hears_messages;     /* it subscribes to a channel, too */
+    bool inbox_loss_is_told; /* since the inbox last listened */
     struct tracking tracking;
     struct slice marker; /* owned; absent before node_expect_replicas */
     int expected;        /* replicas, as in node_expect_replicas; 0: none */
     struct confirmer *confirmers[STORE_REPLICAS_MOST]; /* at replicas - 1; NULL: none yet */
 
-    int open; /* how many of the session and the confirmers are open */
+    int open; /* how many of the session, the inbox and the confirmers are open */
     bool closing;
     void (*closed)(void *context);
     void *closed_context;
@@ -111,8 +115,9 @@ struct store_figures node_figures(const struct node *node)
 
 static void node_warn(void *context, const char *text)
 {
-    struct node *node = context;
-    node->events.warning(node->events.context, text);
+    const struct store_events *told = ((struct node *)context)->told;
+    if (told->warning)
+        told->warning(told->context, text);
 }
 
 /* Sending */
@@ -131,9 +136,9 @@ static void node_stamp(struct node *node, struct call *call)
     if (call->asking)
         session_ask(node->session, &ASKING, 1, session_timeout_ms(node->session), NULL);
     call->begun = uv_hrtime();
-    if (node->events.stamp)
-        node->events.stamp(node->events.context, node->number, call->begun,
-                           call->bytes + call->stamp);
+    if (node->told->stamp)
+        node->told->stamp(node->told->context, node->number, call->begun,
+                          call->bytes + call->stamp);
 }
 
 static void node_run(struct node *node, struct call *call)
@@ -210,8 +215,8 @@ static void node_script_done(struct node *node, struct call *call, struct store_
 static void node_script_late(struct node *node, struct call *call, const char *error)
 {
     node->answering = call->begun;
-    if (node->events.late)
-        node->events.late(node->events.context, node->number);
+    if (node->events.replied)
+        node->events.replied(node->events.context, node->number);
     node_script_done(node, call, (struct store_result){.outcome = STORE_LATE, .error = error},
                      &call->tries, MOST_TRIES, "Redis was too slow, so nothing was done");
 }
@@ -326,7 +331,10 @@ static void node_script_answered(void *context, struct call *call, const redisRe
     }
     const struct value *value = (const struct value *)(const void *)reply;
     node->answering = call->begun;
-    node->events.answered(node->events.context, node->number, uv_hrtime() - call->begun);
+    if (node->events.replied)
+        node->events.replied(node->events.context, node->number);
+    if (node->told->answered)
+        node->told->answered(node->told->context, uv_hrtime() - call->begun);
     node_script_done(node, call, (struct store_result){.outcome = STORE_REPLIED, .reply = value},
                      &call->turns, MOST_TURNS,
                      "so many holds or waiters of this name have ended at once that Redis is still "
@@ -381,7 +389,14 @@ void node_delete_library(struct node *node, struct slice name)
     session_ask(node->session, words, 3, session_timeout_ms(node->session), node_delete_answered);
 }
 
-/* Tracking */
+/* Messages and changed keys */
+
+static void node_touched(void *context, struct slice key)
+{
+    const struct node *node = context;
+    if (node->tracking.wanted && node->told->touched)
+        node->told->touched(node->told->context, key);
+}
 
 static void node_tracked(void *context, const redisReply *reply)
 {
@@ -391,15 +406,49 @@ static void node_tracked(void *context, const redisReply *reply)
     if (!node_is_up(node))
         return;
     if (tracking_answered(&node->tracking, error))
-        node->events.touched(node->events.context, (struct slice){NULL, 0});
+        node_touched(node, (struct slice){NULL, 0});
     else if (error && tracking_warn(&node->tracking, node->inbox, error, &warning))
         node_warn(node, warning.text);
 }
 
-void node_heard_by(struct node *node, const struct inbox *inbox)
+static void node_on_listening(void *context)
 {
-    node->inbox = inbox;
-    tracking_resume(&node->tracking, node->session, inbox);
+    struct node *node = context;
+    node->inbox_loss_is_told = false;
+    tracking_resume(&node->tracking, node->session, node->inbox);
+    if (node->hears_messages && node->told->listening)
+        node->told->listening(node->told->context, node->number);
+}
+
+static void node_on_message(void *context, struct slice text)
+{
+    const struct node *node = context;
+    if (node->told->message)
+        node->told->message(node->told->context, node->number, text);
+}
+
+/* While the node is down, `down` has reported enough. */
+static void node_on_inbox_lost(void *context, const char *reason)
+{
+    struct node *node = context;
+    if (!node->hears_messages || node->inbox_loss_is_told || !node_serves(node))
+        return;
+    node->inbox_loss_is_told = true;
+    struct failure warning;
+    failure_set(&warning, 0, INBOX_LOSS "%s", reason);
+    node_warn(node, warning.text);
+}
+
+int node_listen(struct node *node, struct slice channel)
+{
+    const struct inbox_events events = {node, node_on_listening, node_on_message, node_touched,
+                                        node_on_inbox_lost};
+    if (node->inbox)
+        return 0;
+    int result = inbox_open(&node->inbox, node->loop, node->url, node->endpoint, channel, &events);
+    node->hears_messages = channel.length > 0;
+    node->open += result == 0;
+    return result;
 }
 
 void node_track(struct node *node, struct slice prefix)
@@ -410,6 +459,11 @@ void node_track(struct node *node, struct slice prefix)
 void node_untrack(struct node *node)
 {
     tracking_end(&node->tracking, node->session);
+}
+
+bool node_tracks(const struct node *node)
+{
+    return node->tracking.wanted;
 }
 
 /* Confirming */
@@ -558,6 +612,7 @@ int node_open(struct node **ret, const struct node_options *options, struct fail
                           .endpoint = options->endpoint,
                           .number = options->number,
                           .events = options->events,
+                          .told = options->told,
                           .tracking = {.answered = node_tracked},
                           .open = 1};
     const struct session_events events = {
@@ -586,5 +641,7 @@ void node_close(struct node *node, void (*closed)(void *context), void *context)
     for (int i = 0; i < STORE_REPLICAS_MOST; i++)
         if (node->confirmers[i])
             confirmer_close(node->confirmers[i], node_one_closed, node);
+    if (node->inbox)
+        inbox_close(node->inbox, node_one_closed, node);
     session_close(node->session);
 }

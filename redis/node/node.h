@@ -1,9 +1,9 @@
-/* node.h: one Redis that runs scripts: its connection, gate, library, marks and tracking, and
- * confirmations by its replicas. */
+/* node.h: one Redis that runs scripts: its connection, gate, library and marks, its inbox and the
+ * tracking of its keys, and confirmations by its replicas. */
 #ifndef BATON_REDIS_NODE_NODE_H
 #define BATON_REDIS_NODE_NODE_H
 
-#include "redis/node/inbox.h"
+#include "base/failure.h"
 #include "redis/types/confirm.h"
 #include "redis/types/events.h"
 #include "redis/types/peer.h"
@@ -15,33 +15,31 @@
 /* Used on its loop's thread alone. */
 struct node;
 
-/* As in struct store_events; `number` is the node's. Only those marked so may be NULL. */
+/* What the owner of a node hears from it, besides what the node tells in struct store_events:
+ * `warning`, `listening`, `message`, `touched`, `answered` and `stamp`. `number` is the node's.
+ * Only `up` and `down` must not be NULL. */
 struct node_events {
     void *context;
     void (*up)(void *context, unsigned number);
     /* `code` is -EPROTO if a person has to act, else -EAGAIN. */
     void (*down)(void *context, unsigned number, int code, const char *reason);
-    void (*warning)(void *context, const char *text);
-    void (*touched)(void *context, struct slice key);
-    /* A script has run; its reply came `nanoseconds` after the script was sent. */
-    void (*answered)(void *context, unsigned number, uint64_t nanoseconds);
-    /* A script has answered that it came too late; its `done` runs next. May be NULL. */
-    void (*late)(void *context, unsigned number);
-    /* May be NULL. */
-    void (*stamp)(void *context, unsigned number, uint64_t now, char stamp[STORE_STAMP_LENGTH]);
+    /* A script has answered, if only that it came too late; its `done` runs next. */
+    void (*replied)(void *context, unsigned number);
     /* Redis has answered that another node, or no node now, serves the call's slot: it did nothing.
      * The owner of the node owns the call from now on. NULL if no call has a routing. */
     void (*redirected)(void *context, struct call *call, const char *error);
-    /* This node does not serve the marker's key; the owner sets another key. May be NULL. */
+    /* This node does not serve the marker's key; the owner sets another key. NULL if it serves
+     * every key. */
     void (*marker_astray)(void *context, unsigned number);
 };
 
 struct node_options {
     uv_loop_t *loop;
-    const struct redis_url *url; /* outlives the node */
+    const struct redis_url *url; /* outlives the node, as does `told` */
     struct endpoint *endpoint;   /* as in session.h */
     unsigned number;
     struct node_events events;
+    const struct store_events *told;
 };
 
 /* Returns 0 or a negative errno; `failure` may be NULL. */
@@ -87,13 +85,14 @@ const char *node_trouble(const struct node *node);
 const char *node_place(const struct node *node);
 struct store_figures node_figures(const struct node *node);
 
-/* From now on Redis reports changes of tracked keys to `inbox`. Call this again each time `inbox`
- * listens again. */
-void node_heard_by(struct node *node, const struct inbox *inbox);
+/* As store_listen. Without a channel the inbox hears of tracked keys alone, and nobody is told of a
+ * loss. A second call does nothing. */
+int node_listen(struct node *node, struct slice channel);
 
-/* As store_track and store_untrack. */
+/* As store_track and store_untrack. Changes come once the node listens. */
 void node_track(struct node *node, struct slice prefix);
 void node_untrack(struct node *node);
+bool node_tracks(const struct node *node);
 
 /* As store_expect_replicas. Call this again to change the key. */
 void node_expect_replicas(struct node *node, struct slice key, int replicas);

@@ -55,16 +55,15 @@ static void preflight_warning(void *context, const char *text)
     failure_set(preflight->failure, 0, "%s", text);
 }
 
-/* A preflight runs no script and tracks no key. */
 static int preflight_open(struct preflight *preflight, const struct redis_url *url)
 {
-    const struct node_options options = {.loop = preflight->loop,
-                                         .url = url,
-                                         .endpoint = preflight->endpoint,
-                                         .events = {.context = preflight,
-                                                    .up = preflight_up,
-                                                    .down = preflight_down,
-                                                    .warning = preflight_warning}};
+    preflight->told = (struct store_events){.context = preflight, .warning = preflight_warning};
+    const struct node_options options = {
+        .loop = preflight->loop,
+        .url = url,
+        .endpoint = preflight->endpoint,
+        .events = {.context = preflight, .up = preflight_up, .down = preflight_down},
+        .told = &preflight->told};
     int result = node_open(&preflight->node, &options, preflight->failure);
     if (result < 0)
         preflight_node_closed(preflight);

@@ -18,6 +18,7 @@ struct preflight {
 
     uv_timer_t timer;
     struct node *node;
+    struct store_events told;
     bool is_up;
     bool is_over;
     int result; /* that of store_preflight; valid when the loop has ended */

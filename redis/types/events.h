@@ -6,7 +6,10 @@
 
 #include <stdint.h>
 
-enum { STORE_STAMP_LENGTH = 64 }; /* bytes */
+enum {
+    STORE_STAMP_LENGTH = 64, /* bytes */
+    STORE_TAG_SIZE = 8,      /* what store_tag writes, NUL included */
+};
 
 /* The store calls these from the loop and, except for `stamp`, never from inside a call to the
  * store. Each may be NULL. */
@@ -27,11 +30,11 @@ struct store_events {
      * `moved`, and before the store sends a call to `to` that `from` has redirected. May come
      * often. */
     void (*taken)(void *context, unsigned to, unsigned from);
-    /* The inbox (store_listen) is subscribed, for the first time or again after a loss. Messages
-     * that were published before may have been missed. */
-    void (*listening)(void *context);
-    /* A message has arrived in the inbox. `text` is valid during the call. */
-    void (*message)(void *context, struct slice text);
+    /* The inbox (store_listen) is subscribed at this shard, for the first time or again after a
+     * loss. Messages that were published before may have been missed. */
+    void (*listening)(void *context, unsigned shard);
+    /* A message has arrived from this shard. `text` is valid during the call. */
+    void (*message)(void *context, unsigned shard, struct slice text);
     /* A key that begins with the prefix of store_track has changed. Without bytes, any such key may
      * have changed. */
     void (*touched)(void *context, struct slice key);

@@ -24,9 +24,10 @@ static void on_up(void *context, unsigned shard)
     host->is_up = true;
 }
 
-static void on_listening(void *context)
+static void on_listening(void *context, unsigned shard)
 {
     struct host *host = context;
+    (void)shard;
     host->is_listening = true;
 }
 

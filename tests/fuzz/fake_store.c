@@ -159,12 +159,6 @@ bool store_shard_is_up(const struct store *store, unsigned shard)
     return shard == 0;
 }
 
-unsigned store_telling(const struct store *store)
-{
-    (void)store;
-    return 0;
-}
-
 size_t fake_store_waiting(const struct store *store)
 {
     return store->waiting;

@@ -51,7 +51,7 @@ static void tell(struct play *play, struct slice text)
 {
     const struct store_events *events = fake_store_events(play->store);
     char *copy = fuzz_text(text);
-    events->message(events->context, slice_of(copy));
+    events->message(events->context, 0, slice_of(copy));
     free(copy);
 }
 
@@ -75,7 +75,7 @@ static void listen_again(struct play *play, struct slice text)
 {
     const struct store_events *events = fake_store_events(play->store);
     (void)text;
-    events->listening(events->context);
+    events->listening(events->context, 0);
 }
 
 static unsigned long number(struct slice text)

@@ -310,7 +310,7 @@ TEST_WITH(a_grant_made_while_the_inbox_was_cut_is_found, start_held, fixture_sto
 static void tell(struct locks *locks, const char *message)
 {
     struct store_events events = store_events_of(locks);
-    events.message(events.context, slice_of(message));
+    events.message(events.context, 0, slice_of(message));
 }
 
 /* Shorter than the lease, which goes on meanwhile, and longer than a call of either server waits.

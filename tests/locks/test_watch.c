@@ -194,7 +194,7 @@ TEST_IN_FIXTURE(a_change_while_the_inbox_was_cut_is_told_to_a_watch_that_follows
 static void tell(struct locks *locks, const char *message)
 {
     struct store_events events = store_events_of(locks);
-    events.message(events.context, slice_of(message));
+    events.message(events.context, 0, slice_of(message));
 }
 
 /* What the look may not have seen yet is not forgotten with the watch that it was for. */

@@ -1,63 +1,57 @@
-/* As the transport to a single server, but the sentinels give the address of the server. */
-#include "redis/sentinel/transport.h"
+/* One node, whose address the sentinels give. */
+#include "redis/kind.h"
 
 #include "redis/node/preflight.h"
-#include "redis/node/single.h"
 #include "redis/sentinel/sentinel.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 struct watched {
-    struct single single; /* first: the operations of a single server take a struct watched */
+    struct shards *shards;
     struct sentinel *sentinel;
+    void (*closed)(void *context);
+    void *closed_context;
 };
 
-static void watched_freed(void *context)
-{
-    struct watched *watched = context;
-    void (*closed)(void *context) = watched->single.closed;
-    void *closed_context = watched->single.closed_context;
-    free(watched);
-    closed(closed_context);
-}
-
-/* The primary and the inbox follow the sentinel's endpoint, so the sentinel goes last. */
-static void watched_finish(struct single *single)
-{
-    struct watched *watched = (struct watched *)single;
-    sentinel_close(watched->sentinel, watched_freed, watched);
-}
-
-static int watched_open(void **ret, uv_loop_t *loop, const struct redis_url *url,
-                        const struct store_events *events)
+static int watched_open(void **ret, struct shards *shards)
 {
     struct watched *watched = calloc(1, sizeof *watched);
     if (!watched)
         return -ENOMEM;
-    int result = sentinel_open(&watched->sentinel, loop, url, single_warn, &watched->single, NULL);
+    watched->shards = shards;
+    int result =
+        sentinel_open(&watched->sentinel, shards->loop, shards->url, shards_warn, shards, NULL);
     if (result < 0) {
         free(watched);
         return result;
     }
-    watched->single = (struct single){.loop = loop,
-                                      .url = url,
-                                      .endpoint = sentinel_endpoint(watched->sentinel),
-                                      .events = *events,
-                                      .finish = watched_finish};
-    result = single_start(&watched->single);
-    if (result == 0) {
-        *ret = watched;
-        return 0;
-    }
-    sentinel_close(watched->sentinel, NULL, NULL);
-    free(watched);
-    return result;
+    *ret = watched;
+    return shards_add(shards, 0, shards->url, sentinel_endpoint(watched->sentinel));
 }
 
-static const char *watched_primary(void *state)
+static void watched_freed(void *context)
 {
-    return single_place(state);
+    struct watched *watched = context;
+    void (*closed)(void *context) = watched->closed;
+    void *closed_context = watched->closed_context;
+    free(watched);
+    closed(closed_context);
+}
+
+static void watched_close(void *state, void (*closed)(void *context), void *context)
+{
+    struct watched *watched = state;
+    watched->closed = closed;
+    watched->closed_context = context;
+    sentinel_close(watched->sentinel, watched_freed, watched);
+}
+
+static const char *watched_primary(void *state, struct shards_tally tally)
+{
+    const struct watched *watched = state;
+    (void)tally;
+    return node_place(watched->shards->nodes[0]);
 }
 
 static void watched_require_primary_lease(void *state)
@@ -101,10 +95,10 @@ static int preflight_watched(const struct redis_url *url, int timeout_ms, struct
     return result;
 }
 
-const struct transport sentinel_transport = {
+const struct kind sentinel_kind = {
     .open = watched_open,
     .preflight = preflight_watched,
-    SINGLE_OPERATIONS,
+    .close = watched_close,
     .primary = watched_primary,
     .require_primary_lease = watched_require_primary_lease,
     .primary_lease_ms = SENTINEL_PRIMARY_LEASE_MS,

@@ -1,0 +1,68 @@
+/* kind.h: what the kind of a URL decides for a store: which nodes there are, which of them serves a
+ * name, and when they are enough. */
+#ifndef BATON_REDIS_KIND_H
+#define BATON_REDIS_KIND_H
+
+#include "redis/node/shards.h"
+
+/* How many shards serve names, and how many of these are up. */
+struct shards_tally {
+    unsigned serving;
+    unsigned up;
+};
+
+/* Each kind is one constant table. redis/store.c picks it by the URL, owns the nodes, and asks it
+ * what follows. NULL is the plain answer, that of one Redis; `state` is what `open` makes, and NULL
+ * without one. Members that have a namesake in redis/store.h do what that says. */
+struct kind {
+    /* Adds the nodes that are known from the start; NULL: one, at the URL. `shards` outlives the
+     * state. Returns 0 or a negative errno. The store closes the state also after an error, if it
+     * was made by then. */
+    int (*open)(void **ret, struct shards *shards);
+    int (*preflight)(const struct redis_url *url, int timeout_ms, struct failure *failure);
+
+    /* The store closes: first `stop`, then the nodes, and then `close`, which calls `closed` once,
+     * when the memory of the state is gone. */
+    void (*stop)(void *state);
+    void (*close)(void *state, void (*closed)(void *context), void *context);
+
+    /* A shard has come up, or was lost. Returns whether the owner of the store hears of it. */
+    bool (*up)(void *state, unsigned shard);
+    bool (*down)(void *state, unsigned shard);
+
+    /* Whether names can be asked for. Plain: all that serve names are up. */
+    bool (*is_up)(const void *state, struct shards_tally tally);
+    /* Why not, if no shard that serves names is down. */
+    const char *(*trouble)(void *state);
+    const char *(*primary)(void *state, struct shards_tally tally);
+
+    /* If shards serve different names. Plain: the first shard serves every name, or all do. */
+    void (*eval)(void *state, const struct script *script, struct slice key,
+                 const struct slice *arguments, size_t argument_count, store_done *done,
+                 void *context);
+    void (*eval_at)(void *state, unsigned shard, const struct script *script, struct slice key,
+                    const struct slice *arguments, size_t argument_count, store_done *done,
+                    void *context);
+    void (*redirected)(void *state, struct call *call, const char *error); /* as in node.h */
+    unsigned (*shard)(const void *state, struct slice key);
+    bool (*shard_serves)(const void *state, unsigned shard);
+    bool (*seek_shard)(const void *state, unsigned *position, unsigned *ret_shard);
+    void (*tag)(void *state, unsigned shard, char tag[STORE_TAG_SIZE]);
+    void (*first_tag)(const void *state, unsigned shard, char tag[STORE_TAG_SIZE]);
+    int (*listen)(void *state, struct slice channel);
+    void (*expect_replicas)(void *state, struct slice key, int replicas);
+    void (*marker_astray)(void *state, unsigned shard); /* as in node.h */
+
+    /* One shard alone decides nothing (a quorum): the store tracks, marks and confirms nothing. */
+    bool votes;
+    /* NULL and 0 ms if no other server can say which primary is the right one. */
+    void (*require_primary_lease)(void *state);
+    int64_t primary_lease_ms;
+};
+
+extern const struct kind single_kind;   /* redis://, rediss:// and unix:// */
+extern const struct kind sentinel_kind; /* redis+sentinel:// */
+extern const struct kind quorum_kind;   /* redis+quorum:// */
+extern const struct kind cluster_kind;  /* redis+cluster:// */
+
+#endif

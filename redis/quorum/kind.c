@@ -1,0 +1,137 @@
+/* Independent nodes, the members; locks/quorum combines their answers. Here each has as its number
+ * its position in the URL. */
+#include "redis/kind.h"
+
+#include "redis/quorum/preflight.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SUMMARY_SIZE = 192 };
+
+struct member {
+    struct redis_url url;
+    bool is_double; /* when it last came up, the server was that of another member */
+};
+
+struct quorum {
+    struct shards *shards;
+    char summary[SUMMARY_SIZE];
+    struct member members[REDIS_QUORUM_MOST];
+};
+
+/* One server with two votes */
+
+/* Another member that has the same server; `count` if none has, or if the server's run id is
+ * unknown. */
+static unsigned quorum_find_double(const struct quorum *quorum, unsigned member)
+{
+    const struct shards *shards = quorum->shards;
+    const char *run_id = node_peer(shards->nodes[member])->run_id;
+    for (unsigned i = 0; run_id[0] && i < shards->count; i++)
+        if (i != member && node_serves(shards->nodes[i]) &&
+            strcmp(node_peer(shards->nodes[i])->run_id, run_id) == 0)
+            return i;
+    return shards->count;
+}
+
+/* Refuses the connection. The member connects again: its address may lead to another server
+ * later. */
+static void quorum_refuse_double(struct quorum *quorum, unsigned member, unsigned other)
+{
+    struct node *node = quorum->shards->nodes[member];
+    struct failure warning;
+    failure_set(&warning, 0,
+                "%s answers for both members %u and %u of the quorum, and counts once. Name each "
+                "server once in redis-url, or find out where these addresses lead.",
+                node_place(node), other + 1, member + 1);
+    if (!quorum->members[member].is_double)
+        shards_warn(quorum->shards, warning.text);
+    quorum->members[member].is_double = true;
+    node_retire(node, warning.text);
+}
+
+static bool quorum_member_up(void *state, unsigned shard)
+{
+    struct quorum *quorum = state;
+    unsigned other = quorum_find_double(quorum, shard);
+    if (other < quorum->shards->count)
+        quorum_refuse_double(quorum, shard, other);
+    else
+        quorum->members[shard].is_double = false;
+    return !quorum->members[shard].is_double;
+}
+
+/* The owner never heard that a refused member was up, so it does not hear that it is down. */
+static bool quorum_member_down(void *state, unsigned shard)
+{
+    const struct quorum *quorum = state;
+    return !quorum->members[shard].is_double;
+}
+
+/* The beginning and the end */
+
+static int quorum_add(struct quorum *quorum, unsigned member)
+{
+    const struct redis_url *url = quorum->shards->url;
+    const struct redis_node *at = &url->nodes[member];
+    struct redis_url *own = &quorum->members[member].url;
+    int result = redis_url_of(url, REDIS_SERVER, at->host, at->port, own);
+    return result < 0 ? result : shards_add(quorum->shards, member, own, NULL);
+}
+
+static int quorum_open(void **ret, struct shards *shards)
+{
+    struct quorum *quorum = calloc(1, sizeof *quorum);
+    int result = 0;
+    if (!quorum)
+        return -ENOMEM;
+    quorum->shards = shards;
+    *ret = quorum;
+    for (unsigned i = 0; result == 0 && i < shards->url->node_count; i++)
+        result = quorum_add(quorum, i);
+    return result;
+}
+
+static void quorum_close(void *state, void (*closed)(void *context), void *context)
+{
+    struct quorum *quorum = state;
+    for (unsigned i = 0; i < REDIS_QUORUM_MOST; i++)
+        redis_url_free(&quorum->members[i].url);
+    free(quorum);
+    closed(context);
+}
+
+/* Its condition */
+
+static bool quorum_is_up(const void *state, struct shards_tally tally)
+{
+    (void)state;
+    return tally.up > tally.serving / 2;
+}
+
+static const char *quorum_primary(void *state, struct shards_tally tally)
+{
+    struct quorum *quorum = state;
+    size_t length =
+        (size_t)snprintf(quorum->summary, SUMMARY_SIZE, "%u of %u members of the quorum are up",
+                         tally.up, tally.serving);
+    for (unsigned i = 0; i < quorum->shards->count; i++)
+        if (!shards_is_up(quorum->shards, i) && length < SUMMARY_SIZE)
+            length += (size_t)snprintf(quorum->summary + length, SUMMARY_SIZE - length,
+                                       "; member %u is away", i + 1);
+    return quorum->summary;
+}
+
+const struct kind quorum_kind = {
+    .open = quorum_open,
+    .preflight = preflight_quorum,
+    .close = quorum_close,
+    .up = quorum_member_up,
+    .down = quorum_member_down,
+    .is_up = quorum_is_up,
+    .primary = quorum_primary,
+    .votes = true,
+};
