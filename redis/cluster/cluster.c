@@ -1,6 +1,5 @@
 #include "redis/cluster/cluster.h"
 
-#include "redis/cluster/node_table.h"
 #include "redis/cluster/primary_lease.h"
 #include "redis/cluster/topology.h"
 
@@ -20,53 +19,14 @@ struct cluster {
     void *closed_context;
 };
 
-/* The map */
-
-unsigned cluster_owner(const struct cluster *cluster, unsigned slot)
+struct slot_map *cluster_map(struct cluster *cluster)
 {
-    return slot_map_owner(&cluster->map, slot);
+    return &cluster->map;
 }
 
-unsigned cluster_take_former(struct cluster *cluster, unsigned slot)
+struct node_table *cluster_nodes(struct cluster *cluster)
 {
-    return slot_map_take_former(&cluster->map, slot);
-}
-
-unsigned cluster_next_slot(const struct cluster *cluster, unsigned node, unsigned slot)
-{
-    return slot_map_next(&cluster->map, node, slot);
-}
-
-unsigned cluster_slots_of(const struct cluster *cluster, unsigned node)
-{
-    return slot_map_count(&cluster->map, node);
-}
-
-unsigned cluster_uncovered(const struct cluster *cluster)
-{
-    return cluster->map.uncovered;
-}
-
-/* Nodes */
-
-struct endpoint *cluster_endpoint(struct cluster *cluster, unsigned number)
-{
-    return node_table_endpoint(cluster->table, number);
-}
-
-bool cluster_is_fresh(const struct cluster *cluster, unsigned number)
-{
-    return node_table_is_fresh(cluster->table, number, cluster->url->timeout_ms);
-}
-
-void cluster_note_up(struct cluster *cluster, unsigned number)
-{
-    node_table_note_up(cluster->table, number);
-}
-
-void cluster_dismiss(struct cluster *cluster, unsigned number)
-{
-    node_table_dismiss(cluster->table, number);
+    return cluster->table;
 }
 
 /* Redirects, and asking again */
@@ -78,18 +38,13 @@ void cluster_refresh(struct cluster *cluster)
     topology_refresh(cluster->topology);
 }
 
-unsigned cluster_find(struct cluster *cluster, const struct slot_node *to, unsigned by)
-{
-    return node_table_meet(cluster->table, to, by);
-}
-
 /* A node that serves nothing by the map may be a known node at another address, or may have taken
  * over all slots of another node. Only the topology can tell. */
 unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct slot_node *owner,
                             unsigned by)
 {
     unsigned number = node_table_find(cluster->table, owner, by);
-    bool is_known = cluster_slots_of(cluster, number) > 0;
+    bool is_known = slot_map_count(&cluster->map, number) > 0;
     if (is_known)
         slot_map_give(&cluster->map, slot, number);
     else

@@ -3,8 +3,7 @@
 #ifndef BATON_REDIS_CLUSTER_CLUSTER_H
 #define BATON_REDIS_CLUSTER_CLUSTER_H
 
-#include "redis/cluster/slot_map.h"
-#include "redis/wire/endpoint.h"
+#include "redis/cluster/node_table.h"
 
 #include <uv.h>
 
@@ -43,31 +42,9 @@ void cluster_require_primary_lease(struct cluster *cluster);
  */
 void cluster_close(struct cluster *cluster, void (*closed)(void *context), void *context);
 
-/* The number of the node that serves the slot by the present map, else CLUSTER_NOBODY. */
-unsigned cluster_owner(const struct cluster *cluster, unsigned slot);
-
-/* See slot_map_next and slot_map_take_former. */
-unsigned cluster_next_slot(const struct cluster *cluster, unsigned node, unsigned slot);
-unsigned cluster_take_former(struct cluster *cluster, unsigned slot);
-
-/* How many slots the node serves. How many slots no node serves: all slots until a map is
- * known. */
-unsigned cluster_slots_of(const struct cluster *cluster, unsigned node);
-unsigned cluster_uncovered(const struct cluster *cluster);
-
-/* The endpoint that sessions with the node follow. */
-struct endpoint *cluster_endpoint(struct cluster *cluster, unsigned number);
-
-/* Whether the node, or its address, became known so recently that a session which is not
- * connected yet may soon be. */
-bool cluster_is_fresh(const struct cluster *cluster, unsigned number);
-
-/* A session has connected to the node. */
-void cluster_note_up(struct cluster *cluster, unsigned number);
-
-/* The node to which the node `by` has redirected a call. An unknown node gets a number. Returns
- * CLUSTER_NOBODY if its name does not identify a node. */
-unsigned cluster_find(struct cluster *cluster, const struct slot_node *to, unsigned by);
+/* Which number serves which slot; the nodes by number. Both live as long as the cluster. */
+struct slot_map *cluster_map(struct cluster *cluster);
+struct node_table *cluster_nodes(struct cluster *cluster);
 
 /* The node `by` has just said that `owner` serves the slot. Returns the number of `owner`.
  * Returns CLUSTER_NOBODY if `owner` serves nothing by the present map: then the topology asks
@@ -77,8 +54,5 @@ unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct
 
 /* The map may be outdated: asks again soon. */
 void cluster_refresh(struct cluster *cluster);
-
-/* Ends sessions with a node that serves no slot any more. Call this when no call waits for it. */
-void cluster_dismiss(struct cluster *cluster, unsigned number);
 
 #endif

@@ -4,7 +4,7 @@ enum { STAYS_MS = 500 }; /* the inbox stays at a node for this long, whatever fa
 
 static bool cluster_inbox_may_use(const struct cluster_inbox *inbox, unsigned node)
 {
-    return shards_is_up(inbox->shards, node) && cluster_slots_of(inbox->cluster, node) > 0;
+    return shards_is_up(inbox->shards, node) && slot_map_count(inbox->map, node) > 0;
 }
 
 /* To the next node that serves slots and is up. It goes round, so it may end at the same node. */
@@ -16,7 +16,7 @@ static void cluster_inbox_move(struct cluster_inbox *inbox)
     if (step > count)
         return;
     inbox->node = (inbox->node + step) % count;
-    const struct endpoint *endpoint = cluster_endpoint(inbox->cluster, inbox->node);
+    const struct endpoint *endpoint = node_table_endpoint(inbox->table, inbox->node);
     inbox->turned = uv_now(inbox->shards->loop);
     endpoint_set(&inbox->endpoint, endpoint->host, endpoint->port);
 }
@@ -31,7 +31,7 @@ void cluster_inbox_note_up(struct cluster_inbox *inbox)
  * still answers, but no message reaches it. */
 void cluster_inbox_note_map(struct cluster_inbox *inbox)
 {
-    if (!inbox->endpoint.knows || cluster_slots_of(inbox->cluster, inbox->node) > 0)
+    if (!inbox->endpoint.knows || slot_map_count(inbox->map, inbox->node) > 0)
         return;
     bool was_told = inbox->loss_is_told;
     inbox->loss_is_told = true; /* the inbox itself ends this session: no warning */
@@ -73,9 +73,9 @@ static bool cluster_inbox_all_are_up(const struct cluster_inbox *inbox)
 {
     const struct shards *shards = inbox->shards;
     for (unsigned i = 0; i < shards->count; i++)
-        if (shards->nodes[i] && cluster_slots_of(inbox->cluster, i) > 0 && !shards_is_up(shards, i))
+        if (shards->nodes[i] && slot_map_count(inbox->map, i) > 0 && !shards_is_up(shards, i))
             return false;
-    return cluster_uncovered(inbox->cluster) == 0;
+    return inbox->map->uncovered == 0;
 }
 
 static void cluster_inbox_on_lost(void *context, const char *reason)
@@ -89,9 +89,10 @@ static void cluster_inbox_on_lost(void *context, const char *reason)
     shards_warn(inbox->shards, warning.text);
 }
 
-void cluster_inbox_init(struct cluster_inbox *inbox, struct cluster *cluster, struct shards *shards)
+void cluster_inbox_init(struct cluster_inbox *inbox, const struct slot_map *map,
+                        struct node_table *table, struct shards *shards)
 {
-    *inbox = (struct cluster_inbox){.shards = shards, .cluster = cluster};
+    *inbox = (struct cluster_inbox){.shards = shards, .map = map, .table = table};
     endpoint_init(&inbox->endpoint, cluster_inbox_on_endpoint_failed, inbox);
 }
 

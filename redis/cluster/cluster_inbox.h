@@ -2,7 +2,7 @@
 #ifndef BATON_REDIS_CLUSTER_CLUSTER_INBOX_H
 #define BATON_REDIS_CLUSTER_CLUSTER_INBOX_H
 
-#include "redis/cluster/cluster.h"
+#include "redis/cluster/node_table.h"
 #include "redis/node/inbox.h"
 #include "redis/node/shards.h"
 
@@ -14,7 +14,8 @@
  * thread alone. */
 struct cluster_inbox {
     struct shards *shards;
-    struct cluster *cluster;
+    const struct slot_map *map;
+    struct node_table *table;
     struct inbox *inbox;      /* NULL before cluster_inbox_listen */
     struct endpoint endpoint; /* to `node` */
     unsigned node;
@@ -22,9 +23,9 @@ struct cluster_inbox {
     bool loss_is_told;
 };
 
-/* `cluster` and `shards` outlive the inbox. */
-void cluster_inbox_init(struct cluster_inbox *inbox, struct cluster *cluster,
-                        struct shards *shards);
+/* All of these outlive the inbox. */
+void cluster_inbox_init(struct cluster_inbox *inbox, const struct slot_map *map,
+                        struct node_table *table, struct shards *shards);
 
 /* See store_listen. */
 int cluster_inbox_listen(struct cluster_inbox *inbox, struct slice channel);

@@ -22,6 +22,8 @@ _Static_assert((int)SHARDS_MOST == (int)CLUSTER_NODES_MOST, "each node of a Clus
 struct cluster_store {
     struct shards *shards;
     struct cluster *cluster;
+    struct slot_map *map;     /* of the cluster */
+    struct node_table *table; /* of the cluster */
     struct router *router;
     struct cluster_inbox inbox;
     unsigned tagged_slot;
@@ -38,7 +40,7 @@ struct cluster_store {
 static bool cluster_store_shard_serves(const void *state, unsigned shard)
 {
     const struct cluster_store *store = state;
-    return cluster_slots_of(store->cluster, shard) > 0;
+    return slot_map_count(store->map, shard) > 0;
 }
 
 /* The markers for replicas: each node has a key of its own, in a slot that it serves */
@@ -48,7 +50,7 @@ static void cluster_store_mark(struct cluster_store *store, unsigned node)
 {
     char tag[SLOT_TAG_SIZE], key[TEXT_SIZE];
     unsigned before = store->marked[node] ? store->marked[node] - 1U : SLOT_COUNT - 1;
-    unsigned slot = cluster_next_slot(store->cluster, node, before);
+    unsigned slot = slot_map_next(store->map, node, before);
     if (slot == SLOT_COUNT)
         return;
     slot_tag(slot, tag);
@@ -59,7 +61,7 @@ static void cluster_store_mark(struct cluster_store *store, unsigned node)
 
 static bool cluster_store_is_marked(const struct cluster_store *store, unsigned node)
 {
-    return store->marked[node] && cluster_owner(store->cluster, store->marked[node] - 1U) == node;
+    return store->marked[node] && slot_map_owner(store->map, store->marked[node] - 1U) == node;
 }
 
 static void cluster_store_expect_replicas(void *state, struct slice key, int replicas)
@@ -84,7 +86,7 @@ static void cluster_store_on_marker_astray(void *state, unsigned shard)
 static bool cluster_store_on_up(void *state, unsigned shard)
 {
     struct cluster_store *store = state;
-    cluster_note_up(store->cluster, shard);
+    node_table_note_up(store->table, shard);
     cluster_inbox_note_up(&store->inbox);
     return true;
 }
@@ -101,8 +103,8 @@ static void cluster_store_tell_taken(struct cluster_store *store)
 {
     unsigned last_to = CLUSTER_NOBODY, last_from = CLUSTER_NOBODY;
     for (unsigned slot = 0; slot < SLOT_COUNT; slot++) {
-        unsigned from = cluster_take_former(store->cluster, slot);
-        unsigned to = cluster_owner(store->cluster, slot);
+        unsigned from = slot_map_take_former(store->map, slot);
+        unsigned to = slot_map_owner(store->map, slot);
         if (from == CLUSTER_NOBODY || (from == last_from && to == last_to) ||
             !store->shards->told.taken)
             continue;
@@ -118,8 +120,9 @@ static void cluster_store_update(struct cluster_store *store, unsigned node)
 {
     struct shards *shards = store->shards;
     if (!cluster_store_shard_serves(store, node)) {
-        if (node_is_idle(shards->nodes[node]) && !cluster_is_fresh(store->cluster, node))
-            cluster_dismiss(store->cluster, node);
+        if (node_is_idle(shards->nodes[node]) &&
+            !node_table_is_fresh(store->table, node, shards->url->timeout_ms))
+            node_table_dismiss(store->table, node);
         return;
     }
     if (shards->prefix.bytes && !node_tracks(shards->nodes[node]))
@@ -135,7 +138,7 @@ static void cluster_store_update_all(struct cluster_store *store)
     struct shards *shards = store->shards;
     for (unsigned i = 0; i < shards->count; i++)
         if (shards->nodes[i] ||
-            shards_add(shards, i, shards->url, cluster_endpoint(store->cluster, i)) == 0)
+            shards_add(shards, i, shards->url, node_table_endpoint(store->table, i)) == 0)
             cluster_store_update(store, i);
 }
 
@@ -223,13 +226,17 @@ static int cluster_store_open(void **ret, struct shards *shards)
         free(store);
         return result;
     }
-    cluster_inbox_init(&store->inbox, store->cluster, shards);
-    const struct router_options options = {shards->loop,
-                                           store->cluster,
-                                           (unsigned)shards->url->timeout_ms,
-                                           cluster_store_node_at,
-                                           cluster_store_on_sent_away,
-                                           store};
+    store->map = cluster_map(store->cluster);
+    store->table = cluster_nodes(store->cluster);
+    cluster_inbox_init(&store->inbox, store->map, store->table, shards);
+    const struct router_options options = {.loop = shards->loop,
+                                           .cluster = store->cluster,
+                                           .map = store->map,
+                                           .table = store->table,
+                                           .timeout_ms = (unsigned)shards->url->timeout_ms,
+                                           .node_at = cluster_store_node_at,
+                                           .sent_away = cluster_store_on_sent_away,
+                                           .context = store};
     store->router = router_open(&options);
     *ret = store;
     return 0;
@@ -291,7 +298,7 @@ static int cluster_store_listen(void *state, struct slice channel)
 static unsigned cluster_store_shard(const void *state, struct slice key)
 {
     const struct cluster_store *store = state;
-    return cluster_owner(store->cluster, slot_of(key));
+    return slot_map_owner(store->map, slot_of(key));
 }
 
 /* A shard's position is its first slot, so every batond sees the shards in the same order. */
@@ -300,7 +307,7 @@ static bool cluster_store_seek(const void *state, unsigned *position, unsigned *
     const struct cluster_store *store = state;
     bool is_seen[CLUSTER_NODES_MOST] = {false};
     for (unsigned slot = 0; slot < SLOT_COUNT; slot++) {
-        unsigned node = cluster_owner(store->cluster, slot);
+        unsigned node = slot_map_owner(store->map, slot);
         if (!shards_at(store->shards, node) || is_seen[node])
             continue;
         if (slot >= *position) {
@@ -324,7 +331,7 @@ static void cluster_store_write_tag(unsigned slot, char tag[STORE_TAG_SIZE])
 static void cluster_store_tag(void *state, unsigned shard, char tag[STORE_TAG_SIZE])
 {
     struct cluster_store *store = state;
-    unsigned slot = cluster_next_slot(store->cluster, shard, store->tagged_slot);
+    unsigned slot = slot_map_next(store->map, shard, store->tagged_slot);
     if (slot != SLOT_COUNT)
         store->tagged_slot = slot;
     cluster_store_write_tag(slot, tag);
@@ -333,7 +340,7 @@ static void cluster_store_tag(void *state, unsigned shard, char tag[STORE_TAG_SI
 static void cluster_store_first_tag(const void *state, unsigned shard, char tag[STORE_TAG_SIZE])
 {
     const struct cluster_store *store = state;
-    cluster_store_write_tag(cluster_next_slot(store->cluster, shard, SLOT_COUNT - 1), tag);
+    cluster_store_write_tag(slot_map_next(store->map, shard, SLOT_COUNT - 1), tag);
 }
 
 /* Its condition */
@@ -341,13 +348,13 @@ static void cluster_store_first_tag(const void *state, unsigned shard, char tag[
 static bool cluster_store_is_up(const void *state, struct shards_tally tally)
 {
     const struct cluster_store *store = state;
-    return tally.up == tally.serving && cluster_uncovered(store->cluster) == 0;
+    return tally.up == tally.serving && store->map->uncovered == 0;
 }
 
 static const char *cluster_store_trouble(void *state)
 {
     struct cluster_store *store = state;
-    unsigned uncovered = cluster_uncovered(store->cluster);
+    unsigned uncovered = store->map->uncovered;
     if (store->shards->count == 0)
         return store->lost.text;
     snprintf(store->text, sizeof store->text,
@@ -360,7 +367,7 @@ static const char *cluster_store_primary(void *state, struct shards_tally tally)
     struct cluster_store *store = state;
     snprintf(store->text, sizeof store->text,
              "a Redis Cluster: %u of %u primaries connected, %u of %d slots assigned", tally.up,
-             tally.serving, SLOT_COUNT - cluster_uncovered(store->cluster), SLOT_COUNT);
+             tally.serving, SLOT_COUNT - store->map->uncovered, SLOT_COUNT);
     return store->text;
 }
 

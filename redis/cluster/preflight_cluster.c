@@ -31,7 +31,7 @@ static void preflight_on_joined(void *context, unsigned node, struct endpoint *e
 static void preflight_on_mapped(void *context)
 {
     struct cluster_preflight *preflight = context;
-    unsigned uncovered = cluster_uncovered(preflight->cluster);
+    unsigned uncovered = cluster_map(preflight->cluster)->uncovered;
     if (uncovered > 0)
         preflight_cluster_preflight_end(
             preflight, failure_set(preflight->failure, -EAGAIN,

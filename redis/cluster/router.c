@@ -26,6 +26,8 @@ struct lane {
 struct router {
     uv_loop_t *loop;
     struct cluster *cluster;
+    const struct slot_map *map;
+    struct node_table *table;
     unsigned timeout_ms;
     struct node *(*node_at)(void *context, unsigned number);
     void (*sent_away)(void *context, unsigned to, unsigned from);
@@ -87,7 +89,7 @@ static struct node *router_node(const struct router *router, unsigned number)
 static unsigned target_of(const struct router *router, const struct call *call)
 {
     bool is_settled = call->asking || call->routing.slot == WHOLE;
-    return is_settled ? call->routing.node : cluster_owner(router->cluster, call->routing.slot);
+    return is_settled ? call->routing.node : slot_map_owner(router->map, call->routing.slot);
 }
 
 static void router_send(struct router *router, struct call *call, unsigned number)
@@ -211,12 +213,13 @@ void router_eval(struct router *router, const struct script *script, struct slic
                  const struct slice *arguments, size_t argument_count, store_done *done,
                  void *context)
 {
-    unsigned slot = slot_of(key), owner = cluster_owner(router->cluster, slot);
+    unsigned slot = slot_of(key), owner = slot_map_owner(router->map, slot);
     struct call *call = router_new_call(
         router, call_new_script(script, key, 2, arguments, argument_count, done, context), slot);
     struct lane *lane = router->lane_of[slot];
     struct node *node = router_node(router, owner);
-    bool is_hopeless = node && !node_is_up(node) && !cluster_is_fresh(router->cluster, owner);
+    bool is_hopeless = node && !node_is_up(node) &&
+                       !node_table_is_fresh(router->table, owner, (int)router->timeout_ms);
     bool in_order = !lane && (router->open[slot] == 0 || router->at[slot] == owner);
     if (in_order && node && (node_serves(node) || is_hopeless)) {
         router_send(router, call, owner);
@@ -263,7 +266,7 @@ static bool router_follow(struct router *router, struct call *call, const struct
     struct routing *routing = &call->routing;
     unsigned by = routing->node;
     unsigned node = redirect->ask
-                        ? cluster_find(router->cluster, &redirect->to, by)
+                        ? node_table_meet(router->table, &redirect->to, by)
                         : cluster_note_moved(router->cluster, routing->slot, &redirect->to, by);
     call->asking = redirect->ask && node != CLUSTER_NOBODY;
     if (node == CLUSTER_NOBODY)
@@ -318,6 +321,8 @@ struct router *router_open(const struct router_options *options)
     struct router *router = memory_checked(calloc(1, sizeof *router));
     router->loop = options->loop;
     router->cluster = options->cluster;
+    router->map = options->map;
+    router->table = options->table;
     router->timeout_ms = options->timeout_ms;
     router->node_at = options->node_at;
     router->sent_away = options->sent_away;

@@ -31,6 +31,8 @@ struct router;
 struct router_options {
     uv_loop_t *loop;
     struct cluster *cluster; /* outlives the router */
+    const struct slot_map *map;
+    struct node_table *table; /* map and table of the cluster */
     unsigned timeout_ms;
     /* NULL if the node could not be opened. Its events call router_redirected. It lives until
      * router_close. */

@@ -32,7 +32,7 @@ struct world {
     struct router *router;
     struct node nodes[NODES];
     struct truth truths[KEYS];
-    unsigned map[KEYS]; /* as the cluster module would know it; NODES: nobody */
+    struct slot_map map; /* as the cluster module would know it */
     bool fresh;
     int made, ended, run, unsent, refused, explained, lost;
     int run_last[KEYS];
@@ -50,41 +50,32 @@ static struct truth *truth_of(unsigned slot)
     return NULL;
 }
 
-/* In place of cluster.c. */
+/* In place of cluster.c and node_table.c. */
 
-unsigned cluster_owner(const struct cluster *cluster, unsigned slot)
+bool node_table_is_fresh(const struct node_table *table, unsigned number, int within_ms)
 {
-    (void)cluster;
-    const struct truth *truth = truth_of(slot);
-    unsigned node = truth ? world->map[truth - world->truths] : NODES;
-    return node == NODES ? CLUSTER_NOBODY : node;
-}
-
-bool cluster_is_fresh(const struct cluster *cluster, unsigned number)
-{
-    (void)cluster, (void)number;
+    (void)table, (void)number, (void)within_ms;
     return world->fresh;
 }
 
-unsigned cluster_find(struct cluster *cluster, const struct slot_node *to, unsigned by)
+unsigned node_table_meet(struct node_table *table, const struct slot_node *named, unsigned by)
 {
-    (void)cluster;
+    (void)table;
     assert_in_range(by, 0, NODES - 1);
-    assert_in_range(to->port, FIRST_PORT, FIRST_PORT + NODES - 1);
-    return (unsigned)(to->port - FIRST_PORT);
+    assert_in_range(named->port, FIRST_PORT, FIRST_PORT + NODES - 1);
+    return (unsigned)(named->port - FIRST_PORT);
 }
 
 static void learn(int key, unsigned owner)
 {
-    if (world->map[key] == owner)
-        return;
-    world->map[key] = owner;
+    slot_map_give(&world->map, world->truths[key].slot, owner == NODES ? CLUSTER_NOBODY : owner);
 }
 
 unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct slot_node *owner,
                             unsigned by)
 {
-    unsigned number = cluster_find(cluster, owner, by);
+    unsigned number = node_table_meet(NULL, owner, by);
+    (void)cluster;
     learn((int)(truth_of(slot) - world->truths), number);
     return number;
 }
@@ -258,7 +249,9 @@ static int set_up(void **state)
     /* The same each time: how many calls come to be run depends on it. */
     world->random = 2463534242;
     uv_loop_init(&world->loop);
+    slot_map_init(&world->map);
     const struct router_options options = {.loop = &world->loop,
+                                           .map = &world->map,
                                            .timeout_ms = REDIS_TIMEOUT_MS,
                                            .node_at = node_at,
                                            .sent_away = sent_away};
@@ -269,7 +262,8 @@ static int set_up(void **state)
         char name[16];
         name_of(i, name);
         world->truths[i].slot = slot_of(slice_of(name));
-        world->map[i] = world->truths[i].owner = (unsigned)i % NODES;
+        world->truths[i].owner = (unsigned)i % NODES;
+        learn(i, world->truths[i].owner);
     }
     return 0;
 }
