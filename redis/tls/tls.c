@@ -176,7 +176,8 @@ ssize_t tls_write(struct tls *tls, const void *bytes, size_t length)
 {
     int result = tls_flush(tls);
     if (result == 0 && tls->written == 0) {
-        ssize_t count = tls_outcome(tls, gnutls_record_send(tls->session, bytes, length));
+        size_t most = length < TLS_RECORD_LONGEST ? length : TLS_RECORD_LONGEST;
+        ssize_t count = tls_outcome(tls, gnutls_record_send(tls->session, bytes, most));
         if (count <= 0)
             return count;
         tls->written = (size_t)count;

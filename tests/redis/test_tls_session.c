@@ -29,6 +29,13 @@ struct pair {
     struct failure failure;
 };
 
+static void show_server(struct pair *pair)
+{
+    assert_int_equal(SSL_CTX_use_certificate_chain_file(pair->context, pair->server.file), 1);
+    assert_int_equal(SSL_CTX_use_PrivateKey_file(pair->context, pair->server.key, SSL_FILETYPE_PEM),
+                     1);
+}
+
 static void make_server(struct pair *pair, const struct certificate_options *options)
 {
     struct certificate_options issued = *options;
@@ -37,9 +44,7 @@ static void make_server(struct pair *pair, const struct certificate_options *opt
     if (!issued.names)
         issued.names = "DNS:redis.example";
     certificate_make(&pair->server, &pair->dir, "server", &issued);
-    assert_int_equal(SSL_CTX_use_certificate_chain_file(pair->context, pair->server.file), 1);
-    assert_int_equal(SSL_CTX_use_PrivateKey_file(pair->context, pair->server.key, SSL_FILETYPE_PEM),
-                     1);
+    show_server(pair);
 }
 
 static int trust(struct pair *pair, const struct tls_files *files)
@@ -205,6 +210,23 @@ TEST_WITH(a_certificate_need_not_say_that_its_key_signs, set_up, tear_down)
                                                     .usage = "serverAuth"});
     for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
         connect_by(pair, version);
+}
+
+/* What `openssl req -x509` makes, or the same that is no authority, named as what to trust. */
+TEST_WITH(a_certificate_of_its_own_authority_may_be_trusted, set_up, tear_down)
+{
+    struct pair *pair = *state;
+    for (int is_authority = 0; is_authority < 2; is_authority++) {
+        assert_int_equal(trust(pair, &(struct tls_files){.ca = pair->authority.file}), 0);
+        certificate_make(&pair->server, &pair->dir, "server",
+                         &(struct certificate_options){.names = "DNS:redis.example",
+                                                       .authority = is_authority,
+                                                       .key_usage = "digitalSignature"});
+        show_server(pair);
+        fails(pair, "redis.example", "by no authority that batond trusts");
+        assert_int_equal(trust(pair, &(struct tls_files){.ca = pair->server.file}), 0);
+        assert_int_equal(shake_hands(pair, "redis.example"), 0);
+    }
 }
 
 /* An authority below the one that is trusted has to be shown. */

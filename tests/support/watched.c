@@ -243,7 +243,7 @@ void watched_start(struct watched *watched, const struct watched_options *option
 {
     static const struct watched_options NONE = {.names = false};
     options = options ? options : &NONE;
-    signal(SIGPIPE, SIG_IGN); /* as store.h asks; and who is asked here may hang up meanwhile */
+    signal(SIGPIPE, SIG_IGN); /* who is asked here may hang up meanwhile */
     *watched = (struct watched){.hosts = options->hosts};
     snprintf(watched->url, sizeof watched->url, "%s+sentinel://",
              options->tls ? "rediss" : "redis");
