@@ -386,7 +386,7 @@ struct prefix_position {
  *
  * - If `from` knows nothing, or is older than the changes that are kept, a snapshot `begins`: the
  *   listener hears of the locks that are held, without waiting, and any other lock is free. Changes
- *   are kept for a minute, and of free names the latest few thousand.
+ *   are kept for a minute at least, but of free names only the latest few thousand.
  * - Of what has changed before, the listener hears of about `limit` locks (1 or more), those that
  *   changed first. Names that changed in the same microsecond come together, beyond the limit.
  * - `reached` is the `from` of the next call, valid during the callback. No change is missed, one

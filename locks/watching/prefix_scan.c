@@ -8,7 +8,7 @@ enum {
         1000,          /* by one script: a millisecond of Redis where few of them are found... */
     NAMES_FOUND = 100, /* ... and where many are */
     FREE_MOST = 4096,
-    WINDOW_MS = 60000, /* what was freed this long ago is told without a snapshot */
+    WINDOW_MS = 60000, /* names that were freed this long ago are found by a scan */
 };
 
 static int64_t later(int64_t one, int64_t other)
@@ -16,18 +16,22 @@ static int64_t later(int64_t one, int64_t other)
     return one > other ? one : other;
 }
 
-/* Well before Redis forgets a free name. */
+/* Names that were freed this long ago, Redis is about to forget. */
+static int64_t memory_ms(const struct watched_prefix *watched)
+{
+    return watched->locks->options.retention_ms / 2;
+}
+
 static int64_t window_ms(const struct watched_prefix *watched)
 {
-    int64_t half = watched->locks->options.retention_ms / 2;
-    return half < WINDOW_MS ? half : WINDOW_MS;
+    return memory_ms(watched) < WINDOW_MS ? memory_ms(watched) : WINDOW_MS;
 }
 
 bool prefix_scan_covers(const struct watched_prefix *watched, const struct prefix_position *from,
                         int64_t time)
 {
     int64_t free_known = later(from->after, from->snapshot);
-    return free_known >= later(watched->since, time - window_ms(watched) * 1000);
+    return free_known >= later(watched->since, time - memory_ms(watched) * 1000);
 }
 
 void prefix_scan_forget_oldest(struct watched_prefix *watched)

@@ -200,7 +200,7 @@ static struct parked *watches(void **state, const char *principal, const char *a
 
 static int64_t version_now(void **state)
 {
-    asks_for(service_client(state), AS("all"), "GET /events?wait=0&prefix=nothing", 200);
+    asks_for(service_client(state), AS("all"), "GET /events?wait=0&prefix=team", 200);
     return http_integer(service_client(state), "version");
 }
 

@@ -384,6 +384,11 @@ TEST_IN_FIXTURE(a_server_that_drains_answers)
     assert_int_equal(watch(&fixture->here, "", heard.version, FIXTURE_TTL_MS, 10)->told, 0);
 }
 
+static struct watched_prefix *watched_by(struct site *site)
+{
+    return LIST_FIRST(&site->locks->prefixes->list);
+}
+
 TEST_IN_FIXTURE(version_beyond_the_window_begins_a_snapshot)
 {
     enum { SECOND = 1000000 };
@@ -400,6 +405,9 @@ TEST_IN_FIXTURE(version_beyond_the_window_begins_a_snapshot)
     assert_int_equal(heard->told, 1);
     assert_string_equal(told(heard, "held"), "held");
     assert_false(watch(&fixture->here, "", heard->version, 0, 10)->begins);
+
+    watched_by(&fixture->here)->since = now - 120 * SECOND; /* as if scanned a minute ago */
+    assert_false(watch(&fixture->here, "", now - 61 * SECOND, 0, 10)->begins);
 }
 
 /* So many names that not all can be remembered once they are free. */
@@ -508,11 +516,6 @@ static int turns_until(struct locks_fixture *fixture, const int *done)
         turns += uv_run(&fixture->loop, UV_RUN_ONCE) != 0;
     assert_int_equal(*done, 1);
     return turns;
-}
-
-static struct watched_prefix *watched_by(struct site *site)
-{
-    return LIST_FIRST(&site->locks->prefixes->list);
 }
 
 /* As if nobody had watched for long. */

@@ -141,6 +141,21 @@ TEST_ON_REDIS_TIME(holds_and_waiters_show_their_client_and_since_when)
     assert_in_range(seen.in_line[0].since_us, before, redis_now(scripts));
 }
 
+/* The version is of who holds the lock, and a claim makes no other holder. */
+TEST_WITH_CLOCK(claim_moves_since_and_no_version)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "a");
+    acquire(scripts, .token = "b", .attempt = "b1", .server = "one");
+    release(scripts, "n", "a");
+    struct seen granted = inspect(scripts, "n", "");
+    sleep_past(scripts, 5);
+    assert_status(acquire(scripts, .token = "b", .attempt = "b1", .server = "one"), "claimed");
+    struct seen claimed = inspect(scripts, "n", "");
+    assert_true(claimed.shown_holds[0].since_us >= granted.shown_holds[0].since_us + 5000);
+    assert_int_equal(claimed.version, granted.version);
+}
+
 TEST_WITH_CLOCK(ten_waiters_are_shown)
 {
     struct scripts *scripts = *state;

@@ -41,6 +41,25 @@ module.exports = {
     await until("no row", async () => (await stage.row("short")) === null, 4000);
   }),
 
+  "after a snapshot, what was not in it is gone": (driver) => withStage(driver, async (stage) => {
+    await stage.batond.take("kept");
+    await stage.batond.take("gone");
+    await stage.visit();
+    await until("the rows", async () => await stage.row("kept") && stage.row("gone"));
+    const kept = await stage.batond.ask("GET", "/locks/kept");
+    const [during, after, latest] = await stage.browser.run((view) => {
+      const names = () => [...store.locks.keys()].sort().join(" ");
+      page.line.hear({ type: "snapshot", data: "{}", id: "" });
+      page.line.hear({ type: "lock", data: JSON.stringify(view), id: "" });
+      const during = names(), latest = page.line.latest;
+      page.line.hear({ type: "complete", data: "{}", id: "7" });
+      return [during, names(), latest];
+    }, kept);
+    assert.equal(during, "gone kept"); // nothing flickers meanwhile
+    assert.equal(after, "kept");
+    assert.equal(latest, ""); // there is no resuming in the midst of it
+  }),
+
   "a renewal is seen, although it is no event": (driver) => withStage(driver, async (stage) => {
     await stage.visit();
     const { token } = await stage.batond.take("renewed", { ttl_ms: 5000 });
