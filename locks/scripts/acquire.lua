@@ -380,4 +380,4 @@ local function acquire(argv)
     return ask_anew(state, request)
 end
 
-register('acquire', acquire, NEEDS_MEMORY)
+register('acquire', acquire, KIND.NEEDS_MEMORY)

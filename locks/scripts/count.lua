@@ -30,4 +30,4 @@ local function count(argv)
     return failed or answer({cursor, total})
 end
 
-register('count', count, READS)
+register('count', count, KIND.READS)

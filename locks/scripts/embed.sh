@@ -65,12 +65,14 @@ scripts)
     echo
     echo "static const char text[] = {"
     bytes "$2"
-    echo "const struct library script_library = {\"$name\", text, $(length "$2")};"
-    sed -n "s/^register('\([a-z_]*\)', [a-z_]*\(, \([A-Z_]*\)\)\{0,1\})$/\1 \3/p" "$2" |
+    echo "const struct library script_library = {\"$name\", text, $(length "$2"), \"${name}_many\"};"
+    sed -n "s/^register('\([a-z_]*\)', [a-z_]*\(, KIND\.\([A-Z_]*\)\)\{0,1\})$/\1 \3/p" "$2" |
         while read -r function kind; do
-            full=NULL
+            full=NULL is_gathered=false
             [ "$kind" != NEEDS_MEMORY ] || full="\"${name}_${function}_full\""
-            echo "const struct script script_$function = {\"$function\", \"${name}_$function\", $full, &script_library};"
+            [ -n "${kind#NEEDS_MEMORY}" ] || is_gathered=true
+            echo "const struct script script_$function = {\"$function\", \"${name}_$function\", $full, $is_gathered,"
+            echo "    &script_library};"
         done
     ;;
 text)

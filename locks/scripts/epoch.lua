@@ -116,5 +116,5 @@ local function epoch_change(argv)
     return tell_epoch('')
 end
 
-register('epoch_read', epoch_read, READS_UNSTAMPED)
-register('epoch', epoch_change, UNSTAMPED)
+register('epoch_read', epoch_read, KIND.READS_UNSTAMPED)
+register('epoch', epoch_change, KIND.UNSTAMPED)

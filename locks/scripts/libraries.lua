@@ -22,4 +22,4 @@ local function libraries(argv)
     return found
 end
 
-register('libraries', libraries, UNSTAMPED)
+register('libraries', libraries, KIND.UNSTAMPED)

@@ -98,4 +98,4 @@ local function ready(keys)
     return 1
 end
 
-register('ready', ready, FAILS_WHEN_FULL)
+register('ready', ready, KIND.FAILS_WHEN_FULL)

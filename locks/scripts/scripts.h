@@ -17,6 +17,7 @@ extern const struct script script_inspect;
 extern const struct script script_leave;
 extern const struct script script_libraries;
 extern const struct script script_list;
+extern const struct script script_many;
 extern const struct script script_mark;
 extern const struct script script_raise;
 extern const struct script script_ready;

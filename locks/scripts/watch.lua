@@ -17,4 +17,4 @@ local function watch(argv)
     return answer({next_ms, view.whole(state, argv[4])})
 end
 
-register('watch', watch, NEEDS_MEMORY)
+register('watch', watch, KIND.NEEDS_MEMORY)

@@ -129,13 +129,9 @@ static void node_allow(const struct node *node, struct call *call)
     call->deadline = uv_now(node->loop) + call->answer_ms;
 }
 
-/* Makes a call ready to be sent: right before it is. */
-static void node_stamp(struct node *node, struct call *call)
+static void node_stamp(void *context, struct call *call)
 {
-    static const struct slice ASKING = {"ASKING", 6};
-    if (call->asking)
-        session_ask(node->session, &ASKING, 1, session_timeout_ms(node->session), NULL);
-    call->begun = uv_hrtime();
+    struct node *node = context;
     if (node->told->stamp)
         node->told->stamp(node->told->context, node->number, call->begun,
                           call->bytes + call->stamp);
@@ -143,7 +139,10 @@ static void node_stamp(struct node *node, struct call *call)
 
 static void node_run(struct node *node, struct call *call)
 {
-    node_stamp(node, call);
+    static const struct slice ASKING = {"ASKING", 6};
+    if (call->asking)
+        session_ask(node->session, &ASKING, 1, session_timeout_ms(node->session), NULL);
+    call->begun = uv_hrtime();
     session_send(node->session, call);
 }
 
@@ -160,8 +159,7 @@ void node_eval(struct node *node, struct call *call)
         call_queue_push(&node->loader.held, call);
         return;
     }
-    node_stamp(node, call);
-    session_send(node->session, call);
+    node_run(node, call);
 }
 
 void node_eval_first(struct node *node, struct call *call)
@@ -619,6 +617,7 @@ int node_open(struct node **ret, const struct node_options *options, struct fail
         .context = node,
         .pace = {.is_patient = true},
         .ready = node_on_ready,
+        .stamp = node_stamp,
         .replied = node_script_answered,
         .why_refused = node_why_refused,
         .lost = node_on_lost,

@@ -2,6 +2,7 @@
 
 #include "base/decimal.h"
 #include "base/memory.h"
+#include "redis/types/events.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,9 +73,90 @@ struct call *call_new_script(const struct script *script, struct slice key, size
     struct call *call = call_make(words, SCRIPT_WORDS + key_count, arguments, argument_count);
     call->script = script;
     call->key_count = key_count;
+    call->key_length = key.length;
+    call->arguments = argument_count - 1;
     call->done = done;
     call->context = context;
     return call;
+}
+
+/* The last word before the stamp. */
+struct slice call_key(const struct call *call)
+{
+    size_t behind = call->stamp - (sizeof "\r\n$64\r\n" - 1);
+    if (call->key_count == 0)
+        return slice_of(NULL);
+    return (struct slice){call->bytes + behind - call->key_length, call->key_length};
+}
+
+/* What follows the stamp: the arguments, as they are sent. */
+static struct slice call_arguments(const struct call *call)
+{
+    size_t behind = call->stamp + STORE_STAMP_LENGTH + sizeof "\r\n" - 1;
+    return (struct slice){call->bytes + behind, call->length - behind};
+}
+
+/* A command that makes several script calls: its words, and their room; see locks/scripts/many.lua.
+ */
+
+enum { PART_WORDS = 3 }; /* its key, its function, and how many arguments it has */
+
+static size_t call_part_room(const struct call *part)
+{
+    return PART_WORDS * WORD_OVERHEAD + part->key_length + strlen(part->script->name) +
+           call_arguments(part).length;
+}
+
+static char *call_put_count(char *at, size_t count)
+{
+    char digits[DECIMAL_LONGEST];
+    const struct slice word = {digits, (size_t)(decimal_put(digits, (int64_t)count) - digits)};
+    return call_put_words(at, &word, 1);
+}
+
+static char *call_put_part(char *at, const struct call *part)
+{
+    const struct slice function = slice_of(part->script->name), arguments = call_arguments(part);
+    at = call_put_words(at, &function, 1);
+    at = call_put_count(at, part->arguments);
+    memcpy(at, arguments.bytes, arguments.length);
+    return at + arguments.length;
+}
+
+static char *call_put_many(char *at, size_t words, size_t count, const struct call *first)
+{
+    const struct slice head[] = {{"FCALL", 5}, slice_of(first->script->library->many)};
+    const struct slice stamp = {first->bytes + first->stamp, STORE_STAMP_LENGTH};
+    at = call_put_number(at, '*', words);
+    at = call_put_words(at, head, sizeof head / sizeof head[0]);
+    at = call_put_count(at, count);
+    for (const struct call *part = first; part; part = part->next) {
+        const struct slice key = call_key(part);
+        at = call_put_words(at, &key, 1);
+    }
+    at = call_put_words(at, &stamp, 1);
+    for (const struct call *part = first; part; part = part->next)
+        at = call_put_part(at, part);
+    return at;
+}
+
+struct call *call_new_many(struct call_queue *calls)
+{
+    const struct call *first = calls->head;
+    size_t count = 0, words = SCRIPT_WORDS + 1;
+    size_t room = (SCRIPT_WORDS + 2) * WORD_OVERHEAD + strlen(first->script->library->many) +
+                  STORE_STAMP_LENGTH;
+    for (struct call *part = calls->head; part; part = part->next) {
+        part->is_part = true;
+        count++;
+        words += PART_WORDS + part->arguments;
+        room += call_part_room(part);
+    }
+    struct call *many = memory_checked(malloc(sizeof *many + room));
+    *many = (struct call){.deadline = first->deadline, .answer_ms = first->answer_ms};
+    many->length = (size_t)(call_put_many(many->bytes, words, count, first) - many->bytes);
+    many->parts = call_queue_take(calls);
+    return many;
 }
 
 /* The byte behind the words FCALL and the function. */
@@ -128,23 +210,6 @@ void call_finish_foreign(struct call *call, const char *error)
         call->done(call->context,
                    &(struct store_result){STORE_REFUSED, .error = error, .is_foreign = true});
     free(call);
-}
-
-/* The key: the word behind those of the script, as call_put_words has written it. Absent if the
- * call has no key. */
-static struct slice call_key(const struct call *call)
-{
-    const char *at = call->bytes;
-    if (call->key_count == 0)
-        return slice_of(NULL);
-    at = strchr(at, '\n') + 1;
-    for (size_t i = 0;; i++) {
-        size_t length = strtoul(at + 1, NULL, 10);
-        at = strchr(at, '\n') + 1;
-        if (i == SCRIPT_WORDS)
-            return (struct slice){at, length};
-        at += length + 2;
-    }
 }
 
 void call_finish_damaged(struct call *call, const char *error)

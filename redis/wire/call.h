@@ -9,6 +9,12 @@ struct redisReply;
 
 typedef void call_answered(void *context, const struct redisReply *reply);
 
+/* A first-in, first-out list; zeroed is empty. */
+struct call_queue {
+    struct call *head;
+    struct call *tail;
+};
+
 /* What the router of a Cluster (redis/cluster/router.h) notes of a call. */
 struct routing {
     unsigned *open; /* counts the calls under way in its slot; NULL: this call is not under way */
@@ -20,7 +26,8 @@ struct routing {
     bool is_on;
 };
 
-/* A script call, or a command of a few words (`script` is NULL, and `answered` may be). */
+/* A script call; a command that makes several, its `parts`; or one of a few words. The latter two
+ * have no `script`, and `answered` may be NULL. */
 struct call {
     struct call *next;
     call_answered *answered; /* as in session_ask */
@@ -31,6 +38,7 @@ struct call {
     size_t key_count; /* 0, 1 or 2 */
     void *context;    /* of `done` */
     bool asking;      /* ASKING is sent before it */
+    bool is_part;     /* it was sent as one of the `parts` of another */
     bool is_full;     /* it goes to the function that is called where Redis is full */
     struct routing routing;
     uint64_t begun;     /* when a script call was sent (uv_hrtime) */
@@ -38,14 +46,11 @@ struct call {
     unsigned answer_ms; /* how long Redis has to answer */
     uint64_t end;       /* position behind it in the connection's output */
     size_t stamp;       /* where in `bytes` the text of the script's first argument begins */
+    size_t arguments;   /* how many follow it */
+    size_t key_length;
+    struct call_queue parts; /* the script calls that this command makes */
     size_t length;
     char bytes[]; /* the command in the Redis protocol; kept so that it can be sent again */
-};
-
-/* A first-in, first-out list; zeroed is empty. */
-struct call_queue {
-    struct call *head;
-    struct call *tail;
 };
 
 /* Makes a command of a few words. As with every call, free(3) frees it. */
@@ -57,6 +62,13 @@ struct call *call_new(const struct slice *words, size_t count);
 struct call *call_new_script(const struct script *script, struct slice key, size_t key_count,
                              const struct slice *arguments, size_t argument_count, store_done *done,
                              void *context);
+
+/* Makes one command of these script calls, which are its parts from then on. Each has one key, and
+ * a stamp, of which that of the first counts; all are of one library. */
+struct call *call_new_many(struct call_queue *calls);
+
+/* The key of a script call. Absent if it has none. */
+struct slice call_key(const struct call *call);
 
 /* Makes the same call of the function that takes the place of this one where Redis is full, and
  * frees this call. */

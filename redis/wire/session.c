@@ -7,6 +7,8 @@
 #include "redis/tls/reason.h"
 #include "redis/wire/connection.h"
 #include "redis/wire/deferred.h"
+#include "redis/wire/errors.h"
+#include "redis/wire/gather.h"
 #include "redis/wire/greeting.h"
 
 #include <errno.h>
@@ -62,7 +64,9 @@ struct session {
     uint64_t ready_since;
     char trouble[TROUBLE_SIZE];
 
-    struct call_queue pending;  /* requests that were sent, in the order of their answers */
+    struct call_queue pending; /* requests that were sent, in the order of their answers */
+    struct gather
+        gather; /* script calls that go at the end of the turn, or before the next request */
     struct call_queue refused;  /* script calls that end at the end of the turn */
     uint64_t heard;             /* when Redis last sent anything */
     uint64_t asked;             /* as session_asked */
@@ -86,7 +90,7 @@ bool session_is_ready(const struct session *session)
 
 bool session_is_idle(const struct session *session)
 {
-    return !session->pending.head;
+    return !session->pending.head && session->gather.count == 0;
 }
 
 const char *session_trouble(const struct session *session)
@@ -172,6 +176,15 @@ static void session_fail_refused(struct session *session, enum store_outcome out
         call_finish(call, outcome, NULL, reason);
 }
 
+/* Ends a request, or each call that it makes. */
+static void session_fail(struct call *call, enum store_outcome outcome, const char *reason)
+{
+    for (struct call *part = call_queue_pop(&call->parts); part;
+         part = call_queue_pop(&call->parts))
+        call_finish(part, outcome, NULL, reason);
+    call_finish(call, outcome, NULL, reason);
+}
+
 /* Redis cannot have run a command that has not left this process entirely. The callback of a failed
  * call may close the session, or call again. */
 static void session_end_connection(struct session *session, const char *reason)
@@ -180,8 +193,11 @@ static void session_end_connection(struct session *session, const char *reason)
     session_drop_connection(session);
     session->leaving[0] = '\0';
     struct call_queue calls = call_queue_take(&session->pending);
+    struct call *gathered = gather_take(&session->gather);
     for (struct call *call = call_queue_pop(&calls); call; call = call_queue_pop(&calls))
-        call_finish(call, call->end > sent ? STORE_UNSENT : STORE_IN_DOUBT, NULL, reason);
+        session_fail(call, call->end > sent ? STORE_UNSENT : STORE_IN_DOUBT, reason);
+    if (gathered)
+        session_fail(gathered, STORE_UNSENT, reason);
 }
 
 void session_lose(struct session *session, int code, const char *reason)
@@ -206,13 +222,29 @@ void session_lose(struct session *session, int code, const char *reason)
 
 /* Requests */
 
-static void session_put(struct session *session, struct call *call)
+static void session_append(struct session *session, struct call *call)
 {
     call_queue_push(&session->pending, call);
     call->end = connection_append(session->connection, call->bytes, call->length);
     connection_push(session->connection, PUSH_LENGTH);
     deferred_request(&session->deferred);
     session_wake(session, call->deadline);
+}
+
+static void session_put_gathered(struct session *session)
+{
+    if (session->gather.count == 0)
+        return;
+    session->events.stamp(session->events.context, session->gather.calls.head);
+    session_append(session, gather_take(&session->gather));
+}
+
+static void session_put(struct session *session, struct call *call)
+{
+    session_put_gathered(session);
+    if (call->script)
+        session->events.stamp(session->events.context, call);
+    session_append(session, call);
 }
 
 void session_ask(struct session *session, const struct slice *words, size_t count,
@@ -225,10 +257,24 @@ void session_ask(struct session *session, const struct slice *words, size_t coun
     session_put(session, call);
 }
 
+/* Until the end of the turn: others may go with it. */
+static void session_gather(struct session *session, struct call *call)
+{
+    if (!gather_has_room(&session->gather, call))
+        session_put_gathered(session);
+    gather_add(&session->gather, call);
+    deferred_request(&session->deferred);
+    session_wake(session, call->deadline);
+}
+
 /* If Redis has no other request of ours, it gets this one now, not at the end of this turn of the
  * loop. */
 void session_send(struct session *session, struct call *call)
 {
+    if (session->pending.head && gather_may_take(call)) {
+        session_gather(session, call);
+        return;
+    }
     session_put(session, call);
     if (session->pending.head == call)
         session_push(session);
@@ -265,7 +311,7 @@ void session_request_turn(struct session *session)
 
 static void session_end_if_retired(struct session *session)
 {
-    if (session->leaving[0] && !session->pending.head)
+    if (session->leaving[0] && session_is_idle(session))
         session_lose(session, -EAGAIN, session->leaving);
 }
 
@@ -284,7 +330,7 @@ void session_retire(struct session *session, const char *reason)
 static uint64_t session_ask_due(const struct session *session)
 {
     const struct session_pace *pace = &session->events.pace;
-    if (!session->events.ask || session->pending.head)
+    if (!session->events.ask || !session_is_idle(session))
         return UINT64_MAX;
     return session->asked + (session->asks_soon ? pace->space_ms : pace->ask_ms);
 }
@@ -315,12 +361,42 @@ static void session_unasked(struct session *session, const redisReply *reply)
     session_lose(session, -EAGAIN, reason.text);
 }
 
+/* A full Redis has refused the command. Calls in it may need no memory: each is made alone. */
+static void session_send_parts(struct session *session, struct call *many)
+{
+    for (struct call *part = call_queue_pop(&many->parts); part;
+         part = call_queue_pop(&many->parts))
+        if (session_is_ready(session))
+            session_send(session, part);
+        else
+            session_refuse(session, part);
+}
+
+/* Each call of the command has an answer of its own, or hears why all have none. */
+static void session_hand_out(struct session *session, struct call *many, const redisReply *reply)
+{
+    size_t i = 0;
+    bool is_error = reply->type == REDIS_REPLY_ERROR;
+    for (struct call *part = call_queue_pop(&many->parts); part;
+         part = call_queue_pop(&many->parts))
+        if (is_error || i < reply->elements)
+            session->events.replied(session->events.context, part,
+                                    is_error ? reply : reply->element[i++]);
+        else
+            call_finish(part, STORE_IN_DOUBT, NULL, "Redis has not answered every call");
+}
+
 static void session_answered(struct session *session, struct call *call, const redisReply *reply)
 {
     if (call->script) {
         session->events.replied(session->events.context, call, reply);
         return;
     }
+    if (call->parts.head && reply->type == REDIS_REPLY_ERROR &&
+        error_kind(reply->str) == ERROR_FULL)
+        session_send_parts(session, call);
+    else
+        session_hand_out(session, call, reply);
     if (call->answered)
         call->answered(session->events.context, reply);
     call_forget(call);
@@ -778,6 +854,7 @@ static void session_turn_ends(void *context)
         session_shut(session);
         return;
     }
+    session_put_gathered(session);
     session_flush(session);
     if (session->refused.head) {
         enum store_outcome outcome = STORE_UNSENT;

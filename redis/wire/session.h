@@ -57,8 +57,11 @@ struct session_events {
     void (*ask)(void *context);
     /* Returns true if the reply is a message, which answers no request. NULL: Redis sends none. */
     bool (*message)(void *context, const struct redisReply *reply);
+    /* A script call is about to go, alone or as the first of those that go as one command. This one
+     * and the next two are NULL if the owner makes no script calls. */
+    void (*stamp)(void *context, struct call *call);
     /* Redis has answered a script call. The callee owns the call from now on; the reply is valid
-     * during the callback. This one and the next are NULL if the owner makes no script calls. */
+     * during the callback. */
     void (*replied)(void *context, struct call *call, const struct redisReply *reply);
     /* Returns the reason that refused calls get. */
     const char *(*why_refused)(void *context, enum store_outcome *ret);
@@ -90,7 +93,9 @@ void session_close(struct session *session);
 void session_ask(struct session *session, const struct slice *words, size_t count,
                  unsigned answer_ms, call_answered *answered);
 
-/* While the session is ready: sends a script call, whose deadline is set. */
+/* While the session is ready: sends a script call, whose deadline is set. If Redis has other
+ * requests of ours to answer, it goes at the end of this turn of the loop, in one command with
+ * others of this turn: see gather.h. */
 void session_send(struct session *session, struct call *call);
 
 /* Ends a script call with STORE_UNSENT, at the end of this turn. */

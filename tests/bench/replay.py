@@ -29,6 +29,7 @@ ROUNDS, NAMES = 31 if QUICK else 101, 1_000
 ROOM = 1.2 if QUICK else 1.0
 OTHERS = 9_000  # names besides, so that Redis need not grow its table while it is measured
 ENDED_AT_ONCE = 200  # names in one call, as BATCH_NAMES in locks/waiting/batch.h
+TOGETHER = 16  # calls in one command (locks/scripts/many.lua), as a busy batond has them
 TTL_MS, HOUR_US = 60_000, 3_600_000_000
 WORKER, OTHER_WORKER = "aaaaaaaabbbbbbbb", "aaaaaaaacccccccc"
 WAIT = (WORKER, 15_000, TTL_MS, 0, 10_000)  # lease and claim window in ms, keep, how many may wait
@@ -49,7 +50,7 @@ redis.register_function('floor', floor)
 """
 FLOOR_HEAD = 34  # bytes of its record that are not in argv[1]
 
-NEW_NAMES = ("bare script", "acquire, no record", "hold for 1 ms", "hold to hand over")
+NEW_NAMES = ("bare script", "acquire, no record", "acquire, 16 at a time", "hold for 1 ms", "hold to hand over")
 NOT_SHOWN = ("hold for 1 ms", "hold to hand over", "last release")
 
 # The greatest ratio of each kind.
@@ -96,8 +97,16 @@ class Calls:
     def release(self, kind, i, token, worker=WORKER):
         return self.function("release", self.key(kind, i), self.token(token, i), worker)
 
-    def renew(self, i):
-        return self.function("renew", self.key("name", i), self.token("a", i), "")
+    def renew(self, kind, i):
+        return self.function("renew", self.key(kind, i), self.token("a", i), "")
+
+    def together(self, calls):
+        """The same calls, so many in one command."""
+        calls = list(calls)
+        for first in range(0, len(calls), TOGETHER):
+            part = calls[first:first + TOGETHER]
+            words = [word for call in part for word in (call[1].removeprefix(self.prefix), len(call) - 5, *call[5:])]
+            yield ["FCALL", self.prefix + "many", len(part), *(call[3] for call in part), self.stamp, *words]
 
     def ended(self, first):
         names = [self.key("ends", i) for i in range(first, first + ENDED_AT_ONCE)]
@@ -153,11 +162,14 @@ def payloads(site):
     kinds = {
         "bare script": (["EVALSHA", site.script, 1, f"bare-{i}", calls.token("a", i), TTL_MS] for i in names),
         "acquire, no record": (calls.acquire("name", i, "a") for i in names),
-        "renew": (calls.renew(i) for i in names),
+        "renew": (calls.renew("name", i) for i in names),
         "refusal": (calls.acquire("name", i, "b") for i in names),
         "release": (calls.release("name", i, "a") for i in names),
         "acquire, free record": (calls.acquire("name", i, "b") for i in names),
         "release, taken again within 30 s": (calls.release("name", i, "b") for i in names),
+        "acquire, 16 at a time": calls.together(calls.acquire("many", i, "a") for i in names),
+        "renew, 16 at a time": calls.together(calls.renew("many", i) for i in names),
+        "release, 16 at a time": calls.together(calls.release("many", i, "a") for i in names),
         "hold for 1 ms": (calls.acquire("ends", i, "a", 1) for i in names),
         "end by time": (calls.ended(first) for first in range(0, NAMES, ENDED_AT_ONCE)),
         "hold to hand over": (calls.acquire("pair", i, "a") for i in names),
@@ -215,6 +227,8 @@ def report(figures):
     all_well = True
     ends = [taken / ENDED_AT_ONCE for taken, _ in figures["end by time"]]
     figures["end by time"] = list(zip(ends, [taken for taken, _ in figures["acquire, no record"]]))
+    for kind in filter(lambda kind: "at a time" in kind, figures):
+        figures[kind] = [(taken * -(-NAMES // TOGETHER) / NAMES, floor) for taken, floor in figures[kind]]
     print(f"{'':34}{'us':>7}{'ratio':>8}{'bound':>8}")
     for what, kind in (("floor, no record", "acquire, no record"), ("floor, with a record", "renew")):
         print(f"{what:34}{statistics.median(floor for _, floor in figures[kind]):7.1f}{1:8.2f}")

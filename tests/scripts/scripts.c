@@ -14,7 +14,8 @@
 #include <string.h>
 
 enum {
-    ARGUMENTS = 10 + PAGE,
+    ARGUMENTS = 12 + PAGE,
+    RECORDED_MOST = 32,
     NUMBER = 24,
     HOUR_MS = 3600 * 1000,
     TTL_MS = 30000,
@@ -28,6 +29,14 @@ int scripts_start(void **state)
     struct scripts *scripts = calloc(1, sizeof *scripts);
     redis_process_start(&scripts->redis, NULL);
     *state = scripts;
+    return 0;
+}
+
+int scripts_start_together(void **state)
+{
+    scripts_start(state);
+    struct scripts *scripts = *state;
+    scripts->together = true;
     return 0;
 }
 
@@ -96,7 +105,7 @@ struct arguments {
     int count;
     const char *text[ARGUMENTS];
     size_t length[ARGUMENTS];
-    char numbers[8][NUMBER];
+    char numbers[8 + RECORDED_MOST][NUMBER];
     int number_count;
 };
 
@@ -311,8 +320,9 @@ static redisReply *send_asking(struct scripts *scripts, const struct script *scr
     return reply;
 }
 
-static redisReply *run(struct scripts *scripts, const struct script *script, const char *key,
-                       struct arguments *arguments)
+static redisReply *run_command(struct scripts *scripts, const struct script *script,
+                               size_t key_count, const char *const *keys,
+                               const struct arguments *arguments)
 {
     struct stamp stamp = {(double)scripts->retention_ms * 1000,
                           INFINITY,
@@ -332,16 +342,141 @@ static redisReply *run(struct scripts *scripts, const struct script *script, con
     struct arguments all = {0};
     push(&all, "FCALL");
     push(&all, "");
-    push(&all, scripts->ask ? "2" : "1");
-    push(&all, key);
-    if (scripts->ask)
-        push(&all, key);
+    push_number(&all, (int64_t)key_count);
+    for (size_t i = 0; i < key_count; i++)
+        push(&all, keys[i]);
     push_bytes(&all, stamp_bytes, sizeof stamp_bytes);
     for (int i = 0; i < arguments->count; i++)
         push_bytes(&all, arguments->text[i], arguments->length[i]);
     redisReply *reply = call_script(scripts, script, &all);
     return scripts->ask && is_error(reply, "ASK") ? send_asking(scripts, script, &all, reply)
                                                   : reply;
+}
+
+static redisReply *run_alone(struct scripts *scripts, const struct script *script, const char *key,
+                             const struct arguments *arguments)
+{
+    return run_command(scripts, script, scripts->ask ? 2 : 1, (const char *const[]){key, key},
+                       arguments);
+}
+
+/* Recording */
+
+struct recording {
+    size_t count;
+    struct recorded {
+        const struct script *script;
+        char *key;
+        struct arguments arguments; /* their texts to be freed */
+        char *reply;
+    } calls[RECORDED_MOST];
+};
+
+/* An error without what Redis adds, which depends on how a function was called. */
+static void print_error_of(FILE *out, const char *error)
+{
+    const char *end = strstr(error, " script: ");
+    const char *begin = strncmp(error, "ERR user_function", 17) == 0 ? error + 4 : error;
+    fprintf(out, "error %.*s", (int)(end ? end - begin : (long)strlen(begin)), begin);
+}
+
+static void print_reply(FILE *out, const redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ERROR)
+        print_error_of(out, reply->str);
+    else if (reply->type == REDIS_REPLY_INTEGER)
+        fprintf(out, "%lld", reply->integer);
+    for (size_t i = 0; reply->type == REDIS_REPLY_STRING && i < reply->len; i++)
+        fprintf(out, "%02x", (unsigned char)reply->str[i]);
+    for (size_t i = 0; i < reply->elements; i++) {
+        fputs(" [", out);
+        print_reply(out, reply->element[i]);
+        fputs("]", out);
+    }
+}
+
+static char *reply_text(const redisReply *reply)
+{
+    char *text;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    print_reply(out, reply);
+    fclose(out);
+    return text;
+}
+
+static void record(struct recording *recording, const struct script *script, const char *key,
+                   const struct arguments *arguments, const redisReply *reply)
+{
+    assert_true(recording->count < RECORDED_MOST);
+    struct recorded *recorded = &recording->calls[recording->count++];
+    *recorded =
+        (struct recorded){script, strdup(key), {.count = arguments->count}, reply_text(reply)};
+    for (int i = 0; i < arguments->count; i++) {
+        recorded->arguments.length[i] = arguments->length[i];
+        recorded->arguments.text[i] =
+            memcpy(malloc(arguments->length[i] + 1), arguments->text[i], arguments->length[i] + 1);
+    }
+}
+
+void recording_begin(struct scripts *scripts)
+{
+    scripts->recording = calloc(1, sizeof *scripts->recording);
+}
+
+struct recording *recording_end(struct scripts *scripts)
+{
+    struct recording *recording = scripts->recording;
+    scripts->recording = NULL;
+    return recording;
+}
+
+/* Takes one of its replies out of that of a command. */
+static redisReply *reply_take(redisReply *all, size_t i)
+{
+    redisReply *reply = all->element[i];
+    all->element[i] = NULL;
+    return reply;
+}
+
+static void push_part(struct arguments *all, const struct script *script,
+                      const struct arguments *part)
+{
+    push(all, script->name);
+    push_number(all, part->count);
+    for (int i = 0; i < part->count; i++)
+        push_bytes(all, part->text[i], part->length[i]);
+}
+
+/* As run_alone, by a command that could have more calls. Where Redis is full, the call is made
+ * alone. */
+static redisReply *run_together(struct scripts *scripts, const struct script *script,
+                                const char *key, const struct arguments *arguments)
+{
+    struct arguments all = {0};
+    push_part(&all, script, arguments);
+    redisReply *reply = run_alone(scripts, &script_many, key, &all);
+    if (is_error(reply, "OOM")) {
+        freeReplyObject(reply);
+        return run_alone(scripts, script, key, arguments);
+    }
+    if (reply->type != REDIS_REPLY_ARRAY)
+        return reply;
+    assert_int_equal(reply->elements, 1);
+    redisReply *inner = reply_take(reply, 0);
+    freeReplyObject(reply);
+    scripts->was_cut = scripts->cut_at > 0 && inner->type == REDIS_REPLY_ERROR;
+    return inner;
+}
+
+static redisReply *run(struct scripts *scripts, const struct script *script, const char *key,
+                       struct arguments *arguments)
+{
+    bool together = scripts->together && script->is_gathered && !scripts->ask && key[0];
+    redisReply *reply = (together ? run_together : run_alone)(scripts, script, key, arguments);
+    if (scripts->recording)
+        record(scripts->recording, script, key, arguments, reply);
+    return reply;
 }
 
 static int64_t integer(const redisReply *reply, size_t i);
@@ -416,6 +551,63 @@ static redisReply *eval_once(struct scripts *scripts, const struct script *scrip
     reply->element[1] = NULL;
     freeReplyObject(reply);
     return inner;
+}
+
+static void recording_free(struct recording *recording)
+{
+    for (size_t i = 0; i < recording->count; i++) {
+        free(recording->calls[i].key);
+        free(recording->calls[i].reply);
+        for (int j = 0; j < recording->calls[i].arguments.count; j++)
+            free((char *)(uintptr_t)recording->calls[i].arguments.text[j]);
+    }
+    free(recording);
+}
+
+static int recording_compare(const struct recording *recording, const redisReply *replies)
+{
+    int differ = 0;
+    assert_int_equal(replies->elements, recording->count);
+    for (size_t i = 0; i < recording->count; i++) {
+        const struct recorded *alone = &recording->calls[i];
+        char *together = reply_text(replies->element[i]);
+        if (strcmp(alone->reply, together) != 0) {
+            differ++;
+            print_message("%s %s: alone %s, together %s\n", alone->script->name, alone->key,
+                          alone->reply, together);
+        }
+        free(together);
+    }
+    return differ;
+}
+
+int recording_repeat(struct scripts *scripts, struct recording *recording, char ret[TEXT])
+{
+    struct arguments all = {0};
+    const char *keys[RECORDED_MOST];
+    for (size_t i = 0; i < recording->count; i++) {
+        keys[i] = recording->calls[i].key;
+        push_part(&all, recording->calls[i].script, &recording->calls[i].arguments);
+    }
+    redisReply *replies = run_command(scripts, &script_many, recording->count, keys, &all);
+    bool is_done = replies->type == REDIS_REPLY_ARRAY;
+    snprintf(ret, TEXT, "%s", is_done ? "" : replies->str);
+    int differ = is_done ? recording_compare(recording, replies) : -1;
+    freeReplyObject(replies);
+    recording_free(recording);
+    return differ;
+}
+
+char *redis_digest(struct scripts *scripts)
+{
+    redisReply *reply = redis_process_command(
+        &scripts->redis, "EVAL %s 0",
+        "local keys, all = redis.call('keys', '*'), {} table.sort(keys) "
+        "for _, key in ipairs(keys) do all[#all + 1] = key .. redis.call('dump', key) end "
+        "return redis.sha1hex(table.concat(all))");
+    char *text = strdup(reply->str);
+    freeReplyObject(reply);
+    return text;
 }
 
 static bool is_unfinished(const redisReply *reply)

@@ -25,13 +25,15 @@ struct scripts {
     int64_t latest_us;    /* 0: any time will do */
     int64_t opens_us;     /* 0: grants are made */
     int64_t floor_us, level_us;
-    const char *epoch; /* of the data, as operations know it; NULL: they look at none, */
-    const char *tag;   /* whose key has this hash tag; NULL: none */
-    int64_t clock_us;  /* 0: Redis's own clock; else the time that operations are told */
-    bool is_full;      /* Redis may use no more memory */
-    bool unwatched;    /* do not look at the keys afterwards, where time or calls are counted */
-    int cut_at;   /* 0: not; a script fails at this call of Redis, unless that sets an expiry */
-    bool was_cut; /* the last one that was to */
+    const char *epoch;           /* of the data, as operations know it; NULL: they look at none, */
+    const char *tag;             /* whose key has this hash tag; NULL: none */
+    int64_t clock_us;            /* 0: Redis's own clock; else the time that operations are told */
+    bool together;               /* calls go as batond sends many: see many.lua */
+    struct recording *recording; /* NULL: what is called is not kept */
+    bool is_full;                /* Redis may use no more memory */
+    bool unwatched; /* do not look at the keys afterwards, where time or calls are counted */
+    int cut_at;     /* 0: not; a script fails at this call of Redis, unless that sets an expiry */
+    bool was_cut;   /* the last one that was to */
     bool is_impatient;    /* what is not finished is not run again */
     bool keys_were_lost;  /* then what is counted need not be there */
     unsigned attempts;    /* made so far */
@@ -116,7 +118,16 @@ struct answer {
 
 /* For cmocka: a Redis for all tests of a program, emptied for each. *state is a struct scripts. */
 int scripts_start(void **state);
+int scripts_start_together(void **state);
 int scripts_stop(void **state);
+
+/* Runs all tests twice: each call is a command of its own, and then one that could have others. */
+#define RUN_SCRIPT_TESTS                                                                           \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        int alone = tests_run(scripts_start, scripts_stop);                                        \
+        return alone + tests_run(scripts_start_together, scripts_stop);                            \
+    }
 int scripts_clean(void **state);
 
 /* As scripts_clean, and time stands still but for sleep_past: whatever the machine is busy with. */
@@ -280,6 +291,18 @@ void delete_key(struct scripts *scripts, const char *name, const char *suffix);
 
 /* How many keys Redis has. */
 int64_t key_count(struct scripts *scripts);
+
+/* Keeps the calls from now on to recording_end, each with its reply. */
+void recording_begin(struct scripts *scripts);
+struct recording *recording_end(struct scripts *scripts);
+
+/* Makes the calls once more, as one command, and frees the recording. Returns how many replies
+ * differ from the first ones, and prints those; -1 where the whole command failed, with its error
+ * in `ret`. */
+int recording_repeat(struct scripts *scripts, struct recording *recording, char ret[TEXT]);
+
+/* A digest of all that Redis stores. To be freed. */
+char *redis_digest(struct scripts *scripts);
 
 /* How often Redis ran a command, and its microseconds per call, since `reset_stats`. */
 void reset_stats(struct scripts *scripts);

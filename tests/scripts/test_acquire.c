@@ -565,4 +565,4 @@ TEST_ON_REDIS_TIME(owner_and_meta_may_be_long_and_binary)
     }
 }
 
-RUN_TESTS(scripts_start, scripts_stop)
+RUN_SCRIPT_TESTS

@@ -409,4 +409,4 @@ TEST_WITH_CLOCK(very_many_are_broken_in_portions_where_one_is_unclaimed)
     break_beside_unclaimed(*state, 3500, 1);
 }
 
-RUN_TESTS(scripts_start, scripts_stop)
+RUN_SCRIPT_TESTS

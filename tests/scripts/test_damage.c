@@ -662,4 +662,4 @@ TEST_ON_REDIS_TIME(an_end_that_was_cut_off_frees_nobody_else)
     assert_true(cuts > 0);
 }
 
-RUN_TESTS(scripts_start, scripts_stop)
+RUN_SCRIPT_TESTS

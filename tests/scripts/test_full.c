@@ -280,4 +280,4 @@ TEST_WITH(nobody_new_waits_or_watches, clean, NULL)
     }
 }
 
-RUN_TESTS(scripts_start, scripts_stop)
+RUN_SCRIPT_TESTS

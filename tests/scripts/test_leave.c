@@ -196,4 +196,4 @@ TEST_WITH_CLOCK(a_server_that_drains_leaves_its_waiters_a_lease)
     assert_true(holds(scripts, "a"));
 }
 
-RUN_TESTS(scripts_start, scripts_stop)
+RUN_SCRIPT_TESTS

@@ -278,4 +278,4 @@ TEST_WITH(the_key_outlives_the_hold_that_was_handed_over, set_up, tear_down)
     }
 }
 
-RUN_TESTS(scripts_start, scripts_stop)
+RUN_SCRIPT_TESTS

@@ -523,4 +523,4 @@ TEST_WITH(a_release_at_their_server_tells_who_watches_there, set_up, tear_down)
     assert_int_equal(inboxes_count(inboxes, "one c "), 1);
 }
 
-RUN_TESTS(scripts_start, scripts_stop)
+RUN_SCRIPT_TESTS

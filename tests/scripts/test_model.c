@@ -772,4 +772,4 @@ TEST_ON_REDIS_TIME(the_scripts_do_what_the_model_says)
     free(run);
 }
 
-RUN_TESTS(scripts_start, scripts_stop)
+RUN_SCRIPT_TESTS

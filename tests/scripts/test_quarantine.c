@@ -616,4 +616,4 @@ TEST_WITH_CLOCK(numbers_of_ends_grow_where_the_newest_were_lost)
     }
 }
 
-RUN_TESTS(scripts_start, scripts_stop)
+RUN_SCRIPT_TESTS

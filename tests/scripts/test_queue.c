@@ -383,4 +383,4 @@ TEST_WITH_CLOCK(a_release_at_a_suspect_server_claims_nothing)
     assert_int_equal(inspect(scripts, "n", "").waiters, 2);
 }
 
-RUN_TESTS(scripts_start, scripts_stop)
+RUN_SCRIPT_TESTS

@@ -118,4 +118,4 @@ TEST_WITH_CLOCK(a_fence_that_comes_late_lowers_no_later_one)
     raises(scripts, first.fence + 1, first.fence, "agreed", "other", told);
 }
 
-RUN_TESTS(scripts_start, scripts_stop)
+RUN_SCRIPT_TESTS

@@ -295,4 +295,4 @@ TEST_ON_REDIS_TIME(with_a_short_retention_released_tokens_stay_for_a_minute_at_m
     scripts->retention_ms = before;
 }
 
-RUN_TESTS(scripts_start, scripts_stop)
+RUN_SCRIPT_TESTS

@@ -117,4 +117,4 @@ TEST_ON_REDIS_TIME(only_its_token_renews_a_hold)
     assert_int_equal(key_count(scripts), 1);
 }
 
-RUN_TESTS(scripts_start, scripts_stop)
+RUN_SCRIPT_TESTS

@@ -324,4 +324,4 @@ TEST_WITH_CLOCK(a_server_whose_queue_was_lost_is_told)
                   "granted");
 }
 
-RUN_TESTS(scripts_start, scripts_stop)
+RUN_SCRIPT_TESTS

@@ -351,4 +351,4 @@ TEST_WITH_CLOCK(terms_that_begin_do_not_lengthen_max_held)
     assert_int_equal(inspect(scripts, "m", "a").shown_holds[0].held_ms, 100); /* they have begun */
 }
 
-RUN_TESTS(scripts_start, scripts_stop)
+RUN_SCRIPT_TESTS

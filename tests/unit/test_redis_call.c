@@ -5,9 +5,9 @@
 #include <string.h>
 
 static const struct library LIBRARY = {"baton_0123456789abcdef",
-                                       "#!lua name=baton_0123456789abcdef\n", 34};
+                                       "#!lua name=baton_0123456789abcdef\n", 34, NULL};
 static const struct script SCRIPT = {"acquire", "baton_0123456789abcdef_acquire",
-                                     "baton_0123456789abcdef_acquire_full", &LIBRARY};
+                                     "baton_0123456789abcdef_acquire_full", true, &LIBRARY};
 static const char STAMP[] = "0123456789012345678901234567890123456789";
 
 #define HEAD(length, function) "$5\r\nFCALL\r\n$" length "\r\n" function "\r\n"

@@ -32,6 +32,7 @@ local stamped     -- the time when grants begin again, by the stamp
 local opens       -- the same for this name: see settle
 local least       -- no new number is less: the time, or as far as numbers are ahead of it
 local is_full     -- Redis has no memory for anything new
+local spent       -- how many holds and waiters this command has read, ended or moved: see many.lua
 local is_clustered
 local moving      -- the slot of this name is moving
 
@@ -109,60 +110,74 @@ function epoch.refusal()
     return {'quarantined', ceil((opens - now) / 1000), epoch.reason}
 end
 
--- Begins a call. Returns an error if the call came too late, else nil.
-local function begin(keys, argv, has_stamp)
+-- Begins a command: reads the clock and the stamp. Returns an error if the command came too late, else nil.
+local function begin(stamp, has_stamp)
     if not call then
         take_globals()
     end
-    key, is_clustered = keys[1], #keys ~= 1
-    epoch.stamp, epoch.was_read, epoch.reason = argv[1], false, 'clock'
-    expired, due, damaged, foreign, failed, undecided = nil, nil, nil, nil, nil, false
+    epoch.stamp, epoch.was_read, epoch.reason, spent = stamp, false, 'clock', 0
     local time = call('time')
     now = time[1] * 1000000 + time[2]
     if not has_stamp then
         return nil
     end
     local latest, level
-    retention, latest, stamped, floor, level = parse('<ddddd', argv[1])
-    opens = stamped
+    retention, latest, stamped, floor, level = parse('<ddddd', stamp)
     if now > latest then
         return {err = print_text('LATE %d', now)}
     end
     least = level > now and round_down((now + level) / 2) or now
-    moving = keys[2] and is_moving(key)
     return nil
+end
+
+-- Begins a call of this command, for this name; nil: for all.
+local function begin_call(name, in_cluster)
+    key, is_clustered, opens = name, in_cluster, stamped
+    expired, due, damaged, foreign, failed, undecided = nil, nil, nil, nil, nil, false
+    moving = in_cluster and name and is_moving(name)
 end
 
 -- The kinds of functions. A function without a kind only keeps, changes or ends what is there, so a full
 -- Redis runs it, too.
-local NEEDS_MEMORY = 1    -- may store something new. A full Redis refuses it; then batond calls it by
-                          -- another name, which sets `is_full`
-local FAILS_WHEN_FULL = 2 -- shows whether Redis is full, and what its user may do. It does without `begin`
-local UNSTAMPED = 3       -- gets no stamp
-local READS = 4           -- changes nothing, so that Redis runs it even while it takes no writes
-local READS_UNSTAMPED = 5
+local KIND = {
+    NEEDS_MEMORY = 1,    -- may store something new. A full Redis refuses it; then batond calls it by
+                         -- another name, which sets `is_full`
+    FAILS_WHEN_FULL = 2, -- shows whether Redis is full, and what its user may do. It does without `begin`
+    UNSTAMPED = 3,       -- gets no stamp
+    READS = 4,           -- changes nothing, so that Redis runs it even while it takes no writes
+    READS_UNSTAMPED = 5,
+    GATHERS = 6,         -- makes several calls. A full Redis refuses it; then batond makes each alone
+}
+
+local gathered = {} -- what may be called with others in one command: see many.lua
 
 -- Declares a function. `run` gets ARGV and KEYS, and returns the reply.
 local function register(name, run, kind)
-    local has_stamp = kind ~= UNSTAMPED and kind ~= READS_UNSTAMPED
+    local has_stamp = kind ~= KIND.UNSTAMPED and kind ~= KIND.READS_UNSTAMPED
+    gathered[name] = (not kind or kind == KIND.NEEDS_MEMORY) and run or nil
     local function add(full_name, full, flags)
         local function callback(keys, argv)
             is_full = full
-            return begin(keys, argv, has_stamp) or run(argv, keys)
+            local refusal = begin(argv[1], has_stamp)
+            if refusal then
+                return refusal
+            end
+            begin_call(keys[1], #keys ~= 1)
+            return run(argv, keys)
         end
         local function bare_callback(keys)
             take_globals()
             return run(keys)
         end
         redis.register_function{function_name = LIBRARY .. '_' .. full_name, flags = flags,
-                                callback = kind == FAILS_WHEN_FULL and bare_callback or callback}
+                                callback = kind == KIND.FAILS_WHEN_FULL and bare_callback or callback}
     end
-    if kind == NEEDS_MEMORY then
+    if kind == KIND.NEEDS_MEMORY then
         add(name, false, {'allow-cross-slot-keys'})
         add(name .. '_full', true, {'allow-cross-slot-keys', 'allow-oom'})
-    elseif kind == FAILS_WHEN_FULL then
+    elseif kind == KIND.FAILS_WHEN_FULL or kind == KIND.GATHERS then
         add(name, false, {'allow-cross-slot-keys'})
-    elseif kind == READS or kind == READS_UNSTAMPED then
+    elseif kind == KIND.READS or kind == KIND.READS_UNSTAMPED then
         add(name, false, {'allow-cross-slot-keys', 'no-writes'})
     else
         add(name, false, {'allow-cross-slot-keys', 'allow-oom'})

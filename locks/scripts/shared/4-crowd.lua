@@ -19,6 +19,7 @@ end
 
 function crowd.holds_of(tokens)
     local found = {}
+    spent = spent + #tokens
     if #tokens > 0 then
         for _, packed in ipairs(call('hmget', crowd.holds_key(), unpack(tokens))) do
             if packed then

@@ -268,7 +268,7 @@ end
 -- end go into state.streams: see servers.tell_streams. If the hold has expired, they know by the time.
 function holds.retire(state, gone, reason, repeatable)
     local are_counted = true
-    state.bounds = false
+    state.bounds, spent = false, spent + #gone
     if state[ONLY] then
         state[ONLY] = false
     else
@@ -407,6 +407,7 @@ end
 -- Ends expired holds of a crowd, a batch at most. Returns whether there are more.
 function holds.expire_some(state)
     if holds.few_of_many_are_left(state) then
+        spent = spent + BATCH
         holds.note_expired(state, crowd.range(0, TOLD_MOST - 1))
         holds.note_more(holds.drop_first(state, crowd.overdue(state[COUNT]) - 1) - TOLD_MOST)
         return false

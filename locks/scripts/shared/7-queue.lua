@@ -100,6 +100,7 @@ end
 -- Its record stays. `waiter` is nil if that was not read, or was lost.
 function queue.take(state, token, id, waiter)
     queue.lines_of(state)
+    spent = spent + 1
     if not waiter or waiter[REENTERS] == 1 then
         call('zrem', entrants_key(), token)
     end
