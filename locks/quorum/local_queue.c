@@ -21,6 +21,7 @@ void local_queue_join(struct local_queue *queue, struct local_place *place,
 {
     place->queue = queue;
     place->is_present = true;
+    place->arrival = earlier ? earlier->arrival : ++queue->arrivals;
     if (earlier)
         TAILQ_INSERT_BEFORE(earlier, place, others);
     else
@@ -57,6 +58,20 @@ void local_queue_come_first(struct local_place *place)
     struct local_queue *queue = place->queue;
     TAILQ_REMOVE(&queue->places, place, others);
     TAILQ_INSERT_HEAD(&queue->places, place, others);
+    local_queue_find_first(queue);
+}
+
+void local_queue_go_back(struct local_place *place)
+{
+    struct local_queue *queue = place->queue;
+    struct local_place *next = TAILQ_NEXT(place, others),
+                       *before = TAILQ_LAST(&queue->places, local_places);
+    if (!next || next->arrival > place->arrival)
+        return;
+    while (before->arrival > place->arrival)
+        before = TAILQ_PREV(before, local_places, others);
+    TAILQ_REMOVE(&queue->places, place, others);
+    TAILQ_INSERT_AFTER(&queue->places, before, place, others);
     local_queue_find_first(queue);
 }
 

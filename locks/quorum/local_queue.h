@@ -20,6 +20,7 @@ struct local_place {
     int64_t since_us;              /* and by the wall clock, since 1970 */
     struct quorum_waiter *waiter;
     bool is_present;
+    int64_t arrival;           /* a number: in this order, if nobody came first */
     struct local_queue *queue; /* NULL: it is in none */
     TAILQ_ENTRY(local_place) others;
 };
@@ -28,6 +29,7 @@ struct local_queue {
     TAILQ_HEAD(local_places, local_place) places;
     void *tokens; /* a tree of base/tree.h: the places by token */
     int64_t count;
+    int64_t arrivals;          /* so far */
     struct local_place *first; /* of those that are present; NULL: none is */
 };
 
@@ -46,6 +48,9 @@ void local_queue_step_aside(struct local_place *place);
 
 /* Moves the place in front of all others. */
 void local_queue_come_first(struct local_place *place);
+
+/* Moves it back to where it has arrived. */
+void local_queue_go_back(struct local_place *place);
 
 /* Its owner has this hold now: the first present place that the hold lets in comes first. */
 void local_queue_let_enter(struct local_queue *queue, const struct hold *hold);

@@ -38,7 +38,6 @@ struct quorum_waiter {
     enum locks_result end;  /* of WAITER_ENDS */
     struct lock_view *used; /* with LOCKS_TOKEN_IN_USE: what its token is used for; else NULL */
     bool is_reading;        /* an inspect of the name is under way */
-    bool is_own;            /* it has a hold already, or its owner has one that lets it in */
     bool is_queued;         /* `acquirer.queued` has run */
     uint64_t begun;         /* loop time, ms */
     struct acquire acquire;
@@ -209,20 +208,36 @@ static void quorum_waiter_note_queued(struct quorum_waiter *waiter)
     waiter->is_queued = true;
 }
 
-static void quorum_waiter_come_first(struct quorum_waiter *waiter)
+static bool quorum_waiter_is_own(const struct quorum_waiter *waiter, const struct lock_view *view)
 {
-    if (waiter->place.queue)
-        local_queue_come_first(&waiter->place);
+    bool is_own = view->mine;
+    for (size_t i = 0; waiter->acquire.is_reentrant && i < view->holder_count; i++)
+        is_own |=
+            !view->holders[i].released && slice_same(view->holders[i].owner, waiter->acquire.owner);
+    return is_own;
 }
 
-/* A refused request that waits keeps its place. One that has a hold already, or re-enters, goes to
- * the front: no other waiter can get the lock before that hold ends. */
-static void stay(struct quorum_waiter *waiter, const struct tally *tally)
+/* Of a request that has a hold already, or whose owner has one that it may enter: it goes to the
+ * front, since no other waiter can get the lock before that hold ends. It goes back if that hold
+ * has ended. */
+static void quorum_waiter_find_place(struct quorum_waiter *waiter, const struct lock_view *view)
 {
-    if (waiter->is_own)
-        quorum_waiter_come_first(waiter);
+    if (quorum_waiter_is_own(waiter, view))
+        local_queue_come_first(&waiter->place);
+    else
+        local_queue_go_back(&waiter->place);
+}
+
+/* A refused request that waits. */
+static void stay(struct quorum_waiter *waiter, const struct locks_reply *reply,
+                 const struct tally *tally)
+{
+    const struct local_place *before = waiter->awaited->queue.first;
+    quorum_waiter_find_place(waiter, &reply->view);
     if (local_place_is_first(&waiter->place))
         awaited_name_refused(waiter->awaited, tally);
+    else
+        quorum_waiters_pass_on(waiter->awaited, before, NULL);
     awaited_name_enlist(waiter->awaited);
     quorum_waiter_note_queued(waiter);
 }
@@ -236,7 +251,7 @@ static void refused(struct quorum_waiter *waiter, const struct locks_reply *repl
     if (waiter->state == WAITER_IS_OVER) {
         quorum_waiter_finish(waiter, &timeout);
     } else if (waiter->state == WAITER_WAITS) {
-        stay(waiter, tally);
+        stay(waiter, reply, tally);
     } else if (is_split &&
                uv_now(quorum_waiter_locks(waiter)->loop) < waiter->begun + INSISTENCE_MS) {
         uv_timer_start(&waiter->timer, waiter_on_try_again, 2 + random_below(10), 0);
@@ -248,8 +263,6 @@ static void refused(struct quorum_waiter *waiter, const struct locks_reply *repl
 /* Too many members are in quarantine: the waiter asks again later. */
 static void sit_out(struct quorum_waiter *waiter)
 {
-    if (waiter->is_own)
-        quorum_waiter_come_first(waiter);
     awaited_name_enlist(waiter->awaited);
     quorum_waiter_note_queued(waiter);
     awaited_name_unanswered(waiter->awaited);
@@ -285,15 +298,6 @@ void quorum_waiters_ask(struct awaited_name *awaited)
 /* Inspecting: a waiter behind others does not ask for the lock, but its token may hold it already.
  */
 
-static bool quorum_waiter_is_own(const struct quorum_waiter *waiter, const struct lock_view *view)
-{
-    bool is_own = view->mine;
-    for (size_t i = 0; waiter->acquire.is_reentrant && i < view->holder_count; i++)
-        is_own |=
-            !view->holders[i].released && slice_same(view->holders[i].owner, waiter->acquire.owner);
-    return is_own;
-}
-
 /* The result of a request that has read the name and does not ask for it. */
 static enum locks_result quorum_waiter_refused(const struct quorum_waiter *waiter,
                                                const struct lock_view *view)
@@ -315,9 +319,11 @@ static void name_read(void *context, const struct locks_reply *reply)
     }
     if (waiter->state == WAITER_IS_KEPT || waiter->state == WAITER_ENDS)
         return;
-    waiter->is_own = reply->result == LOCKS_DONE && quorum_waiter_is_own(waiter, &reply->view);
+    bool is_own = reply->result == LOCKS_DONE && quorum_waiter_is_own(waiter, &reply->view);
     bool waits = waiter->state == WAITER_WAITS, is_over = waiter->state == WAITER_IS_OVER;
-    if (waiter->is_own ? !is_over : waits && local_place_is_first(&waiter->place)) {
+    if (is_own && waits)
+        local_queue_come_first(&waiter->place);
+    if (is_own ? !is_over : waits && local_place_is_first(&waiter->place)) {
         try_now(waiter);
     } else if (!waits || reply->result != LOCKS_DONE) {
         if (reply->result == LOCKS_DONE)

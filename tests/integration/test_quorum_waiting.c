@@ -201,6 +201,29 @@ TEST(an_upgrade_comes_first)
     comes_to_queue(story->client, "upgrade", 0);
 }
 
+TEST(upgrade_of_a_hold_that_has_ended_goes_back_to_its_place)
+{
+    struct on_quorum *story = *state;
+    const char *other = "a-token-of-another-reader-02", *next = "a-token-that-comes-first";
+    answers_token(story->client, TOKEN, "POST /locks/back?mode=shared&owner=me", NULL, 201, NULL);
+    answers_token(story->client, other, "POST /locks/back?mode=shared", NULL, 201, NULL);
+    struct parked *first =
+        parked_send_token(story->batond.port, next, "POST /locks/back?wait=50s&owner=first");
+    comes_to_queue(story->client, "back", 1);
+    struct parked *upgrade =
+        parked_send(story->batond.port, NULL, "POST /locks/back?wait=50s&owner=me&reentrant", NULL);
+    await_first(story->client, "back", "me");
+    answers_anew(story, TOKEN, "DELETE /locks/back", 200, NULL);
+    await_first(story->client, "back", "first");
+    answers_anew(story, other, "DELETE /locks/back", 200, NULL);
+    assert_int_equal(parked_answer(first, PATIENCE_MS), 201);
+    assert_true(parked_waits(upgrade, 0));
+    answers_anew(story, next, "DELETE /locks/back", 200, NULL);
+    assert_int_equal(parked_answer(upgrade, PATIENCE_MS), 201);
+    parked_close(first);
+    parked_close(upgrade);
+}
+
 /* Everything at once: two never have the lock at a time, and nothing is left behind. */
 
 struct busy {
