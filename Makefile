@@ -188,7 +188,7 @@ budget: ## count instructions, system calls and what Redis is asked, and compare
 	@$(submake) budget-tool
 	@CC='$(CC)' ACCEPT='$(ACCEPT)' PROFILE='$(PROFILE)' tests/budget/run.sh $(BUILD)/budget/budget
 
-lint: ## check format, warnings, layers and rooms, scripts, prose and openapi.yaml (CHANGED=1: slow analyzers where something differs)
+lint: ## check format, warnings, layers and rooms, scripts, prose and openapi.yaml (CHANGED=1: clang where something differs, no static analyzer)
 	@$(packages) build test lint
 	@$(submake) $(BUILD)/flags $(generated) $(BUILD)/batond $(BUILD)/baton
 	@CC='$(CC)' CHANGED='$(CHANGED)' tests/lint/run.sh $(BUILD) $(cppflags) $(lib_cflags) $(have_flags) $(test_cflags) $(cflags)

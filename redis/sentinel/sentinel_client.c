@@ -236,7 +236,7 @@ int sentinel_client_open(struct sentinel_client **ret, uv_loop_t *loop, const st
         return failure_set(failure, -ENOMEM, "no memory");
     const struct session_events told = {
         .context = client,
-        .pace = {SENTINEL_CLIENT_ASK_MS, SENTINEL_CLIENT_SPACE_MS},
+        .pace = {.ask_ms = SENTINEL_CLIENT_ASK_MS, .space_ms = SENTINEL_CLIENT_SPACE_MS},
         .ask = sentinel_client_ask,
         .message = sentinel_client_on_message,
         .lost = sentinel_client_on_lost,

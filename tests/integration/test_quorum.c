@@ -145,7 +145,7 @@ static void acquires_at_both(struct on_quorum *story, const char *path, const ch
 {
     static int tokens_before;
     struct parked *parked[AT_ONCE_MOST];
-    int64_t fences[AT_ONCE_MOST];
+    int64_t fences[AT_ONCE_MOST] = {0};
     char request[80], token[40];
     int requests = 2 * tokens * each;
     for (int i = 0; i < requests; i++) {

@@ -1,5 +1,5 @@
 /* How soon a scrape is answered while Redis does not answer. */
-#include "redis/types/result.h"
+#include "redis/address/url.h"
 #include "tests/support/fixtures/service.h"
 
 enum { COUNTS_AGAIN_MS = 1100, SLACK_MS = 200 };
