@@ -15,7 +15,7 @@
 enum {
     CLIENTS = 6, /* of each batond */
     CYCLES_MOST = 1000,
-    SETTINGS_MOST = 12,
+    SETTINGS_MOST = 20,
     SILENT_ONE_IN = 100, /* replies: more than a machine explains that others use, too */
 };
 
@@ -323,20 +323,33 @@ static void do_task(void **state)
     free(run);
 }
 
-int campaign_run(const struct campaign *campaign)
+static const struct campaign *campaign_of(const struct campaign *campaigns, size_t count,
+                                          const char *engine)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(campaigns[i].engine, engine) == 0)
+            return &campaigns[i];
+    abort();
+}
+
+int campaigns_run(const struct campaign *campaigns, size_t campaign_count,
+                  const struct campaign_setting *settings, size_t setting_count)
 {
     struct CMUnitTest tests[SETTINGS_MOST];
     struct task tasks[SETTINGS_MOST];
+    char names[SETTINGS_MOST][100];
     size_t count = 0;
-    for (size_t i = 0; i < campaign->setting_count && count < SETTINGS_MOST; i++) {
-        const struct campaign_setting *setting = &campaign->settings[i];
+    for (size_t i = 0; i < setting_count && count < SETTINGS_MOST; i++) {
+        const struct campaign_setting *setting = &settings[i];
         if (!setting->quick && stage_amount(0, 1))
             continue;
-        tasks[count] = (struct task){campaign, setting};
+        tasks[count] =
+            (struct task){campaign_of(campaigns, campaign_count, setting->engine), setting};
+        snprintf(names[count], sizeof names[count], "%s: %s", setting->engine, setting->name);
         tests[count] = (struct CMUnitTest){
-            .name = setting->name, .test_func = do_task, .initial_state = &tasks[count]};
+            .name = names[count], .test_func = do_task, .initial_state = &tasks[count]};
         count++;
     }
     cmocka_set_test_filter(getenv("BATON_TEST"));
-    return _cmocka_run_group_tests(campaign->engine, tests, count, NULL, NULL);
+    return _cmocka_run_group_tests("partitions", tests, count, NULL, NULL);
 }

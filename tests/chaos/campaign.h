@@ -16,8 +16,9 @@ struct land {
     struct redis_process one;
     struct clustered clustered;
     struct quorum_servers quorum;
-    int slot;    /* of a Cluster: that the primary in trouble serves */
-    int replica; /* and its replica */
+    unsigned beside; /* hosts that are cut off with a primary */
+    int slot;        /* of a Cluster: that the primary in trouble serves */
+    int replica;     /* and its replica */
 };
 
 /* Sets of hosts: all of them, and that of a batond. */
@@ -47,7 +48,7 @@ struct campaign_fault {
 
 /* Where nothing is said of it, quarantine is auto. */
 struct campaign_setting {
-    const char *name;
+    const char *engine, *name;
     bool quick; /* also in the short form */
     int keeps;  /* no hold is lost by a fault with fewer `more` than this */
     enum { SOME_DOUBLE, ANY_DOUBLE, NO_DOUBLE } doubles; /* which the run has to show */
@@ -60,8 +61,6 @@ struct campaign {
     int hosts; /* of the engine */
     const struct campaign_fault *faults;
     size_t fault_count;
-    const struct campaign_setting *settings;
-    size_t setting_count;
     int quick_cycles; /* in the short form; else each fault once */
     int ttl_ms;       /* of all holds */
     int calm_ms;      /* before a fault */
@@ -78,12 +77,14 @@ struct campaign {
     void (*await_other)(struct land *land, int part);
 };
 
-/* Runs a test for each setting - skips it where hosts are not permitted -, of BATON_TEST_CYCLES
- * faults where that is set, and of those alone whose name has the text BATON_TEST_FAULT. Returns
- * what main does. A test prints a row for each fault, and one of a table: engine, setting, faults,
- * grants, holds lost by faults without `more` and by those with it, doubles, fences that fell, the
- * longest time without a grant, and without one of the same name, and the longest until the first
- * grant after another server had taken the place, or Redis was started anew. */
-int campaign_run(const struct campaign *campaign);
+/* Runs a test for each setting, called "ENGINE: NAME" - skips it where hosts are not permitted -,
+ * of BATON_TEST_CYCLES faults where that is set, and of those alone whose name has the text
+ * BATON_TEST_FAULT. Returns what main does. A test prints a row for each fault, and one of a table:
+ * engine, setting, faults, grants, holds lost by faults without `more` and by those with it,
+ * doubles, fences that fell, the longest time without a grant, and without one of the same name,
+ * and the longest until the first grant after another server had taken the place, or Redis was
+ * started anew. */
+int campaigns_run(const struct campaign *campaigns, size_t campaign_count,
+                  const struct campaign_setting *settings, size_t setting_count);
 
 #endif
