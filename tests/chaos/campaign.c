@@ -234,6 +234,8 @@ static void report(struct run *run, struct record *record, struct verdict *ret)
                   "slowest reply %" PRId64 " ms\n",
                   ret->backward, ret->twins, run->holders.refusals, run->holders.away,
                   run->holders.silent, run->holders.slowest_us / 1000);
+    if (ret->lost > 0)
+        print_message("    first loss: %s\n", ret->first_loss);
     if (ret->doubles > 0)
         print_message("    first double: %s\n", ret->first_double);
     print_row(run, record, ret, by_one);

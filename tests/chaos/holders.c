@@ -30,6 +30,7 @@ struct visit {
     struct http_client *http;
     int name, token;
     char header[60];
+    int64_t fence;
     int64_t until; /* when the hold ends, if the client does nothing more */
 };
 
@@ -51,7 +52,8 @@ static void count(struct holder *holder, const struct http_client *http, int64_t
                 http->reply.trouble);
 }
 
-/* Sends it, and writes down what came. */
+/* Sends it, and writes down what came. A member of a quorum may answer a release with the number
+ * that it has given itself, so the hold's is that of its grant. */
 static const struct event *ask(struct visit *visit, enum operation operation, int64_t ttl_ms,
                                int64_t wait_ms)
 {
@@ -77,6 +79,10 @@ static const struct event *ask(struct visit *visit, enum operation operation, in
     event->outcome = reply_outcome(event, http->reply.status, http->reply.json);
     if (event->outcome != UNKNOWN)
         reply_read(event, http_header(http, "ETag"), http->reply.json);
+    if (operation == ACQUIRE)
+        visit->fence = event->fence;
+    else if (event->outcome == DONE)
+        event->fence = visit->fence;
     count(visit->holder, http, event->sent);
     return event;
 }

@@ -46,6 +46,7 @@ void verdict_until(const struct record *record, int64_t until, struct verdict *r
     ret->backward = findings.count[FENCES_GROW];
     ret->twins = findings.count[FENCES_DIFFER];
     memcpy(ret->first_double, findings.first[COMPATIBLE], FINDING_TEXT);
+    memcpy(ret->first_loss, findings.first[NO_LOSS], FINDING_TEXT);
     record_free(&told);
 }
 

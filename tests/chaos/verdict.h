@@ -14,7 +14,7 @@ struct verdict {
     size_t twins;       /* fences of a name that were given out twice */
     int64_t longest_us; /* between two grants, of any name */
     int64_t longest_of_name_us; /* and of the same one */
-    char first_double[FINDING_TEXT];
+    char first_double[FINDING_TEXT], first_loss[FINDING_TEXT];
 };
 
 /* Whether the event is a grant that a client was told of. */
