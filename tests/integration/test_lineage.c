@@ -113,11 +113,28 @@ TEST(a_history_that_begins_anew_is_no_loss)
     service_close(&service);
 }
 
-static bool is_in_quarantine(void *context)
+/* Who gives the address of the primary to another server is a proxy, or DNS; here a link. */
+static void lead_to(const struct replicated *all, const struct redis_process *server)
 {
-    struct http_client *client = context;
-    http_call(client, "GET", "/readyz?verbose", NULL);
-    return strstr(client->reply.body, "\"quarantine\"") != NULL;
+    char path[200];
+    snprintf(path, sizeof path, "%s/current", all->primary.dir.path);
+    unlink(path);
+    assert_int_equal(symlink(server->socket, path), 0);
+}
+
+static void open_behind(struct replicated *all, const char *const *flags)
+{
+    char url[220];
+    lead_to(all, &all->primary);
+    snprintf(url, sizeof url, "unix://%s/current", all->primary.dir.path);
+    all->client = batond_open(&all->batond, url, flags);
+}
+
+static void assert_quarantined_at(struct http_client *client, const char *path)
+{
+    struct asking asking = {client, path};
+    if (!clock_wait_until(comes_to_quarantine, &asking, PATIENCE_MS))
+        fail_msg("no quarantine: %s", client->reply.body);
 }
 
 /* The one that is promoted was not asked to confirm: it came, or went, while batond was connected.
@@ -126,22 +143,13 @@ TEST(a_replica_that_confirmed_nothing_is_counted)
 {
     for (int comes_late = 0; comes_late < 2; comes_late++) {
         struct replicated all;
-        char url[220], path[200];
-        struct batond_process batond;
         replicated_start(&all, 1);
         assert_true(replicated_are(&all, REPLICAS, PATIENCE_MS));
         if (comes_late) {
             follow(&all.replicas[1], NULL);
             assert_true(replicated_are(&all, 1, PATIENCE_MS));
         }
-        snprintf(path, sizeof path, "%s/current", all.primary.dir.path);
-        snprintf(url, sizeof url, "unix://%s", path);
-        assert_int_equal(symlink(all.primary.socket, path), 0);
-        batond_process_start(
-            &batond, &(struct batond_options){.redis_url = url,
-                                              .arguments = LIST("--workers=2", "--quarantine=auto",
-                                                                "--confirm=replicas:1")});
-        struct http_client *client = http_client_new(batond.url);
+        open_behind(&all, LIST("--workers=2", "--quarantine=auto", "--confirm=replicas:1"));
         if (comes_late) {
             follow(&all.replicas[1], &all.primary);
             assert_true(replicated_are(&all, REPLICAS, PATIENCE_MS));
@@ -149,29 +157,19 @@ TEST(a_replica_that_confirmed_nothing_is_counted)
         }
         redis_process_await_looks(&all.primary, 2);
         redis_process_freeze(&all.replicas[1]);
-        answers(client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
+        answers(all.client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
         redis_process_await_looks(&all.primary, 2);
         redis_process_kill(&all.primary);
         redis_process_kill(&all.replicas[0]);
         redis_process_thaw(&all.replicas[1]);
         follow(&all.replicas[1], NULL);
-        unlink(path);
-        assert_int_equal(symlink(all.replicas[1].socket, path), 0);
-        if (!clock_wait_until(is_in_quarantine, client, PATIENCE_MS))
-            fail_msg("no quarantine where it comes %s: %s", comes_late ? "late" : "early",
-                     client->reply.body);
-        batond_close(&batond, client);
-        replicated_stop(&all);
+        lead_to(&all, &all.replicas[1]);
+        assert_quarantined_at(all.client, "/locks/other");
+        replicated_close(&all);
     }
 }
 
 /* A replica that is some milliseconds behind takes the place of its primary. */
-static void kill_all_but_one(struct replicated *all)
-{
-    redis_process_kill(&all->primary);
-    redis_process_halt(&all->replicas[1]);
-}
-
 TEST(a_promoted_replica_grants_nothing_unless_it_has_all)
 {
     static const char *const FLAGS[] = {"--confirm=none", "--redis-keeps=all",
@@ -179,38 +177,26 @@ TEST(a_promoted_replica_grants_nothing_unless_it_has_all)
     for (int i = 0; i < 3; i++) {
         bool confirmed = i == 2;
         struct replicated all;
-        char url[200];
-        struct batond_process batond;
         replicated_start(&all, 3);
         assert_true(replicated_are(&all, REPLICAS, PATIENCE_MS));
-        /* Who gives the address of the primary to another server is a proxy, or DNS. */
-        snprintf(url, sizeof url, "unix://%s/current", all.primary.dir.path);
-        char path[200];
-        snprintf(path, sizeof path, "%s/current", all.primary.dir.path);
-        assert_int_equal(symlink(all.primary.socket, path), 0);
-        batond_process_start(
-            &batond, &(struct batond_options){.redis_url = url,
-                                              .arguments = LIST("--quarantine=auto", FLAGS[i])});
-        struct http_client *client = http_client_new(batond.url);
-        answers(client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
+        open_behind(&all, LIST("--quarantine=auto", FLAGS[i]));
+        answers(all.client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
         /* A look, so that the end of the old one is known; and the replicas have been there for
          * longer than that, also by the whole seconds that they tell. */
         clock_sleep_ms(2500);
-        kill_all_but_one(&all);
-        freeReplyObject(redis_process_command(&all.replicas[0], "REPLICAOF NO ONE"));
-        unlink(path);
-        assert_int_equal(symlink(all.replicas[0].socket, path), 0);
+        redis_process_kill(&all.primary);
+        redis_process_halt(&all.replicas[1]);
+        follow(&all.replicas[0], NULL);
+        lead_to(&all, &all.replicas[0]);
         if (confirmed) {
-            assert_true(comes_to_answer(client, "/locks/n", 200, PATIENCE_MS));
-            assert_string_equal(member_text(client, "state"), "held");
-            answers(client, "GET /readyz?verbose", NULL, 503, "unconfirmed");
-            assert_null(strstr(client->reply.body, "\"quarantine\""));
+            assert_true(comes_to_answer(all.client, "/locks/n", 200, PATIENCE_MS));
+            assert_string_equal(member_text(all.client, "state"), "held");
+            answers(all.client, "GET /readyz?verbose", NULL, 503, "unconfirmed");
+            assert_null(strstr(all.client->reply.body, "\"quarantine\""));
         } else {
-            struct asking asking = {client, "/locks/other"};
-            assert_true(clock_wait_until(comes_to_quarantine, &asking, PATIENCE_MS));
+            assert_quarantined_at(all.client, "/locks/other");
         }
-        batond_close(&batond, client);
-        replicated_stop(&all);
+        replicated_close(&all);
     }
 }
 
@@ -285,27 +271,20 @@ static void await_part(int ms)
 TEST(one_that_was_started_anew_soon_is_none_that_was_promoted)
 {
     struct replicated all;
-    struct batond_process batond;
     replicated_start(&all, 1);
     await_part(500);
-    struct http_client *client = batond_open(
-        &batond, all.primary.url, LIST("--workers=1", "--quarantine=auto", "--confirm=replicas:2"));
+    open_behind(&all, LIST("--workers=1", "--quarantine=auto", "--confirm=replicas:2"));
     redis_process_save(&all.primary);
     redis_process_await_looks(&all.primary, 1);
-    answers(client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
+    answers(all.client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
     await_part(750);
-    process_signal(&batond.process, SIGSTOP);
+    process_signal(&all.batond.process, SIGSTOP);
     redis_process_kill(&all.primary);
     redis_process_resume(&all.primary);
     await_part(100);
-    process_signal(&batond.process, SIGCONT);
-    int64_t until = clock_ms() + PATIENCE_MS;
-    while (http_call(client, "POST", "/locks/n", NULL) == 503 &&
-           strcmp(member_text(client, "code"), "store_unavailable") == 0)
-        assert_true(clock_ms() < until);
-    assert_string_equal(member_text(client, "code"), "quarantined");
-    batond_close(&batond, client);
-    replicated_stop(&all);
+    process_signal(&all.batond.process, SIGCONT);
+    assert_quarantined_at(all.client, "/locks/n");
+    replicated_close(&all);
 }
 
 /* The server has run for longer than batond, and has followed nobody. All replicas of the primary
@@ -314,31 +293,15 @@ TEST(server_of_another_history_begins_quarantine)
 {
     struct replicated all;
     struct redis_process stranger;
-    char url[220], path[200];
-    struct batond_process batond;
     replicated_start(&all, 1);
     redis_process_start(&stranger, &AT_ONCE);
-    snprintf(path, sizeof path, "%s/current", all.primary.dir.path);
-    snprintf(url, sizeof url, "unix://%s", path);
-    assert_int_equal(symlink(all.primary.socket, path), 0);
     clock_sleep_ms(2500); /* Redis tells in whole seconds for how long it has run */
-    batond_process_start(
-        &batond, &(struct batond_options){.redis_url = url,
-                                          .arguments = LIST("--workers=1", "--quarantine=auto",
-                                                            "--confirm=replicas:2")});
-    struct http_client *client = http_client_new(batond.url);
-    answers(client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
+    open_behind(&all, LIST("--workers=1", "--quarantine=auto", "--confirm=replicas:2"));
+    answers(all.client, "POST /locks/n?ttl=5m", NULL, 201, NULL);
     redis_process_await_looks(&all.primary, 1);
     redis_process_kill(&all.primary);
-    unlink(path);
-    assert_int_equal(symlink(stranger.socket, path), 0);
-    int64_t until = clock_ms() + PATIENCE_MS;
-    while (http_call(client, "POST", "/locks/n", NULL) == 503 &&
-           strcmp(member_text(client, "code"), "store_unavailable") == 0)
-        assert_true(clock_ms() < until);
-    assert_string_equal(member_text(client, "code"), "quarantined");
-    http_client_free(client);
-    assert_int_equal(batond_process_stop(&batond), 0);
+    lead_to(&all, &stranger);
+    assert_quarantined_at(all.client, "/locks/n");
     redis_process_stop(&stranger);
-    replicated_stop(&all);
+    replicated_close(&all);
 }
