@@ -4,11 +4,11 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # dir, pids, batond and so on are of processes.sh
 contenders=() # names of servers
-declare -A contender_targets contender_methods contender_pids
+declare -A contender_targets contender_methods contender_pids contender_bodies
 
-contend() { # NAME PID URL [METHOD]: NAME in the URL is another one in each request
+contend() { # NAME PID URL [METHOD [BODY]]: NAME in the URL is another one in each request
     contenders+=("$1")
-    contender_pids[$1]=$2 contender_targets[$1]=$3 contender_methods[$1]=${4-POST}
+    contender_pids[$1]=$2 contender_targets[$1]=$3 contender_methods[$1]=${4-POST} contender_bodies[$1]=${5-}
 }
 
 contend_floor() {
@@ -22,6 +22,7 @@ contend_batond() { # NAME PROGRAM
     batond=("$2")
     launch "$1" --workers=1 --key-prefix="$1:" # another release keeps its records apart
     contend "$1" "$launched_pid" "$launched/locks/NAME?ttl=60s"
+    contend "$1-json" "$launched_pid" "$launched/locks/NAME" POST '{"ttl_ms":60000}'
     seq -f "url = \"$launched/locks/held-%.0f?ttl=1h\"" 50000 | curl -s -X POST -K - >/dev/null
 }
 
@@ -54,7 +55,7 @@ take_turn() { # NAME
     redis config resetstat >/dev/null
     of_redis=$(processor_ns "$redis_pid")
     before=$(processor_ns "${contender_pids[$1]}")
-    rate=$(rate "$target" tests/bench/acquire.lua "/${target#*//*/}" "${contender_methods[$1]}")
+    rate=$(rate "$target" tests/bench/acquire.lua "/${target#*//*/}" "${contender_methods[$1]}" ${contender_bodies[$1]:+"${contender_bodies[$1]}"})
     after=$(processor_ns "${contender_pids[$1]}")
     echo "$1 $rate $(sed -n 's/^ *\([0-9]*\) requests in.*/\1/p' "$dir/wrk.log") $before $after" \
         "$of_redis $(processor_ns "$redis_pid") $(scripted_us)" |
@@ -77,7 +78,7 @@ part_processor() {
     echo "medians of ${ROUNDS:-5} rounds: requests a second, us of the server's processor for each, the ratio of"
     echo "that to the floor's and to batond's of the same round, us of Redis' processor, us of Redis in the script"
     for name in "${contenders[@]}"; do
-        printf '  %-8s %6.0f %6.1f %6.2f %6.2f %6.1f %6.1f\n' "$name" "$(of_turns "$name" rate)" \
+        printf '  %-11s %6.0f %6.1f %6.2f %6.2f %6.1f %6.1f\n' "$name" "$(of_turns "$name" rate)" \
             "$(of_turns "$name" us)" "$(of_turns "$name" 'us / of_floor')" "$(of_turns "$name" 'us / of_batond')" \
             "$(of_turns "$name" redis)" "$(of_turns "$name" scripted)"
     done
