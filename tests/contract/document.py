@@ -91,6 +91,7 @@ class Document:
     def __init__(self):
         self.text = PATH.read_bytes()
         self.root = yaml.load(self.text, Loader)
+        self.plains, self.validators, self.checked = {}, {}, set()  # by the identity of a part of the document
 
     def operations(self):
         for path, item in self.root["paths"].items():
@@ -131,8 +132,23 @@ class Document:
             for inner in node:
                 yield from self.carriers(inner, where)
 
+    def plain(self, node):
+        """The same with what each $ref leads to in its place, so that the library looks nothing up."""
+        if isinstance(node, list):
+            return [self.plain(inner) for inner in node]
+        if not isinstance(node, dict):
+            return node
+        if id(node) not in self.plains:
+            inner = {name: self.plain(value) for name, value in node.items() if name != "$ref"}
+            target = self.plain(self.resolve(node)) if "$ref" in node else {}
+            self.plains[id(node)] = {"allOf": [target], **inner} if target and inner else target or inner
+        return self.plains[id(node)]
+
     def validator(self, schema):
-        return Validator(schema | {"components": self.root["components"]} if isinstance(schema, dict) else schema)
+        """Schemas are parts of the document, so they last."""
+        if id(schema) not in self.validators:
+            self.validators[id(schema)] = Validator(self.plain(schema))
+        return self.validators[id(schema)]
 
     def accepts(self, schema, value):
         return self.validator(schema).is_valid(value)
@@ -140,7 +156,7 @@ class Document:
     def check_schema(self, schema, seen=()):
         """Raises an error where the schema, or one inside it, does not check all that it seems to."""
         assert not any(schema is one for one in seen), f"it contains itself: {schema}"
-        if isinstance(schema, bool):
+        if isinstance(schema, bool) or id(schema) in self.checked:
             return
         unknown = set(schema) - KEYWORDS
         assert not unknown, f"unknown keywords: {unknown}"
@@ -153,6 +169,7 @@ class Document:
             inner += schema.get(word, [])
         for one in inner + ([self.resolve(schema)] if "$ref" in schema else []):
             self.check_schema(one, (*seen, schema))
+        self.checked.add(id(schema))
 
     def check(self, carrier, value):
         """Raises an error where the schema does not allow the value, or does not name every member of its objects:

@@ -7,4 +7,4 @@ from document_test import TABLES
 
 if __name__ == "__main__":
     TABLES.update(json.load(sys.stdin))
-    unittest.main(module=None)
+    unittest.main(module=None, warnings="ignore")
