@@ -116,25 +116,6 @@ TEST_IN_FIXTURE(all_are_held_in_order_for_their_ttl)
     }
 }
 
-TEST_IN_FIXTURE(as_many_as_are_allowed)
-{
-    struct locks_fixture *fixture = *state;
-    char text[LOCKS_SEVERAL_MOST][8];
-    const char *names[LOCKS_SEVERAL_MOST + 1] = {0};
-    for (int i = 0; i < LOCKS_SEVERAL_MOST; i++) {
-        snprintf(text[i], sizeof text[i], "n%d", i * 37 % 64);
-        names[i] = text[i];
-    }
-    struct outcome outcome;
-    acquire(&outcome, &fixture->here, names, TOKEN);
-    assert_int_equal(outcome.reply.result, LOCKS_DONE);
-    assert_int_equal(outcome.reply.count, LOCKS_SEVERAL_MOST);
-    assert_true(fixture_remaining(&fixture->there, "n63") >= WHOLE_LEAST_MS);
-    release(&outcome, &fixture->here, names, TOKEN);
-    assert_int_equal(outcome.reply.result, LOCKS_DONE);
-    assert_int_equal(fixture_remaining(&fixture->there, "n63"), 0);
-}
-
 TEST_IN_FIXTURE(a_refusal_leaves_nothing_behind)
 {
     struct locks_fixture *fixture = *state;
@@ -223,38 +204,6 @@ TEST_IN_FIXTURE(token_of_another_set_of_names_is_in_use)
     assert_int_equal(outcome.reply.result, LOCKS_REPEATED);
 }
 
-TEST_IN_FIXTURE(each_is_renewed_or_released_by_itself)
-{
-    struct locks_fixture *fixture = *state;
-    struct outcome outcome;
-    fixture_lock(&fixture->here, "a", TOKEN, FIXTURE_TTL_MS);
-    fixture_lock(&fixture->here, "b", OTHER, FIXTURE_TTL_MS);
-    fixture_lock(&fixture->here, "c", TOKEN, FIXTURE_TTL_MS);
-    struct slice names[] = {slice_of("c"), slice_of("b"), slice_of("a")};
-    outcome = (struct outcome){0};
-    locks_renew_several(fixture->here.locks, names, 3, slice_of(TOKEN), 2 * FIXTURE_TTL_MS, 0,
-                        on_done, &outcome);
-    fixture_await(fixture, &outcome.count, 1);
-    assert_int_equal(outcome.reply.result, LOCKS_NOT_HELD);
-    assert_int_equal(outcome.reply.each[0].result, LOCKS_DONE);
-    assert_int_equal(outcome.reply.each[1].result, LOCKS_NOT_HELD);
-    assert_string_equal(outcome.name[1], "b");
-    assert_int_equal(outcome.reply.each[2].result, LOCKS_DONE);
-    assert_string_equal(outcome.owner[2], "somebody");
-    assert_true(fixture_remaining(&fixture->here, "c") > FIXTURE_TTL_MS);
-    assert_in_range(fixture_remaining(&fixture->here, "b"), 1, FIXTURE_TTL_MS);
-
-    release(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN);
-    assert_int_equal(outcome.reply.result, LOCKS_NOT_HELD);
-    assert_int_equal(outcome.reply.each[0].result, LOCKS_DONE);
-    assert_int_equal(outcome.reply.each[1].result, LOCKS_NOT_HELD);
-    assert_true(outcome.reply.each[2].release.fence > 0);
-    assert_int_equal(fixture_remaining(&fixture->here, "a"), 0);
-    assert_true(fixture_remaining(&fixture->here, "b") > 0);
-    release(&outcome, &fixture->here, NAMES("a", "c"), TOKEN); /* a lost reply is told again */
-    assert_int_equal(outcome.reply.result, LOCKS_DONE);
-}
-
 /* Where one cannot be read, that is what is said of all. */
 TEST_IN_FIXTURE(damage_counts_more_than_not_held)
 {
@@ -266,21 +215,6 @@ TEST_IN_FIXTURE(damage_counts_more_than_not_held)
     assert_non_null(outcome.reply.error);
     assert_int_equal(outcome.reply.each[0].result, LOCKS_DAMAGED);
     assert_int_equal(outcome.reply.each[1].result, LOCKS_NOT_HELD);
-}
-
-TEST_IN_FIXTURE(without_redis_all_are_unavailable)
-{
-    struct locks_fixture *fixture = *state;
-    struct outcome outcome;
-    redis_process_halt(&fixture->redis);
-    fixture_await(fixture, &fixture->here.downs, 1);
-    acquire(&outcome, &fixture->here, NAMES("a", "b"), TOKEN);
-    assert_int_equal(outcome.reply.result, LOCKS_UNAVAILABLE);
-    assert_non_null(outcome.reply.error);
-    release(&outcome, &fixture->here, NAMES("a", "b"), TOKEN);
-    assert_int_equal(outcome.reply.result, LOCKS_UNAVAILABLE);
-    assert_non_null(outcome.reply.error);
-    redis_process_resume(&fixture->redis);
 }
 
 /* Three names: three are asked for, then two renewed. The client goes at every point of that. */
@@ -519,22 +453,6 @@ TEST_IN_FIXTURE(a_repeat_takes_over_from_the_first_request)
     for (size_t i = 0; i < 2; i++)
         assert_in_range(fixture_remaining(&fixture->here, again.name[i]), WHOLE_LEAST_MS,
                         FIXTURE_TTL_MS);
-}
-
-TEST_IN_FIXTURE(a_hold_broken_on_the_way_gives_all_back)
-{
-    struct locks_fixture *fixture = *state;
-    struct outcome outcome;
-    fixture_reopen(fixture, 6000, FIXTURE_LEASE_MS); /* it is found when it is renewed */
-    fixture_lock(&fixture->there, "c", OTHER, FIXTURE_TTL_MS);
-    begin(&outcome, &fixture->here, NAMES("a", "b", "c"), TOKEN, FIXTURE_TTL_MS);
-    await_waiting(fixture, "c");
-    fixture_break(&fixture->there, "b");
-    fixture_await(fixture, &outcome.count, 1);
-    assert_int_equal(outcome.reply.result, LOCKS_NOT_HELD);
-    assert_int_equal(outcome.reply.refused, 1);
-    assert_true(outcome.reply.view.last_release.fence > 0);
-    assert_nothing_left(fixture, "c");
 }
 
 TEST_IN_FIXTURE(a_server_that_drains_gives_back_what_it_has)
