@@ -51,7 +51,7 @@ void start_tree(struct story *story, const char *name, const char *trap)
 {
     char command[600];
     snprintf(command, sizeof command,
-             "exec $BATON run --ttl=3s %s -c '"
+             "exec $BATON run --ttl=6s %s -c '"
              "trap \"%s\" TERM; echo \"guard $PPID\"; echo \"near $$\"; "
              "setsid sh -c \"echo far \\$\\$; exec sleep 600\" & sleep 600; sleep 600'",
              name, trap);
@@ -88,6 +88,13 @@ void release(struct http_client *client, const char *name, const char *token)
     char request[120];
     snprintf(request, sizeof request, "DELETE /locks/%s", name);
     answers_token(client, token, request, NULL, 200, NULL);
+}
+
+void run_beside(const struct terminal *terminal, const char *command)
+{
+    struct terminal other = {.dir = terminal->dir, .count = 100};
+    says(&other, 0, NULL, "%s", command);
+    free(other.output);
 }
 
 struct expected {

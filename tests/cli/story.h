@@ -26,10 +26,13 @@ void release(struct http_client *client, const char *name, const char *token);
 /* Waits for the output to have the text, which need not end a line. */
 void comes_to_say(struct terminal *terminal, const char *text);
 
+/* Runs a command in the home directory while that of the terminal runs. */
+void run_beside(const struct terminal *terminal, const char *command);
+
 /* Waits for a line with the word. Returns the number behind it. */
 pid_t pid_said(struct story *story, const char *word);
 
-/* Starts `baton run` with a TTL of 3 s. `trap` is what the tree does at SIGTERM. */
+/* Starts `baton run` with a TTL of 6 s. `trap` is what the tree does at SIGTERM. */
 void start_tree(struct story *story, const char *name, const char *trap);
 
 /* Whether `near` and `far` are dead. Takes a struct story. */

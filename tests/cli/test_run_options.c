@@ -29,7 +29,7 @@ TEST(signal_option_ends_the_command)
 {
     struct terminal *terminal = terminal_of(state);
     terminal_start(terminal,
-                   "exec $BATON run --signal=SIGINT --ttl=12s asked -c '"
+                   "exec $BATON run --signal=SIGINT --ttl=1h asked -c '"
                    "trap : TERM; trap \"echo interrupted; exit\" INT; echo ready; while :; do "
                    "sleep 0.05; done'");
     comes_to_say(terminal, "ready");
@@ -64,9 +64,7 @@ TEST(lost_lock_is_ignored_if_asked)
     comes_to_say(terminal, "ready");
     answers(client_of(state), "DELETE /locks/kept?force=true", NULL, 200, NULL);
     comes_to_say(terminal, "kept: the lock is lost (");
-    struct terminal other = {.dir = terminal->dir, .count = 100};
-    says(&other, 0, NULL, "touch go");
-    free(other.output);
+    run_beside(terminal, "touch go");
     terminal_says(terminal, terminal_await(terminal), 5, "The command runs on.", __FILE__,
                   __LINE__);
 }
@@ -81,9 +79,7 @@ TEST(silent_batond_is_ignored_if_asked)
     process_signal(&story->service.batond.process, SIGSTOP);
     comes_to_say(terminal, "no batond has renewed the lock in time (");
     process_signal(&story->service.batond.process, SIGCONT);
-    struct terminal other = {.dir = terminal->dir, .count = 200};
-    says(&other, 0, NULL, "touch gone");
-    free(other.output);
+    run_beside(terminal, "touch gone");
     terminal_says(terminal, terminal_await(terminal), 6, NULL, __FILE__, __LINE__);
 }
 
@@ -130,7 +126,7 @@ TEST(run_within_a_run_tells_its_own_lock_alone)
 TEST(verbose_run_tells_grant_and_renewal)
 {
     struct terminal *terminal = terminal_of(state);
-    terminal_start(terminal, "exec $BATON run -v --ttl=3s verbose -- sleep 600");
+    terminal_start(terminal, "exec $BATON run -v --ttl=6s verbose -- sleep 600");
     comes_to_say(terminal, "verbose: granted, fence 1");
     comes_to_say(terminal, "verbose: renewed, ");
     process_signal(&terminal->process, SIGTERM);
@@ -141,7 +137,7 @@ TEST(verbose_run_tells_grant_and_renewal)
 static bool is_renewed(void *context)
 {
     answers(context, "GET /locks/deaf", NULL, 200, NULL);
-    return member_integer(context, "holders.0.held_ms") > 6000; /* two TTLs */
+    return member_integer(context, "holders.0.held_ms") > 6000; /* its TTL */
 }
 
 /* Its pipe is full. What it has said is there when somebody reads. */
@@ -149,14 +145,12 @@ TEST(verbose_run_renews_whether_or_not_somebody_reads)
 {
     struct terminal *terminal = terminal_of(state);
     terminal_start(terminal,
-                   "mkfifo full; exec 3<>full; yes | head -c 65536 >&3; $BATON run -v --ttl=3s "
+                   "mkfifo full; exec 3<>full; yes | head -c 65536 >&3; $BATON run -v --ttl=6s "
                    "deaf -c 'until test -e read; do sleep 0.05; done; exit 5' 2>&3 & "
                    "until test -e read; do sleep 0.05; done; cat <&3 & "
                    "wait %1; echo status $?; kill %2");
     assert_true(clock_wait_until(is_renewed, client_of(state), CLOCK_HANG_MS));
-    struct terminal other = {.dir = terminal->dir, .count = 100};
-    says(&other, 0, NULL, "touch read");
-    free(other.output);
+    run_beside(terminal, "touch read");
     comes_to_say(terminal, "deaf: renewed, ");
     comes_to_say(terminal, "deaf: released\n");
     comes_to_say(terminal, "status 5\n");

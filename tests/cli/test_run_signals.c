@@ -58,7 +58,7 @@ TEST(signal_to_the_first_process_of_a_container_ends_it)
 static bool is_renewed(void *context)
 {
     answers(context, "GET /locks/own", NULL, 200, NULL);
-    return member_integer(context, "holders.0.held_ms") > 3000;
+    return member_integer(context, "holders.0.held_ms") > 6000;
 }
 
 /* What it has left behind has the time of -k. */
@@ -67,16 +67,14 @@ TEST(command_ends_in_its_own_time_after_a_signal_and_leaves_nothing)
     struct story *story = *state;
     struct terminal *terminal = &story->terminal;
     terminal_start(terminal,
-                   "exec $BATON run --ttl=3s -k 100ms own -c '"
+                   "exec $BATON run --ttl=6s -k 100ms own -c '"
                    "trap \"echo told\" TERM; sh -c \"trap : TERM; echo near \\$\\$; while :; do "
                    "sleep 600; done\" & until test -e go; do sleep 0.05; done; exit 9'");
     story->near = pid_said(story, "near ");
     process_signal(&terminal->process, SIGTERM);
     comes_to_say(terminal, "told");
     assert_true(clock_wait_until(is_renewed, client_of(state), CLOCK_HANG_MS));
-    struct terminal other = {.dir = terminal->dir, .count = 100};
-    says(&other, 0, NULL, "touch go");
-    free(other.output);
+    run_beside(terminal, "touch go");
     terminal_says(terminal, terminal_await(terminal), 9, NULL, __FILE__, __LINE__);
     assert_true(is_gone(&story->near));
     assert_true(is_free(client_of(state), "own"));
@@ -110,20 +108,27 @@ TEST(only_command_leaves_the_rest_alone)
 }
 
 /* Of a job that the shell had before. */
-static void reaps_orphans(struct story *story, const char *command)
+static void reaps_an_orphan(struct story *story)
 {
-    terminal_start(&story->terminal, command);
     story->near = pid_said(story, "near ");
+    kill(story->near, SIGKILL);
     assert_true(clock_wait_until(is_gone, &story->near, CLOCK_HANG_MS));
 }
 
 TEST(orphans_are_reaped_while_the_command_runs_and_before)
 {
+    static const char COMMAND[] =
+        "sleep 600 & echo near $!; exec $BATON run orphans -c 'echo begun; sleep 600'";
+    struct terminal *terminal = terminal_of(state);
     char token[TOKEN_TEXT];
-    reaps_orphans(*state, "sleep 1 & echo near $!; exec $BATON run orphans -- sleep 600");
-    process_stop(&((struct story *)*state)->terminal.process);
+    terminal_start(terminal, COMMAND);
+    comes_to_say(terminal, "begun");
+    reaps_an_orphan(*state);
+    process_stop(&terminal->process);
     hold_as_ann(client_of(state), "orphans", token);
-    reaps_orphans(*state, "sleep 1 & echo near $!; exec $BATON run orphans -- sleep 600");
+    terminal_start(terminal, COMMAND);
+    comes_to_queue(client_of(state), "orphans", 1);
+    reaps_an_orphan(*state);
 }
 
 /* As under nohup. */
@@ -131,13 +136,13 @@ TEST(signal_that_was_ignored_before_asks_nothing_to_end)
 {
     struct terminal *terminal = terminal_of(state);
     terminal_start(terminal, "trap '' HUP; exec $BATON run ignored -c 'echo ready; until test -e "
-                             "go; do sleep 0.05; done; sleep 2 & exit 3'");
+                             "go; do sleep 0.05; done; sleep 600 & echo near $!; exit 3'");
     comes_to_say(terminal, "ready");
     process_signal(&terminal->process, SIGHUP);
-    struct terminal other = {.dir = terminal->dir, .count = 100};
-    says(&other, 0, NULL, "touch go");
-    free(other.output);
-    terminal_says(terminal, terminal_await(terminal), 3, "left behind: ", __FILE__, __LINE__);
+    run_beside(terminal, "touch go");
+    comes_to_say(terminal, "left behind: ");
+    kill(pid_said(*state, "near "), SIGKILL);
+    terminal_says(terminal, terminal_await(terminal), 3, NULL, __FILE__, __LINE__);
 }
 
 static bool lock_is_free(void *context)

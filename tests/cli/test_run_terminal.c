@@ -159,14 +159,14 @@ TEST_WITH(ctrl_c_ends_what_the_command_has_left_behind, desk_open, desk_close)
 static bool is_renewed(void *context)
 {
     answers(context, "GET /locks/held", NULL, 200, NULL);
-    return member_integer(context, "holders.0.held_ms") > 6000; /* two TTLs */
+    return member_integer(context, "holders.0.held_ms") > 6000; /* its TTL */
 }
 
 TEST_WITH(ctrl_s_stops_no_renewal, desk_open, desk_close)
 {
     struct desk *desk = *state;
     struct window *window = &desk->window;
-    window_type(window, "$BATON run -v --ttl=3s held -c 'echo beg''un; read x; exit 6'\n");
+    window_type(window, "$BATON run -v --ttl=6s held -c 'echo beg''un; read x; exit 6'\n");
     window_await(window, "begun\r\n");
     window_type(window, CTRL_S);
     assert_true(clock_wait_until(is_renewed, desk->story->service.client, CLOCK_HANG_MS));
@@ -193,14 +193,14 @@ TEST_WITH(ctrl_z_stops_the_job_and_fg_continues_it, desk_open, desk_close)
 TEST_WITH(stopped_job_is_told_once_and_ended_in_time, desk_open, desk_close)
 {
     struct window *window = &((struct desk *)*state)->window;
-    window_type(window, "$BATON run --ttl=6s held -c 'trap \"echo ag\"\"ain\" CONT; echo beg''un; "
+    window_type(window, "$BATON run --ttl=12s held -c 'trap \"echo ag\"\"ain\" CONT; echo beg''un; "
                         "while :; do sleep 0.05; done'\n");
     window_await(window, "begun\r\n");
     window_type(window, CTRL_Z);
     window_await(window, "nobody renews the lock of a stopped job. Continue it within ");
     const char *seconds = window->screen + window->seen;
     window_await(window, " s, or");
-    assert_int_equal(seconds[1], '.'); /* of 6 s at most 4 are left, and perhaps none whole */
+    assert_int_equal(seconds[1], '.'); /* of 12 s at most 9 are left, and perhaps none whole */
     window_await_stop(window);
     window_continue(window);
     window_await(window, "again\r\n"); /* SIGCONT would take a stop back that came before it */
