@@ -30,6 +30,7 @@ local function reserve(state, hold, waiter, claim_ms, keep)
         queue.begin(state)
         state[UNCLAIMED] = state[UNCLAIMED] + 1
     end
+    queue.lines_of(state) -- a waiter in front moves with its server
     -- From now on no request has the place of the waiter; it is kept for a while.
     waiter[ATTEMPT], waiter[SERVER], waiter[EXPIRES] = '', '', now + keep * 1000
     queue.write(state, waiter)

@@ -42,6 +42,21 @@ TEST_WITH_CLOCK(a_wait_that_is_over_may_keep_the_place)
     assert_int_equal(count_waiters(scripts), 1);
 }
 
+/* The waiter is alone, so its server is in the main key with it. */
+TEST_WITH_CLOCK(granted_waiter_that_keeps_its_place_leaves_its_server_listed)
+{
+    struct scripts *scripts = *state;
+    acquire(scripts, .token = "x", .attempt = "x");
+    park(scripts, "a", "one", .claim_ms = 5000);
+    release(scripts, "n", "x");
+    leave(scripts, .token = "a", .attempt = "a", .why = "gone", .keep_ms = 5000);
+    redisReply *servers =
+        redis_process_command(&scripts->redis, "HKEYS %s", key_of("n", ":servers").text);
+    assert_int_equal(servers->elements, 1);
+    assert_string_equal(servers->element[0]->str, "one");
+    freeReplyObject(servers);
+}
+
 TEST_WITH_CLOCK(a_grant_at_the_last_moment_is_claimed)
 {
     struct scripts *scripts = *state;
