@@ -389,7 +389,7 @@ static int asked(redisContext *monitor, struct redis_process *member)
     while (redisGetReply(monitor, (void **)&reply) == REDIS_OK &&
            !strstr(reply->str, "that is all")) {
         const char *token = strstr(reply->str, "a-token-that-waits-in-line-");
-        if (token && strstr(reply->str, "_acquire\""))
+        if (token && strstr(reply->str, "acquire"))
             has_asked[atoi(strrchr(token, '-') + 1)] = true;
         freeReplyObject(reply);
     }
