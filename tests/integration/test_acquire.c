@@ -313,35 +313,6 @@ TEST(text_reply_is_the_bare_token)
     assert_string_equal(client->reply.body, "my-token-0123456789abcdef\n");
 }
 
-TEST(text_problem_is_one_line)
-{
-    static const struct {
-        const char *request, *body, *line;
-        long status;
-    } LINES[] = {
-        {"POST /locks/line", NULL, "locked: ", 409},
-        {"POST /locks/line?ttl=1ms", NULL, "invalid_parameter: ttl: ", 400},
-        {"POST /locks/line", "{", "invalid_json: ", 400},
-        {"POST /locks/line", "{\"a\\nb\\u007f\\u2028\": 1}",
-         "invalid_parameter: a\\u000ab\\u007f\\u2028: ", 400},
-        {"POST /locks/%00", NULL, "invalid_name: ", 400},
-    };
-    struct http_client *client = service_client(state);
-    answers(client, "POST /locks/line", NULL, 201, NULL);
-    answers(client, "POST /locks/shared?mode=shared&limit=2", NULL, 201, NULL);
-    for (size_t i = 0; i < sizeof LINES / sizeof *LINES; i++) {
-        answers_with(client, "Accept: text/plain", LINES[i].request, LINES[i].body, LINES[i].status,
-                     NULL);
-        const char *body = client->reply.body;
-        if (strncmp(body, LINES[i].line, strlen(LINES[i].line)) != 0)
-            fail_msg("%s does not begin with %s", body, LINES[i].line);
-        assert_ptr_equal(strchr(body, '\n'), body + client->reply.length - 1);
-        assert_int_equal(strncmp(http_header(client, "Content-Type"), "text/plain", 10), 0);
-    }
-    answers_with(client, "Accept: text/plain", "POST /locks/line", NULL, 409, NULL);
-    assert_non_null(http_header(client, "Retry-After"));
-}
-
 TEST(text_is_for_clients_that_prefer_it)
 {
     static const char *const JSON[] = {"Accept: */*", "Accept: application/json, text/plain"};
@@ -353,6 +324,7 @@ TEST(text_is_for_clients_that_prefer_it)
     for (size_t i = 0; i < sizeof TEXT / sizeof *TEXT; i++) {
         answers_with(client, TEXT[i], "POST /locks/prefer", NULL, 409, NULL);
         assert_int_equal(strncmp(client->reply.body, "locked: ", 8), 0);
+        assert_non_null(http_header(client, "Retry-After"));
     }
 }
 
