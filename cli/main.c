@@ -31,7 +31,7 @@ static const struct command {
     {"list", " [PREFIX]", "show the held locks whose names begin with PREFIX", FOR_LIST, 0, 1,
      command_list},
     {"watch", " NAME", "show a lock whenever it changes", FOR_OTHERS, 1, 1, command_watch},
-    {"whoami", "", "show whom batond takes you for", FOR_OTHERS, 0, 0, command_whoami},
+    {"whoami", "", "show who you are to batond", FOR_OTHERS, 0, 0, command_whoami},
     {"break", " [NAME]...", "end the holds of all owners", FOR_BREAK, 0, ANY, command_break},
 };
 
