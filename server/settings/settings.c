@@ -94,8 +94,7 @@ const struct setting SETTINGS[] = {
     {"Redis", "key-prefix", TEXT, AT(key_prefix), "baton:", "TEXT",
      "the beginning of all keys in Redis; at most 64 bytes, no braces", 0, 0, NULL},
     {"Redis", "confirm", REPLICAS, AT(replicas), "none", "none|replicas:N",
-     "how many replicas of Redis must have a grant before batond reports it", 0, 8,
-     NULL},
+     "how many replicas of Redis must have a grant before batond reports it", 0, 8, NULL},
     {"Redis", "confirm-timeout", DURATION, AT(confirm_timeout_ms), "1s", "DURATION",
      "how long replicas have to confirm; then batond takes the grant back, and the answer is "
      "503",
