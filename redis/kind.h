@@ -11,6 +11,15 @@ struct shards_tally {
     unsigned up;
 };
 
+enum { PREFLIGHT_REPORTS_MOST = REDIS_QUORUM_MOST };
+
+/* What a shard has reported first to a preflight (redis/preflight.h). */
+struct preflight_report {
+    bool is_known;       /* it has reported anything */
+    int code;            /* 0 if it came up, else as in node.h */
+    struct failure text; /* why it did not */
+};
+
 /* Each kind is one constant table. redis/store.c picks it by the URL, owns the nodes, and asks it
  * what follows. NULL is the plain answer, that of one Redis; `state` is what `open` makes, and NULL
  * without one. Members that have a namesake in redis/store.h do what that says. */
@@ -19,7 +28,12 @@ struct kind {
      * state. Returns 0 or a negative errno. The store closes the state also after an error, if it
      * was made by then. */
     int (*open)(void **ret, struct shards *shards);
-    int (*preflight)(const struct redis_url *url, int timeout_ms, struct failure *failure);
+
+    /* As store_preflight, when each shard has reported, other shards have `moved`, or the time is
+     * over. Plain: what the first shard has reported. */
+    int (*judge)(const void *state, const struct preflight_report *reports,
+                 struct failure *failure);
+    const char *silence; /* who did not answer in time; NULL: "Redis did not answer" */
 
     /* The store closes: first `stop`, then the nodes, and then `close`, which calls `closed` once,
      * when the memory of the state is gone. */

@@ -1,6 +1,6 @@
 #include "redis/store.h"
 
-#include "redis/kind.h"
+#include "redis/preflight.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -79,7 +79,7 @@ static void store_on_marker_astray(void *context, unsigned shard)
 
 int store_preflight(const struct redis_url *url, int timeout_ms, struct failure *failure)
 {
-    return store_kind(url)->preflight(url, timeout_ms, failure);
+    return preflight_run(store_kind(url), url, timeout_ms, failure);
 }
 
 int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,

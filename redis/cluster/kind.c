@@ -4,7 +4,6 @@
 
 #include "base/memory.h"
 #include "redis/cluster/cluster_inbox.h"
-#include "redis/cluster/preflight_cluster.h"
 #include "redis/cluster/primary_lease.h"
 #include "redis/cluster/router.h"
 
@@ -159,7 +158,7 @@ static void cluster_store_on_mapped(void *context)
 static void cluster_store_on_lost(void *context, int code, const char *reason)
 {
     struct cluster_store *store = context;
-    const struct store_events *told = &store->shards->told;
+    const struct node_events *events = &store->shards->node_events;
     if (store->shards->closing)
         return;
     struct failure before = store->lost;
@@ -167,8 +166,8 @@ static void cluster_store_on_lost(void *context, int code, const char *reason)
     bool is_told = strcmp(before.text, store->lost.text) == 0;
     if (store->shards->count > 0)
         shards_warn(store->shards, reason);
-    else if (told->down && !is_told)
-        told->down(told->context, 0, reason);
+    else if (!is_told)
+        events->down(events->context, 0, code, reason);
 }
 
 /* Calls */
@@ -215,13 +214,13 @@ static int cluster_store_open(void **ret, struct shards *shards)
 {
     struct cluster_store *store = calloc(1, sizeof *store);
     if (!store)
-        return -ENOMEM;
+        return failure_set(shards->failure, -ENOMEM, "no memory");
     store->shards = shards;
     store->open = 1;
     shards->keys_apart = true;
     const struct cluster_events events = {store, cluster_store_on_joined, cluster_store_on_mapped,
                                           cluster_store_on_lost};
-    int result = cluster_open(&store->cluster, shards->loop, shards->url, &events, NULL);
+    int result = cluster_open(&store->cluster, shards->loop, shards->url, &events, shards->failure);
     if (result < 0) {
         free(store);
         return result;
@@ -343,6 +342,21 @@ static void cluster_store_first_tag(const void *state, unsigned shard, char tag[
     cluster_store_write_tag(slot_map_next(store->map, shard, SLOT_COUNT - 1), tag);
 }
 
+/* Preflight: the map is enough. No session with a node that it names has been made yet. */
+static int cluster_store_judge(const void *state, const struct preflight_report *reports,
+                               struct failure *failure)
+{
+    const struct cluster_store *store = state;
+    if (store->shards->count == 0)
+        return failure_set(failure, reports[0].code, "%s", reports[0].text.text);
+    if (store->map->uncovered == 0)
+        return 0;
+    return failure_set(failure, -EAGAIN,
+                       "no node serves %u of the %d slots of the Redis Cluster. Assign them with "
+                       "`redis-cli --cluster fix`.",
+                       store->map->uncovered, SLOT_COUNT);
+}
+
 /* Its condition */
 
 static bool cluster_store_is_up(const void *state, struct shards_tally tally)
@@ -373,7 +387,8 @@ static const char *cluster_store_primary(void *state, struct shards_tally tally)
 
 const struct kind cluster_kind = {
     .open = cluster_store_open,
-    .preflight = preflight_cluster,
+    .judge = cluster_store_judge,
+    .silence = "no node of the Redis Cluster answered",
     .stop = cluster_store_stop,
     .close = cluster_store_close,
     .up = cluster_store_on_up,

@@ -4,7 +4,7 @@
 #include "redis/address/url.h"
 #include "redis/embedded/starter.h"
 #include "redis/embedded/state_directory.h"
-#include "redis/node/preflight.h"
+#include "redis/preflight.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -265,7 +265,7 @@ static int await_answer(struct embedded *embedded, struct failure *failure)
     struct failure why = {""};
     uint64_t deadline = (uint64_t)monotonic_ms() + START_WAIT_MS;
     while ((uint64_t)monotonic_ms() < deadline) {
-        result = preflight_server(&url, ANSWER_WAIT_MS, &why);
+        result = preflight_run(&single_kind, &url, ANSWER_WAIT_MS, &why);
         if (result != -EAGAIN)
             break;
         if (embedded_has_ended(embedded)) {

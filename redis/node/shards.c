@@ -63,7 +63,7 @@ int shards_add(struct shards *shards, unsigned number, const struct redis_url *u
         shards->count = number + 1;
     if (shards->closing)
         return 0;
-    int result = node_open(&shards->nodes[number], &options, NULL);
+    int result = node_open(&shards->nodes[number], &options, shards->failure);
     shards->open += result == 0;
     return result;
 }

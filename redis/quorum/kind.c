@@ -2,8 +2,6 @@
  * its position in the URL. */
 #include "redis/kind.h"
 
-#include "redis/quorum/preflight.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +77,9 @@ static int quorum_add(struct quorum *quorum, unsigned member)
     const struct redis_node *at = &url->nodes[member];
     struct redis_url *own = &quorum->members[member].url;
     int result = redis_url_of(url, REDIS_SERVER, at->host, at->port, own);
-    return result < 0 ? result : shards_add(quorum->shards, member, own, NULL);
+    if (result < 0)
+        return failure_set(quorum->shards->failure, result, "no memory");
+    return shards_add(quorum->shards, member, own, NULL);
 }
 
 static int quorum_open(void **ret, struct shards *shards)
@@ -87,7 +87,7 @@ static int quorum_open(void **ret, struct shards *shards)
     struct quorum *quorum = calloc(1, sizeof *quorum);
     int result = 0;
     if (!quorum)
-        return -ENOMEM;
+        return failure_set(shards->failure, -ENOMEM, "no memory");
     quorum->shards = shards;
     *ret = quorum;
     for (unsigned i = 0; result == 0 && i < shards->url->node_count; i++)
@@ -102,6 +102,47 @@ static void quorum_close(void *state, void (*closed)(void *context), void *conte
         redis_url_free(&quorum->members[i].url);
     free(quorum);
     closed(context);
+}
+
+/* Preflight */
+
+/* One server behind two addresses would have two votes. */
+static int quorum_check_apart(const struct quorum *quorum, struct failure *failure)
+{
+    const struct shards *shards = quorum->shards;
+    for (unsigned i = 0; i < shards->count; i++)
+        for (unsigned j = 0; j < i; j++)
+            if (node_peer(shards->nodes[i])->run_id[0] &&
+                strcmp(node_peer(shards->nodes[i])->run_id, node_peer(shards->nodes[j])->run_id) ==
+                    0)
+                return failure_set(failure, -EPROTO,
+                                   "redis-url names one server of the quorum twice: members %u "
+                                   "and %u are the same Redis. Name each server once.",
+                                   j + 1, i + 1);
+    return 0;
+}
+
+/* A majority must answer. A member that fails in a way that waiting cannot mend stops the start. */
+static int quorum_judge(const void *state, const struct preflight_report *reports,
+                        struct failure *failure)
+{
+    const struct quorum *quorum = state;
+    unsigned up = 0, count = quorum->shards->count;
+    const struct preflight_report *away = NULL;
+    for (unsigned i = 0; i < count; i++) {
+        if (reports[i].code < 0 && reports[i].code != -EAGAIN)
+            return failure_set(failure, reports[i].code, "member %u of the quorum: %s", i + 1,
+                               reports[i].text.text);
+        if (reports[i].code < 0)
+            away = &reports[i];
+        else
+            up++;
+    }
+    int result = quorum_check_apart(quorum, failure);
+    if (result < 0 || up > count / 2)
+        return result;
+    return failure_set(failure, -EAGAIN, "only %u of %u members of the quorum answer: %s", up,
+                       count, away->text.text);
 }
 
 /* Its condition */
@@ -127,7 +168,7 @@ static const char *quorum_primary(void *state, struct shards_tally tally)
 
 const struct kind quorum_kind = {
     .open = quorum_open,
-    .preflight = preflight_quorum,
+    .judge = quorum_judge,
     .close = quorum_close,
     .up = quorum_member_up,
     .down = quorum_member_down,
