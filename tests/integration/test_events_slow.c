@@ -233,4 +233,25 @@ TEST(client_cut_off_in_a_snapshot_starts_again)
     free(reader);
 }
 
+/* Half the retention later, Redis may have forgotten what was freed: the snapshot begins again. */
+TEST(stream_that_was_not_read_for_long_gets_another_snapshot)
+{
+    enum { RETENTION_MS = 4000 };
+    struct service service;
+    struct reader *reader = calloc(1, sizeof *reader);
+    service_open(&service, NULL, LIST("--retention=4s"));
+    fill(service.client);
+    connect_reader(reader, service.batond.port);
+    while (reader->snapshots == 0 && !reader->closed)
+        read_some(reader, BITE, CLOCK_HANG_MS);
+    clock_sleep_ms(RETENTION_MS / 2 + 100);
+    while (!reader->complete && !reader->closed)
+        read_some(reader, BITE, CLOCK_HANG_MS);
+    assert_true(reader->snapshots > 1);
+    assert_int_equal(reader->seen_count, NAMES);
+    close(reader->fd);
+    free(reader);
+    service_close(&service);
+}
+
 RUN_TESTS(service_start, service_stop)
