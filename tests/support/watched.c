@@ -377,10 +377,14 @@ int watched_await_peace(const struct watched *watched)
     return change.primary;
 }
 
+/* A sentinel gives a failover up, and does not begin it again, once the replica that it has chosen
+ * has stood still for the failover-timeout. */
 static bool begins_to_fail_over(void *context)
 {
     const struct watched *watched = context;
-    redisReply *reply = try_to_ask(watched->sentinels[0].socket, "SENTINEL FAILOVER mymaster");
+    const char *socket = watched->sentinels[0].socket;
+    freeReplyObject(try_to_ask(socket, "SENTINEL SET mymaster failover-timeout 60000"));
+    redisReply *reply = try_to_ask(socket, "SENTINEL FAILOVER mymaster");
     bool begins = reply && reply->type == REDIS_REPLY_STATUS;
     freeReplyObject(reply);
     if (!begins)
