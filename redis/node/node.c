@@ -137,12 +137,17 @@ static void node_stamp(void *context, struct call *call)
                           call->bytes + call->stamp);
 }
 
-static void node_run(struct node *node, struct call *call)
+static void node_begin(const struct node *node, struct call *call)
 {
     static const struct slice ASKING = {"ASKING", 6};
     if (call->asking)
         session_ask(node->session, &ASKING, 1, session_timeout_ms(node->session), NULL);
     call->begun = uv_hrtime();
+}
+
+static void node_run(const struct node *node, struct call *call)
+{
+    node_begin(node, call);
     session_send(node->session, call);
 }
 
@@ -159,7 +164,8 @@ void node_eval(struct node *node, struct call *call)
         call_queue_push(&node->loader.held, call);
         return;
     }
-    node_run(node, call);
+    node_begin(node, call);
+    session_send(node->session, call);
 }
 
 void node_eval_first(struct node *node, struct call *call)

@@ -277,7 +277,7 @@ void session_send(struct session *session, struct call *call)
     }
     session_put(session, call);
     if (session->pending.head == call)
-        session_push(session);
+        connection_push(session->connection, 1);
 }
 
 void session_refuse(struct session *session, struct call *call)
