@@ -9,11 +9,14 @@ suites=(model acquire release renew leave queue servers quarantine numbers inspe
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
+# Of another run of make, they may be older than the library.
+programs=("${suites[@]/#/${build#"$PWD/"}/tests/scripts/test_}")
+flavour=$(grep -oxE 'address|thread' <<<"${build##*/}") || true
+make --no-print-directory -s SANITIZE="$flavour" "${programs[@]}"
+
 tests/scripts/without_early_exits.sh "$build/generated/library.lua" >"$dir/library.lua"
 export BATON_TEST_LIBRARY=$dir/library.lua
-for suite in "${suites[@]}"; do
-    program=$build/tests/scripts/test_$suite
-    [[ -x $program ]] || make --no-print-directory -s BUILD="$build" "$program"
+for program in "${programs[@]}"; do
     "$program" >"$dir/log" 2>&1 || {
         echo "without early exits, $program:"
         cat "$dir/log"
