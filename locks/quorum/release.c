@@ -51,8 +51,28 @@ static void hear_released(struct broadcast *broadcast, unsigned member,
     }
 }
 
-/* What is told is what most is known of: the end of a hold before a repetition, by its fence. Each
- * member has given its end another number, so no version of it is known to a majority: none is
+/* How many members report an end with this fence. */
+static unsigned released_count(const struct quorum_write *write, int64_t fence)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < write->tally.members; i++)
+        count += write->tally.votes[i].kind == VOTE_HOLDING && write->releases[i].fence == fence;
+    return count;
+}
+
+/* The end of a hold comes before a repetition, and then the fence that most members know: a member
+ * that has granted later than the others may have another number. */
+static bool released_is_better(const struct quorum_write *write, const struct release *one,
+                               const struct release *other)
+{
+    unsigned of_one = released_count(write, one->fence),
+             of_other = released_count(write, other->fence);
+    if (one->repeated != other->repeated)
+        return !one->repeated;
+    return of_one > of_other || (of_one == of_other && one->fence > other->fence);
+}
+
+/* Each member has given its end another number, so no version of it is known to a majority: none is
  * told. The name is free for certain when it is so at each of them. */
 static void tell_released(struct quorum_write *write)
 {
@@ -64,8 +84,7 @@ static void tell_released(struct quorum_write *write)
         const struct release *release = &write->releases[i];
         if (write->tally.votes[i].kind != VOTE_HOLDING)
             continue;
-        if (best->repeated > release->repeated ||
-            (best->repeated == release->repeated && best->fence < release->fence))
+        if (released_is_better(write, release, best))
             *best = *release;
         if (release->free_in_ms > free_in_ms)
             free_in_ms = release->free_in_ms;

@@ -29,7 +29,7 @@ static unsigned quorum_find_double(const struct quorum *quorum, unsigned member)
     const struct shards *shards = quorum->shards;
     const char *run_id = node_peer(shards->nodes[member])->run_id;
     for (unsigned i = 0; run_id[0] && i < shards->count; i++)
-        if (i != member && node_serves(shards->nodes[i]) &&
+        if (i != member && node_is_up(shards->nodes[i]) &&
             strcmp(node_peer(shards->nodes[i])->run_id, run_id) == 0)
             return i;
     return shards->count;

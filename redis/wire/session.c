@@ -361,12 +361,17 @@ static void session_unasked(struct session *session, const redisReply *reply)
     session_lose(session, -EAGAIN, reason.text);
 }
 
-/* A full Redis has refused the command. Calls in it may need no memory: each is made alone. */
-static void session_send_parts(struct session *session, struct call *many)
+/* A full Redis has refused the command. A call that may need memory hears that, and goes on as it
+ * would alone: it is not sent once more, since what ends it may have been sent behind it. The
+ * others are made alone. */
+static void session_send_parts(struct session *session, struct call *many,
+                               const redisReply *refusal)
 {
     for (struct call *part = call_queue_pop(&many->parts); part;
          part = call_queue_pop(&many->parts))
-        if (session_is_ready(session))
+        if (part->script->when_full)
+            session->events.replied(session->events.context, part, refusal);
+        else if (session_is_ready(session))
             session_send(session, part);
         else
             session_refuse(session, part);
@@ -394,7 +399,7 @@ static void session_answered(struct session *session, struct call *call, const r
     }
     if (call->parts.head && reply->type == REDIS_REPLY_ERROR &&
         error_kind(reply->str) == ERROR_FULL)
-        session_send_parts(session, call);
+        session_send_parts(session, call, reply);
     else
         session_hand_out(session, call, reply);
     if (call->answered)

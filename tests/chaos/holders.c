@@ -81,8 +81,6 @@ static const struct event *ask(struct visit *visit, enum operation operation, in
         reply_read(event, http_header(http, "ETag"), http->reply.json);
     if (operation == ACQUIRE)
         visit->fence = event->fence;
-    else if (event->outcome == DONE)
-        event->fence = visit->fence;
     count(visit->holder, http, event->sent);
     return event;
 }

@@ -372,6 +372,28 @@ TEST(two_may_be_away)
     await_held(story, "before", 0); /* the frozen one, too, had heard of nothing */
 }
 
+/* A member that grants it later than the others gives it a greater number, of which nobody has
+ * heard. */
+TEST(release_reports_the_fence_of_the_grant)
+{
+    struct on_quorum *story = story_of(state);
+    char token[TOKEN_TEXT];
+    await_all(story);
+    redis_process_freeze(&story->servers.members[3]);
+    acquire_lock(story->client, "late-member?ttl=60s", token);
+    int64_t fence = http_integer(story->client, "fence");
+    clock_sleep_ms(300); /* beyond the room that is left above the numbers of the others */
+    redis_process_thaw(&story->servers.members[3]);
+    await_held(story, "late-member", QUORUM_MEMBERS);
+    for (int i = 0; i < 2; i++)
+        redis_process_freeze(&story->servers.members[i]);
+    release_lock(story->client, token, "late-member");
+    assert_int_equal(http_integer(story->client, "fence"), fence);
+    for (int i = 0; i < 2; i++)
+        redis_process_thaw(&story->servers.members[i]);
+    await_all(story);
+}
+
 TEST(three_away_is_503)
 {
     struct on_quorum *story = story_of(state);

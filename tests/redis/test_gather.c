@@ -4,6 +4,7 @@
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { COUNT, FAIL, KEEP, FUNCTIONS, MANY = 100 };
@@ -78,6 +79,15 @@ static void begin(struct gathered *gathered)
     gathered->commands = await(gathered);
 }
 
+static int count_refused(struct gathered *gathered)
+{
+    redisReply *reply = redis_process_command(&gathered->world->redis, "INFO commandstats");
+    const char *line = strstr(reply->str, "cmdstat_fcall:");
+    int refused = atoi(strstr(line, "rejected_calls=") + strlen("rejected_calls="));
+    freeReplyObject(reply);
+    return refused;
+}
+
 #define assert_replied(outcome_, text_)                                                            \
     do {                                                                                           \
         assert_int_equal((outcome_)->outcome, STORE_REPLIED);                                      \
@@ -146,18 +156,23 @@ TEST_WITH(error_of_a_call_is_its_own, set_up, tear_down)
     assert_replied(behind, "1 ");
 }
 
-/* As each would be alone. */
+/* As each would be alone. A grant is not asked for once more as it was: its client may have gone
+ * meanwhile. */
 TEST_WITH(full_redis_refuses_only_what_needs_memory, set_up, tear_down)
 {
     struct gathered *gathered = *state;
     begin(gathered);
     freeReplyObject(redis_process_command(&gathered->world->redis, "CONFIG SET maxmemory 1"));
     call(gathered, KEEP, "first", "");
-    struct outcome *keeps = call(gathered, KEEP, "a", ""), *needs = call(gathered, COUNT, "b", "");
+    struct outcome *keeps = call(gathered, KEEP, "a", ""), *needs = call(gathered, FAIL, "b", "");
+    struct outcome *grants = call(gathered, COUNT, "c", "");
     await(gathered);
+    assert_int_equal(count_refused(gathered), 2); /* all together, and the one that fails */
     assert_replied(keeps, "0");
     assert_int_equal(needs->outcome, STORE_REFUSED);
     assert_non_null(strstr(needs->error, "Redis is full"));
+    assert_replied(grants,
+                   "0"); /* by the function that takes the place of the one that it asked for */
 }
 
 TEST_WITH(library_that_redis_has_forgotten_is_loaded_for_all, set_up, tear_down)
