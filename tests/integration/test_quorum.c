@@ -394,6 +394,22 @@ TEST(release_reports_the_fence_of_the_grant)
     await_all(story);
 }
 
+/* No fence has a majority, and who is away might make one of them the fence. */
+TEST(token_at_two_batonds_at_once_gets_one_fence_while_two_are_away)
+{
+    struct on_quorum *story = story_of(state);
+    redis_process_kill(&story->servers.members[1]);
+    redis_process_kill(&story->servers.members[3]);
+    for (int i = 0; i < 40; i++) {
+        char path[40];
+        snprintf(path, sizeof path, "/locks/few-%d", i);
+        acquires_at_both(story, path, "exclusive", 1, 1);
+    }
+    redis_process_resume(&story->servers.members[1]);
+    redis_process_resume(&story->servers.members[3]);
+    await_all(story);
+}
+
 TEST(three_away_is_503)
 {
     struct on_quorum *story = story_of(state);
