@@ -30,4 +30,4 @@ local function changes(argv)
     return answer({cursor ~= '0' and cursor or '', now, found})
 end
 
-register('changes', changes)
+register('changes', changes, KIND.ALONE)

@@ -51,4 +51,4 @@ local function ended(argv)
     return failed or answer(ends)
 end
 
-register('ended', ended)
+register('ended', ended, KIND.ALONE)

@@ -105,4 +105,4 @@ local function list(argv)
     return answer({cursor, page.rest, page.names, unreadable()})
 end
 
-register('list', list)
+register('list', list, KIND.ALONE)

@@ -8,11 +8,12 @@
 
 local SPENT_MOST = 100 -- a value
 
+-- An error says that it comes from within a script, as Redis has it for a call alone: see redis/wire/errors.c.
 local function reply_of(is_well, found)
     if is_well then
         return found
     end
-    return {err = type(found) == 'table' and found.err or found}
+    return {err = (type(found) == 'table' and found.err or found) .. ' script: many'}
 end
 
 local function many(argv, keys)

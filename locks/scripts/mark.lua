@@ -10,4 +10,4 @@ local function mark(argv)
     return now
 end
 
-register('mark', mark)
+register('mark', mark, KIND.ALONE)

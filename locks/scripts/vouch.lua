@@ -101,4 +101,4 @@ local function vouch(argv)
     return failed or answer({found, grants})
 end
 
-register('vouch', vouch)
+register('vouch', vouch, KIND.ALONE)

@@ -147,6 +147,7 @@ local KIND = {
     READS = 4,           -- changes nothing, so that Redis runs it even while it takes no writes
     READS_UNSTAMPED = 5,
     GATHERS = 6,         -- makes several calls. A full Redis refuses it; then batond makes each alone
+    ALONE = 7,           -- looks at many names, so it is none of those several calls
 }
 
 local gathered = {} -- what may be called with others in one command: see many.lua
