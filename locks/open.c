@@ -7,6 +7,7 @@
 #include "locks/quarantine/guard.h"
 #include "locks/store_events.h"
 #include "locks/waiting/renewer.h"
+#include "locks/watching/prefix.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -49,6 +50,7 @@ static void replace_shard(void *context, unsigned shard)
 {
     struct locks *locks = context;
     locks->engine->replaced(locks, shard);
+    prefixes_lost(locks);
     renewers_check(locks);
 }
 

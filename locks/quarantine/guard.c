@@ -245,6 +245,14 @@ int64_t guard_latest_number(const struct guard *guard)
     return latest;
 }
 
+int64_t guard_lost_number(const struct guard *guard)
+{
+    int64_t lost = 0;
+    for (const struct shard *shard = shard_find(guard, 0); shard; shard = shard_after(shard))
+        shard_raise(&lost, shard->numbers.floor);
+    return lost;
+}
+
 /* What comes from other shards */
 
 /* If `from` is away, its holds may not have come with its names; a quarantine of it comes along. */

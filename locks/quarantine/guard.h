@@ -77,6 +77,9 @@ void guard_observe_number(struct guard *guard, int64_t number);
 /* At least every number that any shard has given; 0: no clock is known. */
 int64_t guard_latest_number(const struct guard *guard);
 
+/* At least every number that any shard has given and then lost. */
+int64_t guard_lost_number(const struct guard *guard);
+
 /* A hold was made just now, or renewed, and its client is about to be told of it. Returns whether
  * the epoch covers it; if not, it is being raised. */
 bool guard_covers(struct guard *guard, unsigned number, int64_t ttl_ms);

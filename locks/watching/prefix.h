@@ -79,6 +79,7 @@ struct watched_prefix {
     size_t watch_count;        /* in both lists */
     uint64_t idle;             /* since when there is no watch; loop time, ms */
     bool wanted;               /* a watch waits for a round, even if no name was touched */
+    bool has_lost;             /* Redis has lost names: the next round begins snapshots */
     uint64_t not_before;       /* loop time of the next round, ms, at the earliest */
     uint64_t marks;            /* so far */
     unsigned marking;          /* scripts under way that make a mark */
@@ -134,7 +135,8 @@ void prefix_scan_done(struct watched_prefix *watched, const char *error);
 /* Keeps the table small: forgets the names that were freed first. */
 void prefix_scan_forget_oldest(struct watched_prefix *watched);
 
-/* Whether the table has every change after the position, at this time of Redis, us. */
+/* Whether the table has every change after the position, at this time of Redis, us. It never has
+ * those that Redis has lost. */
 bool prefix_scan_covers(const struct watched_prefix *watched, const struct prefix_position *from,
                         int64_t time);
 
@@ -158,6 +160,9 @@ void prefix_round_doubt(struct watched_prefix *watched);
 
 /* The store's event `touched`. */
 void prefixes_touched(struct locks *locks, struct slice key);
+
+/* Redis has lost names. A scan does not tell which: every watch gets a snapshot. */
+void prefixes_lost(struct locks *locks);
 
 /* Answers all watches with the present state. */
 void prefixes_drain(struct locks *locks);

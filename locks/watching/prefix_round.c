@@ -171,10 +171,10 @@ static void prefix_round_look_on(struct watched_prefix *watched)
     size_t share = TELLS_AT_ONCE / (watched->watch_count + 1) + 1;
     size_t most = share < LOOKS_AT_ONCE ? share : LOOKS_AT_ONCE;
     struct prefix_name *known;
-    for (; round->left > 0 && round->looking < most; round->left--) {
+    for (; round->left > 0 && round->looking < most &&
+           (known = prefix_name_take_touched(&watched->known));
+         round->left--) {
         struct prefix_inspection *inspection = memory_checked(malloc(sizeof *inspection));
-        if (!(known = prefix_name_take_touched(&watched->known)))
-            abort();
         *inspection = (struct prefix_inspection){watched, known, uv_now(locks->loop)};
         known->looking = true;
         round->looking++;
@@ -248,6 +248,10 @@ void prefix_round_gather(struct watched_prefix *watched)
     struct prefix_names *known = &watched->known;
     size_t left = TOUCHES_AT_ONCE;
     round->phase = ROUND_GATHERING;
+    if (watched->has_lost && !round->is_doubtful) {
+        watched->has_lost = false;
+        watched->since = greater(watched->since, round->time);
+    }
     if (!prefix_name_touch_ended(known, uv_now(watched->locks->loop) + 1, left) ||
         !prefix_watches_gather(watched, &left))
         return;

@@ -1,5 +1,6 @@
 /* The scan of a watched prefix, part by part, at each shard. */
 #include "base/decimal.h"
+#include "locks/quarantine/guard.h"
 #include "locks/scripts/scripts.h"
 #include "locks/watching/prefix.h"
 
@@ -31,6 +32,9 @@ bool prefix_scan_covers(const struct watched_prefix *watched, const struct prefi
                         int64_t time)
 {
     int64_t free_known = later(from->after, from->snapshot);
+    int64_t lost = guard_lost_number(watched->locks->guard);
+    if (lost <= time && free_known < lost)
+        return false;
     return free_known >= later(watched->since, time - memory_ms(watched) * 1000);
 }
 

@@ -209,6 +209,16 @@ void prefixes_touched(struct locks *locks, struct slice key)
     }
 }
 
+void prefixes_lost(struct locks *locks)
+{
+    struct watched_prefix *watched;
+    if (!locks->prefixes)
+        return;
+    LIST_FOREACH (watched, &locks->prefixes->list, others)
+        watched->has_lost = true;
+    prefixes_touched(locks, slice_of(NULL));
+}
+
 void prefixes_close(struct prefixes *prefixes)
 {
     if (!prefixes)

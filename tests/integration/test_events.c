@@ -396,3 +396,35 @@ TEST(stream_marks_where_its_snapshot_begins_and_ends)
 }
 
 RUN_TESTS(service_start, service_stop)
+
+/* Redis has nothing of it, so a scan does not find it: a stream gets a snapshot, and so does who
+ * asks later. */
+TEST(hold_that_redis_has_lost_is_in_no_snapshot)
+{
+    struct service service;
+    char token[TOKEN_TEXT], request[100];
+    bool named;
+    service_open(&service, NULL, LIST("--workers=1"));
+    for (int restarts = 0; restarts < 2; restarts++) {
+        acquire_lock(service.client, "lost:1?wait=20s", token);
+        answers(service.client, "GET /events?prefix=lost:", NULL, 200, NULL);
+        assert_int_equal(told(service.client, "lost:1", &named), 1);
+        snprintf(request, sizeof request, "GET /events?prefix=lost:&wait=0&after=%" PRId64,
+                 http_integer(service.client, "version"));
+        struct parked *stream = parked_send(service.batond.port, STREAM, "GET /events", NULL);
+        assert_true(parked_hears(stream, "event: complete\n", CLOCK_HANG_MS));
+        if (restarts) { /* which may end the stream */
+            redis_process_kill(&service.redis);
+            redis_process_resume(&service.redis);
+        } else {
+            redis_process_flush(&service.redis);
+            assert_true(parked_hears(stream, "event: complete\n", CLOCK_HANG_MS));
+            assert_int_equal(occurrences(stream->text, "lost:1"), 1);
+        }
+        parked_close(stream);
+        assert_true(comes_to_answer(service.client, request + strlen("GET "), 200, CLOCK_HANG_MS));
+        assert_int_equal(told(service.client, "lost:1", &named), 0);
+        assert_true(json_is_false(member(service.client, "complete")));
+    }
+    service_close(&service);
+}
