@@ -148,12 +148,14 @@ TEST(verbose_run_renews_whether_or_not_somebody_reads)
                    "mkfifo full; exec 3<>full; yes | head -c 65536 >&3; $BATON run -v --ttl=6s "
                    "deaf -c 'until test -e read; do sleep 0.05; done; exit 5' 2>&3 & "
                    "until test -e read; do sleep 0.05; done; cat <&3 & "
-                   "wait %1; echo status $?; kill %2");
+                   "wait %1; echo status $? >&3; until test -e shown; do sleep 0.05; done; "
+                   "kill %2");
     assert_true(clock_wait_until(is_renewed, client_of(state), CLOCK_HANG_MS));
     run_beside(terminal, "touch read");
     comes_to_say(terminal, "deaf: renewed, ");
     comes_to_say(terminal, "deaf: released\n");
     comes_to_say(terminal, "status 5\n");
+    run_beside(terminal, "touch shown");
 }
 
 TEST(holder_names_process_and_not_its_arguments)

@@ -139,6 +139,12 @@ bool store_shard_serves(const struct store *store, unsigned shard)
     return shard == 0;
 }
 
+unsigned store_timeout_ms(const struct store *store)
+{
+    (void)store;
+    return 800;
+}
+
 bool store_seek_shard(const struct store *store, unsigned *position, unsigned *ret_shard)
 {
     (void)store;
