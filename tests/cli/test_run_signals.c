@@ -19,12 +19,14 @@ static void ends_by(struct terminal *terminal, int signal, int code, const char 
     terminal_says(terminal, terminal_await(terminal), code, text, __FILE__, __LINE__);
 }
 
+/* tail speaks, since a shell that has just forked does not heed SIGINT. */
 TEST(signal_that_asks_to_end_reaches_all_descendants)
 {
     static const int SIGNALS[] = {SIGTERM, SIGHUP, SIGINT};
     struct story *story = *state;
     for (size_t i = 0; i < LENGTH(SIGNALS); i++) {
-        terminal_start(&story->terminal, "exec $BATON run all -c 'echo \"near $$\"; sleep 600; :'");
+        terminal_start(&story->terminal,
+                       "exec $BATON run all -c 'echo \"near $$\" >said; tail -f said; :'");
         story->near = pid_said(story, "near ");
         ends_by(&story->terminal, SIGNALS[i], 128 + SIGNALS[i], NULL);
         assert_true(is_free(client_of(state), "all"));

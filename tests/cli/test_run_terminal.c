@@ -122,10 +122,12 @@ static bool lock_is_free(void *context)
     return is_free(context, "held");
 }
 
+/* Here and below tail speaks: a shell does not heed a SIGINT between what it prints and what it
+ * waits for. */
 TEST_WITH(ctrl_c_ends_the_command, desk_open, desk_close)
 {
     struct window *window = &((struct desk *)*state)->window;
-    window_type(window, "$BATON run held -c 'echo beg''un; exec sleep 600'\n");
+    window_type(window, "$BATON run held -c 'echo beg''un >said; exec tail -f said'\n");
     window_await(window, "begun\r\n");
     window_type(window, CTRL_C);
     window_type(window, "echo status $?\n");
@@ -135,8 +137,8 @@ TEST_WITH(ctrl_c_ends_the_command, desk_open, desk_close)
 TEST_WITH(command_that_takes_ctrl_c_goes_on, desk_open, desk_close)
 {
     struct window *window = &((struct desk *)*state)->window;
-    window_type(window, "$BATON run held -c 'trap \"echo tak\"\"en\" INT; echo beg''un; read x; "
-                        "read x; echo \"got $x\"'\n");
+    window_type(window, "$BATON run held -c 'trap \"echo tak\"\"en\" INT; echo beg''un >said; "
+                        "tail -f said; read x; read x; echo \"got $x\"'\n");
     window_await(window, "begun\r\n");
     window_type(window, CTRL_C);
     window_await(window, "taken\r\n");
