@@ -136,7 +136,7 @@ TEST(a_replica_killed_while_all_wait_costs_the_others_one_claim_window)
 }
 
 /* Its waiters come back to the other replica with their tokens, and have their places. */
-TEST(who_waited_at_a_killed_replica_goes_on_at_the_other)
+TEST(waiters_of_a_killed_replica_go_on_at_the_other)
 {
     struct scene scene;
     open_scene(&scene, NULL, stage_amount(400, 100), true);
@@ -207,17 +207,17 @@ static void freeze_redis(int64_t ms)
     assert_all_survive(&scene, WAITER_LEASE_MS);
 }
 
-TEST(who_waits_survives_a_redis_that_is_frozen_for_a_while)
+TEST(waiters_survive_a_redis_that_is_frozen_for_a_while)
 {
     freeze_redis(2500);
 }
 
-TEST(who_waits_survives_a_redis_that_is_frozen_for_longer_than_the_lease)
+TEST(waiters_survive_a_redis_that_is_frozen_for_longer_than_the_lease)
 {
     freeze_redis(WAITER_LEASE_MS + 2000);
 }
 
-TEST(who_waits_survives_a_redis_that_freezes_while_the_lock_goes_round)
+TEST(waiters_survive_a_redis_that_freezes_while_the_lock_goes_round)
 {
     struct scene scene;
     int count = stage_amount(400, 100);
@@ -251,13 +251,13 @@ static void restart_redis(bool killed)
     assert_all_survive(&scene, WAITER_LEASE_MS);
 }
 
-TEST(who_waits_survives_a_restart_of_redis)
+TEST(waiters_survive_a_restart_of_redis)
 {
     restart_redis(false);
     restart_redis(true);
 }
 
-TEST(who_waits_survives_the_loss_of_all_data)
+TEST(waiters_survive_the_loss_of_all_data)
 {
     struct scene scene;
     open_scene(&scene, NULL, stage_amount(400, 100), false);

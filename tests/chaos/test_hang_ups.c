@@ -133,29 +133,29 @@ static void hang_ups(enum way way, bool line, bool breaks, int count)
     stage_stop(&stage);
 }
 
-TEST(who_hangs_up_straight_leaves_no_phantom)
+TEST(hang_up_leaves_no_phantom)
 {
     hang_ups(TO_FIRST, true, false, stage_amount(2000, 100));
 }
 
 /* Without the line, all happens within a millisecond. */
-TEST(who_hangs_up_straight_and_fast_leaves_no_phantom)
+TEST(fast_hang_up_leaves_no_phantom)
 {
     hang_ups(TO_FIRST, false, false, stage_amount(2000, 100));
 }
 
 /* What was granted and in doubt is taken back when Redis can be asked again. */
-TEST(who_hangs_up_while_the_line_to_redis_breaks_leaves_no_phantom)
+TEST(hang_up_while_the_line_to_redis_breaks_leaves_no_phantom)
 {
     hang_ups(TO_FIRST, true, true, stage_amount(1000, 100));
 }
 
-TEST(who_hangs_up_behind_haproxy_leaves_no_phantom)
+TEST(hang_up_behind_haproxy_leaves_no_phantom)
 {
     hang_ups(BY_HAPROXY, true, false, stage_amount(3000, 150));
 }
 
-TEST(who_hangs_up_behind_nginx_leaves_no_phantom)
+TEST(hang_up_behind_nginx_leaves_no_phantom)
 {
     hang_ups(BY_NGINX, true, false, stage_amount(3000, 150));
 }

@@ -433,7 +433,7 @@ TEST(field_that_batond_refuses_is_called_as_its_option)
     says(terminal, 64, "\n  prefix: expected text", "$BATON list $(printf 'a\\001')");
 }
 
-TEST(what_batond_refuses_is_usage)
+TEST(refusal_by_batond_is_a_usage_error)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 64, "name is not valid", "$BATON show ''");

@@ -82,7 +82,7 @@ TEST(command_ends_in_its_own_time_after_a_signal_and_leaves_nothing)
     assert_true(is_free(client_of(state), "own"));
 }
 
-TEST(what_a_command_leaves_behind_is_named_and_ends_by_a_signal)
+TEST(processes_that_a_command_leaves_behind_are_named_and_end_by_a_signal)
 {
     struct story *story = *state;
     struct terminal *terminal = &story->terminal;

@@ -147,7 +147,7 @@ TEST(processes_that_fork_and_end_again_and_again_are_ended)
 }
 
 /* The loss is told before the end of a command that does not end. */
-TEST(what_could_not_be_ended_is_named_and_its_delay)
+TEST(process_that_could_not_be_ended_is_named_with_its_delay)
 {
     struct story *story = *state;
     struct terminal *terminal = &story->terminal;

@@ -2,7 +2,7 @@
  * where it must. */
 #include "tests/history/doctored.h"
 
-TEST(nothing_is_good)
+TEST(empty_history_is_good)
 {
     assert_good(NULL, 0);
 }
@@ -51,7 +51,7 @@ TEST(second_hold_of_an_owner_without_reentry_is_found)
 
 /* A hold is certain only until its TTL may have ended, counted from when it was asked for, or until
  * somebody may have ended it. */
-TEST(what_need_not_have_met_is_good)
+TEST(holds_that_need_not_have_met_are_good)
 {
     /* It took 60 ms to be told of the grant, which was perhaps 59 ms old then. */
     assert_good(HISTORY(GRANT(0, 1, 10, .received = MS(60)), GRANT(99, 2, 99)));

@@ -57,7 +57,7 @@ TEST(a_newcomer_that_passes_a_waiter_is_found)
                   HISTORY(WAITED(0, 1500, 2, 1500), GRANT(1100, 3, 1100, .granted = MS(1101))));
 }
 
-TEST(what_may_have_been_in_order_is_good)
+TEST(grants_that_may_have_been_in_order_are_good)
 {
     /* asked before the other was known to be queued */
     assert_good(HISTORY(WAITED(10, 300, 2, 300, .queued = MS(30)), WAITED(20, 80, 3, 80)));

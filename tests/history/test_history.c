@@ -64,7 +64,7 @@ static void assert_all_happened(const struct record *history)
             fail_msg("never %s", EXPECTED[i].text);
 }
 
-TEST(what_clients_see_is_what_was_promised)
+TEST(clients_see_what_was_promised)
 {
     struct pair *pair = *state;
     struct crowd_plan plan = {.seed = seed_choose(),

@@ -67,7 +67,7 @@ TEST(strangers_with_half_a_head_take_no_place_of_a_probe)
     service_close(&service);
 }
 
-TEST(nothing_else_is_served_there)
+TEST(admin_port_serves_nothing_else)
 {
     static const char *const OTHERS[] = {
         "GET /locks", "GET /locks/a",        "POST /locks/a", "DELETE /locks/a",   "GET /events",
@@ -123,7 +123,7 @@ TEST(a_drain_is_told_there)
 }
 
 /* With the same certificate, which is read again for both. */
-TEST(it_speaks_https_where_the_other_does)
+TEST(admin_port_speaks_https_where_the_other_does)
 {
     struct secure secure;
     secure_open(&secure, true, LIST("--admin-listen=127.0.0.1:0"));

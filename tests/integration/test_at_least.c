@@ -124,7 +124,7 @@ TEST(waiter_is_granted_as_soon_as_it_is_over)
     assert_int_equal(ends_of(client, "expired"), expired);
 }
 
-TEST(each_of_several_stays_taken)
+TEST(all_of_several_stay_taken)
 {
     struct http_client *client = service_client(state);
     answers_token(client, TOKEN, "POST /locks", "{\"names\":[\"one\",\"two\"],\"at_least\":\"1h\"}",

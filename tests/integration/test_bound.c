@@ -55,7 +55,7 @@ static int64_t remembered_ms(struct redis_process *redis)
 #define assert_remembered(far, begun, ms)                                                          \
     assert_true(remembered_ms(&(far)->redis) >= (ms) - (clock_ms() - (begun)))
 
-TEST(who_is_told_of_a_hold_is_remembered)
+TEST(reported_hold_is_remembered)
 {
     struct far far;
     char token[TOKEN_TEXT], second[TOKEN_TEXT];
@@ -114,7 +114,7 @@ static bool is_granted(struct redis_process *redis)
 }
 
 /* Its answer says nothing of it before Redis has it, and then there is none. */
-TEST(what_redis_may_not_remember_is_not_told)
+TEST(hold_that_redis_may_not_remember_is_not_reported)
 {
     struct far far;
     far_open(&far, FAR_MS, "--quarantine=auto");
@@ -158,7 +158,7 @@ TEST(epoch_that_cannot_be_written_covers_no_longer_hold)
     service_close(&service);
 }
 
-TEST(what_redis_refuses_makes_no_quarantine_longer)
+TEST(refused_hold_makes_no_quarantine_longer)
 {
     struct service service;
     char token[TOKEN_TEXT];

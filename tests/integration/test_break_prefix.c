@@ -118,7 +118,7 @@ TEST_WITH(break_names_the_wrong_parameter, forget_all, NULL)
     assert_int_equal(member_integer(client, "locks"), 1);
 }
 
-TEST_WITH(each_is_on_record_with_its_reason, forget_all, NULL)
+TEST_WITH(every_break_is_logged_with_its_reason, forget_all, NULL)
 {
     struct service *service = *state;
     char line[4096];

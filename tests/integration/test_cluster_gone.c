@@ -32,7 +32,7 @@ static void await_dead(struct clustered *clustered, int node)
 }
 
 /* It has lost nothing itself, but has none of the holds that it should have. */
-TEST(who_is_given_the_slots_of_one_that_is_lost_grants_nothing)
+TEST(node_given_the_slots_of_a_lost_one_grants_nothing)
 {
     struct on_cluster all;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
@@ -96,7 +96,7 @@ static bool is_told_of_quarantine(struct http_client *client, const char *target
 
 /* The first to meet the new one knows nothing of the lost one: what the others know counts when
  * they come, though somebody has made an epoch there. */
-TEST(who_remembers_is_heard_though_somebody_was_first)
+TEST(batond_that_remembers_counts_though_another_was_first)
 {
     struct on_cluster all;
     struct batond_process late;

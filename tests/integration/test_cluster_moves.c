@@ -33,7 +33,7 @@ TEST(a_slot_that_has_moved_is_found)
 }
 
 /* The queue goes along, and whoever is in it is woken. */
-TEST(who_waits_while_the_slot_moves_is_woken)
+TEST(waiter_whose_slot_moves_is_woken)
 {
     struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];

@@ -62,7 +62,7 @@ TEST(a_promoted_replica_grants_nothing_for_a_while)
 }
 
 /* It was a primary before, of which batond knows what was true then. */
-TEST(who_takes_its_place_again_grants_nothing_for_a_while)
+TEST(primary_that_takes_its_place_again_grants_nothing_for_a_while)
 {
     struct on_cluster all;
     char held[ON_CLUSTER_NAME], other[ON_CLUSTER_NAME], token[TOKEN_TEXT];

@@ -20,7 +20,7 @@ static void expect_refusal(const char *url, const char *words)
     batond_process_stop(&batond);
 }
 
-TEST(what_is_no_cluster_is_refused_at_the_start)
+TEST(redis_that_is_no_cluster_is_refused_at_the_start)
 {
     struct redis_process alone;
     char url[120];

@@ -53,7 +53,7 @@ static void is_not_granted(struct on_cluster *all, const char *name)
 
 /* The hold is at the node that its slot goes to. The promoted replica knows of no move, and has the
  * name for free. */
-TEST(what_is_on_its_way_is_not_granted_again)
+TEST(hold_on_its_way_is_not_granted_again)
 {
     struct on_cluster all;
     char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
@@ -88,7 +88,7 @@ TEST(nor_where_its_primary_steps_down)
 }
 
 /* What has come by a move, nobody has confirmed. */
-TEST(what_has_just_come_may_be_lost)
+TEST(hold_that_has_just_moved_may_be_lost)
 {
     struct on_cluster all;
     char name[ON_CLUSTER_NAME], free_name[ON_CLUSTER_NAME], line[ON_CLUSTER_LINE];

@@ -94,7 +94,7 @@ static void is_unconfirmed(struct http_client *client, int64_t begun)
         fail_msg("it took %lld ms", (long long)took);
 }
 
-TEST_WITH(whoever_is_told_has_replicas_that_have_it, settle, settle)
+TEST_WITH(confirmed_grant_is_on_its_replicas, settle, settle)
 {
     struct scene *scene = *state;
     struct replicated *all = &scene->all;
@@ -135,7 +135,7 @@ TEST_WITH(too_few_replicas_give_the_lock_to_the_next, settle, settle)
     assert_true(has(&scene->all.replicas[0], "short"));
 }
 
-TEST_WITH(nobody_is_told_of_a_grant_that_was_not_confirmed, settle, settle)
+TEST_WITH(unconfirmed_grant_is_not_reported, settle, settle)
 {
     struct scene *scene = *state;
     size_t offset = 0;
@@ -187,7 +187,7 @@ static void the_next_one_gets_it(struct scene *scene, struct http_client *releas
     parked_close(second);
 }
 
-TEST_WITH(who_waits_is_told_when_replicas_have_it, settle, settle)
+TEST_WITH(waiter_is_answered_when_replicas_have_its_grant, settle, settle)
 {
     struct scene *scene = *state;
     struct replicated *all = &scene->all;
@@ -213,7 +213,7 @@ TEST_WITH(who_waits_is_told_when_replicas_have_it, settle, settle)
     }
 }
 
-TEST_WITH(who_waits_is_confirmed_too_or_the_next_one_gets_it, settle, settle)
+TEST_WITH(waiter_without_confirmation_leaves_the_lock_to_the_next, settle, settle)
 {
     struct scene *scene = *state;
     the_next_one_gets_it(scene, scene->all.client, "direct"); /* claimed by the release itself */
@@ -221,7 +221,7 @@ TEST_WITH(who_waits_is_confirmed_too_or_the_next_one_gets_it, settle, settle)
 }
 
 /* How soon is measured in tests/timing/test_confirm.c. */
-TEST_WITH(who_hangs_up_meanwhile_leaves_the_lock_to_the_next, settle, settle)
+TEST_WITH(hang_up_before_confirmation_leaves_the_lock_to_the_next, settle, settle)
 {
     struct scene *scene = *state;
     struct replicated *all = &scene->all;

@@ -24,7 +24,7 @@ static bool comes_to_log(const struct batond_process *batond, const char *text)
     return process_wait_line(&batond->process, text, NULL, (char[1024]){0}, 1024, PATIENCE_MS);
 }
 
-TEST(it_holds_for_everybody)
+TEST(setting_holds_for_requests_that_ask_for_less)
 {
     static const char *const WEAKER[] = {"", "?confirm=none", "?confirm=replicas:1"};
     struct replicated all;
@@ -221,7 +221,7 @@ TEST(no_key_of_others_is_written_to)
     replicated_close(&all);
 }
 
-TEST(it_is_said_at_start_what_redis_lacks)
+TEST(start_logs_what_redis_lacks)
 {
     struct replicated all;
     struct redis_process lone;

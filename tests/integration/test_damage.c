@@ -122,7 +122,7 @@ TEST(a_record_that_only_batond_cannot_read_is_the_matter_of_its_name_too)
 
 /* Rights in Redis */
 
-TEST(what_is_missing_is_named)
+TEST(missing_rights_are_named)
 {
     struct service *service = *state;
     struct batond_process batond;

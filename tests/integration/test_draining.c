@@ -85,7 +85,7 @@ static void await_queue(struct stage *stage, int64_t length)
     } while (http_integer(stage->service.client, "queue_length") != length);
 }
 
-TEST(who_waits_may_still_be_granted)
+TEST(waiter_may_still_be_granted)
 {
     struct stage stage;
     char token[TOKEN_TEXT];
@@ -104,7 +104,7 @@ TEST(who_waits_may_still_be_granted)
 }
 
 /* Before, a balancer might send them to the same batond again. */
-TEST(who_still_waits_is_told_at_the_end)
+TEST(waiter_is_answered_at_the_end)
 {
     struct stage stage;
     char token[TOKEN_TEXT];
@@ -174,7 +174,7 @@ TEST(another_signal_ends_the_grace)
     }
 }
 
-TEST(who_presses_ctrl_c_does_not_wait)
+TEST(ctrl_c_does_not_wait)
 {
     struct stage stage;
     enter(&stage, "10m");

@@ -176,7 +176,7 @@ static void come_to_stream(struct http_client *client, int count)
 }
 
 /* What cannot be sent is not looked for: neither memory nor time goes into it. */
-TEST(what_unread_streams_take_is_bounded)
+TEST(memory_of_unread_streams_is_bounded)
 {
     enum { STREAMS = 100, CHANGES = 30, EACH_KIB = 80 };
     struct service *service = *state;

@@ -375,7 +375,7 @@ TEST(hold_has_a_line_at_begin_and_end)
     guarded_close(&guarded);
 }
 
-TEST(each_of_several_holds_has_its_lines)
+TEST(all_of_several_holds_have_their_lines)
 {
     const struct service *service = *state;
     char token[TOKEN_TEXT], text[16];

@@ -177,7 +177,7 @@ static void loads_end(struct load loads[LOADERS])
     }
 }
 
-TEST(nobody_notices_that_a_primary_of_a_cluster_forgets_it)
+TEST(clients_do_not_notice_that_a_primary_of_a_cluster_forgets_the_library)
 {
     struct on_cluster all;
     struct load loads[LOADERS];
@@ -191,7 +191,7 @@ TEST(nobody_notices_that_a_primary_of_a_cluster_forgets_it)
     on_cluster_close(&all);
 }
 
-TEST(nobody_notices_that_a_member_of_a_quorum_forgets_it)
+TEST(clients_do_not_notice_that_a_member_of_a_quorum_forgets_the_library)
 {
     struct quorum_servers servers;
     struct batond_process batond;
@@ -253,7 +253,7 @@ TEST(a_promoted_replica_has_it)
     watched_stop(&watched);
 }
 
-TEST(what_nobody_uses_is_deleted)
+TEST(unused_library_is_deleted)
 {
     struct early *early = *state;
     const char *own = early->own;

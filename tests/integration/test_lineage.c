@@ -39,7 +39,7 @@ static void await_sync(struct redis_process *redis)
 
 /* It was given the data of one that lacks the lock, and is a primary again, as Sentinel may have it
  * where one failover follows another. */
-TEST(who_was_a_replica_for_a_while_grants_nothing)
+TEST(redis_that_was_a_replica_for_a_while_grants_nothing)
 {
     struct redis_process other;
     struct service service;

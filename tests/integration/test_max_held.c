@@ -52,7 +52,7 @@ TEST(renewal_that_shortens_is_granted)
     assert_non_null(strstr(client->reply.body, " s left, not renewable\n"));
 }
 
-TEST(each_of_several_is_bounded)
+TEST(all_of_several_are_bounded)
 {
     struct http_client *client = service_client(state);
     answers_token(client, TOKEN, "POST /locks",

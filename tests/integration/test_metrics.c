@@ -126,7 +126,7 @@ static void run_traffic(struct service *service)
 #define REQUESTS(labels) "baton_http_requests_total{" labels "}"
 #define DURATIONS(end)   "baton_http_request_duration_seconds_" end
 
-TEST(what_was_done_is_counted_exactly)
+TEST(requests_are_counted_exactly)
 {
     static const char *const GREW[] = {
         REQUESTS(LOCK ",method=\"POST\",code=\"201\""),
@@ -174,7 +174,7 @@ TEST(repeated_release_is_not_counted)
     samples_free(&before);
 }
 
-TEST(each_end_of_a_wait_is_counted)
+TEST(every_end_of_a_wait_is_counted)
 {
     struct service *service = *state;
     struct http_client *client = service->client;
@@ -212,7 +212,7 @@ TEST(each_end_of_a_wait_is_counted)
     parked_close(late);
 }
 
-TEST(who_watches_and_what_streams_is_told)
+TEST(watchers_and_streams_are_counted)
 {
     struct service *service = *state;
     struct http_client *client = service->client;

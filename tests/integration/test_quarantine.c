@@ -50,7 +50,7 @@ TEST(a_redis_that_comes_back_empty_grants_nothing_for_a_while)
 }
 
 /* Whoever asks all the while is not let in before it is known what Redis has lost. */
-TEST(nobody_slips_in_while_it_is_found_out)
+TEST(loss_that_is_not_yet_known_lets_nobody_in)
 {
     struct pair pair;
     pair_open(&pair, NULL, "--quarantine=60s");
@@ -76,7 +76,7 @@ static bool knows_who_waits(void *client)
     return member(client, "waiting.0");
 }
 
-TEST(who_waits_is_granted_at_its_end_in_order)
+TEST(quarantine_end_grants_waiters_in_order)
 {
     struct pair pair;
     struct parked *waits[3];
@@ -175,7 +175,7 @@ TEST(a_full_redis_takes_the_epoch)
     pair_close(&pair);
 }
 
-TEST(it_is_as_long_as_it_is_set_to_be)
+TEST(quarantine_is_as_long_as_set)
 {
     struct pair pair;
     pair_open(&pair, NULL, "--quarantine=60s");
@@ -256,7 +256,7 @@ static bool costs_as_for_ten_minutes(void *client)
 }
 
 /* What a loss would cost is known before, to all; and that is what it costs. */
-TEST(what_a_loss_would_cost_is_told_before)
+TEST(cost_of_a_loss_is_reported_before_it)
 {
     struct pair pair;
     pair_open(&pair, NULL, AUTO);

@@ -81,7 +81,7 @@ static bool is_granted(void *context)
 }
 
 /* All have noticed the jump, and none says it again. */
-TEST(what_a_jump_has_begun_can_be_ended)
+TEST(quarantine_of_a_clock_jump_can_be_ended)
 {
     struct jump ahead = {.seconds = 3600};
     jumping_clock_open(&ahead.clock);

@@ -87,7 +87,7 @@ static void all_workers_grant(const struct batond_process *batond, const char *b
 }
 
 /* Also for those who wait; and to end it twice, or where there is none, changes nothing. */
-TEST(it_ends_for_all_batonds)
+TEST(end_of_quarantine_is_for_all_batonds)
 {
     struct pair pair;
     struct batond_process late;
@@ -124,7 +124,7 @@ TEST(it_ends_for_all_batonds)
     pair_close(&pair);
 }
 
-TEST(what_is_lost_afterwards_begins_another_one)
+TEST(loss_after_the_end_begins_another_quarantine)
 {
     struct pair pair;
     open_in_quarantine(&pair);
@@ -144,7 +144,7 @@ TEST(what_is_lost_afterwards_begins_another_one)
 }
 
 /* It remembers holds that end later than all that the others know, and has not noticed the loss. */
-TEST(who_stood_still_meanwhile_does_not_begin_it_again)
+TEST(batond_that_stood_still_does_not_begin_quarantine_again)
 {
     struct pair pair;
     pair_open_with(&pair, NULL, LIST("--workers=1", AUTO, "--max-ttl=24h"));
@@ -192,7 +192,7 @@ static char *since_of(struct http_client *client)
 }
 
 /* When it began, all say alike, also who was not there; and without Redis it is not ended. */
-TEST(it_is_told_of)
+TEST(quarantine_is_reported)
 {
     struct pair pair;
     struct batond_process late;
@@ -317,7 +317,7 @@ static void is_in_the_log(struct batond_process *batond)
     json_decref(line);
 }
 
-TEST(who_may_break_every_lock_ends_what_one_released_lock_has_cost)
+TEST(principal_that_may_break_every_lock_ends_quarantine)
 {
     struct guarded guarded;
     struct http_client *client;

@@ -95,7 +95,7 @@ static void both_wait_for_it(struct scene *scene)
 
 /* It has looked at what Redis has before, and thinks no better of it for that: this is the same
  * server, started anew, and no replica that was promoted. */
-TEST(who_is_second_to_say_so_is_heard)
+TEST(second_batond_that_reports_a_loss_counts)
 {
     struct scene scene;
     open_scene(&scene);
@@ -111,7 +111,7 @@ TEST(who_is_second_to_say_so_is_heard)
     close_scene(&scene);
 }
 
-TEST(what_was_not_heard_is_said_again)
+TEST(report_that_was_lost_is_repeated)
 {
     struct scene scene;
     open_scene(&scene);

@@ -149,7 +149,7 @@ static void end_window(struct redis_process *redis)
 }
 
 /* A batond renews it for its client, however long ago that asked for it. */
-TEST_WITH(what_a_connection_holds_is_remembered, begin_careful, on_quorum_stop)
+TEST_WITH(hold_of_a_connection_is_remembered, begin_careful, on_quorum_stop)
 {
     struct on_quorum *story = *state;
     struct parked *parked =

@@ -95,7 +95,7 @@ static void *come(void *context)
     return NULL;
 }
 
-TEST(nobody_passes_those_who_wait)
+TEST(newcomers_do_not_pass_waiters)
 {
     struct on_quorum *story = *state;
     struct parked *parked[CROWD];

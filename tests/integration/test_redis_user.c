@@ -390,7 +390,7 @@ static void those_of_a_part_are_needed(void **state)
 }
 
 /* This program once more for each part of them, all at a time. */
-TEST(each_of_them_is_needed)
+TEST(every_right_is_needed)
 {
     struct temp_dir dir;
     struct process parts[PARTS];

@@ -309,7 +309,7 @@ static bool are_all_there(void *context)
 }
 
 /* A thread names itself first of all, which may be after another one has answered. */
-TEST(each_worker_is_a_thread)
+TEST(every_worker_is_a_thread)
 {
     struct batond_process batond;
     struct http_client *client = serve(&batond, redis_url_of(state), NULL, LIST("BATON_WORKERS=5"));

@@ -197,7 +197,7 @@ TEST(all_are_released)
     assert_int_equal(holds_of(client, "free-c"), 0);
 }
 
-TEST(what_is_missing_is_named)
+TEST(missing_parameter_is_named)
 {
     static const struct {
         const char *request, *header, *body, *parameter;

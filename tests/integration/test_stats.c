@@ -72,7 +72,7 @@ static void let_go(struct guarded *guarded, const char *name, const char *token)
 }
 
 /* Some are granted, some go, some have waited long enough: in the end nobody waits. */
-TEST(who_waits_is_told_until_the_wait_ends)
+TEST(waiters_are_reported_until_the_wait_ends)
 {
     struct guarded *guarded = *state;
     struct parked *parked[WAITERS];

@@ -225,7 +225,7 @@ static void put_in_front(const struct temp_dir *dir)
 }
 
 /* The embedded Redis would tell that it is ready, and take its parent's place. */
-TEST(what_it_starts_does_not_inherit_it)
+TEST(children_do_not_inherit_the_notify_socket)
 {
     struct manager manager;
     struct batond_process batond;
@@ -337,7 +337,7 @@ TEST(a_socket_that_is_passed_is_served_by_all_workers)
     end(&manager);
 }
 
-TEST(what_cannot_be_served_is_refused)
+TEST(socket_that_cannot_be_served_is_refused)
 {
     static const struct {
         int type, count;

@@ -67,7 +67,7 @@ static void is_line(const char *request, const char *body, const char *pattern)
     regfree(&compiled);
 }
 
-TEST(each_operation_of_locks_answers_with_line)
+TEST(every_operation_of_locks_answers_with_a_line)
 {
     struct http_client *client = ((struct service *)*state)->client;
     for (size_t i = 0; i < LENGTH(ROWS); i++) {

@@ -171,7 +171,7 @@ static void await_waiters(struct http_client *client, const char *name, int64_t 
 /* The first of them is in the main key, in front. The next release hands over to a request that is
  * parked at this one, which cannot claim it any more: its client asks again at the next one, and is
  * the first. */
-TEST_WITH(who_waits_at_this_release_is_granted_by_the_next, set_up, tear_down)
+TEST_WITH(waiter_at_this_release_is_granted_by_the_next, set_up, tear_down)
 {
     struct site *site = *state;
     for (int others = 0; others < 3; others++) {

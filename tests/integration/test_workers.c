@@ -112,7 +112,7 @@ static void *live(void *context)
     return NULL;
 }
 
-TEST(each_client_gets_its_own_replies)
+TEST(clients_get_their_own_replies)
 {
     struct actor actors[CLIENTS];
     all_at_once(*state, actors, live);

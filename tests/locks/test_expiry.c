@@ -112,7 +112,7 @@ static void assert_found(struct locks_fixture *fixture, void (*find)(struct site
     assert_int_equal(told(fixture), 1);
 }
 
-TEST_IN_FIXTURE(whoever_finds_it_tells)
+TEST_IN_FIXTURE(every_operation_reports_an_expiry_that_it_finds)
 {
     static void (*const FINDERS[])(struct site *) = {inspect, acquire, wait,     watch,    renew,
                                                      release, list,    break_it, take_back};
@@ -145,7 +145,7 @@ TEST_IN_FIXTURE(two_that_wait_are_told_once_in_all)
 }
 
 /* A grant that nobody claims is a hold of which nobody was told. */
-TEST_IN_FIXTURE(what_was_never_claimed_is_not_told)
+TEST_IN_FIXTURE(unclaimed_grant_is_not_reported)
 {
     struct locks_fixture *fixture = *state;
     fixture_reopen(fixture, 500, FIXTURE_LEASE_MS);
@@ -188,7 +188,7 @@ static void assert_no_more(struct locks_fixture *fixture, int count)
     assert_string_equal(fixture->here.expired.name, "later");
 }
 
-TEST_IN_FIXTURE(whoever_granted_it_notices)
+TEST_IN_FIXTURE(batond_that_granted_notices_the_expiry)
 {
     struct locks_fixture *fixture = *state;
     fixture_lock(&fixture->here, "n", "token", TTL_MS);
@@ -200,7 +200,7 @@ TEST_IN_FIXTURE(whoever_granted_it_notices)
 
 /* So do those who waited for it, and those who renewed it, though not for what they left in time.
  */
-TEST_IN_FIXTURE(what_was_ended_or_renewed_elsewhere_is_not_told)
+TEST_IN_FIXTURE(hold_ended_or_renewed_elsewhere_is_not_reported)
 {
     enum {
         ENDS_MS = 5000,
@@ -224,7 +224,7 @@ TEST_IN_FIXTURE(what_was_ended_or_renewed_elsewhere_is_not_told)
 }
 
 /* One of them ends, and is told, before the other. */
-TEST_IN_FIXTURE(each_of_those_that_share_it_is_told)
+TEST_IN_FIXTURE(all_shared_holds_are_reported)
 {
     struct locks_fixture *fixture = *state;
     for (int i = 0; i < 2; i++) {
@@ -257,7 +257,7 @@ TEST_IN_FIXTURE(release_of_one_share_leaves_end_of_other)
 }
 
 /* A wait that was granted by a message, and one that was granted by the reply to a release. */
-TEST_IN_FIXTURE(what_was_waited_for_is_noticed)
+TEST_IN_FIXTURE(expiry_of_a_hold_that_was_waited_for_is_noticed)
 {
     struct locks_fixture *fixture = *state;
     struct site *releasers[] = {&fixture->here, &fixture->there};

@@ -236,7 +236,7 @@ TEST_IN_FIXTURE(a_client_that_goes_leaves_nothing_behind)
 }
 
 /* Whatever is granted when the reply cannot be sent any more can be taken back. */
-TEST_IN_FIXTURE(what_was_granted_can_be_taken_back)
+TEST_IN_FIXTURE(grants_of_several_can_be_taken_back)
 {
     struct locks_fixture *fixture = *state;
     struct outcome outcome;

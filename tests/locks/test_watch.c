@@ -43,7 +43,7 @@ TEST_IN_FIXTURE(watch_of_an_older_version_is_answered_at_once)
     assert_int_equal(answer.reply.view.hold_count, 1);
 }
 
-TEST_IN_FIXTURE(nothing_new_is_told_at_the_end_of_the_wait)
+TEST_IN_FIXTURE(end_of_the_wait_reports_no_change)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;

@@ -147,7 +147,7 @@ static bool overtakes_nobody(struct world *world, int number)
     return expect_order(world, key) && has_learnt;
 }
 
-TEST_WITH(who_knows_better_waits_for_who_does_not, set_up, tear_down)
+TEST_WITH(later_call_waits_for_one_that_was_redirected, set_up, tear_down)
 {
     struct world *world = *state;
     int learnt = 0;

@@ -89,7 +89,7 @@ TEST_WITH(without_a_lease_no_primary_is_used, set_up, tear_down)
 
 /* Nobody knows what became of the primary while this process stood still: its timers are late, and
  * what it does first may be a call. That is made where the others are heard in time. */
-TEST_WITH(who_stood_still_asks_first, set_up, tear_down)
+TEST_WITH(process_that_stood_still_asks_the_cluster_first, set_up, tear_down)
 {
     struct world *world = *state;
     struct store_fixture *store = &world->store;

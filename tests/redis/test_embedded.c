@@ -110,7 +110,7 @@ static mode_t mode_of(const char *state_dir, const char *name)
     return about.st_mode & 07777;
 }
 
-TEST_WITH(it_starts_and_answers, set_up, tear_down)
+TEST_WITH(embedded_redis_starts_and_answers, set_up, tear_down)
 {
     struct world *world = *state;
     start(world);
@@ -209,7 +209,7 @@ static pid_t start_elsewhere(const char *state_dir)
     return parent;
 }
 
-TEST_WITH(it_ends_with_a_killed_parent, set_up, tear_down)
+TEST_WITH(embedded_redis_ends_with_a_killed_parent, set_up, tear_down)
 {
     struct world *world = *state;
     pid_t parent = start_elsewhere(world->state_dir);
@@ -310,7 +310,7 @@ TEST_WITH(signals_are_as_a_program_expects_them, set_up, tear_down)
 }
 
 /* The directory may be an older one, or made by a service manager. */
-TEST_WITH(what_is_in_a_directory_open_to_others_is_not, set_up, tear_down)
+TEST_WITH(files_in_a_directory_open_to_others_are_private, set_up, tear_down)
 {
     struct world *world = *state;
     snprintf(world->state_dir, sizeof world->state_dir, "%s/open", world->dir.path);

@@ -278,7 +278,7 @@ static void call_from_up(struct store_fixture *store)
     store_fixture_call(store, &early->from_up, fixture_script(COUNT), "from up", "");
 }
 
-TEST(what_up_calls_comes_first)
+TEST(calls_of_on_up_come_first)
 {
     struct fake_redis fake;
     struct store_fixture store;

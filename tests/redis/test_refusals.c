@@ -151,7 +151,7 @@ TEST(a_primary_that_becomes_a_replica_is_left)
     redis_process_stop(&redis);
 }
 
-TEST(nobody_there)
+TEST(address_without_a_server_is_refused)
 {
     expect_refusal("unix:///nowhere/redis.sock", -EAGAIN, "No such file");
     expect_refusal("redis://127.0.0.1:1", -EAGAIN, "127.0.0.1:1");

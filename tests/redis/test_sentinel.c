@@ -375,7 +375,7 @@ TEST(without_a_lease_no_primary_is_used)
 
 /* Nobody knows what became of the primary while this process stood still: its timers are late, and
  * what it does first may be a call. */
-TEST(who_stood_still_asks_first)
+TEST(process_that_stood_still_asks_sentinel_first)
 {
     struct watched *watched = *state;
     struct store_fixture store;

@@ -180,7 +180,7 @@ TEST_WITH(the_name_is_asked_for, set_up, tear_down)
     assert_null(SSL_get_servername(pair->other, TLSEXT_NAMETYPE_host_name));
 }
 
-TEST_WITH(what_is_wrong_with_a_certificate_is_said, set_up, tear_down)
+TEST_WITH(fault_of_a_certificate_is_named, set_up, tear_down)
 {
     struct pair *pair = *state;
     const struct {
@@ -439,7 +439,7 @@ static size_t read_all(struct pair *pair)
 }
 
 /* Records of all sizes, that lie in the socket together, the first ones since the handshake. */
-TEST_WITH(nothing_is_left_where_poll_cannot_see_it, set_up, tear_down)
+TEST_WITH(records_are_read_until_poll_sees_what_is_left, set_up, tear_down)
 {
     struct pair *pair = *state;
     static char bytes[RECORD];

@@ -215,7 +215,7 @@ TEST_WITH(untracking_ends_it_in_redis_too, set_up, world_tear_down)
 }
 
 /* What was on its way when it ended is not told. */
-TEST_WITH(nothing_is_told_after_untracking, set_up, world_tear_down)
+TEST_WITH(untracking_ends_all_reports, set_up, world_tear_down)
 {
     struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);

@@ -144,7 +144,7 @@ TEST_WITH_CLOCK(an_own_exclusive_hold_takes_no_place_of_the_limit)
 }
 
 /* So a limit can change while the lock is busy. */
-TEST_WITH_CLOCK(each_request_goes_by_its_own_limit)
+TEST_WITH_CLOCK(requests_go_by_their_own_limits)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .limit = 2);

@@ -74,7 +74,7 @@ TEST_WITH_CLOCK(parts_add_up)
     assert_int_equal(parts, 1);
 }
 
-TEST_ON_REDIS_TIME(nothing_is_changed)
+TEST_ON_REDIS_TIME(count_changes_nothing)
 {
     struct scripts *scripts = *state;
     share(scripts, "a", 3, 50);

@@ -109,7 +109,7 @@ static int64_t damage(struct scripts *scripts, size_t kind)
 }
 
 /* What can be read of a name that was damaged is as good as any. */
-TEST_ON_REDIS_TIME(what_cannot_be_read_is_left_out_and_cleared)
+TEST_ON_REDIS_TIME(unreadable_record_is_left_out_and_cleared)
 {
     struct scripts *scripts = *state;
     for (size_t i = 0; i < sizeof DAMAGES / sizeof DAMAGES[0]; i++) {

@@ -27,7 +27,7 @@ static void assert_oom(struct answer answer)
         fail_msg("not an OOM error: %s", answer.status);
 }
 
-TEST_WITH(nothing_new_is_granted, clean, NULL)
+TEST_WITH(full_redis_grants_nothing_new, clean, NULL)
 {
     struct scripts *scripts = *state;
     fill(scripts);
@@ -260,7 +260,7 @@ TEST_WITH(those_who_wait_are_looked_after, clean, NULL)
     assert_status(renew(scripts, "n", "b", 60000), "renewed");
 }
 
-TEST_WITH(nobody_new_waits_or_watches, clean, NULL)
+TEST_WITH(full_redis_takes_no_new_waiter_or_watcher, clean, NULL)
 {
     struct scripts *scripts = *state;
     for (int many = 0; many < 2; many++) {

@@ -42,7 +42,7 @@ static void call_each(struct scripts *scripts)
     tick(scripts, "ticked", "one");
 }
 
-TEST_WITH_CLOCK(each_call_of_a_command_has_its_own_reply)
+TEST_WITH_CLOCK(calls_of_a_command_have_their_own_replies)
 {
     struct scripts *scripts = *state;
     char error[TEXT];

@@ -30,7 +30,7 @@ static int tear_down(void **state)
     acquire(scripts, .token = name_of_token, .attempt = name_of_token "1", .server = where,        \
             __VA_ARGS__)
 
-TEST_WITH(who_waits_for_nothing_is_told_nothing, set_up, tear_down)
+TEST_WITH(server_without_waiters_gets_no_message, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -52,7 +52,7 @@ TEST_WITH(a_grant_is_told_to_the_server_of_its_waiter, set_up, tear_down)
     assert_told(inboxes, "one g a1 a 2500 baton:{ключ%7B%7D}");
 }
 
-TEST_WITH(each_way_to_hand_over_tells, set_up, tear_down)
+TEST_WITH(every_hand_over_sends_a_message, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     for (int i = 0; i < 7; i++) {
@@ -201,7 +201,7 @@ TEST_WITH(expiry_of_hold_of_connection_is_told_to_nobody, set_up, tear_down)
     assert_told_nothing(inboxes);
 }
 
-TEST_WITH(nobody_is_told_of_an_absent_waiter, set_up, tear_down)
+TEST_WITH(detached_waiter_gets_no_message, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x", .ttl_ms = 1000);
@@ -277,7 +277,7 @@ TEST_WITH(every_new_version_is_told_to_those_who_watch, set_up, tear_down)
     assert_told_version(scripts, "one");
 }
 
-TEST_WITH(what_changes_no_version_is_not_told, set_up, tear_down)
+TEST_WITH(call_that_changes_no_version_sends_no_message, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     watch(scripts, "n", "one", 0);
@@ -433,7 +433,7 @@ TEST_WITH(the_end_of_a_place_is_an_end, set_up, tear_down)
 
 /* A tick that was planned for a hold before is due, and this one ends later: who comes behind
  * others then is told when it does. */
-TEST_WITH(who_comes_behind_others_is_told_of_a_tick_to_come, set_up, tear_down)
+TEST_WITH(waiter_behind_others_gets_the_time_of_the_next_tick, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);

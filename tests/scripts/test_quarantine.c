@@ -18,7 +18,7 @@ static void pass(struct scripts *scripts, int64_t seconds)
     scripts->clock_us += seconds * SECOND_US;
 }
 
-TEST_WITH_CLOCK(nothing_is_granted_before_its_time)
+TEST_WITH_CLOCK(quarantine_grants_nothing_before_its_end)
 {
     static const char *const MODES[] = {"exclusive", "shared"};
     struct scripts *scripts = *state;

@@ -197,7 +197,7 @@ TEST_WITH_CLOCK(missed_reentry_comes_back_behind_that_of_another_owner)
     assert_int_equal(inspect(scripts, "n", "a2").position, 3);
 }
 
-TEST_WITH_CLOCK(nothing_is_left_of_servers_that_are_done)
+TEST_WITH_CLOCK(servers_that_are_done_leave_nothing)
 {
     struct scripts *scripts = *state;
     scripts->clock_us = 0; /* whose keys would be counted */

@@ -142,7 +142,7 @@ TEST_WITH(a_crowd_is_turned_away, setup, teardown)
 }
 
 /* A client that goes on sending hears of it, too: its connection is not reset under the answer. */
-TEST_WITH(what_it_sends_meanwhile_resets_nothing, setup, teardown)
+TEST_WITH(refused_client_that_goes_on_sending_is_not_reset, setup, teardown)
 {
     static char body[200000];
     int fds[EACH];
@@ -282,7 +282,7 @@ TEST_WITH(the_body_of_nobody_is_not_waited_for, setup, teardown)
 }
 
 /* A connection whose requests have none goes on. */
-TEST_WITH(nobody_without_a_body_may_ask_again, setup, teardown)
+TEST_WITH(principal_nobody_without_a_body_keeps_its_connection, setup, teardown)
 {
     int fd = ask(&stage, "/nobody");
     hear(fd, "nobody");

@@ -37,7 +37,7 @@ static void hear_the_last(int fd, const char *body)
     ends(fd);
 }
 
-TEST_WITH(who_waits_is_answered, setup, NULL)
+TEST_WITH(drain_answers_waiting_requests, setup, NULL)
 {
     int fds[CROWD];
     for (int i = 0; i < CROWD; i++)
@@ -81,7 +81,7 @@ static void call_and_close(struct stage *here, void *context)
     stage_close_here(here);
 }
 
-TEST_WITH(whom_the_kernel_has_accepted_is_served, setup, NULL)
+TEST_WITH(drain_serves_connections_that_the_kernel_has_accepted, setup, NULL)
 {
     static struct callers callers;
     stage_do(&stage, call_and_close, &callers);
@@ -91,7 +91,7 @@ TEST_WITH(whom_the_kernel_has_accepted_is_served, setup, NULL)
     assert_int_equal(stage.hung_up, 0);
 }
 
-TEST_WITH(what_is_parked_is_finished, setup, NULL)
+TEST_WITH(drain_finishes_parked_requests, setup, NULL)
 {
     stage.deaf = true;
     int fd = ask_place(&stage, "wait", 0);
@@ -180,7 +180,7 @@ TEST_WITH(an_idle_server_ends, setup, NULL)
 }
 
 /* Its first request may be on its way. */
-TEST_WITH(who_has_just_connected_is_waited_for_a_little, setup, NULL)
+TEST_WITH(drain_waits_a_little_for_a_new_connection, setup, NULL)
 {
     int fd = raw_connect(stage.port);
     int64_t begun = clock_ms();

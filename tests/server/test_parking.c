@@ -10,7 +10,7 @@
 
 enum { MANY = 1000, CONNECTIONS = 5000 };
 
-TEST_ON_STAGE(who_waits_is_answered_and_may_wait_again)
+TEST_ON_STAGE(waiting_request_is_answered_and_may_wait_again)
 {
     struct stage *stage = *state;
     int fd = ask(stage, "/now");
@@ -50,7 +50,7 @@ TEST_ON_STAGE(a_client_that_goes_is_noticed)
 }
 
 /* Half-closed before the server has read the request, let alone waited. */
-TEST_ON_STAGE(who_was_gone_before_is_noticed_too)
+TEST_ON_STAGE(client_that_left_before_it_waits_is_noticed)
 {
     struct stage *stage = *state;
     int fd = ask_place(stage, "wait", 0);

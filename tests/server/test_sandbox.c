@@ -208,7 +208,7 @@ static const struct blocked {
     {run_in_another_thread, "execve"},
 };
 
-TEST(what_serving_does_not_need_ends_the_process)
+TEST(calls_that_serving_does_not_need_end_the_process)
 {
     char line[LOGGED_LENGTH], expected[64];
     if (sandbox_check(NULL) < 0)

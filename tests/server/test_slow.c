@@ -176,7 +176,7 @@ static void send_while_the_loop_is_held_up(struct stage *held, void *context)
 }
 
 /* Who was told that nothing was done may rely on it, even where the rest came in that instant. */
-TEST(what_comes_too_late_is_not_done)
+TEST(body_after_its_deadline_is_not_served)
 {
     char head[WIRE_SIZE];
     begin(NEVER_MS, LASTS_MS, NEVER_MS);
@@ -255,7 +255,7 @@ TEST(a_piece_of_a_stream_is_to_be_read)
     end();
 }
 
-TEST(who_waits_by_right_waits_on)
+TEST(waiting_requests_outlast_all_deadlines)
 {
     enum { SHORT_MS = LASTS_MS / 4 };
     char head[WIRE_SIZE];
@@ -286,7 +286,7 @@ TEST(who_waits_by_right_waits_on)
 
 /* All places are taken by clients that send nothing: the others have their turn when these have had
  * their time. */
-TEST(who_comes_too_many_waits_for_a_place)
+TEST(connection_beyond_the_limit_waits_for_a_place)
 {
     int fds[CONNECTIONS];
     begin(LASTS_MS, NEVER_MS, NEVER_MS);

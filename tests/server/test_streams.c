@@ -30,7 +30,7 @@ static int begin(struct stage *stage, const char *first)
     return fd;
 }
 
-TEST_ON_STAGE(what_is_written_comes_in_order_and_the_connection_goes_on)
+TEST_ON_STAGE(stream_arrives_in_order_and_its_connection_goes_on)
 {
     struct stage *stage = *state;
     int fd = begin(stage, "one");
@@ -325,7 +325,7 @@ TEST_ON_STAGE(the_operation_hears_when_all_has_been_sent)
 }
 
 /* More than its socket and we are ready to keep for it. */
-TEST_ON_STAGE(who_does_not_read_is_taken_for_gone)
+TEST_ON_STAGE(reader_that_does_not_read_is_taken_for_gone)
 {
     enum { PIECE = 8000, MOST = 20000 };
     struct stage *stage = *state;

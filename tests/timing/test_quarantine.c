@@ -54,7 +54,7 @@ static int64_t quickest(const char *flag, const char *first)
 }
 
 /* What nobody waits for is not waited for: one way there and one back. */
-TEST(nobody_waits_where_there_is_no_quarantine)
+TEST(grant_without_quarantine_waits_for_nothing)
 {
     assert_in_range(quickest("--quarantine=off", "POST /locks/m?ttl=1s"), 2L * FAR_MS, 3L * FAR_MS);
 }

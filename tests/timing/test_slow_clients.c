@@ -88,7 +88,7 @@ static int come(const struct service *service, const char *text)
     return fd;
 }
 
-TEST(each_is_gone_soon_after_its_time)
+TEST(slow_clients_are_gone_soon_after_their_time)
 {
     static const char ASK[] = "GET /livez HTTP/1.1\r\nHost: h\r\n\r\n";
     enum { LASTS_MS = 1000 };
@@ -126,7 +126,7 @@ TEST(each_is_gone_soon_after_its_time)
 
 /* The bounds are for each request: a connection that is never late lives longer than all of them.
  */
-TEST(each_request_begins_the_time_anew)
+TEST(every_request_begins_the_time_anew)
 {
     struct service service;
     char reply[1024];
@@ -149,7 +149,7 @@ TEST(each_request_begins_the_time_anew)
 }
 
 /* Without Nagle's algorithm and delayed acknowledgments: those show as 40 ms. */
-TEST(each_event_of_a_stream_is_sent_at_once)
+TEST(events_of_a_stream_are_sent_at_once)
 {
     enum { EVENTS = 101, LATE_US = 20000 };
     struct service service;

@@ -228,7 +228,7 @@ static int64_t unclaimed(struct locks_fixture *fixture, int round)
     return took;
 }
 
-TEST_WITH(what_nobody_claims_costs_a_claim_window, start, fixture_stop)
+TEST_WITH(unclaimed_grant_costs_a_claim_window, start, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
     assert_in_range(median(fixture, unclaimed) + 5, 0, PASSED_MS + 5);

@@ -46,7 +46,7 @@ TEST(bytes_of_every_length_come_back)
     }
 }
 
-TEST(each_character_of_the_alphabet_is_its_six_bits)
+TEST(characters_of_the_alphabet_are_their_six_bits)
 {
     static const char ALPHABET[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

@@ -10,7 +10,7 @@ static enum clock_news ask(struct redis_clock *clock, int64_t sent, int64_t way,
     return clock_measure(clock, sent, sent + way, sent + way / 2 + AHEAD + shift);
 }
 
-TEST(what_it_says_lies_between_what_is_known)
+TEST(estimate_lies_between_known_bounds)
 {
     struct redis_clock clock = {0};
     for (int64_t at = SECOND; at < 100 * SECOND; at += SECOND) {

@@ -86,7 +86,7 @@ TEST_WITH(in_ipv6_it_is_a_network_of_64_bits, setup, teardown)
         connection_limits_leave(*state, all[i]);
 }
 
-TEST_WITH(who_is_trusted_is_not_counted, setup, teardown)
+TEST_WITH(trusted_address_is_not_counted, setup, teardown)
 {
     struct source_address *address;
     for (int i = 0; i < 2 * EACH; i++) {

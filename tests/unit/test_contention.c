@@ -85,7 +85,7 @@ static void assert_ranked(const struct contention_view *view, enum contention_li
     assert_int_equal(ranked->error, 0);
 }
 
-TEST_WITH(nothing_is_told_at_first, start, stop)
+TEST_WITH(view_is_empty_at_first, start, stop)
 {
     struct contention_view view = contention_view(*state, all, NULL);
     assert_int_equal(view.waiting_count, 0);
@@ -98,7 +98,7 @@ TEST_WITH(nothing_is_told_at_first, start, stop)
 }
 
 /* At whichever worker: each ends where it began. */
-TEST_WITH(who_waits_now_is_told, start, stop)
+TEST_WITH(present_waiters_are_reported, start, stop)
 {
     struct contention *contention = *state;
     queue(contention, 0, "a");
@@ -158,7 +158,7 @@ static size_t holds_told(const struct contention *contention, uint64_t *window_m
 }
 
 /* Also where nothing has happened for a night. */
-TEST_WITH(what_is_older_than_two_windows_is_forgotten, start, stop)
+TEST_WITH(holds_older_than_two_windows_are_forgotten, start, stop)
 {
     enum { HOUR_S = CONTENTION_WINDOW_MS / 1000 };
     struct contention *contention = *state;

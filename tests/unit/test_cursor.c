@@ -98,7 +98,7 @@ TEST(garbage_is_refused)
     }
 }
 
-TEST(what_is_not_base64url_is_refused)
+TEST(text_that_is_not_base64url_is_refused)
 {
     static const char *const BAD[] = {"!", "MQ==", "M", "MR", "MTc=", "MT c", "0", "null"};
     char bytes[CURSOR_BYTES];

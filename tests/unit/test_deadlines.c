@@ -26,7 +26,7 @@ TEST(where_nothing_is_expected_nothing_is_missed)
     assert_null(deadlines_missed(&deadlines, UINT64_MAX));
 }
 
-TEST(it_is_missed_at_its_very_instant)
+TEST(deadline_is_missed_at_its_very_instant)
 {
     struct deadlines deadlines;
     struct deadline deadline = {.kind = DEADLINE_NONE};

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-TEST(it_is_what_printf_writes)
+TEST(decimal_is_as_printf_writes)
 {
     const int64_t numbers[] = {0,
                                1,

@@ -109,7 +109,7 @@ TEST_WITH(one_that_is_ignored_is_not_told, set_up, tear_down)
     assert_int_equal(world.told, 0);
 }
 
-TEST_WITH(it_can_be_watched_again, set_up, tear_down)
+TEST_WITH(socket_can_be_watched_again, set_up, tear_down)
 {
     watch();
     disconnect_watch_pause(&world.hangup);

@@ -46,7 +46,7 @@ TEST(every_character_is_written)
     is_as_jansson_has_it(json_stringn(text, sizeof text));
 }
 
-TEST(what_is_verbatim_stays_as_it_is)
+TEST(verbatim_text_stays_as_it_is)
 {
     static const char META[] = "{\"a\":[0.1,1e3,-0.0],\"b\":\"\\u0041\\/\"}";
     static const char *const REFUSED[] = {"", "[]", "7", "{", "{}}", "{\n}", "{\"a\":\"\t\"}"};
@@ -72,7 +72,7 @@ TEST(a_number_has_room_wherever_it_stands)
     }
 }
 
-TEST(what_is_long_has_room)
+TEST(long_text_has_room)
 {
     for (size_t length = 0; length < 5000; length = length * 5 / 4 + 1) {
         char *text = malloc(length + 1);

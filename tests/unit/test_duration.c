@@ -132,7 +132,7 @@ TEST(duration_is_spoken_in_hours_minutes_and_seconds)
     }
 }
 
-TEST(what_was_written_is_read_back)
+TEST(written_duration_is_read_back)
 {
     for (int64_t ms = 0; ms < INT64_C(1) << 52; ms = ms * 3 + 1000 * (ms % 2) + 1) {
         char text[DURATION_TEXT];

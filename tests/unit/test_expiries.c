@@ -275,7 +275,7 @@ TEST_WITH(every_end_is_noticed_in_time, start, stop)
     assert_false(uv_is_active((uv_handle_t *)&world->locks.expiries->timer));
 }
 
-TEST_WITH(what_was_released_here_costs_nothing, start, stop)
+TEST_WITH(hold_released_here_costs_no_request, start, stop)
 {
     struct name *name = &world->names[0];
     struct truth hold = {world->loop.time + 1000, true, false};

@@ -45,7 +45,7 @@ static void is_replaced(struct scene *scene, int64_t ahead)
 }
 
 /* It goes on granting for those who see it still, by a clock that may have gone ahead unseen. */
-TEST(what_was_replaced_gives_no_number_that_its_successor_gives)
+TEST(replaced_primary_gives_no_number_of_its_successor)
 {
     static const struct {
         const char *url;

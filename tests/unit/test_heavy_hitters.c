@@ -111,7 +111,7 @@ static void check_peaks(const struct stream *stream, size_t parts)
     free(merged);
 }
 
-TEST(what_it_says_is_within_its_bounds)
+TEST(counts_are_within_their_bounds)
 {
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct stream *stream = calloc(1, sizeof *stream);
@@ -145,7 +145,7 @@ TEST(few_names_are_counted_exactly)
 
 /* A name that came once inherits the count of the least one, and stands behind those that really
  * came as often. */
-TEST(what_is_certain_counts)
+TEST(certain_count_decides_the_rank)
 {
     static struct heavy_hitters hitters;
     const struct heavy_hitters *all[] = {&hitters};

@@ -151,7 +151,7 @@ TEST(no_byte_leaves_its_quotes)
 }
 
 /* In JSON it is the same text to who parses it; in a terminal nothing turns or hides. */
-TEST(what_is_invisible_is_escaped)
+TEST(invisible_characters_are_escaped)
 {
     static const enum log_format FORMATS[] = {LOG_JSON, LOG_TEXT};
     // NOLINTBEGIN(misc-misleading-bidirectional): that is what this is about

@@ -206,7 +206,7 @@ TEST(a_long_message_leaves_a_line_too)
     }
 }
 
-TEST(what_fits_is_not_cut)
+TEST(text_that_fits_is_not_cut)
 {
     struct recorder recorder;
     static char text[1901];

@@ -90,7 +90,7 @@ TEST(hold_is_released_where_most_that_know_it_say_so)
     assert_true(scene.merged.holders[0].released);
 }
 
-TEST(what_nobody_knows_is_waited_for_and_shown)
+TEST(unknown_fields_are_waited_for_and_shown)
 {
     struct scene scene;
     say(&scene, (const char *const[]){"a", "a", "", NULL, NULL});
@@ -162,7 +162,7 @@ TEST(a_hold_is_shown_once_whatever_its_fence)
     shows(&scene, "a");
 }
 
-TEST(it_is_mine_where_a_majority_says_so)
+TEST(hold_is_mine_by_a_majority)
 {
     struct scene scene;
     say(&scene, (const char *const[]){"a", "a", "a", "", ""});
@@ -199,7 +199,7 @@ TEST(the_end_of_the_latest_hold_is_the_last_release)
     assert_true(slice_equals(scene.merged.last_release.reason, "expired"));
 }
 
-TEST(what_is_kept_is_a_copy)
+TEST(kept_view_is_a_copy)
 {
     char owner[] = "me", meta[] = "{\"a\":1}", reason[] = "forced";
     struct lock_view view = {.version = 3, .holder_count = 1, .waiter_count = 1};

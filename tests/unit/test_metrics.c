@@ -43,7 +43,7 @@ static bool says(const struct samples *samples, const char *beginning)
     return false;
 }
 
-TEST(nothing_has_happened_at_first)
+TEST(metrics_begin_at_zero)
 {
     static struct metrics metrics[2];
     struct samples samples = expose(metrics, 2);
@@ -145,7 +145,7 @@ TEST(every_route_and_status_is_told_apart)
 }
 
 /* Whatever a client thinks of, there are only so many series. */
-TEST(what_is_not_listed_is_other)
+TEST(unlisted_labels_are_other)
 {
     static struct metrics metrics;
     metrics_count(&metrics, NULL, "GET", 0);
@@ -345,7 +345,7 @@ TEST(there_is_room_for_every_route)
 }
 
 /* The checker itself: each of these is wrong in one way. */
-TEST(what_is_wrong_is_found)
+TEST(checker_finds_every_fault)
 {
     static const struct {
         const char *text, *trouble;

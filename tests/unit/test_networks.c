@@ -89,7 +89,7 @@ static const struct wrong {
     {"0000000000000000000000000000000000000000000000000000000000001", "is too long"},
 };
 
-TEST(what_is_no_network_is_quoted)
+TEST(text_that_is_no_network_is_quoted)
 {
     for (size_t i = 0; i < LENGTH(WRONG); i++) {
         struct networks networks = {NULL, 99};

@@ -165,7 +165,7 @@ TEST_WITH(other_spelling_of_address_is_no_news, set_up, tear_down)
     endpoint_leave(endpoint, &follower);
 }
 
-TEST_WITH(who_is_nowhere_is_nobody, set_up, tear_down)
+TEST_WITH(node_without_an_address_is_unknown, set_up, tear_down)
 {
     assert_int_equal(meet("a", "?", 7000), CLUSTER_NOBODY);
     assert_int_equal(meet("a", "10.0.0.2", 0), CLUSTER_NOBODY);
@@ -179,7 +179,7 @@ TEST_WITH(who_is_nowhere_is_nobody, set_up, tear_down)
     assert_points(0, "10.0.0.1", 7001);
 }
 
-TEST_WITH(who_is_looked_for_is_not_entered, set_up, tear_down)
+TEST_WITH(search_enters_no_node, set_up, tear_down)
 {
     struct slot_node by_address = named("", "10.0.0.2", 7000);
     struct slot_node by_id = named("b", "10.0.0.2", 7000);
@@ -190,7 +190,7 @@ TEST_WITH(who_is_looked_for_is_not_entered, set_up, tear_down)
     assert_int_equal(world->joined, 1);
 }
 
-TEST_WITH(who_serves_nothing_can_be_dismissed, set_up, tear_down)
+TEST_WITH(node_that_serves_nothing_can_be_dismissed, set_up, tear_down)
 {
     meet("a", "10.0.0.1", 7000);
     slot_map_give(&world->map, 1, 0);
@@ -217,7 +217,7 @@ TEST_WITH(those_that_serve_are_counted, set_up, tear_down)
     assert_int_equal(node_table_serving(world->table, 2), CLUSTER_NOBODY);
 }
 
-TEST_WITH(who_is_lost_is_not_fresh, set_up, tear_down)
+TEST_WITH(lost_node_is_not_fresh, set_up, tear_down)
 {
     enum { FRESH_MS = 800 };
     meet("a", "10.0.0.1", 7000);
@@ -276,7 +276,7 @@ TEST_WITH(one_with_a_lease_vouches_for_a_new_one, set_up, tear_down)
     assert_false(world->endpoints[2]->knows);
 }
 
-TEST_WITH(nobody_vouches_for_itself, set_up, tear_down)
+TEST_WITH(node_does_not_extend_its_own_lease, set_up, tear_down)
 {
     require_lease();
     meet("a", "10.0.0.1", 7000);
@@ -288,7 +288,7 @@ TEST_WITH(nobody_vouches_for_itself, set_up, tear_down)
     assert_false(world->endpoints[0]->knows);
 }
 
-TEST_WITH(who_was_dismissed_may_have_a_lease, set_up, tear_down)
+TEST_WITH(dismissed_node_may_have_a_lease, set_up, tear_down)
 {
     require_lease();
     meet("a", "10.0.0.1", 7000);

@@ -30,7 +30,7 @@ TEST(bytes_of_one_are_those_of_lua)
     assert_memory_equal(bytes, "\0\0\0\0\0\0\xf0\x3f", sizeof bytes);
 }
 
-TEST(what_is_no_whole_number_is_refused)
+TEST(fraction_is_refused)
 {
     static const double NUMBERS[] = {0.5, NAN, INFINITY, -INFINITY, 9007199254740992.0, 1e300};
     for (size_t i = 0; i < sizeof NUMBERS / sizeof NUMBERS[0]; i++) {
@@ -44,7 +44,7 @@ TEST(what_is_no_whole_number_is_refused)
     }
 }
 
-TEST(what_is_cut_off_is_refused)
+TEST(truncated_value_is_refused)
 {
     struct slice number = {"1234567", 7}, text = {"abc", 3}, none = {NULL, 0}, found = {NULL, 0};
     int64_t ignored;

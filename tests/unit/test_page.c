@@ -27,7 +27,7 @@ static void reaches(const struct page *page, int64_t round, int64_t version)
     assert_int_equal(page_reaches(page, round), version);
 }
 
-TEST(what_fits_is_told_in_the_order_of_its_changes)
+TEST(names_that_fit_come_in_order_of_their_changes)
 {
     struct page page = {.most = 10, .most_bytes = 100};
     reaches(&page, 50, 50);
@@ -74,7 +74,7 @@ TEST(one_that_is_too_long_is_told_alone)
     page_clear(&page);
 }
 
-TEST(what_changed_together_is_told_together)
+TEST(names_that_changed_together_come_together)
 {
     struct page page = {.most = 3, .most_bytes = 1000};
     add(&page, 1, "a");

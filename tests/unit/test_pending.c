@@ -106,7 +106,7 @@ TEST_WITH(a_round_that_ends_covers_nobody, set_up, tear_down)
     assert_int_equal(answers, 0);
 }
 
-TEST_WITH(who_asks_again_is_in_the_next, set_up, tear_down)
+TEST_WITH(asker_that_asks_again_is_in_the_next_round, set_up, tear_down)
 {
     ask(0, &OLD, 1);
     ask(1, &OLD, 1);

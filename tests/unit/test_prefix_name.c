@@ -26,7 +26,7 @@ TEST(a_name_is_there_once)
     assert_int_equal(table.free.count, 0);
 }
 
-TEST(what_is_touched_comes_in_that_order_and_once)
+TEST(touched_names_come_in_that_order_and_once)
 {
     struct prefix_names table;
     prefix_names_init(&table);

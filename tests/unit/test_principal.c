@@ -165,7 +165,7 @@ TEST(owners_of_different_realms_differ)
     }
 }
 
-TEST(what_is_no_owner_is_not_taken_apart)
+TEST(invalid_owner_is_not_split)
 {
     static const char *const BAD[] = {"",
                                       "\x1f",

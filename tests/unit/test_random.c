@@ -31,7 +31,7 @@ static bool is_wiped(const unsigned char *bytes, size_t length)
     return true;
 }
 
-TEST(what_was_taken_is_wiped_from_the_pool)
+TEST(taken_bytes_are_wiped_from_the_pool)
 {
     static const size_t LENGTHS[] = {16, 1, 7, 16, 900, 100, 1024, 1024, 12};
     struct random_pool pool = {.left = 0};
@@ -57,7 +57,7 @@ TEST(the_pool_is_filled_when_it_has_too_little_left)
     assert_int_equal(pool.left, sizeof pool.bytes - 25);
 }
 
-TEST(nothing_is_written_beyond_what_was_asked_for)
+TEST(take_writes_no_more_than_asked_for)
 {
     struct random_pool pool = {.left = 0};
     for (size_t length = 0; length < 40; length++) {

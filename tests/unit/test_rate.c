@@ -55,7 +55,7 @@ TEST(one_comes_back_at_a_time)
     assert_int_equal(admitted_at_once(&over, 10, START + SECOND / 2), 4);
 }
 
-TEST(what_is_left_is_told)
+TEST(rest_of_the_rate_is_reported)
 {
     _Atomic int64_t over = 0;
     for (int64_t left = 4; left >= 0; left--)
@@ -66,7 +66,7 @@ TEST(what_is_left_is_told)
     assert_int_equal(rate_count(&over, 5, START + SECOND / 2, false).left, 1);
 }
 
-TEST(who_keeps_to_the_rate_is_never_refused)
+TEST(client_within_the_rate_is_never_refused)
 {
     _Atomic int64_t over = 0;
     for (int64_t i = 0; i < 100000; i++)
@@ -83,7 +83,7 @@ TEST(over_any_time_there_are_no_more_than_that)
 }
 
 /* What must pass uses up what is left, and leaves no debt of more than that. */
-TEST(what_must_pass_does)
+TEST(urgent_request_always_passes)
 {
     _Atomic int64_t over = 0;
     assert_int_equal(rate_count(&over, 10, START, true).left, 9);

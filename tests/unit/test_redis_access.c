@@ -13,7 +13,7 @@ static int add(const char *text, const struct redis_access *access, struct redis
     return redis_access_add(url, access, failure);
 }
 
-TEST(what_settings_say_comes_beside_the_url)
+TEST(settings_complete_the_url)
 {
     const struct redis_access access = {.user = "baton", .password = "opensesame"};
     struct redis_url url, copy;
@@ -79,7 +79,7 @@ static const struct wrong {
     {"rediss://h", {.ca = ""}, "--redis-ca is empty"},
 };
 
-TEST(what_cannot_be_meant_is_refused)
+TEST(contradictory_settings_are_refused)
 {
     for (size_t i = 0; i < LENGTH(WRONG); i++) {
         struct redis_url url;

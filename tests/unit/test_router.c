@@ -311,7 +311,7 @@ static void settle_all(void)
 }
 
 /* Slots move, the map is behind or ahead, and nothing is lost. */
-TEST_WITH(what_moves_is_followed_in_order, set_up, tear_down)
+TEST_WITH(calls_follow_moving_slots_in_order, set_up, tear_down)
 {
     struct making *all = calloc(CALLS, sizeof *all);
     while (world->made < CALLS) {
@@ -397,7 +397,7 @@ TEST_WITH(a_loop_ends_by_the_deadline, set_up, tear_down)
 }
 
 /* A slot that never arrives: the call is refused in time, and so is the one behind it. */
-TEST_WITH(what_never_arrives_is_refused, set_up, tear_down)
+TEST_WITH(calls_for_a_slot_that_never_arrives_are_refused, set_up, tear_down)
 {
     struct making all[8];
     for (int i = 0; i < 8; i++)
@@ -412,7 +412,7 @@ TEST_WITH(what_never_arrives_is_refused, set_up, tear_down)
 }
 
 /* CLUSTERDOWN is no redirect, and no node is known for a slot that nobody serves. */
-TEST_WITH(what_nobody_serves_is_not_waited_for, set_up, tear_down)
+TEST_WITH(unserved_slot_is_not_waited_for, set_up, tear_down)
 {
     struct making all[2];
     make(all);

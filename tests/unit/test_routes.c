@@ -139,7 +139,7 @@ static const struct refusal {
     {"GET", "/openapi.yaml.", ""},
 };
 
-TEST(what_is_not_there_is_refused_with_what_is)
+TEST(unknown_route_is_refused_with_the_known_methods)
 {
     for (size_t i = 0; i < LENGTH(REFUSALS); i++) {
         const struct refusal *refusal = &REFUSALS[i];

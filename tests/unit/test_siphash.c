@@ -2,7 +2,7 @@
 #include "tests/support/cmocka.h"
 
 /* The vectors that came with the paper: the key is 00 01 02 ... 0f, the text 00 01 02 ... */
-TEST(it_is_siphash_2_4)
+TEST(hash_is_siphash_2_4)
 {
     static const struct {
         size_t length;

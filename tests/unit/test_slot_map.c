@@ -18,7 +18,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-TEST_WITH(what_is_served_is_counted, set_up, tear_down)
+TEST_WITH(served_slots_are_counted, set_up, tear_down)
 {
     struct slot_map *map = *state;
     assert_int_equal(map->uncovered, SLOT_COUNT);
@@ -49,7 +49,7 @@ TEST_WITH(the_slots_of_a_node_go_round, set_up, tear_down)
     assert_int_equal(slot_map_next(map, 2, SLOT_COUNT - 1), 6);
 }
 
-TEST_WITH(who_served_before_is_told_once, set_up, tear_down)
+TEST_WITH(former_node_is_reported_once, set_up, tear_down)
 {
     struct slot_map *map = *state;
     slot_map_give(map, 4, 1);
@@ -60,7 +60,7 @@ TEST_WITH(who_served_before_is_told_once, set_up, tear_down)
 }
 
 /* Whoever asks seldom hears who served it when it was asked last; not that nothing has changed. */
-TEST_WITH(what_came_between_is_not_told, set_up, tear_down)
+TEST_WITH(nodes_in_between_are_not_reported, set_up, tear_down)
 {
     struct slot_map *map = *state;
     slot_map_give(map, 4, 1);

@@ -21,7 +21,7 @@ TEST(a_key_has_the_slot_that_redis_gives_it)
         assert_int_equal(slot_of(slice_of(KEYS[i].key)), KEYS[i].slot);
 }
 
-TEST(each_slot_has_a_tag)
+TEST(every_slot_has_a_tag)
 {
     unsigned largest = 0;
     for (unsigned slot = 0; slot < SLOT_COUNT; slot += 61) {

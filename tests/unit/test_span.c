@@ -172,7 +172,7 @@ TEST(no_hold_is_longer_than_the_span)
     assert_int_equal(play(NO_MISTAKE, HISTORIES), 0);
 }
 
-TEST(each_mistake_is_found)
+TEST(every_mistake_is_found)
 {
     for (enum mistake mistake = NO_MISTAKE + 1; mistake < MISTAKES; mistake++)
         if (play(mistake, HISTORIES / 10) == 0)
@@ -230,7 +230,7 @@ TEST(ttl_is_told_only_by_an_epoch_that_was_just_seen)
     assert_false(span_covers(&span, SECOND, 100 * SECOND));
 }
 
-TEST(what_was_asked_for_is_remembered_until_the_epoch_has_it)
+TEST(requested_span_is_kept_until_the_epoch_has_it)
 {
     struct span span = {0};
     span_ask(&span, 60 * SECOND, SECOND);

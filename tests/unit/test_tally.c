@@ -89,7 +89,7 @@ TEST(the_gravest_reason_is_told)
     assert_int_equal(member, 2);
 }
 
-TEST(what_is_left_is_what_a_majority_has)
+TEST(validity_is_what_a_majority_has_left)
 {
     struct tally tally = tally_of("+++++");
     for (unsigned i = 0; i < 5; i++)
@@ -233,7 +233,7 @@ TEST(a_split_vote_is_one_that_nobody_can_have_won)
     }
 }
 
-TEST(who_was_refused_comes_again_when_enough_have_ended)
+TEST(refused_request_comes_again_when_enough_have_ended)
 {
     struct tally tally = tally_of("+llll");
     int64_t ends[] = {-1, 400, 100, 300, 200};

@@ -13,7 +13,7 @@ TEST(a_token_has_22_to_128_characters)
     assert_false(token_is_valid(slice_of(NULL)));
 }
 
-TEST(each_character_is_one_of_64)
+TEST(characters_are_of_the_alphabet_of_64)
 {
     static const char ALPHABET[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";

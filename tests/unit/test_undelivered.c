@@ -48,7 +48,7 @@ TEST_WITH(one_hold_is_taken_back, setup, NULL)
     assert_string_equal(taken_back, "0x10 alone the-token attempt 7\n");
 }
 
-TEST_WITH(each_of_several_is_taken_back, setup, NULL)
+TEST_WITH(all_of_several_are_taken_back, setup, NULL)
 {
     char names[] = "abc";
     struct grant grants[] = {{{names, 1}, 0, {"p"}, true},
@@ -68,7 +68,7 @@ TEST_WITH(no_hold_is_nothing_to_remember, setup, NULL)
     undelivered_free(NULL);
 }
 
-TEST_WITH(what_arrived_is_not_taken_back, setup, NULL)
+TEST_WITH(delivered_grant_is_not_taken_back, setup, NULL)
 {
     undelivered_free(told_by(NULL, 0, "attempt"));
     assert_string_equal(taken_back, "");

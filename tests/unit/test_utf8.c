@@ -64,7 +64,7 @@ TEST(every_boundary_is_where_the_standard_has_it)
             fail_msg("%s", BOUNDARIES[i].what);
 }
 
-TEST(what_stands_around_a_sequence_does_not_hide_it)
+TEST(text_around_a_sequence_does_not_hide_it)
 {
     for (size_t i = 0; i < LENGTH(BOUNDARIES); i++) {
         char text[32] = "ab\xe2\x82\xac";
@@ -182,7 +182,7 @@ static const struct shown {
      "\xe2\x80\x90\xe2\x80\xa7\xe2\x80\xaf\xe2\x81\x9f\xe2\x81\xb0"},
 };
 
-TEST(what_nobody_sees_is_shown)
+TEST(invisible_characters_are_shown)
 {
     for (size_t i = 0; i < LENGTH(SHOWN); i++) {
         char shown[64];
@@ -191,7 +191,7 @@ TEST(what_nobody_sees_is_shown)
     }
 }
 
-TEST(what_has_no_room_is_cut_behind_a_whole_character)
+TEST(text_without_room_is_cut_behind_a_whole_character)
 {
     static const char TEXT[] = "ab\xc3\xa9\xe2\x80\xae"
                                "c";
