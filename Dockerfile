@@ -33,10 +33,13 @@ COPY --from=build --chown=65532:65532 /state /var/lib/baton
 
 ARG VERSION=unknown
 ARG REVISION=unknown
+ARG HOME_URL=unknown
 LABEL org.opencontainers.image.title="Baton" \
       org.opencontainers.image.description="A lock service over HTTP, on Redis" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.url="${HOME_URL}" \
+      org.opencontainers.image.source="${HOME_URL}" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.base.name="scratch"
 

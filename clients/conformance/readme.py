@@ -14,7 +14,7 @@ import (
 	"log"
 	"time"
 
-	baton "baton.example/client"
+	baton "MODULE"
 )
 
 func main() {
@@ -30,6 +30,7 @@ class Example {
 %s    }
 }
 """
+GO = GO.replace("MODULE", (ROOT / "clients/go/go.mod").read_text().split()[1])
 FRAMES = {"go": GO, "java": JAVA}
 
 # Where a client shows an example, in which language, and the file for its lines. Languages without a client have a

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	baton "baton.example/client"
-	"baton.example/client/batontest"
+	baton "git.example/baton/clients/go"
+	"git.example/baton/clients/go/batontest"
 )
 
 var always = context.Background()

@@ -1,3 +1,3 @@
-module baton.example/client
+module git.example/baton/clients/go
 
 go 1.19

@@ -30,4 +30,5 @@ own=()
 # The format of OCI has no place for HEALTHCHECK.
 [[ $command == docker* ]] || own=(--format docker --timestamp "$epoch")
 # shellcheck disable=SC2086 # the command is words
-exec $command "${own[@]}" --build-arg "VERSION=$2" --build-arg "REVISION=$revision" --build-arg "CREATED=$epoch" --tag "$1" .
+exec $command "${own[@]}" --build-arg "VERSION=$2" --build-arg "REVISION=$revision" --build-arg "CREATED=$epoch" \
+    --build-arg "HOME_URL=$(deploy/home.sh --url)" --tag "$1" .

@@ -18,7 +18,7 @@ deploy/kubernetes/example/kustomization.yaml:    newTag: VERSION
 clients/python/baton/__init__.py:__version__ = "VERSION"
 clients/node/package.json:  "version": "VERSION"
 clients/java/pom.xml:  <version>VERSION</version>
-clients/go/README.md:baton.example/client@vVERSION -replace
+clients/go/README.md:/clients/go@vVERSION -replace
 CHANGELOG.md:## VERSION (20
 END_OF_TABLE
 exit $failed

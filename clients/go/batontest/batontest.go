@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	baton "baton.example/client"
+	baton "git.example/baton/clients/go"
 )
 
 // Server is a batond with a Redis of its own that knows no lock.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	baton "baton.example/client"
+	baton "git.example/baton/clients/go"
 )
 
 const act = 10 * time.Millisecond // between two steps of the work in a block
