@@ -1,48 +1,73 @@
-/* The watches of a prefix: how they begin and end. */
+/* The watched prefixes of a worker: how watches begin, what Redis tells of names, and the steps. */
 #include "locks/watching/prefix.h"
 
 #include "base/memory.h"
 
 #include <stdlib.h>
 
-bool prefix_watch_has(const struct prefix_watch *watch, struct slice name)
+enum {
+    UNSEEN_MOST = 4096,      /* names touched while there is no watch */
+    FORGOTTEN_AT_ONCE = 250, /* names, in one turn of the loop */
+};
+
+/* Redis is asked to tell of changes on the same connection as the scan, and before it. */
+static void prefixes_track(struct prefixes *prefixes)
 {
-    const struct prefix_listener *listener = &watch->listener;
-    return name.length >= watch->prefix_length &&
-           memcmp(name.bytes, watch->prefix, watch->prefix_length) == 0 &&
-           (!listener->wants || listener->wants(listener->context, name));
+    struct slice key_prefix = prefixes->locks->options.key_prefix;
+    char prefix[KEY_PREFIX_LENGTH + 1];
+    if (prefixes->tracking)
+        return;
+    memcpy(prefix, key_prefix.bytes, key_prefix.length);
+    prefix[key_prefix.length] = '{';
+    prefixes->tracking = true;
+    store_track(prefixes->locks->store, (struct slice){prefix, key_prefix.length + 1});
 }
 
-static void prefix_watch_on_closed(uv_handle_t *timer)
+/* Ends the tracking of keys when no prefix is watched any more. */
+static void prefixes_sleep(struct prefixes *prefixes)
 {
-    free(timer->data);
+    struct watched_prefix *watched;
+    LIST_FOREACH (watched, &prefixes->list, others)
+        if (watched->state != PREFIX_CLOSING)
+            return;
+    prefixes->tracking = false;
+    store_untrack(prefixes->locks->store);
 }
 
-void locks_unwatch_prefix(struct prefix_watch *watch)
+static void prefix_rest(struct watched_prefix *watched)
 {
-    struct watched_prefix *watched = watch->watched;
-    LIST_REMOVE(watch, others);
-    if (--watched->watch_count == 0)
-        watched->idle = uv_now(watched->locks->loop);
-    uv_close((uv_handle_t *)&watch->timer, prefix_watch_on_closed);
+    if (watched->state == PREFIX_CLOSING) {
+        if (prefix_name_forget_some(&watched->known, FORGOTTEN_AT_ONCE))
+            watched_prefix_free(watched);
+    } else if (watched->watch_count == 0) {
+        watched->state = PREFIX_CLOSING;
+        prefixes_sleep(watched->locks->prefixes);
+    } else {
+        prefix_round_begin(watched);
+    }
+}
+
+static void prefix_on_step(uv_timer_t *timer)
+{
+    struct watched_prefix *watched = timer->data;
+    const char *silent = "Redis does not tell of changes (the log of batond says why)";
+    switch (watched->round.phase) {
+    case ROUND_MARKED:
+    case ROUND_GATHERING:
+        prefix_round_gather(watched);
+        break;
+    case ROUND_ANSWERING:
+        prefix_round_answer(watched);
+        break;
+    case ROUND_MARKING:
+        prefix_round_fail(watched, silent);
+        break;
+    case ROUND_LOOKING:
+        break;
+    case ROUND_RESTING:
+        prefix_rest(watched);
+    }
     watched_prefix_plan(watched);
-}
-
-/* The client hears of what the limit has left out when it asks again. */
-void prefix_watch_answer(struct prefix_watch *watch)
-{
-    struct prefix_listener listener = watch->listener;
-    struct prefix_position reached = watch->position;
-    bool begins = watch->begins;
-    locks_unwatch_prefix(watch);
-    listener.done(listener.context, LOCKS_DONE, &reached, begins, NULL);
-}
-
-void prefix_watch_give_up(struct prefix_watch *watch, const char *error)
-{
-    struct prefix_listener listener = watch->listener;
-    locks_unwatch_prefix(watch);
-    listener.done(listener.context, LOCKS_UNAVAILABLE, &(struct prefix_position){0}, false, error);
 }
 
 static struct prefixes *prefixes_of(struct locks *locks)
@@ -60,7 +85,8 @@ static struct watched_prefix *prefixes_find(struct prefixes *prefixes, struct sl
     LIST_FOREACH (watched, &prefixes->list, others)
         if (watched->state != PREFIX_CLOSING && watched_prefix_has(watched, prefix))
             return watched;
-    return watched_prefix_open(prefixes, prefix);
+    prefixes_track(prefixes);
+    return watched_prefix_open(prefixes, prefix, prefix_on_step);
 }
 
 static void prefix_watch_on_over(uv_timer_t *timer)
@@ -97,6 +123,56 @@ struct prefix_watch *locks_watch_prefix(struct locks *locks, struct slice prefix
     return watch;
 }
 
+static void prefix_doubt(struct watched_prefix *watched)
+{
+    if (watched->state == PREFIX_SCANNING)
+        watched->state = PREFIX_SCANNING_AGAIN;
+    else if (watched->state == PREFIX_KNOWN)
+        watched->state = PREFIX_UNKNOWN;
+    prefix_round_doubt(watched);
+    if (watched->watch_count > 0)
+        prefix_scan(watched);
+    watched_prefix_plan(watched);
+}
+
+static void prefix_touch(struct watched_prefix *watched, struct slice name)
+{
+    if (name.length == 0 || !watched_prefix_has(watched, name))
+        return;
+    prefix_name_touch(&watched->known, prefix_name_get(&watched->known, name));
+    if (watched->watch_count == 0 && watched->known.touched_count > UNSEEN_MOST)
+        watched->idle = 0; /* it is closed at once */
+    if (watched->round.phase == ROUND_RESTING)
+        watched_prefix_plan(watched);
+}
+
+void prefixes_touched(struct locks *locks, struct slice key)
+{
+    struct watched_prefix *watched;
+    char bytes[NAME_LENGTH];
+    if (!locks->prefixes)
+        return;
+    struct slice name = key.length > 0 ? operation_name(locks, key, bytes) : key;
+    LIST_FOREACH (watched, &locks->prefixes->list, others) {
+        if (watched->state == PREFIX_CLOSING)
+            continue;
+        if (key.length == 0)
+            prefix_doubt(watched);
+        else if (!prefix_round_takes(watched, key))
+            prefix_touch(watched, name);
+    }
+}
+
+void prefixes_lost(struct locks *locks)
+{
+    struct watched_prefix *watched;
+    if (!locks->prefixes)
+        return;
+    LIST_FOREACH (watched, &locks->prefixes->list, others)
+        watched->has_lost = true;
+    prefixes_touched(locks, slice_of(NULL));
+}
+
 static void prefix_watches_drain(struct watched_prefix *watched)
 {
     struct prefix_watch *watch;
@@ -114,4 +190,16 @@ void prefixes_drain(struct locks *locks)
     if (locks->prefixes)
         LIST_FOREACH (watched, &locks->prefixes->list, others)
             prefix_watches_drain(watched);
+}
+
+void prefixes_close(struct prefixes *prefixes)
+{
+    if (!prefixes)
+        return;
+    for (struct watched_prefix *watched; (watched = LIST_FIRST(&prefixes->list));) {
+        while (!prefix_name_forget_some(&watched->known, SIZE_MAX))
+            ;
+        watched_prefix_free(watched);
+    }
+    free(prefixes);
 }

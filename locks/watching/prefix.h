@@ -69,6 +69,7 @@ struct watched_prefix {
     LIST_ENTRY(watched_prefix) others;
     struct locks *locks;
     uv_timer_t timer; /* of the next step */
+    uv_timer_cb step;
     enum prefix_state state;
     unsigned position; /* of the shard that is being scanned */
     uint64_t asked;    /* when the script was sent; loop time, ms */
@@ -121,16 +122,25 @@ struct prefixes {
     bool tracking;
 };
 
+/* Of the functions below, each file uses only what stands above its own. */
+
+/* watched_prefix.c. The timer calls `step` when a step is due; watched_prefix_plan sets it. */
 bool watched_prefix_has(const struct watched_prefix *watched, struct slice name);
-struct watched_prefix *watched_prefix_open(struct prefixes *prefixes, struct slice prefix);
-
-/* Sets the timer to the time when the next step is due. */
+struct watched_prefix *watched_prefix_open(struct prefixes *prefixes, struct slice prefix,
+                                           uv_timer_cb step);
 void watched_prefix_plan(struct watched_prefix *watched);
+void watched_prefix_free(struct watched_prefix *watched);
 
-/* Scans for the names that are held and those that were freed lately, unless they are known or a
- * scan is under way. `scan_done` follows: `error` is NULL if the scan has reached the end. */
+/* prefix_watch.c. Each of the last three frees watches and tells their listeners;
+ * prefix_watches_give_up does so with those that wait for the scan. */
+bool prefix_watch_has(const struct prefix_watch *watch, struct slice name);
+void prefix_watch_answer(struct prefix_watch *watch);
+void prefix_watch_give_up(struct prefix_watch *watch, const char *error);
+void prefix_watches_give_up(struct watched_prefix *watched, const char *error);
+
+/* prefix_scan.c. Scans for the names that are held and those that were freed lately, unless they
+ * are known or a scan is under way. */
 void prefix_scan(struct watched_prefix *watched);
-void prefix_scan_done(struct watched_prefix *watched, const char *error);
 
 /* Keeps the table small: forgets the names that were freed first. */
 void prefix_scan_forget_oldest(struct watched_prefix *watched);
@@ -140,13 +150,7 @@ void prefix_scan_forget_oldest(struct watched_prefix *watched);
 bool prefix_scan_covers(const struct watched_prefix *watched, const struct prefix_position *from,
                         int64_t time);
 
-bool prefix_watch_has(const struct prefix_watch *watch, struct slice name);
-
-/* Each frees the watch and tells its listener. */
-void prefix_watch_answer(struct prefix_watch *watch);
-void prefix_watch_give_up(struct prefix_watch *watch, const char *error);
-
-/* The steps of a round, and the phases in which to call them. */
+/* prefix_round.c. The steps of a round, and the phases in which to call them. */
 void prefix_round_begin(struct watched_prefix *watched);                   /* RESTING */
 void prefix_round_gather(struct watched_prefix *watched);                  /* MARKED, GATHERING */
 void prefix_round_answer(struct watched_prefix *watched);                  /* ANSWERING */
@@ -158,7 +162,7 @@ bool prefix_round_takes(struct watched_prefix *watched, struct slice key);
 /* Changes may have been missed: each watch starts again from its position. */
 void prefix_round_doubt(struct watched_prefix *watched);
 
-/* The store's event `touched`. */
+/* prefix.c. The store's event `touched`. */
 void prefixes_touched(struct locks *locks, struct slice key);
 
 /* Redis has lost names. A scan does not tell which: every watch gets a snapshot. */

@@ -57,7 +57,9 @@ static void prefix_scan_begin(struct watched_prefix *watched)
 static void prefix_scan_end(struct watched_prefix *watched, const char *error)
 {
     watched->state = error ? PREFIX_UNKNOWN : PREFIX_KNOWN;
-    prefix_scan_done(watched, error);
+    if (error)
+        prefix_watches_give_up(watched, error);
+    watched_prefix_plan(watched);
 }
 
 /* Returns false if the entry is not of the expected shape. */
