@@ -34,6 +34,7 @@ struct worker {
     struct http *http;
     struct http *admin;       /* NULL: none */
     uint32_t shards_reported; /* of a quorum: a bit for each member known to be up or down */
+    uint64_t serves_from;     /* on the loop's clock, in ms, whatever Redis has answered by then */
     struct metrics *metrics;
     struct lock_observers lock_observers;
 };
@@ -192,12 +193,12 @@ static void worker_on_limits_differ(void *context, struct slice name, int64_t li
              lock, "limit", asked, "other", there, NULL);
 }
 
-/* Serves from the first second on, even if Redis answers but is not ready for use. Reports that the
- * loop turns, and repeats take-backs that failed. */
+/* Serves after redis-timeout, even if Redis answers but is not ready for use. Reports that the loop
+ * turns, and repeats take-backs that failed. */
 static void worker_on_again(uv_timer_t *timer)
 {
     struct worker *worker = timer->data;
-    if (worker->http)
+    if (worker->http && uv_now(&worker->loop) >= worker->serves_from)
         http_serve(worker->http);
     health_turned(worker->options->health, worker->index);
     metrics_note_busy(worker->metrics);
@@ -390,6 +391,7 @@ int worker_start(struct worker **ret, const struct worker_options *options, size
     uv_timer_init(&worker->loop, &worker->again);
     worker->stop.data = worker->news.data = worker->settle.data = worker->again.data = worker;
     uv_timer_start(&worker->again, worker_on_again, TRY_AGAIN_MS, TRY_AGAIN_MS);
+    worker->serves_from = uv_now(&worker->loop) + (uint64_t)options->settings->redis_timeout_ms;
 
     result = worker_open_layers(worker, listen_fd);
     if (result == 0)

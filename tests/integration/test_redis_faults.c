@@ -1,5 +1,6 @@
 /* Redis away, stuck, full, forgetful or of the wrong kind: what clients hear, and that it passes.
  * How soon they hear it is asserted in tests/timing/test_redis_losses.c. */
+#include "tests/support/faults/wire_delay.h"
 #include "tests/support/fixtures/parked.h"
 #include "tests/support/fixtures/service.h"
 #include "tests/support/free_port.h"
@@ -86,6 +87,24 @@ TEST(redis_timeout_is_a_setting)
     assert_int_equal(parked_answer(asks, CLOCK_HANG_MS), 201);
     parked_close(asks);
     service_close(&service);
+}
+
+/* Each of the first answers comes in its time, and all together take longer than a second. */
+TEST(slow_redis_at_the_start_gives_no_503)
+{
+    enum { EACH_WAY_MS = 300 };
+    struct redis_process redis;
+    struct batond_process batond;
+    struct wire_delay wire = {0};
+    char url[64];
+    redis_process_start(&redis, &(struct redis_options){.port = true});
+    wire_delay_start(&wire, redis.port, EACH_WAY_MS);
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d", wire.port);
+    struct http_client *client = batond_open(&batond, url, NULL);
+    answers(client, "POST /locks/a", NULL, 201, NULL);
+    batond_close(&batond, client);
+    wire_delay_stop(&wire);
+    redis_process_stop(&redis);
 }
 
 /* The connection stands, and nothing comes back. */
