@@ -377,24 +377,43 @@ int watched_await_peace(const struct watched *watched)
     return change.primary;
 }
 
-/* A sentinel gives a failover up, and does not begin it again, once the replica that it has chosen
- * has stood still for the failover-timeout. */
-static bool begins_to_fail_over(void *context)
+static const char *text_of(const redisReply *master, const char *name)
 {
-    const struct watched *watched = context;
+    for (size_t i = 0; master && i + 1 < master->elements; i += 2)
+        if (strcmp(master->element[i]->str, name) == 0)
+            return master->element[i + 1]->str;
+    return "";
+}
+
+/* A sentinel gives a failover up, and does not begin it again, where it has no replica that it has
+ * heard of within three INFO-PERIODs, and once the one that it has chosen has stood still for the
+ * failover-timeout. */
+static bool has_chosen_another(void *context)
+{
+    static const char *const CHOSEN[] = {"send_slaveof_noone", "wait_promotion", "reconf_slaves",
+                                         "update_config"};
+    const struct change *change = context;
+    const struct watched *watched = change->watched;
     const char *socket = watched->sentinels[0].socket;
-    freeReplyObject(try_to_ask(socket, "SENTINEL SET mymaster failover-timeout 60000"));
-    redisReply *reply = try_to_ask(socket, "SENTINEL FAILOVER mymaster");
-    bool begins = reply && reply->type == REDIS_REPLY_STATUS;
-    freeReplyObject(reply);
-    if (!begins)
-        clock_sleep_ms(50);
-    return begins;
+    redisReply *master = try_to_ask(socket, "SENTINEL MASTER mymaster");
+    const char *state = text_of(master, "failover-state");
+    int primary = primary_of(watched, 0);
+    bool has_chosen = primary >= 0 && primary != change->old;
+    for (size_t i = 0; i < LENGTH(CHOSEN); i++)
+        has_chosen |= strcmp(state, CHOSEN[i]) == 0;
+    if (master && !*state && !has_chosen) {
+        freeReplyObject(try_to_ask(socket, "SENTINEL SET mymaster failover-timeout 60000"));
+        freeReplyObject(try_to_ask(socket, "SENTINEL FAILOVER mymaster"));
+    }
+    freeReplyObject(master);
+    clock_sleep_ms(10);
+    return has_chosen;
 }
 
 void watched_fail_over(const struct watched *watched)
 {
-    if (!clock_wait_until(begins_to_fail_over, (void *)(uintptr_t)watched, READY_MS))
+    struct change change = {.watched = watched, .old = watched_primary(watched, 0)};
+    if (!clock_wait_until(has_chosen_another, &change, READY_MS))
         fail_msg("no sentinel begins a failover");
 }
 

@@ -66,8 +66,8 @@ int watched_await_peace(const struct watched *watched);
 /* Waits until the server is a replica that has caught up. */
 void watched_await_replica(const struct watched *watched, int server);
 
-/* Has a sentinel promote another server, although the primary is well; does not wait. It can once
- * all replicas are known to be well, which is waited for. */
+/* Has a sentinel promote another server, although the primary is well. Waits until it has chosen
+ * which, and no longer. */
 void watched_fail_over(const struct watched *watched);
 
 /* Starts a server again after redis_process_kill, a sentinel after process_kill. */
