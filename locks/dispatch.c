@@ -1,4 +1,4 @@
-/* The operations of locks.h that the engines do differently. */
+/* The operations of locks.h that differ between the engines. */
 #include "locks/calls/engine.h"
 #include "locks/calls/state.h"
 #include "locks/quarantine/guard.h"

@@ -39,23 +39,22 @@ struct attempt {
 struct acquire {
     struct slice name;
     struct slice token;
-    bool token_is_new;  /* this worker has made it for this request: no earlier one has used it */
+    bool token_is_new;  /* this worker made it for this request, so no earlier one used it */
     struct slice owner; /* as owner_compose writes it, like every owner here */
-    bool owner_is_made; /* the client gave none: the owner of a repeat may differ, and no request
-                         * re-enters its hold */
+    bool owner_is_made; /* batond made it, since the client gave none: a repeat may have another
+                         * owner, and no request re-enters the hold */
     bool is_reentrant;  /* the holds of this owner let it in */
     enum lock_mode mode;
-    int64_t limit;   /* 0: none; only with LOCK_SHARED */
-    int64_t permits; /* for how many it counts by the limits; 0 or 1: one */
-    int64_t ttl_ms;  /* of the hold */
-    int64_t
-        at_least_ms; /* from the grant, for which the name stays taken, released or not; 0: none */
-    int64_t max_held_ms; /* from the grant, beyond which no renewal carries the hold; 0: none */
-    struct slice meta;   /* a JSON object as text, or absent */
+    int64_t limit;       /* 0: none; only with LOCK_SHARED */
+    int64_t permits;     /* how many holds it counts as by the limits; 0 or 1: one */
+    int64_t ttl_ms;      /* of the hold */
+    int64_t at_least_ms; /* the name stays taken at least this long after the grant; 0: unset */
+    int64_t max_held_ms; /* how long renewals may carry the hold from its grant; 0: no limit */
+    struct slice meta;   /* a JSON object, or absent */
     struct slice client; /* its address, or absent; LOCK_CLIENT_LENGTH at most */
     int64_t wait_ms;     /* for locks_wait: the longest wait */
     int64_t keep_ms;     /* for locks_wait: how long the queue keeps its place without a request */
-    int64_t replicas;    /* of Redis that must have the hold before the client is told; 0: none */
+    int64_t replicas;    /* how many replicas must confirm the hold before the reply; 0: none */
     bool of_connection;  /* the hold ends with the connection: see locks_release_connection */
     int64_t set;         /* set by locks_acquire_several: equal for equal sets of names; else 0 */
 };
@@ -64,16 +63,15 @@ struct acquire {
 struct hold {
     int64_t fence;
     int64_t ttl_ms; /* what remains */
-    int64_t holds;  /* of this owner, now */
+    int64_t holds;  /* how many this owner has now */
     int64_t version;
     struct slice owner;
     enum lock_mode mode;
-    int64_t limit;   /* 0: none */
-    int64_t permits; /* 0 or 1: one */
-    int64_t
-        at_least_ms; /* what is left of it: so long the name stays taken, if it is released now */
-    int64_t max_held_ms; /* what is left of it; 0: it has none */
-    bool is_final;       /* it ends with its max_held: no renewal makes it longer */
+    int64_t limit;       /* 0: none */
+    int64_t permits;     /* 0 or 1: one */
+    int64_t at_least_ms; /* what remains: a release now keeps the name taken this long */
+    int64_t max_held_ms; /* what remains; 0: it has none */
+    bool is_final;       /* max_held ends it: no renewal makes it longer */
 };
 
 /* A hold, for others. */
@@ -86,8 +84,8 @@ struct holder {
     int64_t since_us;    /* when it was granted, by the clock of Redis, since 1970 */
     struct slice client; /* empty: not known */
     struct slice meta;   /* empty: none was given */
-    bool released;       /* by its owner: it only keeps the name taken for `ttl_ms` */
-    int64_t at_least_ms; /* this and the next two: as of struct hold */
+    bool released;       /* its owner released it: it only keeps the name taken for `ttl_ms` */
+    int64_t at_least_ms; /* this and the next two as in struct hold */
     int64_t max_held_ms;
     int64_t permits;
 };
@@ -101,77 +99,79 @@ struct waiter_view {
     struct slice client; /* empty: not known */
 };
 
-/* Who breaks holds, from where and why. Each text is clean, and may be empty. */
+/* The caller that breaks holds, its address and its reason. Each text is clean, and may be
+ * empty. */
 struct breaker {
     struct slice principal; /* OWNER_REALM_LENGTH bytes at most */
     struct slice client;    /* the address; LOCK_CLIENT_LENGTH at most */
     struct slice reason;    /* LOCK_REASON_LENGTH at most */
 };
 
-/* How a hold has ended. */
+/* How a hold ended. */
 struct hold_end {
     int64_t fence;       /* 0: nothing is known */
     struct slice reason; /* "released", "expired" or "forced" */
     int64_t ago_ms;
     struct slice owner;     /* empty: not known */
-    struct breaker breaker; /* if it was broken */
+    struct breaker breaker; /* set if the hold was broken */
 };
 
-/* The state of a name, for anybody. */
+/* The state of a name, for any client. */
 struct lock_view {
     int64_t version;
     int64_t hold_count;
-    int64_t extra_permits; /* of all holds, beyond one for each */
+    int64_t extra_permits; /* permits of all holds, less one for each hold */
     int64_t limit;         /* of the newest shared hold; 0: none */
     int64_t queue_length;
-    bool mine;         /* the token of the request has a hold, */
-    int64_t position;  /* or waits, at this place in the queue, from 1; 0: it does not */
-    bool is_other_set; /* LOCKS_TOKEN_IN_USE: the token was used for other names, */
-    int reentry; /* and it waits to re-enter, if this is 1, or not to, if -1, as asked before */
-    int64_t opens_ms; /* LOCKS_QUARANTINED: until it may be granted, as far as Redis knows, */
-    enum quarantine_reason opens_reason; /* and why not before */
+    bool mine;         /* the request's token has a hold */
+    int64_t position;  /* the place of the request's token in the queue, from 1; 0: not in it */
+    bool is_other_set; /* LOCKS_TOKEN_IN_USE: an earlier request had other names */
+    int reentry; /* LOCKS_TOKEN_IN_USE: the waiting request is reentrant and this one is not (1), or
+                  * the reverse (-1) */
+    int64_t opens_ms; /* LOCKS_QUARANTINED: ms until Redis may grant, as far as it knows */
+    enum quarantine_reason opens_reason; /* and why not sooner */
     struct hold_end last_release;
-    struct holder holders[LOCK_HOLDERS_SHOWN]; /* the one that ends soonest first */
+    struct holder holders[LOCK_HOLDERS_SHOWN]; /* the first to end comes first */
     size_t holder_count;                       /* of those shown */
-    /* In the order of their turns; waiters that are passed over now come last. Set if a lock is
-     * inspected, watched or listed, not if a request is refused. */
+    /* In the order of their turns; waiters that are passed over now come last. Set by an
+     * inspection, a watch or a list, not by a refusal. */
     struct waiter_view waiters[LOCK_WAITERS_SHOWN];
     size_t waiter_count;             /* of those shown */
-    const struct value *all_waiters; /* set if more were asked for, and exist: for locks_waiter */
+    const struct value *all_waiters; /* if more were asked for, and exist: see locks_waiter */
 };
 
 /* The end of a hold by its owner. */
 struct release {
     int64_t fence;
     int64_t held_ms;
-    int64_t holds; /* that the owner still has */
+    int64_t holds; /* how many the owner still has */
     int64_t version;
-    int64_t free_in_ms; /* the name stays taken for so long, by the hold's at_least */
+    int64_t free_in_ms; /* how long the hold's at_least keeps the name taken */
     struct slice owner; /* not set if `repeated` */
-    bool repeated;      /* the client has sent this release before */
-    bool cancelled;     /* the token was waiting and has left the queue; nothing else is set */
+    bool repeated;      /* an earlier release has ended the hold */
+    bool cancelled;     /* the token waited, and has left the queue; nothing else is set */
 };
 
 enum locks_result {
     LOCKS_DONE,
     LOCKS_REPEATED,       /* acquire: the token had the hold already */
-    LOCKS_LOCKED,         /* acquire: other holds prevent it; `view` tells which */
+    LOCKS_LOCKED,         /* acquire: other holds exclude it; `view` has them */
     LOCKS_TOKEN_RELEASED, /* acquire: this token's hold was released already */
-    LOCKS_TOKEN_IN_USE,   /* acquire: the token was used for another request; the first holder and
-                           * the limit of `view` tell for what */
-    LOCKS_NOT_HELD,       /* renew, release: the token has no live hold; if the last end of the name
-                           * was that of its hold, `view.last_release` tells it */
-    LOCKS_MAX_HELD,       /* renew: the hold cannot get longer; `hold` is as it was */
-    LOCKS_TIMEOUT,        /* waiting: the wait has ended; `view` tells the holders */
-    LOCKS_CANCELLED,      /* waiting: a release with its token has ended it */
-    LOCKS_SUPERSEDED,     /* waiting: a later request with the same token has taken its place */
-    LOCKS_DRAINING,       /* waiting: this worker stops; the queue keeps the place */
-    LOCKS_TOO_MANY_WAITERS, /* waiting: the queue is full; `view.queue_length` tells */
-    LOCKS_UPGRADE_CONFLICT, /* acquire: another owner waits already to upgrade its hold */
-    LOCKS_UNCONFIRMED,      /* acquire, renew, ready: too few replicas have it; `error` says more */
+    LOCKS_TOKEN_IN_USE,   /* acquire: another request used the token; the first holder and the limit
+                           * of `view` describe it */
+    LOCKS_NOT_HELD,   /* renew, release: the token has no live hold; `view.last_release` says how it
+                       * ended, if that was the last hold of the name to end */
+    LOCKS_MAX_HELD,   /* renew: the hold has reached its max_held; `hold` is unchanged */
+    LOCKS_TIMEOUT,    /* waiting: the wait has ended; `view` has the holders */
+    LOCKS_CANCELLED,  /* waiting: a release with its token has ended it */
+    LOCKS_SUPERSEDED, /* waiting: a later request with the same token has taken its place */
+    LOCKS_DRAINING,   /* waiting: this worker stops; the queue keeps the place */
+    LOCKS_TOO_MANY_WAITERS, /* waiting: the queue is full; `view` has its length */
+    LOCKS_UPGRADE_CONFLICT, /* acquire: another owner already waits to upgrade its hold */
+    LOCKS_UNCONFIRMED,      /* acquire, renew, ready: too few replicas confirmed; see `error` */
     LOCKS_QUARANTINED,      /* acquire, waiting: no grants now; see locks_quarantine */
-    LOCKS_DAMAGED,          /* what Redis keeps of the name cannot be read; `error` says more */
-    LOCKS_UNAVAILABLE,      /* Redis cannot be asked, or its answer was lost; `error` says more */
+    LOCKS_DAMAGED,          /* batond cannot read the name's record; see `error` */
+    LOCKS_UNAVAILABLE,      /* Redis is down, or its answer was lost; see `error` */
 };
 
 enum { LOCKS_RESULTS = LOCKS_UNAVAILABLE + 1 }; /* it is the last */
@@ -183,12 +183,11 @@ struct locks_reply {
     const char *error;
     struct attempt attempt;
     struct hold hold;
-    int64_t confirmed_ms; /* how long the replicas took; `ttl_ms` is less by that */
+    int64_t confirmed_ms; /* how long the replicas took; `ttl_ms` is less by as much */
     struct lock_view view;
-    bool changed; /* watching: the version has passed the one asked about */
+    bool changed; /* watching: what the watch waits for has come */
     struct release release;
-    uint64_t notified_at; /* waiting: when a message brought news of the grant, by uv_hrtime; 0:
-                           * no message did */
+    uint64_t notified_at; /* waiting: when a message announced the grant, uv_hrtime; 0: none did */
     struct {
         int64_t count; /* holds ended; `view.holders` has the first of them */
         int64_t version;
@@ -199,10 +198,10 @@ struct locks_reply {
 /* Runs once, from the loop, never before the operation's call has returned. */
 typedef void locks_done(void *context, const struct locks_reply *reply);
 
-/* A hold that has expired. */
+/* An expired hold, or several. */
 struct expiry {
     struct slice name;
-    int64_t count;      /* 1; or the rest of many that expired at once, and then: */
+    int64_t count;      /* 1; or the number of further holds that expired at once, and then: */
     int64_t fence;      /* -1 */
     int64_t held_ms;    /* -1 */
     struct slice owner; /* absent */
@@ -212,23 +211,23 @@ struct expiry {
 /* Events for the owner of the locks, from the loop. Each may be NULL. */
 struct locks_events {
     void *context;
-    /* A script of this worker has ended an expired hold: comes once, before that script's answer.
-     * Each hold granted or renewed here is checked about half a second after its TTL has ended,
-     * even if nobody asks for the name. A hold that no client was told of causes no event. `expiry`
-     * is valid during the call, which may not start an operation. */
+    /* A script of this worker has ended an expired hold. Called once, before the script's answer.
+     * About half a second after its TTL ends, the worker checks each hold that it granted or
+     * renewed, even if no request asks for the name. A hold that no client knew of causes no event.
+     * `expiry` is valid during the call. Start no operation in it. */
     void (*expired)(void *context, const struct expiry *expiry);
     /* A quarantine of a shard has begun, has become longer, or has ended. */
     void (*quarantined)(void *context, const struct quarantine *quarantine);
     /* A shard is up, its epoch was read, and it may be used. */
     void (*serving)(void *context, unsigned shard);
-    /* Replicas have confirmed a hold, or have not, so long after Redis was asked for it. */
+    /* Replicas have confirmed a hold or not, `nanoseconds` after batond asked Redis for it. */
     void (*confirmed)(void *context, uint64_t nanoseconds, bool is_confirmed);
-    /* Redis keeps something under this key, of a lock or of Baton's own, that cannot be read;
-     * `error` says why. Comes each time. */
+    /* Something under this key, of a lock or of Baton's own, cannot be read; `error` says why.
+     * Called each time. */
     void (*damaged)(void *context, struct slice key, const char *error);
-    /* A request with this limit found shared holds of the name by another one. 0: without. */
+    /* A request with this limit found shared holds of the name with another one. 0: no limit. */
     void (*limits_differ)(void *context, struct slice name, int64_t limit, int64_t other);
-    /* The store's own events, with their own context: each comes after the locks have dealt with
+    /* The store's own events, with their own context. Each is called after the locks have handled
      * it. */
     struct store_events store;
 };
@@ -238,113 +237,109 @@ struct locks_options {
     const struct redis_url *redis_url; /* used until locks_open returns */
     struct slice key_prefix;           /* copied */
     int64_t retention_ms;              /* how long a free name is remembered */
-    int64_t waiter_lease_ms;  /* how long waiters outlive the last heartbeat of their worker */
-    int64_t claim_window_ms;  /* how long a grant that nobody collects blocks the next */
-    int64_t library_check_ms; /* how often it looks for libraries of other releases that nobody uses
-                               * any more; 0: never */
-    int64_t max_waiters;      /* of one name */
-    int64_t replicas; /* that are expected: confirming by as many is prepared now; 0: none */
-    int64_t confirm_timeout_ms; /* how long it may take, from when Redis was asked for the hold */
-    uint32_t process;           /* a random number; those that have the same one die together */
+    int64_t waiter_lease_ms;    /* how long waiters outlive the last heartbeat of their worker */
+    int64_t claim_window_ms;    /* how long an unclaimed grant blocks the next */
+    int64_t library_check_ms;   /* how often to look for unused libraries; 0: never */
+    int64_t max_waiters;        /* of one name */
+    int64_t replicas;           /* as many must confirm later, so batond prepares; 0: none */
+    int64_t confirm_timeout_ms; /* how long that may take after the request to Redis */
+    uint32_t process;           /* a random number, the same for workers that die together */
     int64_t quarantine_ms;      /* how long a quarantine is, or QUARANTINE_AUTO, _OFF */
-    bool is_embedded;           /* batond's own Redis: it keeps on disk all that it ever answered */
-    bool keeps_all;             /* the operator says the same of this Redis */
+    bool is_embedded;           /* batond's own Redis: all that it ever answered is on disk */
+    bool keeps_all;             /* the operator says the same of another Redis */
     struct locks_events events;
 };
 
-/* Opens the store behind `redis_url` and the locks in it. This worker joins those that share
- * Redis, with an inbox of its own under a random name. Returns 0 or a negative errno. */
+/* Opens the store behind `redis_url` and the locks in it. Gives this worker an inbox with a random
+ * name in Redis. Returns 0 or a negative errno. */
 int locks_open(struct locks **ret, const struct locks_options *options);
 
-/* Closes the store, then the locks, and calls `closed` once, if it is not NULL, from the loop. What
- * is under way is answered first: call locks_drain before, so that nothing waits any more. Takes
- * NULL: then `closed` is not called. */
+/* Closes the store, then the locks, and calls `closed` once from the loop, if it is not NULL.
+ * Operations under way are answered first: call locks_drain before, so that none waits. Takes NULL:
+ * then `closed` is not called. */
 void locks_close(struct locks *locks, void (*closed)(void *context), void *context);
 
 /* The store, to read its nodes and their state. */
 const struct store *locks_store(const struct locks *locks);
 
-/* Whether the store has a connection, as far as is known. If a connection breaks, this is false
- * before the operations under way are answered; the store's event `down` comes after their answers.
- */
+/* Whether the store has a connection, as far as it knows. If a connection breaks, this is false
+ * before the operations under way are answered; the store's event `down` comes after that. */
 bool locks_has_store(const struct locks *locks);
 
-/* For how many more milliseconds a quarantine keeps the name from being granted, as far as is
- * known, and why; 0: there is none. Without a name: the longest quarantine of all. */
+/* How many ms a quarantine still keeps the name from being granted, as far as this worker knows,
+ * and why; 0: none does. Without a name: the longest quarantine. */
 int64_t locks_quarantine(const struct locks *locks, struct slice name,
                          enum quarantine_reason *ret_reason);
 
-/* For how many more milliseconds a quarantine may refuse any client; 0: none does. In a quorum none
- * does while more than half of the members are out of quarantine. */
+/* How many ms a quarantine may still refuse some client; 0: none does. In a quorum none does while
+ * more than half of the members are out of quarantine. */
 int64_t locks_pause(const struct locks *locks, enum quarantine_reason *ret_reason);
 
-/* For how many milliseconds nothing would be granted if Redis lost all its data now; 0: no hold is
- * known, or the setting `quarantine` is off. The longest hold of late decides, also if it was
- * released since. */
+/* How many ms a quarantine would last if Redis lost all data now; 0: no hold is known, or the
+ * setting `quarantine` is off. The longest recent hold decides, even if it was released. */
 int64_t locks_pause_after_loss(const struct locks *locks);
 
-/* For each node in quarantine: sets *ret and moves *position on, which is 0 at first.
- * False: there are no more. */
+/* Reads the next node in quarantine into *ret, and moves *position, which is 0 at first. False: no
+ * more. */
 bool locks_next_quarantine(const struct locks *locks, unsigned *position,
                            struct quarantine_state *ret);
 
-/* `ended`: so many nodes have left quarantine. With an `error`, for clients: a
- * quarantine may go on. */
+/* `ended` is how many nodes have left quarantine. With an `error`, a text for clients, a quarantine
+ * may go on. */
 typedef void locks_quarantines_ended(void *context, unsigned ended, const char *error);
 
-/* Ends every known quarantine early, for all that share the Redis: other workers know within a
- * second. A loss that is noticed later begins another one. `done` runs once, from the loop and
- * never before this has returned. Returns false, and does nothing, if no node is known. */
+/* Ends every quarantine early, for all workers that share the Redis; the others notice within a
+ * second. A loss that is noticed later begins another quarantine. `done` runs once, from the loop
+ * and never before this returns. Returns false, and does nothing, if no node serves names. */
 bool locks_end_quarantines(struct locks *locks, locks_quarantines_ended *done, void *context);
 
-/* How many nodes of several (a Cluster, a quorum) are in quarantine; 0 if there is but one. */
+/* How many nodes of a Cluster or quorum are in quarantine; 0 if there is only one node. */
 unsigned locks_quarantined(const struct locks *locks);
 
-/* How many grants and renewals this worker has not noted, for want of memory: when such a hold
- * expires, `expired` comes only after somebody has asked for its name. */
+/* How many grants and renewals this worker could not note, for lack of memory. When such a hold
+ * expires, `expired` is called only after another request for its name. */
 uint64_t locks_left_out(const struct locks *locks);
 
-/* How often `damaged` has come. */
+/* How often `damaged` was called. */
 uint64_t locks_damages(const struct locks *locks);
 
-/* Call this every second or so: tries again to take back grants for which Redis refused it. */
+/* Call this about every second: tries again to take back grants for which Redis refused it. */
 void locks_try_again(struct locks *locks);
 
 /* Whether no grant is in doubt and no client waits or watches. A worker waits for this before it
  * ends. */
 bool locks_are_settled(const struct locks *locks);
 
-/* LOCKS_DONE and LOCKS_REPEATED set `hold` and `attempt`. A grant in doubt is LOCKS_UNAVAILABLE: it
- * is taken back as by locks_take_back once Redis can be asked. So is a grant that is
- * LOCKS_UNCONFIRMED. */
+/* LOCKS_DONE and LOCKS_REPEATED set `hold` and `attempt`. A grant in doubt is LOCKS_UNAVAILABLE.
+ * Like a grant that is LOCKS_UNCONFIRMED, it is taken back (locks_take_back) once Redis is up. */
 void locks_acquire(struct locks *locks, const struct acquire *acquire, locks_done *done,
                    void *context);
 
-/* Takes back a hold whose client cannot have learnt of it, because the reply did not arrive. The
- * hold stays for other requests of the token that were told of it, until they take it back, too.
- * With a `keep_ms` the queue keeps its place at the head that long. */
+/* Takes back a hold whose client cannot know of it, because the reply did not arrive. Other
+ * requests of the token that have got the hold keep it until they take it back, too. With a
+ * `keep_ms` the queue keeps the place at its head that long. */
 void locks_take_back(struct locks *locks, struct slice name, struct slice token,
                      const struct attempt *attempt, int64_t keep_ms);
 
-/* The client of a request, as long as that is under way. */
+/* The client of a request, while the request is under way. */
 struct acquirer {
-    void *context;                       /* of `done` as well */
+    void *context;                       /* the context of `done`, too */
     bool (*is_connected)(void *context); /* whether the client is still there */
-    /* The request is in the queue of this name now; several names have one queue after the other.
-     * May be NULL. */
+    /* The request has entered the queue of this name; with several names, one queue after the
+     * other. May be NULL. */
     void (*queued)(void *context, struct slice name);
-    /* For several names alone: this one is held now, DONE or REPEATED. It is given back if the
-     * others cannot be had, or are not confirmed. May be NULL. */
+    /* Only for several names: this one is held now, DONE or REPEATED. It is given back if the
+     * request does not get the others, or if they are not confirmed. May be NULL. */
     void (*granted)(void *context, struct slice name, const struct locks_reply *reply);
 };
 
 /* A request that waits for a lock. */
 struct waiter;
 
-/* As locks_acquire, but if the lock is held, waits in its queue for `wait_ms`, which is not 0. More
- * results: LOCKS_TIMEOUT, _CANCELLED, _SUPERSEDED, _DRAINING, _TOO_MANY_WAITERS. At its turn
- * `is_connected` says whether the client is still there: if not, the grant goes to the next waiter
- * at once (locks_abandon is expected to follow). The waiter is freed when `done` has returned. */
+/* As locks_acquire, but if the lock is held, waits in its queue for `wait_ms`, which is not 0. Also
+ * results in LOCKS_TIMEOUT, _CANCELLED, _SUPERSEDED, _DRAINING or _TOO_MANY_WAITERS. At its turn
+ * `is_connected` says whether the client is still connected. If not, the grant goes to the next
+ * waiter at once, and locks_abandon must follow. The waiter is freed after `done`. */
 struct waiter *locks_wait(struct locks *locks, const struct acquire *acquire,
                           const struct acquirer *acquirer, locks_done *done);
 
@@ -355,18 +350,18 @@ void locks_abandon(struct waiter *waiter);
 /* A request that waits for a name to change. */
 struct watch;
 
-/* What a watch waits for. Without a token: for a version greater than `after`. With a token: until
- * `mine` or `wanted` is no longer as the client says here. */
+/* What a watch waits for. Without a token: a version greater than `after`. With a token: that
+ * `mine` or `wanted` differ from what the client says here. */
 struct watch_for {
     int64_t after;
     struct slice token;
     bool mine;        /* the token has a hold, or waits for one */
-    bool wanted;      /* while it has a hold: somebody waits for the name */
+    bool wanted;      /* while it has a hold: others wait for the name */
     bool until_ended; /* `wanted` does not count */
 };
 
-/* Answers LOCKS_DONE with `view` and `changed` as soon as that is so, or after `wait_ms` with
- * `changed` false. Copies the token. */
+/* Waits for a change, at most `wait_ms`. Then LOCKS_DONE sets `view`, and `changed` if there was
+ * one. Copies the token. */
 struct watch *locks_watch(struct locks *locks, struct slice name, const struct watch_for *what,
                           int64_t wait_ms, locks_done *done, void *context);
 
@@ -375,34 +370,34 @@ void locks_unwatch(struct watch *watch);
 
 /* How far a watch of a prefix has come. Zeroed: it knows nothing. */
 struct prefix_position {
-    int64_t after;    /* all changes up to this version are known; */
-    int64_t snapshot; /* if this is greater, a snapshot is under way: of the locks that were held at
-                       * this time, only those up to `after` are known */
+    int64_t after;    /* all changes up to this version are known */
+    int64_t snapshot; /* if greater, a snapshot is under way: of the locks held at this time, only
+                       * those up to `after` are known */
 };
 
-/* As locks_watch for all names that begin with `prefix` (it may be empty). The listener hears
- * `each` for every lock that has changed since `from`, then `done` once; if none changes within
- * `wait_ms`, `done` alone.
+/* As locks_watch for all names that begin with `prefix`, which may be empty. Calls `each` for every
+ * lock that has changed since `from`, then `done` once. If none changes within `wait_ms`, calls
+ * `done` alone.
  *
- * - If `from` knows nothing, or is older than the changes that are kept, a snapshot `begins`: the
- *   listener hears of the locks that are held, without waiting, and any other lock is free. Changes
- *   are kept for a minute at least, but of free names only the latest few thousand.
- * - Of what has changed before, the listener hears of about `limit` locks (1 or more), those that
- *   changed first. Names that changed in the same microsecond come together, beyond the limit.
- * - `reached` is the `from` of the next call, valid during the callback. No change is missed, one
- *   may come twice, and what the limit left out comes then.
+ * - If `from` knows nothing, or is older than the kept changes, a snapshot `begins`: `each` gets
+ *   the held locks, without waiting, and any other lock is free. Changes are kept for at least a
+ *   minute, but of free names only the latest few thousand.
+ * - Of earlier changes, `each` gets about `limit` locks (1 or more), the first changes first. Names
+ *   that changed in the same microsecond come together, even beyond the limit.
+ * - `reached` is the `from` of the next call, valid during the callback. No change is missed, and
+ *   one may come twice. What exceeded the limit comes next time.
  *
- * Costs memory for the names held under the prefix and for the few thousand that became free last;
- * a scan of Redis' keys at first; and, while any client watches a prefix and for 10 s after, one
- * script for each of its names that changes. */
+ * Costs memory for the held names under the prefix, and for the few thousand that became free last;
+ * at first a scan of Redis' keys; and, while any client watches a prefix and for 10 s after that,
+ * one script for each change of its names. */
 struct prefix_watch;
 
 struct prefix_listener {
     void *context;
-    /* Whether the listener may hear of this name. NULL: of all. */
+    /* Whether the listener may see this name. NULL: all names. */
     bool (*wants)(void *context, struct slice name);
-    /* `*shared` is NULL for the first listener that hears of this view. A listener may leave a
-     * block there for the others; it is freed by free(3) when all have heard. */
+    /* `*shared` is NULL for the first listener that gets this view. It may leave a block there for
+     * the others; free(3) frees it when all have got the view. */
     void (*each)(void *context, struct slice name, const struct lock_view *view, char **shared);
     void (*done)(void *context, enum locks_result result, const struct prefix_position *reached,
                  bool begins, const char *error);
@@ -412,35 +407,35 @@ struct prefix_watch *locks_watch_prefix(struct locks *locks, struct slice prefix
                                         const struct prefix_position *from, int64_t wait_ms,
                                         size_t limit, const struct prefix_listener *listener);
 
-/* Ends the watch; the listener is not called any more. */
+/* Ends the watch; the listener is no longer called. */
 void locks_unwatch_prefix(struct prefix_watch *watch);
 
 /* Renews a hold every third of its TTL until renewer_stop, or until the hold is lost. While Redis
- * cannot be asked, it tries again every tenth of the TTL. Renews at once when messages may have
- * been lost; and, if the hold is of a connection, when another request has ended it. */
+ * is down, it tries again every tenth of the TTL. Renews at once if messages may have been lost,
+ * and if another request has ended the hold of a connection. */
 struct renewer;
 
 struct renewer_events {
     void *context;
     void (*renewed)(void *context, const struct hold *hold); /* may be NULL */
-    /* The hold is gone, or may have ended while Redis could not be asked. The renewer is freed when
-     * this has returned. `why` is a constant text. `end` is NULL if Redis has not told that the
-     * hold is gone; its fence is 0 if Redis does not know how it has ended. */
+    /* The hold is gone, or may have ended while Redis was down. The renewer is freed after this.
+     * `why` is a constant text. `end` is NULL if Redis has not said that the hold is gone; its
+     * fence is 0 if Redis does not know how the hold ended. */
     void (*lost)(void *context, const char *why, const struct hold_end *end);
 };
 
-/* `ttl_ms` is what remains of the hold now, by the reply that told of it. Each renewal gives the
- * hold the TTL that it was last given. It is the worker's own: until the client itself renews or
- * repeats its request, the hold may still be taken back. With `replicas`, a renewal counts when so
- * many have confirmed it. The texts are copied. */
+/* `ttl_ms` is what remains of the hold now, by the reply that reported it. Each renewal gives the
+ * hold its last TTL again. It does not prove that the client knows the hold: the hold may still be
+ * taken back until the client itself renews or repeats its request. If `replicas` is not 0, a
+ * renewal counts only if that many replicas confirm it. Copies the texts. */
 struct renewer *renewer_start(struct locks *locks, struct slice name, struct slice token,
                               int64_t ttl_ms, int64_t replicas,
                               const struct renewer_events *events);
 
-/* Call this right after renewer_start for a client whose connection must not be silent. From then
- * on the hold is renewed at least every two thirds of `silence_ms`. If no other event comes for
- * `silence_ms`, since Redis does not answer, `silent` tells how much is left of the hold for
- * certain, in ms. */
+/* Call this right after renewer_start if the client's connection must not be silent. From then on
+ * the hold is renewed at least every two thirds of `silence_ms`. If Redis does not answer, and no
+ * other event comes for `silence_ms`, calls `silent` with the ms that the hold certainly still
+ * lasts. */
 void renewer_beat(struct renewer *renewer, int64_t silence_ms,
                   void (*silent)(void *context, int64_t left_ms));
 
@@ -448,62 +443,61 @@ void renewer_beat(struct renewer *renewer, int64_t silence_ms,
  * May be called from the renewer's own events. */
 void renewer_stop(struct renewer *renewer);
 
-/* Acquires several names, all or none, one after the other in the order of their bytes: so two
- * requests cannot wait for each other, and of two that do not wait one gets all.
+/* Acquires several names, all or none, one after the other in the order of their bytes. So two
+ * requests cannot wait for each other, and of two that do not wait, one gets all.
  *
- * - Until the last is granted, the earlier ones are held for the claim window only, and renewed.
- * - A name that the token holds already counts as granted. Its TTL becomes longer, never shorter.
- * - After a refusal such a name stays as it is; what this request was granted is given back without
- *   a trace. If a hold is lost on the way, all are given back: LOCKS_NOT_HELD, or LOCKS_UNAVAILABLE
- *   if Redis could not be asked in time. */
+ * - Until the last is granted, the earlier holds have only the claim window as their TTL, and are
+ *   renewed.
+ * - A name that the token already holds counts as granted. Its TTL becomes longer, never shorter.
+ * - After a refusal such a name stays as it is, and this request's other holds are given back
+ *   without a trace. If a hold is lost meanwhile, all are given back: LOCKS_NOT_HELD, or
+ *   LOCKS_UNAVAILABLE if Redis did not answer in time. */
 struct several;
 
 struct several_reply {
-    /* Acquire: as of locks_wait; REPEATED if each was. Renew and release: DONE, NOT_HELD or
-     * UNAVAILABLE. */
+    /* Acquire: as locks_wait; REPEATED if each is. Renew, release: as below. */
     enum locks_result result;
     const char *error;
     size_t count; /* names, sorted */
     struct {
         struct slice name;
-        enum locks_result result; /* DONE or REPEATED; DONE, NOT_HELD, UNCONFIRMED or UNAVAILABLE */
+        enum locks_result result; /* Acquire: DONE or REPEATED. Renew, release: as for one name. */
         struct attempt attempt;   /* for locks_take_back, if the reply does not arrive */
         struct hold hold;
         struct release release;
     } each[LOCKS_SEVERAL_MOST];
-    size_t
-        refused; /* index of the name that `view` is of: acquire: which was refused or lost; renew
-                  * and release: a NOT_HELD one of which the end is known, if there is any */
-    struct lock_view view; /* as of locks_reply */
+    size_t refused;        /* index of the name of `view`. Acquire: the refused or lost one. Renew,
+                            * release: one that is NOT_HELD, with a known end if any has one */
+    struct lock_view view; /* as in locks_reply */
 };
 
 typedef void several_done(void *context, const struct several_reply *reply);
 
 /* `names` are 1 to LOCKS_SEVERAL_MOST, all different. `wait_ms` (may be 0) is for all together;
- * `acquire->name` and `keep_ms` are not used. Everything is copied. It is freed when `done` has
- * returned. */
+ * `acquire->name` and `keep_ms` are not used. Copies all texts. Freed after `done`. */
 struct several *locks_acquire_several(struct locks *locks, const struct slice *names, size_t count,
                                       const struct acquire *acquire,
                                       const struct acquirer *acquirer, several_done *done);
 
-/* The client has gone before `done`: all is given back, and `done` is not called. */
+/* The client has gone before `done`: gives all holds back. `done` is not called. */
 void several_abandon(struct several *several);
 
-/* Renews or releases each name, whatever becomes of the others. The result is the
- * worst of all: UNAVAILABLE, then DAMAGED, UNCONFIRMED, NOT_HELD, DONE. */
+/* Renews or releases each name, even if others fail. The result is the worst of all: UNAVAILABLE,
+ * then DAMAGED, UNCONFIRMED, NOT_HELD, MAX_HELD, DONE. */
 void locks_renew_several(struct locks *locks, const struct slice *names, size_t count,
                          struct slice token, int64_t ttl_ms, int64_t replicas, several_done *done,
                          void *context);
 void locks_release_several(struct locks *locks, const struct slice *names, size_t count,
                            struct slice token, several_done *done, void *context);
 
-/* This worker is about to stop: every waiter is answered LOCKS_DRAINING and keeps its place in the
- * queue; every watch is answered with the state as it is. So are requests that come later. */
+/* Call this when the worker is about to stop. Answers every waiter LOCKS_DRAINING, and keeps its
+ * place in the queue; answers every watch with the present state. Does so with later requests,
+ * too. */
 void locks_drain(struct locks *locks);
 
-/* Sets what remains of a hold to `ttl_ms`; 0: to the TTL that it was last given. LOCKS_DONE sets
- * `hold`. LOCKS_UNCONFIRMED: fewer than `replicas` of Redis have the new end; the others have the
- * end that was told before. */
+/* Makes the hold end `ttl_ms` from now; with 0, its last TTL from now. LOCKS_DONE sets `hold`.
+ * LOCKS_UNCONFIRMED: fewer than `replicas` replicas have the new end, so count on the end that was
+ * reported before. */
 void locks_renew(struct locks *locks, struct slice name, struct slice token, int64_t ttl_ms,
                  int64_t replicas, locks_done *done, void *context);
 
@@ -511,24 +505,23 @@ void locks_renew(struct locks *locks, struct slice name, struct slice token, int
 void locks_release(struct locks *locks, struct slice name, struct slice token, locks_done *done,
                    void *context);
 
-/* As locks_release, for a hold of a connection that has ended; `attempt` is that of its request.
+/* As locks_release, for a hold of a connection that has ended; `attempt` is its request's.
  * LOCKS_NOT_HELD if a later connection with the same token has the hold. */
 void locks_release_connection(struct locks *locks, struct slice name, struct slice token,
                               const struct attempt *attempt, locks_done *done, void *context);
 
-/* Ends the hold with this fence and no other; 0: every hold of the name, and if its record in Redis
- * cannot be read, deletes that. LOCKS_DONE sets `broken` and `view.holders`. */
+/* Ends the hold with this fence. With 0 ends all holds of the name, and deletes its record if it
+ * cannot be read. LOCKS_DONE sets `broken` and `view.holders`. */
 void locks_break(struct locks *locks, struct slice name, int64_t fence,
                  const struct breaker *breaker, locks_done *done, void *context);
 
-/* LOCKS_DONE sets `view`. `token` may be absent. The view has LOCK_WAITERS_SHOWN waiters at most;
- * if `waiters` is another number, that many, LOCK_WAITERS_MOST at most (a quorum shows as many as
- * ever). */
+/* LOCKS_DONE sets `view`. `token` may be absent. The view has at most `waiters` waiters, which is
+ * at most LOCK_WAITERS_MOST; a quorum shows at most LOCK_WAITERS_SHOWN. */
 void locks_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
                    locks_done *done, void *context);
 
-/* The waiter at this position of the queue, from 0; false: the view has none there. Call this
- * during the callback that has got the view. */
+/* The waiter at this position of the queue, from 0. False: the view has none there. Call this
+ * during the callback that got the view. */
 bool locks_waiter(const struct lock_view *view, size_t position, struct waiter_view *ret);
 
 /* Whether Redis could store a grant now and `replicas` confirm it: LOCKS_DONE, LOCKS_UNCONFIRMED or
@@ -539,8 +532,8 @@ void locks_ready(struct locks *locks, int64_t replicas, locks_done *done, void *
 const char *locks_primary(const struct locks *locks);
 const char *locks_trouble(const struct locks *locks);
 
-/* Hears of one page of the held locks: `each` for every lock, then `done` with the cursor of the
- * `next` page, absent at the end. A page may have fewer than `limit` locks, even none, and not be
+/* Gets one page of the held locks: `each` for every lock, then `done` with the cursor of the `next`
+ * page, absent after the last. A page may have fewer than `limit` locks, even none, without being
  * the last. */
 struct locks_listener {
     void *context;
@@ -550,32 +543,32 @@ struct locks_listener {
     void (*done)(void *context, enum locks_result result, struct slice next, const char *error);
 };
 
-/* Which holds a list is of. */
+/* Which holds to list. */
 struct list_filter {
-    struct slice owner; /* by its name, whatever its realm; absent: any */
-    int64_t held_ms;    /* at least, by the clock of Redis; 0: for any time */
+    struct slice owner; /* by name, in any realm; absent: any owner */
+    int64_t held_ms;    /* held at least this long, by the clock of Redis; 0: any time */
 };
 
-/* Lists the held locks whose names begin with `prefix`. With a `filter` (NULL: none), only those
- * with a hold that fits; of their holds only such are shown. `cursor` is absent for the first page;
- * `limit` is 1 to LOCKS_LIST_LONGEST. A name that is held all the time is never missed; one that is
- * acquired or released meanwhile may be. The listener is copied. Returns 0, or -EINVAL for a cursor
- * that no listing gave: then the listener hears nothing. */
+/* Lists the held locks whose names begin with `prefix`. With a `filter` (else NULL), lists only
+ * locks with matching holds, and shows only these holds. `cursor` is absent for the first page;
+ * `limit` is 1 to LOCKS_LIST_LONGEST. A name that is held throughout is never missed; one that is
+ * acquired or released meanwhile may be. Copies the listener. Returns 0, or -EINVAL if no list gave
+ * this cursor: then the listener is not called. */
 int locks_list(struct locks *locks, struct slice prefix, const struct list_filter *filter,
                struct slice cursor, size_t limit, const struct locks_listener *listener);
 
-/* A portion of a count of all holds. */
+/* One portion of a count of all holds. */
 struct locks_count {
     enum locks_result result; /* DONE; or UNAVAILABLE, and nothing else is set */
-    struct slice cursor;      /* of the next portion; "0": this was the last */
-    int64_t keys;             /* looked at, about */
-    int64_t holds;            /* found among them */
+    struct slice cursor;      /* of the next portion; "0" after the last */
+    int64_t keys;             /* how many the script visited, about */
+    int64_t holds;            /* how many holds they have */
 };
 
 typedef void locks_counted(void *context, const struct locks_count *count);
 
-/* Counts one portion from `cursor` on, "0" at first. A hold that lasts all the time is never left
- * out; one may be counted twice if Redis resizes its table meanwhile. Changes nothing. */
+/* Counts one portion, from `cursor` on, which is "0" at first. Counts every hold that lasts
+ * throughout; one may count twice if Redis resizes its table meanwhile. Changes nothing. */
 void locks_count(struct locks *locks, struct slice cursor, locks_counted *done, void *context);
 
 #endif

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The name of this worker's inbox, where scripts tell it of its waiters: see
+/* The name of this worker's inbox, where scripts put messages for its waiters: see
  * scripts/shared/6-servers.lua. */
 static int listen_to_inbox(struct locks *locks)
 {
@@ -25,8 +25,8 @@ static int listen_to_inbox(struct locks *locks)
     return store_listen(locks->store, slice_of(channel));
 }
 
-/* The key has no braces, so watches of a prefix do not report it. It ends with this worker's name,
- * so it is the worker's own even if the prefix is empty. */
+/* The key has no braces, so watches of a prefix skip it. It ends with this worker's name, so no
+ * other worker has it, even if the prefix is empty. */
 static void expect_replicas(struct locks *locks)
 {
     char key[KEY_PREFIX_LENGTH + sizeof "confirm:" + WORKER_LENGTH];
@@ -54,8 +54,8 @@ static void replace_shard(void *context, unsigned shard)
     renewers_check(locks);
 }
 
-/* Without a quarantine nothing waits for the end of what an old primary granted, so no lease of it
- * is asked for. */
+/* With quarantines off, no grant waits for the end of an old primary's holds, so the store needs no
+ * primary lease. */
 static int open_store(struct locks *locks, const struct locks_options *options)
 {
     const struct store_events events = store_events_of(locks);

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How long they last */
+/* How long quarantines last */
 
-/* A node of a Cluster that no longer serves names may still be in quarantine: it does not count. */
+/* A Cluster node that no longer serves names may still be in quarantine: it does not count. */
 static int64_t quarantine_left_of(const struct shard *shard)
 {
     return store_shard_serves(shard->guard->store, shard->number) ? shard_left_ms(shard) : 0;
@@ -107,8 +107,8 @@ unsigned locks_quarantined(const struct locks *locks)
     return store_shard_count(guard->store) > 1 ? count : 0;
 }
 
-/* Ending them: every shard that serves names is asked, even if no quarantine is known here. Another
- * worker may have noticed a loss first. */
+/* Ending quarantines: asks every shard that serves names, even if this worker knows of no
+ * quarantine. Another worker may have noticed a loss first. */
 
 struct ending {
     struct locks *locks;

@@ -7,7 +7,7 @@
 #include "locks/waiting/renewer.h"
 #include "locks/watching/prefix.h"
 
-/* The shard is asked for rights and for its epoch, then what is in doubt there is taken back. */
+/* Asks the shard about rights and for its epoch, then takes back what is in doubt there. */
 static void locks_on_up(void *context, unsigned shard)
 {
     struct locks *locks = context;
@@ -50,7 +50,7 @@ static void locks_on_taken(void *context, unsigned to, unsigned from)
         observer->taken(observer->context, to, from);
 }
 
-/* Every waiter, watch and hold of a connection is checked again. */
+/* Checks every waiter, watch and hold of a connection again. */
 static void locks_on_listening(void *context, unsigned shard)
 {
     struct locks *locks = context;

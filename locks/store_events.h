@@ -4,8 +4,8 @@
 
 #include "locks/locks.h"
 
-/* The events to open the store with. Each then goes on to `events.store` of struct locks_options.
- */
+/* The events to open the store with. Each calls its namesake in `events.store` of struct
+ * locks_options afterwards. */
 struct store_events store_events_of(struct locks *locks);
 
 #endif

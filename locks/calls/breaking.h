@@ -1,5 +1,5 @@
-/* breaking.h: the script that breaks holds: its arguments, its reply, and the trace that a break
- * leaves. Internal to locks/. */
+/* breaking.h: the script that breaks holds: its arguments, its reply, and what it notes of the
+ * caller. Internal to locks/. */
 #ifndef BATON_LOCKS_CALLS_BREAKING_H
 #define BATON_LOCKS_CALLS_BREAKING_H
 
@@ -23,7 +23,7 @@ void breaking_write(int64_t fence, const struct breaker *breaker, struct breakin
 /* Reads the script's reply: an operation_reader. */
 bool breaking_read(const struct value *value, struct locks_reply *ret);
 
-/* Splits the reason of a last end into its word and who has broken the hold, if it was broken. */
+/* Splits the reason of a hold's end into its word and, if the hold was broken, its breaker. */
 void breaking_split(struct slice *reason, struct breaker *ret);
 
 #endif

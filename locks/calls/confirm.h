@@ -1,5 +1,5 @@
-/* confirm.h: holds back the reply that tells of a hold until Redis' epoch covers the hold
- * (guard.h) and enough replicas have it. Internal to locks/. */
+/* confirm.h: delays a reply with a hold until Redis' epoch covers the hold (guard.h) and enough
+ * replicas have it. Internal to locks/. */
 #ifndef BATON_LOCKS_CALLS_CONFIRM_H
 #define BATON_LOCKS_CALLS_CONFIRM_H
 
@@ -9,23 +9,23 @@
  *
  * - a new grant, at once or by hand-over. Without enough replicas the caller takes it back as a
  *   grant in doubt (redelivery.h), so the next waiter gets the lock. If the client repeats its
- * request before that, the later attempt finds the hold and has it confirmed anew;
- * - a repeated acquire whose token has the hold already: the answer promises as much as the first.
- *   Without enough replicas the hold stays for the requests that were told of it;
+ *   request before that, the later attempt finds the hold and confirms it anew;
+ * - a repeated acquire whose token has the hold already: its reply promises as much as the first.
+ *   Without enough replicas the hold stays for the requests that have got it;
  * - several names: once, when the last is held and all have their TTL;
- * - a renewal, by the client or by the worker. Without enough replicas the hold stays, and lasts as
- *   long as its last confirmed reply said.
+ * - a renewal, by client or worker. Without enough replicas the hold stays, and lasts as long as
+ *   its last confirmed reply said.
  *
- * A release does not wait: on a replica that still has the hold it only ends later.
+ * A release does not wait: on a replica that still has the hold, the hold only ends later.
  *
- * The reply tells the TTL that remains at the end; a hold that has expired by then is UNCONFIRMED.
- * If the client hangs up meanwhile, the grant is taken back as at any other moment. */
+ * The reply has the TTL that remains after the wait; a hold that has expired by then is
+ * UNCONFIRMED. If the client hangs up meanwhile, the grant is taken back as at any other moment. */
 
-/* `reply` tells of a hold (DONE or REPEATED) as of `mark`. `done` gets the same reply when the
- * epoch covers the hold and so many replicas have it; else LOCKS_UNCONFIRMED, or LOCKS_UNAVAILABLE
- * if the connection to Redis was lost meanwhile, with `error` and `attempt`. `done` runs once, from
- * the loop and never before this has returned. False: the reply need not wait, and `done` does not
- * run. */
+/* `reply` has a hold (DONE or REPEATED), as Redis replied at `mark`. `done` gets the same reply
+ * once the epoch covers the hold and as many replicas have it. Otherwise it gets LOCKS_UNCONFIRMED,
+ * or LOCKS_UNAVAILABLE if the connection to Redis was lost meanwhile, with `error` and `attempt`.
+ * `done` runs once, from the loop and never before this returns. False: the reply need not wait,
+ * and `done` does not run. */
 bool confirm_reply(struct locks *locks, const struct locks_reply *reply, struct store_mark mark,
                    int64_t replicas, locks_done *done, void *context);
 

@@ -1,7 +1,7 @@
 /* engine.h: the table of operations that the two engines do differently. In the central engine one
- * Redis decides about a name (alone, with Sentinel, or as a node of a Cluster); in the quorum
- * engine the majority of several independent ones does. locks_open chooses once. Internal to
- * locks/. */
+ * Redis decides about a name: a single one, a primary with Sentinel, or a node of a Cluster. In the
+ * quorum engine the majority of several independent Redis decides. locks_open chooses once.
+ * Internal to locks/. */
 #ifndef BATON_LOCKS_CALLS_ENGINE_H
 #define BATON_LOCKS_CALLS_ENGINE_H
 
@@ -33,18 +33,18 @@ struct engine {
     void (*drain)(struct locks *locks);
 
     void (*serve)(struct locks *locks, unsigned shard);    /* the shard may be used */
-    void (*replaced)(struct locks *locks, unsigned shard); /* it has other data than before */
+    void (*replaced)(struct locks *locks, unsigned shard); /* its data is no longer what it was */
     void (*moved)(struct locks *locks);                    /* names have gone to another shard */
-    void (*listening)(struct locks *locks);                /* the inbox gets messages now, */
-    void (*message)(struct locks *locks, unsigned shard, struct slice text); /* has got this one */
+    void (*listening)(struct locks *locks);                /* the inbox gets messages now */
+    void (*message)(struct locks *locks, unsigned shard, struct slice text); /* one has come */
 
     /* `close` closes the engine's handles, frees its state, then calls `locks->engine_closed`. */
     void (*open)(struct locks *locks);
     void (*close)(struct locks *locks);
 
-    /* In so many milliseconds another worker has something to do for this name, and was told so by
-     * a message that may be lost: looks after it. NULL for the quorum engine, which reports no
-     * expiries either: each member finds the same expired hold, and members have no queue. */
+    /* Another worker must act on this name within `in_ms`, and the message that says so may be
+     * lost: supervises the name. NULL for the quorum engine, since members have no queue. That
+     * engine reports no expiries either, since each member finds the same expired hold. */
     void (*supervise)(struct locks *locks, struct slice key, int64_t in_ms);
 };
 

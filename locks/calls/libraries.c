@@ -14,11 +14,11 @@
 
 enum {
     KEPT_MS = 24 * 60 * 60 * 1000,
-    FIRST_PART = 720, /* the first question comes after one to three of so many parts of the
-                       * interval: where that is an hour, after 5 to 15 s */
+    FIRST_PART = 720, /* the first check comes after 1 to 3 of this many parts of the interval: if
+                       * that is an hour, after 5 to 15 s */
 };
 
-static const char OURS[] = "baton_"; /* all libraries of batond begin so */
+static const char OURS[] = "baton_"; /* how all libraries of batond begin */
 static const char SUFFIX[] = ":libraries";
 
 struct libraries {
@@ -27,13 +27,13 @@ struct libraries {
     int64_t check_ms;
 };
 
-/* One question to one shard. */
+/* One call to one shard. */
 struct libraries_question {
     struct locks *locks;
     unsigned shard;
 };
 
-/* Redis runs what this hash names, so nothing but a library of batond is deleted. */
+/* Deletes only libraries of batond, whatever the hash in Redis names. */
 static bool libraries_may_delete(struct slice name)
 {
     size_t head = sizeof OURS - 1;
@@ -73,7 +73,7 @@ static void libraries_ask(struct locks *locks, unsigned shard)
                      sizeof arguments / sizeof arguments[0], libraries_answered, question);
 }
 
-/* Between three quarters of the interval and five, so that workers do not ask all at once. */
+/* From three to five quarters of the interval, so that workers do not all ask at once. */
 static uint64_t libraries_pause(const struct libraries *libraries)
 {
     uint32_t half = (uint32_t)(libraries->check_ms / 2);

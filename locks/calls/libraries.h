@@ -1,20 +1,19 @@
-/* libraries.h: deletes from Redis the libraries of functions of releases that nobody runs any more.
- * Internal to locks/. */
+/* libraries.h: deletes the function libraries of old releases from Redis. Internal to locks/. */
 #ifndef BATON_LOCKS_CALLS_LIBRARIES_H
 #define BATON_LOCKS_CALLS_LIBRARIES_H
 
 #include "locks/locks.h"
 
-/* Each release has a library of its own name, so that several releases can share a Redis. Redis
- * keeps a library for ever, and so each worker asks each shard from time to time
- * (locks/scripts/libraries.lua): that notes that this worker's library is still in use, and finds
- * those that no worker of any batond has used for a day. They are deleted. A library that is
- * deleted too early does no harm: whoever calls it loads it again. */
+/* Each release has its own library name, so that several releases can share a Redis. Redis never
+ * drops a library. So each worker calls locks/scripts/libraries.lua on each shard from time to
+ * time: it notes that the worker's library is in use, and finds libraries that no worker of any
+ * batond has used for a day. The worker deletes those. Deleting one too early does no harm: the
+ * next caller loads it again. */
 
-/* Asks about every `check_ms` from now on, and for the first time soon; 0: never. */
+/* Checks about every `check_ms` from now on, the first time soon; 0: never. */
 void libraries_open(struct locks *locks, int64_t check_ms);
 
-/* Call this from the loop, when the store is closed. The loop then frees what is left of it. */
+/* Call this from the loop, when the store is closed. The loop frees the rest later. */
 void libraries_close(struct locks *locks);
 
 #endif

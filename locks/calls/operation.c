@@ -7,7 +7,7 @@
 
 enum { ARGUMENTS_MOST = 16 };
 
-/* Waits for its reply. */
+/* An operation that waits for its reply. */
 struct operation {
     struct locks *locks;
     operation_reader *read;
@@ -48,8 +48,8 @@ const char *operation_unavailable_because(const struct store_result *result)
     return "Redis gave a reply that the functions of this version never give";
 }
 
-/* A script does not check each text and number of a record: a reply that cannot be read has one
- * that Baton never writes. */
+/* Scripts do not check each text and number of a record. So a reply that cannot be read shows a
+ * record that Baton does not write. */
 struct locks_reply operation_unanswered(const struct store_result *result)
 {
     bool is_unread = result->outcome == STORE_REPLIED;

@@ -12,7 +12,7 @@
 typedef bool operation_reader(const struct value *value, struct locks_reply *ret);
 
 /* Runs `script` for `name` with the stamp and `arguments` as ARGV. `done` gets what `read` makes of
- * the reply, or what operation_unanswered does. */
+ * the reply, or without a good reply, what operation_unanswered makes. */
 void operation_run(struct locks *locks, const struct script *script, struct slice name,
                    const struct slice *arguments, size_t argument_count, operation_reader *read,
                    locks_done *done, void *context);
@@ -22,22 +22,23 @@ void operation_run(struct locks *locks, const struct script *script, struct slic
 void operation_read(const struct store_result *result, operation_reader *read,
                     struct locks_reply *ret);
 
-/* Why there is no answer, for clients: only batond's log says where Redis is and what ails it. */
+/* Why there is no answer, as a text for clients. It leaves out addresses and details of Redis: they
+ * are for the log. */
 const char *operation_unavailable_because(const struct store_result *result);
 
 /* LOCKS_UNAVAILABLE or _DAMAGED with `error`: for a result without a reply, or with one that cannot
  * be read. */
 struct locks_reply operation_unanswered(const struct store_result *result);
 
-/* Tells the guard of the greatest number (fence or version) in a reply, and of a refusal because of
- * a quarantine. Call this with each reply that tells a client of a number, before Redis answers
+/* Reports to the guard the greatest number (fence or version) in a reply, and a refusal because of
+ * a quarantine. Call this for each reply that gives a client a number, before Redis answers
  * anything else. */
 void operation_note(const struct locks *locks, const struct locks_reply *reply);
 
 /* The script's key for a name. */
 struct slice operation_key(const struct locks *locks, struct slice name, char key[KEY_LENGTH]);
 
-/* The name whose key this is; empty if it is no name's key. */
+/* The name that has this key; empty if no name has it. */
 struct slice operation_name(const struct locks *locks, struct slice key, char name[NAME_LENGTH]);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum {
     ARGUMENTS_MOST = 8,
-    TRIES_MOST = 3, /* a script that failed this often will not succeed */
+    TRIES_MOST = 3, /* after this many failures it will not succeed */
 };
 
 #define BY_KEY UINT_MAX /* instead of a shard */
@@ -19,8 +19,8 @@ struct redelivery {
     unsigned shard;
     const struct script *script;
     uint64_t until; /* loop time, ms */
-    bool is_sent;   /* and has no answer yet */
-    unsigned tries; /* that ended with an error, with an unknown outcome */
+    bool is_sent;   /* sent, and not yet answered */
+    unsigned tries; /* tries that ended with an error and an unknown outcome */
     size_t key_length;
     size_t count;
     size_t lengths[ARGUMENTS_MOST];
@@ -47,8 +47,8 @@ static bool redelivery_can_be_sent(const struct redelivery *redelivery)
                                         : redelivery->shard);
 }
 
-/* If Redis refused the script or was lost, the script is sent again. A script that fails by itself,
- * as on a key that is not Baton's, is given up: it must not stay here for ever. */
+/* If Redis refused the script or was lost, sends it again. Gives up a script that fails by itself,
+ * for instance on a key that is not Baton's: it must not stay here for ever. */
 static void redelivery_answered(void *context, const struct store_result *result)
 {
     struct redelivery *redelivery = context;

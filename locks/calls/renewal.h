@@ -12,8 +12,8 @@ struct renewal {
     struct slice token;
     int64_t ttl_ms;      /* 0: the TTL that the hold was last given */
     int64_t replicas;    /* of Redis that must have the new end; 0: none */
-    bool is_of_worker;   /* the client need not know of the hold yet: it may still be taken back */
-    int64_t at_least_ms; /* of a hold that was asked for without them: they count from now on. */
+    bool is_of_worker;   /* the client may not know of the hold yet: it may still be taken back */
+    int64_t at_least_ms; /* for a hold that was granted without these: they begin now */
     int64_t max_held_ms; /* 0: none */
 };
 

@@ -4,7 +4,7 @@
 #include "locks/calls/breaking.h"
 #include "locks/types/packed.h"
 
-/* A packed reply is a text that begins with its word. */
+/* A packed reply begins with its word. */
 static bool reply_take_word(const struct value *value, struct slice *ret_word,
                             struct slice *ret_rest)
 {
@@ -71,7 +71,7 @@ static bool reply_take_fence(struct slice *rest, int64_t *ret)
     return packed_take(rest, ret) && *ret > 0;
 }
 
-/* Milliseconds that have passed; 0 if the clock of Redis has gone back meanwhile. */
+/* Milliseconds since an event; 0 if the clock of Redis has gone back since. */
 static bool reply_take_passed(struct slice *rest, int64_t *ret)
 {
     if (!packed_take(rest, ret))
@@ -99,7 +99,7 @@ static bool reply_take_owner(struct slice *rest, struct slice *ret)
     return true;
 }
 
-/* What is left of at_least and max_held, if the hold has any. */
+/* What remains of at_least and max_held, if the hold has them. */
 static bool reply_take_terms(struct slice *rest, struct hold *ret)
 {
     ret->at_least_ms = ret->max_held_ms = 0;
@@ -109,7 +109,7 @@ static bool reply_take_terms(struct slice *rest, struct hold *ret)
         return false;
     if (rest->length > 0 && !packed_take(rest, &ret->permits))
         return false;
-    /* Less than a millisecond of max_held is told as 1, and of the TTL as 0. */
+    /* Less than 1 ms of max_held comes as 1, of the TTL as 0. */
     ret->is_final = ret->max_held_ms > 0 && ret->max_held_ms <= (ret->ttl_ms > 0 ? ret->ttl_ms : 1);
     return true;
 }
@@ -124,7 +124,7 @@ bool reply_read_hold(const struct value *value, struct hold *ret)
            reply_take_terms(&rest, ret);
 }
 
-/* The owner of a hold whose end is repeated is not known any more. */
+/* A repeated end has no owner. */
 static bool reply_read_end(const struct value *value, struct release *ret, struct slice *ret_rest)
 {
     struct slice word, *rest = ret_rest;
@@ -180,7 +180,7 @@ static bool reply_take_more(struct slice *rest, struct holder *ret)
     return packed_take(rest, &ret->at_least_ms) && packed_take(rest, &ret->max_held_ms);
 }
 
-/* The client's address, and behind it its JSON object. */
+/* The client's address, then its JSON object. */
 static bool reply_take_client(struct slice *rest, struct slice *ret_client, struct slice *ret_meta)
 {
     struct slice text;
@@ -207,7 +207,7 @@ static bool reply_take_holder(struct slice *rest, struct holder *ret)
            (!has_more || reply_take_more(rest, ret));
 }
 
-/* The key is what is left. */
+/* The key is the rest. */
 bool reply_read_expiry(const struct value *value, struct expiry *ret, struct slice *ret_key)
 {
     if (!value_text(value, ret_key) || !reply_take_fence(ret_key, &ret->fence) ||
@@ -260,8 +260,8 @@ bool reply_read_opening(const struct value *value, struct lock_view *ret)
     return true;
 }
 
-/* How the last hold has ended. Its owner is empty if an earlier release has noted that, or if it
- * cannot be read: a name is not damaged for good because one hold was. */
+/* How the last hold ended. Its owner is empty if an earlier release of Baton noted the end, or if
+ * the owner cannot be read: one bad hold must not damage the name for good. */
 static bool reply_take_last_end(struct slice *rest, struct lock_view *ret)
 {
     if (!packed_take(rest, &ret->last_release.fence) ||
@@ -312,7 +312,7 @@ static bool reply_take_view_head(struct slice *rest, struct lock_view *ret)
     return true;
 }
 
-/* The name of a view, which stands alone or before those who wait. */
+/* The text of the name in a view: alone, or before the waiters. */
 static bool reply_read_name(const struct value *value, struct slice *ret)
 {
     return value_text(value, ret) || value_text(value_at(value, 0), ret);

@@ -9,10 +9,10 @@ enum {
     PACKED_LENGTH = 1 + 6 * PACKED_NUMBER + TOKEN_LONGEST + OWNER_LENGTH + MODE_LENGTH +
                     LOCK_ATTEMPT_LENGTH + LOCK_CLIENT_LENGTH + LOCK_META_LENGTH + 5,
     ARGUMENTS_MOST = 7,  /* of a request that waits */
-    ATTEMPT_DIGITS = 16, /* of its number */
+    ATTEMPT_DIGITS = 16, /* of the attempt's number */
 };
 
-/* The arguments of the script, with the texts that they point to. */
+/* The script's arguments, with their texts. */
 struct request_arguments {
     char packed[PACKED_LENGTH];
     char keep[DECIMAL_TEXT];
@@ -87,7 +87,7 @@ static void request_append_text(char **end, struct slice text)
     *(*end)++ = '\0';
 }
 
-/* What acquire.lua says. */
+/* The format is in acquire.lua. */
 static struct slice request_pack_hold(const struct request *request, char packed[PACKED_LENGTH])
 {
     const struct acquire *acquire = request->acquire;
@@ -163,7 +163,7 @@ void request_send_at(struct locks *locks, unsigned shard, const struct request *
     explicit_bzero(arguments.packed, sizeof arguments.packed);
 }
 
-/* The only hold of its owner, as the request asked for it. */
+/* Sets the rest of a hold that is the owner's only one, from the request. */
 static void request_complete_hold(const struct acquire *acquire, int64_t fence, struct hold *ret)
 {
     int64_t lease_ms = request_lease_ms(acquire);
@@ -182,7 +182,7 @@ static void request_complete_hold(const struct acquire *acquire, int64_t fence, 
     };
 }
 
-/* For a new hold the script replies what the request does not say: most often only the fence. */
+/* For a new hold the script replies only what the request does not say, mostly just the fence. */
 static bool request_read_granted(const struct value *value, const struct acquire *acquire,
                                  struct locks_reply *ret)
 {
@@ -196,7 +196,7 @@ static bool request_read_granted(const struct value *value, const struct acquire
     return true;
 }
 
-/* The first word of an answer that ends a request says which it is. */
+/* The first word of the answer says how the request ended. */
 static bool request_read_ended(const struct value *value, struct locks_reply *ret)
 {
     if (reply_says(value, "claimed"))
@@ -248,7 +248,7 @@ static bool request_read_answer(const struct value *value, const struct acquire 
            request_read_ended(value, &ret->reply);
 }
 
-/* Behind what else the reply says. */
+/* It comes after the rest of the reply. */
 static int64_t request_read_other_limit(const struct value *value)
 {
     int64_t limit;
@@ -280,7 +280,7 @@ void request_read(const struct store_result *result, const struct acquire *acqui
     ret->reply.attempt = *attempt;
 }
 
-/* A reply that cannot be read hides the outcome, as a lost one does. */
+/* An unreadable reply hides the outcome, as a lost one does. */
 bool request_is_in_doubt(const struct store_result *result, const struct request_answer *answer)
 {
     bool unread = result->outcome == STORE_REPLIED && answer->reply.result == LOCKS_DAMAGED;

@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-/* A function lacks commands (scripts/ready.lua), or batond cannot call or load functions. */
+/* Whether a function lacks commands (scripts/ready.lua), or batond may not call or load
+ * functions. */
 static bool rights_says_missing(const char *error)
 {
     static const char *const WORDS[] = {"RIGHTS ", "NOPERM ", "COMMANDS ", "unknown command"};

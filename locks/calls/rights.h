@@ -5,14 +5,14 @@
 
 #include "locks/calls/operation.h"
 
-/* Call this in the store's event `up`: asks Redis before any other call. If a right is missing, the
- * store's own warning names it. */
+/* Call this in the store's event `up`: asks Redis before any other call. The store's warning names
+ * a missing right. */
 void rights_ask(struct locks *locks, unsigned shard);
 
-/* Notes the error of a run of script_ready; NULL: it has run. */
+/* Notes the error of script_ready; NULL: it ran. */
 void rights_note(struct locks *locks, const char *error);
 
-/* Which right is missing, for people; `otherwise` if none is, as far as is known. */
+/* Which right is missing, as a text for people; `otherwise` if none is known to be. */
 const char *rights_missing(const struct locks *locks, const char *otherwise);
 
 #endif

@@ -18,7 +18,7 @@ struct pending_call {
     void *context;
 };
 
-/* One hold, or how many more have expired at once: see shared/5-holds.lua. */
+/* One hold, or the number of further holds that expired at once: see shared/5-holds.lua. */
 static bool script_call_read_expiry(const struct value *entry, struct expiry *ret,
                                     struct slice *ret_key)
 {
@@ -40,8 +40,8 @@ static void script_call_report_expired(const struct locks *locks, const struct v
         locks->options.events.expired(locks->options.events.context, &expiry);
 }
 
-/* `due` has names, each with the time by which another worker has to do something for it: this
- * worker looks after them. */
+/* `due` has names, each with the time by which another worker must act on it: this worker
+ * supervises them. */
 static void script_call_report(struct locks *locks, const struct value *expired,
                                const struct value *due)
 {
@@ -63,7 +63,7 @@ void script_call_report_damaged(struct locks *locks, struct slice key, const cha
         locks->options.events.damaged(locks->options.events.context, key, error);
 }
 
-/* The names that a script over many names has left out: see try in shared/9-name.lua. */
+/* The names that a script for many names left out: see try in shared/9-name.lua. */
 static void script_call_report_skipped(struct locks *locks, const struct value *all)
 {
     struct slice key, reason;
@@ -77,7 +77,7 @@ static void script_call_report_skipped(struct locks *locks, const struct value *
     }
 }
 
-/* Reports what the script tells beside its reply. Returns the reply alone. */
+/* Reports what the script found beside its reply. Returns the reply alone. */
 static const struct value *script_call_take_beside(struct locks *locks, const struct value *reply)
 {
     if (!reply_says(reply, "beside"))

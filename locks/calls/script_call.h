@@ -1,6 +1,5 @@
-/* script_call.h: runs a script in Redis, again if Redis was too slow, and reports what the script
- * tells beside its reply: holds that have expired, and names that cannot be read. Internal to
- * locks/. */
+/* script_call.h: runs a script in Redis, again if Redis was too slow, and reports what its reply
+ * has besides: expired holds, and names that cannot be read. Internal to locks/. */
 #ifndef BATON_LOCKS_CALLS_SCRIPT_CALL_H
 #define BATON_LOCKS_CALLS_SCRIPT_CALL_H
 
@@ -8,33 +7,33 @@
 
 struct locks;
 
-/* One call of a script: KEYS[1] and ARGV as of store_eval, all copied. */
+/* One call of a script: KEYS[1] and ARGV as for store_eval, all copied. */
 struct script_call {
     const struct script *script;
     struct slice key;
     const struct slice *arguments;
     size_t argument_count;
-    /* Redis was too slow, so nothing was done: whether to make the call again. NULL: yes. */
+    /* Redis was too slow and did nothing: whether to try again. NULL: yes. */
     bool (*is_wanted)(const void *context);
     store_done *done;
     void *context; /* of both */
 };
 
-/* As store_eval. A call that came too late to be run is made again while it is wanted. Any script
- * may find expired holds and tell of them beside its reply: they go to the event `expired` of
- * struct locks_events, and `done` gets the reply alone. Each is told once, by the worker whose
- * script has found it, or not at all if the reply got lost. This worker also supervises what the
- * script has told other workers by messages that may be lost: see subscription_supervise. */
+/* As store_eval. Makes a call that came too late again while it is wanted. Any script may find
+ * expired holds and report them beside its reply: they go to the event `expired` of struct
+ * locks_events, and `done` gets the reply alone. Each is reported once, to the worker whose script
+ * found it, or not at all if the reply is lost. This worker also supervises what the script has
+ * sent to other workers by messages that may be lost: see subscription_supervise. */
 void script_call_send(struct locks *locks, const struct script_call *call);
 
 /* The same for a shard as a whole: see store_eval_at. */
 void script_call_send_at(struct locks *locks, unsigned shard, const struct script_call *call);
 
-/* The same, but a call that came too late is not made again. A script that replies "unfinished" has
- * granted nothing: it is run again while it is wanted. */
+/* The same, but does not repeat a call that came too late. A script that replies "unfinished" has
+ * granted nothing: it runs again while it is wanted. */
 void script_call_send_at_once(struct locks *locks, unsigned shard, const struct script_call *call);
 
-/* A script's reply has shown that what Redis keeps under this key cannot be read. */
+/* Reports that a script could not read what Redis keeps under this key. */
 void script_call_report_damaged(struct locks *locks, struct slice key, const char *error);
 
 #endif

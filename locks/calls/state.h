@@ -27,14 +27,14 @@ struct renewed_names {
 /* What scripts get as text; the times in ms. */
 struct locks_texts {
     char key_prefix[KEY_PREFIX_LENGTH];
-    char worker[WORKER_LENGTH + 1]; /* the name of this worker among all that share Redis */
+    char worker[WORKER_LENGTH + 1]; /* this worker's name, unique in Redis */
     char waiter_lease[DECIMAL_TEXT];
     char claim_window[DECIMAL_TEXT];
     char max_waiters[DECIMAL_TEXT];
 };
 
 struct locks {
-    struct locks_options options; /* its key_prefix is that of `texts`; its redis_url is NULL */
+    struct locks_options options; /* its key_prefix points to `texts`; its redis_url is NULL */
     struct locks_texts texts;
     const struct engine *engine; /* see engine.h */
     struct store *store;
@@ -45,14 +45,14 @@ struct locks {
     uint64_t damages;              /* see locks_damages */
     char rights[STORE_ERROR_TEXT]; /* the missing right, by script_ready's last reply; "": none */
     bool draining;
-    bool check_again; /* Redis has not answered a check, which is due again */
+    bool check_again; /* a check had no answer from Redis, and is due again */
     uint64_t next_attempt;
     struct guard *guard; /* see locks/quarantine/guard.h */
     struct redeliveries redeliveries;
     struct subscriptions *subscriptions;
     struct expiries *expiries;
     struct renewed_names renewed_names;
-    struct libraries *libraries; /* NULL: it does not look after them */
+    struct libraries *libraries; /* NULL: the check is off */
     struct quorum_state *quorum; /* of the quorum engine: see quorum/state.h */
     struct prefixes *prefixes;   /* NULL until a prefix is watched */
 };

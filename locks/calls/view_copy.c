@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 
-/* The texts of the last end, beside those of holds and waiters. */
+/* The texts of the last end, besides those of holds and waiters. */
 enum { LAST_TEXTS = 5 };
 
 static void last_texts(struct lock_view *view, struct slice *ret[LAST_TEXTS])

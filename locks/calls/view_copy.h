@@ -1,5 +1,4 @@
-/* view_copy.h: keeps a view beyond the reply of Redis that its texts stand in. Internal to locks/.
- */
+/* view_copy.h: keeps a view after the reply of Redis that has its texts. Internal to locks/. */
 #ifndef BATON_LOCKS_CALLS_VIEW_COPY_H
 #define BATON_LOCKS_CALLS_VIEW_COPY_H
 

@@ -1,4 +1,4 @@
-/* central.h: the operations of the engine for one Redis that decides about a name. struct engine
+/* central.h: the operations of the engine in which one Redis decides about a name. struct engine
  * has their contract. Internal to locks/. */
 #ifndef BATON_LOCKS_CENTRAL_CENTRAL_H
 #define BATON_LOCKS_CENTRAL_CENTRAL_H

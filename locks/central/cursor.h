@@ -1,5 +1,5 @@
-/* cursor.h: where a listing goes on: the shard, Redis' SCAN cursor there, and the names that did
- * not fit the page before. Clients see an opaque text. Internal to locks/. */
+/* cursor.h: where a list goes on: the shard, Redis' SCAN cursor there, and the names that did not
+ * fit the page before. Clients get it as an opaque text. Internal to locks/. */
 #ifndef BATON_LOCKS_CENTRAL_CURSOR_H
 #define BATON_LOCKS_CENTRAL_CURSOR_H
 

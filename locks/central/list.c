@@ -165,7 +165,7 @@ static void list_ask(struct listing *listing, const struct cursor *from)
 {
     struct cursor cursor = *from;
     unsigned shard = 0;
-    /* No shard is at this position any more: the listing reads all of the next shard. */
+    /* The shard at this position has gone: reads all of the next shard. */
     if (store_seek_shard(listing->locks->store, &cursor.position, &shard) &&
         cursor.position != from->position)
         cursor.scan = slice_of("0");

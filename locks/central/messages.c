@@ -65,7 +65,7 @@ static void message_changed(struct locks *locks, struct slice rest)
         watched_changed(&subscription->watched, version);
 }
 
-/* w KEY: somebody waits for the name, or nobody does any more. */
+/* w KEY: the name has its first waiter, or no waiter is left. */
 static void message_wanted(struct locks *locks, struct slice key)
 {
     struct subscription *subscription = subscription_find(locks, key);

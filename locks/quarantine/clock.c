@@ -32,7 +32,7 @@ enum clock_news clock_measure(struct redis_clock *clock, int64_t sent, int64_t a
         return CLOCK_AHEAD;
     if (seen.high < old.low - CLOCK_JUMP_US)
         return CLOCK_BACK;
-    if (seen.low <= old.high && old.low <= seen.high) { /* both hold */
+    if (seen.low <= old.high && old.low <= seen.high) { /* both measurements hold */
         clock->low = seen.low > old.low ? seen.low : old.low;
         clock->high = seen.high < old.high ? seen.high : old.high;
     }

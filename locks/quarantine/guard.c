@@ -11,9 +11,9 @@
 #include <sys/queue.h>
 
 enum {
-    LATE_US = CLOCK_JUMP_US, /* a script may run so long after it was sent */
-    LATEST_US = 10000000,    /* the most that is added to that while Redis is slow */
-    SOON_US = 10000,         /* the loop's time may be behind by this */
+    LATE_US = CLOCK_JUMP_US, /* how long after it was sent a script may still run */
+    LATEST_US = 10000000,    /* the most that is added to it while Redis is slow */
+    SOON_US = 10000,         /* how far the loop's time may be behind */
 };
 
 int guard_open(struct guard **ret, struct store *store, const struct guard_options *options)
@@ -40,12 +40,12 @@ void guard_close(struct guard *guard)
 
 /* Stamps */
 
-/* Without quarantines a loss changes nothing. While the key of the epoch changes, the epoch under
- * the new key may be another shard's, or none. */
+/* With quarantines off, a loss changes nothing. While the key of the epoch changes, the epoch at
+ * the new key may be another shard's, or missing. */
 static void guard_stamp_epoch(const struct shard *shard, struct stamp *stamp)
 {
     const struct shard_epoch *known = &shard->known;
-    bool is_text = strlen(known->id) == sizeof stamp->epoch; /* else it is not ours */
+    bool is_text = strlen(known->id) == sizeof stamp->epoch; /* otherwise Baton did not write it */
     if (guard_is_off(shard->guard) || !is_text || !known->is_known || known->is_moved)
         return;
     memcpy(stamp->epoch, known->id, sizeof stamp->epoch);
@@ -61,7 +61,8 @@ void guard_stamp(const struct guard *guard, unsigned number, uint64_t now,
     int64_t latest = clock_theirs(clock, (int64_t)(now / NS_PER_US)) + LATE_US + shard->clock.slack;
     struct stamp now_is = {
         .retention = (double)(guard->options.retention_ms * US_PER_MS),
-        .latest = clock->is_known ? (double)latest : 0, /* what comes too late tells the time */
+        .latest = clock->is_known ? (double)latest
+                                  : 0, /* 0 makes the script late, and its error has the time */
         .opens = (double)shard->quarantine.opens,
         .floor = (double)shard->numbers.floor,
         .level = (double)shard->numbers.level,
@@ -71,7 +72,7 @@ void guard_stamp(const struct guard *guard, unsigned number, uint64_t now,
     stamp_write(&now_is, stamp);
 }
 
-/* Looking at the epochs */
+/* Reading the epochs */
 
 void guard_open_gate(struct shard *shard)
 {
@@ -84,7 +85,8 @@ void guard_open_gate(struct shard *shard)
 static void guard_refresh_shard(struct shard *shard)
 {
     struct store *store = shard->guard->store;
-    if (shard->connection.is_asking || store_is_closing(store)) /* it ends its calls one by one */
+    if (shard->connection.is_asking ||
+        store_is_closing(store)) /* a closing store ends its calls one by one */
         return;
     if (store_shard_serves(store, shard->number)) {
         epoch_ask(shard, guard_on_epoch);
@@ -129,8 +131,8 @@ static void guard_note_jump(struct shard *shard)
     guard_refresh_shard(shard);
 }
 
-/* After a change of nodes the shard may be looked at more than once before the new run is
- * adopted: only at the first look its clock is another one. */
+/* After a change of nodes the epoch may be read more than once before the new run is adopted: only
+ * the first reading finds another clock. */
 static void guard_measure(struct shard *shard, int64_t time)
 {
     const char *run = store_peer(shard->guard->store, shard->number)->run_id;
@@ -158,13 +160,13 @@ void guard_on_epoch(void *context, const struct store_result *result)
     if (shard->known.is_known)
         guard_refresh_if_moved(shard);
     if (!is_first || !shard->guard->options.members_share_holds)
-        return; /* else other members may have waited for it (judge_waits_for_members) */
+        return; /* otherwise other members may wait for it (judge_waits_for_members) */
     for (shard = shard_find(shard->guard, 0); shard; shard = shard_after(shard))
         guard_refresh_if_moved(shard);
 }
 
-/* Whether it is still the epoch that is known here; if it is another, it is looked at. If Redis
- * could not be asked, the next look tries again. */
+/* Whether the epoch still is the one that is known here; another one is read. If Redis did not
+ * reply, the next reading tries again. */
 static bool guard_is_still(struct shard *shard, const struct store_result *result,
                            struct epoch *ret)
 {
@@ -189,7 +191,8 @@ void guard_extend(struct shard *shard, enum quarantine_reason reason)
         epoch_extend(shard, reason, guard_on_extended);
 }
 
-/* Also while the shard serves nothing, and so has no epoch: Redis sends it names by ASK. */
+/* Takes over the quarantine of other shards, even while the shard serves nothing and so has no
+ * epoch: Redis sends it names by ASK. */
 static void guard_inherit(struct shard *shard)
 {
     int64_t opens = judge_inherited_until(shard);
@@ -200,7 +203,7 @@ static void guard_inherit(struct shard *shard)
     guard_extend(shard, QUARANTINE_SERVER);
 }
 
-/* What scripts say */
+/* What scripts report */
 
 void guard_late(struct guard *guard, unsigned number, const char *error)
 {
@@ -224,7 +227,7 @@ void guard_refused(struct guard *guard)
 void guard_observe_number(struct guard *guard, int64_t number)
 {
     int64_t now = (int64_t)uv_now(guard->options.loop) * US_PER_MS;
-    /* Members number their holds by one another's clocks: see judge_learn_numbers. */
+    /* Members number holds by one another's clocks: see judge_learn_numbers. */
     if (guard->options.members_share_holds || number == 0)
         return;
     struct shard *shard = shard_find(guard, store_mark(guard->store).shard);
@@ -255,7 +258,7 @@ int64_t guard_lost_number(const struct guard *guard)
 
 /* What comes from other shards */
 
-/* If `from` is away, its holds may not have come with its names; a quarantine of it comes along. */
+/* If `from` is down, its holds may not have come with its names. Its quarantine comes along. */
 void guard_taken(struct guard *guard, unsigned to, unsigned from)
 {
     struct shard *before = shard_find(guard, from);
@@ -281,7 +284,7 @@ struct awaiting {
     void *context;
 };
 
-/* A span that is being written to the epoch of this id, with those that wait for it. */
+/* A span that is being written to the epoch with this id, and the answers that wait for it. */
 struct raising {
     struct shard *shard;
     char id[EPOCH_SIZE];
@@ -304,7 +307,8 @@ static const char *guard_why_not_raised(const struct raising *raising,
            "takes no writes";
 }
 
-/* If the epoch is another by now, what is remembered here is written to that one. */
+/* If the epoch has changed, guard_is_still reads it again, and what this worker remembers is
+ * written to the new one. */
 static void guard_on_raised(void *context, const struct store_result *result)
 {
     struct raising *raising = context;
@@ -313,7 +317,7 @@ static void guard_on_raised(void *context, const struct store_result *result)
     if (shard->raising == raising)
         shard->raising = NULL;
     if (guard_is_still(shard, result, &epoch) && !shard->clock.has_jumped)
-        shard_see_span(shard, &epoch); /* else the span before counts for the quarantine */
+        shard_see_span(shard, &epoch); /* otherwise the old span counts for the quarantine */
     const char *error = guard_why_not_raised(raising, result);
     struct awaiting *next;
     for (struct awaiting *each = STAILQ_FIRST(&raising->awaiting); each; each = next) {
@@ -360,6 +364,7 @@ bool guard_covers(struct guard *guard, unsigned number, int64_t ttl_ms)
 
 void guard_raise(struct guard *guard, unsigned number, int64_t ttl_ms)
 {
-    if (store_shard_is_up(guard->store, number)) /* else it is not asked for the hold */
+    if (store_shard_is_up(guard->store,
+                          number)) /* a shard that is down is not asked for the hold */
         guard_covers(guard, number, ttl_ms);
 }

@@ -1,11 +1,11 @@
-/* What an epoch says of its shard: whether data was lost, and until when nothing is granted. */
+/* Judges a shard by its epoch: whether data was lost, and until when nothing is granted. */
 #include "locks/quarantine/shard.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum {
-    MARGIN_US = 2000000, /* in this time the other workers have looked, and raised the span */
+    MARGIN_US = 2000000, /* by then every other worker has read the epoch and raised the span */
     TOLERANCE_US = 1000000,
     START_US = 500000,
 };
@@ -32,10 +32,10 @@ static bool judge_is_id(const char *history)
     return history[strspn(history, "0")] != '\0';
 }
 
-/* Whether the node that answers has been a replica, in the same run, since its history was
- * `history`. Then it has the data of the node that it followed. A node gives its history when
- * batond connects, and not again. A primary without replicas gets a new history after a while, too,
- * but then it has none before. */
+/* Whether the answering node has been a replica, in the same run, since its history was `history`.
+ * If so, it has the data of the node that it followed. batond learns the history only when it
+ * connects. A primary without replicas also gets a new history after a while, but then it has no
+ * history before it. */
 static bool judge_was_replica(const struct shard *shard, const char *history)
 {
     const struct store_peer *peer = store_peer(shard->guard->store, shard->number);
@@ -43,17 +43,16 @@ static bool judge_was_replica(const struct shard *shard, const char *history)
            strcmp(history, peer->history) != 0 && judge_is_id(peer->history_before);
 }
 
-/* Whether the node was running already when the node before it answered for the last time. Its
- * uptime is the difference of two times, each rounded down to a second, so it may be one too many.
- */
+/* Whether the node was already running when the node before it last answered. The uptime is the
+ * difference of two times, each rounded down to a second, so it may be one too many. */
 static bool judge_ran_before(const struct shard *shard, const struct store_peer *peer)
 {
     int64_t up = peer->up_s > 0 ? (peer->up_s - 1) * US_PER_S : 0;
     return shard->known.is_known && shard->clock.answered_at - up < shard->known.adopted;
 }
 
-/* Whether it is a replica that was promoted, and as many replicas as there were have confirmed all
- * that any worker has granted. In a Cluster slots come with holds that nobody has confirmed. */
+/* Whether the node is a promoted replica, and as many replicas as there were have confirmed every
+ * grant of any worker. In a Cluster, slots bring holds that no replica confirmed. */
 static bool judge_all_is_confirmed(const struct shard *shard, const struct store_peer *peer)
 {
     const struct shard_epoch *known = &shard->known;
@@ -62,8 +61,8 @@ static bool judge_all_is_confirmed(const struct shard *shard, const struct store
            strcmp(peer->history_before, known->history) == 0 && judge_ran_before(shard, peer);
 }
 
-/* Whether it is the same node with the same data, started anew. With Sentinel and in a Cluster it
- * may be a replica that was promoted; and an older epoch comes with older data. */
+/* Whether it is the same node with the same data, restarted. With Sentinel and in a Cluster it may
+ * be a promoted replica; and an older epoch means older data. */
 static bool judge_is_restarted(const struct shard *shard, const struct store_peer *peer,
                                const struct epoch *epoch)
 {
@@ -77,8 +76,8 @@ static bool judge_is_restarted(const struct shard *shard, const struct store_pee
             !judge_is_id(peer->history_before) && !is_older && !judge_ran_before(shard, peer));
 }
 
-/* Whether the node that answers has all that the one before it had granted, and no clock by which
- * holds have ended that still run. */
+/* Whether the answering node has everything that the node before it granted, and a clock that has
+ * not ended holds that still run. */
 static bool judge_keeps_all(const struct shard *shard, const struct epoch *epoch)
 {
     const struct store_peer *peer = store_peer(shard->guard->store, shard->number);
@@ -92,15 +91,15 @@ static bool judge_keeps_all(const struct shard *shard, const struct epoch *epoch
            (judge_is_restarted(shard, peer, epoch) || judge_all_is_confirmed(shard, peer));
 }
 
-/* Whether another node answers than the one that the epoch names. */
+/* Whether the answering node is another one than the epoch names. */
 static bool judge_is_of_another(const struct shard *shard, const char *run, const char *history)
 {
     const struct store_peer *peer = store_peer(shard->guard->store, shard->number);
     return judge_is_another_run(run, peer->run_id) || judge_was_replica(shard, history);
 }
 
-/* The members of a quorum have numbered some of the same holds by their own clocks. A smaller
- * difference is caught up when grants begin again. */
+/* Raises the numbers of a quorum member far behind another one: both number some of the same holds,
+ * by their own clocks. A member makes up a smaller difference before grants begin again. */
 static void judge_learn_numbers(struct shard *shard)
 {
     const struct guard *guard = shard->guard;
@@ -113,8 +112,8 @@ static void judge_learn_numbers(struct shard *shard)
     }
 }
 
-/* A member without an epoch may be new, or it may have lost its epoch when all workers that knew
- * it were gone: more than half of the members can tell. */
+/* A member without an epoch may be new, or it lost its epoch when all workers that knew it were
+ * gone. More than half of the members must answer to decide that. */
 static bool judge_waits_for_members(const struct guard *guard)
 {
     unsigned answered = 0;
@@ -125,7 +124,7 @@ static bool judge_waits_for_members(const struct guard *guard)
 }
 
 /* If the first of new members granted a hold before the last one had its epoch, the last one would
- * seem to have lost that hold: all wait for one another, or for half a second. */
+ * seem to have lost that hold. So all wait for one another, for half a second at most. */
 static bool judge_waits_at_start(const struct guard *guard)
 {
     unsigned known = 0;
@@ -144,12 +143,12 @@ int64_t judge_inherited_until(const struct shard *shard)
     return counts && shard->clock.now.is_known ? clock_theirs(&shard->clock.now, inherited) : 0;
 }
 
-/* What this worker knows becomes the epoch: with a new id if data was lost, and else the one that
- * is kept. */
+/* Makes a new epoch of what this worker knows: with a new id if data was lost, otherwise with the
+ * id `kept`. */
 static void judge_begin(struct shard *shard, const struct epoch *epoch, const char *kept,
                         enum quarantine_reason reason)
 {
-    /* An epoch that was read from an old file counts as if its windows were the last. */
+    /* Both windows count in full, as the epoch may come from an old file. */
     int64_t span = epoch_longest(epoch);
     bool is_open = epoch->opens <= epoch->time || epoch_is_ahead(epoch);
     shard_raise(&span, shard_longest_span(shard->guard));
@@ -203,8 +202,8 @@ static void judge_adopt(struct shard *shard, const struct epoch *epoch)
     shard->quarantine.inherited_until = 0;
 }
 
-/* What this worker remembers and the epoch lacks is written to it, as well as what could not be
- * written before. */
+/* Writes to the epoch what this worker remembers and the epoch lacks, and what could not be written
+ * before. */
 static void judge_see_span(struct shard *shard, const struct epoch *epoch)
 {
     int64_t now = shard->clock.answered_at, own = span_longest(&shard->span, now);
@@ -215,8 +214,8 @@ static void judge_see_span(struct shard *shard, const struct epoch *epoch)
         guard_write_span(shard, shard->span.asked);
 }
 
-/* Nothing has happened, or another worker has noticed it. An operator who has ended a quarantine
- * says that what was lost before does not count; a jump of the clock may have come later. */
+/* Nothing was lost, or another worker noticed first. By ending a quarantine, an operator says that
+ * earlier losses do not count; a jump of the clock may have come later. */
 static void judge_follow(struct shard *shard, const struct epoch *epoch, bool is_other)
 {
     bool is_off = guard_is_off(shard->guard);
@@ -225,12 +224,12 @@ static void judge_follow(struct shard *shard, const struct epoch *epoch, bool is
     int64_t opens = epoch->opens > epoch->time && !is_off ? epoch->opens : 0, own = 0;
     enum quarantine_reason reason = epoch_reason(epoch);
     if (is_other && judge_is_of_another(shard, shard->known.run, shard->known.history))
-        reason = QUARANTINE_SERVER; /* a new worker, which may have been first, cannot tell */
+        reason = QUARANTINE_SERVER; /* a new worker may have noticed first, and cannot know this */
     if (!is_other && shard->quarantine.opens > opens) {
-        own = shard->quarantine.opens; /* it is being written, or was lost on its way */
+        own = shard->quarantine.opens; /* its write is under way, or was lost */
         reason = shard->quarantine.reason;
     } else if (is_other && !is_ended && !is_off) {
-        /* It was noticed since the epoch was last looked at, or is noticed now. */
+        /* The loss was noticed after this worker last read the epoch, or just now. */
         int64_t refreshed = clock_theirs(&shard->clock.now, shard->known.adopted);
         own = (epoch->since > refreshed ? epoch->since : epoch->time) - TOLERANCE_US +
               judge_length(shard->guard, reason, shard_longest_span(shard->guard));
@@ -253,7 +252,7 @@ static void judge_start_serving(struct shard *shard, bool is_other)
 {
     struct guard *guard = shard->guard;
     shard->connection.may_open = shard->connection.gate_is_closed;
-    if (!shard->connection.gate_is_closed && is_other) /* names may be gone, with waiters */
+    if (!shard->connection.gate_is_closed && is_other) /* names and their waiters may be gone */
         guard->options.replaced(guard->options.context, shard->number);
     if (!shard->connection.may_open || judge_waits_at_start(guard))
         return;
@@ -277,7 +276,8 @@ void judge_epoch(struct shard *shard, const struct epoch *epoch)
         return;
     }
     bool is_of_another = judge_is_of_another(shard, epoch->run, epoch->history);
-    bool slot_gained = is_same && known->slot_gained; /* with its epoch from before it left */
+    bool slot_gained =
+        is_same && known->slot_gained; /* the slot may have brought the old epoch back */
     bool is_restarted =
         is_of_another || (is_same && judge_is_of_another(shard, known->run, known->history));
     if (slot_gained || (is_restarted && !judge_keeps_all(shard, epoch)))

@@ -1,5 +1,5 @@
-/* quarantine.h: what a quarantine is: nothing is granted, since Redis may have lost holds that
- * still run. */
+/* quarantine.h: a quarantine: the time without grants because Redis may have lost holds that still
+ * run. */
 #ifndef BATON_LOCKS_QUARANTINE_QUARANTINE_H
 #define BATON_LOCKS_QUARANTINE_QUARANTINE_H
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The reasons: in the code, in the epoch in Redis and in metrics, and in words. */
+/* The reasons: their name in the code, their word in the epoch and in metrics, and their text. */
 #define QUARANTINE_REASONS(X)                                                                      \
     X(QUARANTINE_SERVER, "server",                                                                 \
       "another server has taken the place of Redis, or Redis was started anew")                    \
@@ -32,7 +32,7 @@ enum quarantine_reason quarantine_reason_of(struct slice word);
 
 /* The setting `quarantine`: how long quarantines are. */
 enum {
-    QUARANTINE_AUTO = -1, /* until every hold that was granted must have ended */
+    QUARANTINE_AUTO = -1, /* until every hold must have ended */
     QUARANTINE_OFF = 0,   /* never; a greater number: milliseconds, between both of these */
     QUARANTINE_SHORTEST_MS = 1000,
     QUARANTINE_LONGEST_MS = 24 * 3600 * 1000,
@@ -46,7 +46,7 @@ struct quarantine {
     unsigned shard;                /* as the store numbers its shards */
     enum quarantine_reason reason; /* _NONE: it has ended */
     int64_t left_ms;
-    bool is_ended;   /* an operator has ended it early */
+    bool is_ended;   /* an operator ended it early */
     bool is_first;   /* this worker was the first to notice */
     bool is_foreign; /* another process was the first */
 };

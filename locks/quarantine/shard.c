@@ -51,9 +51,9 @@ int64_t shard_longest_span(const struct guard *guard)
 
 /* The clock */
 
-/* Another clock than `before` gives the time now. Raises the numbers only if the clock is so far
- * behind that it does not catch up before the next grant: numbers that ran ahead of all clocks
- * without need would soon be undercut by a node that does not know of it. */
+/* Redis' time now comes from another clock than `before`. Raises the numbers only if the new clock
+ * is too far behind to catch up before the next grant: a node that does not know of needless raises
+ * would soon give smaller numbers. */
 static void shard_change_clock(struct shard *shard, const struct redis_clock *before)
 {
     const struct shard_clock *clock = &shard->clock;
@@ -65,7 +65,7 @@ static void shard_change_clock(struct shard *shard, const struct redis_clock *be
         shard_raise_numbers(shard, greatest + shard_headroom(shard->guard));
     if (!clock->has_jumped)
         shard->clock.before = *before;
-    /* A quarantine goes on for as long as it would have. */
+    /* A quarantine lasts as long as before. */
     if (shard->quarantine.opens)
         shard->quarantine.opens += clock->now.high - before->low;
 }

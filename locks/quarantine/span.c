@@ -1,8 +1,8 @@
 #include "locks/quarantine/span.h"
 
 enum {
-    SEEN_US = 2000000,  /* if the epoch was read longer ago, Redis may have another one by now */
-    MORE_US = 10000000, /* a TTL is remembered so long beyond its end: the epoch may get it late */
+    SEEN_US = 2000000,  /* after this time Redis may have another epoch */
+    MORE_US = 10000000, /* how long a TTL is remembered after its end: the epoch may get it late */
 };
 
 bool span_covers(const struct span *span, int64_t ttl, int64_t now)
@@ -32,7 +32,7 @@ static int64_t span_greater(int64_t one, int64_t other)
     return one > other ? one : other;
 }
 
-/* If nobody looks at the epoch any more, its holds have ended at last. */
+/* Forgets the holds of an epoch that is no longer read once they must have ended. */
 int64_t span_longest(const struct span *span, int64_t now)
 {
     int64_t asked = now < span->asked_at + span->asked + MORE_US ? span->asked : 0;

@@ -19,8 +19,7 @@ struct stamp {
     char tag[STAMP_TAG_SIZE];
 };
 
-/* The argument that stands for the stamp until the script is sent: then the stamp is written there.
- */
+/* A placeholder argument: the stamp is written there when the script is sent. */
 struct slice stamp_placeholder(void);
 
 void stamp_write(const struct stamp *stamp, char bytes[STORE_STAMP_LENGTH]);

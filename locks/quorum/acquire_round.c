@@ -17,23 +17,23 @@ _Static_assert((int)TALLY_HOLDERS == (int)LOCK_HOLDERS_SHOWN, "a vote has room f
 
 struct acquire_round {
     struct broadcast broadcast;
-    acquire_round_done *done; /* NULL: told, or abandoned */
+    acquire_round_done *done; /* NULL: called, or abandoned */
     void *context;
     bool is_agreeing;              /* on a fence, or on a version */
-    bool has_ended;                /* all members were heard */
-    bool is_quarantined;           /* a member would have granted, but may have forgotten holds */
-    bool is_lost;                  /* what is heard of a grant from now on is taken back */
-    int64_t fence;                 /* that the majority has agreed on; 0: not yet */
-    int64_t version;               /* that is told with it */
-    bool is_agreed[TALLY_MEMBERS]; /* its hold is looked after by fence_agreement.c */
-    bool finds[TALLY_MEMBERS];     /* the token has a hold there from before */
+    bool has_ended;                /* all members have answered, or will not */
+    bool is_quarantined;           /* a member refused only because of its quarantine */
+    bool is_lost;                  /* grants that arrive from now on are taken back */
+    int64_t fence;                 /* what the majority has agreed on; 0: nothing yet */
+    int64_t version;               /* reported with that fence */
+    bool is_agreed[TALLY_MEMBERS]; /* fence_agreement.c handles its hold */
+    bool finds[TALLY_MEMBERS];     /* the token had a hold there before */
     struct attempt attempt;
     struct tally tally;
     struct tally agreed;                    /* the members that have it by `fence` */
     struct lock_view *views[TALLY_MEMBERS]; /* of the members that refuse */
-    struct hold earlier;                    /* what the token had before, by the first answer */
+    struct hold earlier;                    /* the token's earlier hold, by the first answer */
     char earlier_owner[OWNER_LENGTH];
-    struct hold granted; /* what the token has got, by the first answer; without its owner */
+    struct hold granted; /* the new hold, by the first answer; without its owner */
     char error[STORE_ERROR_TEXT];
     struct acquire acquire; /* its slices point to `bytes`; the meta is left out */
     char bytes[];
@@ -50,7 +50,7 @@ static void free_if_over(struct acquire_round *round)
 
 /* Taking back */
 
-/* As long as the hold there may last: a hold that was found may have a longer TTL, and a silent
+/* How long the member's hold may last: a hold that was found may have a longer TTL, and a silent
  * member may have found one. */
 static int64_t lasts_ms(const struct acquire_round *round, unsigned member)
 {
@@ -62,8 +62,8 @@ static int64_t lasts_ms(const struct acquire_round *round, unsigned member)
     return found_ms > lease_ms ? found_ms : lease_ms;
 }
 
-/* Also where the answer is still on its way: what is sent now is read after the question. And of
- * what was found there: an earlier request that has given up may have left it to this one. */
+/* Takes back grants, also from members that have not answered: they read this after the question.
+ * And holds that were found: an earlier request that gave up may have left its hold to this one. */
 static void take_back(struct acquire_round *round)
 {
     if (round->is_lost)
@@ -77,7 +77,7 @@ static void take_back(struct acquire_round *round)
     }
 }
 
-/* Telling */
+/* Answering */
 
 static void acquire_round_tell(struct acquire_round *round, const struct locks_reply *reply)
 {
@@ -95,7 +95,7 @@ static void acquire_round_fail(struct acquire_round *round, const char *why)
                                                     .attempt = round->attempt});
 }
 
-/* Members that the majority did not need: they are to know the hold by the same fence. */
+/* A member that the majority did not need shall know the hold by the same fence. */
 static void adopt_fence_at(struct acquire_round *round, unsigned member)
 {
     const struct vote *vote = &round->tally.votes[member];
@@ -111,8 +111,7 @@ static void adopt_fence_at_others(struct acquire_round *round)
         adopt_fence_at(round, i);
 }
 
-/* What fewer than a majority had before was none for a while, in which others may have had the
- * lock: it is a new one. */
+/* A hold that fewer than a majority had counts as new: others may have had the lock meanwhile. */
 static void tell_won(struct acquire_round *round)
 {
     const struct tally *tally = &round->agreed;
@@ -151,8 +150,8 @@ static void version_agreed(void *context, bool is_known)
     free_if_over(round);
 }
 
-/* All members that hold in the tally know the hold by this fence; what they knew before is older.
- * If the token held before, other holds may have come and gone since. */
+/* All members that hold in the tally know the hold by this fence; older numbers are past. If the
+ * token held before, other holds may have come and gone since. */
 static void win(struct acquire_round *round, int64_t fence, const struct tally *tally)
 {
     bool is_new = tally_count(tally, VOTE_HOLDING) == 0;
@@ -181,7 +180,7 @@ static void acquire_round_fence_agreed(void *context, int64_t fence, const struc
     free_if_over(round);
 }
 
-/* One member may not have heard of a hold yet, or know one that is none. */
+/* Merges the views, since one member may not know a hold yet, or know one that has no majority. */
 static void view_refusals(const struct acquire_round *round, unsigned member, struct lock_view *ret)
 {
     struct member_views views = {.members = round->tally.members};
@@ -192,8 +191,8 @@ static void view_refusals(const struct acquire_round *round, unsigned member, st
         *ret = *round->views[member];
 }
 
-/* The result that the vote with the best reason stands for. A vote without a reason means that
- * nothing is held. */
+/* The result for the vote with the best reason. A vote without a reason means that nothing is
+ * held. */
 #define REASONS(X)                                                                                 \
     X(VOTE_NONE, LOCKS_UNAVAILABLE)                                                                \
     X(VOTE_AWAY, LOCKS_UNAVAILABLE)                                                                \
@@ -232,9 +231,9 @@ static void unanswered(struct acquire_round *round)
     acquire_round_fail(round, round->error[0] ? round->error : why);
 }
 
-/* What a member says */
+/* A member's answer */
 
-/* The holds of its own owner would let in a request that is reentrant. */
+/* Leaves out the holds of the request's own owner if it is reentrant: they let it in. */
 static void note_holders(const struct acquire_round *round, struct vote *vote,
                          const struct lock_view *view)
 {
@@ -319,8 +318,8 @@ static bool acquire_round_decide(struct broadcast *broadcast, bool is_last)
     unsigned member;
     int64_t fence = 0;
     enum verdict verdict = tally_acquire(&round->tally, is_last, &member);
-    /* If the token held before, another request may be about to agree on a fence for it: that needs
-     * the answers of all members, and that they take this fence. */
+    /* If the token held before, another request may be agreeing on a fence for it: then all members
+     * must answer, and take this fence. */
     bool is_new = tally_count(&round->tally, VOTE_HOLDING) == 0;
     bool agrees = is_new && tally_agrees(&round->tally, &fence);
     if (verdict == VERDICT_OPEN || (verdict == VERDICT_WON && !is_new && !is_last))
@@ -350,8 +349,8 @@ static void acquire_round_end(struct broadcast *broadcast)
     free_if_over(round);
 }
 
-/* A member that has first to remove what has ended is asked again, until this has been taken back
- * or decided. */
+/* A member that must first remove what has ended is asked again, until this round is decided or
+ * taken back. */
 static bool acquire_round_is_wanted(const void *context)
 {
     const struct broadcast *broadcast = ((const struct broadcast_member *)context)->broadcast;
@@ -376,7 +375,8 @@ struct acquire_round *acquire_round_begin(struct locks *locks, const struct acqu
     round->tally.members = store_shard_count(locks->store);
     broadcast_begin(&round->broadcast, &locks->quorum->broadcasts,
                     operation_key(locks, acquire->name, key), &KIND);
-    /* Also of a new token: where the question comes late, its hold may have been released. */
+    /* REQUEST_FIRST even for a new token: if the question comes late, its hold may have been
+     * released. */
     for (unsigned i = 0; i < round->tally.members; i++) {
         round->broadcast.open++;
         const struct request request = {

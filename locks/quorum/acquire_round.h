@@ -1,4 +1,4 @@
-/* acquire_round.h: asks all members of a quorum once to grant a hold. Internal to locks/quorum/. */
+/* acquire_round.h: asks each member of a quorum once to grant a hold. Internal to locks/quorum/. */
 #ifndef BATON_LOCKS_QUORUM_ACQUIRE_ROUND_H
 #define BATON_LOCKS_QUORUM_ACQUIRE_ROUND_H
 
@@ -7,17 +7,17 @@
 
 struct acquire_round;
 
-/* As locks_done, with what the members have said; both valid during the call. */
+/* As locks_done, with the members' votes; both are valid during the call. */
 typedef void acquire_round_done(void *context, const struct locks_reply *reply,
                                 const struct tally *tally);
 
-/* Asks all members, without waiting. The result is LOCKS_DONE or _REPEATED once a majority knows
- * the hold by one fence; grants of fewer members are taken back. Everything is copied. The round is
- * freed once `done` has run. */
+/* Asks all members, without waiting in a queue. The result is LOCKS_DONE or _REPEATED once a
+ * majority knows the hold by one fence; grants of fewer members are taken back. Copies everything.
+ * The round is freed once `done` has run. */
 struct acquire_round *acquire_round_begin(struct locks *locks, const struct acquire *acquire,
                                           acquire_round_done *done, void *context);
 
-/* Takes back whatever the members grant. `done` will not run. */
+/* Takes back all that the members grant. `done` will not run. */
 void acquire_round_abandon(struct acquire_round *round);
 
 #endif

@@ -50,7 +50,7 @@ void awaited_name_plan_read(struct awaited_name *awaited, int64_t in_ms)
     set_earlier(awaited, &awaited->read_at, in_ms);
 }
 
-/* So that several servers do not meet again and again. */
+/* Random, so that several workers do not collide again and again. */
 static int64_t jittered(int64_t ms)
 {
     uint32_t random;
@@ -74,9 +74,9 @@ static void awaited_name_hear(struct broadcast *broadcast, unsigned member,
     int64_t next_ms, version;
     if (result->outcome != STORE_REPLIED || !value_integer(value_at(result->reply, 0), &next_ms) ||
         !reply_read_view_version(value_at(result->reply, 1), &version))
-        return; /* it is enlisted when it is up again, or with the next time for all */
+        return; /* enlisted when it is up again, or next time with all members */
     if (awaited->heard[member] > 0 && version > awaited->heard[member])
-        awaited_name_plan_read(awaited, 0); /* the message of that was lost */
+        awaited_name_plan_read(awaited, 0); /* the message about that was lost */
     if (version > awaited->heard[member])
         awaited->heard[member] = version;
     awaited_name_plan_read(awaited, next_ms < 0 ? -1 : next_ms + 1);
@@ -124,7 +124,7 @@ void awaited_name_enlist(struct awaited_name *awaited)
     if (awaited->enlist_at != 0)
         return;
     enlist(awaited);
-    watched_check(&awaited->watched); /* no change was reported until now */
+    watched_check(&awaited->watched); /* no changes were reported until now */
 }
 
 void awaited_name_check(struct awaited_name *awaited)
@@ -157,7 +157,7 @@ static void awaited_name_on_timer(uv_timer_t *timer)
     awaited_name_leave(awaited);
 }
 
-/* What the members say */
+/* What the members report */
 
 /* After a split vote each loser waits for a random time, whatever members report meanwhile. */
 static void notice(struct awaited_name *awaited)

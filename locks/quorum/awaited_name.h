@@ -13,15 +13,15 @@
 
 struct locks;
 
-/* Of the waiters of a name only the first asks for the lock (local_queue.h). It asks again when
- * enough of the members that refused have reported a change, or when enough of their holds have
- * ended. Members report changes to this worker's inbox as long as it is enlisted as a watcher. A
- * report is only a hint: if one is lost, the first waiter asks AWAITED_FALLBACK_MS later anyway. */
+/* Of a name's waiters only the first asks for the lock (local_queue.h). It asks again when enough
+ * of the refusing members have reported a change, or when enough of their holds have ended. While
+ * this worker is enlisted as a watcher, members report changes to its inbox. A report is only a
+ * hint: if it is lost, the first waiter asks AWAITED_FALLBACK_MS later anyway. */
 enum {
     AWAITED_FALLBACK_MS = 1000,
-    AWAITED_PAUSE_LEAST_MS = 5, /* after a split vote, */
-    AWAITED_PAUSE_MOST_MS = 80, /* doubled each time, and jittered */
-    AWAITED_AWAY_MS = 250,      /* after too few members had answered */
+    AWAITED_PAUSE_LEAST_MS = 5, /* after a split vote */
+    AWAITED_PAUSE_MOST_MS = 80, /* the pause doubles up to this, with jitter */
+    AWAITED_AWAY_MS = 250,      /* after too few members answered */
 };
 
 struct awaited_name {
@@ -32,15 +32,15 @@ struct awaited_name {
     struct local_queue queue;
     struct watched watched;
     int64_t heard[TALLY_MEMBERS]; /* the greatest version that each member reported */
-    int64_t known[TALLY_MEMBERS]; /* the version with which it refused */
+    int64_t known[TALLY_MEMBERS]; /* the version of the name when it refused */
     bool refuses[TALLY_MEMBERS];
-    unsigned missing; /* how many of those that refuse have to change */
+    unsigned missing; /* how many refusing members must change */
     unsigned pause_ms;
     bool is_split;
     bool is_enlisting;
     uint64_t round_at; /* loop time, ms; 0: not planned */
     uint64_t read_at;
-    uint64_t enlist_at; /* 0: this server is not enlisted yet */
+    uint64_t enlist_at; /* 0: this worker is not enlisted yet */
     uv_timer_t timer;
     char key_bytes[];
 };
@@ -52,7 +52,8 @@ void awaited_name_leave(struct awaited_name *awaited);
 /* NULL if no request of this worker waits for the name. */
 struct awaited_name *awaited_name_find(const struct locks *locks, struct slice key);
 
-/* A request will wait or watch: the members report changes to this worker from now on. */
+/* Call this when a request is about to wait or watch: members report changes to this worker from
+ * now on. */
 void awaited_name_enlist(struct awaited_name *awaited);
 
 /* The members refused the first waiter by these votes. */
@@ -65,7 +66,7 @@ void awaited_name_unanswered(struct awaited_name *awaited);
  * waiter. */
 void awaited_name_taken(struct awaited_name *awaited, int64_t version, int64_t ttl_ms);
 
-/* Nobody is there to ask. */
+/* No waiter is left to ask. */
 void awaited_name_rest(struct awaited_name *awaited);
 
 /* The first waiter asks for the lock, or the watches read the name, in at most in_ms milliseconds.
@@ -76,7 +77,7 @@ void awaited_name_plan_read(struct awaited_name *awaited, int64_t in_ms);
 /* The members' answers may have changed: enlists again, and plans both for now. */
 void awaited_name_check(struct awaited_name *awaited);
 
-/* Member `member` reported that the name has this version there. */
+/* Member `member` has reported this version of the name. */
 void awaited_name_changed(struct awaited_name *awaited, unsigned member, int64_t version);
 
 #endif

@@ -1,5 +1,5 @@
-/* A member that is away keeps its hold, which is no majority, until it ends. If the member were
- * told of the break later, it might end what was granted since. */
+/* A member that is down keeps its hold, which has no majority, until it ends. If the member got the
+ * break later, it might end a later grant. */
 #include "locks/calls/breaking.h"
 #include "locks/calls/view_copy.h"
 #include "locks/quorum/state.h"
@@ -41,7 +41,7 @@ static void broken_version_agreed(void *context, bool is_known)
     quorum_write_leave(write);
 }
 
-/* Each member has given it another number, of which the greatest is told. */
+/* Each member numbers the break differently; the greatest number is the version. */
 static bool decide_broken(struct broadcast *broadcast, bool is_last)
 {
     struct quorum_write *write = (struct quorum_write *)broadcast;

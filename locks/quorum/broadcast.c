@@ -30,8 +30,8 @@ static void broadcast_decide(struct broadcast *broadcast, bool is_last)
         broadcast_plan(broadcast->broadcasts);
 }
 
-/* When this process was held up itself, answers may lie in the sockets that have come in time: the
- * loop is let go on once. */
+/* If this process itself was slow, answers may lie in the sockets that came in time: lets the loop
+ * go on once to read them. */
 static void broadcast_on_due(uv_timer_t *timer)
 {
     struct broadcasts *broadcasts = timer->data;
@@ -85,8 +85,8 @@ void broadcast_answered(void *context, const struct store_result *result)
         free(broadcast);
 }
 
-/* After the decision a slow member is not asked again: the client has gone on, and a late renewal
- * or break might meet another hold, or the same hold with a longer TTL. */
+/* After the decision a slow member is not asked again: the client has its answer, and a late
+ * renewal or break might meet another hold, or the same hold with a longer TTL. */
 static bool is_open(const void *context)
 {
     const struct broadcast_member *member = context;

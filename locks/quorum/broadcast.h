@@ -16,25 +16,26 @@ struct locks;
 struct broadcast_kind {
     /* A member has answered, or will not answer. Runs once for each, also after the decision. */
     void (*hear)(struct broadcast *broadcast, unsigned member, const struct store_result *result);
-    /* Runs after each answer until it returns true: decided. If `is_last`, no other member will
-     * answer in time, and it must decide. */
+    /* Runs after each answer until it returns true, which means decided. If `is_last`, no other
+     * member will answer in time, and it must decide. */
     bool (*decide)(struct broadcast *broadcast, bool is_last);
-    /* It is decided and every member has answered or will not: frees it. NULL: by free(3). */
+    /* Runs when it is decided and every member has answered or will not: frees it. NULL: by
+     * free(3). */
     void (*end)(struct broadcast *broadcast);
 };
 
-/* The module that asks embeds it. */
+/* The asking module embeds it. */
 struct broadcast {
     const struct broadcast_kind *kind;
     struct broadcasts *broadcasts;
     struct locks *locks;
     TAILQ_ENTRY(broadcast) others;
     uint64_t sent; /* uv_hrtime */
-    uint64_t due;  /* loop time, ms: a slow member has half of store_timeout_ms, so that two
-                    * questions in a row take no longer than one of one Redis */
-    unsigned open; /* members that were asked and not heard */
+    uint64_t due;  /* loop time, ms: a slow member has half of store_timeout_ms, so two questions in
+                    * a row take no longer than one with a single Redis */
+    unsigned open; /* members that have yet to answer */
     bool is_decided;
-    bool is_late; /* answers that have arrived already are read once more, then it is over */
+    bool is_late; /* it reads answers that have arrived, then decides */
     struct broadcast_member {
         struct broadcast *broadcast;
     } members[TALLY_MEMBERS];
@@ -52,13 +53,13 @@ struct broadcasts {
 void broadcasts_open(struct locks *locks, struct broadcasts *broadcasts);
 void broadcasts_close(struct broadcasts *broadcasts, uv_close_cb closed);
 
-/* Call this first, then send it to members. The key, which is copied, is that of the name. */
+/* Call this first, then send to members. The key, which is copied, is the name's. */
 void broadcast_begin(struct broadcast *broadcast, struct broadcasts *broadcasts, struct slice key,
                      const struct broadcast_kind *kind);
 
 struct slice broadcast_key(const struct broadcast *broadcast);
 
-/* Sends to one member; the arguments are copied. A member that is too slow is asked again until the
+/* Sends to one member; copies the arguments. Repeats a call that came too late until the
  * decision. */
 void broadcast_send(struct broadcast *broadcast, unsigned member, const struct script *script,
                     const struct slice *arguments, size_t argument_count);
@@ -67,8 +68,7 @@ void broadcast_send(struct broadcast *broadcast, unsigned member, const struct s
 void broadcast_send_all(struct broadcast *broadcast, const struct script *script,
                         const struct slice *arguments, size_t argument_count);
 
-/* A member's answer to what was sent by another way than broadcast_send: the context is its member.
- */
+/* A member's answer to a call that was not sent by broadcast_send: the context is its member. */
 void broadcast_answered(void *context, const struct store_result *result);
 
 /* Milliseconds since it was sent, rounded up. */

@@ -6,15 +6,15 @@
  *
  * - An exclusive hold excludes other owners at each member that has it, until it ends there or its
  *   requester takes it back. Any two majorities share a member, so two holds that exclude each
- * other never have a majority at the same time. A reply tells the TTL that a majority has left,
- * less the time since it was asked and less what clocks may run apart.
- * - A fence is told only after a majority has issued it, as a new number at the grant or by
+ *   other never have a majority at the same time. A reply has the TTL that a majority has left,
+ *   less the time since the question and the possible drift of the clocks.
+ * - A fence is reported only after a majority has issued it, as a new number at the grant or by
  *   raise.lua. Each of these members gave that number to no other hold, and gives only greater ones
  *   from then on. Every later grant needs one of them, so it gets a greater fence.
- * - A release is done only after a majority has heard it. Each of these remembers the token for at
- *   least half a minute, whether it had the hold or not, so a late repetition finds no majority.
- * - A version is told only after a majority knows it; if none does, it is written back first. So it
- *   never falls, and two equal versions have no grant between them.
+ * - A release is done only after a majority has run it. Each of these members remembers the token
+ *   for at least half a minute, even if it had no hold, so a late repetition finds no majority.
+ * - A version is reported only after a majority knows it; if none does, it is written back first.
+ *   So it never falls, and two equal versions have no grant between them.
  *
  * Waiters queue at each worker (local_queue.h). The order between workers is left to chance. */
 #include "locks/calls/engine.h"
@@ -29,7 +29,7 @@
 
 #include <stdlib.h>
 
-/* Another server may have granted for so long before this one began. */
+/* Another worker may have granted such a TTL before this one began. */
 enum { TTL_LEAST_MS = 10 * 60 * 1000 };
 
 static void quorum_engine_open(struct locks *locks)
@@ -88,8 +88,8 @@ static int64_t take_number(struct slice *rest)
     return strtoll(text, NULL, 10);
 }
 
-/* As central/messages.c: of its messages, members send only these three to a server without a place
- * in a queue. */
+/* As central/messages.c. To a worker without a place in a queue, members send only these three of
+ * its messages. */
 static void quorum_engine_message(struct locks *locks, unsigned member, struct slice text)
 {
     struct slice kind = slice_take_word(&text);
@@ -136,7 +136,7 @@ static bool quorum_engine_is_settled(const struct locks *locks)
 
 static void quorum_engine_replaced(struct locks *locks, unsigned member)
 {
-    (void)locks; /* each name is asked for at all members, and no member has a queue */
+    (void)locks; /* each name is on all members, and no member has a queue */
     (void)member;
 }
 

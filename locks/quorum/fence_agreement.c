@@ -7,29 +7,29 @@
 
 enum { ROUNDS_MOST = 8 };
 
-/* Each member takes the number that is proposed first, and tells it to the others. So all requests
- * with one token come to the same result: the number that a majority has taken. If each member has
- * taken one, and no majority the same, that stays so, and all requests find it. Then the greatest
- * of them is proposed again; if too many members refuse it, the next one that follows from it,
- * which is the same for all requests. */
+/* Each member takes the number that is proposed first, and reports it to later requests. So all
+ * requests with one token find the same result: the number that a majority has taken. If each
+ * member has taken one, and no majority the same, that stays so, and all requests see it. Then they
+ * propose the greatest of these numbers again. If too many members refuse it, they propose the next
+ * one, which follows from it and so is the same for all requests. */
 static const char *const RAISE_FIRST = NULL, *const RAISE_AGAIN = "again",
                          *const RAISE_AGREED = "agreed";
 
 enum standing {
     STANDING_OUT,
     STANDING_ASKED,
-    STANDING_UNRAISED, /* it has issued a number as great for something else */
-    STANDING_RAISED,   /* its fence is one that was proposed, by this request or by another one */
+    STANDING_UNRAISED, /* it has issued a number as great or greater for something else */
+    STANDING_RAISED,   /* its fence was proposed, by this request or another */
 };
 
 struct fence_agreement {
     struct broadcast broadcast;
     fence_agree_done *done;
     void *context;
-    struct tally tally; /* with the fence that each member has told last */
-    int64_t fence;      /* that is proposed */
+    struct tally tally; /* with the last fence that each member reported */
+    int64_t fence;      /* the proposal */
     const char *step;   /* see raise.lua */
-    bool is_for_all;    /* all members were asked, not only those that are known to hold */
+    bool is_for_all;    /* all members were asked, even those not known to hold */
     unsigned rounds;
     enum standing standing[TALLY_MEMBERS];
     size_t token_length;
@@ -52,7 +52,7 @@ static bool has_taken(const struct fence_agreement *agreement, unsigned member, 
            agreement->tally.votes[member].fence == fence;
 }
 
-/* How many of the members that hold, or of all, have taken this fence. */
+/* How many members have taken this fence, of those that hold or of all. */
 static unsigned takers(const struct fence_agreement *agreement, int64_t fence, bool of_all)
 {
     unsigned count = 0;
@@ -72,7 +72,7 @@ static int64_t fence_agreement_agreed(const struct fence_agreement *agreement, b
     return 0;
 }
 
-/* Members that have, or may have, another fence are told of this one. */
+/* Reports the agreed fence to members that have, or may have, another one. */
 static void fence_agreement_finish(struct fence_agreement *agreement, int64_t fence)
 {
     struct tally tally = agreement->tally;
@@ -129,7 +129,7 @@ static int64_t fence_agreement_greatest(const struct fence_agreement *agreement)
     return greatest;
 }
 
-/* What the next round proposes. Returns false if there is no other proposal to make. */
+/* Makes the next round's proposal. Returns false if there is none. */
 static bool fence_agreement_revise(struct fence_agreement *next, bool is_split)
 {
     bool is_refused = standing_count(next, STANDING_UNRAISED) > 0;
@@ -151,7 +151,7 @@ static bool fence_agreement_revise(struct fence_agreement *next, bool is_split)
     return is_refused || is_split;
 }
 
-/* Where other requests have proposed fences, all members are asked. */
+/* Begins another round. Asks all members if other requests have proposed fences. */
 static bool fence_agreement_go_on(const struct fence_agreement *agreement, bool is_split)
 {
     const struct tally *tally = &agreement->tally;
@@ -210,7 +210,7 @@ static void raise_at(struct fence_agreement *agreement, unsigned member)
     broadcast_send(&agreement->broadcast, member, &script_raise, arguments, count);
 }
 
-/* `plan` says the proposal, and the votes so far. */
+/* `plan` has the proposal, and the votes so far. */
 static void fence_agreement_begin(struct locks *locks, struct slice key,
                                   const struct fence_agreement *plan, struct slice token)
 {
@@ -244,7 +244,7 @@ void fence_agree(struct locks *locks, struct slice key, struct slice token,
 
 static void said(void *context, const struct store_result *result)
 {
-    (void)context, (void)result; /* if the member did not hear it, the next renewal repairs that */
+    (void)context, (void)result; /* if the member did not get it, the next renewal repairs that */
 }
 
 void fence_adopt(struct locks *locks, unsigned member, struct slice key, struct slice token,

@@ -105,7 +105,7 @@ bool local_place_is_first(const struct local_place *place)
     return place->queue && place->queue->first == place;
 }
 
-/* Adds the present waiters, or the absent ones, as far as the view has space. */
+/* Adds the present waiters, or the others, as far as the view has space. */
 static void local_queue_show_some(const struct local_queue *queue, bool is_present, uint64_t now,
                                   struct lock_view *view)
 {
@@ -124,7 +124,7 @@ static void local_queue_show_some(const struct local_queue *queue, bool is_prese
     }
 }
 
-/* Behind those before it, and if it is absent, behind all that are present. */
+/* Behind those before it; if it is not present, behind all that are. */
 static int64_t local_place_position(const struct local_place *sought)
 {
     int64_t before = 0;

@@ -52,9 +52,9 @@ static bool is_clear(const struct member_views *views, unsigned count)
     return count >= majority(views) || count + silent(views) < majority(views);
 }
 
-/* Members may know one hold by several fences: until all have heard of the one that was agreed on,
- * or where those were lost that had. So it is counted by its owner and mode how many holds a
- * majority has, or may have. */
+/* Members may know one hold by different fences: until all have the agreed one, or if those that
+ * had it were lost. So what counts is how many holds of the same owner and mode a majority has, or
+ * may have. */
 
 static size_t alike_in(const struct lock_view *view, const struct holder *holder)
 {
@@ -64,7 +64,7 @@ static size_t alike_in(const struct lock_view *view, const struct holder *holder
     return count;
 }
 
-/* `unknown` silent members count as if they knew them all. */
+/* How many holds alike a majority has, if `unknown` silent members have them all. */
 static size_t alike(const struct member_views *views, const struct holder *holder, unsigned unknown)
 {
     size_t most = 0;
@@ -95,7 +95,7 @@ bool member_views_suffice(const struct member_views *views)
     return true;
 }
 
-/* Whether most of those that know the hold say that it was released. */
+/* Whether most members that know the hold report that it was released. */
 static bool is_released(const struct member_views *views, const struct holder *holder)
 {
     unsigned released = 0;
@@ -106,8 +106,7 @@ static bool is_released(const struct member_views *views, const struct holder *h
     return 2 * released > known_to(views, holder);
 }
 
-/* The hold as the majority guarantees it: its TTL is the shortest among the longest TTLs that make
- * up a majority. */
+/* The hold as the majority guarantees it: with the longest TTL that a majority still gives it. */
 static struct holder views_together(const struct member_views *views, const struct holder *holder)
 {
     struct holder merged = *holder;
@@ -142,7 +141,7 @@ static void views_put(struct lock_view *ret, struct holder holder)
     ret->holder_count++;
 }
 
-/* How many holds a majority knows, also beyond those that a view shows. */
+/* How many holds a majority knows, including those that a view does not show. */
 static int64_t crowd(const struct member_views *views)
 {
     int64_t best = 0;
@@ -156,8 +155,8 @@ static int64_t crowd(const struct member_views *views)
     return best;
 }
 
-/* Holds of two owners of which one is exclusive never have a majority both. A grant that is being
- * taken back looks as if it might where members are silent. */
+/* Whether the view can show this hold, too. An exclusive hold and a hold of another owner never
+ * both have a majority. But if members are silent, a grant that is being taken back may look so. */
 static bool views_fits(const struct lock_view *view, const struct holder *holder)
 {
     for (size_t i = 0; i < view->holder_count; i++) {
@@ -169,8 +168,8 @@ static bool views_fits(const struct lock_view *view, const struct holder *holder
     return true;
 }
 
-/* Of the holds that exactly `count` members know by the same fence, the oldest that is to be shown
- * beside those in `view`; NULL: there is none. */
+/* Of the holds that exactly `count` members know by the same fence, the oldest to be added to
+ * `view`; NULL: none. */
 static const struct holder *views_next(const struct member_views *views, unsigned count,
                                        const struct lock_view *view)
 {

@@ -1,5 +1,5 @@
-/* member_views.h: merges what the members of a quorum report of a name. Internal to locks/quorum/.
- */
+/* member_views.h: merges what the members of a quorum report about a name. Internal to
+ * locks/quorum/. */
 #ifndef BATON_LOCKS_QUORUM_MEMBER_VIEWS_H
 #define BATON_LOCKS_QUORUM_MEMBER_VIEWS_H
 
@@ -12,12 +12,12 @@ struct member_views {
     const struct lock_view *of[TALLY_MEMBERS];
 };
 
-/* Whether the holders stay the same whatever the silent members may still report. */
+/* Whether the holders stay the same, whatever the silent members still report. */
 bool member_views_suffice(const struct member_views *views);
 
 /* Merges the views into what a majority of members has, or may have: a hold that silent members
- * could complete to a majority is shown rather than hidden. The version is the greatest. The texts
- * of *ret are those of `views`. */
+ * could complete to a majority is shown rather than hidden. The version is the greatest. *ret uses
+ * the texts of `views`. */
 void member_views_merge(const struct member_views *views, struct lock_view *ret);
 
 #endif

@@ -15,7 +15,7 @@ struct quorum_read {
     void *context;
     struct member_views views;
     struct lock_view *kept[TALLY_MEMBERS];
-    struct lock_view told; /* once all is decided; its texts are those of `kept` */
+    struct lock_view told; /* set once all is decided; uses the texts of `kept` */
     unsigned users;        /* questions under way */
     size_t token_length;
     char token[TOKEN_LONGEST];
@@ -136,7 +136,7 @@ static void quorum_read_end(struct broadcast *broadcast)
 void quorum_inspect(struct locks *locks, struct slice name, struct slice token, size_t waiters,
                     locks_done *done, void *context)
 {
-    (void)waiters; /* as many as ever are shown: see locks_inspect in locks/locks.h */
+    (void)waiters; /* a quorum shows no more than usual: see locks_inspect in locks/locks.h */
     static const struct broadcast_kind KIND = {quorum_read_hear, quorum_read_decide,
                                                quorum_read_end};
     char key[KEY_LENGTH];

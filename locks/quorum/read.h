@@ -1,4 +1,4 @@
-/* read.h: reads what a majority of a quorum knows of a name. Internal to locks/quorum/. */
+/* read.h: reads what a majority of a quorum knows about a name. Internal to locks/quorum/. */
 #ifndef BATON_LOCKS_QUORUM_READ_H
 #define BATON_LOCKS_QUORUM_READ_H
 

@@ -6,7 +6,7 @@
 
 enum { RELEASE_ARGUMENTS = 5 };
 
-/* The fourth makes the member remember the token even if it holds nothing: see release.lua. Returns
+/* The fourth makes the member remember the token even if it held nothing: see release.lua. Returns
  * the number of arguments. */
 static size_t release_arguments(const struct quorum_write *write,
                                 struct slice arguments[RELEASE_ARGUMENTS])
@@ -46,7 +46,7 @@ static void hear_released(struct broadcast *broadcast, unsigned member,
         quorum_write_keep_owner(write, &release->owner);
         release->version = 0; /* see tell_released */
     } else {
-        vote->kind = VOTE_LOCKED; /* it has no such hold */
+        vote->kind = VOTE_LOCKED; /* the token has no hold there */
         quorum_write_hear_end(write, result->reply);
     }
 }
@@ -60,8 +60,8 @@ static unsigned released_count(const struct quorum_write *write, int64_t fence)
     return count;
 }
 
-/* The end of a hold comes before a repetition, and then the fence that most members know: a member
- * that has granted later than the others may have another number. */
+/* The end of a hold is better than a repetition; of two, the one whose fence more members report: a
+ * member that granted later than the others may have another number. */
 static bool released_is_better(const struct quorum_write *write, const struct release *one,
                                const struct release *other)
 {
@@ -72,8 +72,8 @@ static bool released_is_better(const struct quorum_write *write, const struct re
     return of_one > of_other || (of_one == of_other && one->fence > other->fence);
 }
 
-/* Each member has given its end another number, so no version of it is known to a majority: none is
- * told. The name is free for certain when it is so at each of them. */
+/* Members number the end differently, so no majority knows a version of it, and the reply has none.
+ * The name is certainly free only once it is free at every member. */
 static void tell_released(struct quorum_write *write)
 {
     struct locks_reply reply = {.result = LOCKS_DONE};
@@ -111,7 +111,7 @@ static bool decide_released(struct broadcast *broadcast, bool is_last)
     return true;
 }
 
-/* A request that waits with this token at this worker is cancelled. One at another worker hears of
+/* Cancels a request of this worker that waits with this token. A waiter of another worker notices
  * the release when it asks next. */
 void quorum_release(struct locks *locks, struct slice name, struct slice token,
                     const struct attempt *attempt, locks_done *done, void *context)

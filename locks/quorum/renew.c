@@ -26,7 +26,7 @@ static void hear_renewed(struct broadcast *broadcast, unsigned member,
                               .was_final = was_final,
                               .version = hold.version};
         guard_raise(broadcast->locks->guard, member,
-                    hold.ttl_ms); /* the caller did not know it if it gave 0 */
+                    hold.ttl_ms); /* with ttl_ms 0 the caller did not know it */
         if (write->hold.owner.bytes)
             return;
         write->hold = hold;
@@ -34,7 +34,7 @@ static void hear_renewed(struct broadcast *broadcast, unsigned member,
     }
 }
 
-/* By the members that have it by the fence that is told. */
+/* Counts the members that have the hold by the reported fence. */
 static void tell_renewed(struct quorum_write *write)
 {
     struct locks_reply reply = {.result = LOCKS_DONE, .hold = write->hold};
@@ -100,7 +100,7 @@ static bool decide_renewed(struct broadcast *broadcast, bool is_last)
         quorum_write_fail(write);
     } else if (agrees) {
         renew_as(write, fence, &write->tally);
-    } else { /* its members were lost meanwhile: those that are left agree anew */
+    } else { /* members that had its fence were lost: the others agree anew */
         write->users++;
         fence_agree(broadcast->locks, broadcast_key(&write->broadcast), quorum_write_token(write),
                     &write->tally, quorum_write_fence_agreed, write);
@@ -108,7 +108,7 @@ static bool decide_renewed(struct broadcast *broadcast, bool is_last)
     return true;
 }
 
-/* A majority of the members confirms, whatever `replicas` says. */
+/* Ignores `replicas`: a majority of the members is the confirmation. */
 void quorum_renew(struct locks *locks, const struct renewal *renewal, locks_done *done,
                   void *context)
 {

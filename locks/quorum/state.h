@@ -1,4 +1,4 @@
-/* state.h: what a worker keeps of the locks of a quorum. Internal to locks/quorum/. */
+/* state.h: the state of the quorum engine of one worker. Internal to locks/quorum/. */
 #ifndef BATON_LOCKS_QUORUM_STATE_H
 #define BATON_LOCKS_QUORUM_STATE_H
 
@@ -23,7 +23,7 @@ struct quorum_state {
     const struct watched_kind *watched;
 };
 
-/* A member that is away may keep a hold of this TTL. */
+/* Call this for each hold: a member that is down may keep it for its TTL. */
 static inline void quorum_note_ttl(const struct locks *locks, int64_t ttl_ms)
 {
     if (ttl_ms > locks->quorum->longest_ttl_ms)

@@ -20,7 +20,7 @@ void quorum_take_back_at(struct locks *locks, unsigned member, struct slice key,
 void quorum_take_back(struct locks *locks, struct slice name, struct slice token,
                       const struct attempt *attempt, int64_t keep_ms)
 {
-    (void)keep_ms; /* a place is kept by this process, not by the members */
+    (void)keep_ms; /* this process keeps places, not the members */
     char key[KEY_LENGTH];
     for (unsigned i = 0; i < store_shard_count(locks->store); i++)
         quorum_take_back_at(locks, i, operation_key(locks, name, key), token, attempt,

@@ -3,8 +3,8 @@
 #include <stddef.h>
 
 enum {
-    DRIFT_PART = 100,   /* clocks that run apart by more than 1 % are broken, */
-    DRIFT_LEAST_MS = 2, /* and times are cut to milliseconds on the way */
+    DRIFT_PART = 100,   /* clocks that drift by more than 1 % are broken */
+    DRIFT_LEAST_MS = 2, /* times are cut to milliseconds on the way */
 };
 
 unsigned tally_majority(const struct tally *tally)
@@ -47,7 +47,7 @@ static struct vote_counts count_votes(const struct tally *tally)
     return counts;
 }
 
-/* So many that the others are no majority. */
+/* Whether the other members are too few for a majority. */
 static bool blocks(const struct tally *tally, unsigned count)
 {
     return tally->members - count < tally_majority(tally);
@@ -82,8 +82,7 @@ enum verdict tally_renew(const struct tally *tally, bool is_last)
                                                                       : VERDICT_UNANSWERED;
 }
 
-/* Where most have said that there is no such hold, it had ended, and others may have got the lock.
- */
+/* If most report no such hold, it had ended, and others may have got the lock. */
 enum verdict tally_release(const struct tally *tally, bool is_last)
 {
     struct vote_counts counts = count_votes(tally);
@@ -99,7 +98,7 @@ enum verdict tally_release(const struct tally *tally, bool is_last)
     return counts.held > 0 ? VERDICT_WON : VERDICT_LOST;
 }
 
-/* The greatest number that a majority of the votes reaches; 0 if too few members hold. */
+/* The greatest number that a majority of the votes reaches; 0 if too few members have the hold. */
 static int64_t reached(const struct tally *tally, size_t member_at)
 {
     int64_t best = 0;
@@ -202,7 +201,7 @@ int64_t tally_next_proposal(int64_t refused)
     return refused + TALLY_STEP;
 }
 
-/* Silent members count as if they had granted it so. */
+/* Silent members count as if they had granted it by that fence. */
 int64_t tally_found_fence(const struct tally *tally)
 {
     struct vote_counts counts = count_votes(tally);
@@ -229,7 +228,7 @@ static bool names(const struct vote *vote, int64_t holder)
     return vote->kind == VOTE_LOCKED && is_named;
 }
 
-/* How many refuse because of this one. */
+/* How many refuse because of this holder. */
 static unsigned behind(const struct tally *tally, int64_t holder)
 {
     unsigned count = 0;

@@ -1,5 +1,5 @@
-/* tally.h: the votes of the members of a quorum on one question, and what they mean together.
- * Internal to locks/quorum/. */
+/* tally.h: the votes of a quorum's members on one question, and what they mean together. Internal
+ * to locks/quorum/. */
 #ifndef BATON_LOCKS_QUORUM_TALLY_H
 #define BATON_LOCKS_QUORUM_TALLY_H
 
@@ -14,16 +14,16 @@ enum {
     TALLY_AHEAD = 5000, /* microseconds, */
     TALLY_NEAR = 100,   /* or holds */
     TALLY_STEP = 50000, /* microseconds */
-    TALLY_HOLDERS = 10, /* as many as a member reports */
+    TALLY_HOLDERS = 10, /* how many a member reports, at most */
 };
 
 enum vote_kind {
     VOTE_NONE,    /* the member has not answered yet */
-    VOTE_AWAY,    /* not reached, or refused: this question holds nothing there */
-    VOTE_DOUBT,   /* it may have granted, and no reply came */
+    VOTE_AWAY,    /* not reached, or Redis refused: the question left nothing there */
+    VOTE_DOUBT,   /* it may have granted, but its reply is missing */
     VOTE_GRANTED, /* it granted a new hold */
     VOTE_HOLDING, /* the token had a hold there before */
-    VOTE_LOCKED,  /* from here on: it refuses; of several reasons the last of these counts */
+    VOTE_LOCKED,  /* the first refusal. Of several reasons the last of these counts */
     VOTE_UPGRADE,
     VOTE_IN_USE,
     VOTE_RELEASED,
@@ -35,13 +35,13 @@ struct vote {
     int64_t fence; /* of the hold, with VOTE_GRANTED and VOTE_HOLDING; */
     int64_t ttl_ms;
     int64_t holds;
-    bool is_final;   /* no renewal makes it longer, */
-    bool was_final;  /* and this one has not */
+    bool is_final;   /* no renewal makes the hold longer */
+    bool was_final;  /* and this renewal did not */
     int64_t version; /* of the name there, with any answer */
-    /* With VOTE_LOCKED, of the holds there that exclude this one: */
-    int64_t holders[TALLY_HOLDERS]; /* by their fences */
+    /* With VOTE_LOCKED: the holds there that exclude this one. */
+    int64_t holders[TALLY_HOLDERS]; /* their fences */
     unsigned holder_count;
-    bool is_crowd;   /* there are more than the member reported */
+    bool is_crowd;   /* it has more than it reported */
     int64_t ends_ms; /* until the last of them ends; -1: unknown */
 };
 
@@ -51,7 +51,7 @@ struct tally {
 };
 
 enum verdict {
-    VERDICT_OPEN, /* members that have not answered may still decide it */
+    VERDICT_OPEN, /* silent members may still decide it */
     VERDICT_WON,
     VERDICT_LOST,
     VERDICT_UNANSWERED, /* too few have answered */
@@ -62,8 +62,8 @@ unsigned tally_majority(const struct tally *tally);
 /* How many of the votes are of this kind. */
 unsigned tally_count(const struct tally *tally, enum vote_kind kind);
 
-/* Whether a majority holds. `is_last`: no other member will answer in time. If it is lost, the vote
- * of *ret_member gives the best reason. */
+/* Whether a majority has the hold. `is_last`: no other member will answer in time. If it is lost,
+ * the vote of *ret_member has the best reason. */
 enum verdict tally_acquire(const struct tally *tally, bool is_last, unsigned *ret_member);
 
 /* Lost: too many members lack the hold (VOTE_LOCKED) for a majority to have it. */
@@ -73,13 +73,12 @@ enum verdict tally_renew(const struct tally *tally, bool is_last);
  * majority. Lost: they were not. */
 enum verdict tally_release(const struct tally *tally, bool is_last);
 
-/* How long a majority will hold, from now, ms: until the first hold of the majority ends, less the
- * time since the question was sent and what clocks may drift meanwhile. 0 or less: it may be over.
- */
+/* How long a majority will surely have the hold, from now, ms: less the time since the question and
+ * what clocks may drift meanwhile. 0 or less: it may be over. */
 int64_t tally_validity(const struct tally *tally, int64_t elapsed_ms);
 
-/* Whether a majority of the members says that no renewal makes the hold longer, and that this one
- * has not. */
+/* Whether a majority reports that no renewal makes the hold longer (is), and that this one did not
+ * (was). */
 bool tally_is_final(const struct tally *tally);
 bool tally_was_final(const struct tally *tally);
 
@@ -87,24 +86,24 @@ bool tally_was_final(const struct tally *tally);
 bool tally_agrees(const struct tally *tally, int64_t *ret_fence);
 
 /* A number above `number`, and above most numbers that silent members may have given meanwhile:
- * numbers are microseconds of a clock, so this one is a few milliseconds ahead. `now` is the latest
- * number of the shard whose numbers are furthest ahead (quarantine/shard.h). Beyond `now` a number
- * grows by one for each hold only, since the clocks must catch up with it (judge_learn_numbers). */
+ * numbers are microseconds of a clock, so this one is some ms ahead. `now` is the latest number of
+ * the shard whose numbers are furthest ahead (quarantine/shard.h). Beyond `now`, adds only one for
+ * each possible hold, since the clocks must catch up (judge_learn_numbers). */
 int64_t tally_above(int64_t number, int64_t now);
 
-/* The fence to propose to the members: above every number that they know. */
+/* The fence to propose: above every number that the members know. */
 int64_t tally_proposal(const struct tally *tally, int64_t now);
 
-/* The fence to propose after that one was refused. It follows from that one alone, so all requests
- * of one token propose the same. */
+/* The fence to propose after `refused`. It follows from that alone, so all requests of one token
+ * propose the same. */
 int64_t tally_next_proposal(int64_t refused);
 
-/* The fence that another request may have told, since a majority may have granted it by that
- * number; 0: there is none. */
+/* The fence that another request may have reported, since a majority may have granted it; 0:
+ * none. */
 int64_t tally_found_fence(const struct tally *tally);
 
-/* The greatest version of all members; that a majority of the holds shares; and whether a majority
- * of the members knows this version. */
+/* In this order: the greatest version of all members; the greatest that a majority of the holds has
+ * reached; and whether a majority of the members knows this one. */
 int64_t tally_version(const struct tally *tally);
 int64_t tally_version_of_holds(const struct tally *tally);
 bool tally_knows(const struct tally *tally, int64_t version);
@@ -112,16 +111,15 @@ bool tally_knows(const struct tally *tally, int64_t version);
 /* How many holds of the owner a majority knows. */
 int64_t tally_holds(const struct tally *tally);
 
-/* Whether the request was refused though no owner can have a majority: several requests came at
+/* Whether the request was refused although no owner can have a majority: several requests came at
  * once, and each got some members. If a majority refuses because of one owner, that owner has the
  * lock. */
 bool tally_is_split(const struct tally *tally);
 
-/* How many refusing members have to become free before a majority can grant. */
+/* How many refusing members must become free before a majority can grant. */
 unsigned tally_missing(const struct tally *tally);
 
-/* In how many milliseconds that many members may be free, by the holds that they reported; -1:
- * unknown. */
+/* In how many ms that many members may be free, by the holds that they reported; -1: unknown. */
 int64_t tally_free_in(const struct tally *tally);
 
 #endif

@@ -1,4 +1,4 @@
-/* version_agreement.h: makes a majority of a quorum know a version before a client is told of it.
+/* version_agreement.h: makes a majority of a quorum know a version before a client gets it.
  * Internal to locks/quorum/. */
 #ifndef BATON_LOCKS_QUORUM_VERSION_AGREEMENT_H
 #define BATON_LOCKS_QUORUM_VERSION_AGREEMENT_H
@@ -11,13 +11,13 @@
 
 typedef void version_agree_done(void *context, bool is_known);
 
-/* `known` is what each member is known to have, 0 where that is not known. The key is copied.
- * `done` runs once, from the loop and never before this has returned; not `is_known` where too few
- * members have answered. */
+/* `known` is the version that each member is known to have, 0 if unknown. Copies the key. `done`
+ * runs once, from the loop and never before this returns; `is_known` is false if too few members
+ * answered. */
 void version_agree(struct locks *locks, struct slice key, const int64_t known[TALLY_MEMBERS],
                    int64_t version, version_agree_done *done, void *context);
 
-/* The same where the members have told of it in `tally`. */
+/* The same with the versions that members reported in `tally`. */
 void version_agree_tally(struct locks *locks, struct slice key, const struct tally *tally,
                          int64_t version, version_agree_done *done, void *context);
 

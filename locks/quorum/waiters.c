@@ -13,18 +13,18 @@
 
 #include <stdlib.h>
 
-enum { INSISTENCE_MS = 60 }; /* a request without wait tries again for so long if votes are split */
+enum { INSISTENCE_MS = 60 }; /* how long a request without wait tries again after split votes */
 
 enum quorum_waiter_state {
-    WAITER_TRIES,   /* it does not wait, and tries again if votes are split */
+    WAITER_TRIES,   /* it does not wait, but tries again after split votes */
     WAITER_WAITS,   /* its wait runs */
     WAITER_IS_OVER, /* its wait has ended; a question under way decides its answer */
-    WAITER_ENDS,    /* it has left the queue, or was not let in: the next turn of the loop tells */
+    WAITER_ENDS, /* it left the queue, or was not let in: answered in the next turn of the loop */
     WAITER_IS_KEPT, /* answered; a later request may take its place */
     WAITER_LEFT,    /* answered or given up; freed once its inspect is answered */
 };
 
-/* A request from its first try to its answer, and its place for as long as that is kept. */
+/* A request from its first try to its answer, and its place while it is kept. */
 struct quorum_waiter {
     struct parked parked; /* the first member */
     struct local_place place;
@@ -32,11 +32,11 @@ struct quorum_waiter {
     locks_done *done; /* NULL: answered or given up */
     struct acquirer acquirer;
     uv_timer_t timer; /* the end of the wait or of a kept place; for an acquire without wait, its
-                         next try */
+                       * next try */
     struct acquire_round *round;
     enum quorum_waiter_state state;
-    enum locks_result end;  /* of WAITER_ENDS */
-    struct lock_view *used; /* with LOCKS_TOKEN_IN_USE: what its token is used for; else NULL */
+    enum locks_result end;  /* the result in WAITER_ENDS */
+    struct lock_view *used; /* with LOCKS_TOKEN_IN_USE: the other use of the token; else NULL */
     bool is_reading;        /* an inspect of the name is under way */
     bool is_queued;         /* `acquirer.queued` has run */
     uint64_t begun;         /* loop time, ms */
@@ -63,8 +63,8 @@ static int64_t wall_clock_us(void)
     return now.tv_sec * INT64_C(1000000) + now.tv_usec;
 }
 
-/* If another waiter is the first now, behind the hold `got` or NULL, it asks when it can get the
- * lock. */
+/* If another waiter is now the first, plans when it asks. `got` is the hold that the waiter before
+ * it has got, or NULL. */
 static void quorum_waiters_pass_on(struct awaited_name *awaited, const struct local_place *before,
                                    const struct hold *got)
 {
@@ -77,7 +77,7 @@ static void quorum_waiters_pass_on(struct awaited_name *awaited, const struct lo
         awaited_name_plan_round(awaited, 0);
 }
 
-/* `got`: the hold that it has now, or NULL. */
+/* `got`: the hold that it has got, or NULL. */
 static void quorum_waiter_take_out(struct quorum_waiter *waiter, const struct hold *got)
 {
     struct local_queue *queue = &waiter->awaited->queue;
@@ -115,7 +115,7 @@ static void stop_asking(struct quorum_waiter *waiter)
     uv_timer_stop(&waiter->timer);
 }
 
-/* If an inspect is under way, its reply frees the waiter. */
+/* Frees the waiter, or lets the reply to an inspect under way do so. */
 static void let_go(struct quorum_waiter *waiter)
 {
     stop_asking(waiter);
@@ -132,7 +132,7 @@ static void waiter_on_kept_long_enough(uv_timer_t *timer)
     let_go(timer->data);
 }
 
-/* The request is over. With `is_kept` a later request with the same token takes over the place. */
+/* Ends the request. With `is_kept` a later request with the same token may take over the place. */
 static void quorum_waiter_leave(struct quorum_waiter *waiter, bool is_kept)
 {
     if (!is_kept || waiter->acquire.keep_ms == 0 || !waiter->place.queue) {
@@ -180,8 +180,8 @@ static void waiter_on_try_again(uv_timer_t *timer)
     try_now(timer->data);
 }
 
-/* The lock is held. If the client has gone, its hang-up is about to be reported; the next waiter
- * does not have to wait for that. */
+/* The request has the lock. If its client is gone, that is about to be reported; the next waiter
+ * need not wait for it. */
 static void quorum_waiter_take(struct quorum_waiter *waiter, const struct locks_reply *reply)
 {
     struct locks *locks = quorum_waiter_locks(waiter);
@@ -200,7 +200,7 @@ static void quorum_waiter_take(struct quorum_waiter *waiter, const struct locks_
     quorum_waiter_leave(waiter, false);
 }
 
-/* `acquirer.queued` hears it once. */
+/* Calls `acquirer.queued` once. */
 static void quorum_waiter_note_queued(struct quorum_waiter *waiter)
 {
     if (!waiter->is_queued && waiter->acquirer.queued)
@@ -217,9 +217,8 @@ static bool quorum_waiter_is_own(const struct quorum_waiter *waiter, const struc
     return is_own;
 }
 
-/* Of a request that has a hold already, or whose owner has one that it may enter: it goes to the
- * front, since no other waiter can get the lock before that hold ends. It goes back if that hold
- * has ended. */
+/* A request that has a hold already, or whose owner has one that it may enter, goes to the front:
+ * no other waiter can get the lock before that hold ends. It goes back once that hold has ended. */
 static void quorum_waiter_find_place(struct quorum_waiter *waiter, const struct lock_view *view)
 {
     if (quorum_waiter_is_own(waiter, view))
@@ -228,7 +227,7 @@ static void quorum_waiter_find_place(struct quorum_waiter *waiter, const struct 
         local_queue_go_back(&waiter->place);
 }
 
-/* A refused request that waits. */
+/* Lets a refused request wait on. */
 static void stay(struct quorum_waiter *waiter, const struct locks_reply *reply,
                  const struct tally *tally)
 {
@@ -295,10 +294,9 @@ void quorum_waiters_ask(struct awaited_name *awaited)
         try_now(waiter);
 }
 
-/* Inspecting: a waiter behind others does not ask for the lock, but its token may hold it already.
- */
+/* Inspecting: a waiter behind others does not ask for the lock, but its token may hold it. */
 
-/* The result of a request that has read the name and does not ask for it. */
+/* The result of a request that only reads the name. */
 static enum locks_result quorum_waiter_refused(const struct quorum_waiter *waiter,
                                                const struct lock_view *view)
 {
@@ -343,7 +341,7 @@ static void quorum_waiter_read_name(struct quorum_waiter *waiter)
                    quorum_waiter_token(waiter), LOCK_WAITERS_SHOWN, name_read, waiter);
 }
 
-/* Ending: never at once, since the request of another caller may be the cause. */
+/* Ending: never at once, since another caller's request may be the cause. */
 
 static void quorum_waiter_on_end(uv_timer_t *timer)
 {
@@ -378,9 +376,9 @@ bool quorum_waiters_cancel(const struct locks *locks, struct slice key, struct s
     return place != NULL;
 }
 
-/* Coming */
+/* Joining */
 
-/* Whether both can come from the same request. */
+/* Whether one may repeat the other. */
 static bool quorum_waiter_repeats(const struct acquire *acquire, const struct acquire *earlier)
 {
     return acquire->mode == earlier->mode && acquire->set == earlier->set &&
@@ -400,7 +398,7 @@ static struct lock_view *quorum_waiter_used(const struct acquire *acquire,
     return view_copy(&view);
 }
 
-/* Behind all others, or in the place of an earlier request with its token, which ends. */
+/* Joins behind all others, or takes the place of an earlier request with its token, which ends. */
 static void quorum_waiter_join(struct quorum_waiter *waiter)
 {
     struct awaited_name *awaited = waiter->awaited;
@@ -428,7 +426,7 @@ static void quorum_waiter_on_over(uv_timer_t *timer)
     struct quorum_waiter *waiter = timer->data;
     waiter->state = WAITER_IS_OVER;
     if (waiter->round || waiter->is_reading)
-        return; /* that tells */
+        return; /* its answer ends the wait */
     if (local_place_is_first(&waiter->place))
         try_now(waiter);
     else
@@ -493,7 +491,7 @@ void quorum_acquire(struct locks *locks, const struct acquire *acquire, locks_do
         try_now(waiter);
 }
 
-/* What others do to them */
+/* Draining */
 
 void quorum_waiters_drain(struct awaited_name *awaited)
 {

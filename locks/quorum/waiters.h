@@ -1,4 +1,4 @@
-/* waiters.h: the requests that want a lock of a quorum, with and without waiting. Internal to
+/* waiters.h: the requests for a lock of a quorum, with and without waiting. Internal to
  * locks/quorum/. */
 #ifndef BATON_LOCKS_QUORUM_WAITERS_H
 #define BATON_LOCKS_QUORUM_WAITERS_H
@@ -17,7 +17,7 @@ struct waiter *quorum_wait(struct locks *locks, const struct acquire *acquire,
 void quorum_waiters_ask(struct awaited_name *awaited);
 void quorum_waiters_drain(struct awaited_name *awaited);
 
-/* Ends the waiter with this token, if it waits at this worker. Returns whether it does. */
+/* Ends this worker's waiter with this token. Returns whether there was one. */
 bool quorum_waiters_cancel(const struct locks *locks, struct slice key, struct slice token);
 
 #endif

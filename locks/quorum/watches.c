@@ -14,7 +14,7 @@ static void quorum_watch_read(void *context, const struct locks_reply *reply)
     awaited_name_leave(awaited);
 }
 
-/* The next look makes up for a lost message. No message says that somebody waits here. */
+/* Looks again after a while, for a lost message. No message says that a request waits here. */
 static void quorum_watch_look(struct watched *watched)
 {
     struct awaited_name *awaited = watched->owner;

@@ -1,4 +1,5 @@
-/* watches.h: the requests that wait for a name of a quorum to change. Internal to locks/quorum/. */
+/* watches.h: the requests that wait for a change of a name of a quorum. Internal to
+ * locks/quorum/. */
 #ifndef BATON_LOCKS_QUORUM_WATCHES_H
 #define BATON_LOCKS_QUORUM_WATCHES_H
 

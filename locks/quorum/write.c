@@ -54,7 +54,8 @@ void quorum_write_fail(struct quorum_write *write)
                       &(struct locks_reply){.result = LOCKS_UNAVAILABLE, .error = QUORUM_TOO_FEW});
 }
 
-/* A member that was away for a while has the hold expired where others have it broken. */
+/* A member that was down for a while reports "expired" for a hold that the others report as
+ * broken. */
 bool quorum_write_hear_end(struct quorum_write *write, const struct value *reply)
 {
     struct lock_view view = {0};

@@ -12,7 +12,7 @@ static int names_compare(const void *one, const void *other)
     return order != 0 ? order : (a->length > b->length) - (a->length < b->length);
 }
 
-/* Moves the text to `*end`, and `*end` behind it. An absent text stays absent. */
+/* Copies the text to `*end`, and moves `*end` behind it. An absent text stays absent. */
 static void names_move(struct slice *text, char **end)
 {
     if (text->length == 0)
@@ -53,7 +53,7 @@ int64_t names_number(const struct names *names)
         const struct slice *name = &names->each[i];
         for (size_t j = 0; j < name->length; j++)
             hash = (hash ^ (unsigned char)name->bytes[j]) * 1099511628211U;
-        hash *= 1099511628211U; /* as of a NUL, which no name has */
+        hash *= 1099511628211U; /* as for a NUL, which no name has */
     }
     return (int64_t)((hash ^ hash >> 52) & EXACT) | 1;
 }

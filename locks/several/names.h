@@ -1,4 +1,4 @@
-/* names.h: a sorted copy of names that are asked for together. Internal to locks/. */
+/* names.h: a sorted copy of the names of one request. Internal to locks/. */
 #ifndef BATON_LOCKS_SEVERAL_NAMES_H
 #define BATON_LOCKS_SEVERAL_NAMES_H
 
@@ -11,13 +11,13 @@ struct names {
     struct slice each[]; /* in the order of their bytes */
 };
 
-/* Copies the names, and moves each of the other texts into the same block of memory. Free it by
- * free(3). */
+/* Copies the names, and copies and redirects the other texts, all in one block of memory. Free it
+ * by free(3). */
 struct names *names_sorted(const struct slice *names, size_t count, struct slice *const *texts,
                            size_t text_count);
 
-/* A number for these names together: equal for the same ones, and most likely for no others. 0 for
- * a single name, so that it is the same name alone. */
+/* A number for this set of names: equal for equal sets, and almost surely different for others. 0
+ * for a single name, as without a set. */
 int64_t names_number(const struct names *names);
 
 #endif

@@ -17,7 +17,7 @@ struct several_entry {
     enum locks_result result; /* DONE: granted to this request; REPEATED: held before */
     struct attempt attempt;
     struct hold hold;
-    uint64_t reported_at;   /* when `hold` was true; on the loop's clock, in ms */
+    uint64_t reported_at;   /* when Redis reported `hold`; loop time, ms */
     struct store_mark mark; /* the place of this hold's reply among Redis' replies */
     char owner[OWNER_LENGTH];
 };
@@ -28,18 +28,18 @@ struct several {
     /* NULL: abandoned, and only the last replies of Redis are still to come */
     several_done *done;
     struct acquire acquire; /* its texts are in `names` */
-    uint64_t deadline;      /* when the wait ends; on the loop's clock, in ms */
+    uint64_t deadline;      /* when the wait ends; loop time, ms */
     struct names *names;
-    size_t held;             /* how many names are held, from the first on */
+    size_t held;             /* how many names are held: the first ones */
     size_t asking;           /* scripts under way */
     struct waiter *waiter;   /* for the name after the held names; NULL: none waits */
-    const char *unconfirmed; /* why the replicas of a shard did not confirm; else NULL */
+    const char *unconfirmed; /* why a shard's replicas did not confirm; else NULL */
     char why[256];
-    /* Of a hold that was lost: why it gives all names back once no script is under way; else
-     * LOCKS_DONE. */
+    /* The result for a lost hold: gives all names back once no script is under way. LOCKS_DONE:
+     * none was lost. */
     enum locks_result failed;
     size_t failed_at;
-    struct lock_view *ended; /* NULL: how that hold has ended is not known */
+    struct lock_view *ended; /* how that hold ended; NULL: unknown */
     struct several_entry entries[];
 };
 
@@ -93,8 +93,8 @@ static void several_refuse(struct several *several, size_t refused, const struct
     several_free(several);
 }
 
-/* A hold is lost, as this reply says. The texts of it are kept, since the request ends when the
- * scripts under way have replied. */
+/* Notes that a hold is lost, with the texts of the reply: the request ends only when the scripts
+ * under way have replied. */
 static void several_note_loss(struct several *several, size_t at, const struct locks_reply *reply)
 {
     if (several->failed)
@@ -199,8 +199,8 @@ static void several_on_confirmed(void *context, const struct locks_reply *reply)
         several_free(several);
 }
 
-/* The mark of a shard's last reply. It covers the earlier replies of the shard if all came by one
- * connection. Otherwise no mark covers them, and the result has no connection. */
+/* The mark of a shard's last reply. It covers the shard's earlier replies if all came on one
+ * connection. If not, no mark covers them, and the result has no connection. */
 static struct store_mark several_last_mark(const struct several *several, unsigned shard)
 {
     struct store_mark last = {.shard = shard};
@@ -267,8 +267,8 @@ static void several_on_extended(void *context, const struct locks_reply *reply)
         several_confirm(several);
 }
 
-/* The token had this hold before. Whether its at_least or max_held may not have begun: an earlier
- * request got it, and may have been cut off before it had all names. */
+/* For a hold that the token had before: whether its at_least or max_held may not have begun, since
+ * the earlier request was cut off before it had all names. */
 static bool several_lacks_terms(const struct several_entry *entry)
 {
     const struct acquire *acquire = &entry->several->acquire;
@@ -285,8 +285,8 @@ static bool several_is_as_asked(const struct several_entry *entry)
     return several_remaining_ms(entry) >= several->acquire.ttl_ms && !several_lacks_terms(entry);
 }
 
-/* What counts from the grant counts from when all are held. A hold that the token had before keeps
- * what it has, and its time if it has more time left. */
+/* at_least and max_held count from when all names are held. A hold that the token had before keeps
+ * its own, and its TTL if that has more time left. */
 static struct renewal several_extension(const struct several_entry *entry)
 {
     const struct acquire *acquire = &entry->several->acquire;
@@ -378,10 +378,10 @@ static void several_queued(void *context, struct slice name)
         several->acquirer.queued(several->acquirer.context, name);
 }
 
-/* Every hold except the last has the claim window as its TTL, or what the client asked for if that
- * is shorter, and no at_least, so that it ends soon if this worker dies on the way. Its client may
- * renew it meanwhile: so it has a max_held, which does not end before all are held and that of all
- * begins. */
+/* The terms of every hold except the last. Its TTL is the claim window, or less if the client asked
+ * for less, and it has no at_least, so it ends soon if this worker dies meanwhile. Because the
+ * client may renew it meanwhile, it has a max_held, which lasts at least until all names are held
+ * and the final one begins. */
 static void several_ask_early(const struct locks *locks, struct acquire *acquire)
 {
     int64_t asked_ms = request_lease_ms(acquire), window_ms = locks->options.claim_window_ms;

@@ -20,14 +20,14 @@ struct together {
     struct names *names;
     size_t asking;
     char error[STORE_ERROR_TEXT];
-    struct lock_view *ended; /* of the name that `reply.refused` says; NULL: no end is known */
+    struct lock_view *ended; /* the view of the name `reply.refused`; NULL: no end is known */
     struct several_reply reply;
     struct together_entry entries[];
 };
 
-/* The worst result becomes the result of the whole. A Redis that is away is worse than a name that
- * is not held: a client that hears of such a name takes the other names for renewed. A hold that
- * cannot get longer is there still. */
+/* The worst result becomes the result of the whole. A Redis that is down is worse than a name that
+ * is not held: a client that gets NOT_HELD takes the other names as renewed. A hold at its max_held
+ * still exists. */
 static int together_weight(enum locks_result result)
 {
     switch (result) {
@@ -58,7 +58,7 @@ static void together_conclude(struct together *together)
     free(together);
 }
 
-/* The end of one hold, of which the client hears. */
+/* Keeps how one hold ended, for the reply. */
 static void together_keep_end(struct together *together, size_t i, const struct lock_view *view)
 {
     if (together->ended || view->last_release.fence == 0)

@@ -29,7 +29,8 @@ bool key_prefix_is_valid(struct slice prefix)
            !memchr(prefix.bytes, '{', prefix.length) && !memchr(prefix.bytes, '}', prefix.length);
 }
 
-/* What stands in a key for the characters that would end its hash tag, or the escape itself. */
+/* What a key has in place of the characters that would end its hash tag, and of the escape
+ * itself. */
 static const struct escape {
     char character;
     const char *text;

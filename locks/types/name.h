@@ -10,8 +10,8 @@ enum {
     KEY_LENGTH = KEY_PREFIX_LENGTH + 3 * NAME_LENGTH + 2,
 };
 
-/* 1 to 255 bytes of valid UTF-8 without control characters. Between its slashes it is neither "."
- * nor "..": many clients and proxies fold these out of a path, however they are written. */
+/* 1 to 255 bytes of valid UTF-8 without control characters. No part between slashes is "." or "..":
+ * many clients and proxies remove these from a path, in any encoding. */
 bool name_is_valid(struct slice name);
 
 /* At most 64 bytes of clean text without braces: the first brace of a key begins its hash tag. */
@@ -21,7 +21,7 @@ bool key_prefix_is_valid(struct slice prefix);
  * name is the hash tag. Returns the key's length; the key is not NUL-terminated. */
 size_t name_to_key(struct slice prefix, struct slice name, char key[KEY_LENGTH]);
 
-/* The reverse. Returns the name's length, or 0: name_to_key does not write this key. */
+/* The reverse. Returns the name's length, or 0 if name_to_key does not write this key. */
 size_t name_from_key(struct slice prefix, struct slice key, char name[NAME_LENGTH]);
 
 /* Writes a pattern of Redis (SCAN's MATCH) for the main keys of all names that begin with

@@ -2,7 +2,7 @@
 
 #include "base/utf8.h"
 
-static const char SEPARATOR = '\x1f'; /* is in no clean text, too */
+static const char SEPARATOR = '\x1f'; /* is also in no clean text */
 
 struct slice owner_compose(struct slice realm, struct slice name, char *text)
 {
@@ -15,7 +15,7 @@ struct slice owner_compose(struct slice realm, struct slice name, char *text)
     return (struct slice){text, length + name.length};
 }
 
-/* The text as owner_compose has written it. */
+/* The text without OWNER_MADE. */
 static struct slice owner_unmarked(struct slice text)
 {
     bool is_made = text.length > 0 && text.bytes[0] == OWNER_MADE;

@@ -4,11 +4,11 @@
 
 #include "base/slice.h"
 
-/* Owners of different realms differ even if their names are equal: so a client that may choose its
+/* Owners of different realms differ even if their names are equal. So a client that may choose its
  * name but not its realm cannot act for another one. Clients without a realm have the empty one. As
- * text an owner is REALM, a separator and NAME; in the empty realm, the name alone. OWNER_MADE
- * begins the text in Redis if batond has made the owner of the client's address, so that it differs
- * from each owner that a client names: nobody re-enters its holds. */
+ * text an owner is REALM, a separator and NAME; in the empty realm, only the name. In Redis
+ * OWNER_MADE begins the text if batond made the owner from the client's address. So it differs from
+ * each owner that a client names, and no request re-enters its holds. */
 
 enum {
     OWNER_NAME_LENGTH = 128, /* bytes, at most */
@@ -17,14 +17,14 @@ enum {
     OWNER_MADE = '\x1f', /* is in no clean text */
 };
 
-/* Writes both, which have to be clean text of at most those lengths, and returns what was written.
- * `text` has room for OWNER_LENGTH bytes. */
+/* Writes both, which must be clean text of at most these lengths, and returns what it wrote. `text`
+ * has room for OWNER_LENGTH bytes. */
 struct slice owner_compose(struct slice realm, struct slice name, char *text);
 
-/* Whether it is a text as owner_compose writes it, or that behind OWNER_MADE. */
+/* Whether owner_compose can have written the text, with or without OWNER_MADE. */
 bool owner_is_valid(struct slice text);
 
-/* Takes such a text apart. */
+/* Splits such a text. */
 void owner_split(struct slice text, struct slice *ret_realm, struct slice *ret_name);
 
 #endif

@@ -31,7 +31,7 @@ bool packed_take(struct slice *rest, int64_t *ret)
     for (size_t i = sizeof bits; i-- > 0;)
         bits = bits << 8 | (unsigned char)rest->bytes[i];
     memcpy(&number, &bits, sizeof number);
-    /* This also refuses what is no number. */
+    /* This also refuses NaN. */
     if (!(number >= -(double)VALUE_HIGHEST && number <= (double)VALUE_HIGHEST) ||
         (double)(int64_t)number != number)
         return false;

@@ -1,4 +1,4 @@
-/* replicas.h: reads how many replicas of Redis have to confirm, as people write it. */
+/* replicas.h: reads how many replicas of Redis must confirm, as people write it. */
 #ifndef BATON_LOCKS_TYPES_REPLICAS_H
 #define BATON_LOCKS_TYPES_REPLICAS_H
 

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "locks/calls/operation.h"
 
-/* Moves the keys of the first one's shard to the front. Returns how many they are. */
+/* Moves the keys of the first key's shard to the front. Returns their number. */
 static size_t batch_gather(const struct store *store, unsigned shard, struct slice *keys,
                            size_t count)
 {

@@ -21,10 +21,10 @@ struct ending {
     LIST_ENTRY(ending) others; /* in its slot */
     uint64_t hash;
     uint64_t due;    /* loop time, ms */
-    uint64_t until;  /* end of its slot, loop time; `due` may be later: it moves on then */
-    bool is_in_slot; /* false while a script is under way */
+    uint64_t until;  /* end of its slot, loop time, ms; `due` may be later: then it moves on */
+    bool is_in_slot; /* false while a script asks for it */
     bool several;    /* another hold may end earlier than the last one noted */
-    bool renewed;    /* while a script was under way */
+    bool renewed;    /* renewed while a script asked for it */
     uint16_t key_length;
     char key[];
 };
@@ -76,8 +76,8 @@ static void unlink_ending(struct ending *ending)
 
 static void expiries_on_timer(uv_timer_t *timer);
 
-/* Puts it into the slot in which it is due, or into the last one. The slot after that is the one
- * which take_due may be emptying. */
+/* Puts it into the slot in which it is due, or into the last one. The slot after the last is left
+ * out: take_due may be emptying it. */
 static void expiries_put(struct locks *locks, struct ending *ending)
 {
     struct expiries *expiries = locks->expiries;
@@ -106,7 +106,8 @@ static void expiries_plan(struct locks *locks, uint64_t in_ms)
         uv_timer_start(&locks->expiries->timer, expiries_on_timer, in_ms, 0);
 }
 
-/* `next_ms` -1: the name is free. A grant or renewal while the script was under way counts, too. */
+/* `next_ms` -1: the name is free. A grant or renewal while the script was under way still
+ * counts. */
 static void expiries_settle(struct locks *locks, struct slice key, int64_t next_ms, uint64_t sent)
 {
     struct expiries *expiries = locks->expiries;
@@ -141,8 +142,8 @@ static void expiries_asked(void *context, const struct store_result *result)
     expiries_plan(locks, PAUSE_MS);
 }
 
-/* Takes the names that are due out of a slot, `room` of them at most, and moves the others on.
- * Returns how many it took. */
+/* Takes at most `room` due names out of a slot, and moves the others on. Returns how many it
+ * took. */
 static size_t take_due(struct locks *locks, uint64_t slot, struct slice *ret, size_t room)
 {
     const struct ending_list *list = &locks->expiries->slots[slot % EXPIRIES_SLOTS];
@@ -167,7 +168,7 @@ static void expiries_on_timer(uv_timer_t *timer)
     struct slice due[BATCH_NAMES];
     uint64_t over = uv_now(locks->loop) / EXPIRIES_SLOT_MS;
     size_t count = 0;
-    if (store_is_closing(locks->store)) /* it takes no calls any more */
+    if (store_is_closing(locks->store)) /* a closing store takes no calls */
         return;
     while (expiries->slot <= over && count < BATCH_NAMES) {
         uint64_t slot = expiries->slot;
@@ -221,7 +222,8 @@ void expiries_note(struct locks *locks, struct slice key, const struct hold *hol
         expiries_put(locks, ending);
     } else if (!ending->is_in_slot) {
         ending->renewed = true;
-    } else if (ending->due < ending->until - EXPIRIES_SLOT_MS) { /* a later one moves then */
+    } else if (ending->due <
+               ending->until - EXPIRIES_SLOT_MS) { /* a later one moves on when its slot ends */
         unlink_ending(ending);
         expiries_put(locks, ending);
     }

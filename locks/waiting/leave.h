@@ -1,4 +1,4 @@
-/* leave.h: takes back what Redis has of an attempt that ended here. Internal to locks/. */
+/* leave.h: takes back what an attempt has in Redis after it ended here. Internal to locks/. */
 #ifndef BATON_LOCKS_WAITING_LEAVE_H
 #define BATON_LOCKS_WAITING_LEAVE_H
 
@@ -8,7 +8,7 @@
 enum leaving {
     LEAVE_GONE,  /* the client has gone, or cannot have learnt of a grant */
     LEAVE_DRAIN, /* the worker drains: Redis keeps the place for the waiter lease at least */
-    LEAVE_STALE, /* no request has the attempt any more: takes back only an unclaimed grant */
+    LEAVE_STALE, /* the attempt has no request: takes back only an unclaimed grant */
     LEAVE_KINDS  /* how many kinds exist */
 };
 

@@ -1,4 +1,4 @@
-/* parked.h: what the waiting requests of both engines have in common: how the caller gives them up.
+/* parked.h: what waiting requests of both engines have in common: how the caller abandons them.
  * Internal to locks/. */
 #ifndef BATON_LOCKS_WAITING_PARKED_H
 #define BATON_LOCKS_WAITING_PARKED_H

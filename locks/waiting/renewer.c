@@ -19,20 +19,20 @@ struct renewer {
     struct locks *locks;
     struct renewer_events events;
     uv_timer_t timer;
-    /* By the loop's clock, in ms. A renewed hold ends no sooner than its TTL after the
-     * request was sent, so `ends` is never too late. */
+    /* Loop time, ms. A renewed hold ends no sooner than its TTL after the request was sent, so
+     * `ends` is never too late. */
     uint64_t sent;
     uint64_t ends;
     uint64_t ttl_ms; /* of the last renewal that made it longer */
     uint64_t ask_at;
     uint64_t reported_at; /* of the last event */
-    uint64_t silence_ms;  /* see renewer_beat; 0: it may be silent for ever */
+    uint64_t silence_ms;  /* see renewer_beat; 0: no limit */
     void (*silent)(void *context, int64_t left_ms);
     int64_t replicas;
     bool is_final; /* the hold ends with its max_held */
     bool asking;   /* a renewal is under way */
-    bool doubted;  /* somebody else may have ended the hold: see renewer_check */
-    bool closed;   /* the timer is */
+    bool doubted;  /* another request may have ended the hold: see renewer_check */
+    bool closed;   /* the timer is closed */
     size_t name_length;
     size_t token_length;
     char name_and_token[];
@@ -41,7 +41,7 @@ struct renewer {
 enum {
     AGAIN_PART = 10,
     RENEW_PART = 3,
-    CHECKS_A_MS = 20, /* of all holds, so that their renewals do not come to Redis together */
+    CHECKS_A_MS = 20, /* how many holds renew per ms, so that they do not all load Redis at once */
 };
 
 static const uint64_t NEVER = UINT64_MAX;
@@ -98,8 +98,8 @@ void renewer_stop(struct renewer *renewer)
     uv_close((uv_handle_t *)&renewer->timer, renewer_on_closed);
 }
 
-/* If nobody else may have ended it, a hold that no renewal made longer has lasted until its end.
- * The clock of Redis says when that is, which may be before `ends`. */
+/* Unless another request may have ended it, a hold that no renewal could make longer has simply
+ * reached its end. The clock of Redis says when that is, which may be before `ends`. */
 static void renewer_lose(struct renewer *renewer, const char *why, const struct hold_end *end)
 {
     bool is_over = renewer->is_final && !renewer->doubted;
@@ -121,8 +121,8 @@ static void renewer_sleep(struct renewer *renewer)
     uv_timer_start(&renewer->timer, renewer_on_timer, at > now ? at - now : 0, 0);
 }
 
-/* A third of the TTL. Who is not to be silent renews often enough for its renewals to be the signs
- * of life, so that these are true: a hold that was broken is noticed before. */
+/* A third of the TTL. If the connection must not be silent, renews often enough that each renewal
+ * is a true sign of life: it notices in time that the hold was broken. */
 static uint64_t renewer_pause(const struct renewer *renewer)
 {
     uint64_t pause = renewer->ttl_ms / RENEW_PART;
@@ -143,7 +143,7 @@ static void renewer_on_renewed(struct renewer *renewer, const struct locks_reply
         renewer->ttl_ms = left_ms;
     renewer->ends = renewer->sent + left_ms;
     renewer->is_final = hold->is_final;
-    renewer->doubted = renewer->ask_at != NEVER; /* since this renewal was sent */
+    renewer->doubted = renewer->ask_at != NEVER; /* a doubt arose since this renewal was sent */
     renewer->ask_at = renewer_earlier(renewer->ask_at, renewer->sent + renewer_pause(renewer));
     renewer->reported_at = uv_now(renewer->locks->loop);
     renewer_sleep(renewer);
@@ -215,7 +215,7 @@ static void renewer_on_timer(uv_timer_t *timer)
         renewer_sleep(renewer);
 }
 
-/* Renews at `at`, since somebody else may have ended the hold. */
+/* Renews at `at`, since another request may have ended the hold. */
 static void renewer_check(struct renewer *renewer, uint64_t at)
 {
     renewer->doubted = true;

@@ -7,7 +7,8 @@
 #include "locks/waiting/batch.h"
 
 enum {
-    HEARTBEATS_IN_LEASE = 2, /* each writes to Redis; a known loss is checked at once */
+    HEARTBEATS_IN_LEASE =
+        2, /* not more, as each writes to Redis; a known loss is checked at once */
     HEARTBEAT_PAUSE_MS = 10, /* between two batches, at least */
     TICK_AGAIN_MS = 1000,    /* after one that failed */
 };
@@ -17,7 +18,7 @@ struct subscription *subscription_find(const struct locks *locks, struct slice k
     return tree_find(&locks->subscriptions->by_key, key);
 }
 
-/* Heartbeats: script_vouch tells Redis that this worker's waiters are still there. */
+/* Heartbeats: script_vouch reports to Redis that this worker's waiters are still there. */
 
 static uint64_t heartbeat_period(const struct locks *locks)
 {
@@ -60,7 +61,8 @@ bool subscription_can_ask(const struct subscription *subscription)
     return store_shard_is_up(store, store_shard(store, subscription->key));
 }
 
-/* The next heartbeat handles the first of the list that are due, and stops at one that is not. */
+/* Makes the subscription the next in the list: a heartbeat handles the first ones that are due, and
+ * stops at one that is not. */
 static void subscription_check_soon(struct subscription *subscription)
 {
     struct subscriptions *subscriptions = subscription->locks->subscriptions;
@@ -121,8 +123,8 @@ static void subscription_stop_supervising(struct subscription *subscription)
 
 static void subscription_tick(struct subscription *subscription);
 
-/* This worker supervises a name until each worker with waiters has sent its heartbeat. The reply to
- * that says when a tick is due. */
+/* Supervises a name without users here for one period, in which each worker with waiters sends its
+ * heartbeat. `next_ms`, from the heartbeat's reply, says when a tick is due. */
 static void subscription_keep_supervising(struct subscription *subscription, int64_t next_ms)
 {
     if (next_ms == 0)
@@ -134,9 +136,9 @@ static void subscription_keep_supervising(struct subscription *subscription, int
         subscription_stop_supervising(subscription);
 }
 
-/* Compares with what Redis has of a name: three numbers, see vouch.lua. A waiter or watch that has
- * missed a message asks again. Scripts are answered in order, so a request that is queued here and
- * not in Redis has been lost there. */
+/* Compares with Redis' state of the name: three numbers, see vouch.lua. A waiter or watch that has
+ * missed a message asks again. Scripts are answered in order, so a request that is queued here but
+ * not in Redis was lost there. */
 static void subscription_compare(struct subscription *subscription, const struct value *numbers,
                                  size_t at)
 {
@@ -189,8 +191,8 @@ static void heartbeat_answered(void *context, const struct store_result *result)
     free(heartbeat);
 }
 
-/* After a lease without a heartbeat (this worker was suspended) Redis may have dropped its waiters,
- * and no longer reports that once one of them has asked again. */
+/* After a waiter lease without a heartbeat (this worker was suspended), Redis may have dropped its
+ * waiters, and no longer reports that once one of them has asked again. */
 static bool subscription_needs_check(const struct subscription *subscription, uint64_t now)
 {
     const struct locks *locks = subscription->locks;
@@ -199,7 +201,8 @@ static bool subscription_needs_check(const struct subscription *subscription, ui
            subscription->registered + (uint64_t)locks->options.retention_ms / 2 <= now;
 }
 
-/* Sends the heartbeats that are due now or soon: names that came together stay in one batch. */
+/* Sends the heartbeats that are due now or soon, so that names that came together stay in one
+ * batch. */
 static void subscriptions_on_heartbeat(uv_timer_t *timer)
 {
     struct locks *locks = timer->data;
@@ -207,7 +210,7 @@ static void subscriptions_on_heartbeat(uv_timer_t *timer)
     struct subscription *subscription;
     struct slice keys[BATCH_NAMES];
     size_t count = 0, checked = 0;
-    if (store_is_closing(locks->store)) /* it takes no calls any more */
+    if (store_is_closing(locks->store)) /* a closing store takes no calls */
         return;
     while ((subscription = TAILQ_FIRST(&locks->subscriptions->list)) &&
            subscription_is_due(subscription, soon) && count + checked < BATCH_NAMES) {
@@ -257,7 +260,8 @@ static void subscription_tick(struct subscription *subscription)
 {
     struct locks *locks = subscription->locks;
     const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->texts.worker)};
-    /* The script is a user; `supervised_until`, if set, has counted it. */
+    /* The script counts as a user; if `supervised_until` is set, that count becomes the
+     * script's. */
     subscription->users += subscription->supervised_until == 0;
     subscription->supervised_until = 0;
     const struct script_call call = {
@@ -271,7 +275,7 @@ static void subscription_tick(struct subscription *subscription)
     script_call_send(locks, &call);
 }
 
-/* If a name has no waiter here, a heartbeat of many names asks first: mostly no tick is needed. */
+/* If a name has no user here, a heartbeat for many names asks first: mostly no tick is needed. */
 static void subscription_on_tick(uv_timer_t *timer)
 {
     struct subscription *subscription = timer->data;
@@ -317,7 +321,7 @@ void subscriptions_drain_watches(struct locks *locks)
     }
 }
 
-/* Coming and going. */
+/* Joining and leaving. */
 
 static struct subscription *subscription_new(struct locks *locks, struct slice key)
 {

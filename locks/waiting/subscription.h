@@ -32,7 +32,7 @@ struct subscription {
     struct slice key; /* the first member: as base/tree.h wants */
     TAILQ_ENTRY(subscription) others;
     struct locks *locks;
-    unsigned users; /* waiters, watches, scripts under way, and `supervised_until`; freed at 0 */
+    unsigned users; /* waiters, watches, scripts under way, `supervised_until`; freed at 0 */
     TAILQ_HEAD(waiter_list, waiter) waiters; /* in the order of arrival at this worker */
     struct watched watched;
     uint64_t supervised_until; /* loop time, ms; 0: nothing to supervise */
@@ -60,17 +60,17 @@ struct subscription *subscription_find(const struct locks *locks, struct slice k
 /* Whether the shard of the name is up. */
 bool subscription_can_ask(const struct subscription *subscription);
 
-/* The next hold of the name ends in `next_ms` milliseconds: then its tick runs. An earlier tick
- * that is planned stays, since messages and replies overtake each other. -1: no hold ends. */
+/* The next hold of the name ends in `next_ms` ms: plans a tick for that. An earlier planned tick
+ * stays, since messages and replies overtake each other. -1: no hold ends. */
 void subscription_plan(struct subscription *subscription, int64_t next_ms);
 
-/* A script of this worker has told another worker to act within `in_ms`, such as to claim a grant.
- * The message may be lost, so this worker runs a tick after `in_ms`, even without a waiter of that
+/* A script of this worker has asked another worker to act within `in_ms`, such as to claim a grant.
+ * The message may be lost, so this worker runs a tick after `in_ms`, even without a waiter for that
  * name. If `in_ms` is longer than the period of the heartbeats, the other worker's own heartbeat
- * comes first; then this worker plans a tick only if it has the subscription anyway. */
+ * comes first; then this worker plans a tick only if it already has the subscription. */
 void subscription_supervise(struct locks *locks, struct slice key, int64_t in_ms);
 
-/* Supervises no name any more: other workers' heartbeats find out what was lost. */
+/* Stops supervising: other workers' heartbeats notice what was lost. */
 void subscriptions_drain(struct locks *locks);
 
 /* Answers all watches with the present state of their names. */
@@ -83,7 +83,7 @@ void subscriptions_check(struct locks *locks);
 /* The same for the names that this shard serves. */
 void subscriptions_check_shard(struct locks *locks, unsigned shard);
 
-/* The same for one name, at once. Returns how many scripts that takes, about. */
+/* The same for one name, at once. Returns about how many scripts that takes. */
 size_t subscription_check(struct subscription *subscription);
 
 #endif

@@ -22,8 +22,8 @@ enum waiter_state {
 /* The script that is under way, and what comes after its reply. */
 enum waiter_script {
     SCRIPT_NONE,
-    SCRIPT_ASK,       /* for the lock or a place in the queue, or whether its turn has come */
-    SCRIPT_ASK_AGAIN, /* the same, then once more: there is news since it was sent */
+    SCRIPT_ASK,       /* for the lock, for a place in the queue, or whether its turn has come */
+    SCRIPT_ASK_AGAIN, /* the same, then once more: a message has come since it was sent */
     SCRIPT_ASK_LAST,  /* the same, then SCRIPT_LEAVE: the wait has ended since it was sent */
     SCRIPT_LEAVE, /* the wait has ended. Redis decides whether the grant or the end came first */
 };
@@ -39,8 +39,8 @@ struct waiter {
     enum waiter_state state;
     enum waiter_script script;
     unsigned pending;     /* replies of Redis and of confirm.h that are still to come */
-    uint64_t run;         /* of the Redis that has it in the queue: see waiting_run */
-    uint64_t notified_at; /* uv_hrtime when the news of its grant came; 0: not yet */
+    uint64_t run;         /* the run of the Redis that queued it: see waiting_run */
+    uint64_t notified_at; /* uv_hrtime when the message about its grant came; 0: not yet */
     struct attempt attempt;
     struct acquire acquire;
     char bytes[];
@@ -69,7 +69,7 @@ static void waiting_free_if_idle(struct waiter *waiter)
     subscription_leave(waiter->subscription);
 }
 
-/* Takes it off the list: no message finds it any more. */
+/* Takes it off the list, where messages find it. */
 static void waiting_end(struct waiter *waiter)
 {
     TAILQ_REMOVE(&waiter->subscription->waiters, waiter, others);
@@ -107,8 +107,8 @@ static void waiting_confirmed(void *context, const struct locks_reply *reply)
     waiting_finish(waiter, reply);
 }
 
-/* Answers the client with the reply that is just being read. Replicas may have to confirm a hold
- * before that; meanwhile the waiter is not in the way of others. */
+/* Answers the client with the reply that is being read. A hold may first wait for replicas;
+ * meanwhile the waiter does not block others. */
 static void waiting_report(struct waiter *waiter, const struct locks_reply *reply)
 {
     struct locks *locks = waiting_locks(waiter);
@@ -181,9 +181,9 @@ static uint64_t waiting_run(const struct waiter *waiter)
     return run;
 }
 
-/* Another Redis than the one that has queued the waiter, such as a promoted replica, may have an
- * older state, in which the place is still that of an earlier request. So the waiter takes it over
- * once more. */
+/* If another Redis than the one that queued the waiter answers, such as a promoted replica, its
+ * state may be older: the place may still be an earlier request's. So the waiter takes it over
+ * again. */
 static void waiting_ask_again(struct waiter *waiter)
 {
     if (waiter->script == SCRIPT_ASK)
@@ -192,9 +192,9 @@ static void waiting_ask_again(struct waiter *waiter)
         waiting_ask(waiter, waiter->run == waiting_run(waiter) ? REQUEST_AGAIN : REQUEST_FIRST);
 }
 
-/* Redis cannot be asked now. A waiter in the queue stays there: it asks again when Redis is back,
- * when this worker listens to messages again, or after a second. Where another release has written
- * what is stored, its client has to ask at a batond of that. */
+/* Redis is down now. A waiter in the queue stays there: it asks again when Redis is back, when this
+ * worker gets messages again, or after a second. If another release wrote the record, the client
+ * must ask a batond of that release. */
 static bool waiting_keeps_place(const struct waiter *waiter, const struct store_result *result,
                                 const struct request_answer *answer)
 {
@@ -234,7 +234,7 @@ static void waiting_answered(void *context, const struct store_result *result)
         waiting_free_if_idle(waiter);
         return;
     }
-    if (waiter->state == WAITER_CONFIRMING) /* a release brought the hold before this reply */
+    if (waiter->state == WAITER_CONFIRMING) /* a release delivered the hold before this reply */
         return;
     struct request_answer answer;
     request_read(result, &waiter->acquire, &waiter->attempt, &answer);
@@ -287,11 +287,11 @@ struct waiter *waiting_begin(struct locks *locks, const struct acquire *acquire,
     TAILQ_INSERT_TAIL(&waiter->subscription->waiters, waiter, others);
     uv_timer_init(locks->loop, &waiter->timer);
     waiter->timer.data = waiter;
-    uv_update_time(locks->loop); /* what the loop has done since would shorten the wait */
+    uv_update_time(locks->loop); /* without this, what the loop did since would shorten the wait */
     uv_timer_start(&waiter->timer, waiting_on_over,
                    locks->draining ? 0 : (uint64_t)acquire->wait_ms, 0);
-    /* The client of a request that was read late may have gone and asked elsewhere: this request
-     * must not take the place over. */
+    /* The client may have gone and asked elsewhere before this request was read: then it must not
+     * take the place over. */
     if (!locks->draining && waiting_is_connected(waiter))
         waiting_ask(waiter, acquire->token_is_new ? REQUEST_NEW : REQUEST_FIRST);
     return waiter;
@@ -303,7 +303,7 @@ size_t waiting_check(struct subscription *subscription)
     for (struct waiter *waiter = TAILQ_FIRST(&subscription->waiters); waiter;
          waiter = TAILQ_NEXT(waiter, others)) {
         if (!waiting_is_connected(waiter))
-            continue; /* the worker is about to notice that it has gone: it must not claim */
+            continue; /* its hang-up is about to be reported: it must not claim */
         waiting_ask_again(waiter);
         count++;
     }
@@ -332,14 +332,14 @@ void waiting_granted(struct locks *locks, struct slice key, struct slice attempt
                      struct slice token)
 {
     struct waiter *waiter = waiting_find(subscription_find(locks, key), attempt);
-    if (!waiter) { /* it may have claimed without the message, which came later */
+    if (!waiter) { /* it may have claimed before the message came */
         struct attempt stale;
         snprintf(stale.text, sizeof stale.text, "%.*s", (int)attempt.length, attempt.bytes);
         leave_queue(locks, key, token, &stale, LEAVE_STALE, 0);
     } else if (waiting_is_connected(waiter)) {
         waiter->notified_at = uv_hrtime();
         waiting_ask_again(waiter);
-    } /* else the worker is about to notice, which passes the grant on */
+    } /* otherwise its hang-up is about to be reported, which passes the grant on */
 }
 
 void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt,
@@ -347,9 +347,10 @@ void waiting_claimed(struct locks *locks, struct slice key, struct slice attempt
 {
     struct waiter *waiter = waiting_find(subscription_find(locks, key), attempt);
     if (!waiter)
-        return; /* it was abandoned meanwhile: a leave is under way */
+        return; /* it was abandoned: a leave is under way */
     if (!waiting_is_connected(waiter)) {
-        /* The worker is about to notice that the client has gone; the next waiter need not wait. */
+        /* The hang-up of the client is about to be reported; the next waiter need not wait for
+         * that. */
         waiting_leave(waiter, LEAVE_GONE);
         return;
     }

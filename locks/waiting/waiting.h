@@ -1,4 +1,4 @@
-/* waiting.h: the requests of one name that wait in the queue. Internal to locks/. */
+/* waiting.h: the requests that wait in the queue of a name. Internal to locks/. */
 #ifndef BATON_LOCKS_WAITING_WAITING_H
 #define BATON_LOCKS_WAITING_WAITING_H
 
@@ -17,9 +17,9 @@ size_t waiting_check(struct subscription *subscription);
 /* How many waiters are in the queue, by the last reply of Redis. */
 size_t waiting_count(const struct subscription *subscription);
 
-/* News of one attempt. */
+/* Messages about one attempt. */
 
-/* Its turn has come. If no waiter has this attempt any more, the grant is taken back. */
+/* Its turn has come. If the attempt has no waiter, the grant is taken back. */
 void waiting_granted(struct locks *locks, struct slice key, struct slice attempt,
                      struct slice token);
 
