@@ -186,7 +186,7 @@ const struct setting SETTINGS[] = {
     {"Logging", "access-log", FLAG, AT(access_log), "true", "true|false",
      "log each request, at info; requests of monitors, at debug", 0, 0, NULL},
     {"Logging", "audit-log", FLAG, AT(audit_log), "true", "true|false",
-     "log the begin and the end of each hold, at info", 0, 0, NULL},
+     "log when each hold begins and ends, at info", 0, 0, NULL},
 #undef AT
 };
 
