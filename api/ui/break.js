@@ -1,6 +1,21 @@
-// Breaking a lock: the holds are looked up, shown, and ended by their fences: no other hold ends.
+// Breaking a lock, or one of its holds: the holds are looked up, shown, and ended by their fences: no
+// other hold ends.
 
-const breaking = { name: "", fences: [], refusedFor: new Map() };
+const breaking = {
+  name: "",
+  one: null,             // the fence of the hold that is to be broken; null: all holds
+  fences: [],            // of the holds that are shown
+  opener: null,          // the button that opened the dialog
+  refusedFor: new Map(), // why, by name
+};
+
+const mayBreak = (name) => !breaking.refusedFor.has(name);
+
+function breakOneButton(fence) {
+  const button = element("button", { type: "button", class: "danger" }, "Break this hold…");
+  button.addEventListener("click", () => askToBreak(button, fence));
+  return button;
+}
 
 function showBreakButton(lock) {
   const refused = breaking.refusedFor.get(lock.name) ?? null;
@@ -21,15 +36,17 @@ function showTrouble(text) {
 
 function fillBreakDialog(view) {
   const next = view.waiters?.[0];
-  const hidden = view.hold_count - view.holders.length;
-  breaking.fences = view.holders.map((hold) => hold.fence);
+  const holds = view.holders.filter((hold) => breaking.one === null || hold.fence === breaking.one);
+  const others = view.hold_count - holds.length;
+  breaking.fences = holds.map((hold) => hold.fence);
+  setText(at("break-title"), breaking.one === null ? "Break this lock?" : "Break this hold?");
   at("break-name").replaceChildren(foreign(view.name));
-  at("break-holds").replaceChildren(element("ul", { class: "holds" }, ...view.holders.map(holdLine)));
-  at("break-what").replaceChildren("This ends " + count(view.holders.length, "hold") + " now. ",
-    ...(hidden > 0 ? [count(hidden, "more hold") + (hidden === 1 ? " stays." : " stay.")] : next ? ["The lock goes to ", ownerOf({ owner: next.owner, principal: next.principal ?? "" }), ", the next in the queue."]
+  at("break-holds").replaceChildren(element("ul", { class: "holds" }, ...holds.map(holdLine)));
+  at("break-what").replaceChildren("This ends " + count(holds.length, "hold") + " now. ",
+    ...(others > 0 ? [count(others, "more hold") + (others === 1 ? " stays." : " stay.")] : next ? ["The lock goes to ", ownerOf({ owner: next.owner, principal: next.principal ?? "" }), ", the next in the queue."]
       : ["Nobody waits for it."]));
-  at("break-confirm").hidden = view.hold_count === 0;
-  if (view.hold_count === 0) showTrouble("It is free by now: there is nothing to break.");
+  at("break-what").hidden = at("break-confirm").hidden = holds.length === 0;
+  if (holds.length === 0) showTrouble(others > 0 ? "This hold has ended by now." : "It is free by now: there is nothing to break.");
 }
 
 function showRefusedToBreak(text) {
@@ -38,8 +55,8 @@ function showRefusedToBreak(text) {
   announce(text);
 }
 
-async function askToBreak() {
-  breaking.name = details.name;
+async function askToBreak(opener, fence) {
+  Object.assign(breaking, { name: details.name, one: fence, opener });
   showTrouble("");
   at("break-reason").value = "";
   try {
@@ -59,7 +76,7 @@ function refuseBreak(error) {
   }
   showTrouble(error.status === 403 ? "Not permitted: " + error.message + ". Nothing was changed."
     : error.status ? "It could not be broken: " + error.message + "." : "batond cannot be reached, so it is not known whether the lock was broken.");
-  if (details.last) showBreakButton(details.last);
+  showDetails();
 }
 
 // A hold that was shown and has ended is none to break: what is there now is shown instead.
@@ -71,8 +88,9 @@ async function breakShown() {
     }
   } catch (error) {
     if (error.code !== "hold_ended") throw error;
-    fillBreakDialog(await inspect(breaking.name));
+    const view = await inspect(breaking.name);
     showTrouble("The holds have changed meanwhile. These are those of now.");
+    fillBreakDialog(view);
     return;
   }
   at("break-dialog").close();
@@ -93,10 +111,11 @@ async function breakIt() {
 }
 
 function openBreaking() {
-  at("break").addEventListener("click", askToBreak);
+  at("break").addEventListener("click", () => askToBreak(at("break"), null));
   at("break-cancel").addEventListener("click", () => at("break-dialog").close());
   at("break-confirm").addEventListener("click", breakIt);
-  at("break-dialog").addEventListener("close", () => (at("break").hidden ? at("details-name") : at("break")).focus());
+  at("break-dialog").addEventListener("close", () =>
+    [breaking.opener, at("break"), at("details-name")].find((one) => one.checkVisibility()).focus());
 }
 
 function forgetRefusals() {

@@ -78,7 +78,7 @@ function calmText() {
   if (!page.isFollowing) return "The waiters cannot be shown.";
   if (!store.loaded) return "The waiters are not known yet.";
   const what = table.prefix ? "a lock that begins so" : "anything";
-  return troubleOfLine() ? "Nobody waited for " + what + " when batond last answered, at " + clock.format(page.heardAt) + "."
+  return troubleOfLine() ? "Nobody waited for " + what + " when batond last answered, at " + zonedClock.format(page.heardAt) + "."
     : "Nobody waits for " + what + ". Queues, long waits and deadlocks show up here.";
 }
 

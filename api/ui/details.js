@@ -4,6 +4,7 @@ const details = {
   name: "",
   last: null,        // the latest that is known of it, held or not
   isLineOpen: false, // all who wait are to be seen
+  openNotes: new Set(), // the fences of the holds whose whole meta is to be seen
   line: [],          // as they were last told
 };
 
@@ -30,11 +31,9 @@ function row(label, ...content) {
   return element("div", {}, element("dt", {}, label), element("dd", {}, ...content));
 }
 
-function holdCard(hold) {
+function holdCard(hold, isOneOfMany) {
   const left = timeLeft();
   left.dataset.fence = hold.fence;
-  const meta = hold.meta === null ? null
-    : row("Meta", element("pre", {}, foreignLines(JSON.stringify(hold.meta, null, 2))));
   return element("li", { class: "hold" },
     element("p", {}, ownerOf(hold), element("span", { class: "mode" }, hold.isReleased ? "released" : hold.mode)),
     hold.isReleased ? element("p", { class: "hint" }, "Released, but taken for a least time.") : null,
@@ -42,10 +41,40 @@ function holdCard(hold) {
     element("dl", {}, row("Fence", element("code", {}, String(hold.fence))),
       hold.permits > 1 ? row("Permits", String(hold.permits)) : null,
       hold.client ? row("From", element("code", {}, plain(hold.client))) : null,
-      hold.mostUntil ? row("Held until, at most", clock.format(hold.mostUntil)) : null,
-      hold.takenUntil ? row("Taken at least until", clock.format(hold.takenUntil)) : null,
+      hold.mostUntil ? row("Held until, at most", zonedClock.format(hold.mostUntil)) : null,
+      hold.takenUntil ? row("Taken at least until", zonedClock.format(hold.takenUntil)) : null,
       row(hold.isReleased ? "Granted before" : "Held for", element("span", { class: "since", "data-since": hold.since })),
-      meta));
+      hold.meta === null ? null : row("Meta", ...notesOf(hold))),
+    isOneOfMany ? breakOneButton(hold.fence) : null);
+}
+
+// A long note is shown from its beginning, with a button for the rest.
+function notesOf(hold) {
+  const whole = JSON.stringify(hold.meta, null, 2);
+  const beginning = beginningOf(whole);
+  const text = element("pre", {});
+  const button = element("button", { type: "button", class: "quiet" });
+  const show = () => {
+    const isOpen = details.openNotes.has(hold.fence);
+    text.replaceChildren(foreignLines(isOpen ? whole : beginning));
+    setText(button, isOpen ? "Show less" : "Show all " + count(whole.length, "character"));
+    button.setAttribute("aria-expanded", String(isOpen));
+  };
+  button.addEventListener("click", () => {
+    if (!details.openNotes.delete(hold.fence)) details.openNotes.add(hold.fence);
+    show();
+  });
+  show();
+  return beginning === whole ? [text] : [text, button];
+}
+
+const NOTE_LINES = 10;
+const NOTE_CHARACTERS = 400;
+
+function beginningOf(text) {
+  const lines = text.split("\n").slice(0, NOTE_LINES).join("\n");
+  const beginning = [...lines].slice(0, NOTE_CHARACTERS).join("");
+  return beginning === text ? text : beginning + "…";
 }
 
 function foreignLines(text) {
@@ -66,8 +95,9 @@ function heading(text) {
 function holdersPart(lock) {
   if (lock.holdCount === 0) return [];
   const hidden = lock.holdCount - lock.holders.length;
+  const isOneOfMany = lock.holdCount > 1 && mayBreak(lock.name);
   return [heading(lock.holdCount === 1 ? "Held by" : "Held by " + lock.holdCount),
-    element("ul", { class: "holds" }, ...lock.holders.map(holdCard)),
+    element("ul", { class: "holds" }, ...lock.holders.map((hold) => holdCard(hold, isOneOfMany))),
     hidden > 0 ? element("p", { class: "hint" }, "and " + count(hidden, "more hold")) : null];
 }
 
@@ -87,15 +117,16 @@ function openLine(isOpen) {
 // it keeps the focus.
 function restOfLine(lock, shown) {
   const hidden = lock.queueLength - shown;
+  const more = details.isLineOpen ? 0 : Math.min(hidden, WAITERS_MOST - shown);
   if (!details.isLineOpen && hidden <= 0) return null;
   const button = element("button", { type: "button", class: "quiet", "aria-expanded": String(details.isLineOpen) },
-    details.isLineOpen ? "Show the first " + SHOWN_WAITERS : "Show " + Math.min(hidden, WAITERS_MOST - shown) + " more");
+    details.isLineOpen ? "Show the first " + SHOWN_WAITERS : "Show " + more + " more");
   button.addEventListener("click", () => {
     openLine(!details.isLineOpen);
     at("details-line").querySelector("button")?.focus({ preventScroll: true });
   });
   return element("p", { class: "hint rest" }, button,
-    hidden > 0 ? element("span", {}, "and " + count(hidden, "more behind them", "more behind them")) : null);
+    hidden > more ? element("span", {}, "and " + (hidden - more).toLocaleString("en") + " more behind them") : null);
 }
 
 function linePart(lock) {
@@ -137,7 +168,7 @@ function eventItem(event) {
 function eventsPart(name) {
   const events = eventsByName.get(name) ?? [];
   if (events.length === 0) return [];
-  return [heading("What happened"), element("ol", { class: "events" }, ...events.map(eventItem))];
+  return [heading("Events (times in " + zoneOf(events[0].at) + ")"), element("ol", { class: "events" }, ...events.map(eventItem))];
 }
 
 function stateOf(lock) {
@@ -148,7 +179,7 @@ function stateOf(lock) {
   return "Free. The last hold" + whose + " was " + WORDS[last.reason] + breakerOf(last.broken) + ".";
 }
 
-const keyOfHolds = (lock) => lock.holders.map((hold) => hold.fence + String(hold.isReleased)).join() + lock.holdCount;
+const keyOfHolds = (lock) => lock.holders.map((hold) => hold.fence + String(hold.isReleased)).join() + lock.holdCount + mayBreak(lock.name);
 const keyOfLine = (lock) => lock.queueLength + waitersOf(lock).map((one) => keyOf(one) + one.mode).join() + details.isLineOpen;
 const keyOfChain = (links) => links.map((one) => keyOf(one.who) + one.lock.name + one.lock.version + one.closes + keyOfChain(one.deeper)).join();
 
@@ -180,6 +211,7 @@ function openDetails(name) {
   details.name = name;
   details.last = store.locks.get(name) ?? null;
   details.isLineOpen = false;
+  details.openNotes.clear();
   at("details-name").replaceChildren(foreign(name));
   at("overview").hidden = true;
   at("details").hidden = false;

@@ -43,7 +43,7 @@ function showLine() {
   if (!page.isFollowing) return;
   const trouble = troubleOfLine();
   if (trouble) {
-    const of = page.heardAt > 0 ? " You see the state of " + clock.format(page.heardAt) + "." : "";
+    const of = page.heardAt > 0 ? " You see the state of " + zonedClock.format(page.heardAt) + "." : "";
     showLink("asleep", "not live");
     showNotice("notice", "alarm", ["Not live: " + trouble + "." + of + againText()]);
     return;
@@ -207,6 +207,14 @@ function choose(name) {
   if (!name && before) returnTo(before);
 }
 
+// On a narrow screen it stands below all locks.
+function showOverview() {
+  choose("");
+  at("side").scrollTop = 0;
+  at("side").scrollIntoView();
+  at("overview-title").focus({ preventScroll: true });
+}
+
 function returnTo(name) {
   const index = table.shown.findIndex((lock) => lock.name === name);
   if (index >= 0) focusRow(index);
@@ -360,6 +368,7 @@ function open() {
   at("sign-in").addEventListener("submit", signIn);
   at("sign-out").addEventListener("click", signOut);
   at("details-close").addEventListener("click", () => choose(""));
+  for (const id of ["count-waiting", "count-deadlocks"]) at(id).addEventListener("click", showOverview);
   at("copy").addEventListener("click", copyCommand);
   document.addEventListener("keydown", onKey);
   document.addEventListener("visibilitychange", () => document.hidden || page.line?.hurry());

@@ -153,11 +153,20 @@ function spacer(height) {
   return row;
 }
 
+// What scrolls the rows: their box, or on a narrow screen the whole page.
+function pane() {
+  return getComputedStyle(at("scroller")).overflowY === "visible" ? at("main") : at("scroller");
+}
+
+// How much of the table is above what is seen; less than 0 if it begins further down.
+function scrolledBy() {
+  return pane().getBoundingClientRect().top - at("table").getBoundingClientRect().top;
+}
+
 function inSight() {
-  const scroller = at("scroller");
   const height = rowHeight();
-  const first = Math.max(0, Math.floor(scroller.scrollTop / height) - AROUND);
-  const fits = Math.ceil(scroller.clientHeight / height) + 2 * AROUND;
+  const first = Math.max(0, Math.floor(scrolledBy() / height) - AROUND);
+  const fits = Math.ceil(pane().clientHeight / height) + 2 * AROUND;
   return { first, last: Math.min(table.shown.length, first + fits), height };
 }
 
@@ -206,18 +215,16 @@ function setCurrent(name) {
 // Where the keys have not been yet, they begin at the first row in sight.
 function ensureCurrent() {
   if (table.shown.some((lock) => lock.name === table.current)) return;
-  table.current = table.shown[inSight().first + (at("scroller").scrollTop > 0 ? AROUND : 0)]?.name ?? "";
+  table.current = table.shown[inSight().first + (scrolledBy() > 0 ? AROUND : 0)]?.name ?? "";
 }
 
 function focusRow(index) {
   const lock = table.shown[Math.max(0, Math.min(index, table.shown.length - 1))];
   if (!lock) return;
-  const scroller = at("scroller");
   const top = table.shown.indexOf(lock) * rowHeight();
   const head = at("table").tHead.offsetHeight;
-  const room = scroller.clientHeight - head - rowHeight();
-  if (top < scroller.scrollTop) scroller.scrollTop = top;
-  else if (top > scroller.scrollTop + room) scroller.scrollTop = top - room;
+  const room = pane().clientHeight - head - rowHeight();
+  pane().scrollTop += Math.min(0, top - scrolledBy()) + Math.max(0, top - room - scrolledBy());
   table.current = lock.name;
   showRows();
   table.rows.get(lock.name)?.cells[0].firstChild.focus({ preventScroll: true });
@@ -246,9 +253,10 @@ function sortBy(key) {
 }
 
 function openTable(changed) {
-  at("scroller").addEventListener("scroll", () => requestAnimationFrame(showRows), { passive: true });
+  for (const id of ["scroller", "main"]) at(id).addEventListener("scroll", () => requestAnimationFrame(showRows), { passive: true });
   at("scroller").addEventListener("keydown", moveByKey);
-  new ResizeObserver(() => showRows()).observe(at("scroller"));
+  const resized = new ResizeObserver(() => showRows());
+  for (const id of ["scroller", "main"]) resized.observe(at(id));
   for (const head of at("table").tHead.rows[0].cells) {
     head.querySelector("button")?.addEventListener("click", () => {
       sortBy(head.dataset.sort);

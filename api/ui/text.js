@@ -43,4 +43,8 @@ function count(number, one, many = one + "s") {
   return number.toLocaleString("en") + " " + (number === 1 ? one : many);
 }
 
-const clock = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+// Times of this browser: with the zone, and without it where the heading above tells it.
+const DAY_AND_TIME = { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+const zonedClock = new Intl.DateTimeFormat("en-GB", { ...DAY_AND_TIME, timeZoneName: "short" });
+const clock = new Intl.DateTimeFormat("en-GB", DAY_AND_TIME);
+const zoneOf = (time) => zonedClock.formatToParts(time).find((part) => part.type === "timeZoneName").value;

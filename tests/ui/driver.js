@@ -58,10 +58,11 @@ class Driver {
     if (this.process.exitCode === null) await once(this.process, "exit");
   }
 
-  // The browser, one for all: `dark`, `still`: what it prefers.
-  async open({ width = 1440, height = 900, dark, still, mobile } = {}) {
+  // The browser, one for all: `dark`, `still`: what it prefers; `zone`: where it is.
+  async open({ width = 1440, height = 900, dark, still, mobile, zone = "" } = {}) {
     this.browser ??= await this.launch();
     await this.browser.prefer({ width, height, dark, still, mobile });
+    await this.browser.devtools("Emulation.setTimezoneOverride", { timezoneId: zone });
     return this.browser;
   }
 

@@ -67,6 +67,26 @@ module.exports = {
     await until("broken", async () => !(await isHeld(stage, "handed")));
   }),
 
+  "one of several shared holds is broken alone": (driver) => withStage(driver, async (stage) => {
+    const fences = {};
+    for (const owner of ["left", "middle", "right"])
+      fences[owner] = (await stage.batond.take("pool", { owner, mode: "shared", limit: 3 })).fence;
+    await stage.visit();
+    await stage.look("pool");
+    await until("three holds", () => stage.browser.run(() => document.querySelectorAll("#details .hold .danger").length === 3));
+    await stage.browser.run((fence) => [...document.querySelectorAll("#details .hold")]
+      .find((one) => one.innerText.includes(fence)).querySelector(".danger").click(), String(fences.middle));
+    await stage.comesToSee("#break-dialog");
+    const told = await stage.browser.text("#break-dialog");
+    for (const part of ["Break this hold?", "middle", "ends 1 hold now", "2 more holds stay"]) assert.ok(told.includes(part), told);
+    assert.ok(!told.includes("left") && !told.includes("right"), told);
+    await stage.browser.click("#break-confirm");
+    await stage.shows("#announcement", "1 hold of pool broken");
+    const { holders } = await stage.batond.ask("GET", "/locks/pool");
+    assert.deepEqual(holders.map((one) => one.owner).sort(), ["left", "right"]);
+    await stage.hadNoTrouble();
+  }),
+
   "who may not break a lock is told so, once": (driver) => withStage(driver, async (stage) => {
     await stage.batond.take("theirs", {}, "boss");
     await signIn(stage, "guest");

@@ -117,7 +117,8 @@ module.exports = {
     await stage.batond.take("long", { owner: "first" });
     for (let i = 1; i <= 14; i++) await stage.batond.queue("long", { owner: "waiter-" + i });
     await stage.look("long");
-    await stage.shows("#details-line", "and 4 more behind them", 8000);
+    await stage.shows("#details-line", "Show 4 more", 8000);
+    assert.ok(!(await stage.browser.text("#details-line")).includes("behind them")); // the button tells of them
     assert.ok(!(await stage.browser.text("#details-line")).includes("waiter-11"));
     await stage.browser.click("#details-line button");
     await stage.shows("#details-line", "waiter-14");
@@ -141,8 +142,9 @@ module.exports = {
     assert.equal(await stage.isVisible("#count-deadlocks-box"), false);
     await stage.batond.queue("a", { owner: "cleo" });
     await stage.comesToSee("#count-deadlocks-box");
-    await stage.browser.click("#details-close");
+    await stage.browser.click("#count-deadlocks");
     await stage.shows("#deadlocks", "cleo waits for a");
+    assert.equal(await stage.isVisible("#details"), false);
     assert.match((await stage.row("b"))[6], /deadlock/);
   }),
 

@@ -4,7 +4,7 @@
 
 const assert = require("node:assert/strict");
 const { withStage } = require("./stage.js");
-const { until } = require("./driver.js");
+const { KEYS, until } = require("./driver.js");
 const { crowded, LONG_NAME } = require("./crowd.js");
 
 // Pixels for a name that needs them, by the width of the window.
@@ -47,6 +47,10 @@ function faults(least) {
   apart(shown(document, ".bar > *"));
   for (const row of shown(document, "#rows tr:not(.spacer)")) apart(shown(row, ":scope > *"));
   for (const entry of shown(document, ".top li, .line li, .events li, .hold dl div, .server div")) apart(shown(entry, ":scope > *"));
+  const scrolls = (one) => /auto|scroll/.test(getComputedStyle(one).overflowY) && one.scrollHeight > one.clientHeight + 1;
+  // What is fixed stands in front of the rest, and does not move with it.
+  const around = (one) => (one.matches("dialog") || getComputedStyle(one).position === "fixed" ? [] : one.parentElement ? [one.parentElement, ...around(one.parentElement)] : []);
+  for (const one of shown(document, "body *").filter(scrolls)) if (around(one).some(scrolls)) found.push(what(one) + " scrolls inside what scrolls");
   apart(shown(document, "body > *").filter((one) => !one.matches(".skip, .unseen, dialog, script")));
   return found;
 }
@@ -73,6 +77,29 @@ module.exports = {
     await eachWidth(stage, "details");
     await stage.hadNoTrouble();
   }),
+
+  "on a phone all scrolls as one, and a deadlock is one tap away": (driver) => withStage(driver, async (stage) => {
+    const inSight = (selector) => stage.browser.run((s) => {
+      const box = document.querySelector(s)?.getBoundingClientRect();
+      return box !== undefined && box.top >= 0 && box.top < innerHeight && document.elementFromPoint(box.left + 5, box.top + 5) !== null;
+    }, selector);
+    await stage.visit();
+    await crowded(stage);
+    for (let i = 0; i < 10; i++) await stage.batond.take("gpu/wide", { owner: "train-" + i, mode: "shared" });
+    await stage.browser.keys("/", KEYS.enter, KEYS.end);
+    await until("the last lock", () => stage.browser.run(() => document.activeElement.closest("tr")?.getBoundingClientRect().bottom <= innerHeight));
+    assert.equal(await inSight("#deadlocks"), false);
+    await stage.browser.click("#count-deadlocks");
+    await until("the deadlock", () => inSight("#deadlocks h3"));
+    await stage.browser.click("#deadlocks .name-link");
+    await stage.shows("#details-chain", "deadlock");
+    await stage.browser.click("#details-close");
+    await stage.look("gpu/wide");
+    await stage.browser.click("#break");
+    await stage.comesToSee("#break-dialog");
+    await eachWidth(stage, "the dialog", [390]);
+    await stage.hadNoTrouble();
+  }, { width: 390, height: 844, mobile: true }),
 
   "nor while batond is away": (driver) => withStage(driver, async (stage) => {
     await stage.visit();
