@@ -5,7 +5,10 @@
 
 #include <assert.h>
 
-enum { ARGUMENTS_MOST = 16 };
+enum {
+    ARGUMENTS_MOST = 16,
+    SCAN_ARGUMENTS = 3, /* before those of the call */
+};
 
 /* An operation that waits for its reply. */
 struct operation {
@@ -108,4 +111,25 @@ void operation_run(struct locks *locks, const struct script *script, struct slic
         .context = operation,
     };
     script_call_send(locks, &call);
+}
+
+void operation_scan(struct locks *locks, unsigned *position, struct slice cursor,
+                    struct slice prefix, const struct script_call *call)
+{
+    unsigned before = *position, shard = 0;
+    if (store_seek_shard(locks->store, position, &shard) && *position != before)
+        cursor = slice_of("0");
+    char pattern[KEY_PATTERN_LENGTH];
+    struct slice all[SCAN_ARGUMENTS + OPERATION_SCAN_ARGUMENTS] = {
+        stamp_placeholder(),
+        cursor,
+        {pattern, name_to_pattern(locks->options.key_prefix, prefix, pattern)},
+    };
+    assert(call->argument_count <= OPERATION_SCAN_ARGUMENTS);
+    memcpy(all + SCAN_ARGUMENTS, call->arguments, call->argument_count * sizeof *all);
+    struct script_call portion = *call;
+    portion.key = locks->options.key_prefix;
+    portion.arguments = all;
+    portion.argument_count += SCAN_ARGUMENTS;
+    script_call_send_at(locks, shard, &portion);
 }

@@ -1,5 +1,5 @@
 /* operation.h: one operation on a name: runs its script and turns the reply into a locks_reply.
- * Internal to locks/. */
+ * Also the portions of a scan of names. Internal to locks/. */
 #ifndef BATON_LOCKS_CALLS_OPERATION_H
 #define BATON_LOCKS_CALLS_OPERATION_H
 
@@ -16,6 +16,15 @@ typedef bool operation_reader(const struct value *value, struct locks_reply *ret
 void operation_run(struct locks *locks, const struct script *script, struct slice name,
                    const struct slice *arguments, size_t argument_count, operation_reader *read,
                    locks_done *done, void *context);
+
+enum { OPERATION_SCAN_ARGUMENTS = 68 };
+
+/* Sends one portion of a scan of the names that begin with `prefix`, at the shard of `*position`
+ * (see store_seek_shard), from SCAN's `cursor` on. If that shard has gone, the scan begins anew at
+ * the next one, to which `*position` moves. The stamp, the cursor and the pattern of the keys come
+ * before the arguments of `call`, OPERATION_SCAN_ARGUMENTS at most; its key is not used. */
+void operation_scan(struct locks *locks, unsigned *position, struct slice cursor,
+                    struct slice prefix, const struct script_call *call);
 
 /* For operations with a store_done of their own: reads the reply; without a good one, sets
  * LOCKS_UNAVAILABLE or _DAMAGED, and `error`. */

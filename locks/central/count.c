@@ -75,28 +75,17 @@ static void count_answered(void *context, const struct store_result *result)
 
 void locks_count(struct locks *locks, struct slice cursor, locks_counted *done, void *context)
 {
-    struct slice key_prefix = locks->options.key_prefix;
     struct count_cursor from = count_cursor_read(cursor);
-    unsigned shard = 0;
-    char pattern[KEY_PATTERN_LENGTH], keys[DECIMAL_TEXT];
+    char keys[DECIMAL_TEXT];
+    const struct slice argument = decimal_text(KEYS_LOOKED_AT, keys);
     struct counting *counting = memory_checked(malloc(sizeof *counting));
-    unsigned position = from.position;
-    if (store_seek_shard(locks->store, &position, &shard) && position != from.position)
-        from.scan = slice_of("0"); /* this shard has gone: counts all of the next */
-    const struct slice arguments[] = {
-        stamp_placeholder(),
-        from.scan,
-        {pattern, name_to_pattern(key_prefix, slice_of(""), pattern)},
-        decimal_text(KEYS_LOOKED_AT, keys),
-    };
-    *counting = (struct counting){locks, position, done, context};
+    *counting = (struct counting){locks, from.position, done, context};
     const struct script_call call = {
         .script = &script_count,
-        .key = key_prefix,
-        .arguments = arguments,
-        .argument_count = sizeof arguments / sizeof arguments[0],
+        .arguments = &argument,
+        .argument_count = 1,
         .done = count_answered,
         .context = counting,
     };
-    script_call_send_at(locks, shard, &call);
+    operation_scan(locks, &counting->position, from.scan, slice_of(""), &call);
 }

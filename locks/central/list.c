@@ -8,10 +8,12 @@
 
 enum {
     KEYS_LOOKED_AT = 2000, /* by one script, in about 1 ms of Redis */
-    ARGUMENTS = 7,         /* before the keys */
+    ARGUMENTS = 4,         /* before the keys */
     /* The longest time to fill a page: an empty page is of no use to a client. */
     PATIENCE_MS = 300,
 };
+
+_Static_assert(ARGUMENTS + CURSOR_NAMES <= OPERATION_SCAN_ARGUMENTS, "a cursor fits into a call");
 
 struct listing {
     struct locks *locks;
@@ -34,11 +36,6 @@ static void listing_end(struct listing *listing, enum locks_result result, struc
 {
     listing->listener.done(listing->listener.context, result, next, error);
     free(listing);
-}
-
-static struct slice list_key_prefix(const struct listing *listing)
-{
-    return listing->locks->options.key_prefix;
 }
 
 static bool central_list_wants(const struct listing *listing, struct slice name)
@@ -163,36 +160,26 @@ static void list_answered(void *context, const struct store_result *result)
 
 static void list_ask(struct listing *listing, const struct cursor *from)
 {
-    struct cursor cursor = *from;
-    unsigned shard = 0;
-    /* The shard at this position has gone: reads all of the next shard. */
-    if (store_seek_shard(listing->locks->store, &cursor.position, &shard) &&
-        cursor.position != from->position)
-        cursor.scan = slice_of("0");
-    listing->position = cursor.position;
     struct slice beginning = {listing->prefix, listing->prefix_length};
-    char pattern[KEY_PATTERN_LENGTH], limit[DECIMAL_TEXT], budget[DECIMAL_TEXT], held[DECIMAL_TEXT];
+    char limit[DECIMAL_TEXT], budget[DECIMAL_TEXT], held[DECIMAL_TEXT];
     char keys[CURSOR_NAMES][KEY_LENGTH];
     struct slice arguments[ARGUMENTS + CURSOR_NAMES] = {
-        stamp_placeholder(),
-        cursor.scan,
-        {pattern, name_to_pattern(list_key_prefix(listing), beginning, pattern)},
         decimal_text((int64_t)(listing->limit - listing->reported), limit),
         decimal_text(KEYS_LOOKED_AT, budget),
         {listing->owner, listing->owner_length},
         decimal_text(listing->held_ms, held),
     };
-    for (size_t i = 0; i < cursor.name_count; i++)
-        arguments[ARGUMENTS + i] = operation_key(listing->locks, cursor.names[i], keys[i]);
+    for (size_t i = 0; i < from->name_count; i++)
+        arguments[ARGUMENTS + i] = operation_key(listing->locks, from->names[i], keys[i]);
     const struct script_call call = {
         .script = &script_list,
-        .key = list_key_prefix(listing),
         .arguments = arguments,
-        .argument_count = ARGUMENTS + cursor.name_count,
+        .argument_count = ARGUMENTS + from->name_count,
         .done = list_answered,
         .context = listing,
     };
-    script_call_send_at(listing->locks, shard, &call);
+    listing->position = from->position;
+    operation_scan(listing->locks, &listing->position, from->scan, beginning, &call);
 }
 
 int locks_list(struct locks *locks, struct slice prefix, const struct list_filter *filter,

@@ -114,30 +114,22 @@ static void prefix_scan_answered(void *context, const struct store_result *resul
 
 static void prefix_scan_ask(struct watched_prefix *watched, struct slice cursor)
 {
-    struct locks *locks = watched->locks;
-    struct slice key_prefix = locks->options.key_prefix;
     struct slice prefix = {watched->prefix, watched->prefix_length};
-    char pattern[KEY_PATTERN_LENGTH], window[DECIMAL_TEXT], keys[DECIMAL_TEXT], names[DECIMAL_TEXT];
+    char window[DECIMAL_TEXT], keys[DECIMAL_TEXT], names[DECIMAL_TEXT];
     const struct slice arguments[] = {
-        stamp_placeholder(),
-        cursor,
-        {pattern, name_to_pattern(key_prefix, prefix, pattern)},
         decimal_text(window_ms(watched), window),
         decimal_text(KEYS_LOOKED_AT, keys),
         decimal_text(NAMES_FOUND, names),
     };
-    unsigned shard = 0;
-    store_seek_shard(locks->store, &watched->position, &shard);
-    watched->asked = uv_now(locks->loop);
     const struct script_call call = {
         .script = &script_changes,
-        .key = key_prefix,
         .arguments = arguments,
         .argument_count = sizeof arguments / sizeof arguments[0],
         .done = prefix_scan_answered,
         .context = watched,
     };
-    script_call_send_at(locks, shard, &call);
+    watched->asked = uv_now(watched->locks->loop);
+    operation_scan(watched->locks, &watched->position, cursor, prefix, &call);
 }
 
 void prefix_scan(struct watched_prefix *watched)
