@@ -1,4 +1,4 @@
-/* The watched prefixes of a worker: how watches begin, what Redis tells of names, and the steps. */
+/* The watched prefixes of a worker: how watches begin, what Redis reports, and the steps. */
 #include "locks/watching/prefix.h"
 
 #include "base/memory.h"
@@ -6,11 +6,11 @@
 #include <stdlib.h>
 
 enum {
-    UNSEEN_MOST = 4096,      /* names touched while there is no watch */
+    UNSEEN_MOST = 4096,      /* dirty names while there is no watch */
     FORGOTTEN_AT_ONCE = 250, /* names, in one turn of the loop */
 };
 
-/* Redis is asked to tell of changes on the same connection as the scan, and before it. */
+/* Asks Redis to report changes, on the same connection as the scan and before it. */
 static void prefixes_track(struct prefixes *prefixes)
 {
     struct slice key_prefix = prefixes->locks->options.key_prefix;
@@ -62,7 +62,7 @@ static void prefix_on_step(uv_timer_t *timer)
     case ROUND_MARKING:
         prefix_round_fail(watched, silent);
         break;
-    case ROUND_LOOKING:
+    case ROUND_INSPECTING:
         break;
     case ROUND_RESTING:
         prefix_rest(watched);
@@ -135,12 +135,12 @@ static void prefix_doubt(struct watched_prefix *watched)
     watched_prefix_plan(watched);
 }
 
-static void prefix_touch(struct watched_prefix *watched, struct slice name)
+static void prefix_invalidate(struct watched_prefix *watched, struct slice name)
 {
     if (name.length == 0 || !watched_prefix_has(watched, name))
         return;
-    prefix_name_touch(&watched->known, prefix_name_get(&watched->known, name));
-    if (watched->watch_count == 0 && watched->known.touched_count > UNSEEN_MOST)
+    prefix_name_invalidate(&watched->known, prefix_name_get(&watched->known, name));
+    if (watched->watch_count == 0 && watched->known.dirty_count > UNSEEN_MOST)
         watched->idle = 0; /* it is closed at once */
     if (watched->round.phase == ROUND_RESTING)
         watched_prefix_plan(watched);
@@ -159,7 +159,7 @@ void prefixes_touched(struct locks *locks, struct slice key)
         if (key.length == 0)
             prefix_doubt(watched);
         else if (!prefix_round_takes(watched, key))
-            prefix_touch(watched, name);
+            prefix_invalidate(watched, name);
     }
 }
 

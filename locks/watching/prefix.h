@@ -6,21 +6,21 @@
 #include "locks/calls/operation.h"
 #include "locks/watching/prefix_name.h"
 
-/* Redis tells which keys change, without their content, and in no order with its other replies. So
- * a watched prefix is scanned once, and then serves its watches in rounds:
+/* Redis reports which keys change, without their content, and in no order with its other replies.
+ * So a watched prefix is scanned once, and then serves its watches in rounds:
  *
- * 1. A mark: a script changes a key of ours and returns the time. When Redis has told of that key,
- *    it has told of every change before that time. Each shard has its mark; the earliest of the
+ * 1. A mark: a script changes a key of ours and returns the time. When Redis has reported that key,
+ *    it has reported every change before that time. Each shard has its mark; the earliest of the
  *    times counts, since the clocks of the shards may differ.
- * 2. For each new watch the round touches the names that are news for it, from the oldest version
- *    on, up to the limit of the watch.
- * 3. The round inspects each touched name, and each name of which a hold may have ended, once for
- *    all watches. It tells a watch what is newer than the watch asked for.
+ * 2. For each new watch the round invalidates the names that are news for it, from the oldest
+ * version on, up to the limit of the watch.
+ * 3. The round inspects each dirty name, and each name of which a hold may have ended, once for
+ *    all watches. It reports to a watch what is newer than the watch asked for.
  * 4. A watch with news is answered, with the time of the mark. A client that goes on from that
  *    time misses nothing.
  *
  * The table has every name that is held, and every name that was freed lately. A watch that asks
- * for older changes hears of a snapshot: all held names.
+ * for older changes gets a snapshot: all held names.
  *
  * Each step works in portions, one in each turn of the loop, however many names and watches exist.
  *
@@ -34,10 +34,10 @@ enum {
 
 enum round_phase {
     ROUND_RESTING,
-    ROUND_MARKING,   /* the mark is on its way */
-    ROUND_MARKED,    /* Redis has told of it: the loop takes one more turn */
-    ROUND_GATHERING, /* the round touches the names that it will inspect */
-    ROUND_LOOKING,   /* it inspects them */
+    ROUND_MARKING,    /* the mark is on its way */
+    ROUND_MARKED,     /* Redis has reported it: the loop takes one more turn */
+    ROUND_GATHERING,  /* the round invalidates the names that it will inspect */
+    ROUND_INSPECTING, /* it inspects them */
     ROUND_ANSWERING,
 };
 
@@ -47,11 +47,12 @@ struct round {
     uint64_t overdue; /* the round fails at this loop time, ms, if the mark has not come */
     unsigned shards;  /* of the store */
     unsigned due;     /* two per shard: the script's reply, and the news that its key has changed */
-    bool *touched;    /* by shard number: that news has come */
+    bool *reported;   /* by shard number: that news has come */
     int64_t time;     /* of the earliest mark; us, Redis' clock */
-    size_t left;      /* touched names that the round still inspects, from the first on */
-    size_t looking;   /* inspects under way */
-    bool is_doubtful; /* Redis may not have told of all changes: watches do not get further by it */
+    size_t left;      /* dirty names that the round still inspects, from the first on */
+    size_t inspecting; /* inspects under way */
+    bool
+        is_doubtful; /* Redis may not have reported all changes: watches do not get further by it */
     const char *error;
 };
 
@@ -79,7 +80,7 @@ struct watched_prefix {
     struct prefix_watches due; /* the watches that the round answers */
     size_t watch_count;        /* in both lists */
     uint64_t idle;             /* since when there is no watch; loop time, ms */
-    bool wanted;               /* a watch waits for a round, even if no name was touched */
+    bool wanted;               /* a watch waits for a round, even if no name is dirty */
     bool has_lost;             /* Redis has lost names: the next round begins snapshots */
     uint64_t not_before;       /* loop time of the next round, ms, at the earliest */
     uint64_t marks;            /* so far */
@@ -92,9 +93,9 @@ struct watched_prefix {
 
 enum prefix_watch_state {
     WATCH_STARTING,  /* the prefix is not scanned, or a round has yet to come */
-    WATCH_GATHERING, /* the round touches the names that are news for it */
-    WATCH_GATHERED,  /* the round tells of them */
-    WATCH_FOLLOWING, /* it knows all that the last round knew: each round tells it of changes */
+    WATCH_GATHERING, /* the round invalidates the names that are news for it */
+    WATCH_GATHERED,  /* the round reports them */
+    WATCH_FOLLOWING, /* it knows all that the last round knew: each round reports changes to it */
 };
 
 struct prefix_watch {
@@ -110,7 +111,7 @@ struct prefix_watch {
     int64_t horizon; /* up to this version the limit has left nothing out */
     size_t limit;    /* of the names that are gathered for it */
     size_t gathered;
-    size_t told;
+    size_t reported;
     size_t prefix_length;
     char prefix[];
 };
@@ -131,7 +132,7 @@ struct watched_prefix *watched_prefix_open(struct prefixes *prefixes, struct sli
 void watched_prefix_plan(struct watched_prefix *watched);
 void watched_prefix_free(struct watched_prefix *watched);
 
-/* prefix_watch.c. Each of the last three frees watches and tells their listeners;
+/* prefix_watch.c. Each of the last three frees watches and notifies their listeners;
  * prefix_watches_give_up does so with those that wait for the scan. */
 bool prefix_watch_has(const struct prefix_watch *watch, struct slice name);
 void prefix_watch_answer(struct prefix_watch *watch);
@@ -165,7 +166,7 @@ void prefix_round_doubt(struct watched_prefix *watched);
 /* prefix.c. The store's event `touched`. */
 void prefixes_touched(struct locks *locks, struct slice key);
 
-/* Redis has lost names. A scan does not tell which: every watch gets a snapshot. */
+/* Redis has lost names. A scan does not show which: every watch gets a snapshot. */
 void prefixes_lost(struct locks *locks);
 
 /* Answers all watches with the present state. */

@@ -6,7 +6,7 @@
 void prefix_names_init(struct prefix_names *table)
 {
     *table = (struct prefix_names){0};
-    STAILQ_INIT(&table->touched);
+    STAILQ_INIT(&table->dirty);
 }
 
 static struct prefix_name *prefix_name_at(const struct order_place *place)
@@ -56,24 +56,29 @@ void prefix_name_seen(struct prefix_names *table, struct prefix_name *known, int
         order_add(&table->ends, &known->end, (int64_t)end, known);
 }
 
-void prefix_name_touch(struct prefix_names *table, struct prefix_name *known)
+void prefix_name_invalidate(struct prefix_names *table, struct prefix_name *known)
 {
-    if (known->touched)
+    if (known->state == NAME_DIRTY || known->state == NAME_INSPECTING_DIRTY)
         return;
-    known->touched = true;
-    STAILQ_INSERT_TAIL(&table->touched, known, others_touched);
-    table->touched_count++;
+    known->state = known->state == NAME_SETTLED ? NAME_DIRTY : NAME_INSPECTING_DIRTY;
+    STAILQ_INSERT_TAIL(&table->dirty, known, others_dirty);
+    table->dirty_count++;
 }
 
-struct prefix_name *prefix_name_take_touched(struct prefix_names *table)
+struct prefix_name *prefix_name_take_dirty(struct prefix_names *table)
 {
-    struct prefix_name *known = STAILQ_FIRST(&table->touched);
+    struct prefix_name *known = STAILQ_FIRST(&table->dirty);
     if (!known)
         return NULL;
-    STAILQ_REMOVE_HEAD(&table->touched, others_touched);
-    table->touched_count--;
-    known->touched = false;
+    STAILQ_REMOVE_HEAD(&table->dirty, others_dirty);
+    table->dirty_count--;
+    known->state = NAME_INSPECTING;
     return known;
+}
+
+void prefix_name_settle(struct prefix_name *known)
+{
+    known->state = known->state == NAME_INSPECTING ? NAME_SETTLED : NAME_DIRTY;
 }
 
 uint64_t prefix_name_next_end(const struct prefix_names *table)
@@ -82,26 +87,30 @@ uint64_t prefix_name_next_end(const struct prefix_names *table)
     return first ? (uint64_t)first->at : UINT64_MAX;
 }
 
-bool prefix_name_touch_ended(struct prefix_names *table, uint64_t now, size_t most)
+bool prefix_name_invalidate_ended(struct prefix_names *table, uint64_t now, size_t most)
 {
     struct order_place *first;
     for (; (first = order_after(&table->ends, -1)) && (uint64_t)first->at <= now; most--) {
         if (most == 0)
             return false;
-        prefix_name_touch(table, first->item);
+        prefix_name_invalidate(table, first->item);
         order_remove(&table->ends, first);
     }
     return true;
 }
 
-void prefix_name_forget(struct prefix_names *table, struct prefix_name *known)
+static void prefix_name_free(struct prefix_names *table, struct prefix_name *known)
 {
     tree_remove(&table->by_name, known);
     order_remove(order_of(table, known), &known->version);
     order_remove(&table->ends, &known->end);
-    known->forgotten = true;
-    if (!known->looking)
-        free(known);
+    free(known);
+}
+
+void prefix_name_forget(struct prefix_names *table, struct prefix_name *known)
+{
+    if (known->state == NAME_SETTLED)
+        prefix_name_free(table, known);
 }
 
 int64_t prefix_name_forget_oldest(struct prefix_names *table, size_t most)
@@ -109,9 +118,9 @@ int64_t prefix_name_forget_oldest(struct prefix_names *table, size_t most)
     int64_t forgotten = 0;
     struct prefix_name *oldest;
     while (table->free.count > most && (oldest = prefix_name_at(order_after(&table->free, 0))) &&
-           !oldest->touched && !oldest->looking) {
+           oldest->state == NAME_SETTLED) {
         forgotten = oldest->version.at;
-        prefix_name_forget(table, oldest);
+        prefix_name_free(table, oldest);
     }
     return forgotten;
 }
@@ -119,13 +128,13 @@ int64_t prefix_name_forget_oldest(struct prefix_names *table, size_t most)
 bool prefix_name_forget_some(struct prefix_names *table, size_t most)
 {
     for (; most > 0; most--) {
-        if (prefix_name_take_touched(table))
+        if (prefix_name_take_dirty(table))
             continue;
         struct prefix_name *known = prefix_name_at(
             order_first(order_after(&table->held, -1), order_after(&table->free, -1)));
         if (!known)
             return true;
-        prefix_name_forget(table, known);
+        prefix_name_free(table, known);
     }
     return false;
 }

@@ -8,15 +8,20 @@
 
 #include <sys/queue.h>
 
+enum prefix_name_state {
+    NAME_SETTLED,
+    NAME_DIRTY,            /* it may have changed: the next round inspects it */
+    NAME_INSPECTING,       /* an inspect is under way */
+    NAME_INSPECTING_DIRTY, /* the same, but what it sees may be old by then */
+};
+
 struct prefix_name {
     struct slice name; /* the first member: as base/tree.h wants */
-    STAILQ_ENTRY(prefix_name) others_touched;
+    STAILQ_ENTRY(prefix_name) others_dirty;
     struct order_place version; /* that was seen last, among the held or the free names; 0: none */
     struct order_place end;     /* no hold of the name ends before this loop time, ms */
     bool held;
-    bool touched;   /* the name may have changed since: the next round inspects it */
-    bool looking;   /* an inspect is under way; its reply frees a forgotten entry */
-    bool forgotten; /* no longer in the table */
+    enum prefix_name_state state;
     char bytes[];
 };
 
@@ -26,9 +31,9 @@ struct prefix_names {
     struct order held; /* by version */
     struct order free; /* by version; also the names that were never seen */
     struct order ends; /* of the held names */
-    STAILQ_HEAD(touched_names, prefix_name)
-    touched; /* the name that was touched first is the first */
-    size_t touched_count;
+    STAILQ_HEAD(dirty_names, prefix_name)
+    dirty; /* the name that became dirty first is the first */
+    size_t dirty_count;
 };
 
 void prefix_names_init(struct prefix_names *table);
@@ -40,17 +45,21 @@ struct prefix_name *prefix_name_get(struct prefix_names *table, struct slice nam
 void prefix_name_seen(struct prefix_names *table, struct prefix_name *known, int64_t version,
                       bool held, uint64_t end);
 
-void prefix_name_touch(struct prefix_names *table, struct prefix_name *known);
+/* The name may have changed. */
+void prefix_name_invalidate(struct prefix_names *table, struct prefix_name *known);
 
-/* Takes the name that was touched first; NULL if no name is touched. */
-struct prefix_name *prefix_name_take_touched(struct prefix_names *table);
+/* Takes the name that became dirty first, to inspect it; NULL if no name is dirty. */
+struct prefix_name *prefix_name_take_dirty(struct prefix_names *table);
+
+/* The inspect has ended. */
+void prefix_name_settle(struct prefix_name *known);
 
 /* When the first hold ends, in loop time; UINT64_MAX if no name is held. */
 uint64_t prefix_name_next_end(const struct prefix_names *table);
 
-/* Touches the names of which a hold may have ended by `now`, `most` of them at most. Returns false
- * if there are more. */
-bool prefix_name_touch_ended(struct prefix_names *table, uint64_t now, size_t most);
+/* Invalidates the names of which a hold may have ended by `now`, `most` of them at most. Returns
+ * false if there are more. */
+bool prefix_name_invalidate_ended(struct prefix_names *table, uint64_t now, size_t most);
 
 /* The oldest name that is newer than this version, and the name that follows in the order of
  * versions. NULL: there is none. */
@@ -58,14 +67,14 @@ struct prefix_name *prefix_name_after(const struct prefix_names *table, int64_t 
 struct prefix_name *prefix_name_next(const struct prefix_names *table,
                                      const struct prefix_name *known);
 
-/* Call this only for a name that is not touched. */
+/* Does nothing if the name is not settled. */
 void prefix_name_forget(struct prefix_names *table, struct prefix_name *known);
 
 /* Forgets the free names of the oldest versions, until `most` are left or the oldest may have
  * changed. Returns the greatest version among them, 0 if there are none. */
 int64_t prefix_name_forget_oldest(struct prefix_names *table, size_t most);
 
-/* Forgets `most` names at most. Returns false if there are more. */
+/* Forgets `most` names at most, in any state. Returns false if there are more. */
 bool prefix_name_forget_some(struct prefix_names *table, size_t most);
 
 #endif

@@ -12,9 +12,9 @@ enum {
     AGAIN_MS = 200,     /* after a round that failed */
     MARK_MORE_MS = 200, /* than Redis has to answer a call */
     /* Bounds of one turn of the loop, which keep it to some milliseconds: */
-    LOOKS_AT_ONCE = 32,     /* inspects under way... */
-    TELLS_AT_ONCE = 16384,  /* ...and these times the watches that may hear of each */
-    TOUCHES_AT_ONCE = 1000, /* names that a step goes through */
+    INSPECTS_AT_ONCE = 32,   /* inspects under way... */
+    REPORTS_AT_ONCE = 16384, /* ...and these times the watches that each may concern */
+    NAMES_AT_ONCE = 1000,    /* names that a step goes through */
     ANSWERS_AT_ONCE = 256,
 };
 
@@ -37,15 +37,15 @@ static bool prefix_round_concerns(const struct prefix_watch *watch, const struct
     return known->version.at > known_up_to && prefix_watch_has(watch, known->name);
 }
 
-static void prefix_round_tell(struct watched_prefix *watched, const struct prefix_name *known,
-                              const struct lock_view *view)
+static void prefix_round_report(struct watched_prefix *watched, const struct prefix_name *known,
+                                const struct lock_view *view)
 {
     struct prefix_watch *watch;
     char *shared = NULL;
     LIST_FOREACH (watch, &watched->watches, others) {
         if (watch->state == WATCH_STARTING || !prefix_round_concerns(watch, known))
             continue;
-        watch->told++;
+        watch->reported++;
         watch->listener.each(watch->listener.context, known->name, view, &shared);
     }
     free(shared);
@@ -80,7 +80,7 @@ static bool prefix_watch_settle(struct prefix_watch *watch, const struct round *
     int64_t *after = &watch->position.after, reached = reached_by(watch, round->time);
     bool starts = watch->state == WATCH_GATHERED;
     bool is_due =
-        watch->over || watch->told > 0 || (starts && (has_snapshot(watch) || round->error));
+        watch->over || watch->reported > 0 || (starts && (has_snapshot(watch) || round->error));
     bool is_behind = round->is_doubtful || watch->horizon < INT64_MAX;
     watch->state = is_behind ? WATCH_STARTING : WATCH_FOLLOWING;
     watch->watched->wanted |= is_behind;
@@ -113,7 +113,7 @@ static void prefix_round_end(struct watched_prefix *watched)
     watched_prefix_plan(watched);
 }
 
-static void prefix_round_look_on(struct watched_prefix *watched);
+static void prefix_round_inspect(struct watched_prefix *watched);
 
 /* One name that Redis is asked about. */
 struct prefix_inspection {
@@ -123,71 +123,66 @@ struct prefix_inspection {
 };
 
 /* A name that Redis has no record of is no news, unless it was held when it was last seen. */
-static void prefix_round_see(const struct prefix_inspection *inspection,
-                             const struct lock_view *view)
+static void prefix_round_read(const struct prefix_inspection *inspection,
+                              const struct lock_view *view)
 {
     struct watched_prefix *watched = inspection->watched;
     struct prefix_name *known = inspection->known;
     bool is_held = view->hold_count > 0;
     if (!is_held && view->last_release.fence == 0 && !known->held) {
-        if (!known->touched)
-            prefix_name_forget(&watched->known, known);
+        prefix_name_forget(&watched->known, known);
         return;
     }
     uint64_t end = inspection->sent;
     if (view->holder_count > 0)
         end += (uint64_t)view->holders[0].ttl_ms;
     prefix_name_seen(&watched->known, known, view->version, is_held, end);
-    prefix_round_tell(watched, known, view);
+    prefix_round_report(watched, known, view);
 }
 
-static void prefix_round_looked(void *context, const struct locks_reply *reply)
+static void prefix_round_on_inspected(void *context, const struct locks_reply *reply)
 {
     struct prefix_inspection *inspection = context;
     struct watched_prefix *watched = inspection->watched;
     struct prefix_name *known = inspection->known;
-    watched->round.looking--;
-    known->looking = false;
-    if (known->forgotten) {
-        free(known);
-    } else if (reply->result == LOCKS_DONE) {
-        prefix_round_see(inspection, &reply->view);
-    } else if (reply->result == LOCKS_DAMAGED) { /* Redis tells when it changes */
-        if (!known->touched)
-            prefix_name_forget(&watched->known, known);
+    watched->round.inspecting--;
+    prefix_name_settle(known);
+    if (reply->result == LOCKS_DONE) {
+        prefix_round_read(inspection, &reply->view);
+    } else if (reply->result == LOCKS_DAMAGED) {
+        prefix_name_forget(&watched->known, known); /* Redis reports when it changes */
     } else {
-        prefix_name_touch(&watched->known, known);
+        prefix_name_invalidate(&watched->known, known);
         watched->round.error = reply->error;
     }
     free(inspection);
-    prefix_round_look_on(watched);
+    prefix_round_inspect(watched);
 }
 
 /* Inspects the next names, or ends the round. */
-static void prefix_round_look_on(struct watched_prefix *watched)
+static void prefix_round_inspect(struct watched_prefix *watched)
 {
     struct round *round = &watched->round;
     struct locks *locks = watched->locks;
-    size_t share = TELLS_AT_ONCE / (watched->watch_count + 1) + 1;
-    size_t most = share < LOOKS_AT_ONCE ? share : LOOKS_AT_ONCE;
+    size_t share = REPORTS_AT_ONCE / (watched->watch_count + 1) + 1;
+    size_t most = share < INSPECTS_AT_ONCE ? share : INSPECTS_AT_ONCE;
     struct prefix_name *known;
-    for (; round->left > 0 && round->looking < most &&
-           (known = prefix_name_take_touched(&watched->known));
+    for (; round->left > 0 && round->inspecting < most &&
+           (known = prefix_name_take_dirty(&watched->known));
          round->left--) {
         struct prefix_inspection *inspection = memory_checked(malloc(sizeof *inspection));
         *inspection = (struct prefix_inspection){watched, known, uv_now(locks->loop)};
-        known->looking = true;
-        round->looking++;
-        locks_inspect(locks, known->name, slice_of(NULL), LOCK_WAITERS_SHOWN, prefix_round_looked,
-                      inspection);
+        round->inspecting++;
+        locks_inspect(locks, known->name, slice_of(NULL), LOCK_WAITERS_SHOWN,
+                      prefix_round_on_inspected, inspection);
     }
-    if (round->looking == 0)
+    if (round->inspecting == 0)
         prefix_round_end(watched);
 }
 
-/* Touches the names that are news for the watch, from its version on, up to its limit. Names that
- * changed in the same microsecond stay together. Returns false if there are more. */
-static bool touch_news(struct prefix_watch *watch, size_t *left)
+/* Invalidates the names that are news for the watch, from its version on, up to its limit. Names
+ * that changed in the same microsecond stay together. Returns false if there are more. */
+static bool gather_news(struct prefix_watch *watch, size_t *left)
 {
     struct prefix_names *table = &watch->watched->known;
     struct prefix_name *known = prefix_name_after(table, watch->cursor);
@@ -201,7 +196,7 @@ static bool touch_news(struct prefix_watch *watch, size_t *left)
                 watch->horizon = known->version.at - 1;
                 break;
             }
-            prefix_name_touch(table, known);
+            prefix_name_invalidate(table, known);
             watch->gathered++;
         }
         watch->cursor = known->version.at;
@@ -235,29 +230,29 @@ static bool prefix_watches_gather(struct watched_prefix *watched, size_t *left)
             --*left;
             prefix_watch_enter(watch);
         }
-        if (watch->state == WATCH_GATHERING && !touch_news(watch, left))
+        if (watch->state == WATCH_GATHERING && !gather_news(watch, left))
             return false;
     }
     return true;
 }
 
-/* Redis has told of every change before the mark. */
+/* Redis has reported every change before the mark. */
 void prefix_round_gather(struct watched_prefix *watched)
 {
     struct round *round = &watched->round;
     struct prefix_names *known = &watched->known;
-    size_t left = TOUCHES_AT_ONCE;
+    size_t left = NAMES_AT_ONCE;
     round->phase = ROUND_GATHERING;
     if (watched->has_lost && !round->is_doubtful) {
         watched->has_lost = false;
         watched->since = greater(watched->since, round->time);
     }
-    if (!prefix_name_touch_ended(known, uv_now(watched->locks->loop) + 1, left) ||
+    if (!prefix_name_invalidate_ended(known, uv_now(watched->locks->loop) + 1, left) ||
         !prefix_watches_gather(watched, &left))
         return;
-    round->phase = ROUND_LOOKING;
-    round->left = known->touched_count;
-    prefix_round_look_on(watched);
+    round->phase = ROUND_INSPECTING;
+    round->left = known->dirty_count;
+    prefix_round_inspect(watched);
 }
 
 void prefix_round_doubt(struct watched_prefix *watched)
@@ -266,7 +261,7 @@ void prefix_round_doubt(struct watched_prefix *watched)
     struct prefix_watch *watch;
     round->is_doubtful = true;
     watched->wanted = true;
-    if (round->phase == ROUND_GATHERING || round->phase == ROUND_LOOKING)
+    if (round->phase == ROUND_GATHERING || round->phase == ROUND_INSPECTING)
         return; /* its end lets the watches start again */
     LIST_FOREACH (watch, &watched->watches, others)
         watch->state = WATCH_STARTING;
@@ -284,8 +279,8 @@ void prefix_round_fail(struct watched_prefix *watched, const char *error)
     prefix_round_end(watched);
 }
 
-/* Redis tells together of keys that changed together, and one of them may come after the mark: the
- * loop takes one more turn first. */
+/* Redis reports together the keys that changed together, and one of them may come after the mark:
+ * the loop takes one more turn first. */
 static void round_on_mark(struct watched_prefix *watched)
 {
     if (--watched->round.due > 0)
@@ -349,13 +344,13 @@ void prefix_round_begin(struct watched_prefix *watched)
     struct round *round = &watched->round;
     unsigned position = 0, shard;
     watched->wanted = false;
-    free(round->touched);
+    free(round->reported);
     *round = (struct round){.phase = ROUND_MARKING,
                             .overdue =
                                 uv_now(locks->loop) + store_timeout_ms(locks->store) + MARK_MORE_MS,
                             .shards = store_shard_count(locks->store)};
     snprintf(round->mark, sizeof round->mark, "%s:%" PRIu64, watched->mark_id, ++watched->marks);
-    round->touched = memory_checked(calloc(round->shards + 1, sizeof *round->touched));
+    round->reported = memory_checked(calloc(round->shards + 1, sizeof *round->reported));
     for (; store_seek_shard(locks->store, &position, &shard); position++)
         prefix_round_mark(watched, shard);
 }
@@ -380,8 +375,8 @@ bool prefix_round_takes(struct watched_prefix *watched, struct slice key)
     int shard = round->phase == ROUND_MARKING ? shard_of_mark(watched, key) : -1;
     if (shard < 0)
         return false;
-    if (!round->touched[shard]) {
-        round->touched[shard] = true;
+    if (!round->reported[shard]) {
+        round->reported[shard] = true;
         round_on_mark(watched);
     }
     return true;

@@ -26,7 +26,7 @@ void locks_unwatch_prefix(struct prefix_watch *watch)
     watched_prefix_plan(watched);
 }
 
-/* The client hears of what the limit has left out when it asks again. */
+/* The client gets what the limit has left out when it asks again. */
 void prefix_watch_answer(struct prefix_watch *watch)
 {
     struct prefix_listener listener = watch->listener;

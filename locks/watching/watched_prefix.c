@@ -44,7 +44,7 @@ struct watched_prefix *watched_prefix_open(struct prefixes *prefixes, struct sli
 static void watched_prefix_on_closed(uv_handle_t *timer)
 {
     struct watched_prefix *watched = timer->data;
-    free(watched->round.touched);
+    free(watched->round.reported);
     free(watched);
 }
 
@@ -65,7 +65,7 @@ static uint64_t next_time(const struct watched_prefix *watched)
         return prefix_now(watched) + 1; /* in libuv 1.44 a timer set to now fires in this turn */
     case ROUND_MARKING:
         return watched->round.overdue;
-    case ROUND_LOOKING:
+    case ROUND_INSPECTING:
         return UINT64_MAX;
     case ROUND_RESTING:
         break;
@@ -76,7 +76,7 @@ static uint64_t next_time(const struct watched_prefix *watched)
         return UINT64_MAX;
     if (watched->watch_count == 0)
         return watched->marking > 0 ? UINT64_MAX : watched->idle + LINGER_MS;
-    if (watched->wanted || watched->known.touched_count > 0)
+    if (watched->wanted || watched->known.dirty_count > 0)
         return watched->not_before;
     uint64_t end = prefix_name_next_end(&watched->known);
     if (end == UINT64_MAX)

@@ -26,21 +26,21 @@ TEST(a_name_is_there_once)
     assert_int_equal(table.free.count, 0);
 }
 
-TEST(touched_names_come_in_that_order_and_once)
+TEST(dirty_names_come_in_that_order_and_once)
 {
     struct prefix_names table;
     prefix_names_init(&table);
-    prefix_name_touch(&table, get(&table, "b"));
-    prefix_name_touch(&table, get(&table, "a"));
-    prefix_name_touch(&table, get(&table, "b"));
-    prefix_name_touch(&table, get(&table, "c"));
-    assert_int_equal(table.touched_count, 3);
-    assert_ptr_equal(prefix_name_take_touched(&table), get(&table, "b"));
-    prefix_name_touch(&table, get(&table, "b"));
-    assert_ptr_equal(prefix_name_take_touched(&table), get(&table, "a"));
-    assert_ptr_equal(prefix_name_take_touched(&table), get(&table, "c"));
-    assert_ptr_equal(prefix_name_take_touched(&table), get(&table, "b"));
-    assert_null(prefix_name_take_touched(&table));
+    prefix_name_invalidate(&table, get(&table, "b"));
+    prefix_name_invalidate(&table, get(&table, "a"));
+    prefix_name_invalidate(&table, get(&table, "b"));
+    prefix_name_invalidate(&table, get(&table, "c"));
+    assert_int_equal(table.dirty_count, 3);
+    assert_ptr_equal(prefix_name_take_dirty(&table), get(&table, "b"));
+    prefix_name_invalidate(&table, get(&table, "b"));
+    assert_ptr_equal(prefix_name_take_dirty(&table), get(&table, "a"));
+    assert_ptr_equal(prefix_name_take_dirty(&table), get(&table, "c"));
+    assert_ptr_equal(prefix_name_take_dirty(&table), get(&table, "b"));
+    assert_null(prefix_name_take_dirty(&table));
     prefix_name_forget_some(&table, SIZE_MAX);
 }
 
@@ -57,7 +57,7 @@ TEST(oldest_free_names_are_forgotten)
     assert_int_equal(prefix_name_forget_oldest(&table, 2), 3);
     assert_int_equal(get(&table, "a")->version.at, 4);
     assert_int_equal(get(&table, "b")->version.at, 1);
-    prefix_name_touch(&table, get(&table, "a"));
+    prefix_name_invalidate(&table, get(&table, "a"));
     assert_int_equal(prefix_name_forget_oldest(&table, 0), 0); /* it may have changed */
     assert_true(prefix_name_forget_some(&table, SIZE_MAX));
 }
@@ -66,26 +66,31 @@ TEST(names_are_forgotten_in_portions)
 {
     struct prefix_names table;
     prefix_names_init(&table);
-    prefix_name_touch(&table, get(&table, "a"));
+    prefix_name_invalidate(&table, get(&table, "a"));
     prefix_name_seen(&table, get(&table, "b"), 1, true, 5);
-    assert_false(prefix_name_forget_some(&table, 2)); /* the touch of a, and a */
-    assert_int_equal(table.touched_count + table.free.count, 0);
+    assert_false(prefix_name_forget_some(&table, 2)); /* that a is dirty, and a */
+    assert_int_equal(table.dirty_count + table.free.count, 0);
     assert_int_equal(table.held.count, 1);
     assert_false(prefix_name_forget_some(&table, 1));
     assert_int_equal(table.held.count + table.ends.count, 0);
     assert_true(prefix_name_forget_some(&table, 1));
 }
 
-/* Whatever a forgotten name is still needed for, whoever looks frees it. */
-TEST(a_name_being_looked_at_outlives_its_place)
+TEST(name_that_changes_during_an_inspect_stays_dirty)
 {
     struct prefix_names table;
     prefix_names_init(&table);
     struct prefix_name *known = get(&table, "a");
-    known->looking = true;
+    for (int is_changed = 0; is_changed < 2; is_changed++) {
+        prefix_name_invalidate(&table, known);
+        assert_ptr_equal(prefix_name_take_dirty(&table), known);
+        if (is_changed)
+            prefix_name_invalidate(&table, known);
+        assert_int_equal(prefix_name_forget_oldest(&table, 0), 0);
+        prefix_name_settle(known);
+        assert_int_equal(table.dirty_count, is_changed);
+    }
     prefix_name_forget_some(&table, SIZE_MAX);
-    assert_true(known->forgotten);
-    free(known);
 }
 
 /* Against the plainest way to find the first end, over many changes. */
@@ -113,11 +118,11 @@ TEST(the_first_end_is_always_known)
     for (size_t i = 0; i < NAMES; i++)
         ended += ends[i] <= 500;
     assert_true(ended > 2);
-    assert_false(prefix_name_touch_ended(&table, 500, 2));
-    assert_int_equal(table.touched_count, 2);
-    assert_false(prefix_name_touch_ended(&table, 500, ended - 3));
-    assert_true(prefix_name_touch_ended(&table, 500, 1));
-    assert_int_equal(table.touched_count, ended);
+    assert_false(prefix_name_invalidate_ended(&table, 500, 2));
+    assert_int_equal(table.dirty_count, 2);
+    assert_false(prefix_name_invalidate_ended(&table, 500, ended - 3));
+    assert_true(prefix_name_invalidate_ended(&table, 500, 1));
+    assert_int_equal(table.dirty_count, ended);
     assert_true(prefix_name_next_end(&table) > 500);
     prefix_name_forget_some(&table, SIZE_MAX);
 }
