@@ -150,9 +150,6 @@ local function wait(state, request, enters)
     queue.begin(state)
     queue.put(state, waiter, request.server)
     holds.remember_last(state)
-    if enters or not state.next_line then -- so that it is known who is next
-        hand_over(state)
-    end
 end
 
 -- The token has neither a hold nor a place in the queue.
@@ -194,6 +191,9 @@ local function ask_anew(state, request)
         return refuse_full(state)
     end
     wait(state, request, is_of_owner)
+    if is_of_owner or not state.next_line then -- so that it is known who is next
+        hand_over(state)
+    end
     return answer({'waiting', close(state, request.server), other_limit})
 end
 
@@ -255,7 +255,7 @@ local function wait_at_once(record, argv)
     end
     arrival = max(arrival + 1, now)
     local lease_ms = tonumber(argv[4])
-    local kept = front.kept_for(lease_ms, 0)
+    local kept = servers.kept_for(lease_ms)
     local past = pack(PAST_TYPES, generation, arrival, last_fence, last_at, last_held, last_left, reason, last_token,
                       last_owner)
     local waits = write_wait(1, expires, kept, arrival, next_ttl, tonumber(argv[5]), tonumber(argv[6]), argv[3],
@@ -307,16 +307,16 @@ local function claim_plainly(state, request)
     return true
 end
 
--- The common case behind others, without a look at who is next: see queue.is_calm. Returns whether the
--- token waits now.
-local function wait_among(state, request)
+-- The common case behind others, without a look at who is next: see queue.is_calm.
+local function can_wait_among(state, request)
     local hold = state[ONLY]
     return request.server and request.sent ~= AGAIN and not is_full and hold and state[SERVERS] > 0 and
            hold[TOKEN] ~= request.token and not request.reenters and
            (state[EXCLUSIVES] == 1 or request.mode == 'exclusive') and
            state[WAITERS] < request.waiters_most and queue.is_calm(state) and
-           not (request.sent == MAY_BE_OLD and holds.find_ended(state, request.token)) and
-           front.wait_among(state, new_waiter(state, request, false), request.lease)
+           servers.find(state, request.server) and
+           not (request.sent == MAY_BE_OLD and
+                (queue.find(state, request.token) or holds.find_ended(state, request.token)))
 end
 
 local function acquire(argv)
@@ -332,8 +332,8 @@ local function acquire(argv)
     end
     local request, state = request_of(argv), state_by(record)
     local token, server = request.token, request.server
-    if wait_among(state, request) then
-        holds.remember_last(state)
+    if can_wait_among(state, request) then
+        wait(state, request, false)
         servers.tell_watchers(state)
         save(state)
         servers.send(state)

@@ -84,7 +84,7 @@ local function leave(argv)
     elseif others then
         hold[ATTEMPT] = others
         holds.update(state, hold)
-    elseif is_own and not (keep == 0 and front.is_calm(state) and front.leave(state, waiter)) then
+    elseif is_own then
         queue.leave(state, waiter, keep)
     end
     hand_over(state)

@@ -25,7 +25,6 @@ local function other_commands(all)
         {'scan', 0, 'count', 1},
         {'publish', all.inbox, ''},
         {'hset', hash, 'a', 1},
-        {'hsetnx', hash, 'b', 1},
         {'hincrby', hash, 'a', 1},
         {'hget', hash, 'a'},
         {'hmget', hash, 'a', 'b'},

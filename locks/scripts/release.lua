@@ -113,10 +113,9 @@ local function hand_over_at_once(record, token, asks, connection)
     end
     local generation, arrival, last_fence, last_at, last_held, last_left, _, last_token, _, at =
         parse(PAST_TYPES, record, behind)
-    local waiters, tick, kept, waits_since, ttl, claim_ms, keep_ms, server, next_token, next_owner, mode, next_attempt,
+    local waiters, _, kept, waits_since, ttl, claim_ms, keep_ms, server, next_token, next_owner, mode, next_attempt,
           meta, vouched = parse(WAIT_TYPES, record, at)
-    if next_token == '' or now >= vouched or not front.goes_alone(mode, waiters, tick, asks == server) or
-       not epoch.may_grant() then
+    if waiters ~= 1 or next_token == '' or now >= vouched or mode ~= 'exclusive' or not epoch.may_grant() then
         return nil
     end
     local past = pack(PAST_TYPES, holds.past_with(fence, since, now, 'released', token, owner, generation, arrival,
@@ -134,12 +133,7 @@ local function hand_over_at_once(record, token, asks, connection)
         return answer(told)
     end
     expires = now + ttl * 1000
-    if waiters == 1 then
-        set(write_held(HELD, version, expires, version, now, ttl, 0, texts, past), max(version, expires))
-    else
-        front.set(write_wait(waiters - 1, min(tick, expires), kept, 0, 0, 0, 0, server, NOBODY, vouched), kept,
-                  version, expires, version, now, ttl, 0, texts, past)
-    end
+    set(write_held(HELD, version, expires, version, now, ttl, 0, texts, past), max(version, expires))
     return told .. tell_claimed(next_attempt, next_owner, expires)
 end
 

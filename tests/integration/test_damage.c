@@ -127,20 +127,20 @@ TEST(missing_rights_are_named)
     struct service *service = *state;
     struct batond_process batond;
     char url[300];
-    command(service, "ACL SETUSER lesser on >secret ~baton:* &baton:* +@all -zadd -hsetnx");
+    command(service, "ACL SETUSER lesser on >secret ~baton:* &baton:* +@all -zadd -hset");
     snprintf(url, sizeof url, "redis://lesser:secret@127.0.0.1:%s",
              strrchr(service->redis.port_url, ':') + 1);
     struct http_client *client = batond_open(&batond, url, NULL);
     assert_true(comes_to_answer(client, "/readyz", 503, PATIENCE_MS));
     assert_true(comes_to_answer(client, "/readyz?verbose=true", 503, PATIENCE_MS));
     assert_non_null(strstr(client->reply.body, "zadd"));
-    assert_non_null(strstr(client->reply.body, "hsetnx"));
+    assert_non_null(strstr(client->reply.body, "hset"));
     assert_non_null(strstr(client->reply.body, "docs/redis.md"));
-    static const char LINE[] = "RIGHTS +hsetnx +zadd";
+    static const char LINE[] = "RIGHTS +hset +zadd";
     char line[1000];
     assert_true(process_wait_line(&batond.process, LINE, NULL, line, sizeof line, PATIENCE_MS));
     assert_non_null(strstr(line, "by ACL SETUSER (docs/redis.md has all rules)"));
-    command(service, "ACL SETUSER lesser +zadd +hsetnx");
+    command(service, "ACL SETUSER lesser +zadd +hset");
     assert_true(comes_to_answer(client, "/readyz", 200, PATIENCE_MS));
     command(service, "ACL SETUSER lesser -hmget");
     assert_true(comes_to_answer(client, "/readyz", 503, PATIENCE_MS));

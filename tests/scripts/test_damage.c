@@ -334,6 +334,34 @@ TEST_ON_REDIS_TIME(a_free_record_of_format_2_is_granted)
     assert_int_equal(inspect(scripts, "n", "x").last_fence, now - 9);
 }
 
+/* Release 0.2 leaves nobody in front when it hands over to the first of several at one server. */
+TEST_ON_REDIS_TIME(waiters_behind_a_vacant_front_are_granted_in_their_order)
+{
+    struct scripts *scripts = *state;
+    write_earlier(
+        scripts,
+        "local function texts(token, attempt) return "
+        "struct.pack('<sssss', token, token, 'exclusive', attempt, '') end "
+        "local past = struct.pack('<ddddddsss', 0, now + 2, now - 9, now - 8, 7, 0, '', '', '') "
+        "local wait = struct.pack('<I4dddddds', 2, ends, far, 0, 0, 0, 0, 'one') "
+        "redis.call('set', KEYS[1], struct.pack('<BBdddddI4', 7, 3, now, ends, now, now, 30000, 0) "
+        ".. texts('a', 'known') .. past .. wait .. struct.pack('<sssss', '', '', '', '', '') .. "
+        "struct.pack('<d', far), 'px', 4000000) "
+        "for place, token in ipairs({'b', 'c'}) do "
+        "redis.call('hset', KEYS[1] .. ':waiters', token, struct.pack('<B', 3) .. "
+        "texts(token, token) .. struct.pack('<ddddddI4dI4dddsB', 0, now + place, 0, 9000, 0, 0, 0, "
+        "0, 1, 5000, 0, now + place, 'one', 0)) "
+        "redis.call('zadd', KEYS[1] .. ':queue:one', string.format('%d', now + place), token) end "
+        "redis.call('pexpire', KEYS[1] .. ':waiters', 180000) "
+        "redis.call('pexpire', KEYS[1] .. ':queue:one', 180000)");
+    struct standing standing;
+    vouch(scripts, "one", 10000, 1, (const char *const[]){"n"}, &standing);
+    assert_int_equal(standing.waits, 2);
+    assert_string_equal(release_at(scripts, "n", "a", "one").next_attempt, "b");
+    assert_string_equal(release_at(scripts, "n", "b", "one").next_attempt, "c");
+    assert_status(release_at(scripts, "n", "c", "one"), "released");
+}
+
 /* As the release before has written them: a shared hold with a limit, and two waiters, one of which
  * is in front. */
 TEST_ON_REDIS_TIME(hold_and_waiters_of_format_1_are_read)

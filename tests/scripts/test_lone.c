@@ -1,6 +1,5 @@
-/* The lone waiter, or the first of those at one server, which lives in the main key with the hold
- * that it waits for, until others have to do with the name: to everybody it must look like any
- * other. */
+/* The lone waiter lives in the main key with the hold that it waits for, until others have to do
+ * with the name: to everybody it must look like any other. */
 #include "tests/scripts/inboxes.h"
 #include "tests/support/clock.h"
 #include "tests/support/cmocka.h"
@@ -99,11 +98,8 @@ TEST_WITH(plain_name_stays_plain_while_one_waits_and_claims, set_up, tear_down)
     assert_int_equal(layout(scripts), HELD);
 
     park(scripts, "b", "one", .token_is_new = true);
-    park(scripts, "c", "one", .token_is_new = true);
     assert_int_equal(layout(scripts), AWAITED);
     assert_string_equal(release_at(scripts, "n", "a", "one").next_attempt, "b1");
-    assert_int_equal(layout(scripts), AWAITED);
-    assert_string_equal(release_at(scripts, "n", "b", "one").next_attempt, "c1");
     assert_int_equal(layout(scripts), HELD);
 }
 
@@ -128,11 +124,6 @@ TEST_WITH(a_long_ttl_does_not_outlast_its_hold, set_up, tear_down)
     assert_in_range(kept_ms(scripts), 0, 2 * scripts->retention_ms);
 }
 
-static bool has_servers(struct scripts *scripts)
-{
-    return redis_process_integer(&scripts->redis, "EXISTS %s", key_of("n", ":servers").text);
-}
-
 static void assert_line(struct scripts *scripts, const char *owners)
 {
     struct seen seen = inspect(scripts, "n", "");
@@ -142,37 +133,6 @@ static void assert_line(struct scripts *scripts, const char *owners)
         assert_int_equal(seen.in_line[i].owner[0], owners[i]);
 }
 
-/* Whoever comes moves the first of the others to the front, so that a release need not look for it.
- */
-TEST_WITH(waiters_behind_a_lone_one_move_up, set_up, tear_down)
-{
-    struct scripts *scripts = *state;
-    park(scripts, "a", "one", .ttl_ms = 0);
-    park(scripts, "b", "one", .ttl_ms = 0);
-    park(scripts, "c", "one", .ttl_ms = 0);
-    assert_line(scripts, "abc");
-    assert_false(has_servers(scripts));
-    scripts->unwatched = true;
-    reset_stats(scripts);
-    assert_string_equal(release_at(scripts, "n", "x", "one").next_attempt, "a1");
-    assert_int_equal(calls_of(scripts, "zrange"), 0);
-    scripts->unwatched = false;
-    assert_line(scripts, "bc");
-    park(scripts, "d", "one", .ttl_ms = 0);
-    assert_line(scripts, "bcd");
-    scripts->unwatched = true;
-    reset_stats(scripts);
-    assert_string_equal(release_at(scripts, "n", "a", "one").next_attempt, "b1");
-    assert_int_equal(calls_of(scripts, "zrange"), 0);
-    scripts->unwatched = false;
-    assert_string_equal(release_at(scripts, "n", "b", "one").next_attempt, "c1");
-    assert_string_equal(release_at(scripts, "n", "c", "one").next_attempt, "d1");
-    assert_no_queue(scripts);
-    for (char token[] = "a"; *token <= 'c'; ++*token)
-        assert_status(release(scripts, "n", token), "released");
-    assert_told_nothing(inboxes);
-}
-
 /* Others come to it, leave, and come again: the queue is the same, wherever it is kept. */
 TEST_WITH(the_queue_stays_the_same_as_others_come_and_go, set_up, tear_down)
 {
@@ -180,7 +140,6 @@ TEST_WITH(the_queue_stays_the_same_as_others_come_and_go, set_up, tear_down)
     park(scripts, "a", "one", .ttl_ms = 0);
     park(scripts, "b", "one", .ttl_ms = 0);
     park(scripts, "c", "one", .ttl_ms = 0);
-    assert_false(has_servers(scripts));
     leave(scripts, .token = "b", .attempt = "b1", .why = "gone");
     assert_line(scripts, "ac");
     park(scripts, "d", "one", .ttl_ms = 0);
@@ -191,16 +150,13 @@ TEST_WITH(the_queue_stays_the_same_as_others_come_and_go, set_up, tear_down)
     assert_line(scripts, "cda");
     leave(scripts, .token = "d", .attempt = "d1", .why = "gone");
     park(scripts, "d", "one", .ttl_ms = 0);
-    assert_false(has_servers(scripts));
     assert_line(scripts, "cad");
     park(scripts, "e", "two", .ttl_ms = 0);
-    assert_true(has_servers(scripts));
     assert_line(scripts, "cade");
     release_at(scripts, "n", "x", "one");
     assert_line(scripts, "ade");
     leave(scripts, .token = "e", .attempt = "e1", .why = "gone");
     park(scripts, "f", "one", .ttl_ms = 0);
-    assert_false(has_servers(scripts));
     assert_line(scripts, "adf");
     release_at(scripts, "n", "c", "two");
     assert_int_equal(inspect(scripts, "n", "a").mine, 1);

@@ -109,7 +109,7 @@ local function write(format, values)
 end
 
 -- The state of a name. A plain name has at most one hold. Nobody waits or watches, and its hold was claimed:
--- its record is FREE or HELD. Or all who wait do so at one server, of a lone hold: it is AWAITED. 3-plain.lua
+-- its record is FREE or HELD. Or a single one waits, of a lone hold: it is AWAITED. 3-plain.lua
 -- writes these. All others are WHOLE. The values from GENERATION on are the past of the name.
 local WHOLE = 0 -- a layout
 local FREE = 1 -- a layout

@@ -1,4 +1,4 @@
--- The record of a plain name: at most one hold, and all who wait are at one server. Operations that find such
+-- The record of a plain name: at most one hold, and at most one who waits for it. Operations that find such
 -- a name work on these values alone, and need no state (3-state.lua).
 
 -- Writes a number as digits. Redis would print a floating point number, which takes longer.
@@ -58,7 +58,6 @@ local FREE_PAST_TYPES, HELD_TYPES = FREE_TYPES .. PAST_TYPES, HELD_NUMBERS .. TE
 
 local HELD_HEAD = '<BBdd' -- to EXPIRES
 local WAIT_TYPES = WAIT_NUMBERS .. TEXTS .. 'd'
-local NOBODY = '\0\0\0\0\0' -- the texts of a vacant front
 
 -- Whether the record of a plain name says all of this hold.
 local function is_plain(hold)

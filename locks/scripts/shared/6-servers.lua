@@ -119,13 +119,18 @@ local function add_server(state, id)
     return server
 end
 
+-- Until when the keys of the queue live at least, once a server has this lease.
+function servers.kept_for(lease_ms)
+    return now + max(2 * lease_ms * 1000 + KEPT_LEAST, retention)
+end
+
 -- The server has waiters or watchers of the name from now on, and is in good standing.
 function servers.enlist(state, id, lease_ms, watching)
     local server = servers.find(state, id) or add_server(state, id)
     server[UNTIL] = max(server[UNTIL], now + lease_ms * 1000)
     server[SUSPECT], server[WATCHING] = 0, max(server[WATCHING], watching)
     servers.write(server)
-    servers.keep_until(state, now + max(2 * lease_ms * 1000 + KEPT_LEAST, retention), servers_key())
+    servers.keep_until(state, servers.kept_for(lease_ms), servers_key())
     return server
 end
 

@@ -30,9 +30,8 @@ function queue.lines_of(state)
 end
 
 function queue.find(state, token)
-    local first = state.front
-    if first and first[TOKEN] == token then
-        return first
+    if front.is_alone(state) then
+        return state.front[TOKEN] == token and state.front
     end
     local packed = call('hget', waiters_key(), token)
     return packed and read(WAITER, packed, 1)
@@ -185,12 +184,15 @@ end
 
 -- The request of the waiter has ended. The waiter keeps its place for `ms`; 0: it goes.
 function queue.leave(state, waiter, ms)
-    queue.take(state, waiter[TOKEN], waiter[SERVER], waiter)
     if ms > 0 then
+        queue.take(state, waiter[TOKEN], waiter[SERVER], waiter)
         waiter[ATTEMPT], waiter[EXPIRES] = '', now + ms * 1000
         queue.put_away(state, waiter, 'absent')
+    elseif waiter == state.front then
+        state[WAITERS] = 0
+        front.vacate(state)
     else
-        queue.forget(state, waiter[TOKEN])
+        queue.remove(state, waiter[TOKEN], waiter[SERVER], waiter)
     end
 end
 

@@ -98,7 +98,7 @@ local function look_at(name)
         return nil -- what has ended is noted by the next who may change it
     end
     local is_whole = state[COUNT] == (state[ONLY] and 1 or 0) and
-                     (state[WAITERS] == 0 or state.front and front.behind(state) == 0)
+                     (state[WAITERS] == 0 or front.is_alone(state))
     undecided = undecided or not is_whole
     return is_whole and state or nil
 end

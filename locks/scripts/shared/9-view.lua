@@ -63,7 +63,7 @@ end
 -- The keys of all lines, each with 1 if its waiters are passed over now.
 function view.lines(state)
     if state.front then
-        return front.behind(state) > 0 and {{line_key(state.front[SERVER]), 0}} or {}
+        return {}
     end
     local found = {}
     for _, server in ipairs(servers.of(state)) do
@@ -82,8 +82,7 @@ function view.position(state, waiter)
     if waiter == state.front then
         return 1
     end
-    local first = state.front and state.front[TOKEN] ~= '' and 1 or 0
-    local before, others, passed_over = {[0] = first, [1] = 0}, 0, 0
+    local before, others, passed_over = {[0] = 0, [1] = 0}, 0, 0
     for _, line in ipairs(view.lines(state)) do
         local name, is_passed_over = line[1], line[2]
         local count = crowd.count_up_to(name, waiter[PLACE] - 1, state[WAITERS])
@@ -147,7 +146,7 @@ end
 -- {{owner, mode, waited_ms}, ...}. Call this when everything that is due has been done.
 function view.queue(state, most)
     local tokens, seen = {}, {}
-    if state.front and state.front[TOKEN] ~= '' then
+    if state.front then
         seen[1] = view.waiter(state.front)
     end
     for i, place in ipairs(view.merge(view.lines(state), most)) do
