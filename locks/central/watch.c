@@ -10,7 +10,7 @@ static bool central_watch_read(const struct value *value, struct locks_reply *re
            reply_read_view(value_at(value, 1), &ret->view);
 }
 
-static void central_watch_looked(void *context, const struct store_result *result)
+static void central_watch_refreshed(void *context, const struct store_result *result)
 {
     struct subscription *subscription = context;
     struct locks_reply reply = {.result = LOCKS_DONE};
@@ -25,7 +25,7 @@ static void central_watch_looked(void *context, const struct store_result *resul
     subscription_leave(subscription);
 }
 
-static void central_watch_look(struct watched *watched)
+static void central_watch_refresh(struct watched *watched)
 {
     struct subscription *subscription = watched->owner;
     struct locks *locks = watched->locks;
@@ -36,7 +36,7 @@ static void central_watch_look(struct watched *watched)
         .key = watched->key,
         .arguments = arguments,
         .argument_count = sizeof arguments / sizeof arguments[0],
-        .done = central_watch_looked,
+        .done = central_watch_refreshed,
         .context = subscription,
     };
     subscription->users++;
@@ -55,7 +55,7 @@ static bool central_watch_can_ask(const struct watched *watched)
 }
 
 const struct watched_kind central_watched = {
-    .look = central_watch_look,
+    .refresh = central_watch_refresh,
     .leave = central_watch_leave,
     .can_ask = central_watch_can_ask,
 };

@@ -15,7 +15,7 @@ static void quorum_watch_read(void *context, const struct locks_reply *reply)
 }
 
 /* Looks again after a while, for a lost message. No message says that a request waits here. */
-static void quorum_watch_look(struct watched *watched)
+static void quorum_watch_refresh(struct watched *watched)
 {
     struct awaited_name *awaited = watched->owner;
     struct locks *locks = watched->locks;
@@ -38,10 +38,10 @@ static bool quorum_watch_can_ask(const struct watched *watched)
 }
 
 const struct watched_kind quorum_watched = {
-    .look = quorum_watch_look,
+    .refresh = quorum_watch_refresh,
     .leave = quorum_watch_leave,
     .can_ask = quorum_watch_can_ask,
-    .tells_failures = true,
+    .reports_failures = true,
 };
 
 struct watch *quorum_watch(struct locks *locks, struct slice name, const struct watch_for *what,

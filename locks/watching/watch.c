@@ -8,8 +8,14 @@
  * the next poll, finds it. */
 enum { LINGER_MS = 200 };
 
+enum inspection {
+    INSPECTION_NONE,
+    INSPECTION_UNDER_WAY,
+    INSPECTION_AGAIN, /* the same, and another follows: its reply may be old by then */
+};
+
 /* A watch with a token must say whether the token holds the lock: it inspects the name for itself
- * when a look shows that this may have changed. */
+ * when a refresh shows that this may have changed. */
 struct watch {
     LIST_ENTRY(watch) others; /* of the same name */
     struct watched *watched;
@@ -19,11 +25,9 @@ struct watch {
     struct watch_for what; /* its text is `token` */
     int64_t inspected;     /* the version that the token was last looked for at, */
     bool waited;           /* and whether it waited then: its place may go without a new version */
-    uint64_t needs;        /* number of the first look after the request came */
-    bool is_over;          /* the wait has ended: the next look answers it in any case */
-    bool is_inspecting;
-    bool inspect_again;
-    bool is_changed;
+    uint64_t refresh;      /* number of the first one after the request came */
+    bool is_over;          /* the wait has ended: the next refresh answers it in any case */
+    enum inspection inspection;
     char token[];
 };
 
@@ -61,13 +65,13 @@ static void watch_linger(struct watch *watch)
         watch_end(watch);
 }
 
-static void watch_answer(struct watch *watch, struct locks_reply *reply)
+static void watch_answer(struct watch *watch, struct locks_reply *reply, bool is_changed)
 {
     const struct watched *watched = watch->watched;
     locks_done *done = watch->done;
     watch->done = NULL;
-    reply->changed = watch->is_changed;
-    if (!done || watched->locks->draining || !watched->is_current)
+    reply->changed = is_changed;
+    if (!done || watched->locks->draining || watched->state != WATCHED_CURRENT)
         watch_end(watch);
     else
         watch_linger(watch);
@@ -75,7 +79,7 @@ static void watch_answer(struct watch *watch, struct locks_reply *reply)
         done(watch->context, reply);
 }
 
-/* Takes it off the list: no look and no timer finds it any more. */
+/* Takes it off the list: no refresh and no timer finds it any more. */
 static void watch_take_off(struct watch *watch)
 {
     uv_timer_stop(&watch->timer);
@@ -103,17 +107,18 @@ static void watch_on_inspected(void *context, const struct locks_reply *reply)
     struct watch *watch = context;
     struct locks_reply told = *reply;
     const struct lock_view *view = &reply->view;
-    watch->is_inspecting = false;
-    watch->is_changed = reply->result == LOCKS_DONE && watch_has_news(watch, view);
+    bool is_changed = reply->result == LOCKS_DONE && watch_has_news(watch, view);
+    bool is_old = watch->inspection == INSPECTION_AGAIN;
+    watch->inspection = INSPECTION_NONE;
     if (!watch->done) {
         watch_end(watch);
-    } else if (watch->is_changed || watch->is_over || reply->result != LOCKS_DONE) {
+    } else if (is_changed || watch->is_over || reply->result != LOCKS_DONE) {
         watch_take_off(watch);
-        watch_answer(watch, &told);
+        watch_answer(watch, &told, is_changed);
     } else {
         watch->inspected = view->version;
         watch->waited = view->position > 0;
-        if (watch->inspect_again)
+        if (is_old)
             watch_inspect(watch);
     }
 }
@@ -122,32 +127,35 @@ static void watch_inspect(struct watch *watch)
 {
     struct locks *locks = watch->watched->locks;
     char name[NAME_LENGTH];
-    watch->inspect_again = watch->is_inspecting;
-    if (watch->is_inspecting)
+    if (watch->inspection != INSPECTION_NONE) {
+        watch->inspection = INSPECTION_AGAIN;
         return;
-    watch->is_inspecting = true;
+    }
+    watch->inspection = INSPECTION_UNDER_WAY;
     locks->engine->inspect(locks, operation_name(locks, watch->watched->key, name),
                            watch->what.token, LOCK_WAITERS_SHOWN, watch_on_inspected, watch);
 }
 
-/* The look answers all questions except whether the token holds the lock. */
+/* The refresh answers all questions except whether the token holds the lock. */
 static void watch_settle(struct watch *watch, struct locks_reply *reply)
 {
     if (watch_has_token(watch) && reply->result == LOCKS_DONE) {
         watch_inspect(watch);
         return;
     }
-    watch->is_changed = reply->result == LOCKS_DONE && reply->view.version > watch->what.after;
+    bool is_changed = reply->result == LOCKS_DONE && reply->view.version > watch->what.after;
     watch_take_off(watch);
-    watch_answer(watch, reply);
+    watch_answer(watch, reply, is_changed);
 }
 
-static bool watch_is_due(const struct watch *watch, uint64_t look, const struct locks_reply *reply)
+static bool watch_is_due(const struct watch *watch, uint64_t refresh,
+                         const struct locks_reply *reply)
 {
-    if (look < watch->needs)
+    if (refresh < watch->refresh)
         return false;
     if (reply->result != LOCKS_DONE)
-        return watch->is_over || look == watch->needs || watch->watched->kind->tells_failures;
+        return watch->is_over || refresh == watch->refresh ||
+               watch->watched->kind->reports_failures;
     if (watch->is_over)
         return true;
     if (!watch_has_token(watch))
@@ -156,55 +164,58 @@ static bool watch_is_due(const struct watch *watch, uint64_t look, const struct 
            watch_is_wanted(watch, &reply->view);
 }
 
-static void watched_look(struct watched *watched)
+static bool watched_is_refreshing(const struct watched *watched)
 {
-    watched->is_looking = true;
-    watched->look_again = false;
-    watched->looks++;
-    watched->kind->look(watched);
+    return watched->state == WATCHED_REFRESHING || watched->state == WATCHED_REFRESHING_AGAIN;
+}
+
+static void watched_refresh(struct watched *watched)
+{
+    watched->state = WATCHED_REFRESHING;
+    watched->refreshes++;
+    watched->kind->refresh(watched);
 }
 
 /* A watch that begins in a callback comes to the head of the list, which the loop has passed. */
 void watched_seen(struct watched *watched, struct locks_reply *reply)
 {
-    watched->is_looking = false;
-    watched->is_current = reply->result == LOCKS_DONE && !watched->look_again;
+    bool is_old = watched->state == WATCHED_REFRESHING_AGAIN;
+    watched->state = reply->result == LOCKS_DONE && !is_old ? WATCHED_CURRENT : WATCHED_STALE;
     if (reply->result == LOCKS_DONE)
         watched->version = reply->view.version;
-    uint64_t look = watched->looks;
+    uint64_t refresh = watched->refreshes;
     for (struct watch *watch = LIST_FIRST(&watched->watches), *next; watch; watch = next) {
         next = LIST_NEXT(watch, others);
-        if (watch_is_due(watch, look, reply))
+        if (watch_is_due(watch, refresh, reply))
             watch_settle(watch, reply);
     }
-    if (watched->look_again && !watched->is_looking && !LIST_EMPTY(&watched->watches))
-        watched_look(watched);
+    if (is_old && !watched_is_refreshing(watched) && !LIST_EMPTY(&watched->watches))
+        watched_refresh(watched);
 }
 
-/* A look under way may be older than what is in doubt. */
+/* The reply of a refresh under way may be older than what is in doubt. */
 void watched_doubt(struct watched *watched)
 {
-    watched->is_current = false;
-    watched->look_again |= watched->is_looking;
+    watched->state = watched_is_refreshing(watched) ? WATCHED_REFRESHING_AGAIN : WATCHED_STALE;
 }
 
 void watched_check(struct watched *watched)
 {
     watched_doubt(watched);
-    if (!watched->is_looking && !LIST_EMPTY(&watched->watches))
-        watched_look(watched);
+    if (!watched_is_refreshing(watched) && !LIST_EMPTY(&watched->watches))
+        watched_refresh(watched);
 }
 
 void watched_changed(struct watched *watched, int64_t version)
 {
-    if (!watched->is_current || version > watched->version)
+    if (watched->state != WATCHED_CURRENT || version > watched->version)
         watched_check(watched);
 }
 
 static void watch_give_over(struct watch *watch)
 {
     watch->is_over = true;
-    watch->needs = watch->watched->looks + 1;
+    watch->refresh = watch->watched->refreshes + 1;
 }
 
 static void watch_on_over(uv_timer_t *timer)
@@ -218,7 +229,7 @@ void locks_unwatch(struct watch *watch)
 {
     watch->done = NULL;
     watch_take_off(watch);
-    if (!watch->is_inspecting) /* else the reply of Redis ends it */
+    if (watch->inspection == INSPECTION_NONE) /* else the reply of Redis ends it */
         watch_end(watch);
 }
 
@@ -230,7 +241,7 @@ struct watch *watch_begin(struct watched *watched, const struct watch_for *what,
     watch->done = done;
     watch->context = context;
     watch->what = *what;
-    watch->needs = watched->looks + 1;
+    watch->refresh = watched->refreshes + 1;
     watch->is_over = watched->locks->draining || wait_ms == 0;
     if (watch_has_token(watch))
         watch->what.token.bytes = memcpy(watch->token, what->token.bytes, what->token.length);
@@ -240,11 +251,11 @@ struct watch *watch_begin(struct watched *watched, const struct watch_for *what,
     watch->timer.data = watch;
     if (!watch->is_over)
         uv_timer_start(&watch->timer, watch_on_over, (uint64_t)wait_ms, 0);
-    if (watch->is_over || watch_has_token(watch) || !watched->is_current ||
+    if (watch->is_over || watch_has_token(watch) || watched->state != WATCHED_CURRENT ||
         what->after < watched->version || !watched->kind->can_ask(watched))
         watched_check(watched);
     else
-        watch->needs = watched->looks; /* the last look serves as its first */
+        watch->refresh = watched->refreshes; /* the last refresh serves as its first */
     return watch;
 }
 
