@@ -133,17 +133,15 @@ TEST(quorum_bounds_a_hold)
     struct on_quorum story;
     on_quorum_open(&story, 1, LIST("--workers=1"));
     struct http_client *client = story.client;
-    answers_token(client, TOKEN, "POST /locks/q?ttl=10m&max_held=1h", NULL, 201, NULL);
+    acquire_at_all(client, &story.servers, TOKEN, "POST /locks/q?ttl=10m&max_held=1h");
     assert_true(is_renewable(client));
-    await_held_at(&story.servers, "q", 5);
     answers_token(client, TOKEN, "PUT /locks/q?ttl=1h", NULL, 200, NULL);
     assert_false(is_renewable(client));
     answers_token(client, TOKEN, "PUT /locks/q?ttl=1h", NULL, 409, "max_held");
     assert_in_range(http_integer(client, "ttl_ms"), 1, 60 * 60 * 1000);
     answers_token(client, TOKEN, "PUT /locks/q?ttl=10m", NULL, 200, NULL);
     assert_true(is_renewable(client));
-    answers_token(client, TOKEN, "POST /locks/entered?owner=job&max_held=1h", NULL, 201, NULL);
-    await_held_at(&story.servers, "entered", 5);
+    acquire_at_all(client, &story.servers, TOKEN, "POST /locks/entered?owner=job&max_held=1h");
     assert_entry_is_bounded(client);
     on_quorum_close(&story);
 }

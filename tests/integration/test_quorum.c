@@ -36,11 +36,10 @@ TEST(a_lock_is_held_by_all_members_and_let_go)
 {
     struct on_quorum *story = story_of(state);
     await_all(story);
-    answers_token(story->client, TOKEN, "POST /locks/plain?ttl=1m&owner=me", NULL, 201, NULL);
+    acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/plain?ttl=1m&owner=me");
     int64_t fence = http_integer(story->client, "fence");
     assert_in_range(http_integer(story->client, "ttl_ms"), 1, 60000 - 602);
     assert_int_equal(http_integer(story->client, "holds"), 1);
-    await_held(story, "plain", 5);
     answers(story->other, "POST /locks/plain", NULL, 409, "locked");
     assert_string_equal(member_text(story->other, "holders.0.owner"), "me");
     assert_int_equal(member_integer(story->other, "holders.0.fence"), fence);
@@ -104,8 +103,7 @@ static void comes_to_be_ended(struct http_client *client, const char *request)
 TEST(a_break_ends_it_everywhere)
 {
     struct on_quorum *story = story_of(state);
-    answers_token(story->client, TOKEN, "POST /locks/broken", NULL, 201, NULL);
-    await_held(story, "broken", 5);
+    acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/broken");
     answers(story->other, "DELETE /locks/broken?force=true&reason=moved", NULL, 200, NULL);
     assert_int_equal(http_integer(story->other, "broken"), 1);
     await_held(story, "broken", 0);
@@ -294,7 +292,7 @@ TEST(a_change_is_told)
 {
     struct on_quorum *story = story_of(state);
     char request[100];
-    answers_token(story->client, TOKEN, "POST /locks/told", NULL, 201, NULL);
+    acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/told");
     await_settled_at(&story->servers, "told");
     answers(story->other, "GET /locks/told", NULL, 200, NULL);
     int64_t version = http_integer(story->other, "version");
@@ -317,7 +315,7 @@ TEST(a_change_after_a_look_without_wait_is_told)
 {
     struct on_quorum *story = story_of(state);
     char request[100];
-    answers_token(story->client, TOKEN, "POST /locks/between", NULL, 201, NULL);
+    acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/between");
     await_settled_at(&story->servers, "between");
     answers(story->client, "GET /locks/between", NULL, 200, NULL);
     clock_sleep_ms(50);
@@ -353,7 +351,7 @@ TEST(a_connection_holds)
 TEST(two_may_be_away)
 {
     struct on_quorum *story = story_of(state);
-    answers_token(story->client, TOKEN, "POST /locks/before?ttl=60s", NULL, 201, NULL);
+    acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/before?ttl=60s");
     int64_t fence = http_integer(story->client, "fence");
     await_settled_at(&story->servers, "before");
     redis_process_kill(&story->servers.members[1]);
@@ -513,7 +511,7 @@ TEST(fences_grow_without_the_greatest)
 TEST(repeat_restores_the_hold_at_an_emptied_member)
 {
     struct on_quorum *story = story_of(state);
-    answers_token(story->client, TOKEN, "POST /locks/lost?ttl=60s", NULL, 201, NULL);
+    acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/lost?ttl=60s");
     int64_t fence = http_integer(story->client, "fence");
     await_settled_at(&story->servers, "lost");
     redis_process_flush(&story->servers.members[0]);
@@ -532,8 +530,7 @@ TEST(repeat_restores_the_hold_at_an_emptied_member)
 TEST(release_of_a_hold_that_a_majority_lost_is_refused)
 {
     struct on_quorum *story = story_of(state);
-    answers_token(story->client, TOKEN, "POST /locks/few?ttl=60s", NULL, 201, NULL);
-    await_held(story, "few", 5);
+    acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/few?ttl=60s");
     for (int i = 0; i < 3; i++)
         redis_process_flush(&story->servers.members[i]);
     answers_token(story->other, OTHER, "POST /locks/few?ttl=60s", NULL, 201, NULL);
@@ -545,16 +542,14 @@ TEST(release_of_a_hold_that_a_majority_lost_is_refused)
 TEST(hold_that_a_majority_lost_is_granted_anew)
 {
     struct on_quorum *story = story_of(state);
-    answers_token(story->client, TOKEN, "POST /locks/anew?ttl=60s&owner=me", NULL, 201, NULL);
-    await_held(story, "anew", 5);
+    acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/anew?ttl=60s&owner=me");
     for (int i = 0; i < 3; i++)
         redis_process_flush(&story->servers.members[i]);
     answers_token(story->other, OTHER, "POST /locks/anew?ttl=60s", NULL, 201, NULL);
     int64_t fence = http_integer(story->other, "fence");
     release_lock(story->other, OTHER, "anew");
-    answers_token(story->client, TOKEN, "POST /locks/anew?ttl=60s&owner=me", NULL, 201, NULL);
+    acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/anew?ttl=60s&owner=me");
     assert_true(http_integer(story->client, "fence") > fence);
-    await_held(story, "anew", 5);
     release_lock(story->client, TOKEN, "anew");
     await_held(story, "anew", 0);
 }
@@ -633,8 +628,7 @@ TEST(modes_are_not_counted_together)
 {
     struct on_quorum *story = story_of(state);
     static const char AGAIN[] = "POST /locks/modes?ttl=60s&owner=me&mode=shared";
-    answers_token(story->client, TOKEN, "POST /locks/modes?ttl=60s&owner=me", NULL, 201, NULL);
-    await_held(story, "modes", 5);
+    acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/modes?ttl=60s&owner=me");
     answers_token(story->client, TOKEN, AGAIN, NULL, 409, "token_in_use");
     assert_non_null(strstr(http_text(story->client, "detail"), "used for an exclusive hold of me"));
     for (int i = 0; i < 3; i++)
@@ -654,8 +648,7 @@ TEST(modes_are_not_counted_together)
 TEST(released_token_is_refused_by_members_that_missed_it)
 {
     struct on_quorum *story = story_of(state);
-    answers_token(story->client, TOKEN, "POST /locks/back?ttl=60s", NULL, 201, NULL);
-    await_held(story, "back", 5);
+    acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/back?ttl=60s");
     redis_process_flush(&story->servers.members[3]);
     redis_process_flush(&story->servers.members[4]);
     redis_process_freeze(&story->servers.members[0]);

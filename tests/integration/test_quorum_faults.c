@@ -236,8 +236,7 @@ TEST_WITH(a_version_does_not_fall, begin, on_quorum_stop)
     static const char *const REQUESTS[] = {"PUT /locks/seen?ttl=10m",
                                            "POST /locks/seen?mode=shared&ttl=10m"};
     struct on_quorum *story = *state;
-    answers_token(story->client, TOKEN, "POST /locks/seen?mode=shared&ttl=10m", NULL, 201, NULL);
-    await_held_at(&story->servers, "seen", 5);
+    acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/seen?mode=shared&ttl=10m");
     for (size_t i = 0; i < sizeof REQUESTS / sizeof REQUESTS[0]; i++) {
         something_happens_at_the_first(story);
         freeze(story, 3, QUORUM_MEMBERS);

@@ -41,8 +41,7 @@ TEST_WITH(a_writer_waits_for_a_change_of_shared_holds, all_are_up, NULL)
     char request[80];
     for (int i = 0; i < 3; i++) {
         snprintf(request, sizeof request, "POST /locks/read?mode=shared&ttl=%ds", 40 + i);
-        answers_token(story->client, READERS[i], request, NULL, 201, NULL);
-        await_held_at(&story->servers, "read", 5);
+        acquire_at_all(story->client, &story->servers, READERS[i], request);
         for (int j = 3 + i; j < QUORUM_MEMBERS; j++)
             redis_process_flush(&story->servers.members[j]);
     }
@@ -121,7 +120,7 @@ TEST_WITH(reply_has_the_ttl_of_the_members_that_agreed, all_are_up, NULL)
     struct on_quorum *story = *state;
     struct apart apart;
     open_apart(&apart, story, 3, 4);
-    answers_token(apart.client, TOKEN, "POST /locks/apart?ttl=20s", NULL, 201, NULL);
+    acquire_at_all(apart.client, &story->servers, TOKEN, "POST /locks/apart?ttl=20s");
     await_settled_at(&story->servers, "apart");
     for (int i = 2; i < QUORUM_MEMBERS; i++)
         redis_process_flush(&story->servers.members[i]);
@@ -169,8 +168,7 @@ TEST_WITH(hold_found_by_two_requests_at_a_minority_is_taken_back, all_are_up, NU
     struct on_quorum *story = *state;
     struct apart apart;
     open_apart(&apart, story, 0, 1);
-    answers_token(story->client, TOKEN, "POST /locks/long?ttl=60s", NULL, 201, NULL);
-    await_held_at(&story->servers, "long", 5);
+    acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/long?ttl=60s");
     for (int i = 3; i < QUORUM_MEMBERS; i++)
         redis_process_integer(&story->servers.members[i], "DEL baton:{long}");
     hold(&apart);
@@ -200,8 +198,7 @@ TEST_WITH(grant_of_a_minority_is_taken_back_when_it_returns, all_are_up, NULL)
     struct on_quorum *story = *state;
     struct apart apart;
     open_apart(&apart, story, 3, 4);
-    answers_token(story->client, TOKEN, "POST /locks/gone?ttl=10m", NULL, 201, NULL);
-    await_held_at(&story->servers, "gone", 5);
+    acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/gone?ttl=10m");
     for (int i = 3; i < QUORUM_MEMBERS; i++)
         redis_process_forget(&story->servers.members[i]);
     for (int i = 0; i < 3; i++) /* what would refuse it */
@@ -233,8 +230,7 @@ TEST_WITH(grant_of_a_minority_is_taken_back_when_it_returns, all_are_up, NULL)
 TEST_WITH(token_counts_for_what_a_majority_has_it_for, all_are_up, NULL)
 {
     struct on_quorum *story = *state;
-    answers_token(story->client, TOKEN, "POST /locks/mixed?ttl=60s&owner=me", NULL, 201, NULL);
-    await_held_at(&story->servers, "mixed", 5);
+    acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/mixed?ttl=60s&owner=me");
     for (int i = 0; i < 3; i++)
         redis_process_flush(&story->servers.members[i]);
     answers_token(story->client, TOKEN, "POST /locks/mixed?ttl=60s&owner=me&mode=shared", NULL, 201,
@@ -277,7 +273,7 @@ TEST_WITH(change_without_any_message_reaches_watcher, all_are_up, NULL)
     static const char SERVERS[] = "baton:{told}:servers";
     struct on_quorum *story = *state;
     char request[80];
-    answers_token(story->client, TOKEN, "POST /locks/told?ttl=10m", NULL, 201, NULL);
+    acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/told?ttl=10m");
     await_settled_at(&story->servers, "told");
     answers(story->client, "GET /locks/told", NULL, 200, NULL);
     snprintf(request, sizeof request, "GET /locks/told/events?wait=50s&after=%lld",

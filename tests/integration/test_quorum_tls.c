@@ -80,9 +80,8 @@ TEST(locks_are_held_and_waited_for)
     struct http_client *client = http_client_new(story->batond.url);
     await_up(client, "5 of 5");
     all_are_spoken_to_by_tls(story);
-    answers_token(client, TOKEN, "POST /locks/tls?ttl=60s", NULL, 201, NULL);
+    acquire_at_all(client, &story->servers, TOKEN, "POST /locks/tls?ttl=60s");
     int64_t fence = http_integer(client, "fence");
-    await_held_at(&story->servers, "tls", 5);
     struct parked *parked =
         parked_send_token(story->batond.port, OTHER, "POST /locks/tls?wait=20s&ttl=60s");
     assert_true(parked_waits(parked, 50));
