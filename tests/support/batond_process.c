@@ -35,7 +35,7 @@ static const char *const clean_environment[] = {"BATON_LISTEN",
                                                 "BATON_DRAIN=0",
                                                 "BATON_QUARANTINE=off",
                                                 "BATON_CONFIRM",
-                                                "BATON_CONFIRM_TIMEOUT"};
+                                                "BATON_CONFIRM_TIMEOUT=5s"};
 
 static const char *program(void)
 {
