@@ -99,11 +99,10 @@ TEST(a_jump_is_held_against_nobody_else)
             NULL);
     for (int i = 1; i < 20; i++) {
         on_cluster_name(&stage.all, 0, "stays-", i, stays);
-        answers(stage.all.client[0], on_cluster_request(line, "POST", stays, ""), NULL, 201, NULL);
+        on_cluster_acquire(stage.all.client[0], stays, "", token);
         clock_sleep_ms(SHORT_MS);
     }
-    answers(stage.all.client[0], on_cluster_request(line, "POST", jumps, ""), NULL, 503,
-            "quarantined");
+    on_cluster_stays_quarantined(&stage.all, jumps, 1);
     stage_close(&stage);
 }
 

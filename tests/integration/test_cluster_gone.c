@@ -31,28 +31,6 @@ static void await_dead(struct clustered *clustered, int node)
         }
 }
 
-static bool is_told_of_quarantine(struct http_client *client, const char *target)
-{
-    const char *code;
-    return http_call(client, "POST", target, NULL) == 503 && (code = http_text(client, "code")) &&
-           strcmp(code, "quarantined") == 0;
-}
-
-/* For so many answers of each batond. A node of a Cluster that stands still for a while may be
- * taken for dead meanwhile: that is no grant either. */
-static void stays_in_quarantine(struct on_cluster *all, const char *name, int answers)
-{
-    char target[ON_CLUSTER_LINE];
-    int64_t until = clock_ms() + CLOCK_HANG_MS;
-    snprintf(target, sizeof target, "/locks/%s", name);
-    for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
-        for (int told = 0; told < answers; clock_sleep_ms(10)) {
-            told += is_told_of_quarantine(all->client[i], target);
-            assert_int_equal(all->client[i]->reply.status, 503);
-            assert_true(clock_ms() < until);
-        }
-}
-
 /* It has lost nothing itself, but has none of the holds that it should have. */
 TEST(node_given_the_slots_of_a_lost_one_grants_nothing)
 {
@@ -72,7 +50,7 @@ TEST(node_given_the_slots_of_a_lost_one_grants_nothing)
     freeReplyObject(clustered_ask(&all.clustered, 1, "CLUSTER BUMPEPOCH"));
     on_cluster_answers_again(&all, name);
     clock_sleep_ms(LOOKS_MS); /* it lasts */
-    stays_in_quarantine(&all, name, 1);
+    on_cluster_stays_quarantined(&all, name, 1);
     on_cluster_close(&all);
 }
 
@@ -93,7 +71,7 @@ TEST(a_new_primary_in_place_of_one_that_is_lost_grants_nothing)
         freeReplyObject(clustered_ask(&all.clustered, i, "CLUSTER SETSLOT %d NODE %s", slot,
                                       all.clustered.ids[node]));
     freeReplyObject(clustered_ask(&all.clustered, node, "CLUSTER BUMPEPOCH"));
-    stays_in_quarantine(&all, name, 50);
+    on_cluster_stays_quarantined(&all, name, 50);
     on_cluster_close(&all);
 }
 
@@ -128,12 +106,12 @@ TEST(batond_that_remembers_counts_though_another_was_first)
         process_signal(&all.batond[i].process, SIGCONT);
     until = clock_ms() + CLOCK_HANG_MS;
     for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
-        while (!is_told_of_quarantine(all.client[i], target)) {
+        while (!on_cluster_quarantines(all.client[i], target)) {
             assert_int_not_equal(all.client[i]->reply.status, 201);
             assert_true(clock_ms() < until);
             clock_sleep_ms(20);
         }
-    while (!is_told_of_quarantine(client, target)) {
+    while (!on_cluster_quarantines(client, target)) {
         assert_true(clock_ms() < until);
         clock_sleep_ms(20);
     }

@@ -56,10 +56,8 @@ static void await_epoch(struct on_cluster *all, int node)
  * loss of holds that nobody knows of would cost seconds. */
 static void name_is_quarantined(struct on_cluster *all, const char *name)
 {
-    char line[ON_CLUSTER_LINE];
+    on_cluster_stays_quarantined(all, name, 1);
     for (int i = 0; i < ON_CLUSTER_BATONDS; i++) {
-        answers(all->client[i], on_cluster_request(line, "POST", name, ""), NULL, 503,
-                "quarantined");
         answers(all->client[i], "GET /quarantine", NULL, 200, NULL);
         assert_true(member_integer(all->client[i], "left_ms") > HELD_MS);
     }
