@@ -41,13 +41,13 @@ static void locks_on_moved(void *context)
         observer->moved(observer->context);
 }
 
-static void locks_on_taken(void *context, unsigned to, unsigned from)
+static void locks_on_migrated(void *context, unsigned to, unsigned from)
 {
     struct locks *locks = context;
     const struct store_events *observer = &locks->options.events.store;
-    guard_taken(locks->guard, to, from);
-    if (observer->taken)
-        observer->taken(observer->context, to, from);
+    guard_migrated(locks->guard, to, from);
+    if (observer->migrated)
+        observer->migrated(observer->context, to, from);
 }
 
 /* Checks every waiter, watch and hold of a connection again. */
@@ -103,7 +103,7 @@ struct store_events store_events_of(struct locks *locks)
                                  .down = locks_on_down,
                                  .warning = locks_on_warning,
                                  .moved = locks_on_moved,
-                                 .taken = locks_on_taken,
+                                 .migrated = locks_on_migrated,
                                  .listening = locks_on_listening,
                                  .message = locks_on_message,
                                  .touched = locks_on_touched,

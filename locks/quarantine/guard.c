@@ -259,7 +259,7 @@ int64_t guard_lost_number(const struct guard *guard)
 /* What comes from other shards */
 
 /* If `from` is down, its holds may not have come with its names. Its quarantine comes along. */
-void guard_taken(struct guard *guard, unsigned to, unsigned from)
+void guard_migrated(struct guard *guard, unsigned to, unsigned from)
 {
     struct shard *before = shard_find(guard, from);
     if (!before || !before->clock.now.is_known || before->span.seen == 0)

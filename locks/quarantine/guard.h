@@ -54,11 +54,11 @@ int guard_open(struct guard **ret, struct store *store, const struct guard_optio
 /* Call this when the store is closed. Takes NULL. */
 void guard_close(struct guard *guard);
 
-/* Events of the store: `stamp`, `up` and `taken`. */
+/* Events of the store: `stamp`, `up` and `migrated`. */
 void guard_stamp(const struct guard *guard, unsigned number, uint64_t now,
                  char stamp[STORE_STAMP_LENGTH]);
 void guard_connected(struct guard *guard, unsigned number);
-void guard_taken(struct guard *guard, unsigned to, unsigned from);
+void guard_migrated(struct guard *guard, unsigned to, unsigned from);
 
 /* Call this every second: reads all epochs, and ends the quarantines whose time is over. */
 void guard_refresh(struct guard *guard);

@@ -98,16 +98,16 @@ static void cluster_store_on_joined(void *context, unsigned node, struct endpoin
                                    "of redis-ca, redis-cert and redis-key.");
 }
 
-static void cluster_store_tell_taken(struct cluster_store *store)
+static void cluster_store_report_migrated(struct cluster_store *store)
 {
     unsigned last_to = CLUSTER_NOBODY, last_from = CLUSTER_NOBODY;
     for (unsigned slot = 0; slot < SLOT_COUNT; slot++) {
         unsigned from = slot_map_take_former(store->map, slot);
         unsigned to = slot_map_owner(store->map, slot);
         if (from == CLUSTER_NOBODY || (from == last_from && to == last_to) ||
-            !store->shards->told.taken)
+            !store->shards->told.migrated)
             continue;
-        store->shards->told.taken(store->shards->told.context, to, from);
+        store->shards->told.migrated(store->shards->told.context, to, from);
         last_to = to;
         last_from = from;
     }
@@ -147,7 +147,7 @@ static void cluster_store_on_mapped(void *context)
     const struct store_events *told = &store->shards->told;
     if (store->shards->closing)
         return;
-    cluster_store_tell_taken(store); /* first: the next call may dismiss the former owner */
+    cluster_store_report_migrated(store); /* first: the next call may dismiss the former owner */
     cluster_store_update_all(store);
     cluster_inbox_note_map(&store->inbox);
     if (told->moved)
@@ -175,8 +175,8 @@ static void cluster_store_on_lost(void *context, int code, const char *reason)
 static void cluster_store_on_sent_away(void *context, unsigned to, unsigned from)
 {
     struct cluster_store *store = context;
-    if (store->shards->told.taken && to != from)
-        store->shards->told.taken(store->shards->told.context, to, from);
+    if (store->shards->told.migrated && to != from)
+        store->shards->told.migrated(store->shards->told.context, to, from);
 }
 
 static struct node *cluster_store_node_at(void *context, unsigned number)

@@ -29,7 +29,7 @@ struct store_events {
     /* The shard `to` serves, or begins to serve, names that `from` has served. Comes before
      * `moved`, and before the store sends a call to `to` that `from` has redirected. May come
      * often. */
-    void (*taken)(void *context, unsigned to, unsigned from);
+    void (*migrated)(void *context, unsigned to, unsigned from);
     /* The inbox (store_listen) is subscribed at this shard, for the first time or again after a
      * loss. Messages that were published before may have been missed. */
     void (*listening)(void *context, unsigned shard);
