@@ -51,12 +51,8 @@ struct kind {
     const char *(*primary)(void *state, struct shards_tally tally);
 
     /* If shards serve different names. Plain: the first shard serves every name, or all do. */
-    void (*eval)(void *state, const struct script *script, struct slice key,
-                 const struct slice *arguments, size_t argument_count, store_done *done,
-                 void *context);
-    void (*eval_at)(void *state, unsigned shard, const struct script *script, struct slice key,
-                    const struct slice *arguments, size_t argument_count, store_done *done,
-                    void *context);
+    void (*eval)(void *state, const struct script_call *call);
+    void (*eval_at)(void *state, unsigned shard, const struct script_call *call);
     void (*redirected)(void *state, struct call *call, const char *error); /* as in node.h */
     unsigned (*shard)(const void *state, struct slice key);
     bool (*shard_serves)(const void *state, unsigned shard);

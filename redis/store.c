@@ -191,36 +191,25 @@ void store_first_tag(const struct store *store, unsigned shard, char tag[STORE_T
 
 /* Calls */
 
-void store_eval_at(struct store *store, unsigned shard, const struct script *script,
-                   struct slice key, const struct slice *arguments, size_t argument_count,
-                   store_done *done, void *context)
+void store_eval_at(struct store *store, unsigned shard, const struct script_call *call)
 {
     if (store->kind->eval_at)
-        store->kind->eval_at(store->state, shard, script, key, arguments, argument_count, done,
-                             context);
+        store->kind->eval_at(store->state, shard, call);
     else
-        node_eval(store_node(store, shard),
-                  call_new_script(script, key, 1, arguments, argument_count, done, context));
+        node_eval(store_node(store, shard), call_new_script(call, 1));
 }
 
-void store_eval(struct store *store, const struct script *script, struct slice key,
-                const struct slice *arguments, size_t argument_count, store_done *done,
-                void *context)
+void store_eval(struct store *store, const struct script_call *call)
 {
     if (store->kind->eval)
-        store->kind->eval(store->state, script, key, arguments, argument_count, done, context);
+        store->kind->eval(store->state, call);
     else
-        node_eval(store_node(store, FIRST_SHARD),
-                  call_new_script(script, key, 1, arguments, argument_count, done, context));
+        node_eval(store_node(store, FIRST_SHARD), call_new_script(call, 1));
 }
 
-void store_eval_first(struct store *store, unsigned shard, const struct script *script,
-                      struct slice key, const struct slice *arguments, size_t argument_count,
-                      store_done *done, void *context)
+void store_eval_first(struct store *store, unsigned shard, const struct script_call *call)
 {
-    node_eval_first(
-        store_node(store, shard),
-        call_new_script(script, key, key.bytes ? 1 : 0, arguments, argument_count, done, context));
+    node_eval_first(store_node(store, shard), call_new_script(call, call->key.bytes ? 1 : 0));
 }
 
 void store_delete_library(struct store *store, unsigned shard, struct slice name)

@@ -9,7 +9,7 @@
 #include "redis/types/events.h"
 #include "redis/types/peer.h"
 #include "redis/types/result.h"
-#include "redis/types/script.h"
+#include "redis/types/script_call.h"
 #include "redis/types/value.h"
 
 #include <uv.h>
@@ -41,14 +41,12 @@ void store_close(struct store *store, void (*closed)(void *context), void *conte
 /* Whether store_close was called. From then on the shards end one by one; ask them nothing. */
 bool store_is_closing(const struct store *store);
 
-/* Runs `script` with KEYS[1] = `key` and the given ARGV, all copied. The key routes the call: only
- * the store decides which Redis serves a name. `done` runs once, from the loop and never before
- * store_eval has returned. Redis executes calls in the order in which they are made, also if it
- * does not have the function and gets it only then (redis/node/loader.h); but a call that goes
- * again because Redis is full (when_full) runs after the calls that were already sent. */
-void store_eval(struct store *store, const struct script *script, struct slice key,
-                const struct slice *arguments, size_t argument_count, store_done *done,
-                void *context);
+/* Runs a script. Copies the key and the arguments. The key routes the call: only the store decides
+ * which Redis serves a name. `done` runs once, from the loop and never before store_eval has
+ * returned. Redis executes calls in the order in which they are made, also if it does not have the
+ * function and gets it only then (redis/node/loader.h); but a call that goes again because Redis is
+ * full (when_full) runs after the calls that were already sent. */
+void store_eval(struct store *store, const struct script_call *call);
 
 /* How many shards there have been so far. The number may grow. */
 unsigned store_shard_count(const struct store *store);
@@ -74,21 +72,17 @@ void store_tag(struct store *store, unsigned shard, char tag[STORE_TAG_SIZE]);
 void store_first_tag(const struct store *store, unsigned shard, char tag[STORE_TAG_SIZE]);
 
 /* As store_eval, for a script that concerns a shard as a whole, such as one that SCANs. It runs at
- * `shard`, whichever shard serves `key`; STORE_UNSENT if the shard is down. In a Cluster the script
- * gets no key, so that Redis does not check the slot; and the script sees the keys of a slot that
- * has moved here in part. */
-void store_eval_at(struct store *store, unsigned shard, const struct script *script,
-                   struct slice key, const struct slice *arguments, size_t argument_count,
-                   store_done *done, void *context);
+ * `shard`, whichever shard serves the key; STORE_UNSENT if the shard is down. In a Cluster the
+ * script gets no key, so that Redis does not check the slot; and the script sees the keys of a slot
+ * that has moved here in part. */
+void store_eval_at(struct store *store, unsigned shard, const struct script_call *call);
 
 /* Closes or opens the gate of a shard; the gate of a new connection is open. While the gate is
  * closed, the shard counts as down, and only store_eval_first passes. So `up` can ask Redis
- * something before the shard is used. If `key` is absent, the script gets none. */
+ * something before the shard is used. If the key is absent, the script gets none. */
 void store_close_gate(struct store *store, unsigned shard);
 void store_open_gate(struct store *store, unsigned shard);
-void store_eval_first(struct store *store, unsigned shard, const struct script *script,
-                      struct slice key, const struct slice *arguments, size_t argument_count,
-                      store_done *done, void *context);
+void store_eval_first(struct store *store, unsigned shard, const struct script_call *call);
 
 /* Deletes a library of functions there, if it exists and the shard is up. Redis' refusal is told by
  * `warning`. */

@@ -69,8 +69,15 @@ static void libraries_ask(struct locks *locks, unsigned shard)
     };
     struct libraries_question *question = memory_checked(malloc(sizeof *question));
     *question = (struct libraries_question){locks, shard};
-    store_eval_first(locks->store, shard, &script_libraries, whole, arguments,
-                     sizeof arguments / sizeof arguments[0], libraries_answered, question);
+    const struct script_call call = {
+        .script = &script_libraries,
+        .key = whole,
+        .arguments = arguments,
+        .argument_count = sizeof arguments / sizeof arguments[0],
+        .done = libraries_answered,
+        .context = question,
+    };
+    store_eval_first(locks->store, shard, &call);
 }
 
 /* From three to five quarters of the interval, so that workers do not all ask at once. */

@@ -40,6 +40,13 @@ void rights_ask(struct locks *locks, unsigned shard)
         return;
     store_tag(locks->store, shard, tag);
     const struct slice arguments[] = {stamp_placeholder()};
-    store_eval_first(locks->store, shard, &script_ready, operation_key(locks, slice_of(tag), key),
-                     arguments, 1, rights_answered, locks);
+    const struct script_call call = {
+        .script = &script_ready,
+        .key = operation_key(locks, slice_of(tag), key),
+        .arguments = arguments,
+        .argument_count = 1,
+        .done = rights_answered,
+        .context = locks,
+    };
+    store_eval_first(locks->store, shard, &call);
 }

@@ -126,10 +126,19 @@ static struct pending_call *script_call_begin(struct locks *locks, const struct 
     return pending;
 }
 
+static struct script_call script_call_with(const struct script_call *call,
+                                           struct pending_call *pending)
+{
+    struct script_call sent = *call;
+    sent.done = script_call_answered;
+    sent.context = pending;
+    return sent;
+}
+
 void script_call_send(struct locks *locks, const struct script_call *call)
 {
-    store_eval(locks->store, call->script, call->key, call->arguments, call->argument_count,
-               script_call_answered, script_call_begin(locks, call));
+    const struct script_call sent = script_call_with(call, script_call_begin(locks, call));
+    store_eval(locks->store, &sent);
 }
 
 static void script_call_begin_at(struct locks *locks, unsigned shard,
@@ -139,8 +148,8 @@ static void script_call_begin_at(struct locks *locks, unsigned shard,
     pending->has_shard = true;
     pending->is_once = is_once;
     pending->shard = shard;
-    store_eval_at(locks->store, shard, call->script, call->key, call->arguments,
-                  call->argument_count, script_call_answered, pending);
+    const struct script_call sent = script_call_with(call, pending);
+    store_eval_at(locks->store, shard, &sent);
 }
 
 void script_call_send_at(struct locks *locks, unsigned shard, const struct script_call *call)

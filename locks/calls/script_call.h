@@ -7,18 +7,6 @@
 
 struct locks;
 
-/* One call of a script: KEYS[1] and ARGV as for store_eval, all copied. */
-struct script_call {
-    const struct script *script;
-    struct slice key;
-    const struct slice *arguments;
-    size_t argument_count;
-    /* Redis was too slow and did nothing: whether to try again. NULL: yes. */
-    bool (*is_wanted)(const void *context);
-    store_done *done;
-    void *context; /* of both */
-};
-
 /* As store_eval. Makes a call that came too late again while it is wanted. Any script may find
  * expired holds and report them beside its reply: they go to the event `expired` of struct
  * locks_events, and `done` gets the reply alone. Each is reported once, to the worker whose script

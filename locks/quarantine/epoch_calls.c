@@ -25,9 +25,15 @@ static void epoch_send(const struct shard *shard, const struct script *script,
     char key[KEY_LENGTH];
     if (store_is_closing(guard->store))
         return;
-    store_eval_first(guard->store, shard->number, script,
-                     guard_epoch_key(guard, shard->known.tag, key), arguments, count, done,
-                     context);
+    const struct script_call call = {
+        .script = script,
+        .key = guard_epoch_key(guard, shard->known.tag, key),
+        .arguments = arguments,
+        .argument_count = count,
+        .done = done,
+        .context = context,
+    };
+    store_eval_first(guard->store, shard->number, &call);
 }
 
 bool epoch_has_moved(const struct shard *shard)

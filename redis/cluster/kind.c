@@ -191,21 +191,16 @@ static void cluster_store_on_redirected(void *state, struct call *call, const ch
     router_redirected(store->router, call, error);
 }
 
-static void cluster_store_eval(void *state, const struct script *script, struct slice key,
-                               const struct slice *arguments, size_t argument_count,
-                               store_done *done, void *context)
+static void cluster_store_eval(void *state, const struct script_call *call)
 {
-    struct cluster_store *store = state;
-    router_eval(store->router, script, key, arguments, argument_count, done, context);
+    const struct cluster_store *store = state;
+    router_eval(store->router, call);
 }
 
-static void cluster_store_eval_at(void *state, unsigned shard, const struct script *script,
-                                  struct slice key, const struct slice *arguments,
-                                  size_t argument_count, store_done *done, void *context)
+static void cluster_store_eval_at(void *state, unsigned shard, const struct script_call *call)
 {
-    struct cluster_store *store = state;
-    (void)key; /* another node may serve it: the script gets no key */
-    router_eval_at(store->router, shard, script, arguments, argument_count, done, context);
+    const struct cluster_store *store = state;
+    router_eval_at(store->router, shard, call);
 }
 
 /* The beginning and the end */

@@ -200,8 +200,10 @@ static void router_on_timer(uv_timer_t *timer)
 
 /* Calls */
 
-static struct call *router_new_call(struct router *router, struct call *call, unsigned slot)
+static struct call *router_new_call(struct router *router, const struct script_call *script_call,
+                                    size_t key_count, unsigned slot)
 {
+    struct call *call = call_new_script(script_call, key_count);
     call->routing = (struct routing){.serial = router->serial++,
                                      .give_up = uv_now(router->loop) + router->timeout_ms,
                                      .slot = slot,
@@ -209,13 +211,10 @@ static struct call *router_new_call(struct router *router, struct call *call, un
     return call;
 }
 
-void router_eval(struct router *router, const struct script *script, struct slice key,
-                 const struct slice *arguments, size_t argument_count, store_done *done,
-                 void *context)
+void router_eval(struct router *router, const struct script_call *script_call)
 {
-    unsigned slot = slot_of(key), owner = slot_map_owner(router->map, slot);
-    struct call *call = router_new_call(
-        router, call_new_script(script, key, 2, arguments, argument_count, done, context), slot);
+    unsigned slot = slot_of(script_call->key), owner = slot_map_owner(router->map, slot);
+    struct call *call = router_new_call(router, script_call, 2, slot);
     struct lane *lane = router->lane_of[slot];
     struct node *node = router_node(router, owner);
     bool is_hopeless = node && !node_is_up(node) &&
@@ -231,14 +230,9 @@ void router_eval(struct router *router, const struct script *script, struct slic
     lane_put(lane, call);
 }
 
-void router_eval_at(struct router *router, unsigned number, const struct script *script,
-                    const struct slice *arguments, size_t argument_count, store_done *done,
-                    void *context)
+void router_eval_at(struct router *router, unsigned number, const struct script_call *script_call)
 {
-    struct slice nothing = {NULL, 0};
-    struct call *call = router_new_call(
-        router, call_new_script(script, nothing, 0, arguments, argument_count, done, context),
-        WHOLE);
+    struct call *call = router_new_call(router, script_call, 0, WHOLE);
     call->asking = true;
     call->routing.node = number;
     struct node *node = router_node(router, number);

@@ -52,15 +52,11 @@ void router_stop(struct router *router);
 void router_close(struct router *router, void (*closed)(void *context), void *context);
 
 /* See store_eval. */
-void router_eval(struct router *router, const struct script *script, struct slice key,
-                 const struct slice *arguments, size_t argument_count, store_done *done,
-                 void *context);
+void router_eval(struct router *router, const struct script_call *call);
 
 /* See store_eval_at. The script declares no key and runs with ASKING, so that it sees keys of a
  * slot that is moving to this node. If the script answers TRYAGAIN, it runs again. */
-void router_eval_at(struct router *router, unsigned node, const struct script *script,
-                    const struct slice *arguments, size_t argument_count, store_done *done,
-                    void *context);
+void router_eval_at(struct router *router, unsigned node, const struct script_call *call);
 
 /* Handles the `redirected` event of any node. */
 void router_redirected(struct router *router, struct call *call, const char *error);

@@ -64,19 +64,20 @@ struct call *call_new(const struct slice *words, size_t count)
     return call_make(words, count, NULL, 0);
 }
 
-struct call *call_new_script(const struct script *script, struct slice key, size_t key_count,
-                             const struct slice *arguments, size_t argument_count, store_done *done,
-                             void *context)
+struct call *call_new_script(const struct script_call *script_call, size_t key_count)
 {
+    const struct script *script = script_call->script;
+    const struct slice key = script_call->key;
     const struct slice words[SCRIPT_WORDS + KEYS_MOST] = {
         {"FCALL", 5}, slice_of(script->function), {&"012"[key_count], 1}, key, key};
-    struct call *call = call_make(words, SCRIPT_WORDS + key_count, arguments, argument_count);
+    struct call *call = call_make(words, SCRIPT_WORDS + key_count, script_call->arguments,
+                                  script_call->argument_count);
     call->script = script;
     call->key_count = key_count;
     call->key_length = key.length;
-    call->arguments = argument_count - 1;
-    call->done = done;
-    call->context = context;
+    call->arguments = script_call->argument_count - 1;
+    call->done = script_call->done;
+    call->context = script_call->context;
     return call;
 }
 

@@ -2,8 +2,7 @@
 #ifndef BATON_REDIS_WIRE_CALL_H
 #define BATON_REDIS_WIRE_CALL_H
 
-#include "redis/types/result.h"
-#include "redis/types/script.h"
+#include "redis/types/script_call.h"
 
 struct redisReply;
 
@@ -56,12 +55,10 @@ struct call {
 /* Makes a command of a few words. As with every call, free(3) frees it. */
 struct call *call_new(const struct slice *words, size_t count);
 
-/* Makes a script call that gives the key to the script `key_count` times, 2 at most. A script that
+/* Makes a script call that gives its key to the script `key_count` times, 2 at most. A script that
  * gets the key twice runs in a Cluster, where the name may be moving to another node. A script
  * without a key looks at the whole server: see locks/scripts/shared/2-call.lua. */
-struct call *call_new_script(const struct script *script, struct slice key, size_t key_count,
-                             const struct slice *arguments, size_t argument_count, store_done *done,
-                             void *context);
+struct call *call_new_script(const struct script_call *script_call, size_t key_count);
 
 /* Makes one command of these script calls, which are its parts from then on. Each has one key, and
  * a stamp, of which that of the first counts; all are of one library. */

@@ -48,36 +48,32 @@ static size_t read_through(struct slice text)
     return zeros;
 }
 
-void store_eval(struct store *store, const struct script *script, struct slice key,
-                const struct slice *arguments, size_t argument_count, store_done *done,
-                void *context)
+void store_eval(struct store *store, const struct script_call *asked)
 {
+    const struct slice key = asked->key;
     struct call *call = malloc(sizeof *call);
     if (!call)
         abort();
-    CLAIM(script->library->length > 0 && key.length >= 6 && memcmp(key.bytes, "baton:", 6) == 0);
+    CLAIM(asked->script->library->length > 0 && key.length >= 6 &&
+          memcmp(key.bytes, "baton:", 6) == 0);
     size_t zeros = read_through(key);
-    for (size_t i = 0; i < argument_count; i++)
-        zeros += read_through(arguments[i]);
+    for (size_t i = 0; i < asked->argument_count; i++)
+        zeros += read_through(asked->arguments[i]);
     CLAIM(zeros < SIZE_MAX);
-    *call = (struct call){.done = done, .context = context};
+    *call = (struct call){.done = asked->done, .context = asked->context};
     STAILQ_INSERT_TAIL(&store->calls, call, next);
     store->waiting++;
 }
 
-void store_eval_at(struct store *store, unsigned shard, const struct script *script,
-                   struct slice key, const struct slice *arguments, size_t argument_count,
-                   store_done *done, void *context)
+void store_eval_at(struct store *store, unsigned shard, const struct script_call *call)
 {
     CLAIM(shard == 0);
-    store_eval(store, script, key, arguments, argument_count, done, context);
+    store_eval(store, call);
 }
 
-void store_eval_first(struct store *store, unsigned shard, const struct script *script,
-                      struct slice key, const struct slice *arguments, size_t argument_count,
-                      store_done *done, void *context)
+void store_eval_first(struct store *store, unsigned shard, const struct script_call *call)
 {
-    store_eval_at(store, shard, script, key, arguments, argument_count, done, context);
+    store_eval_at(store, shard, call);
 }
 
 void store_delete_library(struct store *store, unsigned shard, struct slice name)

@@ -62,9 +62,14 @@ TEST_WITH(keys_and_arguments_may_hold_any_bytes, set_up, world_tear_down)
     struct world *world = *state;
     struct shape shape = {0};
     struct slice arguments[] = {{"a\0b\r\n", 5}, {NULL, 0}};
-    store_eval(world->store.store,
-               fixture_script("return {ARGV[1], ARGV[2], KEYS[1], {1, 9007199254740991}}"),
-               (struct slice){"k\0y", 3}, arguments, 2, check_shape, &shape);
+    const struct script_call call = {
+        fixture_script("return {ARGV[1], ARGV[2], KEYS[1], {1, 9007199254740991}}"),
+        {"k\0y", 3},
+        arguments,
+        2,
+        .done = check_shape,
+        .context = &shape};
+    store_eval(world->store.store, &call);
     store_fixture_await(&world->store, &shape.seen, 1);
 }
 
@@ -476,8 +481,9 @@ TEST_WITH(a_question_to_replicas_on_the_way_out, set_up, world_tear_down)
     struct closing closing = {&fixture, 0};
     store_fixture_open_up(&fixture, world->redis.url);
     store_expect_replicas(fixture.store, slice_of("marker"), 0);
-    store_eval(fixture.store, fixture_script(COUNT), slice_of("a"), NULL, 0, close_and_confirm,
-               &closing);
+    const struct script_call call = {fixture_script(COUNT), slice_of("a"),
+                                     .done = close_and_confirm, .context = &closing};
+    store_eval(fixture.store, &call);
     store_fixture_close_end(&fixture);
     assert_int_equal(closing.refused, 1);
 }

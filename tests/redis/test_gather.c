@@ -60,8 +60,13 @@ static struct outcome *call(struct gathered *gathered, int function, const char 
     struct outcome *outcome = &gathered->outcomes[gathered->called++];
     struct slice arguments[] = {{STAMP, sizeof STAMP}, slice_of(argument)};
     *outcome = (struct outcome){.fixture = &gathered->world->store};
-    store_eval(gathered->world->store.store, &gathered->scripts[function], slice_of(key), arguments,
-               2, on_done, outcome);
+    const struct script_call call = {&gathered->scripts[function],
+                                     slice_of(key),
+                                     arguments,
+                                     2,
+                                     .done = on_done,
+                                     .context = outcome};
+    store_eval(gathered->world->store.store, &call);
     return outcome;
 }
 

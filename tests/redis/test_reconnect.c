@@ -381,6 +381,15 @@ static void on_closed(void *context)
     words->closed++;
 }
 
+static void on_last(void *context, const struct store_result *result);
+
+static void call_last(struct last_words *words)
+{
+    const struct script_call call = {fixture_script(COUNT), slice_of("a"), .done = on_last,
+                                     .context = words};
+    store_eval(words->store->store, &call);
+}
+
 static void on_last(void *context, const struct store_result *result)
 {
     struct last_words *words = context;
@@ -389,8 +398,7 @@ static void on_last(void *context, const struct store_result *result)
         words->unsent++;
     if (words->ended == 1) {
         store_close(words->store->store, on_closed, words);
-        store_eval(words->store->store, fixture_script(COUNT), slice_of("a"), NULL, 0, on_last,
-                   words);
+        call_last(words);
     }
 }
 
@@ -403,7 +411,7 @@ TEST_WITH(closing_from_a_callback, set_up, world_tear_down)
     struct last_words words = {.store = &store};
     redis_process_freeze(&world->redis);
     for (int i = 0; i < 10; i++)
-        store_eval(store.store, fixture_script(COUNT), slice_of("a"), NULL, 0, on_last, &words);
+        call_last(&words);
     store_fixture_turn(&store); /* the first is sent at once, the others at the end of the turn */
     redis_process_thaw(&world->redis);
     store_fixture_await(&store, &words.closed, 1);

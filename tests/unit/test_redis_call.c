@@ -33,8 +33,9 @@ TEST(a_full_redis_gets_the_same_call_by_another_name)
     int ended = 0;
     unsigned open = 1;
     const struct slice arguments[] = {slice_of(STAMP), slice_of("")};
-    struct call *call =
-        call_new_script(&SCRIPT, slice_of("baton:{a}"), 1, arguments, 2, count, &ended);
+    const struct script_call asked = {&SCRIPT, slice_of("baton:{a}"), arguments,
+                                      2,       .done = count,         .context = &ended};
+    struct call *call = call_new_script(&asked, 1);
     assert_bytes(call, "*6\r\n" HEAD("30", "baton_0123456789abcdef_acquire") TAIL);
     call->routing = (struct routing){.open = &open, .serial = 7, .is_on = true};
     call->tries = 3;
@@ -54,13 +55,14 @@ TEST(a_full_redis_gets_the_same_call_by_another_name)
 
 TEST(a_key_may_be_given_twice_or_not_at_all)
 {
-    struct call *call = call_new_script(&SCRIPT, slice_of("k"), 2, NULL, 0, NULL, NULL);
+    const struct script_call asked = {.script = &SCRIPT, .key = slice_of("k")};
+    struct call *call = call_new_script(&asked, 2);
     static const char TWICE[] =
         "*5\r\n" HEAD("30", "baton_0123456789abcdef_acquire") "$1\r\n2\r\n$1\r\nk\r\n$1\r\nk\r\n";
     assert_int_equal(call->length, sizeof TWICE - 1);
     assert_memory_equal(call->bytes, TWICE, call->length);
     call_forget(call);
-    call = call_new_script(&SCRIPT, slice_of(NULL), 0, NULL, 0, NULL, NULL);
+    call = call_new_script(&asked, 0);
     static const char NEVER[] = "*3\r\n" HEAD("30", "baton_0123456789abcdef_acquire") "$1\r\n0\r\n";
     assert_int_equal(call->length, sizeof NEVER - 1);
     assert_memory_equal(call->bytes, NEVER, call->length);

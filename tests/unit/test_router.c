@@ -238,7 +238,8 @@ static void make(struct making *all)
     struct making *making = &all[world->made];
     *making = (struct making){.number = ++world->made, .key = (int)seed_draw(&world->random, KEYS)};
     name_of(making->key, name);
-    router_eval(world->router, &SCRIPT, slice_of(name), NULL, 0, done, making);
+    const struct script_call call = {&SCRIPT, slice_of(name), .done = done, .context = making};
+    router_eval(world->router, &call);
     assert_false(making->ended);
 }
 
@@ -455,7 +456,8 @@ TEST_WITH(a_call_for_a_node_stays_there, set_up, tear_down)
 {
     static const struct script SCRIPT = {.name = "test", .function = "test"};
     struct making making = {.number = 1};
-    router_eval_at(world->router, 2, &SCRIPT, NULL, 0, done, &making);
+    const struct script_call called = {&SCRIPT, .done = done, .context = &making};
+    router_eval_at(world->router, 2, &called);
     world->made = 1;
     for (int tries = 0; tries < 3; tries++) {
         struct call *call = NULL;
