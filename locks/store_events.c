@@ -2,6 +2,7 @@
 
 #include "locks/calls/engine.h"
 #include "locks/calls/rights.h"
+#include "locks/calls/script_answer.h"
 #include "locks/calls/state.h"
 #include "locks/quarantine/guard.h"
 #include "locks/waiting/renewer.h"
@@ -107,6 +108,7 @@ struct store_events store_events_of(struct locks *locks)
                                  .listening = locks_on_listening,
                                  .message = locks_on_message,
                                  .touched = locks_on_touched,
+                                 .result = script_answer_take,
                                  .answered = locks_on_answered,
                                  .stamp = locks_on_stamp};
 }

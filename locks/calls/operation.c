@@ -110,7 +110,7 @@ void operation_run(struct locks *locks, const struct script *script, struct slic
         .done = operation_done,
         .context = operation,
     };
-    script_call_send(locks, &call);
+    store_eval(locks->store, &call);
 }
 
 void operation_scan(struct locks *locks, unsigned *position, struct slice cursor,
@@ -131,5 +131,5 @@ void operation_scan(struct locks *locks, unsigned *position, struct slice cursor
     portion.key = locks->options.key_prefix;
     portion.arguments = all;
     portion.argument_count += SCAN_ARGUMENTS;
-    script_call_send_at(locks, shard, &portion);
+    store_eval_at(locks->store, shard, &portion);
 }

@@ -4,7 +4,6 @@
 #define BATON_LOCKS_CALLS_OPERATION_H
 
 #include "locks/calls/replies.h"
-#include "locks/calls/script_call.h"
 #include "locks/calls/state.h"
 #include "locks/quarantine/stamp.h"
 

@@ -63,9 +63,9 @@ static void redelivery_send_call(struct locks *locks, unsigned shard,
                                  const struct script_call *call)
 {
     if (shard == BY_KEY)
-        script_call_send(locks, call);
+        store_eval(locks->store, call);
     else
-        script_call_send_at(locks, shard, call);
+        store_eval_at(locks->store, shard, call);
 }
 
 static void redelivery_send(struct redelivery *redelivery)
@@ -106,19 +106,12 @@ static struct redelivery *redelivery_new(const struct script_call *call)
     return redelivery;
 }
 
-static void redelivery_sent_once(void *context, const struct store_result *result)
-{
-    (void)context, (void)result;
-}
-
 void redelivery_add_at(struct locks *locks, unsigned shard, const struct script_call *call,
                        int64_t useful_ms)
 {
     struct redeliveries *redeliveries = &locks->redeliveries;
     if (shard != BY_KEY && redeliveries->count >= REDELIVERIES_MOST) {
-        struct script_call once = *call;
-        once.done = redelivery_sent_once;
-        redelivery_send_call(locks, shard, &once);
+        redelivery_send_call(locks, shard, call);
         return;
     }
     struct redelivery *redelivery = redelivery_new(call);

@@ -3,7 +3,7 @@
 #ifndef BATON_LOCKS_CALLS_REDELIVERY_H
 #define BATON_LOCKS_CALLS_REDELIVERY_H
 
-#include "locks/calls/script_call.h"
+#include "redis/types/script_call.h"
 
 #include <sys/queue.h>
 

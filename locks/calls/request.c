@@ -149,7 +149,7 @@ void request_send(struct locks *locks, const struct request *request)
     struct request_arguments arguments;
     request_pack(locks, request, &arguments);
     const struct script_call call = request_call(request, &arguments);
-    script_call_send(locks, &call);
+    store_eval(locks->store, &call);
     explicit_bzero(arguments.packed, sizeof arguments.packed);
 }
 
@@ -158,8 +158,9 @@ void request_send_at(struct locks *locks, unsigned shard, const struct request *
     struct request_arguments arguments;
     guard_raise(locks->guard, shard, request_lease_ms(request->acquire));
     request_pack(locks, request, &arguments);
-    const struct script_call call = request_call(request, &arguments);
-    script_call_send_at_once(locks, shard, &call);
+    struct script_call call = request_call(request, &arguments);
+    call.is_once = true;
+    store_eval_at(locks->store, shard, &call);
     explicit_bzero(arguments.packed, sizeof arguments.packed);
 }
 

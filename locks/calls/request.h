@@ -53,7 +53,7 @@ struct request {
 void request_send(struct locks *locks, const struct request *request);
 
 /* The same at one shard. A call that came too late is not made again, since the request may have
- * been taken back by then. See script_call_send_at_once. */
+ * been taken back by then. */
 void request_send_at(struct locks *locks, unsigned shard, const struct request *request);
 
 /* Notifies the owner of the locks if the limits of a name differ. */

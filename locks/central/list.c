@@ -1,6 +1,6 @@
 #include "base/memory.h"
 #include "locks/calls/operation.h"
-#include "locks/calls/script_call.h"
+#include "locks/calls/script_answer.h"
 #include "locks/central/cursor.h"
 #include "locks/scripts/scripts.h"
 
@@ -71,7 +71,7 @@ static bool list_report(struct listing *listing, const struct value *entry)
     if (!value_text(value_at(entry, 0), &key))
         return false;
     if (!reply_read_view(value_at(entry, 1), &view)) {
-        script_call_report_damaged(listing->locks, key, REPLY_UNREADABLE);
+        script_answer_report_damaged(listing->locks, key, REPLY_UNREADABLE);
         list_skip(listing, key);
         return true;
     }

@@ -64,5 +64,5 @@ void central_release(struct locks *locks, struct slice name, struct slice token,
         .done = release_answered,
         .context = releasing,
     };
-    script_call_send(locks, &call);
+    store_eval(locks->store, &call);
 }

@@ -65,5 +65,5 @@ void central_renew(struct locks *locks, const struct renewal *renewal, locks_don
         .done = renew_answered,
         .context = renewing,
     };
-    script_call_send(locks, &call);
+    store_eval(locks->store, &call);
 }

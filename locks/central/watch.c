@@ -40,7 +40,7 @@ static void central_watch_refresh(struct watched *watched)
         .context = subscription,
     };
     subscription->users++;
-    script_call_send(locks, &call);
+    store_eval(locks->store, &call);
 }
 
 static void central_watch_leave(struct watched *watched)

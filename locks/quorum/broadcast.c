@@ -106,7 +106,7 @@ void broadcast_send(struct broadcast *broadcast, unsigned member, const struct s
         .done = broadcast_answered,
         .context = &broadcast->members[member],
     };
-    script_call_send_at(broadcast->locks, member, &call);
+    store_eval_at(broadcast->locks->store, member, &call);
 }
 
 void broadcast_send_all(struct broadcast *broadcast, const struct script *script,

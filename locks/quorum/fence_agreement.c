@@ -242,11 +242,7 @@ void fence_agree(struct locks *locks, struct slice key, struct slice token,
     fence_agreement_begin(locks, key, &plan, token);
 }
 
-static void said(void *context, const struct store_result *result)
-{
-    (void)context, (void)result; /* if the member did not get it, the next renewal repairs that */
-}
-
+/* If the call gets lost, the next renewal repairs that. */
 void fence_adopt(struct locks *locks, unsigned member, struct slice key, struct slice token,
                  int64_t fence, int64_t known)
 {
@@ -258,7 +254,6 @@ void fence_adopt(struct locks *locks, unsigned member, struct slice key, struct 
         .key = key,
         .arguments = arguments,
         .argument_count = raise_arguments(token, numbers, RAISE_AGREED, texts, arguments),
-        .done = said,
     };
-    script_call_send_at(locks, member, &call);
+    store_eval_at(locks->store, member, &call);
 }

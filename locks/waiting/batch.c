@@ -56,7 +56,7 @@ unsigned batches_send(struct locks *locks, const struct script *script, struct s
             .done = done,
             .context = batch,
         };
-        script_call_send_at(locks, shard, &call);
+        store_eval_at(locks->store, shard, &call);
     }
     return batches;
 }

@@ -272,7 +272,7 @@ static void subscription_tick(struct subscription *subscription)
         .done = subscription_ticked,
         .context = subscription,
     };
-    script_call_send(locks, &call);
+    store_eval(locks->store, &call);
 }
 
 /* If a name has no user here, a heartbeat for many names asks first: mostly no tick is needed. */

@@ -168,7 +168,7 @@ static void waiting_ask_to_leave(struct waiter *waiter)
         .done = waiting_answered,
         .context = waiter,
     };
-    script_call_send(waiting_locks(waiter), &call);
+    store_eval(waiting_locks(waiter)->store, &call);
 }
 
 /* The first bytes of the run id of the Redis that keeps the name now. */

@@ -335,7 +335,7 @@ static void prefix_round_mark(struct watched_prefix *watched, unsigned shard)
         .done = prefix_round_marked,
         .context = marking,
     };
-    script_call_send(locks, &call);
+    store_eval(locks->store, &call);
 }
 
 void prefix_round_begin(struct watched_prefix *watched)

@@ -170,6 +170,7 @@ void node_eval(struct node *node, struct call *call)
 
 void node_eval_first(struct node *node, struct call *call)
 {
+    call->is_first = true;
     node_allow(node, call);
     if (!node_is_up(node))
         session_refuse(node->session, call);
@@ -186,30 +187,44 @@ static void node_call_refused(struct call *call, const char *error)
 {
     char text[STORE_ERROR_TEXT];
     error_explain(error, text, sizeof text);
-    if (error_has_code(error, "FORMAT"))
-        call_finish_foreign(call, text);
-    else
-        call_finish(call, STORE_REFUSED, NULL, text);
+    call_end(call, &(struct store_result){STORE_REFUSED, .error = text,
+                                          .is_foreign = error_has_code(error, "FORMAT")});
 }
 
-/* The callback reports the damage: it knows the name. */
-static void node_call_damaged(struct call *call, const char *error)
+/* Returns whether the script has done only a part of its work. */
+static bool node_report(const struct node *node, const struct call *call,
+                        struct store_result *result)
+{
+    const struct store_events *told = node->told;
+    return !call->is_first && told->result && told->result(told->context, node->number, result);
+}
+
+static void node_call_damaged(const struct node *node, struct call *call, const char *error)
 {
     char text[STORE_ERROR_TEXT];
+    struct slice key = call_key(call);
+    struct store_result result = {STORE_IN_DOUBT, .error = text, .damaged = &key};
     error_explain_damage(error, text, sizeof text);
-    call_finish_damaged(call, text);
+    node_report(node, call, &result);
+    call_end(call, &result);
 }
 
-/* The callback decides whether the script runs again: it came too late and did nothing, or it did
- * only a part of its work. */
+/* Whether the script runs again: it came too late and did nothing, or it did only a part of its
+ * work. */
+static bool node_goes_again(const struct node *node, const struct call *call,
+                            struct store_result *result)
+{
+    bool is_late = result->outcome == STORE_LATE && !call->is_once && !call->is_first;
+    if (!node_report(node, call, result) && !is_late)
+        return false;
+    return !call->is_wanted || call->is_wanted(call->context);
+}
+
 static void node_script_done(struct node *node, struct call *call, struct store_result result,
                              unsigned *tries, unsigned most_tries, const char *given_up)
 {
-    bool again = false;
-    result.again = &again;
-    call->done(call->context, &result);
-    if (!again)
-        call_forget(call);
+    if (!node_goes_again(node, call, &result))
+        call_end(call, &result);
     else if (++*tries >= most_tries || !node_serves(node))
         call_finish(call, STORE_REFUSED, NULL, given_up);
     else
@@ -317,7 +332,7 @@ static void node_script_failed(struct node *node, struct call *call, const char 
         node_script_refused(node, call, error);
         break;
     case ERROR_DAMAGED:
-        node_call_damaged(call, error);
+        node_call_damaged(node, call, error);
         break;
     case ERROR_UNKNOWN:
         call_finish(call, STORE_IN_DOUBT, NULL, error);

@@ -2,7 +2,7 @@
 #ifndef BATON_REDIS_TYPES_EVENTS_H
 #define BATON_REDIS_TYPES_EVENTS_H
 
-#include "base/slice.h"
+#include "redis/types/result.h"
 
 #include <stdint.h>
 
@@ -38,6 +38,10 @@ struct store_events {
     /* A key that begins with the prefix of store_track has changed. Without bytes, any such key may
      * have changed. */
     void (*touched)(void *context, struct slice key);
+    /* A script of store_eval or store_eval_at has answered: STORE_REPLIED, STORE_LATE, or
+     * `damaged`. `done` gets what this leaves in `result`. Returns true if the script has done only
+     * a part of its work: then it runs again, while the call is wanted. */
+    bool (*result)(void *context, unsigned shard, struct store_result *result);
     /* A script has run; its reply came `nanoseconds` after the script was sent. */
     void (*answered)(void *context, uint64_t nanoseconds);
     /* Writes the stamp, which is the first argument of each script, whenever the script is sent to

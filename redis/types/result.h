@@ -33,10 +33,6 @@ struct store_result {
     /* With STORE_REFUSED: another release of batond has written what is stored under the key, so
      * that the function would refuse it again. */
     bool is_foreign;
-    /* With STORE_LATE and STORE_REPLIED, else NULL. Set it to true to make the same call again,
-     * behind the calls made meanwhile; `done` then runs once more. After STORE_LATE this works only
-     * a few times. After STORE_REPLIED it is for a script that does its work in parts. */
-    bool *again;
 };
 
 typedef void store_done(void *context, const struct store_result *result);

@@ -10,8 +10,8 @@ struct script_call {
     struct slice key;              /* KEYS[1] */
     const struct slice *arguments; /* ARGV */
     size_t argument_count;
-    /* The script has done nothing, or only a part of its work: whether to make the call again.
-     * NULL: yes. */
+    /* The script came too late, or has done only a part of its work: whether to make the call
+     * again, behind the calls made meanwhile; if it came too late, only a few times. NULL: yes. */
     bool (*is_wanted)(const void *context);
     bool is_once;     /* a call that came too late is not made again */
     store_done *done; /* NULL: nobody needs the result */

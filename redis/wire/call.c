@@ -77,6 +77,8 @@ struct call *call_new_script(const struct script_call *script_call, size_t key_c
     call->key_length = key.length;
     call->arguments = script_call->argument_count - 1;
     call->done = script_call->done;
+    call->is_wanted = script_call->is_wanted;
+    call->is_once = script_call->is_once;
     call->context = script_call->context;
     return call;
 }
@@ -195,32 +197,18 @@ static void call_leave_slot(const struct call *call)
         --*call->routing.open;
 }
 
+void call_end(struct call *call, const struct store_result *result)
+{
+    call_leave_slot(call);
+    if (call->done)
+        call->done(call->context, result);
+    free(call);
+}
+
 void call_finish(struct call *call, enum store_outcome outcome, const struct value *reply,
                  const char *error)
 {
-    call_leave_slot(call);
-    if (call->done)
-        call->done(call->context, &(struct store_result){outcome, .reply = reply, .error = error});
-    free(call);
-}
-
-void call_finish_foreign(struct call *call, const char *error)
-{
-    call_leave_slot(call);
-    if (call->done)
-        call->done(call->context,
-                   &(struct store_result){STORE_REFUSED, .error = error, .is_foreign = true});
-    free(call);
-}
-
-void call_finish_damaged(struct call *call, const char *error)
-{
-    struct slice key = call_key(call);
-    call_leave_slot(call);
-    if (call->done)
-        call->done(call->context,
-                   &(struct store_result){STORE_IN_DOUBT, .error = error, .damaged = &key});
-    free(call);
+    call_end(call, &(struct store_result){outcome, .reply = reply, .error = error});
 }
 
 void call_forget(struct call *call)

@@ -34,11 +34,14 @@ struct call {
     unsigned turns; /* how often its script has done a part of its work */
     const struct script *script;
     store_done *done;
-    size_t key_count; /* 0, 1 or 2 */
-    void *context;    /* of `done` */
-    bool asking;      /* ASKING is sent before it */
-    bool is_part;     /* it was sent as one of the `parts` of another */
-    bool is_full;     /* it goes to the function that is called where Redis is full */
+    bool (*is_wanted)(const void *context); /* as in struct script_call */
+    void *context;                          /* of `done` and `is_wanted` */
+    size_t key_count;                       /* 0, 1 or 2 */
+    bool is_once;                           /* as in struct script_call */
+    bool is_first;                          /* it goes by node_eval_first */
+    bool asking;                            /* ASKING is sent before it */
+    bool is_part;                           /* it was sent as one of the `parts` of another */
+    bool is_full; /* it goes to the function that is called where Redis is full */
     struct routing routing;
     uint64_t begun;     /* when a script call was sent (uv_hrtime) */
     uint64_t deadline;  /* on the loop's clock, in ms */
@@ -72,14 +75,11 @@ struct slice call_key(const struct call *call);
 struct call *call_when_full(struct call *call);
 
 /* Runs the call's callback and frees the call. */
+void call_end(struct call *call, const struct store_result *result);
+
+/* As call_end. */
 void call_finish(struct call *call, enum store_outcome outcome, const struct value *reply,
                  const char *error);
-
-/* As call_finish, for what another release of batond has stored under its key. */
-void call_finish_foreign(struct call *call, const char *error);
-
-/* As call_finish, for a script that cannot read what is stored under its key. */
-void call_finish_damaged(struct call *call, const char *error);
 
 /* Frees the call without running its callback. */
 void call_forget(struct call *call);

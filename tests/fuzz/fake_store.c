@@ -8,9 +8,9 @@
 /* The arguments are looked at once, as the real one does to copy them. */
 struct call {
     STAILQ_ENTRY(call) next;
-    store_done *done;           /* of a script, */
-    store_confirmed *confirmed; /* or of store_confirm */
-    void *context;
+    struct script_call asked;   /* of a script; of the other kind, its context alone */
+    bool is_first;              /* as in redis/wire/call.h */
+    store_confirmed *confirmed; /* of store_confirm; NULL: it is a script */
 };
 
 struct store {
@@ -60,7 +60,7 @@ void store_eval(struct store *store, const struct script_call *asked)
     for (size_t i = 0; i < asked->argument_count; i++)
         zeros += read_through(asked->arguments[i]);
     CLAIM(zeros < SIZE_MAX);
-    *call = (struct call){.done = asked->done, .context = asked->context};
+    *call = (struct call){.asked = *asked};
     STAILQ_INSERT_TAIL(&store->calls, call, next);
     store->waiting++;
 }
@@ -74,6 +74,7 @@ void store_eval_at(struct store *store, unsigned shard, const struct script_call
 void store_eval_first(struct store *store, unsigned shard, const struct script_call *call)
 {
     store_eval_at(store, shard, call);
+    STAILQ_LAST(&store->calls, call, next)->is_first = true;
 }
 
 void store_delete_library(struct store *store, unsigned shard, struct slice name)
@@ -166,25 +167,34 @@ size_t fake_store_waiting(const struct store *store)
     return store->waiting;
 }
 
+/* As node_goes_again of redis/node/node.c. */
+static bool goes_again(const struct store *store, const struct call *call,
+                       struct store_result *result)
+{
+    const struct script_call *asked = &call->asked;
+    bool is_late = result->outcome == STORE_LATE && !asked->is_once;
+    if (call->is_first || (!store->events.result(store->events.context, 0, result) && !is_late))
+        return false;
+    return !asked->is_wanted || asked->is_wanted(asked->context);
+}
+
 void fake_store_answer(struct store *store, const struct store_result *result)
 {
     struct call *call = STAILQ_FIRST(&store->calls);
     if (!call)
         return;
     STAILQ_REMOVE_HEAD(&store->calls, next);
-    bool again = false,
-         may_again = result->outcome == STORE_REPLIED || result->outcome == STORE_LATE;
+    const struct script_call *asked = &call->asked;
     struct store_result told = *result;
-    told.again = may_again ? &again : NULL;
-    if (call->done)
-        call->done(call->context, &told);
-    if (again) {
+    if (!call->confirmed && goes_again(store, call, &told)) {
         STAILQ_INSERT_TAIL(&store->calls, call, next);
         return;
     }
     store->waiting--;
-    if (!call->done)
-        call->confirmed(call->context, result->outcome == STORE_REPLIED ? NULL : "not confirmed");
+    if (call->confirmed)
+        call->confirmed(asked->context, result->outcome == STORE_REPLIED ? NULL : "not confirmed");
+    else if (asked->done)
+        asked->done(asked->context, &told);
     free(call);
 }
 
@@ -265,7 +275,7 @@ void store_confirm(struct store *store, struct store_mark mark, int replicas, in
     struct call *call = malloc(sizeof *call);
     if (!call)
         abort();
-    *call = (struct call){.confirmed = done, .context = context};
+    *call = (struct call){.confirmed = done, .asked.context = context};
     STAILQ_INSERT_TAIL(&store->calls, call, next);
     store->waiting++;
 }

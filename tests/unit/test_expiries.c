@@ -86,9 +86,9 @@ static long long next_end(struct name *name)
 }
 
 /* In place of the one that asks Redis. */
-void script_call_send_at(struct locks *locks, unsigned shard, const struct script_call *call)
+void store_eval_at(struct store *store, unsigned shard, const struct script_call *call)
 {
-    (void)locks;
+    (void)store;
     assert_int_equal(shard, 0);
     assert_null(world->done); /* one at a time */
     assert_in_range(call->argument_count, 2, 1 + ASKED_MOST);

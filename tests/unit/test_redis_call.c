@@ -48,7 +48,8 @@ TEST(a_full_redis_gets_the_same_call_by_another_name)
     assert_int_equal(call->tries, 3);
     assert_ptr_equal(call->script, &SCRIPT);
     assert_int_equal(open, 1); /* it is under way all the time */
-    call_finish_damaged(call, "damaged");
+    struct slice key = call_key(call);
+    call_end(call, &(struct store_result){STORE_IN_DOUBT, .error = "damaged", .damaged = &key});
     assert_int_equal(open, 0);
     assert_int_equal(ended, 1);
 }
