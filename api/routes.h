@@ -14,18 +14,19 @@ enum { ROUTE_ALLOWED_LENGTH = 64 };
 const struct route *route_find(const char *method, struct slice path, struct slice *ret_name,
                                char ret_allowed[ROUTE_ALLOWED_LENGTH]);
 
-/* What no name in a path ends with: an operation of Baton, or a call of other services, such as
- * /locks/a/renew, so that their clients do not get a lock of that name here. */
+/* An ending that no name in a path may have: an operation of Baton, or a call of other services,
+ * such as /locks/a/renew. So their clients do not get a lock of that name here. */
 struct last_segment {
     const char *text;   /* with the slash before it */
-    const char *method; /* of the call that the client has in mind */
+    const char *method; /* the method of the call that the client means */
 };
 
-/* Returns NULL unless the path ends so, below /locks/. The path is raw: a letter counts also if it
- * is percent-encoded, but a slash does not. Sets *ret_length to that of the raw text. */
+/* Returns NULL unless the path is below /locks/ and ends so. The path is raw: a percent-encoded
+ * letter counts, a percent-encoded slash does not. Sets *ret_length to the length of the raw
+ * text. */
 const struct last_segment *route_last_segment(struct slice path, size_t *ret_length);
 
-/* Whether it is one that monitors ask for: health and metrics. Takes NULL. */
+/* Whether monitors ask for it: health and metrics. Takes NULL. */
 bool route_is_probe(const struct route *route);
 
 /* Whether it watches for changes, rather than acts on locks. Takes NULL. */

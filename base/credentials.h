@@ -20,8 +20,8 @@ struct credential {
 int credentials_trust(gnutls_certificate_credentials_t credentials,
                       const struct credential *authorities, struct failure *failure);
 
-/* Shows the certificate, and those behind it in the file, which lead to its root. `is_private`: the
- * key has to be in a file that others have no access to. */
+/* Shows the certificate, and the intermediate ones behind it in the file. `is_private`: only the
+ * owner and the group may have access to the key's file. */
 int credentials_show(gnutls_certificate_credentials_t credentials,
                      const struct credential *certificate, const struct credential *key,
                      bool is_private, struct failure *failure);

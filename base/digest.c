@@ -26,9 +26,8 @@ struct digest digest_of(struct slice text)
     return digest;
 }
 
-/* By words, since each request's digest is compared with that of every token, and GnuTLS compares
- * bytes. The asm hides the difference from the compiler, which might stop at the first one
- * otherwise. */
+/* By words, since each request's digest is compared with every token's, and GnuTLS compares bytes.
+ * The asm hides the difference from the compiler, which might otherwise stop at the first one. */
 bool digest_equals(const struct digest *one, const struct digest *other)
 {
     uint64_t difference = 0;

@@ -24,7 +24,7 @@ void duration_format(int64_t ms, char text[DURATION_TEXT]);
  * "0 s". */
 void duration_speak(int64_t ms, char text[DURATION_SPOKEN]);
 
-/* Writes what is expected of somebody who writes a duration: its bounds, and its form. */
+/* Describes a valid duration: its bounds, and its form. */
 void duration_describe(int64_t lowest_ms, int64_t highest_ms, char text[DURATION_RANGE]);
 
 #endif

@@ -72,7 +72,7 @@ void peaks_note(struct peaks *peaks, uint64_t hash, struct slice name, uint64_t 
     peaks->least = ranked_least(peaks->all, peaks->used);
 }
 
-/* One name in one summary, and the most that any name which that summary lacks may have. */
+/* One name in one summary, and the greatest possible value of a name that this summary lacks. */
 struct item {
     const struct ranked *ranked;
     uint64_t floor;
@@ -87,8 +87,8 @@ static int ranked_by_name(const void *left, const void *right)
     return memcmp(one->name, other->name, one->length);
 }
 
-/* By the certain part of the count: else a name that has inherited a large count would stand before
- * names that really came so often. */
+/* By the certain part of the count: otherwise a name that inherited a large count would come before
+ * names that were really so frequent. */
 static int ranked_by_least_value(const void *left, const void *right)
 {
     const struct ranked *one = left, *other = right;

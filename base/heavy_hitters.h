@@ -1,5 +1,5 @@
-/* heavy_hitters.h: the names of a long stream that come most often, and those with the greatest
- * values, in memory that does not grow. */
+/* heavy_hitters.h: the most frequent names of a long stream, and the names with the greatest
+ * values, in bounded memory. */
 #ifndef BATON_BASE_HEAVY_HITTERS_H
 #define BATON_BASE_HEAVY_HITTERS_H
 
@@ -35,8 +35,7 @@ struct heavy_hitters {
 void heavy_hitters_add(struct heavy_hitters *hitters, uint64_t hash, struct slice name,
                        uint64_t count);
 
-/* The names with the greatest values, each with the greatest that was seen of it: exact. Zeroed:
- * empty. */
+/* The names with the greatest values, each with its greatest value: exact. Zeroed: empty. */
 struct peaks {
     size_t used;
     size_t least; /* index of the least one, once all are used */

@@ -1,4 +1,4 @@
-/* memory.h: ends the process if memory has run out: no answer of it could be relied on. */
+/* memory.h: ends the process if memory has run out, since no later answer would be reliable. */
 #ifndef BATON_BASE_MEMORY_H
 #define BATON_BASE_MEMORY_H
 

@@ -22,13 +22,13 @@ void order_add(struct order *order, struct order_place *place, int64_t at, void 
 /* Does nothing if the item is not in the order. */
 void order_remove(struct order *order, struct order_place *place);
 
-/* The first place beyond this number; NULL: there is none. Takes logarithmic time, as all here. */
+/* The first place beyond this number; NULL: none. Takes logarithmic time, as everything here. */
 struct order_place *order_after(const struct order *order, int64_t at);
 
 /* The place that comes next; it may have the same number. */
 struct order_place *order_next(const struct order *order, const struct order_place *place);
 
-/* The one of two places that comes first, also if they are in different orders. Takes NULL. */
+/* The first of two places, even if they are in different orders. Takes NULL. */
 struct order_place *order_first(struct order_place *one, struct order_place *other);
 
 #endif

@@ -9,8 +9,8 @@
  * since a guessable token would be worse. */
 void random_bytes(void *buffer, size_t length);
 
-/* The kernel's randomness in stock, so that not every token costs a system call. For one thread;
- * begins zeroed. What was taken is wiped. */
+/* A stock of the kernel's randomness, so that not every token costs a system call. For one thread;
+ * begins zeroed. Wipes what was taken. */
 struct random_pool {
     unsigned char bytes[1024];
     size_t left;

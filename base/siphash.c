@@ -29,7 +29,7 @@ static void siphash_absorb(struct state *state, uint64_t word)
     state->v[0] ^= word;
 }
 
-/* Up to eight bytes, the first of which is the lowest. */
+/* Up to eight bytes, the lowest first. */
 static uint64_t siphash_word(const char *bytes, size_t length)
 {
     uint64_t word = 0;

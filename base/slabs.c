@@ -36,7 +36,7 @@ static size_t rounded(size_t size)
     return (size + SLABS_STEP - 1) / SLABS_STEP * SLABS_STEP;
 }
 
-/* Under AddressSanitizer nobody may look into a free block, but for its first word. */
+/* AddressSanitizer reports any use of a free block, except of its first word. */
 static void slab_put(struct slab *slab, void *block, size_t size)
 {
     struct free_block *freed = block;

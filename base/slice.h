@@ -39,7 +39,7 @@ static inline struct slice slice_skip_mark(struct slice text)
     return (struct slice){text.bytes + skipped, text.length - skipped};
 }
 
-/* A value as it was meant: without a byte order mark, and without line breaks at its end. */
+/* A value as meant: without a byte order mark, and without line breaks at its end. */
 static inline struct slice slice_of_value(struct slice text)
 {
     text = slice_skip_mark(text);

@@ -8,11 +8,14 @@
 #include <string.h>
 
 enum { REPLY_LONGEST = 16 << 20, HEADER_TEXT = 160, IDLE_MS = 1000, PAUSE_LONGEST_MS = 3600000 };
-enum { SELF_SIGNED = 18, UNVERIFIED_LEAF = 21 }; /* of OpenSSL: nobody who is trusted signed it */
+enum {
+    SELF_SIGNED = 18,
+    UNVERIFIED_LEAF = 21
+}; /* OpenSSL's errors for a certificate that no trusted authority signed */
 
 struct client {
     const struct client_settings *settings;
-    CURLM *multi; /* has the connections, and can be woken up */
+    CURLM *multi; /* has the connections; client_wake wakes it */
     CURL *curl;
     int64_t timeout_ms;
     int interrupt; /* -1: none */
@@ -80,14 +83,14 @@ struct client *client_open(const struct client_settings *settings)
     client->curl = memory_checked(curl_easy_init());
     client->multi = memory_checked(curl_multi_init());
     curl_easy_setopt(client->curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    /* A name of ".." is for batond to refuse, and leads to no other path. */
+    /* Keeps a name of ".." as it is: batond refuses it, and it leads to no other path. */
     curl_easy_setopt(client->curl, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt(client->curl, CURLOPT_USERAGENT, "baton/" BATON_VERSION);
     curl_easy_setopt(client->curl, CURLOPT_ERRORBUFFER, client->trouble);
-    /* It waits for no resolver after a timeout. */
+    /* Does not wait for a resolver after a timeout. */
     curl_easy_setopt(client->curl, CURLOPT_QUICK_EXIT, 1L);
     client_set_timeout(client, settings->connect_timeout_ms);
-    if (settings->values[SETTING_CA]) /* or those of the machine */
+    if (settings->values[SETTING_CA]) /* otherwise the authorities of the machine */
         curl_easy_setopt(client->curl, CURLOPT_CAINFO, settings->values[SETTING_CA]);
     curl_easy_setopt(client->curl, CURLOPT_SSLCERT, settings->values[SETTING_CERT]);
     curl_easy_setopt(client->curl, CURLOPT_SSLKEY, settings->values[SETTING_KEY]);
@@ -141,7 +144,7 @@ static struct curl_slist *client_headers(const struct request *request)
     return memory_checked(curl_slist_append(memory_checked(list), header));
 }
 
-/* Sends what is set up, and waits for the answer. Gives up on one that has no end. */
+/* Sends what is set up, and waits for the answer. Gives up on an answer without an end. */
 static CURLcode client_transfer(struct client *client, const atomic_bool *cancelled)
 {
     CURLcode code = CURLE_ABORTED_BY_CALLBACK;
@@ -150,7 +153,7 @@ static CURLcode client_transfer(struct client *client, const atomic_bool *cancel
     curl_multi_add_handle(client->multi, client->curl);
     while (!client->is_interrupted && !(cancelled && *cancelled) && received <= REPLY_LONGEST &&
            curl_multi_perform(client->multi, &running) == CURLM_OK && running) {
-        client_poll(client, PAUSE_LONGEST_MS); /* libcurl knows when its own timeouts are */
+        client_poll(client, PAUSE_LONGEST_MS); /* libcurl keeps its own timeouts */
         curl_easy_getinfo(client->curl, CURLINFO_SIZE_DOWNLOAD_T, &received);
     }
     const CURLMsg *message = curl_multi_info_read(client->multi, &left);
@@ -160,7 +163,7 @@ static CURLcode client_transfer(struct client *client, const atomic_bool *cancel
     return code;
 }
 
-/* Where a handle asks, and how long it waits for the answer. */
+/* Sets the URL, and how long to wait for the answer. */
 static void client_aim(CURL *curl, const struct client_url *url, const char *whole, int64_t ms)
 {
     curl_easy_setopt(curl, CURLOPT_URL, whole);
@@ -168,7 +171,7 @@ static void client_aim(CURL *curl, const struct client_url *url, const char *who
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)ms);
 }
 
-/* Sends it to one URL, and writes what it answers. */
+/* Sends the request to one URL, and writes the answer. */
 static CURLcode client_perform(struct client *client, const struct client_url *url,
                                const struct request *request, FILE *answer)
 {
@@ -192,7 +195,7 @@ static CURLcode client_perform(struct client *client, const struct client_url *u
     return code;
 }
 
-/* Adds what is the matter at a URL. Another port than its own is that of a proxy. */
+/* Adds what is wrong at a URL. If the port is not the URL's, it is a proxy's. */
 static void client_add_trouble(const struct client *client, const struct client_url *url,
                                const char *text, const char *advice, struct reply *reply)
 {
@@ -207,7 +210,7 @@ static void client_add_trouble(const struct client *client, const struct client_
              length ? "\n" : "", url->text, proxy, text, advice);
 }
 
-/* Whether HTTP is answered where TLS is hung up on. Sends no key and no token. */
+/* Whether a port that hangs up on TLS answers HTTP. Sends no key and no token. */
 static bool client_is_plain(const struct client *client, const struct client_url *url)
 {
     CURL *curl = memory_checked(curl_easy_init());
@@ -222,16 +225,17 @@ static bool client_is_plain(const struct client *client, const struct client_url
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_cleanup(curl);
     free(plain);
-    return status > 0 && status != 400; /* as servers of HTTPS answer HTTP */
+    return status > 0 && status != 400; /* servers of HTTPS answer HTTP by 400 */
 }
 
-/* Whether a request fails in the same way until somebody changes a setting. A balancer without a
- * batond hangs up on TLS as well as a batond without TLS does. */
+/* Whether a request fails in the same way until a setting changes. A hang-up on TLS alone does not
+ * show that: a balancer without a batond hangs up, too. */
 static bool client_is_misled(const struct client *client, const struct client_url *url,
                              CURLcode code, long status)
 {
     switch (code) {
-    case CURLE_OK: /* by a server of another kind; proxies answer the others for one that is away */
+    case CURLE_OK: /* a server of another kind answered; proxies answer the other statuses for a
+                    * batond that is down */
         return (status < 500 || status == 501) && status != 408 && status != 429;
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
@@ -249,8 +253,8 @@ static bool client_is_misled(const struct client *client, const struct client_ur
     }
 }
 
-/* What to do about a certificate, or about a port for HTTPS that is asked by HTTP: some servers
- * answer that by nothing, others by 400. */
+/* What to do about a certificate, or about HTTP sent to a port for HTTPS: some servers then answer
+ * nothing, others 400. */
 static const char *client_advice(const struct client *client, const char *url, CURLcode code,
                                  long status, bool is_misled)
 {
@@ -267,7 +271,7 @@ static const char *client_advice(const struct client *client, const char *url, C
     return "";
 }
 
-/* Asks one URL. Leaves status 0 and what is the matter if no batond answers there. */
+/* Asks one URL. If no batond answers there, leaves status 0 and what is wrong. */
 static void client_ask(struct client *client, const struct client_url *url,
                        const struct request *request, struct reply *reply)
 {
@@ -308,7 +312,7 @@ struct reply client_send(struct client *client, const struct request *request)
         memcpy(next.trouble, reply.trouble, sizeof next.trouble);
         client_ask(client, &settings->urls[client->current], request, &next);
         next.is_foreign &= i == 0 || reply.is_foreign;
-        if (next.status || !reply.status) { /* what a batond has said is worth more than silence */
+        if (next.status || !reply.status) { /* a batond's answer is worth more than silence */
             json_decref(reply.json);
             reply = next;
         }

@@ -24,7 +24,7 @@ static const char *const VARIABLES[SETTING_COUNT] = {
     [SETTING_KEY] = "BATON_KEY",
 };
 
-/* What is meant by a value, by the rule of base/slice.h, and without spaces around it. */
+/* The value as meant, by the rule of base/slice.h, and without spaces around it. */
 static struct slice value_of(const char *text)
 {
     struct slice value = slice_skip_mark(slice_of(text ? text : ""));
@@ -35,8 +35,8 @@ static struct slice value_of(const char *text)
     return value;
 }
 
-/* A shell takes the quotes of an option away (`source` is NULL then). A file does not, and neither
- * does docker's --env-file. */
+/* A shell removes the quotes of an option (`source` is NULL then). A file does not, nor does
+ * docker's --env-file. */
 static int values_set(char *values[SETTING_COUNT], enum setting setting, const char *text,
                       const char *source, struct failure *failure)
 {
@@ -71,7 +71,7 @@ static int values_read_line(char *values[SETTING_COUNT], char *line, const char 
                        source);
 }
 
-/* A file that is not there is no mistake. */
+/* A missing file is no mistake. */
 static int values_read_file(char *values[SETTING_COUNT], const char *path, struct failure *failure)
 {
     char *text = NULL, *rest, *line;
@@ -121,7 +121,7 @@ static bool host_is_loopback(const char *host)
            fnmatch("*.localhost", host, FNM_CASEFOLD) == 0;
 }
 
-/* Returns what is wrong with a URL, as libcurl says it, which is to send to it; NULL: nothing. */
+/* Returns what is wrong with a URL, in the words of libcurl, which will use it; NULL: nothing. */
 static const char *url_read(struct client_url *url)
 {
     char *host = NULL, *port = NULL;

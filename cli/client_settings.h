@@ -1,4 +1,4 @@
-/* client_settings.h: where batond is and who asks, from options, variables and files. */
+/* client_settings.h: the URLs of batond and the credentials, from options, variables and files. */
 #ifndef BATON_CLI_CLIENT_SETTINGS_H
 #define BATON_CLI_CLIENT_SETTINGS_H
 
@@ -10,7 +10,7 @@ enum { SETTINGS_URLS = 8 };
 struct client_url {
     const char *text; /* a part of the value, without a slash at the end */
     long port;
-    bool is_loopback; /* of this machine: no proxy leads there */
+    bool is_loopback; /* on this machine: no proxy is used */
 };
 
 struct client_settings {
@@ -21,8 +21,8 @@ struct client_settings {
     int64_t connect_timeout_ms;
 };
 
-/* Reads all of them. An option wins over a variable, a variable over the user's file, and that over
- * the system's. Returns 0, or -EINVAL with a failure. Free `settings` in either case. */
+/* Reads all settings. An option overrides a variable, a variable the user's file, and that the
+ * system's. Returns 0, or -EINVAL with a failure. Free `settings` in either case. */
 int client_settings_read(struct client_settings *settings, const struct options *options,
                          struct failure *failure);
 

@@ -65,7 +65,7 @@ static void end_by(int signal)
     _exit(128 + signal);
 }
 
-/* The kernel spares the first process of a container a signal that it does not take. */
+/* The kernel ignores signals without a handler in the first process of a container. */
 static void take_signals_as_first_process(void)
 {
     static const int SIGNALS[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT};
@@ -75,7 +75,7 @@ static void take_signals_as_first_process(void)
             sigaction(SIGNALS[i], &(struct sigaction){.sa_handler = end_by}, NULL);
 }
 
-/* So that libcurl has no connection in the place of standard output, if that is closed. */
+/* Prevents that libcurl's connection becomes standard output, if that is closed. */
 static void fill_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -84,7 +84,7 @@ static void fill_standard_descriptors(void)
             open("/dev/full", O_RDWR | O_CLOEXEC);
 }
 
-/* The right of a group is left alone: a key may be for several users. */
+/* Accepts that a group may read the key: it may be for several users. */
 static void warn_of_readable_keys(const struct client_settings *settings)
 {
     static const enum setting KEYS[] = {SETTING_AUTH_FILE, SETTING_KEY};
@@ -145,7 +145,7 @@ static const struct command *command_named(const char *word)
     return NULL;
 }
 
-/* Options may stand before the command, too: then they are moved behind it. */
+/* Options may also come before the command: then moves them behind it. */
 static enum status run(int argc, char **argv)
 {
     struct failure failure;

@@ -25,7 +25,7 @@ enum kind {
     KIND_DURATION,
     KIND_NUMBER,
     KIND_SIGNAL,
-    KIND_CHOICE, /* a bool: whether it is the second of the two words */
+    KIND_CHOICE, /* a bool: true for the second of the two words */
     KIND_META,
 };
 
@@ -36,7 +36,7 @@ static const struct row {
     char letter; /* 0: none */
     unsigned commands;
     enum kind kind;
-    size_t at; /* of the member */
+    size_t at; /* the member's place */
     int64_t lowest, highest;
     const char *name, *value, *text; /* value: "" for an option without one */
 } ROWS[] = {
@@ -120,11 +120,11 @@ static const struct row {
 
 enum { ROW_COUNT = sizeof ROWS / sizeof ROWS[0], EXPECTED_TEXT = 160 };
 
-/* Reads a value. Returns false if it is not valid, and describes in both cases what is. */
+/* Reads a value. Returns false if it is not valid. Describes valid values in both cases. */
 typedef bool reader(const struct row *row, const char *value, void *ret,
                     char expected[EXPECTED_TEXT]);
 
-/* With a fraction, as flock has it: 0.5 is 500 ms. Rounds up. */
+/* Allows a fraction, as flock does: 0.5 is 500 ms. Rounds up. */
 static bool options_duration(const struct row *row, const char *value, void *ret,
                              char expected[EXPECTED_TEXT])
 {
@@ -223,7 +223,8 @@ static int options_set(struct options *options, const struct row *row, const cha
     }
 }
 
-/* By its letter, or by its whole name: a later option may make another one of a start. */
+/* By its letter or whole name. Refuses abbreviations: a later option could change what they
+ * mean. */
 static const struct row *options_find(unsigned command, const char *written, bool is_long)
 {
     struct slice name = {written, strcspn(written, "=")};

@@ -1,4 +1,4 @@
-/* options.h: the options of the command line, and which command takes which. */
+/* options.h: the options of the command line, and which commands take them. */
 #ifndef BATON_CLI_OPTIONS_H
 #define BATON_CLI_OPTIONS_H
 
@@ -25,7 +25,7 @@ enum {
 
 #define OPTIONS_WAIT_FOREVER (INT64_MAX / 2)
 
-/* Where batond is and who asks: options, variables and lines of files say the same. */
+/* The URLs of batond and the credentials: from options, variables and lines of files. */
 enum setting {
     SETTING_URL,
     SETTING_AUTH_FILE,
@@ -40,24 +40,24 @@ struct options {
     unsigned for_command; /* FOR_RUN and the like */
     bool wants_help, json, quiet, verbose, shared, reentrant;
     bool ignores_loss;   /* --on-lost=ignore */
-    bool only_command;   /* and not what it leaves behind */
+    bool only_command;   /* baton ends and awaits only the command, not its descendants */
     bool runs_unlocked;  /* --if-unavailable=run */
-    int64_t wait_ms;     /* for a holder: OPTIONS_WAIT_FOREVER, 0, or how long */
-    int64_t patience_ms; /* while nobody can be granted the lock */
+    int64_t wait_ms;     /* how long to wait for a holder; 0; or OPTIONS_WAIT_FOREVER */
+    int64_t patience_ms; /* how long to ask while no batond can grant the lock */
     int64_t connect_timeout_ms, ttl_ms, kill_after_ms;
     int64_t limit, permits, fence, at_least_ms, max_held_ms, held_for_ms; /* 0: none */
     int64_t refused_status, signal;
     const char *owner, *token_file, *prefix, *reason;
     json_t *meta; /* NULL: none */
     const char *settings[SETTING_COUNT];
-    char **names; /* the arguments that are no options */
+    char **names; /* the arguments that are not options */
     size_t name_count;
     char **command; /* behind --, of baton run; NULL: none */
     const char *shell_line;
 };
 
-/* Returns where the first argument is that is no option, nor a value of one: the command, or the
- * NULL that follows the last; or -EINVAL with a failure. */
+/* Returns the index of the first argument that is neither an option nor an option's value: the
+ * command, or the NULL at the end; or -EINVAL with a failure. */
 int options_before_command(char **argv, struct failure *failure);
 
 /* Reads argv (argv[0] is the command, and NULL follows the last), and gathers the names in it.
@@ -71,7 +71,7 @@ void options_free(struct options *options);
  */
 const char *options_name_of(const struct options *options, const char *field);
 
-/* Prints the options of a command, as --help has them. */
+/* Prints the options of a command for --help. */
 void options_print(unsigned command, FILE *to);
 
 #endif

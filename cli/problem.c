@@ -31,8 +31,8 @@ static void problem_print_lines(const char *text)
     }
 }
 
-/* The first sentence, and those behind it up to one that is for users of HTTP, as in wait=30s: the
- * advice for baton is in CODES. */
+/* The length of the first sentence, and of those behind it up to one for users of HTTP, as in
+ * wait=30s: the advice for baton is in CODES. */
 static size_t problem_length(const char *detail)
 {
     const char *first = strstr(detail, ". "), *end = first ? strchr(first, '=') : NULL;

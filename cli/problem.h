@@ -9,8 +9,8 @@
 enum status problem_print(enum status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Prints what a reply says is wrong, if anything is. `subject` is the name of the lock. A field
- * that an option has set is called as the option is. Returns reply_status. */
+/* Prints the problem in a reply, if there is one. `subject` is the name of the lock. Names a field
+ * by the option that set it. Returns reply_status. */
 enum status problem_report(const struct reply *reply, const struct options *options,
                            const char *subject);
 

@@ -27,7 +27,7 @@ static const struct {
     {"hold_ended", STATUS_REFUSED, "baton show tells the fences of now."},
     {"unauthorized", STATUS_DENIED,
      "baton sends the key that is in the file of --auth-file or BATON_AUTH_FILE."},
-    {"superseded", STATUS_UNANSWERED, NULL}, /* by an earlier request of ours that came late */
+    {"superseded", STATUS_UNANSWERED, NULL}, /* by our own earlier request that arrived late */
     {"invalid_name", STATUS_USAGE, "baton encodes names itself: write them as they are."},
     {"damaged", STATUS_FAULT, "baton break clears it."},
 };
@@ -68,7 +68,7 @@ const char *reply_advice(const struct reply *reply)
     return NULL;
 }
 
-/* A proxy answers for a batond that is away, and a server of another kind answers anything. */
+/* A proxy answers for a batond that is down, and a server of another kind may answer anything. */
 bool reply_read(struct reply *reply, const char *bytes, size_t length)
 {
     reply->json = json_loadb(bytes, length, 0, NULL);

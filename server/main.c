@@ -136,7 +136,7 @@ static void main_close(struct process *process)
     contention_close(&process->contention);
 }
 
-/* 2 if the operator has to change a setting or a limit, or a flag does not exist. 1 for other
+/* 2 if the operator must change a setting or a limit, or a flag does not exist; 1 for other
  * failures. */
 static int main_exit_code(int result)
 {
@@ -156,7 +156,7 @@ static void keep_standard_descriptors(void)
         close(fd);
 }
 
-/* Runs a command that ends batond at once. Returns false if batond is to serve. */
+/* Runs a command that ends batond at once. Returns false if batond must serve. */
 static bool main_obey(const struct settings *settings, int *ret_result, struct failure *failure)
 {
     if (settings->wants_help)

@@ -4,10 +4,10 @@
 
 struct exchange;
 
-/* Hands a parked exchange, which has its reply now, back to the server. */
+/* Hands a parked exchange, which now has its reply, back to the server. */
 void exchange_resume(struct exchange *exchange);
 
-/* Ends all that the exchange still waits for, frees what it owns and overwrites its token. */
+/* Ends everything that the exchange waits for, frees what it owns and overwrites its token. */
 void exchange_clear(struct exchange *exchange);
 
 #endif

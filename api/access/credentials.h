@@ -5,16 +5,16 @@
 #include "api/http/exchange.h"
 
 enum {
-    /* Characters of a token. Those that batond makes have 49; a shorter one could be guessed. */
+    /* Characters of a token. batond makes tokens of 49; a shorter one could be guessed. */
     CREDENTIALS_TOKEN_SHORTEST = 32,
     CREDENTIALS_TOKEN_LONGEST = 256,
 };
 
 /* Sets exchange->principal, unless the route is open to all. Returns false if it has answered 401.
- * The Authorization header has precedence over the certificate, which may belong to a proxy. */
+ * The Authorization header overrides the certificate, which may be a proxy's. */
 bool credentials_check(struct exchange *exchange);
 
-/* On a route that is open to all: whether the request has credentials, and they have this verb. */
+/* For a route that is open to all: whether the request has credentials, and they have this verb. */
 bool credentials_allow(const struct exchange *exchange, enum verb verb);
 
 /* Whether the credentials of the exchange are still good and have the same rights: SIGHUP may have

@@ -14,8 +14,8 @@ static int64_t limits_own(int64_t own, int64_t common)
     return own == PRINCIPAL_LIMIT_UNSET ? common : own;
 }
 
-/* The limit of renewals and releases is this many times that of all requests, since a client with
- * many locks renews often. */
+/* How many times the limit of other requests renewals and releases have, since a client with many
+ * locks renews often. */
 enum { KEEPING_FACTOR = 10 };
 
 static bool limits_keeps_holds(const struct route *route)

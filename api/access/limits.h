@@ -1,4 +1,4 @@
-/* limits.h: limits the requests of a principal, and of all together, in one process: their rate,
+/* limits.h: limits the requests of each principal, and of all together, in one process: their rate,
  * how many have a body under way, and how many wait. */
 #ifndef BATON_API_ACCESS_LIMITS_H
 #define BATON_API_ACCESS_LIMITS_H
@@ -21,9 +21,9 @@ struct limits {
     _Atomic int64_t waiting;            /* requests of all that wait now */
 };
 
-/* Counts a request whose principal is known, and adds the RateLimit fields if that has a limit.
- * Returns false if it has answered 429. A late release harms all waiters, and a late renewal loses
- * a lock: those pass while other requests are refused, up to ten times the limit. */
+/* Counts a request whose principal is known, and adds the RateLimit fields if the principal has a
+ * limit. Returns false if it has answered 429. Renewals and releases pass up to ten times the
+ * limit: a late renewal loses a lock, and a late release harms all waiters. */
 bool limits_count(struct exchange *exchange);
 
 /* Call this if a renewal or release found no hold: it counts as ten, so that guessing tokens is no
@@ -38,7 +38,7 @@ bool limits_receive(struct exchange *exchange);
 void limits_received(struct exchange *exchange);
 
 /* Counts a request that may wait for a lock or an event, or that gets a stream, until limits_leave.
- * Streams of events and holds of connections have limits of their own, since they need memory and
+ * Streams of events and holds of connections have their own limits, since they use memory and
  * renewals all the time. Returns false if it has answered 429. */
 bool limits_enter(struct exchange *exchange);
 

@@ -5,9 +5,9 @@
 #include "api/http/exchange.h"
 
 /* An owner and a token belong to their principal. The locks know an owner as principal and name,
- * and a token as a digest of principal and token. So a token that another principal has seen or
- * guessed is of no use to it, nor to a reader of Redis. If principals have no names, the locks get
- * both as the client sends them. */
+ * and a token as a digest of principal and token. So another principal that has seen or guessed a
+ * token cannot use it, nor can a reader of Redis. If principals have no names, the locks get both
+ * as the client sends them. */
 
 /* The stored forms; allocated for each request of a principal that has a name. */
 struct ownership;

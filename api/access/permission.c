@@ -20,8 +20,8 @@ void permission_hide_others(const struct exchange *exchange, struct lock_view *v
     view->last_release.fence = 0;
 }
 
-/* Breaking needs another verb than releasing. Watching by a token is for who may read, and for who
- * may acquire. */
+/* The verb that the request needs. A break needs another one than a release. To watch by a token,
+ * `read` or `acquire` is enough. */
 static enum verb permission_verb(const struct exchange *exchange)
 {
     const struct parameters *parameters = &exchange->parameters;
@@ -33,7 +33,7 @@ static enum verb permission_verb(const struct exchange *exchange)
     return exchange->route->needs;
 }
 
-/* `prefix` is the start of the names that a rule would need; `where` says it in words. */
+/* Answers 403. `prefix` begins the names that a rule would need; `where` names them in words. */
 static bool permission_refuse(struct exchange *exchange, enum verb verb, struct slice prefix,
                               const char *where)
 {
@@ -63,7 +63,7 @@ static bool permission_check_name(struct exchange *exchange, enum verb verb)
            permission_refuse(exchange, verb, exchange->name, " for this name");
 }
 
-/* A break without a name is one of all names under a prefix; without a prefix, of all there are. */
+/* A break without a name breaks all names with the given prefix; without a prefix, all names. */
 static bool permission_check_break(struct exchange *exchange)
 {
     struct slice given = exchange->parameters.texts[FIELD_PREFIX];

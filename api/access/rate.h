@@ -13,7 +13,7 @@
 /* The decision on a request. */
 struct rate {
     bool admitted;
-    int64_t left; /* requests that would be admitted at once after it */
+    int64_t left; /* how many more would be admitted at once after it */
 };
 
 /* Counts a request at `now_ns` of the monotonic clock; `per_second` is at least 1. With `must_pass`

@@ -15,7 +15,7 @@ enum {
 struct tokens_file_options {
     const char *path;
     bool certificates; /* clients may have certificates, so a principal needs no token */
-    /* Those in force until now, which pass their accounts on; may be NULL. */
+    /* Those in force until now, from which the accounts are taken; may be NULL. */
     struct principals *before;
 };
 

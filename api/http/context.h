@@ -37,7 +37,7 @@ struct api {
     int64_t max_wait_ms;
     bool serves_https;
     bool quorum;      /* a quorum of Redis keeps the locks; offered.h refuses what it lacks */
-    bool embedded;    /* Redis is batond's own and has no replicas; offered.h likewise */
+    bool embedded;    /* Redis is batond's own and has no replicas; offered.h refuses these */
     int64_t replicas; /* how many replicas of Redis confirm every grant and renewal */
     /* Writes the metrics of the whole process as Prometheus text, allocated by malloc. */
     char *(*metrics)(void *context);
@@ -49,7 +49,7 @@ struct api {
     void *lock_event_context;
     struct random_pool randomness; /* for tokens, owners and request ids */
     bool draining;
-    bool store_is_away;                       /* as the event streams were told last */
+    bool store_is_away;                       /* as last sent to the event streams */
     struct connection_holds connection_holds; /* with an open stream */
     struct event_streams event_streams;
 };

@@ -9,7 +9,7 @@
 
 #include <strings.h>
 
-enum { SHOWN_LENGTH = 100 }; /* of what the request says */
+enum { SHOWN_LENGTH = 100 }; /* bytes of what the request says */
 
 static bool cross_site_refuse(struct exchange *exchange, const char *field, const char *value,
                               const char *what_to_do)

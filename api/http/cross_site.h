@@ -11,7 +11,7 @@ struct exchange;
  * not open to everybody, two kinds of request get 403 `untrusted_origin`:
  *
  * A request that changes something and does not come from a page of this batond, by Sec-Fetch-Site,
- * or by Origin if the browser does not send that. A client that sends neither is not a browser.
+ * or by Origin without that. A client that sends neither is not a browser.
  *
  * If every client has every right: a request whose Host another site's DNS could point here, so
  * that its page would count as batond's own ("DNS rebinding"). Allowed are an address, a name

@@ -150,7 +150,7 @@ static void put_array(struct text *text, const json_t *array)
     dump_put_char(text, ']');
 }
 
-/* Recursion goes as deep as the document, of which at most 1 KiB comes from a client. */
+/* Recursion goes as deep as the document, in which at most 1 KiB comes from a client. */
 static void put_value(struct text *text, const json_t *value) // NOLINT(misc-no-recursion)
 {
     switch (json_typeof(value)) {

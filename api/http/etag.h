@@ -1,5 +1,4 @@
-/* etag.h: a lock's version as an entity tag (RFC 9110, section 8.8.3), and beside it the fence of a
- * hold. */
+/* etag.h: a lock's version as an entity tag (RFC 9110, section 8.8.3), and the fence of a hold. */
 #ifndef BATON_API_HTTP_ETAG_H
 #define BATON_API_HTTP_ETAG_H
 
@@ -15,7 +14,7 @@ void etag_reply(struct exchange *exchange, int64_t version);
 /* Adds the Lock-Fence header, unless `fence` is 0. */
 void fence_reply(struct exchange *exchange, int64_t fence);
 
-/* Adds both for a lock. If it has several holds, no fence stands for all of them. */
+/* Adds both for a lock; no fence if it has several holds. */
 void etag_reply_view(struct exchange *exchange, const struct lock_view *view);
 
 /* Whether If-None-Match (NULL if absent) lists this version, so that nothing has changed. Compares

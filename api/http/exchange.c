@@ -15,7 +15,7 @@ static void add_header(struct exchange *exchange, const char *name, size_t lengt
     exchange->kept.header_text_length += length + 1;
     if (exchange->kept.header_text_length > sizeof exchange->kept.header_text ||
         reply->header_count == EXCHANGE_HEADERS)
-        abort(); /* the bounds are those of the longest reply */
+        abort(); /* the bounds fit the longest reply */
     reply->headers[reply->header_count++] = (struct header){name, value};
 }
 

@@ -78,7 +78,7 @@ struct request_head {
     bool lock_token_repeated;    /* the request has more than one Lock-Token field */
     bool authorization_repeated; /* the request has more than one Authorization field */
     bool has_x_lock_token;       /* X-Lock-Token, which batond does not read */
-    bool has_idempotency_key;    /* Idempotency-Key, likewise */
+    bool has_idempotency_key;    /* Idempotency-Key, which batond does not read */
     bool is_from_script;         /* X-Requested-With: a page's script handles 401 itself */
     bool has_body;               /* the head announces a body */
     bool is_admin;               /* came in at admin-listen, which serves health and metrics only */
@@ -119,14 +119,14 @@ struct exchange_memory {
 };
 
 /* The server owns an exchange. It zeroes it, fills the first part, calls api_admit and, with the
- * body, api_handle; then it sends the reply and calls exchange_clear. A parked exchange must stay
- * where it is. */
+ * body, api_handle. Then it sends the reply and calls exchange_clear. A parked exchange must not
+ * move. */
 struct exchange {
     struct request_head head;
     struct slice body;
     /* Called from the loop when a parked exchange has its reply. */
     void (*answered)(struct exchange *exchange);
-    /* Looks at the client's socket: whether it is still connected. */
+    /* Checks the client's socket: whether it is still connected. */
     bool (*is_connected)(struct exchange *exchange);
     /* Called when a stream has more to send, or is complete. */
     void (*streamed)(struct exchange *exchange);
@@ -134,14 +134,13 @@ struct exchange {
     struct reply reply;
     struct stream stream; /* replaces the body if `is_stream` is set */
 
-    /* An operation that returns WAITING or answers with a stream sets it while it has something to
-     * release. The server calls it when the client has gone, and exchange_clear if it is still set.
-     * The operation then releases all that it waits for and does not answer; the server ends the
-     * exchange. */
+    /* An operation that returns WAITING or answers with a stream sets this while it has something
+     * to release. The server calls it when the client has gone, and exchange_clear if it is still
+     * set. The operation then releases all that it waits for and does not answer; the server ends
+     * the exchange. */
     void (*hung_up)(struct exchange *exchange);
-    /* An operation that answers with a stream may set it. Called when all that it wrote has been
-     * sent, so that it can look for more. The HTTP library is the caller, so do not write from
-     * here. */
+    /* An operation that answers with a stream may set this. Called when all that it wrote has been
+     * sent, so that it can continue. The HTTP library is the caller, so do not write from here. */
     void (*drained)(struct exchange *exchange);
 
     /* The rest belongs to the API. */
@@ -150,8 +149,8 @@ struct exchange {
     /* The caller. The exchange holds a reference, so that a SIGHUP does not free it while the
      * request waits. NULL before credentials_check, and for routes open to everybody. */
     struct principal *principal;
-    bool drops_body; /* the operation takes no body: the server counts its bytes, and drops those of
-                      * more than EXCHANGE_DROPPED_BODY_KEPT, so that `body.bytes` is NULL */
+    bool drops_body; /* the operation takes no body: the server counts the bytes, and keeps them
+                      * only up to EXCHANGE_DROPPED_BODY_KEPT; after more, `body.bytes` is NULL */
     bool receives;   /* counts among the bodies being received, until limits_received */
     bool counted;    /* counts among the waiting requests, until limits_leave */
     struct slice name_sent; /* the path's segment for {name}; absent if the route has none */
@@ -178,7 +177,7 @@ void reply_header(struct exchange *exchange, const char *name, const char *value
 void reply_header_text(struct exchange *exchange, const char *name, struct slice value);
 
 /* Each of these answers the exchange. They take over the document, the body and the text (for
- * free(3)); the constant must never be freed. */
+ * free(3)). The constant body must stay valid for ever. */
 void reply_json(struct exchange *exchange, unsigned status, const char *content_type,
                 json_t *document);
 void reply_owned(struct exchange *exchange, unsigned status, const char *content_type, char *body);
@@ -198,7 +197,7 @@ void exchange_write(struct exchange *exchange, const char *bytes, size_t length)
  * how many. */
 size_t exchange_take(struct exchange *exchange, char *buffer, size_t size);
 
-/* For the server: tells the operation that everything written so far has been sent. */
+/* For the server: calls the operation's `drained`, once everything written so far has been sent. */
 void exchange_drained(struct exchange *exchange);
 
 /* The stream ends when what was written has been sent. */

@@ -59,7 +59,7 @@ struct field {
     enum field_kind kind;
     int64_t lowest;
     int64_t highest;
-    const char *expected; /* what a problem tells the client to send */
+    const char *expected; /* what the client should send, for a problem */
 };
 
 extern const struct field FIELDS[FIELD_COUNT];
@@ -93,7 +93,7 @@ bool fields_read(struct exchange *exchange, unsigned accepted);
 int64_t fields_longest_ttl(const struct exchange *exchange);
 
 /* The longest time, in ms, for which the principal may hold the requested lock, or each of the
- * names read so far, by renewals; 0: for ever. */
+ * names read so far, by renewals; 0: no limit. */
 int64_t fields_longest_held(const struct exchange *exchange);
 
 /* Answers invalid_parameter for a field whose value does not fit. */

@@ -85,7 +85,7 @@ static void describe_range(const struct input *input, char text[EXPECTED_LENGTH]
     }
 }
 
-/* What bounds a value here, other than the field. */
+/* What else bounds a value here, other than its field. */
 static const char *bounded_by(const struct input *input)
 {
     const struct api *api = input->exchange->api;

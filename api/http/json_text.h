@@ -7,9 +7,9 @@
 #include <jansson.h>
 #include <stdint.h>
 
-/* Like json_loadb. If a number is beyond the types of jansson, all numbers are reals, and one
- * beyond those of C is JSON_TEXT_BEYOND. A number that is no integer stays none, though a double
- * rounds it to one, as 1e-400: use the text itself where such numbers count. */
+/* Like json_loadb. If a number is beyond the types of jansson, all numbers are reals, and a number
+ * beyond the types of C is JSON_TEXT_BEYOND. A number that is not an integer never becomes one,
+ * although a double rounds 1e-400 to 0: use the text itself for such numbers. */
 json_t *json_text_load(struct slice text, size_t flags, json_error_t *error);
 
 #define JSON_TEXT_BEYOND (-1.0)
@@ -25,8 +25,8 @@ struct slice json_text_member(struct slice text, json_t *object, const char *key
  * are. The text must be valid JSON. */
 char *json_text_compact(struct slice text);
 
-/* Whether the value is an integer, in any way of writing it: 30000, 30000.0 or 3e4, as JSON Schema
- * has it. Only those up to 2^53 count, which is beyond each bound here. */
+/* Whether the value is an integer in any notation, such as 30000, 30000.0 or 3e4, as in JSON
+ * Schema. At most 2^53, which is beyond each bound here. */
 bool json_text_integer(const json_t *value, int64_t *ret);
 
 #endif

@@ -13,9 +13,9 @@ struct page_lock {
     char bytes[];
 };
 
-/* Keeps the locks that changed first, in whatever order they are added: so each page brings its
- * reader further, in bounded memory. Locks that changed in the same microsecond stay together. Set
- * the limits and zero the rest. */
+/* Keeps the locks that changed first, in whatever order they are added. So each page advances its
+ * reader, in bounded memory. Locks that changed in the same microsecond stay together. Set the
+ * limits and zero the rest. */
 struct page {
     size_t most;       /* locks */
     size_t most_bytes; /* of text; a page has at least one lock, however long */
@@ -29,7 +29,7 @@ struct page {
 /* Copies the text. */
 void page_add(struct page *page, int64_t version, struct slice text);
 
-/* Of a round that has reached this version, the version that the page reaches. */
+/* The version that the page reaches, in a round that reached version `round`. */
 int64_t page_reaches(const struct page *page, int64_t round);
 
 /* Frees and removes all locks in the page. */

@@ -59,7 +59,7 @@ json_t *problem_new(const struct exchange *exchange, enum problem problem, const
     __attribute__((format(printf, 3, 4)));
 
 /* Answers with the document and takes it over. If the client asked for text, the reply is one line
- * `code: detail`. A 503 gets Retry-After; that of `quarantined` is the caller's. */
+ * `code: detail`. A 503 gets Retry-After, except `quarantined`, for which the caller adds it. */
 void problem_answer(struct exchange *exchange, enum problem problem, json_t *document);
 
 /* problem_new and problem_answer, for a problem without further members. */
@@ -76,7 +76,7 @@ json_t *problem_of_error(const struct exchange *exchange, enum problem problem, 
 /* Answers a renewal that too few replicas have confirmed. */
 void problem_unconfirmed_renewal(struct exchange *exchange, const char *error);
 
-/* Answers store_unavailable: Redis could not be asked. */
+/* Answers store_unavailable: Redis did not answer. */
 void problem_unavailable(struct exchange *exchange, const char *error);
 
 /* Answers store_unavailable or damaged, for LOCKS_UNAVAILABLE or LOCKS_DAMAGED. */

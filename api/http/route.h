@@ -19,8 +19,8 @@ struct route {
     const char *path; /* "{name}" may have slashes */
     const char *operation_id;
     unsigned fields; /* FIELD_BIT of each field that it accepts */
-    enum verb needs; /* the right that the caller needs; VERB_NONE: open to everybody; VERB_ANY: to
-                      * every caller that is known */
+    enum verb needs; /* the right that the caller needs; VERB_NONE: the route is open to all;
+                      * VERB_ANY: any known caller */
     enum handling (*handle)(struct exchange *exchange);
 };
 

@@ -16,7 +16,7 @@ const char *state_plural(int64_t count)
     return count == 1 ? "" : "s";
 }
 
-/* In whole seconds, rounded down: so a holder never counts on too much. */
+/* In whole seconds, rounded down, so that a holder never counts on too much. */
 static long long whole_seconds(int64_t ms)
 {
     return ms / MS_PER_SECOND;
@@ -41,7 +41,7 @@ static void describe_others(int64_t count, char text[COUNT_TEXT])
         snprintf(text, COUNT_TEXT, ", and %lld more", (long long)count - 1);
 }
 
-/* ", 2 waiting"; "" if nobody waits. */
+/* ", 2 waiting"; "" without waiters. */
 static void describe_waiters(const struct lock_view *view, char text[COUNT_TEXT])
 {
     text[0] = '\0';
@@ -64,7 +64,7 @@ void state_text_holders(const struct lock_view *view, int64_t count, char text[S
     snprintf(text, STATE_TEXT, "%s%s", owner, others);
 }
 
-/* ", 2 waiting; 3 of 5 taken"; "" if nobody waits, and there is no limit. */
+/* ", 2 waiting; 3 of 5 taken"; "" without waiters and limit. */
 static void describe_rest(const struct lock_view *view, char text[REST_TEXT])
 {
     char waiters[COUNT_TEXT], taken[COUNT_TEXT] = "";

@@ -6,7 +6,7 @@
 static const char *skip_authority(const char *target)
 {
     static const char *const SCHEMES[] = {"http://", "https://"};
-    if (*target == '/') /* as almost every one does */
+    if (*target == '/') /* as almost all do */
         return target;
     for (size_t i = 0; i < sizeof SCHEMES / sizeof SCHEMES[0]; i++) {
         size_t length = strlen(SCHEMES[i]);

@@ -143,8 +143,8 @@ static void add_token(const struct exchange *exchange, json_t *document)
     json_object_set_new(document, "token", represent_text(acquisition_token(exchange)));
 }
 
-/* When asking again is sensible: most holds are released long before their lease ends, a quarantine
- * can be ended by hand, and some clients sleep for as long as they are told. */
+/* When to ask again: most holds are released long before their TTL ends, an operator may end a
+ * quarantine, and some clients sleep exactly as long as the reply says. */
 static int64_t acquisition_retry_ms(int64_t ends_ms)
 {
     return ends_ms < RETRY_LONGEST_MS ? ends_ms : RETRY_LONGEST_MS;
@@ -185,14 +185,14 @@ static bool may_reenter(const struct exchange *exchange, const struct lock_view 
     return false;
 }
 
-/* Whether it is the number of shared holds that counts for the request, and not who has them. */
+/* Whether the request goes by the number of shared holds, and not by their owners. */
 static bool goes_by_limit(const struct exchange *exchange, const struct lock_view *view)
 {
     return field_given(&exchange->parameters, FIELD_LIMIT) && view->holder_count > 0 &&
            view->holders[0].mode == LOCK_SHARED;
 }
 
-/* Says who holds the lock, and how many wait for it, in sentences; "" if nobody does either. */
+/* Sentences on the holders and the number of waiters; "" if there are neither. */
 static void describe_state(const struct exchange *exchange, const struct lock_view *view,
                            char text[STATE_SENTENCES])
 {
@@ -212,7 +212,8 @@ static void describe_state(const struct exchange *exchange, const struct lock_vi
                  : "");
 }
 
-/* The answer to a request without a wait. It does not overtake waiters, so the lock may be free. */
+/* The answer to a request without a wait. It does not overtake waiters, so the lock may even be
+ * free. */
 static json_t *locked(struct exchange *exchange, const struct lock_view *view)
 {
     int64_t most_ms = exchange->api->max_wait_ms;
@@ -300,9 +301,8 @@ static json_t *unconfirmed(struct exchange *exchange, const char *error)
     return document;
 }
 
-/* Says when the quarantine ends; a longer wait is granted then. Only Redis may have noticed: that a
- * clock that was ahead has ended the last hold of this name, or that its data was replaced just
- * now. */
+/* Says when the quarantine ends; a longer wait is granted then. Possibly only Redis knows of it: a
+ * clock that was ahead has ended the last hold of this name, or its data was replaced just now. */
 static json_t *quarantined(struct exchange *exchange, struct slice name,
                            const struct lock_view *view)
 {
@@ -328,7 +328,7 @@ static json_t *quarantined(struct exchange *exchange, struct slice name,
     return document;
 }
 
-/* Of several names, the hold of one has ended before all were granted. */
+/* With several names: the hold of one has ended before all were granted. */
 static json_t *lost_on_the_way(const struct exchange *exchange, const struct lock_view *view,
                                struct slice name)
 {

@@ -17,7 +17,7 @@
 
 enum { PORTION_DEFAULT = 100, ERROR_TEXT = 256 };
 
-/* One portion: a page of the held locks under the prefix, which are then broken all at once. */
+/* One portion: a page of the held locks under the prefix, to be broken all at once. */
 struct portion {
     struct exchange *exchange;
     json_t *names;
@@ -25,7 +25,7 @@ struct portion {
     struct portion_lock *locks;
     size_t waited_for, broken_locks, failed;
     int64_t broken_holds;
-    char error[ERROR_TEXT]; /* why the first of those that failed was not broken */
+    char error[ERROR_TEXT]; /* why the first break that failed did so */
 };
 
 struct portion_lock {
@@ -97,7 +97,7 @@ static void portion_add_held(void *context, struct slice name, const struct lock
     portion_add(context, name);
 }
 
-/* Whoever waits for a lock is handed it, as by every break: it may be held again at once. */
+/* A waiter gets the lock, as after every break, so it may be held again at once. */
 static void portion_break(struct portion *portion)
 {
     size_t count = json_array_size(portion->names);

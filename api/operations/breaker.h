@@ -1,10 +1,10 @@
-/* breaker.h: who breaks locks, for the trace that a break leaves: see struct breaker. */
+/* breaker.h: the caller that breaks locks, which Redis notes: see struct breaker. */
 #ifndef BATON_API_OPERATIONS_BREAKER_H
 #define BATON_API_OPERATIONS_BREAKER_H
 
 #include "api/http/exchange.h"
 
-/* The texts are those of the exchange. */
+/* Points to texts of the exchange. */
 static inline struct breaker breaker_of(const struct exchange *exchange)
 {
     const struct principal *principal = exchange->principal;

@@ -116,7 +116,7 @@ void events_fail(struct events *events, const char *error)
 {
     struct exchange *exchange = events->exchange;
     if (events->begun) {
-        if (!locks_has_store(exchange->api->locks)) /* tells all streams why this one ends */
+        if (!locks_has_store(exchange->api->locks)) /* shows all streams why this one ends */
             events_set_store(exchange->api, false);
         exchange_finish(exchange); /* event-stream clients reconnect by themselves */
         return;

@@ -8,13 +8,13 @@
 
 #include <sys/queue.h>
 
-/* Something is written on each stream at least so often: proxies close a silent connection after
- * about a minute. */
+/* The longest silence of a stream, in ms: proxies close a silent connection after about a
+ * minute. */
 enum { EVENTS_SILENCE_MS = 15000 };
 
-/* A request that watches. A plain request gets one reply. A stream watches in rounds, each of which
- * ends with something new or with a sign of life. The next round begins when the client has read
- * the last one: so a slow client gets the news of that moment, and nothing piles up. */
+/* A request that watches. A plain request gets one reply. A stream watches in rounds. Each ends
+ * with something new or with a sign of life. The next round begins when the client has read the
+ * last one, so a slow client gets the then present state, and nothing piles up. */
 struct events {
     struct exchange *exchange;
     int64_t after;    /* the version that the client knows */
@@ -30,8 +30,8 @@ void events_read(struct events *events, struct exchange *exchange);
 /* Call this when the exchange is over or the client has gone. */
 void events_close(struct events *events);
 
-/* Says whether Redis can be asked. A change goes to every stream as an event `store`, except to a
- * client that is behind with reading: the result of its next round shows it. */
+/* Sets whether Redis is up. Sends a change to every stream as an event `store`, except to a client
+ * that is behind with reading: the result of its next round shows it. */
 void events_set_store(struct api *api, bool is_available);
 
 /* How long the next round may wait, in ms. */
@@ -48,7 +48,7 @@ void events_nothing(struct events *events, const char *id);
 void events_end_round(struct events *events);
 
 /* Whether the client may still see the result of a round. During a long stream, SIGHUP may have
- * taken the right away. */
+ * removed the right. */
 bool events_may_be_seen(const struct events *events);
 
 /* Ends a watch whose round has failed: with a problem, or with the end of the stream. */

@@ -33,8 +33,8 @@ static json_t *rules_of(const struct principal *principal)
     return rules;
 }
 
-/* What batond takes the caller for: so that it can see which key its requests have, and whether a
- * proxy on the way passes its address on. */
+/* The caller as batond sees it: so that it can check which key its requests have, and whether a
+ * proxy passes its address on. */
 enum handling get_caller(struct exchange *exchange)
 {
     const struct principal *principal = exchange->principal;

@@ -51,7 +51,7 @@ static void hold_connection_end(struct connection_hold *held)
     free(held);
 }
 
-/* Of a hold that no renewal made longer, `why` says more than that it expired. */
+/* For a hold at its max_held, `why` says more than that it expired. */
 static void lost(void *context, const char *why, const struct hold_end *end)
 {
     struct connection_hold *held = context;
@@ -101,8 +101,8 @@ static void hold_connection_on_renewed(void *context, const struct hold *hold)
     hold_connection_beat(held, hold->ttl_ms);
 }
 
-/* While Redis cannot be asked, too: a proxy that cuts a silent connection would have the hold
- * released as soon as Redis is back. */
+/* Writes even while Redis is down: a proxy that cuts a silent connection would cause a release once
+ * Redis is back. */
 static void hold_connection_on_silent(void *context, int64_t left_ms)
 {
     struct connection_hold *held = context;
@@ -110,7 +110,7 @@ static void hold_connection_on_silent(void *context, int64_t left_ms)
         hold_connection_beat(held, left_ms);
 }
 
-/* A release on behalf of a client that has gone. */
+/* A release for a client that has gone. */
 struct parting {
     struct asker asker;
     struct slice name;

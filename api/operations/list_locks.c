@@ -44,7 +44,7 @@ static bool list_locks_list_wants(void *context, struct slice name)
     return permission_to_read(context, name);
 }
 
-/* A line for each lock, and one for what the page lacks. */
+/* A line for each lock, and one for what is not on the page. */
 static void list_answer_lines(struct exchange *exchange, struct slice next)
 {
     char *text = NULL;

@@ -4,8 +4,8 @@
 
 #include "api/http/exchange.h"
 
-/* Answers not_held. If it is known how the hold of the token has ended, the document says so, and
- * `rest` follows "This hold was broken ..." in the detail; otherwise the detail is `unknown`. */
+/* Answers not_held. If it is known how the token's hold ended, the document says so, and `rest`
+ * follows "This hold was broken ..." in the detail; otherwise the detail is `unknown`. */
 void not_held(struct exchange *exchange, const struct hold_end *end, const char *unknown,
               const char *rest);
 

@@ -1,4 +1,4 @@
-/* offered.h: refuses what a quorum, or batond's own Redis, does not offer. */
+/* offered.h: refuses what a quorum, or batond's own Redis, lacks. */
 #ifndef BATON_API_OPERATIONS_OFFERED_H
 #define BATON_API_OPERATIONS_OFFERED_H
 
@@ -6,8 +6,8 @@
 
 struct exchange;
 
-/* Returns false if it has refused the request, because the store lacks what the request asks for.
- * Call it after fields_read. */
+/* Returns false if it has refused the request, because the store lacks something that it needs.
+ * Call this after fields_read. */
 bool offered_check(struct exchange *exchange);
 
 #endif

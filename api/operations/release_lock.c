@@ -73,7 +73,7 @@ static void break_answer(struct exchange *exchange, const struct locks_reply *re
     reply_json(exchange, 200, "application/json", document);
 }
 
-/* The hold that was to be broken has ended before: says what is there now. */
+/* The hold to break had ended already: reports the present state. */
 static void on_seen_instead(void *context, const struct locks_reply *reply)
 {
     struct exchange *exchange = context;

@@ -61,7 +61,7 @@ static void release_locks_on_done(void *context, const struct several_reply *rep
     exchange_resume(exchange);
 }
 
-/* What goes with force=true alone. */
+/* Whether the request has a field that needs force=true. */
 static bool has_part_of_a_break(struct exchange *exchange)
 {
     static const enum field_id OF_BREAK[] = {FIELD_PREFIX, FIELD_REASON, FIELD_PAGE, FIELD_CURSOR};

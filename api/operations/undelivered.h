@@ -1,4 +1,5 @@
-/* undelivered.h: the grants in a reply, to be taken back if the reply does not reach the client. */
+/* undelivered.h: the grants in a reply, which are taken back if the reply does not reach the
+ * client. */
 #ifndef BATON_API_OPERATIONS_UNDELIVERED_H
 #define BATON_API_OPERATIONS_UNDELIVERED_H
 

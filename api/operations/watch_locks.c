@@ -68,7 +68,7 @@ static const char *truth(bool value)
     return value ? "true" : "false";
 }
 
-/* A snapshot in a plain reply does not go on: GET /locks has what does not fit. */
+/* A snapshot in a plain reply is cut: GET /locks has the rest. */
 static void watch_locks_answer(struct watching *watching, bool begins)
 {
     struct exchange *exchange = watching->events.exchange;

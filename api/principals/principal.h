@@ -1,4 +1,4 @@
-/* principal.h: a caller that API keys and certificates stand for: its name, rights and limits. */
+/* principal.h: a caller that API keys and certificates identify: its name, rights and limits. */
 #ifndef BATON_API_PRINCIPALS_PRINCIPAL_H
 #define BATON_API_PRINCIPALS_PRINCIPAL_H
 
@@ -15,9 +15,9 @@ enum {
 
 /* The rights of a rule. X(name, word) */
 #define VERBS(X)                                                                                   \
-    X(VERB_ACQUIRE, "acquire") /* to take locks, and to renew and release what one has */          \
-    X(VERB_READ, "read")       /* to inspect, list and watch */                                    \
-    X(VERB_BREAK, "break")     /* to end the holds of everybody */                                 \
+    X(VERB_ACQUIRE, "acquire") /* acquire locks, renew and release its own */                      \
+    X(VERB_READ, "read")       /* inspect, list and watch */                                       \
+    X(VERB_BREAK, "break")     /* end the holds of anyone */                                       \
     X(VERB_METRICS, "metrics") /* the figures of the process; whatever the rule's prefix */
 
 #define VERB_NAME(name, word) name,
@@ -33,15 +33,15 @@ struct rule {
     struct slice prefix;
     unsigned verbs;      /* VERB_BIT of each */
     int64_t max_ttl_ms;  /* the longest TTL that it allows; 0: the setting of batond applies */
-    int64_t max_held_ms; /* for how long renewals may carry a hold; the same */
+    int64_t max_held_ms; /* how long renewals may carry a hold; 0: the same */
 };
 
-/* Counts what a principal uses in the whole process, from any thread. It belongs to the name: after
- * the tokens-file is read again, the new principal of that name has the same account. */
+/* Counts what a principal uses in the whole process; any thread. It belongs to the name: after the
+ * tokens-file is read again, the new principal with that name has the same account. */
 struct account {
     atomic_uint references;
     _Atomic int64_t rate_ns; /* of the monotonic clock: when its requests so far would end if they
-                                came evenly */
+                              * came evenly */
     _Atomic int64_t keeping_ns;       /* the same for renewals and releases */
     _Atomic int64_t waiters;          /* its requests that wait now */
     _Atomic int64_t streams;          /* of them, streams of events... */
@@ -54,7 +54,7 @@ struct account {
 struct principal {
     atomic_uint references;
     struct slice name;   /* without control characters; empty for the principal of all requests if
-                            there is no tokens-file */
+                          * there is no tokens-file */
     int64_t rate_limit;  /* requests per second; 0: no limit; or PRINCIPAL_LIMIT_UNSET */
     int64_t max_waiters; /* requests that wait at once; 0: no limit; or PRINCIPAL_LIMIT_UNSET */
     int64_t max_streams; /* of events, at once; the same */
@@ -97,7 +97,7 @@ int64_t principal_longest_ttl(const struct principal *principal, struct slice na
 int64_t principal_longest_held(const struct principal *principal, struct slice name,
                                int64_t setting);
 
-/* Whether both have the same rules in the same order. */
+/* Whether both have the same rules, in the same order. */
 bool principal_may_the_same(const struct principal *one, const struct principal *other);
 
 /* Whether the principal may do this to any name at all. */

@@ -131,7 +131,7 @@ struct principal *principals_by_name(struct principals *principals, struct slice
                             : principals_find_named(principals, name);
 }
 
-/* Compares all digests, each as a whole, so that the time taken tells nothing of them. */
+/* Compares all digests, each as a whole, so that the time taken reveals nothing. */
 static struct principal *principals_find(const struct principals *principals,
                                          const struct digest *digest)
 {

@@ -6,7 +6,7 @@
 #include "base/digest.h"
 
 /* Any thread may look principals up. Those of a tokens-file are constant; when the file is read
- * again, new ones replace them. */
+ * again, others replace them. */
 struct principals;
 
 /* Without a tokens-file: all requests have one principal, which has no name and every right. */

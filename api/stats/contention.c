@@ -11,7 +11,7 @@
 
 enum {
     BUCKETS = 1024, /* of names with waiters */
-    AT_ONCE = 256,  /* names to visit in one go, while their worker may have to wait */
+    AT_ONCE = 256,  /* names to visit at once, while their worker may wait */
 };
 
 /* A name with waiters at this worker. */

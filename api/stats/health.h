@@ -8,13 +8,13 @@
 
 enum {
     HEALTH_LOOPS = 256,
-    HEALTH_LOOKS = 5, /* checks without a turn, one a second, after which a loop is stuck */
+    HEALTH_LOOKS = 5, /* checks without a turn, one a second, before a loop counts as stuck */
 };
 
 /* The process has one. Begins zeroed. */
 struct health {
-    /* The process will stop soon: readiness is denied, so that load balancers send requests
-     * elsewhere, and replies close their connection. Requests are served as before. */
+    /* The process stops soon: readiness is denied, so that load balancers send requests elsewhere,
+     * and replies close their connection. Requests are served as before. */
     atomic_bool leaving;
     size_t loops; /* constant once a worker runs */
     struct {

@@ -13,7 +13,7 @@ struct hold_counter {
     uint64_t not_before; /* ns of the monotonic clock: the next count starts then at the earliest */
     int64_t holds_so_far;
     char cursor[LOCKS_COUNT_CURSOR_LENGTH + 1];
-    _Atomic int64_t holds;      /* as of the last complete count; -1: none yet */
+    _Atomic int64_t holds;      /* by the last complete count; -1: none yet */
     _Atomic int64_t counted_ms; /* the time of that count, since 1970 */
 };
 

@@ -62,7 +62,7 @@ static void lock_event_report(const struct api *api, const struct lock_event *ev
         api->on_lock_event(api->lock_event_context, event, exchange);
 }
 
-/* The same, and keeps what the request itself has come to. */
+/* The same, and notes the request's own result. */
 static void lock_event_report_and_note(struct exchange *exchange, const struct lock_event *event)
 {
     if (event->fence > 0)
@@ -120,7 +120,7 @@ static void lock_event_set_hold(struct lock_event *event, const struct hold *hol
     event->ttl_ms = hold->ttl_ms;
 }
 
-/* Returns for how long it has waited, -1 if not, and ends the wait. */
+/* Returns how long it has waited, -1 if not, and ends the wait. */
 static int64_t lock_event_take_wait(struct exchange *exchange)
 {
     int64_t waited = exchange->wait.queued_us ? monotonic_us() - exchange->wait.queued_us : -1;

@@ -29,8 +29,7 @@
     X(LOCK_EVENT_RELEASED, "released")                                                             \
     X(LOCK_EVENT_EXPIRED, "expired")                                                               \
     X(LOCK_EVENT_FORCED, "forced")                                                                 \
-    X(LOCK_EVENT_TAKEN_BACK, "taken_back") /* its client did not learn of it, or not of all names  \
-                                            */
+    X(LOCK_EVENT_TAKEN_BACK, "taken_back") /* its client did not get it, or not all names */
 
 #define OTHER_LOCK_EVENTS(X)                                                                       \
     X(LOCK_EVENT_QUEUED, "queued") /* an acquire waits from now on, until one of its ends */       \
@@ -54,19 +53,18 @@ struct lock_event {
     enum lock_event_kind kind;
     struct slice name;
     struct slice owner;     /* as the client gave it */
-    struct slice principal; /* of the hold or request, absent without a name; of a break: of the
-                             * hold, and the exchange has the one that asked for it */
+    struct slice principal; /* of the hold or request, absent without a name. Of a break: the
+                             * hold's; the exchange has the breaker */
     struct slice reason;    /* as given */
     struct slice request_id;
     struct slice trace_id;
     enum lock_mode mode; /* unknown for RELEASED */
     int64_t fence;
-    int64_t ttl_ms;    /* of a hold that was granted, repeated or renewed: now; if granted as one of
-                        * several: when all are held */
-    int64_t held_ms;   /* of a hold's end: for how long it was held */
+    int64_t ttl_ms;  /* of a hold that was granted, repeated or renewed: now. If it was granted with
+                      * others: when all are held */
+    int64_t held_ms; /* of a hold's end: how long it was held */
     int64_t waited_us; /* of an acquire's end: since QUEUED; -1: it never waited */
-    int64_t count;     /* of holds: 1, or more if several ended at once; for REOPENED, of servers of
-                        * Redis */
+    int64_t count;     /* of holds: 1, or more if several ended at once. Of REOPENED: of nodes */
 };
 
 /* The word for a kind, as above. */
@@ -111,14 +109,14 @@ void lock_event_all_taken_back(struct exchange *exchange);
 void lock_event_renewed(struct exchange *exchange, struct slice name, enum locks_result result,
                         const struct hold *hold);
 
-/* A release has ended; likewise. A repeated release is not reported either. */
+/* A release has ended. LOCKS_UNAVAILABLE, _UNCONFIRMED and a repeated release are not reported. */
 void lock_event_released(struct exchange *exchange, struct slice name, enum locks_result result,
                          const struct release *release);
 
 /* A hold has expired. */
 void lock_event_expired(const struct api *api, const struct expiry *expiry);
 
-/* The lock was broken: an event for each hold whose owner is told, and one for the others. */
+/* The lock was broken: an event for each hold that `reply` shows, and one for the others. */
 void lock_event_forced(struct exchange *exchange, const struct locks_reply *reply);
 
 /* An operator has ended the quarantine of `count` servers of Redis. */

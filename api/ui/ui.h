@@ -7,8 +7,7 @@
 extern const char ui_page[]; /* HTML, NUL-terminated */
 extern const size_t ui_page_length;
 
-/* The Content-Security-Policy: by it the page runs its own script and asks its own batond, and that
- * is all. */
+/* The Content-Security-Policy: the page may only run its own script and ask its own batond. */
 extern const char ui_policy[];
 
 extern const char ui_etag[]; /* quotes included */

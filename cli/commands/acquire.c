@@ -18,12 +18,12 @@
 
 enum {
     PORTION_MS = 25000, /* how long one request waits: less than any proxy allows */
-    FIRST_MS = 1000,    /* the first one, so that its reply can be printed */
-    CURRENT_MS = 10000, /* and the others, if they are printed */
-    SHORTEST_MS = 1000, /* a batond with a shorter max-wait is not waited at */
-    KEEP_MS = 10000,    /* for a place in the queue between two requests */
+    FIRST_MS = 1000,    /* the first request, so that its reply is soon printed */
+    CURRENT_MS = 10000, /* the others, if their replies are printed */
+    SHORTEST_MS = 1000, /* baton does not wait at a batond with a shorter max-wait */
+    KEEP_MS = 10000,    /* how long the queue keeps the place between two requests */
     PAUSE_MS = 500,     /* unless a Retry-After says more */
-    WITHDRAW_MS = 1000, /* how long each batond may take to answer when baton is to end */
+    WITHDRAW_MS = 1000, /* how long each batond may take when baton is about to end */
     OWNER_TEXT = 128,
 };
 
@@ -32,11 +32,11 @@ struct acquisition {
     const struct context *context;
     const char *token;
     json_t *body;
-    int64_t sent_ns;    /* by CLOCK_BOOTTIME: the latest request */
+    int64_t sent_ns;    /* when the latest request was sent, by CLOCK_BOOTTIME */
     int64_t begun_ms;   /* the same by the monotonic clock */
-    int64_t left_ms;    /* of the wait for a holder */
+    int64_t left_ms;    /* what remains of the wait for a holder */
     int64_t portion_ms; /* how long one request waits at most */
-    bool keeps_place;   /* behind the latest request */
+    bool keeps_place;   /* the queue keeps the place after the latest request */
     bool has_connected; /* so batond may know the token */
     struct waiting waiting;
 };
@@ -50,7 +50,8 @@ static void acquire_name_owner(char owner[OWNER_TEXT])
     snprintf(owner, OWNER_TEXT, "%.32s@%s", user ? user->pw_name : "user", host);
 }
 
-/* What tells others which process has the lock. The arguments of a command may be secret. */
+/* Shows others which process has the lock. A command's arguments may be secret, so they are left
+ * out. */
 static json_t *acquire_meta(const struct options *options)
 {
     const char *command = options->shell_line ? "sh"
@@ -76,7 +77,7 @@ static json_t *acquire_body(const struct options *options)
         "max_held", command_duration(options->max_held_ms), "meta", acquire_meta(options)));
 }
 
-/* What is left of the patience, while nobody can be granted the lock. */
+/* What remains of the patience while no batond can grant the lock, in ms. */
 static int64_t acquire_patience(const struct acquisition *acquisition)
 {
     int64_t left_ms = acquisition->waiting.end_ms - monotonic_ms();
@@ -115,7 +116,7 @@ static struct reply acquire_send(struct acquisition *acquisition)
     return reply;
 }
 
-/* batond says by 400 that its max-wait is shorter than our portion. */
+/* batond answers 400 if its max-wait is shorter than our portion: tries a shorter one. */
 static bool acquire_shortens(struct acquisition *acquisition, const struct reply *reply)
 {
     const char *parameter = json_string_value(json_object_get(reply->json, "parameter"));
@@ -125,14 +126,14 @@ static bool acquire_shortens(struct acquisition *acquisition, const struct reply
     return acquisition->portion_ms >= SHORTEST_MS;
 }
 
-/* Whether nobody can be granted the lock now. What answers in the place of a batond may be a proxy
- * that has not heard of it yet. */
+/* Whether no batond can grant the lock now. A server that is no batond may be a proxy that has not
+ * noticed a new batond yet. */
 static bool acquire_is_away(const struct reply *reply)
 {
     return reply_status(reply) == STATUS_UNANSWERED || (reply->status == 0 && reply->connected);
 }
 
-/* Whether to ask again where nobody can be granted the lock. Pauses before that. */
+/* Whether to ask again although no batond can grant the lock now. Pauses before that. */
 static bool acquire_is_patient(struct acquisition *acquisition, const struct reply *reply)
 {
     struct waiting *waiting = &acquisition->waiting;
@@ -152,7 +153,7 @@ static bool acquire_is_patient(struct acquisition *acquisition, const struct rep
     return true;
 }
 
-/* Whether the lock may still be granted to a request that is repeated. */
+/* Whether a further request may still get the lock. */
 static bool acquire_goes_on(struct acquisition *acquisition, const struct reply *reply)
 {
     if (acquire_shortens(acquisition, reply))
@@ -177,7 +178,7 @@ static enum status acquire_delete(const struct context *context, const char *tok
     return status;
 }
 
-/* Takes the token out of the queue. A grant that baton does not know of is given back as well. */
+/* Takes the token out of the queue, and gives back a grant that baton does not know of. */
 static void acquire_withdraw(const struct acquisition *acquisition)
 {
     const struct context *context = acquisition->context;
@@ -187,8 +188,8 @@ static void acquire_withdraw(const struct acquisition *acquisition)
     acquire_delete(context, acquisition->token);
 }
 
-/* Asks until the lock is granted, or will not be. The place in a queue for several locks is lost
- * with each request, so there are few of them. */
+/* Asks until the lock is granted or cannot be. With several locks each request loses the place in
+ * the queue, so it sends few requests. */
 static struct reply acquire_ask(struct acquisition *acquisition)
 {
     const struct context *context = acquisition->context;
@@ -255,8 +256,8 @@ void command_release_token(const struct context *context, const char *token)
                       is_done ? "released" : "not released");
 }
 
-/* Hands the token on. A hold whose token nobody has is of no use: the script that was to read it
- * may have been killed during the wait. */
+/* Hands the token on, or else releases the hold: the script that reads the token may have been
+ * killed during the wait. */
 static enum status acquire_hand_on(struct context *context, struct token_file *file,
                                    const char *token, const struct reply *reply)
 {

@@ -1,5 +1,5 @@
-/* commands.h: what baton does: each command sends requests, prints what comes of them, and returns
- * the exit status. */
+/* commands.h: the commands of baton: each sends requests, prints the results, and returns the exit
+ * status. */
 #ifndef BATON_CLI_COMMANDS_COMMANDS_H
 #define BATON_CLI_COMMANDS_COMMANDS_H
 
@@ -13,15 +13,15 @@
 struct context {
     const struct options *options;
     struct client *client;
-    const bool *inherited;      /* descriptors, for the command of baton run */
-    struct interrupt interrupt; /* of acquire and run, until the lock is granted */
-    char *path;                 /* of the lock on the command line, or of several */
-    json_t *body;               /* has the names of several */
-    const char *subject;        /* of a request whose reply is printed: the name, or its like */
-    struct table table;         /* that the command prints */
-    json_t *locks;              /* of baton list, of all pages; NULL: none yet */
+    const bool *inherited;      /* open descriptors, for the command of baton run */
+    struct interrupt interrupt; /* for acquire and run, until the lock is granted */
+    char *path;                 /* of the lock, or of several, on the command line */
+    json_t *body;               /* the names, if there are several */
+    const char *subject;        /* what a printed reply is about: a name, for instance */
+    struct table table;         /* printed by the command */
+    json_t *locks;              /* baton list: from all pages; NULL: none yet */
     bool is_silent;             /* prints no reply */
-    bool is_held;               /* one of the locks in the replies so far is */
+    bool is_held;               /* a lock in the replies so far is held */
 };
 
 enum status command_acquire(struct context *context);
@@ -34,25 +34,25 @@ enum status command_list(struct context *context);
 enum status command_watch(struct context *context);
 enum status command_whoami(struct context *context);
 
-/* Sets path, body and subject by the names on the command line. The first two are to be freed. */
+/* Sets path, body and subject from the names on the command line. Free path and body. */
 void command_name(struct context *context);
 
-/* A member of a body. NULL, which json_pack leaves out for "o*", stands for 0. */
+/* A member of a body. 0 gives NULL, which json_pack leaves out for "o*". */
 json_t *command_number(int64_t number);
 
-/* The same, in units, so that a refusal speaks of them, too. */
+/* The same as a text with a unit, so that a refusal has units, too. */
 json_t *command_duration(int64_t ms);
 
-/* Acquires what the options name, with a new token. Sets *ret_sent_ns to the CLOCK_BOOTTIME at
- * which the request was sent that the reply is for. Closes the interrupt of the context. If the
- * reply has a signal, nothing was acquired, and baton is to end by it. */
+/* Acquires what the options name, with a new token. Sets *ret_sent_ns to when the answered request
+ * was sent, by CLOCK_BOOTTIME. Closes the interrupt of the context. If the reply has a signal,
+ * nothing was acquired, and baton must end by it. */
 struct reply acquire_lock(const struct context *context, char token[TOKEN_SIZE],
                           int64_t *ret_sent_ns);
 
-/* Prints why it was not granted, if the options allow. Returns the exit status. */
+/* Prints why the lock was not granted, if the options allow it. Returns the exit status. */
 enum status acquire_report(const struct context *context, const struct reply *reply);
 
-/* Releases what the options name, and does not wait for long. */
+/* Releases what the options name, without waiting long. */
 void command_release_token(const struct context *context, const char *token);
 
 #endif

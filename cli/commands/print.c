@@ -95,7 +95,7 @@ static void print_time(const json_t *value, char text[DURATION_TEXT])
                  (int)(ms % unit * 60 / unit), unit == 60000 ? 's' : 'm');
 }
 
-/* A row for a holder, a waiter, or (NULL) nobody. */
+/* A row for a holder, a waiter, or (NULL) neither. */
 static void print_add(struct context *context, const json_t *lock, const char *state,
                       const json_t *one, const char *since)
 {
@@ -122,7 +122,7 @@ static void print_add_break(struct context *context, const json_t *release)
     table_add(&context->table, json_string_nocheck(line)); /* it may be cut */
 }
 
-/* Of a semaphore, how much of its limit is taken. */
+/* For a semaphore: how much of its limit is taken. */
 static void print_state(const json_t *lock, const json_t *holder, char state[REPLY_SHOWN])
 {
     const json_t *limit = json_object_get(lock, "limit");

@@ -4,24 +4,24 @@
 
 #include "cli/commands/commands.h"
 
-/* What prints a reply for people. */
+/* Prints a reply for people. */
 typedef void print_function(struct context *context, const json_t *reply);
 
-/* The object as a line, or each of its `locks` if it has some. */
+/* Prints the object as a line, or each of its `locks` if it has some. */
 void print_json(const json_t *object);
 
-/* Prints a reply at once, without a token: as JSON if the options say so, or else by `print`, which
- * may be NULL. */
+/* Prints a reply at once, without a token: as JSON if the options ask for it, otherwise by `print`,
+ * which may be NULL. */
 void print_reply(struct context *context, const struct reply *reply, print_function *print);
 
-/* What a break has ended, and whose holds the first were. */
+/* Prints what a break ended, and the owners of the first holds. */
 void print_broken(struct context *context, const json_t *reply);
 
-/* Whom batond takes the caller for: a line, and one for each rule. */
+/* Prints which caller batond sees: a line, and one for each rule. */
 void print_caller(struct context *context, const json_t *caller);
 
-/* Adds to the table a row for each holder and each waiter of a lock, or one that says it is free;
- * and who broke the hold that ended last, if it was broken. */
+/* Adds to the table a row for each holder and each waiter of a lock, or a row for a free one; and
+ * the breaker, if the hold that ended last was broken. */
 void print_lock(struct context *context, const json_t *lock);
 
 /* Keeps the locks of a page of the list for print_list. */

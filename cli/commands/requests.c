@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-    WATCH_MS = 30000, /* how long batond lets a watch wait unless it is asked */
+    WATCH_MS = 30000, /* batond's limit for a watch unless the request says more */
     WATCH_PAUSE_US = 500000,
 };
 
@@ -42,8 +42,8 @@ json_t *command_duration(int64_t ms)
     return ms ? json_string(text) : NULL;
 }
 
-/* Sends a request, and another for each further page. Prints what comes of them; nothing if `print`
- * is NULL and the options do not ask for JSON. */
+/* Sends a request, and another for each further page. Prints the replies; nothing if `print` is
+ * NULL and the options do not ask for JSON. */
 static enum status requests_ask(struct context *context, struct request request,
                                 const char *subject, print_function *print)
 {
@@ -112,8 +112,8 @@ enum status command_list(struct context *context)
     return status;
 }
 
-/* Asks once for what is newer than *version, and prints it. Returns STATUS_DONE for as long as the
- * watch goes on: a batond that has answered may come back. */
+/* Asks once for what is newer than *version, and prints it. Returns STATUS_DONE while the watch
+ * goes on: a batond that has answered may come back. */
 static enum status watch_once(struct context *context, json_int_t *version, bool *is_away)
 {
     char rest[64] = "";

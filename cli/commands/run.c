@@ -27,15 +27,15 @@ struct run {
     struct guard guard; /* its pid is 0 once it is reaped */
     struct guard_plan plan;
     struct guard_report report; /* the latest */
-    struct tree tree;           /* of the front, once the guard is gone */
+    struct tree tree;           /* the front's own, for when the guard is gone */
     enum status end;            /* the exit status, if the guard ends the command */
     struct lease lease;
-    bool has_lock;           /* or no batond answers, and the command runs without */
+    bool has_lock;           /* otherwise no batond answers, and the command runs without */
     char fence[REPLY_SHOWN]; /* "": none, or several */
     char token[TOKEN_SIZE];
     struct token_file file;
     int death;   /* the signal that ended the command; 0: none */
-    int signals; /* a signalfd of those that the front takes itself */
+    int signals; /* a signalfd of the signals that the front handles */
     bool was_stopped;
 };
 
@@ -51,7 +51,7 @@ static int run_take_signals(struct run *run)
     return run->signals < 0 ? -errno : 0;
 }
 
-/* What a key sends reaches the command as well. A hangup may reach this process alone. */
+/* A signal by a key reaches the command directly. A hangup may reach only this process. */
 static void run_pass_on(const struct run *run, const struct signalfd_siginfo *info)
 {
     bool is_key = info->ssi_code == SI_KERNEL && info->ssi_signo != SIGHUP;
@@ -130,7 +130,7 @@ static void run_report_loss(struct run *run)
             trouble[0] ? ": " : "", trouble, (double)(boottime_ns() - lease->renewed_ns) / 1e9);
 }
 
-/* Whoever wrote the programs chose their names. */
+/* Escapes the names: other people chose them. */
 static void run_print_names(const struct run *run, enum guard_event event, const char *names)
 {
     static const struct {
@@ -161,7 +161,7 @@ static void run_read_reports(struct run *run)
     }
 }
 
-/* Waits until the guard has ended, and with it the command. */
+/* Waits until the guard, and with it the command, has ended. */
 static void run_await_guard(struct run *run)
 {
     struct pollfd polled[] = {{.fd = run->signals, .events = POLLIN},
@@ -211,7 +211,7 @@ static enum status run_conclude(struct run *run)
                                                    : 128 + WTERMSIG(report->status));
 }
 
-/* What the lease allows. Without a lock, its TTL may be longer than --max-held. */
+/* Plans the times that the lease allows. Without a lock, its TTL may be longer than --max-held. */
 static void run_plan(struct run *run)
 {
     const struct options *options = run->context->options;
@@ -229,7 +229,7 @@ static void run_plan(struct run *run)
     run->lease.margin_ns = run->plan.margin_ns;
 }
 
-/* Tells the command its lock, and nothing of a run around this one. */
+/* Sets the variables of the command: its lock, and nothing of an outer baton run. */
 static void run_export(const struct run *run)
 {
     setenv("BATON_NAME", run->lease.name, 1);
@@ -241,8 +241,8 @@ static void run_export(const struct run *run)
         setenv("BATON_TOKEN_FILE", run->file.path, 1);
 }
 
-/* Starts the guard, and what the front needs beside it. Nothing of the command is there if it
- * fails. */
+/* Starts the guard, and what the front needs besides. If that fails, nothing of the command has
+ * started. */
 static enum status run_start(struct run *run)
 {
     int result = waker_make(&run->lease.waker);
@@ -273,7 +273,7 @@ static enum status run_guarded(struct run *run)
     lease_order_end(&run->lease);
     bool renews = run->has_lock && lease_start(&run->lease) == 0;
     if (run->has_lock && !renews)
-        close(run->guard.orders); /* so that the guard ends the command */
+        close(run->guard.orders); /* this makes the guard end the command */
     run_await_guard(run);
     if (run->report.event != GUARD_ENDED && run->report.event != GUARD_FAILED)
         run_end_tree(run); /* while the lock is renewed */
@@ -283,7 +283,7 @@ static enum status run_guarded(struct run *run)
     return run_conclude(run);
 }
 
-/* Begins the lease. A request that waited has used up a part of the TTL that its reply tells. */
+/* Begins the lease. If the request waited long, a part of the TTL in its reply is over. */
 static enum status run_begin(struct run *run, const struct reply *reply, int64_t sent_ns)
 {
     struct lease *lease = &run->lease;
@@ -332,7 +332,7 @@ static enum status run_locked(struct run *run)
     return status;
 }
 
-/* Says what is wrong with the command line, or with this machine. */
+/* Checks the command line and this machine, and prints what is wrong. */
 static enum status run_check(const struct options *options, struct tree *tree)
 {
     if (options->token_file && strcmp(options->token_file, "-") == 0)
@@ -378,7 +378,7 @@ enum status command_run(struct context *context)
     int result = messages_open(&messages);
     if (result < 0)
         return problem_print(STATUS_FAULT, "cannot start a thread: %s", strerror(-result));
-    /* Orphans that come to this process meanwhile end with no zombie. */
+    /* Orphans that this process inherits meanwhile leave no zombie. */
     sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_IGN}, &run.plan.child_action);
     interrupt_open(&context->interrupt);
     if (options->token_file && token_file_open(&run.file, options->token_file, &failure) < 0)

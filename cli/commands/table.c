@@ -10,7 +10,7 @@
 
 enum { NAME, STATE, OWNER, CLIENT, FENCE, FOR, LEFT };
 
-/* On a terminal that is too narrow, these give way one after the other, until they are so wide. */
+/* On a narrow terminal these columns shrink one after the other, down to this width. */
 static const struct {
     int column;
     size_t least; /* 0: it is left out */
@@ -22,8 +22,8 @@ size_t table_room(int terminal, size_t otherwise)
     return ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : otherwise;
 }
 
-/* Returns how many bytes the first characters are, `most` at most, and sets *ret_count to their
- * number. */
+/* Returns how many bytes the first characters have, at most `most` bytes, and sets *ret_count to
+ * their number. */
 static size_t table_measure(const char *text, size_t most, size_t *ret_count)
 {
     size_t length = 0;

@@ -1,5 +1,5 @@
-/* table.h: holders and waiters in columns on standard output. A column is as wide as what is in it.
- * On a terminal, a line is no wider than that. */
+/* table.h: holders and waiters in columns on standard output. A column is as wide as its widest
+ * text. On a terminal, a line is no wider than the screen. */
 #ifndef BATON_CLI_COMMANDS_TABLE_H
 #define BATON_CLI_COMMANDS_TABLE_H
 
@@ -10,17 +10,17 @@ enum { TABLE_COLUMNS = 7 }; /* name, state, owner, client, fence, for, left */
 
 /* Begins zeroed. Its owner frees `rows`. */
 struct table {
-    json_t *rows; /* not printed yet: arrays of texts, or texts that stand alone; NULL: none yet */
+    json_t *rows; /* not yet printed: arrays of texts, or single texts; NULL: none yet */
     size_t widths[TABLE_COLUMNS];
 };
 
-/* Adds a row, and takes it. */
+/* Adds a row, and takes it over. */
 void table_add(struct table *table, json_t *row);
 
-/* Prints the rows, the first time under a heading, and removes them. */
+/* Prints the rows, the first time with a heading, and removes them. */
 void table_print(struct table *table);
 
-/* The characters that fit into a line of this terminal, or `otherwise`. */
+/* How many characters fit into a line of this terminal; `otherwise` if unknown. */
 size_t table_room(int terminal, size_t otherwise);
 
 #endif

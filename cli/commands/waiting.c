@@ -26,7 +26,7 @@ static void waiting_write_process(FILE *to, const json_t *meta)
     fputc(')', to);
 }
 
-/* What keeps batond from granting the lock, and for how long baton asks again. */
+/* Why batond cannot grant the lock, and for how long baton asks again. */
 static void waiting_write_trouble(FILE *to, const struct waiting *waiting, bool has_time)
 {
     char left[DURATION_SPOKEN];
@@ -79,7 +79,7 @@ static void waiting_describe(const struct waiting *waiting, bool has_time, char 
     fclose(to);
 }
 
-/* Whether there is anything to say. */
+/* Whether there is anything to print. */
 static bool waiting_has_line(const struct waiting *waiting)
 {
     if (waiting->away_ms)

@@ -1,6 +1,6 @@
-/* boottime.h: the clock of a lease, which goes on while the machine sleeps and which nobody sets;
- * and a timer by it, the waker, that has the kernel continue this process if it is stopped. Nothing
- * else runs in a process that is stopped. */
+/* boottime.h: the clock of a lease, which no user sets and which runs while the machine sleeps; and
+ * a timer by it, the waker: it makes the kernel continue this process if it is stopped. A stopped
+ * process can run nothing itself. */
 #ifndef BATON_CLI_RUN_BOOTTIME_H
 #define BATON_CLI_RUN_BOOTTIME_H
 
@@ -11,7 +11,7 @@
 
 #define MS_IN_NS INT64_C(1000000)
 
-/* A waker goes on so often, since a process can be stopped again. */
+/* A waker repeats this often, since a process can be stopped again. */
 #define WAKER_AGAIN_NS (20 * MS_IN_NS)
 
 static inline int64_t boottime_ns(void)
@@ -33,7 +33,7 @@ static inline int64_t least(int64_t a, int64_t b)
 
 static inline void waker_on_signal(int signal)
 {
-    (void)signal; /* the kernel repeats the signal only if it is taken */
+    (void)signal; /* the kernel repeats the signal only if it has a handler */
 }
 
 #define WAKER_FAULT "cannot make a timer (ulimit -i bounds their signals)"

@@ -21,11 +21,11 @@ struct watch {
     struct guard_plan plan;
     pid_t command; /* 0 once it is reaped */
     enum phase phase;
-    bool is_interrupted; /* by a signal to baton run */
-    int64_t next_ns;     /* when the phase ends, once the descendants are asked */
-    int64_t left_ns;     /* when to say what the command has left behind, or GUARD_NEVER */
-    int64_t vain_ns; /* when to say that something could not be ended; GUARD_NEVER: it is said */
-    int orders;      /* -1: the front is gone */
+    bool is_interrupted; /* baton run got a signal */
+    int64_t next_ns;     /* when the phase ends, after the descendants were asked */
+    int64_t left_ns;     /* when to report what the command left behind, or GUARD_NEVER */
+    int64_t vain_ns;     /* when to report what could not be ended; GUARD_NEVER: reported */
+    int orders;          /* -1: the front is gone */
     int reports;
     timer_t waker;
     struct tree tree;
@@ -62,7 +62,7 @@ static void watch_report(const struct watch *watch, enum guard_event event)
     (void)written; /* the front is gone */
 }
 
-/* When the lock is about to end, unless it is told already. */
+/* When to begin ending the command because of the lock, unless it has begun. */
 static int64_t watch_lose_ns(const struct watch *watch)
 {
     const struct guard_plan *plan = &watch->plan;
@@ -78,7 +78,7 @@ static int64_t watch_kill_ns(const struct watch *watch)
     return watch->phase == PHASE_ASKED ? least(watch->next_ns, latest_ns) : watch->next_ns;
 }
 
-/* Asks all descendants to end, once. A later call may cut their time. */
+/* Asks all descendants to end, once. A later call may shorten their time. */
 static void watch_ask(struct watch *watch, int64_t grace_ns)
 {
     int64_t next_ns = boottime_ns() + grace_ns;
@@ -101,8 +101,8 @@ static void watch_lose(struct watch *watch)
     watch_ask(watch, watch->plan.kill_after_ns);
 }
 
-/* SIGKILL is sent again and again, to what was forked meanwhile. Once it was in vain, one look a
- * second is enough, and one for each child that ends. */
+/* Sends SIGKILL again and again, to what was forked meanwhile. After a report that it was in vain,
+ * looks once a second and at each child that ends. */
 static void watch_kill(struct watch *watch)
 {
     if (watch->phase == PHASE_ASKED) {
@@ -110,7 +110,7 @@ static void watch_kill(struct watch *watch)
         watch->vain_ns = boottime_ns() + watch->plan.margin_ns;
     }
     if (watch->command)
-        kill(watch->command, SIGKILL); /* whatever /proc shows */
+        kill(watch->command, SIGKILL); /* even if /proc does not show it */
     tree_kill(&watch->tree, &watch->command, &watch->report.status);
     watch->report.killed = watch->tree.killed;
     if (boottime_ns() >= watch->vain_ns && tree_name(&watch->tree, watch->report.names)) {
@@ -126,7 +126,7 @@ static bool asks_to_end(int signal)
     return signal == SIGTERM || signal == SIGHUP || signal == SIGINT;
 }
 
-/* The command itself ends in its own time, and with it what it asks to end. */
+/* Passes the signal on. While the command lives, it and its descendants end in their own time. */
 static void watch_pass_on(struct watch *watch, int signal)
 {
     if (!asks_to_end(signal)) {
@@ -147,7 +147,7 @@ static void watch_obey(struct watch *watch)
     ssize_t length = read(watch->orders, &order, sizeof order);
     if (length < 0)
         return;
-    if (length == 0) { /* the front is gone, and nobody renews */
+    if (length == 0) { /* the front is gone, so the lock is no longer renewed */
         close(watch->orders);
         watch->orders = -1;
         if (!watch->plan.outlives_front)
@@ -180,7 +180,7 @@ static void watch_report_left(struct watch *watch)
         watch_report(watch, GUARD_LEFT);
 }
 
-/* Returns false when there is nothing to wait for any more. */
+/* Returns false when there is nothing left to wait for. */
 static bool watch_reap(struct watch *watch)
 {
     bool had_command = watch->command;
@@ -191,7 +191,7 @@ static bool watch_reap(struct watch *watch)
     if (had_command && !watch->command)
         watch_leave(watch);
     if (reaped > 0 && watch->phase == PHASE_KILLING)
-        watch->next_ns = boottime_ns(); /* its children are here now */
+        watch->next_ns = boottime_ns(); /* its children are ours now */
     return true;
 }
 
@@ -207,8 +207,8 @@ static void watch_act(struct watch *watch)
         watch_report_left(watch);
 }
 
-/* SIGCHLD is taken in ppoll alone. The kernel continues this process by the waker, if it is
- * stopped. */
+/* SIGCHLD arrives only in ppoll. If this process is stopped, the waker makes the kernel continue
+ * it. */
 static void watch_run(struct watch *watch)
 {
     sigset_t others;
@@ -222,7 +222,7 @@ static void watch_run(struct watch *watch)
         struct timespec left = boottime_spec(left_ns > 0 ? left_ns : 0);
         waker_set(watch->waker, next_ns);
         ppoll(&orders, 1, &left, &others);
-        /* All orders first: one may put the end off. A signal hides them from ppoll. */
+        /* Orders first: one may postpone the end. A signal hides them from ppoll. */
         if (poll(&orders, 1, 0) > 0)
             watch_obey(watch);
         else
@@ -230,7 +230,7 @@ static void watch_run(struct watch *watch)
     }
 }
 
-/* Ends the guard before the command was there. */
+/* Ends the guard before the command has started. */
 static void watch_fail(struct watch *watch, const char *what, int error)
 {
     snprintf(watch->report.names, TREE_NAMES, "%s: %s", what, strerror(error));
@@ -258,7 +258,7 @@ static void guard_main(const struct guard_plan *plan, int orders, int reports)
     if (watch.command < 0)
         watch_fail(&watch, "cannot start a process (ulimit -u bounds them)", errno);
     sigaction(SIGCHLD, &(struct sigaction){.sa_handler = waker_on_signal}, NULL);
-    setpgid(0, 0); /* so that what the terminal sends to the command does not reach this process */
+    setpgid(0, 0); /* so that signals of the terminal do not reach this process */
     watch_run(&watch);
     watch.report.ended_ns = boottime_ns();
     watch_report(&watch, GUARD_ENDED);

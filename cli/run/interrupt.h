@@ -1,20 +1,20 @@
-/* interrupt.h: the signals that ask baton to end while it waits for a lock, so that it leaves the
- * queue before it ends by them. */
+/* interrupt.h: the signals that end baton while it waits for a lock: baton leaves the queue
+ * first. */
 #ifndef BATON_CLI_RUN_INTERRUPT_H
 #define BATON_CLI_RUN_INTERRUPT_H
 
 #include <signal.h>
 
 struct interrupt {
-    sigset_t former; /* the mask of before */
-    int descriptor;  /* readable once a signal has come; -1: it ends the process */
+    sigset_t former; /* the mask before */
+    int descriptor;  /* readable once a signal has come; -1: a signal ends the process at once */
 };
 
-/* Blocks those of the signals (the last is 0) that are neither ignored nor in `except`. Returns a
- * signalfd of them, or -1 and errno. */
+/* Blocks the signals (the last is 0) that are neither ignored nor in `except`. Returns a signalfd
+ * of them, or -1 and errno. */
 int interrupt_block(const int *signals, const sigset_t *except);
 
-/* Blocks SIGTERM, SIGHUP, SIGINT and SIGQUIT from now on, without those that have no effect. */
+/* Blocks SIGTERM, SIGHUP, SIGINT and SIGQUIT from now on, except those that are ignored. */
 void interrupt_open(struct interrupt *ret);
 
 /* Closes the descriptor. Returns the signal that has come, which stays blocked; 0: none. */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-    UNWATCHED_MS = 1000, /* a short command costs no watch */
+    UNWATCHED_MS = 1000, /* for a short command there is no watch */
     WATCH_LEAST_MS = 500,
     WATCH_MS = 25000, /* less than any proxy allows */
 };
@@ -97,7 +97,7 @@ static void lease_lose(struct lease *lease)
         lease_order(lease, GUARD_END);
 }
 
-/* The guard hears of it first: what is printed may wait for its reader. */
+/* Reports the renewal to the guard first: the output may block on its reader. */
 static void lease_move(struct lease *lease)
 {
     if (lease->orders >= 0 && !lease->ignores_loss)
@@ -108,7 +108,7 @@ static void lease_move(struct lease *lease)
                       (long long)(lease->expires_ns - boottime_ns()) / (1000 * MS_IN_NS));
 }
 
-/* A renewal has failed, and the next may come in time. */
+/* A renewal failed; the next may come in time. */
 static void lease_miss(struct lease *lease)
 {
     bool is_over = lease->ignores_loss && boottime_ns() > lease->expires_ns;
@@ -141,8 +141,8 @@ bool lease_renew(struct lease *lease)
     return !lease->is_lost;
 }
 
-/* Waits for so long, or until batond says that the hold has ended: the next renewal tells that for
- * sure. Returns whether it has said so. */
+/* Waits `ms`, or until batond reports that the hold has ended, which the next renewal confirms.
+ * Returns whether it has. */
 static bool lease_watch(struct lease *lease, int64_t ms)
 {
     int64_t end_ns = boottime_ns() + ms * MS_IN_NS, slack_ms = ms / 10 + 1;
@@ -159,13 +159,13 @@ static bool lease_watch(struct lease *lease, int64_t ms)
     bool has_ended = json_is_false(json_object_get(reply.json, "mine"));
     reply_free(&reply);
     free(path);
-    lease->is_watched &= !has_ended; /* a batond that errs is not asked for ever */
+    lease->is_watched &= !has_ended; /* so a wrong batond is not asked for ever */
     if (!has_ended && !lease->stops)
         client_pause(lease->client, (end_ns - boottime_ns()) / MS_IN_NS + 1);
     return has_ended;
 }
 
-/* When the next renewal is due: when a third of the TTL is over, and after a failure soon again. */
+/* When the next renewal is due: after a third of the TTL, and soon after a failure. */
 static int64_t lease_due(const struct lease *lease)
 {
     int64_t now_ns = boottime_ns(), ttl_ns = lease->ttl_ms * MS_IN_NS;

@@ -20,7 +20,7 @@ static void *messages_print(void *context)
     ssize_t length;
     while ((length = recv(messages->receiver, text, sizeof text, MSG_PEEK)) > 0) {
         struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
-        poll(&output, 1, -1); /* a program that shares it may have set O_NONBLOCK */
+        poll(&output, 1, -1); /* a program that shares the output may have set O_NONBLOCK */
         ssize_t written = write(STDERR_FILENO, text, (size_t)length);
         recv(messages->receiver, text, (size_t)(written > 0 ? written : length), 0);
     }
@@ -34,7 +34,7 @@ int messages_open(struct messages *messages)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;
     *messages = (struct messages){.receiver = ends[1], .direct = stderr};
-    sigfillset(&all); /* the one that stops a process in the background that prints, too */
+    sigfillset(&all); /* including SIGTTOU, which stops a process that prints in the background */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&messages->thread, NULL, messages_print, messages);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -57,7 +57,7 @@ void messages_close(struct messages *messages)
 {
     struct timespec until;
     sigset_t all;
-    shutdown(fileno(stderr), SHUT_WR); /* a child that is about to run a program has it, too */
+    shutdown(fileno(stderr), SHUT_WR); /* a child before its exec also has it */
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PATIENCE_S;
     if (pthread_timedjoin_np(messages->thread, NULL, &until) != 0) {

@@ -1,5 +1,5 @@
-/* messages.h: what baton run prints on standard error goes by a thread, so that nothing else waits
- * for a reader: a terminal after Ctrl-S, or a pipe. */
+/* messages.h: a thread prints what baton run writes to standard error, so that nothing else waits
+ * for a blocked reader: a terminal after Ctrl-S, or a pipe. */
 #ifndef BATON_CLI_RUN_MESSAGES_H
 #define BATON_CLI_RUN_MESSAGES_H
 
@@ -9,18 +9,18 @@
 struct messages {
     int receiver;
     pthread_t thread;
-    FILE *direct; /* standard error as it was */
+    FILE *direct; /* the real standard error */
 };
 
-/* Has stderr of this process lead to the thread. What finds no room in the kernel, some hundred
+/* Redirects stderr of this process to the thread. What finds no room in the kernel, some hundred
  * lines, is lost. Returns 0, or a negative errno. */
 int messages_open(struct messages *messages);
 
-/* Waits until all is printed, but for no reader: 100 ms at most. */
+/* Waits until all is printed, at most 100 ms if the reader is slow. */
 void messages_settle(void);
 
-/* Prints the rest, and restores stderr. A reader that does not read is waited for, as by any
- * program: what a signal does is done then. */
+/* Prints the rest, and restores stderr. Waits for the reader, as any program does; signals have
+ * their default effect again. */
 void messages_close(struct messages *messages);
 
 #endif

@@ -48,7 +48,7 @@ static void tree_add(struct tree *tree, pid_t pid)
     tree->pids[tree->count++] = pid;
 }
 
-/* Adds what a list of children has: pids with a space behind each. */
+/* Adds the pids of a list of children: each with a space behind it. */
 static void tree_read(struct tree *tree, int children)
 {
     char text[LIST_TEXT];
@@ -65,8 +65,8 @@ static void tree_read(struct tree *tree, int children)
         }
 }
 
-/* Each thread of a process has children of its own. What cannot be opened now is not known: its
- * children come to this process when it is dead. */
+/* Each thread of a process has its own children. What cannot be opened now stays unknown: this
+ * process inherits its children when it is dead. */
 static void tree_descend(struct tree *tree, pid_t pid)
 {
     char path[PATH_TEXT];
@@ -97,8 +97,8 @@ int tree_signal(struct tree *tree, int signal)
     return count;
 }
 
-/* Kills each as soon as it is found. A process that has SIGKILL makes no more children, so one look
- * at them is enough. Returns how many it had not killed before. */
+/* Kills each as soon as it is found. A killed process makes no more children, so one look at them
+ * is enough. Returns how many it had not killed before. */
 static int tree_kill_once(struct tree *tree)
 {
     int before = tree->killed;
@@ -114,7 +114,7 @@ static int tree_kill_once(struct tree *tree)
             continue;
         tree_descend(tree, pid);
         if (kill(pid, SIGKILL) < 0)
-            continue; /* it is gone, or another user's */
+            continue; /* gone, or another user's */
         *byte |= bit;
         tree->killed++;
     }
@@ -135,7 +135,7 @@ int tree_reap(pid_t *pid, int *ret_status)
     return reaped < 0 && errno == ECHILD ? -1 : count;
 }
 
-/* Without a pause, since what forks and ends again and again is another process each time. */
+/* Does not pause: a process that forks and ends again and again is a new one each time. */
 bool tree_kill(struct tree *tree, pid_t *pid, int *ret_status)
 {
     int looks = 0;
@@ -145,8 +145,7 @@ bool tree_kill(struct tree *tree, pid_t *pid, int *ret_status)
     return tree_reap(pid, ret_status) >= 0;
 }
 
-/* Writes "4711 (sleep)", as /proc begins to describe a process. Returns its length; 0: it is dead.
- */
+/* Writes "4711 (sleep)", as /proc describes a process. Returns the length; 0: it is dead. */
 static int tree_name_one(pid_t pid, char text[STAT_TEXT])
 {
     char path[PATH_TEXT];

@@ -1,4 +1,4 @@
-/* tree.h: all descendants of the calling process, which must be a subreaper. libc alone. */
+/* tree.h: all descendants of the calling process, which must be a subreaper. Uses only libc. */
 #ifndef BATON_CLI_RUN_TREE_H
 #define BATON_CLI_RUN_TREE_H
 
@@ -10,12 +10,12 @@
 enum { TREE_NAMES = 384 };
 
 struct tree {
-    int children; /* of the calling process, as /proc lists them: it stays open, so that a look at
-                     them needs no other file */
-    pid_t *pids;  /* of the latest look */
+    int children; /* the children of the calling process, from /proc: kept open, so that a look
+                   * needs no other file */
+    pid_t *pids;  /* found by the latest look */
     size_t count, room;
-    int killed;               /* how many */
-    unsigned char *is_killed; /* a bit for each pid: it has its last children */
+    int killed;               /* how many were killed */
+    unsigned char *is_killed; /* a bit for each pid that was killed: it makes no more children */
 };
 
 /* Opens the list of the children of the calling process, which needs CONFIG_PROC_CHILDREN and a
@@ -24,19 +24,18 @@ int tree_open(struct tree *tree);
 
 void tree_close(struct tree *tree);
 
-/* Sends a signal to each descendant that /proc shows. A process may hide its children, until it is
- * dead: then they are those of the calling process. Returns how many took it. */
+/* Sends a signal to each descendant that /proc shows. A process may hide its children until it is
+ * dead: then the calling process inherits them. Returns how many got it. */
 int tree_signal(struct tree *tree, int signal);
 
-/* Reaps what has ended. If `*pid` was among it, sets *ret_status, and `*pid` to 0. Returns how many
- * it reaped, or -1 if there is no child any more. */
+/* Reaps what has ended. If that includes `*pid`, sets *ret_status, and `*pid` to 0. Returns how
+ * many it reaped, or -1 if no child is left. */
 int tree_reap(pid_t *pid, int *ret_status);
 
-/* Kills and reaps, until a look finds nothing that the looks before have not. Returns whether there
- * still are children. */
+/* Kills and reaps until a look finds nothing new. Returns whether children are left. */
 bool tree_kill(struct tree *tree, pid_t *pid, int *ret_status);
 
-/* Writes who they are: "4711 (sleep), 4712 (cat) and 3 more". Returns whether any is alive. */
+/* Writes the names, as "4711 (sleep), 4712 (cat) and 3 more". Returns whether any is alive. */
 bool tree_name(const struct tree *tree, char names[TREE_NAMES]);
 
 #endif

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-    ACCEPTED_AT_ONCE = 64, /* then the others have their turn */
+    ACCEPTED_AT_ONCE = 64, /* then other events have their turn */
     ACCEPTED_LAST = 4096,  /* while closing: clients that keep connecting must not delay it */
     ACCEPT_AGAIN_MS = 100, /* after accept(2) has failed, or every connection slot is taken */
     LOG_AGAIN_MS = 60 * 1000,
@@ -24,8 +24,8 @@ struct acceptor {
     bool full;                       /* accepting pauses: every connection slot is taken */
     uv_poll_t clients;               /* readable: the listening socket has connections for us */
     uv_timer_t again;                /* until connections are accepted again */
-    uint64_t full_again, many_again; /* nothing more is logged of these until then */
-    int parts;                       /* still to close */
+    uint64_t full_again, many_again; /* until then neither is logged again */
+    int parts;                       /* parts that are not closed yet */
     void (*closed)(void *context);
     void *context;
 };
@@ -35,8 +35,7 @@ static void acceptor_on_again(uv_timer_t *timer)
     acceptor_open(timer->data);
 }
 
-/* Descriptors, memory or slots have run out. The socket stays readable, so it is left alone for a
- * moment. */
+/* Pauses, since descriptors, memory or slots have run out while the socket stays readable. */
 static void acceptor_pause(struct acceptor *acceptor)
 {
     uv_poll_stop(&acceptor->clients);
@@ -68,7 +67,7 @@ static void acceptor_pause_full(struct acceptor *acceptor)
     acceptor_pause(acceptor);
 }
 
-/* The address has as many connections open as it may. Without TLS, the client gets a reply that
+/* Closes a connection of an address that has too many. Without TLS, the client gets a reply that
  * says so. */
 static void acceptor_reject(struct acceptor *acceptor, int fd, const struct sockaddr_storage *from,
                             socklen_t length)
@@ -169,7 +168,7 @@ static void acceptor_on_handle_closed(uv_handle_t *handle)
     free(acceptor);
 }
 
-/* The handle is closed before its descriptor, which another worker may be given next. */
+/* Closes the handle before its descriptor, which another worker may get next. */
 void acceptor_close(struct acceptor *acceptor, void (*closed)(void *context), void *context)
 {
     acceptor->closed = closed;

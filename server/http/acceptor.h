@@ -6,7 +6,7 @@
 #include "server/log/log.h"
 #include "server/net/connection_limits.h"
 
-/* Used on the worker's thread alone. */
+/* Use it on the worker's thread alone. */
 struct acceptor;
 
 struct acceptor_options {
@@ -18,18 +18,18 @@ struct acceptor_options {
     struct daemon_pool *pool;
     struct metrics *metrics;
     const struct log *log;
-    /* The whole reply for a client whose address has as many connections open as it may. */
+    /* The whole reply for a client whose address has too many connections open. */
     const char *too_many;
     const char *when_full; /* for the log */
 };
 
 struct acceptor *acceptor_new(const struct acceptor_options *options);
 
-/* Accepts clients from now on; until then the kernel keeps them. Does nothing if already open. */
+/* Accepts clients from now on; until then they wait in the kernel. Does nothing if already open. */
 void acceptor_open(struct acceptor *acceptor);
 
 /* Accepts the clients that the kernel has already accepted for us, since closing the socket would
- * reset them, and closes it. Calls `closed` from the loop; the record is freed by then. */
+ * reset them, then closes it. Calls `closed` from the loop, after freeing the record. */
 void acceptor_close(struct acceptor *acceptor, void (*closed)(void *context), void *context);
 
 #endif

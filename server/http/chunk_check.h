@@ -6,15 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* libmicrohttpd 0.9 takes LF for CR LF, and hands over the bodies of chunks alone. But each run of
- * it parses what has come in one buffer, so the lines of that run lie around what it hands over. A
- * line whose chunk comes in a later run is gone by then. */
+/* libmicrohttpd 0.9 takes LF for CR LF, and hands over only the chunks' content. But each of its
+ * runs parses what has arrived in one buffer, so the lines of that run lie around what it hands
+ * over. The line of a chunk that arrives in a later run is gone by then. */
 struct chunk_check {
-    const char *start;  /* where each run begins to parse; NULL: nothing is checked */
-    const char *end;    /* behind the last piece of a body; NULL: none has come */
-    char last;          /* byte of that piece */
-    uint64_t run;       /* in which it came */
-    bool has_bare_feed; /* a line was found */
+    const char *start;  /* where each run begins to parse; NULL: no check */
+    const char *end;    /* behind the last piece of a body; NULL: none yet */
+    char last;          /* last byte of that piece */
+    uint64_t run;       /* the run of that piece */
+    bool has_bare_feed; /* such a line was found */
 };
 
 /* Call this for each piece of the body. */

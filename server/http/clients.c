@@ -8,21 +8,21 @@
 
 enum {
     IDLE_DROPPED_AT_ONCE = 16,
-    IDLE_LEAST_MS = 1000, /* a client that was just answered may be about to ask again */
+    IDLE_LEAST_MS = 1000, /* a client with a fresh reply may be about to ask again */
 };
 
 struct clients {
     struct clients_options options;
     struct deadlines deadlines;
-    uv_timer_t timer;  /* rings at the first deadline, or before */
-    uint64_t rings_at; /* UINT64_MAX: it is not set */
+    uv_timer_t timer;  /* fires at the first deadline, or before */
+    uint64_t rings_at; /* UINT64_MAX: not set */
     size_t arriving;
 };
 
 static void clients_on_timer(uv_timer_t *timer);
 
-/* Deadlines move far more often than they are missed. So the timer is only ever set to an earlier
- * time; when it rings, it looks whether a deadline is missed. */
+/* Deadlines move far more often than clients miss them. So the timer is only ever set to an earlier
+ * time; when it fires, it checks whether a deadline is missed. */
 static void clients_set_timer(struct clients *clients, uint64_t at)
 {
     uint64_t now = uv_now(clients->options.loop);
@@ -51,8 +51,8 @@ bool client_write(struct client *client, const char *text, size_t length)
     return sent == (ssize_t)length;
 }
 
-/* What the client is still sending would reset the connection, and the client might lose its
- * reply. */
+/* Keeps the socket open: what the client still sends would reset the connection, and the client
+ * might lose its reply. */
 static void client_linger(const struct client *client)
 {
     int fd = fcntl(client->fd, F_DUPFD_CLOEXEC, 0);
@@ -60,7 +60,8 @@ static void client_linger(const struct client *client)
         lingering_close_begin(client->clients->options.lingering, fd, "", 0);
 }
 
-/* Only between requests: during a reply it would be false, before the first request too early. */
+/* Does so only between requests: during a reply it would be false, before the first request too
+ * early. */
 static void client_send_close_notify(struct client *client)
 {
     if (client->deadline.kind == DEADLINE_IDLE)

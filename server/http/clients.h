@@ -12,14 +12,14 @@
 
 #include <uv.h>
 
-/* The clients of a worker. Used on its thread alone. */
+/* The clients of a worker. Use them on its thread alone. */
 struct clients;
 
 /* One connection, from when it is accepted until it is closed. */
 struct client {
     struct deadline deadline; /* the first member */
     struct clients *clients;
-    struct source_address *address;      /* which counts it; NULL: trusted, or not of IP */
+    struct source_address *address;      /* counts the connection; NULL: trusted, or not of IP */
     char address_text[INET6_ADDRSTRLEN]; /* for people; "": not of IP */
     int fd;
     struct undelivered *undelivered; /* the new holds in its last reply, or NULL */
@@ -50,32 +50,34 @@ void clients_close(struct clients *clients);
 struct client *client_new(struct clients *clients, int fd, const struct sockaddr_storage *from,
                           struct source_address *address);
 
-/* Clients that have not sent a request line yet: their first request may be on its way. */
+/* The number of clients that have not sent a request line yet: it may be on its way. */
 size_t clients_arriving(const struct clients *clients);
 
-/* To every idle client, when its connection is about to be closed. */
+/* Sends close_notify to every idle client. Call this when their connections are about to be
+ * closed. */
 void clients_send_close_notify(struct clients *clients);
 
 /* Disconnects some of the clients that have been idle the longest, so that others get their
  * slots. */
 void clients_drop_idle(struct clients *clients);
 
-/* Its connection is about to be closed. Releases its slot, and finds out whether the client has got
- * its last reply. */
+/* Call this when the connection is about to be closed. Releases its slot, and finds out whether the
+ * client got its last reply. */
 void client_free(struct client *client);
 
 /* Sets what the client must do next; its time for that begins. */
 void client_expect(struct client *client, enum deadline_kind kind);
 
-/* The request line has come. If the client was idle, its time for the rest of the head begins; if
- * it is new, that time goes on. A further request also means that its last reply has arrived. */
+/* Call this when the request line has come. If the client was idle, its time for the rest of the
+ * head begins; if it is new, that time goes on. A further request also shows that the last reply
+ * has arrived. */
 void client_begin_request(struct client *client);
 
 /* Writes to the socket past libmicrohttpd, without blocking. Returns whether all was written. */
 bool client_write(struct client *client, const char *text, size_t length);
 
-/* The whole reply is sent. `undelivered` are the new holds in it, NULL if there are none; it is
- * taken over. */
+/* Call this when the whole reply is sent. Takes over `undelivered`, the new holds in it, or
+ * NULL. */
 void client_keep_undelivered(struct client *client, struct undelivered *undelivered);
 
 #endif

@@ -62,7 +62,7 @@ static void pooled_daemon_make_due(struct pooled_daemon *pooled)
     pooled->is_due = true;
 }
 
-/* The daemon runs later in this turn of the loop. The loop may be about to sleep, and libmicrohttpd
+/* Runs the daemon later in this turn of the loop. The loop may be about to sleep, and libmicrohttpd
  * would not wake it: the idle handle prevents that. */
 static void pooled_daemon_make_due_now(struct pooled_daemon *pooled)
 {
@@ -94,8 +94,8 @@ static void pooled_daemon_drop_client(struct pooled_daemon *pooled, struct clien
     client_free(client);
 }
 
-/* The client that the daemon begins with now. The daemon keeps their order, but skips those that it
- * cannot begin with. */
+/* The client that the daemon begins with now. The daemon keeps the order of clients, but skips
+ * those that it cannot begin with. */
 static struct client *pooled_daemon_next_client(struct pooled_daemon *pooled, int fd)
 {
     struct client *client;
@@ -223,7 +223,7 @@ static void pooled_daemon_run(struct pooled_daemon *pooled)
         TAILQ_REMOVE(&pooled->pending, client, others);
         pooled_daemon_drop_client(pooled, client);
     }
-    if (begins) /* it has read nothing yet of these clients, and closing may wait for that */
+    if (begins) /* it has read nothing from these clients yet, and closing may wait for that */
         pooled_daemon_run_once(pooled);
     if (MHD_get_timeout(pooled->daemon, &timeout) == MHD_YES)
         pooled_daemon_make_due(pooled);

@@ -29,7 +29,7 @@ struct deadlines {
     TAILQ_HEAD(deadline_list, deadline) lists[DEADLINE_KINDS];
 };
 
-/* `lasts_ms` for each kind but DEADLINE_NONE. */
+/* `lasts_ms` has a time for each kind except DEADLINE_NONE. */
 void deadlines_init(struct deadlines *deadlines, const int64_t lasts_ms[DEADLINE_KINDS]);
 
 /* Replaces the deadline; DEADLINE_NONE: it has none. `now_ms` must not go back. */

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 enum {
-    /* At most this is unacknowledged behind a reply: our FIN, and the last TLS record. A reply is
-     * longer, and is sent and acknowledged as a whole. */
+    /* At most this much is unacknowledged behind a reply: our FIN, and the last TLS record. A reply
+     * is longer, and is sent and acknowledged as a whole. */
     CLOSING_BYTES = 128,
     LOOK_MS = 20,
     PATIENCE_MS = 5000,

@@ -6,7 +6,7 @@
 
 enum { PORT_DIGITS = 5, LENGTH_DIGITS = 18 };
 
-/* The client is told the first fault. */
+/* The client gets the first fault. */
 static void head_check_refuse(struct head_check *check, const char *why)
 {
     if (!check->refusal)
@@ -40,7 +40,7 @@ static bool is_value_character(unsigned char c)
     return c == '\t' || (c >= ' ' && c != 0x7F);
 }
 
-/* RFC 3986 allows fewer, but every server reads the others alike, and curl sends them. */
+/* RFC 3986 allows fewer, but every server reads the others in the same way, and curl sends them. */
 static bool is_target_character(unsigned char c)
 {
     return c > ' ' && c < 0x7F && c != '#';
@@ -200,7 +200,7 @@ static bool is_path(struct slice target)
 /* The scheme of a target in absolute form, else NULL. */
 static const struct scheme *scheme_of(struct slice target)
 {
-    if (is_path(target)) /* as almost every one is */
+    if (is_path(target)) /* as almost all are */
         return NULL;
     for (size_t i = 0; i < sizeof SCHEMES / sizeof *SCHEMES; i++)
         if (begins_alike(target, slice_of(SCHEMES[i].start)))

@@ -1,5 +1,5 @@
 /* head_check.h: checks the request line and the header fields: every proxy between the client and
- * us must read the request alike, and it must be one that we serve. */
+ * us must read the request in the same way, and batond must serve such requests. */
 #ifndef BATON_SERVER_HTTP_HEAD_CHECK_H
 #define BATON_SERVER_HTTP_HEAD_CHECK_H
 

@@ -30,12 +30,12 @@
 enum header_kind { HEADERS(HEADER_KIND) HEADER_KINDS };
 #undef HEADER_KIND
 
-/* If a field comes once, `first` and `last` are the same text; NULL: it does not come. The texts
+/* If a field comes once, `first` and `last` are the same text; if it does not come, NULL. The texts
  * are libmicrohttpd's and last as long as the request. */
 struct headers {
     const char *first[HEADER_KINDS];
     const char *last[HEADER_KINDS];
-    size_t memory; /* bytes that the library takes besides their texts, roughly */
+    size_t memory; /* bytes that the library uses besides their texts, roughly */
 };
 
 void headers_read(struct MHD_Connection *connection, struct headers *ret);

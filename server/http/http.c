@@ -14,8 +14,8 @@
 
 enum {
     CLOSE_DEADLINE_MS = 5000,
-    /* For clients that are connected and have not sent a request line: it is on its way, and takes
-     * a few round trips after a TLS handshake. */
+    /* For connected clients without a request line: it is on its way, and takes a few round trips
+     * after a TLS handshake. */
     ARRIVAL_MS = 2000,
     PARTS = 4,
     REFUSAL_LENGTH = 640
@@ -199,5 +199,5 @@ void http_close(struct http *http, void (*closed)(void *context), void *context)
     acceptor_close(http->acceptor, http_on_part_closed, http);
     api_drain(http->shared.api);
     uv_timer_start(&http->deadline, http_on_arrival_deadline, ARRIVAL_MS, 0);
-    daemon_pool_wake(http->pool); /* so that a turn finds that nothing is under way */
+    daemon_pool_wake(http->pool); /* makes a turn that notices that nothing is under way */
 }

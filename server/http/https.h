@@ -1,4 +1,4 @@
-/* https.h: batond's TLS certificate, and the CA of its clients' certificates; the TLS session of a
+/* https.h: batond's TLS certificate, the CA of its clients' certificates, and the TLS session of a
  * connection. */
 #ifndef BATON_SERVER_HTTP_HTTPS_H
 #define BATON_SERVER_HTTP_HTTPS_H
@@ -10,7 +10,7 @@
 #include <time.h>
 
 /* It does not change once it is read, so every thread and session may use it. When the files are
- * read again, another takes its place. */
+ * read again, a new one takes its place. */
 struct https;
 
 /* Files in PEM. */
@@ -34,11 +34,11 @@ struct https *https_keep(struct https *https);
 /* Drops a reference; the last one frees. Takes NULL. */
 void https_drop(struct https *https);
 
-/* The session of one connection, zeroed at first. It keeps the https that it began with. */
+/* The session of one connection, zeroed at first. It keeps the https with which it began. */
 struct https_session {
     struct https *https;
     gnutls_session_t session; /* libmicrohttpd's */
-    bool is_read;             /* the two below */
+    bool is_read;             /* the next two are set */
     char *client;             /* common name; NULL: the client showed no certificate */
     time_t client_until;
 };
@@ -53,10 +53,10 @@ void https_session_begin(struct https_session *session, struct https *https,
 const char *https_session_client(struct https_session *session);
 
 /* Sends close_notify, so that the client does not take the end for a truncation. Call this after
- * the handshake. Takes a zeroed one, too. */
+ * the handshake. Takes a zeroed session, too. */
 void https_session_send_close_notify(struct https_session *session);
 
-/* Do not use the session any more. Takes a zeroed one, too. */
+/* Ends the session; do not use it afterwards. Takes a zeroed session, too. */
 void https_session_end(struct https_session *session);
 
 #endif

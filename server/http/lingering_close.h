@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <uv.h>
 
-/* If a socket is closed while its client is still sending, the connection is reset and the reply
- * may be lost. So each stays open for a second. Their number is limited, and the oldest goes first,
- * so that clients that come again and again cost no more than that. */
+/* If a socket is closed while its client still sends, the connection is reset and the reply may be
+ * lost. So each stays open for a second. Their number is limited, and the oldest closes first, so
+ * that clients that reconnect again and again cost no more. */
 struct lingering_closes;
 
 enum { LINGERING_MOST = 32 }; /* descriptors */

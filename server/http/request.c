@@ -18,9 +18,9 @@ enum {
     HEAD_MOST = 6 * 1024,     /* of CONNECTION_MEMORY; the rest is for the head of the reply */
 };
 
-/* The API parses the query. The library would parse it too, after this, from behind the ? on, into
- * memory that the head of the reply needs: with some 115 parameters, version 0.9 has none left and
- * sends nothing. */
+/* Hides the query from the library, since the API parses it. The library would parse it, too, after
+ * this, into memory that the head of the reply needs: with some 115 parameters, version 0.9 has
+ * none left and sends nothing. */
 static void request_hide_query(const char *target)
 {
     char *query = strchr(target, '?');
@@ -94,9 +94,9 @@ static void request_on_answered(struct exchange *exchange)
     request_resume(request);
 }
 
-/* A stream has more to send, or is complete. A client that does not read what it is sent is
- * disconnected: this shuts its socket down, and disconnect_watch notices that from the loop. Ending
- * the request here would free the exchange that the API is writing to. */
+/* A stream has more to send, or is complete. A client that does not read is disconnected: this
+ * shuts its socket down, and disconnect_watch notices that from the loop. Ending the request here
+ * would free the exchange while the API writes to it. */
 static void request_on_streamed(struct exchange *exchange)
 {
     struct http_request *request = (struct http_request *)exchange;
@@ -108,8 +108,8 @@ static void request_on_streamed(struct exchange *exchange)
         request_resume(request);
 }
 
-/* Asks the kernel. Call this right before a grant is sent: the kernel takes a reply to a client
- * that has disconnected as if it were delivered, and the lock would be held until its TTL ends. */
+/* Asks the kernel. Call this right before a grant is sent: the kernel accepts a reply to a client
+ * that has disconnected, and then the lock would be held until its TTL ends. */
 static bool request_is_connected(struct exchange *exchange)
 {
     const struct client *client = ((struct http_request *)exchange)->client;
@@ -176,8 +176,8 @@ static void request_read_head(struct http_request *request, const char *method,
         token_make(&context_of(request)->api->randomness, exchange->head.request_id);
 }
 
-/* Keeps a piece of the body. A body that is too long is read and dropped, since no reply can be
- * queued before its end; if it goes on and on, the connection ends. */
+/* Keeps a piece of the body. Reads and drops a body that is too long, since no reply can be queued
+ * before its end; if it does not end, the connection does. */
 static enum MHD_Result request_keep_body(struct http_request *request, const char *bytes,
                                          size_t length)
 {
@@ -205,7 +205,7 @@ static void request_on_disconnect(struct disconnect_watch *watch)
     metrics_add(&context_of(request)->metrics->hung_up, 1);
     request_stop_waiting(request);
     request->wait.disconnected = true;
-    request->exchange.hung_up = NULL; /* the API is told once */
+    request->exchange.hung_up = NULL; /* the API is notified once */
     if (hung_up)
         hung_up(&request->exchange);
     if (request->wait.suspended)
@@ -221,8 +221,8 @@ void http_request_watch(struct http_request *request)
 }
 
 /* Queues the API's refusal of a request by its head. The connection ends with it, since the end of
- * the request is unknown, or a body is yet to come. (So far libmicrohttpd closes after every early
- * reply by itself, but does not promise to.) */
+ * the request is unknown, or a body is yet to come. (So far libmicrohttpd itself closes after every
+ * early reply, but does not promise it.) */
 static enum MHD_Result request_refuse(struct http_request *request)
 {
     request->response.ends_connection = true;
@@ -251,7 +251,7 @@ static enum MHD_Result request_admit(struct http_request *request, const struct 
     return request_refuse(request);
 }
 
-/* Whether the library ends the connection with the reply, for what the request says. */
+/* Whether the request makes the library end the connection with the reply. */
 static bool request_is_last(const char *version, const char *connection)
 {
     return strcmp(version, MHD_HTTP_VERSION_1_1) != 0 ||
@@ -382,9 +382,9 @@ void http_request_on_log(void *context, const char *format, va_list arguments)
         }
 }
 
-/* libmicrohttpd has refused a request before it called the access handler, or given it up because
- * the head left no memory for a reply. The log gets a line of it, without the method, which may not
- * have come. */
+/* libmicrohttpd refused a request before it called the access handler, or gave it up because the
+ * head left no memory for a reply. Logs a line about it, without the method, which may not have
+ * come. */
 static void request_note_library_refusal(struct http_request *request,
                                          enum MHD_RequestTerminationCode code)
 {
@@ -407,7 +407,7 @@ static void request_note_library_refusal(struct http_request *request,
 }
 
 /* A stream may end here although no disconnect was seen, such as the reply to HEAD: then
- * exchange_clear tells the API. */
+ * exchange_clear notifies the API. */
 void http_request_completed(void *context, struct MHD_Connection *connection, void **state,
                             enum MHD_RequestTerminationCode code)
 {

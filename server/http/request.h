@@ -23,7 +23,7 @@ struct request_context {
     struct disconnect_watches *watches;
     const struct log *log; /* may be NULL */
     const struct connection_limits *connection_limits;
-    char keep_alive[32]; /* the value of Keep-Alive; "": connections end too soon to tell */
+    char keep_alive[32]; /* the value of Keep-Alive; "": too short to promise */
     bool is_admin;       /* serves health and metrics only */
     bool closing;        /* each reply ends its connection */
     size_t under_way;    /* requests begun and not completed */
@@ -36,7 +36,7 @@ struct daemon_context {
     /* A connection has been resumed: run the daemon before the loop sleeps. */
     void (*resumed)(struct daemon_context *daemon);
     LIST_HEAD(arriving, http_request) arriving; /* requests that have not begun */
-    uint64_t runs;                              /* of the daemon */
+    uint64_t runs;                              /* how often the daemon has run */
 };
 
 /* One request. MHD_OPTION_URI_LOG_CALLBACK makes it from the request line,
@@ -47,9 +47,9 @@ struct http_request {
     struct MHD_Connection *connection;
     struct client *client;
     bool begun;                      /* the fields of the head are known */
-    LIST_ENTRY(http_request) others; /* that are arriving; until it has begun */
+    LIST_ENTRY(http_request) others; /* arriving requests, until it has begun */
     bool refused_by_library;         /* before it called the access handler: nothing is counted */
-    uint64_t received_at;            /* when all of it had come, by uv_hrtime; 0: refused before */
+    uint64_t received_at;            /* when it was complete, by uv_hrtime; 0: refused before */
     struct {
         char *bytes;
         size_t received; /* bytes, even if dropped */
@@ -57,16 +57,16 @@ struct http_request {
     } body;
     struct {
         struct disconnect_watch watch;
-        bool suspended; /* libmicrohttpd leaves the connection alone */
+        bool suspended; /* libmicrohttpd ignores the connection */
         bool waiting;   /* counted as a waiter or watcher */
         bool waited;
         bool disconnected; /* the client has gone, and the API knows */
     } wait;
     struct {
-        bool is_last;         /* the client wants no other on this connection */
-        bool ends_connection; /* the end of the request is not known, or its body is not read */
-        bool written;   /* the client has got it, in whatever way libmicrohttpd ends the request */
-        bool streaming; /* the head of a stream is on its way; the rest is read when written */
+        bool is_last;         /* the client wants no further request on this connection */
+        bool ends_connection; /* the end of the request is unknown, or its body unread */
+        bool written;         /* the client has the reply, however libmicrohttpd ends the request */
+        bool streaming; /* the head of a stream is being sent; the rest is read as it is written */
         size_t bytes_sent; /* of a stream */
     } response;
     char forwarded_for[INET6_ADDRSTRLEN]; /* "" unless a trusted proxy says so */
@@ -82,7 +82,7 @@ static inline struct request_context *context_of(const struct http_request *requ
  * libmicrohttpd's callbacks only. */
 void http_request_suspend(struct http_request *request);
 
-/* Watches the client: when it disconnects, the API is told and the connection ends. */
+/* Watches the client: when it disconnects, notifies the API and ends the connection. */
 void http_request_watch(struct http_request *request);
 
 /* For MHD_OPTION_EXTERNAL_LOGGER, with the daemon's context. */

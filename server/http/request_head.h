@@ -13,8 +13,7 @@ size_t request_head_length(struct MHD_Connection *connection);
 int request_head_strictness(void);
 
 /* Call this in the first call of the access handler, with its arguments and the target as it was
- * sent. Returns the fault and what is expected, as a text that lasts for ever; NULL if there is
- * none. */
+ * sent. Returns the fault and what is expected, as a constant text; NULL if there is none. */
 const char *request_head_refusal(struct MHD_Connection *connection, const char *target,
                                  const char *url, const char *method, const char *version);
 

@@ -22,9 +22,9 @@ static void response_count_stream(const struct http_request *request, int change
         metrics_add(&metrics->watchers, change);
 }
 
-/* Gives libmicrohttpd what the API has written and is not yet sent. If there is nothing, the
- * connection is suspended until there is, and the API may look for more. libmicrohttpd asks when
- * all before is sent, so the deadline is for each piece, not for the whole stream. */
+/* Gives libmicrohttpd what the API has written and is not yet sent. If there is nothing, suspends
+ * the connection until there is, and lets the API continue. libmicrohttpd asks when everything
+ * before is sent, so the deadline is for each piece, not for the whole stream. */
 static ssize_t response_read_stream(void *context, uint64_t position, char *buffer, size_t size)
 {
     struct http_request *request = context;
@@ -66,8 +66,7 @@ static struct MHD_Response *response_of_stream(struct http_request *request)
     return response;
 }
 
-/* The time of requests that wait is not a latency, except for the last part: from the news that it
- * is their turn. */
+/* For requests that wait, only the last part is a latency: from the message about their turn. */
 static void response_count_time(const struct http_request *request)
 {
     struct metrics *metrics = context_of(request)->metrics;
@@ -87,9 +86,8 @@ static bool response_ends_connection(const struct http_request *request)
 }
 
 /* Clients that know when an idle connection ends do not send a request just then. Once all slots
- * are taken, idle connections end sooner (acceptor.c), so shortly before that nothing is promised.
- * The text is made once, but libmicrohttpd copies name and value into each response: it has no way
- * to share. */
+ * are taken, idle connections end sooner (acceptor.c), so shortly before that batond promises
+ * nothing. The text is made once, but libmicrohttpd copies name and value into each response. */
 static bool response_keeps_connection(const struct http_request *request)
 {
     const struct request_context *shared = context_of(request);
@@ -169,8 +167,8 @@ static void response_log(const struct http_request *request, bool delivered)
                           });
 }
 
-/* If a reply was not sent as a whole, its client did not get it; if it was, the client may not have
- * got it either. A client may leave a stream at any time. */
+/* If a reply was not sent as a whole, its client did not get it; otherwise the client still may not
+ * have got it. A client may leave a stream at any time. */
 static void response_count(struct http_request *request, enum MHD_RequestTerminationCode code)
 {
     struct metrics *metrics = context_of(request)->metrics;

@@ -123,8 +123,8 @@ static const char *const MESSAGES[LOCK_EVENT_KINDS] = {
     [LOCK_EVENT_TAKEN_BACK] = "lock taken back", [LOCK_EVENT_REOPENED] = "quarantine ended",
 };
 
-/* Adds who has asked for what an operator may do, and from where. Of a break `event->principal` is
- * that of the hold. */
+/* Adds the caller and the client of an operator's request. `event->principal` is the hold's, if the
+ * lock was broken. */
 static void journal_add_operator(struct line *line, const struct lock_event *event,
                                  const struct exchange *exchange)
 {

@@ -1,13 +1,13 @@
-/* journal.h: writes the access log, a line for each request, and the audit log, of locks. */
+/* journal.h: writes the access log, a line for each request, and the audit log, a line for each
+ * begin and end of a hold. */
 #ifndef BATON_SERVER_LOG_JOURNAL_H
 #define BATON_SERVER_LOG_JOURNAL_H
 
 #include "api/stats/lock_event.h"
 #include "server/log/log.h"
 
-/* Both show a token as the first digits of its SHA-256, which are the same in the log of each
- * batond: printf %s TOKEN | sha256sum | cut -c 1-12. A token has 128 random bits, so the digest
- * needs no salt. */
+/* Both show a token as the first digits of its SHA-256, the same in the log of each batond: printf
+ * %s TOKEN | sha256sum | cut -c 1-12. A token has 128 random bits, so the digest needs no salt. */
 
 /* A request that has ended. */
 struct outcome {

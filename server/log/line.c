@@ -55,7 +55,7 @@ static size_t line_put_special(struct line *line, struct slice text)
     return taken;
 }
 
-/* Writes `text` between quotes, as a JSON string; text lines quote likewise. */
+/* Writes `text` between quotes, as a JSON string; logfmt lines use the same quotes. */
 static void line_put_quoted(struct line *line, struct slice text)
 {
     line_put_char(line, '"');

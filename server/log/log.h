@@ -21,8 +21,8 @@ struct log {
         *log_writer; /* NULL: each thread writes its own lines, and waits for the reader */
 };
 
-/* Starts the log writer, so that no thread waits for the reader of the log. On failure threads go
- * on writing their own lines. */
+/* Starts the log writer, so that no thread waits for the reader of the log. If that fails, threads
+ * go on writing their own lines. */
 void log_detach(struct log *log);
 
 /* Writes the lines that are left, for two seconds at most. Later lines may be lost. */
@@ -36,8 +36,8 @@ uint64_t log_lost(const struct log *log);
 void log_line(const struct log *log, enum log_level level, const char *message, ...)
     __attribute__((sentinel));
 
-/* The same for a signal handler of a dying process: passes the lines that wait, and writes only if
- * the descriptor takes it at once. */
+/* The same for a signal handler of a dying process: overtakes the lines that wait, and writes only
+ * if the descriptor takes it at once. */
 void log_last_words(const struct log *log, enum log_level level, const char *message, ...)
     __attribute__((sentinel));
 

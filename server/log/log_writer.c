@@ -16,7 +16,7 @@ enum {
     /* Lines come in bursts. Gathering them makes one write(2) of many. */
     GATHER_MS = 5,
     /* While lines come, the thread polls for them, since waking it would cost the logging thread
-     * more than the line does. After so many polls without a line it sleeps. */
+     * more than the line does. After this many polls without a line it sleeps. */
     QUIET_LOOKS = 40,
     GATHERED = LOG_WRITER_BUFFER / 2, /* enough to write at once */
 };
@@ -24,7 +24,7 @@ enum {
 /* Lines, and behind them a gap. */
 struct batch {
     uint64_t lost; /* lines without room. After the first, every further line is lost, to keep the
-                      order */
+                    * order */
     size_t length;
     char text[LOG_WRITER_BUFFER];
 };
@@ -35,7 +35,7 @@ struct log_writer {
     size_t piece; /* how much to write at once */
     pthread_t thread;
     pthread_mutex_t mutex;
-    pthread_cond_t news;  /* for the thread: lines have come, or it is to end */
+    pthread_cond_t news;  /* for the thread: lines have come, or it must end */
     pthread_cond_t ended; /* for log_writer_close */
     bool sleeps;          /* until it is woken */
     bool closing, has_ended, is_abandoned;

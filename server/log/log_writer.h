@@ -9,8 +9,8 @@
 
 /* Lines go through a buffer of a fixed size to the descriptor, in order, many at a time. If the
  * buffer is full because the reader is slow or gone, or if the descriptor takes none (a full disk,
- * a pipe without a reader), lines are lost and counted. A line in their place says how many, as
- * soon as one can be written. The descriptor's flags are left alone: other processes share them. */
+ * a pipe without a reader), lines are lost and counted. As soon as possible, a line in their place
+ * says how many. The descriptor's flags stay as they are: other processes share them. */
 struct log_writer;
 
 enum { LOG_WRITER_BUFFER = 1 << 20 }; /* bytes that wait; as many again are being written */

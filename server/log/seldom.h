@@ -10,10 +10,10 @@
 
 enum { SELDOM_NAMES = 256, SELDOM_MS = 60000 };
 
-/* The process has one. Begins zeroed. From any thread. Two names may have the same place: then only
- * one of them is named in a minute, so that the log never has more than SELDOM_NAMES. */
+/* The process has one. Begins zeroed. From any thread. Two names may share a place: then only one
+ * of them is logged in a minute, so that the log never has more than SELDOM_NAMES. */
 struct seldom {
-    atomic_uint_fast64_t named[SELDOM_NAMES]; /* when, in ms and 1 more; 0: never */
+    atomic_uint_fast64_t named[SELDOM_NAMES]; /* when, in ms plus 1; 0: never */
 };
 
 /* Returns whether to log the name now, and notes it. `now_ms` never goes back. */

@@ -1,4 +1,4 @@
-/* exposition.h: writes what the workers have counted for Prometheus, in its text format. */
+/* exposition.h: writes the workers' counters in Prometheus' text format. */
 #ifndef BATON_SERVER_METRICS_EXPOSITION_H
 #define BATON_SERVER_METRICS_EXPOSITION_H
 
@@ -8,13 +8,13 @@
 
 #include <time.h>
 
-/* What the text is written from. */
+/* The sources of the text. */
 struct exposition {
     const struct metrics *metrics; /* of each worker */
     size_t workers;
     const struct hold_counter *hold_counter; /* NULL: holds are not counted */
     const struct log *log;                   /* may be NULL */
-    time_t started;                          /* the process was */
+    time_t started;                          /* when the process started */
 };
 
 /* The caller frees the text with free(3). NULL if memory has run out. Call it on any thread. */

@@ -53,8 +53,8 @@ uint64_t histograms_total(const struct histograms *all)
     return total;
 }
 
-/* What is counted meanwhile may be missing from the sum, but never makes two samples differ that
- * have to be equal: the count is that of the last bucket. */
+/* A value that is counted meanwhile may be missing from the sum, but never makes samples differ
+ * that must be equal: the count is the last bucket's. */
 void histograms_write(FILE *out, const struct histograms *all, const histogram_scale scale,
                       const char *name, const char *labels)
 {

@@ -37,7 +37,7 @@ struct metrics {
     atomic_uint_fast64_t late_bodies;
     atomic_uint_fast64_t unread_replies;
     atomic_uint_fast64_t idle_ends;    /* connections ended as idle */
-    atomic_uint_fast64_t turned_away;  /* connections beyond what an address may have */
+    atomic_uint_fast64_t turned_away;  /* connections beyond the limit of an address */
     atomic_uint_fast64_t out_of_place; /* times that accepting paused at max-connections */
     atomic_uint_fast64_t redis_up;     /* 1: its connection is usable */
     atomic_uint_fast64_t redis_connects;
@@ -86,7 +86,7 @@ void metrics_count(struct metrics *metrics, const struct route *route, const cha
 void metrics_took(struct metrics *metrics, const struct route *route, const char *method,
                   uint64_t nanoseconds);
 
-/* Adds the time from hearing of a grant to the reply to its waiter. */
+/* Adds the time from the message about a grant to the reply to its waiter. */
 void metrics_handed_over(struct metrics *metrics, uint64_t nanoseconds);
 
 /* Counts a lock event. */

@@ -5,9 +5,9 @@
 
 #include "base/failure.h"
 
-/* Reads LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES, and removes them, so that programs that we start
- * do not see them. Call this before there is another thread. Returns 0 with the descriptor, -1 if
- * none was passed to this process; or -EINVAL with a failure. */
+/* Reads LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES, and removes them, so programs that we start do
+ * not see them. Call this before there is another thread. Returns 0 with the descriptor, -1 if none
+ * was passed to this process; or -EINVAL with a failure. */
 int activation_socket(int *ret_fd, struct failure *failure);
 
 #endif

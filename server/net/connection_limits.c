@@ -21,7 +21,7 @@ struct connection_limits {
     unsigned most, most_each;
     const struct networks *trusted;
     atomic_uint places_taken;
-    uint64_t seed;         /* random, so that nobody can choose addresses that share a bucket */
+    uint64_t seed;         /* random, so that clients cannot choose addresses that share a bucket */
     pthread_mutex_t mutex; /* of what is below */
     LIST_HEAD(bucket, source_address) buckets[BUCKETS];
 };

@@ -5,8 +5,7 @@
 
 #include "server/net/networks.h"
 
-/* All workers share one; any thread may use it. It is used when a connection begins and when it
- * ends. */
+/* All workers share one; any thread may use it. Used at the begin and the end of a connection. */
 struct connection_limits;
 
 /* An address with open connections. For IPv6 it is the /64 network, since one client can use all of
@@ -25,13 +24,13 @@ void connection_limits_free(struct connection_limits *limits);
 bool connection_limits_reserve(struct connection_limits *limits);
 void connection_limits_release(struct connection_limits *limits);
 
-/* Counts a connection from this address. `ret` gets what connection_limits_leave takes at its end
- * (NULL: the address is not counted). False if the address has as many as it may. */
+/* Counts a connection from this address. `ret` gets what connection_limits_leave needs at its end
+ * (NULL: the address is not counted). False if the address has too many. */
 bool connection_limits_enter(struct connection_limits *limits, const struct sockaddr_storage *from,
                              struct source_address **ret);
 void connection_limits_leave(struct connection_limits *limits, struct source_address *address);
 
-/* Slots that are taken: by open connections, or by one about to be accepted. */
+/* The number of slots that are taken: by open connections, or by one about to be accepted. */
 unsigned connection_limits_open(const struct connection_limits *limits);
 
 /* Whether at least nine tenths of the slots are taken. */

@@ -14,9 +14,9 @@ struct listener {
     socklen_t length;
     const char *setting; /* name of the setting, for failures */
     bool loopback;       /* other machines cannot reach it */
-    int shared;   /* the socket that was passed to us, for all workers; -1: each opens its own */
-    int reserves; /* the free port that was found for port 0: bound until the process ends; or -1 */
-    char endpoint[72]; /* ADDRESS:PORT */
+    int shared;          /* a socket from systemd, for all workers; -1: each opens its own */
+    int reserves;        /* for port 0: keeps the found port until the process ends; or -1 */
+    char endpoint[72];   /* ADDRESS:PORT */
 };
 
 /* Reads "ADDRESS:PORT" as listener_init does, but opens nothing. Returns 0, or -EINVAL with a

@@ -27,7 +27,7 @@ struct networks {
     size_t count;
 };
 
-/* Reads a list of addresses and networks with commas between; an empty text is an empty list.
+/* Reads a list of addresses and networks, separated by commas; an empty text is an empty list.
  * Returns 0, or -EINVAL with a failure that quotes what is wrong. Free it with networks_free. */
 int networks_read(struct networks *ret, const char *text, struct failure *failure);
 

@@ -113,7 +113,7 @@ static int check_ask(struct probe *probe, struct failure *failure)
     while (probe->length < REPLY_LONGEST - 1 && check_limit_time(probe)) {
         ssize_t count = check_transfer(probe, NULL, REPLY_LONGEST - 1 - probe->length);
         if (count <= 0)
-            break; /* the end, or a timeout: the reply so far tells which */
+            break; /* the end, or a timeout: the reply so far shows which */
         probe->length += (size_t)count;
     }
     probe->reply[probe->length] = '\0';

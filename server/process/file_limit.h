@@ -8,11 +8,10 @@
 
 enum { ADMIN_CONNECTIONS = 64 };
 
-/* Descriptors that are not for connections to listen. */
+/* How many descriptors are not for connections to listen. */
 rlim_t file_limit_others(size_t workers, bool has_admin_listener);
 
-/* As many workers, `most` at most and one at least, as leave half of the descriptors for
- * connections. */
+/* The number of workers, from 1 to `most`, that leaves half of the descriptors for connections. */
 size_t file_limit_workers(rlim_t limit, size_t most, bool has_admin_listener);
 
 #endif

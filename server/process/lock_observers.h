@@ -1,5 +1,5 @@
-/* lock_observers.h: passes each lock event on to the metrics, the journal and the contention table.
- */
+/* lock_observers.h: reports each lock event to the metrics, the journal and the contention
+ * table. */
 #ifndef BATON_SERVER_PROCESS_LOCK_OBSERVERS_H
 #define BATON_SERVER_PROCESS_LOCK_OBSERVERS_H
 

@@ -17,9 +17,8 @@ struct notify {
 };
 
 /* Reads the manager's variables (NOTIFY_SOCKET, WATCHDOG_USEC, WATCHDOG_PID) and unsets them, so
- * that no program that batond starts speaks for it. Call this before there is another thread.
- * Returns 0, also without a manager; or a negative errno with a failure, and then messages go
- * nowhere. */
+ * that no program that batond starts uses them. Call this before there is another thread. Returns
+ * 0, even without a manager; or a negative errno with a failure, and then messages are dropped. */
 int notify_open(struct notify *ret, struct failure *failure);
 
 /* Sends lines of VARIABLE=VALUE, formatted as by printf. A message that the manager does not take

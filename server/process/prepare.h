@@ -4,21 +4,21 @@
 
 #include "server/process/process.h"
 
-/* Call this first. Decides how many workers there are, and raises the limit of open files as far as
- * it goes. Returns 0, or -EINVAL if that is too low to serve. */
+/* Call this first. Sets the number of workers, and raises the limit of open files as far as
+ * possible. Returns 0, or -EINVAL if that is too low to serve. */
 int prepare_files(struct process *process, struct failure *failure);
 
-/* Then this. Reads what the settings say and the files that they name: addresses, limits,
- * principals and certificates. It opens nothing that a running batond has open: no port, no Redis
- * and no state directory. Returns 0 or a negative errno, with a failure that names the setting and
- * says how to mend it. */
+/* Call this second. Reads the settings and the files that they name: addresses, limits, principals
+ * and certificates. Opens nothing that a running batond has open: no port, no Redis and no state
+ * directory. Returns 0 or a negative errno, with a failure that names the setting and says how to
+ * mend it. */
 int prepare_read(struct process *process, struct failure *failure);
 
-/* Then this, to serve. Makes sure of the ports, and finds Redis or starts one. Wipes the secrets in
- * the settings. Returns as prepare_read does. */
+/* Call this third, to serve. Makes sure of the ports, and finds Redis or starts one. Wipes the
+ * secrets in the settings. Returns as prepare_read does. */
 int prepare_open(struct process *process, struct failure *failure);
 
-/* Frees what prepare_read has made and read, also if it has failed, and the settings. */
+/* Frees what prepare_read has made, even if it failed, and the settings. */
 void prepare_undo(struct process *process);
 
 #endif

@@ -1,4 +1,4 @@
-/* sandbox.h: gives up rights of the process, so that a bug in it is worth less to an attacker. */
+/* sandbox.h: drops rights of the process, so that a bug is worth less to an attacker. */
 #ifndef BATON_SERVER_PROCESS_SANDBOX_H
 #define BATON_SERVER_PROCESS_SANDBOX_H
 

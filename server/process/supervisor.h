@@ -8,12 +8,12 @@
 /* Makes the loop. Call this before you open anything of the process. */
 int supervisor_prepare(struct process *process, struct failure *failure);
 
-/* Before this, signals end the process at once. From here on the loop handles them. Signals that
+/* Before this call, signals end the process at once; afterwards the loop handles them. Signals that
  * stop batond wait for supervisor_serve, and threads that start in between do not get them. */
 void supervisor_begin(struct process *process);
 
-/* Returns when the workers have to stop: after a signal, or at the end of the drain. From then on
- * no signal ends the process. */
+/* Returns when the workers must stop: after a signal, or at the end of the drain. From then on no
+ * signal ends the process. */
 void supervisor_serve(struct process *process);
 
 #endif

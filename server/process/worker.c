@@ -51,9 +51,9 @@ static void worker_note_store(struct worker *worker)
     api_set_store(&worker->api, is_up);
 }
 
-/* Serves once the state of Redis is known. Of a quorum it is known when enough members are up, or
- * when each member is known to be up or down. Clients that connect before wait until then, so that
- * they get no 503 if Redis is well. */
+/* Serves once the state of Redis is known. In a quorum that is when enough members are up, or when
+ * each is known to be up or down. Clients that connect before wait until then, so that they get no
+ * 503 if Redis is well. */
 static void worker_serve(struct worker *worker, unsigned shard)
 {
     worker->shards_reported |= 1U << shard % 32;
@@ -145,9 +145,8 @@ static void worker_log_quarantine(const struct worker *worker, const struct quar
     log_end(worker->options->log, &line);
 }
 
-/* Each process logs one line: the worker that noticed the quarantine does, or each of several that
- * noticed it at the same moment. If another process noticed it, and at its end, the first worker
- * does. */
+/* Each process logs one line. The worker that noticed the quarantine does, or each that noticed it
+ * at the same moment. If another process noticed it, and at its end, the first worker does. */
 static void worker_on_quarantined(void *context, const struct quarantine *quarantine)
 {
     struct worker *worker = context;

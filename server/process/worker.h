@@ -21,7 +21,7 @@ struct worker_options {
     const struct redis_url *redis_url;
     const struct log *log;
     struct principals *principals; /* at the start; the worker takes its own reference */
-    struct https *https;           /* likewise; NULL: plain HTTP */
+    struct https *https;           /* the same; NULL: plain HTTP */
     struct connection_limits *connection_limits; /* of all workers */
     struct connection_limits *admin_connection_limits;
     int admin_fd;          /* the first worker serves health and metrics on it; -1: none */
@@ -48,7 +48,7 @@ void worker_set_principals(struct worker *worker, struct principals *principals)
 /* Replaces the certificates for new TLS clients. The rules of worker_set_principals apply. */
 void worker_set_https(struct worker *worker, struct https *https);
 
-/* Asks the worker to stop, and does not wait. May be called from any thread. */
+/* Asks the worker to stop, without waiting. From any thread. */
 void worker_ask_to_stop(struct worker *worker);
 
 /* Waits until the thread has ended, and frees the worker. */

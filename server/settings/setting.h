@@ -14,7 +14,7 @@ enum setting_kind { TEXT, SECRET, DURATION, COUNT, CHOICE, FLAG, REPLICAS, QUARA
 enum { SETTING_KINDS = QUARANTINE + 1 }; /* QUARANTINE is the last kind */
 
 struct setting {
-    const char *group; /* a heading of the help and of docs/settings.md; its rows stand together */
+    const char *group; /* a heading of the help and docs/settings.md; its rows are adjacent */
     const char *name;
     enum setting_kind kind;
     size_t offset;        /* in struct settings */

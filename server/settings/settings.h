@@ -10,15 +10,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What batond is to check instead of serving. */
+/* What batond checks instead of serving. */
 enum check { CHECK_NOTHING, CHECK_CONFIG, CHECK_READY };
 
-/* What the operator says of a Redis that is started anew. */
+/* What a restarted Redis keeps, as the operator says. */
 enum redis_keeps { REDIS_KEEPS_UNKNOWN, REDIS_KEEPS_ALL };
 
 struct settings {
     char *listen;       /* ADDRESS:PORT; listener_init parses it */
-    bool has_listen;    /* it was given, and is not the default */
+    bool has_listen;    /* it was given, so it is not the default */
     char *admin_listen; /* the same; NULL: no such listener */
     char *redis_url;    /* NULL for the embedded Redis */
     char *redis_user;   /* this and the next seven: NULL if not given; see redis/address/access.h */

@@ -68,7 +68,7 @@ static int set_from_file(struct settings *settings, const struct setting *settin
     return result;
 }
 
-/* What somebody has set; a service link of the same name is none. */
+/* A variable that an operator has set; a service link with this name does not count. */
 static const char *sources_variable(const char *name)
 {
     const char *value = getenv(name);
@@ -156,7 +156,7 @@ static int refuse_file(const struct setting *setting, const char *variable, stru
                        variable, name);
 }
 
-/* What to set in place of the names that other programs have for it. */
+/* What to set in place of names that other programs use. */
 enum advice { ADVICE_REDIS_URL, ADVICE_REDIS_USER, ADVICE_LISTEN, ADVICE_NONE };
 
 static const char *const ADVICES[ADVICE_NONE] = {
@@ -183,7 +183,7 @@ static enum advice sources_advice(const char *variable)
     return ADVICE_NONE;
 }
 
-/* Refuses an unknown variable only if its name is close to that of a setting. */
+/* Refuses an unknown variable only if its name is close to a setting's. */
 static int check_variable(const char *variable, struct failure *failure)
 {
     static const char *const SUFFIXES[] = {"", "_FILE"};
@@ -217,8 +217,8 @@ static void sources_name(const char *variable, char name[NAME_TEXT])
     free(whole);
 }
 
-/* What `baton run --token-file` tells its command, which may be a batond. Without BATON_NAME it is
- * a typo of BATON_TOKENS_FILE. */
+/* Whether it is the variable that `baton run --token-file` sets for its command, which may be a
+ * batond. Without BATON_NAME it is a typo of BATON_TOKENS_FILE. */
 static bool sources_is_of_run(const char *variable)
 {
     return strcmp(variable, "BATON_TOKEN_FILE") == 0 && getenv("BATON_NAME");
@@ -250,8 +250,8 @@ static bool sources_is_setting(const char *variable)
     return false;
 }
 
-/* Where a setting has what is advised, such a variable may be there to build it. A user alone is of
- * no use without a URL. */
+/* If the advised setting is set, such a variable may serve to build it. A user alone is of no use
+ * without a URL. */
 static enum advice sources_missing(const struct settings *settings, enum advice advice)
 {
     bool has_user =

@@ -12,7 +12,8 @@ int sources_read_command(struct settings *settings, int argc, char **argv, struc
 /* Reads the settings: flags override variables. */
 int sources_read(struct settings *settings, int argc, char **argv, struct failure *failure);
 
-/* Variables that are no settings, though whoever set them may think so: BATON_REDIS_HOST. */
+/* Variables that are no settings, but that an operator may have taken for some:
+ * BATON_REDIS_HOST. */
 struct overlooked {
     char variables[256];
     char settings[128]; /* what to set in their place */
