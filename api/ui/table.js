@@ -165,7 +165,7 @@ function scrolledBy() {
 
 function inSight() {
   const height = rowHeight();
-  const first = Math.max(0, Math.floor(scrolledBy() / height) - AROUND);
+  const first = Math.min(table.shown.length, Math.max(0, Math.floor(scrolledBy() / height) - AROUND));
   const fits = Math.ceil(pane().clientHeight / height) + 2 * AROUND;
   return { first, last: Math.min(table.shown.length, first + fits), height };
 }

@@ -89,6 +89,16 @@ module.exports = {
     await stage.browser.keys("/", KEYS.enter, KEYS.end);
     await until("the last lock", () => stage.browser.run(() => document.activeElement.closest("tr")?.getBoundingClientRect().bottom <= innerHeight));
     assert.equal(await inSight("#deadlocks"), false);
+    // Far below the table its rows take no more room than in sight.
+    const below = await stage.browser.run(() => {
+      const [main, side] = [document.getElementById("main"), document.getElementById("side")];
+      side.style.minHeight = "4000px";
+      main.scrollTop = main.scrollHeight;
+      showRows();
+      side.style.minHeight = "";
+      return document.getElementById("table").offsetHeight - table.shown.length * rowHeight();
+    });
+    assert.ok(below < 5, "the table is " + below + " pixels too high");
     await stage.browser.click("#count-deadlocks");
     await until("the deadlock", () => inSight("#deadlocks h3"));
     await stage.browser.click("#deadlocks .name-link");
