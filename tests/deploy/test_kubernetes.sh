@@ -32,7 +32,9 @@ expect "This is not what Kubernetes expects" "$tools/node_modules/.bin/tsc" --pr
 # A condition on the whole list, where one KIND is what all but tests of absence begin with.
 holds() { # WHAT CONDITION
     expect "$1" jq -e '
-        def one($kind): map(select(.kind == $kind)) | if length == 1 then .[0] else error("not one \($kind)") end;
+        def redis($kind): map(select(.kind == $kind and .metadata.labels["app.kubernetes.io/name"] == "redis"))
+            | if length == 1 then .[0] else error("not one \($kind) of Redis") end;
+        def one($kind): map(select(.kind == $kind and .metadata.labels["app.kubernetes.io/name"] != "redis")) | if length == 1 then .[0] else error("not one \($kind)") end;
         def pod: one("Deployment").spec.template;
         def batond: pod.spec.containers[0];
         def setting($name): one("ConfigMap").data["BATON_" + $name];
@@ -42,8 +44,9 @@ holds() { # WHAT CONDITION
 }
 
 holds "There is not one of each" '
-    map(.kind) | sort == (["ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Namespace", "NetworkPolicy",
-        "PodDisruptionBudget", "PodMonitor", "Secret", "Secret", "Service", "ServiceAccount"])'
+    map(.kind) | sort == (["ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Ingress", "Namespace", "NetworkPolicy",
+        "NetworkPolicy", "PodDisruptionBudget", "PodMonitor", "Secret", "Secret", "Secret", "Service", "Service",
+        "ServiceAccount", "StatefulSet"])'
 holds "A selector does not fit the pods" '
     pod.metadata.labels as $labels
     | [one("Deployment").spec.selector.matchLabels, one("Service").spec.selector,
@@ -114,6 +117,50 @@ holds "The pod gets a token of Kubernetes" '
     and pod.spec.serviceAccountName == one("ServiceAccount").metadata.name'
 holds "Kubernetes sets variables that look like settings" 'pod.spec.enableServiceLinks == false'
 
+holds "The Redis is not the one that batond asks, or somebody else may ask it" '
+    redis("StatefulSet").spec as $set | $set.template.spec.containers[0] as $container
+    | (setting("REDIS_URL") == "redis://\(redis("Service").metadata.name):\($container.ports[0].containerPort)")
+    and ($set | .serviceName == "redis" and .replicas == 1 and .selector.matchLabels == .template.metadata.labels)
+    and (redis("Service").spec.selector, redis("NetworkPolicy").spec.podSelector.matchLabels) == $set.template.metadata.labels
+    and (redis("NetworkPolicy").spec | .policyTypes == ["Ingress", "Egress"] and (has("egress") | not)
+        and .ingress[0].from[0].podSelector.matchLabels == {"app.kubernetes.io/name": "baton"})
+    and (one("NetworkPolicy").spec.egress[0].to[0].podSelector.matchLabels == $set.template.metadata.labels)'
+holds "Redis is not confined, or its data is on no volume" '
+    redis("StatefulSet").spec as $set | $set.template.spec as $pod | $pod.containers[0] as $container
+    | $pod.securityContext.runAsNonRoot and $pod.automountServiceAccountToken == false
+    and $pod.securityContext.seccompProfile.type == "RuntimeDefault"
+    and $container.securityContext == batond.securityContext
+    and any($container.volumeMounts[]; .mountPath == "/data" and .name == $set.volumeClaimTemplates[0].metadata.name)'
+holds "An image is asked for again at each start" '
+    all(batond, redis("StatefulSet").spec.template.spec.containers[0]; .imagePullPolicy == "IfNotPresent")'
+# What nginx.conf has, which the tests run.
+nginx_says() { # DIRECTIVE
+    sed -n "s/^ *$1 \(.*\);/\1/p" ../nginx.conf
+}
+holds "The ingress is not what nginx.conf is, or leads elsewhere" '
+    one("Ingress") | .metadata.annotations as $all
+    | def annotation($name): $all["nginx.ingress.kubernetes.io/proxy-" + $name];
+    annotation("read-timeout") + "s" == "'"$(nginx_says proxy_read_timeout)"'"
+    and annotation("send-timeout") + "s" == "'"$(nginx_says proxy_send_timeout)"'"
+    and annotation("connect-timeout") + "s" == "'"$(nginx_says proxy_connect_timeout)"'"
+    and annotation("buffering") == "'"$(nginx_says proxy_buffering)"'"
+    and annotation("next-upstream") == "'"$(nginx_says proxy_next_upstream)"'"
+    and (.spec.rules[0] | .http.paths[0] == {path: "/", pathType: "Prefix",
+            backend: {service: {name: "baton", port: {name: "http"}}}})
+    and [.spec.rules[].host] == .spec.tls[0].hosts'
+max_wait=$("$batond" --help | sed -n 's/^  --max-wait=.*(default: \([0-9]*\)s).*/\1/p')
+holds "The ingress gives up before max-wait, ${max_wait}s" '
+    one("Ingress").metadata.annotations["nginx.ingress.kubernetes.io/proxy-read-timeout"] | tonumber > '"$max_wait"
+
+# The end of the kustomization file, for a Redis outside the cluster.
+cp -R . "$dir/outside"
+sed -i -e '/^  - redis.yaml/d; s/BATON_REDIS_KEEPS=all/BATON_REDIS_URL=rediss:\/\/redis.example.com:6380/' \
+    -e '/^#patches:/,$ s/^#//' "$dir/outside/example/kustomization.yaml"
+"$tools/kubectl" kustomize "$dir/outside/example" | to_json >"$dir/outside.json"
+expect "With a Redis outside, the port of Redis is not let through, or the small one is left" jq -e '
+    (map(select(.kind == "NetworkPolicy")) | length == 1 and .[0].spec.egress[0].ports[0].port == 6380)
+    and all(.[]; .kind != "StatefulSet")' "$dir/outside.json"
+
 # ---- It agrees with the image
 
 version=$(sed -n 's/^VERSION *:= *//p' "$root/Makefile")
@@ -124,13 +171,18 @@ holds "The user is not that of the image, $user" \
 
 # ---- It agrees with batond, which is started with these settings and files
 
-start_redis
-expect "Redis" redis-cli -s "$dir/redis" ACL SETUSER baton on '>change-me' '~baton:*' '&*' +@all
 mkdir "$dir/secrets"
 jq -r 'map(select(.kind == "Secret" and (.metadata.name | startswith("baton-metrics") | not)))[0].data
     | to_entries[] | "\(.key) \(.value | gsub("\n"; ""))"' "$all" |
     while read -r file content; do base64 -d <<<"$content" >"$dir/secrets/$file"; done
 chmod 440 "$dir/secrets/"*
+# The small Redis as it is there, but on a socket and in folders of this test: it starts, and its user may do what batond needs.
+jq -r '.[] | select(.kind == "StatefulSet").spec.template.spec.containers[0].command[2]' "$all" |
+    sed "s|/etc/baton|$dir/secrets|; s|^port .*|port 0\nunixsocket $dir/redis|; s|^dir .*|dir $dir|" >"$dir/redis.sh"
+sh "$dir/redis.sh" >"$dir/redis.log" &
+started+=($!)
+redis_url=unix://$dir/redis
+wait_for 20 test -S "$dir/redis" || fail "The Redis of redis.yaml does not start:" "$(<"$dir/redis.log")"
 mapfile -t settings < <(jq -r '.[] | select(.kind == "ConfigMap").data | to_entries[] | "\(.key)=\(.value)"' "$all")
 known=$("$batond" --help)
 for setting in "${settings[@]}"; do

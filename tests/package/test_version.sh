@@ -15,6 +15,7 @@ openapi.yaml:  version: VERSION
 openapi.yaml:                version: VERSION
 deploy/debian/changelog:baton (VERSION)
 deploy/kubernetes/example/kustomization.yaml:    newTag: VERSION
+docs/deploy.md:registry.example.com/baton:VERSION
 clients/python/baton/__init__.py:__version__ = "VERSION"
 clients/node/package.json:  "version": "VERSION"
 clients/java/pom.xml:  <version>VERSION</version>
