@@ -19,7 +19,7 @@ struct watching {
 static void watch_lock_refresh(struct watching *watching);
 
 /* Frees the watch: the exchange has ended, or the client has gone. */
-static void watch_lock_let_go(struct exchange *exchange)
+static void watch_lock_end(struct exchange *exchange)
 {
     struct watching *watching = exchange->below;
     exchange->hung_up = NULL;
@@ -115,7 +115,7 @@ enum handling watch_lock(struct exchange *exchange)
                                         .mine = true,
                                         .until_ended = until_ended};
     exchange->below = watching;
-    exchange->hung_up = watch_lock_let_go;
+    exchange->hung_up = watch_lock_end;
     exchange->drained = watch_lock_on_drained;
     watch_lock_refresh(watching);
     return WAITING;

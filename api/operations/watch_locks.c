@@ -29,7 +29,7 @@ struct watching {
 static void watch_locks_look(struct watching *watching);
 
 /* Frees the watch: the exchange has ended, or the client has gone. */
-static void watch_locks_let_go(struct exchange *exchange)
+static void watch_locks_end(struct exchange *exchange)
 {
     struct watching *watching = exchange->below;
     exchange->hung_up = NULL;
@@ -192,7 +192,7 @@ enum handling watch_locks(struct exchange *exchange)
                           ? PORTION_FIRST
                           : watching->page.most;
     exchange->below = watching;
-    exchange->hung_up = watch_locks_let_go;
+    exchange->hung_up = watch_locks_end;
     exchange->drained = watch_locks_on_drained;
     watch_locks_look(watching);
     return WAITING;

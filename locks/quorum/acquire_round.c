@@ -79,7 +79,7 @@ static void take_back(struct acquire_round *round)
 
 /* Answering */
 
-static void acquire_round_tell(struct acquire_round *round, const struct locks_reply *reply)
+static void acquire_round_report(struct acquire_round *round, const struct locks_reply *reply)
 {
     acquire_round_done *done = round->done;
     round->done = NULL;
@@ -90,9 +90,9 @@ static void acquire_round_tell(struct acquire_round *round, const struct locks_r
 static void acquire_round_fail(struct acquire_round *round, const char *why)
 {
     take_back(round);
-    acquire_round_tell(round, &(struct locks_reply){.result = LOCKS_UNAVAILABLE,
-                                                    .error = why,
-                                                    .attempt = round->attempt});
+    acquire_round_report(round, &(struct locks_reply){.result = LOCKS_UNAVAILABLE,
+                                                      .error = why,
+                                                      .attempt = round->attempt});
 }
 
 /* A member that the majority did not need shall know the hold by the same fence. */
@@ -112,12 +112,12 @@ static void adopt_fence_at_others(struct acquire_round *round)
 }
 
 /* A hold that fewer than a majority had counts as new: others may have had the lock meanwhile. */
-static void tell_won(struct acquire_round *round)
+static void report_won(struct acquire_round *round)
 {
     const struct tally *tally = &round->agreed;
     unsigned held = tally_count(tally, VOTE_HOLDING);
     bool is_repeated = held >= tally_majority(tally);
-    const struct hold *told = held ? &round->earlier : &round->granted;
+    const struct hold *reported = held ? &round->earlier : &round->granted;
     struct locks_reply reply = {
         .result = is_repeated ? LOCKS_REPEATED : LOCKS_DONE,
         .attempt = round->attempt,
@@ -127,8 +127,8 @@ static void tell_won(struct acquire_round *round)
                  .version = round->version,
                  .owner = held ? round->earlier.owner : round->acquire.owner,
                  .mode = round->acquire.mode,
-                 .at_least_ms = told->at_least_ms,
-                 .max_held_ms = told->max_held_ms,
+                 .at_least_ms = reported->at_least_ms,
+                 .max_held_ms = reported->max_held_ms,
                  .is_final = tally_is_final(tally)}};
     if (reply.hold.ttl_ms <= 0) {
         acquire_round_fail(
@@ -136,7 +136,7 @@ static void tell_won(struct acquire_round *round)
         return;
     }
     quorum_note_ttl(round->broadcast.locks, request_lease_ms(&round->acquire));
-    acquire_round_tell(round, &reply);
+    acquire_round_report(round, &reply);
 }
 
 static void version_agreed(void *context, bool is_known)
@@ -144,7 +144,7 @@ static void version_agreed(void *context, bool is_known)
     struct acquire_round *round = context;
     round->is_agreeing = false;
     if (round->done && is_known)
-        tell_won(round);
+        report_won(round);
     else if (round->done)
         acquire_round_fail(round, QUORUM_TOO_FEW);
     free_if_over(round);
@@ -161,7 +161,7 @@ static void win(struct acquire_round *round, int64_t fence, const struct tally *
     round->agreed = *tally;
     adopt_fence_at_others(round);
     if (is_new || tally_knows(tally, version)) {
-        tell_won(round);
+        report_won(round);
         return;
     }
     round->is_agreeing = true;
@@ -215,14 +215,14 @@ static void acquire_round_lose(struct acquire_round *round, unsigned member)
     else if (round->views[member])
         view_refusals(round, member, &reply.view);
     take_back(round);
-    acquire_round_tell(round, &reply);
+    acquire_round_report(round, &reply);
 }
 
 static void unanswered(struct acquire_round *round)
 {
     if (round->is_quarantined) {
         take_back(round);
-        acquire_round_tell(
+        acquire_round_report(
             round, &(struct locks_reply){.result = LOCKS_QUARANTINED, .attempt = round->attempt});
         return;
     }
@@ -238,7 +238,7 @@ static void note_holders(const struct acquire_round *round, struct vote *vote,
                          const struct lock_view *view)
 {
     const struct acquire *acquire = &round->acquire;
-    vote->is_crowd = view->hold_count > (int64_t)view->holder_count;
+    vote->has_more_holds = view->hold_count > (int64_t)view->holder_count;
     for (size_t i = 0; i < view->holder_count; i++) {
         const struct holder *holder = &view->holders[i];
         if (acquire->is_reentrant && !holder->released && slice_same(holder->owner, acquire->owner))
@@ -291,8 +291,8 @@ static void note_hold(struct acquire_round *round, unsigned member, const struct
     round->earlier.owner.bytes = round->earlier_owner;
 }
 
-static void acquire_round_hear(struct broadcast *broadcast, unsigned member,
-                               const struct store_result *result)
+static void acquire_round_observe(struct broadcast *broadcast, unsigned member,
+                                  const struct store_result *result)
 {
     struct acquire_round *round = (struct acquire_round *)broadcast;
     struct vote *vote = &round->tally.votes[member];
@@ -360,7 +360,7 @@ static bool acquire_round_is_wanted(const void *context)
 struct acquire_round *acquire_round_begin(struct locks *locks, const struct acquire *acquire,
                                           acquire_round_done *done, void *context)
 {
-    static const struct broadcast_kind KIND = {acquire_round_hear, acquire_round_decide,
+    static const struct broadcast_kind KIND = {acquire_round_observe, acquire_round_decide,
                                                acquire_round_end};
     char key[KEY_LENGTH];
     struct acquire kept = *acquire, sent = *acquire;

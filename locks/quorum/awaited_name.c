@@ -67,18 +67,18 @@ struct enlisting {
 
 static void notice(struct awaited_name *awaited);
 
-static void awaited_name_hear(struct broadcast *broadcast, unsigned member,
-                              const struct store_result *result)
+static void awaited_name_observe(struct broadcast *broadcast, unsigned member,
+                                 const struct store_result *result)
 {
     struct awaited_name *awaited = ((struct enlisting *)broadcast)->awaited;
     int64_t next_ms, version;
     if (result->outcome != STORE_REPLIED || !value_integer(value_at(result->reply, 0), &next_ms) ||
         !reply_read_view_version(value_at(result->reply, 1), &version))
         return; /* enlisted when it is up again, or next time with all members */
-    if (awaited->heard[member] > 0 && version > awaited->heard[member])
+    if (awaited->observed[member] > 0 && version > awaited->observed[member])
         awaited_name_plan_read(awaited, 0); /* the message about that was lost */
-    if (version > awaited->heard[member])
-        awaited->heard[member] = version;
+    if (version > awaited->observed[member])
+        awaited->observed[member] = version;
     awaited_name_plan_read(awaited, next_ms < 0 ? -1 : next_ms + 1);
 }
 
@@ -101,7 +101,7 @@ static void awaited_name_end(struct broadcast *broadcast)
 
 static void enlist(struct awaited_name *awaited)
 {
-    static const struct broadcast_kind KIND = {awaited_name_hear, awaited_name_decide,
+    static const struct broadcast_kind KIND = {awaited_name_observe, awaited_name_decide,
                                                awaited_name_end};
     struct locks *locks = awaited->locks;
     const struct slice arguments[] = {stamp_placeholder(), slice_of(locks->texts.worker),
@@ -164,7 +164,7 @@ static void notice(struct awaited_name *awaited)
 {
     unsigned changed = 0;
     for (unsigned i = 0; i < TALLY_MEMBERS; i++)
-        changed += awaited->refuses[i] && awaited->heard[i] > awaited->known[i];
+        changed += awaited->refuses[i] && awaited->observed[i] > awaited->known[i];
     if (awaited->queue.first && !awaited->is_split && awaited->missing > 0 &&
         changed >= awaited->missing)
         awaited_name_plan_round(awaited, 0);
@@ -222,8 +222,8 @@ void awaited_name_rest(struct awaited_name *awaited)
 
 void awaited_name_changed(struct awaited_name *awaited, unsigned member, int64_t version)
 {
-    if (version > awaited->heard[member])
-        awaited->heard[member] = version;
+    if (version > awaited->observed[member])
+        awaited->observed[member] = version;
     notice(awaited);
 }
 

@@ -31,8 +31,8 @@ struct awaited_name {
     unsigned users; /* waiters, watches and broadcasts; at 0 it is freed */
     struct local_queue queue;
     struct watched watched;
-    int64_t heard[TALLY_MEMBERS]; /* the greatest version that each member reported */
-    int64_t known[TALLY_MEMBERS]; /* the version of the name when it refused */
+    int64_t observed[TALLY_MEMBERS]; /* the greatest version that each member reported */
+    int64_t known[TALLY_MEMBERS];    /* the version of the name when it refused */
     bool refuses[TALLY_MEMBERS];
     unsigned missing; /* how many refusing members must change */
     unsigned pause_ms;

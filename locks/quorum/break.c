@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-static void hear_broken(struct broadcast *broadcast, unsigned member,
-                        const struct store_result *result)
+static void observe_broken(struct broadcast *broadcast, unsigned member,
+                           const struct store_result *result)
 {
     struct quorum_write *write = (struct quorum_write *)broadcast;
     struct vote *vote = &write->tally.votes[member];
@@ -35,7 +35,7 @@ static void broken_version_agreed(void *context, bool is_known)
     if (write->ended)
         reply.view = *write->ended;
     if (is_known)
-        quorum_write_tell(write, &reply);
+        quorum_write_report(write, &reply);
     else
         quorum_write_fail(write);
     quorum_write_leave(write);
@@ -61,7 +61,7 @@ static bool decide_broken(struct broadcast *broadcast, bool is_last)
 void quorum_break(struct locks *locks, struct slice name, int64_t fence,
                   const struct breaker *breaker, locks_done *done, void *context)
 {
-    static const struct broadcast_kind KIND = {hear_broken, decide_broken, quorum_write_end};
+    static const struct broadcast_kind KIND = {observe_broken, decide_broken, quorum_write_end};
     struct quorum_write *write =
         quorum_write_begin(locks, name, slice_of(NULL), &KIND, done, context);
     struct breaking breaking;

@@ -74,7 +74,7 @@ void broadcast_answered(void *context, const struct store_result *result)
 {
     struct broadcast_member *member = context;
     struct broadcast *broadcast = member->broadcast;
-    broadcast->kind->hear(broadcast, (unsigned)(member - broadcast->members), result);
+    broadcast->kind->observe(broadcast, (unsigned)(member - broadcast->members), result);
     broadcast->open--;
     broadcast_decide(broadcast, broadcast->open == 0);
     if (broadcast->open > 0)

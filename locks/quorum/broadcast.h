@@ -15,7 +15,8 @@ struct locks;
 
 struct broadcast_kind {
     /* A member has answered, or will not answer. Runs once for each, also after the decision. */
-    void (*hear)(struct broadcast *broadcast, unsigned member, const struct store_result *result);
+    void (*observe)(struct broadcast *broadcast, unsigned member,
+                    const struct store_result *result);
     /* Runs after each answer until it returns true, which means decided. If `is_last`, no other
      * member will answer in time, and it must decide. */
     bool (*decide)(struct broadcast *broadcast, bool is_last);

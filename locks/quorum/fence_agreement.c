@@ -92,8 +92,8 @@ static void fence_agreement_finish(struct fence_agreement *agreement, int64_t fe
     agreement->done(agreement->context, fence, &tally);
 }
 
-static void fence_agreement_hear(struct broadcast *broadcast, unsigned member,
-                                 const struct store_result *result)
+static void fence_agreement_observe(struct broadcast *broadcast, unsigned member,
+                                    const struct store_result *result)
 {
     struct fence_agreement *agreement = (struct fence_agreement *)broadcast;
     struct vote *vote = &agreement->tally.votes[member];
@@ -214,7 +214,8 @@ static void raise_at(struct fence_agreement *agreement, unsigned member)
 static void fence_agreement_begin(struct locks *locks, struct slice key,
                                   const struct fence_agreement *plan, struct slice token)
 {
-    static const struct broadcast_kind KIND = {fence_agreement_hear, fence_agreement_decide, NULL};
+    static const struct broadcast_kind KIND = {fence_agreement_observe, fence_agreement_decide,
+                                               NULL};
     struct fence_agreement *agreement = memory_checked(calloc(1, sizeof *agreement + token.length));
     *agreement = *plan;
     memset(agreement->standing, 0, sizeof agreement->standing);

@@ -142,7 +142,7 @@ static void views_put(struct lock_view *ret, struct holder holder)
 }
 
 /* How many holds a majority knows, including those that a view does not show. */
-static int64_t crowd(const struct member_views *views)
+static int64_t holds_in_all(const struct member_views *views)
 {
     int64_t best = 0;
     for (unsigned i = 0; i < views->members; i++) {
@@ -205,7 +205,7 @@ void member_views_merge(const struct member_views *views, struct lock_view *ret)
                (holder = views_next(views, count, ret)) != NULL)
             views_put(ret, views_together(views, holder));
     }
-    int64_t all = crowd(views);
+    int64_t all = holds_in_all(views);
     ret->hold_count = all > LOCK_HOLDERS_SHOWN ? all : (int64_t)ret->holder_count;
     ret->mine = mine_at(views) + silent(views) >= majority(views) && mine_at(views) > 0;
 }

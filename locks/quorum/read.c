@@ -15,7 +15,7 @@ struct quorum_read {
     void *context;
     struct member_views views;
     struct lock_view *kept[TALLY_MEMBERS];
-    struct lock_view told; /* set once all is decided; uses the texts of `kept` */
+    struct lock_view view; /* set once all is decided; uses the texts of `kept` */
     unsigned users;        /* questions under way */
     size_t token_length;
     char token[TOKEN_LONGEST];
@@ -30,14 +30,14 @@ static void quorum_read_leave(struct quorum_read *read)
     free(read);
 }
 
-static void quorum_read_tell(struct quorum_read *read)
+static void quorum_read_report(struct quorum_read *read)
 {
     const struct locks *locks = read->broadcast.locks;
     struct awaited_name *awaited = awaited_name_find(locks, broadcast_key(&read->broadcast));
     local_queue_show(awaited ? &awaited->queue : NULL,
                      (struct slice){read->token, read->token_length}, uv_now(locks->loop),
-                     &read->told);
-    read->done(read->context, &(struct locks_reply){.result = LOCKS_DONE, .view = read->told});
+                     &read->view);
+    read->done(read->context, &(struct locks_reply){.result = LOCKS_DONE, .view = read->view});
 }
 
 static void quorum_read_fail(struct quorum_read *read)
@@ -54,7 +54,7 @@ static void written(void *context, bool is_known)
 {
     struct quorum_read *read = context;
     if (is_known)
-        quorum_read_tell(read);
+        quorum_read_report(read);
     else
         quorum_read_fail(read);
     quorum_read_leave(read);
@@ -65,10 +65,10 @@ static void write_back(struct quorum_read *read)
     int64_t known[TALLY_MEMBERS] = {0};
     for (unsigned i = 0; i < read->views.members; i++)
         known[i] = read->views.of[i] ? read->views.of[i]->version : 0;
-    read->told.version =
-        tally_above(read->told.version, guard_latest_number(read->broadcast.locks->guard));
+    read->view.version =
+        tally_above(read->view.version, guard_latest_number(read->broadcast.locks->guard));
     read->users++;
-    version_agree(read->broadcast.locks, broadcast_key(&read->broadcast), known, read->told.version,
+    version_agree(read->broadcast.locks, broadcast_key(&read->broadcast), known, read->view.version,
                   written, read);
 }
 
@@ -90,8 +90,8 @@ static bool read_inspected(const struct value *value, struct locks_reply *ret)
     return reply_read_view(value, &ret->view);
 }
 
-static void quorum_read_hear(struct broadcast *broadcast, unsigned member,
-                             const struct store_result *result)
+static void quorum_read_observe(struct broadcast *broadcast, unsigned member,
+                                const struct store_result *result)
 {
     struct quorum_read *read = (struct quorum_read *)broadcast;
     struct locks_reply reply = {.result = LOCKS_DONE};
@@ -113,8 +113,8 @@ static bool is_answered(const struct quorum_read *read)
 static bool quorum_read_decide(struct broadcast *broadcast, bool is_last)
 {
     struct quorum_read *read = (struct quorum_read *)broadcast;
-    member_views_merge(&read->views, &read->told);
-    int64_t version = read->told.version;
+    member_views_merge(&read->views, &read->view);
+    int64_t version = read->view.version;
     bool is_known_now = is_known(read, version, false);
     bool may_be_known = !is_known_now && is_known(read, version, true);
     if (!is_last && (!member_views_suffice(&read->views) || may_be_known))
@@ -122,7 +122,7 @@ static bool quorum_read_decide(struct broadcast *broadcast, bool is_last)
     if (!is_answered(read))
         quorum_read_fail(read);
     else if (is_known_now)
-        quorum_read_tell(read);
+        quorum_read_report(read);
     else
         write_back(read);
     return true;
@@ -137,7 +137,7 @@ void quorum_inspect(struct locks *locks, struct slice name, struct slice token, 
                     locks_done *done, void *context)
 {
     (void)waiters; /* a quorum shows no more than usual: see locks_inspect in locks/locks.h */
-    static const struct broadcast_kind KIND = {quorum_read_hear, quorum_read_decide,
+    static const struct broadcast_kind KIND = {quorum_read_observe, quorum_read_decide,
                                                quorum_read_end};
     char key[KEY_LENGTH];
     struct quorum_read *read = memory_checked(calloc(1, sizeof *read));

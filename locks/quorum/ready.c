@@ -4,8 +4,8 @@
 #include "locks/quorum/write.h"
 #include "locks/scripts/scripts.h"
 
-static void hear_ready(struct broadcast *broadcast, unsigned member,
-                       const struct store_result *result)
+static void observe_ready(struct broadcast *broadcast, unsigned member,
+                          const struct store_result *result)
 {
     struct quorum_write *write = (struct quorum_write *)broadcast;
     struct locks *locks = broadcast->locks;
@@ -21,9 +21,9 @@ static bool decide_ready(struct broadcast *broadcast, bool is_last)
     if (verdict == VERDICT_OPEN)
         return false;
     if (verdict == VERDICT_WON)
-        quorum_write_tell(write, &(struct locks_reply){.result = LOCKS_DONE});
+        quorum_write_report(write, &(struct locks_reply){.result = LOCKS_DONE});
     else
-        quorum_write_tell(
+        quorum_write_report(
             write, &(struct locks_reply){.result = LOCKS_UNAVAILABLE,
                                          .error = rights_missing(broadcast->locks,
                                                                  "too few members of the quorum "
@@ -34,7 +34,7 @@ static bool decide_ready(struct broadcast *broadcast, bool is_last)
 void quorum_ready(struct locks *locks, int64_t replicas, locks_done *done, void *context)
 {
     (void)replicas;
-    static const struct broadcast_kind KIND = {hear_ready, decide_ready, quorum_write_end};
+    static const struct broadcast_kind KIND = {observe_ready, decide_ready, quorum_write_end};
     struct quorum_write *write =
         quorum_write_begin(locks, slice_of(""), slice_of(NULL), &KIND, done, context);
     const struct slice arguments[] = {stamp_placeholder()};

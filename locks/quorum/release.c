@@ -32,8 +32,8 @@ static void release_at(const struct quorum_write *write, unsigned member)
     redelivery_add_at(locks, member, &call, locks->quorum->longest_ttl_ms);
 }
 
-static void hear_released(struct broadcast *broadcast, unsigned member,
-                          const struct store_result *result)
+static void observe_released(struct broadcast *broadcast, unsigned member,
+                             const struct store_result *result)
 {
     struct quorum_write *write = (struct quorum_write *)broadcast;
     struct vote *vote = &write->tally.votes[member];
@@ -44,10 +44,10 @@ static void hear_released(struct broadcast *broadcast, unsigned member,
     } else if (reply_read_release(result->reply, release)) {
         vote->kind = VOTE_HOLDING;
         quorum_write_keep_owner(write, &release->owner);
-        release->version = 0; /* see tell_released */
+        release->version = 0; /* see report_released */
     } else {
         vote->kind = VOTE_LOCKED; /* the token has no hold there */
-        quorum_write_hear_end(write, result->reply);
+        quorum_write_observe_end(write, result->reply);
     }
 }
 
@@ -74,7 +74,7 @@ static bool released_is_better(const struct quorum_write *write, const struct re
 
 /* Members number the end differently, so no majority knows a version of it, and the reply has none.
  * The name is certainly free only once it is free at every member. */
-static void tell_released(struct quorum_write *write)
+static void report_released(struct quorum_write *write)
 {
     struct locks_reply reply = {.result = LOCKS_DONE};
     struct release *best = &reply.release;
@@ -90,7 +90,7 @@ static void tell_released(struct quorum_write *write)
             free_in_ms = release->free_in_ms;
     }
     best->free_in_ms = free_in_ms;
-    quorum_write_tell(write, &reply);
+    quorum_write_report(write, &reply);
 }
 
 static bool decide_released(struct broadcast *broadcast, bool is_last)
@@ -100,12 +100,12 @@ static bool decide_released(struct broadcast *broadcast, bool is_last)
     if (verdict == VERDICT_OPEN)
         return false;
     if (verdict == VERDICT_WON)
-        tell_released(write);
+        report_released(write);
     else if (write->was_waiting)
-        quorum_write_tell(
+        quorum_write_report(
             write, &(struct locks_reply){.result = LOCKS_DONE, .release = {.cancelled = true}});
     else if (verdict == VERDICT_LOST)
-        quorum_write_tell_not_held(write);
+        quorum_write_report_not_held(write);
     else
         quorum_write_fail(write);
     return true;
@@ -116,7 +116,7 @@ static bool decide_released(struct broadcast *broadcast, bool is_last)
 void quorum_release(struct locks *locks, struct slice name, struct slice token,
                     const struct attempt *attempt, locks_done *done, void *context)
 {
-    static const struct broadcast_kind KIND = {hear_released, decide_released, quorum_write_end};
+    static const struct broadcast_kind KIND = {observe_released, decide_released, quorum_write_end};
     struct quorum_write *write = quorum_write_begin(locks, name, token, &KIND, done, context);
     struct slice arguments[RELEASE_ARGUMENTS];
     if (attempt)

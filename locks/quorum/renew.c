@@ -5,8 +5,8 @@
 #include "locks/quorum/write.h"
 #include "locks/scripts/scripts.h"
 
-static void hear_renewed(struct broadcast *broadcast, unsigned member,
-                         const struct store_result *result)
+static void observe_renewed(struct broadcast *broadcast, unsigned member,
+                            const struct store_result *result)
 {
     struct quorum_write *write = (struct quorum_write *)broadcast;
     struct vote *vote = &write->tally.votes[member];
@@ -16,7 +16,7 @@ static void hear_renewed(struct broadcast *broadcast, unsigned member,
         vote->kind = broadcast_silence(result);
     } else if (!(was_final || reply_says(result->reply, "renewed")) ||
                !reply_read_hold(result->reply, &hold)) {
-        vote->kind = quorum_write_hear_end(write, result->reply) ? VOTE_LOCKED : VOTE_DOUBT;
+        vote->kind = quorum_write_observe_end(write, result->reply) ? VOTE_LOCKED : VOTE_DOUBT;
     } else {
         *vote = (struct vote){.kind = VOTE_HOLDING,
                               .fence = hold.fence,
@@ -35,7 +35,7 @@ static void hear_renewed(struct broadcast *broadcast, unsigned member,
 }
 
 /* Counts the members that have the hold by the reported fence. */
-static void tell_renewed(struct quorum_write *write)
+static void report_renewed(struct quorum_write *write)
 {
     struct locks_reply reply = {.result = LOCKS_DONE, .hold = write->hold};
     int64_t elapsed = broadcast_elapsed(&write->broadcast);
@@ -46,7 +46,7 @@ static void tell_renewed(struct quorum_write *write)
     reply.hold.ttl_ms = tally_validity(&write->agreed, elapsed);
     quorum_note_ttl(write->broadcast.locks, reply.hold.ttl_ms + elapsed);
     if (reply.hold.ttl_ms > 0)
-        quorum_write_tell(write, &reply);
+        quorum_write_report(write, &reply);
     else
         quorum_write_fail(write);
 }
@@ -55,7 +55,7 @@ static void renewed_version_agreed(void *context, bool is_known)
 {
     struct quorum_write *write = context;
     if (is_known)
-        tell_renewed(write);
+        report_renewed(write);
     else
         quorum_write_fail(write);
     quorum_write_leave(write);
@@ -68,7 +68,7 @@ static void renew_as(struct quorum_write *write, int64_t fence, const struct tal
     write->hold.fence = fence;
     write->hold.version = version > fence ? version : fence;
     if (tally_knows(tally, version)) {
-        tell_renewed(write);
+        report_renewed(write);
         return;
     }
     write->users++;
@@ -95,7 +95,7 @@ static bool decide_renewed(struct broadcast *broadcast, bool is_last)
     if (verdict == VERDICT_OPEN || (verdict == VERDICT_WON && !agrees && !is_last))
         return false;
     if (verdict == VERDICT_LOST) {
-        quorum_write_tell_not_held(write);
+        quorum_write_report_not_held(write);
     } else if (verdict == VERDICT_UNANSWERED) {
         quorum_write_fail(write);
     } else if (agrees) {
@@ -112,7 +112,7 @@ static bool decide_renewed(struct broadcast *broadcast, bool is_last)
 void quorum_renew(struct locks *locks, const struct renewal *renewal, locks_done *done,
                   void *context)
 {
-    static const struct broadcast_kind KIND = {hear_renewed, decide_renewed, quorum_write_end};
+    static const struct broadcast_kind KIND = {observe_renewed, decide_renewed, quorum_write_end};
     struct quorum_write *write =
         quorum_write_begin(locks, renewal->name, renewal->token, &KIND, done, context);
     struct renewal_arguments arguments;

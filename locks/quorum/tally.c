@@ -222,7 +222,7 @@ int64_t tally_found_fence(const struct tally *tally)
 
 static bool names(const struct vote *vote, int64_t holder)
 {
-    bool is_named = vote->is_crowd;
+    bool is_named = vote->has_more_holds;
     for (unsigned i = 0; i < vote->holder_count; i++)
         is_named |= vote->holders[i] == holder;
     return vote->kind == VOTE_LOCKED && is_named;

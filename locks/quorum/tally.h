@@ -41,8 +41,8 @@ struct vote {
     /* With VOTE_LOCKED: the holds there that exclude this one. */
     int64_t holders[TALLY_HOLDERS]; /* their fences */
     unsigned holder_count;
-    bool is_crowd;   /* it has more than it reported */
-    int64_t ends_ms; /* until the last of them ends; -1: unknown */
+    bool has_more_holds; /* it has more than it reported */
+    int64_t ends_ms;     /* until the last of them ends; -1: unknown */
 };
 
 struct tally {

@@ -13,8 +13,8 @@ struct version_agreement {
     int64_t known[TALLY_MEMBERS];
 };
 
-static void version_agreement_hear(struct broadcast *broadcast, unsigned member,
-                                   const struct store_result *result)
+static void version_agreement_observe(struct broadcast *broadcast, unsigned member,
+                                      const struct store_result *result)
 {
     struct version_agreement *agreement = (struct version_agreement *)broadcast;
     if (result->outcome == STORE_REPLIED)
@@ -37,7 +37,7 @@ static bool version_agreement_decide(struct broadcast *broadcast, bool is_last)
 void version_agree(struct locks *locks, struct slice key, const int64_t known[TALLY_MEMBERS],
                    int64_t version, version_agree_done *done, void *context)
 {
-    static const struct broadcast_kind KIND = {version_agreement_hear, version_agreement_decide,
+    static const struct broadcast_kind KIND = {version_agreement_observe, version_agreement_decide,
                                                NULL};
     char number[DECIMAL_TEXT];
     const struct slice arguments[] = {stamp_placeholder(), slice_of(""),

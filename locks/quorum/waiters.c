@@ -116,7 +116,7 @@ static void stop_asking(struct quorum_waiter *waiter)
 }
 
 /* Frees the waiter, or lets the reply to an inspect under way do so. */
-static void let_go(struct quorum_waiter *waiter)
+static void quorum_waiter_discard(struct quorum_waiter *waiter)
 {
     stop_asking(waiter);
     quorum_waiter_take_out(waiter, NULL);
@@ -129,14 +129,14 @@ static void let_go(struct quorum_waiter *waiter)
 
 static void waiter_on_kept_long_enough(uv_timer_t *timer)
 {
-    let_go(timer->data);
+    quorum_waiter_discard(timer->data);
 }
 
 /* Ends the request. With `is_kept` a later request with the same token may take over the place. */
 static void quorum_waiter_leave(struct quorum_waiter *waiter, bool is_kept)
 {
     if (!is_kept || waiter->acquire.keep_ms == 0 || !waiter->place.queue) {
-        let_go(waiter);
+        quorum_waiter_discard(waiter);
         return;
     }
     stop_asking(waiter);
@@ -149,15 +149,15 @@ static void quorum_waiter_leave(struct quorum_waiter *waiter, bool is_kept)
 static void quorum_waiter_finish(struct quorum_waiter *waiter, const struct locks_reply *reply)
 {
     locks_done *done = waiter->done;
-    struct locks_reply told = *reply;
+    struct locks_reply answer = *reply;
     bool is_kept = reply->result == LOCKS_TIMEOUT && waiter->acquire.keep_ms > 0;
     if (reply->result == LOCKS_LOCKED || reply->result == LOCKS_TIMEOUT ||
         reply->result == LOCKS_TOO_MANY_WAITERS)
         local_queue_show(&waiter->awaited->queue,
                          is_kept ? quorum_waiter_token(waiter) : slice_of(NULL),
-                         uv_now(quorum_waiter_locks(waiter)->loop), &told.view);
+                         uv_now(quorum_waiter_locks(waiter)->loop), &answer.view);
     waiter->done = NULL;
-    done(waiter->acquirer.context, &told);
+    done(waiter->acquirer.context, &answer);
     quorum_waiter_leave(waiter, reply->result == LOCKS_TIMEOUT ||
                                     reply->result == LOCKS_QUARANTINED ||
                                     reply->result == LOCKS_UNAVAILABLE);
@@ -260,7 +260,7 @@ static void refused(struct quorum_waiter *waiter, const struct locks_reply *repl
 }
 
 /* Too many members are in quarantine: the waiter asks again later. */
-static void sit_out(struct quorum_waiter *waiter)
+static void requeue_quarantined(struct quorum_waiter *waiter)
 {
     awaited_name_enlist(waiter->awaited);
     quorum_waiter_note_queued(waiter);
@@ -279,7 +279,7 @@ static void round_done(void *context, const struct locks_reply *reply, const str
     else if (reply->result == LOCKS_UNAVAILABLE && waits && waiter->is_queued)
         awaited_name_unanswered(waiter->awaited);
     else if (reply->result == LOCKS_QUARANTINED && waits)
-        sit_out(waiter);
+        requeue_quarantined(waiter);
     else
         quorum_waiter_finish(waiter, reply);
 }
@@ -309,10 +309,10 @@ static enum locks_result quorum_waiter_refused(const struct quorum_waiter *waite
 static void name_read(void *context, const struct locks_reply *reply)
 {
     struct quorum_waiter *waiter = context;
-    struct locks_reply told = *reply;
+    struct locks_reply answer = *reply;
     waiter->is_reading = false;
     if (waiter->state == WAITER_LEFT) {
-        let_go(waiter);
+        quorum_waiter_discard(waiter);
         return;
     }
     if (waiter->state == WAITER_IS_KEPT || waiter->state == WAITER_ENDS)
@@ -325,8 +325,8 @@ static void name_read(void *context, const struct locks_reply *reply)
         try_now(waiter);
     } else if (!waits || reply->result != LOCKS_DONE) {
         if (reply->result == LOCKS_DONE)
-            told.result = quorum_waiter_refused(waiter, &reply->view);
-        quorum_waiter_finish(waiter, &told);
+            answer.result = quorum_waiter_refused(waiter, &reply->view);
+        quorum_waiter_finish(waiter, &answer);
     } else {
         quorum_waiter_note_queued(waiter);
     }
@@ -356,7 +356,7 @@ static void quorum_waiter_end(struct quorum_waiter *waiter, enum locks_result en
 {
     locks_done *done = waiter->done;
     if (!done) {
-        let_go(waiter);
+        quorum_waiter_discard(waiter);
         return;
     }
     stop_asking(waiter);
@@ -502,7 +502,7 @@ void quorum_waiters_drain(struct awaited_name *awaited)
         if (waiter->done)
             quorum_waiter_finish(waiter, &(struct locks_reply){.result = LOCKS_DRAINING});
         else
-            let_go(waiter);
+            quorum_waiter_discard(waiter);
     }
     awaited_name_leave(awaited);
 }

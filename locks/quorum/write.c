@@ -43,20 +43,20 @@ struct slice quorum_write_token(const struct quorum_write *write)
     return (struct slice){write->token, write->token_length};
 }
 
-void quorum_write_tell(struct quorum_write *write, const struct locks_reply *reply)
+void quorum_write_report(struct quorum_write *write, const struct locks_reply *reply)
 {
     write->done(write->context, reply);
 }
 
 void quorum_write_fail(struct quorum_write *write)
 {
-    quorum_write_tell(write,
-                      &(struct locks_reply){.result = LOCKS_UNAVAILABLE, .error = QUORUM_TOO_FEW});
+    quorum_write_report(
+        write, &(struct locks_reply){.result = LOCKS_UNAVAILABLE, .error = QUORUM_TOO_FEW});
 }
 
 /* A member that was down for a while reports "expired" for a hold that the others report as
  * broken. */
-bool quorum_write_hear_end(struct quorum_write *write, const struct value *reply)
+bool quorum_write_observe_end(struct quorum_write *write, const struct value *reply)
 {
     struct lock_view view = {0};
     if (!reply_read_not_held(reply, &view))
@@ -70,12 +70,12 @@ bool quorum_write_hear_end(struct quorum_write *write, const struct value *reply
     return true;
 }
 
-void quorum_write_tell_not_held(struct quorum_write *write)
+void quorum_write_report_not_held(struct quorum_write *write)
 {
     struct locks_reply reply = {.result = LOCKS_NOT_HELD};
     if (write->ended)
         reply.view = *write->ended;
-    quorum_write_tell(write, &reply);
+    quorum_write_report(write, &reply);
 }
 
 void quorum_write_keep_owner(struct quorum_write *write, struct slice *owner)

@@ -61,16 +61,16 @@ void quorum_write_end(struct broadcast *broadcast);
 
 struct slice quorum_write_token(const struct quorum_write *write);
 
-void quorum_write_tell(struct quorum_write *write, const struct locks_reply *reply);
+void quorum_write_report(struct quorum_write *write, const struct locks_reply *reply);
 
 /* Answers that the outcome is unknown. */
 void quorum_write_fail(struct quorum_write *write);
 
 /* Reads the reply of a member that has no hold of the token. Returns false for any other reply. */
-bool quorum_write_hear_end(struct quorum_write *write, const struct value *reply);
+bool quorum_write_observe_end(struct quorum_write *write, const struct value *reply);
 
 /* Answers LOCKS_NOT_HELD. */
-void quorum_write_tell_not_held(struct quorum_write *write);
+void quorum_write_report_not_held(struct quorum_write *write);
 
 /* Copies the owner, so that it outlives the reply. */
 void quorum_write_keep_owner(struct quorum_write *write, struct slice *owner);

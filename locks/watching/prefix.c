@@ -50,7 +50,7 @@ static void prefix_rest(struct watched_prefix *watched)
 static void prefix_on_step(uv_timer_t *timer)
 {
     struct watched_prefix *watched = timer->data;
-    const char *silent = "Redis does not tell of changes (the log of batond says why)";
+    const char *silent = "Redis does not report changes (the log of batond says why)";
     switch (watched->round.phase) {
     case ROUND_MARKED:
     case ROUND_GATHERING:

@@ -54,7 +54,7 @@ static void watch_on_lingered(uv_timer_t *timer)
     watch_end(watch);
 }
 
-/* One answered watch stays for a while, so that the engine goes on hearing of changes. */
+/* One answered watch stays for a while, so that the engine goes on watching the name. */
 static void watch_linger(struct watch *watch)
 {
     struct watch *first = watch->watched->lingering;
@@ -105,7 +105,7 @@ static void watch_inspect(struct watch *watch);
 static void watch_on_inspected(void *context, const struct locks_reply *reply)
 {
     struct watch *watch = context;
-    struct locks_reply told = *reply;
+    struct locks_reply answer = *reply;
     const struct lock_view *view = &reply->view;
     bool is_changed = reply->result == LOCKS_DONE && watch_has_news(watch, view);
     bool is_old = watch->inspection == INSPECTION_AGAIN;
@@ -114,7 +114,7 @@ static void watch_on_inspected(void *context, const struct locks_reply *reply)
         watch_end(watch);
     } else if (is_changed || watch->is_over || reply->result != LOCKS_DONE) {
         watch_take_off(watch);
-        watch_answer(watch, &told, is_changed);
+        watch_answer(watch, &answer, is_changed);
     } else {
         watch->inspected = view->version;
         watch->waited = view->position > 0;

@@ -190,16 +190,16 @@ TEST(a_version_is_known_when_a_majority_has_told_of_it)
     assert_int_equal(tally_version_of_holds(&tally), 50);
 }
 
-/* What each member that refuses names as in the way: a letter each; '*' is a crowd. */
+/* What each member that refuses names as in the way: a letter each; '*' has more holds. */
 static void name_holders(struct tally *tally, const char *const *holders)
 {
     for (unsigned i = 0; i < tally->members; i++) {
         struct vote *vote = &tally->votes[i];
         vote->holder_count = 0;
-        vote->is_crowd = false;
+        vote->has_more_holds = false;
         for (const char *holder = holders[i]; *holder; holder++) {
             if (*holder == '*')
-                vote->is_crowd = true;
+                vote->has_more_holds = true;
             else
                 vote->holders[vote->holder_count++] = (unsigned char)*holder;
         }
