@@ -2,6 +2,7 @@
 # The checker of prose says what it should of one bad and one good text for each rule.
 set -euo pipefail
 prose=$PWD/tests/lint/prose.py
+words=$PWD/tests/lint/words.py
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
 cd "$folder"
@@ -87,4 +88,11 @@ expect '2:subject' a.html <<<'<p title="whoever">
 <b>Whoever</b> asks.'
 expect '1:subject' a.json <<<'"title": "Whoever asks"
 "query": "whoever asks"'
+
+# Words that are gone, in the files that the list names.
+mkdir base tests
+printf 'int was_told;\n/* untold */\n/* Heard. */\nTEST_WITH(who_waits_is_granted, start, stop)\n' >base/a.c
+cp base/a.c tests/a.c
+found=$({ "$words" base/a.c tests/a.c || true; } | sed -n 's/^\([^ :]*:[0-9]*\): .*/\1/p' | xargs)
+[[ $found == "base/a.c:1 base/a.c:3 tests/a.c:4" ]] || { bad=1 && echo "words.py finds $found"; }
 exit $bad
