@@ -8,10 +8,7 @@
 #include <string.h>
 
 enum { REPLY_LONGEST = 16 << 20, HEADER_TEXT = 160, IDLE_MS = 1000, PAUSE_LONGEST_MS = 3600000 };
-enum {
-    SELF_SIGNED = 18,
-    UNVERIFIED_LEAF = 21
-}; /* OpenSSL's errors for a certificate that no trusted authority signed */
+enum { SELF_SIGNED = 18, UNVERIFIED_LEAF = 21 }; /* OpenSSL: no trusted authority signed it */
 
 struct client {
     const struct client_settings *settings;

@@ -6,9 +6,7 @@
 
 #include <stdbool.h>
 
-enum {
-    TOKEN_SIZE = 132
-}; /* for the longest token, a NUL, and a character more that shows an overlong one */
+enum { TOKEN_SIZE = 132 }; /* the longest token, a NUL, and a byte that shows a longer one */
 
 /* Makes a new token of 128 random bits. */
 void token_make(char token[TOKEN_SIZE]);

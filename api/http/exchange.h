@@ -197,7 +197,7 @@ void exchange_write(struct exchange *exchange, const char *bytes, size_t length)
  * how many. */
 size_t exchange_take(struct exchange *exchange, char *buffer, size_t size);
 
-/* For the server: calls the operation's `drained`, once everything written so far has been sent. */
+/* For the server: call this when everything written so far has been sent. Calls `drained`. */
 void exchange_drained(struct exchange *exchange);
 
 /* The stream ends when what was written has been sent. */

@@ -14,7 +14,8 @@ struct interrupt {
  * of them, or -1 and errno. */
 int interrupt_block(const int *signals, const sigset_t *except);
 
-/* Blocks SIGTERM, SIGHUP, SIGINT and SIGQUIT from now on, except those that are ignored. */
+/* Blocks SIGTERM, SIGHUP, SIGINT and SIGQUIT from now on, except those that are ignored or blocked
+ * already. */
 void interrupt_open(struct interrupt *ret);
 
 /* Closes the descriptor. Returns the signal that has come, which stays blocked; 0: none. */

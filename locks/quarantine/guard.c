@@ -61,8 +61,7 @@ void guard_stamp(const struct guard *guard, unsigned number, uint64_t now,
     int64_t latest = clock_theirs(clock, (int64_t)(now / NS_PER_US)) + LATE_US + shard->clock.slack;
     struct stamp now_is = {
         .retention = (double)(guard->options.retention_ms * US_PER_MS),
-        .latest = clock->is_known ? (double)latest
-                                  : 0, /* 0 makes the script late, and its error has the time */
+        .latest = clock->is_known ? (double)latest : 0, /* 0: refused as late, with the time */
         .opens = (double)shard->quarantine.opens,
         .floor = (double)shard->numbers.floor,
         .level = (double)shard->numbers.level,
@@ -85,8 +84,7 @@ void guard_open_gate(struct shard *shard)
 static void guard_refresh_shard(struct shard *shard)
 {
     struct store *store = shard->guard->store;
-    if (shard->connection.is_asking ||
-        store_is_closing(store)) /* a closing store ends its calls one by one */
+    if (shard->connection.is_asking || store_is_closing(store)) /* it ends its calls one by one */
         return;
     if (store_shard_serves(store, shard->number)) {
         epoch_ask(shard, guard_on_epoch);
@@ -364,7 +362,6 @@ bool guard_covers(struct guard *guard, unsigned number, int64_t ttl_ms)
 
 void guard_raise(struct guard *guard, unsigned number, int64_t ttl_ms)
 {
-    if (store_shard_is_up(guard->store,
-                          number)) /* a shard that is down is not asked for the hold */
+    if (store_shard_is_up(guard->store, number)) /* otherwise it is not asked for holds */
         guard_covers(guard, number, ttl_ms);
 }

@@ -276,8 +276,7 @@ void judge_epoch(struct shard *shard, const struct epoch *epoch)
         return;
     }
     bool is_of_another = judge_is_of_another(shard, epoch->run, epoch->history);
-    bool slot_gained =
-        is_same && known->slot_gained; /* the slot may have brought the old epoch back */
+    bool slot_gained = is_same && known->slot_gained; /* its old epoch may have come back */
     bool is_restarted =
         is_of_another || (is_same && judge_is_of_another(shard, known->run, known->history));
     if (slot_gained || (is_restarted && !judge_keeps_all(shard, epoch)))

@@ -33,7 +33,7 @@ enum quarantine_reason quarantine_reason_of(struct slice word);
 /* The setting `quarantine`: how long quarantines are. */
 enum {
     QUARANTINE_AUTO = -1, /* until every hold must have ended */
-    QUARANTINE_OFF = 0,   /* never; a greater number: milliseconds, between both of these */
+    QUARANTINE_OFF = 0,   /* never; a greater number: milliseconds, in these bounds */
     QUARANTINE_SHORTEST_MS = 1000,
     QUARANTINE_LONGEST_MS = 24 * 3600 * 1000,
 };

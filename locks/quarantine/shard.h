@@ -42,7 +42,7 @@ struct shard_quarantine {
                     * since another worker may have made it later; 0: none */
     int64_t since; /* when the quarantine began; Redis' time */
     enum quarantine_reason reason;
-    int64_t inherited_until; /* no grants before this, for names of other shards; our time */
+    int64_t inherited_until; /* no grants before this, for names from other shards; our time */
     bool is_reported;        /* `quarantined` was called for it */
 };
 

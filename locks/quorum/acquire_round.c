@@ -62,8 +62,9 @@ static int64_t lasts_ms(const struct acquire_round *round, unsigned member)
     return found_ms > lease_ms ? found_ms : lease_ms;
 }
 
-/* Takes back grants, also from members that have not answered: they read this after the question.
- * And holds that were found: an earlier request that gave up may have left its hold to this one. */
+/* Takes back grants, even at members that have not answered: they read this after the question.
+ * Also takes back holds that were found: an earlier request that gave up may have left its hold to
+ * this one. */
 static void take_back(struct acquire_round *round)
 {
     if (round->is_lost)
@@ -95,7 +96,7 @@ static void acquire_round_fail(struct acquire_round *round, const char *why)
                                                       .attempt = round->attempt});
 }
 
-/* A member that the majority did not need shall know the hold by the same fence. */
+/* For a member that the majority did not need: it must know the hold by the same fence. */
 static void adopt_fence_at(struct acquire_round *round, unsigned member)
 {
     const struct vote *vote = &round->tally.votes[member];

@@ -64,7 +64,7 @@ static size_t alike_in(const struct lock_view *view, const struct holder *holder
     return count;
 }
 
-/* How many holds alike a majority has, if `unknown` silent members have them all. */
+/* How many holds like this a majority has, if `unknown` silent members have them all. */
 static size_t alike(const struct member_views *views, const struct holder *holder, unsigned unknown)
 {
     size_t most = 0;

@@ -222,8 +222,7 @@ void expiries_note(struct locks *locks, struct slice key, const struct hold *hol
         expiries_put(locks, ending);
     } else if (!ending->is_in_slot) {
         ending->renewed = true;
-    } else if (ending->due <
-               ending->until - EXPIRIES_SLOT_MS) { /* a later one moves on when its slot ends */
+    } else if (ending->due < ending->until - EXPIRIES_SLOT_MS) { /* a later one moves on later */
         unlink_ending(ending);
         expiries_put(locks, ending);
     }

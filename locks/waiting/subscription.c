@@ -7,8 +7,7 @@
 #include "locks/waiting/batch.h"
 
 enum {
-    HEARTBEATS_IN_LEASE =
-        2, /* not more, as each writes to Redis; a known loss is checked at once */
+    HEARTBEATS_IN_LEASE = 2, /* few, as each writes to Redis; a known loss is checked at once */
     HEARTBEAT_PAUSE_MS = 10, /* between two batches, at least */
     TICK_AGAIN_MS = 1000,    /* after one that failed */
 };
@@ -123,8 +122,8 @@ static void subscription_stop_supervising(struct subscription *subscription)
 
 static void subscription_tick(struct subscription *subscription);
 
-/* Supervises a name without users here for one period, in which each worker with waiters sends its
- * heartbeat. `next_ms`, from the heartbeat's reply, says when a tick is due. */
+/* Supervises a name without a waiter or watch here for one period, in which each worker with
+ * waiters sends its heartbeat. `next_ms`, from this worker's heartbeat, says when a tick is due. */
 static void subscription_keep_supervising(struct subscription *subscription, int64_t next_ms)
 {
     if (next_ms == 0)
@@ -275,7 +274,8 @@ static void subscription_tick(struct subscription *subscription)
     store_eval(locks->store, &call);
 }
 
-/* If a name has no user here, a heartbeat for many names asks first: mostly no tick is needed. */
+/* If a name has no waiter or watch here, a heartbeat for many names asks first: mostly no tick is
+ * needed. */
 static void subscription_on_tick(uv_timer_t *timer)
 {
     struct subscription *subscription = timer->data;

@@ -69,7 +69,7 @@ static void waiting_free_if_idle(struct waiter *waiter)
     subscription_leave(waiter->subscription);
 }
 
-/* Takes it off the list, where messages find it. */
+/* Takes the waiter off the list, where messages find it. */
 static void waiting_end(struct waiter *waiter)
 {
     TAILQ_REMOVE(&waiter->subscription->waiters, waiter, others);
