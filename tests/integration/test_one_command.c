@@ -10,13 +10,15 @@
 #include <unistd.h>
 
 /* Each worker looks at the record of Redis once a second: one call, with TIME and one HMGET. And
- * about once an hour at the libraries: one call, with TIME, HSET, PEXPIRE and HGETALL. */
+ * about once an hour at the libraries: one call, with TIME, HSET, PEXPIRE and HGETALL. If the
+ * machine stands still, a call comes too late: it reads the clock alone, and is made again. */
 enum {
     ACQUIRES = 10000,
     BATCH = 100,
     REPLIES_SIZE = 128 * 1024,
     WORKERS = 2,
-    LOOK_EVERY_MS = 1000
+    LOOK_EVERY_MS = 1000,
+    LATE_MOST = ACQUIRES / 100
 };
 
 /* How many calls of each command Redis has counted, those within scripts included; `all` is without
@@ -91,15 +93,16 @@ TEST(ten_thousand_acquires_are_ten_thousand_commands)
     close(fd);
 
     struct calls now = calls_so_far(&service->redis);
-    long long looks = now.hmget - before.hmget, checks = now.hgetall - before.hgetall;
+    long long looks = now.hmget - before.hmget, checks = now.hgetall - before.hgetall,
+              calls = now.fcall - before.fcall, late = calls - ACQUIRES - looks - checks;
     assert_in_range(looks, 0, WORKERS * ((clock_ms() - begun) / LOOK_EVERY_MS + 2));
-    assert_int_equal(now.fcall - before.fcall, ACQUIRES + looks + checks);
-    assert_int_equal(now.time - before.time, ACQUIRES + looks + checks);
+    assert_in_range(late, 0, LATE_MOST);
+    assert_int_equal(now.time - before.time, calls);
     assert_int_equal(now.get - before.get, ACQUIRES);
     assert_int_equal(now.hget - before.hget, ACQUIRES);
     assert_int_equal(now.set - before.set, ACQUIRES);
     assert_int_equal(now.all - before.all,
-                     5 * ACQUIRES + 3 * looks + 5 * checks); /* and nothing else */
+                     5 * ACQUIRES + 3 * looks + 5 * checks + 2 * late); /* and nothing else */
 }
 
 static int start(void **state)
