@@ -19,20 +19,6 @@ static void locks_on_up(void *context, unsigned shard)
         observer->up(observer->context, shard);
 }
 
-static void locks_on_down(void *context, unsigned shard, const char *reason)
-{
-    const struct store_events *observer = &((struct locks *)context)->options.events.store;
-    if (observer->down)
-        observer->down(observer->context, shard, reason);
-}
-
-static void locks_on_warning(void *context, const char *text)
-{
-    const struct store_events *observer = &((struct locks *)context)->options.events.store;
-    if (observer->warning)
-        observer->warning(observer->context, text);
-}
-
 static void locks_on_moved(void *context)
 {
     struct locks *locks = context;
@@ -44,11 +30,7 @@ static void locks_on_moved(void *context)
 
 static void locks_on_migrated(void *context, unsigned to, unsigned from)
 {
-    struct locks *locks = context;
-    const struct store_events *observer = &locks->options.events.store;
-    guard_migrated(locks->guard, to, from);
-    if (observer->migrated)
-        observer->migrated(observer->context, to, from);
+    guard_migrated(((struct locks *)context)->guard, to, from);
 }
 
 /* Checks every waiter, watch and hold of a connection again. */
@@ -73,18 +55,7 @@ static void locks_on_message(void *context, unsigned shard, struct slice text)
 
 static void locks_on_touched(void *context, struct slice key)
 {
-    struct locks *locks = context;
-    const struct store_events *observer = &locks->options.events.store;
-    prefixes_touched(locks, key);
-    if (observer->touched)
-        observer->touched(observer->context, key);
-}
-
-static void locks_on_answered(void *context, uint64_t nanoseconds)
-{
-    const struct store_events *observer = &((struct locks *)context)->options.events.store;
-    if (observer->answered)
-        observer->answered(observer->context, nanoseconds);
+    prefixes_touched(context, key);
 }
 
 static void locks_on_stamp(void *context, unsigned shard, uint64_t now,
@@ -99,16 +70,14 @@ static void locks_on_stamp(void *context, unsigned shard, uint64_t now,
 
 struct store_events store_events_of(struct locks *locks)
 {
-    return (struct store_events){.context = locks,
+    return (struct store_events){.observer = locks->options.events.store.observer,
+                                 .context = locks,
                                  .up = locks_on_up,
-                                 .down = locks_on_down,
-                                 .warning = locks_on_warning,
                                  .moved = locks_on_moved,
                                  .migrated = locks_on_migrated,
                                  .listening = locks_on_listening,
                                  .message = locks_on_message,
                                  .touched = locks_on_touched,
                                  .result = script_answer_take,
-                                 .answered = locks_on_answered,
                                  .stamp = locks_on_stamp};
 }

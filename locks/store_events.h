@@ -4,8 +4,7 @@
 
 #include "locks/locks.h"
 
-/* The events to open the store with. Each calls its namesake in `events.store` of struct
- * locks_options afterwards. */
+/* The events to open the store with: see `store` of struct locks_events. */
 struct store_events store_events_of(struct locks *locks);
 
 #endif

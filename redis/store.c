@@ -51,10 +51,10 @@ static void store_on_up(void *context, unsigned shard)
 static void store_on_down(void *context, unsigned shard, int code, const char *reason)
 {
     const struct store *store = context;
-    const struct store_events *told = &store->shards.told;
+    const struct store_observer *observer = &store->shards.told.observer;
     (void)code; /* a service goes on trying, whatever the reason */
-    if (told->down && (!store->kind->down || store->kind->down(store->state, shard)))
-        told->down(told->context, shard, reason);
+    if (observer->down && (!store->kind->down || store->kind->down(store->state, shard)))
+        observer->down(observer->context, shard, reason);
 }
 
 static void store_on_replied(void *context, unsigned shard)

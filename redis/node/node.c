@@ -115,9 +115,9 @@ struct store_figures node_figures(const struct node *node)
 
 static void node_warn(void *context, const char *text)
 {
-    const struct store_events *told = ((struct node *)context)->told;
-    if (told->warning)
-        told->warning(told->context, text);
+    const struct store_observer *observer = &((struct node *)context)->told->observer;
+    if (observer->warning)
+        observer->warning(observer->context, text);
 }
 
 /* Sending */
@@ -349,11 +349,12 @@ static void node_script_answered(void *context, struct call *call, const redisRe
         return;
     }
     const struct value *value = (const struct value *)(const void *)reply;
+    const struct store_observer *observer = &node->told->observer;
     node->answering = call->begun;
     if (node->events.replied)
         node->events.replied(node->events.context, node->number);
-    if (node->told->answered)
-        node->told->answered(node->told->context, uv_hrtime() - call->begun);
+    if (observer->answered)
+        observer->answered(observer->context, uv_hrtime() - call->begun);
     node_script_done(node, call, (struct store_result){.outcome = STORE_REPLIED, .reply = value},
                      &call->turns, MOST_TURNS,
                      "so many holds or waiters of this name have ended at once that Redis is still "

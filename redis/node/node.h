@@ -16,8 +16,8 @@
 struct node;
 
 /* What the owner of a node hears from it, besides what the node tells in struct store_events:
- * `warning`, `listening`, `message`, `touched`, `answered` and `stamp`. `number` is the node's.
- * Only `up` and `down` must not be NULL. */
+ * `warning`, `answered`, `listening`, `message`, `touched`, `result` and `stamp`. `number` is the
+ * node's. Only `up` and `down` must not be NULL. */
 struct node_events {
     void *context;
     void (*up)(void *context, unsigned number);

@@ -17,9 +17,9 @@ bool shards_is_up(const struct shards *shards, unsigned number)
 
 void shards_warn(void *context, const char *text)
 {
-    const struct shards *shards = context;
-    if (shards->told.warning)
-        shards->told.warning(shards->told.context, text);
+    const struct store_observer *observer = &((struct shards *)context)->told.observer;
+    if (observer->warning)
+        observer->warning(observer->context, text);
 }
 
 /* Changed keys */

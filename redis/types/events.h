@@ -11,19 +11,27 @@ enum {
     STORE_TAG_SIZE = 8,      /* what store_tag writes, NUL included */
 };
 
-/* The store calls these from the loop and, except for `stamp`, never from inside a call to the
- * store. Each may be NULL. */
-struct store_events {
+/* What only logs and figures need, with a context of its own. Each may be NULL. */
+struct store_observer {
     void *context;
-    /* The shard has a new connection. Calls that `up` makes for this shard reach Redis before any
-     * other. */
-    void (*up)(void *context, unsigned shard);
     /* The connection was lost or could not be made; `reason` says why and what to look at. Reported
      * once for each loss; while this shard stays away, again only when the reason changes. */
     void (*down)(void *context, unsigned shard, const char *reason);
     /* Redis is usable but set up in a way that can lose locks (eviction, a replica, …), reported
      * after each connect; or it answers scripts with errors, reported every 10 s at most. */
     void (*warning)(void *context, const char *text);
+    /* A script has run; its reply came `nanoseconds` after the script was sent. */
+    void (*answered)(void *context, uint64_t nanoseconds);
+};
+
+/* The store calls these from the loop and, except for `stamp`, never from inside a call to the
+ * store. Each may be NULL. */
+struct store_events {
+    struct store_observer observer;
+    void *context; /* of those below */
+    /* The shard has a new connection. Calls that `up` makes for this shard reach Redis before any
+     * other. */
+    void (*up)(void *context, unsigned shard);
     /* Other shards than before may serve names now. They have their connections already. */
     void (*moved)(void *context);
     /* The shard `to` serves, or begins to serve, names that `from` has served. Comes before
@@ -42,8 +50,6 @@ struct store_events {
      * `damaged`. `done` gets what this leaves in `result`. Returns true if the script has done only
      * a part of its work: then it runs again, while the call is wanted. */
     bool (*result)(void *context, unsigned shard, struct store_result *result);
-    /* A script has run; its reply came `nanoseconds` after the script was sent. */
-    void (*answered)(void *context, uint64_t nanoseconds);
     /* Writes the stamp, which is the first argument of each script, whenever the script is sent to
      * a shard, at `now` (uv_hrtime). NULL: scripts have no such argument. */
     void (*stamp)(void *context, unsigned shard, uint64_t now, char stamp[STORE_STAMP_LENGTH]);

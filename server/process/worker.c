@@ -334,12 +334,13 @@ static int worker_open_layers(struct worker *worker, int listen_fd)
                    .confirmed = worker_on_confirmed,
                    .damaged = worker_on_damaged,
                    .limits_differ = worker_on_limits_differ,
-                   .store = {.context = worker,
+                   .store = {.observer = {.context = worker,
+                                          .down = worker_on_redis_down,
+                                          .warning = worker_on_redis_warning,
+                                          .answered = worker_on_answered},
+                             .context = worker,
                              .up = worker_on_redis_up,
-                             .down = worker_on_redis_down,
-                             .warning = worker_on_redis_warning,
-                             .moved = worker_on_redis_moved,
-                             .answered = worker_on_answered}},
+                             .moved = worker_on_redis_moved}},
     };
     int result = locks_open(&worker->locks, &locks);
     if (result < 0) {

@@ -51,20 +51,21 @@ static void open_locks(struct host *host, const char *redis_url)
     struct failure failure;
     if (redis_url_parse(redis_url, &url, &failure) < 0)
         abort();
-    const struct locks_options options = {.loop = host->loop,
-                                          .redis_url = &url,
-                                          .key_prefix = slice_of("baton:"),
-                                          .retention_ms = HOUR_MS,
-                                          .waiter_lease_ms = 10000,
-                                          .claim_window_ms = 2000,
-                                          .max_waiters = 100000,
-                                          .quarantine_ms = QUARANTINE_AUTO,
-                                          .process = PROCESS,
-                                          .events.store = {.context = host,
-                                                           .up = on_up,
-                                                           .listening = on_listening,
-                                                           .stamp = on_stamp,
-                                                           .answered = on_answered}};
+    const struct locks_options options = {
+        .loop = host->loop,
+        .redis_url = &url,
+        .key_prefix = slice_of("baton:"),
+        .retention_ms = HOUR_MS,
+        .waiter_lease_ms = 10000,
+        .claim_window_ms = 2000,
+        .max_waiters = 100000,
+        .quarantine_ms = QUARANTINE_AUTO,
+        .process = PROCESS,
+        .events.store = {.observer = {.context = host, .answered = on_answered},
+                         .context = host,
+                         .up = on_up,
+                         .listening = on_listening,
+                         .stamp = on_stamp}};
     if (locks_open(&host->locks, &options) < 0)
         abort();
     redis_url_free(&url);

@@ -434,7 +434,7 @@ TEST(closing_from_down)
     struct store_fixture store = {.late = false};
     struct last_words words = {.store = &store};
     struct redis_url url;
-    struct store_events events = {.context = &words, .down = on_last_down};
+    struct store_events events = {.observer = {.context = &words, .down = on_last_down}};
     uv_loop_init(&store.loop);
     uv_timer_init(&store.loop, &store.guard);
     assert_int_equal(redis_url_parse("unix:///nowhere/redis.sock", &url, NULL), 0);
