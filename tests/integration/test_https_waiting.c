@@ -247,11 +247,28 @@ TEST(renewed_client_ca_counts_for_new_connections)
     secure_close(&secure);
 }
 
+enum { LATEST_MS = 1000 }; /* half of what batond waits for a first request */
+
+/* Connected, and yet to say a word. Returns false where the machine was too slow for it to count.
+ */
+static bool asks_late(struct secure *secure, struct tls_client *client, int fd, int64_t stopped)
+{
+    static const char ASK[] = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    bool has_asked =
+        tls_client_start(client, fd, &(struct tls_options){.ca = &secure->authority}) &&
+        tls_client_send(client, ASK, sizeof ASK - 1);
+    if (clock_ms() > stopped + LATEST_MS)
+        return false;
+    if (!has_asked)
+        fail_msg("%s", client->trouble);
+    return true;
+}
+
 /* Who waits is told, and TLS is ended as it should be, so that nobody takes it for an attack. */
 TEST(stop_ends_each_connection_in_good_order)
 {
     struct secure secure;
-    struct tls_client waiter, idle, late[CALLERS];
+    struct tls_client waiter, idle, late[CALLERS] = {0};
     int callers[CALLERS];
     char token[TOKEN_TEXT];
     secure_open(&secure, false, SETTINGS);
@@ -264,17 +281,20 @@ TEST(stop_ends_each_connection_in_good_order)
     for (size_t i = 0; i < CALLERS; i++)
         callers[i] = raw_connect(secure.batond.port);
     process_signal(&secure.batond.process, SIGTERM);
-    for (size_t i = 0; i < CALLERS; i++) { /* connected, and yet to say a word */
-        if (!tls_client_start(&late[i], callers[i], &(struct tls_options){.ca = &secure.authority}))
-            fail_msg("%zu: %s", i, late[i].trouble);
-        secure_ask(&late[i], "GET /livez");
-    }
-    for (size_t i = 0; i < CALLERS; i++) {
+    int64_t stopped = clock_ms();
+    size_t asked = 0;
+    while (asked < CALLERS && asks_late(&secure, &late[asked], callers[asked], stopped))
+        asked++;
+    for (size_t i = 0; i < asked; i++) {
         assert_int_equal(secure_answer(&late[i], CLOCK_HANG_MS), 200);
         if (!tls_client_is_ended(&late[i], CLOCK_HANG_MS))
             fail_msg("%zu: %s", i, late[i].trouble);
-        tls_client_close(&late[i]);
     }
+    for (size_t i = 0; i < CALLERS; i++)
+        if (late[i].session)
+            tls_client_close(&late[i]);
+        else
+            close(callers[i]);
     assert_int_equal(secure_answer(&waiter, CLOCK_HANG_MS), 503);
     assert_true(tls_client_is_ended(&waiter, CLOCK_HANG_MS));
     if (!tls_client_is_ended(&idle, CLOCK_HANG_MS))
