@@ -35,22 +35,21 @@ local function has(flags, flag)
     return flags % (2 * flag) >= flag
 end
 
+-- The hold that is asked for, with what else the request says.
 local function request_of(argv)
     local flags, ttl, limit, token, owner, mode, attempt, meta, behind = parse(REQUEST, argv[2])
-    local at_least, max_held, names, permits = 0, 0, 0, 1
+    local request = hold_of(token, owner, mode, attempt, meta, 0, 0, 0, ttl)
+    request[WANTED] = limit
     if has(flags, TERMS_FOLLOW) then
-        at_least, max_held, behind = parse('<dd', argv[2], behind)
+        request[AT_LEAST], request[MAX_HELD], behind = parse('<dd', argv[2], behind)
     end
     if has(flags, SET_FOLLOWS) then
-        names, behind = parse('<d', argv[2], behind)
+        request[SET], behind = parse('<d', argv[2], behind)
     end
     if has(flags, PERMITS_FOLLOW) then
-        permits = parse('<d', argv[2], behind)
+        request[PERMITS] = parse('<d', argv[2], behind)
     end
-    local request = {token = token, owner = owner, mode = mode, attempt = attempt, meta = meta,
-                     limit = limit, ttl = ttl, at_least = at_least, max_held = max_held, set = names,
-                     permits = permits, sent = flags % KINDS, reenters = has(flags, REENTER),
-                     server = argv[3]}
+    request.sent, request.reenters, request.server = flags % KINDS, has(flags, REENTER), argv[3]
     if request.server then
         request.lease, request.claim = tonumber(argv[4]), tonumber(argv[5])
         request.keep, request.waiters_most = tonumber(argv[6]), tonumber(argv[7])
@@ -71,12 +70,12 @@ end
 local function other_use(state, used, waiter, request)
     local limit, reenters = limit_of(state, used), request.reenters and 1 or 0
     local reentry = waiter and not queue.had_hold(waiter) and waiter[REENTERS] - reenters or 0
-    if used[MODE] == request.mode and limit == request.limit and used[SET] == request.set and
-       used[PERMITS] == request.permits and reentry == 0 and
-       (used[OWNER] == request.owner or byte(request.owner) == MADE) then
+    if used[MODE] == request[MODE] and limit == request[WANTED] and used[SET] == request[SET] and
+       used[PERMITS] == request[PERMITS] and reentry == 0 and
+       (used[OWNER] == request[OWNER] or byte(request[OWNER]) == MADE) then
         return nil
     end
-    return {'token_in_use', used[MODE], limit, used[OWNER], used[SET] == request.set and 0 or 1,
+    return {'token_in_use', used[MODE], limit, used[OWNER], used[SET] == request[SET] and 0 or 1,
             used[PERMITS], reentry}
 end
 
@@ -84,28 +83,28 @@ end
 local function refuse_token(state, request, hold, waiter)
     local used = hold or waiter
     if not used then
-        return holds.find_ended(state, request.token) and {'released'} or nil
+        return holds.find_ended(state, request[TOKEN]) and {'released'} or nil
     elseif request.sent == AGAIN then
-        return is_anothers(hold, waiter, request.attempt) and {'superseded'} or nil
+        return is_anothers(hold, waiter, request[ATTEMPT]) and {'superseded'} or nil
     end
     return other_use(state, used, waiter, request)
 end
 
 -- A waiter that came again: its place, owner and mode stay, the rest is this request's.
 local function attach(state, waiter, request)
-    waiter[META], waiter[TTL] = request.meta, request.ttl
-    waiter[AT_LEAST], waiter[MAX_HELD] = request.at_least, request.max_held
+    waiter[META], waiter[TTL] = request[META], request[TTL]
+    waiter[AT_LEAST], waiter[MAX_HELD] = request[AT_LEAST], request[MAX_HELD]
     if request.server then
-        local before = waiter[ATTEMPT] ~= request.attempt and servers.find(state, waiter[SERVER])
+        local before = waiter[ATTEMPT] ~= request[ATTEMPT] and servers.find(state, waiter[SERVER])
         if before then -- it looks again, and finds itself superseded
-            servers.tell(state, before, 'g', waiter[ATTEMPT], request.token, '-1')
+            servers.tell(state, before, 'g', waiter[ATTEMPT], request[TOKEN], '-1')
         end
-        queue.take(state, request.token, waiter[SERVER], waiter)
+        queue.take(state, request[TOKEN], waiter[SERVER], waiter)
         waiter[ATTEMPT], waiter[CLAIM], waiter[KEEP], waiter[MISSED] =
-            request.attempt, request.claim, request.keep, 0
+            request[ATTEMPT], request.claim, request.keep, 0
         queue.put(state, waiter, request.server)
     elseif waiter[SERVER] == '' then
-        queue.take(state, request.token, '', waiter)
+        queue.take(state, request[TOKEN], '', waiter)
         queue.put_away(state, waiter, 'absent')
     else
         queue.write(state, waiter)
@@ -121,23 +120,11 @@ local function grant_entry(state, waiter, attempt)
     return tell_hold(state, waiter, attempt)
 end
 
-local function new_hold(request)
-    return {HOLD.mark, request.token, request.owner, request.mode, request.attempt, request.meta, 0, 0, 0,
-            request.ttl, request.at_least, request.max_held, request.limit, request.set,
-            request.permits}
-end
-
-local function new_waiter(state, request, enters)
-    local arrival = max(state[ARRIVAL] + 1, now)
-    state.past = false
-    return waiter_of(request.token, request.owner, request.mode, request.attempt, request.meta, arrival,
-                     request.ttl, request.at_least, request.max_held, request.limit, request.set,
-                     request.permits, request.claim, request.keep, enters and arrival - FRONT or arrival,
-                     request.server, request.reenters and 1 or 0)
-end
-
 local function wait(state, request, enters)
-    local waiter = new_waiter(state, request, enters)
+    local arrival = max(state[ARRIVAL] + 1, now)
+    local waiter = waiter_of(request, arrival, enters and arrival - FRONT or arrival, request.claim, request.keep,
+                             request.server)
+    waiter[REENTERS], state.past = request.reenters and 1 or 0, false
     if not enters and front.wait(state, waiter, request.lease) then
         holds.remember_last(state) -- rather than by the release that somebody waits for
         return
@@ -154,12 +141,12 @@ end
 
 -- The token has neither a hold nor a place in the queue.
 local function ask_anew(state, request)
-    local owner, mode, limit = request.owner, request.mode, request.limit
+    local owner, mode, limit = request[OWNER], request[MODE], request[WANTED]
     local own = request.reenters and holds.owned(state, owner) or 0
     local is_of_owner = own > 0
     local other_limit = mode == 'shared' and state[COUNT] > state[EXCLUSIVES] and
                         state[LIMIT] ~= limit and state[LIMIT] or nil
-    local is_admitted = holds.admits(state, own, mode, limit, request.permits)
+    local is_admitted = holds.admits(state, own, mode, limit, request[PERMITS])
     local is_open = is_admitted and epoch.may_grant()
     if is_admitted and not is_open and (is_of_owner or not request.server) then
         return finish(state, epoch.refusal())
@@ -168,17 +155,17 @@ local function ask_anew(state, request)
     if is_granted and is_full then
         return refuse_full(state)
     elseif is_granted then
-        local hold = new_hold(request)
-        holds.grant(state, hold, request.ttl, is_of_owner)
+        local asked = request[MAX_HELD]
+        holds.grant(state, request, request[TTL], is_of_owner)
         if state[WAITERS] > 0 and not is_of_owner then
             queue.promote_entrants(state, owner)
         end
-        if hold[MAX_HELD] ~= request.max_held then -- it is not as the request asked
+        if request[MAX_HELD] ~= asked then
             close(state)
-            return answer(told_of(state, 'claimed', hold))
+            return answer(told_of(state, 'claimed', request))
         end
-        return finish(state, state[ONLY] and hold[FENCE] or
-                             {'granted', hold[FENCE], holds.owned(state, owner), other_limit})
+        return finish(state, state[ONLY] and request[FENCE] or
+                             {'granted', request[FENCE], holds.owned(state, owner), other_limit})
     end
     if is_of_owner and state[ENTERING] ~= '' and
        (find_waiter(state, state[ENTERING]) or {})[OWNER] ~= owner then
@@ -202,13 +189,13 @@ local function ask_again(state, waiter, request)
     local is_admitted = holds.admits_waiter(state, waiter)
     local is_open = is_admitted and epoch.may_grant()
     if is_open and holds.own_of(state, waiter) > 0 then
-        return grant_entry(state, waiter, request.attempt)
+        return grant_entry(state, waiter, request[ATTEMPT])
     elseif request.server then
         return answer({'waiting', close(state, request.server)})
     elseif is_admitted and not is_open then
         return finish(state, epoch.refusal())
     end
-    return finish(state, {'locked', view.name(state, request.token)})
+    return finish(state, {'locked', view.name(state, request[TOKEN])})
 end
 
 -- The common case: a plain name is free. Returns the fence, or nil.
@@ -293,17 +280,17 @@ end
 -- The same where the waiter is in the queue. Returns whether it has claimed.
 local function claim_plainly(state, request)
     local hold = state[ONLY]
-    if request.sent ~= AGAIN or now < opens or not hold or hold[TOKEN] ~= request.token or
+    if request.sent ~= AGAIN or now < opens or not hold or hold[TOKEN] ~= request[TOKEN] or
        hold[ATTEMPT] ~= '' or now >= hold[EXPIRES] or now >= state[TICK] or
        has_terms(hold) or state[TICK] > now + hold[TTL] * 1000 or state.front then
         return false
     end
-    local waiter = queue.find(state, request.token)
-    if not waiter or waiter[ATTEMPT] ~= request.attempt or waiter[SERVER] ~= request.server or
+    local waiter = queue.find(state, request[TOKEN])
+    if not waiter or waiter[ATTEMPT] ~= request[ATTEMPT] or waiter[SERVER] ~= request.server or
        state[WAITERS] == 0 and not servers.can_all_go(state) then
         return false
     end
-    claim(state, hold, request.attempt)
+    claim(state, hold, request[ATTEMPT])
     return true
 end
 
@@ -311,12 +298,12 @@ end
 local function can_wait_among(state, request)
     local hold = state[ONLY]
     return request.server and request.sent ~= AGAIN and not is_full and hold and state[SERVERS] > 0 and
-           hold[TOKEN] ~= request.token and not request.reenters and
-           (state[EXCLUSIVES] == 1 or request.mode == 'exclusive') and
+           hold[TOKEN] ~= request[TOKEN] and not request.reenters and
+           (state[EXCLUSIVES] == 1 or request[MODE] == 'exclusive') and
            state[WAITERS] < request.waiters_most and queue.is_calm(state) and
            servers.find(state, request.server) and
            not (request.sent == MAY_BE_OLD and
-                (queue.find(state, request.token) or holds.find_ended(state, request.token)))
+                (queue.find(state, request[TOKEN]) or holds.find_ended(state, request[TOKEN])))
 end
 
 local function acquire(argv)
@@ -331,7 +318,7 @@ local function acquire(argv)
         return reply
     end
     local request, state = request_of(argv), state_by(record)
-    local token, server = request.token, request.server
+    local token, server = request[TOKEN], request.server
     if can_wait_among(state, request) then
         wait(state, request, false)
         servers.tell_watchers(state)
@@ -373,7 +360,7 @@ local function acquire(argv)
 
     hold = hold or waiter and holds.find(state, token)
     if hold then
-        return tell_hold(state, hold, request.attempt)
+        return tell_hold(state, hold, request[ATTEMPT])
     elseif waiter then
         return ask_again(state, waiter, request)
     end

@@ -17,9 +17,9 @@
 -- re-enters if it has entered, or was entered.
 local function place_of(state, hold, claim_ms, keep)
     local reenters = state[EXCLUSIVES] > 0 and state[COUNT] - state[RELEASED_HOLDS] > 1 and 1 or 0
-    return waiter_of(hold[TOKEN], hold[OWNER], hold[MODE], '', hold[META], now, hold[TTL], hold[AT_LEAST],
-                     hold[MAX_HELD], limit_of(state, hold), hold[SET], hold[PERMITS], claim_ms, keep,
-                     hold[FENCE] - PAST, '', reenters)
+    local waiter = waiter_of(hold, now, hold[FENCE] - PAST, claim_ms, keep, '')
+    waiter[ATTEMPT], waiter[WANTED], waiter[REENTERS] = '', limit_of(state, hold), reenters
+    return waiter
 end
 
 -- Makes a hold one that its client may claim within the claim window, as long as its place is kept.

@@ -361,13 +361,16 @@ TEST_WITH_CLOCK(a_release_of_what_has_expired_claims_nothing)
 TEST_WITH_CLOCK(a_release_at_a_server_whose_lease_is_over_claims_nothing)
 {
     struct scripts *scripts = *state;
-    acquire(scripts, .token = "x");
-    for (int i = 0; i < 3; i++)
-        acquire(scripts, .token = (const char *[]){"a", "b", "c"}[i], .server = "one",
-                .lease_ms = 1000, .claim_ms = CLAIM);
-    sleep_past(scripts, 1000);
-    assert_string_equal(release_at(scripts, "n", "x", "one").next_attempt, "");
-    assert_int_equal(inspect(scripts, "n", "").holds, 0);
+    for (int waiters = 1; waiters <= 3; waiters += 2) {
+        const char *holder = waiters == 1 ? "x" : "y";
+        acquire(scripts, .token = holder);
+        for (int i = 0; i < waiters; i++)
+            acquire(scripts, .token = (const char *[]){"a", "b", "c"}[i], .server = "one",
+                    .lease_ms = 1000, .claim_ms = CLAIM);
+        sleep_past(scripts, 1000);
+        assert_string_equal(release_at(scripts, "n", holder, "one").next_attempt, "");
+        assert_int_equal(inspect(scripts, "n", "").holds, 0);
+    }
 }
 
 TEST_WITH_CLOCK(a_release_at_a_suspect_server_claims_nothing)

@@ -31,16 +31,15 @@ s/^    state\[ONLY\] = hold -- in place/    state[MORE] = 7 -- D\n&/
 }
 /^local SERVER = field(WAITER/{
     i local BEFORE_WAITER = WAITER.types .. 'sB'
-    a local EXTRA = field(WAITER, 'd') -- G
+    a local EXTRA = field(WAITER, 'd', 7) -- G
 }
 /^local VOUCHED/i earlier(WAITER, 2, BEFORE_WAITER, function(old) old[REENTERS], old[EXTRA] = old[EXTRA], 7 return old end)
-s/server, reenters}\$/server, 7, reenters} -- H/
 " "$file" >"$dir/$file"
     shift
     set -- "$@" "$dir/$file"
 done
 locks/scripts/embed.sh library "$@" >"$dir/library.lua"
-for mark in A B C D E F G H; do
+for mark in A B C D E F G; do
     grep -q -- "-- $mark\$" "$dir/library.lua" || {
         echo "$0: step $mark found no place in $*" >&2
         exit 1

@@ -31,13 +31,15 @@ local function take_globals()
 end
 
 -- A format describes one kind of record. A record becomes an array of values. `field` declares the
--- values in their order: it takes the type of a value, in the words of struct.pack. ../embed.sh puts the
--- index in place of the name. The first value is a byte that stands for the version of the format.
+-- values in their order: it takes the type of a value, in the words of struct.pack, and the default, if it has
+-- one. ../embed.sh puts the index in place of the name. The first value is a byte that stands for the version of the
+-- format.
 --
 -- To change a format, give it the next version, and call `earlier` with the `types` of the version
 -- before and a function that converts an array of that version. Such records are read, and written in
 -- the new format when they change. A record of any other version is refused and left as it is, since
--- another release has written it. See docs/deploy.md.
+-- another release has written it. See docs/deploy.md. A new value of a hold or waiter needs no more than that, its
+-- default, and the rule that uses it.
 --
 -- The byte is odd and less than 32. So it is no letter or digit of a foreign text, and differs from the
 -- first byte of release 0.1, which had no version: its states begin with a whole number of
@@ -51,12 +53,13 @@ end
 -- A format with a `base` begins with the values of that one.
 local function format_of(kind, version, base)
     return {kind = kind, version = version, mark = mark_of(version), types = base and base.types or '<B',
-            last = base and base.last or 1, heads = base and base.heads or {}, before = {}}
+            last = base and base.last or 1, heads = base and base.heads or {},
+            defaults = base and base.defaults or {}, before = {}}
 end
 
-local function field(format, type_of_value)
+local function field(format, type_of_value, default)
     format.types, format.last = format.types .. type_of_value, format.last + 1
-    format.heads[format.last] = format.types
+    format.heads[format.last], format.defaults[format.last] = format.types, default
 end
 
 local function earlier(format, version, types, convert)
@@ -188,12 +191,12 @@ local FENCE = field(HOLD, 'd')
 local SINCE = field(HOLD, 'd')   -- when it was granted; of a waiter: its arrival
 local EXPIRES = field(HOLD, 'd') -- it lives while now < EXPIRES; so does a waiter that is away
 local TTL = field(HOLD, 'd')     -- milliseconds that it was last given
-local AT_LEAST = field(HOLD, 'd') -- milliseconds from its grant for which the name stays taken, also if it
+local AT_LEAST = field(HOLD, 'd', 0) -- milliseconds from its grant for which the name stays taken, also if it
                                  -- is released before; 0: no longer than it lives
-local MAX_HELD = field(HOLD, 'd') -- milliseconds from its grant beyond which no renewal carries it; 0: none
-local WANTED = field(HOLD, 'I4') -- its limit; 0: none; NOT_TOLD: see limit_of
-local SET = field(HOLD, 'd')     -- a number for the names that its token was to hold together; 0: one
-local PERMITS = field(HOLD, 'I4') -- for how many it counts by a limit
+local MAX_HELD = field(HOLD, 'd', 0) -- milliseconds from its grant beyond which no renewal carries it; 0: none
+local WANTED = field(HOLD, 'I4', 0) -- its limit; 0: none; NOT_TOLD: see limit_of
+local SET = field(HOLD, 'd', 0) -- a number for the names that its token was to hold together; 0: one
+local PERMITS = field(HOLD, 'I4', 1) -- for how many it counts by a limit
 local MADE = 31 -- a value
 local NOT_TOLD = 4294967295 -- a value, in records of the release before
 local RELEASED = '\1'           -- begins token and owner of a hold that its client has released before its
@@ -213,7 +216,7 @@ local CLAIM = field(WAITER, 'd')  -- its claim window in milliseconds
 local KEEP = field(WAITER, 'd')   -- milliseconds for which it lives on without a parked request
 local PLACE = field(WAITER, 'd')  -- the waiter with the least is first; its arrival, or one further in front
 local SERVER = field(WAITER, 's') -- which server has its request parked; '': it is away
-local REENTERS = field(WAITER, 'B') -- 1: the holds of its owner let it in
+local REENTERS = field(WAITER, 'B', 0) -- 1: the holds of its owner let it in
 local VOUCHED = WAITER.last + 1  -- not in the record, but behind that of the front: its server lives
                                  -- while now < VOUCHED
 -- The claim window has so many parts. The server of a parked request gets a message in each part, since
@@ -234,10 +237,21 @@ earlier(WAITER, 1, '<Bsssssdddddddds', function(old)
     return old
 end)
 
-local function waiter_of(token, owner, mode, attempt, meta, since, ttl, at_least, max_held, limit, set,
-                         permits, claim_ms, keep_ms, place, server, reenters)
-    return {WAITER.mark, token, owner, mode, attempt, meta, 0, since, 0, ttl, at_least, max_held, limit, set,
-            permits, claim_ms, keep_ms, place, server, reenters}
+-- A hold with the defaults of all that follows its TTL.
+local function hold_of(token, owner, mode, attempt, meta, fence, since, expires, ttl)
+    return {HOLD.mark, token, owner, mode, attempt, meta, fence, since, expires, ttl,
+            unpack(HOLD.defaults, AT_LEAST, HOLD.last)}
+end
+
+-- A waiter for such a hold, with the defaults of all that is not said here.
+local function waiter_of(hold, since, place, claim_ms, keep_ms, server)
+    local waiter = {unpack(hold, 1, HOLD.last)}
+    for i = CLAIM, WAITER.last do
+        waiter[i] = WAITER.defaults[i]
+    end
+    waiter[1], waiter[MISSED], waiter[SINCE], waiter[EXPIRES] = WAITER.mark, 0, since, 0
+    waiter[PLACE], waiter[CLAIM], waiter[KEEP], waiter[SERVER] = place, claim_ms, keep_ms, server
+    return waiter
 end
 
 -- A server's standing with a name, in the hash `:servers` by id. The array has the id in place of the

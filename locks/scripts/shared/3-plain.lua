@@ -59,9 +59,16 @@ local FREE_PAST_TYPES, HELD_TYPES = FREE_TYPES .. PAST_TYPES, HELD_NUMBERS .. TE
 local HELD_HEAD = '<BBdd' -- to EXPIRES
 local WAIT_TYPES = WAIT_NUMBERS .. TEXTS .. 'd'
 
--- Whether the record of a plain name says all of this hold.
-local function is_plain(hold)
-    return hold[AT_LEAST] + hold[MAX_HELD] + hold[SET] == 0 and hold[PERMITS] == 1
+-- Whether the record of a plain name says all of this hold, or of a waiter. It has WANTED; what else follows TTL must
+-- be the default.
+local function is_plain(format, hold)
+    for i = AT_LEAST, format.last do
+        local default = format.defaults[i]
+        if default and hold[i] ~= default and i ~= WANTED then
+            return false
+        end
+    end
+    return true
 end
 
 -- Whether it has an AT_LEAST or a MAX_HELD.

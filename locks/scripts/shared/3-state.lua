@@ -52,8 +52,8 @@ end
 local function read_wait(state, hold, packed, at)
     local waiters, tick, kept, since, ttl, claim_ms, keep_ms, server, token, owner, mode, attempt, meta, vouched =
         parse(WAIT_TYPES, packed, at)
-    local front = waiter_of(token, owner, mode, attempt, meta, since, ttl, 0, 0, 0, 0, 1, claim_ms, keep_ms, since,
-                            server, 0)
+    local front = waiter_of(hold_of(token, owner, mode, attempt, meta, 0, 0, 0, ttl), since, since, claim_ms, keep_ms,
+                            server)
     front[VOUCHED] = vouched
     state.front, state.had_waiters = front, waiters > 0
     state[WAITERS], state[TICK], state[QUEUE_KEPT], state[SERVERS] = waiters, tick, kept, 1
@@ -68,8 +68,8 @@ local function read_plain(packed, layout)
     else
         _, _, version, expires, fence, since, ttl, limit, token, owner, mode, attempt, meta, behind =
             parse(HELD_TYPES, packed)
-        hold = {HOLD.mark, token, owner, mode, attempt, meta, fence, since, expires, ttl, 0, 0,
-                limit, 0, 1}
+        hold = hold_of(token, owner, mode, attempt, meta, fence, since, expires, ttl)
+        hold[WANTED] = limit
     end
     local state = plain_state_of(packed, layout ~= AWAITED and sub(packed, behind), version, limit, hold,
                                  parse(PAST_TYPES, packed, behind))
@@ -157,14 +157,14 @@ end
 
 -- Whether the record of an awaited name says all of this front.
 local function is_plain_front(front)
-    return is_plain(front) and front[PLACE] == front[SINCE] and
-           front[MISSED] + front[EXPIRES] + front[WANTED] + front[REENTERS] == 0
+    return is_plain(WAITER, front) and front[PLACE] == front[SINCE] and
+           front[MISSED] + front[EXPIRES] + front[WANTED] == 0
 end
 
 -- The layout in which the state is written.
 local function layout_of(state)
     local hold, front = state[ONLY], state.front
-    if hold and not is_plain(hold) then
+    if hold and not is_plain(HOLD, hold) then
         return WHOLE
     elseif state[COUNT] + state[WAITERS] + state[SERVERS] + state[UNCLAIMED] == (hold and 1 or 0) then
         return hold and HELD or FREE
