@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 /* The name of this worker's inbox, where scripts put messages for its waiters: see
- * scripts/shared/6-servers.lua. */
+ * scripts/shared/07-servers.lua. */
 static int listen_to_inbox(struct locks *locks)
 {
     char channel[KEY_PREFIX_LENGTH + sizeof "inbox:" + WORKER_LENGTH];

@@ -157,7 +157,7 @@ bool reply_read_next(const struct value *value, struct slice *ret_attempt, struc
            packed_take(&rest, &ret->ttl_ms) && reply_take_terms(&rest, ret);
 }
 
-/* A mode that ends with WITH_MORE says that more follows the meta: see scripts/shared/9-view.lua.
+/* A mode that ends with WITH_MORE says that more follows the meta: see scripts/shared/11-view.lua.
  */
 static bool reply_take_any_mode(struct slice *rest, enum lock_mode *ret, bool *ret_more)
 {

@@ -17,7 +17,7 @@ bool reply_says(const struct value *value, const char *word);
 /* The error for a record that a script could read, but batond cannot. */
 #define REPLY_UNREADABLE STORE_UNREADABLE " (a text or a number in it is malformed)"
 
-/* Each reads one value that scripts/shared/9-name.lua, 9-view.lua or release.lua write. Holds,
+/* Each reads one value that scripts/shared/10-name.lua, 11-view.lua or release.lua write. Holds,
  * releases and views are packed. False: something is missing, of another kind, or a text that Baton
  * never accepts. Other programs can write to Redis, and must not overflow a buffer here. */
 bool reply_read_fence(const struct value *value, int64_t *ret);

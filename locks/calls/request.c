@@ -20,7 +20,7 @@ struct request_arguments {
     size_t count;
 };
 
-/* See CONNECTION in scripts/shared/1-formats.lua. */
+/* See CONNECTION in scripts/shared/01-formats.lua. */
 struct attempt request_attempt(struct locks *locks, bool of_connection)
 {
     struct attempt attempt = {.text = ""};

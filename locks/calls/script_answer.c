@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* One hold, or the number of further holds that expired at once: see shared/5-holds.lua. */
+/* One hold, or the number of further holds that expired at once: see shared/06-holds.lua. */
 static bool script_answer_read_expiry(const struct value *entry, struct expiry *ret,
                                       struct slice *ret_key)
 {
@@ -53,7 +53,7 @@ void script_answer_report_damaged(struct locks *locks, struct slice key, const c
         locks->options.events.damaged(locks->options.events.context, key, error);
 }
 
-/* The names that a script for many names left out: see try in shared/9-name.lua. */
+/* The names that a script for many names left out: see try in shared/10-name.lua. */
 static void script_answer_report_skipped(struct locks *locks, const struct value *all)
 {
     struct slice key, reason;

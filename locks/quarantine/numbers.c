@@ -5,7 +5,7 @@ static int64_t numbers_greater(int64_t one, int64_t other)
     return one > other ? one : other;
 }
 
-/* Scripts compute the same (scripts/shared/2-call.lua): scripts/test_model compares both. */
+/* Scripts compute the same (scripts/shared/02-call.lua): scripts/test_model compares both. */
 int64_t numbers_at(const struct numbers *numbers, int64_t time)
 {
     int64_t number = numbers->level > time ? (time + numbers->level) / 2 : time;

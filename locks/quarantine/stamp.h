@@ -8,7 +8,7 @@
 
 enum { STAMP_EPOCH_LENGTH = 16, STAMP_TAG_SIZE = 8 };
 
-/* Numbers as Lua has them, in microseconds: see scripts/shared/2-call.lua. */
+/* Numbers as Lua has them, in microseconds: see scripts/shared/02-call.lua. */
 struct stamp {
     double retention;
     double latest; /* on Redis' clock, as the others */

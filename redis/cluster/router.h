@@ -13,7 +13,7 @@
  * - TRYAGAIN: the slot is moving, and neither node has all keys of the name: the router sends
  *   the call again after some milliseconds. Redis says so if the keys that a call declares are
  *   at different nodes. The scripts, which know more, say so too
- *   (locks/scripts/shared/2-call.lua).
+ *   (locks/scripts/shared/02-call.lua).
  *
  * Calls of one slot run in the order in which they were made: all calls of a slot that are under
  * way are at one node. If one of them comes back, or is to go to another node, the router holds

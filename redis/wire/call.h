@@ -60,7 +60,7 @@ struct call *call_new(const struct slice *words, size_t count);
 
 /* Makes a script call that gives its key to the script `key_count` times, 2 at most. A script that
  * gets the key twice runs in a Cluster, where the name may be moving to another node. A script
- * without a key looks at the whole server: see locks/scripts/shared/2-call.lua. */
+ * without a key looks at the whole server: see locks/scripts/shared/02-call.lua. */
 struct call *call_new_script(const struct script_call *script_call, size_t key_count);
 
 /* Makes one command of these script calls, which are its parts from then on. Each has one key, and

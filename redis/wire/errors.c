@@ -122,7 +122,7 @@ void error_explain_damage(const char *text, char *ret, size_t size)
 }
 
 /* "FORMAT <kind of record> <version found> <version known>", see
- * locks/scripts/shared/1-formats.lua. Returns whether the text is that. */
+ * locks/scripts/shared/01-formats.lua. Returns whether the text is that. */
 static bool errors_explain_format(const char *text, char *ret, size_t size)
 {
     char kind[16], what[64] = "the epoch of this Redis";

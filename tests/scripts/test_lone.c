@@ -72,7 +72,7 @@ TEST_WITH(lone_waiter_needs_no_key_of_its_own, set_up, tear_down)
     assert_told_nothing(inboxes);
 }
 
-/* The second byte of the main key: see STATE in locks/scripts/shared/1-formats.lua. */
+/* The second byte of the main key: see STATE in locks/scripts/shared/01-formats.lua. */
 enum { HELD = 2, AWAITED = 3 };
 
 static int layout(struct scripts *scripts)

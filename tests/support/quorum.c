@@ -99,7 +99,7 @@ void quorum_servers_stop(struct quorum_servers *servers)
 }
 
 /* The second byte of the main key is its layout; where that is WHOLE, the 11th to 14th tell how
- * many: see STATE in locks/scripts/shared/1-formats.lua. */
+ * many: see STATE in locks/scripts/shared/01-formats.lua. */
 bool quorum_servers_member_holds(struct quorum_servers *servers, int member, const char *name)
 {
     enum { WHOLE, FREE, HELD, AWAITED, COUNT = 9 };

@@ -4,16 +4,19 @@
 #   tests/upgrade/last_release.sh [TAG]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-formats=locks/scripts/shared/1-formats.lua
+formats=locks/scripts/shared/01-formats.lua
 
 tag=${1-$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || true)}
 if [[ -z $tag ]]; then
     echo "There is no release yet."
     exit
-elif ! git cat-file -e "$tag:$formats" 2>/dev/null; then
+fi
+before=$tag:$formats
+git cat-file -e "$before" 2>/dev/null || before=$tag:locks/scripts/shared/1-formats.lua # up to 0.2
+if ! git cat-file -e "$before" 2>/dev/null; then
     echo "The records of $tag have no versions: this release refuses them."
     exit
-elif git diff --quiet "$tag" -- "$formats"; then
+elif git show "$before" | cmp -s - "$formats"; then
     echo "No format has changed since $tag."
     exit
 fi

@@ -1,7 +1,7 @@
 #!/bin/sh
 # next_format.sh FILE.lua...: prints the library of these files as a release would have it that changes the
 # formats of two kinds of records: a state and a waiter get one more value each, and what the release before
-# has written is read. It is made by the steps of locks/scripts/shared/1-formats.lua, and fails where these
+# has written is read. It is made by the steps of locks/scripts/shared/01-formats.lua, and fails where these
 # lines are not found any more.
 set -eu
 

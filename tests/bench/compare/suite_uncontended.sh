@@ -101,7 +101,7 @@ END
 }
 
 # Watches Baton acquire and release a lock, and prints what it asked of Redis, but with a stamp that
-# lets it be run at any time (see locks/scripts/shared/2-call.lua).
+# lets it be run at any time (see locks/scripts/shared/02-call.lua).
 spy() {
     local token
     local stamp='\\x00\\x00\\x00\\x80t\\xd2\\xeaA\\x00\\x00\\x00\\x00\\x00\\x00\\xf0\\x7f'

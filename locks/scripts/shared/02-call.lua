@@ -36,9 +36,9 @@ local spent       -- how many holds and waiters this command has read, ended or 
 local is_clustered
 local moving      -- the slot of this name is moving
 
-local expired     -- told beside the reply: holds that have expired (5-holds.lua),
-local due         -- what servers have to do by some time (6-servers.lua),
-local damaged     -- and names that cannot be read (9-name.lua)
+local expired     -- told beside the reply: holds that have expired (06-holds.lua),
+local due         -- what servers have to do by some time (07-servers.lua),
+local damaged     -- and names that cannot be read (10-name.lua)
 local foreign     -- names that another release has written, with the first error
 local failed      -- any other error
 local undecided   -- the main key of a moving name does not tell enough

@@ -264,7 +264,7 @@ end
 
 -- Ends these holds. Each end takes a number. The state keeps the last end, with its token if the release
 -- is `repeatable`; of a hold that was released it has that already. Holds that their waiters have neither
--- claimed nor given back go into state.lapsed: see 7-queue.lua. Holds of connections that are to hear of the
+-- claimed nor given back go into state.lapsed: see 08-queue.lua. Holds of connections that are to hear of the
 -- end go into state.streams: see servers.tell_streams. If the hold has expired, they know by the time.
 function holds.retire(state, gone, reason, repeatable)
     local are_counted = true
@@ -426,7 +426,7 @@ end
 
 -- Ends expired holds. An expiry counts from its own time, however late it is noticed. If more than a
 -- batch have expired, the state is `unfinished`: it still counts ended holds, so nothing may be decided
--- by it (see 9-name.lua).
+-- by it (see 10-name.lua).
 function holds.expire(state)
     if state[COUNT] > 0 and not state[ONLY] and not crowd.is_whole() then
         crowd.give_up(state)

@@ -1,7 +1,7 @@
 -- The front. If a lone hold has one waiter, the waiter is in the main key, with the lease of its server, and the
 -- name has no other server. It stays there until it claims. It does not re-enter.
 --
--- These functions do the same as those of the queue (7-queue.lua), with fewer calls of Redis. In any
+-- These functions do the same as those of the queue (08-queue.lua), with fewer calls of Redis. In any
 -- other case the front lines up: it moves into the queue, and the queue goes on. So does the front of release
 -- 0.2: others may be behind it, in the keys of the queue, or all of them; then its TOKEN is ''.
 

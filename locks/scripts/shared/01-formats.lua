@@ -2,7 +2,7 @@
 --
 -- The files of this folder and the operations (../*.lua) make one library of Redis Functions, in this
 -- order: see ../embed.sh. Redis loads it once, so a variable of a file lives as long as the library.
--- 2-call.lua sets the variables that belong to a single call.
+-- 02-call.lua sets the variables that belong to a single call.
 --
 -- The main key of a name is one packed string. It begins with the state. A lone hold follows, and then
 -- the front: the first waiter, with the time until which its server lives. Most names have no other key,
@@ -112,7 +112,7 @@ local function write(format, values)
 end
 
 -- The state of a name. A plain name has at most one hold. Nobody waits or watches, and its hold was claimed:
--- its record is FREE or HELD. Or a single one waits, of a lone hold: it is AWAITED. 3-plain.lua
+-- its record is FREE or HELD. Or a single one waits, of a lone hold: it is AWAITED. 03-plain.lua
 -- writes these. All others are WHOLE. The values from GENERATION on are the past of the name.
 local WHOLE = 0 -- a layout
 local FREE = 1 -- a layout
@@ -124,14 +124,14 @@ local VERSION = field(STATE, 'd')     -- the last number issued, be it as a fenc
 local COUNT = field(STATE, 'I4')      -- how many holds there are
 local EXCLUSIVES = field(STATE, 'I4') -- how many of them are exclusive
 local LIMIT = field(STATE, 'I4')      -- that of the newest shared hold; 0: none
-local WAITERS = field(STATE, 'I4')    -- how many wait (see 7-queue.lua)
+local WAITERS = field(STATE, 'I4')    -- how many wait (see 08-queue.lua)
 local AWAY = field(STATE, 'I4')       -- how many of them have no request that is parked now
 local UNCLAIMED = field(STATE, 'I4')  -- how many of the holds were handed over and have not been claimed
 local RELEASED_HOLDS = field(STATE, 'I4') -- how many of the holds are RELEASED
 local EXTRA_PERMITS = field(STATE, 'I4') -- PERMITS of all holds, beyond one for each
-local SERVERS = field(STATE, 'I4')    -- how many servers have waiters or watchers (see 6-servers.lua)
+local SERVERS = field(STATE, 'I4')    -- how many servers have waiters or watchers (see 07-servers.lua)
 local NEXT = field(STATE, 'd')        -- no hold ends before this time
-local KEPT = field(STATE, 'd')        -- the keys of a crowd (see 4-crowd.lua) outlive this by the retention
+local KEPT = field(STATE, 'd')        -- the keys of a crowd (see 05-hold_set.lua) outlive this by the retention
 local TICK = field(STATE, 'd')        -- each server runs a tick by this time, if it is not past
 local QUEUE_KEPT = field(STATE, 'd')  -- the keys of those who wait live until then
 local ENTERING = field(STATE, 's')    -- a token that waits to enter the holds that its owner has, or ''
@@ -162,7 +162,7 @@ earlier(STATE, 3, STATE.types, function(old)
     return old
 end)
 
--- For its plain records see 3-state.lua.
+-- For its plain records see 04-state.lua.
 earlier(STATE, 2, '<BBdI4I4I4I4I4I4I4ddddsddddddss', state_from_2)
 
 earlier(STATE, 1, '<BdI4I4I4I4I4I4I4ddddddddddsss', function(old)
@@ -265,7 +265,7 @@ local WATCHING = field(STANDING, 'B') -- 1: it wants to hear of every new versio
 local HEAD = STANDING.last + 1       -- not stored: the first in its queue {token, place}, false: none,
                                      -- nil: unknown
 
--- The end of a hold, kept for a repeated release: see 5-holds.lua.
+-- The end of a hold, kept for a repeated release: see 06-holds.lua.
 local ENDED = format_of('end', 1)
 local ENDED_FENCE = field(ENDED, 'd') -- 0: it was cancelled as a waiter; NOTHING: the token had nothing
 local ENDED_AT = field(ENDED, 'd')

@@ -1,7 +1,7 @@
 -- The servers of a name: the workers of batonds that have waiters or watchers of it. A server lives as
 -- long as it vouches for them. Messages reach it through its inbox, a channel. A message is only a hint:
 -- the server finds out by a call.
-local servers, front = {}, {} -- front: see 8-front.lua
+local servers, front = {}, {} -- front: see 09-inline.lua
 
 -- The keys of the queue outlive two leases by this, however short the retention is.
 local KEPT_LEAST = 60000000 -- a value
@@ -19,7 +19,7 @@ local function ends_key()
 end
 
 -- The line of the waiters whose requests are parked at this server. The absent and the missed have such
--- lines, too: see 7-queue.lua.
+-- lines, too: see 08-queue.lua.
 local function line_key(id)
     return beside(':queue:' .. id)
 end

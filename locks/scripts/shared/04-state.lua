@@ -12,7 +12,7 @@ local function check_record(state, hold)
     end
 end
 
--- The front is a waiter, with the time until which its server lives: see 8-front.lua.
+-- The front is a waiter, with the time until which its server lives: see 09-inline.lua.
 local function read_front(packed, at)
     local front = read(WAITER, packed, at)
     front[VOUCHED] = parse('<d', packed, front[VOUCHED]) -- in place of the end of the record
@@ -26,8 +26,8 @@ end
 --   past         the past as it was read; false once it may have changed
 --   hold_packed  the record of the lone hold; false once the hold may have changed
 --   had_waiters  whether somebody waited as it was read
---   front        the front, or false: see 8-front.lua
---   next_line    the line of the next waiter, or false: see 7-queue.lua
+--   front        the front, or false: see 09-inline.lua
+--   next_line    the line of the next waiter, or false: see 08-queue.lua
 --   servers      all servers, once they were read
 --   outbox       the messages for them
 --   asks         the server that asks for a release

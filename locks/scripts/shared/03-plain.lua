@@ -1,5 +1,5 @@
 -- The record of a plain name: at most one hold, and at most one who waits for it. Operations that find such
--- a name work on these values alone, and need no state (3-state.lua).
+-- a name work on these values alone, and need no state (04-state.lua).
 
 -- Writes a number as digits. Redis would print a floating point number, which takes longer.
 local function digits(number)
@@ -50,7 +50,7 @@ end
 -- Such records have the version of STATE, and have not changed since this one. Two bytes, the version and
 -- LAYOUT, come first, then VERSION. A held name has EXPIRES, FENCE, SINCE, TTL, LIMIT and the texts of its
 -- hold. The past follows, GENERATION to LAST_OWNER. At the end of an awaited name is who waits: WAITERS, TICK,
--- QUEUE_KEPT, and of the front (8-front.lua) SINCE, TTL, CLAIM, KEEP, SERVER, its texts and VOUCHED.
+-- QUEUE_KEPT, and of the front (09-inline.lua) SINCE, TTL, CLAIM, KEEP, SERVER, its texts and VOUCHED.
 local PLAIN_SINCE = mark_of(3)
 local PAST_TYPES, FREE_TYPES, HELD_NUMBERS = '<ddddddsss', '<BBd', '<BBdddddI4'
 local WAIT_NUMBERS = '<I4dddddds'
