@@ -3,15 +3,15 @@
 -- ARGV  2 packed: a byte: 0 the token is new, 1 it may have been sent before: this request takes over its
 --         place in the queue, and shares its hold, 2 this very request (by its attempt) looks again: it
 --         yields to a later one; 4 more if it re-enters: the holds of its owner let it in; 16 more if
---         AT_LEAST and MAX_HELD follow the texts, 32 more if SET follows then, 64 more if PERMITS follow
+--         AT_LEAST and MAX_HELD follow the texts, 32 more if GROUP follows then, 64 more if PERMITS follow
 --         then;
 --         TTL in ms, limit (0: none), and the texts of the hold, each ended by a NUL: token, owner, mode,
---         attempt, meta; then AT_LEAST and MAX_HELD in ms (0: none), and SET,
+--         attempt, meta; then AT_LEAST and MAX_HELD in ms (0: none), and GROUP,
 --       and of a request that waits: 3 server, 4 its lease in ms, 5 claim window in ms,
 --       6 how long to keep the place in ms, 7 how many may wait
--- Returns {'granted', fence, holds, other}, or for a lone hold the fence alone, if it is as asked;
+-- Returns {'granted', fence, holds, other}, or for a single hold the fence alone, if it is as asked;
 --         packed 'claimed' or 'holding', fence, ttl_ms, holds, version, limit, owner, mode, and more (see
---         told_of): the token has the hold, and this request is the first to be told, or not;
+--         report_of): the token has the hold, and this request is the first to be told, or not;
 --         {'waiting', next_ms, other}, {'locked', view, other}; other, if there is one: the limit of a
 --         shared hold that has another one than the request;
 --         {'token_in_use', mode, limit, owner, 1 if for other names, PERMITS, 1 if it re-enters and this
@@ -28,7 +28,7 @@ local AGAIN = 2 -- a value
 local KINDS = 4 -- a value
 local REENTER = 4 -- a value
 local TERMS_FOLLOW = 16 -- a value
-local SET_FOLLOWS = 32 -- a value
+local GROUP_FOLLOWS = 32 -- a value
 local PERMITS_FOLLOW = 64 -- a value
 
 local function has(flags, flag)
@@ -43,8 +43,8 @@ local function request_of(argv)
     if has(flags, TERMS_FOLLOW) then
         request[AT_LEAST], request[MAX_HELD], behind = parse('<dd', argv[2], behind)
     end
-    if has(flags, SET_FOLLOWS) then
-        request[SET], behind = parse('<d', argv[2], behind)
+    if has(flags, GROUP_FOLLOWS) then
+        request[GROUP], behind = parse('<d', argv[2], behind)
     end
     if has(flags, PERMITS_FOLLOW) then
         request[PERMITS] = parse('<d', argv[2], behind)
@@ -60,7 +60,7 @@ end
 -- Whether what the token has belongs to another request than this one.
 local function is_anothers(hold, waiter, attempt)
     if hold and hold[ATTEMPT] ~= '' then
-        return not others_told(hold, attempt)
+        return not others_reported(hold, attempt)
     end
     return waiter and waiter[ATTEMPT] ~= attempt and waiter[ATTEMPT] ~= ''
 end
@@ -70,12 +70,12 @@ end
 local function other_use(state, used, waiter, request)
     local limit, reenters = limit_of(state, used), request.reenters and 1 or 0
     local reentry = waiter and not queue.had_hold(waiter) and waiter[REENTERS] - reenters or 0
-    if used[MODE] == request[MODE] and limit == request[WANTED] and used[SET] == request[SET] and
+    if used[MODE] == request[MODE] and limit == request[WANTED] and used[GROUP] == request[GROUP] and
        used[PERMITS] == request[PERMITS] and reentry == 0 and
        (used[OWNER] == request[OWNER] or byte(request[OWNER]) == MADE) then
         return nil
     end
-    return {'token_in_use', used[MODE], limit, used[OWNER], used[SET] == request[SET] and 0 or 1,
+    return {'token_in_use', used[MODE], limit, used[OWNER], used[GROUP] == request[GROUP] and 0 or 1,
             used[PERMITS], reentry}
 end
 
@@ -97,7 +97,7 @@ local function attach(state, waiter, request)
     if request.server then
         local before = waiter[ATTEMPT] ~= request[ATTEMPT] and servers.find(state, waiter[SERVER])
         if before then -- it looks again, and finds itself superseded
-            servers.tell(state, before, 'g', waiter[ATTEMPT], request[TOKEN], '-1')
+            servers.notify(state, before, 'g', waiter[ATTEMPT], request[TOKEN], '-1')
         end
         queue.take(state, request[TOKEN], waiter[SERVER], waiter)
         waiter[ATTEMPT], waiter[CLAIM], waiter[KEEP], waiter[MISSED] =
@@ -117,7 +117,7 @@ local function grant_entry(state, waiter, attempt)
     waiter[ATTEMPT] = attempt
     holds.grant(state, waiter, waiter[TTL], true)
     hand_over(state) -- it lets nobody in, but shows which servers have waiters left
-    return tell_hold(state, waiter, attempt)
+    return report_hold(state, waiter, attempt)
 end
 
 local function wait(state, request, enters)
@@ -125,7 +125,7 @@ local function wait(state, request, enters)
     local waiter = waiter_of(request, arrival, enters and arrival - FRONT or arrival, request.claim, request.keep,
                              request.server)
     waiter[REENTERS], state.past = request.reenters and 1 or 0, false
-    if not enters and front.wait(state, waiter, request.lease) then
+    if not enters and inline.wait(state, waiter, request.lease) then
         holds.remember_last(state) -- rather than by the release that somebody waits for
         return
     end
@@ -162,13 +162,13 @@ local function ask_anew(state, request)
         end
         if request[MAX_HELD] ~= asked then
             close(state)
-            return answer(told_of(state, 'claimed', request))
+            return answer(report_of(state, 'claimed', request))
         end
-        return finish(state, state[ONLY] and request[FENCE] or
+        return finish(state, state[SINGLE] and request[FENCE] or
                              {'granted', request[FENCE], holds.owned(state, owner), other_limit})
     end
-    if is_of_owner and state[ENTERING] ~= '' and
-       (find_waiter(state, state[ENTERING]) or {})[OWNER] ~= owner then
+    if is_of_owner and state[UPGRADER] ~= '' and
+       (find_waiter(state, state[UPGRADER]) or {})[OWNER] ~= owner then
         return finish(state, {'upgrade_conflict'})
     elseif not request.server then
         return finish(state, {'locked', view.name(state, ''), other_limit})
@@ -247,7 +247,7 @@ local function wait_at_once(record, argv)
                       last_owner)
     local waits = write_wait(1, expires, kept, arrival, next_ttl, tonumber(argv[5]), tonumber(argv[6]), argv[3],
                              sub(argv[2], texts_at), now + lease_ms * 1000)
-    front.set(waits, kept, version, expires, fence, since, ttl, limit,
+    inline.set(waits, kept, version, expires, fence, since, ttl, limit,
               pack(TEXTS, token, owner, held_mode, attempt, meta), past)
     return {'waiting', ms_until(expires)}
 end
@@ -274,15 +274,15 @@ local function claim_at_once(record, argv)
     set(write_held(HELD, version, expires, fence, now, ttl, limit,
                    pack(TEXTS, token, owner, mode, asking_attempt, meta), sub(record, behind, at - 1)),
         max(version, expires))
-    return tell_of('claimed', fence, ttl, 1, version, limit, owner, mode)
+    return pack_report('claimed', fence, ttl, 1, version, limit, owner, mode)
 end
 
 -- The same where the waiter is in the queue. Returns whether it has claimed.
 local function claim_plainly(state, request)
-    local hold = state[ONLY]
+    local hold = state[SINGLE]
     if request.sent ~= AGAIN or now < opens or not hold or hold[TOKEN] ~= request[TOKEN] or
        hold[ATTEMPT] ~= '' or now >= hold[EXPIRES] or now >= state[TICK] or
-       has_terms(hold) or state[TICK] > now + hold[TTL] * 1000 or state.front then
+       has_terms(hold) or state[TICK] > now + hold[TTL] * 1000 or state.inline then
         return false
     end
     local waiter = queue.find(state, request[TOKEN])
@@ -296,7 +296,7 @@ end
 
 -- The common case behind others, without a look at who is next: see queue.is_calm.
 local function can_wait_among(state, request)
-    local hold = state[ONLY]
+    local hold = state[SINGLE]
     return request.server and request.sent ~= AGAIN and not is_full and hold and state[SERVERS] > 0 and
            hold[TOKEN] ~= request[TOKEN] and not request.reenters and
            (state[EXCLUSIVES] == 1 or request[MODE] == 'exclusive') and
@@ -321,14 +321,14 @@ local function acquire(argv)
     local token, server = request[TOKEN], request.server
     if can_wait_among(state, request) then
         wait(state, request, false)
-        servers.tell_watchers(state)
+        servers.notify_watchers(state)
         save(state)
         servers.send(state)
         return {'waiting', ms_until(state[TICK])}
     end
     if claim_plainly(state, request) then
         save(state)
-        return told_of(state, 'claimed', state[ONLY])
+        return report_of(state, 'claimed', state[SINGLE])
     end
     settle(state)
     if state.unfinished then
@@ -349,7 +349,7 @@ local function acquire(argv)
 
     -- The server shows that it is there.
     local waits = waiter and not hold
-    local listed = server and state[SERVERS] > 0 and not front.is_calm(state) and servers.find(state, server)
+    local listed = server and state[SERVERS] > 0 and not inline.is_calm(state) and servers.find(state, server)
     if server and waits or listed and listed[SUSPECT] == 1 then
         servers.enlist(state, server, request.lease, 0)
     end
@@ -360,7 +360,7 @@ local function acquire(argv)
 
     hold = hold or waiter and holds.find(state, token)
     if hold then
-        return tell_hold(state, hold, request[ATTEMPT])
+        return report_hold(state, hold, request[ATTEMPT])
     elseif waiter then
         return ask_again(state, waiter, request)
     end

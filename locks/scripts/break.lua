@@ -10,7 +10,7 @@ local LATEST_AHEAD = 86400000000 -- of this clock, that a number can be in a rec
 
 local function end_these(state, gone, reason)
     holds.retire(state, gone, reason, false)
-    if state.lapsed then -- whose clients know of no hold
+    if state.unclaimed then -- whose clients know of no hold
         queue.take_back(state, false)
     end
 end
@@ -21,7 +21,7 @@ local function end_some(state, reason)
     if #gone > 0 then
         end_these(state, gone, reason)
     else
-        crowd.give_up(state)
+        hold_set.give_up(state)
     end
 end
 
@@ -45,7 +45,7 @@ local function break_one(fence, reason)
     return goes_on and {'unfinished'} or {0, state[VERSION], ''}
 end
 
--- Of a large crowd in which some are not claimed yet, whose waiters are to be looked after one by one,
+-- Of a large hold set in which some are not claimed yet, whose waiters are to be looked after one by one,
 -- a batch ends at a time. How many have ended so far is kept where a release has how many holds its
 -- owner had left, for which a break has no use; what ends by itself between two batches, or what
 -- another call ends, begins the count anew.

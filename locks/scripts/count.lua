@@ -12,9 +12,9 @@ local function count_of(name)
     if held == 0 or now < next_end or is_moving(name) then
         return held
     end
-    -- Of a crowd some have ended, whom no operation has looked at since. Without one, a lone hold has.
+    -- Of a hold set some have ended, whom no operation has looked at since. Without one, a single hold has.
     key = name
-    return crowd.next_end() and held - crowd.overdue(held) or 0
+    return hold_set.next_end() and held - hold_set.overdue(held) or 0
 end
 
 local function count(argv)

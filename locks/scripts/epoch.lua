@@ -92,16 +92,16 @@ local EPOCH_CHANGES = {
     end,
 }
 
-local function tell_epoch(followers_told)
+local function report_epoch(reported_followers)
     local found = read_epoch()
-    found[EPOCH_FORMAT] = followers_told
+    found[EPOCH_FORMAT] = reported_followers
     insert(found, 1, now)
     return found
 end
 
 local function epoch_read(argv)
     local info = argv[2] == '1' and pcall_redis('info', 'replication')
-    return tell_epoch(type(info) == 'string' and match(info, 'connected_slaves:(%d+)') or '')
+    return report_epoch(type(info) == 'string' and match(info, 'connected_slaves:(%d+)') or '')
 end
 
 local function epoch_change(argv)
@@ -113,7 +113,7 @@ local function epoch_change(argv)
             call('hset', key, 'since', digits(now))
         end
     end
-    return tell_epoch('')
+    return report_epoch('')
 end
 
 register('epoch_read', epoch_read, KIND.READS_UNSTAMPED)

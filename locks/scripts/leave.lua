@@ -47,7 +47,7 @@ local function give_back(state, hold)
 end
 
 -- The end of a wait without a hold. If Redis has lost the waiter, too, any free name would be its own.
-local function tell_timeout(state, token, waiter, keep)
+local function timeout_reply(state, token, waiter, keep)
     local is_admitted = waiter and holds.admits_waiter(state, waiter) or not waiter and state[COUNT] == 0
     if is_admitted and not epoch.may_grant() then
         return epoch.refusal()
@@ -67,8 +67,8 @@ local function leave(argv)
         hold, waiter = nil, find_waiter(state, token)
     end
     local is_own = waiter and waiter[ATTEMPT] == attempt
-    local is_untold = why == 'gone' or why == 'drain' -- its client was not told of a hold that it has
-    local others = hold and is_untold and others_told(hold, attempt)
+    local is_unreported = why == 'gone' or why == 'drain' -- its client was not told of a hold that it has
+    local others = hold and is_unreported and others_reported(hold, attempt)
     if why == 'drain' then
         keep = max(keep, tonumber(argv[6]))
     elseif why == 'stale' then
@@ -76,7 +76,7 @@ local function leave(argv)
     end
 
     if why == 'timeout' and hold and (is_own or hold[ATTEMPT] ~= '') then
-        return tell_hold(state, hold, attempt)
+        return report_hold(state, hold, attempt)
     elseif hold and (is_own or others == '') and keep > 0 then
         reserve(state, hold, waiter, tonumber(argv[7]), keep)
     elseif hold and (is_own or others == '') then
@@ -91,7 +91,7 @@ local function leave(argv)
     local reply = {'left'}
     if why == 'timeout' then
         local is_over = not hold and not waiter and holds.find_ended(state, token)
-        reply = is_over and {'released'} or tell_timeout(state, token, waiter, keep)
+        reply = is_over and {'released'} or timeout_reply(state, token, waiter, keep)
     end
     return finish(state, reply)
 end

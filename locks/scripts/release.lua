@@ -10,16 +10,16 @@
 --         more (see view.not_held). For a repeated release, as long as it is remembered, packed 'repeated',
 --         fence, held_ms, holds, version, '', or 'cancelled' again. Three more may follow on 'released': the attempt of a
 --         request parked at that server which has got an exclusive hold, with `version` as its fence,
---         the owner, the TTL in ms, and more (see told_of). Or one number: for how many ms the name stays
+--         the owner, the TTL in ms, and more (see report_of). Or one number: for how many ms the name stays
 --         taken.
 
-local function tell_end(status, fence, held_ms, left, version, owner)
+local function pack_end(status, fence, held_ms, left, version, owner)
     return pack('<sdddds', status, fence, held_ms, left, version, owner)
 end
 
 -- The client of a connection has come again by another one.
 local function release_connection(state, hold, attempt)
-    local others = hold and others_told(hold, attempt)
+    local others = hold and others_reported(hold, attempt)
     if others then
         hold[ATTEMPT] = others
         holds.update(state, hold)
@@ -28,33 +28,33 @@ local function release_connection(state, hold, attempt)
 end
 
 -- The same where the name may stay taken.
-local function tell_free(state, status, fence, ...)
-    local free_in, told = holds.free_in(state, fence), tell_end(status, fence, ...)
-    return free_in > 0 and told .. pack('<d', free_in) or told
+local function pack_free(state, status, fence, ...)
+    local free_in, report = holds.free_in(state, fence), pack_end(status, fence, ...)
+    return free_in > 0 and report .. pack('<d', free_in) or report
 end
 
 -- The hold of the next waiter. What is left of its terms follows, if it has any.
-local function tell_claimed(attempt, owner, expires)
+local function pack_claimed(attempt, owner, expires)
     return pack('<ssd', attempt, owner, ms_until(expires))
 end
 
-local function told_claimed(claimed)
-    local told = tell_claimed(claimed[ATTEMPT], claimed[OWNER], claimed[EXPIRES])
-    return has_terms(claimed) and told .. pack('<dd', holds.terms_of(claimed)) or told
+local function report_claimed(claimed)
+    local report = pack_claimed(claimed[ATTEMPT], claimed[OWNER], claimed[EXPIRES])
+    return has_terms(claimed) and report .. pack('<dd', holds.terms_of(claimed)) or report
 end
 
 local function release_hold(state, hold, server, connection)
     local limit = state[LIMIT]
     holds.retire(state, {hold}, 'released', true)
-    hold[ATTEMPT] = connection and others_told(hold, connection) or hold[ATTEMPT]
+    hold[ATTEMPT] = connection and others_reported(hold, connection) or hold[ATTEMPT]
     state[LAST_HOLDS] = holds.owned(state, hold[OWNER])
     holds.stay_taken(state, hold, limit)
     local held, left = state[LAST_HELD], state[LAST_HOLDS]
     state.asks = server
     hand_over(state)
     close(state)
-    local reply = tell_free(state, 'released', hold[FENCE], held, left, state[VERSION], hold[OWNER])
-    return answer(state.claimed and reply .. told_claimed(state.claimed) or reply)
+    local reply = pack_free(state, 'released', hold[FENCE], held, left, state[VERSION], hold[OWNER])
+    return answer(state.claimed and reply .. report_claimed(state.claimed) or reply)
 end
 
 -- The token waits, or has a hold that it has not claimed.
@@ -62,7 +62,7 @@ local function cancel(state, hold, waiter, token)
     if waiter then
         local server = waiter[SERVER] ~= '' and servers.find(state, waiter[SERVER])
         if server then
-            servers.tell(state, server, 'x', waiter[ATTEMPT])
+            servers.notify(state, server, 'x', waiter[ATTEMPT])
         end
         queue.remove(state, token, waiter[SERVER], waiter)
     end
@@ -88,7 +88,7 @@ local function repeat_release(state, token, is_member)
     elseif last[ENDED_FENCE] == 0 then
         return answer({'cancelled', state[VERSION]})
     end
-    return answer(tell_free(state, 'repeated', last[ENDED_FENCE], last[ENDED_HELD], last[ENDED_HOLDS],
+    return answer(pack_free(state, 'repeated', last[ENDED_FENCE], last[ENDED_HELD], last[ENDED_HOLDS],
                             state[VERSION], ''))
 end
 
@@ -101,7 +101,7 @@ local function release_at_once(record, token, connection)
     version = next_number(version)
     local held_ms = holds.retire_plain(record, behind, version, fence, since, now, 'released', token,
                                         owner)
-    return tell_end('released', fence, held_ms, 0, version, owner)
+    return pack_end('released', fence, held_ms, 0, version, owner)
 end
 
 -- The common case of a hand-over: the first waiter of an awaited name gets the hold, by this reply if its server
@@ -114,27 +114,27 @@ local function hand_over_at_once(record, token, asks, connection)
     local generation, arrival, last_fence, last_at, last_held, last_left, _, last_token, _, at =
         parse(PAST_TYPES, record, behind)
     local waiters, _, kept, waits_since, ttl, claim_ms, keep_ms, server, next_token, next_owner, mode, next_attempt,
-          meta, vouched = parse(WAIT_TYPES, record, at)
-    if waiters ~= 1 or next_token == '' or now >= vouched or mode ~= 'exclusive' or not epoch.may_grant() then
+          meta, lease_until = parse(WAIT_TYPES, record, at)
+    if waiters ~= 1 or next_token == '' or now >= lease_until or mode ~= 'exclusive' or not epoch.may_grant() then
         return nil
     end
     local past = pack(PAST_TYPES, holds.past_with(fence, since, now, 'released', token, owner, generation, arrival,
                                                   last_fence, last_at, last_held, last_left, '', last_token))
     version = next_number(next_number(version)) -- of the end, and of the grant
-    local told = tell_end('released', fence, held_for(since, now), 0, version, owner)
+    local report = pack_end('released', fence, held_for(since, now), 0, version, owner)
     local texts = pack(TEXTS, next_token, next_owner, mode, next_attempt, meta)
     if asks ~= server then
         local ms = ceil(claim_ms / TURNS)
         expires = now + ms * 1000
-        front.set(write_wait(0, expires, kept, waits_since, ttl, claim_ms, keep_ms, server, texts, vouched), kept,
+        inline.set(write_wait(0, expires, kept, waits_since, ttl, claim_ms, keep_ms, server, texts, lease_until), kept,
                   version, expires, version, now, ttl, 0, pack(TEXTS, next_token, next_owner, mode, '', meta), past)
         call('publish', servers.inbox(server), servers.message('g', next_attempt, next_token, digits(ms)))
         due = {key, ms}
-        return answer(told)
+        return answer(report)
     end
     expires = now + ttl * 1000
     set(write_held(HELD, version, expires, version, now, ttl, 0, texts, past), max(version, expires))
-    return told .. tell_claimed(next_attempt, next_owner, expires)
+    return report .. pack_claimed(next_attempt, next_owner, expires)
 end
 
 local function release(argv)

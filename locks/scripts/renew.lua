@@ -5,7 +5,7 @@
 --       the hold alive for a client that need not know of it yet: it may still be taken back,
 --       5 AT_LEAST and 6 MAX_HELD in ms (0: none), of a hold that was asked for without them, or with a longer
 --       MAX_HELD: they count from now on
--- Returns packed 'renewed', fence, ttl_ms, holds, version, limit, owner, mode, and more (see told_of); the
+-- Returns packed 'renewed', fence, ttl_ms, holds, version, limit, owner, mode, and more (see report_of); the
 --         same with 'final' if the hold ends with its MAX_HELD, as it did before; or {'not_held'} and
 --         more (see view.not_held).
 
@@ -21,7 +21,7 @@ local function renew_at_once(record, argv)
     local texts = pack(TEXTS, token, owner, mode, known_by(attempt), meta)
     set(write_held(HELD, version, expires, fence, since, ttl, limit, texts, sub(record, behind)),
         max(version, expires))
-    return tell_of('renewed', fence, ttl, 1, version, limit, owner, mode)
+    return pack_report('renewed', fence, ttl, 1, version, limit, owner, mode)
 end
 
 local function renew(argv)
@@ -52,7 +52,7 @@ local function renew(argv)
     hold[EXPIRES] = holds.end_of(hold, hold[TTL])
     holds.update(state, hold)
     close(state)
-    return answer(told_of(state, was_final and holds.is_final(hold) and 'final' or 'renewed', hold))
+    return answer(report_of(state, was_final and holds.is_final(hold) and 'final' or 'renewed', hold))
 end
 
 register('renew', renew)

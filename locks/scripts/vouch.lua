@@ -11,12 +11,12 @@
 
 -- Writes that the server lives until `lease` from now. Returns whether it is in good standing and its
 -- requests are looked for here, which they are not at a name that has moved to another node.
-local function vouch_in_front(state, name, record, lease)
-    local vouched = state.front[VOUCHED]
-    if vouched > now then
-        call('setrange', name, #record - 8, pack('<d', max(vouched, now + lease)))
+local function vouch_inline(state, name, record, lease)
+    local lease_until = state.inline[LEASE_UNTIL]
+    if lease_until > now then
+        call('setrange', name, #record - 8, pack('<d', max(lease_until, now + lease)))
     end
-    return vouched > now
+    return lease_until > now
 end
 
 local function vouch_in_queue(name, server, lease)
@@ -33,8 +33,8 @@ end
 -- How many wait in the server's queue for a name; nil where it is not in good standing. In a Cluster the
 -- other keys may be at another node.
 local function waiters_of(state, name, record, server, lease)
-    if state.front and state.front[SERVER] == server then
-        return vouch_in_front(state, name, record, lease) and state[WAITERS] or nil
+    if state.inline and state.inline[SERVER] == server then
+        return vouch_inline(state, name, record, lease) and state[WAITERS] or nil
     end
     local length = vouch_in_queue(name, server, lease) and
                    pcall_redis('zcard', name .. ':queue:' .. server)
@@ -44,7 +44,7 @@ end
 -- The request of this server that has not claimed the name's only hold, or nil. Where there are several
 -- holds, all its requests have to ask: false.
 local function find_unclaimed(state, name, server)
-    local hold, waiter = state[ONLY], state.front
+    local hold, waiter = state[SINGLE], state.inline
     if not hold then
         return false
     elseif not waiter then

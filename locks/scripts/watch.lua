@@ -8,7 +8,7 @@ local function watch(argv)
     if state.unfinished then
         return unfinished(state)
     end
-    if is_full and (state.front or not servers.find(state, argv[2])) then
+    if is_full and (state.inline or not servers.find(state, argv[2])) then
         return refuse_full(state)
     end
     servers.enlist(state, argv[2], tonumber(argv[3]), 1)

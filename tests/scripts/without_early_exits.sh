@@ -8,7 +8,7 @@ changed=$(cat "$1")
 for exit in 'local function grant_at_once' 'local function refuse_at_once' 'local function wait_at_once' \
     'local function claim_at_once' 'local function claim_plainly' 'local function can_wait_among' \
     'local function release_at_once' 'local function hand_over_at_once' 'local function renew_at_once' \
-    'local function expire_at_once' 'function front\.wait' 'function front\.hand_over'; do
+    'local function expire_at_once' 'function inline\.wait' 'function inline\.hand_over'; do
     before=$changed
     changed=$(printf '%s\n' "$before" | sed "s/^$exit(.*)\$/& do return false end/")
     [ "$changed" != "$before" ] || {

@@ -23,7 +23,7 @@ for file; do
 /^local function state_from_2/{
     i earlier(STATE, 4, BEFORE_STATE, function(old) old[MORE] = 7 return old end) -- C
 }
-s/^    state\[ONLY\] = hold -- in place/    state[MORE] = 7 -- D\n&/
+s/^    state\[SINGLE\] = hold -- in place/    state[MORE] = 7 -- D\n&/
 /^ .*'', '', false)\$/s/false)/7, false) -- E/
 /^local WAITER = format_of('waiter', 2, HOLD)/{
     s/2/3/
@@ -33,7 +33,7 @@ s/^    state\[ONLY\] = hold -- in place/    state[MORE] = 7 -- D\n&/
     i local BEFORE_WAITER = WAITER.types .. 'sB'
     a local EXTRA = field(WAITER, 'd', 7) -- G
 }
-/^local VOUCHED/i earlier(WAITER, 2, BEFORE_WAITER, function(old) old[REENTERS], old[EXTRA] = old[EXTRA], 7 return old end)
+/^local LEASE_UNTIL/i earlier(WAITER, 2, BEFORE_WAITER, function(old) old[REENTERS], old[EXTRA] = old[EXTRA], 7 return old end)
 " "$file" >"$dir/$file"
     shift
     set -- "$@" "$dir/$file"

@@ -4,8 +4,8 @@
 -- order: see ../embed.sh. Redis loads it once, so a variable of a file lives as long as the library.
 -- 02-call.lua sets the variables that belong to a single call.
 --
--- The main key of a name is one packed string. It begins with the state. A lone hold follows, and then
--- the front: the first waiter, with the time until which its server lives. Most names have no other key,
+-- The main key of a name is one packed string. It begins with the state. A single hold follows, and then
+-- the inline head: the only waiter, with the time until which its server lives. Most names have no other key,
 -- so an operation is TIME, GET, SET. A time is in microseconds of Redis' clock unless its name ends
 -- in _ms.
 
@@ -112,7 +112,7 @@ local function write(format, values)
 end
 
 -- The state of a name. A plain name has at most one hold. Nobody waits or watches, and its hold was claimed:
--- its record is FREE or HELD. Or a single one waits, of a lone hold: it is AWAITED. 03-plain.lua
+-- its record is FREE or HELD. Or one waits for a single hold: it is AWAITED. 03-plain.lua
 -- writes these. All others are WHOLE. The values from GENERATION on are the past of the name.
 local WHOLE = 0 -- a layout
 local FREE = 1 -- a layout
@@ -131,10 +131,10 @@ local RELEASED_HOLDS = field(STATE, 'I4') -- how many of the holds are RELEASED
 local EXTRA_PERMITS = field(STATE, 'I4') -- PERMITS of all holds, beyond one for each
 local SERVERS = field(STATE, 'I4')    -- how many servers have waiters or watchers (see 07-servers.lua)
 local NEXT = field(STATE, 'd')        -- no hold ends before this time
-local KEPT = field(STATE, 'd')        -- the keys of a crowd (see 05-hold_set.lua) outlive this by the retention
+local KEPT = field(STATE, 'd')        -- the keys of a hold set (see 05-hold_set.lua) outlive this by the retention
 local TICK = field(STATE, 'd')        -- each server runs a tick by this time, if it is not past
 local QUEUE_KEPT = field(STATE, 'd')  -- the keys of those who wait live until then
-local ENTERING = field(STATE, 's')    -- a token that waits to enter the holds that its owner has, or ''
+local UPGRADER = field(STATE, 's')    -- a token that waits to enter the holds that its owner has, or ''
 local GENERATION = field(STATE, 'd')  -- the newest generation of released tokens, 0 for none
 local ARRIVAL = field(STATE, 'd')     -- the number of the last arrival in the queue
 local LAST_FENCE = field(STATE, 'd')  -- the last end of a hold: its fence, 0 where none has ended
@@ -147,7 +147,7 @@ local LAST_TOKEN = field(STATE, 's')  -- the token, if its release may be asked 
 local LAST_OWNER = field(STATE, 's')  -- '' where none has ended, or an earlier version has noted the end
 local UNRELEASED = '\2'               -- so it is no token, and nobody releases it
 local BROKEN = 'forced\31'            -- begins the reason of a break: who broke it, from where and why follow
-local ONLY = STATE.last + 1 -- not in the record: the hold, where there is just one; else false
+local SINGLE = STATE.last + 1 -- not in the record: the hold, where there is just one; else false
 STATE.is_oldest = 120       -- bytes that a record of release 0.1 has at least
 
 local function state_from_2(old)
@@ -194,11 +194,11 @@ local TTL = field(HOLD, 'd')     -- milliseconds that it was last given
 local AT_LEAST = field(HOLD, 'd', 0) -- milliseconds from its grant for which the name stays taken, also if it
                                  -- is released before; 0: no longer than it lives
 local MAX_HELD = field(HOLD, 'd', 0) -- milliseconds from its grant beyond which no renewal carries it; 0: none
-local WANTED = field(HOLD, 'I4', 0) -- its limit; 0: none; NOT_TOLD: see limit_of
-local SET = field(HOLD, 'd', 0) -- a number for the names that its token was to hold together; 0: one
+local WANTED = field(HOLD, 'I4', 0) -- its limit; 0: none; NOT_RECORDED: see limit_of
+local GROUP = field(HOLD, 'd', 0) -- a number for the names that its token was to hold together; 0: one
 local PERMITS = field(HOLD, 'I4', 1) -- for how many it counts by a limit
 local MADE = 31 -- a value
-local NOT_TOLD = 4294967295 -- a value, in records of the release before
+local NOT_RECORDED = 4294967295 -- a value, in records of the release before
 local RELEASED = '\1'           -- begins token and owner of a hold that its client has released before its
                                  -- AT_LEAST was over: so it is of nobody, and ends by itself. Its fence
                                  -- stands for the token, which may release another hold meanwhile
@@ -207,7 +207,7 @@ local CONNECTION = '='          -- begins the attempt of a request whose connect
                                 -- The id of its server follows, in so many characters
 local SERVER_LENGTH = 16 -- a value
 local EACH = '*' -- a value, in place of a token: each hold of the name
-local TOLD_LONGEST = 100 -- a value: bytes of all attempts of a hold; where there are more, it is KNOWN
+local REPORTED_LONGEST = 100 -- a value: bytes of all attempts of a hold; where there are more, it is KNOWN
 
 -- A waiter: its first values are those of the hold that it will have.
 local WAITER = format_of('waiter', 2, HOLD)
@@ -217,21 +217,21 @@ local KEEP = field(WAITER, 'd')   -- milliseconds for which it lives on without 
 local PLACE = field(WAITER, 'd')  -- the waiter with the least is first; its arrival, or one further in front
 local SERVER = field(WAITER, 's') -- which server has its request parked; '': it is away
 local REENTERS = field(WAITER, 'B', 0) -- 1: the holds of its owner let it in
-local VOUCHED = WAITER.last + 1  -- not in the record, but behind that of the front: its server lives
-                                 -- while now < VOUCHED
+local LEASE_UNTIL = WAITER.last + 1  -- not in the record, but behind that of the inline head: its server lives
+                                 -- while now < LEASE_UNTIL
 -- The claim window has so many parts. The server of a parked request gets a message in each part, since
 -- one may be lost. A server that misses all of them counts as gone.
 local TURNS = 2 -- a value
 
 earlier(HOLD, 1, '<Bsssssdddd', function(old)
-    old[AT_LEAST], old[MAX_HELD], old[WANTED], old[SET], old[PERMITS] = 0, 0, NOT_TOLD, 0, 1
+    old[AT_LEAST], old[MAX_HELD], old[WANTED], old[GROUP], old[PERMITS] = 0, 0, NOT_RECORDED, 0, 1
     return old
 end)
 
 -- An owner was let in by its holds without asking for it.
 earlier(WAITER, 1, '<Bsssssdddddddds', function(old)
     local limit, claim_ms, keep_ms, place, server = unpack(old, 11, 15)
-    old[AT_LEAST], old[MAX_HELD], old[WANTED], old[SET], old[PERMITS] = 0, 0, limit, 0, 1
+    old[AT_LEAST], old[MAX_HELD], old[WANTED], old[GROUP], old[PERMITS] = 0, 0, limit, 0, 1
     old[CLAIM], old[KEEP], old[PLACE], old[SERVER] = claim_ms, keep_ms, place, server
     old[REENTERS] = place < 0 and 1 or 0
     return old

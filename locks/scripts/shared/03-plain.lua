@@ -50,7 +50,7 @@ end
 -- Such records have the version of STATE, and have not changed since this one. Two bytes, the version and
 -- LAYOUT, come first, then VERSION. A held name has EXPIRES, FENCE, SINCE, TTL, LIMIT and the texts of its
 -- hold. The past follows, GENERATION to LAST_OWNER. At the end of an awaited name is who waits: WAITERS, TICK,
--- QUEUE_KEPT, and of the front (09-inline.lua) SINCE, TTL, CLAIM, KEEP, SERVER, its texts and VOUCHED.
+-- QUEUE_KEPT, and of the inline head (09-inline.lua) SINCE, TTL, CLAIM, KEEP, SERVER, its texts and LEASE_UNTIL.
 local PLAIN_SINCE = mark_of(3)
 local PAST_TYPES, FREE_TYPES, HELD_NUMBERS = '<ddddddsss', '<BBd', '<BBdddddI4'
 local WAIT_NUMBERS = '<I4dddddds'
@@ -110,9 +110,9 @@ local function write_held(layout, version, expires, fence, since, ttl, limit, te
 end
 
 -- The end of the record of an awaited name.
-local function write_wait(waiters, tick, kept, since, ttl, claim_ms, keep_ms, server, texts, vouched)
+local function write_wait(waiters, tick, kept, since, ttl, claim_ms, keep_ms, server, texts, lease_until)
     return pack(WAIT_NUMBERS, waiters, tick, kept, since, ttl, claim_ms, keep_ms, server) .. texts ..
-           pack('<d', vouched)
+           pack('<d', lease_until)
 end
 
 -- The last hold of a free name may have expired by a clock that was ahead. Its client still counts on

@@ -12,11 +12,11 @@ local function check_record(state, hold)
     end
 end
 
--- The front is a waiter, with the time until which its server lives: see 09-inline.lua.
-local function read_front(packed, at)
-    local front = read(WAITER, packed, at)
-    front[VOUCHED] = parse('<d', packed, front[VOUCHED]) -- in place of the end of the record
-    return front
+-- The inline head is a waiter, with the time until which its server lives: see 09-inline.lua.
+local function read_inline(packed, at)
+    local first = read(WAITER, packed, at)
+    first[LEASE_UNTIL] = parse('<d', packed, first[LEASE_UNTIL]) -- in place of the end of the record
+    return first
 end
 
 -- The state of a name, with notes of the current call. The constructor names the notes, so that the
@@ -24,9 +24,9 @@ end
 --   loaded       the record as it was read; false if there was none
 --   version      its VERSION, which may be below the floor
 --   past         the past as it was read; false once it may have changed
---   hold_packed  the record of the lone hold; false once the hold may have changed
+--   hold_packed  the record of the single hold; false once the hold may have changed
 --   had_waiters  whether somebody waited as it was read
---   front        the front, or false: see 09-inline.lua
+--   inline       the inline head, or false: see 09-inline.lua
 --   next_line    the line of the next waiter, or false: see 08-queue.lua
 --   servers      all servers, once they were read
 --   outbox       the messages for them
@@ -34,7 +34,7 @@ end
 --   bounds       of each owner that a hold has entered, what that left of MAX_HELD: see holds.bound_by_entered
 local function state_of(packed, past, version, ...)
     return {loaded = packed, version = version, past = past, hold_packed = false, had_waiters = false,
-            front = false, next_line = false, servers = false, outbox = false, asks = false, bounds = false,
+            inline = false, next_line = false, servers = false, outbox = false, asks = false, bounds = false,
             STATE.mark, WHOLE, version, ...}
 end
 
@@ -50,12 +50,12 @@ end
 
 -- Adds who waits, from this position of the record.
 local function read_wait(state, hold, packed, at)
-    local waiters, tick, kept, since, ttl, claim_ms, keep_ms, server, token, owner, mode, attempt, meta, vouched =
+    local waiters, tick, kept, since, ttl, claim_ms, keep_ms, server, token, owner, mode, attempt, meta, lease_until =
         parse(WAIT_TYPES, packed, at)
-    local front = waiter_of(hold_of(token, owner, mode, attempt, meta, 0, 0, 0, ttl), since, since, claim_ms, keep_ms,
+    local first = waiter_of(hold_of(token, owner, mode, attempt, meta, 0, 0, 0, ttl), since, since, claim_ms, keep_ms,
                             server)
-    front[VOUCHED] = vouched
-    state.front, state.had_waiters = front, waiters > 0
+    first[LEASE_UNTIL] = lease_until
+    state.inline, state.had_waiters = first, waiters > 0
     state[WAITERS], state[TICK], state[QUEUE_KEPT], state[SERVERS] = waiters, tick, kept, 1
     state[UNCLAIMED] = hold[ATTEMPT] == '' and 1 or 0
 end
@@ -76,7 +76,7 @@ local function read_plain(packed, layout)
     if layout == AWAITED then
         read_wait(state, hold, packed, state[LAST_OWNER + 1])
     end
-    state[ONLY] = hold -- in place of the position behind the past
+    state[SINGLE] = hold -- in place of the position behind the past
     check_record(state, hold)
     return state
 end
@@ -86,16 +86,16 @@ local function read_whole(packed)
     if byte(packed) == STATE.mark then
         state = state_of(packed, false, select(3, parse(STATE.types, packed)))
     else
-        state = state_of(packed, false, unpack(read(STATE, packed, 1), VERSION, ONLY))
+        state = state_of(packed, false, unpack(read(STATE, packed, 1), VERSION, SINGLE))
     end
-    local at = state[ONLY]
+    local at = state[SINGLE]
     local hold = at <= #packed and read(HOLD, packed, at)
     check_record(state, hold)
-    state[ONLY] = hold
+    state[SINGLE] = hold
     local behind = hold and hold[HOLD.last + 1]
     state.hold_packed = hold and hold[1] == byte(packed, at) and sub(packed, at, behind - 1)
     if behind and behind <= #packed then
-        state.front = read_front(packed, behind)
+        state.inline = read_inline(packed, behind)
     end
     state.had_waiters = state[WAITERS] > 0
     return state
@@ -149,34 +149,34 @@ end
 
 -- The limit of a hold.
 local function limit_of(state, hold)
-    if hold[WANTED] ~= NOT_TOLD then
+    if hold[WANTED] ~= NOT_RECORDED then
         return hold[WANTED]
     end
     return hold[MODE] == 'shared' and state[LIMIT] or 0
 end
 
--- Whether the record of an awaited name says all of this front.
-local function is_plain_front(front)
-    return is_plain(WAITER, front) and front[PLACE] == front[SINCE] and
-           front[MISSED] + front[EXPIRES] + front[WANTED] == 0
+-- Whether the record of an awaited name says all of this inline head.
+local function is_plain_inline(first)
+    return is_plain(WAITER, first) and first[PLACE] == first[SINCE] and
+           first[MISSED] + first[EXPIRES] + first[WANTED] == 0
 end
 
 -- The layout in which the state is written.
 local function layout_of(state)
-    local hold, front = state[ONLY], state.front
+    local hold, first = state[SINGLE], state.inline
     if hold and not is_plain(HOLD, hold) then
         return WHOLE
     elseif state[COUNT] + state[WAITERS] + state[SERVERS] + state[UNCLAIMED] == (hold and 1 or 0) then
         return hold and HELD or FREE
     end
-    local is_awaited = hold and front and is_plain_front(front) and state[SERVERS] == 1 and
+    local is_awaited = hold and first and is_plain_inline(first) and state[SERVERS] == 1 and
                        state[UNCLAIMED] == (hold[ATTEMPT] == '' and 1 or 0) and state[AWAY] == 0 and
-                       state[ENTERING] == ''
+                       state[UPGRADER] == ''
     return is_awaited and AWAITED or WHOLE
 end
 
 local function write_plain(state, layout)
-    local hold, first = state[ONLY], state.front
+    local hold, first = state[SINGLE], state.inline
     if layout == FREE then
         return write_free(state[VERSION], unpack(state, GENERATION, LAST_OWNER))
     end
@@ -188,11 +188,11 @@ local function write_plain(state, layout)
     end
     return packed .. write_wait(state[WAITERS], state[TICK], state[QUEUE_KEPT], first[SINCE], first[TTL],
                                 first[CLAIM], first[KEEP], first[SERVER],
-                                pack(TEXTS, unpack(first, TOKEN, META)), first[VOUCHED])
+                                pack(TEXTS, unpack(first, TOKEN, META)), first[LEASE_UNTIL])
 end
 
 local function write_state(state)
-    local hold, first, layout = state[ONLY], state.front, layout_of(state)
+    local hold, first, layout = state[SINGLE], state.inline, layout_of(state)
     if layout ~= WHOLE then
         return write_plain(state, layout)
     end
@@ -201,14 +201,14 @@ local function write_state(state)
         return packed
     end
     local packed_hold = state.hold_packed or write(HOLD, hold)
-    return packed .. packed_hold .. (first and write(WAITER, first) .. pack('<d', first[VOUCHED]) or '')
+    return packed .. packed_hold .. (first and write(WAITER, first) .. pack('<d', first[LEASE_UNTIL]) or '')
 end
 
 -- The time that the main key outlives by the retention. The version may be ahead of the clock.
 local function end_of_state(state)
     local last = now
-    if state[ONLY] then
-        last = state[ONLY][EXPIRES]
+    if state[SINGLE] then
+        last = state[SINGLE][EXPIRES]
     elseif state[COUNT] > 0 then
         last = state[KEPT]
     end

@@ -4,38 +4,38 @@ local holds = {}
 
 -- The live hold of this token, or nil.
 function holds.find(state, token)
-    local only = state[ONLY]
+    local only = state[SINGLE]
     if only then
         return only[TOKEN] == token and only or nil
     end
-    return state[COUNT] > 0 and crowd.find(token) or nil
+    return state[COUNT] > 0 and hold_set.find(token) or nil
 end
 
--- The live hold with this fence, or nil. nil and true: call again to look further (see crowd.find_fence).
+-- The live hold with this fence, or nil. nil and true: call again to look further (see hold_set.find_fence).
 function holds.find_fence(state, fence)
-    local only = state[ONLY]
+    local only = state[SINGLE]
     if only then
         return only[FENCE] == fence and only or nil
     elseif state[COUNT] > 0 then
-        return crowd.find_fence(fence)
+        return hold_set.find_fence(fence)
     end
     return nil
 end
 
 -- How many holds this owner has.
 function holds.owned(state, owner)
-    if state[ONLY] then
-        return state[ONLY][OWNER] == owner and 1 or 0
+    if state[SINGLE] then
+        return state[SINGLE][OWNER] == owner and 1 or 0
     end
-    return state[COUNT] > 0 and crowd.owned(owner) or 0
+    return state[COUNT] > 0 and hold_set.owned(owner) or 0
 end
 
 -- The first `limit` holds, the one that ends soonest first.
 function holds.first(state, limit)
-    if state[ONLY] then
-        return {state[ONLY]}
+    if state[SINGLE] then
+        return {state[SINGLE]}
     end
-    return state[COUNT] > 0 and crowd.first(limit) or {}
+    return state[COUNT] > 0 and hold_set.first(limit) or {}
 end
 
 -- Whether holds of these modes, of two owners, exclude one another.
@@ -84,13 +84,13 @@ function holds.add(state, hold)
     end
     state[EXTRA_PERMITS] = state[EXTRA_PERMITS] + hold[PERMITS] - 1
     if state[COUNT] == 1 then
-        state[ONLY], state[NEXT], state.hold_packed = hold, hold[EXPIRES], false
+        state[SINGLE], state[NEXT], state.hold_packed = hold, hold[EXPIRES], false
         return
     end
-    if state[ONLY] then
-        crowd.gather(state)
+    if state[SINGLE] then
+        hold_set.gather(state)
     end
-    crowd.put(state, hold, true)
+    hold_set.put(state, hold, true)
 end
 
 -- When a hold ends that is given this TTL now: neither before its AT_LEAST nor after its MAX_HELD is over.
@@ -174,10 +174,10 @@ end
 
 -- Stores a hold that `find` returned and the caller has changed. NEXT stays a lower bound.
 function holds.update(state, hold)
-    if state[ONLY] then
+    if state[SINGLE] then
         state[NEXT], state.hold_packed = hold[EXPIRES], false
     else
-        crowd.put(state, hold, false)
+        hold_set.put(state, hold, false)
     end
 end
 
@@ -264,15 +264,15 @@ end
 
 -- Ends these holds. Each end takes a number. The state keeps the last end, with its token if the release
 -- is `repeatable`; of a hold that was released it has that already. Holds that their waiters have neither
--- claimed nor given back go into state.lapsed: see 08-queue.lua. Holds of connections that are to hear of the
--- end go into state.streams: see servers.tell_streams. If the hold has expired, they know by the time.
+-- claimed nor given back go into state.unclaimed: see 08-queue.lua. Holds of connections that are to hear of the
+-- end go into state.streams: see servers.notify_streams. If the hold has expired, they know by the time.
 function holds.retire(state, gone, reason, repeatable)
     local are_counted = true
     state.bounds, spent = false, spent + #gone
-    if state[ONLY] then
-        state[ONLY] = false
+    if state[SINGLE] then
+        state[SINGLE] = false
     else
-        are_counted = crowd.remove(gone)
+        are_counted = hold_set.remove(gone)
     end
     local is_expired = reason == 'expired'
     for _, hold in ipairs(gone) do
@@ -281,8 +281,8 @@ function holds.retire(state, gone, reason, repeatable)
         if hold[ATTEMPT] == '' then
             state[UNCLAIMED] = state[UNCLAIMED] - 1
             if reason ~= 'released' then
-                state.lapsed = state.lapsed or {}
-                insert(state.lapsed, hold)
+                state.unclaimed = state.unclaimed or {}
+                insert(state.unclaimed, hold)
             end
         end
         if not is_expired and find_text(hold[ATTEMPT], CONNECTION, 1, true) then
@@ -330,7 +330,7 @@ function holds.free_in(state, fence)
     return kept and ms_until(kept[EXPIRES]) or 0
 end
 
--- The values of the past of a name whose lone hold ends: what `retire` does, on the values of its record. Those
+-- The values of the past of a name whose single hold ends: what `retire` does, on the values of its record. Those
 -- of the past so far follow the owner.
 function holds.past_with(fence, since, at, reason, token, owner, generation, arrival, last_fence, last_at,
                          last_held, last_left, _, last_token)
@@ -348,13 +348,13 @@ function holds.retire_plain(record, behind, version, fence, since, at, reason, t
     return held_for(since, at)
 end
 
--- Removes the first `gone` holds of a large crowd at once, and makes a new crowd of the others, which
+-- Removes the first `gone` holds of a large hold set at once, and makes a new hold set of the others, which
 -- are a batch at most. The caller leaves the last hold that ends, since the state keeps its end. Returns
 -- how many were removed.
 function holds.drop_first(state, gone)
     local version, limit = state[VERSION] + gone, state[LIMIT]
-    local left = crowd.range(gone, -1)
-    crowd.give_up(state)
+    local left = hold_set.range(gone, -1)
+    hold_set.give_up(state)
     if #left == 0 then
         return 0
     end
@@ -366,9 +366,9 @@ function holds.drop_first(state, gone)
 end
 
 -- `expired` has the holds that this call ends as expired, for metrics and the log: each packed, fence,
--- held_ms, owner, mode and the key, and {key, count} for more of one crowd. Holds that were never claimed
+-- held_ms, owner, mode and the key, and {key, count} for more of one hold set. Holds that were never claimed
 -- are left out, since no client knows of them, and so are those that were released.
-local TOLD_MOST = 100 -- a value
+local REPORTED_MOST = 100 -- a value
 
 function holds.expiry(fence, expires, since, owner, mode)
     return pack('<ddss', fence, round_down((expires - since) / 1000), owner, mode) .. key
@@ -385,7 +385,7 @@ function holds.note_expired(state, gone)
     local more = 0
     for _, hold in ipairs(gone) do
         local noted, is_known = state.noted or 0, hold[ATTEMPT] ~= '' and not holds.is_released(hold)
-        if is_known and noted < TOLD_MOST then
+        if is_known and noted < REPORTED_MOST then
             expired, state.noted = expired or {}, noted + 1
             expired[#expired + 1] = holds.expiry(hold[FENCE], hold[EXPIRES], hold[SINCE], hold[OWNER],
                                                  hold[MODE])
@@ -400,26 +400,26 @@ end
 -- batch are left.
 function holds.few_of_many_are_left(state)
     local overdue = state[COUNT] > BATCH and state[UNCLAIMED] + state[RELEASED_HOLDS] == 0 and
-                    crowd.overdue(state[COUNT]) or 0
+                    hold_set.overdue(state[COUNT]) or 0
     return overdue > BATCH and state[COUNT] - overdue < BATCH
 end
 
--- Ends expired holds of a crowd, a batch at most. Returns whether there are more.
+-- Ends expired holds of a hold set, a batch at most. Returns whether there are more.
 function holds.expire_some(state)
     if holds.few_of_many_are_left(state) then
         spent = spent + BATCH
-        holds.note_expired(state, crowd.range(0, TOLD_MOST - 1))
-        holds.note_more(holds.drop_first(state, crowd.overdue(state[COUNT]) - 1) - TOLD_MOST)
+        holds.note_expired(state, hold_set.range(0, REPORTED_MOST - 1))
+        holds.note_more(holds.drop_first(state, hold_set.overdue(state[COUNT]) - 1) - REPORTED_MOST)
         return false
     end
-    local ended = crowd.ended()
+    local ended = hold_set.ended()
     if #ended > 0 then
         holds.note_expired(state, ended)
         holds.retire(state, ended, 'expired', false)
     end
-    state[NEXT] = crowd.next_end() or 0
-    if #ended == 0 and state[NEXT] <= now and crowd.forget_ends() == 0 then
-        crowd.give_up(state)
+    state[NEXT] = hold_set.next_end() or 0
+    if #ended == 0 and state[NEXT] <= now and hold_set.forget_ends() == 0 then
+        hold_set.give_up(state)
     end
     return #ended == BATCH and state[NEXT] <= now
 end
@@ -428,13 +428,13 @@ end
 -- batch have expired, the state is `unfinished`: it still counts ended holds, so nothing may be decided
 -- by it (see 10-name.lua).
 function holds.expire(state)
-    if state[COUNT] > 0 and not state[ONLY] and not crowd.is_whole() then
-        crowd.give_up(state)
+    if state[COUNT] > 0 and not state[SINGLE] and not hold_set.is_whole() then
+        hold_set.give_up(state)
     end
     while state[COUNT] > 0 and state[NEXT] <= now and not state.unfinished do
-        if state[ONLY] then
-            holds.note_expired(state, {state[ONLY]})
-            holds.retire(state, {state[ONLY]}, 'expired', false)
+        if state[SINGLE] then
+            holds.note_expired(state, {state[SINGLE]})
+            holds.retire(state, {state[SINGLE]}, 'expired', false)
         else
             state.unfinished = holds.expire_some(state)
         end

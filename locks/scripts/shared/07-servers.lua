@@ -1,7 +1,7 @@
 -- The servers of a name: the workers of batonds that have waiters or watchers of it. A server lives as
 -- long as it vouches for them. Messages reach it through its inbox, a channel. A message is only a hint:
 -- the server finds out by a call.
-local servers, front = {}, {} -- front: see 09-inline.lua
+local servers, inline = {}, {} -- inline: see 09-inline.lua
 
 -- The keys of the queue outlive two leases by this, however short the retention is.
 local KEPT_LEAST = 60000000 -- a value
@@ -36,8 +36,8 @@ function servers.of(state)
     if all then
         return all
     end
-    if state.front then
-        front.line_up(state)
+    if state.inline then
+        inline.spill(state)
     end
     all = {}
     local found = state[SERVERS] > 0 and call('hgetall', servers_key()) or {}
@@ -45,7 +45,7 @@ function servers.of(state)
         all[#all + 1] = read_server(found[i], found[i + 1])
     end
     state.servers, state[SERVERS] = all, #all
-    state.next_line = state.next_line and all[1] -- it was the front
+    state.next_line = state.next_line and all[1] -- it was the inline head
     return all
 end
 
@@ -72,7 +72,7 @@ function servers.message(...)
 end
 
 -- Notes a message to a server. It is sent once the operation is stored.
-function servers.tell(state, server, ...)
+function servers.notify(state, server, ...)
     local message = {servers.inbox(server[ID]), servers.message(...)}
     if state.outbox then
         insert(state.outbox, message)
@@ -84,7 +84,7 @@ end
 -- Notes a message that makes the server act within `ms`.
 function servers.expect(state, server, ms, ...)
     state.expected = min(state.expected or ms, ms)
-    servers.tell(state, server, ...)
+    servers.notify(state, server, ...)
 end
 
 -- The server did not answer when one of its waiters had its turn. Workers of one process, whose ids
@@ -95,7 +95,7 @@ function servers.suspect(state, server)
         if other[SUSPECT] == 0 and sub(other[ID], 1, 8) == sub(server[ID], 1, 8) then
             other[SUSPECT] = 1
             servers.write(other)
-            servers.tell(state, other, 's')
+            servers.notify(state, other, 's')
         end
     end
 end
@@ -147,14 +147,14 @@ end
 
 -- Notes a message to each server whose connections have one of these holds, with the token of the hold; if
 -- several have ended, EACH for all tokens.
-function servers.tell_streams(state)
-    local token, told = #state.streams == 1 and state.streams[1][TOKEN] or EACH, {}
+function servers.notify_streams(state)
+    local token, notified = #state.streams == 1 and state.streams[1][TOKEN] or EACH, {}
     for _, hold in ipairs(state.streams) do
         for attempt in gmatch(hold[ATTEMPT], CONNECTION .. '(%x+)') do
             local id = sub(attempt, 1, SERVER_LENGTH)
-            if not told[id] then
-                told[id] = true
-                servers.tell(state, {id}, 'e', token)
+            if not notified[id] then
+                notified[id] = true
+                servers.notify(state, {id}, 'e', token)
             end
         end
     end
@@ -164,7 +164,7 @@ end
 -- ms, ...}). It checks that they did, since a message may be lost.
 function servers.send(state)
     if state.streams then
-        servers.tell_streams(state)
+        servers.notify_streams(state)
     end
     if state.expected and due then
         due[#due + 1], due[#due + 2] = key, state.expected
@@ -177,20 +177,20 @@ function servers.send(state)
 end
 
 -- Makes every server plan a tick no later than `next_end`, the time of the next end (nil: nothing ends
--- by itself). `told` is the server that learns of it by the reply, if any.
-function servers.plan_tick(state, next_end, told)
-    if state.newcomer and state.newcomer ~= told then
+-- by itself). `asking` is the server that learns of it by the reply, if any.
+function servers.plan_tick(state, next_end, asking)
+    if state.newcomer and state.newcomer ~= asking then
         state[TICK] = 0
     end
     if next_end and (next_end < state[TICK] or state[TICK] <= now) then
         local ms = ms_until(next_end)
         for _, server in ipairs(state.servers) do
-            if server[ID] ~= told then
+            if server[ID] ~= asking then
                 servers.expect(state, server, ms, 'n', digits(ms))
             end
         end
         state[TICK] = next_end
-    elseif told then
+    elseif asking then
         state[TICK] = next_end or 0
     end
 end
@@ -208,13 +208,13 @@ function servers.can_all_go(state)
 end
 
 -- Tells the watchers of a new version; or else, that somebody waits, or nobody does any more.
-function servers.tell_watchers(state)
+function servers.notify_watchers(state)
     local has_changed = state[VERSION] ~= state.version
     for _, server in ipairs(state.servers) do
         if server[WATCHING] == 1 and has_changed then
-            servers.tell(state, server, 'c', digits(state[VERSION]))
+            servers.notify(state, server, 'c', digits(state[VERSION]))
         elseif server[WATCHING] == 1 and state.had_waiters ~= (state[WAITERS] > 0) then
-            servers.tell(state, server, 'w')
+            servers.notify(state, server, 'w')
         end
     end
 end

@@ -30,8 +30,8 @@ function queue.lines_of(state)
 end
 
 function queue.find(state, token)
-    if front.is_alone(state) then
-        return state.front[TOKEN] == token and state.front
+    if inline.is_alone(state) then
+        return state.inline[TOKEN] == token and state.inline
     end
     local packed = call('hget', waiters_key(), token)
     return packed and read(WAITER, packed, 1)
@@ -49,7 +49,7 @@ function queue.forget_heads(state, id)
 end
 
 -- The token of another waiter that stands before all arrivals, or ''.
-function queue.other_entering(state)
+function queue.other_upgrader(state)
     local names = {line_key('absent'), line_key('missed')}
     for _, server in ipairs(state.servers) do
         names[#names + 1] = line_key(server[ID])
@@ -110,8 +110,8 @@ function queue.take(state, token, id, waiter)
                          call('zrem', line_key('missed'), token)
         state[AWAY] = state[AWAY] - call('zrem', ends_key(), token)
     end
-    if state[ENTERING] == token then
-        state[ENTERING] = queue.other_entering(state)
+    if state[UPGRADER] == token then
+        state[UPGRADER] = queue.other_upgrader(state)
     end
     queue.forget_heads(state, id)
 end
@@ -135,19 +135,19 @@ end
 
 -- Call this before a waiter gets a place. One that missed its turn may come back when a waiter of another
 -- owner stands before all arrivals: then its place is its arrival.
-function queue.note_entering(state, waiter)
-    local other = waiter[PLACE] < 0 and state[ENTERING] ~= '' and queue.find(state, state[ENTERING])
+function queue.note_upgrader(state, waiter)
+    local other = waiter[PLACE] < 0 and state[UPGRADER] ~= '' and queue.find(state, state[UPGRADER])
     if other and other[OWNER] ~= waiter[OWNER] then
         waiter[PLACE] = waiter[SINCE]
     elseif waiter[PLACE] < 0 then
-        state[ENTERING] = waiter[TOKEN]
+        state[UPGRADER] = waiter[TOKEN]
     end
 end
 
 -- Puts a waiter into the line of a server.
 function queue.put(state, waiter, id)
     waiter[SERVER] = id
-    queue.note_entering(state, waiter)
+    queue.note_upgrader(state, waiter)
     queue.write(state, waiter)
     state[WAITERS] = state[WAITERS] + call('zadd', line_key(id), digits(waiter[PLACE]), waiter[TOKEN])
     servers.keep_until(state, 0, line_key(id))
@@ -158,7 +158,7 @@ end
 -- Puts a waiter among the `absent` or the `missed` until it EXPIRES.
 function queue.put_away(state, waiter, where)
     waiter[SERVER] = ''
-    queue.note_entering(state, waiter)
+    queue.note_upgrader(state, waiter)
     queue.write(state, waiter)
     state[WAITERS] = state[WAITERS] + call('zadd', line_key(where), digits(waiter[PLACE]), waiter[TOKEN])
     servers.keep_until(state, waiter[EXPIRES] + retention, line_key(where))
@@ -170,8 +170,8 @@ end
 
 -- Removes the record of a waiter that waits no longer, or has claimed its grant.
 function queue.forget(state, token)
-    if state.front and state.front[TOKEN] == token then
-        front.vacate(state)
+    if state.inline and state.inline[TOKEN] == token then
+        inline.vacate(state)
     else
         call('hdel', waiters_key(), token)
     end
@@ -188,9 +188,9 @@ function queue.leave(state, waiter, ms)
         queue.take(state, waiter[TOKEN], waiter[SERVER], waiter)
         waiter[ATTEMPT], waiter[EXPIRES] = '', now + ms * 1000
         queue.put_away(state, waiter, 'absent')
-    elseif waiter == state.front then
+    elseif waiter == state.inline then
         state[WAITERS] = 0
-        front.vacate(state)
+        inline.vacate(state)
     else
         queue.remove(state, waiter[TOKEN], waiter[SERVER], waiter)
     end
@@ -243,10 +243,10 @@ end
 -- Puts back the waiters of all holds that have ended unclaimed.
 function queue.take_back(state, have_missed)
     queue.lines_of(state)
-    for _, hold in ipairs(state.lapsed or {}) do
+    for _, hold in ipairs(state.unclaimed or {}) do
         queue.put_back(state, hold, have_missed)
     end
-    state.lapsed = nil
+    state.unclaimed = nil
 end
 
 -- Ends an unclaimed hold that may not be claimed now, as if its claim window were over: nobody has broken
@@ -374,23 +374,23 @@ function queue.move(state, waiter, place)
 end
 
 -- A waiter whose owner has no hold any more goes to the place of its arrival.
-function queue.demote_entering(state)
+function queue.demote_upgrader(state)
     for _ = 1, BATCH do
-        local waiter = state[ENTERING] ~= '' and queue.find(state, state[ENTERING])
+        local waiter = state[UPGRADER] ~= '' and queue.find(state, state[UPGRADER])
         if not waiter or holds.owned(state, waiter[OWNER]) > 0 then
             return
         end
         if queue.move(state, waiter, waiter[SINCE]) then
             queue.note_entrant(state, waiter)
         end
-        state[ENTERING] = queue.other_entering(state)
+        state[UPGRADER] = queue.other_upgrader(state)
     end
 end
 
 -- The owner has got a hold. Its waiters that re-enter go in front, as if they came now, unless a waiter of
 -- another owner is there.
 function queue.promote_entrants(state, owner)
-    local other = state[ENTERING] ~= '' and queue.find(state, state[ENTERING])
+    local other = state[UPGRADER] ~= '' and queue.find(state, state[UPGRADER])
     if state[WAITERS] == 0 or other and other[OWNER] ~= owner then
         return
     end
@@ -398,7 +398,7 @@ function queue.promote_entrants(state, owner)
         local waiter = queue.find(state, token)
         local goes = waiter and waiter[OWNER] == owner and not queue.had_hold(waiter)
         if goes and queue.move(state, waiter, waiter[SINCE] - FRONT) then
-            state[ENTERING] = token
+            state[UPGRADER] = token
         end
         if goes or not waiter then
             call('zrem', entrants_key(), token)
@@ -448,8 +448,8 @@ end
 -- a batch is granted, and a tick at once grants the rest, since Redis does nothing else meanwhile.
 function queue.hand_over(state)
     queue.lines_of(state)
-    if state[ENTERING] ~= '' then
-        queue.demote_entering(state)
+    if state[UPGRADER] ~= '' then
+        queue.demote_upgrader(state)
     end
     for _ = 1, BATCH do
         local line = state[WAITERS] > 0 and queue.pick(state) or nil
@@ -474,8 +474,8 @@ end
 -- Whether nobody can be granted now. Nothing has ended by itself since the last operation, since no tick
 -- is due, and all servers live and are in good standing. In a quarantine the end of that may have changed.
 function queue.is_calm(state)
-    local hold = state[ONLY]
-    if state.front or not hold or now >= hold[EXPIRES] or now >= state[TICK] or now < opens or
+    local hold = state[SINGLE]
+    if state.inline or not hold or now >= hold[EXPIRES] or now >= state[TICK] or now < opens or
        state[WAITERS] + state[UNCLAIMED] == 0 then
         return false
     end
@@ -510,7 +510,7 @@ end
 
 -- Ends an operation on a name that has servers. Servers without waiters and watchers are removed, and
 -- the others get their messages. Returns in how many milliseconds the next end is, -1 for never.
-function queue.close(state, told)
+function queue.close(state, asking)
     local all = queue.lines_of(state)
     for i = #all, 1, -1 do
         local server = all[i]
@@ -520,7 +520,7 @@ function queue.close(state, told)
         end
     end
     local next_end = queue.next_end_of(state)
-    servers.plan_tick(state, next_end, told)
-    servers.tell_watchers(state)
+    servers.plan_tick(state, next_end, asking)
+    servers.notify_watchers(state)
     return next_end and ms_until(next_end) or -1
 end

@@ -1,32 +1,32 @@
--- The front. If a lone hold has one waiter, the waiter is in the main key, with the lease of its server, and the
+-- The inline head: the only waiter of a single hold. It is in the main key, with the lease of its server, and the
 -- name has no other server. It stays there until it claims. It does not re-enter.
 --
--- These functions do the same as those of the queue (08-queue.lua), with fewer calls of Redis. In any
--- other case the front lines up: it moves into the queue, and the queue goes on. So does the front of release
--- 0.2: others may be behind it, in the keys of the queue, or all of them; then its TOKEN is ''.
+-- These functions do the same as those of the queue (08-queue.lua), with fewer calls of Redis. In any other case the
+-- inline head spills: it moves into the queue, and the queue goes on. So does that of release 0.2: others may be
+-- behind it, in the keys of the queue, or all of them; then its TOKEN is ''.
 
-function front.is_alone(state)
-    return state.front and state[WAITERS] < 2 and state.front[TOKEN] ~= ''
+function inline.is_alone(state)
+    return state.inline and state[WAITERS] < 2 and state.inline[TOKEN] ~= ''
 end
 
--- Whether the front is as the call has found it: it waits for the lone hold, or has been granted that
+-- Whether the inline head is as the call has found it: it waits for the single hold, or has been granted that
 -- and is to claim it.
-function front.is_calm(state)
-    return front.is_alone(state) and state[ONLY] and now < state.front[VOUCHED]
+function inline.is_calm(state)
+    return inline.is_alone(state) and state[SINGLE] and now < state.inline[LEASE_UNTIL]
 end
 
--- Moves the front into the keys of the queue, and its server into the key of the servers. Anything else
+-- Moves the inline head into the keys of the queue, and its server into the key of the servers. Anything else
 -- in those keys is left of a main key that was lost.
-function front.line_up(state)
-    local first = state.front
+function inline.spill(state)
+    local first = state.inline
     local token, id = first[TOKEN], first[SERVER]
     local waiters, line = waiters_key(), line_key(id)
     call('unlink', servers_key(), ends_key(), entrants_key(), line_key('absent'), line_key('missed'))
-    if front.is_alone(state) then
+    if inline.is_alone(state) then
         call('unlink', waiters, line)
     end
     local kept = digits(state[QUEUE_KEPT] / 1000 + 1)
-    call('hset', servers_key(), id, write(STANDING, {STANDING.mark, first[VOUCHED], 0, 0}))
+    call('hset', servers_key(), id, write(STANDING, {STANDING.mark, first[LEASE_UNTIL], 0, 0}))
     call('pexpireat', servers_key(), kept)
     if token ~= '' then
         call('hset', waiters, token, write(WAITER, first))
@@ -36,39 +36,39 @@ function front.line_up(state)
         call('zadd', line, digits(first[PLACE]), token)
     end
     call('pexpireat', line, kept)
-    state.front = false
+    state.inline = false
 end
 
--- The front has gone, and the name has no server any more.
-function front.vacate(state)
-    state.front, state[SERVERS] = false, 0
+-- The inline head has gone, and the name has no server any more.
+function inline.vacate(state)
+    state.inline, state[SERVERS] = false, 0
 end
 
--- A new waiter. Returns whether it is in front now.
-function front.wait(state, waiter, lease_ms)
-    local is_first = state[ONLY] and waiter[REENTERS] == 0 and
+-- A new waiter. Returns whether it is the inline head now.
+function inline.wait(state, waiter, lease_ms)
+    local is_first = state[SINGLE] and waiter[REENTERS] == 0 and
                      state[WAITERS] + state[SERVERS] + state[UNCLAIMED] == 0 and
                      (state[EXCLUSIVES] == 1 or waiter[MODE] == 'exclusive')
     if is_first then
         stay_put()
         state[QUEUE_KEPT] = servers.kept_for(lease_ms)
-        waiter[VOUCHED] = now + lease_ms * 1000
-        state.front, state[WAITERS], state[SERVERS], state[ARRIVAL] = waiter, 1, 1, waiter[PLACE]
+        waiter[LEASE_UNTIL] = now + lease_ms * 1000
+        state.inline, state[WAITERS], state[SERVERS], state[ARRIVAL] = waiter, 1, 1, waiter[PLACE]
     end
     return is_first
 end
 
--- The lone hold has ended. Hands over to an exclusive waiter. If its server has called, the grant counts as
--- claimed: see queue.claims_at_once. Else the waiter stays in front until it claims. Returns false if this is no
+-- The single hold has ended. Hands over to an exclusive waiter. If its server has called, the grant counts as
+-- claimed: see queue.claims_at_once. Else the waiter stays until it claims. Returns false if this is no
 -- simple case.
-function front.hand_over(state)
-    local first = state.front
-    if state[COUNT] > 0 or now >= first[VOUCHED] or first[MODE] ~= 'exclusive' or not epoch.may_grant() then
+function inline.hand_over(state)
+    local first = state.inline
+    if state[COUNT] > 0 or now >= first[LEASE_UNTIL] or first[MODE] ~= 'exclusive' or not epoch.may_grant() then
         return false
     end
     state[WAITERS] = 0
     if state.asks == first[SERVER] then
-        front.vacate(state)
+        inline.vacate(state)
         state.asks, state.claimed = nil, first
         holds.grant(state, first, first[TTL])
         return true
@@ -82,6 +82,6 @@ function front.hand_over(state)
 end
 
 -- Stores an awaited name. The keys of its queue live until `kept`.
-function front.set(waits, kept, version, expires, ...)
+function inline.set(waits, kept, version, expires, ...)
     set(write_held(AWAITED, version, expires, ...) .. waits, max(version, expires, kept - retention))
 end

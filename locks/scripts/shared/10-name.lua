@@ -13,7 +13,7 @@ local function settle(loaded)
     if state[COUNT] == 0 then
         opens = max(opens, runs_until(state[LAST_REASON], state[LAST_AT], state[LAST_HELD]))
     end
-    if not front.is_calm(state) and (state[WAITERS] > 0 or state[SERVERS] > 0 or state.lapsed) then
+    if not inline.is_calm(state) and (state[WAITERS] > 0 or state[SERVERS] > 0 or state.unclaimed) then
         queue.settle(state)
     end
     return state
@@ -22,9 +22,9 @@ end
 local function hand_over(state)
     if state.unfinished then
         return
-    elseif front.is_calm(state) then
-        state.next_line = state[WAITERS] > 0 and state.front or nil
-    elseif state[WAITERS] > 0 and not (state.front and front.hand_over(state)) then
+    elseif inline.is_calm(state) then
+        state.next_line = state[WAITERS] > 0 and state.inline or nil
+    elseif state[WAITERS] > 0 and not (state.inline and inline.hand_over(state)) then
         queue.hand_over(state)
     end
 end
@@ -35,23 +35,23 @@ local function open(loaded)
     return state
 end
 
--- Whether the server of the front knows the end of the hold, or learns it by this reply.
-local function has_tick(state, told)
-    if told == state.front[SERVER] then
+-- Whether the server of the inline head knows the end of the hold, or learns it by this reply.
+local function has_tick(state, asking)
+    if asking == state.inline[SERVER] then
         state[TICK] = state[NEXT]
         return true
     end
-    return not told and now < state[TICK] and state[TICK] <= state[NEXT]
+    return not asking and now < state[TICK] and state[TICK] <= state[NEXT]
 end
 
--- Stores the changes of the operation, then sends the messages. `told` is the server that plans a tick
+-- Stores the changes of the operation, then sends the messages. `asking` is the server that plans a tick
 -- by the reply. Returns in how many milliseconds the next end is, -1 for never.
-local function close(state, told)
+local function close(state, asking)
     local next_ms = -1
-    if front.is_calm(state) and has_tick(state, told) then
+    if inline.is_calm(state) and has_tick(state, asking) then
         next_ms = ms_until(state[NEXT])
-    elseif state[SERVERS] > 0 or told then
-        next_ms = queue.close(state, told)
+    elseif state[SERVERS] > 0 or asking then
+        next_ms = queue.close(state, asking)
     end
     save(state)
     servers.send(state)
@@ -88,8 +88,8 @@ local function look_at(name)
     if not is_moving(name) then
         local state = open()
         close(state)
-        if state.unfinished and state[COUNT] > 0 and not state[ONLY] then
-            state[COUNT] = state[COUNT] - crowd.overdue(state[COUNT])
+        if state.unfinished and state[COUNT] > 0 and not state[SINGLE] then
+            state[COUNT] = state[COUNT] - hold_set.overdue(state[COUNT])
         end
         return state
     end
@@ -97,8 +97,8 @@ local function look_at(name)
     if not state or state[COUNT] > 0 and state[NEXT] <= now then
         return nil -- what has ended is noted by the next who may change it
     end
-    local is_whole = state[COUNT] == (state[ONLY] and 1 or 0) and
-                     (state[WAITERS] == 0 or front.is_alone(state))
+    local is_whole = state[COUNT] == (state[SINGLE] and 1 or 0) and
+                     (state[WAITERS] == 0 or inline.is_alone(state))
     undecided = undecided or not is_whole
     return is_whole and state or nil
 end
@@ -123,7 +123,7 @@ end
 
 -- The other requests that were told of the hold; nil if this request was not told of it. What stands in front of
 -- all of them stays (RAISED).
-local function others_told(hold, attempt)
+local function others_reported(hold, attempt)
     local attempts = ' ' .. hold[ATTEMPT] .. ' '
     local from, to = find_text(attempts, ' ' .. attempt .. ' ', 1, true)
     return from and match(sub(attempts, 1, from) .. sub(attempts, to + 1), '^ (.-) *$')
@@ -145,41 +145,41 @@ end
 
 -- The reply about a hold to its owner. What is left of its AT_LEAST and of its MAX_HELD follows, if it has any,
 -- and its PERMITS, if they are more than one.
-local function tell_of(status, fence, ttl_ms, count, version, limit, owner, mode)
+local function pack_report(status, fence, ttl_ms, count, version, limit, owner, mode)
     return pack('<sdddddss', status, fence, ttl_ms, count, version, limit, owner, mode)
 end
 
-local function told_of(state, status, hold)
-    local told = tell_of(status, hold[FENCE], round_down((hold[EXPIRES] - now) / 1000),
-                         holds.owned(state, hold[OWNER]), state[VERSION], limit_of(state, hold),
-                         hold[OWNER], hold[MODE])
+local function report_of(state, status, hold)
+    local report = pack_report(status, hold[FENCE], round_down((hold[EXPIRES] - now) / 1000),
+                               holds.owned(state, hold[OWNER]), state[VERSION], limit_of(state, hold),
+                               hold[OWNER], hold[MODE])
     if hold[PERMITS] > 1 then
         local at_least, max_held = holds.terms_of(hold)
-        return told .. pack('<ddd', at_least, max_held, hold[PERMITS])
+        return report .. pack('<ddd', at_least, max_held, hold[PERMITS])
     end
-    return has_terms(hold) and told .. pack('<dd', holds.terms_of(hold)) or told
+    return has_terms(hold) and report .. pack('<dd', holds.terms_of(hold)) or report
 end
 
 -- Ends an operation whose request has the hold. batond takes a grant back once all requests that were
 -- told of it have failed to reach their clients.
-local function tell_hold(state, hold, attempt)
+local function report_hold(state, hold, attempt)
     local status = 'claimed'
     if hold[ATTEMPT] == '' then
         claim(state, hold, attempt)
     elseif hold[ATTEMPT] ~= attempt then
         status = 'holding'
         local is_connection = sub(attempt, 1, 1) == CONNECTION
-        if #hold[ATTEMPT] > TOLD_LONGEST then
+        if #hold[ATTEMPT] > REPORTED_LONGEST then
             hold[ATTEMPT] = known_by(hold[ATTEMPT])
         end
-        if not others_told(hold, attempt) and
+        if not others_reported(hold, attempt) and
            (is_connection or sub(hold[ATTEMPT], 1, #KNOWN) ~= KNOWN) then
             hold[ATTEMPT] = hold[ATTEMPT] .. ' ' .. attempt
         end
         holds.update(state, hold)
     end
     close(state)
-    return answer(told_of(state, status, hold))
+    return answer(report_of(state, status, hold))
 end
 
 -- Whether an error says that a record cannot be read: Redis' error about a key of another type, or an

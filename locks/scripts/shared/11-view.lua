@@ -62,7 +62,7 @@ end
 
 -- The keys of all lines, each with 1 if its waiters are passed over now.
 function view.lines(state)
-    if state.front then
+    if state.inline then
         return {}
     end
     local found = {}
@@ -79,13 +79,13 @@ end
 -- Where a waiter stands in the order of turns, from 1. Waiters that are passed over stand behind all
 -- others.
 function view.position(state, waiter)
-    if waiter == state.front then
+    if waiter == state.inline then
         return 1
     end
     local before, others, passed_over = {[0] = 0, [1] = 0}, 0, 0
     for _, line in ipairs(view.lines(state)) do
         local name, is_passed_over = line[1], line[2]
-        local count = crowd.count_up_to(name, waiter[PLACE] - 1, state[WAITERS])
+        local count = hold_set.count_up_to(name, waiter[PLACE] - 1, state[WAITERS])
         before[is_passed_over] = before[is_passed_over] + count
         others = others + (is_passed_over == 0 and call('zcard', name) or 0)
         if call('zrange', name, count, count)[1] == waiter[TOKEN] then
@@ -146,8 +146,8 @@ end
 -- {{owner, mode, waited_ms}, ...}. Call this when everything that is due has been done.
 function view.queue(state, most)
     local tokens, seen = {}, {}
-    if state.front then
-        seen[1] = view.waiter(state.front)
+    if state.inline then
+        seen[1] = view.waiter(state.inline)
     end
     for i, place in ipairs(view.merge(view.lines(state), most)) do
         tokens[i] = i <= most - #seen and place[3] or nil
