@@ -91,7 +91,7 @@ prefix := $(DESTDIR)$(PREFIX)
 packages := deploy/install-packages.sh
 submake  := $(MAKE) --no-print-directory $(if $(V),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: all run image container test test-programs clients-test timing nightly deploy-test ui-test fuzz fuzz-programs mutants model chaos guarantees bench-tool bench bench-redis figures budget budget-tool lint format install uninstall deb deb-test bare-test dist clean help FORCE
+.PHONY: all run image container test test-programs clients-test timing nightly deploy-test ui-test fuzz fuzz-programs mutants model chaos guarantees bench-tool bench bench-redis figures budget budget-tool lint format install uninstall deb deb-test bare-test dist release clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -246,6 +246,10 @@ bare-test: ## `make run`, `make test` and a part of `make clients-test` in bare 
 
 dist: ## pack the last commit as a tarball that builds without git, and its checksum, into build/dist
 	@deploy/dist.sh '$(or $(DIST),build/dist)' $(VERSION)
+
+release: ## make all that a release consists of from the last commit, into build/release (WITHOUT='image' leaves parts out)
+	@$(packages) build deb release $(if $(filter image,$(WITHOUT)),,release-image)
+	@WITHOUT='$(WITHOUT)' deploy/release.sh build/release $(VERSION)
 
 clean: ## remove all that was built
 	rm -rf build

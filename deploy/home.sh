@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 
 # FILE:TEXT, where HOME is the host and the path, and GROUP the groupId.
 table='Makefile:HOME_URL := https://HOME
+clients/README.md:HOME/clients/go@latest
 clients/go/go.mod:module HOME/clients/go
 clients/go/README.md:HOME/clients/go
 clients/go/baton_test.go:baton "HOME/clients/go"

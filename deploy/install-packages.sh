@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs the Debian packages of the named groups, those that are missing only, without asking.
-#   deploy/install-packages.sh build run test deploy ui fuzz valgrind model bench budget lint deb deb-test cases
+#   deploy/install-packages.sh build run test deploy ui fuzz valgrind model bench budget lint deb deb-test release cases
 set -euo pipefail
 
 # group, package, what makes it needless: a command, /a/file or lib:NAME of pkg-config; what it is for
@@ -41,8 +41,18 @@ deploy unzip                 unzip                 unpacks kubectl
 test   mandoc                mandoc                checks the manual page
 test   groff-base            groff                 shows it
 test   systemd               systemd-analyze       checks the units
+deb    build-essential       /usr/share/build-essential  what dpkg-buildpackage asks for
 deb    debhelper             dh                    builds the Debian package
 deb    dpkg-dev              dpkg-buildpackage     runs it
+release git                  git                   takes the last commit
+release mandoc               mandoc                makes HTML of the manual pages
+release python3-setuptools   /usr/lib/python3/dist-packages/setuptools/__init__.py  makes the wheel
+release python3-wheel        /usr/lib/python3/dist-packages/wheel/__init__.py       makes it in Debian 12
+release nodejs               node                  runs npm
+release npm                  npm                   packs the client for Node
+release default-jdk-headless javadoc               compiles and documents the client for Java
+release zip                  zip                   packs jars, and the module of Go
+release-image buildah        buildah               builds the image
 bare-test debootstrap         debootstrap           makes bare roots of Debian
 bare-test curl                curl                  asks whether a port is free
 deb-test debootstrap          debootstrap           makes clean roots of Debian

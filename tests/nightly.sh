@@ -42,6 +42,7 @@ patient() {
     nightly "clients: all cases" make clients-test
     nightly "image, run as containers" make container
     nightly "Debian package, in clean roots of 12 and 13" make deb-test
+    nightly "release: made twice, and installed in clean roots of Debian 12 and 13" tests/package/release_roots.sh
     nightly "upgrade from the last release" tests/upgrade/last_release.sh
 }
 

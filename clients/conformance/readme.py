@@ -1,7 +1,10 @@
+#!/usr/bin/env python3
 """Runs the first lines of a client's README by the commands that it shows, or a recipe, and compares what they print
-with what the page shows."""
+with what the page shows. As a program, it writes the first lines of each client into a folder, as files that run."""
+import pathlib
 import re
 import subprocess
+import sys
 
 from stack import HANGS, ROOT
 
@@ -55,14 +58,19 @@ def example(page, language):
                      re.S | re.M).groups()
 
 
-def wrong_with(client, url, folder):
-    """Returns what is wrong with the example of a client, or None. The folder stands for a clone."""
+def write(client, url, folder):
+    """Writes the lines of a client, and returns what they are, what they print, and the commands."""
     page, language, file = EXAMPLES[client]
     code, shown, commands = example(ROOT / page, language)
+    (folder / file).write_text(FRAMES.get(client, "%s").replace("%s", code).replace("http://127.0.0.1:7420", url))
+    return code, shown, commands
+
+
+def wrong_with(client, url, folder):
+    """Returns what is wrong with the example of a client, or None. The folder stands for a clone."""
+    code, shown, commands = write(client, url, folder)
     if len(code.splitlines()) > LONGEST.get(client, 10):
         return "The example has too many lines."
-    code = FRAMES.get(client, "%s").replace("%s", code)
-    (folder / file).write_text(code.replace("http://127.0.0.1:7420", url))
     (folder / "clients").symlink_to(ROOT / "clients")
     ran = subprocess.run(["bash", "-euc", NPM + COMMANDS.get(client, commands)], cwd=folder, text=True, timeout=HANGS,
                          capture_output=True, check=False)
@@ -70,3 +78,8 @@ def wrong_with(client, url, folder):
     if ran.returncode or not re.fullmatch(pattern, ran.stdout):
         return f"The example ended with {ran.returncode} and printed:\n{ran.stdout}{ran.stderr}"
     return None
+
+
+if __name__ == "__main__":
+    for CLIENT in ("python", "node", "go", "java"):
+        write(CLIENT, "http://127.0.0.1:7420", pathlib.Path(sys.argv[1]))

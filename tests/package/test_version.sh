@@ -19,6 +19,7 @@ docs/deploy.md:registry.example.com/baton:VERSION
 clients/python/baton/__init__.py:__version__ = "VERSION"
 clients/node/package.json:  "version": "VERSION"
 clients/java/pom.xml:  <version>VERSION</version>
+clients/README.md:baton-client-VERSION.jar
 clients/go/README.md:/clients/go@vVERSION -replace
 CHANGELOG.md:## VERSION (20
 END_OF_TABLE
