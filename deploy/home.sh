@@ -22,6 +22,8 @@ clients/java/pom.xml:<connection>scm:git:https://HOME.git</connection>
 clients/node/package.json:"homepage": "https://HOME"
 clients/node/package.json:"url": "git+https://HOME.git"
 clients/python/pyproject.toml:Homepage = "https://HOME"
+docs/deploy.md:HOME/clients/go
+docs/deploy.md:GROUP
 deploy/debian/control:Homepage: https://HOME
 deploy/debian/copyright:Source: https://HOME'
 
@@ -42,7 +44,8 @@ move() { # FROM TO: each HOST/PATH
         text=$(<"$file")
         text=${text//"$1"/"$2"}
         text=${text//">$old_group<"/">$new_group<"}
-        printf '%s\n' "${text//"$old_group:"/"$new_group:"}" >"$file"
+        text=${text//"\`$old_group"/"\`$new_group"}
+        printf '%s\n' "$text" >"$file"
     done < <(sort -u -t : -k 1,1 <<<"$table")
 }
 

@@ -179,6 +179,11 @@ chmod 440 "$dir/secrets/"*
 # The small Redis as it is there, but on a socket and in folders of this test: it starts, and its user may do what batond needs.
 jq -r '.[] | select(.kind == "StatefulSet").spec.template.spec.containers[0].command[2]' "$all" |
     sed "s|/etc/baton|$dir/secrets|; s|^port .*|port 0\nunixsocket $dir/redis|; s|^dir .*|dir $dir|" >"$dir/redis.sh"
+settings_of() { # FILE: the lines that both have, without what differs between a file of its own and a script
+    sed 's/^ *//; s/\$\$/$/; s|/run/secrets|/etc/baton|' "$@" | sed -nE '/^user default/,/zunionstore$/p; /^(bind|appendonly|appendfsync|save|maxmemory|maxmemory-policy|tcp-keepalive|timeout) /p' | sort
+}
+expect "The Redis is another one than that of deploy/compose" diff <(settings_of example/redis.yaml) \
+    <(settings_of ../compose/compose.yaml ../compose/redis.conf)
 sh "$dir/redis.sh" >"$dir/redis.log" &
 started+=($!)
 redis_url=unix://$dir/redis
