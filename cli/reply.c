@@ -24,7 +24,7 @@ static const struct {
     {"wait_timeout", STATUS_REFUSED, "Wait longer with -w, or see who holds it with baton show."},
     {"not_held", STATUS_LOST, NULL},
     {"max_held", STATUS_OVERDUE, NULL},
-    {"hold_ended", STATUS_REFUSED, "baton show tells the fences of now."},
+    {"hold_ended", STATUS_REFUSED, "baton show has the present fences."},
     {"unauthorized", STATUS_DENIED,
      "baton sends the key that is in the file of --auth-file or BATON_AUTH_FILE."},
     {"superseded", STATUS_UNANSWERED, NULL}, /* by our own earlier request that arrived late */

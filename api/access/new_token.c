@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-/* Tells a finder, such as a secret scanner, what the token is. */
+/* Shows a finder, such as a secret scanner, what the token is. */
 #define TOKEN_PREFIX "baton_"
 
 enum { TOKEN_BYTES = 32, TOKEN_TEXT = sizeof TOKEN_PREFIX + BASE64URL_LENGTH(TOKEN_BYTES) };

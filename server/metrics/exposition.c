@@ -273,7 +273,8 @@ static const struct quick {
     const char *help;
 } QUICK[] = {
     {offsetof(struct metrics, handovers), "baton_handover_duration_seconds",
-     "Time from hearing of a grant to a waiter until its reply; without requests for several "
+     "Time from the message about a grant until the reply to its waiter; without requests for "
+     "several "
      "locks."},
     {offsetof(struct metrics, redis_commands), "baton_redis_command_duration_seconds",
      "Time from sending a script to Redis to its reply."},

@@ -206,8 +206,8 @@ int supervisor_prepare(struct process *process, struct failure *failure)
     if (result < 0)
         return failure_set(failure, result, "cannot make an event loop: %s", strerror(-result));
     if (notify_open(&process->notify, failure) < 0)
-        log_line(&process->log, LOG_WARN, "cannot tell the service manager how this batond is",
-                 "reason", failure->text, NULL);
+        log_line(&process->log, LOG_WARN, "cannot report to the service manager", "reason",
+                 failure->text, NULL);
     process->ends_with_terminal = ends_with_terminal();
     signal(SIGPIPE, SIG_IGN);
     uv_signal_init(&process->loop, &process->terminate);

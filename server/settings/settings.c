@@ -213,7 +213,7 @@ static int settings_default_state_dir(struct settings *settings, struct failure 
         return 0;
     if (!(state && state[0] == '/') && !(home && home[0]))
         return failure_set(failure, -EINVAL,
-                           "--state-dir: batond cannot tell where to keep its data, because HOME "
+                           "--state-dir: batond does not know where to keep its data, because HOME "
                            "is not set. Name a directory.");
     free(settings->state_dir);
     int length = state && state[0] == '/'
