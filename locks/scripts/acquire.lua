@@ -67,15 +67,15 @@ end
 
 -- The reply if the token was used for something else, by its hold or waiter; else nil. What has a hold need
 -- not enter it any more, and of a place that was made of a hold (see leave) nobody knows how it was asked for.
-local function other_use(state, used, waiter, request)
-    local limit, reenters = limit_of(state, used), request.reenters and 1 or 0
+local function other_use(used, waiter, request)
+    local reenters = request.reenters and 1 or 0
     local reentry = waiter and not queue.had_hold(waiter) and waiter[REENTERS] - reenters or 0
-    if used[MODE] == request[MODE] and limit == request[WANTED] and used[GROUP] == request[GROUP] and
+    if used[MODE] == request[MODE] and used[WANTED] == request[WANTED] and used[GROUP] == request[GROUP] and
        used[PERMITS] == request[PERMITS] and reentry == 0 and
        (used[OWNER] == request[OWNER] or byte(request[OWNER]) == MADE) then
         return nil
     end
-    return {'token_in_use', used[MODE], limit, used[OWNER], used[GROUP] == request[GROUP] and 0 or 1,
+    return {'token_in_use', used[MODE], used[WANTED], used[OWNER], used[GROUP] == request[GROUP] and 0 or 1,
             used[PERMITS], reentry}
 end
 
@@ -87,7 +87,7 @@ local function refuse_token(state, request, hold, waiter)
     elseif request.sent == AGAIN then
         return is_anothers(hold, waiter, request[ATTEMPT]) and {'superseded'} or nil
     end
-    return other_use(state, used, waiter, request)
+    return other_use(used, waiter, request)
 end
 
 -- A waiter that came again: its place, owner and mode stay, the rest is this request's.

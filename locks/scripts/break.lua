@@ -82,12 +82,12 @@ local function break_all(reason)
 end
 
 -- The greatest number that may have been issued, by a record that is damaged. Its version stands behind
--- two bytes; in format 1 behind one.
+-- two bytes.
 local function last_number(record)
     if type(record) ~= 'string' or #record < 10 then
         return least
     end
-    local last = parse('<d', record, byte(record) == mark_of(1) and 2 or 3)
+    local last = parse('<d', record, 3)
     return last < now + LATEST_AHEAD and last > least and last or least
 end
 

@@ -18,7 +18,7 @@
 local function place_of(state, hold, claim_ms, keep)
     local reenters = state[EXCLUSIVES] > 0 and state[COUNT] - state[RELEASED_HOLDS] > 1 and 1 or 0
     local waiter = waiter_of(hold, now, hold[FENCE] - PAST, claim_ms, keep, '')
-    waiter[ATTEMPT], waiter[WANTED], waiter[REENTERS] = '', limit_of(state, hold), reenters
+    waiter[ATTEMPT], waiter[REENTERS] = '', reenters
     return waiter
 end
 

@@ -152,20 +152,6 @@ TEST_ON_REDIS_TIME(damaged_record_of_plain_name_is_refused_by_each_operation)
     }
 }
 
-/* Its version is in another place. */
-TEST_ON_REDIS_TIME(break_of_damaged_record_of_format_1_goes_on_from_its_number)
-{
-    const int64_t SECOND = 1000000;
-    struct scripts *scripts = *state;
-    scripts->unwatched = true;
-    int64_t now = redis_now(scripts);
-    damage_by(scripts, "call('set', k, '\\1' .. "
-                       "struct.pack('<d', (call('time')[1] + 5000) * 1e6) .. 'x')");
-    struct answer broken = break_all(scripts, "bad");
-    assert_status(broken, "broken");
-    assert_in_range(broken.version, now + 4999 * SECOND, now + 5060 * SECOND);
-}
-
 TEST_ON_REDIS_TIME(those_who_wait_are_told_to_ask_again)
 {
     struct scripts *scripts = *state;
@@ -221,75 +207,6 @@ static int64_t write_earlier(struct scripts *scripts, const char *script)
     return now;
 }
 
-/* As an earlier build has written it: a hold behind a state without layouts. */
-TEST_ON_REDIS_TIME(a_state_of_format_1_is_read_and_written_anew)
-{
-    struct scripts *scripts = *state;
-    int64_t now = write_earlier(
-        scripts,
-        "local state = struct.pack('<BdI4I4I4I4I4I4I4ddddddddddsss', 1, now, 1, 1, 0, 0, 0, 0, 0, "
-        "ends, 0, 0, 0, 0, 0, now - 9, now - 8, 7, 0, '', 'released', 'before') "
-        "local hold = struct.pack('<Bsssssdddd', 1, 'a', 'A', 'exclusive', 'known', 'm', now, "
-        "now, ends, 30000) "
-        "redis.call('set', KEYS[1], state .. hold, 'px', 4000000)");
-    struct seen seen = inspect(scripts, "n", "a");
-    assert_int_equal(seen.mine, 1);
-    assert_int_equal(seen.last_fence, now - 9);
-    assert_string_equal(seen.shown_holds[0].owner, "A");
-    assert_int_equal(release(scripts, "n", "before").fence, now - 9);
-    assert_int_equal(renew(scripts, "n", "a", 0).fence, now);
-    assert_int_equal(release(scripts, "n", "a").fence, now);
-    assert_int_equal(inspect(scripts, "n", "").last_fence, now);
-}
-
-/* An earlier build has not noted whose the last hold was. */
-TEST_ON_REDIS_TIME(a_plain_record_of_format_2_is_read_and_written_anew)
-{
-    struct scripts *scripts = *state;
-    int64_t now = write_earlier(
-        scripts,
-        "redis.call('set', KEYS[1], struct.pack('<BBdddddI4sssssddddddss', 3, 2, now, ends, "
-        "now, now, 30000, 0, 'a', 'A', 'exclusive', 'known', 'm', 0, 0, now - 9, now - 8, 7, 0, "
-        "'released', 'before'), 'px', 4000000)");
-    assert_int_equal(count_holds(scripts, 100, NULL), 1);
-    struct seen seen = inspect(scripts, "n", "a");
-    assert_int_equal(seen.mine, 1);
-    assert_int_equal(seen.last_fence, now - 9);
-    assert_string_equal(seen.last_owner, "");
-    assert_status(acquire(scripts, .token = "x", .token_is_new = true), "locked");
-    assert_int_equal(release(scripts, "n", "before").fence, now - 9);
-    assert_int_equal(release(scripts, "n", "a").fence, now);
-    assert_string_equal(inspect(scripts, "n", "").last_owner, "A");
-}
-
-/* An earlier build has written the whole of it: no state counts what was released, and neither the
- * hold nor the waiter has at_least or max_held. */
-TEST_ON_REDIS_TIME(waiter_of_format_1_is_granted_by_a_state_of_format_2)
-{
-    struct scripts *scripts = *state;
-    int64_t now = write_earlier(
-        scripts,
-        "local state = struct.pack('<BBdI4I4I4I4I4I4I4ddddsddddddss', 3, 0, now, 1, 1, 0, 1, 0, 0, "
-        "1, ends, 0, ends, far, '', 0, now, now - 9, now - 8, 7, 0, 'released', 'before') "
-        "local hold = struct.pack('<Bsssssdddd', 1, 'a', 'A', 'exclusive', 'known', 'm', now, "
-        "now, ends, 30000) "
-        "local waiter = struct.pack('<Bsssssdddddddds', 1, 'b', 'B', 'exclusive', 'q', '', 0, now, "
-        "0, 9000, 0, 5000, 0, now, 'one') "
-        "redis.call('set', KEYS[1], state .. hold .. waiter .. struct.pack('<d', far), "
-        "'px', 4000000)");
-    struct seen seen = inspect(scripts, "n", "a");
-    assert_int_equal(seen.mine, 1);
-    assert_int_equal(seen.waiters, 1);
-    assert_string_equal(seen.in_line[0].owner, "B");
-    assert_int_equal(seen.last_fence, now - 9);
-    assert_int_equal(release(scripts, "n", "a").free_in_ms, 0);
-    struct answer claimed = acquire(scripts, .token = "b", .attempt = "q", .again = true,
-                                    .server = "one", .ttl_ms = 9000);
-    assert_status(claimed, "claimed");
-    assert_int_equal(claimed.ttl_ms, 9000);
-    assert_int_equal(claimed.max_held_ms, 0);
-}
-
 /* Format 3 had no record of its own for a name that is held and waited for. */
 TEST_ON_REDIS_TIME(front_of_a_state_of_format_3_is_read_and_written_anew)
 {
@@ -320,37 +237,25 @@ TEST_ON_REDIS_TIME(front_of_a_state_of_format_3_is_read_and_written_anew)
                   "claimed");
 }
 
-TEST_ON_REDIS_TIME(a_free_record_of_format_2_is_granted)
-{
-    struct scripts *scripts = *state;
-    int64_t now = write_earlier(
-        scripts, "redis.call('set', KEYS[1], "
-                 "struct.pack('<BBdddddddss', 3, 1, now, 0, 0, now - 9, now - 8, 7, 0, 'released', "
-                 "'before'), 'px', 4000000)");
-    assert_int_equal(count_holds(scripts, 100, NULL), 0);
-    struct answer held = acquire(scripts, .token = "x", .token_is_new = true);
-    assert_status(held, "granted");
-    assert_true(held.fence > now);
-    assert_int_equal(inspect(scripts, "n", "x").last_fence, now - 9);
-}
-
 /* Release 0.2 leaves nobody in front when it hands over to the first of several at one server. */
 TEST_ON_REDIS_TIME(waiters_behind_a_vacant_front_are_granted_in_their_order)
 {
     struct scripts *scripts = *state;
     write_earlier(
         scripts,
+        "local state = struct.pack('<BBdI4I4I4I4I4I4I4I4I4ddddsddddddsss', 5, 0, now, 1, 1, 0, 2, "
+        "0, 0, 0, 0, 1, ends, 0, ends, far, '', 0, now + 2, now - 9, now - 8, 7, 0, '', '', '') "
         "local function texts(token, attempt) return "
-        "struct.pack('<sssss', token, token, 'exclusive', attempt, '') end "
-        "local past = struct.pack('<ddddddsss', 0, now + 2, now - 9, now - 8, 7, 0, '', '', '') "
-        "local wait = struct.pack('<I4dddddds', 2, ends, far, 0, 0, 0, 0, 'one') "
-        "redis.call('set', KEYS[1], struct.pack('<BBdddddI4', 7, 3, now, ends, now, now, 30000, 0) "
-        ".. texts('a', 'known') .. past .. wait .. struct.pack('<sssss', '', '', '', '', '') .. "
-        "struct.pack('<d', far), 'px', 4000000) "
+        "struct.pack('<Bsssss', 3, token, token, 'exclusive', attempt, '') end "
+        "local hold = texts('a', 'known') .. "
+        "struct.pack('<ddddddI4dI4', now, now, ends, 30000, 0, 0, 0, 0, 1) "
+        "local function waiter(token, place) return texts(token, token) .. "
+        "struct.pack('<ddddddI4dI4dddsB', 0, place, 0, 9000, 0, 0, 0, 0, 1, 5000, 0, place, 'one', "
+        "0) end "
+        "redis.call('set', KEYS[1], state .. hold .. waiter('', 0) .. struct.pack('<d', far), "
+        "'px', 4000000) "
         "for place, token in ipairs({'b', 'c'}) do "
-        "redis.call('hset', KEYS[1] .. ':waiters', token, struct.pack('<B', 3) .. "
-        "texts(token, token) .. struct.pack('<ddddddI4dI4dddsB', 0, now + place, 0, 9000, 0, 0, 0, "
-        "0, 1, 5000, 0, now + place, 'one', 0)) "
+        "redis.call('hset', KEYS[1] .. ':waiters', token, waiter(token, now + place)) "
         "redis.call('zadd', KEYS[1] .. ':queue:one', string.format('%d', now + place), token) end "
         "redis.call('pexpire', KEYS[1] .. ':waiters', 180000) "
         "redis.call('pexpire', KEYS[1] .. ':queue:one', 180000)");
@@ -360,49 +265,6 @@ TEST_ON_REDIS_TIME(waiters_behind_a_vacant_front_are_granted_in_their_order)
     assert_string_equal(release_at(scripts, "n", "a", "one").next_attempt, "b");
     assert_string_equal(release_at(scripts, "n", "b", "one").next_attempt, "c");
     assert_status(release_at(scripts, "n", "c", "one"), "released");
-}
-
-/* As the release before has written them: a shared hold with a limit, and two waiters, one of which
- * is in front. */
-TEST_ON_REDIS_TIME(hold_and_waiters_of_format_1_are_read)
-{
-    struct scripts *scripts = *state;
-    write_earlier(
-        scripts,
-        "local state = struct.pack('<BBdI4I4I4I4I4I4I4ddddsddddddss', 3, 0, now, 1, 0, 3, 2, 0, 0, "
-        "1, "
-        "ends, 0, ends, now + 180000000, '', 0, now + 2, 0, 0, 0, 0, '', '') "
-        "local hold = struct.pack('<Bsssssdddd', 1, 'a', 'A', 'shared', 'known', '', now, now, "
-        "ends, "
-        "30000) "
-        "local function waiter(token, mode, limit, place) return "
-        "struct.pack('<Bsssssdddddddds', 1, token, token, mode, token, '', 0, place, 0, 30000, "
-        "limit, "
-        "5000, 0, place, 'one') end "
-        "redis.call('set', KEYS[1], state .. hold .. waiter('b', 'exclusive', 0, now + 1) .. "
-        "struct.pack('<d', now + 60000000), 'px', 4000000) "
-        "redis.call('hset', KEYS[1] .. ':waiters', 'c', waiter('c', 'shared', 3, now + 2)) "
-        "redis.call('zadd', KEYS[1] .. ':queue:one', string.format('%d', now + 2), 'c') "
-        "redis.call('pexpire', KEYS[1] .. ':waiters', 180000) "
-        "redis.call('pexpire', KEYS[1] .. ':queue:one', 180000)");
-    struct seen seen = inspect(scripts, "n", "a");
-    assert_int_equal(seen.mine, 1);
-    assert_int_equal(seen.limit, 3);
-    assert_int_equal(seen.line, 2);
-    struct answer repeat =
-        acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 3);
-    assert_status(repeat, "holding");
-    assert_int_equal(repeat.limit, 3);
-    assert_status(acquire(scripts, .token = "a", .owner = "A", .mode = "shared", .limit = 2),
-                  "token_in_use");
-    release(scripts, "n", "a");
-    assert_status(acquire(scripts, .token = "b", .attempt = "b", .again = true, .server = "one"),
-                  "claimed");
-    release(scripts, "n", "b");
-    struct answer last = acquire(scripts, .token = "c", .attempt = "c", .mode = "shared",
-                                 .limit = 3, .again = true, .server = "one");
-    assert_status(last, "claimed");
-    assert_int_equal(last.limit, 3);
 }
 
 /* Cut off */

@@ -20,7 +20,7 @@ for file; do
     i local BEFORE_STATE = STATE.types .. 's'
     a local MORE = field(STATE, 'd') -- B
 }
-/^local function state_from_2/{
+/^earlier(STATE, 3/{
     i earlier(STATE, 4, BEFORE_STATE, function(old) old[MORE] = 7 return old end) -- C
 }
 s/^    state\[SINGLE\] = hold -- in place/    state[MORE] = 7 -- D\n&/

@@ -144,36 +144,15 @@ local LAST_HOLDS = field(STATE, 'd')  -- how many holds its owner had left
 local LAST_REASON = field(STATE, 's') -- 'released', 'expired' or 'forced'; of a break: see BROKEN
 local LAST_TOKEN = field(STATE, 's')  -- the token, if its release may be asked for again; if its client did not
                                       -- release it, UNRELEASED and the token; else ''
-local LAST_OWNER = field(STATE, 's')  -- '' where none has ended, or an earlier version has noted the end
+local LAST_OWNER = field(STATE, 's')  -- '' where none has ended
 local UNRELEASED = '\2'               -- so it is no token, and nobody releases it
 local BROKEN = 'forced\31'            -- begins the reason of a break: who broke it, from where and why follow
 local SINGLE = STATE.last + 1 -- not in the record: the hold, where there is just one; else false
 STATE.is_oldest = 120       -- bytes that a record of release 0.1 has at least
 
-local function state_from_2(old)
-    insert(old, RELEASED_HOLDS, 0)
-    insert(old, EXTRA_PERMITS, 0)
-    old[LAST_OWNER] = ''
-    return old
-end
-
 -- It had no layout AWAITED.
 earlier(STATE, 3, STATE.types, function(old)
     return old
-end)
-
--- For its plain records see 04-state.lua.
-earlier(STATE, 2, '<BBdI4I4I4I4I4I4I4ddddsddddddss', state_from_2)
-
-earlier(STATE, 1, '<BdI4I4I4I4I4I4I4ddddddddddsss', function(old)
-    local kept, generation, arrival, tick, queue_kept = unpack(old, 11, 15)
-    local fence, at, held, left, entering, reason, token = unpack(old, 16, 22)
-    local state = {STATE.mark, WHOLE, unpack(old, 2, 10)}
-    for _, value in ipairs({kept, tick, queue_kept, entering, generation, arrival, fence, at, held, left,
-                            reason, token}) do
-        insert(state, value)
-    end
-    return state_from_2(state)
 end)
 
 -- A hold. acquire is given its texts packed.
@@ -194,11 +173,10 @@ local TTL = field(HOLD, 'd')     -- milliseconds that it was last given
 local AT_LEAST = field(HOLD, 'd', 0) -- milliseconds from its grant for which the name stays taken, also if it
                                  -- is released before; 0: no longer than it lives
 local MAX_HELD = field(HOLD, 'd', 0) -- milliseconds from its grant beyond which no renewal carries it; 0: none
-local WANTED = field(HOLD, 'I4', 0) -- its limit; 0: none; NOT_RECORDED: see limit_of
+local WANTED = field(HOLD, 'I4', 0) -- its limit; 0: none
 local GROUP = field(HOLD, 'd', 0) -- a number for the names that its token was to hold together; 0: one
 local PERMITS = field(HOLD, 'I4', 1) -- for how many it counts by a limit
 local MADE = 31 -- a value
-local NOT_RECORDED = 4294967295 -- a value, in records of the release before
 local RELEASED = '\1'           -- begins token and owner of a hold that its client has released before its
                                  -- AT_LEAST was over: so it is of nobody, and ends by itself. Its fence
                                  -- stands for the token, which may release another hold meanwhile
@@ -222,20 +200,6 @@ local LEASE_UNTIL = WAITER.last + 1  -- not in the record, but behind that of th
 -- The claim window has so many parts. The server of a parked request gets a message in each part, since
 -- one may be lost. A server that misses all of them counts as gone.
 local TURNS = 2 -- a value
-
-earlier(HOLD, 1, '<Bsssssdddd', function(old)
-    old[AT_LEAST], old[MAX_HELD], old[WANTED], old[GROUP], old[PERMITS] = 0, 0, NOT_RECORDED, 0, 1
-    return old
-end)
-
--- An owner was let in by its holds without asking for it.
-earlier(WAITER, 1, '<Bsssssdddddddds', function(old)
-    local limit, claim_ms, keep_ms, place, server = unpack(old, 11, 15)
-    old[AT_LEAST], old[MAX_HELD], old[WANTED], old[GROUP], old[PERMITS] = 0, 0, limit, 0, 1
-    old[CLAIM], old[KEEP], old[PLACE], old[SERVER] = claim_ms, keep_ms, place, server
-    old[REENTERS] = place < 0 and 1 or 0
-    return old
-end)
 
 -- A hold with the defaults of all that follows its TTL.
 local function hold_of(token, owner, mode, attempt, meta, fence, since, expires, ttl)

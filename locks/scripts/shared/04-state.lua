@@ -101,17 +101,7 @@ local function read_whole(packed)
     return state
 end
 
--- The record, if it is a plain one of version 2, in the present version: it had no LAST_OWNER at its end.
-local function present(packed)
-    local mark, layout = byte(packed, 1, 2)
-    if mark ~= mark_of(2) or layout == WHOLE then
-        return packed
-    end
-    return pack('<B', STATE.mark) .. sub(packed, 2) .. '\0'
-end
-
 local function read_state(packed)
-    packed = present(packed)
     local layout = plain_layout(packed)
     local state = layout and read_plain(packed, layout) or read_whole(packed)
     state[VERSION] = version_of(state[VERSION])
@@ -120,7 +110,6 @@ end
 
 -- How many holds a record counts, and the time before which none of them ends.
 local function read_holds(packed)
-    packed = present(packed)
     local layout = plain_layout(packed)
     if layout == FREE then
         return 0, 0
@@ -145,14 +134,6 @@ end
 
 local function load()
     return state_by(call('get', key))
-end
-
--- The limit of a hold.
-local function limit_of(state, hold)
-    if hold[WANTED] ~= NOT_RECORDED then
-        return hold[WANTED]
-    end
-    return hold[MODE] == 'shared' and state[LIMIT] or 0
 end
 
 -- Whether the record of an awaited name says all of this inline head.
@@ -182,7 +163,7 @@ local function write_plain(state, layout)
     end
     local past = state.past or pack(PAST_TYPES, unpack(state, GENERATION, LAST_OWNER))
     local packed = write_held(layout, state[VERSION], hold[EXPIRES], hold[FENCE], hold[SINCE], hold[TTL],
-                              limit_of(state, hold), pack(TEXTS, unpack(hold, TOKEN, META)), past)
+                              hold[WANTED], pack(TEXTS, unpack(hold, TOKEN, META)), past)
     if layout == HELD then
         return packed
     end

@@ -151,7 +151,7 @@ end
 
 local function report_of(state, status, hold)
     local report = pack_report(status, hold[FENCE], round_down((hold[EXPIRES] - now) / 1000),
-                               holds.owned(state, hold[OWNER]), state[VERSION], limit_of(state, hold),
+                               holds.owned(state, hold[OWNER]), state[VERSION], hold[WANTED],
                                hold[OWNER], hold[MODE])
     if hold[PERMITS] > 1 then
         local at_least, max_held = holds.terms_of(hold)
