@@ -48,7 +48,7 @@ static size_t read_through(struct slice text)
     return zeros;
 }
 
-void store_eval(struct store *store, const struct script_call *asked)
+static void take(struct store *store, const struct script_call *asked, bool is_first)
 {
     const struct slice key = asked->key;
     struct call *call = malloc(sizeof *call);
@@ -60,9 +60,14 @@ void store_eval(struct store *store, const struct script_call *asked)
     for (size_t i = 0; i < asked->argument_count; i++)
         zeros += read_through(asked->arguments[i]);
     CLAIM(zeros < SIZE_MAX);
-    *call = (struct call){.asked = *asked};
+    *call = (struct call){.asked = *asked, .is_first = is_first};
     STAILQ_INSERT_TAIL(&store->calls, call, next);
     store->waiting++;
+}
+
+void store_eval(struct store *store, const struct script_call *call)
+{
+    take(store, call, false);
 }
 
 void store_eval_at(struct store *store, unsigned shard, const struct script_call *call)
@@ -73,8 +78,8 @@ void store_eval_at(struct store *store, unsigned shard, const struct script_call
 
 void store_eval_first(struct store *store, unsigned shard, const struct script_call *call)
 {
-    store_eval_at(store, shard, call);
-    STAILQ_LAST(&store->calls, call, next)->is_first = true;
+    CLAIM(shard == 0);
+    take(store, call, true);
 }
 
 void store_delete_library(struct store *store, unsigned shard, struct slice name)
