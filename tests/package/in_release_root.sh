@@ -37,7 +37,7 @@ ok "npm install ./*.tgz" from_npm
 
 from_proxy() {
     local module
-    module=$(awk '/^module / { print $2 }' /release/go/*/*/*/*/@v/*.mod)
+    module=$(find /release/go -name '*.mod' -exec awk '/^module / { print $2 }' {} +)
     mkdir /module && cd /module && cp /examples/example.go .
     export GOPROXY=file:///release/go GOSUMDB=off GOFLAGS=-mod=mod GOTOOLCHAIN=local
     go mod init example && go get "$module@latest" && go run example.go

@@ -19,6 +19,7 @@ of_both=(--root "$folder/images" --runroot "$folder/run" --storage-driver overla
 export BUILDAH_ISOLATION=chroot # it needs fewer rights
 version=$(sed -n 's/^VERSION *:= *//p' Makefile)
 passed=0 failed=0
+git clone --quiet . "$folder/clone" # commits that come meanwhile do not count
 
 clean_up() {
     podman "${of_both[@]}" rm --all --force --time 0 >/dev/null 2>&1 || true
@@ -52,7 +53,7 @@ is_made_twice_the_same() { # RELEASE
     local root=$folder/root
     root_unpack "$1" "$root"
     install_in "$root" git make ca-certificates
-    git clone --quiet . "$root/baton"
+    git clone --quiet "$folder/clone" "$root/baton"
     root_enter "$root" make -C /baton release WITHOUT=image
     mv "$root/baton/build/release" "$folder/release-$1"
     root_enter "$root" make -C /baton release WITHOUT=image
@@ -88,8 +89,11 @@ make_base() {
 }
 
 make_image() { # FOLDER
-    ENGINE="buildah ${of_both[*]}" WITHOUT='source_tarball packages documents python node java go' \
-        deploy/release.sh "$1" "$version"
+    (
+        cd "$folder/clone"
+        ENGINE="buildah ${of_both[*]}" WITHOUT='source_tarball packages documents python node java go' \
+            deploy/release.sh "$1" "$version"
+    )
 }
 
 image_is_the_same_and_gives_a_lock() {
