@@ -99,4 +99,4 @@ publish_commands
 [[ $(deploy/home.sh --url) != *.example/* ]] ||
     warnings+=("HOME_URL in the Makefile is a placeholder, $(deploy/home.sh --url). Before you publish, run deploy/home.sh URL, commit, and make the release again.")
 [[ $(git describe --tags --exact-match 2>/dev/null || true) == "v$version" ]] || warnings+=("The last commit has no tag v$version.")
-printf 'NOTE: %s\n' "${warnings[@]}" >&2
+((${#warnings[@]} == 0)) || printf 'NOTE: %s\n' "${warnings[@]}" >&2
