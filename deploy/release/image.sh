@@ -22,7 +22,7 @@ image() {
         { tail -n 5 "$work/log" >&2 && fail "The image cannot be built by $engine. WITHOUT=image leaves it out."; }
     mkdir "$work/oci"
     # shellcheck disable=SC2086 # the engine is words
-    quietly $engine push --format oci "$name" "oci:$work/oci:$version"
+    quietly $engine push --format oci "$name" "oci:$work/oci:baton:$version"
     tar -C "$work/oci" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=a+rX \
         -cf "$out/baton-$version-image.oci.tar" blobs index.json oci-layout
     for layer in "$work"/oci/blobs/sha256/*; do
