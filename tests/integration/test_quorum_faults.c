@@ -92,19 +92,17 @@ static bool renews_while_a_member_is_slow(struct on_quorum *story, const char *n
 {
     struct redis_process *slow = &story->servers.members[0];
     enum { SHORT_MS = 3 * TIMEOUT_MS / 2 };
-    char request[80], path[80], token[TOKEN_TEXT], header[TOKEN_TEXT + 16];
+    char request[80], path[80], header[TOKEN_TEXT + 16];
     snprintf(request, sizeof request, "POST /locks/%s?ttl=10m", name);
-    answers(story->client, request, NULL, 201, NULL);
-    keep_token(story->client, token);
-    await_held_at(&story->servers, name, 5);
+    acquire_at_all(story->client, &story->servers, TOKEN, request);
     redis_process_freeze(slow);
     int64_t begun = clock_ms();
     snprintf(request, sizeof request, "PUT /locks/%s?ttl=%dms", name, SHORT_MS);
-    answers_token(story->client, token, request, NULL, 200, NULL);
+    answers_token(story->client, TOKEN, request, NULL, 200, NULL);
     sleep_until_ms(begun + LATE_MS / 2);
     int64_t renewed = clock_ms();
     snprintf(path, sizeof path, "/locks/%s?ttl=10m", name);
-    snprintf(header, sizeof header, "Lock-Token: %s", token);
+    snprintf(header, sizeof header, "Lock-Token: %s", TOKEN);
     const char *const headers[] = {header, NULL};
     const struct http_call again = {.method = "PUT", .path = path, .headers = headers};
     bool is_renewed = http_request(story->client, &again) == 200;
