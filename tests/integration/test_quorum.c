@@ -470,7 +470,7 @@ TEST(fences_grow_without_the_greatest)
         answers_token(story->client, TOKEN, "POST /locks/fences?owner=me", NULL, 201, NULL);
         /* This one's numbers are a minute ahead of the others' from here on. */
         answers(story->client, "DELETE /locks/fences?force=true", NULL, 200, NULL);
-        redis_process_flush(ahead);
+        await_held(story, "fences", 0);
         int64_t now = http_integer(story->client, "version") + 60000000LL * (i + 1);
         char hex[17];
         union {
@@ -479,14 +479,15 @@ TEST(fences_grow_without_the_greatest)
         } version = {.number = (double)now};
         for (int j = 0; j < 8; j++)
             snprintf(hex + 2 * j, 3, "%02x", version.bytes[j]);
-        static const char SCRIPT[] =
+        static const char SCRIPT[] = /* the version is behind the format and the layout */
             "local v = string.gsub(ARGV[1], '..', function(h) return string.char(tonumber(h, 16)) "
-            "end) redis.call('set', KEYS[1], '\\1' .. v .. string.rep('\\0', 111)) return 1";
+            "end) local record = redis.call('get', KEYS[1]) redis.call('flushall') "
+            "redis.call('set', KEYS[1], record:sub(1, 2) .. v .. record:sub(11)) return 1";
         freeReplyObject(redis_process_command(ahead, "EVAL %s 1 baton:{fences} %s", SCRIPT, hex));
         char token[TOKEN_TEXT];
-        acquire_lock(story->client, "fences?ttl=60s", token);
+        snprintf(token, sizeof token, "a-token-of-the-fences-%02d", i);
+        acquire_at_all(story->client, &story->servers, token, "POST /locks/fences?ttl=60s");
         int64_t fence = http_integer(story->client, "fence");
-        await_held(story, "fences", 5);
         assert_true(fence > last);
         redis_process_freeze(ahead);
         release_lock(story->client, token, "fences");
