@@ -94,7 +94,7 @@ void store_eval_at(struct store *store, unsigned shard, const struct script_call
     assert_in_range(call->argument_count, 2, 1 + ASKED_MOST);
     world->done = call->done;
     world->context = call->context;
-    world->answer_at = world->loop.time + seed_draw(&world->random, 50);
+    world->answer_at = world->loop.time + 2 + seed_draw(&world->random, 50); /* not in pass(1) */
     world->asked_count = call->argument_count - 1;
     world->asked_in_all += world->asked_count;
     for (size_t i = 0; i < world->asked_count; i++)
