@@ -59,7 +59,7 @@ struct acquire {
     int64_t set;         /* set by locks_acquire_several: equal for equal sets of names; else 0 */
 };
 
-/* A hold, for its owner. */
+/* A hold, for its owner. `owner` is a part of Redis's answer: copy it to keep the hold. */
 struct hold {
     int64_t fence;
     int64_t ttl_ms; /* what remains */

@@ -23,6 +23,7 @@ enum field_kind {
     FIELD_REPLICAS, /* "none", which is 0, or "replicas:N"; the range is N */
 };
 
+/* In the order in which a problem names the fields that a route takes. */
 enum field_id {
     FIELD_TTL,
     FIELD_AT_LEAST,

@@ -4,8 +4,12 @@
 #include "locks/scripts/scripts.h"
 #include "locks/types/packed.h"
 
+#include <assert.h>
+
 enum {
     MODE_LENGTH = 9, /* "exclusive" */
+    /* What request_pack_hold appends at most: the first byte, 6 numbers, 5 texts with a NUL each.
+     */
     PACKED_LENGTH = 1 + 6 * PACKED_NUMBER + TOKEN_LONGEST + OWNER_LENGTH + MODE_LENGTH +
                     LOCK_ATTEMPT_LENGTH + LOCK_CLIENT_LENGTH + LOCK_META_LENGTH + 5,
     ARGUMENTS_MOST = 7,  /* of a request that waits */
@@ -87,7 +91,7 @@ static void request_append_text(char **end, struct slice text)
     *(*end)++ = '\0';
 }
 
-/* The format is in acquire.lua. */
+/* The format is in acquire.lua; tests/scripts/scripts.c writes it as well. */
 static struct slice request_pack_hold(const struct request *request, char packed[PACKED_LENGTH])
 {
     const struct acquire *acquire = request->acquire;
@@ -110,6 +114,7 @@ static struct slice request_pack_hold(const struct request *request, char packed
         end = packed_put(end, (double)acquire->set);
     if (acquire->permits > 1)
         end = packed_put(end, (double)acquire->permits);
+    assert(end <= packed + PACKED_LENGTH);
     return (struct slice){packed, (size_t)(end - packed)};
 }
 

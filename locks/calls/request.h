@@ -13,6 +13,7 @@ enum request_kind {
     REQUEST_AGAIN = 2, /* this Redis has the attempt already: it claims its grant, or waits on,
                         * unless a later one has its place */
 };
+/* As acquire.lua has them; 8 is free. */
 enum request_flag {
     REQUEST_REENTRANT = 4,
     REQUEST_WITH_TERMS = 16, /* it has at_least or max_held */

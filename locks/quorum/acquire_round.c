@@ -35,7 +35,7 @@ struct acquire_round {
     char earlier_owner[OWNER_LENGTH];
     struct hold granted; /* the new hold, by the first answer; without its owner */
     char error[STORE_ERROR_TEXT];
-    struct acquire acquire; /* its slices point to `bytes`; the meta is left out */
+    struct acquire acquire; /* its slices point to `bytes`; without meta and client */
     char bytes[];
 };
 
@@ -112,7 +112,8 @@ static void adopt_fence_at_others(struct acquire_round *round)
         adopt_fence_at(round, i);
 }
 
-/* A hold that fewer than a majority had counts as new: others may have had the lock meanwhile. */
+/* A hold that fewer than a majority had counts as new: others may have had the lock meanwhile. It
+ * has no limit and no permits, which a quorum refuses. */
 static void report_won(struct acquire_round *round)
 {
     const struct tally *tally = &round->agreed;

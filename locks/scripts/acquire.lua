@@ -6,7 +6,7 @@
 --         AT_LEAST and MAX_HELD follow the texts, 32 more if GROUP follows then, 64 more if PERMITS follow
 --         then;
 --         TTL in ms, limit (0: none), and the texts of the hold, each ended by a NUL: token, owner, mode,
---         attempt, meta; then AT_LEAST and MAX_HELD in ms (0: none), and GROUP,
+--         attempt, meta; then AT_LEAST and MAX_HELD in ms (0: none), GROUP, and PERMITS,
 --       and of a request that waits: 3 server, 4 its lease in ms, 5 claim window in ms,
 --       6 how long to keep the place in ms, 7 how many may wait
 -- Returns {'granted', fence, holds, other}, or for a single hold the fence alone, if it is as asked;

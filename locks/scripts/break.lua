@@ -11,7 +11,7 @@ local LATEST_AHEAD = 86400000000 -- of this clock, that a number can be in a rec
 local function end_these(state, gone, reason)
     holds.retire(state, gone, reason, false)
     if state.unclaimed then -- whose clients know of no hold
-        queue.take_back(state, false)
+        queue.put_all_back(state, false)
     end
 end
 

@@ -222,7 +222,7 @@ inline tell_grant(a) {
     fi
 }
 
-/* Holds that have ended. One that nobody claimed is rule 3: its waiter goes back to its place, and
+/* Holds that have ended. If nobody claimed one, its waiter goes back to its place, and
  * its server is suspect, or all who are absent have missed their turn. */
 inline expire() {
     for (i : 0 .. TOKENS - 1) {
@@ -269,7 +269,7 @@ inline expire() {
     }
 }
 
-/* Rule 1: servers whose lease is over, and those who wait there. */
+/* Servers whose lease is over, and those who wait there. */
 inline bury() {
     for (i : 0 .. SERVERS - 1) {
         if
@@ -337,7 +337,7 @@ inline find_next() {
     }
 }
 
-/* Rule 5: every server in the table has a tick planned no later than the next end. */
+/* Every server in the table has a tick planned no later than the next end. */
 inline plan_ticks() {
     find_next();
     if
@@ -523,7 +523,7 @@ inline release(t) {
     plan_ticks()
 }
 
-/* release.lua of a token that waits, or was granted the lock and does not know it yet (rule 7). */
+/* release.lua of a token that waits, or was granted the lock and does not know it yet. */
 inline cancel(w) {
     expire();
     bury();

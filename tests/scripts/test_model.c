@@ -330,7 +330,7 @@ static void look_after(struct run *run)
     differ(run, "tick of who looks", "version", is.version, model_tick(run->model, run->now));
 }
 
-/* Rule 5: each server has a tick planned, or due, no later than something ends; or it was told of
+/* Each server has a tick planned, or due, no later than something ends; or it was told of
  * that by a message that may be lost, and who told it looks then. */
 static void check_plans(struct run *run)
 {

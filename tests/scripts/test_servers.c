@@ -43,7 +43,7 @@ static bool is_astray(struct scripts *scripts, const char *server, int64_t lease
     return standing.waits < 0;
 }
 
-/* Rule 3: it costs one claim window in all, and nobody loses a place. */
+/* It costs one claim window in all, and nobody loses a place. */
 TEST_WITH_CLOCK(a_server_that_missed_a_claim_is_passed_over)
 {
     struct scripts *scripts = *state;
@@ -180,7 +180,6 @@ TEST_WITH_CLOCK(a_second_upgrade_is_a_conflict_until_the_first_is_done)
     park(scripts, "u4", "one", .owner = "A", .reenters = true);
 }
 
-/* Servers that have nothing to do with the name any more are struck off. */
 TEST_WITH_CLOCK(missed_reentry_comes_back_behind_that_of_another_owner)
 {
     struct scripts *scripts = *state;
@@ -197,6 +196,7 @@ TEST_WITH_CLOCK(missed_reentry_comes_back_behind_that_of_another_owner)
     assert_int_equal(inspect(scripts, "n", "a2").position, 3);
 }
 
+/* A server that has nothing to do with the name any more is dropped. */
 TEST_WITH_CLOCK(servers_that_are_done_leave_nothing)
 {
     struct scripts *scripts = *state;

@@ -38,8 +38,10 @@ end
 -- To change a format, give it the next version, and call `earlier` with the `types` of the version
 -- before and a function that converts an array of that version. Such records are read, and written in
 -- the new format when they change. A record of any other version is refused and left as it is, since
--- another release has written it. See docs/deploy.md. A new value of a hold or waiter needs no more than that, its
--- default, and the rule that uses it.
+-- another release has written it: so while users upgrade, the older release answers 503 for it (docs/deploy.md).
+-- A new value of a hold or waiter needs no more than that, its default, and the rule that uses it. A WAITER begins with
+-- the values of a HOLD, so it gets the next version as well. ../../../tests/upgrade/next_format.sh does these steps. A
+-- name counts only behind its declaration.
 --
 -- The byte is odd and less than 32. So it is no letter or digit of a foreign text, and differs from the
 -- first byte of release 0.1, which had no version: its states begin with a whole number of
@@ -135,6 +137,7 @@ local KEPT = field(STATE, 'd')        -- the keys of a hold set (see 05-hold_set
 local TICK = field(STATE, 'd')        -- each server runs a tick by this time, if it is not past
 local QUEUE_KEPT = field(STATE, 'd')  -- the keys of those who wait live until then
 local UPGRADER = field(STATE, 's')    -- a token that waits to enter the holds that its owner has, or ''
+-- The state has these, to LAST_OWNER, packed as well: if you change one, set `state.past` to false.
 local GENERATION = field(STATE, 'd')  -- the newest generation of released tokens, 0 for none
 local ARRIVAL = field(STATE, 'd')     -- the number of the last arrival in the queue
 local LAST_FENCE = field(STATE, 'd')  -- the last end of a hold: its fence, 0 where none has ended
@@ -155,7 +158,8 @@ earlier(STATE, 3, STATE.types, function(old)
     return old
 end)
 
--- A hold. acquire is given its texts packed.
+-- A hold. acquire is given its texts packed. Plain records (03-plain.lua) have these five texts alone: a new value,
+-- also a text, goes behind PERMITS, and a hold with another value than the default is stored WHOLE.
 local TEXTS = 'sssss'
 local HOLD = format_of('hold', 2)
 local TOKEN = field(HOLD, 's')
@@ -176,6 +180,7 @@ local MAX_HELD = field(HOLD, 'd', 0) -- milliseconds from its grant beyond which
 local WANTED = field(HOLD, 'I4', 0) -- its limit; 0: none
 local GROUP = field(HOLD, 'd', 0) -- a number for the names that its token was to hold together; 0: one
 local PERMITS = field(HOLD, 'I4', 1) -- for how many it counts by a limit
+                                 -- (attach and other_use in ../acquire.lua: what a repeat of the request may change)
 local MADE = 31 -- a value
 local RELEASED = '\1'           -- begins token and owner of a hold that its client has released before its
                                  -- AT_LEAST was over: so it is of nobody, and ends by itself. Its fence
@@ -189,16 +194,18 @@ local REPORTED_LONGEST = 100 -- a value: bytes of all attempts of a hold; where 
 
 -- A waiter: its first values are those of the hold that it will have.
 local WAITER = format_of('waiter', 2, HOLD)
-local MISSED = FENCE             -- how often its turn has come and gone without a claim
+local MISSED = FENCE             -- how often its turn has come and gone without a claim. holds.grant writes
+                                 -- the fence over it, while the record keeps it until the claim
 local CLAIM = field(WAITER, 'd')  -- its claim window in milliseconds
 local KEEP = field(WAITER, 'd')   -- milliseconds for which it lives on without a parked request
-local PLACE = field(WAITER, 'd')  -- the waiter with the least is first; its arrival, or one further in front
+local PLACE = field(WAITER, 'd')  -- the waiter with the least is first. It is SINCE, its arrival, or one further
+                                 -- in front (FRONT and PAST in 08-queue.lua): queue.had_hold compares the two
 local SERVER = field(WAITER, 's') -- which server has its request parked; '': it is away
 local REENTERS = field(WAITER, 'B', 0) -- 1: the holds of its owner let it in
 local LEASE_UNTIL = WAITER.last + 1  -- not in the record, but behind that of the inline head: its server lives
                                  -- while now < LEASE_UNTIL
--- The claim window has so many parts. The server of a parked request gets a message in each part, since
--- one may be lost. A server that misses all of them counts as gone.
+-- A parked waiter has this many turns, each an equal part of its claim window. Its server gets a message in each,
+-- so that a lost message costs one turn only.
 local TURNS = 2 -- a value
 
 -- A hold with the defaults of all that follows its TTL.

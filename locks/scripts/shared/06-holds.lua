@@ -22,7 +22,7 @@ function holds.find_fence(state, fence)
     return nil
 end
 
--- How many holds this owner has.
+-- How many holds this owner has, claimed or not. One that was RELEASED is of nobody.
 function holds.owned(state, owner)
     if state[SINGLE] then
         return state[SINGLE][OWNER] == owner and 1 or 0

@@ -8,6 +8,16 @@
 -- not claimed. `:ends` has the times when the absent and the missed give up. `:entrants` has the waiters in
 -- those lines that re-enter and do not stand in front for it yet, each by a number of its owner: so those of an
 -- owner that gets a hold are found. Waiters of a release before are not there.
+--
+-- A turn is a grant to a waiter that has yet to claim it. If its claim window ends before, the turn is missed:
+--   a parked waiter goes back to its place. At its TURNS-th miss its server is SUSPECT, and so are the other
+--   servers of its process: their waiters are passed over until that server calls again.
+--   An absent waiter becomes missed, and with it all other absent ones of the name, each until it comes back.
+-- The waiters of a server that has died become absent, or missed if it was SUSPECT, as long as their KEEP lasts.
+-- A break or a quarantine that ends an unclaimed grant is no miss.
+--
+-- The functions named …_at_once, and those of 09-inline.lua, do the same with fewer calls of Redis. If you
+-- change a rule, look at both.
 local queue = {}
 
 -- Places before all arrivals. A waiter that re-enters waits first as long as its owner has a hold: its place is
@@ -22,10 +32,10 @@ function queue.had_hold(waiter)
     return waiter[PLACE] > 0 and waiter[PLACE] ~= waiter[SINCE]
 end
 
--- Returns the servers of the name, and makes state.away, the line of the absent. Functions that look at
+-- Returns the servers of the name, and makes state.absent_line, the line of the absent. Functions that look at
 -- the queue call this first.
 function queue.lines_of(state)
-    state.away = state.away or {'', 0, 0, 0}
+    state.absent_line = state.absent_line or {'', 0, 0, 0}
     return servers.of(state)
 end
 
@@ -39,7 +49,7 @@ end
 
 function queue.forget_heads(state, id)
     if id == '' then
-        state.away[HEAD], state.away.first_end = nil, nil
+        state.absent_line[HEAD], state.absent_line.first_end = nil, nil
     end
     for _, server in ipairs(state.servers) do
         if server[ID] == id then
@@ -133,9 +143,9 @@ function queue.write(state, waiter)
     servers.keep_until(state, max(now, waiter[EXPIRES]) + retention, waiters_key())
 end
 
--- Call this before a waiter gets a place. One that missed its turn may come back when a waiter of another
--- owner stands before all arrivals: then its place is its arrival.
-function queue.note_upgrader(state, waiter)
+-- Call this before a waiter gets a place, since it may change PLACE. One that missed its turn may come back when a
+-- waiter of another owner stands before all arrivals: then its place is its arrival.
+function queue.settle_place(state, waiter)
     local other = waiter[PLACE] < 0 and state[UPGRADER] ~= '' and queue.find(state, state[UPGRADER])
     if other and other[OWNER] ~= waiter[OWNER] then
         waiter[PLACE] = waiter[SINCE]
@@ -147,7 +157,7 @@ end
 -- Puts a waiter into the line of a server.
 function queue.put(state, waiter, id)
     waiter[SERVER] = id
-    queue.note_upgrader(state, waiter)
+    queue.settle_place(state, waiter)
     queue.write(state, waiter)
     state[WAITERS] = state[WAITERS] + call('zadd', line_key(id), digits(waiter[PLACE]), waiter[TOKEN])
     servers.keep_until(state, 0, line_key(id))
@@ -158,7 +168,7 @@ end
 -- Puts a waiter among the `absent` or the `missed` until it EXPIRES.
 function queue.put_away(state, waiter, where)
     waiter[SERVER] = ''
-    queue.note_upgrader(state, waiter)
+    queue.settle_place(state, waiter)
     queue.write(state, waiter)
     state[WAITERS] = state[WAITERS] + call('zadd', line_key(where), digits(waiter[PLACE]), waiter[TOKEN])
     servers.keep_until(state, waiter[EXPIRES] + retention, line_key(where))
@@ -202,7 +212,7 @@ function queue.miss(state)
     call('zunionstore', missed, 2, absent, missed)
     servers.keep_until(state, 0, missed)
     call('unlink', absent)
-    state.away[HEAD] = false
+    state.absent_line[HEAD] = false
 end
 
 -- The waiter goes back to its server's line. It has TURNS turns. After the last one, all waiters of that
@@ -217,7 +227,8 @@ function queue.put_back_parked(state, waiter, server, has_missed)
     queue.put(state, waiter, server[ID])
 end
 
--- The hold has ended unclaimed. Its waiter goes back to its place.
+-- The hold has ended unclaimed. Its waiter goes back to its place. `has_missed`: its claim window is over; not
+-- after a break or in a quarantine.
 function queue.put_back(state, hold, has_missed)
     local waiter = queue.find(state, hold[TOKEN])
     if not waiter then
@@ -241,7 +252,7 @@ function queue.put_back(state, hold, has_missed)
 end
 
 -- Puts back the waiters of all holds that have ended unclaimed.
-function queue.take_back(state, have_missed)
+function queue.put_all_back(state, have_missed)
     queue.lines_of(state)
     for _, hold in ipairs(state.unclaimed or {}) do
         queue.put_back(state, hold, have_missed)
@@ -254,7 +265,7 @@ end
 function queue.ungrant(state, hold)
     holds.retire(state, {hold}, 'forced', false)
     state[LAST_REASON] = 'expired'
-    queue.take_back(state, false)
+    queue.put_all_back(state, false)
 end
 
 -- The server has stopped vouching. Its waiters go with it, a batch at a time. A waiter that keeps its
@@ -281,7 +292,7 @@ end
 
 -- The time when the first waiter that is away gives up; nil if there is none.
 function queue.first_end(state)
-    local away = state.away
+    local away = state.absent_line
     if state[AWAY] > 0 and not away.first_end then
         away.first_end = tonumber(call('zrange', ends_key(), 0, 0, 'withscores')[2])
         state[AWAY] = away.first_end and state[AWAY] or 0
@@ -300,10 +311,11 @@ function queue.give_up_absent(state)
 end
 
 -- Does what is due in the queue: unclaimed holds have ended, servers have died, waiters that were away
--- have not come back in time. The state may be `unfinished` then, as after holds.expire.
+-- have not come back in time. The state may be `unfinished` then, as after holds.expire: so what waiters that go
+-- back do may not depend on the holds.
 function queue.settle(state)
     local all = queue.lines_of(state)
-    queue.take_back(state, true)
+    queue.put_all_back(state, true)
     for i = #all, 1, -1 do
         if all[i][UNTIL] <= now and not state.unfinished then
             queue.remove_dead_server(state, all[i])
@@ -344,7 +356,7 @@ end
 
 -- The line of the next waiter: a server's, or that of the absent.
 function queue.pick(state)
-    local best, away = nil, state.away
+    local best, away = nil, state.absent_line
     for _, server in ipairs(state.servers) do
         local head = queue.find_head(server, line_key(server[ID]))
         if head and server[SUSPECT] == 0 and (not best or head[2] < best[HEAD][2]) then
@@ -432,7 +444,7 @@ function queue.hand_to(state, waiter, line)
     if queue.claims_at_once(state, waiter, line) then
         queue.forget(state, waiter[TOKEN])
         state.asks, state.claimed, ms = nil, waiter, waiter[TTL]
-    elseif line == state.away then
+    elseif line == state.absent_line then
         ms, waiter[ATTEMPT] = min(ms, ms_until(waiter[EXPIRES])), ''
     else
         ms = ceil(ms / TURNS)
@@ -502,7 +514,7 @@ function queue.next_end_of(state)
         next_end = min(next_end, state[NEXT])
     end
     local line = state.next_line
-    if line and line ~= state.away and (#state.servers > 1 or state[AWAY] > 0) then
+    if line and line ~= state.absent_line and (#state.servers > 1 or state[AWAY] > 0) then
         next_end = min(next_end, line[UNTIL])
     end
     return next_end < huge and next_end or nil

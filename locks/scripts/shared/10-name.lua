@@ -143,7 +143,8 @@ end
 -- Replies that are asked for most are packed: one text takes less time than a table. The first value is
 -- the word that says which reply it is.
 
--- The reply about a hold to its owner. What is left of its AT_LEAST and of its MAX_HELD follows, if it has any,
+-- The reply about a hold to its owner, as report_claimed in ../release.lua. batond tells by the length what follows
+-- (reply_take_terms in locks/calls/replies.c). What is left of its AT_LEAST and of its MAX_HELD follows, if it has any,
 -- and its PERMITS, if they are more than one.
 local function pack_report(status, fence, ttl_ms, count, version, limit, owner, mode)
     return pack('<sdddddss', status, fence, ttl_ms, count, version, limit, owner, mode)

@@ -42,7 +42,7 @@ end
 local WITH_MORE = '+'
 
 -- Any hold. What is more: its PERMITS, 1 if it was released, and what is left of its AT_LEAST and of its
--- MAX_HELD.
+-- MAX_HELD. tests/scripts/scripts.c reads it, as locks/calls/replies.c does.
 function view.any_hold(hold)
     local mode, more = hold[MODE], ''
     if has_terms(hold) or hold[PERMITS] > 1 then
