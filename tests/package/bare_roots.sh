@@ -25,8 +25,13 @@ clean_up() {
 }
 trap clean_up EXIT
 
-stop_server() {
-    [[ -z $server ]] || { kill -- "-$server" && wait "$server"; } 2>/dev/null || true
+stop_server() { # with its group: make ends before batond has
+    [[ -n $server ]] || return 0
+    { kill -- "-$server" && wait "$server"; } 2>/dev/null || true
+    for _ in {1..100}; do
+        kill -0 -- "-$server" 2>/dev/null || break
+        sleep 0.1
+    done
     server=
 }
 
