@@ -56,7 +56,7 @@ void router_eval(struct router *router, const struct script_call *call);
 
 /* See store_eval_at. The script declares no key and runs with ASKING, so that it sees keys of a
  * slot that is moving to this node. If the script answers TRYAGAIN, it runs again. */
-void router_eval_at(struct router *router, unsigned node, const struct script_call *call);
+void router_eval_at(struct router *router, unsigned number, const struct script_call *script_call);
 
 /* Handles the `redirected` event of any node. */
 void router_redirected(struct router *router, struct call *call, const char *error);

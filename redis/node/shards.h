@@ -43,7 +43,7 @@ void shards_track(struct shards *shards, unsigned number);
 void shards_set_prefix(struct shards *shards, struct slice prefix);
 void shards_untrack(struct shards *shards);
 
-/* Tells the owner of the store. */
-void shards_warn(void *shards, const char *text);
+/* Reports to the owner of the store; `context` is the shards. */
+void shards_warn(void *context, const char *text);
 
 #endif
