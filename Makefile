@@ -139,7 +139,7 @@ fuzz: ## send in what nobody would (SECONDS=n for each target, 30; 0 only replay
 	@$(submake) SANITIZE=fuzz CC=clang fuzz-programs
 	@tests/fuzz/run.sh build/fuzz '$(or $(SECONDS),30)' $(fuzz_programs:$(BUILD)/%=build/fuzz/%)
 
-chaos: ## kill, freeze, restart and cut off whatever waits (40 minutes; QUICK=1: 3; BATON_SEED=n as before)
+chaos: ## kill, freeze, restart and cut off whatever waits (40 minutes; QUICK=1: 5; BATON_SEED=n as before)
 	@$(packages) build run test
 	@$(submake) $(chaos_programs) $(BUILD)/batond
 	@BATON_TEST_BATOND=$(abspath $(BUILD)/batond) BATON_TEST_REDIS_TIMEOUT=800 BATON_TEST_LIMIT=$(if $(QUICK),600,3600) \
