@@ -1,16 +1,6 @@
 #!/bin/bash
 # Completions of baton: what a shell offers is what baton knows. zsh and fish are asked where they are installed.
-set -euo pipefail
-export LC_ALL=C
-
-baton=${BATON_TEST_BATON:-$PWD/build/baton}
-folder=$(mktemp -d "${TMPDIR:-/tmp}/completions.XXXXXX")
-trap 'rm -rf "$folder"' EXIT
-
-fail() {
-    printf '%s\n' "$@" >&2
-    exit 1
-}
+. tests/package/common.sh
 
 for form in bash zsh fish; do
     awk -v baton="$baton" -v form=$form -f deploy/completions.awk >"$folder/$form"

@@ -1,15 +1,6 @@
 #!/bin/bash
 # Where the project lives is HOME_URL of the Makefile wherever it is told, and deploy/home.sh moves all of it.
-set -euo pipefail
-export LC_ALL=C
-
-folder=$(mktemp -d "${TMPDIR:-/tmp}/home.XXXXXX")
-trap 'rm -rf "$folder"' EXIT
-
-fail() {
-    printf '%s\n' "$@" >&2
-    exit 1
-}
+. tests/package/common.sh
 
 deploy/home.sh
 url=$(deploy/home.sh --url)

@@ -1,18 +1,8 @@
 #!/bin/bash
 # `make install` and `make uninstall`: what is where, that a changed baton.conf and secrets outlast
 # both, and that baton.conf names each setting with a value that batond takes.
-set -euo pipefail
-export LC_ALL=C
-
-batond=${BATON_TEST_BATOND:-$PWD/build/batond}
+. tests/package/common.sh
 unset "${!BATON_@}" # no setting of whoever runs this has a say
-folder=$(mktemp -d "${TMPDIR:-/tmp}/install.XXXXXX")
-trap 'rm -rf "$folder"' EXIT
-
-fail() {
-    printf '%s\n' "$@" >&2
-    exit 1
-}
 
 # The build under test may be one with sanitizers, which has a folder of its own.
 flavour=$(basename "$(dirname "$batond")")

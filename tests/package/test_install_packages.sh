@@ -1,19 +1,10 @@
 #!/bin/bash
 # deploy/install-packages.sh: what it installs does not start, now or at the next boot, and its policy goes even if it
 # is killed. apt-get and dpkg-query are made up; they work in a root of their own.
-set -euo pipefail
-export LC_ALL=C
-
-folder=$(mktemp -d "${TMPDIR:-/tmp}/install.XXXXXX")
-trap 'rm -rf "$folder"' EXIT
+. tests/package/common.sh
 export folder DPKG_ROOT=$folder/root PATH=$folder/bin:$PATH:/usr/sbin
 policy=$DPKG_ROOT/usr/sbin/policy-rc.d
 units=$DPKG_ROOT/etc/systemd/system
-
-fail() {
-    printf '%s\n' "$@" >&2
-    exit 1
-}
 
 mkdir "$folder/bin" "$folder/tmp"
 export TMPDIR=$folder/tmp

@@ -1,12 +1,6 @@
 #!/bin/bash
 # The licence is the same wherever it is told.
-set -euo pipefail
-export LC_ALL=C
-
-fail() {
-    printf '%s\n' "$@" >&2
-    exit 1
-}
+. tests/package/common.sh
 
 grep -q 'Apache License' LICENSE || fail "LICENSE is not the Apache License"
 grep -q 'Version 2.0, January 2004' LICENSE || fail "LICENSE is not its version 2.0"

@@ -1,17 +1,7 @@
 #!/bin/bash
 # The manual pages: mandoc and groff find nothing wrong with them, and they have each flag.
-set -euo pipefail
-export LC_ALL=C
-
-batond=${BATON_TEST_BATOND:-$PWD/build/batond}
-baton=${BATON_TEST_BATON:-$PWD/build/baton}
-page=$(mktemp "${TMPDIR:-/tmp}/batond.XXXXXX.8")
-trap 'rm -f "$page"*' EXIT
-
-fail() {
-    printf '%s\n' "$@" >&2
-    exit 1
-}
+. tests/package/common.sh
+page=$folder/batond.8
 
 "$batond" --help | awk -v form=manual -f deploy/settings.awk deploy/man/batond.8.in - >"$page"
 

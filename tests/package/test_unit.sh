@@ -1,16 +1,6 @@
 #!/bin/bash
 # The units: systemd finds nothing wrong with them, and what the service may do is little.
-set -euo pipefail
-export LC_ALL=C
-
-batond=${BATON_TEST_BATOND:-$PWD/build/batond}
-folder=$(mktemp -d "${TMPDIR:-/tmp}/unit.XXXXXX")
-trap 'rm -rf "$folder"' EXIT
-
-fail() {
-    printf '%s\n' "$@" >&2
-    exit 1
-}
+. tests/package/common.sh
 
 cp deploy/systemd/baton.service deploy/systemd/baton.socket "$folder"
 sed -i "s|/usr/bin/batond|$batond|" "$folder/baton.service"
