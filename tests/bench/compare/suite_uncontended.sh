@@ -83,7 +83,7 @@ contains "released":true
 END
 }
 
-# The limit of Redis: the scripts of the blogs, and those of Baton, as it sends them.
+# The limit of Redis: the usual two scripts of a lock, and those of Baton, as it sends them.
 describe_bare() {
     urls['Redis alone']=redis://127.0.0.1:$redis_port
     watch['Redis alone']="--watch store=$redis_pid"

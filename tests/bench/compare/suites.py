@@ -25,9 +25,9 @@ SUITES = {
         "Nobody waits",
         """Every connection has a lock of its own, which it acquires and releases all the time. In the last
 case it only acquires, each time a lock that nobody has. One client program asks all contenders. webdis
-runs the scripts of the blogs by EVALSHA: SET NX PX, and DEL after a comparison. etcd is asked through
-its JSON gateway, with a lease that the connection has already, and its data lie in memory. The limits:
-nginx answers what Baton once answered, as a fixed text; "Redis alone" runs the scripts of webdis, and
+runs the usual two scripts of a lock in Redis by EVALSHA: SET NX PX, and DEL after a comparison. etcd is
+asked through its JSON gateway, with a lease that the connection has already; its data lie in memory. The
+limits: nginx answers what Baton once answered, as a fixed text; "Redis alone" runs the scripts of webdis, and
 "Baton's script alone" those of Baton, asked without HTTP in between.""",
         ["throughput", "acquire median", "acquire p99", "CPU server", "CPU store", "CPU client"],
         {"throughput": "acquires a second"}),
