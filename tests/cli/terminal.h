@@ -32,4 +32,8 @@ int terminal_run(struct terminal *terminal, const char *format, ...)
 void terminal_says(const struct terminal *terminal, int found, int code, const char *text,
                    const char *file, int line);
 
+/* The same of a command that was started. */
+#define ends(terminal, code, text)                                                                 \
+    terminal_says(terminal, terminal_await(terminal), code, text, __FILE__, __LINE__)
+
 #endif

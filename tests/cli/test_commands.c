@@ -123,7 +123,7 @@ TEST(acquire_waits_until_the_lock_is_released)
     terminal_start(terminal, "$BATON acquire waited");
     comes_to_queue(client_of(state), "waited", 1);
     answers_token(client_of(state), token, "DELETE /locks/waited", NULL, 200, NULL);
-    terminal_says(terminal, terminal_await(terminal), 0, NULL, __FILE__, __LINE__);
+    ends(terminal, 0, NULL);
 }
 
 TEST(acquire_waits_over_a_restart_of_batond)
@@ -142,7 +142,7 @@ TEST(acquire_waits_over_a_restart_of_batond)
     assert_true(comes_to_answer(client_of(state), "/readyz", 200, CLOCK_HANG_MS));
     comes_to_queue(client_of(state), "restarted", 1);
     answers_token(client_of(state), token, "DELETE /locks/restarted", NULL, 200, NULL);
-    terminal_says(&story->terminal, terminal_await(&story->terminal), 0, NULL, __FILE__, __LINE__);
+    ends(&story->terminal, 0, NULL);
 }
 
 /* Longer than one request may wait, so it has repeated the request and not lost its place. */
@@ -166,7 +166,7 @@ TEST(wait_longer_than_max_wait_keeps_its_place)
     terminal_start(&story->terminal, command);
     assert_true(clock_wait_until(has_waited_longer, client, CLOCK_HANG_MS));
     answers_token(client, token, "DELETE /locks/portions", NULL, 200, NULL);
-    terminal_says(&story->terminal, terminal_await(&story->terminal), 0, NULL, __FILE__, __LINE__);
+    ends(&story->terminal, 0, NULL);
     batond_close(&batond, client);
 }
 
@@ -221,7 +221,7 @@ TEST(token_file_that_cannot_be_put_after_all_leaves_the_lock_free)
     says(&other, 0, NULL, "mkdir place");
     free(other.output);
     release(client_of(state), "late", token);
-    terminal_says(terminal, terminal_await(terminal), 70, "cannot put place", __FILE__, __LINE__);
+    ends(terminal, 70, "cannot put place");
     assert_true(is_free(client_of(state), "late"));
 }
 

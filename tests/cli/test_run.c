@@ -60,7 +60,7 @@ TEST(run_waits_for_the_lock_or_is_silent_with_n)
     terminal_start(terminal, "$BATON run turn -- echo runs");
     comes_to_queue(client_of(state), "turn", 1);
     release(client_of(state), "turn", token);
-    terminal_says(terminal, terminal_await(terminal), 0, "runs", __FILE__, __LINE__);
+    ends(terminal, 0, "runs");
 }
 
 /* Longer than its TTL. */
@@ -80,7 +80,7 @@ TEST(lock_is_held_until_the_last_descendant_ends)
     assert_true(process_wait_line(&terminal->process, "", NULL, NULL, 0, CLOCK_HANG_MS));
     assert_true(clock_wait_until(is_renewed, client_of(state), CLOCK_HANG_MS));
     run_beside(terminal, "echo >gate");
-    terminal_says(terminal, terminal_await(terminal), 5, "opened", __FILE__, __LINE__);
+    ends(terminal, 5, "opened");
     assert_true(is_free(client_of(state), "last"));
 }
 
@@ -91,7 +91,7 @@ TEST(signal_to_baton_reaches_the_command)
                              ":; do sleep 0.05; done'");
     assert_true(process_wait_line(&terminal->process, "ready", NULL, NULL, 0, CLOCK_HANG_MS));
     process_signal(&terminal->process, SIGTERM);
-    terminal_says(terminal, terminal_await(terminal), 9, NULL, __FILE__, __LINE__);
+    ends(terminal, 9, NULL);
 }
 
 /* As systemd stops a unit: each process of it gets SIGTERM. */
@@ -106,7 +106,7 @@ TEST(signal_to_all_processes_ends_the_command_alone)
     kill(story->guard, SIGTERM);
     kill(story->near, SIGTERM);
     process_signal(&terminal->process, SIGTERM);
-    terminal_says(terminal, terminal_await(terminal), 128 + SIGTERM, NULL, __FILE__, __LINE__);
+    ends(terminal, 128 + SIGTERM, NULL);
     assert_null(strstr(terminal->output, "baton: "));
     assert_true(is_free(client_of(state), "unit"));
 }
@@ -116,8 +116,7 @@ TEST(broken_lock_ends_the_whole_tree)
     struct story *story = *state;
     start_tree(story, "broken", "");
     answers(client_of(state), "DELETE /locks/broken?force=true&reason=moved", NULL, 200, NULL);
-    terminal_says(&story->terminal, terminal_await(&story->terminal), 76,
-                  "broken: the lock is lost: it was broken ", __FILE__, __LINE__);
+    ends(&story->terminal, 76, "broken: the lock is lost: it was broken ");
     assert_non_null(strstr(story->terminal.output, " ago from 127.0.0.1: moved\n"));
     assert_true(tree_is_gone(story));
 }
@@ -136,7 +135,7 @@ TEST(break_is_heard_before_the_next_renewal)
     terminal_start(terminal, "exec $BATON run --ttl=1h heard -- sleep 600");
     assert_true(clock_wait_until(has_a_watcher, client_of(state), CLOCK_HANG_MS));
     answers(client_of(state), "DELETE /locks/heard?force=true", NULL, 200, NULL);
-    terminal_says(terminal, terminal_await(terminal), 76, "the lock is lost", __FILE__, __LINE__);
+    ends(terminal, 76, "the lock is lost");
 }
 
 TEST(silent_batond_ends_the_whole_tree)
@@ -168,7 +167,7 @@ TEST(stopped_front_ends_the_whole_tree)
     bool is_gone = clock_wait_until(tree_is_gone, story, CLOCK_HANG_MS);
     process_signal(&story->terminal.process, SIGCONT);
     assert_true(is_gone);
-    terminal_says(&story->terminal, terminal_await(&story->terminal), 76, NULL, __FILE__, __LINE__);
+    ends(&story->terminal, 76, NULL);
 }
 
 TEST(killed_guard_ends_the_whole_tree)
@@ -176,8 +175,7 @@ TEST(killed_guard_ends_the_whole_tree)
     struct story *story = *state;
     start_tree(story, "guard", "");
     kill(story->guard, SIGKILL);
-    terminal_says(&story->terminal, terminal_await(&story->terminal), 70, "guard", __FILE__,
-                  __LINE__);
+    ends(&story->terminal, 70, "guard");
     assert_true(tree_is_gone(story));
     assert_true(is_free(client_of(state), "guard"));
 }
@@ -205,8 +203,7 @@ TEST(stopped_front_and_guard_end_the_whole_tree)
     process_signal(&story->terminal.process, SIGSTOP);
     kill(story->guard, SIGSTOP);
     assert_true(clock_wait_until(tree_is_gone, story, CLOCK_HANG_MS));
-    terminal_says(&story->terminal, terminal_await(&story->terminal), 76, "of them by SIGKILL",
-                  __FILE__, __LINE__);
+    ends(&story->terminal, 76, "of them by SIGKILL");
 }
 
 /* What the guard leaves comes to the front, which the kernel continues. */
@@ -216,8 +213,7 @@ TEST(stopped_front_ends_what_a_killed_guard_leaves)
     start_tree(story, "left", "");
     process_signal(&story->terminal.process, SIGSTOP);
     kill(story->guard, SIGKILL);
-    terminal_says(&story->terminal, terminal_await(&story->terminal), 70, "guard", __FILE__,
-                  __LINE__);
+    ends(&story->terminal, 70, "guard");
     assert_true(tree_is_gone(story));
 }
 
@@ -251,7 +247,7 @@ TEST(stopped_guard_is_continued_and_lets_a_command_run_whose_lock_is_renewed)
     assert_true(clock_wait_until(guard_is_stopped, story, CLOCK_HANG_MS));
     assert_true(clock_wait_until(guard_goes_on, story, CLOCK_HANG_MS));
     run_beside(terminal, "echo >go");
-    terminal_says(terminal, terminal_await(terminal), 5, NULL, __FILE__, __LINE__);
+    ends(terminal, 5, NULL);
 }
 
 int main(void)

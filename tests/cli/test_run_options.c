@@ -34,7 +34,7 @@ TEST(signal_option_ends_the_command)
                    "sleep 0.05; done'");
     comes_to_say(terminal, "ready");
     answers(client_of(state), "DELETE /locks/asked?force=true", NULL, 200, NULL);
-    terminal_says(terminal, terminal_await(terminal), 76, "interrupted", __FILE__, __LINE__);
+    ends(terminal, 76, "interrupted");
 }
 
 TEST(max_held_ends_the_command_with_124)
@@ -65,8 +65,7 @@ TEST(lost_lock_is_ignored_if_asked)
     answers(client_of(state), "DELETE /locks/kept?force=true", NULL, 200, NULL);
     comes_to_say(terminal, "kept: the lock is lost (");
     run_beside(terminal, "touch go");
-    terminal_says(terminal, terminal_await(terminal), 5, "The command runs on.", __FILE__,
-                  __LINE__);
+    ends(terminal, 5, "The command runs on.");
 }
 
 TEST(silent_batond_is_ignored_if_asked)
@@ -80,7 +79,7 @@ TEST(silent_batond_is_ignored_if_asked)
     comes_to_say(terminal, "no batond has renewed the lock in time (");
     process_signal(&story->service.batond.process, SIGCONT);
     run_beside(terminal, "touch gone");
-    terminal_says(terminal, terminal_await(terminal), 6, NULL, __FILE__, __LINE__);
+    ends(terminal, 6, NULL);
 }
 
 TEST(command_runs_without_batond_if_asked)
@@ -130,8 +129,7 @@ TEST(verbose_run_tells_grant_and_renewal)
     comes_to_say(terminal, "verbose: granted, fence 1");
     comes_to_say(terminal, "verbose: renewed, ");
     process_signal(&terminal->process, SIGTERM);
-    terminal_says(terminal, terminal_await(terminal), 128 + SIGTERM, "verbose: released", __FILE__,
-                  __LINE__);
+    ends(terminal, 128 + SIGTERM, "verbose: released");
 }
 
 static bool is_renewed(void *context)
@@ -185,7 +183,7 @@ TEST(batond_starts_under_run)
     terminal_start(terminal, command);
     comes_to_say(terminal, "\"msg\":\"listening\"");
     process_signal(&terminal->process, SIGTERM);
-    terminal_says(terminal, terminal_await(terminal), 0, NULL, __FILE__, __LINE__);
+    ends(terminal, 0, NULL);
 }
 
 int main(void)

@@ -216,7 +216,7 @@ TEST(waiter_that_asks_again_is_told_to_end)
                              "x -- echo runs");
     comes_to_say(terminal, "no batond answers");
     process_signal(&terminal->process, SIGTERM);
-    terminal_says(terminal, terminal_await(terminal), 128 + SIGTERM, NULL, __FILE__, __LINE__);
+    ends(terminal, 128 + SIGTERM, NULL);
     assert_null(strstr(terminal->output, "runs\n"));
 }
 
@@ -229,7 +229,7 @@ TEST(signal_that_is_ignored_does_not_end_the_wait)
     comes_to_queue(client_of(state), "nohup", 1);
     process_signal(&terminal->process, SIGHUP);
     release(client_of(state), "nohup", ann);
-    terminal_says(terminal, terminal_await(terminal), 0, NULL, __FILE__, __LINE__);
+    ends(terminal, 0, NULL);
 }
 
 int main(void)

@@ -16,7 +16,7 @@ static bool is_gone(void *context)
 static void ends_by(struct terminal *terminal, int signal, int code, const char *text)
 {
     process_signal(&terminal->process, signal);
-    terminal_says(terminal, terminal_await(terminal), code, text, __FILE__, __LINE__);
+    ends(terminal, code, text);
 }
 
 /* tail speaks, since a shell that has just forked does not heed SIGINT. */
@@ -53,7 +53,7 @@ TEST(signal_to_the_first_process_of_a_container_ends_it)
         story->near = pid_said(story, "near ");
         comes_to_say(terminal, CASES[i].text);
         kill(story->near, SIGTERM);
-        terminal_says(terminal, terminal_await(terminal), 128 + SIGTERM, NULL, __FILE__, __LINE__);
+        ends(terminal, 128 + SIGTERM, NULL);
     }
 }
 
@@ -77,7 +77,7 @@ TEST(command_ends_in_its_own_time_after_a_signal_and_leaves_nothing)
     comes_to_say(terminal, "told");
     assert_true(clock_wait_until(is_renewed, client_of(state), CLOCK_HANG_MS));
     run_beside(terminal, "touch go");
-    terminal_says(terminal, terminal_await(terminal), 9, NULL, __FILE__, __LINE__);
+    ends(terminal, 9, NULL);
     assert_true(is_gone(&story->near));
     assert_true(is_free(client_of(state), "own"));
 }
@@ -144,7 +144,7 @@ TEST(signal_that_was_ignored_before_asks_nothing_to_end)
     run_beside(terminal, "touch go");
     comes_to_say(terminal, "left behind: ");
     kill(pid_said(*state, "near "), SIGKILL);
-    terminal_says(terminal, terminal_await(terminal), 3, NULL, __FILE__, __LINE__);
+    ends(terminal, 3, NULL);
 }
 
 static bool lock_is_free(void *context)

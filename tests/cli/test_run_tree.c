@@ -41,7 +41,7 @@ TEST(hidden_tree_is_ended)
     story->near = pid_said(story, "near ");
     story->far = pid_said(story, "far ");
     break_lock(state, "hidden");
-    terminal_says(terminal, terminal_await(terminal), 76, "the lock is lost", __FILE__, __LINE__);
+    ends(terminal, 76, "the lock is lost");
     assert_true(tree_is_gone(story));
 }
 
@@ -51,8 +51,7 @@ TEST(tree_is_ended_where_no_file_can_be_opened)
     start_tree(story, "full", "");
     assert_int_equal(prlimit(story->guard, RLIMIT_NOFILE, &(struct rlimit){0, 0}, NULL), 0);
     break_lock(state, "full");
-    terminal_says(&story->terminal, terminal_await(&story->terminal), 76, "the lock is lost",
-                  __FILE__, __LINE__);
+    ends(&story->terminal, 76, "the lock is lost");
     assert_true(tree_is_gone(story));
 }
 
@@ -67,8 +66,7 @@ TEST(front_ends_the_tree_where_no_file_can_be_opened)
     assert_int_equal(
         prlimit(story->terminal.process.pid, RLIMIT_NOFILE, &(struct rlimit){0, 0}, NULL), 0);
     kill(story->guard, SIGKILL);
-    terminal_says(&story->terminal, terminal_await(&story->terminal), 70, "guard", __FILE__,
-                  __LINE__);
+    ends(&story->terminal, 70, "guard");
     assert_true(tree_is_gone(story));
 }
 

@@ -22,7 +22,7 @@ TEST(waiting_prints_a_line_and_then_only_changes)
     comes_to_say(terminal, "baton: waiting. lines: held by ann for ");
     answers_token(client, ann, "PUT /locks/lines", NULL, 200, NULL); /* a change of no interest */
     release(client, "lines", ann);
-    terminal_says(terminal, terminal_await(terminal), 0, "runs", __FILE__, __LINE__);
+    ends(terminal, 0, "runs");
     assert_int_equal(count_of(terminal->output, "waiting"), 1);
 }
 
@@ -66,7 +66,7 @@ TEST(terminal_has_one_line_that_is_cleared)
     terminal_start(terminal, "TERM=xterm exec script -qec '$BATON run tty -- echo runs' /dev/null");
     assert_true(clock_wait_until(line_was_kept_current, terminal, CLOCK_HANG_MS));
     release(client, "tty", ann);
-    terminal_says(terminal, terminal_await(terminal), 0, "\r\033[Kruns", __FILE__, __LINE__);
+    ends(terminal, 0, "\r\033[Kruns");
     assert_int_equal(count_of(terminal->output, "\n"), 1);
 }
 
