@@ -104,23 +104,33 @@ static bool is_dead(pid_t pid)
     return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
 }
 
+/* Kills those that were found from this one on, and forgets the children that were dead before: to
+ * look at them takes longer than a fork. */
+static void tree_kill_found(struct tree *tree, size_t i)
+{
+    while (i < tree->count)
+        if (is_dead(tree->pids[i]))
+            tree->pids[i] = tree->pids[--tree->count];
+        else
+            kill(tree->pids[i++], SIGKILL);
+}
+
 /* Kills each as soon as it is found. A killed process makes no more children, so one look at them
- * is enough; to look at the dead takes longer than a fork. Returns how many it had not killed
- * before. */
+ * is enough. Returns how many it had not killed before. */
 static int tree_kill_once(struct tree *tree)
 {
     int before = tree->killed;
-    size_t found = 0;
     tree->count = 0;
     tree_read(tree, tree->children);
+    tree_kill_found(tree, 0);
     for (size_t i = 0; i < tree->count; i++) {
         pid_t pid = tree->pids[i];
         unsigned char *byte = &tree->is_killed[pid % PIDS / 8], bit = (unsigned char)(1 << pid % 8);
-        while (found < tree->count)
-            kill(tree->pids[found++], SIGKILL);
-        if (*byte & bit || is_dead(pid))
+        size_t known = tree->count;
+        if (*byte & bit)
             continue;
         tree_descend(tree, pid);
+        tree_kill_found(tree, known);
         if (kill(pid, SIGKILL) < 0)
             continue; /* gone, or another user's */
         *byte |= bit;
