@@ -84,16 +84,6 @@ TEST(lock_is_held_until_the_last_descendant_ends)
     assert_true(is_free(client_of(state), "last"));
 }
 
-TEST(signal_to_baton_reaches_the_command)
-{
-    struct terminal *terminal = terminal_of(state);
-    terminal_start(terminal, "exec $BATON run signal -c 'trap \"exit 9\" TERM; echo ready; while "
-                             ":; do sleep 0.05; done'");
-    assert_true(process_wait_line(&terminal->process, "ready", NULL, NULL, 0, CLOCK_HANG_MS));
-    process_signal(&terminal->process, SIGTERM);
-    ends(terminal, 9, NULL);
-}
-
 /* As systemd stops a unit: each process of it gets SIGTERM. */
 TEST(signal_to_all_processes_ends_the_command_alone)
 {
@@ -138,83 +128,53 @@ TEST(break_is_heard_before_the_next_renewal)
     ends(terminal, 76, "the lock is lost");
 }
 
-TEST(silent_batond_ends_the_whole_tree)
+/* Signals for batond, and for the two processes of baton run; and how that ends. */
+struct blow {
+    const char *name;
+    int batond, front, guard, code;
+    const char *said, *trap;
+    bool frees; /* the lock at once */
+};
+
+/* Where the front gets a signal, and a guard is there to end the tree, nothing is said of the order
+ * in which both end. A front whose guard runs is continued by nobody else. */
+static void tree_ends_by(struct story *story, const struct blow *blow)
 {
-    struct story *story = *state;
-    start_tree(story, "silent", "");
-    process_signal(&story->service.batond.process, SIGSTOP);
+    print_message("%s\n", blow->name);
+    start_tree(story, blow->name, blow->trap ? blow->trap : "");
+    process_signal(&story->service.batond.process, blow->batond); /* 0: none */
+    process_signal(&story->terminal.process, blow->front);
+    kill(story->guard, blow->guard);
+    bool is_gone = blow->front && blow->guard != SIGKILL &&
+                   clock_wait_until(tree_is_gone, story, CLOCK_HANG_MS);
+    if (blow->front == SIGSTOP && !blow->guard)
+        process_signal(&story->terminal.process, SIGCONT);
     int code = terminal_await(&story->terminal);
-    bool is_gone = tree_is_gone(story);
+    is_gone = is_gone || tree_is_gone(story);
     process_signal(&story->service.batond.process, SIGCONT);
-    terminal_says(&story->terminal, code, 76, "baton: silent: ", __FILE__, __LINE__);
+    terminal_says(&story->terminal, code, blow->code, blow->said, __FILE__, __LINE__);
     assert_true(is_gone);
+    assert_true(!blow->frees || is_free(story->service.client, blow->name));
 }
 
-TEST(killed_front_ends_the_whole_tree)
+TEST(whole_tree_ends_whatever_befalls_batond_and_baton)
 {
-    struct story *story = *state;
-    start_tree(story, "front", "");
-    process_signal(&story->terminal.process, SIGKILL);
-    assert_true(clock_wait_until(tree_is_gone, story, CLOCK_HANG_MS));
-    assert_int_equal(terminal_await(&story->terminal), 128 + SIGKILL);
-}
-
-TEST(stopped_front_ends_the_whole_tree)
-{
-    struct story *story = *state;
-    start_tree(story, "stopped", "exit 1"); /* without a need for SIGKILL, at any load */
-    process_signal(&story->terminal.process, SIGSTOP);
-    bool is_gone = clock_wait_until(tree_is_gone, story, CLOCK_HANG_MS);
-    process_signal(&story->terminal.process, SIGCONT);
-    assert_true(is_gone);
-    ends(&story->terminal, 76, NULL);
-}
-
-TEST(killed_guard_ends_the_whole_tree)
-{
-    struct story *story = *state;
-    start_tree(story, "guard", "");
-    kill(story->guard, SIGKILL);
-    ends(&story->terminal, 70, "guard");
-    assert_true(tree_is_gone(story));
-    assert_true(is_free(client_of(state), "guard"));
-}
-
-/* The kernel continues it when there is something to do. */
-TEST(stopped_guard_ends_the_whole_tree)
-{
-    struct story *story = *state;
-    start_tree(story, "frozen", "");
-    process_signal(&story->service.batond.process, SIGSTOP);
-    kill(story->guard, SIGSTOP);
-    int code = terminal_await(&story->terminal);
-    bool is_gone = tree_is_gone(story);
-    process_signal(&story->service.batond.process, SIGCONT);
-    terminal_says(&story->terminal, code, 76, "of them by SIGKILL", __FILE__, __LINE__);
-    assert_true(is_gone);
-}
-
-/* Nobody renews, and nobody but the kernel can wake the guard: the tree is dead before the TTL is
- * over, on any machine that runs anything in an eighth of it. */
-TEST(stopped_front_and_guard_end_the_whole_tree)
-{
-    struct story *story = *state;
-    start_tree(story, "both", "");
-    process_signal(&story->terminal.process, SIGSTOP);
-    kill(story->guard, SIGSTOP);
-    assert_true(clock_wait_until(tree_is_gone, story, CLOCK_HANG_MS));
-    ends(&story->terminal, 76, "of them by SIGKILL");
-}
-
-/* What the guard leaves comes to the front, which the kernel continues. */
-TEST(stopped_front_ends_what_a_killed_guard_leaves)
-{
-    struct story *story = *state;
-    start_tree(story, "left", "");
-    process_signal(&story->terminal.process, SIGSTOP);
-    kill(story->guard, SIGKILL);
-    ends(&story->terminal, 70, "guard");
-    assert_true(tree_is_gone(story));
+    static const struct blow BLOWS[] = {
+        {"silent", .batond = SIGSTOP, .code = 76, .said = "baton: silent: "},
+        {"front", .front = SIGKILL, .code = 128 + SIGKILL},
+        /* without a need for SIGKILL, at any load */
+        {"stopped", .front = SIGSTOP, .code = 76, .trap = "exit 1"},
+        {"guard", .guard = SIGKILL, .code = 70, .said = "guard", .frees = true},
+        /* The kernel continues it when there is something to do. */
+        {"frozen", .batond = SIGSTOP, .guard = SIGSTOP, .code = 76, .said = "of them by SIGKILL"},
+        /* Nobody renews, and nobody but the kernel can wake the guard: the tree is dead before the
+         * TTL is over, on any machine that runs anything in an eighth of it. */
+        {"both", .front = SIGSTOP, .guard = SIGSTOP, .code = 76, .said = "of them by SIGKILL"},
+        /* What the guard leaves comes to the front, which the kernel continues. */
+        {"left", .front = SIGSTOP, .guard = SIGKILL, .code = 70, .said = "guard"},
+    };
+    for (size_t i = 0; i < LENGTH(BLOWS); i++)
+        tree_ends_by(*state, &BLOWS[i]);
 }
 
 static bool guard_is_stopped(void *context)
