@@ -1,6 +1,6 @@
 # Baton's build. `make help` lists what there is to make.
 
-VERSION  := 0.2.0
+VERSION  := 0.3.0
 # Where the project lives. It has no home yet: .example is a placeholder. `deploy/home.sh URL` sets it.
 HOME_URL := https://git.example/baton
 PREFIX   ?= /usr/local

@@ -21,6 +21,7 @@ clients/node/package.json:  "version": "VERSION"
 clients/java/pom.xml:  <version>VERSION</version>
 clients/README.md:baton-client-VERSION.jar
 clients/go/README.md:/clients/go@vVERSION -replace
+README.md:Release VERSION, before 1.0
 CHANGELOG.md:## VERSION (20
 END_OF_TABLE
 exit $failed

@@ -12,7 +12,7 @@ from .errors import (BatonError, Cancelled, Damaged, Forbidden, Invalid, Locked,
                      Quarantined, Superseded, TokenInUse, TooMany, Unauthorized, Unavailable, Unreachable, UpgradeConflict,
                      WaitTimeout)
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = ["AsyncClient", "AsyncLock", "BatonError", "Cancelled", "Client", "Damaged", "Forbidden", "Invalid", "Lock",
            "LockLost", "Locked", "MaxHeld", "NotHeld", "Problem", "Quarantined", "Superseded", "TokenInUse", "TooMany",
            "Unauthorized", "Unavailable", "Unreachable", "UpgradeConflict", "WaitTimeout", "current"]
