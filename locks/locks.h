@@ -228,8 +228,8 @@ struct locks_events {
     /* A request with this limit found shared holds of the name with another one. 0: no limit. */
     void (*limits_differ)(void *context, struct slice name, int64_t limit, int64_t other);
     /* The store's own events, with their own contexts. `up`, `moved`, `listening`, `message` and
-     * `stamp` are called after the locks have handled them; `migrated`, `touched` and `result` are
-     * the locks' alone. */
+     * `stamp` are called after the locks have handled them; `migrated`, `invalidated` and `result`
+     * are the locks' alone. */
     struct store_events store;
 };
 

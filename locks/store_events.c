@@ -53,9 +53,9 @@ static void locks_on_message(void *context, unsigned shard, struct slice text)
         observer->message(observer->context, shard, text);
 }
 
-static void locks_on_touched(void *context, struct slice key)
+static void locks_on_invalidated(void *context, struct slice key)
 {
-    prefixes_touched(context, key);
+    prefixes_invalidate(context, key);
 }
 
 static void locks_on_stamp(void *context, unsigned shard, uint64_t now,
@@ -77,7 +77,7 @@ struct store_events store_events_of(struct locks *locks)
                                  .migrated = locks_on_migrated,
                                  .listening = locks_on_listening,
                                  .message = locks_on_message,
-                                 .touched = locks_on_touched,
+                                 .invalidated = locks_on_invalidated,
                                  .result = script_answer_take,
                                  .stamp = locks_on_stamp};
 }

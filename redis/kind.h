@@ -61,7 +61,7 @@ struct kind {
     void (*first_tag)(const void *state, unsigned shard, char tag[STORE_TAG_SIZE]);
     int (*listen)(void *state, struct slice channel);
     void (*expect_replicas)(void *state, struct slice key, int replicas);
-    void (*marker_astray)(void *state, unsigned shard); /* as in node.h */
+    void (*marker_moved)(void *state, unsigned shard); /* as in node.h */
 
     /* One shard alone decides nothing (a quorum): the store tracks, marks and confirms nothing. */
     bool votes;

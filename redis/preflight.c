@@ -119,9 +119,9 @@ static int preflight_open(struct preflight *preflight)
     *shards = (struct shards){
         .loop = &preflight->loop,
         .url = shards->url,
-        .told = {.observer = {.context = preflight, .warning = preflight_on_warning},
-                 .context = preflight,
-                 .moved = preflight_end},
+        .store_events = {.observer = {.context = preflight, .warning = preflight_on_warning},
+                         .context = preflight,
+                         .moved = preflight_end},
         .node_events = {.context = preflight, .up = preflight_on_up, .down = preflight_on_down},
         .failure = preflight->failure};
     uv_timer_init(&preflight->loop, &preflight->timer);

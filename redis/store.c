@@ -40,18 +40,18 @@ static struct node *store_node(const struct store *store, unsigned shard)
 static void store_on_up(void *context, unsigned shard)
 {
     struct store *store = context;
-    const struct store_events *told = &store->shards.told;
+    const struct store_events *events = &store->shards.store_events;
     if (store->kind->up && !store->kind->up(store->state, shard))
         return;
     store->up_last = shard;
-    if (told->up)
-        told->up(told->context, shard);
+    if (events->up)
+        events->up(events->context, shard);
 }
 
 static void store_on_down(void *context, unsigned shard, int code, const char *reason)
 {
     const struct store *store = context;
-    const struct store_observer *observer = &store->shards.told.observer;
+    const struct store_observer *observer = &store->shards.store_events.observer;
     (void)code; /* a service goes on trying, whatever the reason */
     if (observer->down && (!store->kind->down || store->kind->down(store->state, shard)))
         observer->down(observer->context, shard, reason);
@@ -69,10 +69,10 @@ static void store_on_redirected(void *context, struct call *call, const char *er
     store->kind->redirected(store->state, call, error);
 }
 
-static void store_on_marker_astray(void *context, unsigned shard)
+static void store_on_marker_moved(void *context, unsigned shard)
 {
     const struct store *store = context;
-    store->kind->marker_astray(store->state, shard);
+    store->kind->marker_moved(store->state, shard);
 }
 
 /* The beginning and the end */
@@ -92,13 +92,13 @@ int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
     store->shards = (struct shards){
         .loop = loop,
         .url = &store->url,
-        .told = *events,
+        .store_events = *events,
         .node_events = {.context = store,
                         .up = store_on_up,
                         .down = store_on_down,
                         .replied = store_on_replied,
                         .redirected = store_on_redirected,
-                        .marker_astray = kind->marker_astray ? store_on_marker_astray : NULL},
+                        .marker_moved = kind->marker_moved ? store_on_marker_moved : NULL},
     };
     int result = redis_url_copy(url, &store->url);
     if (result == 0 && kind->open)

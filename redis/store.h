@@ -97,9 +97,9 @@ const struct store_peer *store_peer(const struct store *store, unsigned shard);
  * every second proves that the connection is alive. Returns 0 or -ENOMEM. */
 int store_listen(struct store *store, struct slice channel);
 
-/* From now on `touched` reports every change to a key that begins with `prefix`, by any client
+/* From now on `invalidated` reports every change to a key that begins with `prefix`, by any client
  * (CLIENT TRACKING in broadcast mode, so Redis does the work only while it is asked to). After a
- * loss of either connection the store sets it up again; then `touched` has no key. */
+ * loss of either connection the store sets it up again; then `invalidated` has no key. */
 void store_track(struct store *store, struct slice prefix);
 void store_untrack(struct store *store);
 

@@ -146,7 +146,7 @@ static void prefix_invalidate(struct watched_prefix *watched, struct slice name)
         watched_prefix_plan(watched);
 }
 
-void prefixes_touched(struct locks *locks, struct slice key)
+void prefixes_invalidate(struct locks *locks, struct slice key)
 {
     struct watched_prefix *watched;
     char bytes[NAME_LENGTH];
@@ -170,7 +170,7 @@ void prefixes_lost(struct locks *locks)
         return;
     LIST_FOREACH (watched, &locks->prefixes->list, others)
         watched->has_lost = true;
-    prefixes_touched(locks, slice_of(NULL));
+    prefixes_invalidate(locks, slice_of(NULL));
 }
 
 static void prefix_watches_drain(struct watched_prefix *watched)

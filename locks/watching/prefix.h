@@ -163,8 +163,8 @@ bool prefix_round_takes(struct watched_prefix *watched, struct slice key);
 /* Changes may have been missed: each watch starts again from its position. */
 void prefix_round_doubt(struct watched_prefix *watched);
 
-/* prefix.c. The store's event `touched`. */
-void prefixes_touched(struct locks *locks, struct slice key);
+/* prefix.c. The store's event `invalidated`. */
+void prefixes_invalidate(struct locks *locks, struct slice key);
 
 /* Redis has lost names. A scan does not show which: every watch gets a snapshot. */
 void prefixes_lost(struct locks *locks);

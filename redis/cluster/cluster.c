@@ -48,7 +48,7 @@ unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct
     if (is_known)
         slot_map_give(&cluster->map, slot, number);
     else
-        topology_turn_to(cluster->topology, by);
+        topology_retarget(cluster->topology, by);
     cluster_refresh(cluster);
     return is_known ? number : CLUSTER_NOBODY;
 }

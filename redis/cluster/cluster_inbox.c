@@ -17,7 +17,7 @@ static void cluster_inbox_move(struct cluster_inbox *inbox)
         return;
     inbox->node = (inbox->node + step) % count;
     const struct endpoint *endpoint = node_table_endpoint(inbox->table, inbox->node);
-    inbox->turned = uv_now(inbox->shards->loop);
+    inbox->moved_at = uv_now(inbox->shards->loop);
     endpoint_set(&inbox->endpoint, endpoint->host, endpoint->port);
 }
 
@@ -33,38 +33,38 @@ void cluster_inbox_note_map(struct cluster_inbox *inbox)
 {
     if (!inbox->endpoint.knows || slot_map_count(inbox->map, inbox->node) > 0)
         return;
-    bool was_told = inbox->loss_is_told;
-    inbox->loss_is_told = true; /* the inbox itself ends this session: no warning */
+    bool was_reported = inbox->loss_is_reported;
+    inbox->loss_is_reported = true; /* the inbox itself ends this session: no warning */
     cluster_inbox_move(inbox);
-    inbox->loss_is_told = was_told;
+    inbox->loss_is_reported = was_reported;
 }
 
 /* The pause keeps the inbox from circling fast while every node refuses it. */
 static void cluster_inbox_on_endpoint_failed(void *context)
 {
     struct cluster_inbox *inbox = context;
-    if (uv_now(inbox->shards->loop) >= inbox->turned + STAYS_MS)
+    if (uv_now(inbox->shards->loop) >= inbox->moved_at + STAYS_MS)
         cluster_inbox_move(inbox);
 }
 
 static void cluster_inbox_on_listening(void *context)
 {
     struct cluster_inbox *inbox = context;
-    const struct store_events *told = &inbox->shards->told;
-    inbox->loss_is_told = false;
-    if (told->listening)
-        told->listening(told->context, inbox->node);
+    const struct store_events *events = &inbox->shards->store_events;
+    inbox->loss_is_reported = false;
+    if (events->listening)
+        events->listening(events->context, inbox->node);
 }
 
 static void cluster_inbox_on_message(void *context, struct slice text)
 {
     const struct cluster_inbox *inbox = context;
-    const struct store_events *told = &inbox->shards->told;
-    if (told->message)
-        told->message(told->context, inbox->node, text);
+    const struct store_events *events = &inbox->shards->store_events;
+    if (events->message)
+        events->message(events->context, inbox->node, text);
 }
 
-static void cluster_inbox_on_touched(void *context, struct slice key)
+static void cluster_inbox_on_invalidated(void *context, struct slice key)
 {
     (void)context, (void)key; /* the inbox of each node reports its keys */
 }
@@ -82,9 +82,9 @@ static void cluster_inbox_on_lost(void *context, const char *reason)
 {
     struct cluster_inbox *inbox = context;
     struct failure warning;
-    if (inbox->loss_is_told || !cluster_inbox_all_are_up(inbox))
+    if (inbox->loss_is_reported || !cluster_inbox_all_are_up(inbox))
         return;
-    inbox->loss_is_told = true;
+    inbox->loss_is_reported = true;
     failure_set(&warning, 0, INBOX_LOSS "%s", reason);
     shards_warn(inbox->shards, warning.text);
 }
@@ -99,7 +99,7 @@ void cluster_inbox_init(struct cluster_inbox *inbox, const struct slot_map *map,
 int cluster_inbox_listen(struct cluster_inbox *inbox, struct slice channel)
 {
     const struct inbox_events events = {inbox, cluster_inbox_on_listening, cluster_inbox_on_message,
-                                        cluster_inbox_on_touched, cluster_inbox_on_lost};
+                                        cluster_inbox_on_invalidated, cluster_inbox_on_lost};
     return inbox_open(&inbox->inbox, inbox->shards->loop, inbox->shards->url, &inbox->endpoint,
                       channel, &events);
 }

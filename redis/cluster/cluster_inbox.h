@@ -19,8 +19,8 @@ struct cluster_inbox {
     struct inbox *inbox;      /* NULL before cluster_inbox_listen */
     struct endpoint endpoint; /* to `node` */
     unsigned node;
-    uint64_t turned; /* when the inbox went to `node`; on the loop's clock, in ms */
-    bool loss_is_told;
+    uint64_t moved_at; /* when the inbox went to `node`; on the loop's clock, in ms */
+    bool loss_is_reported;
 };
 
 /* All of these outlive the inbox. */

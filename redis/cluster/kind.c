@@ -73,7 +73,7 @@ static void cluster_store_expect_replicas(void *state, struct slice key, int rep
             cluster_store_mark(store, i);
 }
 
-static void cluster_store_on_marker_astray(void *state, unsigned shard)
+static void cluster_store_on_marker_moved(void *state, unsigned shard)
 {
     struct cluster_store *store = state;
     cluster_refresh(store->cluster);
@@ -105,9 +105,9 @@ static void cluster_store_report_migrated(struct cluster_store *store)
         unsigned from = slot_map_take_former(store->map, slot);
         unsigned to = slot_map_owner(store->map, slot);
         if (from == CLUSTER_NOBODY || (from == last_from && to == last_to) ||
-            !store->shards->told.migrated)
+            !store->shards->store_events.migrated)
             continue;
-        store->shards->told.migrated(store->shards->told.context, to, from);
+        store->shards->store_events.migrated(store->shards->store_events.context, to, from);
         last_to = to;
         last_from = from;
     }
@@ -144,14 +144,14 @@ static void cluster_store_update_all(struct cluster_store *store)
 static void cluster_store_on_mapped(void *context)
 {
     struct cluster_store *store = context;
-    const struct store_events *told = &store->shards->told;
+    const struct store_events *events = &store->shards->store_events;
     if (store->shards->closing)
         return;
     cluster_store_report_migrated(store); /* first: the next call may dismiss the former owner */
     cluster_store_update_all(store);
     cluster_inbox_note_map(&store->inbox);
-    if (told->moved)
-        told->moved(told->context);
+    if (events->moved)
+        events->moved(events->context);
 }
 
 /* Before a map is known there is no shard: reports shard 0 as down. */
@@ -163,10 +163,10 @@ static void cluster_store_on_lost(void *context, int code, const char *reason)
         return;
     struct failure before = store->lost;
     failure_set(&store->lost, code, "%s", reason);
-    bool is_told = strcmp(before.text, store->lost.text) == 0;
+    bool is_reported = strcmp(before.text, store->lost.text) == 0;
     if (store->shards->count > 0)
         shards_warn(store->shards, reason);
-    else if (!is_told)
+    else if (!is_reported)
         events->down(events->context, 0, code, reason);
 }
 
@@ -175,8 +175,8 @@ static void cluster_store_on_lost(void *context, int code, const char *reason)
 static void cluster_store_on_sent_away(void *context, unsigned to, unsigned from)
 {
     struct cluster_store *store = context;
-    if (store->shards->told.migrated && to != from)
-        store->shards->told.migrated(store->shards->told.context, to, from);
+    if (store->shards->store_events.migrated && to != from)
+        store->shards->store_events.migrated(store->shards->store_events.context, to, from);
 }
 
 static struct node *cluster_store_node_at(void *context, unsigned number)
@@ -400,7 +400,7 @@ const struct kind cluster_kind = {
     .first_tag = cluster_store_first_tag,
     .listen = cluster_store_listen,
     .expect_replicas = cluster_store_expect_replicas,
-    .marker_astray = cluster_store_on_marker_astray,
+    .marker_moved = cluster_store_on_marker_moved,
     .require_primary_lease = cluster_store_require_primary_lease,
     .primary_lease_ms = PRIMARY_LEASE_MS,
 };

@@ -32,7 +32,7 @@ struct topology {
     struct endpoint endpoint; /* to the node that the topology asks */
     size_t candidate;         /* its index; see point_to_candidate */
     size_t passed_over;       /* nodes in a row without an answer that counts */
-    bool is_turning;          /* the topology leaves its node; the node has not failed */
+    bool is_retargeting;      /* the topology leaves its node; the node has not failed */
     bool asks_next;           /* asks another node next, because this node may know less */
 
     enum topology_state state;
@@ -50,11 +50,11 @@ static size_t count_candidates(const struct topology *topology)
     return node_table_count_serving(topology->table) + topology->url->node_count;
 }
 
-static void topology_turn(struct topology *topology, const char *host, int port)
+static void topology_set_target(struct topology *topology, const char *host, int port)
 {
-    topology->is_turning = true;
+    topology->is_retargeting = true;
     endpoint_set(&topology->endpoint, host, port);
-    topology->is_turning = false;
+    topology->is_retargeting = false;
 }
 
 static void point_to_candidate(struct topology *topology)
@@ -64,10 +64,10 @@ static void point_to_candidate(struct topology *topology)
     if (index < serving) {
         unsigned node = node_table_serving(topology->table, index);
         struct node_table_address address = node_table_address(topology->table, node);
-        topology_turn(topology, address.host, address.port);
+        topology_set_target(topology, address.host, address.port);
     } else {
         const struct redis_node *node = &topology->url->nodes[index - serving];
-        topology_turn(topology, node->host, node->port);
+        topology_set_target(topology, node->host, node->port);
     }
 }
 
@@ -83,7 +83,7 @@ static void topology_pass_over(struct topology *topology)
 static void topology_on_endpoint_failed(void *context)
 {
     struct topology *topology = context;
-    if (!topology->is_turning)
+    if (!topology->is_retargeting)
         topology_pass_over(topology);
 }
 
@@ -102,11 +102,11 @@ static void topology_report_lost(struct topology *topology, int code, const char
     topology->events.lost(topology->events.context, code, reason);
 }
 
-void topology_turn_to(struct topology *topology, unsigned node)
+void topology_retarget(struct topology *topology, unsigned node)
 {
     struct node_table_address address = node_table_address(topology->table, node);
     if (!node_table_is_dismissed(topology->table, node))
-        topology_turn(topology, address.host, address.port);
+        topology_set_target(topology, address.host, address.port);
 }
 
 /* Answers */
@@ -246,7 +246,7 @@ void topology_refresh(struct topology *topology)
 static void topology_on_lost(void *context, const struct session_loss *loss)
 {
     struct topology *topology = context;
-    if (loss->code != -ECANCELED && !topology->is_turning)
+    if (loss->code != -ECANCELED && !topology->is_retargeting)
         topology_report_lost(topology, loss->code, loss->reason);
 }
 

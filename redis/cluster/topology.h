@@ -45,6 +45,6 @@ void topology_close(struct topology *topology, void (*closed)(void *context), vo
 void topology_refresh(struct topology *topology);
 
 /* Asks this node next: it knows something new. */
-void topology_turn_to(struct topology *topology, unsigned node);
+void topology_retarget(struct topology *topology, unsigned node);
 
 #endif

@@ -105,10 +105,10 @@ static void confirmer_refused(struct confirmer *confirmer, const char *error)
 
 /* Redis has not written the marker, so the reply to this WAIT confirms no grant. The next round
  * uses another key and covers what is pending. */
-static void confirmer_marker_astray(struct confirmer *confirmer)
+static void confirmer_marker_moved(struct confirmer *confirmer)
 {
     pending_uncover(&confirmer->pending);
-    confirmer->events.astray(confirmer->events.context);
+    confirmer->events.marker_moved(confirmer->events.context);
 }
 
 /* The server has become a replica, or ends a WAIT because it will: its answers count no more. */
@@ -121,8 +121,8 @@ static void confirmer_failed(struct confirmer *confirmer, const char *error)
 {
     if (confirmer_is_demoted(error))
         session_lose(confirmer->session, -EAGAIN, error);
-    else if (error_kind(error) == ERROR_ELSEWHERE && confirmer->events.astray)
-        confirmer_marker_astray(confirmer);
+    else if (error_kind(error) == ERROR_ELSEWHERE && confirmer->events.marker_moved)
+        confirmer_marker_moved(confirmer);
     else
         confirmer_refused(confirmer, error);
 }

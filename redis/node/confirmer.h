@@ -48,7 +48,7 @@ struct confirmer_events {
     /* Connected to this run of Redis, which has this history (store_peer). */
     void (*connected)(void *context, const char *run_id, const char *history);
     /* This node of a Cluster does not serve the marker's key; may be NULL. */
-    void (*astray)(void *context);
+    void (*marker_moved)(void *context);
 };
 
 struct confirmer_options {

@@ -39,7 +39,7 @@ static bool durability_forgets(const struct server_info *info, int replicas, str
 }
 
 void durability_warn(const struct server_info *info, int replicas,
-                     void (*tell)(void *context, const char *text), void *context)
+                     void (*report)(void *context, const char *text), void *context)
 {
     static bool (*const FINDINGS[])(const struct server_info *info, int replicas,
                                     struct failure *ret) = {
@@ -49,5 +49,5 @@ void durability_warn(const struct server_info *info, int replicas,
         return;
     for (size_t i = 0; i < sizeof FINDINGS / sizeof FINDINGS[0]; i++)
         if (FINDINGS[i](info, replicas, &found))
-            tell(context, found.text);
+            report(context, found.text);
 }

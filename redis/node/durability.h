@@ -4,8 +4,8 @@
 
 #include "redis/wire/server_info.h"
 
-/* Calls `tell` once for each setting that makes confirmed grants impossible, or less safe. */
+/* Calls `report` once for each setting that makes confirmed grants impossible, or less safe. */
 void durability_warn(const struct server_info *info, int replicas,
-                     void (*tell)(void *context, const char *text), void *context);
+                     void (*report)(void *context, const char *text), void *context);
 
 #endif

@@ -53,12 +53,12 @@ static void inbox_strange(struct inbox *inbox)
 }
 
 /* After FLUSHALL, Redis sends a null, not a list. */
-static void inbox_touched(struct inbox *inbox, const redisReply *keys)
+static void inbox_invalidated(struct inbox *inbox, const redisReply *keys)
 {
     if (keys->type != REDIS_REPLY_ARRAY)
-        inbox->events.touched(inbox->events.context, (struct slice){NULL, 0});
+        inbox->events.invalidated(inbox->events.context, (struct slice){NULL, 0});
     for (size_t i = 0; i < keys->elements && !inbox->closing; i++)
-        inbox->events.touched(inbox->events.context, inbox_text_at(keys, i));
+        inbox->events.invalidated(inbox->events.context, inbox_text_at(keys, i));
 }
 
 static void inbox_message(struct inbox *inbox, const redisReply *reply)
@@ -67,7 +67,7 @@ static void inbox_message(struct inbox *inbox, const redisReply *reply)
         return;
     struct slice channel = inbox_text_at(reply, 1);
     if (slice_equals(channel, INVALIDATE))
-        inbox_touched(inbox, reply->element[2]);
+        inbox_invalidated(inbox, reply->element[2]);
     else if (channel.bytes) /* the only other channel */
         inbox->events.message(inbox->events.context, inbox_text_at(reply, 2));
 }

@@ -27,7 +27,7 @@ struct inbox_events {
     void (*message)(void *context, struct slice text);
     /* A key has changed that a CLIENT TRACKING with REDIRECT to this inbox asks for. Without bytes,
      * any of them may have changed. */
-    void (*touched)(void *context, struct slice key);
+    void (*invalidated)(void *context, struct slice key);
     /* The connection was lost, could not be made or may not subscribe. Comes after each failed try.
      * The inbox tries again by itself, after a pause that grows. */
     void (*lost)(void *context, const char *reason);

@@ -28,7 +28,7 @@ struct node {
     struct endpoint *endpoint; /* NULL: none */
     unsigned number;
     struct node_events events;
-    const struct store_events *told;
+    const struct store_events *store_events;
     struct session *session;
     struct known_peer known;
 
@@ -39,9 +39,9 @@ struct node {
     uint64_t answering;     /* when the script that answered last was sent (uv_hrtime) */
     uint64_t calls;         /* scripts sent, without those of node_eval_first */
 
-    struct inbox *inbox;     /* NULL before node_listen */
-    bool hears_messages;     /* it subscribes to a channel, too */
-    bool inbox_loss_is_told; /* since the inbox last listened */
+    struct inbox *inbox;         /* NULL before node_listen */
+    bool gets_messages;          /* it subscribes to a channel, too */
+    bool inbox_loss_is_reported; /* since the inbox last listened */
     struct tracking tracking;
     struct slice marker; /* owned; absent before node_expect_replicas */
     int expected;        /* replicas, as in node_expect_replicas; 0: none */
@@ -115,7 +115,7 @@ struct store_figures node_figures(const struct node *node)
 
 static void node_warn(void *context, const char *text)
 {
-    const struct store_observer *observer = &((struct node *)context)->told->observer;
+    const struct store_observer *observer = &((struct node *)context)->store_events->observer;
     if (observer->warning)
         observer->warning(observer->context, text);
 }
@@ -132,9 +132,9 @@ static void node_allow(const struct node *node, struct call *call)
 static void node_stamp(void *context, struct call *call)
 {
     struct node *node = context;
-    if (node->told->stamp)
-        node->told->stamp(node->told->context, node->number, call->begun,
-                          call->bytes + call->stamp);
+    if (node->store_events->stamp)
+        node->store_events->stamp(node->store_events->context, node->number, call->begun,
+                                  call->bytes + call->stamp);
 }
 
 static void node_begin(const struct node *node, struct call *call)
@@ -195,8 +195,9 @@ static void node_call_refused(struct call *call, const char *error)
 static bool node_report(const struct node *node, const struct call *call,
                         struct store_result *result)
 {
-    const struct store_events *told = node->told;
-    return !call->is_first && told->result && told->result(told->context, node->number, result);
+    const struct store_events *store_events = node->store_events;
+    return !call->is_first && store_events->result &&
+           store_events->result(store_events->context, node->number, result);
 }
 
 static void node_call_damaged(const struct node *node, struct call *call, const char *error)
@@ -349,7 +350,7 @@ static void node_script_answered(void *context, struct call *call, const redisRe
         return;
     }
     const struct value *value = (const struct value *)(const void *)reply;
-    const struct store_observer *observer = &node->told->observer;
+    const struct store_observer *observer = &node->store_events->observer;
     node->answering = call->begun;
     if (node->events.replied)
         node->events.replied(node->events.context, node->number);
@@ -411,11 +412,11 @@ void node_delete_library(struct node *node, struct slice name)
 
 /* Messages and changed keys */
 
-static void node_touched(void *context, struct slice key)
+static void node_invalidated(void *context, struct slice key)
 {
     const struct node *node = context;
-    if (node->tracking.wanted && node->told->touched)
-        node->told->touched(node->told->context, key);
+    if (node->tracking.wanted && node->store_events->invalidated)
+        node->store_events->invalidated(node->store_events->context, key);
 }
 
 static void node_tracked(void *context, const redisReply *reply)
@@ -426,7 +427,7 @@ static void node_tracked(void *context, const redisReply *reply)
     if (!node_is_up(node))
         return;
     if (tracking_answered(&node->tracking, error))
-        node_touched(node, (struct slice){NULL, 0});
+        node_invalidated(node, (struct slice){NULL, 0});
     else if (error && tracking_warn(&node->tracking, node->inbox, error, &warning))
         node_warn(node, warning.text);
 }
@@ -434,26 +435,26 @@ static void node_tracked(void *context, const redisReply *reply)
 static void node_on_listening(void *context)
 {
     struct node *node = context;
-    node->inbox_loss_is_told = false;
+    node->inbox_loss_is_reported = false;
     tracking_resume(&node->tracking, node->session, node->inbox);
-    if (node->hears_messages && node->told->listening)
-        node->told->listening(node->told->context, node->number);
+    if (node->gets_messages && node->store_events->listening)
+        node->store_events->listening(node->store_events->context, node->number);
 }
 
 static void node_on_message(void *context, struct slice text)
 {
     const struct node *node = context;
-    if (node->told->message)
-        node->told->message(node->told->context, node->number, text);
+    if (node->store_events->message)
+        node->store_events->message(node->store_events->context, node->number, text);
 }
 
 /* While the node is down, `down` has reported enough. */
 static void node_on_inbox_lost(void *context, const char *reason)
 {
     struct node *node = context;
-    if (!node->hears_messages || node->inbox_loss_is_told || !node_serves(node))
+    if (!node->gets_messages || node->inbox_loss_is_reported || !node_serves(node))
         return;
-    node->inbox_loss_is_told = true;
+    node->inbox_loss_is_reported = true;
     struct failure warning;
     failure_set(&warning, 0, INBOX_LOSS "%s", reason);
     node_warn(node, warning.text);
@@ -461,12 +462,12 @@ static void node_on_inbox_lost(void *context, const char *reason)
 
 int node_listen(struct node *node, struct slice channel)
 {
-    const struct inbox_events events = {node, node_on_listening, node_on_message, node_touched,
+    const struct inbox_events events = {node, node_on_listening, node_on_message, node_invalidated,
                                         node_on_inbox_lost};
     if (node->inbox)
         return 0;
     int result = inbox_open(&node->inbox, node->loop, node->url, node->endpoint, channel, &events);
-    node->hears_messages = channel.length > 0;
+    node->gets_messages = channel.length > 0;
     node->open += result == 0;
     return result;
 }
@@ -503,11 +504,11 @@ static void node_on_confirmer_connected(void *context, const char *run_id, const
     node_retire(node, reason.text);
 }
 
-static void node_on_marker_astray(void *context)
+static void node_on_marker_moved(void *context)
 {
     struct node *node = context;
-    if (node->events.marker_astray && !node->closing)
-        node->events.marker_astray(node->events.context, node->number);
+    if (node->events.marker_moved && !node->closing)
+        node->events.marker_moved(node->events.context, node->number);
 }
 
 static void node_one_closed(void *context);
@@ -524,7 +525,7 @@ static struct confirmer *node_confirmer(struct node *node, int replicas)
         .marker = node->marker,
         .replicas = replicas,
         .warns = replicas == node->expected,
-        .events = {node, node_warn, node_on_confirmer_connected, node_on_marker_astray}};
+        .events = {node, node_warn, node_on_confirmer_connected, node_on_marker_moved}};
     node->open++;
     confirmer = confirmer_open(&options);
     node->confirmers[replicas - 1] = confirmer;
@@ -632,7 +633,7 @@ int node_open(struct node **ret, const struct node_options *options, struct fail
                           .endpoint = options->endpoint,
                           .number = options->number,
                           .events = options->events,
-                          .told = options->told,
+                          .store_events = options->store_events,
                           .tracking = {.answered = node_tracked},
                           .open = 1};
     const struct session_events events = {

@@ -16,8 +16,8 @@
 struct node;
 
 /* What the owner of a node hears from it, besides what the node tells in struct store_events:
- * `warning`, `answered`, `listening`, `message`, `touched`, `result` and `stamp`. `number` is the
- * node's. Only `up` and `down` must not be NULL. */
+ * `warning`, `answered`, `listening`, `message`, `invalidated`, `result` and `stamp`. `number` is
+ * the node's. Only `up` and `down` must not be NULL. */
 struct node_events {
     void *context;
     void (*up)(void *context, unsigned number);
@@ -30,16 +30,16 @@ struct node_events {
     void (*redirected)(void *context, struct call *call, const char *error);
     /* This node does not serve the marker's key; the owner sets another key. NULL if it serves
      * every key. */
-    void (*marker_astray)(void *context, unsigned number);
+    void (*marker_moved)(void *context, unsigned number);
 };
 
 struct node_options {
     uv_loop_t *loop;
-    const struct redis_url *url; /* outlives the node, as does `told` */
+    const struct redis_url *url; /* outlives the node, as does `store_events` */
     struct endpoint *endpoint;   /* as in session.h */
     unsigned number;
     struct node_events events;
-    const struct store_events *told;
+    const struct store_events *store_events;
 };
 
 /* Returns 0 or a negative errno; `failure` may be NULL. */
@@ -85,8 +85,8 @@ const char *node_trouble(const struct node *node);
 const char *node_place(const struct node *node);
 struct store_figures node_figures(const struct node *node);
 
-/* As store_listen. Without a channel the inbox hears of tracked keys alone, and nobody is told of a
- * loss. A second call does nothing. */
+/* As store_listen. Without a channel the inbox hears of tracked keys alone, and nobody is
+ * store_events of a loss. A second call does nothing. */
 int node_listen(struct node *node, struct slice channel);
 
 /* As store_track and store_untrack. Changes come once the node listens. */

@@ -17,7 +17,7 @@ bool shards_is_up(const struct shards *shards, unsigned number)
 
 void shards_warn(void *context, const char *text)
 {
-    const struct store_observer *observer = &((struct shards *)context)->told.observer;
+    const struct store_observer *observer = &((struct shards *)context)->store_events.observer;
     if (observer->warning)
         observer->warning(observer->context, text);
 }
@@ -58,7 +58,7 @@ int shards_add(struct shards *shards, unsigned number, const struct redis_url *u
                                          .endpoint = endpoint,
                                          .number = number,
                                          .events = shards->node_events,
-                                         .told = &shards->told};
+                                         .store_events = &shards->store_events};
     if (number >= shards->count)
         shards->count = number + 1;
     if (shards->closing)

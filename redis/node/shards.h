@@ -10,9 +10,9 @@ enum { SHARDS_MOST = 1024 };
 struct shards {
     uv_loop_t *loop;
     const struct redis_url *url;
-    struct store_events told;       /* of the owner of the store */
-    struct node_events node_events; /* of each node */
-    struct failure *failure;        /* why one could not be opened; may be NULL */
+    struct store_events store_events; /* of the owner of the store */
+    struct node_events node_events;   /* of each node */
+    struct failure *failure;          /* why one could not be opened; may be NULL */
     bool keys_apart; /* messages do not come by the nodes: to track its keys, each has an inbox */
 
     struct node *nodes[SHARDS_MOST]; /* NULL: could not be opened so far */

@@ -45,7 +45,7 @@ void tracking_begin(struct tracking *tracking, struct session *session, const st
     memcpy(tracking->prefix, prefix.bytes, prefix.length);
     tracking->prefix_length = prefix.length;
     tracking->wanted = true;
-    tracking->trouble_is_told = false;
+    tracking->trouble_is_reported = false;
     if (tracking_is_possible(session, inbox))
         tracking_send(tracking, session, inbox);
     else
@@ -82,7 +82,7 @@ bool tracking_answered(struct tracking *tracking, const char *error)
         return false;
     bool missed = tracking->missed;
     tracking->missed = false;
-    tracking->trouble_is_told = false;
+    tracking->trouble_is_reported = false;
     return missed;
 }
 
@@ -93,9 +93,10 @@ bool tracking_warn(struct tracking *tracking, const struct inbox *inbox, const c
 {
     bool inbox_is_unknown = inbox && inbox_client_id(inbox) == 0;
     bool inbox_is_gone = strstr(error, "redirect to does not exist") && !inbox_is_unknown;
-    if (!tracking->wanted || tracking->awaiting > 0 || tracking->trouble_is_told || inbox_is_gone)
+    if (!tracking->wanted || tracking->awaiting > 0 || tracking->trouble_is_reported ||
+        inbox_is_gone)
         return false;
-    tracking->trouble_is_told = true;
+    tracking->trouble_is_reported = true;
     const char *advice = "";
     if (inbox_is_unknown)
         advice = ". Allow this user CLIENT ID with `ACL SETUSER … +client|id`.";

@@ -16,7 +16,7 @@ struct tracking {
     size_t prefix_length;
     unsigned awaiting; /* answers to CLIENT TRACKING ON that have not come yet */
     bool missed;       /* changes may have been missed since the last loss */
-    bool trouble_is_told;
+    bool trouble_is_reported;
 };
 
 /* If `inbox` is NULL or not listening, tracking starts with tracking_resume. */

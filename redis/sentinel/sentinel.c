@@ -112,13 +112,13 @@ static void sentinel_judge(struct sentinel *sentinel)
     leave_out_replaced(sentinel);
     struct sentinel_tally tally = sentinel_set_tally(sentinel->clients);
     const struct vote *winner =
-        votes_winner(tally.votes, tally.count, tally.sentinels, tally.all_heard,
+        votes_winner(tally.votes, tally.count, tally.sentinels, tally.all_settled,
                      sentinel->has_current ? &sentinel->current : NULL);
     if (winner) {
         sentinel->has_current = true;
         sentinel->current = *winner;
         sentinel_point(sentinel);
-    } else if (tally.all_heard && (tally.count == 0 || !sentinel->endpoint.knows)) {
+    } else if (tally.all_settled && (tally.count == 0 || !sentinel->endpoint.knows)) {
         sentinel_give_up(sentinel, &tally);
     }
 }

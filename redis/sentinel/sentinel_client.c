@@ -133,7 +133,7 @@ enum { QUESTION_COUNT = sizeof QUESTIONS / sizeof QUESTIONS[0] };
 
 static void sentinel_client_end_round(struct sentinel_client *client)
 {
-    client->is_heard = true;
+    client->is_settled = true;
     client->has_vote = !client->knows_no_such_name;
     client->vote = client->draft;
     client->voted = client->has_vote ? session_asked(client->session) : 0;
@@ -211,7 +211,7 @@ static void sentinel_client_on_lost(void *context, const struct session_loss *lo
     client->has_vote = false;
     if (client->is_dropped)
         return;
-    client->is_heard = true;
+    client->is_settled = true;
     client->knows_no_such_name = false;
     client->code = loss->code;
     failure_set(&client->trouble, loss->code, "%s", loss->reason);
@@ -234,7 +234,7 @@ int sentinel_client_open(struct sentinel_client **ret, uv_loop_t *loop, const st
     struct sentinel_client *client = calloc(1, sizeof *client);
     if (!client)
         return failure_set(failure, -ENOMEM, "no memory");
-    const struct session_events told = {
+    const struct session_events session_events = {
         .context = client,
         .pace = {.ask_ms = SENTINEL_CLIENT_ASK_MS, .space_ms = SENTINEL_CLIENT_SPACE_MS},
         .ask = sentinel_client_ask,
@@ -251,7 +251,7 @@ int sentinel_client_open(struct sentinel_client **ret, uv_loop_t *loop, const st
     if (result < 0) {
         failure_set(failure, result, "no memory");
     } else {
-        result = session_open(&client->session, loop, &its_url, NULL, &told, failure);
+        result = session_open(&client->session, loop, &its_url, NULL, &session_events, failure);
         redis_url_free(&its_url);
     }
     if (result < 0)

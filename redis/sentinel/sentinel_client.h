@@ -23,7 +23,7 @@ struct sentinel_client {
     /* What the client knows of the sentinel; the owner reads it. Times are on the loop's clock, in
      * ms. */
     bool is_dropped; /* the client is closing */
-    bool is_heard;   /* since the client was opened, it has answered or was lost */
+    bool is_settled; /* since the client was opened, it has answered or was lost */
     bool has_vote;
     bool knows_no_such_name;
     int port;

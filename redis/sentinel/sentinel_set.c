@@ -65,7 +65,7 @@ void sentinel_set_renew(struct sentinel_client *clients, uint64_t now)
 static void tally_add(struct sentinel_tally *tally, const struct sentinel_client *client)
 {
     tally->sentinels++;
-    tally->all_heard &= client->is_heard;
+    tally->all_settled &= client->is_settled;
     tally->strangers += client->knows_no_such_name;
     if (client->has_vote)
         tally->votes[tally->count++] = &client->vote;
@@ -78,7 +78,7 @@ static void tally_add(struct sentinel_tally *tally, const struct sentinel_client
 
 struct sentinel_tally sentinel_set_tally(const struct sentinel_client *clients)
 {
-    struct sentinel_tally tally = {.all_heard = true, .all_need_mending = true};
+    struct sentinel_tally tally = {.all_settled = true, .all_need_mending = true};
     const struct sentinel_client *client = next_counted(clients, clients);
     for (; client; client = next_counted(clients, client->next))
         tally_add(&tally, client);

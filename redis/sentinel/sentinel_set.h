@@ -22,7 +22,7 @@ struct sentinel_tally {
     const struct vote *votes[SENTINELS_MOST];
     size_t count;                        /* of `votes` */
     size_t sentinels;                    /* that count */
-    bool all_heard;                      /* each of them has answered, or was lost */
+    bool all_settled;                    /* each of them has answered, or was lost */
     size_t strangers;                    /* sentinels that do not know the name of the primary */
     const struct sentinel_client *worst; /* in trouble; first of all one that needs an operator */
     bool all_need_mending;               /* an operator has to mend each of those in trouble */

@@ -44,14 +44,14 @@ static const struct vote *best(const struct vote *const *votes, size_t count,
 }
 
 const struct vote *votes_winner(const struct vote *const *votes, size_t count, size_t sentinels,
-                                bool all_heard, const struct vote *current)
+                                bool all_settled, const struct vote *current)
 {
     if (count == 0)
         return NULL;
     const struct vote *winner = best(votes, count, current);
     bool most = agreeing(votes, count, winner) * 2 > sentinels;
     if (!current)
-        return most || all_heard ? winner : NULL;
+        return most || all_settled ? winner : NULL;
     bool is_behind = winner->epoch < current->epoch;
     bool is_same = vote_equals(winner, current);
     return most || is_same || (!is_behind && winner->epoch > current->epoch) ? winner : NULL;

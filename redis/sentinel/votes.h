@@ -24,7 +24,7 @@ bool vote_equals(const struct vote *one, const struct vote *other);
 bool vote_names(const struct vote *vote, const char *host, int port);
 
 /* `votes` are the last answers of `count` sentinels. `sentinels` is the number of known sentinels.
- * `all_heard`: no other answer is to come. `current` is the answer in use, or NULL.
+ * `all_settled`: no other answer is to come. `current` is the answer in use, or NULL.
  *
  * The highest epoch wins. Among answers with this epoch, the answer of most sentinels wins, and
  * then the answer in use.
@@ -35,6 +35,6 @@ bool vote_names(const struct vote *vote, const char *host, int port);
  *
  * Returns one of `votes`, or NULL if no answer wins. */
 const struct vote *votes_winner(const struct vote *const *votes, size_t count, size_t sentinels,
-                                bool all_heard, const struct vote *current);
+                                bool all_settled, const struct vote *current);
 
 #endif

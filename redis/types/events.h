@@ -45,7 +45,7 @@ struct store_events {
     void (*message)(void *context, unsigned shard, struct slice text);
     /* A key that begins with the prefix of store_track has changed. Without bytes, any such key may
      * have changed. */
-    void (*touched)(void *context, struct slice key);
+    void (*invalidated)(void *context, struct slice key);
     /* A script of store_eval or store_eval_at has answered: STORE_REPLIED, STORE_LATE, or
      * `damaged`. `done` gets what this leaves in `result`. Returns true if the script has done only
      * a part of its work: then it runs again, while the call is wanted. */

@@ -78,9 +78,9 @@ static int greeting_id_answered(struct greeting *greeting, const redisReply *rep
 /* Many users may not ask that. */
 static int greeting_config_answered(struct greeting *greeting, const redisReply *reply)
 {
-    bool is_told =
+    bool has_value =
         reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 && reply->element[1]->str;
-    if (is_told)
+    if (has_value)
         snprintf(greeting->appendfsync, sizeof greeting->appendfsync, "%s", reply->element[1]->str);
     return -EINPROGRESS;
 }

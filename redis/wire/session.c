@@ -68,12 +68,12 @@ struct session {
     struct gather
         gather; /* script calls that go at the end of the turn, or before the next request */
     struct call_queue refused;  /* script calls that end at the end of the turn */
-    uint64_t heard;             /* when Redis last sent anything */
+    uint64_t received_at;       /* when Redis last sent anything */
     uint64_t asked;             /* as session_asked */
     bool asks_soon;             /* as session_ask_soon */
     char leaving[TROUBLE_SIZE]; /* why the session takes no new request, and ends the connection
                                  * once Redis has answered; "" if it is not retired */
-    bool is_telling; /* hands out an answer, and then checks whether that was the last one */
+    bool is_answering; /* hands out an answer, and then checks whether that was the last one */
 };
 
 /* Its condition */
@@ -149,7 +149,7 @@ static void session_drop_connection(struct session *session)
 }
 
 /* Tries again after the pause, which grows. */
-static void session_rest(struct session *session)
+static void session_back_off(struct session *session)
 {
     session->state = SESSION_WAITING;
     session_forget_addresses(session);
@@ -212,7 +212,7 @@ void session_lose(struct session *session, int code, const char *reason)
     };
     if (was_ready && uv_now(session->loop) - session->ready_since >= STEADY_MS)
         session->pause_ms = SESSION_PAUSE_LEAST_MS;
-    session_rest(session);
+    session_back_off(session);
     session_end_connection(session, session->trouble);
     if (!session->closing)
         session->events.lost(session->events.context, &loss);
@@ -320,7 +320,7 @@ void session_retire(struct session *session, const char *reason)
     if (!session_is_ready(session))
         return;
     snprintf(session->leaving, sizeof session->leaving, "%s", reason);
-    if (!session->is_telling)
+    if (!session->is_answering)
         session_end_if_retired(session);
 }
 
@@ -410,7 +410,7 @@ static void session_answered(struct session *session, struct call *call, const r
 static void session_replied(struct session *session, const redisReply *reply)
 {
     const struct session_events *events = &session->events;
-    session->heard = uv_now(session->loop);
+    session->received_at = uv_now(session->loop);
     if (events->message && events->message(events->context, reply))
         return;
     struct call *call = call_queue_pop(&session->pending);
@@ -418,9 +418,9 @@ static void session_replied(struct session *session, const redisReply *reply)
         session_unasked(session, reply);
         return;
     }
-    session->is_telling = true;
+    session->is_answering = true;
     session_answered(session, call, reply);
-    session->is_telling = false;
+    session->is_answering = false;
     session_end_if_retired(session);
     if (session_is_connected(session) && session_ask_due(session) < UINT64_MAX)
         session_wake(session, session_ask_due(session));
@@ -438,7 +438,7 @@ static const struct call *session_earliest(const struct session *session)
 /* When its answer is late, unless Redis sends something before. */
 static uint64_t session_late(const struct session *session, const struct call *call)
 {
-    uint64_t silent = session->events.pace.is_patient ? session->heard + call->answer_ms : 0;
+    uint64_t silent = session->events.pace.is_patient ? session->received_at + call->answer_ms : 0;
     return call->deadline > silent ? call->deadline : silent;
 }
 
@@ -536,7 +536,7 @@ static const char *session_tls_hint(const struct session *session)
 }
 
 /* This address does not work; tries the next address of the same name. */
-static void session_retreat(struct session *session, int code, const char *reason)
+static void session_next_address(struct session *session, int code, const char *reason)
 {
     const struct addrinfo *next = session->candidate->ai_next;
     if (!next) {
@@ -570,7 +570,7 @@ static void session_greet(void *context)
     session->greeting.replica_will_do = session->endpoint && session->endpoint->takes_replicas;
 }
 
-static void session_come_up(struct session *session)
+static void session_become_ready(struct session *session)
 {
     const struct greeting *greeting = &session->greeting;
     uv_timer_stop(&session->timer);
@@ -596,9 +596,9 @@ static void session_greeted(struct session *session, const redisReply *reply)
     struct failure reason;
     int result = greeting_answered(&session->greeting, reply, &reason);
     if (result == 0)
-        session_come_up(session);
+        session_become_ready(session);
     else if (result != -EINPROGRESS)
-        session_retreat(session, result, reason.text);
+        session_next_address(session, result, reason.text);
 }
 
 /* Events of the connection. While the session closes, only replies count. */
@@ -625,7 +625,7 @@ static void session_on_lost(void *context, int code, const char *why)
         const char *hint = session_tls_hint(session);
         failure_set(&reason, code, "cannot connect to %s: %s%s%s", session->place, why,
                     hint[0] ? "." : "", hint);
-        session_retreat(session, code, reason.text);
+        session_next_address(session, code, reason.text);
     }
 }
 
@@ -656,7 +656,7 @@ static void session_try(struct session *session)
         session_on_lost(session, -EAGAIN, strerror(-result));
 }
 
-static bool session_is_astray(const struct session *session)
+static bool session_target_is_stale(const struct session *session)
 {
     const struct endpoint *endpoint = session->endpoint;
     if (!endpoint)
@@ -671,7 +671,7 @@ static void session_resolved(uv_getaddrinfo_t *request, int status, struct addri
     session->resolving = false;
     if (session->closing) {
         uv_freeaddrinfo(addresses);
-    } else if (session_is_astray(session)) {
+    } else if (session_target_is_stale(session)) {
         uv_freeaddrinfo(addresses);
         session_attempt(session);
     } else if (status < 0) {
@@ -720,7 +720,7 @@ static void session_resolve(struct session *session)
 }
 
 /* Puts the address of the server to which the endpoint points into the URL. */
-static void session_turn(struct session *session)
+static void session_retarget(struct session *session)
 {
     char *host = memory_checked(strdup(session->endpoint->host));
     free(session->url.host);
@@ -733,7 +733,7 @@ static void session_attempt_endpoint(struct session *session)
 {
     const struct endpoint *endpoint = session->endpoint;
     if (endpoint->knows) {
-        session_turn(session);
+        session_retarget(session);
         session_resolve(session);
     } else if (endpoint->asks) {
         session->state = SESSION_SEEKING;
@@ -779,7 +779,7 @@ static void session_endpoint_changed(void *context)
         session_attempt(session);
     else if (session->state == SESSION_WAITING && session->endpoint->knows)
         session_timer_set(session, 0);
-    else if (session->state != SESSION_WAITING && session_is_astray(session))
+    else if (session->state != SESSION_WAITING && session_target_is_stale(session))
         session_leave_server(session);
 }
 
@@ -802,7 +802,7 @@ static void session_connect_overdue(struct session *session)
     failure_set(&reason, -EAGAIN,
                 "cannot connect to %s: no answer within %u ms. Is it stopped or overloaded?%s",
                 session->place, session_connect_ms(session), session_tls_hint(session));
-    session_retreat(session, -EAGAIN, reason.text);
+    session_next_address(session, -EAGAIN, reason.text);
 }
 
 /* While the endpoint knows no server, nothing is under way that could be late. */

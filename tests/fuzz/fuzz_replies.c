@@ -59,7 +59,7 @@ static void touch(struct play *play, struct slice text)
 {
     const struct store_events *events = fake_store_events(play->store);
     char *copy = fuzz_text(text);
-    events->touched(events->context, slice_of(copy));
+    events->invalidated(events->context, slice_of(copy));
     free(copy);
 }
 

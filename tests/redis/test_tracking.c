@@ -31,7 +31,7 @@ static void expect_told(struct world *world, const char *name)
     freeReplyObject(redis_process_command(&world->redis, "SET %s 1", key));
     store_fixture_await(&world->store, &world->store.touches, before + 1);
     assert_int_equal(world->store.touches, before + 1);
-    assert_string_equal(world->store.touched, key);
+    assert_string_equal(world->store.invalidated, key);
 }
 
 /* So that what was sent to Redis before has been done. */
@@ -57,12 +57,12 @@ TEST_WITH(every_kind_of_change_is_told, set_up, world_tear_down)
     expect_told(world, "a");
     assert_int_equal(store_fixture_run(&world->store, COUNT, PREFIX "b}", "").integer, 1);
     store_fixture_await(&world->store, &world->store.touches, 2);
-    assert_string_equal(world->store.touched, PREFIX "b}");
+    assert_string_equal(world->store.invalidated, PREFIX "b}");
     command(world, "DEL " PREFIX "b}");
     store_fixture_await(&world->store, &world->store.touches, 3);
     command(world, "PEXPIRE " PREFIX "a} 10");
     store_fixture_await(&world->store, &world->store.touches, 5); /* set, and over */
-    assert_string_equal(world->store.touched, PREFIX "a}");
+    assert_string_equal(world->store.invalidated, PREFIX "a}");
     command(world, "SET baton:other 1");
     command(world, "SET other 1");
     expect_told(world, "c");
@@ -280,14 +280,14 @@ static void close_now(struct store_fixture *fixture)
 }
 
 /* In the middle of the keys of one message. */
-TEST_WITH(closing_from_touched, set_up, world_tear_down)
+TEST_WITH(closing_from_invalidated, set_up, world_tear_down)
 {
     struct world *world = *state;
     struct store_fixture store;
     store_fixture_open_listening(&store, world->redis.url, CHANNEL);
     store_fixture_track(&store, PREFIX);
     assert_int_equal(store_fixture_run(&store, "return 1", "a", "").integer, 1);
-    store.on_touched = close_now;
+    store.on_invalidated = close_now;
     command(world, "MSET " PREFIX "a} 1 " PREFIX "b} 1 " PREFIX "c} 1");
     store_fixture_await(&store, &store.touches, 1);
     uv_close((uv_handle_t *)&store.guard, NULL);

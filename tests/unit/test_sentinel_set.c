@@ -35,8 +35,8 @@ static const struct story {
 
 static void read_client(const char *text, struct sentinel_client *client)
 {
-    *client =
-        (struct sentinel_client){.mentioned = text[2] == 'l' ? LATELY : LONG_AGO, .is_heard = true};
+    *client = (struct sentinel_client){.mentioned = text[2] == 'l' ? LATELY : LONG_AGO,
+                                       .is_settled = true};
     if (text[0] != '-')
         snprintf(client->id, sizeof client->id, "%c", text[0] | 0x20);
     client->has_vote = text[1] == '+';

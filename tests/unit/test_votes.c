@@ -14,7 +14,7 @@ static const struct vote *read_vote(const char *text, struct vote *ret)
 static const struct counted {
     const char *votes[5];
     size_t sentinels;
-    bool all_heard;
+    bool all_settled;
     const char *current;
     const char *winner;
 } COUNTED[] = {
@@ -59,7 +59,7 @@ static void count(const struct counted *counted)
     for (; number < 5 && counted->votes[number]; number++)
         cast[number] = read_vote(counted->votes[number], &votes[number]);
     const struct vote *found =
-        votes_winner(cast, number, counted->sentinels, counted->all_heard,
+        votes_winner(cast, number, counted->sentinels, counted->all_settled,
                      counted->current ? read_vote(counted->current, &current) : NULL);
     bool is_right = counted->winner
                         ? found && read_vote(counted->winner, &winner)->epoch == found->epoch &&
