@@ -40,7 +40,7 @@ struct kind {
     void (*stop)(void *state);
     void (*close)(void *state, void (*closed)(void *context), void *context);
 
-    /* A shard has come up, or was lost. Returns whether the owner of the store hears of it. */
+    /* A shard has come up, or was lost. Returns whether the store reports that to its owner. */
     bool (*up)(void *state, unsigned shard);
     bool (*down)(void *state, unsigned shard);
 

@@ -84,8 +84,8 @@ void store_close_gate(struct store *store, unsigned shard);
 void store_open_gate(struct store *store, unsigned shard);
 void store_eval_first(struct store *store, unsigned shard, const struct script_call *call);
 
-/* Deletes a library of functions there, if it exists and the shard is up. Redis' refusal is told by
- * `warning`. */
+/* Deletes a library of functions there, if it exists and the shard is up. `warning` reports a
+ * refusal of Redis. */
 void store_delete_library(struct store *store, unsigned shard, struct slice name);
 
 /* Valid until the loop goes on. */

@@ -39,7 +39,7 @@ void cluster_refresh(struct cluster *cluster)
 }
 
 /* A node that serves nothing by the map may be a known node at another address, or may have taken
- * over all slots of another node. Only the topology can tell. */
+ * over all slots of another node. Only the topology knows. */
 unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct slot_node *owner,
                             unsigned by)
 {

@@ -7,8 +7,8 @@
 #include "redis/node/shards.h"
 
 /* A published message reaches every node, so one inbox at any node is enough. It goes to another
- * node if its node is lost, or serves nothing any more. It tells the owner of the store
- * `listening`, `message` and `warning`.
+ * node if its node is lost, or serves nothing any more. It calls `listening`, `message` and
+ * `warning` of the owner of the store.
  *
  * The owner keeps it in one place; only the functions below read and write it. Used on its loop's
  * thread alone. */

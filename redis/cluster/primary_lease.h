@@ -18,7 +18,7 @@
  * Two majorities have a primary in common, apart from the node in question. So once most
  * primaries name the successor, the old primary's leases end within PRIMARY_LEASE_MS. One case
  * remains: the network is cut during an election, after some primaries have voted, and these do
- * not hear the result. Then both nodes may have a majority, and Redis has two primaries.
+ * not learn the result. Then both nodes may have a majority, and Redis has two primaries.
  *
  * It keeps a connection to every primary. Nodes have the numbers of redis/cluster/node_table.h.
  * Used on its loop's thread alone. */

@@ -183,7 +183,7 @@ static void router_go_on(struct router *router)
     uint64_t now = uv_now(router->loop);
     for (struct lane *lane = SLIST_FIRST(&router->lanes), *next; lane; lane = next) {
         lane_give_up(router, lane, router->closing ? UINT64_MAX : now);
-        next = SLIST_NEXT(lane, others); /* a caller that hears of a failure may call again */
+        next = SLIST_NEXT(lane, others); /* a caller whose call failed may call again */
         if (router->closing && !lane->first)
             lane_close(router, lane);
         else if (router_can_go_on(router, lane, now))

@@ -55,7 +55,7 @@ static void confirmer_plan(struct confirmer *confirmer)
         uv_timer_start(&confirmer->timer, confirmer_timer, due > now ? due - now : 0, 0);
 }
 
-/* Warns the operator of the cause: clients only hear that their grant is not confirmed. */
+/* Warns the operator of the cause: clients only learn that their grant is not confirmed. */
 static void confirmer_complain(struct confirmer *confirmer, const char *why)
 {
     uint64_t now = uv_now(confirmer->loop);

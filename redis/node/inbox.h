@@ -33,7 +33,7 @@ struct inbox_events {
     void (*lost)(void *context, const char *reason);
 };
 
-/* Starts connecting. Copies `url` and `channel`. Without a channel the inbox hears of keys alone.
+/* Starts connecting. Copies `url` and `channel`. Without a channel the inbox gets keys alone.
  * `endpoint` is as in session.h. Returns 0 or a negative errno. */
 int inbox_open(struct inbox **ret, uv_loop_t *loop, const struct redis_url *url,
                struct endpoint *endpoint, struct slice channel, const struct inbox_events *events);

@@ -248,7 +248,7 @@ static void node_leave(struct node *node, const char *error)
     session_retire(node->session, reason.text);
 }
 
-/* Warns the operator of the cause: clients only hear that batond cannot ask Redis. */
+/* Warns the operator of the cause: clients only learn that batond cannot ask Redis. */
 static void node_complain(struct node *node, const struct script *script, const char *error)
 {
     uint64_t now = uv_now(node->loop);

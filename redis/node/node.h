@@ -15,9 +15,9 @@
 /* Used on its loop's thread alone. */
 struct node;
 
-/* What the owner of a node hears from it, besides what the node tells in struct store_events:
- * `warning`, `answered`, `listening`, `message`, `invalidated`, `result` and `stamp`. `number` is
- * the node's. Only `up` and `down` must not be NULL. */
+/* What a node reports to its owner. The rest goes straight to the owner of the store, by struct
+ * store_events: `warning`, `answered`, `listening`, `message`, `invalidated`, `result` and `stamp`.
+ * `number` is the node's. Only `up` and `down` must not be NULL. */
 struct node_events {
     void *context;
     void (*up)(void *context, unsigned number);
@@ -85,8 +85,8 @@ const char *node_trouble(const struct node *node);
 const char *node_place(const struct node *node);
 struct store_figures node_figures(const struct node *node);
 
-/* As store_listen. Without a channel the inbox hears of tracked keys alone, and nobody is
- * store_events of a loss. A second call does nothing. */
+/* As store_listen. Without a channel the inbox gets tracked keys alone, and no warning reports its
+ * loss. A second call does nothing. */
 int node_listen(struct node *node, struct slice channel);
 
 /* As store_track and store_untrack. Changes come once the node listens. */

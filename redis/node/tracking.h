@@ -8,7 +8,7 @@
 #include "redis/wire/session.h"
 
 /* A CLIENT TRACKING belongs to the session's connection and reports to the inbox's connection, so a
- * loss of either ends it. Redis does not tell the session of a loss of the inbox. Off at first. */
+ * loss of either ends it. Redis does not report the inbox's loss to the session. Off at first. */
 struct tracking {
     call_answered *answered; /* as in session_ask, for CLIENT TRACKING ON; set by the owner */
     bool wanted;
@@ -35,7 +35,7 @@ void tracking_resume(struct tracking *tracking, struct session *session, const s
  * now on, but earlier changes may have been missed. */
 bool tracking_answered(struct tracking *tracking, const char *error);
 
-/* Fills `warning` and returns true if the operator should hear of `error`. */
+/* Fills `warning` and returns true if the operator should learn of `error`. */
 bool tracking_warn(struct tracking *tracking, const struct inbox *inbox, const char *error,
                    struct failure *warning);
 

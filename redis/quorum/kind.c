@@ -62,7 +62,7 @@ static bool quorum_member_up(void *state, unsigned shard)
     return !quorum->members[shard].is_double;
 }
 
-/* The owner never heard that a refused member was up, so it does not hear that it is down. */
+/* The owner got no `up` of a refused member, so it gets no `down`. */
 static bool quorum_member_down(void *state, unsigned shard)
 {
     const struct quorum *quorum = state;

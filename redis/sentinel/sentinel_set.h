@@ -9,9 +9,9 @@
  *
  * A sentinel counts as replaced if it does not answer, no other sentinel has named it for
  * SENTINEL_SET_FORGET_MS, and most of the sentinels that count answer. The answers name every
- * sentinel that the answering sentinel knows, and a sentinel forgets another one only if an
- * operator tells it to (SENTINEL RESET). A minority decides nothing, for instance on our side of a
- * partition. A sentinel that answers, or that another sentinel names, counts again at once. */
+ * sentinel that the answering sentinel knows, and a sentinel forgets another one only after an
+ * operator's SENTINEL RESET. A minority decides nothing, for instance on our side of a partition.
+ * A sentinel that answers, or that another sentinel names, counts again at once. */
 enum { SENTINEL_SET_FORGET_MS = 60000 };
 
 /* Leaves out replaced sentinels. Call this whenever a sentinel has answered or was lost.

@@ -26,8 +26,8 @@ struct tls {
 
 /* Sending. To GnuTLS the socket seems to take everything. If a send of GnuTLS ends half-way, it may
  * count an alert or a message of its own as bytes of ours, or send ours twice: then every reply
- * after that would be taken for another request's. Nor does GnuTLS hear that the other side has
- * closed: what it said before, such as why, is yet to be read. */
+ * after that would be taken for another request's. GnuTLS does not learn either that the other side
+ * has closed: what that side said before, such as why, is yet to be read. */
 
 static ssize_t tls_push(gnutls_transport_ptr_t context, const void *bytes, size_t length)
 {

@@ -1,4 +1,4 @@
-/* endpoint.h: the address of the server that sessions use; tells the sessions when it changes. */
+/* endpoint.h: the address of the server that sessions use; notifies them when it changes. */
 #ifndef BATON_REDIS_WIRE_ENDPOINT_H
 #define BATON_REDIS_WIRE_ENDPOINT_H
 
@@ -47,7 +47,7 @@ void endpoint_leave(struct endpoint *endpoint, struct follower *follower);
  * most REDIS_HOST_LONGEST bytes. */
 void endpoint_set(struct endpoint *endpoint, const char *host, int port);
 
-/* Followers stop using the server at `until` (on the loop's clock, in ms), even before they hear
+/* Followers stop using the server at `until` (on the loop's clock, in ms), even before they learn
  * that the endpoint points elsewhere. This process may have been stopped, and chance decides what
  * it does first after that. */
 void endpoint_limit(struct endpoint *endpoint, uint64_t until);

@@ -361,8 +361,8 @@ static void session_unasked(struct session *session, const redisReply *reply)
     session_lose(session, -EAGAIN, reason.text);
 }
 
-/* A full Redis has refused the command. A call that may need memory hears that, and goes on as it
- * would alone: it is not sent once more, since what ends it may have been sent behind it. The
+/* A full Redis has refused the command. A call that may need memory gets that error, and goes on as
+ * it would alone: it is not sent once more, since what ends it may have been sent behind it. The
  * others are made alone. */
 static void session_send_parts(struct session *session, struct call *many,
                                const redisReply *refusal)
@@ -377,7 +377,7 @@ static void session_send_parts(struct session *session, struct call *many,
             session_refuse(session, part);
 }
 
-/* Each call of the command has an answer of its own, or hears why all have none. */
+/* Each call of the command gets its own answer, or the reason why all have none. */
 static void session_hand_out(struct session *session, struct call *many, const redisReply *reply)
 {
     size_t i = 0;
@@ -785,7 +785,7 @@ static void session_endpoint_changed(void *context)
 
 /* Time */
 
-/* A running lookup cannot be stopped; the owner only hears why it takes so long. */
+/* A running lookup cannot be stopped; `lost` reports why it takes so long. */
 static void session_resolver_slow(struct session *session)
 {
     struct failure reason;
