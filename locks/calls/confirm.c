@@ -78,9 +78,7 @@ bool confirm_reply(struct locks *locks, const struct locks_reply *reply, struct 
     confirm->reply.attempt = reply->attempt;
     confirm->reply.notified_at = reply->notified_at;
     confirm->reply.hold = reply->hold;
-    if (reply->hold.owner.length > 0)
-        memcpy(confirm->owner, reply->hold.owner.bytes, reply->hold.owner.length);
-    confirm->reply.hold.owner.bytes = confirm->owner;
+    owner_keep(&confirm->reply.hold.owner, confirm->owner);
     if (is_covered)
         confirm_ask_replicas(confirm);
     else

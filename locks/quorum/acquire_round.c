@@ -289,8 +289,7 @@ static void note_hold(struct acquire_round *round, unsigned member, const struct
     if (is_new || round->earlier.owner.bytes)
         return;
     round->earlier = reply->hold;
-    memcpy(round->earlier_owner, reply->hold.owner.bytes, reply->hold.owner.length);
-    round->earlier.owner.bytes = round->earlier_owner;
+    owner_keep(&round->earlier.owner, round->earlier_owner);
 }
 
 static void acquire_round_observe(struct broadcast *broadcast, unsigned member,

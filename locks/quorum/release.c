@@ -43,7 +43,7 @@ static void observe_released(struct broadcast *broadcast, unsigned member,
         release_at(write, member);
     } else if (reply_read_release(result->reply, release)) {
         vote->kind = VOTE_HOLDING;
-        quorum_write_keep_owner(write, &release->owner);
+        owner_keep(&release->owner, write->owner);
         release->version = 0; /* see report_released */
     } else {
         vote->kind = VOTE_LOCKED; /* the token has no hold there */

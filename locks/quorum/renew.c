@@ -30,7 +30,7 @@ static void observe_renewed(struct broadcast *broadcast, unsigned member,
         if (write->hold.owner.bytes)
             return;
         write->hold = hold;
-        quorum_write_keep_owner(write, &write->hold.owner);
+        owner_keep(&write->hold.owner, write->owner);
     }
 }
 

@@ -77,10 +77,3 @@ void quorum_write_report_not_held(struct quorum_write *write)
         reply.view = *write->ended;
     quorum_write_report(write, &reply);
 }
-
-void quorum_write_keep_owner(struct quorum_write *write, struct slice *owner)
-{
-    if (owner->length > 0)
-        memcpy(write->owner, owner->bytes, owner->length);
-    owner->bytes = write->owner;
-}

@@ -72,7 +72,4 @@ bool quorum_write_observe_end(struct quorum_write *write, const struct value *re
 /* Answers LOCKS_NOT_HELD. */
 void quorum_write_report_not_held(struct quorum_write *write);
 
-/* Copies the owner, so that it outlives the reply. */
-void quorum_write_keep_owner(struct quorum_write *write, struct slice *owner);
-
 #endif

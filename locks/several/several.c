@@ -126,8 +126,7 @@ static void several_note_hold(struct several_entry *entry, const struct hold *ho
     entry->hold = *hold;
     entry->reported_at = uv_now(entry->several->locks->loop);
     entry->mark = store_mark(entry->several->locks->store);
-    memcpy(entry->owner, hold->owner.bytes, hold->owner.length);
-    entry->hold.owner.bytes = entry->owner;
+    owner_keep(&entry->hold.owner, entry->owner);
 }
 
 static int64_t several_remaining_ms(const struct several_entry *entry)

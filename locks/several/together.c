@@ -68,15 +68,6 @@ static void together_keep_end(struct together *together, size_t i, const struct 
     together->reply.view = *together->ended;
 }
 
-/* Copies the text, since it must outlive the reply. A reply has at most one of the two owners. */
-static void together_keep_owner(struct together_entry *entry, struct slice *owner)
-{
-    if (owner->length == 0)
-        return;
-    memcpy(entry->owner, owner->bytes, owner->length);
-    owner->bytes = entry->owner;
-}
-
 static void together_answered(void *context, const struct locks_reply *reply)
 {
     struct together_entry *entry = context;
@@ -85,8 +76,9 @@ static void together_answered(void *context, const struct locks_reply *reply)
     together->reply.each[i].result = reply->result;
     together->reply.each[i].release = reply->release;
     together->reply.each[i].hold = reply->hold;
-    together_keep_owner(entry, &together->reply.each[i].hold.owner);
-    together_keep_owner(entry, &together->reply.each[i].release.owner);
+    /* A reply has at most one of the two. */
+    owner_keep(&together->reply.each[i].hold.owner, entry->owner);
+    owner_keep(&together->reply.each[i].release.owner, entry->owner);
     if (reply->result == LOCKS_NOT_HELD)
         together_keep_end(together, i, &reply->view);
     if (together_weight(reply->result) > 2)

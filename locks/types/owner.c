@@ -15,6 +15,13 @@ struct slice owner_compose(struct slice realm, struct slice name, char *text)
     return (struct slice){text, length + name.length};
 }
 
+void owner_keep(struct slice *owner, char copy[OWNER_LENGTH])
+{
+    if (owner->length > 0)
+        memcpy(copy, owner->bytes, owner->length);
+    owner->bytes = copy;
+}
+
 /* The text without OWNER_MADE. */
 static struct slice owner_unmarked(struct slice text)
 {

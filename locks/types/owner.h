@@ -24,6 +24,10 @@ struct slice owner_compose(struct slice realm, struct slice name, char *text);
 /* Whether owner_compose can have written the text, with or without OWNER_MADE. */
 bool owner_is_valid(struct slice text);
 
+/* Copies an owner that is valid only for now, such as one in a reply, to `copy`, which it points to
+ * from then on. */
+void owner_keep(struct slice *owner, char copy[OWNER_LENGTH]);
+
 /* Splits such a text. */
 void owner_split(struct slice text, struct slice *ret_realm, struct slice *ret_name);
 
