@@ -19,7 +19,7 @@ integration/test_quarantine
 redis/test_sentinel
 scripts/test_costs
 integration/test_confirm_setting
-scripts/test_crowd
+scripts/test_hold_set
 integration/test_cluster_changes
 redis/test_inbox
 integration/test_redis_user

@@ -14,7 +14,7 @@ static bool loses(void *context, const char *text, size_t length)
     if (line->loses == 0 || memcmp(text, "g ", 2) != 0 || !end || end - text < 6)
         return false;
     unsigned attempt = (unsigned)strtoul(end - 4, NULL, 16) % LINE_ATTEMPTS;
-    if (++line->heard % (unsigned)line->loses != 0 || line->has_lost[attempt])
+    if (++line->received % (unsigned)line->loses != 0 || line->has_lost[attempt])
         return false;
     line->has_lost[attempt] = true;
     line->lost++;

@@ -14,7 +14,7 @@ struct line {
     char url[48];     /* what batond takes for Redis */
     atomic_int loses; /* of so many messages of grants one is lost; 0: none. None is lost twice. */
     atomic_int lost;  /* so many were */
-    unsigned heard;
+    unsigned received;
     bool has_lost[LINE_ATTEMPTS]; /* by attempt */
 };
 

@@ -179,7 +179,7 @@ static int64_t jump_to(struct scene *scene, double seconds, bool is_noticed)
     return noticed;
 }
 
-static size_t told_since(const struct record *record, int64_t us)
+static size_t reported_since(const struct record *record, int64_t us)
 {
     size_t count = 0;
     for (size_t i = 0; i < record->count; i++)
@@ -206,7 +206,7 @@ static void go_on_through_a_jump(void **state)
     print_message("| %s | %" PRId64 " ms, %" PRId64 " ms | %zu | %zu | %zu | %zu | %.1f s |\n",
                   jump->name, there, back, verdict.grants, verdict.lost, verdict.doubles,
                   verdict.backward + verdict.twins, (double)verdict.longest_of_name_us / 1e6);
-    assert_true(told_since(&scene->record, late) > 0);
+    assert_true(reported_since(&scene->record, late) > 0);
     assert_int_equal(scene->holders.strange, 0);
     assert_int_equal(verdict.backward + verdict.twins, 0);
     assert_true((verdict.doubles == 0) == jump->noticed);

@@ -24,7 +24,7 @@ enum { PACE_MS = 10, HOLD_MS = 500, NAMES = 4, TARGET = 96, CREW_MOST = 64, SHOW
 struct load {
     struct stage *stage;
     atomic_bool stop;
-    atomic_int requests, told, failed;
+    atomic_int requests, reported, failed;
     _Atomic int64_t longest_us; /* of the requests that do not wait */
 };
 
@@ -112,13 +112,13 @@ static bool wait_for_it(struct player *player, const char *target, const char *t
         int status = send_one(player, request, token);
         if (status == 201 || status == 200)
             return true;
-        bool is_told = (status == 503 && has_code(player, "draining")) ||
-                       (status == 409 && has_code(player, "wait_timeout"));
-        if (!is_told) {
+        bool is_reported = (status == 503 && has_code(player, "draining")) ||
+                           (status == 409 && has_code(player, "wait_timeout"));
+        if (!is_reported) {
             note_failure(player, request, status);
             return false;
         }
-        player->load->told++;
+        player->load->reported++;
     }
 }
 
@@ -212,11 +212,11 @@ TEST(restarts_fail_no_request)
     end(&load, players, crew);
     print_message("%d restarts, %d requests of %zu clients, %d failed; who waited was told to come "
                   "again %d times; the longest of the others took %" PRId64 " ms\n",
-                  count, load.requests, crew, load.failed, load.told, load.longest_us / 1000);
+                  count, load.requests, crew, load.failed, load.reported, load.longest_us / 1000);
     if (load.failed > 0)
         print_front(&stage.front[FRONT_HAPROXY]);
     assert_int_equal(load.failed, 0);
-    assert_true(load.told > 0);
+    assert_true(load.reported > 0);
     for (int i = 0; i < NAMES; i++)
         stage_await_free(&stage, i, WAITER_LEASE_MS + 2 * CLAIM_WINDOW_MS);
     stage_assert_no_leak(&stage);

@@ -25,7 +25,7 @@ static unsigned small_side(const struct land *land, int part)
 }
 
 WAY(cut_off_with_a_batond, land_cut_off(land, small_side(land, part)))
-WAY(not_heard, land_silence(land, small_side(land, part)))
+WAY(silenced, land_silence(land, small_side(land, part)))
 WAY(deaf, land_deafen(land, small_side(land, part)))
 
 /* Of Sentinel */
@@ -104,9 +104,9 @@ WAY(two_cut_off_with_a_batond, land_cut_off(land, members(part, 2) | land_batond
 /* One member hears both. */
 WAY(one_between_two_sides, hosts_part(&land->hosts, members(part, 2) | land_batond(land, 0),
                                       members(part + 3, 2) | land_batond(land, 1)))
-WAY(two_are_not_heard, hosts_silence(&land->hosts, members(part, 2), both_batonds(land)))
+WAY(two_are_silenced, hosts_silence(&land->hosts, members(part, 2), both_batonds(land)))
 /* What it asks for, a majority does, and it does not learn of it. */
-WAY(three_hear_in_vain, hosts_silence(&land->hosts, members(part, 3), land_batond(land, 0)))
+WAY(three_receive_in_vain, hosts_silence(&land->hosts, members(part, 3), land_batond(land, 0)))
 WAY(two_deaf, hosts_silence(&land->hosts, both_batonds(land), members(part, 2)))
 WAY(two_lose_all, lose_all(land, part, 2))
 WAY(three_lose_all, lose_all(land, part, 3))
@@ -129,7 +129,7 @@ static const struct campaign_fault SENTINEL_FAULTS[] = {
      .end = thaw_it},
     {"cut off, the batonds hear both sides", .replaced = true, .begin = land_cut_off_alone,
      .end = land_heal},
-    {"not heard, with a batond", .replaced = true, .begin = not_heard, .end = land_heal},
+    {"not heard, with a batond", .replaced = true, .begin = silenced, .end = land_heal},
     {"deaf, with a batond", .replaced = true, .begin = deaf, .end = land_heal},
     {"a batond stands still", .with_a_batond = true},
 };
@@ -149,7 +149,7 @@ static const struct campaign_fault CLUSTER_FAULTS[] = {
      .end = land_heal},
     {"cut off from its replica", .begin = cut_off_from_its_replica, .end = land_heal},
     {"cut off from a batond", .begin = cut_off_from_a_batond, .end = land_heal},
-    {"not heard, with a batond", .replaced = true, .begin = not_heard, .end = land_heal},
+    {"not heard, with a batond", .replaced = true, .begin = silenced, .end = land_heal},
     {"deaf, with a batond", .replaced = true, .begin = deaf, .end = land_heal},
     {"a batond stands still", .with_a_batond = true},
 };
@@ -164,8 +164,9 @@ static const struct campaign_fault QUORUM_FAULTS[] = {
     {"two come back empty", .more = 1, .begin = two_lose_all, .end = land_heal},
     {"two slow", .begin = two_are_slow},
     {"one between two sides", .begin = one_between_two_sides, .end = land_heal},
-    {"three hear a batond and are not heard by it", .begin = three_hear_in_vain, .end = land_heal},
-    {"two hear and are not heard", .begin = two_are_not_heard, .end = land_heal},
+    {"three hear a batond and are not heard by it", .begin = three_receive_in_vain,
+     .end = land_heal},
+    {"two hear and are not heard", .begin = two_are_silenced, .end = land_heal},
     {"two deaf", .begin = two_deaf, .end = land_heal},
     {"two SIGSTOP", .begin = two_stop, .end = two_go_on},
     {"one comes back empty, one is cut off", .more = 1, .begin = one_loses_all_and_one_is_cut_off,

@@ -32,22 +32,22 @@ void verdict_until(const struct record *record, int64_t until, struct verdict *r
                                        .is_confirmed = true,
                                        .disturbances = &ALL,
                                        .disturbance_count = 1};
-    struct record told = {.events = NULL};
+    struct record reported = {.events = NULL};
     struct findings findings;
     *ret = (struct verdict){.grants = 0};
     for (size_t i = 0; i < record->count; i++)
         if (is_before(&record->events[i], until)) {
-            record_add(&told, &record->events[i]);
+            record_add(&reported, &record->events[i]);
             ret->grants += is_grant(&record->events[i]);
         }
-    history_check_on(&TERMS, told.events, told.count, &findings);
+    history_check_on(&TERMS, reported.events, reported.count, &findings);
     ret->lost = findings.count[NO_LOSS];
     ret->doubles = findings.count[COMPATIBLE];
     ret->backward = findings.count[FENCES_GROW];
     ret->twins = findings.count[FENCES_DIFFER];
     memcpy(ret->first_double, findings.first[COMPATIBLE], FINDING_TEXT);
     memcpy(ret->first_loss, findings.first[NO_LOSS], FINDING_TEXT);
-    record_free(&told);
+    record_free(&reported);
 }
 
 void verdict_pauses(const struct record *record, int64_t from, int64_t to, struct verdict *verdict)

@@ -119,7 +119,7 @@ static bool has_a_watcher(void *context)
 }
 
 /* The first renewal is due after 20 minutes. */
-TEST(break_is_heard_before_the_next_renewal)
+TEST(break_is_noticed_before_the_next_renewal)
 {
     struct terminal *terminal = terminal_of(state);
     terminal_start(terminal, "exec $BATON run --ttl=1h heard -- sleep 600");

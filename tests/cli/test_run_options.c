@@ -110,7 +110,7 @@ TEST(token_file_is_for_the_command_alone)
     says(terminal, 78, "cannot write", "$BATON run --token-file=nowhere/token told -- true");
 }
 
-TEST(run_within_a_run_tells_its_own_lock_alone)
+TEST(run_within_a_run_names_its_own_lock_alone)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 0, "two, no fence, no file",
@@ -122,7 +122,7 @@ TEST(run_within_a_run_tells_its_own_lock_alone)
          "'echo $BATON_NAME, ${BATON_FENCE-no fence}'");
 }
 
-TEST(verbose_run_tells_grant_and_renewal)
+TEST(verbose_run_reports_grant_and_renewal)
 {
     struct terminal *terminal = terminal_of(state);
     terminal_start(terminal, "exec $BATON run -v --ttl=6s verbose -- sleep 600");

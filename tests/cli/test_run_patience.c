@@ -185,7 +185,7 @@ TEST(rate_limit_is_no_refusal)
 }
 
 /* So that whatever ends it ends its place in the queue as well. */
-TEST(waiter_that_is_told_to_end_leaves_the_queue_and_ends_by_the_signal)
+TEST(waiter_that_is_signalled_leaves_the_queue_and_ends_by_the_signal)
 {
     static const int SIGNALS[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT};
     static const char *const COMMANDS[] = {"run --token-file=token left -- true",
@@ -209,7 +209,7 @@ TEST(waiter_that_is_told_to_end_leaves_the_queue_and_ends_by_the_signal)
     says(terminal, 0, "runs", "$BATON run -n left -- echo runs");
 }
 
-TEST(waiter_that_asks_again_is_told_to_end)
+TEST(waiter_that_asks_again_is_signalled)
 {
     struct terminal *terminal = terminal_of(state);
     terminal_start(terminal, "exec $BATON run --url=http://127.0.0.1:1 --if-unavailable=run "

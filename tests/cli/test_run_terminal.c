@@ -192,7 +192,7 @@ TEST_WITH(ctrl_z_stops_the_job_and_fg_continues_it, desk_open, desk_close)
     window_await(window, "status 0");
 }
 
-TEST_WITH(stopped_job_is_told_once_and_ended_in_time, desk_open, desk_close)
+TEST_WITH(stopped_job_is_reported_once_and_ended_in_time, desk_open, desk_close)
 {
     struct window *window = &((struct desk *)*state)->window;
     window_type(window, "$BATON run --ttl=12s held -c 'trap \"echo ag\"\"ain\" CONT; echo beg''un; "

@@ -15,7 +15,7 @@
 
 enum {
     QUIET_MS = 30, /* that nothing comes only time can show; a slow machine lets it pass */
-    HEARD_MOST = 32 * 1024,
+    RECEIVED_MOST = 32 * 1024,
 };
 
 static const char CANARY[] = "GET /livez HTTP/1.1\r\nHost: h\r\nX-Request-Id: canary\r\n\r\n";
@@ -23,12 +23,12 @@ static const char CANARY[] = "GET /livez HTTP/1.1\r\nHost: h\r\nX-Request-Id: ca
 struct line {
     int fd;
     bool ended;
-    char heard[HEARD_MOST]; /* and not yet told; NUL-terminated */
+    char received[RECEIVED_MOST]; /* and not yet told; NUL-terminated */
     size_t length;
     struct outcome *outcome;
 };
 
-static void tell(struct line *line, const char *word)
+static void note(struct line *line, const char *word)
 {
     char *words = line->outcome->words;
     size_t length = strlen(words);
@@ -38,63 +38,63 @@ static void tell(struct line *line, const char *word)
 /* The value of a header field of the first reply; NULL where there is none. */
 static const char *field(const struct line *line, const char *name)
 {
-    const char *end = strstr(line->heard, "\r\n\r\n");
-    const char *at = strcasestr(line->heard, name);
+    const char *end = strstr(line->received, "\r\n\r\n");
+    const char *at = strcasestr(line->received, name);
     return at && at < end ? at + strlen(name) : NULL;
 }
 
 /* The length of the first reply, 0 where it is not complete yet. */
 static size_t reply_length(const struct line *line)
 {
-    const char *end = strstr(line->heard, "\r\n\r\n");
+    const char *end = strstr(line->received, "\r\n\r\n");
     if (!end)
         return 0;
     const char *length = field(line, "\r\nContent-Length:");
-    size_t whole = (size_t)(end + 4 - line->heard) + (length ? strtoul(length, NULL, 10) : 0);
+    size_t whole = (size_t)(end + 4 - line->received) + (length ? strtoul(length, NULL, 10) : 0);
     return line->length >= whole ? whole : 0;
 }
 
-static void tell_reply(struct line *line)
+static void note_reply(struct line *line)
 {
     char word[64] = "?", code[48];
-    const char *end = strstr(line->heard, "\r\n\r\n");
+    const char *end = strstr(line->received, "\r\n\r\n");
     const char *problem = strstr(end, "\"code\":\"");
-    if (strncmp(line->heard, "HTTP/1.", 7) == 0)
-        snprintf(word, sizeof word, "%.3s", line->heard + 9);
+    if (strncmp(line->received, "HTTP/1.", 7) == 0)
+        snprintf(word, sizeof word, "%.3s", line->received + 9);
     if (problem && sscanf(problem + 8, "%47[a-z_]", code) == 1)
         snprintf(word + 3, sizeof word - 3, ":%s", code);
-    tell(line, word);
+    note(line, word);
     line->outcome->served += field(line, "\r\nX-Request-Id:") != NULL;
 }
 
 static bool is_canary(const struct line *line)
 {
     const char *id = field(line, "\r\nX-Request-Id:");
-    return id && strncmp(line->heard, "HTTP/1.1 200 ", 13) == 0 &&
+    return id && strncmp(line->received, "HTTP/1.1 200 ", 13) == 0 &&
            strncmp(id, " canary\r\n", 9) == 0;
 }
 
 /* Waits for a whole reply, and takes it off. False where there came none. */
-static bool hear(struct line *line, int timeout_ms, bool *ret_is_canary)
+static bool receive(struct line *line, int timeout_ms, bool *ret_is_canary)
 {
     int64_t deadline = clock_ms() + timeout_ms;
     size_t length;
     while (!(length = reply_length(line))) {
         int64_t left = deadline - clock_ms();
         char byte[2];
-        if (line->ended || left < 0 || line->length + 1 == HEARD_MOST)
+        if (line->ended || left < 0 || line->length + 1 == RECEIVED_MOST)
             return false;
         if (raw_receive(line->fd, byte, sizeof byte, NULL, (int)left, &line->ended) == 1)
-            line->heard[line->length++] = byte[0];
-        line->heard[line->length] = '\0';
+            line->received[line->length++] = byte[0];
+        line->received[line->length] = '\0';
     }
     *ret_is_canary = is_canary(line);
     if (*ret_is_canary)
         line->outcome->served++;
     else
-        tell_reply(line);
+        note_reply(line);
     line->length -= length;
-    memmove(line->heard, line->heard + length, line->length + 1);
+    memmove(line->received, line->received + length, line->length + 1);
     return true;
 }
 
@@ -143,11 +143,11 @@ static bool ends_with(const char *expected, const char *word)
 }
 
 /* What is left is no whole reply: HTTP/0.9 has no head, and libmicrohttpd 0.9 may begin twice. */
-static void tell_rest(struct line *line)
+static void note_rest(struct line *line)
 {
     if (line->length)
-        tell(line, "part");
-    line->outcome->served += strstr(line->heard, "\"request_id\":") != NULL;
+        note(line, "part");
+    line->outcome->served += strstr(line->received, "\"request_id\":") != NULL;
     line->length = 0;
 }
 
@@ -156,10 +156,10 @@ static void try_again(struct line *line)
 {
     bool answered = false;
     raw_send(line->fd, CANARY, sizeof CANARY - 1);
-    while (!answered && hear(line, CLOCK_HANG_MS, &answered))
+    while (!answered && receive(line, CLOCK_HANG_MS, &answered))
         ;
-    tell_rest(line);
-    tell(line, answered ? "open" : line->ended ? "end" : "stuck");
+    note_rest(line);
+    note(line, answered ? "open" : line->ended ? "end" : "stuck");
 }
 
 /* Whether, by what was heard so far, the connection may well stay open: then no end is waited for,
@@ -171,21 +171,21 @@ static bool may_be_open(const struct line *line, const char *expected)
     return talk_is(words, expected);
 }
 
-static void hear_all(struct line *line, const char *expected)
+static void receive_all(struct line *line, const char *expected)
 {
     bool is_canary;
     bool ends = ends_with(expected, "end"), waits = ends_with(expected, "waits");
     size_t left = count_replies(expected);
     while ((ends ? !may_be_open(line, expected) : left-- > 0) &&
-           hear(line, CLOCK_HANG_MS, &is_canary))
+           receive(line, CLOCK_HANG_MS, &is_canary))
         ;
-    while (waits && hear(line, QUIET_MS, &is_canary))
+    while (waits && receive(line, QUIET_MS, &is_canary))
         ;
-    tell_rest(line);
+    note_rest(line);
     if (line->ended)
-        tell(line, "end");
+        note(line, "end");
     else if (waits)
-        tell(line, "waits");
+        note(line, "waits");
     else
         try_again(line);
 }
@@ -196,7 +196,7 @@ void talk(int port, const struct row *row, const char *expected, struct outcome 
     *ret = (struct outcome){"", 0};
     assert_true(line.fd >= 0);
     send_row(line.fd, row);
-    hear_all(&line, expected);
+    receive_all(&line, expected);
     close(line.fd);
 }
 

@@ -190,8 +190,8 @@ void fake_store_answer(struct store *store, const struct store_result *result)
         return;
     STAILQ_REMOVE_HEAD(&store->calls, next);
     const struct script_call *asked = &call->asked;
-    struct store_result told = *result;
-    if (!call->confirmed && goes_again(store, call, &told)) {
+    struct store_result reported = *result;
+    if (!call->confirmed && goes_again(store, call, &reported)) {
         STAILQ_INSERT_TAIL(&store->calls, call, next);
         return;
     }
@@ -199,7 +199,7 @@ void fake_store_answer(struct store *store, const struct store_result *result)
     if (call->confirmed)
         call->confirmed(asked->context, result->outcome == STORE_REPLIED ? NULL : "not confirmed");
     else if (asked->done)
-        asked->done(asked->context, &told);
+        asked->done(asked->context, &reported);
     free(call);
 }
 

@@ -75,7 +75,7 @@ const char *session_place(const struct session *session)
 
 struct ear {
     uv_loop_t loop; /* its data is the inbox's session */
-    size_t heard;
+    size_t received;
     bool listens;
 };
 
@@ -86,11 +86,11 @@ static void on_listening(void *context)
     ear->listens = true;
 }
 
-static void hear(void *context, struct slice text)
+static void ear_receive(void *context, struct slice text)
 {
     struct ear *ear = context;
     for (size_t i = 0; i < text.length; i++)
-        ear->heard += text.bytes[i] == ' ';
+        ear->received += text.bytes[i] == ' ';
 }
 
 static void on_lost(void *context, const char *reason)
@@ -147,8 +147,8 @@ static void step(struct ear *ear, struct slice line)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     struct slice rest = {(const char *)bytes, size};
-    struct ear ear = {.heard = 0};
-    const struct inbox_events events = {&ear, on_listening, hear, hear, on_lost};
+    struct ear ear = {.received = 0};
+    const struct inbox_events events = {&ear, on_listening, ear_receive, ear_receive, on_lost};
     struct inbox *inbox;
     uv_loop_init(&ear.loop);
     CLAIM(inbox_open(&inbox, &ear.loop, NULL, NULL, slice_of("baton:inbox:1"), &events) == 0);

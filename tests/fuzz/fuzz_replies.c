@@ -47,7 +47,7 @@ static void leave_unsent(struct play *play, struct slice text)
     fake_store_answer(play->store, &(struct store_result){.outcome = STORE_UNSENT});
 }
 
-static void tell(struct play *play, struct slice text)
+static void notify(struct play *play, struct slice text)
 {
     const struct store_events *events = fake_store_events(play->store);
     char *copy = fuzz_text(text);
@@ -108,9 +108,9 @@ static void stop(struct play *play, struct slice text)
 static const struct step {
     char sigil;
     void (*act)(struct play *play, struct slice text);
-} STEPS[] = {{'>', ask},  {'<', reply},   {'?', lose},      {'~', leave_unsent},
-             {'@', tell}, {'^', touch},   {'+', come_back}, {'*', listen_again},
-             {'.', pass}, {'x', hang_up}, {'d', stop}};
+} STEPS[] = {{'>', ask},    {'<', reply},   {'?', lose},      {'~', leave_unsent},
+             {'@', notify}, {'^', touch},   {'+', come_back}, {'*', listen_again},
+             {'.', pass},   {'x', hang_up}, {'d', stop}};
 
 static void act(struct play *play, struct slice line)
 {

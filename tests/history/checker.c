@@ -87,7 +87,7 @@ static void check_name(const struct terms *terms, const struct event *events, si
                        struct findings *ret)
 {
     struct story story;
-    story_tell(&story, terms, events, count);
+    story_build(&story, terms, events, count);
     for (size_t i = 0; i < sizeof CHECKS / sizeof CHECKS[0]; i++)
         CHECKS[i](&story, ret);
     story_free(&story);

@@ -33,24 +33,24 @@ static void sort(struct numbers *numbers)
     qsort(numbers->items, numbers->count, sizeof *numbers->items, by_time);
 }
 
-static bool tells_fence(const struct event *event)
+static bool reports_fence(const struct event *event)
 {
     return event->operation == ACQUIRE && event->outcome == DONE;
 }
 
-static bool tells_version(const struct event *event)
+static bool reports_version(const struct event *event)
 {
     return event->version > 0 && event->outcome != UNKNOWN;
 }
 
 /* By arrival: each with the greatest number known by then. */
-static struct numbers known(const struct story *story, bool (*tells)(const struct event *),
+static struct numbers known(const struct story *story, bool (*reports)(const struct event *),
                             bool fences)
 {
     struct numbers known = make_numbers(story);
     for (size_t i = 0; i < story->count; i++) {
         const struct event *event = &story->events[i];
-        if (tells(event))
+        if (reports(event))
             known.items[known.count++] =
                 (struct number){event->received, fences ? event->fence : event->version, i};
     }
@@ -66,22 +66,22 @@ static struct numbers known(const struct story *story, bool (*tells)(const struc
 
 /* By the time of asking: each with the least version that was told to anybody who asked then or
  * later. */
-static struct numbers yet_told(const struct story *story)
+static struct numbers yet_reported(const struct story *story)
 {
-    struct numbers told = make_numbers(story);
+    struct numbers reported = make_numbers(story);
     for (size_t i = 0; i < story->count; i++) {
         const struct event *event = &story->events[i];
-        if (tells_version(event))
-            told.items[told.count++] = (struct number){event->sent, event->version, i};
+        if (reports_version(event))
+            reported.items[reported.count++] = (struct number){event->sent, event->version, i};
     }
-    sort(&told);
-    for (size_t i = told.count; i-- > 1;) {
-        if (told.items[i].value < told.items[i - 1].value) {
-            told.items[i - 1].value = told.items[i].value;
-            told.items[i - 1].event = told.items[i].event;
+    sort(&reported);
+    for (size_t i = reported.count; i-- > 1;) {
+        if (reported.items[i].value < reported.items[i - 1].value) {
+            reported.items[i - 1].value = reported.items[i].value;
+            reported.items[i - 1].event = reported.items[i].event;
         }
     }
-    return told;
+    return reported;
 }
 
 /* How many of them are at or before (else: before) `time`. */
@@ -108,10 +108,10 @@ static const struct number *known_at(const struct numbers *known, int64_t time)
 
 void check_fences(const struct story *story, struct findings *findings)
 {
-    struct numbers fences = known(story, tells_fence, true);
+    struct numbers fences = known(story, reports_fence, true);
     for (size_t i = 0; i < story->count; i++) {
         const struct event *event = &story->events[i];
-        if (!tells_fence(event))
+        if (!reports_fence(event))
             continue;
         const struct hold *hold = story_hold(story, event->fence);
         const struct number *before = known_at(&fences, hold ? hold->asked : event->sent);
@@ -126,7 +126,7 @@ void check_fences(const struct story *story, struct findings *findings)
  * that waited may have been changed for an earlier request of its token. */
 static bool is_change(const struct event *event)
 {
-    return (tells_fence(event) && event->wait_ms == 0) ||
+    return (reports_fence(event) && event->wait_ms == 0) ||
            (event->operation == BREAK && event->count > 0);
 }
 
@@ -142,11 +142,11 @@ static void check_version(const struct event *event, const struct event *before,
 
 void check_versions(const struct story *story, struct findings *findings)
 {
-    struct numbers versions = known(story, tells_version, false);
+    struct numbers versions = known(story, reports_version, false);
     for (size_t i = 0; i < story->count; i++) {
         const struct event *event = &story->events[i];
         const struct number *before = known_at(&versions, event->sent);
-        if (before && tells_version(event))
+        if (before && reports_version(event))
             check_version(event, &story->events[before->event], before->value, findings);
     }
     free(versions.items);
@@ -155,7 +155,7 @@ void check_versions(const struct story *story, struct findings *findings)
 struct change {
     const struct story *story;
     struct numbers versions;
-    struct numbers told;
+    struct numbers reported;
     struct findings *findings;
 };
 
@@ -164,10 +164,10 @@ struct change {
 static void check_change(const struct change *change, int64_t from, int64_t to, const char *what)
 {
     const struct number *before = known_at(&change->versions, from);
-    size_t later = up_to(&change->told, to, false);
-    if (from > to || !before || later == change->told.count)
+    size_t later = up_to(&change->reported, to, false);
+    if (from > to || !before || later == change->reported.count)
         return;
-    const struct number *after = &change->told.items[later];
+    const struct number *after = &change->reported.items[later];
     if (after->value > before->value)
         return;
     const struct event *event = &change->story->events[after->event];
@@ -178,7 +178,8 @@ static void check_change(const struct change *change, int64_t from, int64_t to, 
 
 void check_changes(const struct story *story, struct findings *findings)
 {
-    struct change change = {story, known(story, tells_version, false), yet_told(story), findings};
+    struct change change = {story, known(story, reports_version, false), yet_reported(story),
+                            findings};
     for (size_t i = 0; i < story->hold_count; i++) {
         const struct hold *hold = &story->holds[i];
         if (hold->grant != NO_EVENT)
@@ -193,5 +194,5 @@ void check_changes(const struct story *story, struct findings *findings)
             check_change(&change, event->sent, event->received, event_text(event));
     }
     free(change.versions.items);
-    free(change.told.items);
+    free(change.reported.items);
 }

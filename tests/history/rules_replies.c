@@ -154,7 +154,7 @@ static void check_left(const struct story *story, const struct event *event,
 
 /* How old a grant may be when it is told: one that was waited for may have been claimed a second
  * time, the first answer being lost. */
-static int64_t told_late(const struct story *story, const struct event *event)
+static int64_t reported_late(const struct story *story, const struct event *event)
 {
     int64_t granted = event->granted > event->sent ? event->granted : event->sent;
     return event->wait_ms > 0 || story->terms->is_confirmed ? (event->received - granted) / 1000 + 1
@@ -170,7 +170,7 @@ void check_ttls(const struct story *story, struct findings *findings)
         int64_t most = event->at_least_ms > event->ttl_ms ? event->at_least_ms : event->ttl_ms;
         int64_t least = event->operation == ACQUIRE ? most : event->ttl_ms;
         if (event->outcome == DONE && event->ttl_ms > 0 &&
-            (event->left_ms > most || event->left_ms < least - told_late(story, event)))
+            (event->left_ms > most || event->left_ms < least - reported_late(story, event)))
             finding(findings, TTL_AS_ASKED, "%" PRId64 " ms instead of %" PRId64 ": %s",
                     event->left_ms, most, event_text(event));
         if (event->outcome == HOLDING)

@@ -235,7 +235,7 @@ static void find_origin(const struct story *story, struct hold *hold)
     }
 }
 
-static void tell_holds(struct story *story)
+static void build_holds(struct story *story)
 {
     size_t count = 0;
     for (size_t i = 0; i < story->count; i++)
@@ -285,8 +285,8 @@ static int64_t unclaimed_until(const struct story *story, const struct event *ev
         dead += most_ms(event) * 1000; /* claimed, and the reply was lost */
     if (!next)
         return dead;
-    int64_t told = next->sent + terms->settle_us + terms->claim_us;
-    return told < dead ? told : dead;
+    int64_t claimed = next->sent + terms->settle_us + terms->claim_us;
+    return claimed < dead ? claimed : dead;
 }
 
 /* After a request that did not wait: it may have happened until it was last heard of. */
@@ -307,7 +307,7 @@ static int64_t unheard_until(const struct story *story, const struct event *even
 
 /* For each acquire that may have been granted without a reply that says so: how long its token may
  * have had a hold. */
-static void tell_maybes(struct story *story)
+static void build_maybes(struct story *story)
 {
     for (size_t i = 0; i < story->count; i++) {
         const struct event *event = &story->events[i];
@@ -322,8 +322,8 @@ static void tell_maybes(struct story *story)
     }
 }
 
-void story_tell(struct story *story, const struct terms *terms, const struct event *events,
-                size_t count)
+void story_build(struct story *story, const struct terms *terms, const struct event *events,
+                 size_t count)
 {
     *story = (struct story){.terms = terms, .events = events, .count = count};
     story->by_token = make(count, sizeof *story->by_token);
@@ -333,8 +333,8 @@ void story_tell(struct story *story, const struct terms *terms, const struct eve
     for (size_t i = 0; i < count; i++)
         story->by_token[i] = i;
     qsort_r(story->by_token, count, sizeof *story->by_token, by_token, (void *)events);
-    tell_holds(story);
-    tell_maybes(story);
+    build_holds(story);
+    build_maybes(story);
 
     story->dead_before = make(story->hold_count, sizeof *story->dead_before);
     story->asked_after = make(story->hold_count, sizeof *story->asked_after);

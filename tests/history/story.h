@@ -57,8 +57,8 @@ struct story {
 
 /* `terms` and `events` outlive the story; they are sorted, and `received` of UNKNOWN ones is when
  * they were last heard of, and LATE_US, unless the client hung up. */
-void story_tell(struct story *story, const struct terms *terms, const struct event *events,
-                size_t count);
+void story_build(struct story *story, const struct terms *terms, const struct event *events,
+                 size_t count);
 void story_free(struct story *story);
 
 /* The hold with this fence, or NULL. */

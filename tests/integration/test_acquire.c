@@ -57,7 +57,7 @@ TEST(refusal_shows_the_holder_and_when_to_retry)
 }
 
 /* Three hosts that give the same label exclude each other. */
-TEST(same_owner_is_refused_and_told_how_to_enter)
+TEST(same_owner_is_refused_and_learns_how_to_enter)
 {
     static const char HINT[] = "A holder has the same owner name: with reentrant=true";
     struct http_client *client = service_client(state);

@@ -107,7 +107,7 @@ TEST(figures_need_the_same_key_there)
     temp_dir_remove(&dir);
 }
 
-TEST(a_drain_is_told_there)
+TEST(a_drain_is_reported_there)
 {
     struct service service;
     service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0", "--drain=60s"));

@@ -29,7 +29,7 @@ static void assert_says_how_long(const char *text, const char *before, const cha
     assert_nearly(number_between(text, before, behind) * 1000, HOUR_MS);
 }
 
-TEST(early_release_tells_when_the_name_is_free)
+TEST(early_release_reports_when_the_name_is_free)
 {
     struct http_client *client = service_client(state);
     answers_token(client, TOKEN, "POST /locks/early?at_least=1h&ttl=10m&owner=job", NULL, 201,
@@ -166,7 +166,7 @@ TEST(end_of_a_connection_leaves_the_name_taken)
     struct service *service = *state;
     struct parked *parked = parked_send_token(
         service->batond.port, TOKEN, "POST /locks/connected?hold=connection&at_least=1h&owner=job");
-    assert_true(parked_hears(parked, "\"event\":\"granted\"", CLOCK_HANG_MS));
+    assert_true(parked_receives(parked, "\"event\":\"granted\"", CLOCK_HANG_MS));
     parked_close(parked);
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     do {

@@ -35,7 +35,7 @@ static void says(const char *flag, const char *listen, const char *const *more, 
     batond_process_stop(&check);
 }
 
-static void is_told(const char *listen, const char *const *more, int code, const char *words)
+static void check_says(const char *listen, const char *const *more, int code, const char *words)
 {
     says("--check", listen, more, code, words);
 }
@@ -56,9 +56,9 @@ TEST(check_of_ready_batond_exits_with_0)
 {
     struct service *service = *state;
     char any[40];
-    is_told(place_of(service), NULL, 0, "ready");
+    check_says(place_of(service), NULL, 0, "ready");
     snprintf(any, sizeof any, "0.0.0.0:%d", service->batond.port);
-    is_told(any, LIST("--allow-anonymous"), 0, "ready");
+    check_says(any, LIST("--allow-anonymous"), 0, "ready");
 }
 
 /* It would stop the next start. */
@@ -81,7 +81,7 @@ TEST(check_names_invalid_file)
     is_refused(place_of(service), LIST(TO_REDIS, authorities),
                "bad.json has no readable certificate");
     principals_file_put(path, "{\"principals\": []}", 0600);
-    is_told(place_of(service), LIST(tokens), 0, "ready");
+    check_says(place_of(service), LIST(tokens), 0, "ready");
     temp_dir_remove(&dir);
 }
 
@@ -98,7 +98,7 @@ TEST(check_asks_by_ipv6)
     struct http_client *client = http_client_new(batond.url);
     assert_true(comes_to_answer(client, "/readyz", 200, CLOCK_HANG_MS));
     http_client_free(client);
-    is_told(any, LIST("--allow-anonymous"), 0, "ready");
+    check_says(any, LIST("--allow-anonymous"), 0, "ready");
     assert_int_equal(batond_process_stop(&batond), 0);
 }
 
@@ -106,10 +106,10 @@ TEST(check_passes_on_why_redis_is_away)
 {
     struct service *service = *state;
     redis_process_freeze(&service->redis);
-    is_told(place_of(service), NULL, 1, "batond: not ready: 503 store_unavailable: Redis ");
+    check_says(place_of(service), NULL, 1, "batond: not ready: 503 store_unavailable: Redis ");
     redis_process_thaw(&service->redis);
     assert_true(comes_to_answer(service->client, "/readyz", 200, CLOCK_HANG_MS));
-    is_told(place_of(service), NULL, 0, "ready");
+    check_says(place_of(service), NULL, 0, "ready");
 }
 
 static void assert_check_warns(struct service *service, const char *warning)
@@ -173,8 +173,8 @@ TEST(check_without_batond_exits_with_1)
 {
     char listen[40];
     snprintf(listen, sizeof listen, "127.0.0.1:%d", free_port());
-    is_told(listen, NULL, 1, "does not answer: Connection refused");
-    is_told("127.0.0.1:0", NULL, 2, "--check: --listen has port 0");
+    check_says(listen, NULL, 1, "does not answer: Connection refused");
+    check_says("127.0.0.1:0", NULL, 2, "--check: --listen has port 0");
 }
 
 /* Though the batond that is asked was started with better ones. */
@@ -190,7 +190,7 @@ TEST(check_refuses_settings_that_stop_a_start)
     const struct service *service = *state;
     for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++)
         is_refused(place_of(service), LIST(WRONG[i].flag), WRONG[i].said);
-    is_told(place_of(service), LIST("--redis-url=redis://:pw@h:6379/1"), 0, "ready");
+    check_says(place_of(service), LIST("--redis-url=redis://:pw@h:6379/1"), 0, "ready");
 }
 
 TEST(check_of_settings_alone_asks_no_batond)
@@ -206,10 +206,10 @@ TEST(check_does_not_wait_for_stuck_batond)
 {
     struct service *service = *state;
     process_signal(&service->batond.process, SIGSTOP);
-    is_told(place_of(service), NULL, 1, "does not answer: it takes too long");
+    check_says(place_of(service), NULL, 1, "does not answer: it takes too long");
     process_signal(&service->batond.process, SIGCONT);
     assert_true(comes_to_answer(service->client, "/readyz", 200, CLOCK_HANG_MS));
-    is_told(place_of(service), NULL, 0, "ready");
+    check_says(place_of(service), NULL, 0, "ready");
 }
 
 /* A batond serves HTTPS at that port, and the settings say plain HTTP; and the other way round. */
@@ -222,9 +222,9 @@ TEST(check_asks_https_by_https)
     const char *files[] = {"--tls-cert", secure.server.file, "--tls-key", secure.server.key, NULL};
     secure.client->tls = &secure.tls;
     assert_true(comes_to_answer(secure.client, "/readyz", 200, CLOCK_HANG_MS));
-    is_told(place, files, 0, "ready");
-    is_told(place, NULL, 1, "does not answer: ");
-    is_told(place_of(service), files, 1, "does not answer: ");
+    check_says(place, files, 0, "ready");
+    check_says(place, NULL, 1, "does not answer: ");
+    check_says(place_of(service), files, 1, "does not answer: ");
     secure_close(&secure);
 }
 

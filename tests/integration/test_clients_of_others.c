@@ -17,8 +17,8 @@ TEST(offer_of_http2_is_passed_over)
                                      "HTTP2-Settings: AAMAAABkAAQAAP__";
     struct http_client *client = service->client;
     struct parked *first = parked_send(service->batond.port, OFFER, "POST /locks/h2c", NULL);
-    assert_true(parked_hears(first, "HTTP/1.1 201", CLOCK_HANG_MS));
-    assert_true(parked_hears(first, "\"token\"", CLOCK_HANG_MS));
+    assert_true(parked_receives(first, "HTTP/1.1 201", CLOCK_HANG_MS));
+    assert_true(parked_receives(first, "\"token\"", CLOCK_HANG_MS));
     parked_close(first);
     answers_with(client, "Upgrade: h2c", "POST /locks/h2c-2", "{\"ttl_ms\":5000}", 201, NULL);
 }
@@ -69,8 +69,8 @@ TEST(stream_has_its_head_before_its_first_event)
     };
     for (size_t i = 0; i < sizeof REQUESTS / sizeof *REQUESTS; i++) {
         struct parked *stream = parked_send(service->batond.port, ACCEPT, REQUESTS[i], NULL);
-        assert_true(parked_hears(stream, "HTTP/1.1 200 OK\r\n", CLOCK_HANG_MS));
-        assert_true(parked_hears(stream, "\r\n\r\n", CLOCK_HANG_MS));
+        assert_true(parked_receives(stream, "HTTP/1.1 200 OK\r\n", CLOCK_HANG_MS));
+        assert_true(parked_receives(stream, "\r\n\r\n", CLOCK_HANG_MS));
         assert_non_null(strstr(stream->text, "Content-Type: text/event-stream\r\n"));
         assert_null(strstr(stream->text, "\nevent: lock"));
         parked_close(stream);

@@ -73,7 +73,7 @@ TEST(release_at_one_batond_wakes_a_waiter_at_the_other)
     }
 }
 
-TEST(an_expiry_hands_over_and_is_told)
+TEST(an_expiry_hands_over_and_is_reported)
 {
     struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
@@ -160,7 +160,7 @@ TEST(the_list_goes_over_all_primaries)
     json_decref(seen);
 }
 
-static bool tells_of(const struct parked *watches, const char *name)
+static bool reports_name(const struct parked *watches, const char *name)
 {
     json_t *lock;
     size_t i;
@@ -173,11 +173,11 @@ static bool tells_of(const struct parked *watches, const char *name)
 /* Takes the name elsewhere while this batond watches, and waits until it is told of that. What was
  * told before may be told again, where it fell into what a watch begins with; but not without end.
  */
-static int64_t is_told_of(struct on_cluster *all, const char *name, int64_t version)
+static int64_t is_reported_version(struct on_cluster *all, const char *name, int64_t version)
 {
     char line[ON_CLUSTER_LINE];
-    bool is_taken = false, is_told = false;
-    for (int i = 0; !is_told; i++) {
+    bool is_taken = false, is_reported = false;
+    for (int i = 0; !is_reported; i++) {
         assert_true(i < TELLINGS);
         snprintf(line, sizeof line, "GET /events?prefix=watched-&wait=50s&after=%lld",
                  (long long)version);
@@ -189,7 +189,7 @@ static int64_t is_told_of(struct on_cluster *all, const char *name, int64_t vers
         }
         assert_int_equal(parked_answer(watches, CLOCK_HANG_MS), 200);
         assert_true(json_is_true(member(&watches->client, "changed")));
-        is_told = tells_of(watches, name);
+        is_reported = reports_name(watches, name);
         version = http_integer(&watches->client, "version");
         parked_close(watches);
     }
@@ -205,7 +205,7 @@ TEST(a_prefix_is_watched_at_all_primaries)
     int64_t version = http_integer(all->client[1], "version");
     for (int i = 0; i < CLUSTERED_PRIMARIES * 2; i++) {
         on_cluster_name(all, i % CLUSTERED_PRIMARIES, "watched-", i, name);
-        version = is_told_of(all, name, version);
+        version = is_reported_version(all, name, version);
     }
     answers(all->client[0], "GET /events?prefix=watched-", NULL, 200, NULL);
     assert_int_equal(json_array_size(member(all->client[0], "locks")), CLUSTERED_PRIMARIES * 2);
@@ -221,11 +221,11 @@ TEST(a_connection_holds)
         holds[i] =
             parked_send(all->batond[0].port, NULL,
                         on_cluster_request(line, "POST", name, "?hold=connection&ttl=12s"), NULL);
-        assert_true(parked_hears(holds[i], "\"fence\"", CLOCK_HANG_MS));
+        assert_true(parked_receives(holds[i], "\"fence\"", CLOCK_HANG_MS));
         waits[i] = on_cluster_wait(all, 1, name, "?wait=50s");
     }
     for (int i = 0; i < CLUSTERED_PRIMARIES; i++) {
-        assert_true(parked_hears(holds[i], "\"heartbeat\"", CLOCK_HANG_MS)); /* it is renewed */
+        assert_true(parked_receives(holds[i], "\"heartbeat\"", CLOCK_HANG_MS)); /* it is renewed */
         assert_true(parked_waits(waits[i], 0));
         parked_close(holds[i]);
         assert_int_equal(parked_answer(waits[i], CLOCK_HANG_MS), 201);

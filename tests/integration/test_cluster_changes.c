@@ -101,7 +101,8 @@ TEST(a_node_that_comes_is_watched)
     int64_t version = http_integer(all->client[1], "version");
     clustered_move(&all->clustered, &move);
     on_cluster_answers_again(all, name);
-    for (bool is_taken = false, is_told = false; !is_told;) { /* the move may be told of, too */
+    for (bool is_taken = false, is_reported = false;
+         !is_reported;) { /* the move may be told of, too */
         snprintf(line, sizeof line, "GET /events?prefix=settles-&wait=50s&after=%lld",
                  (long long)version);
         struct parked *watches = parked_send(all->batond[1].port, NULL, line, NULL);
@@ -111,7 +112,7 @@ TEST(a_node_that_comes_is_watched)
             is_taken = true;
         }
         assert_int_equal(parked_answer(watches, CLOCK_HANG_MS), 200);
-        is_told = is_taken && strstr(watches->client.reply.body, name);
+        is_reported = is_taken && strstr(watches->client.reply.body, name);
         version = http_integer(&watches->client, "version");
         parked_close(watches);
     }
@@ -232,7 +233,7 @@ TEST(a_node_that_has_left_is_not_listened_to)
     on_cluster_close(&all);
 }
 
-static void is_told(const struct batond_process *batond, int code, const char *words)
+static void is_reported(const struct batond_process *batond, int code, const char *words)
 {
     struct batond_process check;
     batond_process_launch(
@@ -253,13 +254,13 @@ TEST(without_a_third_the_others_are_served)
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME];
     on_cluster_open(&all, &(struct clustered_options){.partial = true, .no_replicas = true},
                     LIST("--workers=1"));
-    is_told(&all.batond[0], 0, "ready");
+    is_reported(&all.batond[0], 0, "ready");
     on_cluster_name(&all, 1, "gone-", 0, name);
     char served[ON_CLUSTER_NAME];
     on_cluster_name(&all, 0, "there-", 0, served);
     clustered_kill(&all.clustered, 1);
     assert_true(comes_to_answer(all.client[0], "/readyz", 503, CLOCK_HANG_MS));
-    is_told(&all.batond[0], 1, "not ready");
+    is_reported(&all.batond[0], 1, "not ready");
     clock_sleep_ms(3 * CLUSTERED_DOWN_MS); /* until the others know */
     answers(all.client[0], "GET /readyz?verbose", NULL, 503, "store_unavailable");
     assert_non_null(strstr(http_text(all.client[0], "detail"), "2 of 3 primaries connected"));

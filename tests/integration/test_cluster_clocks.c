@@ -59,13 +59,13 @@ static long ask_for(struct http_client *client, const char *name, int64_t ends)
 static bool is_granted_from(struct stage *stage, const char *name, int64_t ends, int64_t fence)
 {
     int64_t until = ends + CLOCK_HANG_MS;
-    bool is_told = clock_ms() > ends; /* by a machine that is too slow to show it */
+    bool is_reported = clock_ms() > ends; /* by a machine that is too slow to show it */
     for (int i = 0; i < ON_CLUSTER_BATONDS;) {
         struct http_client *client = stage->all.client[i];
         int64_t begun = clock_ms();
         long status = ask_for(client, name, ends);
         const char *code = http_text(client, "code");
-        is_told |= status == 503 && code && strcmp(code, "quarantined") == 0;
+        is_reported |= status == 503 && code && strcmp(code, "quarantined") == 0;
         if (status == 201 && http_integer(client, "fence") <= fence)
             fail_msg("a fence of %lld after %lld", (long long)http_integer(client, "fence"),
                      (long long)fence);
@@ -77,7 +77,7 @@ static bool is_granted_from(struct stage *stage, const char *name, int64_t ends,
             i = begun < ends ? (i + 1) % ON_CLUSTER_BATONDS : i + 1;
         clock_sleep_ms(SHORT_MS / 10);
     }
-    return is_told;
+    return is_reported;
 }
 
 /* A clock that jumps is that of its node, whoever has answered last. */
@@ -145,14 +145,14 @@ TEST(a_promoted_replica_whose_clock_is_ahead_grants_nothing_early)
     int64_t until = clock_ms() + LASTS_MS;
     char target[ON_CLUSTER_LINE];
     snprintf(target, sizeof target, "/locks/%s?confirm=none", name);
-    bool is_told = false;
-    while (clock_ms() < until || (!is_told && clock_ms() < until + CLOCK_HANG_MS)) {
+    bool is_reported = false;
+    while (clock_ms() < until || (!is_reported && clock_ms() < until + CLOCK_HANG_MS)) {
         struct http_client *client = stage.all.client[clock_ms() % 2];
         assert_int_not_equal(http_call(client, "POST", target, NULL), 201);
         const char *code = http_text(client, "code");
-        is_told |= code && strcmp(code, "quarantined") == 0;
+        is_reported |= code && strcmp(code, "quarantined") == 0;
         clock_sleep_ms(SHORT_MS);
     }
-    assert_true(is_told);
+    assert_true(is_reported);
     stage_close(&stage);
 }

@@ -160,7 +160,7 @@ TEST(a_new_name_of_a_slot_that_moves_is_granted_once)
 /* What is in one key is in one place, at the old side or at the new one, where whoever is sent
  * there has to say so. However long the slot rests, such a lock is released there, and taken again.
  */
-TEST(a_lone_hold_is_served_on_its_way)
+TEST(single_hold_is_served_on_its_way)
 {
     struct on_cluster *all = *state;
     char line[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];

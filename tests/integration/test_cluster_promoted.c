@@ -15,7 +15,7 @@ static void grants_begin_at(struct on_cluster *all, const char *const names[2], 
                             int64_t fence)
 {
     char target[ON_CLUSTER_LINE];
-    bool is_told = false;
+    bool is_reported = false;
     int64_t until = ends + CLOCK_HANG_MS;
     for (int i = 0; i < 2 * ON_CLUSTER_BATONDS;) {
         struct http_client *client = all->client[i % ON_CLUSTER_BATONDS];
@@ -23,7 +23,7 @@ static void grants_begin_at(struct on_cluster *all, const char *const names[2], 
         int64_t begun = clock_ms();
         long status = http_call(client, "POST", target, NULL);
         const char *code = http_text(client, "code");
-        is_told |= status == 503 && code && strcmp(code, "quarantined") == 0;
+        is_reported |= status == 503 && code && strcmp(code, "quarantined") == 0;
         if (status == 201 && clock_ms() < ends)
             fail_msg("%s is granted %lld ms too early", target, (long long)(ends - clock_ms()));
         if (status == 201 && i / ON_CLUSTER_BATONDS == 0)
@@ -37,7 +37,7 @@ static void grants_begin_at(struct on_cluster *all, const char *const names[2], 
         clock_sleep_ms(10);
     }
     /* On a machine that is so slow that nobody was promoted before, it may be over. */
-    assert_true(is_told || clock_ms() > ends + LEAD_MS);
+    assert_true(is_reported || clock_ms() > ends + LEAD_MS);
 }
 
 /* What the old one granted last, the promoted one may not have. Nobody else is meant. */

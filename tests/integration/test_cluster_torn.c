@@ -34,15 +34,15 @@ static void replace(struct on_cluster *all, int slot, int dead)
 static void is_not_granted(struct on_cluster *all, const char *name)
 {
     char target[ON_CLUSTER_LINE];
-    int64_t begun = clock_ms(), told[ON_CLUSTER_BATONDS] = {0};
+    int64_t begun = clock_ms(), reported[ON_CLUSTER_BATONDS] = {0};
     snprintf(target, sizeof target, "/locks/%s?ttl=100ms", name);
-    for (int i = 0; clock_ms() < told[0] + LASTS_MS || clock_ms() < told[1] + LASTS_MS ||
-                    told[0] == 0 || told[1] == 0;
+    for (int i = 0; clock_ms() < reported[0] + LASTS_MS || clock_ms() < reported[1] + LASTS_MS ||
+                    reported[0] == 0 || reported[1] == 0;
          i = 1 - i) {
         long status = http_call(all->client[i], "POST", target, NULL);
         const char *code = http_text(all->client[i], "code");
-        if (status == 503 && code && strcmp(code, "quarantined") == 0 && told[i] == 0)
-            told[i] = clock_ms();
+        if (status == 503 && code && strcmp(code, "quarantined") == 0 && reported[i] == 0)
+            reported[i] = clock_ms();
         if (status == 201)
             fail_msg("granted again");
         if (clock_ms() > begun + CLOCK_HANG_MS)

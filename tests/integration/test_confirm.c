@@ -151,10 +151,10 @@ TEST_WITH(unconfirmed_grant_is_not_reported, settle, settle)
     while (!strstr(line, "\"msg\":\"lock "))
         assert_true(process_wait_line(&scene->all.batond.process, "\"lock\":\"untold\"", &offset,
                                       line, sizeof line, PATIENCE_MS));
-    char told[40];
-    snprintf(told, sizeof told, "\"fence\":%lld,", (long long)fence);
+    char reported[40];
+    snprintf(reported, sizeof reported, "\"fence\":%lld,", (long long)fence);
     assert_non_null(strstr(line, "lock granted")); /* the first line of the lock is that of 201 */
-    assert_non_null(strstr(line, told));
+    assert_non_null(strstr(line, reported));
 }
 
 /* What waits for `name` behind a hold that is about to be released by way of `releaser`. */
@@ -329,10 +329,10 @@ TEST_WITH(a_connection_holds_what_replicas_have, settle, settle)
     becomes_free(scene, "stream");
     thaw(scene);
     struct parked *stream = parked_send(all->batond.port, NULL, REQUEST, NULL);
-    assert_true(parked_hears(stream, "\"granted\"", PATIENCE_MS));
-    assert_true(parked_hears(stream, "\"heartbeat\"", PATIENCE_MS));
+    assert_true(parked_receives(stream, "\"granted\"", PATIENCE_MS));
+    assert_true(parked_receives(stream, "\"heartbeat\"", PATIENCE_MS));
     freeze(scene);
-    assert_true(parked_hears(stream, "\"lost\"", PATIENCE_MS));
+    assert_true(parked_receives(stream, "\"lost\"", PATIENCE_MS));
     thaw(scene);
     parked_close(stream);
 }

@@ -176,7 +176,7 @@ TEST(a_batond_that_was_stopped_trusts_no_old_yes)
     replicated_close(&all);
 }
 
-TEST(a_user_that_may_not_wait_is_told_what_to_allow)
+TEST(a_user_that_may_not_wait_learns_what_to_allow)
 {
     struct replicated all;
     char url[80];
@@ -192,7 +192,7 @@ TEST(a_user_that_may_not_wait_is_told_what_to_allow)
     replicated_close(&all);
 }
 
-TEST(a_user_that_may_not_ask_who_answers_is_told_what_to_allow)
+TEST(a_user_that_may_not_ask_who_answers_learns_what_to_allow)
 {
     struct replicated all;
     char url[80];

@@ -19,8 +19,8 @@ TEST(a_stream_that_was_confirmed_late_is_renewed_in_time)
         clock_sleep_ms(1);
     clock_sleep_ms(7000); /* what is left is less than a third of the TTL */
     redis_process_thaw(&all.replicas[0]);
-    assert_true(parked_hears(stream, "\"granted\"", PATIENCE_MS));
-    assert_true(parked_hears(stream, "\"heartbeat\"", PATIENCE_MS));
+    assert_true(parked_receives(stream, "\"granted\"", PATIENCE_MS));
+    assert_true(parked_receives(stream, "\"heartbeat\"", PATIENCE_MS));
     parked_close(stream);
     replicated_close(&all);
 }
@@ -62,10 +62,10 @@ TEST(a_stream_goes_on_though_replicas_are_far_away)
     replicated_open(&all, WAY_MS, LIST("--confirm=replicas:2", "--confirm-timeout=10s"));
     struct parked *stream =
         parked_send(all.batond.port, NULL, "POST /locks/far?hold=connection&ttl=6s", NULL);
-    assert_true(parked_hears(stream, "\"granted\"", PATIENCE_MS));
+    assert_true(parked_receives(stream, "\"granted\"", PATIENCE_MS));
     all.wire.ms = FAR_MS;
-    assert_true(parked_hears(stream, "\"heartbeat\"", PATIENCE_MS));
-    assert_true(parked_hears(stream, "\"heartbeat\"", PATIENCE_MS));
+    assert_true(parked_receives(stream, "\"heartbeat\"", PATIENCE_MS));
+    assert_true(parked_receives(stream, "\"heartbeat\"", PATIENCE_MS));
     parked_close(stream);
     replicated_close(&all);
 }

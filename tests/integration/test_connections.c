@@ -31,7 +31,7 @@ static int ask(int port)
 }
 
 /* The status of its reply; 0 where there is none for so long. */
-static int hear(int fd, int timeout_ms)
+static int receive_status(int fd, int timeout_ms)
 {
     char reply[64];
     raw_receive(fd, reply, sizeof reply, "\r\n", timeout_ms, NULL);
@@ -49,7 +49,7 @@ TEST(address_has_its_share_of_all_workers)
                  LIST("--workers=3", "--trusted-proxies=", "--max-connections-per-address=8"));
     for (int i = 0; i < SHARE + MORE; i++) {
         fds[i] = ask(service.batond.port);
-        assert_int_equal(hear(fds[i], CLOCK_HANG_MS), i < SHARE ? 200 : 429);
+        assert_int_equal(receive_status(fds[i], CLOCK_HANG_MS), i < SHARE ? 200 : 429);
     }
     assert_true(process_wait_line(&service.batond.process, "max-connections-per-address", NULL,
                                   line, sizeof line, CLOCK_HANG_MS));
@@ -71,7 +71,7 @@ static int ask_when_full(struct service *service, const char *workers, int fds[S
     service_open(service, NULL, LIST(workers, "--max-connections=8"));
     for (int i = 0; i < SHARE; i++) {
         fds[i] = ask(service->batond.port);
-        assert_int_equal(hear(fds[i], CLOCK_HANG_MS), 200);
+        assert_int_equal(receive_status(fds[i], CLOCK_HANG_MS), 200);
     }
     return ask(service->batond.port);
 }
@@ -82,11 +82,11 @@ TEST(max_connections_counts_all_workers)
     int fds[SHARE];
     int64_t begun = clock_ms();
     int late = ask_when_full(&service, "--workers=3", fds);
-    int early = hear(late, MEANWHILE_MS);
+    int early = receive_status(late, MEANWHILE_MS);
     if (early != 0) /* the others have been idle for so long that they make room */
         assert_true(clock_ms() - begun >= IDLE_LEAST_MS);
     close(fds[0]);
-    assert_int_equal(early != 0 ? early : hear(late, CLOCK_HANG_MS), 200);
+    assert_int_equal(early != 0 ? early : receive_status(late, CLOCK_HANG_MS), 200);
     for (int i = 1; i < SHARE; i++)
         close(fds[i]);
     close(late);
@@ -103,7 +103,7 @@ TEST(idle_connections_make_room)
     struct service service;
     int fds[SHARE];
     int late = ask_when_full(&service, "--workers=1", fds);
-    assert_int_equal(hear(late, CLOCK_HANG_MS), 200);
+    assert_int_equal(receive_status(late, CLOCK_HANG_MS), 200);
     assert_true(clock_ms() - begun >= IDLE_LEAST_MS); /* before, they may be about to ask again */
     for (int i = 0; i < SHARE; i++)
         close(fds[i]);

@@ -183,12 +183,12 @@ TEST_WITH(waiter_of_removed_principal_waits_on, begin, NULL)
         assert_true(clock_ms() < deadline);
         asks_for(client, AS("dev"), "GET /locks/a", 200);
     } while (http_integer(client, "queue_length") != 1);
-    assert_true(parked_hears(holds, "\"granted\"", CLOCK_HANG_MS));
+    assert_true(parked_receives(holds, "\"granted\"", CLOCK_HANG_MS));
     guarded_reload(*state, CHANGED, LENGTH(CHANGED));
     while (asks(client, AS("ci"), "GET /locks/a") != 401)
         assert_true(clock_ms() < deadline);
     assert_true(
-        parked_hears(holds, "\"lost\"", CLOCK_HANG_MS)); /* no renewal of its would be served */
+        parked_receives(holds, "\"lost\"", CLOCK_HANG_MS)); /* no renewal of its would be served */
     assert_true(parked_waits(waits, 0));
     asks_for(client, AS("dev"), "DELETE /locks/a?force=true", 200);
     assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 201);
@@ -204,12 +204,12 @@ TEST_WITH(stream_ends_when_rights_change, begin, NULL)
     static const struct file_principal CHANGED[] = {{"ci", TEAM, NULL}, {"dev", ALL, NULL}};
     struct parked *changed = guarded_park(state, "ci", "POST /locks/b?hold=connection&ttl=3s");
     struct parked *same = guarded_park(state, "dev", "POST /locks/c?hold=connection&ttl=3s");
-    assert_true(parked_hears(changed, "\"granted\"", CLOCK_HANG_MS));
-    assert_true(parked_hears(same, "\"granted\"", CLOCK_HANG_MS));
+    assert_true(parked_receives(changed, "\"granted\"", CLOCK_HANG_MS));
+    assert_true(parked_receives(same, "\"granted\"", CLOCK_HANG_MS));
     guarded_reload(*state, CHANGED, LENGTH(CHANGED));
-    assert_true(parked_hears(changed, "may not hold this lock", CLOCK_HANG_MS));
+    assert_true(parked_receives(changed, "may not hold this lock", CLOCK_HANG_MS));
     for (int i = 0; i < 3; i++)
-        assert_true(parked_hears(same, "\"heartbeat\"", CLOCK_HANG_MS));
+        assert_true(parked_receives(same, "\"heartbeat\"", CLOCK_HANG_MS));
     parked_close(changed);
     parked_close(same);
 }

@@ -90,8 +90,8 @@ static const struct story ALLOWED[] = {
 };
 
 /* Sends it with one more header (NULL: none). */
-static void is_told(struct service *service, const struct story *story, const char *more,
-                    const char *method, const char *path)
+static void expect_story(struct service *service, const struct story *story, const char *more,
+                         const char *method, const char *path)
 {
     char own[64];
     snprintf(own, sizeof own, "%s%d", OWN, service->batond.port);
@@ -114,10 +114,10 @@ TEST(page_of_another_site_reads_but_changes_nothing)
     struct service *service = *state;
     for (size_t i = 0; i < LENGTH(PAGES); i++) {
         answers(service->client, "POST /locks/a?owner=me&reentrant", NULL, 201, NULL);
-        is_told(service, &(struct story){PAGES[i].header, PAGES[i].other, false}, NULL, "GET",
-                "/locks/a");
-        is_told(service, &PAGES[i], NULL, "POST", "/locks/b?owner=me&reentrant");
-        is_told(service, &PAGES[i], NULL, "DELETE", "/locks/a?force=true");
+        expect_story(service, &(struct story){PAGES[i].header, PAGES[i].other, false}, NULL, "GET",
+                     "/locks/a");
+        expect_story(service, &PAGES[i], NULL, "POST", "/locks/b?owner=me&reentrant");
+        expect_story(service, &PAGES[i], NULL, "DELETE", "/locks/a?force=true");
         answers(service->client, "GET /locks/a", NULL, 200, NULL);
         assert_int_equal(http_integer(service->client, "hold_count") > 0, PAGES[i].is_refused);
     }
@@ -127,38 +127,40 @@ TEST(host_of_another_site_is_refused)
 {
     struct service *service = *state;
     for (size_t i = 0; i < LENGTH(HOSTS); i++) {
-        is_told(service, &HOSTS[i], NULL, "POST", "/locks/b?owner=me&reentrant");
-        is_told(service, &HOSTS[i], NULL, "GET", "/locks/b");
-        is_told(service, &HOSTS[i], NULL, "GET", "/metrics");
-        is_told(service, &(struct story){HOSTS[i].header, NULL, false}, NULL, "GET", "/readyz");
+        expect_story(service, &HOSTS[i], NULL, "POST", "/locks/b?owner=me&reentrant");
+        expect_story(service, &HOSTS[i], NULL, "GET", "/locks/b");
+        expect_story(service, &HOSTS[i], NULL, "GET", "/metrics");
+        expect_story(service, &(struct story){HOSTS[i].header, NULL, false}, NULL, "GET",
+                     "/readyz");
     }
-    is_told(service, &HOSTS[0], NULL, "POST", "/locks/b");
+    expect_story(service, &HOSTS[0], NULL, "POST", "/locks/b");
     assert_non_null(strstr(http_text(service->client, "detail"), "allowed-hosts"));
 }
 
 /* Starts batond with these flags and tells it of all these stories. */
-static void are_told(const char *first, const char *second, const struct story *stories,
-                     size_t count)
+static void expect_stories(const char *first, const char *second, const struct story *stories,
+                           size_t count)
 {
     struct service service;
     service_open(&service, NULL, LIST(first, second));
     for (size_t i = 0; i < count; i++)
-        is_told(&service, &stories[i], NULL, "POST", "/locks/b?owner=me&reentrant");
-    is_told(&service, &PAGES[0], NULL, "POST", "/locks/b");
+        expect_story(&service, &stories[i], NULL, "POST", "/locks/b?owner=me&reentrant");
+    expect_story(&service, &PAGES[0], NULL, "POST", "/locks/b");
     service_close(&service);
 }
 
 TEST(allow_anonymous_allows_no_other_host)
 {
-    are_told("--allow-anonymous", NULL, HOSTS, LENGTH(HOSTS));
+    expect_stories("--allow-anonymous", NULL, HOSTS, LENGTH(HOSTS));
 }
 
 TEST(allowed_hosts_are_served)
 {
     static const struct story ANY[] = {{"Host: example.com", NULL, false}};
-    are_told("--allow-anonymous", "--allowed-hosts=locks.example.com,.corp.example.,rooted.,single",
-             ALLOWED, LENGTH(ALLOWED));
-    are_told("--allowed-hosts=*", NULL, ANY, LENGTH(ANY));
+    expect_stories("--allow-anonymous",
+                   "--allowed-hosts=locks.example.com,.corp.example.,rooted.,single", ALLOWED,
+                   LENGTH(ALLOWED));
+    expect_stories("--allowed-hosts=*", NULL, ANY, LENGTH(ANY));
 }
 
 /* The browser adds a password that it knows to whatever a page has it send. */
@@ -170,10 +172,10 @@ TEST(credentials_do_not_help_pages_of_other_sites)
     guarded_open(&guarded, principals, 1, 1);
     principal_header("ci", header);
     for (size_t i = 0; i < LENGTH(PAGES); i++)
-        is_told(&guarded.service, &PAGES[i], header, "POST", "/locks/a?owner=me&reentrant");
+        expect_story(&guarded.service, &PAGES[i], header, "POST", "/locks/a?owner=me&reentrant");
     for (size_t i = 0; i < LENGTH(HOSTS); i++) /* they do not know it themselves */
-        is_told(&guarded.service, &(struct story){HOSTS[i].header, NULL, false}, header, "GET",
-                "/locks/a");
+        expect_story(&guarded.service, &(struct story){HOSTS[i].header, NULL, false}, header, "GET",
+                     "/locks/a");
     guarded_close(&guarded);
 }
 

@@ -45,10 +45,10 @@ static void a_watch_of_all_goes_on(struct service *service)
     struct http_client *client = service->client;
     struct parked *watch =
         parked_send(service->batond.port, "Accept: text/event-stream", "GET /events", NULL);
-    assert_true(parked_hears(watch, "\"name\":\"whole\"", PATIENCE_MS));
+    assert_true(parked_receives(watch, "\"name\":\"whole\"", PATIENCE_MS));
     command(service, "SET baton:{junk} y");
     answers(client, "POST /locks/another", NULL, 201, NULL);
-    assert_true(parked_hears(watch, "\"name\":\"another\"", PATIENCE_MS));
+    assert_true(parked_receives(watch, "\"name\":\"another\"", PATIENCE_MS));
     answers(client, "DELETE /locks/another?force=true", NULL, 200, NULL);
     parked_close(watch);
 }
@@ -151,7 +151,7 @@ TEST(missing_rights_are_named)
 }
 
 /* As managed Redis makes users. */
-TEST(user_without_channels_is_told_which_to_allow)
+TEST(user_without_channels_learns_which_to_allow)
 {
     struct service *service = *state;
     struct batond_process batond;

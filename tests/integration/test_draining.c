@@ -136,16 +136,16 @@ TEST(streams_go_on_until_the_end)
     enter(&stage, "10m");
     struct parked *old =
         parked_send_token(stage.stopping.port, TOKEN, "POST /locks/stream?hold=connection&ttl=3s");
-    assert_true(parked_hears(old, "granted", CLOCK_HANG_MS));
+    assert_true(parked_receives(old, "granted", CLOCK_HANG_MS));
     begin_draining(&stage);
     struct parked *late =
         parked_send(stage.stopping.port, NULL, "POST /locks/late?hold=connection&ttl=3s", NULL);
-    assert_true(parked_hears(late, "granted", CLOCK_HANG_MS));
-    assert_true(parked_hears(late, "heartbeat", CLOCK_HANG_MS));
-    assert_true(parked_hears(old, "heartbeat", CLOCK_HANG_MS));
+    assert_true(parked_receives(late, "granted", CLOCK_HANG_MS));
+    assert_true(parked_receives(late, "heartbeat", CLOCK_HANG_MS));
+    assert_true(parked_receives(old, "heartbeat", CLOCK_HANG_MS));
     end_draining(&stage);
-    assert_true(parked_hears(old, "draining", CLOCK_HANG_MS));
-    assert_true(parked_hears(late, "draining", CLOCK_HANG_MS));
+    assert_true(parked_receives(old, "draining", CLOCK_HANG_MS));
+    assert_true(parked_receives(late, "draining", CLOCK_HANG_MS));
     assert_true(parked_ends(old, CLOCK_HANG_MS));
     parked_close(old);
     parked_close(late);

@@ -28,7 +28,7 @@ static struct parked *watch(int port, const char *header, const char *name, int6
 }
 
 /* The reply tells of a change, with that state and the version of the name. */
-static void tells(struct parked *parked, struct http_client *client, const char *state)
+static void reports(struct parked *parked, struct http_client *client, const char *state)
 {
     char etag[40];
     if (parked_answer(parked, CLOCK_HANG_MS) != 200)
@@ -81,7 +81,7 @@ TEST(waiting_watch_is_answered_with_the_change)
     struct parked *parked =
         watch(service->batond.port, JSON, "told", version_of(service->client, "told"));
     acquire_lock(service->client, "told", token);
-    tells(parked, service->client, "held");
+    reports(parked, service->client, "held");
     parked_close(parked);
 }
 
@@ -114,7 +114,7 @@ TEST(watch_of_hold_is_answered_when_somebody_waits_or_it_ends)
     parked_close(waiter);
 }
 
-TEST(stream_of_hold_tells_of_waiters_and_of_its_end)
+TEST(stream_of_hold_reports_waiters_and_its_end)
 {
     static const char *const LEFT[] = {"\"queue_length\":0", "\"queue_length\":1"};
     struct service *service = service_of(state);
@@ -128,13 +128,13 @@ TEST(stream_of_hold_tells_of_waiters_and_of_its_end)
         struct parked *waiter =
             i % 2 ? parked_send(service->batond.port, NULL, "POST /locks/own-stream?wait=50s", NULL)
                   : NULL;
-        assert_true(parked_hears(stream, LEFT[i % 2], CLOCK_HANG_MS));
-        assert_true(parked_hears(stream, "\"mine\":true", CLOCK_HANG_MS));
+        assert_true(parked_receives(stream, LEFT[i % 2], CLOCK_HANG_MS));
+        assert_true(parked_receives(stream, "\"mine\":true", CLOCK_HANG_MS));
         if (waiter)
             parked_close(waiter);
     }
     release_lock(client, token, "own-stream");
-    assert_true(parked_hears(stream, "\"mine\":false", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "\"mine\":false", CLOCK_HANG_MS));
     parked_close(stream);
 }
 
@@ -145,26 +145,26 @@ TEST(stream_has_the_state_and_then_each_change)
     char token[TOKEN_TEXT], line[64];
     struct parked *stream =
         parked_send(service->batond.port, STREAM, "GET /locks/stream/events", NULL);
-    assert_true(parked_hears(stream, "HTTP/1.1 200", CLOCK_HANG_MS));
-    assert_true(parked_hears(stream, "Content-Type: text/event-stream\r\n", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "HTTP/1.1 200", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "Content-Type: text/event-stream\r\n", CLOCK_HANG_MS));
     snprintf(line, sizeof line, "id: %" PRId64 "\n", version_of(client, "stream"));
-    assert_true(parked_hears(stream, line, CLOCK_HANG_MS));
-    assert_true(parked_hears(stream, "event: lock\ndata: {\"name\":\"stream\",\"state\":\"free\"",
-                             CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, line, CLOCK_HANG_MS));
+    assert_true(parked_receives(
+        stream, "event: lock\ndata: {\"name\":\"stream\",\"state\":\"free\"", CLOCK_HANG_MS));
     for (int i = 0; i < 3; i++) {
         acquire_lock(client, "stream", token);
         snprintf(line, sizeof line, "id: %" PRId64 "\n", version_of(client, "stream"));
-        assert_true(parked_hears(stream, line, CLOCK_HANG_MS));
-        assert_true(parked_hears(stream, "\"state\":\"held\"", CLOCK_HANG_MS));
+        assert_true(parked_receives(stream, line, CLOCK_HANG_MS));
+        assert_true(parked_receives(stream, "\"state\":\"held\"", CLOCK_HANG_MS));
         release_lock(client, token, "stream");
         snprintf(line, sizeof line, "id: %" PRId64 "\n", version_of(client, "stream"));
-        assert_true(parked_hears(stream, line, CLOCK_HANG_MS));
-        assert_true(parked_hears(stream, "\"state\":\"free\"", CLOCK_HANG_MS));
-        assert_true(parked_hears(stream, "}\n\n", CLOCK_HANG_MS));
+        assert_true(parked_receives(stream, line, CLOCK_HANG_MS));
+        assert_true(parked_receives(stream, "\"state\":\"free\"", CLOCK_HANG_MS));
+        assert_true(parked_receives(stream, "}\n\n", CLOCK_HANG_MS));
     }
     acquire_lock(client, "stream", token);
     snprintf(line, sizeof line, "id: %" PRId64 "\n", version_of(client, "stream"));
-    assert_true(parked_hears(stream, "event:", CLOCK_HANG_MS)); /* each is told once */
+    assert_true(parked_receives(stream, "event:", CLOCK_HANG_MS)); /* each is told once */
     assert_non_null(strstr(stream->text, line));
     assert_false(stream->closed);
     parked_close(stream);
@@ -181,14 +181,14 @@ TEST(stream_resumes_at_last_event_id)
              version);
     struct parked *stream =
         parked_send(service->batond.port, header, "GET /locks/resumed/events?after=1", NULL);
-    assert_true(parked_hears(stream, ": keep-alive\n\n", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, ": keep-alive\n\n", CLOCK_HANG_MS));
     assert_null(strstr(stream->text, "data:"));
     release_lock(client, token, "resumed");
-    assert_true(parked_hears(stream, "\"state\":\"free\"", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "\"state\":\"free\"", CLOCK_HANG_MS));
     parked_close(stream);
 
     stream = parked_send(service->batond.port, header, "GET /locks/resumed/events", NULL);
-    assert_true(parked_hears(stream, "\"state\":\"free\"", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "\"state\":\"free\"", CLOCK_HANG_MS));
     parked_close(stream);
 }
 
@@ -218,8 +218,8 @@ TEST(ending_stream_says_that_redis_is_away)
     service_open(&service, NULL, NULL);
     streams[0] = parked_send(service.batond.port, STREAM, "GET /locks/frozen/events?wait=4s", NULL);
     streams[1] = parked_send(service.batond.port, STREAM, "GET /events?wait=4s", NULL);
-    assert_true(parked_hears(streams[0], "data:", CLOCK_HANG_MS));
-    assert_true(parked_hears(streams[1], "event: complete\n", CLOCK_HANG_MS));
+    assert_true(parked_receives(streams[0], "data:", CLOCK_HANG_MS));
+    assert_true(parked_receives(streams[1], "event: complete\n", CLOCK_HANG_MS));
     redis_process_freeze(&service.redis);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(parked_answer(streams[i], CLOCK_HANG_MS), 200);
@@ -239,24 +239,24 @@ TEST(stream_says_when_redis_goes_and_comes)
     service_open(&service, NULL, LIST("--workers=1"));
     streams[0] = parked_send(service.batond.port, STREAM, "GET /locks/away/events", NULL);
     streams[1] = parked_send(service.batond.port, STREAM, "GET /events", NULL);
-    assert_true(parked_hears(streams[0], "data:", CLOCK_HANG_MS));
-    assert_true(parked_hears(streams[1], "event: complete\n", CLOCK_HANG_MS));
+    assert_true(parked_receives(streams[0], "data:", CLOCK_HANG_MS));
+    assert_true(parked_receives(streams[1], "event: complete\n", CLOCK_HANG_MS));
     for (int i = 0; i < 2; i++) /* behind its look, on the same connection to Redis */
         version_of(service.client, "away");
     redis_process_kill(&service.redis);
     for (size_t i = 0; i < 2; i++)
-        assert_true(parked_hears(streams[i], "event: store\ndata: {\"available\":false}\n\n",
-                                 CLOCK_HANG_MS));
+        assert_true(parked_receives(streams[i], "event: store\ndata: {\"available\":false}\n\n",
+                                    CLOCK_HANG_MS));
     redis_process_resume(&service.redis);
     assert_true(
-        parked_hears(streams[0], "event: store\ndata: {\"available\":true}\n\n", CLOCK_HANG_MS));
+        parked_receives(streams[0], "event: store\ndata: {\"available\":true}\n\n", CLOCK_HANG_MS));
     for (size_t i = 0; i < 2; i++)
         parked_close(streams[i]);
     service_close(&service);
 }
 
 /* The number of locks told of, and whether this name is among them. */
-static size_t told(const struct http_client *client, const char *name, bool *ret_named)
+static size_t reported(const struct http_client *client, const char *name, bool *ret_named)
 {
     json_t *locks = member(client, "locks"), *lock;
     size_t i;
@@ -277,7 +277,7 @@ TEST(prefix_has_all_holds_and_then_changes)
     acquire_lock(client, "job:1", token);
     acquire_lock(client, "outside", other);
     answers(client, "GET /events?prefix=job:", NULL, 200, NULL);
-    assert_int_equal(told(client, "job:1", &named), 1);
+    assert_int_equal(reported(client, "job:1", &named), 1);
     assert_true(named);
     assert_true(json_is_true(member(client, "changed")));
     assert_true(json_is_true(member(client, "complete")));
@@ -292,7 +292,7 @@ TEST(prefix_has_all_holds_and_then_changes)
     assert_true(parked_waits(parked, 0));
     release_lock(client, token, "job:1");
     assert_int_equal(parked_answer(parked, CLOCK_HANG_MS), 200);
-    assert_true(told(&parked->client, "job:1", &named) >= 1);
+    assert_true(reported(&parked->client, "job:1", &named) >= 1);
     assert_true(named);
     assert_string_equal(member_text(&parked->client, "locks.0.state"), "free");
     assert_true(http_integer(&parked->client, "version") >= version);
@@ -304,9 +304,9 @@ TEST(prefix_has_all_holds_and_then_changes)
     acquire_lock(client, "job:2", token);
     snprintf(request, sizeof request, "GET /events?prefix=job:&wait=20s&after=%" PRId64, version);
     answers(client, request, NULL, 200, NULL);
-    told(client, "job:2", &named);
+    reported(client, "job:2", &named);
     assert_true(named);
-    told(client, "job:1", &named);
+    reported(client, "job:1", &named);
     assert_true(named || !comes_again);
 }
 
@@ -321,7 +321,7 @@ TEST(old_version_is_answered_as_incomplete)
         assert_true(json_is_false(member(client, "complete")));
         assert_true(json_is_true(member(client, "changed")));
         assert_null(member(client, "more"));
-        assert_int_equal(told(client, "old:1", &named), held);
+        assert_int_equal(reported(client, "old:1", &named), held);
         assert_int_equal(named, held);
         if (held == 0)
             acquire_lock(client, "old:1", token);
@@ -336,7 +336,7 @@ TEST(reply_says_that_more_is_held_than_fits)
     acquire_lock(client, "many:1", token);
     acquire_lock(client, "many:2", token);
     answers(client, "GET /events?prefix=many:&limit=1", NULL, 200, NULL);
-    assert_int_equal(told(client, "many:1", &named), 1);
+    assert_int_equal(reported(client, "many:1", &named), 1);
     assert_true(json_is_true(member(client, "more")));
     assert_true(json_is_false(member(client, "complete")));
     snprintf(request, sizeof request, "GET /events?prefix=many:&wait=0&after=%" PRId64,
@@ -383,11 +383,11 @@ TEST(stream_marks_where_its_snapshot_begins_and_ends)
     snprintf(line, sizeof line, "%s\r\nLast-Event-ID: %" PRId64, STREAM, version);
     struct parked *stream =
         parked_send(service->batond.port, line, "GET /events?prefix=flow:&after=1", NULL);
-    assert_true(parked_hears(stream, ": keep-alive\n", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, ": keep-alive\n", CLOCK_HANG_MS));
     assert_null(strstr(stream->text, "event:"));
     release_lock(client, token, "flow:1");
-    assert_true(parked_hears(stream, "event: lock\ndata: {\"name\":\"flow:1\",\"state\":\"free\"",
-                             CLOCK_HANG_MS));
+    assert_true(parked_receives(
+        stream, "event: lock\ndata: {\"name\":\"flow:1\",\"state\":\"free\"", CLOCK_HANG_MS));
     const char *id = strstr(stream->text, "id: ");
     assert_non_null(id);
     assert_int_equal(sscanf(id, "id: %" SCNd64, &resumed), 1);
@@ -408,22 +408,22 @@ TEST(hold_that_redis_has_lost_is_in_no_snapshot)
     for (int restarts = 0; restarts < 2; restarts++) {
         acquire_lock(service.client, "lost:1?wait=20s", token);
         answers(service.client, "GET /events?prefix=lost:", NULL, 200, NULL);
-        assert_int_equal(told(service.client, "lost:1", &named), 1);
+        assert_int_equal(reported(service.client, "lost:1", &named), 1);
         snprintf(request, sizeof request, "GET /events?prefix=lost:&wait=0&after=%" PRId64,
                  http_integer(service.client, "version"));
         struct parked *stream = parked_send(service.batond.port, STREAM, "GET /events", NULL);
-        assert_true(parked_hears(stream, "event: complete\n", CLOCK_HANG_MS));
+        assert_true(parked_receives(stream, "event: complete\n", CLOCK_HANG_MS));
         if (restarts) { /* which may end the stream */
             redis_process_kill(&service.redis);
             redis_process_resume(&service.redis);
         } else {
             redis_process_flush(&service.redis);
-            assert_true(parked_hears(stream, "event: complete\n", CLOCK_HANG_MS));
+            assert_true(parked_receives(stream, "event: complete\n", CLOCK_HANG_MS));
             assert_int_equal(occurrences(stream->text, "lost:1"), 1);
         }
         parked_close(stream);
         assert_true(comes_to_answer(service.client, request + strlen("GET "), 200, CLOCK_HANG_MS));
-        assert_int_equal(told(service.client, "lost:1", &named), 0);
+        assert_int_equal(reported(service.client, "lost:1", &named), 0);
         assert_true(json_is_false(member(service.client, "complete")));
     }
     service_close(&service);

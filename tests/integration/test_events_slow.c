@@ -124,7 +124,7 @@ static void change(struct http_client *client)
 }
 
 /* However much there is to tell and however often something changes meanwhile. */
-TEST(a_slow_reader_hears_of_everything_and_is_not_cut_off)
+TEST(a_slow_reader_gets_everything_and_is_not_cut_off)
 {
     struct service *service = *state;
     struct reader *reader = calloc(1, sizeof *reader);

@@ -17,7 +17,7 @@ TEST(long_ttl_heartbeat_comes_within_a_minute)
     for (int i = 0; i < STREAMS; i++) {
         snprintf(text, sizeof text, "POST /locks/long-%s?hold=connection&ttl=%sms", TTL[i], TTL[i]);
         streams[i] = parked_send(service->batond.port, NULL, text, NULL);
-        assert_true(parked_hears(streams[i], "\"event\":\"granted\"", CLOCK_HANG_MS));
+        assert_true(parked_receives(streams[i], "\"event\":\"granted\"", CLOCK_HANG_MS));
     }
     for (int i = 0; i < STREAMS; i++) {
         snprintf(text, sizeof text, "GET /locks/long-%s", TTL[i]);
@@ -25,7 +25,7 @@ TEST(long_ttl_heartbeat_comes_within_a_minute)
         snprintf(text, sizeof text,
                  "\r\n{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":%s}\n",
                  member_integer(service->client, "version"), TTL[i]);
-        assert_true(parked_hears(streams[i], text, CLOCK_HANG_MS));
+        assert_true(parked_receives(streams[i], text, CLOCK_HANG_MS));
         assert_null(strstr(streams[i]->text, "\n\n")); /* readers take each line for an event */
         assert_null(strstr(streams[i]->text, "\r\n1\r\n\n"));
         parked_close(streams[i]);

@@ -36,9 +36,9 @@ static void is_granted(struct parked *stream, int status)
 {
     char line[40];
     snprintf(line, sizeof line, "HTTP/1.1 %d", status);
-    if (!parked_hears(stream, line, CLOCK_HANG_MS) ||
-        !parked_hears(stream, "{\"event\":\"granted\",\"name\":\"", CLOCK_HANG_MS) ||
-        !parked_hears(stream, "}\n", CLOCK_HANG_MS))
+    if (!parked_receives(stream, line, CLOCK_HANG_MS) ||
+        !parked_receives(stream, "{\"event\":\"granted\",\"name\":\"", CLOCK_HANG_MS) ||
+        !parked_receives(stream, "}\n", CLOCK_HANG_MS))
         fail_msg("not granted: %s", stream->text);
 }
 
@@ -59,7 +59,7 @@ TEST(hold_by_connection_outlives_its_ttl)
     snprintf(line, sizeof line, "{\"event\":\"heartbeat\",\"fence\":%" PRId64 ",\"ttl_ms\":3000}\n",
              version);
     for (int i = 0; i < 4; i++)
-        assert_true(parked_hears(stream, line, CLOCK_HANG_MS));
+        assert_true(parked_receives(stream, line, CLOCK_HANG_MS));
     assert_true(clock_ms() - begun >= 3990); /* one every third of the TTL, not more */
     answers(service->client, "GET /locks/kept", NULL, 200, NULL);
     assert_int_equal(http_integer(service->client, "version"), version);
@@ -88,17 +88,17 @@ TEST(lost_hold_is_reported)
     struct parked *stream = hold(service->batond.port, "broken?hold=connection&ttl=1h");
     is_granted(stream, 201);
     answers(service->client, "DELETE /locks/broken?force=true&reason=moved", NULL, 200, NULL);
-    assert_true(parked_hears(stream, "{\"event\":\"lost\",\"detail\":\"the hold was broken ",
-                             CLOCK_HANG_MS));
-    assert_true(parked_hears(stream, "\"broken\":{\"client\":\"127.0.0.1\",\"reason\":\"moved\"}",
-                             CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "{\"event\":\"lost\",\"detail\":\"the hold was broken ",
+                                CLOCK_HANG_MS));
+    assert_true(parked_receives(
+        stream, "\"broken\":{\"client\":\"127.0.0.1\",\"reason\":\"moved\"}", CLOCK_HANG_MS));
     assert_true(parked_ends(stream, CLOCK_HANG_MS));
     assert_non_null(strstr(stream->text, "\r\n0\r\n\r\n"));
     parked_close(stream);
     stream = hold(service->batond.port, "released?hold=connection&ttl=1h");
     is_granted(stream, 201);
     release_lock(service->client, TOKEN, "released");
-    assert_true(parked_hears(stream, "{\"event\":\"lost\"", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "{\"event\":\"lost\"", CLOCK_HANG_MS));
     parked_close(stream);
 }
 
@@ -121,7 +121,7 @@ TEST(token_that_holds_gets_its_ttl_anew)
     struct parked *stream = hold(service->batond.port, "again?hold=connection&ttl=3s");
     is_granted(stream, 200);
     assert_non_null(strstr(stream->text, "\"ttl_ms\":3000,"));
-    assert_true(parked_hears(stream, "\"heartbeat\"", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "\"heartbeat\"", CLOCK_HANG_MS));
     parked_close(stream);
     assert_true(comes_to(service->client, "again", "free", 0));
 }
@@ -174,7 +174,7 @@ TEST(later_connection_has_the_hold)
         is_granted(second, 200);
         answers_token(service->client, TOKEN, path, NULL, 200, NULL);
         parked_close(first);
-        assert_true(parked_hears(second, "\"heartbeat\"", CLOCK_HANG_MS));
+        assert_true(parked_receives(second, "\"heartbeat\"", CLOCK_HANG_MS));
         struct parked *third = hold(ports[i], last);
         is_granted(third, 200);
         parked_close(third);
@@ -204,7 +204,7 @@ TEST(stop_leaves_the_hold_its_ttl)
     struct parked *stream = hold(stopping.port, "drain?hold=connection&ttl=1m");
     is_granted(stream, 201);
     process_signal(&stopping.process, SIGTERM);
-    assert_true(parked_hears(stream, "{\"event\":\"draining\"}\n", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "{\"event\":\"draining\"}\n", CLOCK_HANG_MS));
     assert_true(parked_ends(stream, CLOCK_HANG_MS));
     assert_non_null(strstr(stream->text, "\r\n0\r\n\r\n"));
     parked_close(stream);

@@ -49,7 +49,7 @@ static void has_fence(struct http_client *client, const char *fence)
         fail_msg("Lock-Fence: %s, not %s, with %s", header, fence, client->reply.body);
 }
 
-TEST(fence_header_is_on_replies_that_tell_of_one_hold)
+TEST(fence_header_is_on_replies_about_one_hold)
 {
     struct http_client *client = service_client(state);
     char token[TOKEN_TEXT], fence[24];
@@ -176,8 +176,8 @@ TEST(last_release_says_how_the_hold_ended)
     assert_null(member(client, "last_release.broken.principal"));
 }
 
-static void is_told(struct http_client *client, const char *token, const char *request,
-                    const char *reason, int64_t fence)
+static void expect_reason(struct http_client *client, const char *token, const char *request,
+                          const char *reason, int64_t fence)
 {
     answers_token(client, token, request, NULL, 409, "not_held");
     assert_string_equal(member_text(client, "ended.reason"), reason);
@@ -185,7 +185,7 @@ static void is_told(struct http_client *client, const char *token, const char *r
     assert_in_range(member_integer(client, "ended.ago_ms"), 0, CLOCK_HANG_MS);
 }
 
-TEST(owner_of_a_broken_hold_is_told_who_broke_it)
+TEST(owner_of_a_broken_hold_learns_who_broke_it)
 {
     static const char SAID[] = "s ago from 127.0.0.1 (\"site closed\"), so nothing was ";
     struct http_client *client = service_client(state);
@@ -194,9 +194,9 @@ TEST(owner_of_a_broken_hold_is_told_who_broke_it)
     int64_t fence = http_integer(client, "fence");
     answers(client, "DELETE /locks/told?force=true&reason=site%20closed", NULL, 200, NULL);
     answers(client, "POST /locks/told", NULL, 201, NULL);
-    is_told(client, token, "PUT /locks/told", "forced", fence);
+    expect_reason(client, token, "PUT /locks/told", "forced", fence);
     assert_non_null(strstr(http_text(client, "detail"), SAID));
-    is_told(client, token, "DELETE /locks/told", "forced", fence);
+    expect_reason(client, token, "DELETE /locks/told", "forced", fence);
     assert_non_null(strstr(http_text(client, "detail"), SAID));
     assert_string_equal(member_text(client, "ended.owner"), "ann");
     assert_string_equal(member_text(client, "ended.broken.client"), "127.0.0.1");
@@ -209,19 +209,19 @@ TEST(owner_of_a_broken_hold_is_told_who_broke_it)
     assert_null(member(client, "ended"));
 }
 
-TEST(owner_is_told_that_its_hold_expired_or_was_released)
+TEST(owner_learns_that_its_hold_expired_or_was_released)
 {
     struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
     acquire_lock(client, "over?ttl=100ms", token);
     int64_t fence = http_integer(client, "fence");
     wait_until_free(client, "over");
-    is_told(client, token, "PUT /locks/over", "expired", fence);
-    is_told(client, token, "DELETE /locks/over", "expired", fence);
+    expect_reason(client, token, "PUT /locks/over", "expired", fence);
+    expect_reason(client, token, "DELETE /locks/over", "expired", fence);
     acquire_lock(client, "over", token);
     fence = http_integer(client, "fence");
     release_lock(client, token, "over");
-    is_told(client, token, "PUT /locks/over", "released", fence);
+    expect_reason(client, token, "PUT /locks/over", "released", fence);
 }
 
 TEST(break_by_fence_ends_that_hold_alone)

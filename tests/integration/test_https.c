@@ -179,7 +179,8 @@ static long answer_to(struct secure *secure, const struct certificate *certifica
 }
 
 /* Each version has its own time to say so: with TLS 1.3 the client has finished by then. */
-static void is_told(struct secure *secure, const struct certificate *certificate, const char *why)
+static void expect_alert(struct secure *secure, const struct certificate *certificate,
+                         const char *why)
 {
     struct tls_client client;
     char text[64];
@@ -223,11 +224,11 @@ TEST(client_is_let_in_by_its_certificate)
     assert_int_equal(answer_to(&secure, &good, "POST", "/locks/a", NULL), 201);
     assert_int_equal(answer_to(&secure, &good, "GET", "/metrics", NULL), 200);
     assert_int_equal(answer_to(&secure, &nameless, "POST", "/locks/b", NULL), 401);
-    is_told(&secure, &late, "certificate expired");
-    is_told(&secure, &early, "certificate expired");
-    is_told(&secure, &server, "unsupported certificate");
-    is_told(&secure, &foreign, "unknown ca");
-    is_told(&secure, &self, "unknown ca");
+    expect_alert(&secure, &late, "certificate expired");
+    expect_alert(&secure, &early, "certificate expired");
+    expect_alert(&secure, &server, "unsupported certificate");
+    expect_alert(&secure, &foreign, "unknown ca");
+    expect_alert(&secure, &self, "unknown ca");
 
     answers(secure.client, "POST /locks/a", NULL, 401, "unauthorized");
     assert_non_null(strstr(http_text(secure.client, "detail"), "client certificate"));

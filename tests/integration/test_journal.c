@@ -117,7 +117,7 @@ TEST(stream_has_its_bytes)
     struct parked *stream =
         parked_send(service->batond.port, "X-Request-Id: stream",
                     "POST /locks/kept?hold=connection&ttl=10m&owner=listener", NULL);
-    assert_true(parked_hears(stream, "fence", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "fence", CLOCK_HANG_MS));
     parked_close(stream);
     json_t *line = logged(service, "request", "\"request_id\":\"stream\"");
     assert_int_equal(number_in(line, "status"), 201);

@@ -228,7 +228,7 @@ static int begin_body(const struct service *service, const char *name, const cha
     return fd;
 }
 
-static void hears_at_once(int fd, const char *status, const char *code)
+static void receives_at_once(int fd, const char *status, const char *code)
 {
     char text[2048];
     bool closed;
@@ -276,8 +276,8 @@ TEST(bodies_per_principal_are_bound)
         fds[i] = begin_body(service, "one", "{");
         assert_true(raw_comes_to_be_read(fds[i], CLOCK_HANG_MS));
     }
-    hears_at_once(begin_body(service, "one", ""), " 429 ", "too_many_bodies");
-    hears_at_once(begin_body(service, NULL, ""), " 401 ", "unauthorized");
+    receives_at_once(begin_body(service, "one", ""), " 429 ", "too_many_bodies");
+    receives_at_once(begin_body(service, NULL, ""), " 401 ", "unauthorized");
     assert_int_equal(ask_as(service->client, "one", "GET", "/locks/body"), 200);
     ends_body(begin_body(service, "two", ""), body, LENGTH, " 201 ");
     for (int i = 0; i < MOST; i++) /* each makes room for one more */
@@ -366,9 +366,9 @@ static struct parked *stream_as_soon_as_it_may(const struct service *service)
 {
     for (int64_t deadline = clock_ms() + CLOCK_HANG_MS;; clock_sleep_ms(5)) {
         struct parked *parked = park_as(service, NULL, "GET /locks/x/events");
-        assert_true(parked_hears(parked, "\r\n\r\n", CLOCK_HANG_MS));
+        assert_true(parked_receives(parked, "\r\n\r\n", CLOCK_HANG_MS));
         if (strstr(parked->text, "HTTP/1.1 200")) {
-            assert_true(parked_hears(parked, "event: lock", CLOCK_HANG_MS));
+            assert_true(parked_receives(parked, "event: lock", CLOCK_HANG_MS));
             return parked;
         }
         parked_close(parked);
@@ -386,7 +386,7 @@ TEST(waits_streams_and_holds_count_in_process)
     for (size_t i = 0; i < LONG_COUNT; i++) {
         parked[i] = park_as(&service, NULL, LONG[i]);
         if (i > 0)
-            assert_true(parked_hears(parked[i], "HTTP/1.1 20", CLOCK_HANG_MS));
+            assert_true(parked_receives(parked[i], "HTTP/1.1 20", CLOCK_HANG_MS));
     }
     comes_to_queue(service.client, "kept", 1);
     expect_long(service.client, 429, "process");
@@ -464,7 +464,7 @@ TEST(streams_and_connection_holds_have_own_bounds)
                       "--workers=2"));
     for (int i = 0; i < 3; i++) {
         first[i] = park_as(&service, NULL, REQUESTS[i]);
-        assert_true(parked_hears(first[i], i < 2 ? "id: " : "granted", CLOCK_HANG_MS));
+        assert_true(parked_receives(first[i], i < 2 ? "id: " : "granted", CLOCK_HANG_MS));
     }
     for (int i = 0; i < 3; i++) {
         struct parked *refused = park_as(&service, NULL, REQUESTS[i]);
@@ -483,7 +483,7 @@ TEST(streams_and_connection_holds_have_own_bounds)
         bool served = false;
         while (!served && clock_ms() < deadline) {
             struct parked *again = park_as(&service, NULL, REQUESTS[i]);
-            assert_true(parked_hears(again, "HTTP/1.1 ", CLOCK_HANG_MS));
+            assert_true(parked_receives(again, "HTTP/1.1 ", CLOCK_HANG_MS));
             served = strncmp(again->text, "HTTP/1.1 20", 11) == 0;
             parked_close(again);
         }

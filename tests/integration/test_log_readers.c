@@ -22,7 +22,7 @@ enum {
 };
 
 /* A batond whose stderr is what a shell's `redirection` says. */
-struct heard {
+struct piped {
     struct service service;
     struct temp_dir dir;
     char program[120];
@@ -32,82 +32,82 @@ struct heard {
 };
 
 /* Runs the program under test with that redirection, in place of it. */
-static void write_program(struct heard *heard, const char *redirection)
+static void write_program(struct piped *piped, const char *redirection)
 {
     const char *program = getenv("BATON_TEST_BATOND");
-    snprintf(heard->program, sizeof heard->program, "%s/batond", heard->dir.path);
-    FILE *file = fopen(heard->program, "we");
+    snprintf(piped->program, sizeof piped->program, "%s/batond", piped->dir.path);
+    FILE *file = fopen(piped->program, "we");
     assert_non_null(file);
-    fprintf(file, "#!/bin/sh\ncd '%s' || exit\nexec '%s' \"$@\" %s\n", heard->dir.path,
+    fprintf(file, "#!/bin/sh\ncd '%s' || exit\nexec '%s' \"$@\" %s\n", piped->dir.path,
             program ? program : "build/batond", redirection);
     fclose(file);
-    assert_int_equal(chmod(heard->program, 0700), 0);
+    assert_int_equal(chmod(piped->program, 0700), 0);
 }
 
-static void make_pipe(struct heard *heard)
+static void make_pipe(struct piped *piped)
 {
     char path[120];
-    snprintf(path, sizeof path, "%s/fifo", heard->dir.path);
+    snprintf(path, sizeof path, "%s/fifo", piped->dir.path);
     assert_int_equal(mkfifo(path, 0600), 0);
-    heard->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    assert_true(heard->fd >= 0);
-    assert_true(fcntl(heard->fd, F_SETPIPE_SZ, PIPE_BYTES) > 0);
+    piped->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(piped->fd >= 0);
+    assert_true(fcntl(piped->fd, F_SETPIPE_SZ, PIPE_BYTES) > 0);
 }
 
-static void heard_open(struct heard *heard, const char *redirection, const char *flag)
+static void piped_open(struct piped *piped, const char *redirection, const char *flag)
 {
     const char *before = getenv("BATON_TEST_BATOND");
     char *program = realpath(before ? before : "build/batond", NULL);
     assert_non_null(program);
-    *heard = (struct heard){.fd = -1};
-    temp_dir_make(&heard->dir);
-    make_pipe(heard);
+    *piped = (struct piped){.fd = -1};
+    temp_dir_make(&piped->dir);
+    make_pipe(piped);
     setenv("BATON_TEST_BATOND", program, 1);
-    write_program(heard, redirection);
-    setenv("BATON_TEST_BATOND", heard->program, 1);
-    redis_process_start(&heard->service.redis, NULL);
-    struct batond_process *batond = &heard->service.batond;
+    write_program(piped, redirection);
+    setenv("BATON_TEST_BATOND", piped->program, 1);
+    redis_process_start(&piped->service.redis, NULL);
+    struct batond_process *batond = &piped->service.batond;
     int port = free_port();
-    batond_process_launch(batond, &(struct batond_options){.redis_url = heard->service.redis.url,
+    batond_process_launch(batond, &(struct batond_options){.redis_url = piped->service.redis.url,
                                                            .arguments = LIST(flag),
                                                            .port = port});
     setenv("BATON_TEST_BATOND", program, 1);
     free(program);
     snprintf(batond->url, sizeof batond->url, "http://127.0.0.1:%d", port);
-    heard->service.client = http_client_new(batond->url);
-    assert_true(comes_to_answer(heard->service.client, "/readyz", 200, CLOCK_HANG_MS));
+    piped->service.client = http_client_new(batond->url);
+    assert_true(comes_to_answer(piped->service.client, "/readyz", 200, CLOCK_HANG_MS));
 }
 
 /* batond has to end well. */
-static void heard_close(struct heard *heard)
+static void piped_close(struct piped *piped)
 {
-    http_client_free(heard->service.client);
-    assert_int_equal(process_stop(&heard->service.batond.process), 0);
-    batond_process_stop(&heard->service.batond);
-    redis_process_stop(&heard->service.redis);
-    temp_dir_remove(&heard->dir);
-    if (heard->fd >= 0)
-        close(heard->fd);
-    free(heard->text);
+    http_client_free(piped->service.client);
+    assert_int_equal(process_stop(&piped->service.batond.process), 0);
+    batond_process_stop(&piped->service.batond);
+    redis_process_stop(&piped->service.redis);
+    temp_dir_remove(&piped->dir);
+    if (piped->fd >= 0)
+        close(piped->fd);
+    free(piped->text);
 }
 
 /* One lock after the other, from this number on; each is two lines. */
-static void acquire(struct heard *heard, int first, int count)
+static void acquire(struct piped *piped, int first, int count)
 {
     char path[NAME_BYTES + 64], name[NAME_BYTES + 1];
     memset(name, 'n', NAME_BYTES);
     name[NAME_BYTES] = '\0';
     for (int i = first; i < first + count; i++) {
         snprintf(path, sizeof path, "/locks/%08d-%s?ttl=1h", i, name);
-        assert_int_equal(http_call(heard->service.client, "POST", path, NULL), 201);
+        assert_int_equal(http_call(piped->service.client, "POST", path, NULL), 201);
     }
 }
 
-static int64_t lost(struct heard *heard)
+static int64_t lost(struct piped *piped)
 {
     static const char NAME[] = "\nbaton_log_lines_lost_total ";
-    assert_int_equal(http_call(heard->service.client, "GET", "/metrics", NULL), 200);
-    const char *at = strstr(heard->service.client->reply.body, NAME);
+    assert_int_equal(http_call(piped->service.client, "GET", "/metrics", NULL), 200);
+    const char *at = strstr(piped->service.client->reply.body, NAME);
     assert_non_null(at);
     return strtoll(at + sizeof NAME - 1, NULL, 10);
 }
@@ -118,7 +118,7 @@ struct tale {
     int64_t last; /* number of a lock */
 };
 
-static void hear(struct tale *tale, const char *line, size_t length)
+static void read_log(struct tale *tale, const char *line, size_t length)
 {
     json_t *json = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
     if (!json)
@@ -139,29 +139,29 @@ static void hear(struct tale *tale, const char *line, size_t length)
     json_decref(json);
 }
 
-static void read_more(struct heard *heard)
+static void read_more(struct piped *piped)
 {
-    struct pollfd readable = {.fd = heard->fd, .events = POLLIN};
-    heard->text = realloc(heard->text, heard->length + READ_AT_ONCE + 1);
-    assert_non_null(heard->text);
+    struct pollfd readable = {.fd = piped->fd, .events = POLLIN};
+    piped->text = realloc(piped->text, piped->length + READ_AT_ONCE + 1);
+    assert_non_null(piped->text);
     assert_int_equal(poll(&readable, 1, CLOCK_HANG_MS), 1);
-    ssize_t length = read(heard->fd, heard->text + heard->length, READ_AT_ONCE);
+    ssize_t length = read(piped->fd, piped->text + piped->length, READ_AT_ONCE);
     assert_true(length > 0);
-    heard->length += (size_t)length;
-    heard->text[heard->length] = '\0';
+    piped->length += (size_t)length;
+    piped->text[piped->length] = '\0';
 }
 
 /* Reads until so many lines have come or were said to be missing. */
-static struct tale listen_for(struct heard *heard, int64_t count)
+static struct tale listen_for(struct piped *piped, int64_t count)
 {
     struct tale tale = {.last = -1};
     while (tale.grants + tale.requests + tale.missing < count) {
-        read_more(heard);
-        char *line = heard->text, *end;
+        read_more(piped);
+        char *line = piped->text, *end;
         for (; (end = strchr(line, '\n')); line = end + 1)
-            hear(&tale, line, (size_t)(end - line));
-        heard->length = strlen(line);
-        memmove(heard->text, line, heard->length);
+            read_log(&tale, line, (size_t)(end - line));
+        piped->length = strlen(line);
+        memmove(piped->text, line, piped->length);
     }
     return tale;
 }
@@ -169,39 +169,39 @@ static struct tale listen_for(struct heard *heard, int64_t count)
 TEST(stopped_reader_costs_lines_and_no_requests)
 {
     const char *const sandboxed = sandbox_check(NULL) == 0 ? "--sandbox" : NULL;
-    struct heard heard;
-    heard_open(&heard, "2>fifo", sandboxed);
-    acquire(&heard, 0, FEW);
-    struct tale tale = listen_for(&heard, 2 * FEW);
+    struct piped piped;
+    piped_open(&piped, "2>fifo", sandboxed);
+    acquire(&piped, 0, FEW);
+    struct tale tale = listen_for(&piped, 2 * FEW);
     assert_int_equal(tale.missing, 0);
-    acquire(&heard, FEW, FEW + MANY);
-    tale = listen_for(&heard, 2 * (int64_t)(FEW + MANY));
-    int64_t count = lost(&heard);
+    acquire(&piped, FEW, FEW + MANY);
+    tale = listen_for(&piped, 2 * (int64_t)(FEW + MANY));
+    int64_t count = lost(&piped);
     assert_in_range(count, 1, 2 * (FEW + MANY) - 1);
     assert_int_equal(tale.missing, count);
     assert_int_equal(tale.grants + tale.requests, 2 * (FEW + MANY) - count);
-    acquire(&heard, FEW + FEW + MANY, 1); /* all is well again */
-    tale = listen_for(&heard, 2);
+    acquire(&piped, FEW + FEW + MANY, 1); /* all is well again */
+    tale = listen_for(&piped, 2);
     assert_int_equal(tale.missing, 0);
-    assert_int_equal(lost(&heard), count);
-    heard_close(&heard);
+    assert_int_equal(lost(&piped), count);
+    piped_close(&piped);
 }
 
 TEST(stop_writes_all_lines)
 {
     char path[140];
-    struct heard heard;
+    struct piped piped;
     struct tale tale = {.last = -1};
-    heard_open(&heard, "2>log", "--drain=0s");
-    acquire(&heard, 0, FEW);
-    assert_int_equal(process_stop(&heard.service.batond.process), 0);
-    snprintf(path, sizeof path, "%s/log", heard.dir.path);
+    piped_open(&piped, "2>log", "--drain=0s");
+    acquire(&piped, 0, FEW);
+    assert_int_equal(process_stop(&piped.service.batond.process), 0);
+    snprintf(path, sizeof path, "%s/log", piped.dir.path);
     FILE *file = fopen(path, "re");
     assert_non_null(file);
     char line[4096];
     while (fgets(line, sizeof line, file))
-        hear(&tale, line, strlen(line));
+        read_log(&tale, line, strlen(line));
     fclose(file);
     assert_true(tale.grants == FEW && tale.requests == FEW && tale.missing == 0);
-    heard_close(&heard);
+    piped_close(&piped);
 }

@@ -69,7 +69,7 @@ static void await(struct parked *parked, long status)
     assert_int_equal(parked_answer(parked, CLOCK_HANG_MS), status);
 }
 
-TEST_WITH(a_lost_grant_is_told_again, start_by_claim, proxied_stop)
+TEST_WITH(a_lost_grant_is_reported_again, start_by_claim, proxied_stop)
 {
     struct proxied *scene = *state;
     char token[TOKEN_TEXT];
@@ -100,7 +100,7 @@ TEST_WITH(a_newcomer_does_not_pass_whose_grant_was_lost, start_by_claim, proxied
 }
 
 /* Whatever is told, nothing arrives: the server looks by itself. */
-TEST_WITH(many_lost_grants_are_found_by_vouching, start_by_lease, proxied_stop)
+TEST_WITH(many_lost_grants_are_found_by_heartbeats, start_by_lease, proxied_stop)
 {
     struct proxied *scene = *state;
     char token[TOKEN_TEXT];
@@ -141,7 +141,7 @@ TEST_WITH(a_lost_word_of_an_end_that_is_far, start_by_lease, proxied_stop)
     assert_end_is_noticed(*state, "far", "PUT /locks/far?ttl=2500ms", 2500);
 }
 
-TEST_WITH(a_lost_word_of_a_change_is_found_by_vouching, start_by_lease, proxied_stop)
+TEST_WITH(a_lost_word_of_a_change_is_found_by_heartbeats, start_by_lease, proxied_stop)
 {
     struct proxied *scene = *state;
     char token[TOKEN_TEXT], request[120];
@@ -160,7 +160,7 @@ TEST_WITH(a_lost_word_of_a_change_is_found_by_vouching, start_by_lease, proxied_
     parked_close(watcher);
 }
 
-TEST_WITH(lost_word_of_waiter_is_found_by_vouching, start_by_lease, proxied_stop)
+TEST_WITH(lost_word_of_waiter_is_found_by_heartbeats, start_by_lease, proxied_stop)
 {
     struct proxied *scene = *state;
     char token[TOKEN_TEXT];
@@ -183,7 +183,7 @@ TEST_WITH(lost_word_of_waiter_is_found_by_vouching, start_by_lease, proxied_stop
 static const char CANCELLED[] = "token-of-the-cancelled-one";
 
 /* Another one waits there as well, so that the server is known to Redis all the time. */
-TEST_WITH(a_lost_cancellation_is_found_by_vouching, start_by_lease, proxied_stop)
+TEST_WITH(a_lost_cancellation_is_found_by_heartbeats, start_by_lease, proxied_stop)
 {
     struct proxied *scene = *state;
     char token[TOKEN_TEXT];

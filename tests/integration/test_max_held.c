@@ -14,7 +14,7 @@ static bool is_renewable(const struct http_client *client)
     return member(client, "renewable") == NULL;
 }
 
-TEST(last_renewal_is_told_and_the_next_is_refused)
+TEST(last_renewal_is_reported_and_the_next_is_refused)
 {
     struct http_client *client = service_client(state);
     answers_token(client, TOKEN, "POST /locks/a?ttl=10m&max_held=1h&owner=job", NULL, 201, NULL);
@@ -89,13 +89,14 @@ TEST(connection_has_the_lock_no_longer)
     struct service *service = *state;
     struct parked *stream = parked_send_token(service->batond.port, TOKEN,
                                               "POST /locks/c?hold=connection&ttl=5s&max_held=7s");
-    assert_true(parked_hears(stream, "\"event\":\"granted\"", CLOCK_HANG_MS));
-    assert_true(parked_hears(stream, "\"event\":\"heartbeat\"", CLOCK_HANG_MS));
-    assert_true(parked_hears(stream, ",\"renewable\":false}\n", CLOCK_HANG_MS));
-    assert_true(parked_hears(stream,
-                             "{\"event\":\"lost\",\"detail\":\"the hold has ended: it has reached "
-                             "its max_held\"}\n",
-                             CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "\"event\":\"granted\"", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "\"event\":\"heartbeat\"", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, ",\"renewable\":false}\n", CLOCK_HANG_MS));
+    assert_true(
+        parked_receives(stream,
+                        "{\"event\":\"lost\",\"detail\":\"the hold has ended: it has reached "
+                        "its max_held\"}\n",
+                        CLOCK_HANG_MS));
     assert_true(parked_ends(stream, CLOCK_HANG_MS));
     parked_close(stream);
     answers(service->client, "POST /locks/c?wait=10s", NULL, 201, NULL);
@@ -107,8 +108,8 @@ TEST(connection_that_comes_again_goes_on_with_what_is_left)
     answers_token(service->client, TOKEN, "POST /locks/d?ttl=1h&max_held=1h", NULL, 201, NULL);
     struct parked *stream = parked_send_token(service->batond.port, TOKEN,
                                               "POST /locks/d?hold=connection&ttl=1h&max_held=1h");
-    assert_true(parked_hears(stream, "HTTP/1.1 200", CLOCK_HANG_MS));
-    assert_true(parked_hears(stream, "\"renewable\":false", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "HTTP/1.1 200", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "\"renewable\":false", CLOCK_HANG_MS));
     parked_close(stream);
 }
 

@@ -225,9 +225,9 @@ TEST(watchers_and_streams_are_counted)
     comes_to(client, "baton_watchers", 1);
     struct parked *stream =
         parked_send(port, "Accept: text/event-stream", "GET /locks/w/events", NULL);
-    assert_true(parked_hears(stream, "event: lock", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "event: lock", CLOCK_HANG_MS));
     struct parked *hold = parked_send(port, NULL, "POST /locks/h?hold=connection", NULL);
-    assert_true(parked_hears(hold, "granted", CLOCK_HANG_MS));
+    assert_true(parked_receives(hold, "granted", CLOCK_HANG_MS));
     comes_to(client, "baton_watchers", 2);
     comes_to(client, "baton_streams", 2);
     comes_to(client, "baton_waiters", 0);
@@ -376,7 +376,7 @@ TEST(many_keys_are_counted_by_several_scrapes)
 }
 
 /* What is known is told without Redis; how soon, tests/timing/test_metrics.c measures. */
-TEST(without_redis_the_figures_are_told)
+TEST(without_redis_the_figures_are_reported)
 {
     struct service *service = *state;
     struct http_client *client = service->client;

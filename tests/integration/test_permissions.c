@@ -207,9 +207,9 @@ TEST(unknown_principal_gets_401_from_each_route)
             if (!ASKED[asked].verb)
                 continue;
             long status = send(client, WHO[who], asked, 0);
-            bool told = is_head(asked) || is_text(asked) ||
-                        strcmp(http_text(client, "code"), "unauthorized") == 0;
-            if (status != 401 || !has_both_challenges(client) || !told)
+            bool reported = is_head(asked) || is_text(asked) ||
+                            strcmp(http_text(client, "code"), "unauthorized") == 0;
+            if (status != 401 || !has_both_challenges(client) || !reported)
                 fail_msg("%s: %ld\n%s", ASKED[asked].request, status, client->reply.headers);
         }
     assert_int_equal(lock_calls(*state), before);
@@ -242,7 +242,7 @@ TEST(hold_by_connection_needs_acquire)
         principal_header(PEOPLE[i].name, header);
         struct parked *parked = parked_send(guarded->service.batond.port, header,
                                             "POST /locks/team%2Fx?hold=connection", NULL);
-        if (!parked_hears(parked, i == 0 ? "\"granted\"" : "\"forbidden\"", CLOCK_HANG_MS))
+        if (!parked_receives(parked, i == 0 ? "\"granted\"" : "\"forbidden\"", CLOCK_HANG_MS))
             fail_msg("%s: %s", PEOPLE[i].name, parked->text);
         parked_close(parked);
     }
@@ -280,7 +280,7 @@ TEST(watch_by_a_token_shows_others_only_to_who_may_read)
     free(token);
 }
 
-TEST(break_tells_no_holders_to_who_may_not_read)
+TEST(break_reports_no_holders_to_a_key_without_read)
 {
     static const char BREAK[] = "DELETE /locks/team%2Fbroken?force=true";
     static const char BREAK_ONE[] = "DELETE /locks/team%2Fbroken?force=true&fence=1";

@@ -175,8 +175,8 @@ TEST_WITH(redis_gets_owner_but_no_token, forget, NULL)
 /* Whether the next event is a renewal; the hold is lost where the machine stands still. */
 static bool is_renewed(struct parked *held)
 {
-    assert_true(parked_hears(held, "\"event\":\"", CLOCK_HANG_MS));
-    return parked_hears(held, "heartbeat\"", 0);
+    assert_true(parked_receives(held, "\"event\":\"", CLOCK_HANG_MS));
+    return parked_receives(held, "heartbeat\"", 0);
 }
 
 /* Its renewals and its release go by the token as well. */
@@ -187,7 +187,7 @@ TEST_WITH(hold_by_connection_is_renewed_and_released, forget, NULL)
     while (!renewed && clock_ms() < deadline) {
         struct parked *held =
             guarded_park(state, "ci", "POST /locks/a?owner=me&ttl=1s&hold=connection");
-        assert_true(parked_hears(held, "\"granted\"", CLOCK_HANG_MS));
+        assert_true(parked_receives(held, "\"granted\"", CLOCK_HANG_MS));
         renewed = is_renewed(held);
         parked_close(held);
         becomes_free(state);
@@ -196,7 +196,7 @@ TEST_WITH(hold_by_connection_is_renewed_and_released, forget, NULL)
 }
 
 /* A client that is gone when Redis answers. */
-TEST_WITH(grant_that_no_client_heard_is_taken_back, forget, NULL)
+TEST_WITH(grant_that_no_client_received_is_taken_back, forget, NULL)
 {
     struct guarded *guarded = *state;
     char header[PRINCIPAL_HEADER_TEXT], request[256];

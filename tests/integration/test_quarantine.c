@@ -56,15 +56,15 @@ TEST(loss_that_is_not_yet_known_lets_nobody_in)
     pair_open(&pair, NULL, "--quarantine=60s");
     answers(pair.client[0], "POST /locks/n?ttl=60s", NULL, 201, NULL);
     for (int cycle = 0; cycle < 5; cycle++) {
-        int told = 0;
+        int reported = 0;
         redis_process_kill(&pair.redis);
         redis_process_resume(&pair.redis);
-        for (int64_t begun = clock_ms(); told < 20 && clock_ms() < begun + PATIENCE_MS;) {
-            http_call(pair.client[told % 2], "POST", "/locks/n?ttl=60s", NULL);
-            assert_int_equal(pair.client[told % 2]->reply.status, 503);
-            told += is_quarantined(pair.client[told % 2]);
+        for (int64_t begun = clock_ms(); reported < 20 && clock_ms() < begun + PATIENCE_MS;) {
+            http_call(pair.client[reported % 2], "POST", "/locks/n?ttl=60s", NULL);
+            assert_int_equal(pair.client[reported % 2]->reply.status, 503);
+            reported += is_quarantined(pair.client[reported % 2]);
         }
-        assert_int_equal(told, 20);
+        assert_int_equal(reported, 20);
     }
     pair_close(&pair);
 }

@@ -288,7 +288,7 @@ TEST(own_hold_is_watched)
     parked_close(ended);
 }
 
-TEST(a_change_is_told)
+TEST(a_change_is_reported)
 {
     struct on_quorum *story = story_of(state);
     char request[100];
@@ -311,7 +311,7 @@ TEST(a_change_is_told)
 }
 
 /* The first request does not wait, so no member tells this batond of what comes between the two. */
-TEST(a_change_after_a_look_without_wait_is_told)
+TEST(a_change_after_a_look_without_wait_is_reported)
 {
     struct on_quorum *story = story_of(state);
     char request[100];
@@ -334,11 +334,11 @@ TEST(a_connection_holds)
     struct on_quorum *story = story_of(state);
     struct parked *parked = parked_send_token(story->batond.port, TOKEN,
                                               "POST /locks/stream?hold=connection&ttl=6s&wait=10s");
-    assert_true(parked_hears(parked, "\"granted\"", PATIENCE_MS));
-    assert_true(parked_hears(parked, "\"heartbeat\"", PATIENCE_MS));
+    assert_true(parked_receives(parked, "\"granted\"", PATIENCE_MS));
+    assert_true(parked_receives(parked, "\"heartbeat\"", PATIENCE_MS));
     redis_process_kill(&story->servers.members[2]);
     for (int i = 0; i < 2; i++)
-        assert_true(parked_hears(parked, "\"heartbeat\"", PATIENCE_MS));
+        assert_true(parked_receives(parked, "\"heartbeat\"", PATIENCE_MS));
     answers(story->other, "POST /locks/stream", NULL, 409, "locked");
     redis_process_resume(&story->servers.members[2]);
     await_all(story);

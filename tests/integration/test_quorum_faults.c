@@ -152,7 +152,7 @@ TEST_WITH(hold_of_a_connection_is_remembered, begin_careful, on_quorum_stop)
     struct on_quorum *story = *state;
     struct parked *parked =
         parked_send_token(story->batond.port, TOKEN, "POST /locks/stream?hold=connection&ttl=6s");
-    assert_true(parked_hears(parked, "\"granted\"", PATIENCE_MS));
+    assert_true(parked_receives(parked, "\"granted\"", PATIENCE_MS));
     int64_t deadline = clock_ms() + PATIENCE_MS;
     for (int i = 0; i < QUORUM_MEMBERS; i++) {
         end_window(&story->servers.members[i]);
@@ -220,7 +220,7 @@ static void something_happens_at_the_first(struct on_quorum *story)
 }
 
 /* The latest reply's. */
-static int64_t version_told(struct http_client *client)
+static int64_t version_reported(struct http_client *client)
 {
     const char *etag = http_header(client, "ETag");
     assert_non_null(etag);
@@ -239,11 +239,11 @@ TEST_WITH(a_version_does_not_fall, begin, on_quorum_stop)
         something_happens_at_the_first(story);
         freeze(story, 3, QUORUM_MEMBERS);
         answers_token(story->client, TOKEN, REQUESTS[i], NULL, 200, NULL);
-        int64_t version = version_told(story->client);
+        int64_t version = version_reported(story->client);
         thaw(story, 3, QUORUM_MEMBERS);
         freeze(story, 0, 1);
         answers(story->client, "GET /locks/seen", NULL, 200, NULL);
-        int64_t next = version_told(story->client);
+        int64_t next = version_reported(story->client);
         thaw(story, 0, 1);
         if (next < version)
             fail_msg("%s: %lld was told before %lld", REQUESTS[i], (long long)version,

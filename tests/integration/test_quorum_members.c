@@ -268,7 +268,7 @@ static void await_key_at_all(struct on_quorum *story, const char *key)
 enum { BEFORE_END_MS = 30000 }; /* of a wait of 50 s, at whose end batond looks in any case */
 
 /* From the version that is there now. */
-static struct parked *watch_told(struct on_quorum *story)
+static struct parked *watch_reported(struct on_quorum *story)
 {
     char request[80];
     answers(story->client, "GET /locks/told", NULL, 200, NULL);
@@ -284,11 +284,11 @@ TEST_WITH(change_without_any_message_reaches_watcher, all_are_up, NULL)
     struct on_quorum *story = *state;
     acquire_at_all(story->client, &story->servers, TOKEN, "POST /locks/told?ttl=10m");
     await_settled_at(&story->servers, "told");
-    struct parked *watcher = watch_told(story);
+    struct parked *watcher = watch_reported(story);
     await_key_at_all(story, SERVERS);
     while (!parked_waits(watcher, 0)) { /* a member that was late has got the hold just now */
         parked_close(watcher);
-        watcher = watch_told(story);
+        watcher = watch_reported(story);
     }
     for (int i = 0; i < QUORUM_MEMBERS; i++)
         redis_process_integer(&story->servers.members[i], "DEL %s", SERVERS);

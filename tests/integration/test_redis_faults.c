@@ -25,7 +25,7 @@ static bool is_forced(const char *request)
 }
 
 /* Each operation answers 503, and says when to come again. */
-static void all_are_told_to_come_again(struct http_client *client)
+static void all_get_503(struct http_client *client)
 {
     for (size_t i = 0; i < sizeof OPERATIONS / sizeof *OPERATIONS; i++) {
         const char *token =
@@ -62,7 +62,7 @@ TEST(a_redis_that_goes_and_comes_back)
     acquire_lock(service.client, "kept?ttl=10m", token);
     int64_t fence = http_integer(service.client, "fence");
     redis_process_halt(&service.redis);
-    all_are_told_to_come_again(service.client);
+    all_get_503(service.client);
 
     redis_process_resume(&service.redis);
     resumes(service.client);
@@ -114,7 +114,7 @@ TEST(a_redis_that_is_stuck)
     service_open(&service, NULL, NULL);
     answers(service.client, "GET /readyz", NULL, 200, NULL);
     redis_process_freeze(&service.redis);
-    all_are_told_to_come_again(service.client);
+    all_get_503(service.client);
     redis_process_thaw(&service.redis);
     resumes(service.client);
     int64_t deadline = clock_ms() + CLOCK_HANG_MS; /* all that was in doubt is taken back */
@@ -163,7 +163,7 @@ TEST(a_redis_that_comes_later)
     answers(client, "POST /locks/a", NULL, 503, "store_unavailable");
     assert_null(strstr(client->reply.body, redis.port_url)); /* that is for the log */
     assert_true(process_wait_line(&batond.process, redis.port_url, NULL, NULL, 0, CLOCK_HANG_MS));
-    all_are_told_to_come_again(client);
+    all_get_503(client);
     redis_process_resume(&redis);
     resumes(client);
     answers(client, "POST /locks/a", NULL, 201, NULL);

@@ -220,7 +220,7 @@ static bool who_waits_is_granted(struct world *world)
 }
 
 /* For longer than half a lease. */
-static bool who_waits_is_vouched_for(struct world *world)
+static bool waiters_are_renewed_by_heartbeats(struct world *world)
 {
     bool good = gets(world, "POST", "/locks/alone", NULL, 201);
     bring_token(world);
@@ -240,7 +240,7 @@ static bool who_is_absent_is_passed(struct world *world)
     return good && waits_and_gets(world, "/locks/absent");
 }
 
-static bool changes_are_told(struct world *world)
+static bool changes_are_reported(struct world *world)
 {
     char request[100], all[100];
     bool good = gets(world, "GET", "/events?prefix=tell", NULL, 200);
@@ -259,7 +259,7 @@ static bool changes_are_told(struct world *world)
 }
 
 /* A change that comes while somebody watches the prefix is heard through the tracking of keys. */
-static bool changes_of_a_prefix_are_told(struct world *world)
+static bool changes_of_a_prefix_are_reported(struct world *world)
 {
     char all[100];
     bool good = gets(world, "GET", "/events?prefix=late", NULL, 200);
@@ -294,11 +294,11 @@ static const struct step {
     STEP(several_are_taken),
     STEP(who_waits_is_granted),
     STEP(who_is_absent_is_passed),
-    STEP(changes_are_told),
-    STEP(changes_of_a_prefix_are_told),
+    STEP(changes_are_reported),
+    STEP(changes_of_a_prefix_are_reported),
     STEP(a_lost_connection_is_made_again),
     STEP(who_waits_is_granted),
-    STEP(who_waits_is_vouched_for),
+    STEP(waiters_are_renewed_by_heartbeats),
 #undef STEP
 };
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void is_told(struct http_client *client, const char *request, const char *body,
-                    const char *code)
+static void expect_retry_after(struct http_client *client, const char *request, const char *body,
+                               const char *code)
 {
     answers(client, request, body, 409, code);
     assert_int_equal(http_integer(client, "retry_after_ms"), 10000);
@@ -17,13 +17,13 @@ TEST(retry_after_long_lease_is_ten_seconds)
 {
     struct http_client *client = ((struct service *)*state)->client;
     answers(client, "POST /locks/long?ttl=1h", NULL, 201, NULL);
-    is_told(client, "POST /locks/long", NULL, "locked");
+    expect_retry_after(client, "POST /locks/long", NULL, "locked");
     assert_non_null(strstr(http_text(client, "detail"), "Wait for it with wait="));
-    is_told(client, "POST /locks/long?mode=shared", NULL, "locked");
-    is_told(client, "POST /locks/long?wait=1ms", NULL, "wait_timeout");
-    is_told(client, "POST /locks/long?wait=1ms&keep=1s", NULL, "wait_timeout");
-    is_told(client, "POST /locks/long?hold=connection", NULL, "locked");
-    is_told(client, "POST /locks", "{\"names\":[\"free\",\"long\"]}", "locked");
+    expect_retry_after(client, "POST /locks/long?mode=shared", NULL, "locked");
+    expect_retry_after(client, "POST /locks/long?wait=1ms", NULL, "wait_timeout");
+    expect_retry_after(client, "POST /locks/long?wait=1ms&keep=1s", NULL, "wait_timeout");
+    expect_retry_after(client, "POST /locks/long?hold=connection", NULL, "locked");
+    expect_retry_after(client, "POST /locks", "{\"names\":[\"free\",\"long\"]}", "locked");
     answers_with(client, "Accept: text/plain", "POST /locks/long", NULL, 409, NULL);
     assert_string_equal(http_header(client, "Retry-After"), "10");
 }

@@ -172,9 +172,9 @@ static void of_one_who_was_cancelled(struct journey *journey)
 static void of_a_connection(struct journey *journey)
 {
     struct parked *stream = park(journey, "POST /locks/stream?hold=connection&ttl=600ms");
-    assert_true(parked_hears(stream, journey->token, CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, journey->token, CLOCK_HANG_MS));
     /* The first renewal; on a machine that stands still, that the hold was lost. */
-    assert_true(parked_hears(stream, "\"event\":", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "\"event\":", CLOCK_HANG_MS));
     parked_close(stream);
 }
 
@@ -327,7 +327,7 @@ TEST_WITH(a_token_in_use_is_found, service_start, service_stop)
         skip();
     struct journey journey = {.service = *state, .token = "tell-tale-token-in-use"};
     struct parked *stream = park(&journey, "POST /locks/used?hold=connection&ttl=10s");
-    assert_true(parked_hears(stream, journey.token, CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, journey.token, CLOCK_HANG_MS));
     assert_true(memory_count(journey.service->batond.process.pid, journey.token, places) > 0);
     parked_close(stream);
 }
@@ -372,19 +372,19 @@ static char *content_of(const struct service *service, const char *name)
 }
 
 /* Tokens and the password have the same beginning, which stands in no message. */
-static void tells_no_tale(const char *where, const char *text)
+static void has_no_tale(const char *where, const char *text)
 {
     const char *tale = strstr(text, "tell-");
     if (tale) /* not all of it: an environment has secrets of its own */
         fail_msg("%s: %.60s", where, tale);
 }
 
-static void files_tell_no_tale(const struct service *service)
+static void files_have_no_tale(const struct service *service)
 {
     static const char *const FILES[] = {"cmdline", "environ", "comm", "status"};
     for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++) {
         char *text = content_of(service, FILES[i]);
-        tells_no_tale(FILES[i], text);
+        has_no_tale(FILES[i], text);
         if (i == 0)
             assert_non_null(strstr(text, "--log-level=debug"));
         free(text);
@@ -392,7 +392,7 @@ static void files_tell_no_tale(const struct service *service)
 }
 
 /* What an operator does who looks for a token in the logs. */
-static void a_token_is_told_by_its_mark(const struct service *service)
+static void token_is_logged_by_its_mark(const struct service *service)
 {
     char command[200], line[1024], mark[64] = "";
     snprintf(command, sizeof command,
@@ -412,7 +412,7 @@ static void a_token_is_told_by_its_mark(const struct service *service)
 }
 
 /* At the most talkative level, and over losses of Redis. */
-TEST(no_secret_is_told)
+TEST(no_secret_is_shown)
 {
     struct service service;
     struct journey journey;
@@ -420,19 +420,19 @@ TEST(no_secret_is_told)
         skip();
     for (int by_flag = 0; by_flag < 2; by_flag++) {
         open_with_password(&service, by_flag);
-        files_tell_no_tale(&service);
+        files_have_no_tale(&service);
         for (size_t i = 0; i < JOURNEY_COUNT; i++)
             travel(&journey, &service, i);
         redis_process_kill(&service.redis);
         assert_true(comes_to_answer(service.client, "/readyz", 503, CLOCK_HANG_MS));
         assert_int_equal(http_call(service.client, "GET", "/metrics", NULL), 200);
-        tells_no_tale("/metrics", service.client->reply.body);
-        files_tell_no_tale(&service);
+        has_no_tale("/metrics", service.client->reply.body);
+        files_have_no_tale(&service);
         assert_true(process_wait_line(&service.batond.process, "redis is down", NULL, NULL, 0,
                                       CLOCK_HANG_MS));
         char *log = process_output(&service.batond.process);
-        tells_no_tale("log", log);
-        a_token_is_told_by_its_mark(&service);
+        has_no_tale("log", log);
+        token_is_logged_by_its_mark(&service);
         free(log);
         service_close(&service);
     }

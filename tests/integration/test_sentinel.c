@@ -45,7 +45,7 @@ TEST(place_of_primary_needs_metrics)
 {
     static const struct {
         const char *principal; /* NULL: nobody */
-        bool is_told;
+        bool is_reported;
     } ASKING[] = {{NULL, false}, {"ci", false}, {"stranger", false}, {"monitor", true}};
     static const struct file_principal WHO[] = {
         {"ci", "[{\"prefix\": \"\", \"verbs\": [\"acquire\", \"read\", \"break\"]}]", NULL},
@@ -64,7 +64,7 @@ TEST(place_of_primary_needs_metrics)
             principal_header(ASKING[i].principal, header);
         answers_with(client, ASKING[i].principal ? header : NULL, "GET /readyz?verbose", NULL, 200,
                      NULL);
-        assert_int_equal(strstr(client->reply.body, "redis://") != NULL, ASKING[i].is_told);
+        assert_int_equal(strstr(client->reply.body, "redis://") != NULL, ASKING[i].is_reported);
     }
     batond_close(&batond, client);
     temp_dir_remove(&dir);

@@ -102,7 +102,7 @@ TEST(all_are_waited_for)
     parked_close(parked);
 }
 
-TEST(break_of_a_part_is_told_and_gives_all_back)
+TEST(break_of_a_part_is_reported_and_gives_all_back)
 {
     static const char BODY[] = "{\"names\": [\"part-a\", \"part-b\"]}";
     struct service *service = service_of(state);

@@ -128,7 +128,7 @@ TEST(several_names_wait_one_by_one)
     assert_waiters(guarded, "n1", 0);
 }
 
-TEST(only_what_may_be_read_is_told)
+TEST(only_what_may_be_read_is_reported)
 {
     struct guarded *guarded = *state;
     char tokens[2][TOKEN_TEXT];

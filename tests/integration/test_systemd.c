@@ -67,7 +67,7 @@ static void end(struct manager *manager)
 }
 
 /* Whether one comes within this time; it is manager->said then. */
-static bool is_told(struct manager *manager, int timeout_ms)
+static bool is_notified(struct manager *manager, int timeout_ms)
 {
     struct pollfd ready = {.fd = manager->fd, .events = POLLIN};
     if (poll(&ready, 1, timeout_ms) != 1)
@@ -79,11 +79,11 @@ static bool is_told(struct manager *manager, int timeout_ms)
 }
 
 /* Waits for one that has this line, whatever is told before. */
-static void comes_to_be_told(struct manager *manager, const char *line)
+static void comes_to_be_notified(struct manager *manager, const char *line)
 {
     int64_t until = clock_ms() + CLOCK_HANG_MS;
     size_t length = strlen(line);
-    while (clock_ms() < until && is_told(manager, CLOCK_HANG_MS))
+    while (clock_ms() < until && is_notified(manager, CLOCK_HANG_MS))
         for (const char *at = manager->said; at; at = strchr(at, '\n'), at += at != NULL)
             if (strncmp(at, line, length) == 0 && (at[length] == '\n' || !at[length]))
                 return;
@@ -91,7 +91,7 @@ static void comes_to_be_told(struct manager *manager, const char *line)
 }
 
 /* The number behind `variable=` in what was told last. */
-static int64_t number_told(const struct manager *manager, const char *variable)
+static int64_t number_notified(const struct manager *manager, const char *variable)
 {
     const char *found = strstr(manager->said, variable);
     if (!found || found[strlen(variable)] != '=')
@@ -112,62 +112,62 @@ static void launch(struct manager *manager, struct batond_process *batond,
 }
 
 /* From its start to its end. */
-static void tell_a_life(bool abstract)
+static void expect_a_life(bool abstract)
 {
     struct manager manager;
     struct batond_process batond;
     begin(&manager, abstract);
     launch(&manager, &batond, LIST("--drain=300ms"), NULL);
-    comes_to_be_told(&manager, "READY=1");
+    comes_to_be_notified(&manager, "READY=1");
     assert_true(batond_process_listening(&batond, CLOCK_HANG_MS));
     assert_non_null(strstr(manager.said, "\nSTATUS=serving on http://127.0.0.1:"));
 
     int64_t before = clock_ms() * 1000;
     process_signal(&batond.process, SIGHUP);
-    comes_to_be_told(&manager, "RELOADING=1");
-    assert_in_range(number_told(&manager, "MONOTONIC_USEC"), before, clock_ms() * 1000 + 1000);
-    comes_to_be_told(&manager, "READY=1");
+    comes_to_be_notified(&manager, "RELOADING=1");
+    assert_in_range(number_notified(&manager, "MONOTONIC_USEC"), before, clock_ms() * 1000 + 1000);
+    comes_to_be_notified(&manager, "READY=1");
 
     process_signal(&batond.process, SIGTERM);
-    comes_to_be_told(&manager, "STOPPING=1");
+    comes_to_be_notified(&manager, "STOPPING=1");
     assert_non_null(strstr(manager.said, "STATUS=draining for 300ms"));
-    assert_true(number_told(&manager, "EXTEND_TIMEOUT_USEC") > 300000);
+    assert_true(number_notified(&manager, "EXTEND_TIMEOUT_USEC") > 300000);
     assert_true(process_wait(&batond.process, CLOCK_HANG_MS));
-    comes_to_be_told(&manager, "STOPPING=1");
+    comes_to_be_notified(&manager, "STOPPING=1");
     assert_non_null(strstr(manager.said, "STATUS=stopping"));
-    assert_false(is_told(&manager, 0));
+    assert_false(is_notified(&manager, 0));
     assert_int_equal(batond_process_stop(&batond), 0);
     end(&manager);
 }
 
-TEST(its_life_is_told_by_a_path)
+TEST(its_life_is_notified_by_a_path)
 {
-    tell_a_life(false);
+    expect_a_life(false);
 }
 
-TEST(its_life_is_told_by_an_abstract_name)
+TEST(its_life_is_notified_by_an_abstract_name)
 {
-    tell_a_life(true);
+    expect_a_life(true);
 }
 
-TEST(the_status_tells_that_redis_is_away)
+TEST(the_status_reports_that_redis_is_away)
 {
     struct manager manager;
     struct batond_process batond;
     begin(&manager, false);
     launch(&manager, &batond, NULL, NULL);
-    comes_to_be_told(&manager, "READY=1");
+    comes_to_be_notified(&manager, "READY=1");
     redis_process_halt(&manager.redis);
-    assert_true(is_told(&manager, CLOCK_HANG_MS));
+    assert_true(is_notified(&manager, CLOCK_HANG_MS));
     assert_non_null(strstr(manager.said, "but Redis is away"));
     redis_process_resume(&manager.redis);
-    assert_true(is_told(&manager, CLOCK_HANG_MS));
+    assert_true(is_notified(&manager, CLOCK_HANG_MS));
     assert_null(strstr(manager.said, "away"));
     assert_int_equal(batond_process_stop(&batond), 0);
     end(&manager);
 }
 
-TEST(the_watchdog_hears_of_it_while_all_loops_turn)
+TEST(the_watchdog_is_notified_while_all_loops_turn)
 {
     enum { EACH_MS = 200, SIGNS = 5, SILENT_MS = 4 * EACH_MS };
     struct manager manager;
@@ -176,18 +176,18 @@ TEST(the_watchdog_hears_of_it_while_all_loops_turn)
     begin(&manager, false);
     int64_t begun = clock_ms();
     launch(&manager, &batond, LIST("--workers=2"), "WATCHDOG_USEC=400000");
-    comes_to_be_told(&manager, "READY=1");
+    comes_to_be_notified(&manager, "READY=1");
     for (int i = 0; i < SIGNS; i++)
-        comes_to_be_told(&manager, "WATCHDOG=1");
+        comes_to_be_notified(&manager, "WATCHDOG=1");
     assert_true(clock_ms() - begun >= (SIGNS - 2) * EACH_MS);
 
     pid_t thread = stuck_thread_begin(batond.process.pid, "worker 1");
     if (thread) {
         int64_t until = clock_ms() + CLOCK_HANG_MS;
-        while (is_told(&manager, SILENT_MS))
+        while (is_notified(&manager, SILENT_MS))
             assert_true(clock_ms() < until);
         stuck_thread_end(thread);
-        comes_to_be_told(&manager, "WATCHDOG=1");
+        comes_to_be_notified(&manager, "WATCHDOG=1");
     }
     assert_int_equal(batond_process_stop(&batond), 0);
     end(&manager);
@@ -205,8 +205,8 @@ TEST(variables_of_another_process_are_ignored)
                                                               "WATCHDOG_PID=1", "LISTEN_PID=1",
                                                               "LISTEN_FDS=1")});
     assert_true(batond_process_listening(&batond, CLOCK_HANG_MS));
-    comes_to_be_told(&manager, "READY=1");
-    assert_false(is_told(&manager, 300)); /* it would be told every 50 ms */
+    comes_to_be_notified(&manager, "READY=1");
+    assert_false(is_notified(&manager, 300)); /* it would be told every 50 ms */
     assert_int_equal(batond_process_stop(&batond), 0);
     end(&manager);
 }
@@ -236,7 +236,7 @@ TEST(children_do_not_inherit_the_notify_socket)
     batond_process_launch(&batond,
                           &(struct batond_options){
                               .environment = LIST(manager.place, "WATCHDOG_USEC=9000000", path)});
-    comes_to_be_told(&manager, "READY=1");
+    comes_to_be_notified(&manager, "READY=1");
     snprintf(file, sizeof file, "%s/env", manager.dir.path);
     assert_int_equal(
         file_read(&(struct file_options){.path = file, .longest = 65536}, &text, NULL, NULL), 0);

@@ -210,7 +210,7 @@ TEST_WITH(waiter_at_this_release_is_granted_by_the_next, set_up, tear_down)
     }
 }
 
-TEST_WITH(a_watcher_hears_of_the_next_release, set_up, tear_down)
+TEST_WITH(a_watcher_learns_of_the_next_release, set_up, tear_down)
 {
     struct site *site = *state;
     char token[TOKEN_TEXT];

@@ -259,14 +259,14 @@ TEST_WITH(stream_resumes_with_what_may_be_read, hold_all, NULL)
     char header[100], id[32];
     struct parked *stream =
         watches(state, "parts", "Accept: text/event-stream", "GET /events?prefix=");
-    assert_true(parked_hears(stream, "team/c1", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "team/c1", CLOCK_HANG_MS));
     take(state, "team/b5");
     take(state, "team/a5");
-    assert_true(parked_hears(stream, "team/a5", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "team/a5", CLOCK_HANG_MS));
     /* What changed while a round of looks was under way may be told again after its id; what was
      * told before the round began is not. */
     take(state, "team/a4");
-    assert_true(parked_hears(stream, "team/a4", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "team/a4", CLOCK_HANG_MS));
     assert_null(strstr(stream->text, "team/b"));
     assert_null(strstr(stream->text, "other/"));
     const char *last = strstr(stream->text, "id: "), *next;
@@ -279,7 +279,7 @@ TEST_WITH(stream_resumes_with_what_may_be_read, hold_all, NULL)
     take(state, "team/a6");
     snprintf(header, sizeof header, "Accept: text/event-stream\r\nLast-Event-ID: %s", id);
     stream = watches(state, "parts", header, "GET /events?prefix=");
-    assert_true(parked_hears(stream, "team/a6", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "team/a6", CLOCK_HANG_MS));
     assert_null(strstr(stream->text, "team/a5"));
     assert_null(strstr(stream->text, "team/b"));
     parked_close(stream);
@@ -293,9 +293,9 @@ TEST_WITH(stream_of_removed_principal_ends, hold_all, NULL)
     struct parked *gone = watches(state, "team", STREAM, "GET /events?prefix=team/");
     struct parked *gone_too = watches(state, "wide", STREAM, "GET /locks/team%2Fz9/events");
     struct parked *stays = watches(state, "parts", STREAM, "GET /events?prefix=");
-    assert_true(parked_hears(gone, "team/c1", CLOCK_HANG_MS));
-    assert_true(parked_hears(gone_too, "team/z9", CLOCK_HANG_MS));
-    assert_true(parked_hears(stays, "team/c1", CLOCK_HANG_MS));
+    assert_true(parked_receives(gone, "team/c1", CLOCK_HANG_MS));
+    assert_true(parked_receives(gone_too, "team/z9", CLOCK_HANG_MS));
+    assert_true(parked_receives(stays, "team/c1", CLOCK_HANG_MS));
     static const struct file_principal LEFT[] = {
         {"all", "[{\"prefix\":\"\",\"verbs\":[\"acquire\",\"read\",\"break\"]}]", NULL},
         {"parts", "[" READ("team/a") "," READ("team/c") "]", NULL},
@@ -307,9 +307,9 @@ TEST_WITH(stream_of_removed_principal_ends, hold_all, NULL)
         assert_true(clock_ms() < deadline);
     take(state, "team/z9");
     take(state, "team/a9");
-    assert_true(parked_hears(stays, "team/a9", CLOCK_HANG_MS));
-    assert_true(parked_hears(gone, "\r\n0\r\n\r\n", CLOCK_HANG_MS));
-    assert_true(parked_hears(gone_too, "\r\n0\r\n\r\n", CLOCK_HANG_MS));
+    assert_true(parked_receives(stays, "team/a9", CLOCK_HANG_MS));
+    assert_true(parked_receives(gone, "\r\n0\r\n\r\n", CLOCK_HANG_MS));
+    assert_true(parked_receives(gone_too, "\r\n0\r\n\r\n", CLOCK_HANG_MS));
     assert_null(strstr(gone->text, "team/z9"));
     assert_null(strstr(gone_too->text, "\"held\""));
     parked_close(gone);

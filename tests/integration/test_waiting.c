@@ -164,7 +164,7 @@ TEST(a_wait_ends)
     answers_token(service->client, TOKEN, "POST /locks/ends", NULL, 201, NULL);
 }
 
-TEST(a_token_that_was_made_is_told_at_the_end)
+TEST(a_token_that_was_made_is_reported_at_the_end)
 {
     struct service *service = service_of(state);
     char token[TOKEN_TEXT], made[TOKEN_TEXT];
@@ -238,7 +238,7 @@ TEST(last_request_of_a_wait_may_keep_its_place)
     release_lock(service->client, TOKEN, "hasty");
 }
 
-TEST(waiter_is_told_its_position)
+TEST(waiter_learns_its_position)
 {
     struct service *service = service_of(state);
     char token[TOKEN_TEXT];

@@ -8,7 +8,7 @@
 
 enum { TTL_MS = 100 };
 
-struct told {
+struct reported {
     struct locks_listener listener;
     int done;
 };
@@ -20,19 +20,19 @@ static void ignore_lock(void *context, struct slice name, const struct lock_view
 
 static void on_listed(void *context, enum locks_result result, struct slice next, const char *error)
 {
-    struct told *told = context;
+    struct reported *reported = context;
     (void)next, (void)error;
     assert_int_equal(result, LOCKS_DONE);
-    told->done++;
+    reported->done++;
 }
 
 static void list(struct site *site)
 {
-    struct told told = {{.each = ignore_lock, .done = on_listed}, 0};
-    told.listener.context = &told;
+    struct reported reported = {{.each = ignore_lock, .done = on_listed}, 0};
+    reported.listener.context = &reported;
     assert_int_equal(
-        locks_list(site->locks, slice_of(""), NULL, slice_of(NULL), 10, &told.listener), 0);
-    fixture_await(site->fixture, &told.done, 1);
+        locks_list(site->locks, slice_of(""), NULL, slice_of(NULL), 10, &reported.listener), 0);
+    fixture_await(site->fixture, &reported.done, 1);
 }
 
 static void inspect(struct site *site)
@@ -87,7 +87,7 @@ static void take_back(struct site *site)
     fixture_await_settled(site);
 }
 
-static int told(const struct locks_fixture *fixture)
+static int reported(const struct locks_fixture *fixture)
 {
     return fixture->here.expired.count + fixture->there.expired.count;
 }
@@ -95,21 +95,21 @@ static int told(const struct locks_fixture *fixture)
 /* The one that has granted it looks, too, and so is not there any more. */
 static void assert_found(struct locks_fixture *fixture, void (*find)(struct site *site))
 {
-    const struct expiries_told *told_there = &fixture->there.expired;
+    const struct expiries_reported *reported_there = &fixture->there.expired;
     redis_process_flush(&fixture->redis);
-    fixture->there.expired = (struct expiries_told){0};
+    fixture->there.expired = (struct expiries_reported){0};
     struct answer held = fixture_lock_and_close(fixture, "n", "token", TTL_MS);
     fixture_idle(fixture, TTL_MS + 10);
     find(&fixture->there);
-    assert_int_equal(told_there->count, 1);
-    assert_string_equal(told_there->name, "n");
-    assert_string_equal(told_there->owner, "somebody");
-    assert_int_equal(told_there->mode, LOCK_EXCLUSIVE);
-    assert_int_equal(told_there->fence, held.reply.hold.fence);
-    assert_int_equal(told_there->held_ms, TTL_MS);
+    assert_int_equal(reported_there->count, 1);
+    assert_string_equal(reported_there->name, "n");
+    assert_string_equal(reported_there->owner, "somebody");
+    assert_int_equal(reported_there->mode, LOCK_EXCLUSIVE);
+    assert_int_equal(reported_there->fence, held.reply.hold.fence);
+    assert_int_equal(reported_there->held_ms, TTL_MS);
     fixture_inspect(&fixture->there, "n");
     fixture_inspect(&fixture->here, "n");
-    assert_int_equal(told(fixture), 1);
+    assert_int_equal(reported(fixture), 1);
 }
 
 TEST_IN_FIXTURE(every_operation_reports_an_expiry_that_it_finds)
@@ -121,7 +121,7 @@ TEST_IN_FIXTURE(every_operation_reports_an_expiry_that_it_finds)
 }
 
 /* Somebody waits at each of two servers, so both look after the end of the hold. */
-TEST_IN_FIXTURE(two_that_wait_are_told_once_in_all)
+TEST_IN_FIXTURE(two_that_wait_are_notified_once_in_all)
 {
     struct locks_fixture *fixture = *state;
     fixture_lock(&fixture->here, "n", "token", TTL_MS);
@@ -140,7 +140,7 @@ TEST_IN_FIXTURE(two_that_wait_are_told_once_in_all)
         fixture_idle(fixture, 5);
     fixture_inspect(&fixture->here, "n");
     fixture_inspect(&fixture->there, "n");
-    assert_int_equal(told(fixture), 1);
+    assert_int_equal(reported(fixture), 1);
     locks_abandon(waiters[answers[0].count ? 1 : 0]);
 }
 
@@ -164,7 +164,7 @@ TEST_IN_FIXTURE(unclaimed_grant_is_not_reported)
     fixture_await_free(&fixture->here, "n");
     struct answer seen = fixture_inspect(&fixture->here, "n");
     assert_true(seen.reply.view.version > released.reply.release.version);
-    assert_int_equal(told(fixture), 0);
+    assert_int_equal(reported(fixture), 0);
     assert_int_equal(waiting.count, 0);
     locks_abandon(waiter);
 }
@@ -172,19 +172,19 @@ TEST_IN_FIXTURE(unclaimed_grant_is_not_reported)
 /* Nobody asks for the name again. */
 
 /* That so many are told of in all. */
-static void await_told(struct locks_fixture *fixture, int count)
+static void await_reported(struct locks_fixture *fixture, int count)
 {
     int64_t until = clock_ms() + CLOCK_HANG_MS;
-    while (told(fixture) < count && clock_ms() < until)
+    while (reported(fixture) < count && clock_ms() < until)
         fixture_idle(fixture, 10);
-    assert_int_equal(told(fixture), count);
+    assert_int_equal(reported(fixture), count);
 }
 
 /* ... and none of what was to end before is told now: a hold that ends later is the next. */
 static void assert_no_more(struct locks_fixture *fixture, int count)
 {
     fixture_lock(&fixture->here, "later", "token", TTL_MS);
-    await_told(fixture, count + 1);
+    await_reported(fixture, count + 1);
     assert_string_equal(fixture->here.expired.name, "later");
 }
 
@@ -192,7 +192,7 @@ TEST_IN_FIXTURE(batond_that_granted_notices_the_expiry)
 {
     struct locks_fixture *fixture = *state;
     fixture_lock(&fixture->here, "n", "token", TTL_MS);
-    await_told(fixture, 1);
+    await_reported(fixture, 1);
     assert_int_equal(fixture->here.expired.count, 1);
     assert_int_equal(fixture->here.expired.held_ms, TTL_MS);
     assert_no_more(fixture, 1);
@@ -216,9 +216,9 @@ TEST_IN_FIXTURE(hold_ended_or_renewed_elsewhere_is_not_reported)
     int64_t renewed = clock_ms();
     assert_int_equal(fixture_renew(&fixture->there, "renewed", "token", ENDS_LATER_MS).reply.result,
                      LOCKS_DONE);
-    await_told(fixture, 1);
+    await_reported(fixture, 1);
     assert_string_equal(fixture->here.expired.name, "left");
-    await_told(fixture, 2); /* at its new end */
+    await_reported(fixture, 2); /* at its new end */
     assert_true(clock_ms() - renewed >= ENDS_LATER_MS - 5);
     assert_no_more(fixture, 2);
 }
@@ -233,11 +233,11 @@ TEST_IN_FIXTURE(all_shared_holds_are_reported)
         request.mode = LOCK_SHARED;
         assert_int_equal(fixture_acquire(&fixture->here, &request).reply.result, LOCKS_DONE);
     }
-    while (told(fixture) == 0)
+    while (reported(fixture) == 0)
         fixture_idle(fixture, 5);
-    if (told(fixture) == 1)
+    if (reported(fixture) == 1)
         assert_string_equal(fixture->here.expired.owner, "soon");
-    await_told(fixture, 2);
+    await_reported(fixture, 2);
     assert_string_equal(fixture->here.expired.owner, "later");
 }
 
@@ -252,7 +252,7 @@ TEST_IN_FIXTURE(release_of_one_share_leaves_end_of_other)
         assert_int_equal(fixture_acquire(&fixture->here, &request).reply.result, LOCKS_DONE);
     }
     fixture_release(&fixture->here, "n", "released");
-    await_told(fixture, 1);
+    await_reported(fixture, 1);
     assert_string_equal(fixture->here.expired.owner, "ends");
 }
 
@@ -272,7 +272,7 @@ TEST_IN_FIXTURE(expiry_of_a_hold_that_was_waited_for_is_noticed)
         fixture_await_queue(&fixture->here, "n", 1);
         fixture_release(releasers[i], "n", i ? "a" : "b");
         fixture_await(fixture, &answer.count, 1);
-        await_told(fixture, i + 1);
+        await_reported(fixture, i + 1);
         assert_int_equal(fixture->here.expired.count, i + 1);
     }
 }
@@ -285,7 +285,7 @@ TEST_IN_FIXTURE(a_repeated_release_forgets_no_other_hold)
     fixture_release(&fixture->here, "n", "first");
     fixture_lock(&fixture->here, "n", "second", TTL_MS * 5);
     assert_true(fixture_release(&fixture->here, "n", "first").reply.release.repeated);
-    await_told(fixture, 1);
+    await_reported(fixture, 1);
 }
 
 /* A key of somebody else's, by the name's own key, fails alone. */
@@ -296,6 +296,6 @@ TEST_IN_FIXTURE(a_foreign_key_does_not_hide_the_others)
     fixture_lock(&fixture->here, "n", "token", 3000);
     freeReplyObject(redis_process_command(&fixture->redis, "DEL baton:{foreign}"));
     freeReplyObject(redis_process_command(&fixture->redis, "RPUSH baton:{foreign} x"));
-    await_told(fixture, 1);
+    await_reported(fixture, 1);
     assert_string_equal(fixture->here.expired.name, "n");
 }

@@ -13,9 +13,9 @@ static const char TOKEN[] = "0123456789012345678901";
 enum { NAMES_MOST = 6000 };
 
 /* What one watch has told. */
-struct heard {
+struct observed {
     struct prefix_watch *watch;
-    int told;
+    int reported;
     int done;
     struct {
         char name[24];
@@ -32,69 +32,69 @@ struct heard {
 
 static void on_each(void *context, struct slice name, const struct lock_view *view, char **shared)
 {
-    struct heard *heard = context;
+    struct observed *observed = context;
     assert_ptr_not_equal(shared, NULL);
-    assert_int_equal(heard->done, 0);
-    assert_true(heard->told < NAMES_MOST);
-    snprintf(heard->each[heard->told].name, sizeof heard->each[0].name, "%.*s", (int)name.length,
-             name.bytes);
-    heard->each[heard->told].version = view->version;
-    heard->each[heard->told].holds = view->hold_count;
-    heard->told++;
+    assert_int_equal(observed->done, 0);
+    assert_true(observed->reported < NAMES_MOST);
+    snprintf(observed->each[observed->reported].name, sizeof observed->each[0].name, "%.*s",
+             (int)name.length, name.bytes);
+    observed->each[observed->reported].version = view->version;
+    observed->each[observed->reported].holds = view->hold_count;
+    observed->reported++;
 }
 
 static void on_done(void *context, enum locks_result result, const struct prefix_position *reached,
                     bool begins, const char *error)
 {
-    struct heard *heard = context;
-    heard->done++;
-    heard->result = result;
-    heard->version = reached->after;
-    heard->reached = *reached;
-    heard->begins = begins;
-    heard->failed = error != NULL;
-    heard->at_ms = clock_ms();
-    heard->watch = NULL;
+    struct observed *observed = context;
+    observed->done++;
+    observed->result = result;
+    observed->version = reached->after;
+    observed->reached = *reached;
+    observed->begins = begins;
+    observed->failed = error != NULL;
+    observed->at_ms = clock_ms();
+    observed->watch = NULL;
 }
 
-static void resume(struct heard *heard, struct site *site, const char *prefix,
+static void resume(struct observed *observed, struct site *site, const char *prefix,
                    struct prefix_position from, int64_t wait_ms, size_t limit)
 {
-    const struct prefix_listener listener = {heard, NULL, on_each, on_done};
-    memset(heard, 0, sizeof *heard);
-    heard->watch =
+    const struct prefix_listener listener = {observed, NULL, on_each, on_done};
+    memset(observed, 0, sizeof *observed);
+    observed->watch =
         locks_watch_prefix(site->locks, slice_of(prefix), &from, wait_ms, limit, &listener);
-    assert_int_equal(heard->done, 0);
+    assert_int_equal(observed->done, 0);
 }
 
-static void begin(struct heard *heard, struct site *site, const char *prefix, int64_t after,
+static void begin(struct observed *observed, struct site *site, const char *prefix, int64_t after,
                   int64_t wait_ms, size_t limit)
 {
-    resume(heard, site, prefix, (struct prefix_position){.after = after}, wait_ms, limit);
+    resume(observed, site, prefix, (struct prefix_position){.after = after}, wait_ms, limit);
 }
 
-static struct heard *watch(struct site *site, const char *prefix, int64_t after, int64_t wait_ms,
-                           size_t limit)
+static struct observed *watch(struct site *site, const char *prefix, int64_t after, int64_t wait_ms,
+                              size_t limit)
 {
-    static struct heard heard;
-    begin(&heard, site, prefix, after, wait_ms, limit);
-    fixture_await(site->fixture, &heard.done, 1);
-    return &heard;
+    static struct observed observed;
+    begin(&observed, site, prefix, after, wait_ms, limit);
+    fixture_await(site->fixture, &observed.done, 1);
+    return &observed;
 }
 
 /* From where on nothing has changed, with the prefix scanned. */
 static int64_t current(struct site *site, const char *prefix)
 {
-    const struct heard *heard = watch(site, prefix, 0, 0, 1000);
-    assert_int_equal(heard->result, LOCKS_DONE);
-    return heard->version;
+    const struct observed *observed = watch(site, prefix, 0, 0, 1000);
+    assert_int_equal(observed->result, LOCKS_DONE);
+    return observed->version;
 }
 
-static const char *told(const struct heard *heard, const char *name)
+static const char *reported(const struct observed *observed, const char *name)
 {
-    for (int i = 0; i < heard->told; i++)
-        if (strcmp(heard->each[i].name, name) == 0)
-            return heard->each[i].holds > 0 ? "held" : "free";
+    for (int i = 0; i < observed->reported; i++)
+        if (strcmp(observed->each[i].name, name) == 0)
+            return observed->each[i].holds > 0 ? "held" : "free";
     return "";
 }
 
@@ -113,7 +113,7 @@ static int64_t scans(struct locks_fixture *fixture)
     return redis_process_calls(&fixture->redis, "scan");
 }
 
-TEST_IN_FIXTURE(all_that_is_held_is_told_first)
+TEST_IN_FIXTURE(all_that_is_held_is_reported_first)
 {
     struct locks_fixture *fixture = *state;
     lock(&fixture->there, "job/1");
@@ -122,28 +122,28 @@ TEST_IN_FIXTURE(all_that_is_held_is_told_first)
     release(&fixture->there, "job/gone");
     lock(&fixture->there, "jo");
     lock(&fixture->there, "other");
-    const struct heard *heard = watch(&fixture->here, "job/", 0, FIXTURE_TTL_MS, 10);
-    assert_int_equal(heard->result, LOCKS_DONE);
-    assert_true(heard->begins);
-    assert_true(heard->reached.after >= heard->reached.snapshot); /* and ends */
-    assert_int_equal(heard->told, 2);
-    assert_string_equal(told(heard, "job/1"), "held");
-    assert_string_equal(told(heard, "job/{2}%"), "held");
-    assert_int_equal(watch(&fixture->here, "", 0, FIXTURE_TTL_MS, 10)->told, 4);
+    const struct observed *observed = watch(&fixture->here, "job/", 0, FIXTURE_TTL_MS, 10);
+    assert_int_equal(observed->result, LOCKS_DONE);
+    assert_true(observed->begins);
+    assert_true(observed->reached.after >= observed->reached.snapshot); /* and ends */
+    assert_int_equal(observed->reported, 2);
+    assert_string_equal(reported(observed, "job/1"), "held");
+    assert_string_equal(reported(observed, "job/{2}%"), "held");
+    assert_int_equal(watch(&fixture->here, "", 0, FIXTURE_TTL_MS, 10)->reported, 4);
 }
 
-TEST_IN_FIXTURE(empty_snapshot_is_told_at_once)
+TEST_IN_FIXTURE(empty_snapshot_is_reported_at_once)
 {
     struct locks_fixture *fixture = *state;
     lock(&fixture->there, "old");
     release(&fixture->there, "old");
     for (int64_t after = 0; after < 2; after++) {
-        const struct heard *heard = watch(&fixture->here, "", after, CLOCK_HANG_MS, 10);
-        assert_true(heard->begins);
-        assert_int_equal(heard->told, 0);
-        heard = watch(&fixture->here, "", heard->version, 0, 10);
-        assert_false(heard->begins);
-        assert_int_equal(heard->told, 0);
+        const struct observed *observed = watch(&fixture->here, "", after, CLOCK_HANG_MS, 10);
+        assert_true(observed->begins);
+        assert_int_equal(observed->reported, 0);
+        observed = watch(&fixture->here, "", observed->version, 0, 10);
+        assert_false(observed->begins);
+        assert_int_equal(observed->reported, 0);
     }
 }
 
@@ -155,87 +155,87 @@ TEST_IN_FIXTURE(no_change_is_missed)
     lock(&fixture->there, "n1");
     lock(&fixture->here, "n2");
     lock(&fixture->there, "other");
-    const struct heard *heard = watch(&fixture->here, "n", version, FIXTURE_TTL_MS, 10);
-    assert_int_equal(heard->told, 2);
-    assert_true(heard->version > version);
-    version = heard->version;
+    const struct observed *observed = watch(&fixture->here, "n", version, FIXTURE_TTL_MS, 10);
+    assert_int_equal(observed->reported, 2);
+    assert_true(observed->version > version);
+    version = observed->version;
 
     release(&fixture->there, "n1");
-    heard = watch(&fixture->here, "n", version, FIXTURE_TTL_MS, 10);
-    assert_int_equal(heard->told, 1);
-    assert_string_equal(told(heard, "n1"), "free");
-    version = heard->version;
+    observed = watch(&fixture->here, "n", version, FIXTURE_TTL_MS, 10);
+    assert_int_equal(observed->reported, 1);
+    assert_string_equal(reported(observed, "n1"), "free");
+    version = observed->version;
 
     fixture_break(&fixture->there, "n2");
-    heard =
+    observed =
         watch(&fixture->there, "n", version, FIXTURE_TTL_MS, 10); /* of another server, as well */
-    assert_int_equal(heard->told, 1);
-    assert_string_equal(told(heard, "n2"), "free");
+    assert_int_equal(observed->reported, 1);
+    assert_string_equal(reported(observed, "n2"), "free");
 
-    heard = watch(&fixture->there, "n", heard->version, 150, 10);
-    assert_int_equal(heard->result, LOCKS_DONE);
-    assert_int_equal(heard->told, 0);
-    assert_false(heard->begins);
+    observed = watch(&fixture->there, "n", observed->version, 150, 10);
+    assert_int_equal(observed->result, LOCKS_DONE);
+    assert_int_equal(observed->reported, 0);
+    assert_false(observed->begins);
 }
 
 TEST_IN_FIXTURE(a_renewal_is_no_change)
 {
     struct locks_fixture *fixture = *state;
-    static struct heard heard;
+    static struct observed observed;
     lock(&fixture->there, "n");
-    begin(&heard, &fixture->here, "", current(&fixture->here, ""), FIXTURE_TTL_MS, 10);
+    begin(&observed, &fixture->here, "", current(&fixture->here, ""), FIXTURE_TTL_MS, 10);
     fixture_renew(&fixture->there, "n", TOKEN, FIXTURE_TTL_MS / 2);
     current(&fixture->here, "");
     lock(&fixture->there, "m");
-    fixture_await(fixture, &heard.done, 1);
-    assert_int_equal(heard.told, 1);
-    assert_string_equal(told(&heard, "m"), "held");
+    fixture_await(fixture, &observed.done, 1);
+    assert_int_equal(observed.reported, 1);
+    assert_string_equal(reported(&observed, "m"), "held");
 }
 
 /* Nothing runs in Redis when a hold ends, and nobody else asks. */
-TEST_IN_FIXTURE(an_expiry_is_told)
+TEST_IN_FIXTURE(an_expiry_is_reported)
 {
     struct locks_fixture *fixture = *state;
     int64_t version = current(&fixture->here, "");
     for (int i = 0; i < 2; i++) {
         int64_t begun = clock_ms();
         fixture_lock_and_close(fixture, "n", TOKEN, 300); /* unknown so far, or forgotten */
-        const struct heard *heard = watch(&fixture->here, "", version, FIXTURE_TTL_MS, 10);
-        if (strcmp(told(heard, "n"), "held") == 0)
-            heard = watch(&fixture->here, "", heard->version, FIXTURE_TTL_MS, 10);
-        assert_string_equal(told(heard, "n"), "free");
-        assert_true(heard->at_ms - begun >= 295);
-        version = heard->version;
+        const struct observed *observed = watch(&fixture->here, "", version, FIXTURE_TTL_MS, 10);
+        if (strcmp(reported(observed, "n"), "held") == 0)
+            observed = watch(&fixture->here, "", observed->version, FIXTURE_TTL_MS, 10);
+        assert_string_equal(reported(observed, "n"), "free");
+        assert_true(observed->at_ms - begun >= 295);
+        version = observed->version;
     }
 }
 
 /* Of a lock that is held and does not change, too, the end is known beforehand. */
-TEST_IN_FIXTURE(an_expiry_of_what_was_there_is_told)
+TEST_IN_FIXTURE(an_expiry_of_what_was_there_is_reported)
 {
     struct locks_fixture *fixture = *state;
     int64_t granted = clock_ms();
     fixture_lock(&fixture->there, "n", TOKEN, 4000);
     fixture_lock(&fixture->there, "m", TOKEN, FIXTURE_TTL_MS);
     int64_t version = current(&fixture->there, ""); /* so that `here` has to scan */
-    const struct heard *heard = watch(&fixture->here, "", version, FIXTURE_TTL_MS, 10);
-    assert_int_equal(heard->told, 1);
-    assert_string_equal(told(heard, "n"), "free");
-    assert_true(heard->at_ms - granted >= 3995);
+    const struct observed *observed = watch(&fixture->here, "", version, FIXTURE_TTL_MS, 10);
+    assert_int_equal(observed->reported, 1);
+    assert_string_equal(reported(observed, "n"), "free");
+    assert_true(observed->at_ms - granted >= 3995);
 }
 
-TEST_IN_FIXTURE(a_renewed_hold_is_not_told_to_end)
+TEST_IN_FIXTURE(a_renewed_hold_is_not_reported_as_ended)
 {
     enum { ENDS_MS = 4000, ENDS_LATER_MS = 5000 };
     struct locks_fixture *fixture = *state;
-    static struct heard heard;
+    static struct observed observed;
     fixture_lock(&fixture->there, "n", TOKEN, ENDS_MS);
-    begin(&heard, &fixture->here, "", current(&fixture->here, ""), FIXTURE_TTL_MS, 10);
+    begin(&observed, &fixture->here, "", current(&fixture->here, ""), FIXTURE_TTL_MS, 10);
     int64_t renewed = clock_ms();
     assert_int_equal(fixture_renew(&fixture->there, "n", TOKEN, ENDS_LATER_MS).reply.result,
                      LOCKS_DONE);
-    fixture_await(fixture, &heard.done, 1);
-    assert_true(heard.at_ms - renewed >= ENDS_LATER_MS - 5);
-    assert_string_equal(told(&heard, "n"), "free");
+    fixture_await(fixture, &observed.done, 1);
+    assert_true(observed.at_ms - renewed >= ENDS_LATER_MS - 5);
+    assert_string_equal(reported(&observed, "n"), "free");
 }
 
 TEST_IN_FIXTURE(changes_before_the_first_watch_are_scanned)
@@ -246,11 +246,11 @@ TEST_IN_FIXTURE(changes_before_the_first_watch_are_scanned)
     lock(&fixture->there, "held");
     lock(&fixture->there, "freed");
     release(&fixture->there, "freed");
-    const struct heard *heard = watch(&fixture->here, "", version, FIXTURE_TTL_MS, 10);
-    assert_int_equal(heard->told, 2);
-    assert_false(heard->begins);
-    assert_string_equal(told(heard, "held"), "held");
-    assert_string_equal(told(heard, "freed"), "free");
+    const struct observed *observed = watch(&fixture->here, "", version, FIXTURE_TTL_MS, 10);
+    assert_int_equal(observed->reported, 2);
+    assert_false(observed->begins);
+    assert_string_equal(reported(observed, "held"), "held");
+    assert_string_equal(reported(observed, "freed"), "free");
 }
 
 /* Whoever asks again at once, as a stream does, costs Redis no scan. */
@@ -263,12 +263,13 @@ TEST_IN_FIXTURE(only_the_first_watch_scans)
     for (int i = 0; i < 10; i++) {
         snprintf(name, sizeof name, "job/%d", i);
         lock(&fixture->there, name);
-        const struct heard *heard = watch(&fixture->here, "job/", version, FIXTURE_TTL_MS, 10);
-        assert_int_equal(heard->told, 1);
+        const struct observed *observed =
+            watch(&fixture->here, "job/", version, FIXTURE_TTL_MS, 10);
+        assert_int_equal(observed->reported, 1);
         release(&fixture->there, name);
-        heard = watch(&fixture->here, name, heard->version, FIXTURE_TTL_MS, 10);
-        assert_int_equal(heard->told, 1);
-        version = heard->version;
+        observed = watch(&fixture->here, name, observed->version, FIXTURE_TTL_MS, 10);
+        assert_int_equal(observed->reported, 1);
+        version = observed->version;
     }
     assert_int_equal(scans(fixture), before);
     current(&fixture->here, "");
@@ -285,25 +286,25 @@ TEST_IN_FIXTURE(a_limit_tears_nothing_apart)
         snprintf(name, sizeof name, "n%d", i);
         lock(&fixture->there, name);
     }
-    assert_int_equal(watch(&fixture->here, "", version, 0, 100)->told, 25);
+    assert_int_equal(watch(&fixture->here, "", version, 0, 100)->reported, 25);
     for (int page = 0; page < 5; page++) {
-        const struct heard *heard = watch(&fixture->here, "", version, FIXTURE_TTL_MS, 5);
-        assert_int_equal(heard->told, 5);
-        assert_false(heard->begins);
+        const struct observed *observed = watch(&fixture->here, "", version, FIXTURE_TTL_MS, 5);
+        assert_int_equal(observed->reported, 5);
+        assert_false(observed->begins);
         for (int i = 0; i < 5; i++) {
             snprintf(name, sizeof name, "n%d", page * 5 + i);
-            assert_string_equal(heard->each[i].name, name);
+            assert_string_equal(observed->each[i].name, name);
         }
-        version = heard->version;
+        version = observed->version;
     }
-    assert_int_equal(watch(&fixture->here, "", version, 0, 5)->told, 0);
+    assert_int_equal(watch(&fixture->here, "", version, 0, 5)->reported, 0);
 }
 
-static int held_among(const struct heard *heard)
+static int held_among(const struct observed *observed)
 {
     int count = 0;
-    for (int i = 0; i < heard->told; i++)
-        count += heard->each[i].holds > 0;
+    for (int i = 0; i < observed->reported; i++)
+        count += observed->each[i].holds > 0;
     return count;
 }
 
@@ -312,7 +313,7 @@ TEST_IN_FIXTURE(snapshot_comes_in_pages)
 {
     enum { PAGES = 5, PAGE = 5 };
     struct locks_fixture *fixture = *state;
-    static struct heard heard;
+    static struct observed observed;
     char name[16];
     int held = 0;
     bool freed = false;
@@ -320,14 +321,14 @@ TEST_IN_FIXTURE(snapshot_comes_in_pages)
         snprintf(name, sizeof name, "n%d", i);
         lock(&fixture->there, name);
     }
-    heard.reached = (struct prefix_position){0};
+    observed.reached = (struct prefix_position){0};
     for (int page = 0; page <= PAGES; page++) {
-        resume(&heard, &fixture->here, "", heard.reached, 0, PAGE);
-        fixture_await(fixture, &heard.done, 1);
-        assert_int_equal(heard.begins, page == 0);
-        assert_int_equal(heard.reached.snapshot > heard.reached.after, page < PAGES - 1);
-        held += held_among(&heard);
-        freed |= strcmp(told(&heard, "n1"), "free") == 0;
+        resume(&observed, &fixture->here, "", observed.reached, 0, PAGE);
+        fixture_await(fixture, &observed.done, 1);
+        assert_int_equal(observed.begins, page == 0);
+        assert_int_equal(observed.reached.snapshot > observed.reached.after, page < PAGES - 1);
+        held += held_among(&observed);
+        freed |= strcmp(reported(&observed, "n1"), "free") == 0;
         if (page == 0)
             release(&fixture->there, "n1");
     }
@@ -335,30 +336,30 @@ TEST_IN_FIXTURE(snapshot_comes_in_pages)
     assert_true(freed);
 }
 
-TEST_IN_FIXTURE(many_watches_hear_of_one_change)
+TEST_IN_FIXTURE(many_watches_learn_of_one_change)
 {
     struct locks_fixture *fixture = *state;
     enum { MANY = 20 };
-    struct heard *heard = calloc(MANY, sizeof *heard);
+    struct observed *observed = calloc(MANY, sizeof *observed);
     int64_t version = current(&fixture->here, "");
     for (int i = 0; i < MANY; i++)
-        begin(&heard[i], &fixture->here, i % 2 ? "job/" : "", version, FIXTURE_TTL_MS, 10);
+        begin(&observed[i], &fixture->here, i % 2 ? "job/" : "", version, FIXTURE_TTL_MS, 10);
     current(&fixture->here, "job/");
     uint64_t calls = store_figures(fixture->here.store).calls;
     lock(&fixture->there, "job/1");
     for (int i = 0; i < MANY; i++) {
-        fixture_await(fixture, &heard[i].done, 1);
-        assert_int_equal(heard[i].told, 1);
+        fixture_await(fixture, &observed[i].done, 1);
+        assert_int_equal(observed[i].reported, 1);
     }
     /* the mark and the look, and the same once more where the mark was early */
     assert_in_range(store_figures(fixture->here.store).calls - calls, 2, 4);
-    free(heard);
+    free(observed);
 }
 
 TEST_IN_FIXTURE(a_watch_that_nobody_wants_is_silent)
 {
     struct locks_fixture *fixture = *state;
-    static struct heard starting, waiting, other;
+    static struct observed starting, waiting, other;
     int64_t version = current(&fixture->here, "");
     begin(&waiting, &fixture->here, "", version, FIXTURE_TTL_MS, 10);
     begin(&other, &fixture->here, "", version, FIXTURE_TTL_MS, 10);
@@ -369,19 +370,19 @@ TEST_IN_FIXTURE(a_watch_that_nobody_wants_is_silent)
     lock(&fixture->there, "n");
     fixture_await(fixture, &other.done, 1);
     current(&fixture->here, "");
-    assert_int_equal(starting.done + starting.told + waiting.done + waiting.told, 0);
+    assert_int_equal(starting.done + starting.reported + waiting.done + waiting.reported, 0);
 }
 
 TEST_IN_FIXTURE(a_server_that_drains_answers)
 {
     struct locks_fixture *fixture = *state;
-    static struct heard heard;
-    begin(&heard, &fixture->here, "", current(&fixture->here, ""), FIXTURE_TTL_MS, 10);
+    static struct observed observed;
+    begin(&observed, &fixture->here, "", current(&fixture->here, ""), FIXTURE_TTL_MS, 10);
     fixture_settle(&fixture->here);
     locks_drain(fixture->here.locks);
-    fixture_await(fixture, &heard.done, 1);
-    assert_int_equal(heard.result, LOCKS_DONE);
-    assert_int_equal(watch(&fixture->here, "", heard.version, FIXTURE_TTL_MS, 10)->told, 0);
+    fixture_await(fixture, &observed.done, 1);
+    assert_int_equal(observed.result, LOCKS_DONE);
+    assert_int_equal(watch(&fixture->here, "", observed.version, FIXTURE_TTL_MS, 10)->reported, 0);
 }
 
 static struct watched_prefix *watched_by(struct site *site)
@@ -397,14 +398,15 @@ TEST_IN_FIXTURE(version_beyond_the_window_begins_a_snapshot)
     lock(&fixture->there, "freed");
     release(&fixture->there, "freed");
     int64_t now = current(&fixture->here, "");
-    const struct heard *heard = watch(&fixture->here, "", now - 30 * SECOND, CLOCK_HANG_MS, 10);
-    assert_false(heard->begins);
-    assert_int_equal(heard->told, 2);
-    heard = watch(&fixture->here, "", now - 61 * SECOND, CLOCK_HANG_MS, 10);
-    assert_true(heard->begins);
-    assert_int_equal(heard->told, 1);
-    assert_string_equal(told(heard, "held"), "held");
-    assert_false(watch(&fixture->here, "", heard->version, 0, 10)->begins);
+    const struct observed *observed =
+        watch(&fixture->here, "", now - 30 * SECOND, CLOCK_HANG_MS, 10);
+    assert_false(observed->begins);
+    assert_int_equal(observed->reported, 2);
+    observed = watch(&fixture->here, "", now - 61 * SECOND, CLOCK_HANG_MS, 10);
+    assert_true(observed->begins);
+    assert_int_equal(observed->reported, 1);
+    assert_string_equal(reported(observed, "held"), "held");
+    assert_false(watch(&fixture->here, "", observed->version, 0, 10)->begins);
 
     watched_by(&fixture->here)->since = now - 120 * SECOND; /* as if scanned a minute ago */
     assert_false(watch(&fixture->here, "", now - 61 * SECOND, 0, 10)->begins);
@@ -431,42 +433,42 @@ TEST_IN_FIXTURE(memory_is_bounded)
         assert_int_equal(answers[i].reply.result, LOCKS_DONE);
     free(answers);
     lock(&fixture->there, "last");
-    const struct heard *heard = watch(&fixture->here, "", version, 0, NAMES_MOST);
-    assert_int_equal(heard->result, LOCKS_DONE);
-    assert_true(heard->begins);
-    assert_int_equal(heard->told, 1); /* what is held */
-    heard = watch(&fixture->here, "", heard->version, 0, NAMES_MOST);
-    assert_false(heard->begins);
-    assert_int_equal(heard->told, 0);
+    const struct observed *observed = watch(&fixture->here, "", version, 0, NAMES_MOST);
+    assert_int_equal(observed->result, LOCKS_DONE);
+    assert_true(observed->begins);
+    assert_int_equal(observed->reported, 1); /* what is held */
+    observed = watch(&fixture->here, "", observed->version, 0, NAMES_MOST);
+    assert_false(observed->begins);
+    assert_int_equal(observed->reported, 0);
 }
 
 TEST_IN_FIXTURE(without_redis_it_is_unavailable)
 {
     struct locks_fixture *fixture = *state;
-    static struct heard waiting;
+    static struct observed waiting;
     int64_t begun = clock_ms();
     begin(&waiting, &fixture->here, "", current(&fixture->here, ""), 4000, 10);
     current(&fixture->here, "");
     redis_process_halt(&fixture->redis);
     fixture_await(fixture, &fixture->here.downs, 1);
-    const struct heard *heard = watch(&fixture->here, "", 0, FIXTURE_TTL_MS, 10);
-    assert_int_equal(heard->result, LOCKS_UNAVAILABLE);
-    assert_true(heard->failed);
+    const struct observed *observed = watch(&fixture->here, "", 0, FIXTURE_TTL_MS, 10);
+    assert_int_equal(observed->result, LOCKS_UNAVAILABLE);
+    assert_true(observed->failed);
     fixture_await(fixture, &waiting.done, 1);
     assert_true(waiting.at_ms - begun >= 3995); /* Redis may come back in time */
     assert_int_equal(waiting.result, LOCKS_UNAVAILABLE);
-    assert_int_equal(waiting.told, 0);
+    assert_int_equal(waiting.reported, 0);
     redis_process_resume(&fixture->redis);
 }
 
 /* What Redis could not tell in time is found out: both what is held and what is free again. */
-TEST_IN_FIXTURE(change_while_nobody_listens_is_told)
+TEST_IN_FIXTURE(change_while_nobody_listens_is_reported)
 {
     struct locks_fixture *fixture = *state;
-    static struct heard heard;
+    static struct observed observed;
     lock(&fixture->there, "old");
     release(&fixture->there, "old");
-    begin(&heard, &fixture->here, "", current(&fixture->here, ""), FIXTURE_TTL_MS, 10);
+    begin(&observed, &fixture->here, "", current(&fixture->here, ""), FIXTURE_TTL_MS, 10);
     current(&fixture->here, "");
     redis_process_integer(&fixture->redis, "CLIENT KILL TYPE pubsub");
     struct answer answers[3] = {0}; /* sent at once, before the inbox can be back */
@@ -475,23 +477,23 @@ TEST_IN_FIXTURE(change_while_nobody_listens_is_told)
     locks_acquire(fixture->there.locks, &n, fixture_answered, &answers[0]);
     locks_acquire(fixture->there.locks, &m, fixture_answered, &answers[1]);
     locks_release(fixture->there.locks, m.name, m.token, fixture_answered, &answers[2]);
-    fixture_await(fixture, &heard.done, 1);
+    fixture_await(fixture, &observed.done, 1);
     for (int i = 0; i < 3; i++)
         fixture_await(fixture, &answers[i].count, 1);
-    assert_int_equal(heard.result, LOCKS_DONE);
-    assert_false(heard.begins);
-    assert_int_equal(heard.told, 2);
-    assert_string_equal(told(&heard, "n"), "held");
-    assert_string_equal(told(&heard, "m"), "free");
+    assert_int_equal(observed.result, LOCKS_DONE);
+    assert_false(observed.begins);
+    assert_int_equal(observed.reported, 2);
+    assert_string_equal(reported(&observed, "n"), "held");
+    assert_string_equal(reported(&observed, "m"), "free");
 }
 
 TEST_IN_FIXTURE(a_watch_outlives_the_loss_of_its_connection)
 {
     struct locks_fixture *fixture = *state;
-    static struct heard heard;
+    static struct observed observed;
     static const char *const LOST[] = {"pubsub", "normal"}, *const NAMES[] = {"n", "m"};
     for (int i = 0; i < 2; i++) {
-        begin(&heard, &fixture->here, "", current(&fixture->here, ""), FIXTURE_TTL_MS, 10);
+        begin(&observed, &fixture->here, "", current(&fixture->here, ""), FIXTURE_TTL_MS, 10);
         current(&fixture->here, "");
         struct site here = fixture->here, there = fixture->there;
         redis_process_integer(&fixture->redis, "CLIENT KILL TYPE %s", LOST[i]);
@@ -500,11 +502,11 @@ TEST_IN_FIXTURE(a_watch_outlives_the_loss_of_its_connection)
         fixture_await(fixture, &fixture->here.ups, here.ups + (i == 1));
         fixture_await(fixture, &fixture->there.ups, there.ups + (i == 1));
         current(&fixture->here, "");
-        assert_int_equal(heard.done, 0);
+        assert_int_equal(observed.done, 0);
         lock(&fixture->there, NAMES[i]);
-        fixture_await(fixture, &heard.done, 1);
-        assert_int_equal(heard.result, LOCKS_DONE);
-        assert_string_equal(told(&heard, NAMES[i]), "held");
+        fixture_await(fixture, &observed.done, 1);
+        assert_int_equal(observed.result, LOCKS_DONE);
+        assert_string_equal(reported(&observed, NAMES[i]), "held");
     }
 }
 
@@ -548,18 +550,18 @@ static void know(struct site *site, int64_t count)
 TEST_IN_FIXTURE(many_names_take_many_turns)
 {
     enum { MANY = 50000, TURNS = MANY / 2000 };
-    static struct heard heard;
+    static struct observed observed;
     struct locks_fixture *fixture = *state;
     lock(&fixture->there, "few/1");
     current(&fixture->here, "");
     know(&fixture->here, MANY);
     const struct prefix_position early = {1, .snapshot = current(&fixture->here, "few")};
-    resume(&heard, &fixture->here, "few", early, 0, 10);
-    int narrow = turns_until(fixture, &heard.done);
-    assert_int_equal(heard.told, 1);
-    resume(&heard, &fixture->here, "", early, 0, 100);
-    int wide = turns_until(fixture, &heard.done);
-    assert_in_range(heard.reached.after, 1000, 1000 + 100); /* Redis knows none of those */
+    resume(&observed, &fixture->here, "few", early, 0, 10);
+    int narrow = turns_until(fixture, &observed.done);
+    assert_int_equal(observed.reported, 1);
+    resume(&observed, &fixture->here, "", early, 0, 100);
+    int wide = turns_until(fixture, &observed.done);
+    assert_in_range(observed.reached.after, 1000, 1000 + 100); /* Redis knows none of those */
     int last = turns_to_forget(&fixture->here);
     print_message("it took %d, %d and %d turns\n", narrow, wide, last);
     assert_true(narrow >= TURNS);

@@ -116,7 +116,7 @@ TEST_IN_FIXTURE(a_hold_that_was_broken_is_lost)
 }
 
 /* With FIXTURE_TTL_MS no renewal is due while a test goes on. */
-TEST_IN_FIXTURE(connection_is_told_at_once_who_else_ends_its_hold)
+TEST_IN_FIXTURE(connection_learns_at_once_who_else_ends_its_hold)
 {
     struct locks_fixture *fixture = *state;
     struct acquire request = fixture_request("n", TOKEN, FIXTURE_TTL_MS);
@@ -134,7 +134,7 @@ TEST_IN_FIXTURE(connection_is_told_at_once_who_else_ends_its_hold)
     }
 }
 
-TEST_IN_FIXTURE(hold_of_connection_in_crowd_is_lost_at_once)
+TEST_IN_FIXTURE(hold_of_connection_in_hold_set_is_lost_at_once)
 {
     static const char OTHER[] = "another-token-0123456789";
     struct locks_fixture *fixture = *state;
@@ -176,7 +176,7 @@ static void keep_bounded(struct kept *kept, struct locks_fixture *fixture, int64
 }
 
 /* It ends by the clock of Redis, which may be ahead: here by ten minutes. */
-TEST_IN_FIXTURE(end_by_max_held_is_told_before_own_clock_has_it)
+TEST_IN_FIXTURE(end_by_max_held_is_reported_before_own_clock_has_it)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};
@@ -187,7 +187,7 @@ TEST_IN_FIXTURE(end_by_max_held_is_told_before_own_clock_has_it)
 }
 
 /* The message about it comes before the next renewal. */
-TEST_IN_FIXTURE(break_of_bounded_hold_is_not_told_as_its_end)
+TEST_IN_FIXTURE(break_of_bounded_hold_is_not_reported_as_its_end)
 {
     enum { MORE_MS = 50 };
     struct locks_fixture *fixture = *state;

@@ -76,7 +76,7 @@ TEST_IN_FIXTURE(broken_hold_with_long_ttl_is_lost_soon)
     fixture_await(fixture, &kept.lost, 1);
 }
 
-TEST_IN_FIXTURE(silence_is_told_while_redis_does_not_answer)
+TEST_IN_FIXTURE(silence_is_reported_while_redis_does_not_answer)
 {
     struct locks_fixture *fixture = *state;
     struct kept kept = {0};

@@ -135,7 +135,7 @@ TEST_IN_FIXTURE(a_refusal_leaves_nothing_behind)
     assert_int_equal(outcome.reply.result, LOCKS_DONE);
 }
 
-TEST_IN_FIXTURE(a_repeat_tells_what_is_held)
+TEST_IN_FIXTURE(a_repeat_reports_what_is_held)
 {
     struct locks_fixture *fixture = *state;
     struct outcome first, again;

@@ -146,7 +146,7 @@ TEST_WITH(a_hand_over_within_a_server_is_one_command, start_held, fixture_stop)
 }
 
 /* The hold lasts as long as its token's last request said, be that one that does not wait. */
-TEST_IN_FIXTURE(a_hand_over_within_a_server_tells_the_ttl_that_redis_has)
+TEST_IN_FIXTURE(a_hand_over_within_a_server_reports_the_ttl_that_redis_has)
 {
     struct locks_fixture *fixture = *state;
     for (int others = 0; others < 2; others++) {
@@ -307,7 +307,7 @@ TEST_WITH(a_grant_made_while_the_inbox_was_cut_is_found, start_held, fixture_sto
     assert_granted(fixture, &guest);
 }
 
-static void tell(struct locks *locks, const char *message)
+static void notify(struct locks *locks, const char *message)
 {
     struct store_events events = store_events_of(locks);
     events.message(events.context, 0, slice_of(message));
@@ -323,7 +323,7 @@ TEST_IN_FIXTURE(waiters_outlast_a_pause_of_redis)
     queue_up(&first, &fixture->here, 1, 1);
     queue_up(&second, &fixture->there, 2, 2);
     redis_process_freeze(&fixture->redis);
-    tell(fixture->here.locks, "s baton:{n}");        /* the first asks again, in vain */
+    notify(fixture->here.locks, "s baton:{n}");      /* the first asks again, in vain */
     fixture_await(fixture, &fixture->here.downs, 1); /* each by its tick when the hold has ended */
     fixture_await(fixture, &fixture->there.downs, 1);
     redis_process_thaw(&fixture->redis);
@@ -342,7 +342,7 @@ TEST_WITH(waiters_are_queued_anew_where_redis_has_lost_them, start_held, fixture
     queue_up(&first, &fixture->here, 1, 1);
     queue_up(&second, &fixture->here, 2, 2);
     freeReplyObject(redis_process_command(&fixture->redis, "FLUSHALL"));
-    assert_granted(fixture, &first); /* when the server vouches next */
+    assert_granted(fixture, &first); /* at the next heartbeat */
     fixture_release(&fixture->here, "n", first.token);
     assert_granted(fixture, &second);
 }
@@ -361,7 +361,7 @@ TEST_WITH(a_wait_that_ends_without_redis_says_so, start_held, fixture_stop)
     await_queue(fixture, 0); /* and what it left behind is taken back */
 }
 
-/* Vouching keeps a waiter alive for longer than the lease... */
+/* Heartbeats keep a waiter alive for longer than the lease... */
 TEST_WITH(a_waiter_outlives_the_lease_while_its_server_lives, start_held, fixture_stop)
 {
     struct locks_fixture *fixture = *state;
@@ -390,7 +390,7 @@ TEST_WITH(a_server_that_slept_too_long_queues_all_its_waiters_again, start_held,
     assert_granted(fixture, &first);
 }
 
-/* As if half a lease had passed: then they all are to be vouched for. */
+/* As if half a lease had passed: then all of them are due for a heartbeat. */
 static void make_heartbeats_due(struct site *site)
 {
     struct subscriptions *subscriptions = site->locks->subscriptions;
@@ -401,7 +401,7 @@ static void make_heartbeats_due(struct site *site)
     uv_timer_start(&subscriptions->heartbeat, subscriptions->heartbeat.timer_cb, 0, 0);
 }
 
-static bool all_are_vouched_for(struct site *site)
+static bool all_leases_are_renewed(struct site *site)
 {
     struct subscription *subscription;
     TAILQ_FOREACH (subscription, &site->locks->subscriptions->list, others)
@@ -410,7 +410,7 @@ static bool all_are_vouched_for(struct site *site)
     return true;
 }
 
-TEST_IN_FIXTURE(names_are_vouched_for_in_batches)
+TEST_IN_FIXTURE(names_are_renewed_in_batches_by_heartbeats)
 {
     enum { NAMES = 150 };
     struct locks_fixture *fixture = *state;
@@ -428,7 +428,7 @@ TEST_IN_FIXTURE(names_are_vouched_for_in_batches)
     fixture_settle(&fixture->here);
     uint64_t before = store_figures(fixture->here.store).calls;
     make_heartbeats_due(&fixture->here);
-    while (!all_are_vouched_for(&fixture->here))
+    while (!all_leases_are_renewed(&fixture->here))
         fixture_idle(fixture, 5);
     assert_in_range(store_figures(fixture->here.store).calls - before, 1, NAMES / 4);
     for (int i = 0; i < NAMES; i++)
@@ -481,7 +481,7 @@ TEST_WITH(grant_to_unknown_attempt_goes_to_next, start_held, fixture_stop)
     assert_int_equal(next.answer.count, 0);
     read_grant(link, message, sizeof message);
     redisFree(link);
-    tell(fixture->here.locks, message);
+    notify(fixture->here.locks, message);
     assert_granted(fixture, &next);
     locks_abandon(gone.waiter);
 }
@@ -493,7 +493,7 @@ TEST_WITH(grant_to_older_attempt_leaves_later_one, start_held, fixture_stop)
     wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
     assert_int_equal(guest.answer.count, 0);
     await_queue(fixture, 1);
-    tell(fixture->here.locks, "g 00000000000000ff guest-00000000000000001 baton:{n}");
+    notify(fixture->here.locks, "g 00000000000000ff guest-00000000000000001 baton:{n}");
     fixture_settle(&fixture->here);
     await_queue(fixture, 1); /* the attempt that is there keeps its place */
     assert_int_equal(guest.answer.count, 0);
@@ -508,7 +508,7 @@ TEST_WITH(message_before_reply_asks_again, start_held, fixture_stop)
     struct guest guest;
     uint64_t calls = store_figures(fixture->here.store).calls;
     wait_as(&guest, &fixture->here, 1, PATIENCE_MS, 0);
-    tell(fixture->here.locks, "s baton:{n}");
+    notify(fixture->here.locks, "s baton:{n}");
     fixture_await_calls(&fixture->here, calls + 2);
     assert_int_equal(guest.answer.count, 0);
     locks_abandon(guest.waiter);
@@ -538,7 +538,7 @@ TEST_WITH(odd_messages_do_nothing, start_held, fixture_stop)
     struct guest guest;
     queue_up(&guest, &fixture->here, 1, 1);
     for (size_t i = 0; i < sizeof MESSAGES / sizeof MESSAGES[0]; i++)
-        tell(fixture->here.locks, MESSAGES[i]);
+        notify(fixture->here.locks, MESSAGES[i]);
     fixture_settle(&fixture->here);
     assert_int_equal(guest.answer.count, 0);
     fixture_release(&fixture->here, "n", HOLDER);

@@ -20,7 +20,7 @@ static struct watch *watch(struct site *site, struct answer *answer, int64_t aft
     return watch;
 }
 
-static void assert_told(struct locks_fixture *fixture, struct answer *answer, bool changed)
+static void assert_reported(struct locks_fixture *fixture, struct answer *answer, bool changed)
 {
     fixture_await(fixture, &answer->count, 1);
     assert_int_equal(answer->reply.result, LOCKS_DONE);
@@ -39,7 +39,7 @@ TEST_IN_FIXTURE(watch_of_an_older_version_is_answered_at_once)
     int64_t before = version_of(fixture);
     fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
     watch(&fixture->there, &answer, before, PATIENCE_MS);
-    assert_told(fixture, &answer, true);
+    assert_reported(fixture, &answer, true);
     assert_int_equal(answer.reply.view.hold_count, 1);
 }
 
@@ -49,12 +49,12 @@ TEST_IN_FIXTURE(end_of_the_wait_reports_no_change)
     struct answer answer;
     int64_t begun = clock_ms();
     watch(&fixture->here, &answer, version_of(fixture), 200);
-    assert_told(fixture, &answer, false);
+    assert_reported(fixture, &answer, false);
     assert_true(clock_ms() - begun >= 199);
 }
 
 /* Grant, renewal (no event), release, expiry and break, made through either server. */
-TEST_IN_FIXTURE(every_change_is_told_as_it_happens)
+TEST_IN_FIXTURE(every_change_is_reported_as_it_happens)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
@@ -65,32 +65,32 @@ TEST_IN_FIXTURE(every_change_is_told_as_it_happens)
         watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
         fixture_settle(&fixture->here);
         fixture_lock(sites[i], "n", tokens[i][0], FIXTURE_TTL_MS);
-        assert_told(fixture, &answer, true);
+        assert_reported(fixture, &answer, true);
 
         watch(&fixture->here, &answer, answer.reply.view.version, PATIENCE_MS);
         fixture_renew(sites[i], "n", tokens[i][0], FIXTURE_TTL_MS / 2);
         fixture_settle(&fixture->here);
         assert_int_equal(answer.count, 0);
         fixture_release(sites[i], "n", tokens[i][0]);
-        assert_told(fixture, &answer, true);
+        assert_reported(fixture, &answer, true);
         assert_int_equal(answer.reply.view.hold_count, 0); /* it was this that was told */
 
         fixture_lock(sites[i], "n", tokens[i][1], FIXTURE_TTL_MS);
         watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
         fixture_settle(&fixture->here);
         fixture_break(sites[i], "n");
-        assert_told(fixture, &answer, true);
+        assert_reported(fixture, &answer, true);
     }
 }
 
-TEST_IN_FIXTURE(an_expiry_is_told)
+TEST_IN_FIXTURE(an_expiry_is_reported)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
     int64_t begun = clock_ms();
     struct answer hold = fixture_lock_and_close(fixture, "n", HOLDER, 300);
     watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
-    assert_told(fixture, &answer, true);
+    assert_reported(fixture, &answer, true);
     assert_true(clock_ms() - begun >= 295);
     assert_int_equal(answer.reply.view.hold_count, 0);
     assert_int_equal(answer.reply.view.last_release.fence, hold.reply.hold.fence);
@@ -109,7 +109,7 @@ TEST_IN_FIXTURE(many_watches_cost_one_look)
     uint64_t calls = store_figures(fixture->here.store).calls;
     fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
     for (int i = 0; i < COUNT; i++)
-        assert_told(fixture, &answers[i], true);
+        assert_reported(fixture, &answers[i], true);
     assert_in_range(store_figures(fixture->here.store).calls - calls, 1, 3);
     free(answers);
 }
@@ -132,7 +132,7 @@ TEST_IN_FIXTURE(watches_that_follow_each_other_cost_one_look_a_change)
         else
             fixture_break(&fixture->there, "n");
         for (int i = 0; i < STREAMS; i++) {
-            assert_told(fixture, &answers[i], true);
+            assert_reported(fixture, &answers[i], true);
             known = answers[i].reply.view.version;
             watches[i] = watch(&fixture->here, &answers[i], known, PATIENCE_MS);
         }
@@ -142,7 +142,7 @@ TEST_IN_FIXTURE(watches_that_follow_each_other_cost_one_look_a_change)
         locks_unwatch(watches[i]);
 }
 
-TEST_IN_FIXTURE(a_change_between_two_watches_is_told)
+TEST_IN_FIXTURE(a_change_between_two_watches_is_reported)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
@@ -150,13 +150,13 @@ TEST_IN_FIXTURE(a_change_between_two_watches_is_told)
     for (int pause_ms = 0; pause_ms < 50; pause_ms += 10) {
         watch(&fixture->here, &answer, known, PATIENCE_MS);
         fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
-        assert_told(fixture, &answer, true);
+        assert_reported(fixture, &answer, true);
         known = answer.reply.view.version;
         fixture_break(&fixture->there, "n");
         if (pause_ms > 0)
             fixture_idle(fixture, pause_ms);
         watch(&fixture->here, &answer, known, PATIENCE_MS);
-        assert_told(fixture, &answer, true);
+        assert_reported(fixture, &answer, true);
         assert_int_equal(answer.reply.view.hold_count, 0);
         known = answer.reply.view.version;
     }
@@ -168,46 +168,46 @@ TEST_IN_FIXTURE(a_server_that_stops_does_not_wait_for_the_next_watch)
     struct answer answer;
     watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
     fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
-    assert_told(fixture, &answer, true);
+    assert_reported(fixture, &answer, true);
     assert_false(locks_are_settled(fixture->here.locks));
     locks_drain(fixture->here.locks);
     assert_true(locks_are_settled(fixture->here.locks));
 }
 
 /* The second watch has not asked Redis itself. */
-TEST_IN_FIXTURE(a_change_while_the_inbox_was_cut_is_told_to_a_watch_that_follows)
+TEST_IN_FIXTURE(a_change_while_the_inbox_was_cut_is_reported_to_a_watch_that_follows)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer;
     watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
     fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
-    assert_told(fixture, &answer, true);
+    assert_reported(fixture, &answer, true);
     uint64_t calls = store_figures(fixture->here.store).calls;
     watch(&fixture->here, &answer, answer.reply.view.version, PATIENCE_MS);
     assert_int_equal(store_figures(fixture->here.store).calls, calls);
     redis_process_integer(&fixture->redis, "CLIENT KILL TYPE pubsub");
     fixture_break(&fixture->there, "n");
-    assert_told(fixture, &answer, true);
+    assert_reported(fixture, &answer, true);
     assert_int_equal(answer.reply.view.hold_count, 0);
 }
 
-static void tell(struct locks *locks, const char *message)
+static void notify(struct locks *locks, const char *message)
 {
     struct store_events events = store_events_of(locks);
     events.message(events.context, 0, slice_of(message));
 }
 
 /* What the look may not have seen yet is not forgotten with the watch that it was for. */
-TEST_IN_FIXTURE(a_change_heard_of_while_nobody_watches_makes_the_next_one_look)
+TEST_IN_FIXTURE(a_change_notified_while_nobody_watches_makes_the_next_one_look)
 {
     struct locks_fixture *fixture = *state;
     struct answer answer, gone;
     watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
     fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
-    assert_told(fixture, &answer, true);
+    assert_reported(fixture, &answer, true);
     int64_t known = answer.reply.view.version;
     locks_unwatch(watch(&fixture->here, &gone, known, 0)); /* its look is under way */
-    tell(fixture->here.locks, "c 9000000000000000 baton:{n}");
+    notify(fixture->here.locks, "c 9000000000000000 baton:{n}");
     fixture_settle(&fixture->here);
     uint64_t calls = store_figures(fixture->here.store).calls;
     struct watch *next = watch(&fixture->here, &answer, known, PATIENCE_MS);
@@ -223,17 +223,17 @@ TEST_IN_FIXTURE(a_watch_that_did_not_look_outlives_a_look_that_failed)
     struct answer answer;
     watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
     fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
-    assert_told(fixture, &answer, true);
+    assert_reported(fixture, &answer, true);
     watch(&fixture->here, &answer, answer.reply.view.version, PATIENCE_MS);
     redis_process_freeze(&fixture->redis);
-    tell(fixture->here.locks, "c 9000000000000000 baton:{n}");
+    notify(fixture->here.locks, "c 9000000000000000 baton:{n}");
     fixture_await(fixture, &fixture->here.downs, 1);
     redis_process_thaw(&fixture->redis);
     assert_int_equal(answer.count, 0);
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     while (fixture_break(&fixture->there, "n").reply.result != LOCKS_DONE && clock_ms() < deadline)
         fixture_settle(&fixture->here);
-    assert_told(fixture, &answer, true);
+    assert_reported(fixture, &answer, true);
     assert_int_equal(answer.reply.view.hold_count, 0);
 }
 
@@ -246,7 +246,7 @@ TEST_IN_FIXTURE(a_watch_outlives_the_lease)
     watch(&fixture->here, &answer, version_of(fixture), PATIENCE_MS);
     fixture_await_calls(&fixture->here, store_figures(fixture->here.store).calls + 5);
     fixture_lock(&fixture->there, "n", HOLDER, FIXTURE_TTL_MS);
-    assert_told(fixture, &answer, true);
+    assert_reported(fixture, &answer, true);
 }
 
 TEST_IN_FIXTURE(a_drain_answers_who_watches)
@@ -257,9 +257,9 @@ TEST_IN_FIXTURE(a_drain_answers_who_watches)
     watch(&fixture->here, &answer, version, PATIENCE_MS);
     fixture_settle(&fixture->here);
     locks_drain(fixture->here.locks);
-    assert_told(fixture, &answer, false);
+    assert_reported(fixture, &answer, false);
     watch(&fixture->here, &late, version, PATIENCE_MS);
-    assert_told(fixture, &late, false);
+    assert_reported(fixture, &late, false);
 }
 
 TEST_IN_FIXTURE(without_redis_a_watch_is_refused_at_once)

@@ -13,8 +13,8 @@ static struct watch *watch_mine(struct site *site, struct answer *answer, struct
     return locks_watch(site->locks, slice_of("n"), &what, PATIENCE_MS, fixture_answered, answer);
 }
 
-static void assert_told(struct locks_fixture *fixture, struct answer *answer, bool mine,
-                        int64_t waiting)
+static void assert_reported(struct locks_fixture *fixture, struct answer *answer, bool mine,
+                            int64_t waiting)
 {
     fixture_await(fixture, &answer->count, 1);
     assert_int_equal(answer->reply.result, LOCKS_DONE);
@@ -65,7 +65,7 @@ TEST_IN_FIXTURE(watch_of_hold_is_answered_when_that_hold_ends)
             fixture_break(&fixture->there, "n");
         else if (i == 1)
             fixture_release(&fixture->there, "n", MINE);
-        assert_told(fixture, &answer, false, 0);
+        assert_reported(fixture, &answer, false, 0);
         freeReplyObject(redis_process_command(&fixture->redis, "FLUSHALL"));
     }
 }
@@ -76,7 +76,7 @@ TEST_IN_FIXTURE(watch_of_token_without_hold_is_answered_at_once)
     struct answer answer;
     share(&fixture->there, OTHER);
     watch_mine(&fixture->here, &answer, (struct watch_for){.mine = true});
-    assert_told(fixture, &answer, false, 0);
+    assert_reported(fixture, &answer, false, 0);
 }
 
 TEST_IN_FIXTURE(watch_of_token_that_waits_is_answered_when_place_or_hold_is_over)
@@ -98,7 +98,7 @@ TEST_IN_FIXTURE(watch_of_token_that_waits_is_answered_when_place_or_hold_is_over
             assert_int_equal(answer.count, 0);
             fixture_break(&fixture->there, "n");
         }
-        assert_told(fixture, &answer, false, 0);
+        assert_reported(fixture, &answer, false, 0);
         fixture_break(&fixture->there, "n");
     }
 }
@@ -113,14 +113,14 @@ TEST_IN_FIXTURE(watch_of_hold_is_answered_when_waiting_begins_and_ends)
         watch_mine(&fixture->here, &answer, (struct watch_for){.mine = true});
         fixture_settle(&fixture->here);
         struct waiter *waiter = queue_up(sites[i], &waiting);
-        assert_told(fixture, &answer, true, 1);
+        assert_reported(fixture, &answer, true, 1);
         watch_mine(&fixture->here, &late, (struct watch_for){.mine = true});
-        assert_told(fixture, &late, true, 1);
+        assert_reported(fixture, &late, true, 1);
         watch_mine(&fixture->here, &answer, (struct watch_for){.mine = true, .wanted = true});
         fixture_settle(&fixture->here);
         assert_int_equal(answer.count, 0);
         locks_abandon(waiter);
-        assert_told(fixture, &answer, true, 0);
+        assert_reported(fixture, &answer, true, 0);
     }
 }
 
@@ -148,7 +148,7 @@ TEST_IN_FIXTURE(watch_that_was_ended_is_not_answered)
     locks_unwatch(watch_mine(&fixture->here, &gone, (struct watch_for){.mine = true}));
     struct watch *looking = watch_mine(&fixture->here, &gone, (struct watch_for){.mine = true});
     watch_mine(&fixture->here, &answer, (struct watch_for){.mine = false});
-    assert_told(fixture, &answer, true, 0); /* so the other is inspecting, or has */
+    assert_reported(fixture, &answer, true, 0); /* so the other is inspecting, or has */
     locks_unwatch(looking);
     fixture_break(&fixture->there, "n");
     fixture_settle(&fixture->here);

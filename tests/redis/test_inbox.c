@@ -26,7 +26,7 @@ static int64_t publish(struct redis_process *redis, const char *text)
     return redis_process_integer(redis, "PUBLISH " CHANNEL " %s", text);
 }
 
-static void expect_heard(struct world *world, const char *text)
+static void expect_received(struct world *world, const char *text)
 {
     int before = world->store.messages;
     assert_int_equal(publish(&world->redis, text), 1);
@@ -36,10 +36,10 @@ static void expect_heard(struct world *world, const char *text)
 
 /* Messages */
 
-TEST_WITH(message_is_heard, set_up, world_tear_down)
+TEST_WITH(message_is_received, set_up, world_tear_down)
 {
     struct world *world = *state;
-    expect_heard(world, "g attempt key");
+    expect_received(world, "g attempt key");
     assert_int_equal(
         redis_process_integer(&world->redis, "PUBLISH " CHANNEL " %b", "a\0b", (size_t)3), 1);
     store_fixture_await(&world->store, &world->store.messages, 2);
@@ -138,7 +138,7 @@ TEST_WITH(killed_subscriber_comes_back, set_up, world_tear_down)
     assert_int_equal(world->store.warnings, 1);
     assert_non_null(strstr(world->store.warning, "waiters get their locks late"));
     assert_non_null(strstr(world->store.warning, "was lost"));
-    expect_heard(world, "again");
+    expect_received(world, "again");
     assert_int_equal(world->store.ups, 1);
     assert_int_equal(world->store.downs, 0);
 
@@ -159,7 +159,7 @@ TEST_WITH(frozen_redis_is_noticed_without_a_call, set_up, world_tear_down)
     store_fixture_await(&world->store, &world->store.listenings, 2);
     assert_int_equal(world->store.warnings, 1);
     assert_int_equal(world->store.ups, 1);
-    expect_heard(world, "again");
+    expect_received(world, "again");
 }
 
 /* Beyond the deadline, until Redis has answered what it was sent before. */
@@ -223,7 +223,7 @@ TEST_WITH(subscriber_that_falls_behind_comes_back, set_up, world_tear_down)
     store_fixture_await(&world->store, &world->store.listenings, 2);
     assert_int_equal(world->store.messages, 0);
     assert_int_equal(world->store.downs, 0);
-    expect_heard(world, "again");
+    expect_received(world, "again");
 }
 
 /* Permissions */

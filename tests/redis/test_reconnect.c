@@ -33,7 +33,7 @@ TEST_WITH(a_restart_of_redis_is_survived, set_up, world_tear_down)
 }
 
 /* Each loss is told once; then once more what the next tries meet, and not once for each try. */
-TEST_WITH(a_loss_is_told_once, set_up, world_tear_down)
+TEST_WITH(a_loss_is_reported_once, set_up, world_tear_down)
 {
     struct world *world = *state;
     redis_process_kill(&world->redis);
@@ -47,7 +47,7 @@ TEST_WITH(a_loss_is_told_once, set_up, world_tear_down)
 
 /* The same where none of a Cluster's nodes can be reached: each of them is tried again and again.
  */
-TEST(a_cluster_that_is_away_is_told_once)
+TEST(a_cluster_that_is_away_is_reported_once)
 {
     struct store_fixture store;
     store_fixture_open(&store, "redis+cluster://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3");

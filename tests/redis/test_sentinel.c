@@ -33,7 +33,7 @@ static int server_of(struct store_fixture *store, const struct watched *watched)
 }
 
 /* A message that is published by a script comes in the inbox: both have the same server. */
-static void hears_itself(struct store_fixture *store)
+static void receives_own_message(struct store_fixture *store)
 {
     static const char PUBLISH[] = "return redis.call('PUBLISH', ARGV[1], 'word')";
     int before = store->messages;
@@ -69,7 +69,7 @@ TEST(the_primary_is_found_and_checked)
     store_fixture_open_listening(&store, watched->url, CHANNEL);
     int primary = watched_primary(watched, 0);
     assert_int_equal(server_of(&store, watched), primary);
-    hears_itself(&store);
+    receives_own_message(&store);
     char place[64];
     snprintf(place, sizeof place, "Redis at redis://127.0.0.1:%d/0",
              watched->servers[primary].port);
@@ -164,7 +164,7 @@ static void await_subscribed(struct store_fixture *store, const struct watcher *
     }
 }
 
-static bool nobody_tells(void *store)
+static bool no_sentinel_answers(void *store)
 {
     return strstr(((struct store_fixture *)store)->reason, "no sentinel tells where the primary");
 }
@@ -207,7 +207,7 @@ static void follows_to_another(struct store_fixture *store, const struct watched
     int primary = watched_await_other(watched, old);
     assert_int_equal(server_of(store, watched), primary);
     store_fixture_await(store, &store->listenings, listenings + 1);
-    hears_itself(store);
+    receives_own_message(store);
 }
 
 TEST(a_planned_failover_is_followed)
@@ -258,7 +258,7 @@ TEST(a_killed_primary_is_replaced)
     watched_await_replica(watched, old);
     if (stays_at(&store, watched, primary)) {
         store_fixture_await(&store, &store.listenings, 2);
-        hears_itself(&store);
+        receives_own_message(&store);
     }
     store_fixture_close(&store);
 }
@@ -278,7 +278,7 @@ TEST(a_frozen_primary_is_replaced)
     store_fixture_await(&store, &store.ups, 2);
     assert_int_equal(server_of(&store, watched), watched_await_other(watched, old));
     store_fixture_await(&store, &store.listenings, 2);
-    hears_itself(&store);
+    receives_own_message(&store);
     redis_process_thaw(&watched->servers[old]);
     store_fixture_idle(&store, 200); /* it is a primary still, for its own part */
     assert_int_not_equal(server_of(&store, watched), old);
@@ -333,7 +333,7 @@ TEST(no_primary_is_taken_on_hearsay)
 
     int port = watched->servers[server_of(&store, watched)].port;
     freeReplyObject(watched_ask(port, "CLIENT KILL TYPE normal SKIPME yes"));
-    store_fixture_await_that(&store, nobody_tells, &store);
+    store_fixture_await_that(&store, no_sentinel_answers, &store);
     store_fixture_idle(&store, 500); /* it goes on trying */
     bool came_back = store_is_up(store.store);
     for (int i = 0; i < WATCHED_SENTINELS; i++)
@@ -492,11 +492,11 @@ TEST(over_tls_all_are_verified)
     store_fixture_listen(&store, CHANNEL);
     store_fixture_await(&store, &store.listenings, 1);
     assert_non_null(strstr(store_place(store.store), "rediss://127.0.0.1:"));
-    hears_itself(&store);
+    receives_own_message(&store);
     watched_fail_over(&watched);
     store_fixture_await(&store, &store.ups, 2);
     store_fixture_await(&store, &store.listenings, 2);
-    hears_itself(&store);
+    receives_own_message(&store);
     store_fixture_close(&store);
     redis_url_free(&url);
     watched_stop(&watched);

@@ -23,7 +23,7 @@ static void command(struct world *world, const char *text)
 }
 
 /* A change is told; whatever came before it has arrived by then. */
-static void expect_told(struct world *world, const char *name)
+static void expect_invalidated(struct world *world, const char *name)
 {
     char key[64];
     int before = world->store.touches;
@@ -49,12 +49,12 @@ static int64_t tracking_clients(struct world *world)
     return count;
 }
 
-TEST_WITH(every_kind_of_change_is_told, set_up, world_tear_down)
+TEST_WITH(every_kind_of_change_is_reported, set_up, world_tear_down)
 {
     struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
     settle(world);
-    expect_told(world, "a");
+    expect_invalidated(world, "a");
     assert_int_equal(store_fixture_run(&world->store, COUNT, PREFIX "b}", "").integer, 1);
     store_fixture_await(&world->store, &world->store.touches, 2);
     assert_string_equal(world->store.invalidated, PREFIX "b}");
@@ -65,11 +65,11 @@ TEST_WITH(every_kind_of_change_is_told, set_up, world_tear_down)
     assert_string_equal(world->store.invalidated, PREFIX "a}");
     command(world, "SET baton:other 1");
     command(world, "SET other 1");
-    expect_told(world, "c");
+    expect_invalidated(world, "c");
     assert_int_equal(world->store.touches_of_any, 0);
 }
 
-TEST_WITH(many_keys_at_once_are_told, set_up, world_tear_down)
+TEST_WITH(many_keys_at_once_are_reported, set_up, world_tear_down)
 {
     static const char FILL[] = "for i = 1, 10000 do redis.call('SET', ARGV[1] .. i, 1) end "
                                "return 1";
@@ -87,7 +87,7 @@ TEST_WITH(flushing_may_change_any, set_up, world_tear_down)
     settle(world);
     redis_process_flush(&world->redis);
     store_fixture_await(&world->store, &world->store.touches_of_any, 1);
-    expect_told(world, "a");
+    expect_invalidated(world, "a");
 }
 
 /* Before anything is connected: then what changed until it began may have been missed. */
@@ -99,7 +99,7 @@ TEST_WITH(tracking_may_be_asked_for_at_once, set_up, world_tear_down)
     store_fixture_track(&world->store, PREFIX);
     store_fixture_listen(&world->store, CHANNEL);
     store_fixture_await(&world->store, &world->store.touches_of_any, 1);
-    expect_told(world, "a");
+    expect_invalidated(world, "a");
     assert_int_equal(world->store.touches_of_any, 1);
 }
 
@@ -111,7 +111,7 @@ TEST_WITH(tracking_outlives_the_command_connection, set_up, world_tear_down)
     command(world, "CLIENT KILL TYPE normal SKIPME yes");
     command(world, "SET " PREFIX "missed} 1");
     store_fixture_await(&world->store, &world->store.touches_of_any, 1);
-    expect_told(world, "a");
+    expect_invalidated(world, "a");
     assert_int_equal(world->store.touches_of_any, 1);
     assert_int_equal(world->store.listenings, 1);
 }
@@ -126,7 +126,7 @@ TEST_WITH(tracking_outlives_the_inbox, set_up, world_tear_down)
         command(world, "SET " PREFIX "missed} 1");
         store_fixture_await(&world->store, &world->store.touches_of_any, i);
         assert_int_equal(world->store.listenings, 1 + i);
-        expect_told(world, "a");
+        expect_invalidated(world, "a");
         assert_int_equal(world->store.touches_of_any, i);
     }
     assert_int_equal(world->store.ups, 1);
@@ -141,7 +141,7 @@ TEST_WITH(tracking_begun_on_a_lost_inbox, set_up, world_tear_down)
     command(world, "CLIENT KILL TYPE pubsub");
     store_fixture_track(&world->store, PREFIX);
     store_fixture_await(&world->store, &world->store.touches_of_any, 1);
-    expect_told(world, "a");
+    expect_invalidated(world, "a");
     assert_int_equal(world->store.warnings, 1);
     assert_non_null(strstr(world->store.warning, "get their locks late"));
 }
@@ -152,7 +152,7 @@ TEST_WITH(tracking_begun_on_a_lost_command_connection, set_up, world_tear_down)
     command(world, "CLIENT KILL TYPE normal SKIPME yes");
     store_fixture_track(&world->store, PREFIX);
     store_fixture_await(&world->store, &world->store.touches_of_any, 1);
-    expect_told(world, "a");
+    expect_invalidated(world, "a");
 }
 
 TEST_WITH(tracking_outlives_redis, set_up, world_tear_down)
@@ -164,7 +164,7 @@ TEST_WITH(tracking_outlives_redis, set_up, world_tear_down)
     store_fixture_await(&world->store, &world->store.downs, 1);
     redis_process_resume(&world->redis);
     store_fixture_await(&world->store, &world->store.touches_of_any, 1);
-    expect_told(world, "a");
+    expect_invalidated(world, "a");
     assert_int_equal(world->store.touches_of_any, 1);
 }
 
@@ -188,7 +188,7 @@ TEST_WITH(tracking_survives_a_frozen_redis, set_up, world_tear_down)
     store_fixture_await(&world->store, &world->store.warnings, 1);
     redis_process_thaw(&world->redis);
     store_fixture_await(&world->store, &world->store.touches_of_any, 1);
-    expect_told(world, "a");
+    expect_invalidated(world, "a");
 }
 
 TEST_WITH(untracking_ends_it_in_redis_too, set_up, world_tear_down)
@@ -196,7 +196,7 @@ TEST_WITH(untracking_ends_it_in_redis_too, set_up, world_tear_down)
     struct world *world = *state;
     store_fixture_track(&world->store, PREFIX);
     settle(world);
-    expect_told(world, "a");
+    expect_invalidated(world, "a");
     assert_int_equal(tracking_clients(world), 1);
     store_fixture_untrack(&world->store);
     settle(world);
@@ -211,7 +211,7 @@ TEST_WITH(untracking_ends_it_in_redis_too, set_up, world_tear_down)
 
     store_fixture_track(&world->store, PREFIX);
     settle(world);
-    expect_told(world, "c");
+    expect_invalidated(world, "c");
 }
 
 /* What was on its way when it ended is not told. */
@@ -235,7 +235,7 @@ TEST_WITH(another_prefix_takes_the_place_of_the_first, set_up, world_tear_down)
     store_fixture_track(&world->store, PREFIX);
     settle(world);
     command(world, "SET other:a 1");
-    expect_told(world, "a");
+    expect_invalidated(world, "a");
     assert_int_equal(world->store.touches_of_any, 0);
 }
 
@@ -266,7 +266,7 @@ static void track_as(struct world *world, const char *rights, const char *warnin
     store_fixture_close(&store);
 }
 
-TEST_WITH(a_user_who_may_not_track_is_told_how_to, set_up, world_tear_down)
+TEST_WITH(a_user_who_may_not_track_learns_how_to, set_up, world_tear_down)
 {
     struct world *world = *state;
     track_as(world, "+client|id", "+client|tracking");

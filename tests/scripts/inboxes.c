@@ -69,8 +69,8 @@ size_t inboxes_count(const struct inboxes *inboxes, const char *beginning)
     return count;
 }
 
-void assert_told_all(struct inboxes *inboxes, const char *const *expected, const char *file,
-                     int line)
+void assert_notified_all(struct inboxes *inboxes, const char *const *expected, const char *file,
+                         int line)
 {
     size_t count = 0;
     inboxes_read(inboxes);

@@ -22,13 +22,13 @@ void inboxes_read(struct inboxes *inboxes);
 /* How many of these messages begin so. */
 size_t inboxes_count(const struct inboxes *inboxes, const char *beginning);
 
-/* Reads, and fails unless these are all the messages there are; as assert_told(inboxes, "one g a
- * baton:{n}", ...). */
-#define assert_told(inboxes, ...)                                                                  \
-    assert_told_all(inboxes, (const char *const[]){__VA_ARGS__, NULL}, __FILE__, __LINE__)
-#define assert_told_nothing(inboxes)                                                               \
-    assert_told_all(inboxes, (const char *const[]){NULL}, __FILE__, __LINE__)
-void assert_told_all(struct inboxes *inboxes, const char *const *expected, const char *file,
-                     int line);
+/* Reads, and fails unless these are all the messages there are; as assert_notified(inboxes, "one g
+ * a baton:{n}", ...). */
+#define assert_notified(inboxes, ...)                                                              \
+    assert_notified_all(inboxes, (const char *const[]){__VA_ARGS__, NULL}, __FILE__, __LINE__)
+#define assert_not_notified(inboxes)                                                               \
+    assert_notified_all(inboxes, (const char *const[]){NULL}, __FILE__, __LINE__)
+void assert_notified_all(struct inboxes *inboxes, const char *const *expected, const char *file,
+                         int line);
 
 #endif

@@ -250,18 +250,18 @@ static void end(struct model *model, size_t i, int64_t now, const char *reason, 
 
 /* Servers, and what they are told. */
 
-static void tell(struct model *model, size_t server, const char *what, const char *more)
+static void notify(struct model *model, size_t server, const char *what, const char *more)
 {
     snprintf(model->messages.text[model->messages.count++], sizeof model->messages.text[0],
              "%s %s%s%s", MODEL_SERVER_NAMES[server], what, *more ? " " : "", more);
 }
 
 /* A server is to look after this attempt. */
-static void tell_of_grant(struct model *model, size_t server, const struct model_hold *hold)
+static void notify_of_grant(struct model *model, size_t server, const struct model_hold *hold)
 {
     char both[2 * MODEL_TOKEN];
     snprintf(both, sizeof both, "%s %s", hold->attempt, hold->token);
-    tell(model, server, "g", both);
+    notify(model, server, "g", both);
 }
 
 static size_t server_number(const char *name)
@@ -380,7 +380,7 @@ static void hand_over(struct model *model, int64_t now)
         struct model_hold hold = waiter->hold;
         bool is_parked = waiter->place == PARKED;
         if (is_parked)
-            tell_of_grant(model, waiter->server, &hold);
+            notify_of_grant(model, waiter->server, &hold);
         waiter->place = GRANTED;
         hold.attempt[0] = '\0';
         add(model, now, hold,
@@ -414,7 +414,7 @@ static void miss_turn(struct model *model, struct model_waiter *waiter)
     if (++waiter->missed < 2 || model->servers[waiter->server].suspect)
         return;
     model->servers[waiter->server].suspect = true;
-    tell(model, waiter->server, "s", "");
+    notify(model, waiter->server, "s", "");
 }
 
 /* An unclaimed hold has ended. */
@@ -494,9 +494,9 @@ static void close_name(struct model *model)
         char version[24];
         snprintf(version, sizeof version, "%lld", (long long)model->version);
         if (model->version != model->version_before)
-            tell(model, i, "c", version);
+            notify(model, i, "c", version);
         else if (model->was_wanted != (count_waiting(model) > 0))
-            tell(model, i, "w", "");
+            notify(model, i, "w", "");
     }
 }
 
@@ -577,8 +577,8 @@ static struct seen whole_view(const struct model *model, int64_t now, const char
     return seen;
 }
 
-static struct answer told(const struct model *model, int64_t now, const char *status,
-                          const struct model_hold *hold)
+static struct answer reported(const struct model *model, int64_t now, const char *status,
+                              const struct model_hold *hold)
 {
     struct answer answer = {.fence = hold->fence,
                             .ttl_ms = (hold->ends - now) / 1000,
@@ -648,27 +648,27 @@ static void claim(struct model *model, int64_t now, struct model_hold *hold, con
 }
 
 /* Attempts are one letter each. */
-static bool was_told(const struct model_hold *hold, const char *attempt)
+static bool was_reported(const struct model_hold *hold, const char *attempt)
 {
     return strcmp(hold->attempt, "known") != 0 && strstr(hold->attempt, attempt);
 }
 
-static bool was_told_alone(const struct model_hold *hold, const char *attempt)
+static bool was_reported_alone(const struct model_hold *hold, const char *attempt)
 {
     return !strcmp(hold->attempt, attempt);
 }
 
-static struct answer tell_hold(struct model *model, int64_t now, struct model_hold *hold,
-                               const char *attempt)
+static struct answer report_hold(struct model *model, int64_t now, struct model_hold *hold,
+                                 const char *attempt)
 {
     const char *status = "claimed";
     if (hold->attempt[0] == '\0')
         claim(model, now, hold, attempt);
-    else if (!was_told_alone(hold, attempt))
+    else if (!was_reported_alone(hold, attempt))
         status = "holding";
-    if (strcmp(hold->attempt, "known") != 0 && !was_told(hold, attempt))
+    if (strcmp(hold->attempt, "known") != 0 && !was_reported(hold, attempt))
         strcat(hold->attempt, attempt);
-    struct answer answer = told(model, now, status, hold);
+    struct answer answer = reported(model, now, status, hold);
     sort(model);
     return answer;
 }
@@ -699,7 +699,7 @@ static void attach(struct model *model, struct model_waiter *waiter,
     waiter->hold.max_held_ms = acquiring->max_held_ms;
     if (acquiring->server) {
         if (waiter->place == PARKED && strcmp(waiter->hold.attempt, acquiring->attempt) != 0)
-            tell_of_grant(model, waiter->server, &waiter->hold);
+            notify_of_grant(model, waiter->server, &waiter->hold);
         strcpy(waiter->hold.attempt, acquiring->attempt);
         waiter->place = PARKED;
         waiter->is_away = false;
@@ -719,7 +719,7 @@ static struct answer grant_new(struct model *model, int64_t now, const struct mo
     if (!enters)
         promote(model, hold->owner);
     const struct model_hold *got = find_hold(model, hold->token);
-    return told(model, now, got->max_held_ms == hold->max_held_ms ? "granted" : "claimed", got);
+    return reported(model, now, got->max_held_ms == hold->max_held_ms ? "granted" : "claimed", got);
 }
 
 static struct answer queue(struct model *model, int64_t now, const struct model_hold *hold,
@@ -770,9 +770,9 @@ static struct answer acquire_new(struct model *model, int64_t now, const struct 
     bool differs = hold->shared && count_shared(model) > 0 && limit_of(model) != hold->limit;
     int64_t limit = limit_of(model);
     struct answer answer = ask_anew(model, now, hold, acquiring);
-    bool tells = !strcmp(answer.status, "granted") || !strcmp(answer.status, "waiting") ||
-                 !strcmp(answer.status, "locked");
-    answer.other_limit = differs && tells ? limit + 1 : 0;
+    bool reports = !strcmp(answer.status, "granted") || !strcmp(answer.status, "waiting") ||
+                   !strcmp(answer.status, "locked");
+    answer.other_limit = differs && reports ? limit + 1 : 0;
     return answer;
 }
 
@@ -784,7 +784,7 @@ static struct answer acquire_waiter(struct model *model, int64_t now, struct mod
         drop(model, waiter);
         strcpy(hold.attempt, acquiring->attempt);
         add(model, now, hold, hold.ttl_ms);
-        return told(model, now, "claimed", find_hold(model, hold.token));
+        return reported(model, now, "claimed", find_hold(model, hold.token));
     }
     if (acquiring->server)
         return say("waiting");
@@ -797,7 +797,7 @@ static bool is_anothers(const struct model_hold *hold, const struct model_waiter
                         const char *attempt)
 {
     if (hold && hold->attempt[0] != '\0')
-        return !was_told(hold, attempt);
+        return !was_reported(hold, attempt);
     return waiter && waiter->hold.attempt[0] != '\0' && strcmp(waiter->hold.attempt, attempt) != 0;
 }
 
@@ -817,7 +817,7 @@ static bool is_other_use(const struct model_hold *used, const struct model_hold 
            (!is_made && strcmp(used->owner, wanted->owner) != 0);
 }
 
-static struct answer tell_use(const struct model_hold *used, const struct model_hold *wanted)
+static struct answer report_use(const struct model_hold *used, const struct model_hold *wanted)
 {
     struct answer answer = say("token_in_use");
     strcpy(answer.mode, used->shared ? "shared" : "exclusive");
@@ -841,7 +841,7 @@ static struct answer acquire_settled(struct model *model, int64_t now,
     const struct model_hold *used = hold ? hold : waiter ? &waiter->hold : NULL;
     int reentry = differs_in_reentry(waiter, wanted);
     if (used && !acquiring->again && (reentry || is_other_use(used, wanted))) {
-        struct answer answer = tell_use(used, wanted);
+        struct answer answer = report_use(used, wanted);
         answer.reentry = reentry;
         hand_over(model, now);
         return answer;
@@ -866,7 +866,7 @@ static struct answer acquire_settled(struct model *model, int64_t now,
     hand_over(model, now);
     hold = find_hold(model, wanted->token);
     if (hold)
-        return tell_hold(model, now, hold, wanted->attempt);
+        return report_hold(model, now, hold, wanted->attempt);
     if (waiter)
         return acquire_waiter(model, now, waiter, acquiring);
     return acquire_new(model, now, wanted, acquiring);
@@ -909,7 +909,7 @@ struct answer model_renew(struct model *model, int64_t now, const char *token, i
         strcpy(hold->attempt, "known");
         bool was_final = is_final(hold);
         hold->ends = end_of_lease(hold, now, hold->ttl_ms);
-        answer = told(model, now, was_final && is_final(hold) ? "final" : "renewed", hold);
+        answer = reported(model, now, was_final && is_final(hold) ? "final" : "renewed", hold);
         sort(model);
     }
     close_name(model);
@@ -946,7 +946,7 @@ static struct answer cancel(struct model *model, int64_t now, struct model_hold 
     struct model_release cancelled = {.cancelled = true};
     strcpy(cancelled.token, waiter->hold.token);
     if (!waiter->is_away && model->servers[waiter->server].listed)
-        tell(model, waiter->server, "x", waiter->hold.attempt);
+        notify(model, waiter->server, "x", waiter->hold.attempt);
     drop(model, waiter);
     if (hold)
         end(model, (size_t)(hold - model->holds), now, "released", false);
@@ -1056,7 +1056,7 @@ static struct answer leave_at_timeout(struct model *model, int64_t now,
     struct model_waiter *waiter = find_waiter(model, leaving->token);
     bool is_own = waiter && !strcmp(waiter->hold.attempt, leaving->attempt);
     if (hold && (is_own || !waiter))
-        return tell_hold(model, now, hold, leaving->attempt);
+        return report_hold(model, now, hold, leaving->attempt);
     if (!hold && !waiter && was_released(model, now, leaving->token))
         return say("released");
     bool is_admitted = waiter ? admits(model, &waiter->hold) : model->hold_count == 0;
@@ -1093,9 +1093,9 @@ static struct answer leave_otherwise(struct model *model, int64_t now,
     struct model_waiter *waiter = find_waiter(model, leaving->token);
     bool is_own = waiter && !strcmp(waiter->hold.attempt, leaving->attempt);
     bool has_gone = !strcmp(leaving->why, "gone"), is_stale = !strcmp(leaving->why, "stale");
-    bool has_claimed = hold && !is_stale && was_told(hold, leaving->attempt);
+    bool has_claimed = hold && !is_stale && was_reported(hold, leaving->attempt);
     int64_t keep_ms = has_gone ? leaving->keep_ms : max(leaving->keep_ms, leaving->lease_ms);
-    if (has_claimed && !was_told_alone(hold, leaving->attempt))
+    if (has_claimed && !was_reported_alone(hold, leaving->attempt))
         be_untold(hold, leaving->attempt);
     else if (has_claimed || (hold && has_gone && is_own))
         give_back(model, now, hold, keep_ms, leaving->claim_ms);
@@ -1163,7 +1163,7 @@ struct seen model_watch(struct model *model, int64_t now, size_t server, int64_t
     return whole_view(model, now, "");
 }
 
-void model_vouch(struct model *model, int64_t now, size_t server, int64_t lease_ms)
+void model_heartbeat(struct model *model, int64_t now, size_t server, int64_t lease_ms)
 {
     struct model_server *one = &model->servers[server];
     if (one->listed && one->ends > now)

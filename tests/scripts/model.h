@@ -111,7 +111,7 @@ struct seen model_inspect(struct model *model, int64_t now, const char *token);
 int64_t model_tick(struct model *model, int64_t now);
 struct seen model_watch(struct model *model, int64_t now, size_t server, int64_t lease_ms);
 
-void model_vouch(struct model *model, int64_t now, size_t server, int64_t lease_ms);
+void model_heartbeat(struct model *model, int64_t now, size_t server, int64_t lease_ms);
 
 /* Whether any hold was handed over and is not claimed. */
 bool model_is_unclaimed(const struct model *model);

@@ -540,7 +540,7 @@ static redisReply *eval_once(struct scripts *scripts, const struct script *scrip
         strcmp(reply->element[0]->str, "beside") != 0)
         return reply;
     const redisReply *all = reply->element[2];
-    assert_in_range(all->elements, 0, TOLD_MOST);
+    assert_in_range(all->elements, 0, REPORTED_MOST);
     read_due(scripts, reply->element[3]);
     for (size_t i = 0; i < all->elements && scripts->expired_count < EXPIRIES; i++)
         read_expiry(all->element[i], &scripts->expired[scripts->expired_count++]);
@@ -787,7 +787,7 @@ static void read_terms(struct slice rest, struct answer *ret)
         ret->permits = take(&rest);
 }
 
-static void read_told(struct slice rest, struct answer *ret)
+static void read_reported(struct slice rest, struct answer *ret)
 {
     ret->fence = take(&rest);
     ret->ttl_ms = take(&rest);
@@ -838,7 +838,7 @@ static void read_packed(const redisReply *reply, struct answer *ret)
     if (ret->repeated || strcmp(ret->status, "released") == 0)
         read_ended(rest, ret);
     else
-        read_told(rest, ret);
+        read_reported(rest, ret);
     if (ret->repeated)
         strcpy(ret->status, "released");
 }
@@ -1161,8 +1161,8 @@ static void read_standing(const redisReply *numbers, size_t i, struct standing *
                              .next_ms = numbers->element[3 * i + 2]->integer};
 }
 
-void vouch(struct scripts *scripts, const char *server, int64_t lease_ms, size_t count,
-           const char *const *names, struct standing *ret)
+void heartbeat(struct scripts *scripts, const char *server, int64_t lease_ms, size_t count,
+               const char *const *names, struct standing *ret)
 {
     struct arguments arguments = {0};
     struct name_key *keys = calloc(count, sizeof *keys);
@@ -1174,7 +1174,7 @@ void vouch(struct scripts *scripts, const char *server, int64_t lease_ms, size_t
     }
     redisReply *reply = eval(scripts, &script_vouch, keys[0].text, &arguments);
     if (reply->type != REDIS_REPLY_ARRAY && !scripts->was_cut)
-        fail_msg("vouch: %s", reply->str);
+        fail_msg("heartbeat: %s", reply->str);
     if (reply->type != REDIS_REPLY_ARRAY) {
         freeReplyObject(reply);
         free(keys);

@@ -5,14 +5,14 @@
 
 #include "tests/support/redis_process.h"
 
-enum { TEXT = 300, EXPIRIES = 256, TOLD_MOST = 110 };
+enum { TEXT = 300, EXPIRIES = 256, REPORTED_MOST = 110 };
 
 /* What a script has told of as expired. */
 struct seen_expiry {
     char key[TEXT];
     char owner[TEXT];
     char mode[16];
-    int64_t fence; /* 0: of a crowd, `count` more */
+    int64_t fence; /* 0: of a hold set, `count` more */
     int64_t held_ms;
     int64_t count;
 };
@@ -205,7 +205,7 @@ struct answer leave_with(struct scripts *scripts, const struct leaving *leaving)
 struct answer take_back(struct scripts *scripts, const char *name, const char *token,
                         const char *attempt);
 
-/* What a server is told of one of the names that it vouches for. */
+/* What a heartbeat reports of one of its names. */
 struct standing {
     int64_t waits; /* how many requests; -1: it has to ask again */
     int64_t version;
@@ -213,13 +213,12 @@ struct standing {
     char attempt[TEXT]; /* the request that has not claimed; "": none */
 };
 
-/* What a server does for a name besides. `lease_ms` 0: 60000. The names are vouched for together.
- */
+/* What a server does for a name besides. `lease_ms` 0: 60000. One heartbeat renews all names. */
 struct answer tick(struct scripts *scripts, const char *name, const char *server);
 struct answer watch(struct scripts *scripts, const char *name, const char *server,
                     int64_t lease_ms);
-void vouch(struct scripts *scripts, const char *server, int64_t lease_ms, size_t count,
-           const char *const *names, struct standing *ret);
+void heartbeat(struct scripts *scripts, const char *server, int64_t lease_ms, size_t count,
+               const char *const *names, struct standing *ret);
 struct answer break_all(struct scripts *scripts, const char *name);
 
 /* Both break as BREAKER, and so the reason is BROKEN. `owner` is whose the first hold was; "":

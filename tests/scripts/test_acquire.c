@@ -369,7 +369,7 @@ TEST_WITH_CLOCK(a_downgrade_lets_others_share)
     assert_status(acquire(scripts, .token = "y", .owner = "A", .reenters = true), "locked");
 }
 
-TEST_WITH_CLOCK(a_repeat_tells_the_hold_as_it_is)
+TEST_WITH_CLOCK(a_repeat_reports_the_hold_as_it_is)
 {
     struct scripts *scripts = *state;
     struct answer granted =
@@ -433,13 +433,13 @@ static void check_use(struct scripts *scripts, size_t i, const char *token, cons
 TEST_WITH_CLOCK(token_that_holds_is_refused_for_another_use)
 {
     struct scripts *scripts = *state;
-    for (int crowd = 0; crowd < 2; crowd++) {
+    for (int in_set = 0; in_set < 2; in_set++) {
         acquire(scripts, .token = "t", .owner = "A", .mode = "shared", .limit = 7, .set = 5);
-        for (int i = 0; i < crowd; i++)
+        for (int i = 0; i < in_set; i++)
             acquire(scripts, .token = "other", .mode = "shared", .limit = 7);
         for (size_t i = 0; i < sizeof USES / sizeof USES[0]; i++)
             check_use(scripts, i, "t", "holding");
-        assert_int_equal(inspect(scripts, "n", "t").holds, 1 + crowd);
+        assert_int_equal(inspect(scripts, "n", "t").holds, 1 + in_set);
         assert_status(renew(scripts, "n", "t", 0), "renewed");
         check_use(scripts, 0, "t", "holding");
         release(scripts, "n", "t");

@@ -293,8 +293,8 @@ TEST_ON_REDIS_TIME(the_common_case_costs_three_calls_once_nobody_waits_any_more)
 }
 
 /* All that these need while nothing happens, once in a lease of ten seconds. */
-static void vouching_for(struct scripts *scripts, int waiters, size_t servers, int calls_each,
-                         const char *read, const char *write)
+static void heartbeat_for(struct scripts *scripts, int waiters, size_t servers, int calls_each,
+                          const char *read, const char *write)
 {
     static char names[NAMES][16];
     static const char *pointers[NAMES];
@@ -306,20 +306,20 @@ static void vouching_for(struct scripts *scripts, int waiters, size_t servers, i
         acquire(scripts, .name = names[i], .token = "a", .token_is_new = true);
         park(scripts, names[i], 0, waiters, servers);
     }
-    vouch(scripts, "one", 10000, 1, pointers, standing);
+    heartbeat(scripts, "one", 10000, 1, pointers, standing);
     reset_stats(scripts);
     for (int i = 0; i < NAMES; i += BATCH)
-        vouch(scripts, "one", 10000, BATCH, pointers + i, standing);
+        heartbeat(scripts, "one", 10000, BATCH, pointers + i, standing);
     assert_int_equal(calls_of(scripts, read), NAMES);
     assert_int_equal(calls_of(scripts, write), NAMES);
     assert_true(calls(scripts) < calls_each * NAMES + 5 * NAMES / BATCH);
 }
 
-TEST_ON_REDIS_TIME(vouching_costs_few_calls_for_each_name)
+TEST_ON_REDIS_TIME(heartbeat_costs_few_calls_for_each_name)
 {
-    vouching_for(*state, 1, 1, 2, "get", "setrange");
+    heartbeat_for(*state, 1, 1, 2, "get", "setrange");
     redis_process_flush(&((struct scripts *)*state)->redis);
-    vouching_for(*state, 2, 2, 4, "hget", "hset");
+    heartbeat_for(*state, 2, 2, 4, "hget", "hset");
 }
 
 RUN_TESTS(scripts_start, scripts_stop)

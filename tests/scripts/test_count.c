@@ -11,14 +11,14 @@ static int64_t count(struct scripts *scripts)
     return count_holds(scripts, ALL_AT_ONCE, NULL);
 }
 
-/* So many shared holds of the name "crowd". */
+/* So many shared holds of the name "set". */
 static void share(struct scripts *scripts, const char *whose, int holds, int64_t ttl_ms)
 {
     for (int i = 0; i < holds; i++) {
         char token[32];
         snprintf(token, sizeof token, "%s%d", whose, i);
         assert_status(
-            acquire(scripts, .name = "crowd", .token = token, .mode = "shared", .ttl_ms = ttl_ms),
+            acquire(scripts, .name = "set", .token = token, .mode = "shared", .ttl_ms = ttl_ms),
             "granted");
     }
 }
@@ -46,7 +46,7 @@ TEST_WITH_CLOCK(waiters_are_not_counted)
 }
 
 /* Nobody has looked at those that have ended, and more than are read at once. */
-TEST_WITH_CLOCK(of_a_crowd_those_that_live_count)
+TEST_WITH_CLOCK(of_a_hold_set_those_that_live_count)
 {
     struct scripts *scripts = *state;
     share(scripts, "long", 3, 20000);
@@ -78,7 +78,7 @@ TEST_ON_REDIS_TIME(count_changes_nothing)
 {
     struct scripts *scripts = *state;
     share(scripts, "a", 3, 50);
-    acquire(scripts, .name = "lone", .token = "l", .ttl_ms = 50);
+    acquire(scripts, .name = "single", .token = "l", .ttl_ms = 50);
     int64_t keys = key_count(scripts);
     sleep_past(scripts, 50);
     freeReplyObject(redis_process_command(&scripts->redis, "CONFIG SET min-replicas-to-write 3"));

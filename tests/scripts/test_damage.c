@@ -152,7 +152,7 @@ TEST_ON_REDIS_TIME(damaged_record_of_plain_name_is_refused_by_each_operation)
     }
 }
 
-TEST_ON_REDIS_TIME(those_who_wait_are_told_to_ask_again)
+TEST_ON_REDIS_TIME(waiters_are_notified_to_ask_again)
 {
     struct scripts *scripts = *state;
     struct inboxes inboxes;
@@ -161,13 +161,13 @@ TEST_ON_REDIS_TIME(those_who_wait_are_told_to_ask_again)
     damage_by(scripts, "call('set', k .. ':waiters', 'x')");
     inboxes_open(&inboxes, scripts);
     assert_status(break_all(scripts, "bad"), "broken");
-    assert_told(&inboxes, "one s baton:{bad}", "two s baton:{bad}");
+    assert_notified(&inboxes, "one s baton:{bad}", "two s baton:{bad}");
     inboxes_close(&inboxes);
     assert_status(acquire(scripts, .name = "bad", .token = "b", .server = "one"), "granted");
 }
 
 /* Nothing of it is stored, so it would be told at each look. */
-TEST_WITH_CLOCK(an_expiry_that_cannot_be_stored_is_not_told)
+TEST_WITH_CLOCK(an_expiry_that_cannot_be_stored_is_not_reported)
 {
     struct scripts *scripts = *state;
     scripts->unwatched = true;
@@ -260,7 +260,7 @@ TEST_ON_REDIS_TIME(waiters_behind_a_vacant_front_are_granted_in_their_order)
         "redis.call('pexpire', KEYS[1] .. ':waiters', 180000) "
         "redis.call('pexpire', KEYS[1] .. ':queue:one', 180000)");
     struct standing standing;
-    vouch(scripts, "one", 10000, 1, (const char *const[]){"n"}, &standing);
+    heartbeat(scripts, "one", 10000, 1, (const char *const[]){"n"}, &standing);
     assert_int_equal(standing.waits, 2);
     assert_string_equal(release_at(scripts, "n", "a", "one").next_attempt, "b");
     assert_string_equal(release_at(scripts, "n", "b", "one").next_attempt, "c");
@@ -324,10 +324,10 @@ static void watch_n(struct scripts *scripts)
     watch(scripts, "n", "three", 1000);
 }
 
-static void vouch_n(struct scripts *scripts)
+static void heartbeat_n(struct scripts *scripts)
 {
     struct standing standing;
-    vouch(scripts, "one", 1000, 1, (const char *const[]){"n"}, &standing);
+    heartbeat(scripts, "one", 1000, 1, (const char *const[]){"n"}, &standing);
 }
 
 static void tick_n(struct scripts *scripts)
@@ -460,7 +460,7 @@ static const struct {
     {NAMED(one_waits), NAMED(leave_b)},
     {NAMED(one_waits), NAMED(drain_b)},
     {NAMED(one_waits), NAMED(gone_b)},
-    {NAMED(one_waits), NAMED(vouch_n)},
+    {NAMED(one_waits), NAMED(heartbeat_n)},
     {NAMED(one_waits), NAMED(break_n)},
     {NAMED(two_wait), NAMED(wait_new)},
     {NAMED(two_wait), NAMED(wait_elsewhere)},
@@ -468,7 +468,7 @@ static const struct {
     {NAMED(two_wait), NAMED(leave_b)},
     {NAMED(two_wait_apart), NAMED(wait_new)},
     {NAMED(two_wait_apart), NAMED(release_a)},
-    {NAMED(two_wait_apart), NAMED(vouch_n)},
+    {NAMED(two_wait_apart), NAMED(heartbeat_n)},
     {NAMED(two_wait_apart), NAMED(drain_b)},
     {NAMED(it_was_not_claimed), NAMED(tick_n)},
     {NAMED(one_is_absent), NAMED(release_a)},
@@ -529,7 +529,7 @@ TEST_ON_REDIS_TIME(wherever_a_script_is_cut_off_each_key_ends)
     }
 }
 
-/* A hold that has ended is gone from one key of the crowd and not yet from another. */
+/* A hold that has ended is gone from one key of the hold set and not yet from another. */
 TEST_ON_REDIS_TIME(an_end_that_was_cut_off_frees_nobody_else)
 {
     struct scripts *scripts = *state;

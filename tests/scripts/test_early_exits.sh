@@ -1,7 +1,7 @@
 #!/bin/bash
 # The early exits of the functions change nothing: without them, the same requests get the same replies and
 # grants. The suites that say what these are pass with a library that has none. Left out are those that
-# count calls or keys (costs, lone), and messages: a server may be told of an end that it knows.
+# count calls or keys (costs, single_hold), and messages: a server may be told of an end that it knows.
 set -euo pipefail
 
 build=$(dirname "${BATON_TEST_BATOND:-build/batond}")

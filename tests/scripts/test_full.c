@@ -70,7 +70,7 @@ TEST_WITH(a_failed_acquire_changes_nothing, clean, NULL)
     }
 }
 
-TEST_WITH(a_lone_hold_is_renewed_and_released, clean, NULL)
+TEST_WITH(single_hold_is_renewed_and_released, clean, NULL)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .ttl_ms = 20000);
@@ -103,7 +103,7 @@ TEST_WITH(a_second_release_within_seconds_works_too, clean, NULL)
     assert_status(release(scripts, "n", "e"), "released");
 }
 
-TEST_WITH(holds_of_a_crowd_are_renewed_and_released, clean, NULL)
+TEST_WITH(holds_of_a_hold_set_are_renewed_and_released, clean, NULL)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared");
@@ -135,14 +135,14 @@ TEST_WITH(holds_are_broken, clean, NULL)
     acquire(scripts, .name = "released", .token = "z");
     release(scripts, "released", "z");
     acquire(scripts, .name = "released", .token = "a");
-    acquire(scripts, .name = "lone", .token = "a");
-    acquire(scripts, .name = "crowd", .token = "a", .mode = "shared");
-    acquire(scripts, .name = "crowd", .token = "b", .mode = "shared");
+    acquire(scripts, .name = "single", .token = "a");
+    acquire(scripts, .name = "set", .token = "a", .mode = "shared");
+    acquire(scripts, .name = "set", .token = "b", .mode = "shared");
     fill(scripts);
     assert_int_equal(break_all(scripts, "released").count, 1);
-    assert_int_equal(break_all(scripts, "lone").count, 1);
-    assert_int_equal(break_all(scripts, "crowd").count, 2);
-    assert_int_equal(inspect(scripts, "crowd", "").holds, 0);
+    assert_int_equal(break_all(scripts, "single").count, 1);
+    assert_int_equal(break_all(scripts, "set").count, 2);
+    assert_int_equal(inspect(scripts, "set", "").holds, 0);
 }
 
 /* Every operation that notices an expiry writes it down. */
@@ -150,7 +150,7 @@ TEST_WITH(an_expiry_is_noticed, clean, NULL)
 {
     struct scripts *scripts = *state;
     for (int i = 0; i < 24; i++) {
-        bool crowded = i & 1, after_release = i & 2;
+        bool in_set = i & 1, after_release = i & 2;
         clean(state);
         if (after_release) {
             acquire(scripts, .token = "z1");
@@ -159,7 +159,7 @@ TEST_WITH(an_expiry_is_noticed, clean, NULL)
             release(scripts, "n", "z2");
         }
         acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 10);
-        if (crowded)
+        if (in_set)
             acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 10);
         fill(scripts);
         sleep_past(scripts, 10);
@@ -205,7 +205,7 @@ TEST_WITH(a_waiter_is_granted_and_cancelled, clean, NULL)
 }
 
 /* Its record and the hold's are one, so that nothing can be freed first. */
-TEST_WITH(a_lone_waiter_claims, clean, NULL)
+TEST_WITH(single_waiter_claims, clean, NULL)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");
@@ -231,7 +231,7 @@ TEST_WITH(those_who_wait_are_looked_after, clean, NULL)
         acquire(scripts, .token = token, .attempt = token, .server = "one", .claim_ms = 20);
     }
     fill(scripts);
-    vouch(scripts, "one", 70000, 1, NAMES, &standing);
+    heartbeat(scripts, "one", 70000, 1, NAMES, &standing);
     assert_int_equal(standing.waits, 4);
     assert_status(acquire(scripts, .token = "d", .attempt = "d", .server = "one", .again = true,
                           .claim_ms = 20),

@@ -42,7 +42,7 @@ TEST_WITH_CLOCK(a_hold_is_shown_without_its_token)
     assert_in_range(hold->held_ms, 20, 10000);
 }
 
-TEST_WITH_CLOCK(a_token_is_told_whether_it_holds)
+TEST_WITH_CLOCK(a_token_learns_whether_it_holds)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
@@ -57,7 +57,7 @@ TEST_WITH_CLOCK(a_token_is_told_whether_it_holds)
     assert_int_equal(inspect(scripts, "n", "a").mine, 0);
 }
 
-TEST_WITH_CLOCK(the_last_release_is_told_with_its_reason_and_its_owner)
+TEST_WITH_CLOCK(the_last_release_is_reported_with_its_reason_and_its_owner)
 {
     struct scripts *scripts = *state;
     struct answer held = acquire(scripts, .token = "a");

@@ -38,18 +38,18 @@ TEST_WITH(server_without_waiters_gets_no_message, set_up, tear_down)
     release(scripts, "n", "a");
     acquire(scripts, .token = "b", .server = "one");
     break_all(scripts, "n");
-    assert_told_nothing(inboxes);
+    assert_not_notified(inboxes);
 }
 
-TEST_WITH(a_grant_is_told_to_the_server_of_its_waiter, set_up, tear_down)
+TEST_WITH(a_grant_is_notified_to_the_server_of_its_waiter, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .name = "ключ{}", .token = "x", .ttl_ms = 1000);
     acquire(scripts, .name = "ключ{}", .token = "a", .attempt = "a1", .server = "one");
     acquire(scripts, .name = "ключ{}", .token = "b", .attempt = "b1", .server = "two");
-    assert_told_nothing(inboxes);
+    assert_not_notified(inboxes);
     release(scripts, "ключ{}", "x");
-    assert_told(inboxes, "one g a1 a 2500 baton:{ключ%7B%7D}");
+    assert_notified(inboxes, "one g a1 a 2500 baton:{ключ%7B%7D}");
 }
 
 TEST_WITH(every_hand_over_sends_a_message, set_up, tear_down)
@@ -81,7 +81,7 @@ TEST_WITH(every_hand_over_sends_a_message, set_up, tear_down)
     }
 }
 
-TEST_WITH(a_server_that_is_suspected_with_another_is_told, set_up, tear_down)
+TEST_WITH(a_server_that_is_suspected_with_another_is_notified, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts_clean_with_own_clock(state);
@@ -92,14 +92,14 @@ TEST_WITH(a_server_that_is_suspected_with_another_is_told, set_up, tear_down)
     release(scripts, "n", "x");
     inboxes_read(inboxes);
     miss_turns(scripts, 20);
-    assert_told(inboxes, "process-1 g a1 a 10 baton:{n}", "process-1 n 10 baton:{n}",
-                "process-1 s baton:{n}", "process-2 n 10 baton:{n}", "process-2 s baton:{n}");
+    assert_notified(inboxes, "process-1 g a1 a 10 baton:{n}", "process-1 n 10 baton:{n}",
+                    "process-1 s baton:{n}", "process-2 n 10 baton:{n}", "process-2 s baton:{n}");
     assert_status(
         acquire(scripts, .token = "b", .attempt = "b1", .again = true, .server = "process-2"),
         "claimed");
 }
 
-TEST_WITH(a_cancelled_request_is_told, set_up, tear_down)
+TEST_WITH(a_cancelled_request_is_notified, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     for (int granted = 0; granted < 2; granted++) {
@@ -111,12 +111,12 @@ TEST_WITH(a_cancelled_request_is_told, set_up, tear_down)
         inboxes_read(inboxes);
         struct answer cancelled = release(scripts, "n", "a");
         assert_status(cancelled, "cancelled");
-        assert_told(inboxes, "one x a1 baton:{n}");
+        assert_notified(inboxes, "one x a1 baton:{n}");
         for (int i = 0; i < 2; i++)
             assert_status(release(scripts, "n", "a"), "cancelled");
         assert_status(park(scripts, "a", "one", .again = true), "released");
         assert_status(acquire(scripts, .token = "a"), "released");
-        assert_told_nothing(inboxes);
+        assert_not_notified(inboxes);
         assert_int_equal(inspect(scripts, "n", "").holds, granted ? 0 : 1);
         assert_int_equal(inspect(scripts, "n", "").waiters, 0);
     }
@@ -142,42 +142,43 @@ TEST_WITH(a_cancellation_is_remembered_for_half_a_minute, set_up, tear_down)
 #define TWO                           "8899aabbccddeeff"
 #define OF_CONNECTION(server, number) "=" server "000000000000000" number
 
-TEST_WITH(end_of_hold_is_told_to_server_of_its_connection, set_up, tear_down)
+TEST_WITH(end_of_hold_is_notified_to_server_of_its_connection, set_up, tear_down)
 {
     struct scripts *scripts = *state;
-    for (int crowd = 0; crowd < 2; crowd++) {
+    for (int in_set = 0; in_set < 2; in_set++) {
         for (int breaks = 0; breaks < 2; breaks++) {
             scripts_clean_with_own_clock(state);
             acquire(scripts, .token = "a", .mode = "shared", .attempt = OF_CONNECTION(ONE, "1"));
             acquire(scripts, .token = "a", .mode = "shared", .attempt = OF_CONNECTION(TWO, "1"));
-            if (crowd)
+            if (in_set)
                 acquire(scripts, .token = "b", .mode = "shared",
                         .attempt = OF_CONNECTION(TWO, "2"));
             renew(scripts, "n", "a", 0);
-            assert_told_nothing(inboxes);
+            assert_not_notified(inboxes);
             if (breaks)
                 break_all(scripts, "n");
             else
                 release(scripts, "n", "a");
             /* The client itself has renewed, so of the two only the later one counts. */
-            assert_told(inboxes, breaks && crowd ? TWO " e * baton:{n}" : TWO " e a baton:{n}");
+            assert_notified(inboxes,
+                            breaks && in_set ? TWO " e * baton:{n}" : TWO " e a baton:{n}");
         }
     }
 }
 
-TEST_WITH(connection_that_releases_its_hold_tells_earlier_ones_alone, set_up, tear_down)
+TEST_WITH(connection_that_releases_its_hold_notifies_earlier_ones_alone, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .attempt = OF_CONNECTION(ONE, "1"));
     acquire(scripts, .token = "a", .attempt = OF_CONNECTION(TWO, "1"));
     assert_status(release_connection(scripts, "n", "a", OF_CONNECTION(TWO, "1")), "released");
-    assert_told(inboxes, ONE " e a baton:{n}");
+    assert_notified(inboxes, ONE " e a baton:{n}");
     acquire(scripts, .token = "b", .attempt = OF_CONNECTION(ONE, "2"));
     assert_status(release_connection(scripts, "n", "b", OF_CONNECTION(ONE, "2")), "released");
-    assert_told_nothing(inboxes);
+    assert_not_notified(inboxes);
 }
 
-TEST_WITH(break_of_many_tells_each_server_once, set_up, tear_down)
+TEST_WITH(break_of_many_notifies_each_server_once, set_up, tear_down)
 {
     enum { MANY = 1100 };
     struct scripts *scripts = *state;
@@ -189,16 +190,16 @@ TEST_WITH(break_of_many_tells_each_server_once, set_up, tear_down)
                 .attempt = i % 2 ? OF_CONNECTION(ONE, "1") : OF_CONNECTION(TWO, "1"));
     }
     assert_int_equal(break_all(scripts, "n").count, MANY);
-    assert_told(inboxes, ONE " e * baton:{n}", TWO " e * baton:{n}");
+    assert_notified(inboxes, ONE " e * baton:{n}", TWO " e * baton:{n}");
 }
 
-TEST_WITH(expiry_of_hold_of_connection_is_told_to_nobody, set_up, tear_down)
+TEST_WITH(expiry_of_hold_of_connection_is_notified_to_nobody, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .ttl_ms = 20, .attempt = OF_CONNECTION(ONE, "1"));
     sleep_past(scripts, 20);
     tick(scripts, "n", "one");
-    assert_told_nothing(inboxes);
+    assert_not_notified(inboxes);
 }
 
 TEST_WITH(detached_waiter_gets_no_message, set_up, tear_down)
@@ -209,21 +210,21 @@ TEST_WITH(detached_waiter_gets_no_message, set_up, tear_down)
     leave(scripts, .token = "a", .attempt = "a1", .why = "drain");
     release(scripts, "n", "x");
     assert_status(release(scripts, "n", "a"), "cancelled");
-    assert_told_nothing(inboxes);
+    assert_not_notified(inboxes);
 }
 
-TEST_WITH(a_request_whose_place_was_taken_is_told, set_up, tear_down)
+TEST_WITH(a_request_whose_place_was_taken_is_notified, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x", .ttl_ms = 1000);
     park(scripts, "a", "one", .ttl_ms = 0);
     assert_status(park(scripts, "a", "one", .again = true), "waiting");
-    assert_told_nothing(inboxes);
+    assert_not_notified(inboxes);
     acquire(scripts, .token = "a", .attempt = "later", .server = "two");
-    assert_told(inboxes, "one g a1 a -1 baton:{n}");
+    assert_notified(inboxes, "one g a1 a -1 baton:{n}");
     assert_status(park(scripts, "a", "one", .again = true), "superseded");
     release(scripts, "n", "x");
-    assert_told(inboxes, "two g later a ");
+    assert_notified(inboxes, "two g later a ");
     assert_status(park(scripts, "a", "one", .again = true), "superseded");
     assert_status(
         acquire(scripts, .token = "a", .attempt = "later", .again = true, .server = "two"),
@@ -233,7 +234,7 @@ TEST_WITH(a_request_whose_place_was_taken_is_told, set_up, tear_down)
 
 /* Watching. */
 
-static void assert_told_version(struct scripts *scripts, const char *server)
+static void assert_notified_version(struct scripts *scripts, const char *server)
 {
     char expected[MESSAGE];
     inboxes_read(inboxes);
@@ -243,7 +244,7 @@ static void assert_told_version(struct scripts *scripts, const char *server)
         fail_msg("%s is told of no version", server);
 }
 
-TEST_WITH(every_new_version_is_told_to_those_who_watch, set_up, tear_down)
+TEST_WITH(every_new_version_is_notified_to_its_watchers, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     struct answer watched = watch(scripts, "n", "one", 0);
@@ -251,30 +252,30 @@ TEST_WITH(every_new_version_is_told_to_those_who_watch, set_up, tear_down)
     assert_int_equal(watched.view.holds, 0);
     watch(scripts, "n", "two", 0);
     acquire(scripts, .token = "a", .attempt = "a1", .token_is_new = true);
-    assert_told_version(scripts, "one");
+    assert_notified_version(scripts, "one");
     release(scripts, "n", "a");
-    assert_told_version(scripts, "two");
+    assert_notified_version(scripts, "two");
     acquire(scripts, .token = "b", .attempt = "b1");
-    assert_told_version(scripts, "one");
+    assert_notified_version(scripts, "one");
     renew(scripts, "n", "b", 20);
     inboxes_read(inboxes);
     assert_int_equal(inboxes_count(inboxes, "one c"), 0);
     sleep_past(scripts, 20);
     tick(scripts, "n", "one");
-    assert_told_version(scripts, "one");
+    assert_notified_version(scripts, "one");
     acquire(scripts, .token = "c", .attempt = "c1");
-    assert_told_version(scripts, "one");
+    assert_notified_version(scripts, "one");
     leave(scripts, .token = "c", .attempt = "c1", .why = "gone");
-    assert_told_version(scripts, "one");
+    assert_notified_version(scripts, "one");
     acquire(scripts, .token = "d");
-    assert_told_version(scripts, "one");
+    assert_notified_version(scripts, "one");
     break_all(scripts, "n");
-    assert_told_version(scripts, "one");
+    assert_notified_version(scripts, "one");
     acquire(scripts, .token = "e", .ttl_ms = 20);
     inboxes_read(inboxes);
     sleep_past(scripts, 20);
     free(list(scripts, "0", "baton:{*}", 10, 1000, NULL, 0));
-    assert_told_version(scripts, "one");
+    assert_notified_version(scripts, "one");
 }
 
 TEST_WITH(call_that_changes_no_version_sends_no_message, set_up, tear_down)
@@ -290,10 +291,10 @@ TEST_WITH(call_that_changes_no_version_sends_no_message, set_up, tear_down)
     release(scripts, "n", "b");
     tick(scripts, "n", "one");
     watch(scripts, "n", "one", 0);
-    assert_told_nothing(inboxes);
+    assert_not_notified(inboxes);
 }
 
-TEST_WITH(watchers_are_told_when_waiting_begins_and_ends, set_up, tear_down)
+TEST_WITH(watchers_are_notified_when_waiting_begins_and_ends, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts_clean_with_own_clock(state);
@@ -304,19 +305,19 @@ TEST_WITH(watchers_are_told_when_waiting_begins_and_ends, set_up, tear_down)
     assert_int_equal((inboxes_read(inboxes), inboxes_count(inboxes, "one w baton:{n}")), 1);
     park(scripts, "b", "two", .ttl_ms = 0);
     leave(scripts, .token = "a", .attempt = "a1", .why = "timeout");
-    assert_told_nothing(inboxes);
+    assert_not_notified(inboxes);
     leave(scripts, .token = "b", .attempt = "b1", .why = "timeout");
-    assert_told(inboxes, "one w baton:{n}");
+    assert_notified(inboxes, "one w baton:{n}");
 }
 
-TEST_WITH(a_watcher_hears_nothing_after_its_lease, set_up, tear_down)
+TEST_WITH(a_watcher_is_not_notified_after_its_lease, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts_clean(state); /* the keys of an own clock would be counted */
     watch(scripts, "n", "one", 20);
     sleep_past(scripts, 20);
     acquire(scripts, .token = "a");
-    assert_told_nothing(inboxes);
+    assert_not_notified(inboxes);
     assert_int_equal(key_count(scripts), 1);
 }
 
@@ -334,7 +335,7 @@ TEST_WITH(watching_stores_no_new_version, set_up, tear_down)
 
 /* Ticks. */
 
-TEST_WITH(the_next_end_is_told_in_the_reply, set_up, tear_down)
+TEST_WITH(the_next_end_is_reported_in_the_reply, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts_clean(state); /* the keys of an own clock would be counted */
@@ -346,9 +347,9 @@ TEST_WITH(the_next_end_is_told_in_the_reply, set_up, tear_down)
     struct answer ticked = tick(scripts, "n", "one");
     assert_in_range(ticked.next_ms, 1, 60000);
     assert_int_equal(ticked.version, held.version);
-    assert_told_nothing(inboxes);
+    assert_not_notified(inboxes);
     struct answer released = release(scripts, "n", "x");
-    assert_told(inboxes, "one g a1 a 20000 baton:{n}");
+    assert_notified(inboxes, "one g a1 a 20000 baton:{n}");
     ticked = tick(scripts, "n", "one");
     assert_in_range(ticked.next_ms, 1, 20000);
     assert_int_equal(ticked.version, released.version);
@@ -368,7 +369,7 @@ TEST_WITH(a_tick_is_not_too_early, set_up, tear_down)
     assert_in_range(tick(scripts, "n", "one").next_ms, 2499, 2500);
 }
 
-TEST_WITH(an_earlier_end_is_told_to_all_and_a_later_one_to_nobody, set_up, tear_down)
+TEST_WITH(an_earlier_end_is_notified_to_all_and_a_later_one_to_nobody, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
@@ -383,11 +384,11 @@ TEST_WITH(an_earlier_end_is_told_to_all_and_a_later_one_to_nobody, set_up, tear_
     inboxes_read(inboxes);
     assert_int_equal(inboxes_count(inboxes, "one n "), 0);
     renew(scripts, "n", "y", 5000);
-    assert_told(inboxes, "one n 5000 baton:{n}", "two n 5000 baton:{n}");
+    assert_notified(inboxes, "one n 5000 baton:{n}", "two n 5000 baton:{n}");
 }
 
 /* Who is told in the reply that nothing ends must hear of what ends after all. */
-TEST_WITH(an_end_that_comes_after_all_is_told, set_up, tear_down)
+TEST_WITH(an_end_that_comes_after_all_is_notified, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
@@ -401,7 +402,7 @@ TEST_WITH(an_end_that_comes_after_all_is_told, set_up, tear_down)
     assert_int_equal(inboxes_count(inboxes, "one n 20000 baton:{n}"), 1);
 }
 
-TEST_WITH(an_end_is_told_again_once_the_tick_is_past, set_up, tear_down)
+TEST_WITH(an_end_is_notified_again_once_the_tick_is_past, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     scripts->clock_us = redis_now(scripts);
@@ -455,7 +456,7 @@ TEST_WITH(the_end_of_a_lease_is_an_end_if_others_wait_behind, set_up, tear_down)
     assert_int_equal(alone.next_ms, 60000);
     struct answer behind = park(scripts, "t", "two", .mode = "shared", .lease_ms = 9000);
     assert_int_equal(behind.next_ms, 8000);
-    assert_told(inboxes, "one n 8000 baton:{n}");
+    assert_notified(inboxes, "one n 8000 baton:{n}");
     scripts->clock_us += 8000000;
     tick(scripts, "n", "two");
     inboxes_read(inboxes);
@@ -477,7 +478,7 @@ TEST_WITH(a_tick_without_a_change_changes_nothing, set_up, tear_down)
     for (int i = 0; i < 100; i++)
         assert_true(tick(scripts, "n", i % 2 ? "one" : "two").next_ms > 0);
     assert_int_equal(calls_of(scripts, "set"), 0);
-    assert_told_nothing(inboxes);
+    assert_not_notified(inboxes);
 }
 
 /* A renewal leaves a tick too early behind, once. */
@@ -507,10 +508,10 @@ TEST_WITH(a_claim_of_a_short_hold_plans_a_tick, set_up, tear_down)
     inboxes_read(inboxes);
     assert_status(acquire(scripts, .token = "a", .attempt = "a1", .again = true, .server = "one"),
                   "claimed");
-    assert_told(inboxes, "two n 1000 baton:{n}"); /* nobody waits at one any more */
+    assert_notified(inboxes, "two n 1000 baton:{n}"); /* nobody waits at one any more */
 }
 
-TEST_WITH(a_release_at_their_server_tells_who_watches_there, set_up, tear_down)
+TEST_WITH(a_release_at_their_server_reports_its_watchers_there, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "x");

@@ -320,7 +320,7 @@ static void look_after(struct run *run)
     if (*minds_of(run) > run->now)
         return;
     *minds_of(run) = INT64_MAX;
-    vouch(run->scripts, "asker", 1000, 1, &run->name, &standing);
+    heartbeat(run->scripts, "asker", 1000, 1, &run->name, &standing);
     if (standing.next_ms > 0)
         mind(run, standing.next_ms);
     if (standing.next_ms != 0)
@@ -612,24 +612,24 @@ static void compare_standing(struct run *run, struct model *model, size_t server
     struct standing should_be = {.waits = -1};
     model_stand(model, run->now, server, &should_be);
     if (is->waits < 0 && (should_be.waits < 0 || model_is_unclaimed(model)))
-        return; /* all of it have to ask: of what a crowd had become nobody says more */
-    differ(run, "vouch", "requests", is->waits, should_be.waits);
-    differ_in_text(run, "vouch", "attempt", is->attempt, should_be.attempt);
+        return; /* all of it have to ask: of what a hold set had become nobody says more */
+    differ(run, "heartbeat", "requests", is->waits, should_be.waits);
+    differ_in_text(run, "heartbeat", "attempt", is->attempt, should_be.attempt);
     int64_t floor = model->numbers.floor;
     int64_t version = model->version > floor ? model->version : floor;
-    differ(run, "vouch", "version", is->version, version);
+    differ(run, "heartbeat", "version", is->version, version);
     if (is->next_ms >= 0 && model->servers[server].plan > run->now + is->next_ms * 1000)
         model->servers[server].plan = run->now + is->next_ms * 1000;
 }
 
-static void step_vouch(struct run *run)
+static void step_heartbeat(struct run *run)
 {
     struct standing standing[NAMES];
     size_t server = seed_draw(&run->random, MODEL_SERVERS);
     int64_t lease_ms = some_ms(run);
-    vouch(run->scripts, MODEL_SERVER_NAMES[server], lease_ms, NAMES, NAME, standing);
+    heartbeat(run->scripts, MODEL_SERVER_NAMES[server], lease_ms, NAMES, NAME, standing);
     for (size_t i = 0; i < NAMES; i++) {
-        model_vouch(&run->models[i], run->now, server, lease_ms);
+        model_heartbeat(&run->models[i], run->now, server, lease_ms);
         compare_standing(run, &run->models[i], server, &standing[i]);
     }
     run->model->messages.count = 0;
@@ -640,7 +640,7 @@ static const struct {
     void (*run)(struct run *run);
 } KINDS[] = {{42, 50, step_acquire}, {6, 3, step_renew}, {14, 31, step_release},
              {14, 10, step_leave},   {2, 0, step_break}, {6, 1, step_inspect},
-             {6, 2, step_tick},      {2, 0, step_watch}, {8, 3, step_vouch}};
+             {6, 2, step_tick},      {2, 0, step_watch}, {8, 3, step_heartbeat}};
 
 /* What comes too late changes nothing, and says what time it is. */
 static void step_late(struct run *run)

@@ -67,7 +67,7 @@ static void hold(struct scripts *scripts, const char *name)
     assert_status(acquire(scripts, .name = name, .token = "holder", .attempt = "h"), "granted");
 }
 
-static void hold_crowd(struct scripts *scripts, const char *name)
+static void hold_set(struct scripts *scripts, const char *name)
 {
     static const char *const TOKENS[] = {"holder", "second", "third"};
     for (size_t i = 0; i < LENGTH(TOKENS); i++)
@@ -124,9 +124,9 @@ static void some_are_away(struct scripts *scripts, const char *name)
                   "left");
 }
 
-static void crowd_and_queue(struct scripts *scripts, const char *name)
+static void hold_set_and_queue(struct scripts *scripts, const char *name)
 {
-    hold_crowd(scripts, name);
+    hold_set(scripts, name);
     wait_at(scripts, name, "waiter", "s1");
     wait_at(scripts, name, "other", "s2");
 }
@@ -151,7 +151,7 @@ static const struct state {
     {"nothing", nothing, true},      {"a hold", hold, true},
     {"released", released, true},    {"one waits", one_waits, false},
     {"many wait", many_wait, false}, {"some are away", some_are_away, false},
-    {"a crowd", hold_crowd, false},  {"a crowd, and a queue", crowd_and_queue, false},
+    {"a hold set", hold_set, false}, {"a hold set, and a queue", hold_set_and_queue, false},
     {"a watch", watched, false},     {"handed over, and not claimed", handed_over, false},
 };
 
@@ -428,7 +428,7 @@ static size_t try_all(struct world *world, const struct state *state, unsigned m
         any_done |= is_done;
         if (state->make == hold && OPERATIONS[i].run == renew_it &&
             (!is_done || kept_ms(world) < scripts->retention_ms + 31000))
-            fail_msg("%s: a lone hold is not renewed", where);
+            fail_msg("%s: a single hold is not renewed", where);
     }
     while (clustered_carry(&world->cluster, &world->move, 1))
         ;

@@ -34,11 +34,11 @@ TEST_WITH_CLOCK(an_expiry_takes_its_own_time_as_number)
 {
     struct scripts *scripts = *state;
     for (int i = 0; i < 12; i++) {
-        bool crowded = i & 1, late = i & 2;
+        bool in_set = i & 1, late = i & 2;
         scripts_clean(state);
         struct answer last =
-            acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = crowded ? 40 : 60);
-        if (crowded)
+            acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = in_set ? 40 : 60);
+        if (in_set)
             last = acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 60);
         int64_t end = last.fence + 60000;
         sleep_until(scripts, late ? end + 50000 : end);
@@ -144,9 +144,9 @@ TEST_ON_REDIS_TIME(a_million_names_used_once_leave_nothing)
     for (int i = 0; i < NAMES; i++) {
         char name[40];
         snprintf(name, sizeof name, "user:7:order:%d", i);
-        bool lone = i % 3, released = i % 2;
+        bool single = i % 3, released = i % 2;
         acquire(scripts, .name = name, .token = "a", .mode = "shared", .ttl_ms = 200);
-        if (!lone)
+        if (!single)
             acquire(scripts, .name = name, .token = "b", .mode = "shared", .ttl_ms = 200);
         if (released)
             release(scripts, name, "a");
@@ -187,11 +187,11 @@ TEST_ON_REDIS_TIME(a_hold_outlives_the_retention)
 {
     struct scripts *scripts = *state;
     scripts->retention_ms = 30;
-    for (int crowded = 0; crowded < 2; crowded++) {
+    for (int in_set = 0; in_set < 2; in_set++) {
         redis_process_flush(&scripts->redis);
         do { /* again where it has ended before it is renewed */
             acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 400);
-            if (crowded)
+            if (in_set)
                 acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 50);
         } while (strcmp(renew(scripts, "n", "a", 2500).status, "renewed") != 0);
         sleep_past(scripts, 500);
@@ -202,7 +202,7 @@ TEST_ON_REDIS_TIME(a_hold_outlives_the_retention)
 }
 
 /* The common case takes three commands, whatever is in them. */
-TEST_ON_REDIS_TIME(a_lone_hold_costs_three_commands)
+TEST_ON_REDIS_TIME(single_hold_costs_three_commands)
 {
     enum { TIMES = 100 };
     struct scripts *scripts = *state;

@@ -65,8 +65,9 @@ TEST_WITH_CLOCK(quarantine_queues_a_newcomer)
 }
 
 /* By the end of its wait, and by a request without one. */
-static void assert_told_at_its_place(struct scripts *scripts, const char *token, const char *mode,
-                                     const char *at_the_end, const char *without_wait)
+static void assert_reported_at_its_place(struct scripts *scripts, const char *token,
+                                         const char *mode, const char *at_the_end,
+                                         const char *without_wait)
 {
     assert_status(
         leave(scripts, .token = token, .attempt = token, .why = "timeout", .keep_ms = 10000),
@@ -75,7 +76,7 @@ static void assert_told_at_its_place(struct scripts *scripts, const char *token,
     assert_int_equal(inspect(scripts, "n", token).mine, 0);
 }
 
-TEST_WITH_CLOCK(kept_place_hears_of_the_quarantine_unless_a_hold_is_in_its_way)
+TEST_WITH_CLOCK(kept_place_learns_of_the_quarantine_unless_a_hold_is_in_its_way)
 {
     static const char *const HOLDS[] = {NULL, "shared", "exclusive"};
     struct scripts *scripts = *state;
@@ -89,10 +90,10 @@ TEST_WITH_CLOCK(kept_place_hears_of_the_quarantine_unless_a_hold_is_in_its_way)
         acquire(scripts, .token = "c", .attempt = "c", .server = "two");
         assert_int_equal(inspect(scripts, "n", "").waiters, 2);
         bool is_free = i == 0, is_held = i == 2;
-        assert_told_at_its_place(scripts, "b", "shared", is_held ? "timeout" : "quarantined",
-                                 is_held ? "locked" : "quarantined");
-        assert_told_at_its_place(scripts, "c", NULL, is_free ? "quarantined" : "timeout",
-                                 is_free ? "quarantined" : "locked");
+        assert_reported_at_its_place(scripts, "b", "shared", is_held ? "timeout" : "quarantined",
+                                     is_held ? "locked" : "quarantined");
+        assert_reported_at_its_place(scripts, "c", NULL, is_free ? "quarantined" : "timeout",
+                                     is_free ? "quarantined" : "locked");
         assert_int_equal(inspect(scripts, "n", "").waiters, 2);
     }
     redis_process_flush(&scripts->redis); /* the waiters are lost as well */
@@ -518,7 +519,7 @@ TEST_WITH_CLOCK(numbers_grow_where_the_newest_were_lost)
 }
 
 /* All kinds of records: a free name, one that only a watcher or a queue has, and by way of the
- * number of holds and waiters a lone hold, awaited or not, and a hold set. */
+ * number of holds and waiters a single hold, awaited or not, and a hold set. */
 static void make_record(struct scripts *scripts, int kind)
 {
     int holds = kind / 3, waiters = kind % 3;
@@ -542,7 +543,7 @@ TEST_WITH_CLOCK(versions_do_not_fall_where_the_newest_were_lost)
         make_record(scripts, kind);
         int64_t floor = lose_the_newest(scripts);
         scripts->opens_us = scripts->clock_us + SECOND_US;
-        vouch(scripts, "one", 600000, 1, &NAME, &standing);
+        heartbeat(scripts, "one", 600000, 1, &NAME, &standing);
         assert_true(standing.version >= floor || standing.waits < 0);
         if (kind >= 3) {
             assert_true(acquire(scripts, .token = "z", .token_is_new = true).view.version >= floor);
@@ -554,7 +555,7 @@ TEST_WITH_CLOCK(versions_do_not_fall_where_the_newest_were_lost)
     }
 }
 
-TEST_WITH_CLOCK(watchers_hear_of_the_version_that_a_loss_has_raised)
+TEST_WITH_CLOCK(watchers_learn_of_the_version_that_a_loss_has_raised)
 {
     struct scripts *scripts = *state;
     struct inboxes inboxes;
@@ -590,12 +591,12 @@ TEST_WITH_CLOCK(numbers_of_ends_grow_where_the_newest_were_lost)
     static const char *const MODES[] = {"exclusive", "shared"};
     struct scripts *scripts = *state;
     for (int i = 0; i < 2; i++) {
-        bool is_crowd = i == 1;
+        bool is_hold_set = i == 1;
         begin_anew(scripts);
         acquire(scripts, .token = "a", .mode = MODES[i]);
         acquire(scripts, .token = "b", .mode = MODES[i], .owner = "a");
         int64_t floor = lose_the_newest(scripts);
-        if (is_crowd)
+        if (is_hold_set)
             assert_true(acquire(scripts, .token = "c", .mode = "shared").fence >= floor);
         assert_true(break_all(scripts, "n").version >= floor);
 

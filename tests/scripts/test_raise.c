@@ -113,9 +113,9 @@ TEST_WITH_CLOCK(a_fence_that_comes_late_lowers_no_later_one)
     struct scripts *scripts = *state;
     struct answer first = acquire(scripts, .token = "a");
     break_all(scripts, "n");
-    int64_t second = acquire(scripts, .token = "a").fence, told = second + 5000;
-    raises(scripts, told, second, NULL, "raised", told);
-    raises(scripts, first.fence + 1, first.fence, "agreed", "other", told);
+    int64_t second = acquire(scripts, .token = "a").fence, reported = second + 5000;
+    raises(scripts, reported, second, NULL, "raised", reported);
+    raises(scripts, first.fence + 1, first.fence, "agreed", "other", reported);
 }
 
 RUN_SCRIPT_TESTS

@@ -19,7 +19,7 @@ TEST_WITH_CLOCK(a_release_frees_the_name)
     assert_status(acquire(scripts, .token = "b"), "granted");
 }
 
-TEST_WITH_CLOCK(a_release_tells_what_its_owner_has_left)
+TEST_WITH_CLOCK(a_release_reports_what_its_owner_has_left)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
@@ -30,13 +30,13 @@ TEST_WITH_CLOCK(a_release_tells_what_its_owner_has_left)
     assert_int_equal(release(scripts, "n", "a").holds, 0);
 }
 
-TEST_WITH_CLOCK(a_release_tells_whose_hold_it_was)
+TEST_WITH_CLOCK(a_release_reports_whose_hold_it_was)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .owner = "A", .mode = "shared");
     acquire(scripts, .token = "b", .owner = "B", .mode = "shared");
-    struct answer crowd = release(scripts, "n", "b"), only = release(scripts, "n", "a");
-    assert_string_equal(crowd.owner, "B");
+    struct answer of_set = release(scripts, "n", "b"), only = release(scripts, "n", "a");
+    assert_string_equal(of_set.owner, "B");
     assert_string_equal(only.owner, "A");
     acquire(scripts, .token = "x", .owner = "X");
     struct answer exclusive = release(scripts, "n", "x");
@@ -77,7 +77,7 @@ TEST_WITH_CLOCK(a_release_after_the_ttl_does_not_free_the_next_holder)
     assert_status(acquire(scripts, .token = "third"), "locked");
 }
 
-TEST_WITH_CLOCK(a_release_after_the_ttl_frees_nothing_in_a_crowd)
+TEST_WITH_CLOCK(a_release_after_the_ttl_frees_nothing_in_a_hold_set)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "late", .mode = "shared", .ttl_ms = 40);
@@ -259,7 +259,7 @@ TEST_WITH_CLOCK(a_client_that_renewed_keeps_its_hold)
     assert_int_equal(inspect(scripts, "n", "a").mine, 1);
 }
 
-TEST_WITH_CLOCK(a_doubtful_grant_in_a_crowd_is_taken_back_alone)
+TEST_WITH_CLOCK(a_doubtful_grant_in_a_hold_set_is_taken_back_alone)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .attempt = "one");

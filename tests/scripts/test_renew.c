@@ -19,7 +19,7 @@ TEST_WITH_CLOCK(a_renewal_sets_and_does_not_add)
     assert_in_range(inspect(scripts, "n", "").shown_holds[0].ttl_ms, 25000, 30000);
 }
 
-TEST_WITH_CLOCK(a_renewal_sets_in_a_crowd_too)
+TEST_WITH_CLOCK(a_renewal_sets_in_a_hold_set_too)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .limit = 4, .ttl_ms = 20000);
@@ -52,10 +52,10 @@ TEST_WITH_CLOCK(a_renewal_shortens_too)
 TEST_WITH_CLOCK(a_renewed_hold_outlives_its_first_ttl)
 {
     struct scripts *scripts = *state;
-    for (int crowded = 0; crowded < 2; crowded++) {
+    for (int in_set = 0; in_set < 2; in_set++) {
         scripts_clean_with_own_clock(state);
         acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 60);
-        if (crowded)
+        if (in_set)
             acquire(scripts, .token = "b", .mode = "shared", .ttl_ms = 60);
         assert_status(renew(scripts, "n", "a", 5000), "renewed");
         sleep_past(scripts, 80);

@@ -39,7 +39,7 @@ static bool is_astray(struct scripts *scripts, const char *server, int64_t lease
 {
     static const char *const NAMES[] = {"n"};
     struct standing standing;
-    vouch(scripts, server, lease_ms, 1, NAMES, &standing);
+    heartbeat(scripts, server, lease_ms, 1, NAMES, &standing);
     return standing.waits < 0;
 }
 
@@ -91,7 +91,7 @@ TEST_WITH_CLOCK(a_dead_server_takes_its_waiters_along)
     assert_true(is_astray(scripts, "one", 60000));
 }
 
-TEST_WITH_CLOCK(vouching_tells_which_names_are_astray)
+TEST_WITH_CLOCK(heartbeat_reports_which_names_have_moved)
 {
     static const char *const NAMES[] = {"never", "good", "dead", "suspect", "good", "other"};
     struct scripts *scripts = *state;
@@ -107,7 +107,7 @@ TEST_WITH_CLOCK(vouching_tells_which_names_are_astray)
         sleep_past(scripts, 10);
         inspect(scripts, "suspect", "");
     }
-    vouch(scripts, "one", 60000, 6, NAMES, standing);
+    heartbeat(scripts, "one", 60000, 6, NAMES, standing);
     static const int64_t WAITS[] = {-1, 1, -1, -1, 1, -1};
     for (size_t i = 0; i < 6; i++)
         assert_int_equal(standing[i].waits, WAITS[i]);
@@ -311,7 +311,7 @@ TEST_WITH_CLOCK(any_key_may_be_lost)
 }
 
 /* Where nothing but the main key was lost, nobody is in the queue any more either. */
-TEST_WITH_CLOCK(a_server_whose_queue_was_lost_is_told)
+TEST_WITH_CLOCK(a_server_whose_queue_was_lost_is_notified)
 {
     struct scripts *scripts = *state;
     scripts->keys_were_lost = true;

@@ -141,7 +141,7 @@ TEST_WITH_CLOCK(waiter_is_granted_when_at_least_is_over)
     assert_int_equal(release(scripts, "n", "b").free_in_ms, 2000);
 }
 
-TEST_WITH_CLOCK(waiter_that_is_granted_by_a_release_is_told_its_terms)
+TEST_WITH_CLOCK(waiter_that_is_granted_by_a_release_learns_its_terms)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a");
@@ -192,8 +192,8 @@ TEST_WITH_CLOCK(token_that_comes_again_releases_another_hold)
     assert_status(acquire(scripts, .token = "d"), "granted");
 }
 
-/* A large crowd that ends at once is not looked at hold by hold, unless it has released ones. */
-TEST_WITH_CLOCK(released_among_very_many_are_not_told_as_expired)
+/* A large hold set that ends at once is not looked at hold by hold, unless it has released ones. */
+TEST_WITH_CLOCK(released_among_very_many_are_not_reported_as_expired)
 {
     enum { MANY = 1100, RELEASED = 50 };
     struct scripts *scripts = *state;
@@ -204,13 +204,13 @@ TEST_WITH_CLOCK(released_among_very_many_are_not_told_as_expired)
         if (i < RELEASED)
             release(scripts, "n", token);
     }
-    int64_t told = 0;
+    int64_t reported = 0;
     sleep_past(scripts, 5000);
     scripts->expired_count = 0;
     assert_int_equal(inspect(scripts, "n", "").holds, 0);
     for (size_t i = 0; i < scripts->expired_count; i++)
-        told += scripts->expired[i].fence ? 1 : scripts->expired[i].count;
-    assert_int_equal(told, MANY - RELEASED);
+        reported += scripts->expired[i].fence ? 1 : scripts->expired[i].count;
+    assert_int_equal(reported, MANY - RELEASED);
 }
 
 TEST_WITH_CLOCK(max_held_bounds_the_lease)

@@ -35,21 +35,21 @@ static int teardown(void **state)
 }
 
 /* Its whole answer, until the server closes. */
-static void hear_all(int fd, char text[WIRE_SIZE])
+static void read_all(int fd, char text[WIRE_SIZE])
 {
     bool closed;
     raw_receive(fd, text, WIRE_SIZE, NULL, CLOCK_HANG_MS, &closed);
     assert_true(closed);
 }
 
-static void hears_429(int fd)
+static void expect_429(int fd)
 {
     static const char *const PARTS[] = {
         "HTTP/1.1 429 Too Many Requests\r\n",         "Retry-After: 1\r\n",
         "Content-Type: application/problem+json\r\n", "Connection: close\r\n",
         "\"code\":\"too_many_connections\"",          "\"status\":429"};
     char text[WIRE_SIZE];
-    hear_all(fd, text);
+    read_all(fd, text);
     for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++)
         if (!strstr(text, PARTS[i]))
             fail_msg("no %s in \"%s\"", PARTS[i], text);
@@ -59,7 +59,7 @@ static void hears_429(int fd)
 
 static void is_turned_away(int fd)
 {
-    hears_429(fd);
+    expect_429(fd);
     close(fd);
 }
 
@@ -67,7 +67,7 @@ static void take_all(int fds[EACH])
 {
     for (int i = 0; i < EACH; i++) {
         fds[i] = ask(&stage, "/now");
-        hear(fds[i], "now");
+        expect_reply(fds[i], "now");
     }
 }
 
@@ -77,14 +77,14 @@ static void give_all(int fds[EACH])
         close(fds[i]);
 }
 
-TEST_WITH(one_more_is_told_so, setup, teardown)
+TEST_WITH(one_more_gets_429, setup, teardown)
 {
     int fds[EACH];
     take_all(fds);
     is_turned_away(ask(&stage, "/now"));
     is_turned_away(raw_connect(stage.port)); /* whatever it asks, or nothing */
     say(fds[0], "/now");                     /* while the others go on */
-    hear(fds[0], "now");
+    expect_reply(fds[0], "now");
     assert_int_equal(stage.metrics.turned_away, 2);
     assert_int_equal(stage.metrics.connections, EACH);
     give_all(fds);
@@ -137,7 +137,7 @@ TEST_WITH(a_crowd_is_turned_away, setup, teardown)
     assert_int_equal(stage.metrics.turned_away, MANY);
     assert_true(clock_wait_until(has_closed_all, &goal, CLOCK_HANG_MS));
     say(fds[0], "/now");
-    hear(fds[0], "now");
+    expect_reply(fds[0], "now");
     give_all(fds);
 }
 
@@ -155,7 +155,7 @@ TEST_WITH(refused_client_that_goes_on_sending_is_not_reset, setup, teardown)
         assert_true(raw_send(fd, body, sizeof body / 10));
         clock_sleep_ms(20);
     }
-    hears_429(fd);
+    expect_429(fd);
     struct goal goal = {open_files() - 1};
     assert_true(clock_wait_until(has_closed_all, &goal, CLOCK_HANG_MS));
     int error = 0;
@@ -217,7 +217,7 @@ TEST_WITH(a_head_has_8_kib, setup, teardown)
         int fd = raw_connect(stage.port);
         assert_true(fd >= 0);
         raw_send(fd, request, strlen(request)); /* which may be more than the server reads */
-        hear_head(fd, head);
+        read_head(fd, head);
         if (strncmp(head + strlen("HTTP/1.1 "), HEADS[i].status, 3) != 0)
             fail_msg("%zu + %zu + %zu: %s", HEADS[i].parameters, HEADS[i].in_field, HEADS[i].fields,
                      head);
@@ -285,9 +285,9 @@ TEST_WITH(the_body_of_nobody_is_not_waited_for, setup, teardown)
 TEST_WITH(principal_nobody_without_a_body_keeps_its_connection, setup, teardown)
 {
     int fd = ask(&stage, "/nobody");
-    hear(fd, "nobody");
+    expect_reply(fd, "nobody");
     say(fd, "/now");
-    hear(fd, "now");
+    expect_reply(fd, "now");
     close(fd);
 }
 

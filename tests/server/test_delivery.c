@@ -135,7 +135,7 @@ TEST_ON_STAGE(a_grant_that_was_acknowledged_late_stays)
     int fd = answer_while(*state, finish_far_away);
     stays(*state);
     move_near(fd);
-    hear(fd, "yours");
+    expect_reply(fd, "yours");
     stays(*state);
     close(fd);
 }
@@ -146,10 +146,10 @@ static bool has_been_given_up(void *before)
 }
 
 /* It may have been read, by one that only finished. */
-TEST_ON_STAGE(a_grant_of_which_nothing_is_heard_stays)
+TEST_ON_STAGE(a_grant_whose_reply_is_not_yet_known_to_be_lost_stays)
 {
     int other = ask(*state, "/now"); /* the first one has the server open more */
-    hear(other, "now");
+    expect_reply(other, "now");
     size_t before = open_files();
     int fd = answer_while(*state, go_far_away);
     assert_true(clock_wait_until(has_been_given_up, &before, CLOCK_HANG_MS));
@@ -163,7 +163,7 @@ TEST_ON_STAGE(a_grant_of_which_nothing_is_heard_stays)
 TEST_ON_STAGE(a_grant_to_who_reads_it_and_goes_stays)
 {
     int fd = answer_while(*state, NULL);
-    hear(fd, "yours");
+    expect_reply(fd, "yours");
     close(fd);
     stays(*state);
 }
@@ -177,7 +177,7 @@ static void acknowledge_later(int fd)
 TEST_ON_STAGE(a_grant_to_who_reads_it_and_resets_stays)
 {
     int fd = answer_while(*state, acknowledge_later);
-    hear(fd, "yours");
+    expect_reply(fd, "yours");
     reset(fd);
     stays(*state);
 }
@@ -186,7 +186,7 @@ TEST_ON_STAGE(a_grant_is_forgotten_with_the_next_request)
 {
     struct stage *stage = *state;
     int fd = answer_while(stage, NULL);
-    hear(fd, "yours");
+    expect_reply(fd, "yours");
     meanwhile = go;
     say(fd, "/now");
     stays(stage);

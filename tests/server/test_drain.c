@@ -27,13 +27,13 @@ static int setup(void **state)
 }
 
 /* The reply says that it is the last, and is. */
-static void hear_the_last(int fd, const char *body)
+static void expect_the_last(int fd, const char *body)
 {
     char head[WIRE_SIZE];
-    hear_head(fd, head);
+    read_head(fd, head);
     if (!strstr(head, "Connection: close"))
         fail_msg("no Connection: close in %s", head);
-    hear_bytes(fd, body);
+    expect_bytes(fd, body);
     ends(fd);
 }
 
@@ -45,7 +45,7 @@ TEST_WITH(drain_answers_waiting_requests, setup, NULL)
     stage_await_waiting(&stage, CROWD);
     stage_begin_closing(&stage);
     for (int i = 0; i < CROWD; i++)
-        hear_the_last(fds[i], "draining");
+        expect_the_last(fds[i], "draining");
     assert_true(stage.drained);
     assert_true(stage_end(&stage, CLOCK_HANG_MS));
     assert_int_equal(stage.hung_up, 0);
@@ -58,11 +58,11 @@ TEST_WITH(streams_come_to_their_end, setup, NULL)
     int fd = ask_place(&stage, "wait", 0);
     stage_await_waiting(&stage, 1);
     stage_stream(&stage, 0, "first");
-    hear_head(fd, head);
-    hear_chunk(fd, "first");
+    read_head(fd, head);
+    expect_chunk(fd, "first");
     stage_begin_closing(&stage);
-    hear_chunk(fd, "draining");
-    hear_chunk(fd, "");
+    expect_chunk(fd, "draining");
+    expect_chunk(fd, "");
     ends(fd);
     assert_true(stage_end(&stage, CLOCK_HANG_MS));
     assert_int_equal(stage.hung_up, 0);
@@ -86,7 +86,7 @@ TEST_WITH(drain_serves_connections_that_the_kernel_has_accepted, setup, NULL)
     static struct callers callers;
     stage_do(&stage, call_and_close, &callers);
     for (int i = 0; i < CROWD; i++)
-        hear_the_last(callers.fds[i], "draining");
+        expect_the_last(callers.fds[i], "draining");
     assert_true(stage_end(&stage, CLOCK_HANG_MS));
     assert_int_equal(stage.hung_up, 0);
 }
@@ -100,7 +100,7 @@ TEST_WITH(drain_finishes_parked_requests, setup, NULL)
     clock_sleep_ms(100);
     assert_false(stage.closed);
     stage_answer(&stage, 0, "at last");
-    hear_the_last(fd, "at last");
+    expect_the_last(fd, "at last");
     assert_true(stage_end(&stage, CLOCK_HANG_MS));
 }
 
@@ -153,7 +153,7 @@ TEST_WITH(an_api_that_does_not_answer_does_not_hold_it_up, setup, NULL)
         fds[i] = ask_place(&stage, "wait", i);
     stage_await_waiting(&stage, 2);
     stage_stream(&stage, 1, NULL);
-    hear_head(fds[1], head);
+    read_head(fds[1], head);
     fds[2] = stream_to_who_does_not_read(2);
     fds[3] = ask_place(&stage, "park", 3);
     stage_await_waiting(&stage, 4);
@@ -164,7 +164,7 @@ TEST_WITH(an_api_that_does_not_answer_does_not_hold_it_up, setup, NULL)
     clock_sleep_ms(100);
     assert_false(stage.closed);
     stage_answer(&stage, 3, "last of all");
-    hear_the_last(fds[3], "last of all");
+    expect_the_last(fds[3], "last of all");
     assert_true(stage_end(&stage, CLOCK_HANG_MS));
     assert_int_equal(stage.hung_up, 3);
     ends(fds[1]);
@@ -174,7 +174,7 @@ TEST_WITH(an_api_that_does_not_answer_does_not_hold_it_up, setup, NULL)
 TEST_WITH(an_idle_server_ends, setup, NULL)
 {
     int fd = ask(&stage, "/now");
-    hear(fd, "now");
+    expect_reply(fd, "now");
     stage_close(&stage);
     ends(fd);
 }

@@ -14,15 +14,15 @@ TEST_ON_STAGE(waiting_request_is_answered_and_may_wait_again)
 {
     struct stage *stage = *state;
     int fd = ask(stage, "/now");
-    hear(fd, "now");
+    expect_reply(fd, "now");
     for (int i = 0; i < 3; i++) {
         say(fd, "/wait/1");
         stage_await_waiting(stage, 1);
         assert_int_equal(stage->metrics.waiting, 1);
         stage_answer(stage, 1, "your turn");
-        hear(fd, "your turn");
+        expect_reply(fd, "your turn");
         say(fd, "/turn");
-        hear(fd, "turn");
+        expect_reply(fd, "turn");
     }
     close(fd);
     assert_int_equal(stage->hung_up, 0);
@@ -44,7 +44,7 @@ TEST_ON_STAGE(a_client_that_goes_is_noticed)
     assert_int_equal(stage->metrics.hung_up, 3);
     assert_int_equal(stage->metrics.waiting, 1);
     stage_answer(stage, 3, "still there");
-    hear(staying, "still there");
+    expect_reply(staying, "still there");
     close(staying);
     assert_int_equal(stage->hung_up, 3);
 }
@@ -70,9 +70,9 @@ TEST_ON_STAGE(bytes_that_come_while_it_waits_are_no_hang_up)
     clock_sleep_ms(20);
     assert_int_equal(stage->waiting, 2);
     stage_answer(stage, 0, "first");
-    hear(fd, "first");
-    hear(fd, "now");
-    hear(fd, "turn");
+    expect_reply(fd, "first");
+    expect_reply(fd, "now");
+    expect_reply(fd, "turn");
     close(fd);
     assert_int_equal(stage->hung_up, 0);
     close(leaver); /* with a request unread */
@@ -161,7 +161,7 @@ TEST_ON_STAGE(a_grant_is_not_sent_to_who_has_gone)
     stage_await_waiting(stage, 1);
     stage_do(stage, close_and_answer, &fd);
     int other = ask(stage, "/now");
-    hear(other, "now");
+    expect_reply(other, "now");
     close(other);
     assert_int_equal(stage->undelivered, 1);
     assert_int_equal(stage->metrics.undelivered, 1);
@@ -188,7 +188,7 @@ TEST_ON_STAGE(a_thousand_may_go_at_once)
     stage_do(stage, close_all, fds); /* all of it is there when the loop goes on */
     stage_await_hung_up(stage, MANY);
     int fd = ask(stage, "/now");
-    hear(fd, "now");
+    expect_reply(fd, "now");
     close(fd);
     assert_int_equal(stage->metrics.waiting, 0);
 }
@@ -209,9 +209,9 @@ TEST_ON_STAGE(a_thousand_may_be_answered_at_once)
     stage_await_waiting(stage, MANY);
     stage_do(stage, answer_all, NULL);
     for (int i = 0; i < MANY; i++) {
-        hear(fds[i], "all of you");
+        expect_reply(fds[i], "all of you");
         say(fds[i], "/turn");
-        hear(fds[i], "turn");
+        expect_reply(fds[i], "turn");
         close(fds[i]);
     }
     assert_int_equal(stage->hung_up, 0);
@@ -267,7 +267,7 @@ TEST_ON_STAGE(descriptors_are_used_again)
         stage_await_waiting(stage, 1);
         if (i % 4 == 3) {
             stage_answer(stage, i % 2, "again");
-            hear(fd, "again");
+            expect_reply(fd, "again");
         }
         close(fd);
         stage_await_waiting(stage, 0);
@@ -283,10 +283,10 @@ TEST_ON_STAGE(no_more_are_served_than_there_are_places)
     for (int i = 0; i < 4; i++)
         fds[i] = ask(&few, "/now");
     for (int i = 0; i < 3; i++)
-        hear(fds[i], "now");
+        expect_reply(fds[i], "now");
     is_quiet(fds[3], 150);
     close(fds[0]);
-    hear(fds[3], "now");
+    expect_reply(fds[3], "now");
     for (int i = 1; i < 4; i++)
         close(fds[i]);
     stage_close(&few);

@@ -307,7 +307,7 @@ TEST(the_rest_goes_on)
 
 static int gates[2];
 
-static void *run_when_told(void *context)
+static void *run_when_asked(void *context)
 {
     char word;
     (void)context;
@@ -328,7 +328,7 @@ TEST(the_sandbox_is_for_all_threads)
         struct failure failure;
         struct log log = {.fd = open("/dev/null", O_WRONLY | O_CLOEXEC)};
         check(pipe2(gates, O_CLOEXEC) == 0);
-        check(pthread_create(&thread, NULL, run_when_told, NULL) == 0);
+        check(pthread_create(&thread, NULL, run_when_asked, NULL) == 0);
         check(sandbox_enter(&log, &failure) == 0);
         check(write(gates[1], "", 1) == 1);
         sleep(60);

@@ -49,15 +49,15 @@ static void send_text(int fd, const char *text)
 }
 
 /* Sends a byte now and then until the server ends the connection, which is not before `due`, of the
- * clock's ms. What it said until then is `heard`. */
-static void drips_until(int fd, int64_t due, char heard[WIRE_SIZE])
+ * clock's ms. What it said until then is `received`. */
+static void drips_until(int fd, int64_t due, char received[WIRE_SIZE])
 {
     bool closed = false;
     size_t length = 0;
-    heard[0] = '\0';
+    received[0] = '\0';
     while (!closed && clock_ms() < due + CLOCK_HANG_MS) {
         send(fd, "x", 1, MSG_NOSIGNAL);
-        length += raw_receive(fd, heard + length, WIRE_SIZE - length, NULL, DRIP_MS, &closed);
+        length += raw_receive(fd, received + length, WIRE_SIZE - length, NULL, DRIP_MS, &closed);
     }
     assert_true(closed);
     if (clock_ms() < due - 2)
@@ -67,9 +67,9 @@ static void drips_until(int fd, int64_t due, char heard[WIRE_SIZE])
 
 static void ends_silently_at(int fd, int64_t due)
 {
-    char heard[WIRE_SIZE];
-    drips_until(fd, due, heard);
-    assert_string_equal(heard, "");
+    char received[WIRE_SIZE];
+    drips_until(fd, due, received);
+    assert_string_equal(received, "");
 }
 
 /* It is told why, as far as it can be. */
@@ -78,20 +78,20 @@ static void ends_with_408_at(int fd, int64_t due)
     static const char *const PARTS[] = {
         "HTTP/1.1 408 Request Timeout\r\n", "Content-Type: application/problem+json\r\n",
         "Connection: close\r\n", "\"code\":\"request_timeout\"", "\"status\":408"};
-    char heard[WIRE_SIZE];
-    drips_until(fd, due, heard);
+    char received[WIRE_SIZE];
+    drips_until(fd, due, received);
     for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++)
-        if (!strstr(heard, PARTS[i]))
-            fail_msg("no %s in \"%s\"", PARTS[i], heard);
-    const char *body = strstr(heard, "\r\n\r\n") + 4;
-    assert_int_equal(atoi(strstr(heard, "Content-Length: ") + 16), strlen(body));
+        if (!strstr(received, PARTS[i]))
+            fail_msg("no %s in \"%s\"", PARTS[i], received);
+    const char *body = strstr(received, "\r\n\r\n") + 4;
+    assert_int_equal(atoi(strstr(received, "Content-Length: ") + 16), strlen(body));
 }
 
 /* A request and its reply, after which the connection is idle. */
 static void use(int fd)
 {
     say(fd, "/now");
-    hear(fd, "now");
+    expect_reply(fd, "now");
 }
 
 /* A new connection has the time of a head, whatever it sends of it; a further request has it from
@@ -184,7 +184,7 @@ TEST(body_after_its_deadline_is_not_served)
     send_text(fd, "POST /park/0 HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{");
     assert_true(raw_comes_to_be_read(fd, CLOCK_HANG_MS));
     stage_do(&stage, send_while_the_loop_is_held_up, &(struct rest){fd, "}"});
-    hear_head(fd, head);
+    read_head(fd, head);
     assert_non_null(strstr(head, "HTTP/1.1 408 "));
     assert_true(clock_wait_until(has_no_connection, &stage, CLOCK_HANG_MS));
     assert_int_equal(stage.waiting, 0);
@@ -264,20 +264,20 @@ TEST(waiting_requests_outlast_all_deadlines)
     int stream = ask_place(&stage, "wait", 2);
     stage_await_waiting(&stage, 3);
     stage_stream(&stage, 2, "so far");
-    hear_head(stream, head);
-    hear_chunk(stream, "so far");
+    read_head(stream, head);
+    expect_chunk(stream, "so far");
     int idle = ask(&stage, "/now");
-    hear(idle, "now");
+    expect_reply(idle, "now");
     ends(idle); /* which came after them and waits by no right */
     clock_sleep_ms(SHORT_MS);
     stage_answer(&stage, 0, "parked");
     stage_answer(&stage, 1, "waits");
     stage_write(&stage, 2, "on");
     stage_finish(&stage, 2);
-    hear(parked, "parked");
-    hear(waits, "waits");
-    hear_chunk(stream, "on");
-    hear_chunk(stream, "");
+    expect_reply(parked, "parked");
+    expect_reply(waits, "waits");
+    expect_chunk(stream, "on");
+    expect_chunk(stream, "");
     close(parked);
     close(waits);
     close(stream);
@@ -294,7 +294,7 @@ TEST(connection_beyond_the_limit_waits_for_a_place)
     for (int i = 0; i < CONNECTIONS; i++)
         fds[i] = come();
     int late = ask(&stage, "/now");
-    hear(late, "now");
+    expect_reply(late, "now");
     assert_true(clock_ms() >= begun + LASTS_MS);
     assert_int_equal(stage.metrics.out_of_place, 1);
     for (int i = 0; i < CONNECTIONS; i++)

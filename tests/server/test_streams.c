@@ -22,11 +22,11 @@ static int begin(struct stage *stage, const char *first)
     int fd = ask_place(stage, "wait", 0);
     stage_await_waiting(stage, 1);
     stage_stream(stage, 0, first);
-    hear_head(fd, head);
+    read_head(fd, head);
     assert_non_null(strstr(head, "HTTP/1.1 200"));
     assert_non_null(strstr(head, "Transfer-Encoding: chunked"));
     if (first)
-        hear_chunk(fd, first);
+        expect_chunk(fd, first);
     return fd;
 }
 
@@ -35,18 +35,18 @@ TEST_ON_STAGE(stream_arrives_in_order_and_its_connection_goes_on)
     struct stage *stage = *state;
     int fd = begin(stage, "one");
     stage_write(stage, 0, "two");
-    hear_chunk(fd, "two");
+    expect_chunk(fd, "two");
     is_quiet(fd, 50);
     stage_write(stage, 0, "three");
-    hear_chunk(fd, "three");
+    expect_chunk(fd, "three");
     stage_finish(stage, 0);
-    hear_chunk(fd, "");
+    expect_chunk(fd, "");
     say(fd, "/turn");
-    hear(fd, "turn");
+    expect_reply(fd, "turn");
     say(fd, "/wait/0");
     stage_await_waiting(stage, 1);
     stage_answer(stage, 0, "no stream");
-    hear(fd, "no stream");
+    expect_reply(fd, "no stream");
     close(fd);
     assert_int_equal(stage->hung_up, 0);
 }
@@ -56,9 +56,9 @@ TEST_ON_STAGE(a_stream_may_be_complete_at_once)
     struct stage *stage = *state;
     char head[WIRE_SIZE];
     int fd = ask(stage, "/several");
-    hear_head(fd, head);
-    hear_chunk(fd, "all at once");
-    hear_chunk(fd, "");
+    read_head(fd, head);
+    expect_chunk(fd, "all at once");
+    expect_chunk(fd, "");
     close(fd);
     assert_int_equal(stage->hung_up, 0);
 }
@@ -76,7 +76,7 @@ TEST_ON_STAGE(pieces_of_one_turn_may_come_together)
     struct stage *stage = *state;
     int fd = begin(stage, NULL);
     stage_do(stage, write_twice, NULL);
-    hear_chunk(fd, "ab");
+    expect_chunk(fd, "ab");
     close(fd);
     stage_await_hung_up(stage, 1);
 }
@@ -141,7 +141,7 @@ static void close_and_stream(struct stage *stage, void *context)
 }
 
 /* The grant goes back, and the operation is told that it has nobody to stream to. */
-TEST_ON_STAGE(a_stream_that_nobody_hears_begin_is_taken_back)
+TEST_ON_STAGE(a_stream_whose_begin_nobody_receives_is_taken_back)
 {
     struct stage *stage = *state;
     int fd = ask_place(stage, "wait", 0);
@@ -163,11 +163,11 @@ TEST_ON_STAGE(http_1_0_is_served_until_the_end)
     assert_true(raw_send(fd, REQUEST, strlen(REQUEST)));
     stage_await_waiting(stage, 1);
     stage_stream(stage, 0, "one ");
-    hear_head(fd, head);
+    read_head(fd, head);
     assert_null(strstr(head, "chunked"));
-    hear_bytes(fd, "one ");
+    expect_bytes(fd, "one ");
     stage_write(stage, 0, "two ");
-    hear_bytes(fd, "two ");
+    expect_bytes(fd, "two ");
     is_quiet(fd, 30);
     stage_finish(stage, 0);
     ends(fd);
@@ -184,7 +184,7 @@ TEST_ON_STAGE(head_does_not_hang)
     assert_true(raw_send(fd, REQUEST, strlen(REQUEST)));
     stage_await_waiting(stage, 1);
     stage_stream(stage, 0, "x");
-    hear_head(fd, head);
+    read_head(fd, head);
     assert_non_null(strstr(head, "Connection: close"));
     ends(fd);
     stage_await_hung_up(stage, 1);
@@ -220,7 +220,7 @@ static bool unchunk(char *body)
 }
 
 /* All of a stream up to its end; to be freed. */
-static char *hear_all(int fd, char *begun, size_t length)
+static char *expect_all(int fd, char *begun, size_t length)
 {
     enum { MOST = 8 << 20 };
     char *all = realloc(begun, MOST);
@@ -238,7 +238,7 @@ TEST_ON_STAGE(a_long_piece_comes_whole)
     int fd = begin(stage, NULL);
     stage_write(stage, 0, text);
     stage_finish(stage, 0);
-    char *all = hear_all(fd, NULL, 0);
+    char *all = expect_all(fd, NULL, 0);
     assert_string_equal(all, text);
     free(all);
     free(text);
@@ -283,7 +283,7 @@ TEST_ON_STAGE(a_slow_reader_gets_everything)
         length += raw_receive(fd, got + length, BITE, NULL, 1, NULL);
     }
     stage_finish(stage, 0);
-    got = hear_all(fd, got, length);
+    got = expect_all(fd, got, length);
     assert_true(waited > 0);
     assert_int_equal(strlen(got), PIECE * PIECES);
     for (size_t i = 0; i < PIECES; i++)
@@ -296,7 +296,7 @@ TEST_ON_STAGE(a_slow_reader_gets_everything)
 
 /* The operation hears of it once for all that it has written, when the last of it has been sent:
  * not while a client does not read, and no more once the stream is finished. */
-TEST_ON_STAGE(the_operation_hears_when_all_has_been_sent)
+TEST_ON_STAGE(the_operation_is_notified_when_all_has_been_sent)
 {
     enum { PIECE = 60000, SMALL = 4096 };
     struct stage *stage = *state;
@@ -347,7 +347,7 @@ TEST_ON_STAGE(reader_that_does_not_read_is_taken_for_gone)
     assert_true(closed);
     close(fd);
     int other = ask(stage, "/now");
-    hear(other, "now");
+    expect_reply(other, "now");
     close(other);
     assert_int_equal(stage->hung_up, 1);
 }
@@ -388,11 +388,11 @@ TEST_ON_STAGE(a_request_behind_a_stream_waits_for_its_end)
     int fd = begin(stage, "x");
     say(fd, "/now");
     stage_write(stage, 0, "y");
-    hear_chunk(fd, "y");
+    expect_chunk(fd, "y");
     is_quiet(fd, 30);
     stage_finish(stage, 0);
-    hear_chunk(fd, "");
-    hear(fd, "now");
+    expect_chunk(fd, "");
+    expect_reply(fd, "now");
     close(fd);
     assert_int_equal(stage->hung_up, 0);
 }

@@ -34,7 +34,7 @@ int ask_place(struct stage *stage, const char *kind, int place)
 }
 
 /* Up to and with `until`. */
-static void hear_until(int fd, char text[WIRE_SIZE], const char *until)
+static void read_until(int fd, char text[WIRE_SIZE], const char *until)
 {
     size_t length = 0;
     text[0] = '\0';
@@ -46,12 +46,12 @@ static void hear_until(int fd, char text[WIRE_SIZE], const char *until)
     }
 }
 
-void hear_head(int fd, char head[WIRE_SIZE])
+void read_head(int fd, char head[WIRE_SIZE])
 {
-    hear_until(fd, head, "\r\n\r\n");
+    read_until(fd, head, "\r\n\r\n");
 }
 
-void hear_bytes(int fd, const char *bytes)
+void expect_bytes(int fd, const char *bytes)
 {
     size_t length = strlen(bytes);
     char *text = malloc(length + 1);
@@ -62,20 +62,20 @@ void hear_bytes(int fd, const char *bytes)
     free(text);
 }
 
-void hear(int fd, const char *body)
+void expect_reply(int fd, const char *body)
 {
     char head[WIRE_SIZE];
-    hear_head(fd, head);
-    hear_bytes(fd, body);
+    read_head(fd, head);
+    expect_bytes(fd, body);
 }
 
-void hear_chunk(int fd, const char *bytes)
+void expect_chunk(int fd, const char *bytes)
 {
     char line[WIRE_SIZE];
-    hear_until(fd, line, "\r\n");
+    read_until(fd, line, "\r\n");
     assert_int_equal(strtoul(line, NULL, 16), strlen(bytes));
-    hear_bytes(fd, bytes);
-    hear_bytes(fd, "\r\n");
+    expect_bytes(fd, bytes);
+    expect_bytes(fd, "\r\n");
 }
 
 void ends(int fd)

@@ -15,16 +15,16 @@ int ask(struct stage *stage, const char *target);
 int ask_place(struct stage *stage, const char *kind, int place);
 
 /* The head of the next reply; what comes behind it is left in the socket. */
-void hear_head(int fd, char head[WIRE_SIZE]);
+void read_head(int fd, char head[WIRE_SIZE]);
 
 /* The next reply, of a known length, has this body. */
-void hear(int fd, const char *body);
+void expect_reply(int fd, const char *body);
 
 /* The next bytes are these. */
-void hear_bytes(int fd, const char *bytes);
+void expect_bytes(int fd, const char *bytes);
 
 /* The next chunk of a chunked body, its size line taken off; "" at the end. */
-void hear_chunk(int fd, const char *bytes);
+void expect_chunk(int fd, const char *bytes);
 
 /* The connection ends, with no byte more. It is closed here, too. */
 void ends(int fd);

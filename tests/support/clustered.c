@@ -77,7 +77,7 @@ redisReply *clustered_ask(struct clustered *clustered, int node, const char *for
 }
 
 /* For an answer that is of no interest. */
-#define tell(...) freeReplyObject(clustered_ask(__VA_ARGS__))
+#define clustered_command(...) freeReplyObject(clustered_ask(__VA_ARGS__))
 
 int clustered_slot(const char *key)
 {
@@ -258,7 +258,7 @@ static bool is_promoted(void *context)
 {
     struct promotion *promotion = context;
     if (clock_ms() - promotion->asked > AGAIN_MS) {
-        tell(promotion->clustered, promotion->node, "CLUSTER FAILOVER");
+        clustered_command(promotion->clustered, promotion->node, "CLUSTER FAILOVER");
         promotion->asked = clock_ms();
     }
     clock_sleep_ms(LOOK_MS);
@@ -402,7 +402,7 @@ static int launch(struct clustered *clustered)
     redisReply *id = clustered_ask(clustered, node, "CLUSTER MYID");
     snprintf(clustered->ids[node], sizeof clustered->ids[node], "%s", id->str);
     freeReplyObject(id);
-    tell(clustered, node, "CLUSTER SET-CONFIG-EPOCH %d", node + 1);
+    clustered_command(clustered, node, "CLUSTER SET-CONFIG-EPOCH %d", node + 1);
     return node;
 }
 
@@ -432,8 +432,8 @@ static void introduce(struct clustered *clustered, int node)
 {
     for (int i = 0; i < node; i++)
         if (runs(clustered, i))
-            tell(clustered, node, "CLUSTER MEET %s %d", address_of(clustered, i),
-                 port_for_nodes(clustered, i));
+            clustered_command(clustered, node, "CLUSTER MEET %s %d", address_of(clustered, i),
+                              port_for_nodes(clustered, i));
 }
 
 static void assign(struct clustered *clustered, int node)
@@ -507,12 +507,13 @@ void clustered_start(struct clustered *clustered, const struct clustered_options
     if (!clock_wait_until(all_know_all, clustered, CALM_MS))
         fail_msg("the nodes do not find each other");
     for (int i = CLUSTERED_PRIMARIES; i < nodes; i++)
-        tell(clustered, i, "CLUSTER REPLICATE %s", clustered->ids[i - CLUSTERED_PRIMARIES]);
+        clustered_command(clustered, i, "CLUSTER REPLICATE %s",
+                          clustered->ids[i - CLUSTERED_PRIMARIES]);
     clustered_await_calm(clustered);
     if (!clock_wait_until(replicas_are_known, clustered, CALM_MS))
         fail_msg("the nodes do not know who is whose replica");
     for (int i = 0; clustered->options.is_patient && i < nodes; i++)
-        tell(clustered, i, "CONFIG SET cluster-node-timeout %d", PATIENT_MS);
+        clustered_command(clustered, i, "CONFIG SET cluster-node-timeout %d", PATIENT_MS);
     write_url(clustered);
 }
 
@@ -596,17 +597,17 @@ bool clustered_carry(struct clustered *clustered, const struct slot_move *move, 
 
 /* All at once, as redis-cli does. Replicas answer an error and learn it from their primaries; so
  * does one that has given its last slot away, and follows the new owner from then on. */
-static void tell_others(struct clustered *clustered, const struct slot_move *move)
+static void notify_others(struct clustered *clustered, const struct slot_move *move)
 {
-    bool told[CLUSTERED_MOST] = {false};
+    bool notified[CLUSTERED_MOST] = {false};
     for (int i = 0; i < clustered->count; i++) {
         redisContext *link = runs(clustered, i) && i != move->to ? link_to(clustered, i) : NULL;
-        told[i] = link && redisAppendCommand(link, "CLUSTER SETSLOT %d NODE %s", move->slot,
-                                             clustered->ids[move->to]) == REDIS_OK;
+        notified[i] = link && redisAppendCommand(link, "CLUSTER SETSLOT %d NODE %s", move->slot,
+                                                 clustered->ids[move->to]) == REDIS_OK;
     }
     for (int i = 0; i < clustered->count; i++) {
         void *reply = NULL;
-        if (told[i] && redisGetReply(clustered->links[i], &reply) == REDIS_OK)
+        if (notified[i] && redisGetReply(clustered->links[i], &reply) == REDIS_OK)
             freeReplyObject(reply);
     }
 }
@@ -657,7 +658,7 @@ void clustered_end_move(struct clustered *clustered, const struct slot_move *mov
     freeReplyObject(left);
     await_epochs(clustered, move);
     set_slot(clustered, move->to, move->slot, "NODE", move->to);
-    tell_others(clustered, move);
+    notify_others(clustered, move);
 }
 
 void clustered_move(struct clustered *clustered, const struct slot_move *move)
@@ -684,5 +685,5 @@ void clustered_remove(struct clustered *clustered, int node)
     redis_process_stop(&clustered->nodes[node]);
     for (int i = 0; i < clustered->count; i++)
         if (runs(clustered, i))
-            tell(clustered, i, "CLUSTER FORGET %s", clustered->ids[node]);
+            clustered_command(clustered, i, "CLUSTER FORGET %s", clustered->ids[node]);
 }

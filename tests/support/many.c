@@ -217,7 +217,7 @@ static bool go_on(struct many *many, struct many_client *client)
     return true;
 }
 
-static int tell_failed(struct many *many)
+static int report_failed(struct many *many)
 {
     int count = 0;
     size_t failed = many->failed_count;
@@ -239,7 +239,7 @@ static int tell_failed(struct many *many)
 int many_run(struct many *many, int64_t until)
 {
     struct epoll_event events[EVENTS];
-    int count = many->failed_count > 0 ? tell_failed(many) : 0;
+    int count = many->failed_count > 0 ? report_failed(many) : 0;
     while (count == 0) {
         int64_t left = until - clock_us();
         int ready =

@@ -34,7 +34,7 @@ static void await_hold(struct replicated *all, const char *name)
         clock_sleep_ms(1);
 }
 
-TEST(too_few_replicas_are_told_of_in_time)
+TEST(too_few_replicas_are_reported_in_time)
 {
     struct replicated *all = *state;
     redis_process_freeze(&all->replicas[0]);

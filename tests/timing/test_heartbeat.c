@@ -23,7 +23,7 @@ static const char *const TTL[TTLS] = {"30s", "5m", "1h"};
 struct held {
     char name[40];
     struct parked *stream;
-    int64_t heard_at;
+    int64_t received_at;
     int64_t longest_silence;
     int heartbeats;
 };
@@ -34,27 +34,27 @@ static void held_open(struct held *held, int port, const char *front, const char
     snprintf(held->name, sizeof held->name, "%s-%s", front, ttl);
     snprintf(request, sizeof request, "POST /locks/%.40s?hold=connection&ttl=%s", held->name, ttl);
     held->stream = parked_send(port, NULL, request, NULL);
-    if (!parked_hears(held->stream, "{\"event\":\"granted\"", CLOCK_HANG_MS))
+    if (!parked_receives(held->stream, "{\"event\":\"granted\"", CLOCK_HANG_MS))
         fail_msg("%s: %s", held->name, held->stream->text);
-    held->heard_at = clock_ms();
+    held->received_at = clock_ms();
 }
 
 static void held_note(struct held *held, int64_t now)
 {
-    if (now - held->heard_at > held->longest_silence)
-        held->longest_silence = now - held->heard_at;
-    held->heard_at = now;
+    if (now - held->received_at > held->longest_silence)
+        held->longest_silence = now - held->received_at;
+    held->received_at = now;
 }
 
-static void held_hear(struct held *held)
+static void held_receive(struct held *held)
 {
-    while (parked_hears(held->stream, "{\"event\":\"heartbeat\"", 0)) {
+    while (parked_receives(held->stream, "{\"event\":\"heartbeat\"", 0)) {
         held_note(held, clock_ms());
         held->heartbeats++;
     }
 }
 
-static void hear_all(struct held all[STREAMS])
+static void receive_all(struct held all[STREAMS])
 {
     struct pollfd fds[STREAMS];
     for (int i = 0; i < STREAMS; i++)
@@ -62,7 +62,7 @@ static void hear_all(struct held all[STREAMS])
             (struct pollfd){.fd = all[i].stream->closed ? -1 : all[i].stream->fd, .events = POLLIN};
     poll(fds, STREAMS, 1000);
     for (int i = 0; i < STREAMS; i++)
-        held_hear(&all[i]);
+        held_receive(&all[i]);
 }
 
 static void held_is_whole(struct held *held, struct http_client *client)
@@ -94,7 +94,7 @@ TEST(connection_hold_outlasts_two_minutes_behind_proxies)
     for (int i = 0; i < STREAMS; i++)
         held_open(&all[i], fronts[i / TTLS].port, NAMES[i / TTLS], TTL[i % TTLS]);
     for (int64_t end = clock_ms() + HELD_MS; clock_ms() < end;)
-        hear_all(all);
+        receive_all(all);
     for (int i = 0; i < STREAMS; i++)
         held_is_whole(&all[i], service->client);
     for (int i = 0; i < STREAMS; i++)
@@ -114,14 +114,14 @@ TEST(heartbeats_go_on_while_redis_is_away)
     held_open(&held, service->batond.port, "away", "1h");
     redis_process_freeze(&service->redis);
     for (int i = 0; i < ROUNDS; i++) {
-        assert_true(parked_hears(held.stream, HEARTBEAT, SILENCE_MS + LATE_MS));
-        assert_true(parked_hears(held.stream, LEFT, CLOCK_HANG_MS));
-        int64_t told = strtoll(held.stream->text + held.stream->seen, NULL, 10);
-        assert_in_range(told, 1, ttl_ms - 1);
-        ttl_ms = told;
+        assert_true(parked_receives(held.stream, HEARTBEAT, SILENCE_MS + LATE_MS));
+        assert_true(parked_receives(held.stream, LEFT, CLOCK_HANG_MS));
+        int64_t reported = strtoll(held.stream->text + held.stream->seen, NULL, 10);
+        assert_in_range(reported, 1, ttl_ms - 1);
+        ttl_ms = reported;
     }
     redis_process_thaw(&service->redis);
-    assert_true(parked_hears(held.stream, "\"ttl_ms\":3600000", SILENCE_MS + LATE_MS));
+    assert_true(parked_receives(held.stream, "\"ttl_ms\":3600000", SILENCE_MS + LATE_MS));
     parked_close(held.stream);
 }
 

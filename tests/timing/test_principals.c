@@ -9,7 +9,7 @@
 
 enum { ROUNDS = 50, MOST_US = 120 };
 
-TEST(nobodys_token_is_soon_told_from_all_there_may_be)
+TEST(nobodys_token_is_soon_distinguished_from_all_there_may_be)
 {
     struct principals *principals = principals_new();
     struct principal *principal = principal_new(slice_of("ci"), 0, NULL);

@@ -46,11 +46,11 @@ TEST(broken_hold_of_connection_is_reported_at_once)
     for (int i = 0; i < ROUNDS; i++) {
         snprintf(path, sizeof path, "POST /locks/broken-%d?hold=connection&ttl=1h", i);
         struct parked *stream = parked_send(story->other_batond.port, NULL, path, NULL);
-        assert_true(parked_hears(stream, "\"granted\"", PATIENCE_MS));
+        assert_true(parked_receives(stream, "\"granted\"", PATIENCE_MS));
         snprintf(path, sizeof path, "DELETE /locks/broken-%d?force=true", i);
         int64_t begun = clock_ms();
         answers(story->client, path, NULL, 200, NULL);
-        assert_true(parked_hears(stream, "{\"event\":\"lost\"", PATIENCE_MS));
+        assert_true(parked_receives(stream, "{\"event\":\"lost\"", PATIENCE_MS));
         took[i] = clock_ms() - begun;
         parked_close(stream);
     }

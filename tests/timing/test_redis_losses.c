@@ -114,7 +114,7 @@ TEST(a_steady_connection_is_replaced_at_once)
 }
 
 /* docs/guarantees.md: 503 within a second. */
-TEST(a_stuck_redis_is_told_within_a_second)
+TEST(a_stuck_redis_is_reported_within_a_second)
 {
     static const char *const OPERATIONS[] = {
         "POST /locks/a", "PUT /locks/a", "DELETE /locks/a", "DELETE /locks/a?force=true",

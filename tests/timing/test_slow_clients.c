@@ -157,13 +157,13 @@ TEST(events_of_a_stream_are_sent_at_once)
     service_open(&service, NULL, NULL);
     struct parked *stream =
         parked_send(service.batond.port, "Accept: text/event-stream", "GET /locks/a/events", NULL);
-    assert_true(parked_hears(stream, "\r\n\r\n", CLOCK_HANG_MS));
-    assert_true(parked_hears(stream, "data:", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "\r\n\r\n", CLOCK_HANG_MS));
+    assert_true(parked_receives(stream, "data:", CLOCK_HANG_MS));
     for (int i = 0; i < EVENTS; i++) {
         int64_t begun = clock_us();
         answers(service.client, i % 2 ? "DELETE /locks/a?force=true" : "POST /locks/a", NULL,
                 i % 2 ? 200 : 201, NULL);
-        assert_true(parked_hears(stream, "data:", CLOCK_HANG_MS));
+        assert_true(parked_receives(stream, "data:", CLOCK_HANG_MS));
         took[i] = clock_us() - begun;
     }
     int64_t p75 = quantile(took, EVENTS, 75);

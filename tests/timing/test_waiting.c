@@ -13,8 +13,8 @@ enum {
     CLAIM_MS = 800,
     LEASE_MS = 1000,
     TTL_MS = 300,
-    EXPIRY_HEARD_MS = 50, /* README */
-    PASSED_MS = 100,      /* the bit that a hand-over may take beyond a claim window */
+    EXPIRY_REPORTED_MS = 50, /* README */
+    PASSED_MS = 100,         /* the bit that a hand-over may take beyond a claim window */
 };
 
 static int start(void **state)
@@ -100,7 +100,7 @@ static int64_t expiry_to_watch(struct locks_fixture *fixture, int round)
     return clock_ms() - begun - TTL_MS;
 }
 
-struct heard {
+struct observed {
     int held;
     int freed;
     int done;
@@ -109,50 +109,50 @@ struct heard {
 
 static void on_each(void *context, struct slice key, const struct lock_view *view, char **shared)
 {
-    struct heard *heard = context;
+    struct observed *observed = context;
     (void)key, (void)shared;
-    heard->held += view->hold_count > 0;
-    heard->freed += view->hold_count == 0;
+    observed->held += view->hold_count > 0;
+    observed->freed += view->hold_count == 0;
 }
 
 static void on_done(void *context, enum locks_result result, const struct prefix_position *reached,
                     bool complete, const char *error)
 {
-    struct heard *heard = context;
+    struct observed *observed = context;
     (void)complete, (void)error;
     assert_int_equal(result, LOCKS_DONE);
-    heard->done++;
-    heard->reached = *reached;
+    observed->done++;
+    observed->reached = *reached;
 }
 
-static void watch_prefix(struct locks_fixture *fixture, struct heard *heard,
+static void watch_prefix(struct locks_fixture *fixture, struct observed *observed,
                          struct prefix_position from, int64_t wait_ms)
 {
-    const struct prefix_listener listener = {heard, NULL, on_each, on_done};
-    *heard = (struct heard){0};
+    const struct prefix_listener listener = {observed, NULL, on_each, on_done};
+    *observed = (struct observed){0};
     locks_watch_prefix(fixture->here.locks, slice_of(""), &from, wait_ms, 10, &listener);
-    fixture_await(fixture, &heard->done, 1);
+    fixture_await(fixture, &observed->done, 1);
 }
 
 static int64_t expiry_to_prefix(struct locks_fixture *fixture, int round)
 {
-    struct heard heard;
+    struct observed observed;
     (void)round;
-    watch_prefix(fixture, &heard, (struct prefix_position){0}, 0);
+    watch_prefix(fixture, &observed, (struct prefix_position){0}, 0);
     int64_t begun = clock_ms();
     fixture_lock(&fixture->there, name, "holder", TTL_MS);
     do
-        watch_prefix(fixture, &heard, heard.reached, FIXTURE_TTL_MS);
-    while (heard.freed == 0);
+        watch_prefix(fixture, &observed, observed.reached, FIXTURE_TTL_MS);
+    while (observed.freed == 0);
     return clock_ms() - begun - TTL_MS;
 }
 
-TEST_WITH(an_expiry_is_heard, start, fixture_stop)
+TEST_WITH(an_expiry_is_reported, start, fixture_stop)
 {
-    assert_in_range(median(*state, expiry_to_waiter), 0, EXPIRY_HEARD_MS);
-    assert_in_range(median(*state, expiry_to_watch), 0, EXPIRY_HEARD_MS);
-    assert_in_range(median(*state, expiry_to_prefix), 0, EXPIRY_HEARD_MS);
-    assert_in_range(median(*state, renewal_to_waiter), 0, EXPIRY_HEARD_MS);
+    assert_in_range(median(*state, expiry_to_waiter), 0, EXPIRY_REPORTED_MS);
+    assert_in_range(median(*state, expiry_to_watch), 0, EXPIRY_REPORTED_MS);
+    assert_in_range(median(*state, expiry_to_prefix), 0, EXPIRY_REPORTED_MS);
+    assert_in_range(median(*state, renewal_to_waiter), 0, EXPIRY_REPORTED_MS);
 }
 
 static int64_t hand_over(struct locks_fixture *fixture, int round)
@@ -200,11 +200,11 @@ static int64_t change_after_leases(struct locks_fixture *fixture, int round)
     return clock_ms() - begun;
 }
 
-TEST_WITH(a_change_is_heard, start, fixture_stop)
+TEST_WITH(a_change_is_reported, start, fixture_stop)
 {
-    assert_in_range(median(*state, hand_over), 0, EXPIRY_HEARD_MS);
+    assert_in_range(median(*state, hand_over), 0, EXPIRY_REPORTED_MS);
     assert_in_range(median(*state, hand_over_while_the_inbox_is_cut), 0, CLAIM_MS);
-    assert_in_range(median(*state, change_after_leases), 0, EXPIRY_HEARD_MS);
+    assert_in_range(median(*state, change_after_leases), 0, EXPIRY_REPORTED_MS);
 }
 
 /* From the release of a lock, whose grant nobody claims, to the next one's at the other server. */
@@ -217,7 +217,7 @@ static int64_t unclaimed(struct locks_fixture *fixture, int round)
     wait_as(&next, &fixture->there, "next", round);
     fixture_await_queue(&fixture->here, name, 2);
     gone.answer.gone = true;
-    /* Right after the next one was vouched for, it would take longest. */
+    /* Right after the heartbeat of the next one, it would take longest. */
     fixture_await_calls(&fixture->there, store_figures(fixture->there.store).calls + 1);
     fixture_release(&fixture->there, name, "holder");
     int64_t begun = clock_ms();

@@ -22,7 +22,7 @@ TEST(estimate_lies_between_known_bounds)
     assert_in_range(clock.high - clock.low, 0, 2 * MS);
 }
 
-TEST(a_jump_is_told_and_what_is_shorter_is_followed)
+TEST(a_jump_is_reported_and_what_is_shorter_is_followed)
 {
     static const struct {
         int64_t shift;

@@ -96,7 +96,7 @@ TEST_WITH(trusted_address_is_not_counted, setup, teardown)
     }
 }
 
-TEST_WITH(many_addresses_are_told_apart, setup, teardown)
+TEST_WITH(many_addresses_are_distinguished, setup, teardown)
 {
     static struct source_address *all[SEVERAL][EACH];
     struct source_address *none;

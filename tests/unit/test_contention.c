@@ -132,7 +132,7 @@ TEST_WITH(present_waiters_are_reported, start, stop)
     contention_view_free(&view);
 }
 
-TEST_WITH(ends_of_holds_are_told, start, stop)
+TEST_WITH(ends_of_holds_are_reported, start, stop)
 {
     struct contention *contention = *state;
     end_hold(contention, 0, "a", LOCK_EVENT_RELEASED, 700, 1);
@@ -148,7 +148,7 @@ TEST_WITH(ends_of_holds_are_told, start, stop)
     contention_view_free(&view);
 }
 
-static size_t holds_told(const struct contention *contention, uint64_t *window_ms)
+static size_t holds_reported(const struct contention *contention, uint64_t *window_ms)
 {
     struct contention_view view = contention_view(contention, all, NULL);
     size_t count = view.lists[CONTENTION_LONGEST_HOLDS].count;
@@ -165,11 +165,11 @@ TEST_WITH(holds_older_than_two_windows_are_forgotten, start, stop)
     uint64_t window_ms;
     end_hold(contention, 0, "a", LOCK_EVENT_RELEASED, 700, 1);
     ahead_s += HOUR_S + 60;
-    assert_int_equal(holds_told(contention, &window_ms), 1);
+    assert_int_equal(holds_reported(contention, &window_ms), 1);
     ahead_s += HOUR_S;
-    assert_int_equal(holds_told(contention, &window_ms), 0);
+    assert_int_equal(holds_reported(contention, &window_ms), 0);
     end_hold(contention, 0, "b", LOCK_EVENT_RELEASED, 700, 1);
     ahead_s += 10 * HOUR_S;
-    assert_int_equal(holds_told(contention, &window_ms), 0);
+    assert_int_equal(holds_reported(contention, &window_ms), 0);
     assert_true(window_ms <= 2 * CONTENTION_WINDOW_MS);
 }

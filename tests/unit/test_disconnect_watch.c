@@ -15,7 +15,7 @@ struct world {
     int ours;
     int theirs;
     unsigned turns;
-    unsigned told;
+    unsigned reported;
 };
 
 static struct world world;
@@ -23,7 +23,7 @@ static struct world world;
 static void on_gone(struct disconnect_watch *hangup)
 {
     assert_ptr_equal(hangup, &world.hangup);
-    world.told++;
+    world.reported++;
 }
 
 static void on_turn(uv_check_t *check)
@@ -85,28 +85,28 @@ static int tear_down(void **state)
     return uv_loop_close(&world.loop);
 }
 
-TEST_WITH(a_hang_up_is_told_once, set_up, tear_down)
+TEST_WITH(a_hang_up_is_reported_once, set_up, tear_down)
 {
     watch();
     run_for(5);
-    assert_int_equal(world.told, 0);
+    assert_int_equal(world.reported, 0);
     shutdown(world.theirs, SHUT_WR);
     run_for(5);
-    assert_int_equal(world.told, 1);
+    assert_int_equal(world.reported, 1);
     assert_false(world.hangup.watched);
 }
 
 /* Nor does it keep the loop busy until it is forgotten. */
-TEST_WITH(one_that_is_ignored_is_not_told, set_up, tear_down)
+TEST_WITH(one_that_is_ignored_is_not_reported, set_up, tear_down)
 {
     watch();
     disconnect_watch_pause(&world.hangup);
     shutdown(world.theirs, SHUT_WR);
     run_for(50);
-    assert_int_equal(world.told, 0);
+    assert_int_equal(world.reported, 0);
     assert_in_range(world.turns, 1, 4);
     disconnect_watches_report_all(world.hangups);
-    assert_int_equal(world.told, 0);
+    assert_int_equal(world.reported, 0);
 }
 
 TEST_WITH(socket_can_be_watched_again, set_up, tear_down)
@@ -118,17 +118,17 @@ TEST_WITH(socket_can_be_watched_again, set_up, tear_down)
     watch();
     shutdown(world.theirs, SHUT_WR);
     run_for(5);
-    assert_int_equal(world.told, 1);
+    assert_int_equal(world.reported, 1);
 }
 
-TEST_WITH(all_can_be_told, set_up, tear_down)
+TEST_WITH(all_can_be_reported, set_up, tear_down)
 {
     watch();
     disconnect_watches_report_all(world.hangups);
-    assert_int_equal(world.told, 1);
+    assert_int_equal(world.reported, 1);
     shutdown(world.theirs, SHUT_WR);
     run_for(5);
-    assert_int_equal(world.told, 1);
+    assert_int_equal(world.reported, 1);
 }
 
 TEST_WITH(client_has_disconnected_once_it_sends_no_more, set_up, tear_down)

@@ -210,7 +210,7 @@ TEST(a_lost_probe_ends_no_connection)
     close(fd);
 }
 
-TEST(a_port_that_was_taken_meanwhile_is_told)
+TEST(a_port_that_was_taken_meanwhile_is_reported)
 {
     char address[32];
     struct listener listener;

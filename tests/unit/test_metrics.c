@@ -121,7 +121,7 @@ TEST(other_workers_do_not_count)
 }
 
 /* Each route, method and status has a series of its own. */
-TEST(every_route_and_status_is_told_apart)
+TEST(every_route_and_status_is_distinguished)
 {
     static struct metrics metrics;
     unsigned times = 0;
@@ -271,7 +271,7 @@ TEST(the_last_fence_is_the_greatest)
     samples_free(&samples);
 }
 
-TEST(the_time_of_requests_is_told_by_route_and_method)
+TEST(the_time_of_requests_is_reported_by_route_and_method)
 {
     static struct metrics metrics;
     metrics_took(&metrics, route_of("acquireLock"), "POST", 70000);
@@ -287,7 +287,7 @@ TEST(the_time_of_requests_is_told_by_route_and_method)
     samples_free(&samples);
 }
 
-TEST(the_process_is_told_of)
+TEST(the_process_is_reported)
 {
     static struct metrics metrics;
     struct samples samples = expose(&metrics, 1);

@@ -64,7 +64,7 @@ TEST(the_first_are_kept_where_not_all_fit)
     }
 }
 
-TEST(one_that_is_too_long_is_told_alone)
+TEST(one_that_is_too_long_is_reported_alone)
 {
     struct page page = {.most = 10, .most_bytes = 4};
     add(&page, 2, "1");

@@ -264,7 +264,7 @@ TEST(basic_credentials_are_ordinary_base64)
 }
 
 /* That this is soon done, tests/timing/test_principals.c shows. */
-TEST(nobodys_token_is_told_from_all_there_may_be)
+TEST(nobodys_token_is_distinguished_from_all_there_may_be)
 {
     struct principals *principals = principals_new();
     struct principal *principal = make();

@@ -138,7 +138,7 @@ static void overlook(const struct variable *variables, size_t count, struct over
         unsetenv(variables[i].name);
 }
 
-TEST_WITH(names_of_other_programs_are_told_with_what_to_set, clean_environment, NULL)
+TEST_WITH(names_of_other_programs_are_reported_with_what_to_set, clean_environment, NULL)
 {
     static const struct variable ALL[] = {{"BATON_REDIS_HOST", "redis"},
                                           {"BATON_REDIS", "redis:6379"},

@@ -106,7 +106,7 @@ TEST(slots_are_read)
 {
     static const struct {
         const char *reply;
-        const char *told; /* NULL: it is refused */
+        const char *reported; /* NULL: it is refused */
     } REPLIES[] = {
         {"*0", ""},
         {"*2 *4 :0 :5460 *3 +10.0.0.1 :7000 +aa *3 +10.0.0.2 :7001 +bb *3 :5461 :16383 *3 "
@@ -129,12 +129,12 @@ TEST(slots_are_read)
         {"*3 :1 :2 :3", NULL},
     };
     for (size_t i = 0; i < LENGTH(REPLIES); i++) {
-        char told[400] = "";
+        char reported[400] = "";
         redisReply *reply = read_reply(REPLIES[i].reply);
-        bool is_read = slots_read((const struct value *)(const void *)reply, note, told);
-        if (is_read != (REPLIES[i].told != NULL))
+        bool is_read = slots_read((const struct value *)(const void *)reply, note, reported);
+        if (is_read != (REPLIES[i].reported != NULL))
             fail_msg("%s", REPLIES[i].reply);
-        assert_string_equal(told, is_read ? REPLIES[i].told : "");
+        assert_string_equal(reported, is_read ? REPLIES[i].reported : "");
         freeReplyObject(reply);
     }
 }

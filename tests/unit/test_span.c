@@ -11,7 +11,7 @@ enum { WORKERS = 3, HISTORIES = 100000, STEPS = 60, HOLDS = 4 * STEPS, SECOND = 
 enum mistake {
     NO_MISTAKE,
     LOWERED_AFTER_ONE_WINDOW,
-    TOLD_BEFORE_RAISED,
+    REPORTED_BEFORE_RAISED,
     WINDOW_OF_A_MINUTE,
     MISTAKES
 };
@@ -26,8 +26,8 @@ enum step { IDLE, ASKED, WRITTEN };
 struct worker {
     struct span span;
     enum step step;
-    int64_t ttl, asked; /* of the hold that waits until the epoch has its TTL */
-    struct epoch heard; /* what the answer of the epoch says, that is on its way */
+    int64_t ttl, asked;    /* of the hold that waits until the epoch has its TTL */
+    struct epoch observed; /* what the answer of the epoch says, that is on its way */
 };
 
 struct hold {
@@ -79,12 +79,12 @@ static void epoch_raise(struct history *history, int64_t ttl)
     epoch->span = greater(epoch->span, ttl);
 }
 
-static void hear(struct history *history, struct worker *worker, const struct epoch *epoch)
+static void observe(struct history *history, struct worker *worker, const struct epoch *epoch)
 {
     span_see(&worker->span, epoch->span, epoch->before, epoch->turns, history->now);
 }
 
-static void tell(struct history *history, int worker, int64_t ttl, int64_t asked)
+static void report(struct history *history, int worker, int64_t ttl, int64_t asked)
 {
     if (history->count < HOLDS)
         history->holds[history->count++] = (struct hold){ttl, asked + ttl, worker};
@@ -96,11 +96,11 @@ static void grant(struct history *history, int number)
     worker->ttl = some_ttl();
     worker->asked = history->now;
     if (span_covers(&worker->span, worker->ttl, history->now)) {
-        tell(history, number, worker->ttl, history->now);
+        report(history, number, worker->ttl, history->now);
         return;
     }
-    if (history->mistake == TOLD_BEFORE_RAISED)
-        tell(history, number, worker->ttl, history->now);
+    if (history->mistake == REPORTED_BEFORE_RAISED)
+        report(history, number, worker->ttl, history->now);
     span_ask(&worker->span, worker->ttl, history->now);
     worker->step = ASKED;
 }
@@ -111,17 +111,17 @@ static void act(struct history *history, int number)
     struct worker *worker = &history->workers[number];
     if (worker->step == ASKED) {
         epoch_raise(history, worker->ttl);
-        worker->heard = history->epoch;
+        worker->observed = history->epoch;
         worker->step = WRITTEN;
     } else if (worker->step == WRITTEN) {
-        hear(history, worker, &worker->heard);
-        if (history->mistake != TOLD_BEFORE_RAISED)
-            tell(history, number, worker->ttl, worker->asked);
+        observe(history, worker, &worker->observed);
+        if (history->mistake != REPORTED_BEFORE_RAISED)
+            report(history, number, worker->ttl, worker->asked);
         worker->step = IDLE;
     } else if (below(3) == 0) {
         if (history->now >= history->epoch.turns)
             epoch_raise(history, 0);
-        hear(history, worker, &history->epoch);
+        observe(history, worker, &history->epoch);
     } else {
         grant(history, number);
     }
@@ -185,12 +185,12 @@ TEST(span_of_a_window_is_forgotten_after_the_next)
     struct span *span = &history.workers[0].span;
     const int64_t hour = 3600 * (int64_t)SECOND, more = 10 * (int64_t)SECOND;
     epoch_raise(&history, hour);
-    hear(&history, &history.workers[0], &history.epoch);
+    observe(&history, &history.workers[0], &history.epoch);
     assert_int_equal(span_longest(span, history.now), hour);
     for (int window = 0; window < 2; window++) { /* until which it is remembered */
         history.now = history.epoch.turns;
         epoch_raise(&history, SECOND);
-        hear(&history, &history.workers[0], &history.epoch);
+        observe(&history, &history.workers[0], &history.epoch);
         assert_int_equal(span_longest(span, history.now), window == 0 ? hour : SECOND);
     }
     /* A worker that cannot look any more forgets, too. */
@@ -218,7 +218,7 @@ TEST(hold_that_is_made_late_is_covered_for_as_long_as_its_client_counts)
     assert_int_equal(greater(epoch->span, epoch->before), SECOND);
 }
 
-TEST(ttl_is_told_only_by_an_epoch_that_was_just_seen)
+TEST(ttl_is_reported_only_by_an_epoch_that_was_just_seen)
 {
     struct span span = {0};
     assert_false(span_covers(&span, SECOND, 10 * SECOND));

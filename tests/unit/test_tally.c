@@ -78,7 +78,7 @@ TEST(verdicts_need_a_majority)
     }
 }
 
-TEST(the_gravest_reason_is_told)
+TEST(the_gravest_reason_is_reported)
 {
     unsigned member;
     struct tally tally = tally_of("+lrlu");
@@ -148,7 +148,7 @@ TEST(a_fence_is_proposed_above_all_that_is_known)
 }
 
 /* Others that got it by a majority of equal numbers have told that one. */
-TEST(a_fence_that_another_request_may_have_told_is_found)
+TEST(a_fence_that_another_request_may_have_reported_is_found)
 {
     struct tally tally = tally_of("hhh++");
     set_fences(&tally, (int64_t[]){50, 50, 50, 60, 60}, (int64_t[]){0, 0, 0, 0, 0});
@@ -174,7 +174,7 @@ TEST(numbers_do_not_run_away_from_the_clocks)
     }
 }
 
-TEST(a_version_is_known_when_a_majority_has_told_of_it)
+TEST(a_version_is_known_when_a_majority_has_reported_it)
 {
     struct tally tally = tally_of("hhl..");
     set_fences(&tally, (int64_t[]){0, 0, 0, 0, 0}, (int64_t[]){50, 40, 60, 0, 0});

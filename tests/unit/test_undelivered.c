@@ -19,7 +19,7 @@ void locks_take_back(struct locks *locks, struct slice name, struct slice token,
 }
 
 /* An exchange that ends, and its texts with it, before what it told of is taken back. */
-static struct undelivered *told_by(struct grant *grants, size_t count, const char *single)
+static struct undelivered *undelivered_of(struct grant *grants, size_t count, const char *single)
 {
     static struct api api = {.locks = (struct locks *)0x10}; /* outlives what was told */
     char token[] = "the-token", name[] = "alone";
@@ -29,10 +29,10 @@ static struct undelivered *told_by(struct grant *grants, size_t count, const cha
     exchange.name = slice_of(name);
     exchange.grant.name = exchange.name;
     strcpy(exchange.grant.attempt.text, single);
-    struct undelivered *told = undelivered_new(&exchange);
+    struct undelivered *reported = undelivered_new(&exchange);
     memset(token, 'x', sizeof token - 1);
     memset(name, 'x', sizeof name - 1);
-    return told;
+    return reported;
 }
 
 static int setup(void **state)
@@ -44,7 +44,7 @@ static int setup(void **state)
 
 TEST_WITH(one_hold_is_taken_back, setup, NULL)
 {
-    undelivered_take_back(told_by(NULL, 0, "attempt"));
+    undelivered_take_back(undelivered_of(NULL, 0, "attempt"));
     assert_string_equal(taken_back, "0x10 alone the-token attempt 7\n");
 }
 
@@ -54,22 +54,22 @@ TEST_WITH(all_of_several_are_taken_back, setup, NULL)
     struct grant grants[] = {{{names, 1}, 0, {"p"}, true},
                              {{names + 1, 1}, 0, {"q"}, false},
                              {{names + 2, 1}, 0, {"r"}, true}};
-    struct undelivered *told = told_by(grants, 3, "");
+    struct undelivered *reported = undelivered_of(grants, 3, "");
     memset(names, 'x', sizeof names - 1);
     memset(grants, 0, sizeof grants);
-    undelivered_take_back(told);
+    undelivered_take_back(reported);
     assert_string_equal(taken_back, "0x10 a the-token p 7\n0x10 b the-token q 7\n"
                                     "0x10 c the-token r 7\n");
 }
 
 TEST_WITH(no_hold_is_nothing_to_remember, setup, NULL)
 {
-    assert_null(told_by(NULL, 0, ""));
+    assert_null(undelivered_of(NULL, 0, ""));
     undelivered_free(NULL);
 }
 
 TEST_WITH(delivered_grant_is_not_taken_back, setup, NULL)
 {
-    undelivered_free(told_by(NULL, 0, "attempt"));
+    undelivered_free(undelivered_of(NULL, 0, "attempt"));
     assert_string_equal(taken_back, "");
 }

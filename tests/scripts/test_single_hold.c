@@ -1,4 +1,4 @@
-/* The lone waiter lives in the main key with the hold that it waits for, until others have to do
+/* The single waiter lives in the main key with the hold that it waits for, until others have to do
  * with the name: to everybody it must look like any other. */
 #include "tests/scripts/inboxes.h"
 #include "tests/support/clock.h"
@@ -48,11 +48,11 @@ static void assert_alone(struct scripts *scripts)
 static bool is_astray(struct scripts *scripts, const char *server, int64_t lease_ms)
 {
     struct standing standing;
-    vouch(scripts, server, lease_ms, 1, (const char *const[]){"n"}, &standing);
+    heartbeat(scripts, server, lease_ms, 1, (const char *const[]){"n"}, &standing);
     return standing.waits < 0;
 }
 
-TEST_WITH(lone_waiter_needs_no_key_of_its_own, set_up, tear_down)
+TEST_WITH(single_waiter_needs_no_key_of_its_own, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     struct answer waiting = park(scripts, "a", "one", .lease_ms = 60000);
@@ -69,7 +69,7 @@ TEST_WITH(lone_waiter_needs_no_key_of_its_own, set_up, tear_down)
     assert_alone(scripts);
     assert_status(release(scripts, "n", "y"), "not_held");
     assert_alone(scripts);
-    assert_told_nothing(inboxes);
+    assert_not_notified(inboxes);
 }
 
 /* The second byte of the main key: see STATE in locks/scripts/shared/01-formats.lua. */
@@ -189,7 +189,7 @@ TEST_WITH(a_shared_one_brings_its_limit, set_up, tear_down)
     assert_int_equal(acquire(scripts, .token = "b", .mode = "shared").other_limit, 2 + 1);
 }
 
-TEST_WITH(lone_waiter_leaves_nothing_behind, set_up, tear_down)
+TEST_WITH(single_waiter_leaves_nothing_behind, set_up, tear_down)
 {
     struct scripts *scripts = *state;
     park(scripts, "a", "one", .ttl_ms = 0);
@@ -198,7 +198,7 @@ TEST_WITH(lone_waiter_leaves_nothing_behind, set_up, tear_down)
     assert_int_equal(inspect(scripts, "n", "").waiters, 0);
     park(scripts, "b", "one", .ttl_ms = 0);
     assert_status(release(scripts, "n", "b"), "cancelled");
-    assert_told(inboxes, "one x b1 baton:{n}");
+    assert_notified(inboxes, "one x b1 baton:{n}");
     assert_int_equal(inspect(scripts, "n", "").waiters, 0);
 }
 

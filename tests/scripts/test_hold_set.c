@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MANY = 4000, SOME = 3000, CROWD = 1100 };
+enum { MANY = 4000, SOME = 3000, SET_SIZE = 1100 };
 
 /* `count` shared holds of owners of their own, tokens FIRST, FIRST + 1... */
 static void share(struct scripts *scripts, int first, int count, int64_t ttl_ms)
@@ -21,7 +21,7 @@ static void share(struct scripts *scripts, int first, int count, int64_t ttl_ms)
     scripts->unwatched = false;
 }
 
-TEST_WITH_CLOCK(a_crowd_may_end_unattended)
+TEST_WITH_CLOCK(hold_set_may_end_unattended)
 {
     struct scripts *scripts = *state;
     acquire(scripts, .token = "a", .mode = "shared", .ttl_ms = 40);
@@ -37,7 +37,7 @@ TEST_WITH_CLOCK(a_crowd_may_end_unattended)
     assert_status(acquire(scripts, .token = "c"), "granted");
 }
 
-TEST_WITH_CLOCK(a_crowd_ends_one_by_one)
+TEST_WITH_CLOCK(hold_set_ends_one_by_one)
 {
     struct scripts *scripts = *state;
     struct answer holds[3];
@@ -57,7 +57,7 @@ TEST_WITH_CLOCK(a_crowd_ends_one_by_one)
     }
 }
 
-TEST_WITH_CLOCK(a_crowd_shrinks_to_one_and_grows_again)
+TEST_WITH_CLOCK(hold_set_shrinks_to_one_and_grows_again)
 {
     struct scripts *scripts = *state;
     share(scripts, 0, 3, 30000);
@@ -135,7 +135,7 @@ TEST_WITH_CLOCK(break_by_fence_finds_hold_among_thousands)
 static void assert_expired(const struct scripts *scripts, int64_t expected)
 {
     int64_t count = 0;
-    assert_in_range(scripts->expired_count, 1, scripts->turns * TOLD_MOST);
+    assert_in_range(scripts->expired_count, 1, scripts->turns * REPORTED_MOST);
     for (size_t i = 0; i < scripts->expired_count; i++) {
         assert_string_equal(scripts->expired[i].key, "baton:{n}");
         count += scripts->expired[i].count;
@@ -155,7 +155,7 @@ static int64_t commands(struct scripts *scripts)
 }
 
 /* The next caller does not wait for all that end: Redis is asked a few times, not once for each. */
-TEST_WITH_CLOCK(a_crowd_that_ends_as_a_whole_costs_few_commands)
+TEST_WITH_CLOCK(hold_set_that_ends_as_a_whole_costs_few_commands)
 {
     enum { FEW = 100 };
     struct scripts *scripts = *state;
@@ -176,23 +176,23 @@ TEST_WITH_CLOCK(a_crowd_that_ends_as_a_whole_costs_few_commands)
     assert_status(acquire(scripts, .token = "x"), "granted");
 }
 
-TEST_WITH_CLOCK(all_that_end_are_told_of)
+TEST_WITH_CLOCK(all_that_end_are_reported)
 {
     struct scripts *scripts = *state;
-    share(scripts, 0, CROWD, 3000);
-    share(scripts, CROWD, 2, 60000);
+    share(scripts, 0, SET_SIZE, 3000);
+    share(scripts, SET_SIZE, 2, 60000);
     assert_int_equal(scripts->expired_count, 0);
     sleep_past(scripts, 3000);
     assert_int_equal(inspect(scripts, "n", "").holds, 2);
-    assert_expired(scripts, CROWD);
+    assert_expired(scripts, SET_SIZE);
     assert_true(scripts->expired[99].fence > 0);
     assert_int_equal(scripts->expired[100].fence, 0);
     inspect(scripts, "n", "");
     assert_int_equal(scripts->expired_count, 0);
-    share(scripts, CROWD + 2, CROWD, 50000);
+    share(scripts, SET_SIZE + 2, SET_SIZE, 50000);
     sleep_past(scripts, 60000);
     inspect(scripts, "n", "");
-    assert_expired(scripts, CROWD + 2);
+    assert_expired(scripts, SET_SIZE + 2);
 }
 
 enum { ROUNDS = 11, EACH = 100 };
