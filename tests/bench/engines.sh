@@ -142,15 +142,7 @@ print_engine() { # NAME CLIENTS
 
 part_engines() {
     local rounds=${ROUNDS:-5} round clients engine
-    cat >"$dir/exchange" <<'END'
-each POST /locks/<name>?ttl=30s
-expect 201
-take 1 "token":"
-each DELETE /locks/<name>
-header Lock-Token: <1>
-expect 200
-contains "released":true
-END
+    ask_baton >"$dir/exchange"
     start_engines
     for clients in 64 1; do
         for ((round = 0; round < rounds; round++)); do

@@ -1,28 +1,17 @@
-#include "tests/bench/exchange.h"
+#include "tests/bench/askers.h"
 #include "tests/bench/modes.h"
-#include "tests/bench/run.h"
 #include "tests/bench/samples.h"
 #include "tests/bench/usage.h"
 
 #include "tests/support/clock.h"
 
 #include <err.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
-enum { EVENTS = 64, REPLY_MS = 20000, WARM_UP = 5 /* the first part of so many does not count */ };
-
-struct asker {
-    struct caller caller;
-    struct values values;
-    size_t step;   /* that it waits for the answer of */
-    int64_t asked; /* when, in ns */
-};
+enum { REPLY_MS = 20000, WARM_UP = 5 /* the first part of so many does not count */ };
 
 /* What one step came to. */
 struct outcome {
@@ -31,128 +20,42 @@ struct outcome {
 };
 
 struct pairs {
-    struct exchange exchange;
-    struct run run;
+    struct askers askers;
     struct outcome outcomes[EXCHANGE_STEPS];
-    struct asker *askers;
-    size_t count;
-    unsigned names;
-    bool fresh;
     bool counting;
-    int epoll;
 };
 
-/* Base64 of something, too, as etcd wants its names. */
-static void choose_name(struct pairs *pairs, struct asker *asker)
+static void answered(void *context, struct asker *asker, bool right)
 {
-    snprintf(asker->values.of[VALUE_NAME], EXCHANGE_VALUE, "bench%08x%011u", pairs->run.id,
-             pairs->names++);
-}
-
-static void send_step(struct pairs *pairs, struct asker *asker)
-{
-    char request[EXCHANGE_MOST];
-    if (asker->step == pairs->exchange.once) {
-        run_token(&pairs->run, pairs->run.next++, asker->values.of[VALUE_TOKEN]);
-        if (pairs->fresh)
-            choose_name(pairs, asker);
-    }
-    size_t length = exchange_ask(&pairs->exchange, asker->step, &asker->values, request);
-    asker->asked = clock_ns();
-    int result = caller_send_made(&asker->caller, request, length);
-    if (result < 0)
-        errx(2, "cannot send: %s", strerror(-result));
-}
-
-static void count(struct pairs *pairs, struct asker *asker, bool right, int64_t answered)
-{
+    struct pairs *pairs = context;
     struct outcome *outcome = &pairs->outcomes[asker->step];
     if (!right && outcome->wrong++ == 0)
         warnx("step %zu was answered: %s", asker->step, asker->caller.reply);
     if (pairs->counting && right)
-        samples_add(&outcome->ns, answered - asker->asked);
+        samples_add(&outcome->ns, asker->answered - asker->asked);
 }
 
-/* Takes what has come; with a whole answer, goes on to the next step. Returns whether it was one.
- */
-static bool serve(struct pairs *pairs, struct asker *asker)
+static size_t serve(struct pairs *pairs, bool go_on)
 {
-    int result = caller_take(&asker->caller);
-    if (result == 0)
-        return false;
-    if (result < 0)
-        errx(2, "a connection was lost: %s", strerror(-result));
-    int64_t answered = clock_ns();
-    bool right = exchange_check(&pairs->exchange, asker->step, &asker->caller, &asker->values);
-    count(pairs, asker, right, answered);
-    if (++asker->step == pairs->exchange.count)
-        asker->step = pairs->exchange.once;
-    return true;
-}
-
-/* Connects, and asks what is to be asked once. */
-static void prepare(struct pairs *pairs, struct asker *asker, const struct sockaddr_in *server)
-{
-    int result = caller_open(&asker->caller, server);
-    if (result < 0)
-        errx(2, "cannot connect: %s", strerror(-result));
-    asker->caller.redis = pairs->exchange.redis;
-    choose_name(pairs, asker);
-    while (asker->step < pairs->exchange.once) {
-        send_step(pairs, asker);
-        do {
-            struct pollfd news = {.fd = asker->caller.fd, .events = POLLIN};
-            if (poll(&news, 1, REPLY_MS) < 1)
-                errx(2, "no answer");
-        } while (!serve(pairs, asker));
-    }
-    struct epoll_event interest = {.events = EPOLLIN, .data.ptr = asker};
-    if (epoll_ctl(pairs->epoll, EPOLL_CTL_ADD, asker->caller.fd, &interest) < 0)
-        err(2, "epoll_ctl");
-}
-
-/* Takes the answers that have come. Returns how many; with `go_on`, who got one asks again. */
-static size_t serve_all(struct pairs *pairs, bool go_on)
-{
-    struct epoll_event events[EVENTS];
-    size_t served = 0;
-    int n = epoll_wait(pairs->epoll, events, EVENTS, REPLY_MS);
-    if (n < 1)
+    int served = askers_serve(&pairs->askers, REPLY_MS, go_on);
+    if (served < 0)
         errx(2, "no answer for %d s", REPLY_MS / 1000);
-    for (int i = 0; i < n; i++) {
-        if (!serve(pairs, events[i].data.ptr))
-            continue;
-        served++;
-        if (go_on)
-            send_step(pairs, events[i].data.ptr);
-    }
-    return served;
+    return (size_t)served;
 }
 
 static void work(struct pairs *pairs, int64_t ms)
 {
     int64_t end = clock_ns() + ms * 1000000;
     while (clock_ns() < end)
-        serve_all(pairs, true);
+        serve(pairs, true);
 }
 
 /* Nothing of this is under way when the next contender has its turn. */
 static void await_last_answers(struct pairs *pairs)
 {
     pairs->counting = false;
-    for (size_t left = pairs->count; left > 0;)
-        left -= serve_all(pairs, false);
-}
-
-static void finish(struct pairs *pairs)
-{
-    for (size_t i = 0; i < pairs->count; i++)
-        caller_close(&pairs->askers[i].caller);
-    for (size_t i = 0; i < pairs->exchange.count; i++)
-        samples_clear(&pairs->outcomes[i].ns);
-    free(pairs->askers);
-    close(pairs->epoll);
-    exchange_clear(&pairs->exchange);
+    for (size_t left = pairs->askers.count; left > 0;)
+        left -= serve(pairs, false);
 }
 
 /* CPU time in us of the processes with that name; "client" is this one. */
@@ -188,8 +91,8 @@ static void report_latency(struct outcome *outcome, const char *name)
 
 static void report(struct pairs *pairs, double seconds, const double *cpu)
 {
-    size_t requests = 0, wrong = 0, once = pairs->exchange.once;
-    for (size_t i = 0; i < pairs->exchange.count; i++) {
+    size_t requests = 0, wrong = 0, once = pairs->askers.exchange.once;
+    for (size_t i = 0; i < pairs->askers.exchange.count; i++) {
         requests += pairs->outcomes[i].ns.count;
         wrong += pairs->outcomes[i].wrong;
     }
@@ -197,7 +100,7 @@ static void report(struct pairs *pairs, double seconds, const double *cpu)
         errx(2, "nothing was answered as expected");
     figure_record("throughput", "a second", (double)pairs->outcomes[once].ns.count / seconds);
     report_latency(&pairs->outcomes[once], "acquire");
-    if (pairs->exchange.count > once + 1)
+    if (pairs->askers.exchange.count > once + 1)
         report_latency(&pairs->outcomes[once + 1], "release");
     for (size_t i = 0; i < PROCESS_COUNT; i++) {
         char figure[64];
@@ -227,22 +130,11 @@ static void measure(struct pairs *pairs, const struct options *options)
 void mode_pairs(const struct options *options, struct figures *figures)
 {
     (void)figures;
-    options_need(options, 1, 0, 0);
-    if (!options->exchange || options->clients == 0)
-        errx(2, "this needs --exchange and --clients");
-    struct sockaddr_in server;
-    struct pairs pairs = {.count = (size_t)options->clients,
-                          .fresh = options->fresh,
-                          .epoll = epoll_create1(EPOLL_CLOEXEC),
-                          .askers = calloc((size_t)options->clients, sizeof *pairs.askers)};
-    if (!pairs.askers)
-        err(2, "pairs");
-    run_begin(&pairs.run);
-    exchange_read(&pairs.exchange, options->exchange, options->urls[0], &server);
-    for (size_t i = 0; i < pairs.count; i++)
-        prepare(&pairs, &pairs.askers[i], &server);
-    for (size_t i = 0; i < pairs.count; i++)
-        send_step(&pairs, &pairs.askers[i]);
+    struct pairs pairs = {.askers = {.answered = answered, .context = &pairs}};
+    askers_open(&pairs.askers, options);
+    askers_start(&pairs.askers);
     measure(&pairs, options);
-    finish(&pairs);
+    askers_close(&pairs.askers);
+    for (size_t i = 0; i < EXCHANGE_STEPS; i++)
+        samples_clear(&pairs.outcomes[i].ns);
 }

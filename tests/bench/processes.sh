@@ -60,6 +60,32 @@ launch() { # NAME FLAG...: a batond on that Redis; sets $launched and $launched_
     until_ok curl -fs "$launched/readyz"
 }
 
+launch_webdis() { # THREADS VERBOSITY: on that Redis, else as Debian has it; sets $launched and $launched_pid
+    local port
+    port=$(free_port)
+    cat >"$dir/webdis.json" <<END
+{"redis_host": "127.0.0.1", "redis_port": $redis_port, "http_host": "127.0.0.1", "http_port": $port, "threads": $1,
+ "daemonize": false, "database": 0, "acl": [{"disabled": ["DEBUG"]}], "verbosity": $2, "logfile": "$dir/webdis.log"}
+END
+    webdis "$dir/webdis.json" >/dev/null 2>&1 &
+    launched_pid=$!
+    pids+=("$launched_pid")
+    launched=http://127.0.0.1:$port
+    until_ok curl -fs "$launched/PING"
+}
+
+ask_baton() { # prints an exchange of `load`: a lock of its own is acquired and released
+    cat <<'END'
+each POST /locks/<name>?ttl=30s
+expect 201
+take 1 "token":"
+each DELETE /locks/<name>
+header Lock-Token: <1>
+expect 200
+contains "released":true
+END
+}
+
 end() { # PID...: of what was started
     kill "$@" 2>/dev/null || true
     wait "$@" 2>/dev/null || true

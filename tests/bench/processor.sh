@@ -27,17 +27,10 @@ contend_batond() { # NAME PROGRAM
 }
 
 contend_webdis() {
-    local port sha
-    port=$(free_port)
+    local sha
     sha=$(redis script load "return redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2])")
-    cat >"$dir/webdis.json" <<END
-{"redis_host": "127.0.0.1", "redis_port": $redis_port, "http_host": "127.0.0.1", "http_port": $port, "threads": 1,
- "daemonize": false, "database": 0, "acl": [{"disabled": ["DEBUG"]}], "verbosity": 0, "logfile": "$dir/webdis.log"}
-END
-    webdis "$dir/webdis.json" >/dev/null 2>&1 &
-    pids+=($!)
-    until_ok curl -fs "http://127.0.0.1:$port/PING"
-    contend webdis $! "http://127.0.0.1:$port/EVALSHA/$sha/1/NAME/0123456789012345678901/60000" GET
+    launch_webdis 1 0
+    contend webdis "$launched_pid" "$launched/EVALSHA/$sha/1/NAME/0123456789012345678901/60000" GET
 }
 
 scripted_us() { # that Redis has spent in scripts and functions since the last reset

@@ -80,6 +80,23 @@ fast_folder() { # sets $folder, a new one
     folders+=("$folder")
 }
 
+ask_etcd() { # NAME: in base64; prints an exchange of `load`: the lock is acquired and released
+    cat <<END
+once POST /v3/lease/grant
+body {"TTL":600}
+expect 200
+take 1 "ID":"
+each POST /v3/lock/lock
+body {"name":"$1","lease":"<1>"}
+expect 200
+take 2 "key":"
+each POST /v3/lock/unlock
+body {"key":"<2>"}
+expect 200
+contains "revision":"
+END
+}
+
 launch_etcd() { # sets $launched, its URL, and $launched_pid
     local port peers
     port=$(free_port)

@@ -140,7 +140,7 @@ count_commands() { # COMMANDS: prints how often they, and how often others were 
 run_clients() { # CONTENDER CLIENTS: prints their turns
     local peers=tests/bench/compare/peers limit=(timeout $((seconds + 60))) lock=contended-$round-$2
     case $1 in
-    Baton) contest "$baton" "$2" < <(ask_baton "$lock") ;;
+    Baton) contest "$baton" "$2" < <(ask_baton_for "$lock") ;;
     etcd) contest_etcd "$2" "$lock" ;;
     BLPOP)
         redis lpush "$lock" 1 >/dev/null
@@ -165,7 +165,7 @@ contest() { # URL CLIENTS: that ask what stands on standard input
 contest_etcd() { # CLIENTS LOCK
     local status=0
     launch_etcd || return
-    contest "$launched" "$1" < <(ask_etcd "$2") || status=$?
+    contest "$launched" "$1" < <(ask_etcd "$(base64 <<<"$2")") || status=$?
     kill -KILL "$launched_pid"
     wait "$launched_pid" 2>/dev/null || true
     rm -rf "$folder"
@@ -186,7 +186,7 @@ contest_postgresql() { # CLIENTS
     return $status
 }
 
-ask_baton() { # LOCK
+ask_baton_for() { # LOCK
     cat <<END
 each POST /locks/$1?ttl=10s&wait=50s
 header Lock-Token: <token>
@@ -195,23 +195,6 @@ each DELETE /locks/$1
 header Lock-Token: <token>
 expect 200
 contains "released":true
-END
-}
-
-ask_etcd() { # LOCK
-    cat <<END
-once POST /v3/lease/grant
-body {"TTL":600}
-expect 200
-take 1 "ID":"
-each POST /v3/lock/lock
-body {"name":"$(base64 <<<"$1")","lease":"<1>"}
-expect 200
-take 2 "key":"
-each POST /v3/lock/unlock
-body {"key":"<2>"}
-expect 200
-contains "revision":"
 END
 }
 

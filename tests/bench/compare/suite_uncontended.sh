@@ -72,15 +72,7 @@ start_baton() {
     urls[Baton]=$launched
     watch[Baton]="--watch server=$launched_pid --watch store=$redis_pid"
     version Baton "$(build/batond --version | sed 's/.* //')"
-    describe Baton <<'END'
-each POST /locks/<name>?ttl=30s
-expect 201
-take 1 "token":"
-each DELETE /locks/<name>
-header Lock-Token: <1>
-expect 200
-contains "released":true
-END
+    describe Baton < <(ask_baton)
 }
 
 # The limit of Redis: the usual two scripts of a lock, and those of Baton, as it sends them.
@@ -165,18 +157,9 @@ nginx_reply() { # STATUS ANSWER: Server: and Connection: of nginx in place of X-
 }
 
 start_webdis() {
-    local port
-    port=$(free_port)
-    # The settings of Debian's package, but for ports, threads, log and background.
-    cat >"$dir/webdis.json" <<END
-{"redis_host": "127.0.0.1", "redis_port": $redis_port, "http_host": "127.0.0.1", "http_port": $port, "threads": 2,
- "daemonize": false, "database": 0, "acl": [{"disabled": ["DEBUG"]}],
- "verbosity": 3, "logfile": "$dir/webdis.out"}
-END
-    start webdis webdis "$dir/webdis.json"
-    until_ok curl -fs "http://127.0.0.1:$port/PING" || return
-    urls[webdis]=http://127.0.0.1:$port
-    watch[webdis]="--watch server=$started --watch store=$redis_pid"
+    launch_webdis 2 3 || return
+    urls[webdis]=$launched
+    watch[webdis]="--watch server=$launched_pid --watch store=$redis_pid"
     version webdis "$(dpkg-query -W -f '${Version}' webdis)"
     describe webdis <<END
 each GET /EVALSHA/$set_sha/1/<name>/<token>/30000
@@ -192,18 +175,5 @@ start_etcd() {
     launch_etcd || return
     urls[etcd]=$launched
     watch[etcd]="--watch server=$launched_pid"
-    describe etcd <<'END'
-once POST /v3/lease/grant
-body {"TTL":600}
-expect 200
-take 1 "ID":"
-each POST /v3/lock/lock
-body {"name":"<name>","lease":"<1>"}
-expect 200
-take 2 "key":"
-each POST /v3/lock/unlock
-body {"key":"<2>"}
-expect 200
-contains "revision":"
-END
+    describe etcd < <(ask_etcd '<name>')
 }
