@@ -46,7 +46,6 @@ pid_t pid_said(struct story *story, const char *word)
     return (pid_t)strtol(line + strlen(word), NULL, 10);
 }
 
-/* `trap` is what the tree does at SIGTERM. */
 void start_tree(struct story *story, const char *name, const char *trap)
 {
     char command[600];
@@ -73,6 +72,33 @@ bool is_free(struct http_client *client, const char *name)
     snprintf(request, sizeof request, "GET /locks/%s", name);
     answers(client, request, NULL, 200, NULL);
     return strcmp(member_text(client, "state"), "free") == 0;
+}
+
+struct looking {
+    struct http_client *client;
+    const char *name;
+};
+
+static bool has_come_free(void *context)
+{
+    const struct looking *looking = context;
+    return is_free(looking->client, looking->name);
+}
+
+static bool has_been_renewed(void *context)
+{
+    return !has_come_free(context) &&
+           member_integer(((struct looking *)context)->client, "holders.0.held_ms") > 6000;
+}
+
+void comes_to_be_free(struct http_client *client, const char *name)
+{
+    assert_true(clock_wait_until(has_come_free, &(struct looking){client, name}, CLOCK_HANG_MS));
+}
+
+void comes_to_be_renewed(struct http_client *client, const char *name)
+{
+    assert_true(clock_wait_until(has_been_renewed, &(struct looking){client, name}, CLOCK_HANG_MS));
 }
 
 void hold_as_ann(struct http_client *client, const char *name, char token[TOKEN_TEXT])
@@ -116,4 +142,12 @@ void comes_to_say(struct terminal *terminal, const char *text)
     struct expected expected = {&terminal->process, text};
     if (!clock_wait_until(is_said, &expected, CLOCK_HANG_MS))
         fail_msg("no `%s` in %s", text, process_output(&terminal->process));
+}
+
+size_t count_of(const char *text, const char *word)
+{
+    size_t count = 0;
+    for (const char *found = text; (found = strstr(found, word)); found += strlen(word))
+        count++;
+    return count;
 }

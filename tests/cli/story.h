@@ -19,12 +19,21 @@ struct http_client *client_of(void **state);
 
 bool is_free(struct http_client *client, const char *name);
 
+/* Waits until it is. */
+void comes_to_be_free(struct http_client *client, const char *name);
+
+/* Waits until the lock has been held for more than 6 s, which is the TTL of these tests. */
+void comes_to_be_renewed(struct http_client *client, const char *name);
+
 /* Takes a lock for an hour, as ann. */
 void hold_as_ann(struct http_client *client, const char *name, char token[TOKEN_TEXT]);
 void release(struct http_client *client, const char *name, const char *token);
 
 /* Waits for the output to have the text, which need not end a line. */
 void comes_to_say(struct terminal *terminal, const char *text);
+
+/* How often the word is in the text. */
+size_t count_of(const char *text, const char *word);
 
 /* Runs a command in the home directory while that of the terminal runs. */
 void run_beside(const struct terminal *terminal, const char *command);

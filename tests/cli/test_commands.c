@@ -7,14 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static size_t lines_of(const char *text)
-{
-    size_t count = 0;
-    for (; *text; text++)
-        count += *text == '\n';
-    return count;
-}
-
 TEST(acquire_prints_token_that_renew_and_release_take)
 {
     struct terminal *terminal = terminal_of(state);
@@ -118,11 +110,10 @@ TEST(acquire_waits_until_the_lock_is_released)
 {
     struct terminal *terminal = terminal_of(state);
     char token[TOKEN_TEXT];
-    answers(client_of(state), "POST /locks/waited", NULL, 201, NULL);
-    keep_token(client_of(state), token);
+    hold_as_ann(client_of(state), "waited", token);
     terminal_start(terminal, "$BATON acquire waited");
     comes_to_queue(client_of(state), "waited", 1);
-    answers_token(client_of(state), token, "DELETE /locks/waited", NULL, 200, NULL);
+    release(client_of(state), "waited", token);
     ends(terminal, 0, NULL);
 }
 
@@ -132,8 +123,7 @@ TEST(acquire_waits_over_a_restart_of_batond)
     char token[TOKEN_TEXT];
     struct batond_process *batond = &story->service.batond;
     int port = batond->port;
-    answers(client_of(state), "POST /locks/restarted?ttl=1h", NULL, 201, NULL);
-    keep_token(client_of(state), token);
+    hold_as_ann(client_of(state), "restarted", token);
     terminal_start(&story->terminal, "$BATON acquire restarted");
     comes_to_queue(client_of(state), "restarted", 1);
     assert_int_equal(batond_process_stop(batond), 0);
@@ -141,7 +131,7 @@ TEST(acquire_waits_over_a_restart_of_batond)
         batond, &(struct batond_options){.redis_url = story->service.redis.url, .port = port});
     assert_true(comes_to_answer(client_of(state), "/readyz", 200, CLOCK_HANG_MS));
     comes_to_queue(client_of(state), "restarted", 1);
-    answers_token(client_of(state), token, "DELETE /locks/restarted", NULL, 200, NULL);
+    release(client_of(state), "restarted", token);
     ends(&story->terminal, 0, NULL);
 }
 
@@ -159,13 +149,12 @@ TEST(wait_longer_than_max_wait_keeps_its_place)
     struct batond_process batond;
     struct http_client *client = batond_open(&batond, story->service.redis.url, FLAGS);
     char token[TOKEN_TEXT];
-    answers(client, "POST /locks/portions?ttl=1h", NULL, 201, NULL);
-    keep_token(client, token);
+    hold_as_ann(client, "portions", token);
     char command[200];
     snprintf(command, sizeof command, "$BATON acquire -w 5m --url %s portions", batond.url);
     terminal_start(&story->terminal, command);
     assert_true(clock_wait_until(has_waited_longer, client, CLOCK_HANG_MS));
-    answers_token(client, token, "DELETE /locks/portions", NULL, 200, NULL);
+    release(client, "portions", token);
     ends(&story->terminal, 0, NULL);
     batond_close(&batond, client);
 }
@@ -217,9 +206,7 @@ TEST(token_file_that_cannot_be_put_after_all_leaves_the_lock_free)
     hold_as_ann(client_of(state), "late", token);
     terminal_start(terminal, "exec $BATON acquire --token-file=place late");
     comes_to_say(terminal, "baton: waiting.");
-    struct terminal other = {.dir = terminal->dir, .count = 100};
-    says(&other, 0, NULL, "mkdir place");
-    free(other.output);
+    run_beside(terminal, "mkdir place");
     release(client_of(state), "late", token);
     ends(terminal, 70, "cannot put place");
     assert_true(is_free(client_of(state), "late"));
@@ -250,7 +237,7 @@ TEST(several_names_are_taken_renewed_and_released_together)
 {
     struct terminal *terminal = terminal_of(state);
     says(terminal, 0, NULL, "$BATON acquire -n --json --token-file=both left right");
-    assert_int_equal(lines_of(terminal->output), 2);
+    assert_int_equal(count_of(terminal->output, "\n"), 2);
     says(terminal, 75, "left: The lock is taken", "$BATON acquire -n left other");
     says(terminal, 0, "\"right\"", "$BATON renew --json --token-file=both left right");
     assert_null(strstr(terminal->output, "\"token\""));
@@ -274,9 +261,9 @@ TEST(list_prints_all_pages)
         answers(client_of(state), request, NULL, 201, NULL);
     }
     says(terminal, 0, "\"name\":\"paged:17\"", "$BATON list --json paged:");
-    assert_int_equal(lines_of(terminal->output), 230);
+    assert_int_equal(count_of(terminal->output, "\n"), 230);
     says(terminal, 0, "NAME ", "$BATON list paged:");
-    assert_int_equal(lines_of(terminal->output), 231);
+    assert_int_equal(count_of(terminal->output, "\n"), 231);
 }
 
 TEST(list_is_sorted_and_shows_how_full_a_semaphore_is)
@@ -383,7 +370,7 @@ TEST(list_shows_the_holds_of_an_owner_and_of_a_time)
     answers(client_of(state), "POST /locks/kept:1?owner=ann", NULL, 201, NULL);
     answers(client_of(state), "POST /locks/kept:2?owner=bob", NULL, 201, NULL);
     says(terminal, 0, "kept:2", "$BATON list --owner=bob kept:");
-    assert_int_equal(lines_of(terminal->output), 2);
+    assert_int_equal(count_of(terminal->output, "\n"), 2);
     says(terminal, 0, "127.0.0.1", "$BATON list kept:");
     says(terminal, 0, NULL, "$BATON list --json --held-for=0.5h kept:");
     assert_string_equal(terminal->output, "");
@@ -444,7 +431,4 @@ TEST(refusal_by_batond_is_a_usage_error)
     says(terminal, 78, NULL, "$BATON show --url=$BATON_URL/elsewhere x");
 }
 
-int main(void)
-{
-    return tests_run(story_open, story_close);
-}
+RUN_TESTS(story_open, story_close)

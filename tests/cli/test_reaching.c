@@ -290,7 +290,4 @@ TEST(next_url_is_asked_if_nobody_resolves_a_name)
     silent_names_close(&names);
 }
 
-int main(void)
-{
-    return tests_run(service_start, service_stop);
-}
+RUN_TESTS(service_start, service_stop)

@@ -63,13 +63,6 @@ TEST(run_waits_for_the_lock_or_is_silent_with_n)
     ends(terminal, 0, "runs");
 }
 
-/* Longer than its TTL. */
-static bool is_renewed(void *context)
-{
-    answers(context, "GET /locks/last", NULL, 200, NULL);
-    return member_integer(context, "holders.0.held_ms") > 6000;
-}
-
 TEST(lock_is_held_until_the_last_descendant_ends)
 {
     struct terminal *terminal = terminal_of(state);
@@ -78,7 +71,7 @@ TEST(lock_is_held_until_the_last_descendant_ends)
         terminal,
         "exec $BATON run --ttl=6s last -c '(read line <gate; echo opened) & echo $$; exit 5'");
     assert_true(process_wait_line(&terminal->process, "", NULL, NULL, 0, CLOCK_HANG_MS));
-    assert_true(clock_wait_until(is_renewed, client_of(state), CLOCK_HANG_MS));
+    comes_to_be_renewed(client_of(state), "last");
     run_beside(terminal, "echo >gate");
     ends(terminal, 5, "opened");
     assert_true(is_free(client_of(state), "last"));
@@ -210,7 +203,4 @@ TEST(stopped_guard_is_continued_and_lets_a_command_run_whose_lock_is_renewed)
     ends(terminal, 5, NULL);
 }
 
-int main(void)
-{
-    return tests_run(story_open, story_close);
-}
+RUN_TESTS(story_open, story_close)

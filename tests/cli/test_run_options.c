@@ -132,12 +132,6 @@ TEST(verbose_run_reports_grant_and_renewal)
     ends(terminal, 128 + SIGTERM, "verbose: released");
 }
 
-static bool is_renewed(void *context)
-{
-    answers(context, "GET /locks/deaf", NULL, 200, NULL);
-    return member_integer(context, "holders.0.held_ms") > 6000; /* its TTL */
-}
-
 /* Its pipe is full. What it has said is there when somebody reads. */
 TEST(verbose_run_renews_whether_or_not_somebody_reads)
 {
@@ -148,7 +142,7 @@ TEST(verbose_run_renews_whether_or_not_somebody_reads)
                    "until test -e read; do sleep 0.05; done; cat <&3 & "
                    "wait %1; echo status $? >&3; until test -e shown; do sleep 0.05; done; "
                    "kill %2");
-    assert_true(clock_wait_until(is_renewed, client_of(state), CLOCK_HANG_MS));
+    comes_to_be_renewed(client_of(state), "deaf");
     run_beside(terminal, "touch read");
     comes_to_say(terminal, "deaf: renewed, ");
     comes_to_say(terminal, "deaf: released\n");
@@ -186,7 +180,4 @@ TEST(batond_starts_under_run)
     ends(terminal, 0, NULL);
 }
 
-int main(void)
-{
-    return tests_run(story_open, story_close);
-}
+RUN_TESTS(story_open, story_close)

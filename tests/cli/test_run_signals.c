@@ -57,12 +57,6 @@ TEST(signal_to_the_first_process_of_a_container_ends_it)
     }
 }
 
-static bool is_renewed(void *context)
-{
-    answers(context, "GET /locks/own", NULL, 200, NULL);
-    return member_integer(context, "holders.0.held_ms") > 6000;
-}
-
 /* What it has left behind has the time of -k. */
 TEST(command_ends_in_its_own_time_after_a_signal_and_leaves_nothing)
 {
@@ -75,7 +69,7 @@ TEST(command_ends_in_its_own_time_after_a_signal_and_leaves_nothing)
     story->near = pid_said(story, "near ");
     process_signal(&terminal->process, SIGTERM);
     comes_to_say(terminal, "told");
-    assert_true(clock_wait_until(is_renewed, client_of(state), CLOCK_HANG_MS));
+    comes_to_be_renewed(client_of(state), "own");
     run_beside(terminal, "touch go");
     ends(terminal, 9, NULL);
     assert_true(is_gone(&story->near));
@@ -147,11 +141,6 @@ TEST(signal_that_was_ignored_before_asks_nothing_to_end)
     ends(terminal, 3, NULL);
 }
 
-static bool lock_is_free(void *context)
-{
-    return is_free(context, "hangup");
-}
-
 /* Without a shell between, the kernel tells baton run alone. */
 TEST(hangup_of_the_terminal_of_baton_alone_ends_the_command)
 {
@@ -160,10 +149,7 @@ TEST(hangup_of_the_terminal_of_baton_alone_ends_the_command)
                              "sleep 600; :'\" /dev/null");
     comes_to_say(terminal, "begun");
     process_kill(&terminal->process);
-    assert_true(clock_wait_until(lock_is_free, client_of(state), CLOCK_HANG_MS));
+    comes_to_be_free(client_of(state), "hangup");
 }
 
-int main(void)
-{
-    return tests_run(story_open, story_close);
-}
+RUN_TESTS(story_open, story_close)

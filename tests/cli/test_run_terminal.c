@@ -117,11 +117,6 @@ static int desk_close(void **state)
     return 0;
 }
 
-static bool lock_is_free(void *context)
-{
-    return is_free(context, "held");
-}
-
 /* Here and below tail speaks: a shell does not heed a SIGINT between what it prints and what it
  * waits for. */
 TEST_WITH(ctrl_c_ends_the_command, desk_open, desk_close)
@@ -158,12 +153,6 @@ TEST_WITH(ctrl_c_ends_what_the_command_has_left_behind, desk_open, desk_close)
     window_await(window, "status 4");
 }
 
-static bool is_renewed(void *context)
-{
-    answers(context, "GET /locks/held", NULL, 200, NULL);
-    return member_integer(context, "holders.0.held_ms") > 6000; /* its TTL */
-}
-
 TEST_WITH(ctrl_s_stops_no_renewal, desk_open, desk_close)
 {
     struct desk *desk = *state;
@@ -171,7 +160,7 @@ TEST_WITH(ctrl_s_stops_no_renewal, desk_open, desk_close)
     window_type(window, "$BATON run -v --ttl=6s held -c 'echo beg''un; read x; exit 6'\n");
     window_await(window, "begun\r\n");
     window_type(window, CTRL_S);
-    assert_true(clock_wait_until(is_renewed, desk->story->service.client, CLOCK_HANG_MS));
+    comes_to_be_renewed(desk->story->service.client, "held");
     window_type(window, CTRL_Q);
     window_await(window, "held: renewed, ");
     window_type(window, "word\n");
@@ -255,5 +244,5 @@ TEST_WITH(hangup_ends_command_and_lock, desk_open, desk_close)
     window_await(window, "begun\r\n");
     close(window->master);
     window->master = -1;
-    assert_true(clock_wait_until(lock_is_free, desk->story->service.client, CLOCK_HANG_MS));
+    comes_to_be_free(desk->story->service.client, "held");
 }

@@ -186,7 +186,4 @@ TEST(run_is_refused_where_no_timer_can_be_had)
     assert_null(strstr(terminal->output, "begun"));
 }
 
-int main(void)
-{
-    return tests_run(story_open, story_close);
-}
+RUN_TESTS(story_open, story_close)

@@ -4,14 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static size_t count_of(const char *text, const char *word)
-{
-    size_t count = 0;
-    for (const char *found = text; (found = strstr(found, word)); found += strlen(word))
-        count++;
-    return count;
-}
-
 TEST(waiting_prints_a_line_and_then_only_changes)
 {
     struct http_client *client = client_of(state);
@@ -96,7 +88,4 @@ TEST(quiet_run_waits_silently)
     release(client, "silent", ann);
 }
 
-int main(void)
-{
-    return tests_run(story_open, story_close);
-}
+RUN_TESTS(story_open, story_close)
