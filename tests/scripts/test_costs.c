@@ -130,6 +130,19 @@ TEST_ON_REDIS_TIME(a_hand_over_by_the_reply_costs_the_same_however_many_wait)
     }
 }
 
+/* Nobody enters the holds of an owner that batond has made, so none of its waiters are sought. */
+TEST_ON_REDIS_TIME(a_hand_over_without_a_named_owner_costs_two_calls_less)
+{
+    struct scripts *scripts = *state;
+    scripts->unwatched = true;
+    for (size_t i = 0; i < 4; i++)
+        acquire(scripts, .token = SERVERS[i], .attempt = SERVERS[i], .owner = MADE "x",
+                .token_is_new = true, .server = "one");
+    reset_stats(scripts);
+    assert_string_equal(release_at(scripts, "n", "one", "one").next_attempt, "two");
+    assert_int_equal(calls(scripts), 9);
+}
+
 /* Who looks at a lock is told the first ten who wait, and pays for no more. */
 TEST_ON_REDIS_TIME(a_look_costs_the_same_however_many_wait)
 {

@@ -99,9 +99,9 @@ function queue.has_entrants(state)
     return state.has_entrants
 end
 
--- Those with the number of this owner, a batch at most.
+-- Those with the number of this owner, a batch at most. An owner that batond has made lets nobody in.
 function queue.entrants_of(state, owner)
-    local number = queue.has_entrants(state) and number_of_owner(owner)
+    local number = byte(owner) ~= MADE and queue.has_entrants(state) and number_of_owner(owner)
     return number and call('zrangebyscore', entrants_key(), number, number, 'limit', 0, BATCH) or {}
 end
 
@@ -431,7 +431,7 @@ function queue.claims_at_once(state, waiter, line)
             return false
         end
     end
-    local next_line = state[WAITERS] > 0 and queue.pick(state)
+    local next_line = state[WAITERS] > 0 and byte(waiter[OWNER]) ~= MADE and queue.pick(state)
     local behind = next_line and queue.head_of(state, next_line) -- may be an entrant that is not noted
     return not (behind and behind[REENTERS] == 1 and behind[OWNER] == waiter[OWNER])
 end
