@@ -11,7 +11,7 @@
 --       6 how long to keep the place in ms, 7 how many may wait
 -- Returns {'granted', fence, holds, other}, or for a single hold the fence alone, if it is as asked;
 --         packed 'claimed' or 'holding', fence, ttl_ms, holds, version, limit, owner, mode, and more (see
---         report_of): the token has the hold, and this request is the first to be told, or not;
+--         more_of): the token has the hold, and this request is the first to be told, or not;
 --         {'waiting', next_ms, other}, {'locked', view, other}; other, if there is one: the limit of a
 --         shared hold that has another one than the request;
 --         {'token_in_use', mode, limit, owner, 1 if for other names, PERMITS, 1 if it re-enters and this
@@ -100,7 +100,7 @@ local function attach(state, waiter, request)
             servers.notify(state, before, 'g', waiter[ATTEMPT], request[TOKEN], '-1')
         end
         queue.take(state, request[TOKEN], waiter[SERVER], waiter)
-        waiter[ATTEMPT], waiter[CLAIM], waiter[KEEP], waiter[MISSED] =
+        waiter[ATTEMPT], waiter[CLAIM], waiter[KEEP], waiter[MISSES] =
             request[ATTEMPT], request.claim, request.keep, 0
         queue.put(state, waiter, request.server)
     elseif waiter[SERVER] == '' then
@@ -121,10 +121,10 @@ local function grant_entry(state, waiter, attempt)
 end
 
 local function wait(state, request, enters)
-    local arrival = max(state[ARRIVAL] + 1, now)
+    local arrival = next_arrival(state[ARRIVAL])
     local waiter = waiter_of(request, arrival, enters and arrival - FRONT or arrival, request.claim, request.keep,
                              request.server)
-    waiter[REENTERS], state.past = request.reenters and 1 or 0, false
+    waiter[REENTERS], state[ARRIVAL], state.past = request.reenters and 1 or 0, arrival, false
     if not enters and inline.wait(state, waiter, request.lease) then
         holds.remember_last(state) -- rather than by the release that somebody waits for
         return
@@ -133,7 +133,6 @@ local function wait(state, request, enters)
         state[VERSION] = max(state[VERSION], least)
     end
     servers.enlist(state, request.server, request.lease, 0)
-    state[ARRIVAL] = waiter[SINCE]
     queue.begin(state)
     queue.put(state, waiter, request.server)
     holds.remember_last(state)
@@ -240,7 +239,7 @@ local function wait_at_once(record, argv)
         generation = holds.store_end(generation, last_token, last_fence, last_at, last_held, last_left)
         last_token = ''
     end
-    arrival = max(arrival + 1, now)
+    arrival = next_arrival(arrival)
     local lease_ms = tonumber(argv[4])
     local kept = servers.kept_for(lease_ms)
     local past = pack(PAST_TYPES, generation, arrival, last_fence, last_at, last_held, last_left, reason, last_token,

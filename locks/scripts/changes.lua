@@ -8,7 +8,7 @@
 local function change_of(name, since)
     local state = look_at(name)
     if state and state[COUNT] > 0 then
-        return {name, state[VERSION], max(round_down((state[NEXT] - now) / 1000), 0)}
+        return {name, state[VERSION], max(ms_between(now, state[NEXT]), 0)}
     end
     return state and state[VERSION] > since and {name, state[VERSION], -1}
 end

@@ -10,7 +10,7 @@
 --         more (see view.not_held). For a repeated release, as long as it is remembered, packed 'repeated',
 --         fence, held_ms, holds, version, '', or 'cancelled' again. Three more may follow on 'released': the attempt of a
 --         request parked at that server which has got an exclusive hold, with `version` as its fence,
---         the owner, the TTL in ms, and more (see report_of). Or one number: for how many ms the name stays
+--         the owner, the TTL in ms, and more (see more_of). Or one number: for how many ms the name stays
 --         taken.
 
 local function pack_end(status, fence, held_ms, left, version, owner)
@@ -33,14 +33,9 @@ local function pack_free(state, status, fence, ...)
     return free_in > 0 and report .. pack('<d', free_in) or report
 end
 
--- The hold of the next waiter. What is left of its terms follows, if it has any.
+-- The hold of the next waiter.
 local function pack_claimed(attempt, owner, expires)
     return pack('<ssd', attempt, owner, ms_until(expires))
-end
-
-local function report_claimed(claimed)
-    local report = pack_claimed(claimed[ATTEMPT], claimed[OWNER], claimed[EXPIRES])
-    return has_terms(claimed) and report .. pack('<dd', holds.terms_of(claimed)) or report
 end
 
 local function release_hold(state, hold, server, connection)
@@ -54,7 +49,9 @@ local function release_hold(state, hold, server, connection)
     hand_over(state)
     close(state)
     local reply = pack_free(state, 'released', hold[FENCE], held, left, state[VERSION], hold[OWNER])
-    return answer(state.claimed and reply .. report_claimed(state.claimed) or reply)
+    local next_hold = state.claimed
+    return answer(next_hold and reply .. pack_claimed(next_hold[ATTEMPT], next_hold[OWNER], next_hold[EXPIRES]) ..
+                  more_of(next_hold) or reply)
 end
 
 -- The token waits, or has a hold that it has not claimed.
@@ -121,7 +118,7 @@ local function hand_over_at_once(record, token, asks, connection)
     local past = pack(PAST_TYPES, holds.past_with(fence, since, now, 'released', token, owner, generation, arrival,
                                                   last_fence, last_at, last_held, last_left, '', last_token))
     version = next_number(next_number(version)) -- of the end, and of the grant
-    local report = pack_end('released', fence, held_for(since, now), 0, version, owner)
+    local report = pack_end('released', fence, ms_between(since, now), 0, version, owner)
     local texts = pack(TEXTS, next_token, next_owner, mode, next_attempt, meta)
     if asks ~= server then
         local ms = ceil(claim_ms / TURNS)

@@ -5,7 +5,7 @@
 --       the hold alive for a client that need not know of it yet: it may still be taken back,
 --       5 AT_LEAST and 6 MAX_HELD in ms (0: none), of a hold that was asked for without them, or with a longer
 --       MAX_HELD: they count from now on
--- Returns packed 'renewed', fence, ttl_ms, holds, version, limit, owner, mode, and more (see report_of); the
+-- Returns packed 'renewed', fence, ttl_ms, holds, version, limit, owner, mode, and more (see more_of); the
 --         same with 'final' if the hold ends with its MAX_HELD, as it did before; or {'not_held'} and
 --         more (see view.not_held).
 

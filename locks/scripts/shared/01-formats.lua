@@ -194,7 +194,7 @@ local REPORTED_LONGEST = 100 -- a value: bytes of all attempts of a hold; where 
 
 -- A waiter: its first values are those of the hold that it will have.
 local WAITER = format_of('waiter', 2, HOLD)
-local MISSED = FENCE             -- how often its turn has come and gone without a claim. holds.grant writes
+local MISSES = FENCE             -- how often its turn has come and gone without a claim. holds.grant writes
                                  -- the fence over it, while the record keeps it until the claim
 local CLAIM = field(WAITER, 'd')  -- its claim window in milliseconds
 local KEEP = field(WAITER, 'd')   -- milliseconds for which it lives on without a parked request
@@ -220,7 +220,7 @@ local function waiter_of(hold, since, place, claim_ms, keep_ms, server)
     for i = CLAIM, WAITER.last do
         waiter[i] = WAITER.defaults[i]
     end
-    waiter[1], waiter[MISSED], waiter[SINCE], waiter[EXPIRES] = WAITER.mark, 0, since, 0
+    waiter[1], waiter[MISSES], waiter[SINCE], waiter[EXPIRES] = WAITER.mark, 0, since, 0
     waiter[PLACE], waiter[CLAIM], waiter[KEEP], waiter[SERVER] = place, claim_ms, keep_ms, server
     return waiter
 end

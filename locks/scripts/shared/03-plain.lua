@@ -11,10 +11,19 @@ local function ms_until(time)
     return round_down((time - now + 999) / 1000)
 end
 
+local function ms_between(from, to)
+    return round_down((to - from) / 1000)
+end
+
 -- The number that is issued behind this one.
 local function next_number(version)
     local number = version + 1
     return number > least and number or least
+end
+
+-- The number of an arrival in the queue behind this one. It may be a little ahead of the time.
+local function next_arrival(last)
+    return max(last + 1, now)
 end
 
 -- The number of an end by time.

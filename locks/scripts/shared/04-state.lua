@@ -139,7 +139,7 @@ end
 -- Whether the record of an awaited name says all of this inline head.
 local function is_plain_inline(first)
     return is_plain(WAITER, first) and first[PLACE] == first[SINCE] and
-           first[MISSED] + first[EXPIRES] + first[WANTED] == 0
+           first[MISSES] + first[EXPIRES] + first[WANTED] == 0
 end
 
 -- The layout in which the state is written.

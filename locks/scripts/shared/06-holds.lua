@@ -207,10 +207,6 @@ function holds.remember(state, ...)
     state[GENERATION], state.past = holds.store_end(state[GENERATION], ...), false
 end
 
-local function held_for(since, at)
-    return round_down((at - since) / 1000)
-end
-
 -- Whether the last end may be asked for again, by its token and its time.
 local function is_recent(token, at)
     return now - at < GENERATION_SPAN and token ~= '' and sub(token, 1, 1) ~= UNRELEASED
@@ -249,7 +245,7 @@ function holds.note_end(state, hold, at, reason, repeatable)
     end
     holds.remember_last(state)
     state[LAST_FENCE], state[LAST_AT] = hold[FENCE], at
-    state[LAST_HELD], state[LAST_HOLDS] = held_for(hold[SINCE], at), 0
+    state[LAST_HELD], state[LAST_HOLDS] = ms_between(hold[SINCE], at), 0
     state[LAST_REASON], state[LAST_TOKEN] = reason, holds.last_token(hold, reason, repeatable)
     state[LAST_OWNER] = holds.owner_of(hold)
 end
@@ -337,7 +333,7 @@ function holds.past_with(fence, since, at, reason, token, owner, generation, arr
     if is_recent(last_token, last_at) then
         generation = holds.store_end(generation, last_token, last_fence, last_at, last_held, last_left)
     end
-    return generation, arrival, fence, at, held_for(since, at), 0, reason, token, owner
+    return generation, arrival, fence, at, ms_between(since, at), 0, reason, token, owner
 end
 
 -- Ends the hold of a plain name. Returns for how long it was held.
@@ -345,7 +341,7 @@ function holds.retire_plain(record, behind, version, fence, since, at, reason, t
     set(write_free(version, holds.past_with(fence, since, at, reason, token, owner,
                                             parse(PAST_TYPES, record, behind))),
         max(version, now))
-    return held_for(since, at)
+    return ms_between(since, at)
 end
 
 -- Removes the first `gone` holds of a large hold set at once, and makes a new hold set of the others, which
@@ -371,7 +367,7 @@ end
 local REPORTED_MOST = 100 -- a value
 
 function holds.expiry(fence, expires, since, owner, mode)
-    return pack('<ddss', fence, round_down((expires - since) / 1000), owner, mode) .. key
+    return pack('<ddss', fence, ms_between(since, expires), owner, mode) .. key
 end
 
 function holds.note_more(count)

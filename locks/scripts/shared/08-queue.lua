@@ -219,9 +219,9 @@ end
 -- server are passed over.
 function queue.put_back_parked(state, waiter, server, has_missed)
     if has_missed then
-        waiter[MISSED] = waiter[MISSED] + 1
+        waiter[MISSES] = waiter[MISSES] + 1
     end
-    if has_missed and waiter[MISSED] >= TURNS then
+    if has_missed and waiter[MISSES] >= TURNS then
         servers.suspect(state, server)
     end
     queue.put(state, waiter, server[ID])

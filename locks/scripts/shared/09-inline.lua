@@ -53,7 +53,7 @@ function inline.wait(state, waiter, lease_ms)
         stay_put()
         state[QUEUE_KEPT] = servers.kept_for(lease_ms)
         waiter[LEASE_UNTIL] = now + lease_ms * 1000
-        state.inline, state[WAITERS], state[SERVERS], state[ARRIVAL] = waiter, 1, 1, waiter[PLACE]
+        state.inline, state[WAITERS], state[SERVERS] = waiter, 1, 1
     end
     return is_first
 end

@@ -143,22 +143,25 @@ end
 -- Replies that are asked for most are packed: one text takes less time than a table. The first value is
 -- the word that says which reply it is.
 
--- The reply about a hold to its owner, as report_claimed in ../release.lua. batond tells by the length what follows
--- (reply_take_terms in locks/calls/replies.c). What is left of its AT_LEAST and of its MAX_HELD follows, if it has any,
--- and its PERMITS, if they are more than one.
+-- What a reply about a hold ends with: what is left of its AT_LEAST and of its MAX_HELD, if it has any, and its
+-- PERMITS, if they are more than one. batond tells by the length what follows (reply_take_terms in
+-- locks/calls/replies.c).
+local function more_of(hold)
+    if hold[PERMITS] > 1 then
+        local at_least, max_held = holds.terms_of(hold)
+        return pack('<ddd', at_least, max_held, hold[PERMITS])
+    end
+    return has_terms(hold) and pack('<dd', holds.terms_of(hold)) or ''
+end
+
+-- The reply about a hold to its owner.
 local function pack_report(status, fence, ttl_ms, count, version, limit, owner, mode)
     return pack('<sdddddss', status, fence, ttl_ms, count, version, limit, owner, mode)
 end
 
 local function report_of(state, status, hold)
-    local report = pack_report(status, hold[FENCE], round_down((hold[EXPIRES] - now) / 1000),
-                               holds.owned(state, hold[OWNER]), state[VERSION], hold[WANTED],
-                               hold[OWNER], hold[MODE])
-    if hold[PERMITS] > 1 then
-        local at_least, max_held = holds.terms_of(hold)
-        return report .. pack('<ddd', at_least, max_held, hold[PERMITS])
-    end
-    return has_terms(hold) and report .. pack('<dd', holds.terms_of(hold)) or report
+    return pack_report(status, hold[FENCE], ms_between(now, hold[EXPIRES]), holds.owned(state, hold[OWNER]),
+                       state[VERSION], hold[WANTED], hold[OWNER], hold[MODE]) .. more_of(hold)
 end
 
 -- Ends an operation whose request has the hold. batond takes a grant back once all requests that were

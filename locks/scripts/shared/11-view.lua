@@ -5,17 +5,13 @@ local view = {}
 local HOLDS_SHOWN = 10 -- a value
 local WAITERS_SHOWN = 10 -- a value, where nobody asks for more
 
-function view.passed_ms(at)
-    return round_down((now - at) / 1000)
-end
-
 -- The head of a view: version, holds, EXTRA_PERMITS, limit, waiters, the standing of the token, and of the
 -- last end the fence (0: there was none), how many ms ago, the reason and the owner.
 function view.head(version, count, extra, limit, waiters, standing, fence, at, reason, owner)
     if fence == 0 then
         at, reason = now, ''
     end
-    return pack('<ddddddddss', version, count, extra, limit, waiters, standing, fence, view.passed_ms(at), reason,
+    return pack('<ddddddddss', version, count, extra, limit, waiters, standing, fence, ms_between(at, now), reason,
                 owner)
 end
 
@@ -30,12 +26,11 @@ function view.not_held(state, token)
         end
         fence, owner = ended[ENDED_FENCE], ''
     end
-    return {'not_held', pack('<ddss', fence, view.passed_ms(state[LAST_AT]), state[LAST_REASON], owner)}
+    return {'not_held', pack('<ddss', fence, ms_between(state[LAST_AT], now), state[LAST_REASON], owner)}
 end
 
 function view.hold(fence, expires, since, owner, mode, meta)
-    local ttl_ms, held_ms = round_down((expires - now) / 1000), round_down((now - since) / 1000)
-    return pack('<ddddsss', fence, ttl_ms, held_ms, since, owner, mode, meta)
+    return pack('<ddddsss', fence, ms_between(now, expires), ms_between(since, now), since, owner, mode, meta)
 end
 
 -- A mode that ends with this says that more follows the meta.
