@@ -27,22 +27,18 @@ end
 
 -- Ends the hold with this fence, if it is there.
 local function break_one(fence, reason)
-    local state = settle()
+    local state = open()
     if state.unfinished then
-        close(state)
-        return {'unfinished'}
+        return unfinished(state)
     end
-    hand_over(state)
     local hold, goes_on = holds.find_fence(state, fence)
     if hold then
         local seen = view.holds({hold})
         end_these(state, {hold}, reason)
         hand_over(state)
-        close(state)
-        return {1, state[VERSION], seen}
+        return finish(state, {1, state[VERSION], seen})
     end
-    close(state)
-    return goes_on and {'unfinished'} or {0, state[VERSION], ''}
+    return finish(state, goes_on and {'unfinished'} or {0, state[VERSION], ''})
 end
 
 -- Of a large hold set in which some are not claimed yet, whose waiters are to be looked after one by one,
@@ -55,8 +51,7 @@ local function break_all(reason)
     local so_far = goes_on and last[LAST_HOLDS] or 0
     local state = settle(last)
     if state.unfinished then
-        close(state)
-        return {'unfinished'}
+        return unfinished(state)
     end
     if so_far == 0 then
         hand_over(state)
@@ -69,16 +64,14 @@ local function break_all(reason)
         local before = state[COUNT]
         end_some(state, reason)
         state[LAST_HOLDS] = so_far + before - state[COUNT]
-        close(state)
-        return {'unfinished'}
+        return unfinished(state)
     end
     while state[COUNT] > 0 do
         end_some(state, reason)
     end
     state[LAST_HOLDS] = 0
     hand_over(state)
-    close(state)
-    return {count, state[VERSION], seen}
+    return finish(state, {count, state[VERSION], seen})
 end
 
 -- The greatest number that may have been issued, by a record that is damaged. Its version stands behind
@@ -106,7 +99,7 @@ local function clear(reason)
     save(state)
     for i = 1, #all, 2 do
         call('unlink', line_key(all[i]))
-        call('publish', match(key, '^[^{]*') .. 'inbox:' .. all[i], 's ' .. key)
+        call('publish', servers.inbox(all[i]), servers.message('s'))
     end
     return {0, state[VERSION], '', 1}
 end
@@ -114,13 +107,14 @@ end
 local function break_name(argv)
     local fence, reason = tonumber(argv[2]), BROKEN .. argv[3]
     if fence then
-        return answer(break_one(fence, reason))
+        return break_one(fence, reason)
     end
     local reply = try(key, break_all, reason)
     if not reply and not failed and not foreign then
-        damaged, reply = nil, clear(reason)
+        damaged = nil
+        reply = answer(clear(reason))
     end
-    return failed or foreign and {err = foreign.err} or answer(reply)
+    return failed or foreign and {err = foreign.err} or reply
 end
 
 register('break', break_name)

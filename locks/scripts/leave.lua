@@ -42,8 +42,7 @@ local function give_back(state, hold)
     if hold[ATTEMPT] == '' then
         queue.forget(state, hold[TOKEN])
     end
-    holds.retire(state, {hold}, 'released', false)
-    state[LAST_HOLDS] = holds.owned(state, hold[OWNER])
+    holds.release(state, hold, false)
 end
 
 -- The end of a wait without a hold. If Redis has lost the waiter, too, any free name would be its own.

@@ -40,9 +40,8 @@ end
 
 local function release_hold(state, hold, server, connection)
     local limit = state[LIMIT]
-    holds.retire(state, {hold}, 'released', true)
+    holds.release(state, hold, true)
     hold[ATTEMPT] = connection and others_reported(hold, connection) or hold[ATTEMPT]
-    state[LAST_HOLDS] = holds.owned(state, hold[OWNER])
     holds.stay_taken(state, hold, limit)
     local held, left = state[LAST_HELD], state[LAST_HOLDS]
     state.asks = server
@@ -64,8 +63,7 @@ local function cancel(state, hold, waiter, token)
         queue.remove(state, token, waiter[SERVER], waiter)
     end
     if hold then
-        holds.retire(state, {hold}, 'released', false)
-        state[LAST_HOLDS] = holds.owned(state, hold[OWNER])
+        holds.release(state, hold, false)
     end
     holds.remember(state, token, 0, now, 0, 0)
     hand_over(state)

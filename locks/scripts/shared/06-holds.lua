@@ -291,9 +291,7 @@ function holds.retire(state, gone, reason, repeatable)
         if are_counted then
             state[COUNT] = max(state[COUNT] - 1, 0)
             state[EXTRA_PERMITS] = max(state[EXTRA_PERMITS] - hold[PERMITS] + 1, 0)
-        end
-        if are_counted and hold[MODE] == 'exclusive' then
-            state[EXCLUSIVES] = max(state[EXCLUSIVES] - 1, 0)
+            state[EXCLUSIVES] = max(state[EXCLUSIVES] - (hold[MODE] == 'exclusive' and 1 or 0), 0)
         end
         if is_released then
             state[RELEASED_HOLDS] = max(state[RELEASED_HOLDS] - 1, 0)
@@ -305,6 +303,12 @@ function holds.retire(state, gone, reason, repeatable)
     if state[COUNT] == state[EXCLUSIVES] then
         state[LIMIT] = 0
     end
+end
+
+-- Ends one hold as released, and notes how many its owner has left.
+function holds.release(state, hold, repeatable)
+    holds.retire(state, {hold}, 'released', repeatable)
+    state[LAST_HOLDS] = holds.owned(state, hold[OWNER])
 end
 
 -- A hold was released. If its AT_LEAST is not over, the name stays taken until then.

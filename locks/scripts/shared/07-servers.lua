@@ -73,12 +73,8 @@ end
 
 -- Notes a message to a server. It is sent once the operation is stored.
 function servers.notify(state, server, ...)
-    local message = {servers.inbox(server[ID]), servers.message(...)}
-    if state.outbox then
-        insert(state.outbox, message)
-    else
-        state.outbox = {message}
-    end
+    state.outbox = state.outbox or {}
+    insert(state.outbox, {servers.inbox(server[ID]), servers.message(...)})
 end
 
 -- Notes a message that makes the server act within `ms`.
@@ -166,10 +162,9 @@ function servers.send(state)
     if state.streams then
         servers.notify_streams(state)
     end
-    if state.expected and due then
+    if state.expected then
+        due = due or {}
         due[#due + 1], due[#due + 2] = key, state.expected
-    elseif state.expected then
-        due = {key, state.expected}
     end
     for _, message in ipairs(state.outbox or {}) do
         call('publish', message[1], message[2])

@@ -154,28 +154,25 @@ function queue.settle_place(state, waiter)
     end
 end
 
--- Puts a waiter into the line of a server.
-function queue.put(state, waiter, id)
+-- Puts a waiter into the line of the server `id`, or where it is away ('') among the `absent` or the `missed`.
+function queue.put(state, waiter, id, where)
+    local line = line_key(where or id)
     waiter[SERVER] = id
     queue.settle_place(state, waiter)
     queue.write(state, waiter)
-    state[WAITERS] = state[WAITERS] + call('zadd', line_key(id), digits(waiter[PLACE]), waiter[TOKEN])
-    servers.keep_until(state, 0, line_key(id))
+    state[WAITERS] = state[WAITERS] + call('zadd', line, digits(waiter[PLACE]), waiter[TOKEN])
+    servers.keep_until(state, 0, line)
+    if where then
+        state[AWAY] = state[AWAY] + call('zadd', ends_key(), digits(waiter[EXPIRES]), waiter[TOKEN])
+        servers.keep_until(state, 0, ends_key())
+    end
     queue.note_entrant(state, waiter)
     queue.forget_heads(state, id)
 end
 
 -- Puts a waiter among the `absent` or the `missed` until it EXPIRES.
 function queue.put_away(state, waiter, where)
-    waiter[SERVER] = ''
-    queue.settle_place(state, waiter)
-    queue.write(state, waiter)
-    state[WAITERS] = state[WAITERS] + call('zadd', line_key(where), digits(waiter[PLACE]), waiter[TOKEN])
-    servers.keep_until(state, waiter[EXPIRES] + retention, line_key(where))
-    state[AWAY] = state[AWAY] + call('zadd', ends_key(), digits(waiter[EXPIRES]), waiter[TOKEN])
-    servers.keep_until(state, 0, ends_key())
-    queue.note_entrant(state, waiter)
-    queue.forget_heads(state, '')
+    queue.put(state, waiter, '', where)
 end
 
 -- Removes the record of a waiter that waits no longer, or has claimed its grant.
