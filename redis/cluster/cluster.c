@@ -53,7 +53,7 @@ unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct
     return is_known ? number : CLUSTER_NOBODY;
 }
 
-/* Events of the topology, the node table and the lease */
+/* Events of the topology and the node table */
 
 static void cluster_on_answered(void *context, const uint16_t owners[SLOT_COUNT])
 {
@@ -79,18 +79,6 @@ static void cluster_on_joined(void *context, unsigned number, struct endpoint *e
 static void cluster_on_endpoint_failed(void *context)
 {
     cluster_refresh(context);
-}
-
-static unsigned cluster_find_named(void *context, const struct slot_node *named, unsigned by)
-{
-    const struct cluster *cluster = context;
-    return node_table_find(cluster->table, named, by);
-}
-
-static void cluster_on_lease_changed(void *context)
-{
-    struct cluster *cluster = context;
-    node_table_update_endpoints(cluster->table);
 }
 
 /* The beginning and the end */
@@ -140,9 +128,7 @@ int cluster_open(struct cluster **ret, uv_loop_t *loop, const struct redis_url *
 
 void cluster_require_primary_lease(struct cluster *cluster)
 {
-    const struct primary_lease_events events = {cluster, cluster_find_named,
-                                                cluster_on_lease_changed};
-    cluster->lease = primary_lease_open(cluster->loop, cluster->url, &events);
+    cluster->lease = primary_lease_open(cluster->loop, cluster->url, cluster->table);
     node_table_require_primary_lease(cluster->table, cluster->lease);
     cluster->open++;
 }

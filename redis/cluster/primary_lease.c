@@ -1,7 +1,7 @@
 #include "redis/cluster/primary_lease.h"
 
 #include "base/memory.h"
-#include "redis/cluster/slot_map.h"
+#include "redis/cluster/node_table.h"
 #include "redis/wire/session.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ struct voter {
 struct primary_lease {
     uv_loop_t *loop;
     const struct redis_url *url;
-    struct primary_lease_events events;
+    struct node_table *table;
     uv_timer_t timer;                         /* of primary_lease_wake */
     struct voter *voters[CLUSTER_NODES_MOST]; /* by node; NULL: never asked */
     unsigned count;                           /* how much of `voters` is in use */
@@ -41,8 +41,7 @@ static void voter_note_range(void *context, unsigned first, unsigned last,
                              const struct slot_node *primary)
 {
     struct voter *voter = context;
-    const struct primary_lease_events *events = &voter->lease->events;
-    unsigned node = events->find(events->context, primary, voter->node);
+    unsigned node = node_table_find(voter->lease->table, primary, voter->node);
     (void)first, (void)last;
     if (node != CLUSTER_NOBODY)
         voter->names[node] = true;
@@ -58,7 +57,7 @@ static void voter_on_answered(void *context, const redisReply *reply)
         return;
     }
     voter->answered = session_asked(voter->session);
-    voter->lease->events.changed(voter->lease->events.context);
+    node_table_update_endpoints(voter->lease->table);
 }
 
 /* Asking */
@@ -106,8 +105,8 @@ uint64_t primary_lease_end(const struct primary_lease *lease, unsigned node)
 
 static void primary_lease_on_timer(uv_timer_t *timer)
 {
-    struct primary_lease *lease = timer->data;
-    lease->events.changed(lease->events.context);
+    const struct primary_lease *lease = timer->data;
+    node_table_update_endpoints(lease->table);
 }
 
 void primary_lease_wake(struct primary_lease *lease, uint64_t due)
@@ -194,12 +193,12 @@ void primary_lease_remove(struct primary_lease *lease, unsigned node)
 }
 
 struct primary_lease *primary_lease_open(uv_loop_t *loop, const struct redis_url *url,
-                                         const struct primary_lease_events *events)
+                                         struct node_table *table)
 {
     struct primary_lease *lease = memory_checked(calloc(1, sizeof *lease));
     lease->loop = loop;
     lease->url = url;
-    lease->events = *events;
+    lease->table = table;
     uv_timer_init(loop, &lease->timer);
     lease->timer.data = lease;
     lease->open = 1;

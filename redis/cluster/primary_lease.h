@@ -4,7 +4,6 @@
 #define BATON_REDIS_CLUSTER_PRIMARY_LEASE_H
 
 #include "redis/address/url.h"
-#include "redis/cluster/slots.h"
 
 #include <stdint.h>
 #include <uv.h>
@@ -31,19 +30,12 @@ enum {
     PRIMARY_LEASE_ANSWER_MS = 500, /* batond waits this long for an answer, then reconnects */
 };
 
-/* The loop calls these. None may close the lease. */
-struct primary_lease_events {
-    void *context;
-    /* The number of the node that the node `by` names; CLUSTER_NOBODY: no known node. */
-    unsigned (*find)(void *context, const struct slot_node *named, unsigned by);
-    /* The answer of primary_lease_end may have changed, or the time of primary_lease_wake has
-     * come. */
-    void (*changed)(void *context);
-};
+struct node_table;
 
-/* `url` outlives the lease. */
+/* `url` and the table outlive the lease. The lease updates the endpoints of the table when the
+ * answer of primary_lease_end may have changed, and at the time of primary_lease_wake. */
 struct primary_lease *primary_lease_open(uv_loop_t *loop, const struct redis_url *url,
-                                         const struct primary_lease_events *events);
+                                         struct node_table *table);
 void primary_lease_close(struct primary_lease *lease, void (*closed)(void *context), void *context);
 
 /* The node is a primary at this address. */
@@ -59,7 +51,7 @@ void primary_lease_refresh(struct primary_lease *lease);
  * primaries do not name it. */
 uint64_t primary_lease_end(const struct primary_lease *lease, unsigned node);
 
-/* Calls `changed` at `due` (on the loop's clock, in ms) or before. */
+/* Updates the endpoints at `due` (on the loop's clock, in ms) or before. */
 void primary_lease_wake(struct primary_lease *lease, uint64_t due);
 
 #endif
