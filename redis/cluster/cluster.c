@@ -53,34 +53,6 @@ unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct
     return is_known ? number : CLUSTER_NOBODY;
 }
 
-/* Events of the topology and the node table */
-
-static void cluster_on_answered(void *context, const uint16_t owners[SLOT_COUNT])
-{
-    struct cluster *cluster = context;
-    for (unsigned slot = 0; slot < SLOT_COUNT; slot++)
-        slot_map_give(&cluster->map, slot, owners[slot]);
-    node_table_note_map(cluster->table);
-    cluster->events.mapped(cluster->events.context);
-}
-
-static void cluster_on_lost(void *context, int code, const char *reason)
-{
-    struct cluster *cluster = context;
-    cluster->events.lost(cluster->events.context, code, reason);
-}
-
-static void cluster_on_joined(void *context, unsigned number, struct endpoint *endpoint)
-{
-    struct cluster *cluster = context;
-    cluster->events.joined(cluster->events.context, number, endpoint);
-}
-
-static void cluster_on_endpoint_failed(void *context)
-{
-    cluster_refresh(context);
-}
-
 /* The beginning and the end */
 
 static void cluster_free(struct cluster *cluster)
@@ -107,16 +79,13 @@ int cluster_open(struct cluster **ret, uv_loop_t *loop, const struct redis_url *
     struct cluster *cluster = calloc(1, sizeof *cluster);
     if (!cluster)
         return failure_set(failure, -ENOMEM, "no memory");
-    const struct node_table_events node_table_events = {cluster, cluster_on_joined,
-                                                        cluster_on_endpoint_failed};
-    const struct topology_events topology_events = {cluster, cluster_on_answered, cluster_on_lost};
     cluster->loop = loop;
     cluster->url = url;
     cluster->events = *events;
     slot_map_init(&cluster->map);
-    cluster->table = node_table_open(loop, &cluster->map, &node_table_events);
-    int result =
-        topology_open(&cluster->topology, loop, url, cluster->table, &topology_events, failure);
+    cluster->table = node_table_open(loop, &cluster->map, &cluster->events);
+    int result = topology_open(&cluster->topology, loop, url, &cluster->map, cluster->table,
+                               &cluster->events, failure);
     if (result < 0) {
         cluster_free(cluster);
         return result;

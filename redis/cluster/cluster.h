@@ -15,20 +15,8 @@
  * call. Used on its loop's thread alone. */
 struct cluster;
 
-/* The loop calls these. Set all of them. They must not close the cluster. */
-struct cluster_events {
-    void *context;
-    /* A new node serves slots, or is about to. It keeps its number `node`; numbers count from 0.
-     * Sessions with it follow the endpoint, which lives as long as the cluster. */
-    void (*joined)(void *context, unsigned node, struct endpoint *endpoint);
-    /* The map is known, and may have changed. */
-    void (*mapped)(void *context);
-    /* The topology can ask no node. Called when that begins, and repeatedly until a first map is
-     * known. `code` is -EPROTO if an operator has to act, else -EAGAIN. */
-    void (*lost)(void *context, int code, const char *reason);
-};
-
-/* Starts asking. `url`, of the kind REDIS_CLUSTER, outlives the cluster. Returns 0 or a negative
+/* Starts asking. `url`, of the kind REDIS_CLUSTER, outlives the cluster. Set all `events`
+ * (redis/cluster/node_table.h); after `doubted`, call cluster_refresh. Returns 0 or a negative
  * errno. */
 int cluster_open(struct cluster **ret, uv_loop_t *loop, const struct redis_url *url,
                  const struct cluster_events *events, struct failure *failure);

@@ -98,6 +98,12 @@ static void cluster_store_on_joined(void *context, unsigned node, struct endpoin
                                    "of redis-ca, redis-cert and redis-key.");
 }
 
+static void cluster_store_on_doubted(void *context)
+{
+    const struct cluster_store *store = context;
+    cluster_refresh(store->cluster);
+}
+
 static void cluster_store_report_migrated(struct cluster_store *store)
 {
     unsigned last_to = CLUSTER_NOBODY, last_from = CLUSTER_NOBODY;
@@ -213,8 +219,8 @@ static int cluster_store_open(void **ret, struct shards *shards)
     store->shards = shards;
     store->open = 1;
     shards->keys_apart = true;
-    const struct cluster_events events = {store, cluster_store_on_joined, cluster_store_on_mapped,
-                                          cluster_store_on_lost};
+    const struct cluster_events events = {store, cluster_store_on_joined, cluster_store_on_doubted,
+                                          cluster_store_on_mapped, cluster_store_on_lost};
     int result = cluster_open(&store->cluster, shards->loop, shards->url, &events, shards->failure);
     if (result < 0) {
         free(store);

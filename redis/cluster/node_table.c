@@ -23,7 +23,7 @@ struct node {
 struct node_table {
     uv_loop_t *loop;
     const struct slot_map *map;
-    struct node_table_events events;
+    const struct cluster_events *events;
     struct primary_lease *lease; /* NULL: the nodes need no lease */
     struct node *nodes[CLUSTER_NODES_MOST];
     unsigned count;
@@ -137,7 +137,7 @@ static void node_on_endpoint_failed(void *context)
 {
     struct node *node = context;
     node->is_lost = true;
-    node->table->events.endpoint_failed(node->table->events.context);
+    node->table->events->doubted(node->table->events->context);
 }
 
 static unsigned node_add(struct node_table *table, unsigned by, const char *host, int port)
@@ -150,7 +150,7 @@ static unsigned node_add(struct node_table *table, unsigned by, const char *host
     node->table = table;
     endpoint_init(&node->endpoint, node_on_endpoint_failed, node);
     node_set_address(table, number, by, host, port);
-    table->events.joined(table->events.context, number, &node->endpoint);
+    table->events->joined(table->events->context, number, &node->endpoint);
     return number;
 }
 
@@ -307,12 +307,12 @@ bool node_table_is_dismissed(const struct node_table *table, unsigned number)
 /* The beginning and the end */
 
 struct node_table *node_table_open(uv_loop_t *loop, const struct slot_map *map,
-                                   const struct node_table_events *events)
+                                   const struct cluster_events *events)
 {
     struct node_table *table = memory_checked(calloc(1, sizeof *table));
     table->loop = loop;
     table->map = map;
-    table->events = *events;
+    table->events = events;
     return table;
 }
 

@@ -17,17 +17,25 @@
  * its loop's thread alone. */
 struct node_table;
 
-struct node_table_events {
+/* What the node table, and the topology, report to the owner of the cluster. The loop calls these.
+ * They must not close the cluster. */
+struct cluster_events {
     void *context;
-    /* A new node. Sessions with it follow the endpoint, which lives as long as the table. */
-    void (*joined)(void *context, unsigned number, struct endpoint *endpoint);
+    /* A new node serves slots, or is about to. It keeps its number `node`; numbers count from 0.
+     * Sessions with it follow the endpoint, which lives as long as the table. */
+    void (*joined)(void *context, unsigned node, struct endpoint *endpoint);
     /* A follower of a node's endpoint could not use the node, or has lost it. */
-    void (*endpoint_failed)(void *context);
+    void (*doubted)(void *context);
+    /* The map is known, and may have changed. */
+    void (*mapped)(void *context);
+    /* The topology can ask no node. Called when that begins, and repeatedly until a first map is
+     * known. `code` is -EPROTO if an operator has to act, else -EAGAIN. */
+    void (*lost)(void *context, int code, const char *reason);
 };
 
-/* `map` outlives the table, and says which nodes serve slots. */
+/* `map`, which says which nodes serve slots, and `events` outlive the table. */
 struct node_table *node_table_open(uv_loop_t *loop, const struct slot_map *map,
-                                   const struct node_table_events *events);
+                                   const struct cluster_events *events);
 
 /* Call this when no session follows its endpoints. */
 void node_table_free(struct node_table *table);

@@ -26,8 +26,9 @@ enum node_view {
 struct topology {
     uv_loop_t *loop;
     const struct redis_url *url;
+    struct slot_map *map;
     struct node_table *table;
-    struct topology_events events;
+    const struct cluster_events *events;
     struct session *session;
     struct endpoint endpoint; /* to the node that the topology asks */
     size_t candidate;         /* its index; see point_to_candidate */
@@ -99,7 +100,7 @@ static void topology_report_lost(struct topology *topology, int code, const char
         return;
     if (topology->state == TOPOLOGY_MAPPED)
         topology->state = TOPOLOGY_LOST;
-    topology->events.lost(topology->events.context, code, reason);
+    topology->events->lost(topology->events->context, code, reason);
 }
 
 void topology_retarget(struct topology *topology, unsigned node)
@@ -170,7 +171,10 @@ static void topology_take_map(struct topology *topology, const redisReply *reply
     }
     topology->state = TOPOLOGY_MAPPED;
     topology->passed_over = 0;
-    topology->events.answered(topology->events.context, draft.owners);
+    for (unsigned slot = 0; slot < SLOT_COUNT; slot++)
+        slot_map_give(topology->map, slot, draft.owners[slot]);
+    node_table_note_map(topology->table);
+    topology->events->mapped(topology->events->context);
     topology->asks_next = node_table_serves_lost(topology->table);
 }
 
@@ -262,16 +266,17 @@ static void topology_on_closed(void *context)
 }
 
 int topology_open(struct topology **ret, uv_loop_t *loop, const struct redis_url *url,
-                  struct node_table *table, const struct topology_events *events,
-                  struct failure *failure)
+                  struct slot_map *map, struct node_table *table,
+                  const struct cluster_events *events, struct failure *failure)
 {
     struct topology *topology = calloc(1, sizeof *topology);
     if (!topology)
         return failure_set(failure, -ENOMEM, "no memory");
     topology->loop = loop;
     topology->url = url;
+    topology->map = map;
     topology->table = table;
-    topology->events = *events;
+    topology->events = events;
     endpoint_init(&topology->endpoint, topology_on_endpoint_failed, topology);
     topology->endpoint.takes_replicas = true;
     point_to_candidate(topology);

@@ -21,21 +21,12 @@ enum {
     TOPOLOGY_ANSWER_MS = 500, /* it waits this long for an answer, then asks another node */
 };
 
-/* The loop calls these. None may close the topology. */
-struct topology_events {
-    void *context;
-    /* A node has answered: for each slot a number of the node table, or CLUSTER_NOBODY. Valid
-     * during the call. */
-    void (*answered)(void *context, const uint16_t owners[SLOT_COUNT]);
-    /* See struct cluster_events. */
-    void (*lost)(void *context, int code, const char *reason);
-};
-
-/* Starts asking. `url`, of the kind REDIS_CLUSTER, and the node table outlive the topology,
- * which adds new nodes to the table. Returns 0 or a negative errno. */
+/* Starts asking. `url`, of the kind REDIS_CLUSTER, the map, the node table and `events` outlive the
+ * topology, which keeps the map up to date and adds new nodes to the table. Returns 0 or a negative
+ * errno. */
 int topology_open(struct topology **ret, uv_loop_t *loop, const struct redis_url *url,
-                  struct node_table *table, const struct topology_events *events,
-                  struct failure *failure);
+                  struct slot_map *map, struct node_table *table,
+                  const struct cluster_events *events, struct failure *failure);
 
 /* The loop calls `closed` when the memory is gone. */
 void topology_close(struct topology *topology, void (*closed)(void *context), void *context);

@@ -66,7 +66,7 @@ static void on_joined(void *context, unsigned number, struct endpoint *endpoint)
     world->endpoints[world->joined++] = endpoint;
 }
 
-static void on_endpoint_failed(void *context)
+static void on_doubted(void *context)
 {
     (void)context;
     world->doubts++;
@@ -106,8 +106,8 @@ static int set_up(void **state)
     uv_loop_init(&world->loop);
     world->loop.time = START_MS;
     slot_map_init(&world->map);
-    const struct node_table_events events = {NULL, on_joined, on_endpoint_failed};
-    world->table = node_table_open(&world->loop, &world->map, &events);
+    static const struct cluster_events EVENTS = {.joined = on_joined, .doubted = on_doubted};
+    world->table = node_table_open(&world->loop, &world->map, &EVENTS);
     return 0;
 }
 
