@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "redis/node/durability.h"
+#include "redis/node/node.h"
 #include "redis/node/pending.h"
 #include "redis/types/result.h"
 #include "redis/wire/errors.h"
@@ -12,6 +13,7 @@
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 enum {
     WAIT_LATENESS_MS = 125,     /* Redis may end a WAIT up to a tenth of a second late */
@@ -22,10 +24,10 @@ enum {
 };
 
 struct confirmer {
+    struct node *node;
     uv_loop_t *loop;
     struct session *session; /* NULL if it could not be opened */
     uv_timer_t timer;        /* for the next pending confirmation that is due */
-    struct confirmer_events events;
     int replicas;
     bool warns;
     bool closing;
@@ -65,7 +67,7 @@ static void confirmer_complain(struct confirmer *confirmer, const char *why)
     struct failure warning;
     failure_set(&warning, 0, "batond takes grants back, because replicas do not confirm them: %s",
                 why);
-    confirmer->events.warning(confirmer->events.context, warning.text);
+    node_warn(confirmer->node, warning.text);
 }
 
 static void confirmer_answer_short(struct confirmer *confirmer)
@@ -108,7 +110,7 @@ static void confirmer_refused(struct confirmer *confirmer, const char *error)
 static void confirmer_marker_moved(struct confirmer *confirmer)
 {
     pending_uncover(&confirmer->pending);
-    confirmer->events.marker_moved(confirmer->events.context);
+    node_marker_moved(confirmer->node);
 }
 
 /* The server has become a replica, or ends a WAIT because it will: its answers count no more. */
@@ -121,7 +123,7 @@ static void confirmer_failed(struct confirmer *confirmer, const char *error)
 {
     if (confirmer_is_demoted(error))
         session_lose(confirmer->session, -EAGAIN, error);
-    else if (error_kind(error) == ERROR_ELSEWHERE && confirmer->events.marker_moved)
+    else if (error_kind(error) == ERROR_ELSEWHERE)
         confirmer_marker_moved(confirmer);
     else
         confirmer_refused(confirmer, error);
@@ -219,10 +221,19 @@ static void confirmer_timer(uv_timer_t *timer)
 
 /* The connection */
 
-static void confirmer_warn(void *context, const char *text)
+/* The confirmer has connected later than the node, so its history is the newer one. */
+static void confirmer_compare_history(const struct confirmer *confirmer)
 {
-    struct confirmer *confirmer = context;
-    confirmer->events.warning(confirmer->events.context, text);
+    const struct store_peer *peer = node_peer(confirmer->node);
+    struct failure reason;
+    if (strcmp(peer->run_id, confirmer->run_id) != 0 ||
+        strcmp(peer->history, confirmer->history) == 0)
+        return;
+    failure_set(
+        &reason, -EAGAIN,
+        "%s has become a replica since batond connected to it, or has got its first replica",
+        node_place(confirmer->node));
+    node_retire(confirmer->node, reason.text);
 }
 
 static void confirmer_ready(void *context, const struct session_peer *peer)
@@ -230,9 +241,9 @@ static void confirmer_ready(void *context, const struct session_peer *peer)
     struct confirmer *confirmer = context;
     snprintf(confirmer->run_id, sizeof confirmer->run_id, "%s", peer->info->run_id);
     snprintf(confirmer->history, sizeof confirmer->history, "%s", peer->info->history);
-    confirmer->events.connected(confirmer->events.context, confirmer->run_id, confirmer->history);
+    confirmer_compare_history(confirmer);
     if (confirmer->warns)
-        durability_warn(peer->info, confirmer->replicas, confirmer_warn, confirmer);
+        durability_warn(peer->info, confirmer->replicas, node_warn, confirmer->node);
     session_request_turn(confirmer->session);
 }
 
@@ -277,8 +288,8 @@ void confirmer_mark_by(struct confirmer *confirmer, struct slice marker)
 struct confirmer *confirmer_open(const struct confirmer_options *options)
 {
     struct confirmer *confirmer = memory_checked(calloc(1, sizeof *confirmer));
+    confirmer->node = options->node;
     confirmer->loop = options->loop;
-    confirmer->events = options->events;
     confirmer->replicas = options->replicas;
     confirmer->warns = options->warns;
     confirmer->reached = -1;

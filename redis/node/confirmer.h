@@ -42,29 +42,22 @@
  * for each number of replicas, connected when it is first needed. */
 struct confirmer;
 
-struct confirmer_events {
-    void *context;
-    void (*warning)(void *context, const char *text);
-    /* Connected to this run of Redis, which has this history (store_peer). */
-    void (*connected)(void *context, const char *run_id, const char *history);
-    /* This node of a Cluster does not serve the marker's key; may be NULL. */
-    void (*marker_moved)(void *context);
-};
+struct node;
 
 struct confirmer_options {
+    struct node *node; /* outlives the confirmer; its warnings are the node's */
     uv_loop_t *loop;
     const struct redis_url *url; /* copied */
     struct endpoint *endpoint;   /* as in session_open; may be NULL */
     struct slice marker;         /* the key; copied */
     int replicas;
     bool warns; /* after each connect, about how Redis is set up */
-    struct confirmer_events events;
 };
 
 struct confirmer *confirmer_open(const struct confirmer_options *options);
 
-/* After this no event comes, and all that is pending is answered with an error. The loop calls
- * `closed` when the memory is gone. */
+/* After this it calls the node no more, and all that is pending is answered with an error. The loop
+ * calls `closed` when the memory is gone. */
 void confirmer_close(struct confirmer *confirmer, void (*closed)(void *context), void *context);
 
 /* Sets another key for the marker; copied. */

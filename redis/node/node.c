@@ -113,7 +113,7 @@ struct store_figures node_figures(const struct node *node)
     return (struct store_figures){node->calls, node->known.connects, node->known.switches};
 }
 
-static void node_warn(void *context, const char *text)
+void node_warn(void *context, const char *text)
 {
     const struct store_observer *observer = &((struct node *)context)->store_events->observer;
     if (observer->warning)
@@ -489,24 +489,8 @@ bool node_tracks(const struct node *node)
 
 /* Confirming */
 
-/* The confirmer has connected later than the node, so its history is the newer one. */
-static void node_on_confirmer_connected(void *context, const char *run_id, const char *history)
+void node_marker_moved(struct node *node)
 {
-    struct node *node = context;
-    const struct store_peer *peer = node_peer(node);
-    struct failure reason;
-    if (strcmp(peer->run_id, run_id) != 0 || strcmp(peer->history, history) == 0)
-        return;
-    failure_set(
-        &reason, -EAGAIN,
-        "%s has become a replica since batond connected to it, or has got its first replica",
-        node_place(node));
-    node_retire(node, reason.text);
-}
-
-static void node_on_marker_moved(void *context)
-{
-    struct node *node = context;
     if (node->events.marker_moved && !node->closing)
         node->events.marker_moved(node->events.context, node->number);
 }
@@ -519,13 +503,14 @@ static struct confirmer *node_confirmer(struct node *node, int replicas)
     if (confirmer)
         return confirmer;
     const struct confirmer_options options = {
+        .node = node,
         .loop = node->loop,
         .url = node->url,
         .endpoint = node->endpoint,
         .marker = node->marker,
         .replicas = replicas,
         .warns = replicas == node->expected,
-        .events = {node, node_warn, node_on_confirmer_connected, node_on_marker_moved}};
+    };
     node->open++;
     confirmer = confirmer_open(&options);
     node->confirmers[replicas - 1] = confirmer;

@@ -101,4 +101,9 @@ void node_expect_replicas(struct node *node, struct slice key, int replicas);
 void node_confirm(struct node *node, struct store_mark mark, int replicas, int64_t timeout_ms,
                   store_confirmed *done, void *context);
 
+/* For the confirmers (redis/node/confirmer.h): `warning`, where `context` is the node; and
+ * `marker_moved`, if the owner of the node hears of it. */
+void node_warn(void *context, const char *text);
+void node_marker_moved(struct node *node);
+
 #endif
