@@ -1,7 +1,6 @@
 #include "redis/node/confirmer.h"
 
 #include "base/memory.h"
-#include "redis/node/durability.h"
 #include "redis/node/node.h"
 #include "redis/node/pending.h"
 #include "redis/types/result.h"
@@ -236,6 +235,33 @@ static void confirmer_compare_history(const struct confirmer *confirmer)
     node_retire(confirmer->node, reason.text);
 }
 
+/* Warns of each setting that makes confirmed grants impossible, or less safe. */
+static void confirmer_check_setup(const struct confirmer *confirmer, const struct server_info *info)
+{
+    struct failure found;
+    if (info->version[0] == '\0') /* this user may not run INFO; the node has warned of that */
+        return;
+    if (info->replicas < confirmer->replicas) {
+        failure_set(&found, 0,
+                    "confirm is replicas:%d, but Redis has %d replicas, so no lock is granted. "
+                    "Start more with replicaof, or set confirm to fewer.",
+                    confirmer->replicas, info->replicas);
+        node_warn(confirmer->node, found.text);
+    }
+    if (!info->needs_replicas) {
+        failure_set(&found, 0,
+                    "a primary that is cut off still accepts writes, which are lost when a replica "
+                    "is promoted. Set min-replicas-to-write to %d (and min-replicas-max-lag to a "
+                    "few seconds).",
+                    confirmer->replicas);
+        node_warn(confirmer->node, found.text);
+    }
+    if (info->has_no_file)
+        node_warn(confirmer->node,
+                  "Redis keeps no append-only file, so a primary that restarts comes back empty, "
+                  "and its replicas copy that. Set appendonly to yes.");
+}
+
 static void confirmer_ready(void *context, const struct session_peer *peer)
 {
     struct confirmer *confirmer = context;
@@ -243,7 +269,7 @@ static void confirmer_ready(void *context, const struct session_peer *peer)
     snprintf(confirmer->history, sizeof confirmer->history, "%s", peer->info->history);
     confirmer_compare_history(confirmer);
     if (confirmer->warns)
-        durability_warn(peer->info, confirmer->replicas, node_warn, confirmer->node);
+        confirmer_check_setup(confirmer, peer->info);
     session_request_turn(confirmer->session);
 }
 
