@@ -16,13 +16,13 @@
 
 /* The name of this worker's inbox, where scripts put messages for its waiters: see
  * scripts/shared/07-servers.lua. */
-static int listen_to_inbox(struct locks *locks)
+static void listen_to_inbox(struct locks *locks)
 {
     char channel[KEY_PREFIX_LENGTH + sizeof "inbox:" + WORKER_LENGTH];
     struct slice prefix = locks->options.key_prefix;
     snprintf(channel, sizeof channel, "%.*sinbox:%s", (int)prefix.length, prefix.bytes,
              locks->texts.worker);
-    return store_listen(locks->store, slice_of(channel));
+    store_listen(locks->store, slice_of(channel));
 }
 
 /* The key has no braces, so watches of a prefix skip it. It ends with this worker's name, so no
@@ -139,12 +139,9 @@ int locks_open(struct locks **ret, const struct locks_options *options)
     locks->engine->open(locks);
     libraries_open(locks, options->library_check_ms);
     expect_replicas(locks);
-    result = listen_to_inbox(locks);
-    if (result < 0)
-        locks_close(locks, NULL, NULL);
-    else
-        *ret = locks;
-    return result;
+    listen_to_inbox(locks);
+    *ret = locks;
+    return 0;
 }
 
 /* All timers that use the store stop here: the loop may run them before their handles are closed.

@@ -24,10 +24,9 @@ struct preflight_report {
  * what follows. NULL is the plain answer, that of one Redis; `state` is what `open` makes, and NULL
  * without one. Members that have a namesake in redis/store.h do what that says. */
 struct kind {
-    /* Adds the nodes that are known from the start; NULL: one, at the URL. `shards` outlives the
-     * state. Returns 0 or a negative errno. The store closes the state also after an error, if it
-     * was made by then. */
-    int (*open)(void **ret, struct shards *shards);
+    /* Adds the nodes that are known from the start, and returns the state; NULL: one, at the URL.
+     * `shards` outlives the state. */
+    void *(*open)(struct shards *shards);
 
     /* As store_preflight, when each shard has reported, other shards have `moved`, or the time is
      * over. Plain: what the first shard has reported. */
@@ -59,7 +58,7 @@ struct kind {
     bool (*seek_shard)(const void *state, unsigned *position, unsigned *ret_shard);
     void (*tag)(void *state, unsigned shard, char tag[STORE_TAG_SIZE]);
     void (*first_tag)(const void *state, unsigned shard, char tag[STORE_TAG_SIZE]);
-    int (*listen)(void *state, struct slice channel);
+    void (*listen)(void *state, struct slice channel);
     void (*expect_replicas)(void *state, struct slice key, int replicas);
     void (*marker_moved)(void *state, unsigned shard); /* as in node.h */
 

@@ -1,6 +1,7 @@
 #include "redis/preflight.h"
 
 #include "base/memory.h"
+#include "redis/address/access.h"
 
 #include <errno.h>
 
@@ -11,6 +12,7 @@ struct preflight {
     void *state; /* the kind's; NULL without one */
     uv_loop_t loop;
     uv_timer_t timer;
+    struct redis_url url;
     struct shards shards;
     struct preflight_report reports[PREFLIGHT_REPORTS_MOST]; /* by shard */
     struct failure *failure;
@@ -113,22 +115,35 @@ static void preflight_on_warning(void *context, const char *text)
         failure_set(&first->text, 0, "%s", text);
 }
 
-static int preflight_open(struct preflight *preflight)
+static void preflight_open(struct preflight *preflight)
 {
     struct shards *shards = &preflight->shards;
     *shards = (struct shards){
         .loop = &preflight->loop,
-        .url = shards->url,
+        .url = &preflight->url,
         .store_events = {.observer = {.context = preflight, .warning = preflight_on_warning},
                          .context = preflight,
                          .moved = preflight_end},
-        .node_events = {.context = preflight, .up = preflight_on_up, .down = preflight_on_down},
-        .failure = preflight->failure};
+        .node_events = {.context = preflight, .up = preflight_on_up, .down = preflight_on_down}};
     uv_timer_init(&preflight->loop, &preflight->timer);
     preflight->timer.data = preflight;
     uv_timer_start(&preflight->timer, preflight_on_timer, (uint64_t)preflight->timeout_ms, 0);
-    return preflight->kind->open ? preflight->kind->open(&preflight->state, shards)
-                                 : shards_add(shards, 0, shards->url, NULL);
+    if (preflight->kind->open)
+        preflight->state = preflight->kind->open(shards);
+    else
+        shards_add(shards, 0, shards->url, NULL);
+}
+
+static int preflight_serve(struct preflight *preflight)
+{
+    int result = uv_loop_init(&preflight->loop);
+    if (result < 0)
+        return failure_set(preflight->failure, result, "cannot make an event loop: %s",
+                           uv_strerror(result));
+    preflight_open(preflight);
+    uv_run(&preflight->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&preflight->loop);
+    return preflight->result;
 }
 
 int preflight_run(const struct kind *kind, const struct redis_url *url, int timeout_ms,
@@ -138,19 +153,11 @@ int preflight_run(const struct kind *kind, const struct redis_url *url, int time
     preflight->kind = kind;
     preflight->failure = failure;
     preflight->timeout_ms = timeout_ms;
-    preflight->shards.url = url;
-    int result = uv_loop_init(&preflight->loop);
-    if (result < 0) {
-        failure_set(failure, result, "cannot make an event loop: %s", uv_strerror(result));
-        free(preflight);
-        return result;
-    }
-    result = preflight_open(preflight);
-    if (result < 0)
-        preflight_close(preflight);
-    uv_run(&preflight->loop, UV_RUN_DEFAULT);
-    uv_loop_close(&preflight->loop);
-    result = result < 0 ? result : preflight->result;
+    redis_url_copy(url, &preflight->url);
+    int result = redis_access_read_files(&preflight->url, failure);
+    if (result == 0)
+        result = preflight_serve(preflight);
+    redis_url_free(&preflight->url);
     free(preflight);
     return result;
 }

@@ -1,9 +1,8 @@
 #include "redis/store.h"
 
+#include "base/memory.h"
+#include "redis/address/access.h"
 #include "redis/preflight.h"
-
-#include <errno.h>
-#include <stdlib.h>
 
 enum { FIRST_SHARD = 0 };
 
@@ -85,9 +84,15 @@ int store_preflight(const struct redis_url *url, int timeout_ms, struct failure 
 int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
                const struct store_events *events)
 {
-    struct store *store = calloc(1, sizeof *store);
-    if (!store)
-        return -ENOMEM;
+    struct redis_url own;
+    redis_url_copy(url, &own);
+    int result = redis_access_read_files(&own, NULL);
+    if (result < 0) {
+        redis_url_free(&own);
+        return result;
+    }
+    struct store *store = memory_checked(calloc(1, sizeof *store));
+    store->url = own;
     const struct kind *kind = store->kind = store_kind(url);
     store->shards = (struct shards){
         .loop = loop,
@@ -100,16 +105,12 @@ int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
                         .redirected = store_on_redirected,
                         .marker_moved = kind->marker_moved ? store_on_marker_moved : NULL},
     };
-    int result = redis_url_copy(url, &store->url);
-    if (result == 0 && kind->open)
-        result = kind->open(&store->state, &store->shards);
-    else if (result == 0)
-        result = shards_add(&store->shards, FIRST_SHARD, &store->url, NULL);
-    if (result < 0)
-        store_close(store, NULL, NULL);
+    if (kind->open)
+        store->state = kind->open(&store->shards);
     else
-        *ret = store;
-    return result;
+        shards_add(&store->shards, FIRST_SHARD, &store->url, NULL);
+    *ret = store;
+    return 0;
 }
 
 static void store_end(void *context)
@@ -240,14 +241,13 @@ const struct store_peer *store_peer(const struct store *store, unsigned shard)
 
 /* Messages and changed keys */
 
-int store_listen(struct store *store, struct slice channel)
+void store_listen(struct store *store, struct slice channel)
 {
-    int result = 0;
     if (store->kind->listen)
-        return store->kind->listen(store->state, channel);
-    for (unsigned i = 0; result == 0 && i < store->shards.count; i++)
-        result = node_listen(store_node(store, i), channel);
-    return result;
+        store->kind->listen(store->state, channel);
+    else
+        for (unsigned i = 0; i < store->shards.count; i++)
+            node_listen(store_node(store, i), channel);
 }
 
 void store_track(struct store *store, struct slice prefix)

@@ -27,8 +27,8 @@ struct store;
  * Behind redis+quorum:// each shard is a member, and every member serves all names, so one member's
  * answer (store_eval) decides nothing. A quorum does not confirm, track or mark. */
 
-/* Starts connecting; `up` or `down` reports the result. `url` is copied. Returns 0 or a
- * negative errno. */
+/* Starts connecting; `up` or `down` reports the result. `url` is copied. Returns 0; or a negative
+ * errno if its files for TLS cannot be read. */
 int store_open(struct store **ret, uv_loop_t *loop, const struct redis_url *url,
                const struct store_events *events);
 
@@ -94,8 +94,8 @@ const struct store_peer *store_peer(const struct store *store, unsigned shard);
 
 /* Subscribes to `channel` on a connection of its own, and again after each loss; `listening`
  * reports it. Call this once, from the loop's thread, before anything is published there. A PING
- * every second proves that the connection is alive. Returns 0 or -ENOMEM. */
-int store_listen(struct store *store, struct slice channel);
+ * every second proves that the connection is alive. */
+void store_listen(struct store *store, struct slice channel);
 
 /* From now on `invalidated` reports every change to a key that begins with `prefix`, by any client
  * (CLIENT TRACKING in broadcast mode, so Redis does the work only while it is asked to). After a

@@ -1,5 +1,6 @@
 #include "redis/address/access.h"
 
+#include "base/memory.h"
 #include "redis/tls/trust.h"
 
 #include <errno.h>
@@ -57,8 +58,8 @@ static int access_add(struct redis_url *url, const struct part *part, const char
                            "--%s is for sentinels, but redis-url names none. Write "
                            "redis+sentinel://host:26379/MASTER, or leave --%s out.",
                            part->name, part->name);
-    *place = strdup(text);
-    return *place ? 0 : failure_set(failure, -ENOMEM, "no memory");
+    *place = memory_checked(strdup(text));
+    return 0;
 }
 
 static int access_check_pairs(const struct redis_url *url, struct failure *failure)

@@ -1,10 +1,10 @@
 #include "redis/address/url.h"
 
 #include "base/host_name.h"
+#include "base/memory.h"
 #include "base/slice.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/un.h>
@@ -33,9 +33,9 @@ static int url_hex_digit(char digit)
  * NUL. */
 static char *url_decode(struct slice text)
 {
-    char *decoded = malloc(text.length + 1);
+    char *decoded = memory_checked(malloc(text.length + 1));
     size_t length = 0;
-    for (size_t i = 0; decoded && i < text.length; i++) {
+    for (size_t i = 0; i < text.length; i++) {
         char byte = text.bytes[i];
         if (byte == '%') {
             int high = i + 1 < text.length ? url_hex_digit(text.bytes[i + 1]) : -1;
@@ -50,8 +50,7 @@ static char *url_decode(struct slice text)
         }
         decoded[length++] = byte;
     }
-    if (decoded)
-        decoded[length] = '\0';
+    decoded[length] = '\0';
     return decoded;
 }
 
@@ -137,8 +136,8 @@ static int url_read_host(struct slice host, bool bracketed, struct redis_node *n
                            "redis-url has a host that is neither a name nor an address (write an "
                            "IPv6 address in brackets). %s",
                            ENCODE_HINT);
-    node->host = strndup(host.bytes, host.length);
-    return node->host ? 0 : failure_set(failure, -ENOMEM, "no memory");
+    node->host = memory_checked(strndup(host.bytes, host.length));
+    return 0;
 }
 
 static int url_read_port(struct slice port, struct redis_node *node, struct failure *failure)
@@ -216,9 +215,7 @@ static int url_read_nodes(struct slice *rest, int port, struct redis_url *url,
     int result = url_read_authority(rest, &places, url, failure);
     if (result < 0)
         return result;
-    url->nodes = calloc(REDIS_NODES_MOST, sizeof url->nodes[0]);
-    if (!url->nodes)
-        return failure_set(failure, -ENOMEM, "no memory");
+    url->nodes = memory_checked(calloc(REDIS_NODES_MOST, sizeof url->nodes[0]));
     bool more = true;
     while (more && result == 0) {
         struct slice place = places;
@@ -251,8 +248,8 @@ static int url_read_master(struct slice name, struct redis_url *url, struct fail
             "redis-url does not have the name that the sentinels give the primary (the NAME of "
             "their `sentinel monitor NAME …`, of letters, digits and ._-). Write %s",
             SENTINEL_FORM);
-    url->master = strndup(name.bytes, name.length);
-    return url->master ? 0 : failure_set(failure, -ENOMEM, "no memory");
+    url->master = memory_checked(strndup(name.bytes, name.length));
+    return 0;
 }
 
 /* [user:password@]host[:port][,host[:port]]…/MASTER[/db] */

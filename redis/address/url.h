@@ -75,16 +75,15 @@ struct redis_url {
  * it may belong to a password that was not encoded. */
 int redis_url_parse(const char *text, struct redis_url *ret, struct failure *failure);
 
-/* Returns 0, or -ENOMEM with *ret zeroed. */
-int redis_url_copy(const struct redis_url *url, struct redis_url *ret);
+void redis_url_copy(const struct redis_url *url, struct redis_url *ret);
 
 /* Overwrites the passwords and frees all members. A zeroed URL is allowed. */
 void redis_url_free(struct redis_url *url);
 
 /* Makes the URL of one server behind `url` (REDIS_SERVER or REDIS_NODE), or of one sentinel
- * (REDIS_SENTINEL), with what is needed to log in. Returns 0, or -ENOMEM with *ret zeroed. */
-int redis_url_of(const struct redis_url *url, enum redis_kind kind, const char *host, int port,
-                 struct redis_url *ret);
+ * (REDIS_SENTINEL), with what is needed to log in. */
+void redis_url_of(const struct redis_url *url, enum redis_kind kind, const char *host, int port,
+                  struct redis_url *ret);
 
 /* Writes the URL without user and password, for logs. */
 void redis_url_describe(const struct redis_url *url, char *text, size_t size);

@@ -1,10 +1,10 @@
 /* Copies a URL, derives the URL of one server from it, describes it for logs, and frees it. */
 #include "redis/address/url.h"
 
+#include "base/memory.h"
 #include "base/table.h"
 #include "redis/tls/trust.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,29 +32,23 @@ static char **url_parts_text(struct redis_url *url, size_t index)
     return (char **)((char *)url + TEXTS[index]);
 }
 
-static bool url_parts_copy_text(const char *text, char **ret)
+static char *url_parts_copy_text(const char *text)
 {
-    *ret = text ? strdup(text) : NULL;
-    return !text || *ret;
+    return text ? memory_checked(strdup(text)) : NULL;
 }
 
-static bool url_parts_copy_nodes(const struct redis_url *url, struct redis_url *ret)
+static void url_parts_copy_nodes(const struct redis_url *url, struct redis_url *ret)
 {
     if (!url->nodes)
-        return true;
-    ret->nodes = calloc(url->node_count, sizeof url->nodes[0]);
-    if (!ret->nodes)
-        return false;
-    bool is_whole = true;
-    for (; is_whole && ret->node_count < url->node_count; ret->node_count++) {
-        ret->nodes[ret->node_count].port = url->nodes[ret->node_count].port;
-        is_whole = url_parts_copy_text(url->nodes[ret->node_count].host,
-                                       &ret->nodes[ret->node_count].host);
-    }
-    return is_whole;
+        return;
+    ret->nodes = memory_checked(calloc(url->node_count, sizeof url->nodes[0]));
+    ret->node_count = url->node_count;
+    for (size_t i = 0; i < url->node_count; i++)
+        ret->nodes[i] =
+            (struct redis_node){url_parts_copy_text(url->nodes[i].host), url->nodes[i].port};
 }
 
-int redis_url_copy(const struct redis_url *url, struct redis_url *ret)
+void redis_url_copy(const struct redis_url *url, struct redis_url *ret)
 {
     *ret = (struct redis_url){.kind = url->kind,
                               .port = url->port,
@@ -63,18 +57,14 @@ int redis_url_copy(const struct redis_url *url, struct redis_url *ret)
                               .timeout_ms = url->timeout_ms,
                               .keeps_all = url->keeps_all,
                               .trust = tls_trust_keep(url->trust)};
-    bool is_whole = url_parts_copy_nodes(url, ret);
-    for (size_t i = 0; is_whole && i < sizeof TEXTS / sizeof TEXTS[0]; i++)
-        is_whole = url_parts_copy_text(*url_parts_text((struct redis_url *)(uintptr_t)url, i),
-                                       url_parts_text(ret, i));
-    if (is_whole)
-        return 0;
-    redis_url_free(ret);
-    return -ENOMEM;
+    url_parts_copy_nodes(url, ret);
+    for (size_t i = 0; i < sizeof TEXTS / sizeof TEXTS[0]; i++)
+        *url_parts_text(ret, i) =
+            url_parts_copy_text(*url_parts_text((struct redis_url *)(uintptr_t)url, i));
 }
 
-int redis_url_of(const struct redis_url *url, enum redis_kind kind, const char *host, int port,
-                 struct redis_url *ret)
+void redis_url_of(const struct redis_url *url, enum redis_kind kind, const char *host, int port,
+                  struct redis_url *ret)
 {
     struct redis_url part = *url; /* it borrows its texts */
     part.kind = kind;
@@ -88,7 +78,7 @@ int redis_url_of(const struct redis_url *url, enum redis_kind kind, const char *
         part.password = url->sentinel_password;
         part.database = 0;
     }
-    return redis_url_copy(&part, ret);
+    redis_url_copy(&part, ret);
 }
 
 static void url_parts_wipe(char *secret)

@@ -1,10 +1,8 @@
 #include "redis/cluster/cluster.h"
 
+#include "base/memory.h"
 #include "redis/cluster/primary_lease.h"
 #include "redis/cluster/topology.h"
-
-#include <errno.h>
-#include <stdlib.h>
 
 struct cluster {
     uv_loop_t *loop;
@@ -55,12 +53,6 @@ unsigned cluster_note_moved(struct cluster *cluster, unsigned slot, const struct
 
 /* The beginning and the end */
 
-static void cluster_free(struct cluster *cluster)
-{
-    node_table_free(cluster->table);
-    free(cluster);
-}
-
 static void cluster_on_one_closed(void *context)
 {
     struct cluster *cluster = context;
@@ -68,31 +60,23 @@ static void cluster_on_one_closed(void *context)
         return;
     void (*closed)(void *context) = cluster->closed;
     void *closed_context = cluster->closed_context;
-    cluster_free(cluster);
-    if (closed)
-        closed(closed_context);
+    node_table_free(cluster->table);
+    free(cluster);
+    closed(closed_context);
 }
 
-int cluster_open(struct cluster **ret, uv_loop_t *loop, const struct redis_url *url,
-                 const struct cluster_events *events, struct failure *failure)
+struct cluster *cluster_open(uv_loop_t *loop, const struct redis_url *url,
+                             const struct cluster_events *events)
 {
-    struct cluster *cluster = calloc(1, sizeof *cluster);
-    if (!cluster)
-        return failure_set(failure, -ENOMEM, "no memory");
+    struct cluster *cluster = memory_checked(calloc(1, sizeof *cluster));
     cluster->loop = loop;
     cluster->url = url;
     cluster->events = *events;
     slot_map_init(&cluster->map);
     cluster->table = node_table_open(loop, &cluster->map, &cluster->events);
-    int result = topology_open(&cluster->topology, loop, url, &cluster->map, cluster->table,
-                               &cluster->events, failure);
-    if (result < 0) {
-        cluster_free(cluster);
-        return result;
-    }
+    cluster->topology = topology_open(loop, url, &cluster->map, cluster->table, &cluster->events);
     cluster->open = 1;
-    *ret = cluster;
-    return 0;
+    return cluster;
 }
 
 void cluster_require_primary_lease(struct cluster *cluster)

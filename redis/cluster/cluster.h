@@ -16,10 +16,9 @@
 struct cluster;
 
 /* Starts asking. `url`, of the kind REDIS_CLUSTER, outlives the cluster. Set all `events`
- * (redis/cluster/node_table.h); after `doubted`, call cluster_refresh. Returns 0 or a negative
- * errno. */
-int cluster_open(struct cluster **ret, uv_loop_t *loop, const struct redis_url *url,
-                 const struct cluster_events *events, struct failure *failure);
+ * (redis/cluster/node_table.h); after `doubted`, call cluster_refresh. */
+struct cluster *cluster_open(uv_loop_t *loop, const struct redis_url *url,
+                             const struct cluster_events *events);
 
 /* From now on the endpoint of a node points nowhere while the node has no primary lease
  * (redis/cluster/primary_lease.h). A new node that a node with a lease has named counts as having

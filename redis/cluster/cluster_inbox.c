@@ -96,12 +96,12 @@ void cluster_inbox_init(struct cluster_inbox *inbox, const struct slot_map *map,
     endpoint_init(&inbox->endpoint, cluster_inbox_on_endpoint_failed, inbox);
 }
 
-int cluster_inbox_listen(struct cluster_inbox *inbox, struct slice channel)
+void cluster_inbox_listen(struct cluster_inbox *inbox, struct slice channel)
 {
     const struct inbox_events events = {inbox, cluster_inbox_on_listening, cluster_inbox_on_message,
                                         cluster_inbox_on_invalidated, cluster_inbox_on_lost};
-    return inbox_open(&inbox->inbox, inbox->shards->loop, inbox->shards->url, &inbox->endpoint,
-                      channel, &events);
+    inbox->inbox =
+        inbox_open(inbox->shards->loop, inbox->shards->url, &inbox->endpoint, channel, &events);
 }
 
 bool cluster_inbox_close(struct cluster_inbox *inbox, void (*closed)(void *context), void *context)

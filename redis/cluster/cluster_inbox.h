@@ -28,7 +28,7 @@ void cluster_inbox_init(struct cluster_inbox *inbox, const struct slot_map *map,
                         struct node_table *table, struct shards *shards);
 
 /* See store_listen. */
-int cluster_inbox_listen(struct cluster_inbox *inbox, struct slice channel);
+void cluster_inbox_listen(struct cluster_inbox *inbox, struct slice channel);
 
 /* A node has come up. */
 void cluster_inbox_note_up(struct cluster_inbox *inbox);

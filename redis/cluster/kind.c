@@ -93,9 +93,7 @@ static bool cluster_store_on_up(void *state, unsigned shard)
 static void cluster_store_on_joined(void *context, unsigned node, struct endpoint *endpoint)
 {
     struct cluster_store *store = context;
-    if (shards_add(store->shards, node, store->shards->url, endpoint) < 0)
-        shards_warn(store->shards, "cannot connect to a node of the Redis Cluster. Check the files "
-                                   "of redis-ca, redis-cert and redis-key.");
+    shards_add(store->shards, node, store->shards->url, endpoint);
 }
 
 static void cluster_store_on_doubted(void *context)
@@ -136,17 +134,6 @@ static void cluster_store_update(struct cluster_store *store, unsigned node)
         cluster_store_mark(store, node);
 }
 
-/* A node whose connection could not be opened so far, for instance because a certificate file could
- * not be read, gets another try. */
-static void cluster_store_update_all(struct cluster_store *store)
-{
-    struct shards *shards = store->shards;
-    for (unsigned i = 0; i < shards->count; i++)
-        if (shards->nodes[i] ||
-            shards_add(shards, i, shards->url, node_table_endpoint(store->table, i)) == 0)
-            cluster_store_update(store, i);
-}
-
 static void cluster_store_on_mapped(void *context)
 {
     struct cluster_store *store = context;
@@ -154,7 +141,8 @@ static void cluster_store_on_mapped(void *context)
     if (store->shards->closing)
         return;
     cluster_store_report_migrated(store); /* first: the next call may dismiss the former owner */
-    cluster_store_update_all(store);
+    for (unsigned i = 0; i < store->shards->count; i++)
+        cluster_store_update(store, i);
     cluster_inbox_note_map(&store->inbox);
     if (events->moved)
         events->moved(events->context);
@@ -211,21 +199,15 @@ static void cluster_store_eval_at(void *state, unsigned shard, const struct scri
 
 /* The beginning and the end */
 
-static int cluster_store_open(void **ret, struct shards *shards)
+static void *cluster_store_open(struct shards *shards)
 {
-    struct cluster_store *store = calloc(1, sizeof *store);
-    if (!store)
-        return failure_set(shards->failure, -ENOMEM, "no memory");
+    struct cluster_store *store = memory_checked(calloc(1, sizeof *store));
     store->shards = shards;
     store->open = 1;
     shards->keys_apart = true;
     const struct cluster_events events = {store, cluster_store_on_joined, cluster_store_on_doubted,
                                           cluster_store_on_mapped, cluster_store_on_lost};
-    int result = cluster_open(&store->cluster, shards->loop, shards->url, &events, shards->failure);
-    if (result < 0) {
-        free(store);
-        return result;
-    }
+    store->cluster = cluster_open(shards->loop, shards->url, &events);
     store->map = cluster_map(store->cluster);
     store->table = cluster_nodes(store->cluster);
     cluster_inbox_init(&store->inbox, store->map, store->table, shards);
@@ -238,8 +220,7 @@ static int cluster_store_open(void **ret, struct shards *shards)
                                            .sent_away = cluster_store_on_sent_away,
                                            .context = store};
     store->router = router_open(&options);
-    *ret = store;
-    return 0;
+    return store;
 }
 
 static void cluster_store_require_primary_lease(void *state)
@@ -287,10 +268,10 @@ static void cluster_store_close(void *state, void (*closed)(void *context), void
     cluster_store_on_one_closed(store);
 }
 
-static int cluster_store_listen(void *state, struct slice channel)
+static void cluster_store_listen(void *state, struct slice channel)
 {
     struct cluster_store *store = state;
-    return cluster_inbox_listen(&store->inbox, channel);
+    cluster_inbox_listen(&store->inbox, channel);
 }
 
 /* Which shard serves what */

@@ -159,10 +159,7 @@ static void voter_open(struct primary_lease *lease, unsigned node)
         .closed = voter_on_closed,
     };
     voter->endpoint.takes_replicas = true; /* the votes decide whether it is a primary */
-    if (session_open(&voter->session, lease->loop, lease->url, &voter->endpoint, &events, NULL)) {
-        free(voter);
-        return;
-    }
+    voter->session = session_open(lease->loop, lease->url, &voter->endpoint, &events);
     lease->voters[node] = voter;
     if (node >= lease->count)
         lease->count = node + 1;
@@ -176,8 +173,6 @@ void primary_lease_add(struct primary_lease *lease, unsigned node, const char *h
     if (!lease->voters[node])
         voter_open(lease, node);
     struct voter *voter = lease->voters[node];
-    if (!voter)
-        return;
     voter->counts = true;
     endpoint_set(&voter->endpoint, host, port);
 }

@@ -78,7 +78,7 @@ static struct call *lane_take(struct lane *lane)
 
 /* Sending */
 
-/* NULL if it could not be opened. Also NULL after router_stop, when nodes may be gone. */
+/* NULL if no node serves the slot. Also NULL after router_stop, when nodes may be gone. */
 static struct node *router_node(const struct router *router, unsigned number)
 {
     return number == CLUSTER_NOBODY || router->closing ? NULL

@@ -34,7 +34,7 @@ struct router_options {
     const struct slot_map *map;
     struct node_table *table; /* map and table of the cluster */
     unsigned timeout_ms;
-    /* NULL if the node could not be opened. Its events call router_redirected. It lives until
+    /* NULL while the store closes. Its events call router_redirected. It lives until
      * router_close. */
     struct node *(*node_at)(void *context, unsigned number);
     /* Called before a call goes to `to` because `from` has redirected it. */

@@ -1,5 +1,6 @@
 #include "redis/cluster/topology.h"
 
+#include "base/memory.h"
 #include "redis/wire/errors.h"
 #include "redis/wire/session.h"
 
@@ -265,13 +266,10 @@ static void topology_on_closed(void *context)
     closed(closed_context);
 }
 
-int topology_open(struct topology **ret, uv_loop_t *loop, const struct redis_url *url,
-                  struct slot_map *map, struct node_table *table,
-                  const struct cluster_events *events, struct failure *failure)
+struct topology *topology_open(uv_loop_t *loop, const struct redis_url *url, struct slot_map *map,
+                               struct node_table *table, const struct cluster_events *events)
 {
-    struct topology *topology = calloc(1, sizeof *topology);
-    if (!topology)
-        return failure_set(failure, -ENOMEM, "no memory");
+    struct topology *topology = memory_checked(calloc(1, sizeof *topology));
     topology->loop = loop;
     topology->url = url;
     topology->map = map;
@@ -288,14 +286,8 @@ int topology_open(struct topology **ret, uv_loop_t *loop, const struct redis_url
         .lost = topology_on_lost,
         .closed = topology_on_closed,
     };
-    int result =
-        session_open(&topology->session, loop, url, &topology->endpoint, &session_events, failure);
-    if (result < 0) {
-        free(topology);
-        return result;
-    }
-    *ret = topology;
-    return 0;
+    topology->session = session_open(loop, url, &topology->endpoint, &session_events);
+    return topology;
 }
 
 void topology_close(struct topology *topology, void (*closed)(void *context), void *context)

@@ -22,11 +22,9 @@ enum {
 };
 
 /* Starts asking. `url`, of the kind REDIS_CLUSTER, the map, the node table and `events` outlive the
- * topology, which keeps the map up to date and adds new nodes to the table. Returns 0 or a negative
- * errno. */
-int topology_open(struct topology **ret, uv_loop_t *loop, const struct redis_url *url,
-                  struct slot_map *map, struct node_table *table,
-                  const struct cluster_events *events, struct failure *failure);
+ * topology, which keeps the map up to date and adds new nodes to the table. */
+struct topology *topology_open(uv_loop_t *loop, const struct redis_url *url, struct slot_map *map,
+                               struct node_table *table, const struct cluster_events *events);
 
 /* The loop calls `closed` when the memory is gone. */
 void topology_close(struct topology *topology, void (*closed)(void *context), void *context);

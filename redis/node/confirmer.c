@@ -25,8 +25,8 @@ enum {
 struct confirmer {
     struct node *node;
     uv_loop_t *loop;
-    struct session *session; /* NULL if it could not be opened */
-    uv_timer_t timer;        /* for the next pending confirmation that is due */
+    struct session *session;
+    uv_timer_t timer; /* for the next pending confirmation that is due */
     int replicas;
     bool warns;
     bool closing;
@@ -212,7 +212,7 @@ static void confirmer_timer(uv_timer_t *timer)
 {
     struct confirmer *confirmer = timer->data;
     struct session *session = confirmer->session;
-    while (session && session_is_ready(session) && session_read(session))
+    while (session_is_ready(session) && session_read(session))
         ;
     confirmer_answer_short(confirmer);
     confirmer_plan(confirmer);
@@ -331,14 +331,8 @@ struct confirmer *confirmer_open(const struct confirmer_options *options)
         .turn_ends = confirmer_turn_ends,
         .closed = confirmer_part_closed,
     };
-    struct failure failure;
     confirmer->parts_open = 2;
-    if (session_open(&confirmer->session, options->loop, options->url, options->endpoint, &events,
-                     &failure) < 0) {
-        confirmer->session = NULL; /* each pending confirmation ends when it is due */
-        confirmer->parts_open = 1;
-        confirmer_complain(confirmer, failure.text);
-    }
+    confirmer->session = session_open(options->loop, options->url, options->endpoint, &events);
     return confirmer;
 }
 
@@ -347,10 +341,7 @@ void confirmer_close(struct confirmer *confirmer, void (*closed)(void *context),
     confirmer->closing = true;
     confirmer->closed = closed;
     confirmer->closed_context = context;
-    if (confirmer->session)
-        session_close(confirmer->session);
-    else
-        pending_answer_all(&confirmer->pending, "batond is stopping");
+    session_close(confirmer->session);
     uv_close((uv_handle_t *)&confirmer->timer, confirmer_timer_closed);
 }
 
@@ -358,8 +349,5 @@ void confirmer_ask(struct confirmer *confirmer, const struct store_peer *peer, u
                    store_confirmed *done, void *context)
 {
     pending_add(&confirmer->pending, peer, due, done, context);
-    if (confirmer->session)
-        session_request_turn(confirmer->session);
-    else
-        confirmer_plan(confirmer);
+    session_request_turn(confirmer->session);
 }

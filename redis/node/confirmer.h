@@ -47,9 +47,9 @@ struct node;
 struct confirmer_options {
     struct node *node; /* outlives the confirmer; its warnings are the node's */
     uv_loop_t *loop;
-    const struct redis_url *url; /* copied */
-    struct endpoint *endpoint;   /* as in session_open; may be NULL */
-    struct slice marker;         /* the key; copied */
+    const struct redis_url *url; /* as in session_open, as is the endpoint */
+    struct endpoint *endpoint;
+    struct slice marker; /* the key; copied */
     int replicas;
     bool warns; /* after each connect, about how Redis is set up */
 };

@@ -1,11 +1,11 @@
 #include "redis/node/inbox.h"
 
+#include "base/memory.h"
 #include "redis/wire/errors.h"
 #include "redis/wire/session.h"
 
 #include <errno.h>
 #include <hiredis/hiredis.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SUBSCRIPTIONS_MOST = 2 };
@@ -203,12 +203,10 @@ static void inbox_closed(void *context)
     closed(closed_context);
 }
 
-int inbox_open(struct inbox **ret, uv_loop_t *loop, const struct redis_url *url,
-               struct endpoint *endpoint, struct slice channel, const struct inbox_events *events)
+struct inbox *inbox_open(uv_loop_t *loop, const struct redis_url *url, struct endpoint *endpoint,
+                         struct slice channel, const struct inbox_events *events)
 {
-    struct inbox *inbox = calloc(1, sizeof *inbox + channel.length);
-    if (!inbox)
-        return -ENOMEM;
+    struct inbox *inbox = memory_checked(calloc(1, sizeof *inbox + channel.length));
     inbox->loop = loop;
     inbox->events = *events;
     inbox->channel_length = channel.length;
@@ -223,13 +221,8 @@ int inbox_open(struct inbox **ret, uv_loop_t *loop, const struct redis_url *url,
         .lost = inbox_lost,
         .closed = inbox_closed,
     };
-    int result = session_open(&inbox->session, loop, url, endpoint, &session_events, NULL);
-    if (result < 0) {
-        free(inbox);
-        return result;
-    }
-    *ret = inbox;
-    return 0;
+    inbox->session = session_open(loop, url, endpoint, &session_events);
+    return inbox;
 }
 
 void inbox_close(struct inbox *inbox, void (*closed)(void *context), void *context)

@@ -33,10 +33,10 @@ struct inbox_events {
     void (*lost)(void *context, const char *reason);
 };
 
-/* Starts connecting. Copies `url` and `channel`. Without a channel the inbox gets keys alone.
- * `endpoint` is as in session.h. Returns 0 or a negative errno. */
-int inbox_open(struct inbox **ret, uv_loop_t *loop, const struct redis_url *url,
-               struct endpoint *endpoint, struct slice channel, const struct inbox_events *events);
+/* Starts connecting. Copies `channel`. Without a channel the inbox gets keys alone.
+ * `url` and `endpoint` are as in session.h. */
+struct inbox *inbox_open(uv_loop_t *loop, const struct redis_url *url, struct endpoint *endpoint,
+                         struct slice channel, const struct inbox_events *events);
 
 /* After this, only `closed` comes, from the loop. */
 void inbox_close(struct inbox *inbox, void (*closed)(void *context), void *context);

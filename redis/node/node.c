@@ -460,16 +460,15 @@ static void node_on_inbox_lost(void *context, const char *reason)
     node_warn(node, warning.text);
 }
 
-int node_listen(struct node *node, struct slice channel)
+void node_listen(struct node *node, struct slice channel)
 {
     const struct inbox_events events = {node, node_on_listening, node_on_message, node_invalidated,
                                         node_on_inbox_lost};
     if (node->inbox)
-        return 0;
-    int result = inbox_open(&node->inbox, node->loop, node->url, node->endpoint, channel, &events);
+        return;
+    node->inbox = inbox_open(node->loop, node->url, node->endpoint, channel, &events);
     node->gets_messages = channel.length > 0;
-    node->open += result == 0;
-    return result;
+    node->open++;
 }
 
 void node_track(struct node *node, struct slice prefix)
@@ -610,7 +609,7 @@ static void node_one_closed(void *context)
     closed(closed_context);
 }
 
-int node_open(struct node **ret, const struct node_options *options, struct failure *failure)
+struct node *node_open(const struct node_options *options)
 {
     struct node *node = memory_checked(calloc(1, sizeof *node));
     *node = (struct node){.loop = options->loop,
@@ -631,13 +630,8 @@ int node_open(struct node **ret, const struct node_options *options, struct fail
         .lost = node_on_lost,
         .closed = node_one_closed,
     };
-    int result =
-        session_open(&node->session, node->loop, node->url, node->endpoint, &events, failure);
-    if (result < 0)
-        free(node);
-    else
-        *ret = node;
-    return result;
+    node->session = session_open(node->loop, node->url, node->endpoint, &events);
+    return node;
 }
 
 void node_close(struct node *node, void (*closed)(void *context), void *context)

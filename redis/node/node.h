@@ -3,7 +3,6 @@
 #ifndef BATON_REDIS_NODE_NODE_H
 #define BATON_REDIS_NODE_NODE_H
 
-#include "base/failure.h"
 #include "redis/types/confirm.h"
 #include "redis/types/events.h"
 #include "redis/types/peer.h"
@@ -42,8 +41,7 @@ struct node_options {
     const struct store_events *store_events;
 };
 
-/* Returns 0 or a negative errno; `failure` may be NULL. */
-int node_open(struct node **ret, const struct node_options *options, struct failure *failure);
+struct node *node_open(const struct node_options *options);
 
 /* Calls `closed` when the memory is gone. */
 void node_close(struct node *node, void (*closed)(void *context), void *context);
@@ -87,7 +85,7 @@ struct store_figures node_figures(const struct node *node);
 
 /* As store_listen. Without a channel the inbox gets tracked keys alone, and no warning reports its
  * loss. A second call does nothing. */
-int node_listen(struct node *node, struct slice channel);
+void node_listen(struct node *node, struct slice channel);
 
 /* As store_track and store_untrack. Changes come once the node listens. */
 void node_track(struct node *node, struct slice prefix);
@@ -102,7 +100,7 @@ void node_confirm(struct node *node, struct store_mark mark, int replicas, int64
                   store_confirmed *done, void *context);
 
 /* For the confirmers (redis/node/confirmer.h): `warning`, where `context` is the node; and
- * `marker_moved`, if the owner of the node hears of it. */
+ * `marker_moved`, unless the owner of the node leaves it out. */
 void node_warn(void *context, const char *text);
 void node_marker_moved(struct node *node);
 

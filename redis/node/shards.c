@@ -50,8 +50,8 @@ void shards_untrack(struct shards *shards)
 
 /* The beginning and the end */
 
-int shards_add(struct shards *shards, unsigned number, const struct redis_url *url,
-               struct endpoint *endpoint)
+void shards_add(struct shards *shards, unsigned number, const struct redis_url *url,
+                struct endpoint *endpoint)
 {
     const struct node_options options = {.loop = shards->loop,
                                          .url = url,
@@ -62,10 +62,9 @@ int shards_add(struct shards *shards, unsigned number, const struct redis_url *u
     if (number >= shards->count)
         shards->count = number + 1;
     if (shards->closing)
-        return 0;
-    int result = node_open(&shards->nodes[number], &options, shards->failure);
-    shards->open += result == 0;
-    return result;
+        return;
+    shards->nodes[number] = node_open(&options);
+    shards->open++;
 }
 
 static void shards_one_closed(void *context)

@@ -12,10 +12,9 @@ struct shards {
     const struct redis_url *url;
     struct store_events store_events; /* of the owner of the store */
     struct node_events node_events;   /* of each node */
-    struct failure *failure;          /* why one could not be opened; may be NULL */
     bool keys_apart; /* messages do not come by the nodes: to track its keys, each has an inbox */
 
-    struct node *nodes[SHARDS_MOST]; /* NULL: could not be opened so far */
+    struct node *nodes[SHARDS_MOST]; /* NULL: added while the shards close */
     unsigned count;
     struct slice prefix; /* owned; absent while no keys are tracked */
     bool closing;
@@ -25,9 +24,9 @@ struct shards {
 };
 
 /* Opens a node that follows `endpoint`, as in session.h; `url` outlives it. While the shards close,
- * it only counts the node. Returns 0 or a negative errno; it may be called again then. */
-int shards_add(struct shards *shards, unsigned number, const struct redis_url *url,
-               struct endpoint *endpoint);
+ * it only counts the node. */
+void shards_add(struct shards *shards, unsigned number, const struct redis_url *url,
+                struct endpoint *endpoint);
 
 /* Nodes end one by one. Calls `closed` when all have ended, perhaps before this returns. */
 void shards_close(struct shards *shards, void (*closed)(void *context), void *context);

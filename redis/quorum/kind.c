@@ -2,9 +2,10 @@
  * its position in the URL. */
 #include "redis/kind.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SUMMARY_SIZE = 192 };
@@ -71,28 +72,22 @@ static bool quorum_member_down(void *state, unsigned shard)
 
 /* The beginning and the end */
 
-static int quorum_add(struct quorum *quorum, unsigned member)
+static void quorum_add(struct quorum *quorum, unsigned member)
 {
     const struct redis_url *url = quorum->shards->url;
     const struct redis_node *at = &url->nodes[member];
     struct redis_url *own = &quorum->members[member].url;
-    int result = redis_url_of(url, REDIS_SERVER, at->host, at->port, own);
-    if (result < 0)
-        return failure_set(quorum->shards->failure, result, "no memory");
-    return shards_add(quorum->shards, member, own, NULL);
+    redis_url_of(url, REDIS_SERVER, at->host, at->port, own);
+    shards_add(quorum->shards, member, own, NULL);
 }
 
-static int quorum_open(void **ret, struct shards *shards)
+static void *quorum_open(struct shards *shards)
 {
-    struct quorum *quorum = calloc(1, sizeof *quorum);
-    int result = 0;
-    if (!quorum)
-        return failure_set(shards->failure, -ENOMEM, "no memory");
+    struct quorum *quorum = memory_checked(calloc(1, sizeof *quorum));
     quorum->shards = shards;
-    *ret = quorum;
-    for (unsigned i = 0; result == 0 && i < shards->url->node_count; i++)
-        result = quorum_add(quorum, i);
-    return result;
+    for (unsigned i = 0; i < shards->url->node_count; i++)
+        quorum_add(quorum, i);
+    return quorum;
 }
 
 static void quorum_close(void *state, void (*closed)(void *context), void *context)

@@ -1,10 +1,8 @@
 /* One node, whose address the sentinels give. */
 #include "redis/kind.h"
 
+#include "base/memory.h"
 #include "redis/sentinel/sentinel.h"
-
-#include <errno.h>
-#include <stdlib.h>
 
 struct watched {
     struct shards *shards;
@@ -13,20 +11,13 @@ struct watched {
     void *closed_context;
 };
 
-static int watched_open(void **ret, struct shards *shards)
+static void *watched_open(struct shards *shards)
 {
-    struct watched *watched = calloc(1, sizeof *watched);
-    if (!watched)
-        return failure_set(shards->failure, -ENOMEM, "no memory");
+    struct watched *watched = memory_checked(calloc(1, sizeof *watched));
     watched->shards = shards;
-    int result = sentinel_open(&watched->sentinel, shards->loop, shards->url, shards_warn, shards,
-                               shards->failure);
-    if (result < 0) {
-        free(watched);
-        return result;
-    }
-    *ret = watched;
-    return shards_add(shards, 0, shards->url, sentinel_endpoint(watched->sentinel));
+    watched->sentinel = sentinel_open(shards->loop, shards->url, shards_warn, shards);
+    shards_add(shards, 0, shards->url, sentinel_endpoint(watched->sentinel));
+    return watched;
 }
 
 static void watched_freed(void *context)

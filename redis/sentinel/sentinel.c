@@ -1,5 +1,6 @@
 #include "redis/sentinel/sentinel.h"
 
+#include "base/memory.h"
 #include "redis/sentinel/sentinel_set.h"
 
 #include <errno.h>
@@ -136,16 +137,13 @@ static bool is_same_sentinel(const struct sentinel_client *client, const struct 
 }
 
 /* `learnt_id` is NULL for a sentinel of the URL. */
-static int sentinel_add(struct sentinel *sentinel, const char *host, int port,
-                        const char *learnt_id, struct failure *failure)
+static void sentinel_add(struct sentinel *sentinel, const char *host, int port,
+                         const char *learnt_id)
 {
-    struct sentinel_client *client;
     if (sentinel->open > SENTINELS_MOST)
-        return failure_set(failure, -ENOMEM, "no memory");
-    int result = sentinel_client_open(&client, sentinel->loop, &sentinel->url, host, port,
-                                      &sentinel->sentinel_client_events, failure);
-    if (result < 0)
-        return result;
+        return;
+    struct sentinel_client *client = sentinel_client_open(sentinel->loop, &sentinel->url, host,
+                                                          port, &sentinel->sentinel_client_events);
     client->is_learnt = learnt_id != NULL;
     snprintf(client->id, sizeof client->id, "%s", learnt_id ? learnt_id : "");
     client->mentioned = uv_now(sentinel->loop);
@@ -154,7 +152,6 @@ static int sentinel_add(struct sentinel *sentinel, const char *host, int port,
         last = &(*last)->next;
     *last = client;
     sentinel->open++;
-    return 0;
 }
 
 static void sentinel_on_client_named(void *context, const struct vote *address, const char *id)
@@ -167,7 +164,7 @@ static void sentinel_on_client_named(void *context, const struct vote *address, 
         client->is_left_out = false;
         return;
     }
-    sentinel_add(sentinel, address->host, address->port, id, NULL);
+    sentinel_add(sentinel, address->host, address->port, id);
 }
 
 static void sentinel_on_client_answered(void *context, struct sentinel_client *client)
@@ -197,8 +194,7 @@ static void sentinel_free(struct sentinel *sentinel)
     void *closed_context = sentinel->closed_context;
     redis_url_free(&sentinel->url);
     free(sentinel);
-    if (closed)
-        closed(closed_context);
+    closed(closed_context);
 }
 
 static void sentinel_on_one_closed(struct sentinel *sentinel)
@@ -231,13 +227,10 @@ static void sentinel_on_endpoint_failed(void *context)
             sentinel_client_ask_soon(client);
 }
 
-int sentinel_open(struct sentinel **ret, uv_loop_t *loop, const struct redis_url *url,
-                  void (*warning)(void *context, const char *text), void *context,
-                  struct failure *failure)
+struct sentinel *sentinel_open(uv_loop_t *loop, const struct redis_url *url,
+                               void (*warning)(void *context, const char *text), void *context)
 {
-    struct sentinel *sentinel = calloc(1, sizeof *sentinel);
-    if (!sentinel)
-        return failure_set(failure, -ENOMEM, "no memory");
+    struct sentinel *sentinel = memory_checked(calloc(1, sizeof *sentinel));
     sentinel->loop = loop;
     sentinel->warning = warning;
     sentinel->context = context;
@@ -252,16 +245,10 @@ int sentinel_open(struct sentinel **ret, uv_loop_t *loop, const struct redis_url
     uv_timer_init(loop, &sentinel->timer);
     sentinel->timer.data = sentinel;
     sentinel->open = 1;
-    int result = redis_url_copy(url, &sentinel->url);
-    if (result < 0)
-        failure_set(failure, result, "no memory");
-    for (size_t i = 0; result == 0 && i < url->node_count; i++)
-        result = sentinel_add(sentinel, url->nodes[i].host, url->nodes[i].port, NULL, failure);
-    if (result == 0)
-        *ret = sentinel;
-    else
-        sentinel_close(sentinel, NULL, NULL); /* the loop closes the clients that were opened */
-    return result;
+    redis_url_copy(url, &sentinel->url);
+    for (size_t i = 0; i < url->node_count; i++)
+        sentinel_add(sentinel, url->nodes[i].host, url->nodes[i].port, NULL);
+    return sentinel;
 }
 
 void sentinel_require_primary_lease(struct sentinel *sentinel)

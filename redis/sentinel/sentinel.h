@@ -32,11 +32,9 @@ enum {
 };
 
 /* Starts asking. Copies `url`, of the kind REDIS_WATCHED. The loop calls `warning` when a
- * sentinel is lost, and when the reason of the loss changes. Returns 0 or a negative
- * errno. */
-int sentinel_open(struct sentinel **ret, uv_loop_t *loop, const struct redis_url *url,
-                  void (*warning)(void *context, const char *text), void *context,
-                  struct failure *failure);
+ * sentinel is lost, and when the reason of the loss changes. */
+struct sentinel *sentinel_open(uv_loop_t *loop, const struct redis_url *url,
+                               void (*warning)(void *context, const char *text), void *context);
 
 /* From now on the endpoint points nowhere unless most sentinels name the primary. */
 void sentinel_require_primary_lease(struct sentinel *sentinel);

@@ -1,5 +1,6 @@
 #include "redis/sentinel/sentinel_client.h"
 
+#include "base/memory.h"
 #include "redis/wire/errors.h"
 
 #include <errno.h>
@@ -227,13 +228,11 @@ static void sentinel_client_on_closed(void *context)
     free(client);
 }
 
-int sentinel_client_open(struct sentinel_client **ret, uv_loop_t *loop, const struct redis_url *url,
-                         const char *host, int port, const struct sentinel_client_events *events,
-                         struct failure *failure)
+struct sentinel_client *sentinel_client_open(uv_loop_t *loop, const struct redis_url *url,
+                                             const char *host, int port,
+                                             const struct sentinel_client_events *events)
 {
-    struct sentinel_client *client = calloc(1, sizeof *client);
-    if (!client)
-        return failure_set(failure, -ENOMEM, "no memory");
+    struct sentinel_client *client = memory_checked(calloc(1, sizeof *client));
     const struct session_events session_events = {
         .context = client,
         .pace = {.ask_ms = SENTINEL_CLIENT_ASK_MS, .space_ms = SENTINEL_CLIENT_SPACE_MS},
@@ -247,18 +246,10 @@ int sentinel_client_open(struct sentinel_client **ret, uv_loop_t *loop, const st
     client->master = url->master;
     snprintf(client->host, sizeof client->host, "%s", host);
     client->port = port;
-    int result = redis_url_of(url, REDIS_SENTINEL, host, port, &its_url);
-    if (result < 0) {
-        failure_set(failure, result, "no memory");
-    } else {
-        result = session_open(&client->session, loop, &its_url, NULL, &session_events, failure);
-        redis_url_free(&its_url);
-    }
-    if (result < 0)
-        free(client);
-    else
-        *ret = client;
-    return result;
+    redis_url_of(url, REDIS_SENTINEL, host, port, &its_url);
+    client->session = session_open(loop, &its_url, NULL, &session_events);
+    redis_url_free(&its_url);
+    return client;
 }
 
 void sentinel_client_close(struct sentinel_client *client)

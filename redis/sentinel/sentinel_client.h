@@ -57,10 +57,10 @@ struct sentinel_client_events {
 };
 
 /* Starts asking the sentinel at this address for the primary of `url`, of the kind
- * REDIS_WATCHED. `url` and `events` outlive the client. Returns 0 or a negative errno. */
-int sentinel_client_open(struct sentinel_client **ret, uv_loop_t *loop, const struct redis_url *url,
-                         const char *host, int port, const struct sentinel_client_events *events,
-                         struct failure *failure);
+ * REDIS_WATCHED. `url` and `events` outlive the client. */
+struct sentinel_client *sentinel_client_open(uv_loop_t *loop, const struct redis_url *url,
+                                             const char *host, int port,
+                                             const struct sentinel_client_events *events);
 
 /* Asks again, SENTINEL_CLIENT_SPACE_MS after the last question at the earliest. */
 void sentinel_client_ask_soon(struct sentinel_client *client);

@@ -329,18 +329,14 @@ static void connection_free(struct connection *connection)
 int connection_open(struct connection **ret, uv_loop_t *loop,
                     const struct connection_target *target, const struct connection_events *events)
 {
-    struct connection *connection = calloc(1, sizeof *connection);
-    if (!connection)
-        return -ENOMEM;
+    struct connection *connection = memory_checked(calloc(1, sizeof *connection));
     connection->events = *events;
     connection->trust = target->trust;
-    connection->host = target->host ? strdup(target->host) : NULL;
-    connection->reader = redisReaderCreate();
+    connection->host = target->host ? memory_checked(strdup(target->host)) : NULL;
+    connection->reader = memory_checked(redisReaderCreate());
 
     int result = connection->socket =
         connection_connect_socket(target->address, target->address_length);
-    if (result >= 0 && !connection->reader)
-        result = -ENOMEM;
     if (result >= 0)
         result = uv_poll_init(loop, &connection->poll, connection->socket);
     if (result < 0) {

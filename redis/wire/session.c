@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/table.h"
-#include "redis/address/access.h"
 #include "redis/tls/reason.h"
 #include "redis/wire/connection.h"
 #include "redis/wire/deferred.h"
@@ -885,40 +884,29 @@ static void session_start(struct session *session)
 }
 
 /* With an endpoint, the URL later gets the address of the server to which the endpoint points. */
-static int session_take_url(struct session *session, const struct redis_url *url)
+static void session_take_url(struct session *session, const struct redis_url *url)
 {
     enum redis_kind kind = url->kind == REDIS_CLUSTER ? REDIS_NODE : REDIS_SERVER;
-    return session->endpoint ? redis_url_of(url, kind, "", 0, &session->url)
-                             : redis_url_copy(url, &session->url);
+    if (session->endpoint)
+        redis_url_of(url, kind, "", 0, &session->url);
+    else
+        redis_url_copy(url, &session->url);
 }
 
-int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *url,
-                 struct endpoint *endpoint, const struct session_events *events,
-                 struct failure *failure)
+struct session *session_open(uv_loop_t *loop, const struct redis_url *url,
+                             struct endpoint *endpoint, const struct session_events *events)
 {
-    struct session *session = calloc(1, sizeof *session);
-    if (!session)
-        return failure_set(failure, -ENOMEM, "no memory");
+    struct session *session = memory_checked(calloc(1, sizeof *session));
     session->loop = loop;
     session->events = *events;
     session->endpoint = endpoint;
     session->follower = (struct follower){.context = session, .changed = session_endpoint_changed};
-    int result = session_take_url(session, url);
-    if (result < 0)
-        failure_set(failure, result, "no memory");
-    else
-        result = redis_access_read_files(&session->url, failure);
-    if (result < 0) {
-        redis_url_free(&session->url);
-        free(session);
-        return result;
-    }
+    session_take_url(session, url);
     session_name_place(session);
     if (session->url.path)
         session_name_socket(session);
     session_start(session);
-    *ret = session;
-    return 0;
+    return session;
 }
 
 void session_close(struct session *session)

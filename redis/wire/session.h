@@ -74,13 +74,12 @@ struct session_events {
     void (*closed)(void *context);
 };
 
-/* Starts connecting, from the loop. Copies `url`; `failure` may be NULL. With an endpoint, which
- * outlives the session, the session connects to where it points, leaves a server as soon as it
- * points elsewhere, and refuses a replica unless the endpoint takes replicas. Without an endpoint
- * (NULL) it connects to the server in the URL. Returns 0 or a negative errno. */
-int session_open(struct session **ret, uv_loop_t *loop, const struct redis_url *url,
-                 struct endpoint *endpoint, const struct session_events *events,
-                 struct failure *failure);
+/* Starts connecting, from the loop. Copies `url`, whose files for TLS were read. With an endpoint,
+ * which outlives the session, the session connects to where it points, leaves a server as soon as
+ * it points elsewhere, and refuses a replica unless the endpoint takes replicas. Without an
+ * endpoint (NULL) it connects to the server in the URL. */
+struct session *session_open(uv_loop_t *loop, const struct redis_url *url,
+                             struct endpoint *endpoint, const struct session_events *events);
 
 /* At the end of this turn all requests end, `lost` comes for the last time (-ECANCELED), and later
  * `closed`. */

@@ -208,10 +208,9 @@ const struct store_events *fake_store_events(const struct store *store)
     return &store->events;
 }
 
-int store_listen(struct store *store, struct slice channel)
+void store_listen(struct store *store, struct slice channel)
 {
     (void)store, (void)channel;
-    return 0;
 }
 
 void store_track(struct store *store, struct slice prefix)

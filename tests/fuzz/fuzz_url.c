@@ -42,7 +42,7 @@ static void claim_accepted(const struct redis_url *url)
     CLAIM((url->kind == REDIS_WATCHED) == (url->master != NULL));
     CLAIM(url->port > 0 && url->port <= 65535 && url->database >= 0);
     CLAIM(!url->user || url->password);
-    CLAIM(redis_url_copy(url, &copy) == 0);
+    redis_url_copy(url, &copy);
     claim_same_place(url, &copy);
     CLAIM(same(url->user, copy.user) && same(url->password, copy.password));
     redis_url_free(&copy);
