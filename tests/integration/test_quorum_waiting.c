@@ -39,38 +39,17 @@ static void token_of(int number, char token[40])
     snprintf(token, 40, "a-token-that-waits-in-line-%d", number);
 }
 
-TEST(waiters_of_a_worker_are_served_in_order)
+/* So many requests for the lock, one after the other; each is in the queue before the next. */
+static void park_in_line(struct on_quorum *story, const char *name, int count,
+                         struct parked *parked[])
 {
-    struct on_quorum *story = *state;
-    struct parked *parked[CROWD];
-    char request[80], token[40];
-    answers_token(story->client, TOKEN, "POST /locks/order", NULL, 201, NULL);
-    int64_t fence = http_integer(story->client, "fence");
-    for (int i = 0; i < CROWD; i++) {
+    char token[40], request[80];
+    snprintf(request, sizeof request, "POST /locks/%s?wait=50s", name);
+    for (int i = 0; i < count; i++) {
         token_of(i, token);
-        snprintf(request, sizeof request, "POST /locks/order?wait=50s&owner=number-%d", i);
         parked[i] = parked_send_token(story->batond.port, token, request);
-        comes_to_queue(story->client, "order", i + 1);
+        comes_to_queue(story->client, name, i + 1);
     }
-    for (int i = 0; i < 10; i++) {
-        snprintf(request, sizeof request, "waiters.%d.owner", i);
-        snprintf(token, sizeof token, "number-%d", i);
-        assert_string_equal(member_text(story->client, request), token);
-    }
-    answers_anew(story, TOKEN, "DELETE /locks/order", 200, NULL);
-    for (int i = 0; i < CROWD; i++) {
-        if (parked_answer(parked[i], PATIENCE_MS) != 201)
-            fail_msg("%d is not granted: %s", i, parked[i]->text);
-        assert_true(http_integer(&parked[i]->client, "fence") > fence);
-        fence = http_integer(&parked[i]->client, "fence");
-        for (int j = i + 1; j < CROWD; j++)
-            assert_true(parked_waits(parked[j], j == i + 1 ? 20 : 0));
-        token_of(i, token);
-        answers_anew(story, token, "DELETE /locks/order", 200, NULL);
-    }
-    for (int i = 0; i < CROWD; i++)
-        parked_close(parked[i]);
-    await_held_at(&story->servers, "order", 0);
 }
 
 /* A crowd of those who do not wait, all the while. */
@@ -95,17 +74,15 @@ static void *come(void *context)
     return NULL;
 }
 
+/* Who waits at one worker is served in the order of arrival. */
 TEST(newcomers_do_not_pass_waiters)
 {
     struct on_quorum *story = *state;
     struct parked *parked[CROWD];
     char token[40];
     answers_token(story->client, TOKEN, "POST /locks/passed", NULL, 201, NULL);
-    for (int i = 0; i < CROWD; i++) {
-        token_of(i, token);
-        parked[i] = parked_send_token(story->batond.port, token, "POST /locks/passed?wait=50s");
-        comes_to_queue(story->client, "passed", i + 1);
-    }
+    int64_t fence = http_integer(story->client, "fence");
+    park_in_line(story, "passed", CROWD, parked);
     struct newcomers newcomers = {.url = story->batond.url};
     pthread_t threads[2];
     for (int i = 0; i < 2; i++)
@@ -114,6 +91,10 @@ TEST(newcomers_do_not_pass_waiters)
     for (int i = 0; i < CROWD; i++) {
         if (parked_answer(parked[i], PATIENCE_MS) != 201)
             fail_msg("%d is not granted: %s", i, parked[i]->text);
+        assert_true(http_integer(&parked[i]->client, "fence") > fence);
+        fence = http_integer(&parked[i]->client, "fence");
+        for (int j = i + 1; j < CROWD; j++)
+            assert_true(parked_waits(parked[j], 0));
         if (i + 1 == CROWD)
             newcomers.is_over = true;
         else
@@ -178,16 +159,11 @@ TEST(a_place_is_kept_for_no_longer)
 TEST(an_upgrade_comes_first)
 {
     struct on_quorum *story = *state;
-    char token[40];
     answers_token(story->client, TOKEN, "POST /locks/upgrade?mode=shared&owner=me", NULL, 201,
                   NULL);
     answers_anew(story, "a-token-of-another-reader", "POST /locks/upgrade?mode=shared", 201, NULL);
     struct parked *parked[TIMES];
-    for (int i = 0; i < TIMES; i++) {
-        token_of(i, token);
-        parked[i] = parked_send_token(story->batond.port, token, "POST /locks/upgrade?wait=50s");
-        comes_to_queue(story->client, "upgrade", i + 1);
-    }
+    park_in_line(story, "upgrade", TIMES, parked);
     struct parked *upgrade = parked_send_token(story->batond.port, "a-token-that-is-an-upgrade",
                                                "POST /locks/upgrade?wait=50s&owner=me&reentrant");
     comes_to_queue(story->client, "upgrade", TIMES + 1);

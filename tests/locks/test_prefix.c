@@ -132,21 +132,6 @@ TEST_IN_FIXTURE(all_that_is_held_is_reported_first)
     assert_int_equal(watch(&fixture->here, "", 0, FIXTURE_TTL_MS, 10)->reported, 4);
 }
 
-TEST_IN_FIXTURE(empty_snapshot_is_reported_at_once)
-{
-    struct locks_fixture *fixture = *state;
-    lock(&fixture->there, "old");
-    release(&fixture->there, "old");
-    for (int64_t after = 0; after < 2; after++) {
-        const struct observed *observed = watch(&fixture->here, "", after, CLOCK_HANG_MS, 10);
-        assert_true(observed->begins);
-        assert_int_equal(observed->reported, 0);
-        observed = watch(&fixture->here, "", observed->version, 0, 10);
-        assert_false(observed->begins);
-        assert_int_equal(observed->reported, 0);
-    }
-}
-
 /* By the version that an answer gives, each change is told, whether it was watched or not. */
 TEST_IN_FIXTURE(no_change_is_missed)
 {

@@ -101,20 +101,6 @@ TEST_IN_FIXTURE(a_hold_with_little_left_is_renewed_soon)
     stop(&kept);
 }
 
-TEST_IN_FIXTURE(a_hold_that_was_broken_is_lost)
-{
-    struct locks_fixture *fixture = *state;
-    struct kept kept = {0};
-    fixture_lock(&fixture->here, "n", TOKEN, TTL_MS);
-    keep(&kept, fixture, TTL_MS);
-    fixture_await(fixture, &kept.renewed, 1);
-    fixture_break(&fixture->there, "n");
-    fixture_await(fixture, &kept.lost, 1); /* when it is renewed next */
-    assert_non_null(strstr(kept.why, "ended"));
-    fixture_settle(&fixture->here);
-    assert_int_equal(kept.lost, 1);
-}
-
 /* With FIXTURE_TTL_MS no renewal is due while a test goes on. */
 TEST_IN_FIXTURE(connection_learns_at_once_who_else_ends_its_hold)
 {

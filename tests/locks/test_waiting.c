@@ -217,28 +217,6 @@ TEST_WITH(renewal_to_less_is_noticed_though_its_server_stops, start_held, fixtur
     assert_granted(fixture, &guest);
 }
 
-/* Whatever a repeated request says, and wherever the release is asked for. */
-TEST_IN_FIXTURE(a_repeated_request_gets_what_it_has_queued_for)
-{
-    static const char *const HOLDERS[] = {"holder-1-34567890123456", "holder-2-34567890123456"};
-    struct locks_fixture *fixture = *state;
-    for (int i = 0; i < 2; i++) {
-        struct guest first, second;
-        fixture_lock(&fixture->here, "n", HOLDERS[i], FIXTURE_TTL_MS);
-        queue_up(&first, &fixture->here, i, 1);
-        second = first;
-        second.request.token = slice_of(second.token);
-        second.request.owner = slice_of("another");
-        second.request.owner_is_made = true;
-        request_lock(&second);
-        assert_result(fixture, &first, LOCKS_SUPERSEDED);
-        fixture_release(i ? &fixture->there : &fixture->here, "n", HOLDERS[i]);
-        assert_granted(fixture, &second);
-        assert_string_equal(second.answer.owner, first.token);
-        fixture_release(&fixture->here, "n", second.token);
-    }
-}
-
 /* In every phase: before Redis has seen it, and with its answer on the way. */
 TEST_IN_FIXTURE(a_waiter_may_be_abandoned_while_redis_is_asked)
 {

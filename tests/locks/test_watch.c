@@ -32,27 +32,6 @@ static int64_t version_of(struct locks_fixture *fixture)
     return fixture_inspect(&fixture->here, "n").reply.view.version;
 }
 
-TEST_IN_FIXTURE(watch_of_an_older_version_is_answered_at_once)
-{
-    struct locks_fixture *fixture = *state;
-    struct answer answer;
-    int64_t before = version_of(fixture);
-    fixture_lock(&fixture->here, "n", HOLDER, FIXTURE_TTL_MS);
-    watch(&fixture->there, &answer, before, PATIENCE_MS);
-    assert_reported(fixture, &answer, true);
-    assert_int_equal(answer.reply.view.hold_count, 1);
-}
-
-TEST_IN_FIXTURE(end_of_the_wait_reports_no_change)
-{
-    struct locks_fixture *fixture = *state;
-    struct answer answer;
-    int64_t begun = clock_ms();
-    watch(&fixture->here, &answer, version_of(fixture), 200);
-    assert_reported(fixture, &answer, false);
-    assert_true(clock_ms() - begun >= 199);
-}
-
 /* Grant, renewal (no event), release, expiry and break, made through either server. */
 TEST_IN_FIXTURE(every_change_is_reported_as_it_happens)
 {

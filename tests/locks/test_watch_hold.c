@@ -124,22 +124,6 @@ TEST_IN_FIXTURE(watch_of_hold_is_answered_when_waiting_begins_and_ends)
     }
 }
 
-TEST_IN_FIXTURE(watch_until_hold_has_ended_does_not_mind_waiters)
-{
-    struct locks_fixture *fixture = *state;
-    struct answer answer, waiting;
-    fixture_lock(&fixture->here, "n", MINE, FIXTURE_TTL_MS);
-    watch_mine(&fixture->here, &answer, (struct watch_for){.mine = true, .until_ended = true});
-    fixture_settle(&fixture->here);
-    queue_up(&fixture->there, &waiting);
-    fixture_settle(&fixture->here);
-    assert_int_equal(answer.count, 0);
-    fixture_release(&fixture->there, "n", MINE);
-    fixture_await(fixture, &answer.count, 1);
-    assert_false(answer.reply.view.mine);
-    fixture_await(fixture, &waiting.count, 1);
-}
-
 TEST_IN_FIXTURE(watch_that_was_ended_is_not_answered)
 {
     struct locks_fixture *fixture = *state;
@@ -153,17 +137,4 @@ TEST_IN_FIXTURE(watch_that_was_ended_is_not_answered)
     fixture_break(&fixture->there, "n");
     fixture_settle(&fixture->here);
     assert_int_equal(gone.count, 0);
-}
-
-TEST_IN_FIXTURE(drain_answers_watch_of_hold)
-{
-    struct locks_fixture *fixture = *state;
-    struct answer answer;
-    fixture_lock(&fixture->here, "n", MINE, FIXTURE_TTL_MS);
-    watch_mine(&fixture->here, &answer, (struct watch_for){.mine = true});
-    fixture_settle(&fixture->here);
-    locks_drain(fixture->here.locks);
-    fixture_await(fixture, &answer.count, 1);
-    assert_false(answer.reply.changed);
-    assert_true(answer.reply.view.mine);
 }

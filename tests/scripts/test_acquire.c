@@ -105,20 +105,6 @@ TEST_WITH_CLOCK(shared_holds_admit_one_another)
     assert_int_equal(inspect(scripts, "n", "").holds, 3);
 }
 
-TEST_WITH_CLOCK(a_limit_admits_so_many)
-{
-    struct scripts *scripts = *state;
-    assert_status(acquire(scripts, .token = "a", .mode = "shared", .limit = 2), "granted");
-    struct answer second = acquire(scripts, .token = "b", .mode = "shared", .limit = 2);
-    assert_status(second, "granted");
-    assert_int_equal(second.limit, 2);
-    struct answer third = acquire(scripts, .token = "c", .mode = "shared", .limit = 2);
-    assert_status(third, "locked");
-    assert_int_equal(third.view.limit, 2);
-    release(scripts, "n", "a");
-    assert_status(acquire(scripts, .token = "c", .mode = "shared", .limit = 2), "granted");
-}
-
 TEST_WITH_CLOCK(a_limit_counts_the_holds_of_one_owner_too)
 {
     struct scripts *scripts = *state;
