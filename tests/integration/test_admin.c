@@ -3,7 +3,7 @@
 #include "tests/support/fixtures/secure.h"
 
 #include "server/process/sandbox.h"
-#include "tests/support/principals_file.h"
+#include "tests/support/fixtures/guarded.h"
 #include "tests/support/raw.h"
 
 #include <signal.h>
@@ -88,23 +88,15 @@ TEST(figures_need_the_same_key_there)
 {
     static const struct file_principal ONE = {"one", "[{\"prefix\":\"\",\"verbs\":[\"metrics\"]}]",
                                               NULL};
-    struct service service;
-    struct temp_dir dir;
-    char path[TEXT], flag[TEXT + 16], header[PRINCIPAL_HEADER_TEXT];
-    temp_dir_make(&dir);
-    snprintf(path, sizeof path, "%s/tokens", dir.path);
-    snprintf(flag, sizeof flag, "--tokens-file=%s", path);
-    principals_file_write(path, &ONE, 1);
-    principal_header("one", header);
-    service_open(&service, NULL, LIST("--admin-listen=127.0.0.1:0", flag));
-    struct http_client *admin = admin_of(&service.batond);
+    struct guarded guarded;
+    guarded_open_with(&guarded, &ONE, 1, LIST("--admin-listen=127.0.0.1:0"));
+    struct http_client *admin = admin_of(&guarded.service.batond);
     answers(admin, "GET /livez", NULL, 200, NULL);
     assert_true(comes_to_answer(admin, "/readyz", 200, CLOCK_HANG_MS));
     answers(admin, "GET /metrics", NULL, 401, "unauthorized");
-    answers_with(admin, header, "GET /metrics", NULL, 200, NULL);
+    asks_for(admin, AS("one"), "GET /metrics", 200);
     http_client_free(admin);
-    service_close(&service);
-    temp_dir_remove(&dir);
+    guarded_close(&guarded);
 }
 
 TEST(a_drain_is_reported_there)

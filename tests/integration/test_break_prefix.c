@@ -8,12 +8,6 @@
 
 enum { MANY = 250, PORTION = 100, CURSOR_TEXT = 8000 };
 
-static int forget_all(void **state)
-{
-    redis_process_forget(&((struct service *)*state)->redis);
-    return 0;
-}
-
 static void hold(struct http_client *client, const char *name, int number, const char *query)
 {
     char request[200];
@@ -47,7 +41,7 @@ static size_t listed(struct http_client *client, const char *target)
     return json_array_size(member(client, "locks"));
 }
 
-TEST_WITH(all_under_a_prefix_are_broken_and_no_other, forget_all, NULL)
+TEST_WITH(all_under_a_prefix_are_broken_and_no_other, service_forget, NULL)
 {
     struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
@@ -75,7 +69,7 @@ TEST_WITH(all_under_a_prefix_are_broken_and_no_other, forget_all, NULL)
     assert_int_equal(listed(client, "/locks"), 0);
 }
 
-TEST_WITH(break_clears_an_unreadable_lock, forget_all, NULL)
+TEST_WITH(break_clears_an_unreadable_lock, service_forget, NULL)
 {
     struct service *service = *state;
     int64_t holds;
@@ -87,7 +81,7 @@ TEST_WITH(break_clears_an_unreadable_lock, forget_all, NULL)
     answers(service->client, "POST /locks/bad1", NULL, 201, NULL);
 }
 
-TEST_WITH(break_names_the_wrong_parameter, forget_all, NULL)
+TEST_WITH(break_names_the_wrong_parameter, service_forget, NULL)
 {
     static const struct {
         const char *request, *body, *parameter;
@@ -118,7 +112,7 @@ TEST_WITH(break_names_the_wrong_parameter, forget_all, NULL)
     assert_int_equal(member_integer(client, "locks"), 1);
 }
 
-TEST_WITH(every_break_is_logged_with_its_reason, forget_all, NULL)
+TEST_WITH(every_break_is_logged_with_its_reason, service_forget, NULL)
 {
     struct service *service = *state;
     char line[4096];

@@ -31,23 +31,37 @@ static void await_dead(struct clustered *clustered, int node)
         }
 }
 
+/* A name of node 0 is held, as both batonds know, when that node dies. Returns the node that is to
+ * have its slot: one that was there, or a new one. */
+static int lose_a_hold(struct on_cluster *all, char name[ON_CLUSTER_NAME], bool is_new)
+{
+    char token[TOKEN_TEXT];
+    on_cluster_open(all, &(struct clustered_options){.partial = true, .no_replicas = true},
+                    LIST("--workers=1", "--quarantine=auto"));
+    on_cluster_name(all, 0, "gone-", 0, name);
+    int heir = is_new ? clustered_add(&all->clustered) : 1;
+    on_cluster_acquire(all->client[0], name, "?ttl=10m", token);
+    on_cluster_await_known(all, 9L * 60 * 1000);
+    clustered_kill(&all->clustered, 0);
+    await_dead(&all->clustered, 0);
+    return heir;
+}
+
+static void give_slot(struct on_cluster *all, const char *name, int heir)
+{
+    for (int node = 1; node < all->clustered.count; node++)
+        freeReplyObject(clustered_ask(&all->clustered, node, "CLUSTER SETSLOT %d NODE %s",
+                                      on_cluster_slot(name), all->clustered.ids[heir]));
+    freeReplyObject(clustered_ask(&all->clustered, heir, "CLUSTER BUMPEPOCH"));
+}
+
 /* It has lost nothing itself, but has none of the holds that it should have. */
 TEST(node_given_the_slots_of_a_lost_one_grants_nothing)
 {
     struct on_cluster all;
-    char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    on_cluster_open(&all, &(struct clustered_options){.partial = true, .no_replicas = true},
-                    LIST("--workers=1", "--quarantine=auto"));
-    on_cluster_name(&all, 0, "gone-", 0, name);
-    int slot = on_cluster_slot(name);
-    on_cluster_acquire(all.client[0], name, "?ttl=10m", token);
-    on_cluster_await_known(&all, 9L * 60 * 1000);
-    clustered_kill(&all.clustered, 0);
-    await_dead(&all.clustered, 0);
-    for (int node = 1; node < CLUSTERED_PRIMARIES; node++)
-        freeReplyObject(clustered_ask(&all.clustered, node, "CLUSTER SETSLOT %d NODE %s", slot,
-                                      all.clustered.ids[1]));
-    freeReplyObject(clustered_ask(&all.clustered, 1, "CLUSTER BUMPEPOCH"));
+    char name[ON_CLUSTER_NAME];
+    int heir = lose_a_hold(&all, name, false);
+    give_slot(&all, name, heir);
     on_cluster_answers_again(&all, name);
     clock_sleep_ms(LOOKS_MS); /* it lasts */
     on_cluster_stays_quarantined(&all, name, 1);
@@ -58,19 +72,9 @@ TEST(node_given_the_slots_of_a_lost_one_grants_nothing)
 TEST(a_new_primary_in_place_of_one_that_is_lost_grants_nothing)
 {
     struct on_cluster all;
-    char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    on_cluster_open(&all, &(struct clustered_options){.partial = true, .no_replicas = true},
-                    LIST("--workers=1", "--quarantine=auto"));
-    on_cluster_name(&all, 0, "gone-", 0, name);
-    int slot = on_cluster_slot(name), node = clustered_add(&all.clustered);
-    on_cluster_acquire(all.client[0], name, "?ttl=10m", token);
-    on_cluster_await_known(&all, 9L * 60 * 1000);
-    clustered_kill(&all.clustered, 0);
-    await_dead(&all.clustered, 0);
-    for (int i = 1; i <= node; i++)
-        freeReplyObject(clustered_ask(&all.clustered, i, "CLUSTER SETSLOT %d NODE %s", slot,
-                                      all.clustered.ids[node]));
-    freeReplyObject(clustered_ask(&all.clustered, node, "CLUSTER BUMPEPOCH"));
+    char name[ON_CLUSTER_NAME];
+    int heir = lose_a_hold(&all, name, true);
+    give_slot(&all, name, heir);
     on_cluster_stays_quarantined(&all, name, 50);
     on_cluster_close(&all);
 }
@@ -81,22 +85,12 @@ TEST(batond_that_remembers_counts_though_another_was_first)
 {
     struct on_cluster all;
     struct batond_process late;
-    char target[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    on_cluster_open(&all, &(struct clustered_options){.partial = true, .no_replicas = true},
-                    LIST("--workers=1", "--quarantine=auto"));
-    on_cluster_name(&all, 0, "gone-", 0, name);
+    char target[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME];
+    int heir = lose_a_hold(&all, name, true);
     snprintf(target, sizeof target, "/locks/%s?ttl=100ms", name);
-    int slot = on_cluster_slot(name), node = clustered_add(&all.clustered);
-    on_cluster_acquire(all.client[0], name, "?ttl=10m", token);
-    on_cluster_await_known(&all, 9L * 60 * 1000);
-    clustered_kill(&all.clustered, 0);
-    await_dead(&all.clustered, 0);
     for (int i = 0; i < ON_CLUSTER_BATONDS; i++)
         process_signal(&all.batond[i].process, SIGSTOP);
-    for (int i = 1; i <= node; i++)
-        freeReplyObject(clustered_ask(&all.clustered, i, "CLUSTER SETSLOT %d NODE %s", slot,
-                                      all.clustered.ids[node]));
-    freeReplyObject(clustered_ask(&all.clustered, node, "CLUSTER BUMPEPOCH"));
+    give_slot(&all, name, heir);
     struct http_client *client = batond_open(&late, all.clustered.url, LIST("--quarantine=auto"));
     int64_t until = clock_ms() + CLOCK_HANG_MS;
     while (http_call(client, "POST", target, NULL) != 201 && clock_ms() < until)

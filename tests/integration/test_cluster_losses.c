@@ -9,6 +9,21 @@
  * only makes it likelier that a fault is seen. */
 enum { LOOKS_MS = 1300, HELD_MS = 5 * 60 * 1000 };
 
+static void open_patient(struct on_cluster *all)
+{
+    on_cluster_open(all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
+                    LIST("--workers=1", "--quarantine=auto"));
+}
+
+/* The same with a name of node 0 that is held. */
+static void open_with_hold(struct on_cluster *all, char name[ON_CLUSTER_NAME],
+                           char token[TOKEN_TEXT])
+{
+    open_patient(all);
+    on_cluster_name(all, 0, "goes-", 0, name);
+    on_cluster_acquire(all->client[0], name, "?ttl=30m", token);
+}
+
 static void await_quarantine(struct on_cluster *all)
 {
     int64_t until = clock_ms() + CLOCK_HANG_MS;
@@ -68,10 +83,7 @@ TEST(lost_hold_that_had_moved_begins_a_quarantine)
 {
     struct on_cluster all;
     char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    on_cluster_open(&all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
-                    LIST("--workers=1", "--quarantine=auto"));
-    on_cluster_name(&all, 0, "goes-", 0, name);
-    on_cluster_acquire(all.client[0], name, "?ttl=30m", token);
+    open_with_hold(&all, name, token);
     struct slot_move move = {on_cluster_slot(name), 0, 1};
     clustered_move(&all.clustered, &move);
     await_epoch(&all, 1);
@@ -87,11 +99,8 @@ TEST(lost_hold_that_has_just_moved_begins_a_quarantine)
 {
     struct on_cluster all;
     char target[ON_CLUSTER_LINE], name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    on_cluster_open(&all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
-                    LIST("--workers=1", "--quarantine=auto"));
-    on_cluster_name(&all, 0, "goes-", 0, name);
+    open_with_hold(&all, name, token);
     snprintf(target, sizeof target, "/locks/%s", name);
-    on_cluster_acquire(all.client[0], name, "?ttl=30m", token);
     await_epoch(&all, 0);
     struct slot_move move = {on_cluster_slot(name), 0, 1};
     clustered_move(&all.clustered, &move);
@@ -127,10 +136,7 @@ TEST(lost_hold_begins_a_quarantine_also_at_the_node_that_its_slot_goes_to)
     static const char *const TOKENS[] = {"a-token-of-another-0001", "a-token-of-another-0002"};
     struct on_cluster all;
     char name[ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    on_cluster_open(&all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
-                    LIST("--workers=1", "--quarantine=auto"));
-    on_cluster_name(&all, 0, "goes-", 0, name);
-    on_cluster_acquire(all.client[0], name, "?ttl=30m", token);
+    open_with_hold(&all, name, token);
     await_epoch(&all, 0);
     struct slot_move move = {on_cluster_slot(name), 0, clustered_add(&all.clustered)};
     clustered_begin_move(&all.clustered, &move);
@@ -171,8 +177,7 @@ TEST(a_quarantine_is_ended_at_all_primaries)
     enum { LOST = 2 };
     struct on_cluster all;
     char line[ON_CLUSTER_LINE], name[LOST][ON_CLUSTER_NAME], token[TOKEN_TEXT];
-    on_cluster_open(&all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
-                    LIST("--workers=1", "--quarantine=auto"));
+    open_patient(&all);
     for (int i = 0; i < LOST; i++) {
         on_cluster_name(&all, i, "lost-", i, name[i]);
         on_cluster_acquire(all.client[0], name[i], "?ttl=30m", token);
@@ -217,10 +222,7 @@ TEST(node_whose_first_slot_comes_from_elsewhere_is_quarantined)
     struct on_cluster all;
     char name[ON_CLUSTER_NAME], token[TOKEN_TEXT], line[ON_CLUSTER_LINE];
     struct batond_process late;
-    on_cluster_open(&all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
-                    LIST("--workers=1", "--quarantine=auto"));
-    on_cluster_name(&all, 0, "goes-", 0, name);
-    on_cluster_acquire(all.client[0], name, "?ttl=10m", token);
+    open_with_hold(&all, name, token);
     struct slot_move move = {on_cluster_slot(name), 0, 1};
     clustered_move(&all.clustered, &move);
     for (int64_t until = clock_ms() + CLOCK_HANG_MS; !is_closed_by_epoch(&all.clustered, 1);
@@ -248,8 +250,7 @@ TEST(node_whose_first_slot_comes_back_is_quarantined)
 {
     struct on_cluster all;
     struct slot_move move = {CLUSTERED_SLOTS / CLUSTERED_PRIMARIES, 1, 0}, back = {move.slot, 0, 1};
-    on_cluster_open(&all, &(struct clustered_options){.no_replicas = true, .is_patient = true},
-                    LIST("--workers=1", "--quarantine=auto"));
+    open_patient(&all);
     int64_t until = clock_ms() + CLOCK_HANG_MS;
     clustered_move(&all.clustered, &move);
     for (; !has_epoch(&all.clustered, 1); clock_sleep_ms(20))

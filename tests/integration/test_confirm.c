@@ -64,24 +64,6 @@ static bool has(struct redis_process *redis, const char *name)
     return redis_process_integer(redis, "EXISTS baton:{%s}", name) == 1;
 }
 
-static int64_t hold_count(struct scene *scene, const char *name)
-{
-    char request[LINE];
-    snprintf(request, sizeof request, "GET /locks/%s", name);
-    answers(scene->other, request, NULL, 200, NULL);
-    return http_integer(scene->other, "hold_count");
-}
-
-static void becomes_free(struct scene *scene, const char *name)
-{
-    int64_t deadline = clock_ms() + PATIENCE_MS;
-    while (hold_count(scene, name) > 0) {
-        if (clock_ms() > deadline)
-            fail_msg("%s is still held: %s", name, scene->other->reply.body);
-        clock_sleep_ms(2);
-    }
-}
-
 /* The latest reply of `client` is 503 `unconfirmed`, not too early, and says what a client needs.
  */
 static void is_unconfirmed(struct http_client *client, int64_t begun)
@@ -125,7 +107,7 @@ TEST_WITH(too_few_replicas_give_the_lock_to_the_next, settle, settle)
     answers(client, "POST /locks/short?confirm=replicas:2&ttl=10m", NULL, 503, "unconfirmed");
     is_unconfirmed(client, begun);
     keep_token(client, token);
-    becomes_free(scene, "short");
+    becomes_free(scene->other, "short");
 
     /* One replica is there; and who comes again with its token gets it when the other is back. */
     answers(client, "POST /locks/short?confirm=replicas:1", NULL, 201, NULL);
@@ -142,7 +124,7 @@ TEST_WITH(unconfirmed_grant_is_not_reported, settle, settle)
     char line[512];
     freeze(scene);
     answers(scene->all.client, "POST /locks/untold?confirm=replicas:2", NULL, 503, "unconfirmed");
-    becomes_free(scene, "untold");
+    becomes_free(scene->other, "untold");
     thaw(scene);
     answers(scene->all.client, "POST /locks/untold?confirm=replicas:2", NULL, 201, NULL);
     int64_t fence = http_integer(scene->all.client, "fence");
@@ -167,11 +149,11 @@ static void the_next_one_gets_it(struct scene *scene, struct http_client *releas
     answers_token(all->client, TOKEN, request, NULL, 201, NULL);
     snprintf(request, sizeof request, "POST /locks/%s?wait=50s&confirm=replicas:2", name);
     struct parked *first = parked_send(all->batond.port, NULL, request, NULL);
-    while (hold_count(scene, name) != 1 || http_integer(scene->other, "queue_length") != 1)
+    while (hold_count(scene->other, name) != 1 || http_integer(scene->other, "queue_length") != 1)
         clock_sleep_ms(5);
     snprintf(request, sizeof request, "POST /locks/%s?wait=50s", name);
     struct parked *second = parked_send(all->batond.port, NULL, request, NULL);
-    while (hold_count(scene, name) != 1 || http_integer(scene->other, "queue_length") != 2)
+    while (hold_count(scene->other, name) != 1 || http_integer(scene->other, "queue_length") != 2)
         clock_sleep_ms(5);
     freeze(scene);
     snprintf(request, sizeof request, "DELETE /locks/%s", name);
@@ -200,7 +182,8 @@ TEST_WITH(waiter_is_answered_when_replicas_have_its_grant, settle, settle)
         snprintf(request, sizeof request, "POST /locks/%s?wait=50s&ttl=10m&confirm=replicas:2",
                  NAMES[i]);
         struct parked *waits = parked_send(all->batond.port, NULL, request, NULL);
-        while (hold_count(scene, NAMES[i]) != 1 || http_integer(scene->other, "queue_length") != 1)
+        while (hold_count(scene->other, NAMES[i]) != 1 ||
+               http_integer(scene->other, "queue_length") != 1)
             clock_sleep_ms(5);
         snprintf(request, sizeof request, "DELETE /locks/%s", NAMES[i]);
         answers_token(releasers[i], TOKEN, request, NULL, 200, NULL);
@@ -228,7 +211,7 @@ TEST_WITH(hang_up_before_confirmation_leaves_the_lock_to_the_next, settle, settl
     freeze(scene);
     struct parked *gone = parked_send(all->batond.port, NULL,
                                       "POST /locks/gone?wait=50s&ttl=10m&confirm=replicas:2", NULL);
-    while (hold_count(scene, "gone") != 1 && parked_waits(gone, 2))
+    while (hold_count(scene->other, "gone") != 1 && parked_waits(gone, 2))
         ;
     parked_close(gone);
     answers(scene->other, "POST /locks/gone?wait=50s", NULL, 201, NULL);
@@ -262,7 +245,7 @@ TEST_WITH(several_names_are_confirmed_together, settle, settle)
     answers(all->client, "POST /locks", BODY, 503, "unconfirmed");
     is_unconfirmed(all->client, begun);
     for (int i = 0; i < 3; i++)
-        becomes_free(scene, NAMES[i]);
+        becomes_free(scene->other, NAMES[i]);
     thaw(scene);
     answers(all->client, "POST /locks", BODY, 201, NULL);
     for (int i = 0; i < 3; i++)
@@ -284,9 +267,9 @@ TEST_WITH(several_names_outlive_a_connection, settle, settle)
                                "\"confirm\": \"replicas:2\"}";
     answers_token(scene->other, TOKEN, "POST /locks/k2", NULL, 201, NULL);
     struct parked *waits = parked_send(all->batond.port, NULL, "POST /locks", BODY);
-    while (hold_count(scene, "k2") != 1 || http_integer(scene->other, "queue_length") != 1)
+    while (hold_count(scene->other, "k2") != 1 || http_integer(scene->other, "queue_length") != 1)
         clock_sleep_ms(5);
-    assert_int_equal(hold_count(scene, "k1"), 1);
+    assert_int_equal(hold_count(scene->other, "k1"), 1);
     redis_process_integer(&all->primary, "CLIENT KILL TYPE normal");
     assert_true(comes_to_answer(scene->other, "/readyz", 200, PATIENCE_MS));
     release_lock(scene->other, TOKEN, "k2");
@@ -326,7 +309,7 @@ TEST_WITH(a_connection_holds_what_replicas_have, settle, settle)
     static const char REQUEST[] = "POST /locks/stream?hold=connection&ttl=4s&confirm=replicas:2";
     freeze(scene);
     answers(all->client, REQUEST, NULL, 503, "unconfirmed");
-    becomes_free(scene, "stream");
+    becomes_free(scene->other, "stream");
     thaw(scene);
     struct parked *stream = parked_send(all->batond.port, NULL, REQUEST, NULL);
     assert_true(parked_receives(stream, "\"granted\"", PATIENCE_MS));
@@ -349,7 +332,7 @@ TEST_WITH(others_do_not_wait_for_replicas, settle, settle)
         snprintf(request, sizeof request, "POST /locks/pending-%d?confirm=replicas:2&wait=10s", i);
         crowd[i] = parked_send(all->batond.port, NULL, request, NULL);
     }
-    while (hold_count(scene, "pending-0") != 1 && parked_waits(crowd[0], 1))
+    while (hold_count(scene->other, "pending-0") != 1 && parked_waits(crowd[0], 1))
         ;
     answers(all->client, "POST /locks/beside?confirm=replicas:1", NULL, 201, NULL);
     answers(all->client, "POST /locks/aside", NULL, 201, NULL);
@@ -374,7 +357,7 @@ TEST_WITH(a_wrong_confirm_is_refused, settle, settle)
     }
     answers(scene->all.client, "POST /locks/wrong", "{\"confirm\": 1}", 400, "invalid_parameter");
     answers(scene->all.client, "DELETE /locks/wrong?confirm=none", NULL, 400, "invalid_parameter");
-    assert_int_equal(hold_count(scene, "wrong"), 0);
+    assert_int_equal(hold_count(scene->other, "wrong"), 0);
 }
 
 RUN_TESTS(set, strike)

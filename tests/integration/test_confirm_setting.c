@@ -60,14 +60,31 @@ static void comes_to_be_held(struct replicated *all, const char *name, struct pa
         ;
 }
 
+/* Asks for a lock while so many replicas stand still, which batond waits for. */
+static struct parked *ask_in_vain(struct replicated *all, const char *name, int frozen)
+{
+    char request[80];
+    answers(all->client, "POST /locks/warm", NULL, 201, NULL);
+    for (int i = 0; i < frozen; i++)
+        redis_process_freeze(&all->replicas[i]);
+    snprintf(request, sizeof request, "POST /locks/%s?ttl=10m", name);
+    struct parked *asks = parked_send(all->batond.port, NULL, request, NULL);
+    comes_to_be_held(all, name, asks);
+    return asks;
+}
+
+static void is_unconfirmed(struct parked *asks)
+{
+    assert_int_equal(parked_answer(asks, PATIENCE_MS), 503);
+    assert_string_equal(http_text(&asks->client, "code"), "unconfirmed");
+    parked_close(asks);
+}
+
 TEST(a_primary_that_dies_meanwhile_confirms_nothing)
 {
     struct replicated all;
     replicated_open(&all, WAY_MS, TWO);
-    answers(all.client, "POST /locks/warm", NULL, 201, NULL);
-    redis_process_freeze(&all.replicas[0]);
-    struct parked *asks = parked_send(all.batond.port, NULL, "POST /locks/dying", NULL);
-    comes_to_be_held(&all, "dying", asks);
+    struct parked *asks = ask_in_vain(&all, "dying", 1);
     redis_process_kill(&all.primary);
     assert_int_equal(parked_answer(asks, PATIENCE_MS), 503);
     parked_close(asks);
@@ -79,15 +96,10 @@ TEST(a_primary_that_becomes_a_replica_confirms_nothing)
 {
     struct replicated all;
     replicated_open(&all, WAY_MS, TWO);
-    answers(all.client, "POST /locks/warm", NULL, 201, NULL);
-    redis_process_freeze(&all.replicas[0]);
-    struct parked *asks = parked_send(all.batond.port, NULL, "POST /locks/demoted", NULL);
-    comes_to_be_held(&all, "demoted", asks);
+    struct parked *asks = ask_in_vain(&all, "demoted", 1);
     freeReplyObject(
         redis_process_command(&all.primary, "REPLICAOF 127.0.0.1 %d", all.replicas[1].port));
-    assert_int_equal(parked_answer(asks, PATIENCE_MS), 503);
-    assert_string_equal(http_text(&asks->client, "code"), "unconfirmed");
-    parked_close(asks);
+    is_unconfirmed(asks);
     replicated_close(&all);
 }
 
@@ -99,11 +111,7 @@ TEST(a_primary_that_forgot_meanwhile_confirms_nothing)
     struct redis_process empty;
     replicated_open(&all, WAY_MS, LIST("--confirm=replicas:1", "--confirm-timeout=4s"));
     redis_process_start(&empty, &(struct redis_options){.port = true});
-    answers(all.client, "POST /locks/warm", NULL, 201, NULL);
-    for (int i = 0; i < REPLICAS; i++)
-        redis_process_freeze(&all.replicas[i]);
-    struct parked *asks = parked_send(all.batond.port, NULL, "POST /locks/forgotten", NULL);
-    comes_to_be_held(&all, "forgotten", asks);
+    struct parked *asks = ask_in_vain(&all, "forgotten", REPLICAS);
     freeReplyObject(redis_process_command(&all.primary, "REPLICAOF 127.0.0.1 %d", empty.port));
     while (redis_process_integer(&all.primary, "EXISTS baton:{forgotten}") == 1)
         clock_sleep_ms(1);
@@ -113,9 +121,7 @@ TEST(a_primary_that_forgot_meanwhile_confirms_nothing)
         freeReplyObject(
             redis_process_command(&all.replicas[i], "REPLICAOF 127.0.0.1 %d", all.primary.port));
     }
-    assert_int_equal(parked_answer(asks, PATIENCE_MS), 503);
-    assert_string_equal(http_text(&asks->client, "code"), "unconfirmed");
-    parked_close(asks);
+    is_unconfirmed(asks);
     assert_true(comes_to_answer(all.client, "/readyz", 200, PATIENCE_MS));
     answers(all.client, "POST /locks/forgotten", NULL, 201, NULL); /* and goes on */
     redis_process_stop(&empty);
@@ -160,31 +166,32 @@ TEST(a_batond_that_was_stopped_trusts_no_old_yes)
 {
     struct replicated all;
     replicated_open(&all, WAY_MS, TWO);
-    answers(all.client, "POST /locks/warm", NULL, 201, NULL);
-    redis_process_freeze(&all.replicas[0]);
-    struct parked *asks = parked_send(all.batond.port, NULL, "POST /locks/stopped?ttl=10m", NULL);
-    comes_to_be_held(&all, "stopped", asks);
+    struct parked *asks = ask_in_vain(&all, "stopped", 1);
     while (!is_asked_for_replicas(&all.primary) && parked_waits(asks, 1))
         ;
     process_signal(&all.batond.process, SIGSTOP);
     redis_process_thaw(&all.replicas[0]);
     clock_sleep_ms(2000); /* longer than batond waits */
     process_signal(&all.batond.process, SIGCONT);
-    assert_int_equal(parked_answer(asks, PATIENCE_MS), 503);
-    assert_string_equal(http_text(&asks->client, "code"), "unconfirmed");
-    parked_close(asks);
+    is_unconfirmed(asks);
     replicated_close(&all);
+}
+
+/* A batond whose user may do all but that. */
+static void open_without(struct replicated *all, const char *command)
+{
+    char url[80];
+    replicated_start(all, WAY_MS);
+    freeReplyObject(redis_process_command(
+        &all->primary, "ACL SETUSER baton on >secret ~baton:* &* +@all -%s", command));
+    snprintf(url, sizeof url, "redis://baton:secret@127.0.0.1:%d", all->primary.port);
+    all->client = batond_open(&all->batond, url, TWO);
 }
 
 TEST(a_user_that_may_not_wait_learns_what_to_allow)
 {
     struct replicated all;
-    char url[80];
-    replicated_start(&all, WAY_MS);
-    freeReplyObject(redis_process_command(&all.primary,
-                                          "ACL SETUSER baton on >secret ~baton:* &* +@all -wait"));
-    snprintf(url, sizeof url, "redis://baton:secret@127.0.0.1:%d", all.primary.port);
-    all.client = batond_open(&all.batond, url, TWO);
+    open_without(&all, "wait");
     answers(all.client, "POST /locks/denied", NULL, 503, "unconfirmed");
     assert_true(comes_to_log(&all.batond, "`ACL SETUSER … +wait`"));
     freeReplyObject(redis_process_command(&all.primary, "ACL SETUSER baton +wait"));
@@ -195,12 +202,7 @@ TEST(a_user_that_may_not_wait_learns_what_to_allow)
 TEST(a_user_that_may_not_ask_who_answers_learns_what_to_allow)
 {
     struct replicated all;
-    char url[80];
-    replicated_start(&all, WAY_MS);
-    freeReplyObject(redis_process_command(&all.primary,
-                                          "ACL SETUSER baton on >secret ~baton:* &* +@all -info"));
-    snprintf(url, sizeof url, "redis://baton:secret@127.0.0.1:%d", all.primary.port);
-    all.client = batond_open(&all.batond, url, TWO);
+    open_without(&all, "info");
     answers(all.client, "POST /locks/unknown", NULL, 503, "unconfirmed");
     assert_true(comes_to_log(&all.batond, "do not confirm them: this user of Redis may not ask"));
     replicated_close(&all);

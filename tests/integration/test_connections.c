@@ -9,17 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static long figure(struct http_client *client, const char *name)
-{
-    char line[80];
-    answers(client, "GET /metrics", NULL, 200, NULL);
-    snprintf(line, sizeof line, "\n%s ", name);
-    const char *found = strstr(client->reply.body, line);
-    if (!found)
-        fail_msg("there is no %s", name);
-    return atol(found + strlen(line));
-}
-
 /* A connection on which something was asked. */
 static int ask(int port)
 {
@@ -58,9 +47,10 @@ TEST(address_has_its_share_of_all_workers)
         close(fds[i]);
     assert_true(comes_to_answer(service.client, "/livez", 200, CLOCK_HANG_MS));
     int64_t until = clock_ms() + CLOCK_HANG_MS;
-    while (figure(service.client, "baton_http_connections") != 1) /* each worker hears of its own */
+    while (metric_of(service.client, "baton_http_connections") !=
+           1) /* each worker hears of its own */
         assert_true(clock_ms() < until);
-    assert_true(figure(service.client, "baton_http_turned_away_total") >= MORE);
+    assert_true(metric_of(service.client, "baton_http_turned_away_total") >= MORE);
     service_close(&service);
 }
 
@@ -91,7 +81,7 @@ TEST(max_connections_counts_all_workers)
         close(fds[i]);
     close(late);
     assert_true(comes_to_answer(service.client, "/livez", 200, CLOCK_HANG_MS));
-    assert_true(figure(service.client, "baton_http_out_of_place_total") >= 1);
+    assert_true(metric_of(service.client, "baton_http_out_of_place_total") >= 1);
     service_close(&service);
 }
 

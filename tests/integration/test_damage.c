@@ -18,12 +18,7 @@ static void command(struct service *service, const char *text)
 
 static bool damage_is_counted(void *context)
 {
-    struct service *service = context;
-    static const char FIGURE[] = "\nbaton_damaged_total ";
-    answers(service->client, "GET /metrics", NULL, 200, NULL);
-    const char *found = strstr(service->client->reply.body, FIGURE);
-    assert_non_null(found);
-    return strtoull(found + strlen(FIGURE), NULL, 10) > 0;
+    return metric_of(context, "baton_damaged_total") > 0;
 }
 
 static void the_others_are_listed(struct service *service)
@@ -83,7 +78,7 @@ TEST(one_bad_record_is_the_matter_of_its_name_alone)
     for (int i = 0; i < 5; i++)
         the_others_are_listed(service);
     logs_times(&service->batond, "baton:{junk}", 1);
-    assert_true(clock_wait_until(damage_is_counted, service, PATIENCE_MS));
+    assert_true(clock_wait_until(damage_is_counted, client, PATIENCE_MS));
 
     answers(client, "DELETE /locks/junk?force=true", NULL, 200, NULL);
     assert_true(json_is_true(member(client, "cleared")));

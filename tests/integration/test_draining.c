@@ -76,15 +76,6 @@ TEST(readiness_is_denied_and_all_else_served)
     leave(&stage);
 }
 
-static void await_queue(struct stage *stage, int64_t length)
-{
-    int64_t until = clock_ms() + CLOCK_HANG_MS;
-    do {
-        assert_true(clock_ms() < until);
-        answers(stage->service.client, "GET /locks/turn", NULL, 200, NULL);
-    } while (http_integer(stage->service.client, "queue_length") != length);
-}
-
 TEST(waiter_may_still_be_granted)
 {
     struct stage stage;
@@ -93,7 +84,7 @@ TEST(waiter_may_still_be_granted)
     acquire_lock(stage.service.client, "turn?ttl=10m", token);
     struct parked *before =
         parked_send(stage.stopping.port, NULL, "POST /locks/turn?wait=50s", NULL);
-    await_queue(&stage, 1);
+    comes_to_queue(stage.service.client, "turn", 1);
     begin_draining(&stage);
     release_lock(stage.service.client, token, "turn");
     assert_int_equal(parked_answer(before, CLOCK_HANG_MS), 201);
@@ -114,7 +105,7 @@ TEST(waiter_is_answered_at_the_end)
         parked_send_token(stage.stopping.port, TOKEN, "POST /locks/turn?wait=50s");
     begin_draining(&stage);
     struct parked *late = parked_send(stage.stopping.port, NULL, "POST /locks/turn?wait=50s", NULL);
-    await_queue(&stage, 2);
+    comes_to_queue(stage.service.client, "turn", 2);
     assert_true(parked_waits(waits, 0));
     end_draining(&stage);
     assert_int_equal(parked_answer(waits, CLOCK_HANG_MS), 503);

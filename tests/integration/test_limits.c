@@ -1,6 +1,6 @@
 /* How much a principal, and all of them, may ask of one batond, however many workers it has. */
+#include "tests/support/fixtures/guarded.h"
 #include "tests/support/fixtures/parked.h"
-#include "tests/support/principals_file.h"
 #include "tests/support/raw.h"
 
 #include <signal.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CLIENTS = 6, PATH_TEXT = 256, HEADER_TEXT = PRINCIPAL_HEADER_TEXT };
+enum { CLIENTS = 6, HEADER_TEXT = PRINCIPAL_HEADER_TEXT };
 
 static const char ALL_RULES[] = "[{\"prefix\":\"\",\"verbs\":[\"acquire\",\"read\",\"break\","
                                 "\"metrics\"]}]";
@@ -71,43 +71,15 @@ static int served(struct http_client *clients[CLIENTS], const char *name, int co
     return good;
 }
 
-/* A service whose principals `one` and `two` have these limits. */
-struct limited {
-    struct service service;
-    struct temp_dir dir;
-    char path[PATH_TEXT];
-};
-
-static void write_file(const char *path, const char *more_of_one, const char *more_of_two)
-{
-    const struct file_principal both[] = {{"one", ALL_RULES, more_of_one},
-                                          {"two", ALL_RULES, more_of_two}};
-    principals_file_write(path, both, 2);
-}
-
-static void limited_open(struct limited *limited, const char *more_of_one, const char *more_of_two,
-                         const char *first, const char *second, const char *third)
-{
-    char flag[PATH_TEXT + 16];
-    temp_dir_make(&limited->dir);
-    snprintf(limited->path, sizeof limited->path, "%s/tokens", limited->dir.path);
-    snprintf(flag, sizeof flag, "--tokens-file=%s", limited->path);
-    write_file(limited->path, more_of_one, more_of_two);
-    service_open(&limited->service, NULL, LIST(flag, first, second, third));
-}
-
-static void limited_close(struct limited *limited)
-{
-    service_close(&limited->service);
-    temp_dir_remove(&limited->dir);
-}
-
-static void read_again(const struct service *service)
-{
-    process_signal(&service->batond.process, SIGHUP);
-    assert_true(process_wait_line(&service->batond.process, "\"msg\":\"read again\"", NULL, NULL, 0,
-                                  CLOCK_HANG_MS));
-}
+/* Principals `one` and `two`, with these limits. */
+#define BOTH(more_of_one, more_of_two)                                                             \
+    (const struct file_principal[])                                                                \
+    {                                                                                              \
+        {"one", ALL_RULES, more_of_one},                                                           \
+        {                                                                                          \
+            "two", ALL_RULES, more_of_two                                                          \
+        }                                                                                          \
+    }
 
 /* Rates. How many come back in a second, tests/unit/test_rate.c shows by a clock of its own; here
  * a slow machine makes the bounds wider. */
@@ -265,13 +237,13 @@ TEST(bodies_per_principal_are_bound)
 {
     enum { MOST = 3, LENGTH = 60000 };
     static char body[LENGTH];
-    struct limited limited;
-    struct service *service = &limited.service;
+    struct guarded guarded;
+    struct service *service = &guarded.service;
     int fds[MOST];
     memset(body, ' ', sizeof body);
     body[0] = '{', body[LENGTH - 1] = '}';
-    limited_open(&limited, NULL, NULL, "--max-bodies-per-principal=3", "--workers=2",
-                 "--body-timeout=60s");
+    guarded_open_with(&guarded, BOTH(NULL, NULL), 2,
+                      LIST("--max-bodies-per-principal=3", "--workers=2", "--body-timeout=60s"));
     for (int i = 0; i < MOST; i++) {
         fds[i] = begin_body(service, "one", "{");
         assert_true(raw_comes_to_be_read(fds[i], CLOCK_HANG_MS));
@@ -292,16 +264,16 @@ TEST(bodies_per_principal_are_bound)
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     while (!is_admitted(service, "one", body, LENGTH))
         assert_true(clock_ms() < deadline);
-    limited_close(&limited);
+    guarded_close(&guarded);
 }
 
 TEST(principal_has_rate_of_its_own)
 {
-    struct limited limited;
-    struct service *service = &limited.service;
+    struct guarded guarded;
+    struct service *service = &guarded.service;
     struct http_client *clients[CLIENTS];
-    limited_open(&limited, ",\"rate_limit\":5", ",\"rate_limit\":0", "--rate-limit=1",
-                 "--workers=2", NULL);
+    guarded_open_with(&guarded, BOTH(",\"rate_limit\":5", ",\"rate_limit\":0"), 2,
+                      LIST("--rate-limit=1", "--workers=2"));
     open_clients(service, clients);
     are_served_by_rate(clients, "one", 5);
     assert_int_equal(served(clients, "two", 15), 15); /* 0: none, whatever the setting */
@@ -309,13 +281,12 @@ TEST(principal_has_rate_of_its_own)
     assert_int_equal(ask_as(clients[0], NULL, "GET", "/locks/a"), 401);
 
     /* The new limits are in force for the next request. */
-    write_file(limited.path, NULL, ",\"rate_limit\":4");
-    read_again(service);
+    guarded_reload(&guarded, BOTH(NULL, ",\"rate_limit\":4"), 2);
     are_served_by_rate(clients, "two", 4);
     ask_as(clients[0], "one", "GET", "/locks/a");
     says(clients[0], "RateLimit-Policy", "\"requests\";q=1;w=1"); /* the setting */
     close_clients(clients);
-    limited_close(&limited);
+    guarded_close(&guarded);
 }
 
 /* Waiting */
@@ -410,14 +381,15 @@ TEST(waits_streams_and_holds_count_in_process)
 
 TEST(principal_has_places_of_its_own)
 {
-    struct limited limited;
-    struct service *service = &limited.service;
+    struct guarded guarded;
+    struct service *service = &guarded.service;
     static const char WAIT[] = "/locks/any/events?after=9007199254740991&wait=50s";
     static const char SHORT[] = "/locks/any/events?after=9007199254740991&wait=1ms";
     char request[100];
     snprintf(request, sizeof request, "GET %s", WAIT);
-    limited_open(&limited, ",\"max_waiters\":1", NULL, "--max-waiters-per-principal=2",
-                 "--max-waiters-per-process=4", "--workers=2");
+    guarded_open_with(
+        &guarded, BOTH(",\"max_waiters\":1", NULL), 2,
+        LIST("--max-waiters-per-principal=2", "--max-waiters-per-process=4", "--workers=2"));
     struct http_client *client = service->client;
     struct parked *one = park_as(service, "one", request);
     struct parked *two[] = {park_as(service, "two", request), park_as(service, "two", request)};
@@ -429,8 +401,7 @@ TEST(principal_has_places_of_its_own)
     is_refused(client, "too_many_waiters", "At most 2 of your requests may wait");
 
     /* Those who wait go on counting, and no place is lost or won. */
-    write_file(limited.path, ",\"max_waiters\":2", ",\"max_waiters\":4");
-    read_again(service);
+    guarded_reload(&guarded, BOTH(",\"max_waiters\":2", ",\"max_waiters\":4"), 2);
     assert_int_equal(ask_as(client, "one", "GET", SHORT), 200);
     struct parked *more = park_as(service, "one", request);
     come_to_wait(service, "two", 4);
@@ -447,7 +418,7 @@ TEST(principal_has_places_of_its_own)
     parked_close(two[0]);
     parked_close(two[1]);
     come_to_wait(service, "two", 0);
-    limited_close(&limited);
+    guarded_close(&guarded);
 }
 
 /* They last, and take memory or renewals as long as they do. What has no place is told which bound

@@ -5,12 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int forget_all(void **state)
-{
-    redis_process_forget(&((struct service *)*state)->redis);
-    return 0;
-}
-
 static void hold(struct http_client *client, const char *name, int number)
 {
     char request[200];
@@ -57,7 +51,7 @@ static json_t *list_all(struct http_client *client, const char *query, size_t li
     return seen;
 }
 
-TEST_WITH(a_lock_is_listed_as_it_is_inspected, forget_all, NULL)
+TEST_WITH(a_lock_is_listed_as_it_is_inspected, service_forget, NULL)
 {
     struct http_client *client = service_client(state);
     answers(client, "POST /locks/a%2Fb?mode=shared&limit=4", "{\"meta\": {\"x\": 1}}", 201, NULL);
@@ -73,7 +67,7 @@ TEST_WITH(a_lock_is_listed_as_it_is_inspected, forget_all, NULL)
     json_decref(listed);
 }
 
-TEST_WITH(list_is_filtered_by_owner_and_time, forget_all, NULL)
+TEST_WITH(list_is_filtered_by_owner_and_time, service_forget, NULL)
 {
     struct http_client *client = service_client(state);
     int pages;
@@ -99,7 +93,7 @@ TEST_WITH(list_is_filtered_by_owner_and_time, forget_all, NULL)
     answers(client, "GET /locks?held_for=soon", NULL, 400, "invalid_parameter");
 }
 
-TEST_WITH(all_of_hundreds_are_listed_page_by_page, forget_all, NULL)
+TEST_WITH(all_of_hundreds_are_listed_page_by_page, service_forget, NULL)
 {
     static const size_t LIMITS[] = {1, 7, 100, 1000};
     struct http_client *client = service_client(state);
@@ -117,7 +111,7 @@ TEST_WITH(all_of_hundreds_are_listed_page_by_page, forget_all, NULL)
 }
 
 /* One script makes a page, and all else in Redis waits for it. */
-TEST_WITH(page_with_large_locks_ends_early, forget_all, NULL)
+TEST_WITH(page_with_large_locks_ends_early, service_forget, NULL)
 {
     enum { NAMES = 40, MOST_BYTES = 400000 };
     struct http_client *client = service_client(state);
@@ -134,7 +128,7 @@ TEST_WITH(page_with_large_locks_ends_early, forget_all, NULL)
 }
 
 /* What Redis' patterns and keys would take for something else. */
-TEST_WITH(odd_names_are_listed_and_odd_prefixes_taken_literally, forget_all, NULL)
+TEST_WITH(odd_names_are_listed_and_odd_prefixes_taken_literally, service_forget, NULL)
 {
     static const char *const NAMES[][2] = {
         {"*", "%2A"},
@@ -191,7 +185,7 @@ static int count_new(struct http_client *client, json_t *seen, const char *begin
     return count;
 }
 
-TEST_WITH(lock_held_all_the_while_is_never_missed, forget_all, NULL)
+TEST_WITH(lock_held_all_the_while_is_never_missed, service_forget, NULL)
 {
     struct http_client *client = service_client(state);
     char cursor[8000] = "", target[8192];

@@ -103,15 +103,6 @@ static void acquire(struct piped *piped, int first, int count)
     }
 }
 
-static int64_t lost(struct piped *piped)
-{
-    static const char NAME[] = "\nbaton_log_lines_lost_total ";
-    assert_int_equal(http_call(piped->service.client, "GET", "/metrics", NULL), 200);
-    const char *at = strstr(piped->service.client->reply.body, NAME);
-    assert_non_null(at);
-    return strtoll(at + sizeof NAME - 1, NULL, 10);
-}
-
 /* What the lines that came say. */
 struct tale {
     int64_t requests, grants, missing;
@@ -168,6 +159,7 @@ static struct tale listen_for(struct piped *piped, int64_t count)
 
 TEST(stopped_reader_costs_lines_and_no_requests)
 {
+    static const char LOST[] = "baton_log_lines_lost_total";
     const char *const sandboxed = sandbox_check(NULL) == 0 ? "--sandbox" : NULL;
     struct piped piped;
     piped_open(&piped, "2>fifo", sandboxed);
@@ -176,14 +168,14 @@ TEST(stopped_reader_costs_lines_and_no_requests)
     assert_int_equal(tale.missing, 0);
     acquire(&piped, FEW, FEW + MANY);
     tale = listen_for(&piped, 2 * (int64_t)(FEW + MANY));
-    int64_t count = lost(&piped);
+    int64_t count = metric_of(piped.service.client, LOST);
     assert_in_range(count, 1, 2 * (FEW + MANY) - 1);
     assert_int_equal(tale.missing, count);
     assert_int_equal(tale.grants + tale.requests, 2 * (FEW + MANY) - count);
     acquire(&piped, FEW + FEW + MANY, 1); /* all is well again */
     tale = listen_for(&piped, 2);
     assert_int_equal(tale.missing, 0);
-    assert_int_equal(lost(&piped), count);
+    assert_int_equal(metric_of(piped.service.client, LOST), count);
     piped_close(&piped);
 }
 

@@ -31,24 +31,6 @@ static void keep_token_in_doubt(struct http_client *client, char token[TOKEN_TEX
     keep_token(client, token);
 }
 
-static int64_t hold_count(struct proxied *scene, const char *name)
-{
-    char request[100];
-    snprintf(request, sizeof request, "GET /locks/%s", name);
-    answers(scene->other, request, NULL, 200, NULL);
-    return http_integer(scene->other, "hold_count");
-}
-
-static void becomes_free(struct proxied *scene, const char *name)
-{
-    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
-    while (hold_count(scene, name) > 0) {
-        if (clock_ms() > deadline)
-            fail_msg("still held: %s", scene->other->reply.body);
-        clock_sleep_ms(2);
-    }
-}
-
 static void await_calls(struct proxied *scene, const char *command, int64_t count)
 {
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
@@ -65,9 +47,9 @@ TEST_WITH(lost_reply_to_waiting_request_is_taken_back, begin, NULL)
     scene->proxy.mode = PROXY_LOSES_REPLY;
     answers(scene->client, "POST /locks/patient?ttl=10m&wait=50s&owner=doubtful", NULL, 503,
             "store_unavailable");
-    assert_int_equal(hold_count(scene, "patient"), 1);
+    assert_int_equal(hold_count(scene->other, "patient"), 1);
     scene->proxy.mode = PROXY_OPEN;
-    becomes_free(scene, "patient");
+    becomes_free(scene->other, "patient");
 }
 
 /* The first that goes over the new connection is the taking back, so this client is never told that
@@ -78,7 +60,7 @@ TEST_WITH(lost_grant_is_taken_back_before_other_requests, begin, NULL)
     scene->proxy.mode = PROXY_LOSES_REPLY;
     answers(scene->client, "POST /locks/first?ttl=10m&owner=doubtful", NULL, 503,
             "store_unavailable");
-    assert_int_equal(hold_count(scene, "first"), 1);
+    assert_int_equal(hold_count(scene->other, "first"), 1);
     scene->proxy.mode = PROXY_OPEN;
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     while (http_call(scene->client, "POST", "/locks/first", NULL) == 503 && clock_ms() < deadline)
@@ -112,14 +94,14 @@ TEST_WITH(take_back_that_redis_refuses_is_repeated, begin, NULL)
     struct proxied *scene = *state;
     scene->proxy.mode = PROXY_LOSES_REPLY;
     answers(scene->client, "POST /locks/doubtful-refused?ttl=10m", NULL, 503, "store_unavailable");
-    assert_int_equal(hold_count(scene, "doubtful-refused"), 1);
+    assert_int_equal(hold_count(scene->other, "doubtful-refused"), 1);
     freeReplyObject(redis_process_command(&scene->redis, "CONFIG SET min-replicas-to-write %d", 1));
     int64_t refused = redis_process_calls(&scene->redis, "fcall");
     scene->proxy.mode = PROXY_OPEN;
     await_calls(scene, "fcall", refused + 2); /* it is connected, and was refused more than once */
     answers(scene->client, "GET /readyz", NULL, 503, "store_unavailable");
     freeReplyObject(redis_process_command(&scene->redis, "CONFIG SET min-replicas-to-write %d", 0));
-    becomes_free(scene, "doubtful-refused");
+    becomes_free(scene->other, "doubtful-refused");
 }
 
 /* Nothing can be taken back where the scripts themselves fail: that is not tried for ever, and the
@@ -168,7 +150,7 @@ static void thaw_and_become_free(struct proxied *scene, const char *name)
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     while (redis_process_integer(&scene->redis, "EXISTS baton:{%s}", name) == 0)
         assert_true(clock_ms() < deadline); /* it reached Redis: the name has a version by then */
-    becomes_free(scene, name);
+    becomes_free(scene->other, name);
 }
 
 static void hang_up_before_the_grant(struct proxied *scene, const char *name, bool abort_it)
@@ -210,7 +192,7 @@ TEST_WITH(hang_up_at_one_of_two_batonds_keeps_the_hold, begin, NULL)
     ask_and_go(scene->other, scene->other_batond.port, "once", WITH_TOKEN, false);
     redis_process_thaw(&scene->redis);
     for (int i = 0; i < 2; i++) /* behind the second acquire, and behind what it would give back */
-        assert_int_equal(hold_count(scene, "once"), 1);
+        assert_int_equal(hold_count(scene->other, "once"), 1);
 }
 
 /* Redis answers too late for the client, who got its 503: the late grant is taken back. */
@@ -221,7 +203,7 @@ TEST_WITH(a_grant_that_comes_after_the_503_is_taken_back, begin, NULL)
     answers(scene->other, "POST /locks/late?ttl=10m", NULL, 503, "store_unavailable");
     redis_process_thaw(&scene->redis);
     assert_true(comes_to_answer(scene->other, "/readyz", 200, CLOCK_HANG_MS));
-    becomes_free(scene, "late");
+    becomes_free(scene->other, "late");
     answers(scene->other, "POST /locks/late", NULL, 201, NULL);
 }
 
@@ -237,7 +219,7 @@ TEST_WITH(an_acquire_that_arrives_after_its_take_back_grants_nothing, begin, NUL
     scene->proxy.mode = PROXY_DELIVERS;
     while (scene->proxy.mode == PROXY_DELIVERS)
         clock_sleep_ms(1);
-    assert_int_equal(hold_count(scene, "belated"), 0);
+    assert_int_equal(hold_count(scene->other, "belated"), 0);
 }
 
 RUN_TESTS(start, proxied_stop)

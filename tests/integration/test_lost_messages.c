@@ -41,14 +41,6 @@ static void take(struct proxied *scene, const char *name, const char *query, cha
     keep_token(scene->other, token);
 }
 
-static bool is_queued(struct http_client *client, const char *name, int64_t length)
-{
-    char path[120];
-    snprintf(path, sizeof path, "/locks/%s", name);
-    http_call(client, "GET", path, NULL);
-    return http_integer(client, "queue_length") == length;
-}
-
 /* Parks a request at the batond whose messages may be lost. */
 static struct parked *park(struct proxied *scene, const char *name, const char *query,
                            const char *token, int64_t length)
@@ -57,9 +49,7 @@ static struct parked *park(struct proxied *scene, const char *name, const char *
     snprintf(request, sizeof request, "POST /locks/%s?%s", name, query);
     struct parked *parked = token ? parked_send_token(scene->batond.port, token, request)
                                   : parked_send(scene->batond.port, NULL, request, NULL);
-    int64_t deadline = clock_ms() + CLOCK_HANG_MS;
-    while (!is_queued(scene->other, name, length) && clock_ms() < deadline)
-        clock_sleep_ms(2);
+    comes_to_queue(scene->other, name, length);
     assert_true(parked_waits(parked, 0));
     return parked;
 }
@@ -69,17 +59,23 @@ static void await(struct parked *parked, long status)
     assert_int_equal(parked_answer(parked, CLOCK_HANG_MS), status);
 }
 
+/* Of what batond is notified of from the release on, `most` messages that begin so are lost. */
+static void assert_grant_comes(struct proxied *scene, const char *name, const char *beginning,
+                               int most)
+{
+    char token[TOKEN_TEXT];
+    take(scene, name, "ttl=5m", token);
+    struct parked *waiter = park(scene, name, "wait=50s", NULL, 1);
+    proxied_lose(scene, beginning, most);
+    release_lock(scene->other, token, name);
+    await(waiter, 201);
+    parked_close(waiter);
+}
+
 TEST_WITH(a_lost_grant_is_reported_again, start_by_claim, proxied_stop)
 {
-    struct proxied *scene = *state;
-    char token[TOKEN_TEXT];
-    take(scene, "grant", "ttl=5m", token);
-    struct parked *waiter = park(scene, "grant", "wait=50s", NULL, 1);
-    proxied_lose(scene, "g ", 1);
-    release_lock(scene->other, token, "grant");
-    await(waiter, 201);
-    assert_lost(scene, 1);
-    parked_close(waiter);
+    assert_grant_comes(*state, "grant", "g ", 1);
+    assert_lost(*state, 1);
 }
 
 /* The one who releases ends a short time later, and has nobody to do it for it. */
@@ -103,15 +99,9 @@ TEST_WITH(a_newcomer_does_not_pass_whose_grant_was_lost, start_by_claim, proxied
 TEST_WITH(many_lost_grants_are_found_by_heartbeats, start_by_lease, proxied_stop)
 {
     struct proxied *scene = *state;
-    char token[TOKEN_TEXT];
-    take(scene, "many", "ttl=5m", token);
-    struct parked *waiter = park(scene, "many", "wait=50s", NULL, 1);
-    proxied_lose(scene, "", INT_MAX);
-    release_lock(scene->other, token, "many");
-    await(waiter, 201);
+    assert_grant_comes(scene, "many", "", INT_MAX);
     assert_true(scene->proxy.losses > 0);
     scene->proxy.mode = PROXY_OPEN;
-    parked_close(waiter);
 }
 
 /* The hold ends sooner than everybody thought, and nobody else waits. */

@@ -23,13 +23,7 @@ static int start(void **state)
     return guarded_start(state, PRINCIPALS, LENGTH(PRINCIPALS), 2);
 }
 
-static int forget(void **state)
-{
-    redis_process_forget(&((struct guarded *)*state)->service.redis);
-    return 0;
-}
-
-static void becomes_free(void **state)
+static void comes_to_be_free(void **state)
 {
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     do {
@@ -62,7 +56,7 @@ static void refuses_ttl(struct http_client *client, struct as as, const char *re
         fail_msg("%s: %s", request, http_text(client, "detail"));
 }
 
-TEST_WITH(rule_bounds_ttl, forget, NULL)
+TEST_WITH(rule_bounds_ttl, service_forget, NULL)
 {
     struct http_client *client = service_client(state);
     struct as body = AS("brief");
@@ -89,7 +83,7 @@ TEST_WITH(rule_bounds_ttl, forget, NULL)
     assert_int_equal(member_integer(client, "locks.0.ttl_ms"), 25000);
 }
 
-TEST_WITH(rule_bounds_what_renewals_can_do, forget, NULL)
+TEST_WITH(rule_bounds_what_renewals_can_do, service_forget, NULL)
 {
     struct http_client *client = service_client(state);
     char token[TOKEN_TEXT];
@@ -115,7 +109,7 @@ TEST_WITH(rule_bounds_what_renewals_can_do, forget, NULL)
 
 static const char TOKEN[] = "both-propose-this-same-token";
 
-TEST_WITH(owner_of_another_principal_is_another_owner, forget, NULL)
+TEST_WITH(owner_of_another_principal_is_another_owner, service_forget, NULL)
 {
     struct http_client *client = service_client(state);
     asks_for(client, AS_WITH("ci", TOKEN), "POST /locks/a?owner=me", 201);
@@ -130,7 +124,7 @@ TEST_WITH(owner_of_another_principal_is_another_owner, forget, NULL)
     assert_string_equal(http_text(client, "owner"), "me");
 }
 
-TEST_WITH(token_of_another_principal_is_another_token, forget, NULL)
+TEST_WITH(token_of_another_principal_is_another_token, service_forget, NULL)
 {
     static const struct {
         const char *request;
@@ -162,7 +156,7 @@ TEST_WITH(token_of_another_principal_is_another_token, forget, NULL)
     assert_string_equal(http_text(client, "code"), "not_held");
 }
 
-TEST_WITH(redis_gets_owner_but_no_token, forget, NULL)
+TEST_WITH(redis_gets_owner_but_no_token, service_forget, NULL)
 {
     struct guarded *guarded = *state;
     asks_for(service_client(state), AS_WITH("ci", TOKEN), "POST /locks/a?owner=me", 201);
@@ -180,7 +174,7 @@ static bool is_renewed(struct parked *held)
 }
 
 /* Its renewals and its release go by the token as well. */
-TEST_WITH(hold_by_connection_is_renewed_and_released, forget, NULL)
+TEST_WITH(hold_by_connection_is_renewed_and_released, service_forget, NULL)
 {
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
     bool renewed = false;
@@ -190,13 +184,13 @@ TEST_WITH(hold_by_connection_is_renewed_and_released, forget, NULL)
         assert_true(parked_receives(held, "\"granted\"", CLOCK_HANG_MS));
         renewed = is_renewed(held);
         parked_close(held);
-        becomes_free(state);
+        comes_to_be_free(state);
     }
     assert_true(renewed);
 }
 
 /* A client that is gone when Redis answers. */
-TEST_WITH(grant_that_no_client_received_is_taken_back, forget, NULL)
+TEST_WITH(grant_that_no_client_received_is_taken_back, service_forget, NULL)
 {
     struct guarded *guarded = *state;
     char header[PRINCIPAL_HEADER_TEXT], request[256];

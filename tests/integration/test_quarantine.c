@@ -266,12 +266,8 @@ TEST(cost_of_a_loss_is_reported_before_it)
         assert_true(clock_wait_until(costs_as_for_ten_minutes, pair.client[i], PATIENCE_MS));
     clock_sleep_ms(NOTICED_MS);
     int64_t begun = clock_ms(), cost = loss_would_cost(pair.client[0]);
-    answers(pair.client[0], "GET /metrics", NULL, 200, NULL);
-    static const char METRIC[] = "\nbaton_loss_would_cost_seconds ";
-    const char *line = strstr(pair.client[0]->reply.body, METRIC);
-    assert_non_null(line);
-    assert_in_range(atoi(line + strlen(METRIC)), (cost - (clock_ms() - begun)) / 1000 - 2,
-                    cost / 1000 + 3);
+    int64_t seconds = metric_of(pair.client[0], "baton_loss_would_cost_seconds");
+    assert_in_range(seconds, (cost - (clock_ms() - begun)) / 1000 - 2, cost / 1000 + 3);
     pair_restart(&pair);
     answers(pair.client[0], "POST /locks/n", NULL, 503, "quarantined");
     int64_t left = quarantine_left_ms(pair.client[0]);

@@ -18,7 +18,6 @@ static const char AUTO[] = "--quarantine=auto";
 
 struct jump {
     int seconds;
-    struct jumping_clock clock;
     struct pair pair;
     int64_t ends, fence;
     bool is_over;
@@ -29,7 +28,7 @@ static void jump(struct jump *jump)
     jump->ends = clock_ms() + TTL_MS; /* at least */
     answers(jump->pair.client[0], "POST /locks/n?ttl=3s", NULL, 201, NULL);
     jump->fence = member_integer(jump->pair.client[0], "fence");
-    jumping_clock_set(&jump->clock, jump->seconds);
+    jumping_clock_set(&jump->pair.clock, jump->seconds);
     struct http_client *client = jump->pair.client[1];
     struct asking asking = {client, "/locks/other?ttl=100ms"};
     assert_true(clock_wait_until(comes_to_quarantine, &asking, CLOCK_HANG_MS));
@@ -56,11 +55,8 @@ TEST(a_clock_that_jumps_makes_nobody_hold_a_lock_twice)
     enum { JUMPS = 3 };
     struct jump jumps[JUMPS] = {{.seconds = 60}, {.seconds = 3600}, {.seconds = -60}};
     int over = 0;
-    for (size_t i = 0; i < JUMPS; i++) {
-        jumping_clock_open(&jumps[i].clock);
-        pair_open(&jumps[i].pair,
-                  &(struct redis_options){.environment = jumps[i].clock.environment}, AUTO);
-    }
+    for (size_t i = 0; i < JUMPS; i++)
+        pair_open_on_clock(&jumps[i].pair, 0);
     for (size_t i = 0; i < JUMPS; i++)
         jump(&jumps[i]);
     for (; over < JUMPS; clock_sleep_ms(10)) {
@@ -68,80 +64,61 @@ TEST(a_clock_that_jumps_makes_nobody_hold_a_lock_twice)
         for (size_t i = 0; i < JUMPS; i++)
             over += has_ended(&jumps[i]);
     }
-    for (size_t i = 0; i < JUMPS; i++) {
+    for (size_t i = 0; i < JUMPS; i++)
         pair_close(&jumps[i].pair);
-        jumping_clock_close(&jumps[i].clock);
-    }
-}
-
-static bool is_granted(void *context)
-{
-    const struct asking *asking = context;
-    return http_call(asking->client, "POST", asking->path, NULL) == 201;
 }
 
 /* All have noticed the jump, and none says it again. */
 TEST(quarantine_of_a_clock_jump_can_be_ended)
 {
     struct jump ahead = {.seconds = 3600};
-    jumping_clock_open(&ahead.clock);
-    pair_open(&ahead.pair, &(struct redis_options){.environment = ahead.clock.environment}, AUTO);
+    pair_open_on_clock(&ahead.pair, 0);
     answers(ahead.pair.client[1], "POST /locks/long?ttl=1h", NULL, 201, NULL);
     jump(&ahead);
     redis_process_await_looks(&ahead.pair.redis, 4);
     end_quarantine(ahead.pair.client[0]);
-    for (int i = 0; i < 2; i++) {
-        struct asking asking = {ahead.pair.client[i], i == 0 ? "/locks/a" : "/locks/b"};
-        assert_true(clock_wait_until(is_granted, &asking, CLOCK_HANG_MS));
-    }
+    for (int i = 0; i < 2; i++)
+        comes_to_grant(ahead.pair.client[i], i == 0 ? "/locks/a" : "/locks/b");
     clock_sleep_ms(NOTICED_MS);
     for (int i = 0; i < 2; i++)
         answers(ahead.pair.client[i], i == 0 ? "POST /locks/c" : "POST /locks/d", NULL, 201, NULL);
     pair_close(&ahead.pair);
-    jumping_clock_close(&ahead.clock);
 }
 
 /* By the clock that is set right again, the end of the first quarantine is an hour away. */
 TEST(clock_that_is_set_right_begins_no_quarantine_of_the_way_back)
 {
     struct jump ahead = {.seconds = 3600};
-    jumping_clock_open(&ahead.clock);
-    pair_open(&ahead.pair, &(struct redis_options){.environment = ahead.clock.environment}, AUTO);
+    pair_open_on_clock(&ahead.pair, 0);
     jump(&ahead);
-    struct asking asking = {ahead.pair.client[0], "/locks/other?ttl=100ms"};
-    assert_true(clock_wait_until(is_granted, &asking, CLOCK_HANG_MS));
+    comes_to_grant(ahead.pair.client[0], "/locks/other?ttl=100ms");
     redis_process_await_looks(&ahead.pair.redis, 4); /* all have seen that it is over */
-    jumping_clock_set(&ahead.clock, 0);
-    asking.path = "/locks/another?ttl=100ms";
+    jumping_clock_set(&ahead.pair.clock, 0);
     for (int i = 0; i < 2; i++) {
-        asking.client = ahead.pair.client[i];
+        struct asking asking = {ahead.pair.client[i], "/locks/another?ttl=100ms"};
         assert_true(clock_wait_until(comes_to_quarantine, &asking, CLOCK_HANG_MS));
         assert_in_range(quarantine_left_ms(asking.client), 0, LONGEST_MS);
     }
-    assert_true(clock_wait_until(is_granted, &asking, CLOCK_HANG_MS));
+    comes_to_grant(ahead.pair.client[1], "/locks/another?ttl=100ms");
     pair_close(&ahead.pair);
-    jumping_clock_close(&ahead.clock);
 }
 
 TEST(no_time_that_has_passed_is_less_than_none)
 {
-    struct jumping_clock clock;
     struct pair pair;
     char token[TOKEN_TEXT];
-    jumping_clock_open(&clock);
-    pair_open(&pair, &(struct redis_options){.environment = clock.environment}, AUTO);
+    pair_open_on_clock(&pair, 0);
     struct http_client *client = pair.client[0];
     acquire_lock(client, "n?ttl=60s", token);
-    jumping_clock_set(&clock, -60);
+    jumping_clock_set(&pair.clock, -60);
     answers(client, "GET /locks/n", NULL, 200, NULL);
     assert_in_range(member_integer(client, "holders.0.held_ms"), 0, CLOCK_HANG_MS);
     release_lock(client, token, "n");
     assert_in_range(member_integer(client, "held_ms"), 0, CLOCK_HANG_MS);
-    jumping_clock_set(&clock, -120);
+    jumping_clock_set(&pair.clock, -120);
     answers(client, "GET /locks/n", NULL, 200, NULL);
     assert_in_range(member_integer(client, "last_release.ago_ms"), 0, CLOCK_HANG_MS);
     pair_close(&pair);
-    jumping_clock_close(&clock);
 }
 
 /* A Redis that is slow for a while is no jump, and its calls are made all the same. */
@@ -171,15 +148,13 @@ TEST(a_clock_that_jumps_there_and_back_ends_nothing)
 {
     enum { TRIES = 4, STEP_MS = 230, LONG_MS = 5 * 60 * 1000 };
     for (int i = 0; i < TRIES; i++) {
-        struct jumping_clock clock;
         struct pair pair;
-        jumping_clock_open(&clock);
-        pair_open(&pair, &(struct redis_options){.environment = clock.environment}, AUTO);
+        pair_open_on_clock(&pair, 0);
         answers(pair.client[0], "POST /locks/n?ttl=5m", NULL, 201, NULL);
         clock_sleep_ms(1000 + i * STEP_MS); /* the looks are at some time of each second */
-        jumping_clock_set(&clock, 3600);
+        jumping_clock_set(&pair.clock, 3600);
         http_call(pair.client[0], "GET", "/locks/n", NULL); /* it ends the hold */
-        jumping_clock_set(&clock, 0);
+        jumping_clock_set(&pair.clock, 0);
         assert_int_not_equal(http_call(pair.client[1], "POST", "/locks/n?ttl=5m", NULL), 201);
         if (pair.client[1]->reply.status == 503) {
             assert_string_equal(http_text(pair.client[1], "code"), "quarantined");
@@ -188,7 +163,6 @@ TEST(a_clock_that_jumps_there_and_back_ends_nothing)
                             2 * LONG_MS);
         }
         pair_close(&pair);
-        jumping_clock_close(&clock);
     }
 }
 

@@ -61,19 +61,6 @@ static void open_in_quarantine(struct pair *pair)
     }
 }
 
-static bool is_granted(void *context)
-{
-    struct asking *asking = context;
-    return http_call(asking->client, "POST", asking->path, NULL) == 201;
-}
-
-static void comes_to_grant(struct http_client *client, const char *path)
-{
-    struct asking asking = {client, path};
-    if (!clock_wait_until(is_granted, &asking, PATIENCE_MS))
-        fail_msg("%s: %s", path, client->reply.body);
-}
-
 /* Each is another connection, and so by chance another worker. */
 static void all_workers_grant(const struct batond_process *batond, const char *begin)
 {

@@ -1,5 +1,4 @@
 /* The fences of a name grow though Redis has lost its data and its clock has gone back. */
-#include "tests/support/faults/jumping_clock.h"
 #include "tests/support/fixtures/pair.h"
 
 #include <time.h>
@@ -11,41 +10,35 @@ static const char AUTO[] = "--quarantine=auto";
 /* The numbers of a name that Redis has forgotten come from its clock. */
 TEST(fences_grow_though_all_is_lost_and_the_clock_goes_back)
 {
-    struct jumping_clock clock;
     struct pair pair;
-    jumping_clock_open(&clock);
-    pair_open(&pair, &(struct redis_options){.environment = clock.environment}, AUTO);
+    pair_open_on_clock(&pair, 0);
     answers(pair.client[0], "POST /locks/n?ttl=100ms", NULL, 201, NULL);
     int64_t fence = member_integer(pair.client[0], "fence");
-    jumping_clock_set(&clock, -600);
+    jumping_clock_set(&pair.clock, -600);
     pair_restart(&pair);
-    assert_granted_between(pair.client[1], "/locks/n?ttl=1s", 0, clock_ms() + CLOCK_HANG_MS);
+    comes_to_grant(pair.client[1], "/locks/n?ttl=1s");
     assert_true(member_integer(pair.client[1], "fence") > fence);
     pair_close(&pair);
-    jumping_clock_close(&clock);
 }
 
 /* Nor are the last of them given again where it has an older one of the name. */
 TEST(numbers_grow_though_the_newest_are_lost_and_the_clock_goes_back)
 {
-    struct jumping_clock clock;
     struct pair pair;
-    jumping_clock_open(&clock);
-    pair_open(&pair, &(struct redis_options){.environment = clock.environment}, AUTO);
+    pair_open_on_clock(&pair, 0);
     answers(pair.client[0], "POST /locks/n?ttl=100ms", NULL, 201, NULL);
     redis_process_save(&pair.redis);
-    assert_granted_between(pair.client[0], "/locks/n?ttl=100ms", 0, clock_ms() + CLOCK_HANG_MS);
+    comes_to_grant(pair.client[0], "/locks/n?ttl=100ms");
     int64_t fence = member_integer(pair.client[0], "fence");
-    jumping_clock_set(&clock, -600);
+    jumping_clock_set(&pair.clock, -600);
     pair_restart(&pair);
     assert_int_equal(redis_process_integer(&pair.redis, "EXISTS baton:{n}"), 1);
     answers(pair.client[1], "GET /locks/n", NULL, 200, NULL);
     assert_true(member_integer(pair.client[1], "version") > fence);
     answers(pair.client[1], "DELETE /locks/n?force=true", NULL, 200, NULL);
-    assert_granted_between(pair.client[1], "/locks/n?ttl=1s", 0, clock_ms() + CLOCK_HANG_MS);
+    comes_to_grant(pair.client[1], "/locks/n?ttl=1s");
     assert_true(member_integer(pair.client[1], "fence") > fence);
     pair_close(&pair);
-    jumping_clock_close(&clock);
 }
 
 /* What becomes of all that Redis has. */
@@ -65,33 +58,29 @@ TEST(fences_grow_though_all_is_lost_long_after_the_clock_went_back)
 {
     enum { GRANTS = 5 };
     for (enum loss loss = 0; loss < LOSSES; loss++) {
-        struct jumping_clock clock;
         struct pair pair;
         int64_t fence = 0;
-        jumping_clock_open(&clock);
-        pair_open(&pair, &(struct redis_options){.environment = clock.environment}, AUTO);
+        pair_open_on_clock(&pair, 0);
         struct http_client *client = pair.client[0], *other = pair.client[1];
         answers(client, "POST /locks/before?ttl=100ms", NULL, 201, NULL);
-        jumping_clock_set(&clock, -600);
+        jumping_clock_set(&pair.clock, -600);
         struct asking asking = {client, "/locks/other?ttl=100ms"};
         assert_true(clock_wait_until(comes_to_quarantine, &asking, CLOCK_HANG_MS));
         for (int i = 0; i < GRANTS; i++) {
-            assert_granted_between(client, "/locks/n?ttl=1s", 0, clock_ms() + CLOCK_HANG_MS);
+            comes_to_grant(client, "/locks/n?ttl=1s");
             assert_true(member_integer(client, "fence") > fence);
             fence = member_integer(client, "fence");
             answers(client, "DELETE /locks/n?force=true", NULL, 200, NULL);
         }
         for (int i = 0; i < 2; i++) { /* and that moves on with a loss, as well */
             lose_all(&pair, loss);
-            assert_granted_between(i ? client : other, "/locks/n?ttl=100ms", 0,
-                                   clock_ms() + CLOCK_HANG_MS);
+            comes_to_grant(i ? client : other, "/locks/n?ttl=100ms");
             print_message("lost (%d): %lld after %lld\n", loss,
                           (long long)member_integer(i ? client : other, "fence"), (long long)fence);
             assert_true(member_integer(i ? client : other, "fence") > fence);
             fence = member_integer(i ? client : other, "fence");
         }
         pair_close(&pair);
-        jumping_clock_close(&clock);
     }
 }
 
@@ -100,15 +89,12 @@ TEST(fences_grow_though_all_is_lost_long_after_the_clock_went_back)
  */
 TEST(fences_grow_though_the_clock_went_back_while_no_batond_was_there)
 {
-    struct jumping_clock clock;
     struct pair pair;
-    jumping_clock_open(&clock);
-    jumping_clock_set(&clock, 600);
-    pair_open(&pair, &(struct redis_options){.environment = clock.environment}, AUTO);
+    pair_open_on_clock(&pair, 600);
     answers(pair.client[0], "POST /locks/n", NULL, 201, NULL);
     int64_t fence = member_integer(pair.client[0], "fence");
     pair_close_batonds(&pair);
-    jumping_clock_set(&clock, 0);
+    jumping_clock_set(&pair.clock, 0);
     pair_open_batonds(&pair, AUTO);
     answers(pair.client[0], "GET /locks/n", NULL, 200, NULL);
     redis_process_await_looks(&pair.redis, 4);
@@ -117,10 +103,9 @@ TEST(fences_grow_though_the_clock_went_back_while_no_batond_was_there)
     clock_sleep_ms(NOTICED_MS);
     /* By this clock the hold ends in ten minutes. */
     end_quarantine(pair.client[1]);
-    assert_granted_between(pair.client[1], "/locks/n", 0, clock_ms() + CLOCK_HANG_MS);
+    comes_to_grant(pair.client[1], "/locks/n");
     assert_true(member_integer(pair.client[1], "fence") > fence);
     pair_close(&pair);
-    jumping_clock_close(&clock);
 }
 
 /* With the same clock, its numbers go on where those of the one before it had come to. */

@@ -7,16 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double figure(struct http_client *client, const char *name)
-{
-    assert_int_equal(http_call(client, "GET", "/metrics", NULL), 200);
-    char line[80];
-    snprintf(line, sizeof line, "\n%s ", name);
-    const char *found = strstr(client->reply.body, line);
-    assert_non_null(found);
-    return strtod(found + strlen(line), NULL);
-}
-
 static void expect_primary(struct http_client *client, const struct watched *watched, int server)
 {
     char place[64];
@@ -83,7 +73,7 @@ TEST(switch_is_followed_and_reported)
         process_wait_line(&batond.process, "redis is up", NULL, line, sizeof line, CLOCK_HANG_MS));
     assert_non_null(strstr(line, "\"server\":\"Redis at redis://127.0.0.1:"));
     expect_primary(client, watched, old);
-    assert_true(figure(client, "baton_redis_switches_total") == 0);
+    assert_true(metric_of(client, "baton_redis_switches_total") == 0);
 
     int64_t before = acquire_in_the_end(client, "/locks/a?ttl=1s&owner=me");
     redis_process_kill(&watched->servers[old]);
@@ -91,7 +81,7 @@ TEST(switch_is_followed_and_reported)
     int64_t after = acquire_in_the_end(client, "/locks/a?ttl=1s&owner=me");
     assert_true(after > before);
     expect_primary(client, watched, watched_await_other(watched, old));
-    assert_true(figure(client, "baton_redis_switches_total") == 1);
+    assert_true(metric_of(client, "baton_redis_switches_total") == 1);
     /* who waits is woken through the new one */
     answers(client, "POST /locks/b?ttl=500ms", NULL, 201, NULL);
     answers(client, "POST /locks/b?wait=15s", NULL, 201, NULL);

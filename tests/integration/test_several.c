@@ -17,18 +17,10 @@ static int start(void **state)
     return service_start_with(state, NULL, SETTINGS);
 }
 
-static int64_t holds_of(struct http_client *client, const char *name)
-{
-    char request[100];
-    snprintf(request, sizeof request, "GET /locks/%s", name);
-    answers(client, request, NULL, 200, NULL);
-    return http_integer(client, "hold_count");
-}
-
 static bool comes_to_have_holds(struct http_client *client, const char *name, int64_t count)
 {
     int64_t deadline = clock_ms() + CLOCK_HANG_MS;
-    while (holds_of(client, name) != count) {
+    while (hold_count(client, name) != count) {
         if (clock_ms() > deadline)
             return false;
         clock_sleep_ms(5);
@@ -88,8 +80,8 @@ TEST(all_are_waited_for)
     release_lock(client, first, "wait-a");
     comes_to_queue(client, "wait-c", 1);
     assert_true(parked_waits(parked, 0));
-    assert_int_equal(holds_of(client, "wait-a"), 1);
-    assert_int_equal(holds_of(client, "wait-b"), 1);
+    assert_int_equal(hold_count(client, "wait-a"), 1);
+    assert_int_equal(hold_count(client, "wait-b"), 1);
     release_lock(client, second, "wait-c");
     assert_int_equal(parked_answer(parked, CLOCK_HANG_MS), 201);
     for (int i = 0; i < 3; i++) {
@@ -97,7 +89,7 @@ TEST(all_are_waited_for)
         snprintf(path, sizeof path, "locks.%d.ttl_ms", i);
         assert_in_range(member_integer(&parked->client, path), HOUR_MS - CLOCK_HANG_MS, HOUR_MS);
     }
-    assert_int_equal(holds_of(client, "wait-a"), 1);
+    assert_int_equal(hold_count(client, "wait-a"), 1);
     assert_in_range(member_integer(client, "holders.0.ttl_ms"), HOUR_MS - CLOCK_HANG_MS, HOUR_MS);
     parked_close(parked);
 }
@@ -159,7 +151,7 @@ TEST(all_are_renewed)
     assert_int_equal(json_array_size(member(client, "names")), 2);
     assert_string_equal(member_text(client, "names.0"), "renew-c");
     assert_string_equal(member_text(client, "names.1"), "renew-z");
-    assert_int_equal(holds_of(client, "renew-a"), 1);
+    assert_int_equal(hold_count(client, "renew-a"), 1);
     assert_in_range(member_integer(client, "holders.0.ttl_ms"), 60001, 90000);
 
     answers(client, "DELETE /locks/renew-a?force=true&reason=moved", NULL, 200, NULL);
@@ -185,7 +177,7 @@ TEST(all_are_released)
         assert_int_equal(member_integer(client, "locks.1.fence"), fence);
         assert_int_equal(member_integer(client, "locks.1.holds"), 0);
     }
-    assert_int_equal(holds_of(client, "free-a"), 0);
+    assert_int_equal(hold_count(client, "free-a"), 0);
     answers(client, "POST /locks", BODY, 409, "not_held");
     assert_string_equal(http_text(client, "name"), "free-a");
 
@@ -194,7 +186,7 @@ TEST(all_are_released)
                  "not_held");
     assert_int_equal(json_array_size(member(client, "names")), 1);
     assert_string_equal(member_text(client, "names.0"), "free-never");
-    assert_int_equal(holds_of(client, "free-c"), 0);
+    assert_int_equal(hold_count(client, "free-c"), 0);
 }
 
 TEST(missing_parameter_is_named)

@@ -1,5 +1,4 @@
 /* How soon a jump of Redis' clock is noticed, and what a quarantine costs while there is none. */
-#include "tests/support/faults/jumping_clock.h"
 #include "tests/support/faults/wire_delay.h"
 #include "tests/support/fixtures/pair.h"
 
@@ -9,19 +8,15 @@ enum { FAR_MS = 200, NOTICED_MS = 500, GRANTS = 10 };
 
 TEST(a_jump_ahead_is_noticed_at_once)
 {
-    struct jumping_clock clock;
     struct pair pair;
-    jumping_clock_open(&clock);
-    pair_open(&pair, &(struct redis_options){.environment = clock.environment},
-              "--quarantine=auto");
+    pair_open_on_clock(&pair, 0);
     answers(pair.client[0], "POST /locks/n?ttl=60s", NULL, 201, NULL);
-    jumping_clock_set(&clock, 3600);
+    jumping_clock_set(&pair.clock, 3600);
     int64_t begun = clock_ms();
     struct asking asking = {pair.client[1], "/locks/other?ttl=100ms"};
     assert_true(clock_wait_until(comes_to_quarantine, &asking, NOTICED_MS));
     print_message("a jump was noticed after %lld ms\n", (long long)(clock_ms() - begun));
     pair_close(&pair);
-    jumping_clock_close(&clock);
 }
 
 /* The quickest of some grants by a batond that is far away from its Redis, each for longer than
