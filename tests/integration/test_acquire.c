@@ -305,27 +305,13 @@ TEST(text_reply_is_the_bare_token)
     answers_token(client, token, "PUT /locks/shell", NULL, 200, NULL);
     answers_with(client, ACCEPT, "POST /locks/shell", "{\"token\": \"my-token-0123456789abcdef\"}",
                  409, NULL);
+    assert_non_null(http_header(client, "Retry-After"));
     release_lock(client, token, "shell");
     answers_with(client, ACCEPT, "POST /locks/shell", "{\"token\": \"my-token-0123456789abcdef\"}",
                  201, NULL);
     answers_with(client, ACCEPT, "POST /locks/shell", "{\"token\": \"my-token-0123456789abcdef\"}",
                  200, NULL);
     assert_string_equal(client->reply.body, "my-token-0123456789abcdef\n");
-}
-
-TEST(text_is_for_clients_that_prefer_it)
-{
-    static const char *const JSON[] = {"Accept: */*", "Accept: application/json, text/plain"};
-    static const char *const TEXT[] = {"Accept: text/plain, application/json;q=0.9"};
-    struct http_client *client = service_client(state);
-    answers(client, "POST /locks/prefer", NULL, 201, NULL);
-    for (size_t i = 0; i < sizeof JSON / sizeof *JSON; i++)
-        answers_with(client, JSON[i], "POST /locks/prefer", NULL, 409, "locked");
-    for (size_t i = 0; i < sizeof TEXT / sizeof *TEXT; i++) {
-        answers_with(client, TEXT[i], "POST /locks/prefer", NULL, 409, NULL);
-        assert_int_equal(strncmp(client->reply.body, "locked: ", 8), 0);
-        assert_non_null(http_header(client, "Retry-After"));
-    }
 }
 
 RUN_TESTS(service_start, service_stop)
