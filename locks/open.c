@@ -1,5 +1,6 @@
 #include "locks/locks.h"
 
+#include "base/memory.h"
 #include "base/random.h"
 #include "locks/calls/engine.h"
 #include "locks/calls/libraries.h"
@@ -9,7 +10,6 @@
 #include "locks/waiting/renewer.h"
 #include "locks/watching/prefix.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static int open_store(struct locks *locks, const struct locks_options *options)
     return result;
 }
 
-static int open_guard(struct locks *locks, const struct locks_options *options)
+static void open_guard(struct locks *locks, const struct locks_options *options)
 {
     const struct guard_options guard = {
         .loop = options->loop,
@@ -83,7 +83,7 @@ static int open_guard(struct locks *locks, const struct locks_options *options)
         .quarantined = options->events.quarantined,
         .observer = options->events.context,
     };
-    return guard_open(&locks->guard, locks->store, &guard);
+    locks->guard = guard_open(locks->store, &guard);
 }
 
 static void name_worker(struct locks *locks, uint32_t process)
@@ -119,9 +119,7 @@ static void locks_end(struct locks *locks)
 
 int locks_open(struct locks **ret, const struct locks_options *options)
 {
-    struct locks *locks = calloc(1, sizeof *locks);
-    if (!locks)
-        return -ENOMEM;
+    struct locks *locks = memory_checked(calloc(1, sizeof *locks));
     locks->engine = options->redis_url->kind == REDIS_QUORUM ? &engine_quorum : &engine_central;
     locks->engine_closed = locks_end;
     name_worker(locks, options->process);
@@ -132,10 +130,7 @@ int locks_open(struct locks **ret, const struct locks_options *options)
         free(locks);
         return result;
     }
-    if (open_guard(locks, options) < 0) {
-        store_close(locks->store, free, locks);
-        return -ENOMEM;
-    }
+    open_guard(locks, options);
     locks->engine->open(locks);
     libraries_open(locks, options->library_check_ms);
     expect_replicas(locks);

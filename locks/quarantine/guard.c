@@ -4,7 +4,6 @@
 #include "locks/quarantine/shard.h"
 #include "locks/quarantine/stamp.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,16 +15,13 @@ enum {
     SOON_US = 10000,         /* how far the loop's time may be behind */
 };
 
-int guard_open(struct guard **ret, struct store *store, const struct guard_options *options)
+struct guard *guard_open(struct store *store, const struct guard_options *options)
 {
-    struct guard *guard = calloc(1, sizeof *guard);
-    if (!guard)
-        return -ENOMEM;
+    struct guard *guard = memory_checked(calloc(1, sizeof *guard));
     guard->store = store;
     guard->options = *options;
     snprintf(guard->process, sizeof guard->process, "%s", options->process);
-    *ret = guard;
-    return 0;
+    return guard;
 }
 
 void guard_close(struct guard *guard)

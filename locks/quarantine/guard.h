@@ -48,8 +48,8 @@ struct guard_options {
     void (*quarantined)(void *observer, const struct quarantine *quarantine);
 };
 
-/* The store outlives the guard. Returns 0 or -ENOMEM. */
-int guard_open(struct guard **ret, struct store *store, const struct guard_options *options);
+/* The store outlives the guard. */
+struct guard *guard_open(struct store *store, const struct guard_options *options);
 
 /* Call this when the store is closed. Takes NULL. */
 void guard_close(struct guard *guard);

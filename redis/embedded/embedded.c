@@ -1,5 +1,6 @@
 #include "redis/embedded/embedded.h"
 
+#include "base/memory.h"
 #include "base/monotonic.h"
 #include "redis/address/url.h"
 #include "redis/embedded/starter.h"
@@ -285,9 +286,8 @@ static char *make_url(const char *directory)
 {
     /* Characters that have another meaning in a URL. */
     static const char SPECIAL[] = "%?#";
-    char *url = malloc(sizeof "unix:///" + strlen(directory) * 3 + sizeof SOCKET_NAME);
-    if (!url)
-        return NULL;
+    char *url =
+        memory_checked(malloc(sizeof "unix:///" + strlen(directory) * 3 + sizeof SOCKET_NAME));
     char *at = stpcpy(url, "unix://");
     for (const char *from = directory; *from; from++) {
         if (strchr(SPECIAL, *from))
@@ -303,9 +303,7 @@ static char *make_url(const char *directory)
 int embedded_start(struct embedded **ret, const char *state_dir, bool waits,
                    struct failure *failure)
 {
-    struct embedded *embedded = calloc(1, sizeof *embedded);
-    if (!embedded)
-        return failure_set(failure, -ENOMEM, "no memory");
+    struct embedded *embedded = memory_checked(calloc(1, sizeof *embedded));
     embedded->lock = -1;
     embedded->batond = getpid();
     int result = find_server(embedded, failure);
@@ -313,8 +311,7 @@ int embedded_start(struct embedded **ret, const char *state_dir, bool waits,
         result = open_directory(embedded, state_dir, failure);
     if (result == 0)
         result = lock_directory(embedded, waits, failure);
-    if (result == 0 && !(embedded->url = make_url(embedded->directory)))
-        result = failure_set(failure, -ENOMEM, "no memory");
+    embedded->url = result == 0 ? make_url(embedded->directory) : NULL;
     if (result == 0)
         result = spawn(embedded, failure);
     if (result == 0)

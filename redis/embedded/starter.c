@@ -1,9 +1,10 @@
 #include "redis/embedded/starter.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -55,9 +56,7 @@ int starter_open(struct starter **ret, void (*run_it)(const void *context), cons
                  struct failure *failure)
 {
     int fds[2];
-    struct starter *starter = calloc(1, sizeof *starter);
-    if (!starter)
-        return failure_set(failure, -ENOMEM, "no memory");
+    struct starter *starter = memory_checked(calloc(1, sizeof *starter));
     *starter = (struct starter){.run = run_it, .context = context};
     pid_t maker = getpid();
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)

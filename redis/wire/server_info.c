@@ -1,6 +1,7 @@
 #include "redis/wire/server_info.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,26 +50,6 @@ static void server_info_read_read_only(struct server_info *info, struct slice va
     info->replica_writable = slice_equals(value, "0");
 }
 
-static void server_info_read_eviction(struct server_info *info, struct slice value)
-{
-    server_info_copy(value, info->eviction, sizeof info->eviction);
-}
-
-static void server_info_read_run_id(struct server_info *info, struct slice value)
-{
-    server_info_copy(value, info->run_id, sizeof info->run_id);
-}
-
-static void server_info_read_history(struct server_info *info, struct slice value)
-{
-    server_info_copy(value, info->history, sizeof info->history);
-}
-
-static void server_info_read_history_before(struct server_info *info, struct slice value)
-{
-    server_info_copy(value, info->history_before, sizeof info->history_before);
-}
-
 static void server_info_read_up(struct server_info *info, struct slice value)
 {
     char digits[24];
@@ -95,25 +76,29 @@ static void server_info_read_append_only(struct server_info *info, struct slice 
     info->has_no_file = slice_equals(value, "0");
 }
 
+#define TEXT(member)                                                                               \
+    .at = offsetof(struct server_info, member), .size = sizeof((struct server_info *)0)->member
 static const struct field {
     const char *name;
-    void (*read)(struct server_info *info, struct slice value);
+    void (*read)(struct server_info *info, struct slice value); /* NULL: it is a text, `at` there */
+    size_t at;
+    size_t size;
 } FIELDS[] = {
-    {"redis_version", server_info_read_version},
-    {"valkey_version", server_info_read_valkey_version},
-    {"loading", server_info_read_loading},
-    {"redis_mode", server_info_read_mode},
-    {"server_mode", server_info_read_mode}, /* the name that Valkey uses */
-    {"role", server_info_read_role},
-    {"slave_read_only", server_info_read_read_only},
-    {"maxmemory_policy", server_info_read_eviction},
-    {"run_id", server_info_read_run_id},
-    {"master_replid", server_info_read_history},
-    {"master_replid2", server_info_read_history_before},
-    {"uptime_in_seconds", server_info_read_up},
-    {"connected_slaves", server_info_read_replicas},
-    {"min_slaves_good_slaves", server_info_read_needs_replicas},
-    {"aof_enabled", server_info_read_append_only},
+    {"redis_version", .read = server_info_read_version},
+    {"valkey_version", .read = server_info_read_valkey_version},
+    {"loading", .read = server_info_read_loading},
+    {"redis_mode", .read = server_info_read_mode},
+    {"server_mode", .read = server_info_read_mode}, /* the name that Valkey uses */
+    {"role", .read = server_info_read_role},
+    {"slave_read_only", .read = server_info_read_read_only},
+    {"maxmemory_policy", TEXT(eviction)},
+    {"run_id", TEXT(run_id)},
+    {"master_replid", TEXT(history)},
+    {"master_replid2", TEXT(history_before)},
+    {"uptime_in_seconds", .read = server_info_read_up},
+    {"connected_slaves", .read = server_info_read_replicas},
+    {"min_slaves_good_slaves", .read = server_info_read_needs_replicas},
+    {"aof_enabled", .read = server_info_read_append_only},
 };
 
 static void server_info_read_line(struct server_info *info, struct slice line)
@@ -125,8 +110,10 @@ static void server_info_read_line(struct server_info *info, struct slice line)
     struct slice name = {line.bytes, name_length};
     struct slice value = {colon + 1, line.length - name_length - 1};
     for (size_t i = 0; i < sizeof FIELDS / sizeof FIELDS[0]; i++)
-        if (slice_equals(name, FIELDS[i].name))
+        if (slice_equals(name, FIELDS[i].name) && FIELDS[i].read)
             FIELDS[i].read(info, value);
+        else if (slice_equals(name, FIELDS[i].name))
+            server_info_copy(value, (char *)info + FIELDS[i].at, FIELDS[i].size);
 }
 
 void server_info_read(struct slice info, struct server_info *ret)
