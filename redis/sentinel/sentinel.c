@@ -1,6 +1,7 @@
 #include "redis/sentinel/sentinel.h"
 
 #include "base/memory.h"
+#include "redis/kind.h"
 #include "redis/sentinel/sentinel_set.h"
 
 #include <errno.h>
@@ -9,9 +10,8 @@
 #include <string.h>
 
 struct sentinel {
-    uv_loop_t *loop;
-    struct redis_url url;
-    struct endpoint endpoint;
+    struct shards *shards;
+    struct endpoint endpoint; /* the node follows it */
     struct sentinel_client_events sentinel_client_events;
     struct sentinel_client *clients;
     uv_timer_t timer; /* runs until the primary lease ends */
@@ -19,8 +19,6 @@ struct sentinel {
     int open; /* how many clients are open, plus 1 for the timer */
     bool has_current;
     struct vote current; /* the vote that won last */
-    void (*warning)(void *context, const char *text);
-    void *context;
     bool closing;
     void (*closed)(void *context);
     void *closed_context;
@@ -31,7 +29,7 @@ struct sentinel {
 static void sentinel_give_up(struct sentinel *sentinel, const struct sentinel_tally *tally)
 {
     struct failure reason;
-    const char *name = sentinel->url.master;
+    const char *name = sentinel->shards->url->master;
     const char *trouble = tally->worst ? tally->worst->trouble.text : "";
     int code = -EAGAIN;
     if (tally->count > 0)
@@ -68,7 +66,7 @@ static void sentinel_timer(uv_timer_t *timer);
 static void sentinel_point(struct sentinel *sentinel)
 {
     const struct vote *current = &sentinel->current;
-    uint64_t now = uv_now(sentinel->loop);
+    uint64_t now = uv_now(sentinel->shards->loop);
     uint64_t end = sentinel->requires_primary_lease ? sentinel_lease_end(sentinel) : UINT64_MAX;
     struct failure reason;
     if (end > now) {
@@ -82,11 +80,12 @@ static void sentinel_point(struct sentinel *sentinel)
         failure_set(&reason, -EAGAIN,
                     "cannot tell whether %s:%d is still the primary \"%s\": most of the sentinels "
                     "have not said so for %d ms. Can batond reach them?",
-                    current->host, current->port, sentinel->url.master, SENTINEL_PRIMARY_LEASE_MS);
+                    current->host, current->port, sentinel->shards->url->master,
+                    SENTINEL_PRIMARY_LEASE_MS);
     else
         failure_set(&reason, -EAGAIN,
                     "waiting until most of the sentinels call %s:%d the primary \"%s\"",
-                    current->host, current->port, sentinel->url.master);
+                    current->host, current->port, sentinel->shards->url->master);
     endpoint_forbid(&sentinel->endpoint, reason.text);
 }
 
@@ -100,7 +99,7 @@ static void sentinel_timer(uv_timer_t *timer)
 /* Closes learnt sentinels only. A sentinel of the URL may come back, so batond keeps asking it. */
 static void leave_out_replaced(struct sentinel *sentinel)
 {
-    sentinel_set_renew(sentinel->clients, uv_now(sentinel->loop));
+    sentinel_set_renew(sentinel->clients, uv_now(sentinel->shards->loop));
     for (struct sentinel_client *client = sentinel->clients; client; client = client->next)
         if (client->is_left_out && client->is_learnt)
             sentinel_client_close(client);
@@ -142,11 +141,12 @@ static void sentinel_add(struct sentinel *sentinel, const char *host, int port,
 {
     if (sentinel->open > SENTINELS_MOST)
         return;
-    struct sentinel_client *client = sentinel_client_open(sentinel->loop, &sentinel->url, host,
-                                                          port, &sentinel->sentinel_client_events);
+    struct sentinel_client *client =
+        sentinel_client_open(sentinel->shards->loop, sentinel->shards->url, host, port,
+                             &sentinel->sentinel_client_events);
     client->is_learnt = learnt_id != NULL;
     snprintf(client->id, sizeof client->id, "%s", learnt_id ? learnt_id : "");
-    client->mentioned = uv_now(sentinel->loop);
+    client->mentioned = uv_now(sentinel->shards->loop);
     struct sentinel_client **last = &sentinel->clients; /* sentinels of the URL stay in front */
     while (*last)
         last = &(*last)->next;
@@ -160,7 +160,7 @@ static void sentinel_on_client_named(void *context, const struct vote *address, 
     for (struct sentinel_client *client = sentinel->clients; client; client = client->next) {
         if (client->is_dropped || !is_same_sentinel(client, address, id))
             continue;
-        client->mentioned = uv_now(sentinel->loop);
+        client->mentioned = uv_now(sentinel->shards->loop);
         client->is_left_out = false;
         return;
     }
@@ -182,7 +182,7 @@ static void sentinel_on_client_lost(void *context, struct sentinel_client *clien
     struct sentinel *sentinel = context;
     (void)client;
     if (loss->is_news)
-        sentinel->warning(sentinel->context, loss->reason);
+        shards_warn(sentinel->shards, loss->reason);
     sentinel_judge(sentinel);
 }
 
@@ -192,7 +192,6 @@ static void sentinel_free(struct sentinel *sentinel)
 {
     void (*closed)(void *context) = sentinel->closed;
     void *closed_context = sentinel->closed_context;
-    redis_url_free(&sentinel->url);
     free(sentinel);
     closed(closed_context);
 }
@@ -227,13 +226,11 @@ static void sentinel_on_endpoint_failed(void *context)
             sentinel_client_ask_soon(client);
 }
 
-struct sentinel *sentinel_open(uv_loop_t *loop, const struct redis_url *url,
-                               void (*warning)(void *context, const char *text), void *context)
+static void *sentinel_open(struct shards *shards)
 {
+    const struct redis_url *url = shards->url;
     struct sentinel *sentinel = memory_checked(calloc(1, sizeof *sentinel));
-    sentinel->loop = loop;
-    sentinel->warning = warning;
-    sentinel->context = context;
+    sentinel->shards = shards;
     sentinel->sentinel_client_events = (struct sentinel_client_events){
         .context = sentinel,
         .answered = sentinel_on_client_answered,
@@ -242,27 +239,18 @@ struct sentinel *sentinel_open(uv_loop_t *loop, const struct redis_url *url,
         .closed = sentinel_on_client_closed,
     };
     endpoint_init(&sentinel->endpoint, sentinel_on_endpoint_failed, sentinel);
-    uv_timer_init(loop, &sentinel->timer);
+    uv_timer_init(shards->loop, &sentinel->timer);
     sentinel->timer.data = sentinel;
     sentinel->open = 1;
-    redis_url_copy(url, &sentinel->url);
     for (size_t i = 0; i < url->node_count; i++)
         sentinel_add(sentinel, url->nodes[i].host, url->nodes[i].port, NULL);
+    shards_add(shards, 0, url, &sentinel->endpoint);
     return sentinel;
 }
 
-void sentinel_require_primary_lease(struct sentinel *sentinel)
+static void sentinel_close(void *state, void (*closed)(void *context), void *context)
 {
-    sentinel->requires_primary_lease = true;
-}
-
-struct endpoint *sentinel_endpoint(struct sentinel *sentinel)
-{
-    return &sentinel->endpoint;
-}
-
-void sentinel_close(struct sentinel *sentinel, void (*closed)(void *context), void *context)
-{
+    struct sentinel *sentinel = state;
     sentinel->closing = true;
     sentinel->closed = closed;
     sentinel->closed_context = context;
@@ -270,3 +258,24 @@ void sentinel_close(struct sentinel *sentinel, void (*closed)(void *context), vo
     for (struct sentinel_client *client = sentinel->clients; client; client = client->next)
         sentinel_client_close(client);
 }
+
+static const char *sentinel_primary(void *state, struct shards_tally tally)
+{
+    const struct sentinel *sentinel = state;
+    (void)tally;
+    return node_place(sentinel->shards->nodes[0]);
+}
+
+static void sentinel_require_primary_lease(void *state)
+{
+    struct sentinel *sentinel = state;
+    sentinel->requires_primary_lease = true;
+}
+
+const struct kind sentinel_kind = {
+    .open = sentinel_open,
+    .close = sentinel_close,
+    .primary = sentinel_primary,
+    .require_primary_lease = sentinel_require_primary_lease,
+    .primary_lease_ms = SENTINEL_PRIMARY_LEASE_MS,
+};

@@ -3,10 +3,6 @@
 #ifndef BATON_REDIS_SENTINEL_SENTINEL_H
 #define BATON_REDIS_SENTINEL_SENTINEL_H
 
-#include "redis/wire/endpoint.h"
-
-#include <uv.h>
-
 /* It keeps a connection to every sentinel: to those of the URL, and to those that they name. It
  * asks all of them side by side, so a dead sentinel delays nothing. It ignores a sentinel that is
  * behind: redis/sentinel/sentinel_set.h says which votes count, and redis/sentinel/votes.h picks
@@ -19,31 +15,14 @@
  * While no sentinel answers, sessions that are connected to the primary go on, but no session
  * connects anew, because the primary might have been replaced.
  *
- * With sentinel_require_primary_lease a session ends SENTINEL_PRIMARY_LEASE_MS after the last
+ * If a primary lease is required, a session ends SENTINEL_PRIMARY_LEASE_MS after the last
  * question to which most sentinels answered with this primary. The sentinels may have promoted
  * another server meanwhile, while the old primary is cut off from them together with its clients.
  * So a replaced primary grants no lock later than SENTINEL_PRIMARY_LEASE_MS after the failover.
  *
- * Used on its loop's thread alone. */
-struct sentinel;
-
+ * This is the kind of redis+sentinel:// (redis/kind.h): one node, which follows the endpoint. */
 enum {
     SENTINEL_PRIMARY_LEASE_MS = 2500, /* enough for one lost answer and a new connection */
 };
-
-/* Starts asking. Copies `url`, of the kind REDIS_WATCHED. The loop calls `warning` when a
- * sentinel is lost, and when the reason of the loss changes. */
-struct sentinel *sentinel_open(uv_loop_t *loop, const struct redis_url *url,
-                               void (*warning)(void *context, const char *text), void *context);
-
-/* From now on the endpoint points nowhere unless most sentinels name the primary. */
-void sentinel_require_primary_lease(struct sentinel *sentinel);
-
-/* The endpoint that sessions with the primary follow; it lives as long as the sentinel. */
-struct endpoint *sentinel_endpoint(struct sentinel *sentinel);
-
-/* Call this when no session follows the endpoint. The loop calls `closed` when the memory is gone.
- */
-void sentinel_close(struct sentinel *sentinel, void (*closed)(void *context), void *context);
 
 #endif
