@@ -86,7 +86,7 @@ end
 
 -- Forgets all that is stored under the name but its last number, as far as that can be. Those who
 -- wait are known to their servers, which are told to ask again; of one that is not found here, the
--- queue ends by itself, and it asks again when it vouches.
+-- queue ends by itself, and it asks again at its next heartbeat.
 local function clear(reason)
     local record, all = pcall_redis('get', key), pcall_redis('hgetall', servers_key())
     for _, suffix in ipairs({'', ':holds', ':expiries', ':owners', ':released:0', ':released:1', ':servers',

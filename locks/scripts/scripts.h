@@ -24,7 +24,7 @@ extern const struct script script_ready;
 extern const struct script script_release;
 extern const struct script script_renew;
 extern const struct script script_tick;
-extern const struct script script_vouch;
+extern const struct script script_heartbeat;
 extern const struct script script_watch;
 
 #endif

@@ -17,7 +17,7 @@ struct subscription *subscription_find(const struct locks *locks, struct slice k
     return tree_find(&locks->subscriptions->by_key, key);
 }
 
-/* Heartbeats: script_vouch reports to Redis that this worker's waiters are still there. */
+/* Heartbeats: script_heartbeat reports to Redis that this worker's waiters are still there. */
 
 static uint64_t heartbeat_period(const struct locks *locks)
 {
@@ -135,7 +135,7 @@ static void subscription_keep_supervising(struct subscription *subscription, int
         subscription_stop_supervising(subscription);
 }
 
-/* Compares with Redis' state of the name: three numbers, see vouch.lua. A waiter or watch that has
+/* Compares with Redis' state of the name: three numbers, see heartbeat.lua. A waiter or watch that has
  * missed a message asks again. Scripts are answered in order, so a request that is queued here but
  * not in Redis was lost there. */
 static void subscription_compare(struct subscription *subscription, const struct value *numbers,
@@ -227,7 +227,7 @@ static void subscriptions_on_heartbeat(uv_timer_t *timer)
     }
     const struct slice first[] = {slice_of(locks->texts.worker),
                                   slice_of(locks->texts.waiter_lease)};
-    batches_send(locks, &script_vouch, keys, count, first, 2, heartbeat_answered);
+    batches_send(locks, &script_heartbeat, keys, count, first, 2, heartbeat_answered);
     subscriptions_plan_heartbeat(locks);
 }
 

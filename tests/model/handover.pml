@@ -10,7 +10,7 @@
  * message takes far less than a claim window; so whoever is late in here is late for a reason
  * (paused, cut off, crashed). A server's lease ends only while it is paused or dead, and what keeps
  * a place ends whenever it likes: how long both last is not modelled, only what may come first.
- * Repetitions that would change nothing (vouching, looking again) are left out. With that no run is
+ * Repetitions that would change nothing (heartbeats, looking again) are left out. With that no run is
  * endless (checked, pan -l), and what has to happen in the end is what holds when all is at rest.
  *
  * A server is told of the turn of its waiter TURNS times, each time for CLAIM. Whose script told
@@ -674,15 +674,15 @@ end:
             tick_reply[s] = 0;
             skip
        }
-    /* vouch.lua said: missing, dead or suspect. */
+    /* heartbeat.lua reported: missing, dead or suspect. */
     :: d_step {
         awake(s) && any_open(s) && !any_looking(s) && (standing[s] != GOOD || lease_over[s]) ->
             look_at_all(s);
             skip
        }
 #if LOSSES > 0
-    /* vouch.lua said what should have been heard. */
-#ifndef VOUCH_BLIND
+    /* heartbeat.lua reported what should be known. */
+#ifndef HEARTBEAT_BLIND
     :: d_step {
         awake(s) && any_open(s) && !any_looking(s) && losses < LOSSES && any_unheard(s) ->
             look_at_all(s);
@@ -1018,7 +1018,7 @@ end:
         paused[s] ->
             paused[s] = false;
             /* A server that slept longer than its lease looks at all it has: the lease may be new
-             * by the next time it vouches. */
+             * by its next heartbeat. */
             if
 #ifndef SLEPT_UNNOTICED
             :: lease_ended[s] -> look_at_all(s)

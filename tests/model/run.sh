@@ -56,8 +56,8 @@ one_hold|a stale grant takes back a claimed hold|STALE_TAKES_CLAIMED CUTS=1
 place_kept|a stale grant finds the ended attempt|ATTEMPT_STAYS HANGUPS=1 RETRIES=1 COME=2
 endless|a stale grant is ignored|GHOST_IGNORED HANGUPS=1 FORGOTTEN=1 IN_ORDER
 prompt|a reply replaces the plan of a tick|REPLY_REPLACES_PLAN CRASHES=1
-served|vouching does not look|VOUCH_BLIND LOSSES=1 MINDERS=0 COME=1 ENDLESS
-served|vouching does not see a cancellation|VOUCH_BLIND LOSSES=1 CANCELS=1 COME=2
+served|a heartbeat does not look|HEARTBEAT_BLIND LOSSES=1 MINDERS=0 COME=1 ENDLESS
+served|a heartbeat does not see a cancellation|HEARTBEAT_BLIND LOSSES=1 CANCELS=1 COME=2
 prompt|nobody looks after what was told|NOBODY_MINDS LOSSES=1 COME=2
 one_hold|a leave takes back any hold of the token|TAKE_BACK_ANY HANGUPS=1 RETRIES=1 COME=2
 departed|a cancellation is not remembered|FORGET_CANCEL CANCELS=1 CUTS=1

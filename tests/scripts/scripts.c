@@ -1172,7 +1172,7 @@ void heartbeat(struct scripts *scripts, const char *server, int64_t lease_ms, si
         keys[i] = key_of(names[i], "");
         push_bytes(&arguments, keys[i].text, keys[i].length);
     }
-    redisReply *reply = eval(scripts, &script_vouch, keys[0].text, &arguments);
+    redisReply *reply = eval(scripts, &script_heartbeat, keys[0].text, &arguments);
     if (reply->type != REDIS_REPLY_ARRAY && !scripts->was_cut)
         fail_msg("heartbeat: %s", reply->str);
     if (reply->type != REDIS_REPLY_ARRAY) {

@@ -1,5 +1,5 @@
 -- The servers of a name: the workers of batonds that have waiters or watchers of it. A server lives as
--- long as it vouches for them. Messages reach it through its inbox, a channel. A message is only a hint:
+-- long as its heartbeats come. Messages reach it through its inbox, a channel. A message is only a hint:
 -- the server finds out by a call.
 local servers, inline = {}, {} -- inline: see 09-inline.lua
 

@@ -265,7 +265,7 @@ function queue.ungrant(state, hold)
     queue.put_all_back(state, false)
 end
 
--- The server has stopped vouching. Its waiters go with it, a batch at a time. A waiter that keeps its
+-- Heartbeats of the server have ended. Its waiters go with it, a batch at a time. A waiter that keeps its
 -- place becomes absent, or missed if the server was suspect.
 function queue.remove_dead_server(state, server)
     local where = server[SUSPECT] == 1 and 'missed' or 'absent'

@@ -1,5 +1,5 @@
--- Vouch: the server still has its waiters and watchers of these names. It is told what it should have
--- heard of each, since messages may be lost.
+-- Heartbeat: the server still has its waiters and watchers of these names. The reply reports what the
+-- server should know of each, since messages may be lost.
 --
 -- KEYS  1 the first of the names' main keys
 -- ARGV  2 server, 3 its lease in ms, 4... all of the main keys
@@ -11,7 +11,7 @@
 
 -- Writes that the server lives until `lease` from now. Returns whether it is in good standing and its
 -- requests are looked for here, which they are not at a name that has moved to another node.
-local function vouch_inline(state, name, record, lease)
+local function heartbeat_inline(state, name, record, lease)
     local lease_until = state.inline[LEASE_UNTIL]
     if lease_until > now then
         call('setrange', name, #record - 8, pack('<d', max(lease_until, now + lease)))
@@ -19,7 +19,7 @@ local function vouch_inline(state, name, record, lease)
     return lease_until > now
 end
 
-local function vouch_in_queue(name, server, lease)
+local function heartbeat_in_queue(name, server, lease)
     local packed = pcall_redis('hget', name .. ':servers', server)
     local standing = type(packed) == 'string' and read(STANDING, packed, 1)
     if not standing or standing[UNTIL] <= now then
@@ -34,9 +34,9 @@ end
 -- other keys may be at another node.
 local function waiters_of(state, name, record, server, lease)
     if state.inline and state.inline[SERVER] == server then
-        return vouch_inline(state, name, record, lease) and state[WAITERS] or nil
+        return heartbeat_inline(state, name, record, lease) and state[WAITERS] or nil
     end
-    local length = vouch_in_queue(name, server, lease) and
+    local length = heartbeat_in_queue(name, server, lease) and
                    pcall_redis('zcard', name .. ':queue:' .. server)
     return type(length) == 'number' and length or nil
 end
@@ -65,7 +65,7 @@ local function next_tick(state)
     return is_due and 0 or -1
 end
 
-local function vouch_for(name, record, server, lease)
+local function heartbeat_for(name, record, server, lease)
     local state = read_state(record)
     local waits = waiters_of(state, name, record, server, lease)
     local unclaimed = nil
@@ -80,14 +80,14 @@ local function vouch_for(name, record, server, lease)
     return {waits or -1, state[VERSION], next_tick(state), unclaimed}
 end
 
-local function vouch(argv)
+local function heartbeat(argv)
     local server, lease = argv[2], argv[3] * 1000
     local found, grants = {}, {}
     for i = 4, #argv do
         local record = pcall_redis('get', argv[i])
         -- A name whose main key was lost, by eviction or by hand, has no queue any more; and one that is
         -- on its way to another node, or has moved, is to be asked about there.
-        local seen = type(record) == 'string' and try(argv[i], vouch_for, argv[i], record, server, lease) or
+        local seen = type(record) == 'string' and try(argv[i], heartbeat_for, argv[i], record, server, lease) or
                      {-1, 0, -1}
         for j = 1, 3 do
             insert(found, seen[j])
@@ -101,4 +101,4 @@ local function vouch(argv)
     return failed or answer({found, grants})
 end
 
-register('vouch', vouch, KIND.ALONE)
+register('heartbeat', heartbeat, KIND.ALONE)
