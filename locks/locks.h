@@ -201,7 +201,9 @@ typedef void locks_done(void *context, const struct locks_reply *reply);
 /* An expired hold, or several. */
 struct expiry {
     struct slice name;
-    int64_t count;      /* 1; or the number of further holds that expired at once, and then: */
+    /* 1: the members below describe the hold. Else this many further holds have expired at once,
+     * and the members below have the values in the comments. */
+    int64_t count;
     int64_t fence;      /* -1 */
     int64_t held_ms;    /* -1 */
     struct slice owner; /* absent */
@@ -242,7 +244,7 @@ struct locks_options {
     int64_t claim_window_ms;    /* how long an unclaimed grant blocks the next */
     int64_t library_check_ms;   /* how often to look for unused libraries; 0: never */
     int64_t max_waiters;        /* of one name */
-    int64_t replicas;           /* as many must confirm later, so batond prepares; 0: none */
+    int64_t replicas;           /* batond prepares for this many to confirm; 0: none */
     int64_t confirm_timeout_ms; /* how long that may take after the request to Redis */
     uint32_t process;           /* a random number, the same for workers that die together */
     int64_t quarantine_ms;      /* how long a quarantine is, or QUARANTINE_AUTO, _OFF */

@@ -22,10 +22,10 @@
  * UNCONFIRMED. If the client hangs up meanwhile, the grant is taken back as at any other moment. */
 
 /* `reply` has a hold (DONE or REPEATED), as Redis replied at `mark`. `done` gets the same reply
- * once the epoch covers the hold and as many replicas have it. Otherwise it gets LOCKS_UNCONFIRMED,
- * or LOCKS_UNAVAILABLE if the connection to Redis was lost meanwhile, with `error` and `attempt`.
- * `done` runs once, from the loop and never before this returns. False: the reply need not wait,
- * and `done` does not run. */
+ * once the epoch covers the hold and `replicas` replicas have it. Otherwise it gets
+ * LOCKS_UNCONFIRMED, or LOCKS_UNAVAILABLE if the connection to Redis was lost meanwhile, with
+ * `error` and `attempt`. `done` runs once, from the loop and never before this returns. Returns
+ * false if the reply need not wait; then `done` does not run. */
 bool confirm_reply(struct locks *locks, const struct locks_reply *reply, struct store_mark mark,
                    int64_t replicas, locks_done *done, void *context);
 

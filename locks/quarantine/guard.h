@@ -39,12 +39,11 @@ struct guard_options {
     /* The shards are the members of a quorum: each has every hold, and numbers grow by all clocks.
      * Otherwise each name is on one shard. */
     bool members_share_holds;
-    /* For `serve`: the epoch was read, so the shard may be used. And for `replaced`: its data has
-     * changed, so names may be gone. */
-    void *context;
-    void (*serve)(void *context, unsigned shard);
-    void (*replaced)(void *context, unsigned shard);
-    void *observer; /* of the next one, as in struct locks_options; may be NULL */
+    void *context;                                   /* of the next two */
+    void (*serve)(void *context, unsigned shard);    /* its epoch was read: it may be used */
+    void (*replaced)(void *context, unsigned shard); /* its data has changed: names may be gone */
+    void *observer;                                  /* the context of `quarantined` */
+    /* As in struct locks_events; may be NULL. */
     void (*quarantined)(void *observer, const struct quarantine *quarantine);
 };
 

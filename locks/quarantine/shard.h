@@ -101,9 +101,10 @@ void shard_wake_all(struct guard *guard);
  * store_primary_lease_ms, with a clock that has run faster than this worker knows. */
 int64_t shard_headroom(const struct guard *guard);
 
-/* The first: at least every number given until now. The second: makes all new numbers at least
- * `number` from now on. */
+/* Returns at least every number given until now. */
 int64_t shard_number_now(const struct shard *shard);
+
+/* Makes all new numbers at least `number` from now on. */
 void shard_raise_numbers(struct shard *shard, int64_t number);
 
 /* The epoch was just read, or written. */

@@ -6,14 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Pure rules, without a store: tests/unit/test_tally.c is their table. Any two
+/* Rules that need no store; tests/unit/test_tally.c tests each of them. They rest on this: any two
  * majorities share a member, and that member never grants two holds that exclude each other. */
 
 enum {
-    TALLY_MEMBERS = 9,
-    TALLY_AHEAD = 5000, /* microseconds, */
-    TALLY_NEAR = 100,   /* or holds */
-    TALLY_STEP = 50000, /* microseconds */
+    TALLY_MEMBERS = 9,  /* at most */
+    TALLY_AHEAD = 5000, /* by how much tally_above exceeds a number below `now`; microseconds */
+    TALLY_NEAR = 100,   /* the same for any other number; one for each possible hold */
+    TALLY_STEP = 50000, /* from one proposal to the next; microseconds */
     TALLY_HOLDERS = 10, /* how many a member reports, at most */
 };
 
@@ -23,7 +23,7 @@ enum vote_kind {
     VOTE_DOUBT,   /* it may have granted, but its reply is missing */
     VOTE_GRANTED, /* it granted a new hold */
     VOTE_HOLDING, /* the token had a hold there before */
-    VOTE_LOCKED,  /* the first refusal. Of several reasons the last of these counts */
+    VOTE_LOCKED,  /* this and the next three refuse. If members differ, the last of them counts */
     VOTE_UPGRADE,
     VOTE_IN_USE,
     VOTE_RELEASED,
@@ -32,11 +32,11 @@ enum vote_kind {
 
 struct vote {
     enum vote_kind kind;
-    int64_t fence; /* of the hold, with VOTE_GRANTED and VOTE_HOLDING; */
+    int64_t fence; /* down to `was_final`: of the hold, with VOTE_GRANTED or VOTE_HOLDING */
     int64_t ttl_ms;
     int64_t holds;
     bool is_final;   /* no renewal makes the hold longer */
-    bool was_final;  /* and this renewal did not */
+    bool was_final;  /* this renewal did not make it longer either */
     int64_t version; /* of the name there, with any answer */
     /* With VOTE_LOCKED: the holds there that exclude this one. */
     int64_t holders[TALLY_HOLDERS]; /* their fences */
@@ -77,8 +77,7 @@ enum verdict tally_release(const struct tally *tally, bool is_last);
  * what clocks may drift meanwhile. 0 or less: it may be over. */
 int64_t tally_validity(const struct tally *tally, int64_t elapsed_ms);
 
-/* Whether a majority reports that no renewal makes the hold longer (is), and that this one did not
- * (was). */
+/* Whether a majority reports `is_final`, or `was_final`. */
 bool tally_is_final(const struct tally *tally);
 bool tally_was_final(const struct tally *tally);
 
@@ -102,10 +101,13 @@ int64_t tally_next_proposal(int64_t refused);
  * none. */
 int64_t tally_found_fence(const struct tally *tally);
 
-/* In this order: the greatest version of all members; the greatest that a majority of the holds has
- * reached; and whether a majority of the members knows this one. */
+/* The greatest version of all members. */
 int64_t tally_version(const struct tally *tally);
+
+/* The greatest version that a majority of the holds has reached. */
 int64_t tally_version_of_holds(const struct tally *tally);
+
+/* Whether a majority of the members knows this version. */
 bool tally_knows(const struct tally *tally, int64_t version);
 
 /* How many holds of the owner a majority knows. */

@@ -24,8 +24,8 @@ struct slice owner_compose(struct slice realm, struct slice name, char *text);
 /* Whether owner_compose can have written the text, with or without OWNER_MADE. */
 bool owner_is_valid(struct slice text);
 
-/* Copies an owner that is valid only for now, such as one in a reply, to `copy`, which it points to
- * from then on. */
+/* Copies the text of an owner in a reply to `copy`, and lets `owner` point there: so it outlives
+ * the reply. */
 void owner_keep(struct slice *owner, char copy[OWNER_LENGTH]);
 
 /* Splits such a text. */

@@ -51,8 +51,7 @@ struct round {
     int64_t time;     /* of the earliest mark; us, Redis' clock */
     size_t left;      /* dirty names that the round still inspects, from the first on */
     size_t inspecting; /* inspects under way */
-    bool
-        is_doubtful; /* Redis may not have reported all changes: watches do not get further by it */
+    bool is_doubtful;  /* Redis may not have reported all changes: watches keep their positions */
     const char *error;
 };
 

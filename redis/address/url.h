@@ -47,15 +47,15 @@ struct redis_url {
     bool tls;
     int timeout_ms; /* Redis has this long to reply to a command and to those before it. After that
                      * the command counts as lost: batond gives up its connection, and every call
-                     * on it ends. REDIS_TIMEOUT_MS unless somebody sets another */
-    bool keeps_all; /* Redis is said to lose nothing when it is restarted: batond looks if its
-                     * settings speak against that */
+                     * on it ends. REDIS_TIMEOUT_MS unless a setting says another time */
+    bool keeps_all; /* the operator says that a restart of Redis loses nothing: batond warns if the
+                     * settings of Redis contradict that */
     /* Settings that the URL has no place for (redis/address/access.h); each may be NULL. */
     char *sentinel_user; /* for the sentinels; `user` and `password` are for Redis alone */
     char *sentinel_password;
     char *ca;                /* a file: the CAs to trust, in place of the system's certificates */
     char *certificate;       /* a file: our own certificate */
-    char *key;               /* a file: the key of `certificate`; either both are NULL or neither */
+    char *key;               /* a file: the key of `certificate`; NULL exactly if that is */
     char *server_name;       /* the name in the certificate of Redis, in place of the host */
     struct tls_trust *trust; /* what these files have, shared with every copy; NULL: not read yet */
 };

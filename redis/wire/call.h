@@ -25,8 +25,8 @@ struct routing {
     bool is_on;
 };
 
-/* A script call; a command that makes several, its `parts`; or one of a few words. The latter two
- * have no `script`, and `answered` may be NULL. */
+/* One of three: a script call; a command that makes several script calls, its `parts`; or a command
+ * of a few words. The last two have no `script`, and their `answered` may be NULL. */
 struct call {
     struct call *next;
     call_answered *answered; /* as in session_ask */

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* So they share what a command costs Redis: see locks/scripts/many.lua. Zeroed it is empty. */
+/* One command costs Redis less than several: see locks/scripts/many.lua. Zeroed it is empty. */
 struct gather {
     struct call_queue calls;
     unsigned count;

@@ -40,10 +40,10 @@ struct session_loss {
 struct session_pace {
     unsigned ask_ms;   /* from one `ask` to the next, once all requests are answered */
     unsigned space_ms; /* the same after session_ask_soon */
-    /* While Redis sends anything else, a request that waits longer is only queued: so an answer is
-     * late only if Redis has sent nothing for as long as the request may take, either. */
+    /* An answer is late only if Redis has sent nothing else either for as long as the request may
+     * take. While it sends other answers, the request is only queued behind them. */
     bool is_patient;
-    const char *late; /* why a late answer ends the connection; NULL: the session says it */
+    const char *late; /* the reason to report after a late answer; NULL: the session's own */
 };
 
 /* The loop calls these. Each may call the session, session_close included. */
@@ -117,6 +117,7 @@ void session_flush(struct session *session);
  * not count as late. Calls events. Returns true if there may be more. */
 bool session_read(struct session *session);
 
+/* Makes `turn_ends` come at the end of this turn of the loop. */
 void session_request_turn(struct session *session);
 
 /* Gives up the connection, if there is one, and makes another after the pause. Calls `lost`. */
